@@ -1,0 +1,37 @@
+# Needs python3 (3.11 or newer) with pip, nothing else. Every target works in a fresh clone.
+PYTHON ?= python3
+VENV := .venv
+BIN := $(VENV)/bin
+STAMP := $(VENV)/.installed
+# Two test processes; each lets NumPy's BLAS have one thread, so that together they fit two cores.
+TEST_JOBS ?= 2
+PYTEST_ARGS ?=
+
+.PHONY: demo test bench lint clean
+
+demo: $(STAMP)
+	mkdir -p demo/output
+	$(BIN)/flambeau run demo/train_digits.py --out demo/output
+	$(BIN)/flambeau run demo/train_chargpt.py --out demo/output
+	@echo "written to demo/output:" && ls -1 demo/output
+
+test: $(STAMP)
+	OPENBLAS_NUM_THREADS=1 OMP_NUM_THREADS=1 $(BIN)/python -m pytest -q -n $(TEST_JOBS) $(PYTEST_ARGS)
+
+bench: $(STAMP)
+	@if ls benchmarks/bench_*.py >/dev/null 2>&1; then \
+	    for script in benchmarks/bench_*.py; do echo "== $$script"; $(BIN)/python $$script || exit 1; done; \
+	else echo "there is no benchmark yet (benchmarks/bench_*.py)"; fi
+
+lint: $(STAMP)
+	$(BIN)/ruff check flambeau tests demo conformance
+	$(BIN)/mypy
+
+clean:
+	rm -rf $(VENV) demo/output .pytest_cache .mypy_cache .ruff_cache
+
+# The stamp is written last: an interrupted installation is started again.
+$(STAMP): pyproject.toml
+	$(PYTHON) -m venv $(VENV)
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check -e '.[dev]'
+	touch $@
