@@ -1,0 +1,279 @@
+"""backward(): walking the tape.
+
+GradFns run in descending order of their sequence number (Note: edges). Each gives gradients for its edges; broadcasting
+is undone and dtypes are restored here and nowhere else.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from heapq import heappop, heappush
+from typing import Any
+
+from ..graph.geometry import Geometry
+from ..graph.storage import Storage
+from ..operators.arithmetic import ADD
+from ..tensor import Tensor, record, state
+from ..tensor.tape import GradFn, SavedTensor
+
+_new = object.__new__
+
+Sink = Any  # where the gradient of a leaf goes: None to accumulate, or a dict for autograd.grad
+
+
+class GradientError(RuntimeError):
+    """Raised when a graph cannot be walked (a second time)."""
+
+
+class Walk:
+    """One backward pass."""
+
+    __slots__ = ("heap", "waiting", "create_graph", "retain", "capture", "leaf_results", "accumulate", "wanted")
+
+    def __init__(self, retain: bool, create_graph: bool) -> None:
+        self.heap: list[tuple[int, GradFn]] = []
+        self.waiting: dict[GradFn, list[Any]] = {}
+        self.retain = retain
+        self.create_graph = create_graph
+        self.capture: dict[tuple[Any, int], Any] = {}   # (GradFn, output number) -> gradient, for autograd.grad
+        self.leaf_results: dict[int, Any] = {}          # id(leaf) -> gradient, when not accumulating
+        self.accumulate = True
+        self.wanted: set[Any] | None = None             # GradFns that lead to a wanted input
+
+    def give(self, target: Any, grad: Tensor) -> None:
+        """Add a gradient to what an edge leads to."""
+        cls = target.__class__
+        if cls is tuple:
+            target, number = target
+        elif isinstance(target, Tensor):
+            self._leaf(target, grad)
+            return
+        else:
+            number = 0
+        grads = self.waiting.get(target)
+        if grads is None:
+            grads = self.waiting[target] = [None] * max(len(target.output_geometries) if target.signature is not None
+                                                        else target.output_count, number + 1)
+            heappush(self.heap, (-target.sequence, target))
+            grads[number] = grad
+            return
+        have = grads[number]
+        grads[number] = grad if have is None else record(ADD, (have, grad))
+
+    def _leaf(self, leaf: Tensor, grad: Tensor) -> None:
+        if not self.accumulate:
+            have = self.leaf_results.get(id(leaf))
+            self.leaf_results[id(leaf)] = grad if have is None else record(ADD, (have, grad))
+            return
+        waiting = self.leaf_results.get(id(leaf))
+        self.leaf_results[id(leaf)] = (leaf, grad if waiting is None else record(ADD, (waiting[1], grad)))
+
+    def run(self) -> None:
+        """Run until nothing waits."""
+        heap, waiting = self.heap, self.waiting
+        while heap:
+            fn = heappop(heap)[1]
+            grads = waiting.pop(fn)
+            if self.wanted is not None and fn not in self.wanted:
+                self._note(fn, grads)
+                continue
+            if fn.hooks is not None:
+                grads = _run_pre_hooks(fn, grads)
+            self._note(fn, grads)
+            results = gradients(fn, grads)
+            if fn.hooks is not None and fn.hooks.post:
+                results = _run_post_hooks(fn, results, grads)
+            if not self.retain:
+                fn.saved = None
+            for target, grad in zip(fn.edges, results):
+                if target is not None and grad is not None:
+                    self.give(target, grad)
+
+    def _note(self, fn: GradFn, grads: list[Any]) -> None:
+        if self.capture:
+            for number, grad in enumerate(grads):
+                if (fn, number) in self.capture:
+                    self.capture[fn, number] = grad
+
+    def finish(self) -> None:
+        """Accumulate what reached leaves into their ``.grad``."""
+        if self.accumulate:
+            for leaf, grad in self.leaf_results.values():
+                accumulate_grad(leaf, grad, self.create_graph)
+
+
+def gradients(fn: GradFn, grads: list[Any]) -> Sequence[Any]:
+    """The gradients of a GradFn's operands for those of its outputs."""
+    if fn.signature is None:
+        return fn.run(tuple(grads))
+    saved = fn.saved
+    if saved is None:
+        raise RuntimeError(
+            "Trying to backward through the graph a second time (or directly access saved tensors after they have already "
+            "been freed). Saved intermediate values of the graph are freed when you call .backward() or autograd.grad(). "
+            "Specify retain_graph=True if you need to backward through the graph a second time or if you need to access "
+            "saved tensors after calling backward.")
+    operator = fn.signature.operator
+    grad = grads[0] if fn.signature.single else tuple(grads)
+    if operator.variadic_derivative is not None:
+        return operator.variadic_derivative(fn, grad)
+    needs = fn.needs
+    results: list[Any] = [None] * len(needs)
+    for d in operator.derivatives:
+        positions = d.operands
+        if len(positions) == 1:
+            i = positions[0]
+            if needs[i]:
+                results[i] = fit(d.rule(fn, grad, *[_kept(fn, k) for k in d.keeps]), fn.signature.geometries[i])
+        elif any([needs[i] for i in positions]):
+            several = d.rule(fn, grad, *[_kept(fn, k) for k in d.keeps])
+            for i, one in zip(positions, several):
+                if needs[i]:
+                    results[i] = fit(one, fn.signature.geometries[i])
+    return results
+
+
+def fit(grad: Any, geometry: Geometry) -> Any:
+    """Undo broadcasting and promotion: the gradient in its operand's shape and dtype."""
+    if grad is None:
+        return None
+    g = grad._geometry
+    if g is geometry:
+        return grad
+    if g.shape != geometry.shape:
+        grad = grad.sum_to_size(geometry.shape)
+    if g.dtype is not geometry.dtype:
+        if g.dtype.is_complex and not geometry.dtype.is_complex:
+            grad = grad.real
+        grad = grad.to(geometry.dtype)
+    return grad
+
+
+def _kept(fn: GradFn, position: int) -> Any:
+    """What a derivative keeps: an operand (a number as itself) or an output (as ~number)."""
+    if position >= 0 and fn.numbers[position] is not None:
+        return fn.numbers[position]
+    saved = fn.saved.get(position)
+    if saved is None:
+        return None
+    return unpack(fn, saved, position)
+
+
+def unpack(fn: GradFn, saved: SavedTensor, position: int) -> Any:
+    """A saved tensor, checked for in-place writes since."""
+    if saved.unpack is not None:
+        return saved.unpack(saved.tensor)
+    x = saved.tensor
+    counter = x._counter
+    if (x._storage.version if counter is None else counter.version) != saved.version:
+        _raise_modified(fn, saved, x, position)
+    if saved.is_output and state.enabled:
+        again = _new(Tensor)
+        again._storage, again._geometry = x._storage, x._geometry
+        again._grad_fn, again._output_nr, again._requires_grad = fn, ~position, True
+        return again
+    return x
+
+
+def _raise_modified(fn: GradFn, saved: SavedTensor, x: Tensor, position: int) -> None:
+    maker = fn if saved.is_output else x._grad_fn
+    kind = {"float32": "torch.FloatTensor", "float64": "torch.DoubleTensor", "float16": "torch.HalfTensor",
+            "bfloat16": "torch.BFloat16Tensor", "int64": "torch.LongTensor"}.get(x.dtype.name, "torch.Tensor")
+    produced = f", which is output {~position if saved.is_output else x._output_nr} of {maker.name()}," if maker else ""
+    error = RuntimeError(
+        "one of the variables needed for gradient computation has been modified by an inplace operation: "
+        f"[{kind} {list(x.shape)}]{produced} is at version {x._version}; expected version {saved.version} instead. Hint: "
+        + ("the backtrace further above shows the operation that failed to compute its gradient. The variable in question "
+           "was changed in there or anywhere later. Good luck!" if fn.trace else
+           "enable anomaly detection to find the operation that failed to compute its gradient, with "
+           "torch.autograd.set_detect_anomaly(True)."))
+    raise error
+
+
+def accumulate_grad(leaf: Tensor, grad: Tensor, create_graph: bool) -> None:
+    """Add a gradient to ``leaf.grad``, after the leaf's hooks."""
+    if leaf._hooks is not None:
+        grad = leaf._hooks.run(grad)
+    have = leaf._grad
+    if have is None:
+        if create_graph:
+            leaf._grad = grad
+        else:
+            fresh = _new(Tensor)  # a storage of its own on the same value: copying costs nothing
+            source = grad._storage
+            if source.exposed:
+                fresh._storage, fresh._geometry = grad.clone()._storage, grad._geometry
+            else:
+                fresh._storage = Storage(source.node, source.geometry)
+                fresh._geometry = grad._geometry
+            leaf._grad = fresh
+    elif create_graph:
+        leaf._grad = have + grad
+    else:
+        total = record(ADD, (have, grad))
+        have.copy_(total) if have._base is not None else _replace(have, total)
+    if leaf._hooks is not None:
+        leaf._hooks.after_accumulation(leaf)
+
+
+def _replace(have: Tensor, total: Tensor) -> None:
+    from ..tensor.inplace import write
+    write(have, total)
+
+
+def _run_pre_hooks(fn: GradFn, grads: list[Any]) -> list[Any]:
+    hooks = fn.hooks
+    for number, table in hooks.tensor.items():
+        for hook in list(table.values()):
+            if grads[number] is not None:
+                changed = hook(grads[number])
+                if changed is not None:
+                    grads[number] = changed
+    for hook in list(hooks.pre.values()):
+        changed = hook(tuple(grads))
+        if changed is not None:
+            grads = list(changed) if isinstance(changed, (tuple, list)) else [changed]
+    for number, reference in hooks.retained.items():
+        tensor = reference()
+        if tensor is not None and grads[number] is not None:
+            tensor._grad = grads[number] if tensor._grad is None else tensor._grad + grads[number]
+    return grads
+
+
+def _run_post_hooks(fn: GradFn, results: Sequence[Any], grads: list[Any]) -> Sequence[Any]:
+    for hook in list(fn.hooks.post.values()):
+        changed = hook(tuple(results), tuple(grads))
+        if changed is not None:
+            results = tuple(changed) if isinstance(changed, (tuple, list)) else (changed,)
+    return results
+
+
+def reachable_to(roots: Sequence[Any], targets: set[Any]) -> set[Any]:
+    """The GradFns from which one of ``targets`` (GradFns, or ids of leaves) is reached."""
+    order: list[GradFn] = []
+    seen: set[GradFn] = set()
+    stack = list(roots)
+    while stack:
+        fn = stack.pop()
+        if fn in seen:
+            continue
+        seen.add(fn)
+        order.append(fn)
+        for target in fn.edges:
+            if target is None:
+                continue
+            found = target[0] if target.__class__ is tuple else target
+            if isinstance(found, GradFn):
+                stack.append(found)
+    order.sort(key=lambda fn: fn.sequence)
+    useful: set[Any] = set()
+    for fn in order:
+        if fn in targets:
+            useful.add(fn)
+        for target in fn.edges:
+            found = target[0] if target.__class__ is tuple else target
+            if found is not None and (found in useful or found in targets if isinstance(found, GradFn)
+                                      else id(found) in targets):
+                useful.add(fn)
+                break
+    return useful

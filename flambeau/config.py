@@ -1,0 +1,58 @@
+"""Settings: each is an environment variable, read at import, and a context manager.
+
+The page ``docs/environment.md`` lists them with their defaults.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+
+
+class _Settings:
+    """The values in force. One object, read by attribute on the hot path."""
+
+    __slots__ = ("eager", "executor", "budget_bytes", "verify", "check_at")
+
+    def __init__(self) -> None:
+        self.eager = os.environ.get("FLAMBEAU_EAGER", "0") not in ("", "0")
+        self.executor = os.environ.get("FLAMBEAU_TIER", "interpreter")
+        self.budget_bytes = int(os.environ.get("FLAMBEAU_BUDGET_MB", "1024")) << 20
+        self.verify = os.environ.get("FLAMBEAU_VERIFY", "0") not in ("", "0")
+        self.check_at = 0 if self.eager else 64  # pending nodes at which recording asks the engine
+
+
+settings = _Settings()
+
+
+@contextmanager
+def _set(name: str, value: Any) -> Iterator[None]:
+    before = getattr(settings, name)
+    setattr(settings, name, value)
+    try:
+        yield
+    finally:
+        setattr(settings, name, before)
+
+
+def eager(enabled: bool = True) -> Any:
+    """Compute every operator at once (``FLAMBEAU_EAGER=1``), for a debugger."""
+    settings.check_at = 0
+    return _set("eager", enabled)
+
+
+def executor(name: str) -> Any:
+    """Who computes: ``'interpreter'``, or ``'null'``, which computes nothing (``FLAMBEAU_TIER``)."""
+    return _set("executor", name)
+
+
+def budget(megabytes: int) -> Any:
+    """How many MiB of results may be pending before they are computed (``FLAMBEAU_BUDGET_MB``)."""
+    return _set("budget_bytes", megabytes << 20)
+
+
+def verify(enabled: bool = True) -> Any:
+    """Check every graph against the graph's invariants before it runs (``FLAMBEAU_VERIFY=1``)."""
+    return _set("verify", enabled)

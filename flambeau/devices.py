@@ -1,0 +1,96 @@
+"""Devices: where a tensor's values live. ``cpu`` computes; ``meta`` has shapes and no values."""
+
+from __future__ import annotations
+
+from typing import Any
+
+_TYPES = ("cpu", "cuda", "ipu", "xpu", "mkldnn", "opengl", "opencl", "ideep", "hip", "ve", "fpga", "maia", "xla",
+          "lazy", "vulkan", "mps", "meta", "hpu", "mtia", "privateuseone")
+AVAILABLE = frozenset(("cpu", "meta"))
+
+
+class device:
+    """A device's type and optional index, ``device('cpu')`` or ``device('cuda', 0)``.
+
+    >>> import flambeau as torch
+    >>> torch.device('cuda:1').index
+    1
+    """
+
+    __slots__ = ("type", "index", "_hash")
+
+    type: str
+    index: int | None
+
+    def __new__(cls, type: str | int | device = "cpu", index: int | None = None) -> device:
+        if isinstance(type, device):
+            return type
+        self = object.__new__(cls)
+        if isinstance(type, int):
+            type, index = "cuda", type
+        elif ":" in type:
+            if index is not None:
+                raise RuntimeError(f"type (string) must not include an index because index was passed explicitly: {type}")
+            type, _, digits = type.partition(":")
+            if not digits.isdigit():
+                raise RuntimeError(f"Invalid device string: '{type}:{digits}'")
+            index = int(digits)
+        if type not in _TYPES:
+            raise RuntimeError(
+                f"Expected one of {', '.join(_TYPES)} device type at start of device string: {type}"
+            )
+        self.type = type
+        self.index = index
+        self._hash = hash((type, index))
+        return self
+
+    def __repr__(self) -> str:
+        return f"device(type='{self.type}')" if self.index is None else f"device(type='{self.type}', index={self.index})"
+
+    def __str__(self) -> str:
+        return self.type if self.index is None else f"{self.type}:{self.index}"
+
+    def __eq__(self, other: object) -> bool:
+        return self is other or (isinstance(other, device) and (self.type, self.index) == (other.type, other.index))
+
+    def __hash__(self) -> int:
+        return self._hash
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return (device, (self.type,) if self.index is None else (self.type, self.index))
+
+    def __enter__(self) -> device:
+        _stack.append(self)
+        return self
+
+    def __exit__(self, *exc: object) -> None:
+        _stack.pop()
+
+
+CPU = device("cpu")
+META = device("meta")
+_stack: list[device] = [CPU]
+
+
+def get_default_device() -> device:
+    """The device of new tensors that name none."""
+    return _stack[-1]
+
+
+def set_default_device(new: device | str | None) -> None:
+    """Set the device of new tensors that name none (``None``: back to the CPU)."""
+    _stack[0] = CPU if new is None else resolve(new)
+
+
+def resolve(wanted: Any) -> device:
+    """The device object for an argument ``device=``; an error where it cannot be used here."""
+    if wanted is None:
+        return _stack[-1]
+    found = device(wanted)
+    if found.type == "cpu":
+        return CPU
+    if found.type == "meta":
+        return META
+    if found.type == "cuda":
+        raise AssertionError("Torch not compiled with CUDA enabled")
+    raise RuntimeError(f"flambeau has no device '{found}' yet: 'cpu' and 'meta' are available")

@@ -1,0 +1,293 @@
+"""Data types: PyTorch's names for NumPy's and ml_dtypes' element types, and the promotion lattice."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any
+
+import ml_dtypes
+import numpy as np
+
+BOOL, INTEGER, FLOATING, COMPLEX = range(4)
+
+
+class dtype:
+    """The element type of a tensor, such as ``flambeau.float32``.
+
+    >>> import flambeau as torch
+    >>> torch.float32.itemsize, torch.float32.is_floating_point
+    (4, True)
+    """
+
+    __slots__ = ("name", "numpy", "category", "itemsize", "is_floating_point", "is_complex", "is_signed", "abbr")
+
+    name: str
+    numpy: np.dtype[Any]
+
+    def __init__(self, name: str, numpy_type: Any, category: int, abbr: str) -> None:
+        self.name = name
+        self.numpy = np.dtype(numpy_type)
+        self.category = category
+        self.itemsize = self.numpy.itemsize
+        self.is_floating_point = category == FLOATING
+        self.is_complex = category == COMPLEX
+        self.is_signed = category >= FLOATING or (category == INTEGER and not name.startswith("u"))
+        self.abbr = abbr
+
+    def __repr__(self) -> str:
+        return f"torch.{self.name}"
+
+    def __reduce__(self) -> str:
+        return self.name
+
+    @property
+    def is_integral(self) -> bool:
+        return self.category <= INTEGER
+
+    def to_real(self) -> dtype:
+        """The real type of the same precision."""
+        return _REAL.get(self, self)
+
+    def to_complex(self) -> dtype:
+        """The complex type of the same precision."""
+        if self.is_complex:
+            return self
+        return complex128 if self is float64 else complex64
+
+
+bool_ = dtype("bool", np.bool_, BOOL, "b8")
+uint8 = dtype("uint8", np.uint8, INTEGER, "u8")
+int8 = dtype("int8", np.int8, INTEGER, "i8")
+int16 = dtype("int16", np.int16, INTEGER, "i16")
+int32 = dtype("int32", np.int32, INTEGER, "i32")
+int64 = dtype("int64", np.int64, INTEGER, "i64")
+uint16 = dtype("uint16", np.uint16, INTEGER, "u16")
+uint32 = dtype("uint32", np.uint32, INTEGER, "u32")
+uint64 = dtype("uint64", np.uint64, INTEGER, "u64")
+float16 = dtype("float16", np.float16, FLOATING, "f16")
+bfloat16 = dtype("bfloat16", ml_dtypes.bfloat16, FLOATING, "bf16")
+float32 = dtype("float32", np.float32, FLOATING, "f32")
+float64 = dtype("float64", np.float64, FLOATING, "f64")
+float8_e4m3fn = dtype("float8_e4m3fn", ml_dtypes.float8_e4m3fn, FLOATING, "f8e4m3fn")
+float8_e5m2 = dtype("float8_e5m2", ml_dtypes.float8_e5m2, FLOATING, "f8e5m2")
+complex64 = dtype("complex64", np.complex64, COMPLEX, "c64")
+complex128 = dtype("complex128", np.complex128, COMPLEX, "c128")
+
+ALL: tuple[dtype, ...] = (
+    bool_, uint8, int8, int16, int32, int64, uint16, uint32, uint64,
+    float16, bfloat16, float32, float64, float8_e4m3fn, float8_e5m2, complex64, complex128,
+)
+ALIASES: dict[str, dtype] = {
+    "bool": bool_, "short": int16, "int": int32, "long": int64, "half": float16, "float": float32,
+    "double": float64, "cfloat": complex64, "cdouble": complex128,
+}
+_REAL = {complex64: float32, complex128: float64}
+_FROM_NUMPY = {d.numpy: d for d in ALL}
+LOW_PRECISION = frozenset((float16, bfloat16, float8_e4m3fn, float8_e5m2))
+_BARE_UNSIGNED = frozenset((uint16, uint32, uint64))
+
+# What PyTorch calls a type in error messages ("expected scalar type Float but found Long").
+SCALAR_NAMES = {
+    bool_: "Bool", uint8: "Byte", int8: "Char", int16: "Short", int32: "Int", int64: "Long",
+    uint16: "UInt16", uint32: "UInt32", uint64: "UInt64", float16: "Half", bfloat16: "BFloat16",
+    float32: "Float", float64: "Double", float8_e4m3fn: "Float8_e4m3fn", float8_e5m2: "Float8_e5m2",
+    complex64: "ComplexFloat", complex128: "ComplexDouble",
+}
+
+
+def from_numpy_dtype(numpy_type: Any) -> dtype:
+    """The dtype of a NumPy element type; ``TypeError`` where PyTorch has none."""
+    found = _FROM_NUMPY.get(np.dtype(numpy_type))
+    if found is None:
+        raise TypeError(
+            f"can't convert np.ndarray of type {getattr(np.dtype(numpy_type), 'type', numpy_type).__module__}."
+            f"{np.dtype(numpy_type).type.__name__}. The only supported types are: float64, float32, float16, "
+            "complex64, complex128, int64, int32, int16, int8, uint64, uint32, uint16, uint8, and bool."
+        )
+    return found
+
+
+_default = float32
+
+
+def get_default_dtype() -> dtype:
+    """The floating-point type of new tensors (``float32`` unless set)."""
+    return _default
+
+
+def set_default_dtype(d: dtype, /) -> None:
+    """Set the floating-point type that factory functions and promotion of integers use."""
+    global _default
+    if not isinstance(d, dtype):
+        raise TypeError("invalid dtype object: only floating-point types are supported as the default type")
+    if not d.is_floating_point:
+        raise TypeError("only floating-point types are supported as the default type")
+    _default = d
+    for clear in on_default_change:
+        clear()
+
+
+# Caches whose entries depend on the default dtype register their ``clear`` here.
+on_default_change: list[Any] = []
+
+_SIGNED_ORDER = (int8, int16, int32, int64)
+_promotions: dict[tuple[dtype, dtype], dtype] = {}
+
+
+def promote_types(type1: dtype, type2: dtype) -> dtype:
+    """The smallest type to which both types convert without changing kind.
+
+    >>> import flambeau as torch
+    >>> torch.promote_types(torch.int32, torch.float16)
+    torch.float16
+    """
+    if type1 is type2:
+        return type1
+    found = _promotions.get((type1, type2))
+    if found is None:
+        found = _promotions[type1, type2] = _promote(type1, type2)
+    return found
+
+
+def _promote(a: dtype, b: dtype) -> dtype:
+    if a.category > b.category:
+        a, b = b, a
+    if a.category < b.category:
+        if b is complex64 and a is float64:
+            return complex128
+        return b
+    if a.category == COMPLEX:
+        return complex128
+    if a.category == FLOATING:
+        if a.itemsize == b.itemsize:  # float16 with bfloat16, or two 8-bit types
+            return float32
+        return a if a.itemsize > b.itemsize else b
+    return _promote_integers(a, b)
+
+
+def _promote_integers(a: dtype, b: dtype) -> dtype:
+    if a in _BARE_UNSIGNED or b in _BARE_UNSIGNED:
+        raise RuntimeError(
+            "Promotion for uint16, uint32, uint64 types is not supported, attempted to promote "
+            f"{SCALAR_NAMES[a]} and {SCALAR_NAMES[b]}"
+        )
+    if uint8 in (a, b):
+        other = b if a is uint8 else a
+        return int16 if other is int8 else other
+    return a if a.itemsize > b.itemsize else b
+
+
+def number_dtype(number_type: type) -> dtype:
+    """The type a Python number would have as a tensor."""
+    if issubclass(number_type, bool):
+        return bool_
+    if issubclass(number_type, int):
+        return int64
+    if issubclass(number_type, float):
+        return _default
+    return _default.to_complex()
+
+
+def combine(dimensioned: Iterable[dtype], zero_dim: Iterable[dtype], numbers: Iterable[type]) -> dtype:
+    """Type promotion in PyTorch's three priorities: tensors with dimensions, 0-dim tensors, Python numbers.
+
+    A lower priority counts only where its category (bool < integer < floating < complex) is higher.
+    """
+    result: dtype | None = None
+    for group in (dimensioned, zero_dim, map(number_dtype, numbers)):
+        joined: dtype | None = None
+        for d in group:
+            joined = d if joined is None else promote_types(joined, d)
+        if joined is None:
+            continue
+        if result is None:
+            result = joined
+        elif joined.category > result.category:
+            result = _raise_category(result, joined)
+    if result is None:
+        raise ValueError("result_type needs at least one operand")
+    return result
+
+
+def _raise_category(low: dtype, high: dtype) -> dtype:
+    # A real floating tensor meeting a complex number keeps its precision.
+    if high.is_complex and low.is_floating_point:
+        return promote_types(low.to_complex(), complex64) if low is not float64 else complex128
+    return high
+
+
+def can_cast(from_: dtype, to: dtype) -> bool:
+    """Whether a value may be stored as ``to`` under the rules of in-place operators.
+
+    >>> import flambeau as torch
+    >>> torch.can_cast(torch.float32, torch.int64)
+    False
+    """
+    return from_.category <= to.category
+
+
+class finfo:
+    """Limits of a floating-point type.
+
+    >>> import flambeau as torch
+    >>> torch.finfo(torch.float32).eps
+    1.1920928955078125e-07
+    """
+
+    def __init__(self, type: dtype | None = None) -> None:
+        chosen = _default if type is None else type
+        if chosen.is_complex:
+            chosen = chosen.to_real()
+        if not chosen.is_floating_point:
+            raise TypeError(
+                f"torch.finfo() requires a floating point input type. Use torch.iinfo to handle '{chosen!r}'"
+            )
+        limits = ml_dtypes.finfo(chosen.numpy)
+        self.dtype = chosen.name
+        self.bits = chosen.itemsize * 8
+        self.eps = float(limits.eps)
+        self.max = float(limits.max)
+        self.min = float(limits.min)
+        self.tiny = self.smallest_normal = float(limits.smallest_normal)
+        self.resolution = float(limits.resolution)
+
+    def __repr__(self) -> str:
+        return (
+            f"finfo(resolution={self.resolution:.6g}, min={self.min:.6g}, max={self.max:.6g}, eps={self.eps:.6g}, "
+            f"smallest_normal={self.smallest_normal:.6g}, tiny={self.tiny:.6g}, dtype={self.dtype})"
+        )
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, finfo) and other.dtype == self.dtype
+
+    def __hash__(self) -> int:
+        return hash(("finfo", self.dtype))
+
+
+class iinfo:
+    """Limits of an integer type.
+
+    >>> import flambeau as torch
+    >>> torch.iinfo(torch.int8).max
+    127
+    """
+
+    def __init__(self, type: dtype) -> None:
+        if type.category != INTEGER:
+            raise TypeError(
+                f"torch.iinfo() requires an integer input type. Use torch.finfo to handle '{type!r}'"
+            )
+        limits = np.iinfo(type.numpy)
+        self.dtype = type.name
+        self.bits = type.itemsize * 8
+        self.min = int(limits.min)
+        self.max = int(limits.max)
+
+    def __repr__(self) -> str:
+        return f"iinfo(min={self.min}, max={self.max}, dtype={self.dtype})"
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, iinfo) and other.dtype == self.dtype
+
+    def __hash__(self) -> int:
+        return hash(("iinfo", self.dtype))

@@ -1,0 +1,164 @@
+"""Looking: computing what is pending because somebody needs a value.
+
+Note: exposed memory. Once outsiders can see a buffer (``from_numpy``, ``numpy()``), an operator that reads it reads a
+snapshot taken at that moment, and in-place results are written into that buffer at once. Exposure ends when nobody
+outside holds the buffer any more, which its reference count tells.
+"""
+
+from __future__ import annotations
+
+import sys
+import time
+from collections.abc import Callable
+from types import CodeType, FrameType
+from typing import Any
+
+import numpy as np
+
+from ..config import settings
+from ..executors import interpreter, null
+from ..graph import pending
+from ..graph.node import Failure, Node, constant
+from ..graph.storage import Storage
+from .explain import Look, describe, looks
+
+# An executor takes nodes (last one first), empties the list and returns the nodes that failed. Others plug in here.
+EXECUTORS: dict[str, Callable[[list[Node]], list[Node]]] = {"interpreter": interpreter.run, "null": null.run}
+
+_LIBRARY = __file__.rsplit("/", 2)[0]
+_CHECK_EVERY = 64
+
+
+def user_site(depth: int = 2) -> tuple[CodeType, int] | None:
+    """Code and instruction of the nearest caller outside flambeau."""
+    frame: FrameType | None = sys._getframe(depth)
+    while frame is not None and frame.f_code.co_filename.startswith(_LIBRARY):
+        frame = frame.f_back
+    return None if frame is None else (frame.f_code, frame.f_lasti)
+
+
+def compute_pending(cause: str) -> None:
+    """Compute everything pending that is still reachable."""
+    if not pending.nodes:
+        return
+    with pending.lock:
+        began = time.perf_counter()
+        recorded = len(pending.nodes)
+        live = pending.take_live()
+        if not live:
+            return
+        computed = len(live)
+        failures = _execute(live)
+        looks.append(Look(cause, user_site(), recorded, computed, time.perf_counter() - began, settings.executor))
+    if failures is not None:
+        raise failures
+
+
+def _execute(live: list[Node]) -> BaseException | None:
+    run = EXECUTORS.get(settings.executor)
+    if run is None:
+        raise RuntimeError(f"flambeau has no executor '{settings.executor}' yet; there is {sorted(EXECUTORS)}")
+    try:
+        failed = run(live)
+    except BaseException:
+        # Interrupted: what is left is still pending, in order, before anything recorded since.
+        pending.nodes[:0] = live[::-1]
+        raise
+    for node in failed:
+        _with_line(node.value.error, node)
+    return failed[0].value.error if failed else None
+
+
+def _with_line(error: BaseException, node: Node) -> BaseException:
+    note = f"This operation was recorded at {describe(node.site)}"
+    if note not in getattr(error, "__notes__", ()):
+        error.add_note(note)
+    return error
+
+
+def value_of(storage: Storage, cause: str) -> np.ndarray[Any, Any]:
+    """The flat value of a storage, computed now if it is pending."""
+    node = storage.node
+    if node.value is None:
+        compute_pending(cause)
+        if node.value is None:  # recorded by a thread that had not appended it yet
+            compute_pending(cause)
+    value = node.value
+    if value.__class__ is Failure:
+        raise value.error
+    return value
+
+
+def check_budget() -> None:
+    """Called by recording when enough nodes are pending: compute them if they promise more bytes than allowed.
+
+    The next check is due after a few more nodes, fewer the larger the results are.
+    """
+    if settings.eager:
+        compute_pending("eager")
+        return
+    nodes = pending.nodes
+    promised = sum(node.signature.nbytes for node in nodes[:] if node.signature is not None)
+    if promised > settings.budget_bytes or len(nodes) > _NODE_LIMIT:
+        compute_pending("budget")
+        settings.check_at = _CHECK_EVERY
+        return
+    average = promised // max(len(nodes), 1) + 1
+    room = (settings.budget_bytes - promised) // average
+    settings.check_at = len(nodes) + max(1, min(room, max(_CHECK_EVERY, len(nodes))))
+
+
+_NODE_LIMIT = 200_000
+
+
+def look_at_step_end() -> None:
+    """The end of an optimizer's step: compute what is pending, so that a loop that never looks stays bounded."""
+    compute_pending("step")
+
+
+def synchronize() -> None:
+    """Compute everything pending now."""
+    compute_pending("synchronize")
+
+
+def expose(storage: Storage, cause: str) -> np.ndarray[Any, Any]:
+    """The buffer of a storage for outsiders, no longer shared with copies that are equal so far."""
+    value = value_of(storage, cause)
+    if not storage.exposed:
+        if sys.getrefcount(storage.node) > pending.UNHELD or not value.flags.writeable:
+            value = value.copy() if value.base is None else np.array(value)
+            storage.node = constant(value)
+        storage.exposed = True
+    return value
+
+
+# References to a buffer that nobody outside holds: its node, a local variable and getrefcount's argument.
+_UNSEEN = pending.UNHELD + 1
+
+
+def snapshot(storage: Storage) -> Node:
+    """A node with the present value of an exposed storage."""
+    node = storage.node
+    value = node.value
+    if value is None or value.__class__ is Failure:
+        return node
+    if storage.owner is None and value.base is None and sys.getrefcount(value) <= _UNSEEN:
+        storage.exposed = False
+        return node
+    if storage.owner is not None and value.base is not None and sys.getrefcount(value) <= _UNSEEN \
+            and sys.getrefcount(value.base) <= _UNSEEN:
+        storage.exposed = False
+        return node
+    return constant(value.copy())
+
+
+def write_through(storage: Storage, node: Node) -> None:
+    """Let the exposed buffer of ``storage`` take the value of ``node`` now."""
+    target = storage.node.value
+    storage_node = storage.node
+    compute_pending("exposed")
+    value = node.value
+    if value.__class__ is Failure:
+        raise value.error
+    target[...] = value
+    storage.node = storage_node

@@ -1,0 +1,5 @@
+"""The interpreter: runs a list of nodes with NumPy, operator by operator, freeing values after their last use."""
+
+from .run import run
+
+__all__ = ["run"]

@@ -1,0 +1,59 @@
+"""Between flat values and the arrays that kernels see: reading through a geometry, and laying results out."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from ...graph.geometry import Geometry
+
+Array = np.ndarray[Any, Any]
+
+# ml_dtypes' arrays export no buffer: they are read as integers of their size.
+_CARRIERS = {1: np.dtype(np.uint8), 2: np.dtype(np.uint16)}
+_NATIVE_KINDS = frozenset("biufc?")
+
+
+def carrier(numpy_type: np.dtype[Any]) -> np.dtype[Any]:
+    """The type through which elements of ``numpy_type`` are addressed."""
+    return numpy_type if numpy_type.kind in _NATIVE_KINDS else _CARRIERS[numpy_type.itemsize]
+
+
+def read(value: Array, geometry: Geometry) -> Array:
+    """The array that ``geometry`` sees in a flat value; never a copy."""
+    numpy_type = geometry.dtype.numpy
+    if value.dtype != numpy_type:
+        value = _reinterpret(value, numpy_type)
+    if geometry.is_contiguous:
+        if geometry.numel != value.size:
+            value = value[geometry.offset:geometry.offset + geometry.numel]
+        return value.reshape(geometry.shape)
+    return strided(value, geometry.shape, geometry.strides, geometry.offset)
+
+
+def _reinterpret(value: Array, numpy_type: np.dtype[Any]) -> Array:
+    usable = value.nbytes - value.nbytes % numpy_type.itemsize
+    return value.view(np.uint8)[:usable].view(numpy_type)
+
+
+def strided(value: Array, shape: tuple[int, ...], strides: tuple[int, ...], offset: int) -> Array:
+    """A writable view of a flat array with strides and an offset in elements."""
+    itemsize = value.itemsize
+    held = carrier(value.dtype)
+    array: Array = np.ndarray(shape, held, value if held is value.dtype else value.view(held), offset * itemsize,
+                              tuple([s * itemsize for s in strides]))
+    return array if held is value.dtype else array.view(value.dtype)
+
+
+def flatten(result: Any, geometry: Geometry) -> Array:
+    """A kernel's result as the flat value of ``geometry`` (fresh: dense, offset 0)."""
+    numpy_type = geometry.dtype.numpy
+    array: Array = result if isinstance(result, np.ndarray) else np.asarray(result)
+    if array.dtype != numpy_type:
+        array = array.astype(numpy_type)
+    if array.shape != geometry.shape:
+        array = np.broadcast_to(array, geometry.shape)
+    if not geometry.is_contiguous:
+        array = array.transpose(geometry.order)
+    return array.reshape(-1)

@@ -1,0 +1,130 @@
+"""The interpreter's loop.
+
+A node's operands are dropped when its value is there, so a value is freed as soon as its last reader has run: no
+lifetime analysis is needed (Note: liveness).
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from ...graph import pending
+from ...graph.geometry import Geometry
+from ...graph.node import Failure, Node, Signature
+from . import mathematics
+from .arrays import Array, flatten, read
+
+Plan = Callable[[tuple[Any, ...]], Any]
+
+# An operand that only its reader holds: a local variable, the argument of getrefcount, and the tuple of operands.
+_SOLE_READER = pending.UNHELD + 1
+
+
+def run(nodes: list[Node]) -> list[Node]:
+    """Compute ``nodes`` (last one first), emptying the list. A failing kernel leaves a ``Failure`` as the value.
+
+    Returns the nodes whose own kernel failed. On an interrupt the nodes not yet computed stay in the list.
+    """
+    failed: list[Node] = []
+    with np.errstate(all="ignore"):
+        while nodes:
+            node = nodes[-1]
+            try:
+                node.value = _compute(node)
+            except Exception as error:
+                node.value = Failure(error)
+                failed.append(node)
+            node.operands = ()
+            nodes.pop()
+            del node
+    return failed
+
+
+def _compute(node: Node) -> Any:
+    operands = node.operands
+    for operand in operands:
+        if operand.__class__ is Node and operand.value.__class__ is Failure:
+            return operand.value
+    signature = node.signature
+    assert signature is not None
+    plan = signature.plan
+    if plan is None:
+        plan = signature.plan = prepare(signature)
+    return plan(operands)
+
+
+def prepare(signature: Signature) -> Plan:
+    """What it takes to run a signature, decided once."""
+    operator = signature.operator
+    if operator.kind == "project":
+        position = signature.attributes[0]
+        return lambda operands: operands[0].value[position]
+    kernel, attributes, outputs = operator.kernel, signature.attributes, signature.outputs
+    readers = [_reader(g, _compute_type(signature), i in operator.owns) for i, g in enumerate(signature.geometries)]
+    variadic = operator.kind == "variadic"
+
+    def execute(operands: tuple[Any, ...]) -> Any:
+        arrays = [reader(operands, i) for i, reader in enumerate(readers)]
+        result = kernel(mathematics, arrays, *attributes) if variadic else kernel(mathematics, *arrays, *attributes)
+        if len(outputs) == 1 and signature.single:
+            return _own(flatten(result, outputs[0]), operands, operator.owns)
+        return tuple([_own(flatten(r, g), operands, operator.owns) for r, g in zip(result, outputs)])
+    return execute
+
+
+def _compute_type(signature: Signature) -> np.dtype[Any] | None:
+    return signature.compute.numpy if signature.compute is not None else None
+
+
+def _reader(geometry: Any, compute: np.dtype[Any] | None, owned: bool) -> Callable[[tuple[Any, ...], int], Any]:
+    if isinstance(geometry, Geometry):
+        if owned:
+            return lambda operands, i: _private(operands, i, geometry)
+        if compute is not None and geometry.dtype.numpy != compute:
+            return lambda operands, i: read(operands[i].value, geometry).astype(compute)
+        return lambda operands, i: read(operands[i].value, geometry)
+    if compute is not None and geometry is not type(None):
+        return lambda operands, i: _number(operands[i], compute)
+    return lambda operands, i: operands[i]
+
+
+def _number(number: Any, numpy_type: np.dtype[Any]) -> Any:
+    """A Python number as a scalar of the type, integers wrapping around as PyTorch's do."""
+    if numpy_type.kind in "iu" and isinstance(number, int):
+        bits = numpy_type.itemsize * 8
+        number &= (1 << bits) - 1
+        if numpy_type.kind == "i" and number >> (bits - 1):
+            number -= 1 << bits
+    return numpy_type.type(number)
+
+
+def _private(operands: tuple[Any, ...], i: int, geometry: Geometry) -> Array:
+    """The operand's array, for the kernel to overwrite: itself when nobody else can see it, else a copy."""
+    node = operands[i]
+    value = node.value
+    if sys.getrefcount(node) > _SOLE_READER or sys.getrefcount(value) > _SOLE_READER or value.base is not None \
+            or not value.flags.writeable:
+        value = value.copy()
+    return read(value, geometry)
+
+
+def _own(value: Array, operands: tuple[Any, ...], owns: tuple[int, ...]) -> Array:
+    """``value``, copied if a kernel returned (a view of) one of its operands: values never alias."""
+    root = value.base
+    if root is None and not owns:
+        if not any(operand.__class__ is Node and operand.value is value for operand in operands):
+            return value
+        return value.copy()
+    if isinstance(root, np.ndarray):
+        for i, operand in enumerate(operands):
+            if operand.__class__ is Node and i not in owns:
+                other = operand.value
+                if other.__class__ is not tuple and (other is root or (other.base is not None and other.base is root)):
+                    return value.copy()
+        if not value.flags.writeable:
+            return value.copy()
+    return value

@@ -1,0 +1,124 @@
+"""Geometry: how a flat storage is read as a tensor. A view is a geometry, not an operation.
+
+Geometries are interned: two tensors of equal shape, strides, offset, dtype and device share one object, so that
+caches can be keyed by identity.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from ..devices import CPU, device
+from ..dtypes import dtype
+from ..size import Size
+
+
+class Geometry:
+    """Shape, strides and offset (in elements), element type and device of a tensor."""
+
+    __slots__ = ("shape", "strides", "offset", "dtype", "device", "ndim", "numel", "is_contiguous", "extent",
+                 "_order")
+
+    shape: Size
+    strides: tuple[int, ...]
+    offset: int
+    dtype: dtype
+    device: device
+
+    def __init__(self, shape: Size, strides: tuple[int, ...], offset: int, dtype: dtype, device: device) -> None:
+        self.shape = shape
+        self.strides = strides
+        self.offset = offset
+        self.dtype = dtype
+        self.device = device
+        self.ndim = len(shape)
+        self.numel = shape.numel()
+        self.is_contiguous = self.numel == 0 or _row_major(shape, strides)
+        # One past the last element of the storage that is read.
+        self.extent = 0 if self.numel == 0 else offset + 1 + sum((n - 1) * s for n, s in zip(shape, strides))
+        self._order: tuple[int, ...] | None = None
+
+    def __repr__(self) -> str:
+        return f"Geometry({list(self.shape)}, strides={list(self.strides)}, offset={self.offset}, {self.dtype.name})"
+
+    @property
+    def order(self) -> tuple[int, ...]:
+        """Dimensions from the largest stride to the smallest: the order of the elements in memory."""
+        if self._order is None:
+            self._order = tuple(sorted(range(self.ndim), key=lambda d: (-self.strides[d], -self.shape[d])))
+        return self._order
+
+    @property
+    def is_dense(self) -> bool:
+        """Whether the elements lie without gaps or overlaps, in some order of dimensions."""
+        if self.is_contiguous:
+            return True
+        expected = 1
+        for d in reversed(self.order):
+            if self.shape[d] == 1:
+                continue
+            if self.strides[d] != expected:
+                return False
+            expected *= self.shape[d]
+        return True
+
+    def with_view(self, shape: Sequence[int], strides: Sequence[int], offset: int) -> Geometry:
+        """Another view of the same storage."""
+        return intern(Size(shape), tuple(strides), offset, self.dtype, self.device)
+
+
+def _row_major(shape: Sequence[int], strides: Sequence[int]) -> bool:
+    expected = 1
+    for n, s in zip(reversed(shape), reversed(strides)):
+        if n != 1:
+            if s != expected:
+                return False
+            expected *= n
+    return True
+
+
+def row_major_strides(shape: Sequence[int]) -> tuple[int, ...]:
+    """Strides of a contiguous tensor; an extent of zero counts as one, as in PyTorch."""
+    strides = [1] * len(shape)
+    for d in range(len(shape) - 2, -1, -1):
+        strides[d] = strides[d + 1] * max(shape[d + 1], 1)
+    return tuple(strides)
+
+
+_LIMIT = 1 << 17
+_interned: dict[tuple[object, ...], Geometry] = {}
+_contiguous: dict[tuple[object, ...], Geometry] = {}
+
+
+def intern(shape: Size, strides: tuple[int, ...], offset: int, dtype: dtype, device: device) -> Geometry:
+    """The one geometry with these fields."""
+    key = (shape, strides, offset, dtype, device)
+    found = _interned.get(key)
+    if found is None:
+        if len(_interned) > _LIMIT:  # a geometry made twice costs cache misses, never a wrong result
+            _interned.clear()
+            _contiguous.clear()
+        found = _interned[key] = Geometry(Size(shape), strides, offset, dtype, device)
+    return found
+
+
+def contiguous(shape: Sequence[int], dtype: dtype, device: device = CPU) -> Geometry:
+    """The geometry of a fresh, contiguous tensor."""
+    key = (tuple(shape), dtype, device)
+    found = _contiguous.get(key)
+    if found is None:
+        size = Size(shape)
+        found = _contiguous[key] = intern(size, row_major_strides(size), 0, dtype, device)
+    return found
+
+
+def dense_like(shape: Sequence[int], template: Geometry, dtype: dtype) -> Geometry:
+    """A fresh dense geometry whose dimensions lie in memory in the order of ``template``'s."""
+    if template.is_contiguous or len(shape) != template.ndim:
+        return contiguous(shape, dtype, template.device)
+    strides = [1] * len(shape)
+    step = 1
+    for d in reversed(template.order):
+        strides[d] = step
+        step *= max(shape[d], 1)
+    return intern(Size(shape), tuple(strides), 0, dtype, template.device)

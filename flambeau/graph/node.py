@@ -1,0 +1,72 @@
+"""Node: one recorded operation. Signature: all of it that stays the same from step to step.
+
+Note: values and versions. A node stands for one value for ever. An in-place operator does not change a node: it
+records a new one and lets the storage point to it. Copying a tensor is therefore a second storage on the same node,
+and costs nothing.
+"""
+
+from __future__ import annotations
+
+from types import CodeType
+from typing import Any
+
+from .geometry import Geometry
+from .operator import Operator
+
+
+class Signature:
+    """An operator applied to operands of given geometry. Interned: comparing two is comparing pointers."""
+
+    __slots__ = ("operator", "attributes", "geometries", "outputs", "single", "compute", "nbytes", "plan")
+
+    def __init__(self, operator: Operator, attributes: tuple[Any, ...], geometries: tuple[Any, ...],
+                 outputs: tuple[Geometry, ...], single: bool, compute: Any) -> None:
+        self.operator = operator
+        self.attributes = attributes
+        self.geometries = geometries
+        self.outputs = outputs
+        self.single = single
+        self.compute = compute
+        self.nbytes = sum(g.numel * g.dtype.itemsize for g in outputs)
+        self.plan: Any = None  # an executor's own preparation of this signature
+
+    def __repr__(self) -> str:
+        return f"<{self.operator.name} {list(self.geometries)} -> {list(self.outputs)}>"
+
+
+class Node:
+    """A pending or computed value.
+
+    ``operands``: nodes, Python numbers, or None, in the operator's order; emptied once the value is there.
+    ``value``: a flat array (a tuple of them for several outputs), None while pending, or a ``Failure``.
+    ``site``: the code object and instruction offset of the line that recorded it.
+    """
+
+    __slots__ = ("signature", "operands", "value", "site")
+
+    def __init__(self, signature: Signature | None, operands: tuple[Any, ...],
+                 site: tuple[CodeType, int] | None) -> None:
+        self.signature = signature
+        self.operands = operands
+        self.value: Any = None
+        self.site = site
+
+    def __repr__(self) -> str:
+        state = "pending" if self.value is None else "computed"
+        return f"<Node {self.signature!r} {state}>"
+
+
+class Failure:
+    """The value of a node whose kernel failed: whoever looks at it, or at what depends on it, gets the error."""
+
+    __slots__ = ("error",)
+
+    def __init__(self, error: BaseException) -> None:
+        self.error = error
+
+
+def constant(value: Any) -> Node:
+    """A node that is computed from the start: a leaf of the graph."""
+    node = Node(None, (), None)
+    node.value = value
+    return node

@@ -1,0 +1,86 @@
+"""Operator: the record of one operator. Kernel, shape rule, derivatives; everything else hangs off it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from .geometry import Geometry
+
+Kernel = Callable[..., Any]
+# Geometries (or, for Python numbers, their types; None for an absent operand) and attributes -> output geometries.
+ShapeRule = Callable[..., "Geometry | tuple[Geometry, ...]"]
+
+
+class Derivative:
+    """A rule for the gradients of some operands.
+
+    ``rule(ctx, grad_output, *kept)`` returns one gradient, or a tuple of them where ``operands`` has several.
+    ``keeps`` are positions of what the rule is given: operand i as i, output i as ``~i``.
+    """
+
+    __slots__ = ("rule", "operands", "keeps")
+
+    def __init__(self, rule: Callable[..., Any], operands: tuple[int, ...], keeps: tuple[int, ...]) -> None:
+        self.rule = rule
+        self.operands = operands
+        self.keeps = keeps
+
+
+class Operator:
+    """A named kernel with its shape rule and derivatives.
+
+    ``kernel(m, *operands, *attributes)`` computes on arrays of the namespace ``m`` (NumPy's in the interpreter).
+    ``infer(operands, attributes)`` gives the outputs' geometries, or raises what PyTorch raises.
+    ``compute(operands)`` names the dtype in which a kernel wants its operands (None: as they are).
+    ``owns`` lists the operands that the kernel may overwrite, and gets as private copies where they are still needed.
+    """
+
+    __slots__ = ("name", "kernel", "infer", "compute", "parameters", "derivatives", "variadic_derivative", "plans",
+                 "grad_class", "outputs", "owns", "kind", "non_differentiable_outputs")
+
+    def __init__(self, name: str, kernel: Kernel, infer: ShapeRule, parameters: tuple[str, ...], *,
+                 compute: Callable[..., Any] | None = None, owns: tuple[int, ...] = (), kind: str = "structured",
+                 grad_name: str | None = None, non_differentiable_outputs: tuple[int, ...] = ()) -> None:
+        self.name = name
+        self.kernel = kernel
+        self.infer = infer
+        self.parameters = parameters
+        self.compute = compute
+        self.owns = owns
+        self.kind = kind
+        self.derivatives: list[Derivative] = []
+        self.variadic_derivative: Callable[..., Any] | None = None
+        self.plans: dict[tuple[bool, ...], tuple[Any, ...]] = {}
+        self.grad_class: Any = grad_name or "".join(part.capitalize() for part in name.split("_")) + "Backward0"
+        self.non_differentiable_outputs = non_differentiable_outputs
+
+    def __repr__(self) -> str:
+        return f"<operator {self.name}>"
+
+    def derivative(self, *names: str, keeps: str = "") -> Callable[[Callable[..., Any]], Callable[..., Any]]:
+        """Declare the gradient rule of the operands ``names``.
+
+        ``keeps`` names what the rule reads beside the gradient: operands by parameter name, ``output`` or
+        ``output1``, ... for results; the rule gets them as arguments in this order.
+        """
+        def declare(rule: Callable[..., Any]) -> Callable[..., Any]:
+            positions = tuple(self.parameters.index(name) for name in names)
+            self.derivatives.append(Derivative(rule, positions, tuple(map(self._position, keeps.split()))))
+            self.plans.clear()
+            return rule
+        return declare
+
+    def derivative_of_all(self, rule: Callable[..., Any]) -> Callable[..., Any]:
+        """Declare ``rule(ctx, grad_output) -> gradients of all operands``, for operators on lists (cat)."""
+        self.variadic_derivative = rule
+        return rule
+
+    def _position(self, name: str) -> int:
+        if name.startswith("output"):
+            return ~int(name[6:] or 0)
+        return self.parameters.index(name)
+
+    @property
+    def differentiable(self) -> bool:
+        return bool(self.derivatives) or self.variadic_derivative is not None

@@ -1,0 +1,205 @@
+"""How operators are declared: pointwise, view and structured ones.
+
+``@pointwise`` takes the formula on arrays; everything else follows: broadcasting, type promotion, the public function
+with ``out=``, the method, the in-place method.
+"""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from .. import dtypes
+from ..graph.geometry import Geometry, contiguous, dense_like, intern
+from ..graph.operator import Operator
+from ..tensor import Tensor, record
+from .registry import NAMESPACES, api, write_out
+
+NUMBERS = (int, float, bool, complex)
+
+
+def parameters_of(kernel: Callable[..., Any]) -> tuple[str, ...]:
+    """Names of a kernel's parameters after ``m``."""
+    return tuple(inspect.signature(kernel).parameters)[1:]
+
+
+def operator(name: str, infer: Callable[..., Any], *, compute: Any = None, owns: tuple[int, ...] = (),
+             grad_name: str | None = None, kind: str = "structured",
+             non_differentiable_outputs: tuple[int, ...] = ()) -> Callable[[Callable[..., Any]], Operator]:
+    """Declare a structured operator.
+
+    The decorated kernel is ``kernel(m, *operands, *attributes)`` and returns one array or a tuple.
+    ``infer(geometries, attributes)`` returns one ``Geometry`` or a tuple; ``compute(geometries)`` may name the dtype
+    to which the operands are converted first.
+    """
+    def declare(kernel: Callable[..., Any]) -> Operator:
+        return Operator(name, kernel, infer, parameters_of(kernel), compute=compute, owns=owns, grad_name=grad_name,
+                        kind=kind, non_differentiable_outputs=non_differentiable_outputs)
+    return declare
+
+
+# --- shapes and types ------------------------------------------------------------------------------------------------
+
+def broadcast_shapes(shapes: Sequence[tuple[int, ...]]) -> tuple[int, ...]:
+    """The common shape of operands, PyTorch's error where there is none."""
+    result: list[int] = list(shapes[0])
+    for shape in shapes[1:]:
+        if len(shape) > len(result):
+            result = [1] * (len(shape) - len(result)) + result
+        shift = len(result) - len(shape)
+        for i, n in enumerate(shape):
+            have = result[shift + i]
+            if have == n or n == 1:
+                continue
+            if have != 1:
+                raise RuntimeError(f"The size of tensor a ({have}) must match the size of tensor b ({n}) at "
+                                   f"non-singleton dimension {shift + i}")
+            result[shift + i] = n
+    return tuple(result)
+
+
+def result_dtype(operands: Sequence[Any]) -> dtypes.dtype:
+    """Type promotion over geometries and number types; None operands do not count."""
+    tensors = [g for g in operands if isinstance(g, Geometry)]
+    if len(tensors) == len(operands) == 1:
+        return tensors[0].dtype
+    first = tensors[0].dtype if tensors else None
+    if first is not None and len(tensors) == len(operands) and all(g.dtype is first for g in tensors):
+        return first
+    return dtypes.combine([g.dtype for g in tensors if g.ndim], [g.dtype for g in tensors if not g.ndim],
+                          [t for t in operands if isinstance(t, type) and t is not type(None)])
+
+
+def float_dtype(operands: Sequence[Any]) -> dtypes.dtype:
+    """Type promotion where integers become the default floating type."""
+    found = result_dtype(operands)
+    return dtypes.get_default_dtype() if found.category < dtypes.FLOATING else found
+
+
+def arithmetic_dtype(d: dtypes.dtype) -> dtypes.dtype:
+    """The type in which kernels compute: 16-bit floating types compute in float32."""
+    return dtypes.float32 if d in dtypes.LOW_PRECISION else d
+
+
+def device_of(operands: Sequence[Any]) -> Any:
+    """The device of the result."""
+    found = None
+    for g in operands:
+        if isinstance(g, Geometry):
+            if g.ndim:
+                return g.device
+            found = found or g.device
+    return found
+
+
+def pointwise_geometry(operands: Sequence[Any], dtype: dtypes.dtype) -> Geometry:
+    """Broadcast shape; memory in the order of the first operand of that shape."""
+    tensors = [g for g in operands if isinstance(g, Geometry)]
+    first = tensors[0]
+    if all(g.shape == first.shape for g in tensors):
+        shape: tuple[int, ...] = first.shape
+    else:
+        shape = broadcast_shapes([g.shape for g in tensors])
+    device = device_of(tensors)
+    for g in tensors:
+        if g.shape == shape:
+            if not g.is_contiguous:
+                if g.is_dense:
+                    return intern(g.shape, g.strides, 0, dtype, device)
+                return dense_like(shape, g, dtype)
+            break
+    return contiguous(shape, dtype, device)
+
+
+# --- pointwise operators ---------------------------------------------------------------------------------------------
+
+_PROMOTIONS: dict[str, Callable[[Sequence[Any]], dtypes.dtype]] = {"same": result_dtype, "float": float_dtype}
+
+
+def pointwise_operator(name: str, kernel: Callable[..., Any], promotes: str = "same",
+                       grad_name: str | None = None) -> Operator:
+    """The operator of a formula on arrays.
+
+    ``promotes``: "same" (ordinary promotion), "float" (integers become floating), "bool" (a truth value of operands
+    promoted ordinarily), "real" (as float, and complex numbers give real ones).
+    """
+    promotion = _PROMOTIONS.get(promotes, result_dtype)
+
+    def infer(operands: Sequence[Any], attributes: tuple[Any, ...]) -> Geometry:
+        dtype = promotion(operands)
+        if promotes == "bool":
+            dtype = dtypes.bool_
+        elif promotes == "real":
+            dtype = dtype.to_real()
+        return pointwise_geometry(operands, dtype)
+
+    def compute(operands: Sequence[Any]) -> dtypes.dtype:
+        return arithmetic_dtype(promotion(operands))
+
+    return Operator(name, kernel, infer, parameters_of(kernel), compute=compute, kind="pointwise",
+                    grad_name=grad_name)
+
+
+def pointwise(*namespaces: str, name: str | None = None, promotes: str = "same", inplace: bool = True,
+              aliases: tuple[str, ...] = (), grad_name: str | None = None) -> Callable[[Callable[..., Any]], Any]:
+    """Declare a pointwise operator of one, two or three tensors and publish its function.
+
+    Default namespaces: ``torch`` and ``Tensor``. The returned function carries ``.operator`` and ``.derivative``.
+    """
+    def declare(kernel: Callable[..., Any]) -> Any:
+        public_name = name or kernel.__name__
+        op = pointwise_operator(public_name, kernel, promotes, grad_name)
+        function = (_unary, _binary, _ternary)[len(op.parameters) - 1](op, public_name)
+        function.__name__ = function.__qualname__ = public_name
+        function.__doc__ = kernel.__doc__
+        function.__module__ = kernel.__module__
+        function.operator = op
+        function.derivative = op.derivative
+        api(*(namespaces or ("torch", "Tensor")), inplace=inplace, aliases=aliases)(function)
+        return function
+    return declare
+
+
+def _unary(op: Operator, name: str) -> Any:
+    def function(input: Any, *, out: Any = None) -> Any:
+        if not isinstance(input, Tensor):
+            raise TypeError(f"{name}(): argument 'input' (position 1) must be Tensor, not {type(input).__name__}")
+        result = record(op, (input,))
+        return result if out is None else write_out(result, out, name)
+    return function
+
+
+def _binary(op: Operator, name: str) -> Any:
+    def function(input: Any, other: Any, *, out: Any = None) -> Any:
+        if not isinstance(other, Tensor) and other.__class__ not in NUMBERS:
+            other = operand(other, name, "other", 2)
+        if not isinstance(input, Tensor) and input.__class__ not in NUMBERS:
+            input = operand(input, name, "input", 1)
+        result = record(op, (input, other))
+        return result if out is None else write_out(result, out, name)
+    return function
+
+
+def _ternary(op: Operator, name: str) -> Any:
+    def function(input: Any, tensor1: Any, tensor2: Any, *, out: Any = None) -> Any:
+        result = record(op, (operand(input, name, "input", 1), operand(tensor1, name, "tensor1", 2),
+                             operand(tensor2, name, "tensor2", 3)))
+        return result if out is None else write_out(result, out, name)
+    return function
+
+
+def operand(value: Any, function: str, argument: str, position: int) -> Any:
+    """``value`` as a tensor or Python number; PyTorch's TypeError for anything else."""
+    if isinstance(value, Tensor) or value.__class__ in NUMBERS:
+        return value
+    if isinstance(value, NUMBERS):
+        return value
+    item = getattr(value, "item", None)
+    if item is not None and getattr(value, "shape", None) == ():
+        return item()
+    raise TypeError(f"{function}(): argument '{argument}' (position {position}) must be Tensor, not "
+                    f"{type(value).__name__}")
+
+
+__all__ = ["NAMESPACES", "api", "operator", "pointwise", "pointwise_operator"]

@@ -1,0 +1,69 @@
+"""Where public names are collected: ``torch.*`` functions, Tensor methods, ``nn.functional`` and other namespaces.
+
+An operator registers itself where it is defined, with ``@api``; the namespaces only read these tables.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import wraps
+from typing import Any, TypeVar
+
+from ..tensor import Tensor, assign
+
+F = TypeVar("F", bound=Callable[..., Any])
+
+# namespace -> name -> function; "torch" is the top level, "Tensor" the methods.
+NAMESPACES: dict[str, dict[str, Callable[..., Any]]] = {
+    name: {} for name in ("torch", "Tensor", "nn.functional", "linalg", "fft", "special")
+}
+
+
+def api(*namespaces: str, out: bool = False, inplace: bool = False, aliases: tuple[str, ...] = (),
+        name: str | None = None) -> Callable[[F], F]:
+    """Publish a function in ``namespaces``.
+
+    ``out``: the functions (not the methods) take ``out=``. ``inplace``: Tensor gets the method ``name_`` as well,
+    and so does ``torch``. ``aliases`` are further names in the same namespaces.
+    """
+    def publish(function: F) -> F:
+        public_name = name or function.__name__
+        offered = with_out(function) if out else function
+        for each in (public_name, *aliases):
+            for namespace in namespaces:
+                NAMESPACES[namespace][each] = function if namespace == "Tensor" else offered
+                if namespace == "Tensor":
+                    setattr(Tensor, each, function)
+            if inplace:
+                written = in_place(function, each + "_")
+                NAMESPACES["Tensor"][each + "_"] = written
+                setattr(Tensor, each + "_", written)
+                if "torch" in namespaces:
+                    NAMESPACES["torch"][each + "_"] = written
+        return function
+    return publish
+
+
+def in_place(function: Callable[..., Any], name: str) -> Callable[..., Any]:
+    """The in-place method of a function: its result is written to ``self``."""
+    def method(self: Any, *args: Any, **kwargs: Any) -> Any:
+        return assign(self, function(self, *args, **kwargs), name)
+    method.__name__ = method.__qualname__ = name
+    method.__doc__ = f"In-place version of ``{name[:-1]}``."
+    return method
+
+
+def with_out(function: Callable[..., Any]) -> Callable[..., Any]:
+    """``function`` with the keyword ``out=``: a tensor, or a tuple of them, that takes the result."""
+    @wraps(function)
+    def wrapper(*args: Any, out: Any = None, **kwargs: Any) -> Any:
+        if out is None:
+            return function(*args, **kwargs)
+        return write_out(function(*args, **kwargs), out, function.__name__)
+    return wrapper
+
+
+def write_out(result: Any, out: Any, name: str) -> Any:
+    """Write results to the tensors given as ``out=``, resizing empty ones."""
+    from .out import store
+    return store(result, out, name)

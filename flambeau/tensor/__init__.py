@@ -1,0 +1,10 @@
+"""The tensor: a handle on (storage, geometry), recording, views and in-place writes."""
+
+from .inplace import assign, check_writable
+from .record import record
+from .tape import GradFn, state
+from .tensor import Tensor, check_dim, fresh
+from .views import view, view_operator
+
+__all__ = ["GradFn", "Tensor", "assign", "check_dim", "check_writable", "fresh", "record", "state", "view",
+           "view_operator"]

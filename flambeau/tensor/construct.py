@@ -1,0 +1,210 @@
+"""Tensors from Python data and NumPy arrays."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from .. import devices, dtypes
+from ..graph.geometry import Geometry, contiguous, intern
+from ..graph.node import constant
+from ..graph.storage import Storage
+from ..size import Size
+from .tape import state
+from .tensor import Tensor, fresh
+
+_new = object.__new__
+
+
+def from_array(array: np.ndarray[Any, Any], dtype: dtypes.dtype | None = None, device: Any = None) -> Tensor:
+    """A tensor with the values of an array that nobody else will write to (it is not copied if contiguous)."""
+    found = dtypes.from_numpy_dtype(array.dtype)
+    if dtype is not None and dtype is not found:
+        array = array.astype(dtype.numpy)
+        found = dtype
+    geometry = contiguous(array.shape, found, device or devices.CPU)
+    flat = np.ascontiguousarray(array).reshape(-1)
+    if geometry.device is devices.META:
+        from .record import META_NODE
+        return fresh(Storage(META_NODE, geometry), geometry)
+    if flat.base is not None or not flat.flags.writeable:
+        flat = flat.copy()
+    return fresh(Storage(constant(flat), geometry), geometry)
+
+
+def shared(array: np.ndarray[Any, Any]) -> Tensor:
+    """A tensor that shares memory with an array (``from_numpy``)."""
+    dtype = dtypes.from_numpy_dtype(array.dtype)
+    itemsize = array.itemsize
+    if any(s < 0 for s in array.strides):
+        raise ValueError(
+            "At least one stride in the given numpy array is negative, and tensors with negative strides are not currently "
+            "supported. (You can probably work around this by making a copy of your array  with array.copy().) ")
+    if any(s % itemsize for s in array.strides):
+        raise ValueError("given numpy array strides not a multiple of the element byte size. Copy the numpy array to "
+                         "reallocate the memory.")
+    strides = tuple(s // itemsize for s in array.strides)
+    geometry = intern(Size(array.shape), strides, 0, dtype, devices.CPU)
+    if geometry.is_contiguous:
+        geometry = contiguous(array.shape, dtype)
+        flat = array.reshape(-1)
+    else:
+        flat = np.lib.stride_tricks.as_strided(array, (geometry.extent,), (itemsize,))
+    storage = Storage(constant(flat), contiguous((flat.size,), dtype))
+    storage.exposed = True
+    storage.owner = array
+    return fresh(storage, geometry)
+
+
+def infer_dtype(data: Any) -> dtypes.dtype:
+    """The dtype ``tensor(data)`` has: from the Python numbers in it."""
+    if isinstance(data, Tensor):
+        return data.dtype
+    if isinstance(data, (np.ndarray, np.generic)):
+        return dtypes.from_numpy_dtype(data.dtype)
+    if isinstance(data, bool):
+        return dtypes.bool_
+    if isinstance(data, int):
+        return dtypes.int64
+    if isinstance(data, float):
+        return dtypes.get_default_dtype()
+    if isinstance(data, complex):
+        return dtypes.get_default_dtype().to_complex()
+    if hasattr(data, "__array__") or hasattr(data, "dtype"):
+        return dtypes.from_numpy_dtype(np.asarray(data).dtype)
+    found: dtypes.dtype | None = None
+    for item in data:
+        one = infer_dtype(item)
+        found = one if found is None else dtypes.promote_types(found, one)
+        if found.is_complex:
+            break
+    return dtypes.get_default_dtype() if found is None else found
+
+
+def nested_shape(data: Any) -> tuple[int, ...]:
+    """Shape of nested sequences; ``ValueError`` where they are ragged."""
+    shape: list[int] = []
+    level = [data]
+    while level and _is_sequence(level[0]):
+        length = len(level[0])
+        for row in level:
+            if not _is_sequence(row):
+                raise TypeError(f"expected a sequence at dim {len(shape)} but found {type(row).__name__}")
+            if len(row) != length:
+                raise ValueError(f"expected sequence of length {length} at dim {len(shape)} (got {len(row)})")
+        shape.append(length)
+        level = [item for row in level for item in row]
+    first = level[0] if level else None
+    if isinstance(first, (Tensor, np.ndarray)) and first.ndim:
+        shape.extend(first.shape)
+    return tuple(shape)
+
+
+def _is_sequence(item: Any) -> bool:
+    return isinstance(item, (list, tuple, range)) or (
+        hasattr(item, "__len__") and hasattr(item, "__getitem__")
+        and not isinstance(item, (Tensor, np.ndarray, np.generic, str, bytes, dict)))
+
+
+def to_array(data: Any, dtype: dtypes.dtype | None) -> np.ndarray[Any, Any]:
+    """Python data as an array of the dtype (inferred when None)."""
+    if isinstance(data, Tensor):
+        array = data.detach().numpy(force=True)
+        return array if dtype is None else array.astype(dtype.numpy)
+    if isinstance(data, (str, bytes)):
+        raise TypeError(f"new(): invalid data type '{type(data).__name__}'")
+    if isinstance(data, (np.ndarray, np.generic)) or hasattr(data, "__array__"):
+        array = np.asarray(data)
+        found = dtypes.from_numpy_dtype(array.dtype)
+        return np.array(array, dtype=(dtype or found).numpy)
+    if not isinstance(data, (bool, int, float, complex)) and not _is_sequence(data):
+        if data is None or not hasattr(data, "__iter__"):
+            raise RuntimeError(f"Could not infer dtype of {type(data).__name__}")
+        data = list(data)
+    shape = nested_shape(data) if _is_sequence(data) else ()
+    wanted = dtype or infer_dtype(data)
+    return _fill(data, shape, wanted)
+
+
+def _fill(data: Any, shape: tuple[int, ...], dtype: dtypes.dtype) -> np.ndarray[Any, Any]:
+    plain = _plain(data)
+    if dtype.category == dtypes.INTEGER:
+        try:
+            array = np.array(plain, dtype=np.int64) if dtype is not dtypes.uint64 else np.array(plain, dtype=np.uint64)
+        except (OverflowError, TypeError) as error:
+            if isinstance(error, OverflowError):
+                raise RuntimeError("Overflow when unpacking long long") from None
+            raise TypeError("can't convert complex to int") from None
+        limits = np.iinfo(dtype.numpy)
+        if array.size and (array.min() < limits.min or array.max() > limits.max):
+            raise RuntimeError(f"value cannot be converted to type {dtype.name}_t without overflow".replace("uint8_t", "uint8_t"))
+        return array.reshape(shape).astype(dtype.numpy)
+    if dtype.category == dtypes.FLOATING:
+        try:
+            return np.array(plain, dtype=np.float64).reshape(shape).astype(dtype.numpy)
+        except TypeError:
+            raise TypeError("must be real number, not complex") from None
+    return np.array(plain, dtype=dtype.numpy).reshape(shape)
+
+
+def _plain(data: Any) -> Any:
+    if isinstance(data, Tensor):
+        return data.detach().numpy(force=True)
+    if isinstance(data, (list, tuple)):
+        if data and not isinstance(data[0], (list, tuple, Tensor)) and not hasattr(data[0], "__len__"):
+            return [x.item() if isinstance(x, Tensor) else x for x in data] if any(
+                isinstance(x, Tensor) for x in data) else data
+        return [_plain(item) for item in data]
+    return list(data) if _is_sequence(data) else data
+
+
+def tensor(data: Any, *, dtype: dtypes.dtype | None = None, device: Any = None, requires_grad: bool = False,
+           pin_memory: bool = False) -> Tensor:
+    """A new leaf with a copy of ``data``: numbers, nested sequences, arrays or tensors.
+
+    >>> import flambeau as torch
+    >>> torch.tensor([[1, 2], [3, 4]]).dtype
+    torch.int64
+    """
+    if isinstance(data, Tensor):
+        import warnings
+        warnings.warn(
+            "To copy construct from a tensor, it is recommended to use sourceTensor.detach().clone() or "
+            "sourceTensor.detach().clone().requires_grad_(True), rather than torch.tensor(sourceTensor).",
+            UserWarning, stacklevel=2)
+        out = data.detach().to(dtype=dtype or data.dtype, device=device or data.device, copy=True)
+    else:
+        out = from_array(to_array(data, dtype), device=devices.resolve(device))
+    return out.requires_grad_() if requires_grad else out
+
+
+def empty_geometry(geometry: Geometry) -> Tensor:
+    """An uninitialised tensor (zeros: what is uninitialised need not be garbage)."""
+    if geometry.device is devices.META:
+        from .record import META_NODE
+        return fresh(Storage(META_NODE, geometry), geometry)
+    return fresh(Storage(constant(np.zeros(geometry.numel, geometry.dtype.numpy)), geometry), geometry)
+
+
+def legacy_new(cls: type, *data: Any, dtype: Any = None, device: Any = None) -> Any:
+    """``torch.Tensor(2, 3)`` (uninitialised) and ``torch.Tensor([1, 2])`` (float32 whatever the data)."""
+    default = dtype or dtypes.get_default_dtype()
+    if len(data) == 1 and isinstance(data[0], Size):
+        data = tuple(data[0])
+    if all(isinstance(n, int) for n in data):
+        made = empty_geometry(contiguous(data if data else (0,), default, devices.resolve(device)))
+    elif len(data) == 1 and isinstance(data[0], Tensor):
+        made = data[0].detach()
+    elif len(data) == 1:
+        made = from_array(to_array(data[0], default))
+    else:
+        raise TypeError("new() received an invalid combination of arguments - got "
+                        f"({', '.join(type(d).__name__ for d in data)})")
+    if cls is Tensor:
+        return made
+    out = _new(cls)
+    out._storage, out._geometry = made._storage, made._geometry
+    if state.inference:
+        out._inference = True
+    return out

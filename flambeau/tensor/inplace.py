@@ -1,0 +1,212 @@
+"""In-place operators: the functional operator, then the storage's next version.
+
+There is one mechanism for all of them: ``assign(x, result)``. A storage points to the result's node (Note: values and
+versions); through a view it points to a node that writes a part of the old value.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from .. import dtypes
+from ..devices import META
+from ..engine.look import write_through
+from ..graph.geometry import Geometry, contiguous
+from ..graph.operator import Operator
+from ..graph.storage import Storage
+from .record import detached, edge, record
+from .tape import GradFn, state
+from .tensor import Tensor, fresh
+from .views import replay
+
+
+def _write_kernel(m: Any, old: Any, value: Any, geometry: Geometry) -> Any:
+    m.strided(m.reinterpret(old, geometry.dtype.numpy), geometry.shape, geometry.strides, geometry.offset)[...] = value
+    return old
+
+
+WRITE = Operator("write", _write_kernel, lambda geometries, attributes: geometries[0], ("old", "value"), owns=(0,))
+CONTIGUOUS = Operator("contiguous_copy", lambda m, x: x,
+                      lambda geometries, attributes: contiguous(geometries[0].shape, geometries[0].dtype,
+                                                                geometries[0].device), ("input",))
+
+
+class CopySlices(GradFn):
+    """History of a base that was written through a view: the written part's gradient goes to what was written."""
+
+    __slots__ = ("chain",)
+
+    def run(self, grads: tuple[Any, ...]) -> tuple[Any, ...]:
+        """Gradients by (the base before the write, the value written)."""
+        grad = grads[0]
+        if grad is None:
+            return None, None
+        to_base = grad.clone(memory_format=None).contiguous() if grad.requires_grad else _copy(grad)
+        part = replay(to_base, self.chain)
+        to_value = part.clone() if self.edges[1] is not None else None
+        if self.edges[0] is None:
+            return None, to_value
+        part.zero_()
+        return to_base, to_value
+
+
+class ConstantWritten(GradFn):
+    """History of a tensor that was overwritten with constants: no gradient flows further."""
+
+    __slots__ = ()
+
+    def run(self, grads: tuple[Any, ...]) -> tuple[Any, ...]:
+        """Nothing lies behind."""
+        return ()
+
+
+def _copy(x: Tensor) -> Tensor:
+    return record(CONTIGUOUS, (x,))
+
+
+def check_writable(x: Tensor) -> None:
+    """Raise PyTorch's error where autograd forbids writing x in place."""
+    if x._inference and not state.inference:
+        raise RuntimeError(
+            "Inplace update to inference tensor outside InferenceMode is not allowed.You can make a clone to get a normal "
+            "tensor before doing inplace update.See https://github.com/pytorch/rfcs/pull/17 for more details.")
+    if not state.enabled:
+        return
+    base = x._base
+    if x._requires_grad and x.grad_fn is None and base is None:
+        raise RuntimeError("a leaf Variable that requires grad is being used in an in-place operation.")
+    if base is not None and base._requires_grad:
+        if x._view is None:
+            raise RuntimeError(
+                "A view was created in no_grad mode and is being modified inplace with grad mode enabled. Given that this "
+                "use case is ambiguous and error-prone, it is forbidden. You can clarify your code by moving both the view "
+                "and the inplace either both inside the no_grad block (if you don't want the inplace to be tracked) or both "
+                "outside (if you want the inplace to be tracked).")
+        if base._grad_fn is None:
+            raise RuntimeError("a view of a leaf Variable that requires grad is being used in an in-place operation.")
+
+
+def assign(x: Tensor, result: Tensor, name: str) -> Tensor:
+    """Let x take the values (and the history) of ``result``; returns x."""
+    check_writable(x)
+    geometry = x._geometry
+    if result._geometry.dtype is not geometry.dtype:
+        if not dtypes.can_cast(result._geometry.dtype, geometry.dtype):
+            raise RuntimeError(
+                f"result type {dtypes.SCALAR_NAMES[result.dtype]} can't be cast to the desired output type "
+                f"{dtypes.SCALAR_NAMES[geometry.dtype]}")
+        result = result.to(geometry.dtype)
+    if result._geometry.shape != geometry.shape:
+        raise RuntimeError(
+            f"output with shape {list(geometry.shape)} doesn't match the broadcast shape {list(result.shape)}")
+    history_edge = edge(x._base) if x._base is not None and x._base._requires_grad and state.enabled else None
+    write(x, result)
+    if state.enabled:
+        _rebase(x, result, history_edge, name)
+    return x
+
+
+def write(x: Tensor, result: Tensor) -> None:
+    """Record the write of ``result`` (same shape and dtype) to x's part of the storage; bump the version."""
+    storage, geometry = x._storage, x._geometry
+    counter = x._counter
+    if counter is None:
+        storage.version += 1
+    else:
+        counter.version += 1
+    if geometry.device is META or geometry.numel == 0:
+        return
+    _require_no_overlap(geometry)
+    node = _next_node(storage, geometry, result)
+    if storage.exposed:
+        write_through(storage, node)
+    else:
+        storage.node = node
+
+
+def _next_node(storage: Storage, geometry: Geometry, result: Tensor) -> Any:
+    """The node of the storage's value after the write."""
+    whole = geometry.numel == storage.geometry.numel and geometry.offset == 0 \
+        and geometry.dtype is storage.geometry.dtype
+    source = result._geometry
+    before, state.enabled = state.enabled, False
+    try:
+        if whole and source.strides == geometry.strides and source.offset == 0 \
+                and result._storage.geometry.numel == geometry.numel and result._storage.geometry.dtype is source.dtype \
+                and not result._storage.exposed and geometry.is_dense:
+            return result._storage.node
+        if whole and geometry.is_contiguous:
+            return record(CONTIGUOUS, (detached(result),))._storage.node
+        old = fresh(storage, storage.flat)
+        return record(WRITE, (old, detached(result)), (geometry,))._storage.node
+    finally:
+        state.enabled = before
+
+
+def _require_no_overlap(geometry: Geometry) -> None:
+    if 0 in geometry.strides and any(s == 0 and n > 1 for s, n in zip(geometry.strides, geometry.shape)):
+        raise RuntimeError(
+            "unsupported operation: more than one element of the written-to tensor refers to a single memory location. "
+            "Please clone() the tensor before performing the operation.")
+
+
+def _rebase(x: Tensor, result: Tensor, history_edge: Any, name: str) -> None:
+    """Give x, or the base that x is a view of, the history of what was written."""
+    base = x._base
+    if base is None or x._view is None:
+        if result._requires_grad:
+            fn = result._grad_fn if result._grad_fn is not None else None
+            if fn is None:  # the result is itself a leaf: copy_ from a leaf
+                fn = _identity(result)
+                x._grad_fn, x._output_nr, x._requires_grad = fn, 0, True
+                return
+            _move_hooks(x)
+            x._grad_fn, x._output_nr, x._requires_grad = fn, result._output_nr, True
+            for saved in fn.saved.values() if hasattr(fn, "saved") and isinstance(fn.saved, dict) else ():
+                if saved.is_output and saved.unpack is None and saved.tensor._storage is result._storage:
+                    saved.tensor = detached(x)
+                    saved.version = x._version
+        elif x._requires_grad:
+            x._grad_fn, x._output_nr = _constant_history(name), 0
+        return
+    if not (result._requires_grad or base._requires_grad):
+        return
+    fn = object.__new__(CopySlices)
+    GradFn.__init__(fn)
+    fn.chain = x._view
+    fn.signature, fn.numbers, fn.needs, fn.saved = None, (), (), {}
+    fn.edges = (history_edge, edge(result) if result._requires_grad else None)
+    base._grad_fn, base._output_nr, base._requires_grad = fn, 0, True
+    x._base_version = -1  # make the view's history anew when asked for
+
+
+def _move_hooks(x: Tensor) -> None:
+    """Hooks that retain the gradient of x belong to its new history."""
+    if x._retains_grad and x._grad_fn is not None and x._grad_fn.hooks is not None:
+        x._grad_fn.hooks.retained.pop(x._output_nr, None)
+        x._retains_grad = False
+
+
+def _constant_history(name: str) -> GradFn:
+    fn = object.__new__(_constant_class(name))
+    GradFn.__init__(fn)
+    fn.signature, fn.numbers, fn.needs, fn.saved, fn.edges = None, (), (), {}, ()
+    return fn
+
+
+_constant_classes: dict[str, type[ConstantWritten]] = {}
+
+
+def _constant_class(name: str) -> type[ConstantWritten]:
+    title = "".join(part.capitalize() for part in name.strip("_").split("_")) + "Backward0"
+    if title not in _constant_classes:
+        _constant_classes[title] = type(title, (ConstantWritten,), {"__slots__": ()})
+    return _constant_classes[title]
+
+
+def _identity(result: Tensor) -> Any:
+    """History that passes the gradient on to a leaf."""
+    return result.clone()._grad_fn
+
+
+__all__ = ["CONTIGUOUS", "WRITE", "CopySlices", "assign", "check_writable", "write"]

@@ -1,0 +1,317 @@
+"""Tensor: a handle on (storage, geometry) plus what autograd needs. It records, and never computes.
+
+The operators attach themselves as methods (``operators.registry``); this file has the handle itself.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from .. import dtypes
+from ..devices import CPU, device
+from ..graph.geometry import Geometry
+from ..graph.storage import Storage
+from ..size import Size
+from .tape import state
+
+_new = object.__new__
+
+
+class Tensor:
+    """A multi-dimensional array of one element type, with automatic differentiation.
+
+    >>> import flambeau as torch
+    >>> x = torch.tensor([1., 2., 3.], requires_grad=True)
+    >>> (x * x).sum().backward()
+    >>> x.grad
+    tensor([2., 4., 6.])
+    """
+
+    _storage: Storage
+    _geometry: Geometry
+    _requires_grad = False
+    _grad_fn: Any = None
+    _output_nr = 0
+    _grad: Any = None
+    _base: Any = None           # the tensor of which this is a view
+    _view: Any = None           # how to make this view from its base again: tuple of (operator, arguments)
+    _base_version = 0           # version at which a view's grad_fn was made
+    _counter: Any = None        # a version counter other than the storage's
+    _hooks: Any = None          # gradient hooks of a leaf
+    _accumulate: Any = None     # the AccumulateGrad node of a leaf, made when asked for
+    _inference = False
+    _retains_grad = False
+    _conj = False
+    _name: str | None = None
+    _keep: Any = None           # what owns the memory of an imported buffer
+
+    if TYPE_CHECKING:  # methods are attached by the operators
+        def __getattr__(self, name: str) -> Any: ...
+
+    # --- facts ------------------------------------------------------------------------------------------------------
+
+    @property
+    def shape(self) -> Size:
+        """Extents of the dimensions."""
+        return self._geometry.shape
+
+    @property
+    def dtype(self) -> dtypes.dtype:
+        """Element type."""
+        return self._geometry.dtype
+
+    @property
+    def device(self) -> device:
+        """Where the values live."""
+        return self._geometry.device
+
+    @property
+    def ndim(self) -> int:
+        """Number of dimensions."""
+        return self._geometry.ndim
+
+    def size(self, dim: int | None = None) -> Any:
+        """The shape, or the extent of one dimension."""
+        shape = self._geometry.shape
+        if dim is None:
+            return shape
+        return shape[check_dim(dim, len(shape))]
+
+    def dim(self) -> int:
+        """Number of dimensions."""
+        return self._geometry.ndim
+
+    ndimension = dim
+
+    def numel(self) -> int:
+        """Number of elements."""
+        return self._geometry.numel
+
+    nelement = numel
+
+    def stride(self, dim: int | None = None) -> Any:
+        """Steps between elements along the dimensions, in elements."""
+        strides = self._geometry.strides
+        return strides if dim is None else strides[check_dim(dim, len(strides))]
+
+    def storage_offset(self) -> int:
+        """Position of the first element in the storage, in elements."""
+        return self._geometry.offset
+
+    def element_size(self) -> int:
+        """Bytes of one element."""
+        return self._geometry.dtype.itemsize
+
+    @property
+    def itemsize(self) -> int:
+        return self._geometry.dtype.itemsize
+
+    @property
+    def nbytes(self) -> int:
+        return self._geometry.numel * self._geometry.dtype.itemsize
+
+    def is_floating_point(self) -> bool:
+        """Whether the elements are real floating-point numbers."""
+        return self._geometry.dtype.is_floating_point
+
+    def is_complex(self) -> bool:
+        """Whether the elements are complex numbers."""
+        return self._geometry.dtype.is_complex
+
+    def is_signed(self) -> bool:
+        """Whether the element type has negative numbers."""
+        return self._geometry.dtype.is_signed
+
+    def get_device(self) -> int:
+        """Index of the device, -1 on the CPU."""
+        return -1 if self._geometry.device.index is None else self._geometry.device.index
+
+    @property
+    def is_cpu(self) -> bool:
+        return self._geometry.device is CPU
+
+    @property
+    def is_meta(self) -> bool:
+        return self._geometry.device.type == "meta"
+
+    is_cuda = is_sparse = is_quantized = is_mkldnn = is_xla = is_mps = is_xpu = is_nested = is_vulkan = False
+    is_sparse_csr = False
+
+    @property
+    def _version(self) -> int:
+        return (self._counter or self._storage).version
+
+    @property
+    def name(self) -> str | None:
+        return self._name
+
+    # --- autograd ---------------------------------------------------------------------------------------------------
+
+    @property
+    def requires_grad(self) -> bool:
+        """Whether gradients flow to or through this tensor."""
+        if self._requires_grad:
+            return True
+        base = self._base
+        return base is not None and base._requires_grad and self._view is not None and not self._inference
+
+    @requires_grad.setter
+    def requires_grad(self, wanted: bool) -> None:
+        self.requires_grad_(wanted)
+
+    def requires_grad_(self, requires_grad: bool = True) -> Tensor:
+        """Let autograd record operations on this leaf (or stop doing so)."""
+        if not requires_grad:
+            if self.grad_fn is not None:
+                raise RuntimeError(
+                    "you can only change requires_grad flags of leaf variables. If you want to use a computed variable "
+                    "in a subgraph that doesn't require differentiation use var_no_grad = var.detach()."
+                )
+        elif self._geometry.dtype.category < dtypes.FLOATING:
+            raise RuntimeError("only Tensors of floating point dtype can require gradients")
+        elif self._inference:
+            raise RuntimeError("Setting requires_grad=True on inference tensor outside InferenceMode is not allowed.")
+        if self.grad_fn is None:
+            self._requires_grad = bool(requires_grad)
+        return self
+
+    @property
+    def is_leaf(self) -> bool:
+        """Whether no recorded operation made this tensor."""
+        return not self.requires_grad or self.grad_fn is None
+
+    @property
+    def grad_fn(self) -> Any:
+        """The recorded operation that made this tensor, None for a leaf."""
+        base = self._base
+        if base is not None and self._view is not None and self._base_version != (base._counter or base._storage).version:
+            from .views import refresh_grad_fn
+            refresh_grad_fn(self)
+        return self._grad_fn
+
+    @property
+    def output_nr(self) -> int:
+        return self._output_nr
+
+    @property
+    def grad(self) -> Any:
+        """The accumulated gradient, None before the first backward."""
+        if self._grad is None and self.requires_grad and not self.is_leaf and not self._retains_grad:
+            import warnings
+            warnings.warn(
+                "The .grad attribute of a Tensor that is not a leaf Tensor is being accessed. Its .grad attribute won't be "
+                "populated during autograd.backward(). If you indeed want the .grad field to be populated for a non-leaf "
+                "Tensor, use .retain_grad() on the non-leaf Tensor.", UserWarning, stacklevel=2)
+        return self._grad
+
+    @grad.setter
+    def grad(self, value: Any) -> None:
+        if value is not None:
+            _check_grad(self, value)
+        self._grad = value
+
+    @grad.deleter
+    def grad(self) -> None:
+        self._grad = None
+
+    @property
+    def retains_grad(self) -> bool:
+        return self._retains_grad
+
+    def is_inference(self) -> bool:
+        """Whether the tensor was made under ``inference_mode``."""
+        return self._inference
+
+    def detach(self) -> Tensor:
+        """The same storage, without history: no gradient flows through the result."""
+        out = _new(type(self) if type(self)._overrides else Tensor)
+        out._storage = self._storage
+        out._geometry = self._geometry
+        out._counter = self._counter
+        return out
+
+    @property
+    def data(self) -> Tensor:
+        """The same storage with neither history nor version counting. Prefer ``detach()``."""
+        from ..graph.storage import VersionCounter
+        out = _new(Tensor)
+        out._storage = self._storage
+        out._geometry = self._geometry
+        out._counter = VersionCounter()
+        return out
+
+    @data.setter
+    def data(self, new: Tensor) -> None:
+        if not isinstance(new, Tensor):
+            raise TypeError("Variable data has to be a tensor, but got " + type(new).__name__)
+        self._storage = new._storage
+        self._geometry = new._geometry
+
+    # --- subclassing ------------------------------------------------------------------------------------------------
+
+    _overrides = False          # whether this class has a __torch_function__ of its own
+
+    def __init_subclass__(cls, **kwargs: Any) -> None:
+        super().__init_subclass__(**kwargs)
+        from .overrides import subclass_defined
+        subclass_defined(cls)
+
+    def __new__(cls, *data: Any, **kwargs: Any) -> Any:
+        from .construct import legacy_new
+        return legacy_new(cls, *data, **kwargs)
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        super().__init__()
+
+    @staticmethod
+    def _make_subclass(cls: type, data: Tensor, require_grad: bool = False) -> Any:
+        """``data``'s storage as an instance of ``cls``, a leaf."""
+        out = _new(cls)
+        out._storage = data._storage
+        out._geometry = data._geometry
+        if require_grad:
+            if data._geometry.dtype.category < dtypes.FLOATING:
+                raise RuntimeError("Only Tensors of floating point and complex dtype can require gradients")
+            out._requires_grad = True
+        return out
+
+    def as_subclass(self, cls: type) -> Any:
+        """This tensor as an instance of another class, sharing storage and history."""
+        out = _new(cls)
+        out.__dict__.update(self.__dict__)
+        return out
+
+    __hash__ = object.__hash__
+
+
+def check_dim(dim: int, ndim: int) -> int:
+    """A dimension counted from 0; negative ones count from the end. ``IndexError`` when out of range."""
+    extent = ndim or 1
+    if -extent <= dim < extent:
+        return dim + extent if dim < 0 else dim
+    raise IndexError(f"Dimension out of range (expected to be in range of [{-extent}, {extent - 1}], but got {dim})")
+
+
+def _check_grad(tensor: Tensor, value: Any) -> None:
+    if not isinstance(value, Tensor):
+        raise TypeError(f"assigned grad expected to be a Tensor or None but got grad of type {type(value).__name__}")
+    if value is tensor:
+        raise RuntimeError("can't assign Variable as its own grad")
+    if value.dtype is not tensor.dtype:
+        raise RuntimeError(
+            "assigned grad has data of a different type"
+        )
+    if value.device != tensor.device:
+        raise RuntimeError("assigned grad has data located on a different device")
+    if value.shape != tensor.shape:
+        raise RuntimeError("assigned grad has data of a different size")
+
+
+def fresh(storage: Storage, geometry: Geometry) -> Tensor:
+    """A tensor on a storage, without history."""
+    out = _new(Tensor)
+    out._storage = storage
+    out._geometry = geometry
+    if state.inference:
+        out._inference = True
+    return out

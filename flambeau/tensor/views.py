@@ -1,0 +1,81 @@
+"""Views: another geometry on the same storage. Nothing is computed.
+
+Note: views and autograd. A view knows its base and how to be made from it again (``_view``: view operators and their
+arguments). When base or view is written in place, the base gets new history (``inplace.py``), and a view whose
+``_base_version`` is not the base's version makes its grad_fn anew from the base.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from ..graph.geometry import Geometry
+from ..graph.node import Signature
+from ..graph.operator import Operator
+from .record import attach
+from .tape import state
+from .tensor import Tensor
+
+_new = object.__new__
+_signatures: dict[Any, Signature] = {}
+_LIMIT = 1 << 16
+
+
+def view_operator(name: str, rule: Callable[..., Geometry], grad_name: str | None = None) -> Operator:
+    """An operator that is only a geometry: ``rule(geometry, *attributes)`` gives the view's, or raises."""
+    return Operator(name, rule, lambda geometries, attributes: rule(geometries[0], *attributes), ("input",),
+                    kind="view", grad_name=grad_name)
+
+
+def view(operator: Operator, x: Tensor, attributes: tuple[Any, ...] = ()) -> Tensor:
+    """The view of x that ``operator`` describes, sharing its storage, version counter and history."""
+    key = (operator, attributes, x._geometry)
+    signature = _signatures.get(key)
+    if signature is None:
+        geometry = operator.infer((x._geometry,), attributes)
+        assert isinstance(geometry, Geometry)
+        signature = Signature(operator, attributes, (x._geometry,), (geometry,), True, None)
+        if len(_signatures) > _LIMIT:
+            _signatures.clear()
+        _signatures[key] = signature
+    out = _new(Tensor)
+    out._storage = storage = x._storage
+    out._geometry = signature.outputs[0]
+    base = x._base
+    counter = x._counter
+    if counter is not None:
+        out._counter = counter
+    out._base = x if base is None else base
+    if state.enabled:
+        if base is None:
+            out._view = ((operator, attributes),)
+        elif x._view is not None:
+            out._view = (*x._view, (operator, attributes))
+        out._base_version = storage.version if counter is None else counter.version
+        if x._requires_grad or (base is not None and x.requires_grad):
+            attach(operator, signature, (x,), (out,))
+    if x._inference:
+        out._inference = True
+    return out
+
+
+def replay(base: Tensor, chain: tuple[tuple[Operator, tuple[Any, ...]], ...]) -> Tensor:
+    """Apply a view's operators to another tensor of the base's shape."""
+    for operator, attributes in chain:
+        base = view(operator, base, attributes)
+    return base
+
+
+def refresh_grad_fn(x: Tensor) -> None:
+    """Make the history of a view anew after its base was written (Note: views and autograd)."""
+    base = x._base
+    x._base_version = (base._counter or base._storage).version
+    if not base._requires_grad:
+        return
+    before, state.enabled = state.enabled, True
+    try:
+        again = replay(base, x._view)
+    finally:
+        state.enabled = before
+    x._grad_fn, x._output_nr, x._requires_grad = again._grad_fn, again._output_nr, True
