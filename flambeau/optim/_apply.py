@@ -1,0 +1,46 @@
+"""How an update rule reaches its tensors: the one place where optimizers write parameters."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from .. import operators as ops
+from ..tensor import Tensor
+
+Column = Sequence[Tensor] | None
+Rule = Callable[..., tuple[Any, ...]]
+
+
+class _TensorNamespace:
+    """What a rule calls on `m`, on tensors: recorded operator by operator, with derivatives."""
+
+    sqrt = staticmethod(ops.sqrt)
+    abs = staticmethod(ops.abs)
+    sign = staticmethod(ops.sign)
+    where = staticmethod(ops.where)
+
+    @staticmethod
+    def maximum(a: Any, b: Any) -> Tensor:
+        return ops.maximum(a, b) if isinstance(b, Tensor) else a.clamp(min=b)
+
+    @staticmethod
+    def minimum(a: Any, b: Any) -> Tensor:
+        return ops.minimum(a, b) if isinstance(b, Tensor) else a.clamp(max=b)
+
+
+_tensors = _TensorNamespace()
+
+
+def apply_rule(rule: Rule, params: Sequence[Tensor], grads: Sequence[Tensor], states: Sequence[Column],
+               numbers: Sequence[Any], flags: dict[str, bool]) -> None:
+    """Write ``rule``'s results into the parameters and the states, in place.
+
+    `states` holds one list per state of the rule, each as long as `params`, or ``None`` for a state not in use.
+    """
+    for index, (param, grad) in enumerate(zip(params, grads, strict=True)):
+        state = [None if column is None else column[index] for column in states]
+        new = rule(_tensors, param, grad, *state, *numbers, **flags)
+        for target, value in zip((param, *state), new, strict=True):
+            if target is not None:
+                target.copy_(value)

@@ -1,0 +1,44 @@
+"""Checks of constructor arguments that several optimizers share."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from ..tensor import Tensor
+
+
+def check_lr(lr: Any, message: str = "Invalid learning rate: {}") -> None:
+    """A learning rate is a number >= 0 or a tensor with one element."""
+    if isinstance(lr, Tensor) and lr.numel() != 1:
+        raise ValueError("Tensor lr must be 1-element")
+    if not lr >= 0.0:
+        raise ValueError(message.format(lr))
+
+
+def check_at_least_zero(**values: Any) -> None:
+    """Each keyword names an argument; the message is ``Invalid <name> value: <value>``."""
+    for name, value in values.items():
+        if not 0.0 <= value:
+            raise ValueError(f"Invalid {name} value: {value}")
+
+
+def check_eps(eps: Any) -> None:
+    if not 0.0 <= eps:
+        raise ValueError(f"Invalid epsilon value: {eps}")
+
+
+def check_betas(betas: Sequence[Any]) -> None:
+    for index in (0, 1):
+        if not 0.0 <= betas[index] < 1.0:
+            raise ValueError(f"Invalid beta parameter at index {index}: {betas[index]}")
+
+
+def check_fused(fused: bool | None, foreach: bool | None, differentiable: bool) -> None:
+    """`fused` and `foreach` choose an implementation in PyTorch; here they are only checked for contradictions."""
+    if not fused:
+        return
+    if differentiable:
+        raise RuntimeError("`fused` does not support `differentiable`")
+    if foreach:
+        raise RuntimeError("`fused` and `foreach` cannot be `True` together.")

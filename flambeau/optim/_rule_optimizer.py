@@ -1,0 +1,227 @@
+"""RuleOptimizer: an optimizer whose step is one update rule, applied to all parameters of a group as one operator.
+
+Note: counters. What a step needs to know of its number (the bias corrections of Adam, say) are plain numbers, equal
+for all parameters that were stepped together. They are kept as Python numbers in the plan of a group, one set for
+all its parameters, so that a step creates no tensor and reads none. ``optimizer.state`` shows them as PyTorch does,
+as zero-dimensional tensors: they are written there whenever somebody asks for the state, and read back by the step
+that follows, since whoever asked may have changed them.
+"""
+
+from __future__ import annotations
+
+import operator
+import struct
+from collections import defaultdict
+from collections.abc import Callable, Sequence
+from typing import Any, ClassVar
+
+from .. import operators as ops
+from ..autograd import enable_grad, set_grad_enabled
+from ..dtypes import dtype, float32, float64, get_default_dtype
+from ..tensor import Tensor
+from ._apply import Rule, apply_rule
+from .optimizer import Optimizer
+
+Counters = dict[str, float]
+
+
+def counter_dtype() -> dtype:
+    """The dtype in which counters are shown: float32 unless float64 is the default."""
+    return float64 if get_default_dtype() == float64 else float32
+
+
+def counter_tensor(value: float) -> Tensor:
+    return ops.tensor(float(value), dtype=counter_dtype())
+
+
+def rounded(value: float) -> float:
+    """The value that a counter has once it has been shown."""
+    return value if counter_dtype() == float64 else struct.unpack("f", struct.pack("f", float(value)))[0]
+
+
+def number(value: Any) -> Any:
+    """An option as a Python number, where it was given as a tensor with one element."""
+    return value.item() if isinstance(value, Tensor) else value
+
+
+class Cohort:
+    """Parameters of one group that share their counters, with their states as columns."""
+
+    __slots__ = ("params", "states", "counters", "targets", "complex_at")
+
+    def __init__(self, counters: Counters) -> None:
+        self.counters = counters
+        self.params: list[Tensor] = []
+        self.states: list[list[Tensor] | None] = []
+        self.targets: list[Tensor] = []
+        self.complex_at: list[int] = []
+
+
+class _Plan:
+    """How one group is stepped while the same of its parameters have gradients and the same states are in use."""
+
+    __slots__ = ("live", "names", "cohorts")
+
+    def __init__(self, live: list[Tensor], names: tuple[str | None, ...], cohorts: list[Cohort]) -> None:
+        self.live = live
+        self.names = names
+        self.cohorts = cohorts
+
+    def fits(self, live: list[Tensor], names: tuple[str | None, ...]) -> bool:
+        return len(live) == len(self.live) and names == self.names and all(map(operator.is_, live, self.live))
+
+
+class RuleOptimizer(Optimizer):
+    """Base of the optimizers that update each element of a parameter by itself.
+
+    A subclass names its `rule` and its `counters`, and implements :meth:`_state_names`, :meth:`_new_state` and
+    :meth:`_advance`.  The state of a parameter is made at its first step.
+    """
+
+    rule: ClassVar[Rule]
+    counters: ClassVar[tuple[str, ...]] = ("step",)
+    sparse_message: ClassVar[str] = "{} does not support sparse gradients"
+
+    _plans: dict[int, _Plan]
+    _unpublished: dict[Tensor, Counters]
+
+    # -- what a subclass says ------------------------------------------------------------------------------------
+
+    def _state_names(self, group: dict[str, Any]) -> tuple[str | None, ...]:
+        """The names under which the rule's states are kept, in the rule's order; ``None`` for one not in use."""
+        raise NotImplementedError
+
+    def _new_state(self, param: Tensor, group: dict[str, Any]) -> dict[str, Any]:
+        """The state of a parameter before its first step, counters included."""
+        raise NotImplementedError
+
+    def _advance(self, group: dict[str, Any], counters: Counters) -> tuple[Sequence[Any], dict[str, bool]]:
+        """Count this step in `counters`; return the rule's numbers and flags."""
+        raise NotImplementedError
+
+    def _read_counters(self, state: dict[str, Any], group: dict[str, Any]) -> Counters:
+        """The counters of a parameter as its state shows them; zero before its first step."""
+        return {name: float(number(state[name])) if name in state else 0.0 for name in self.counters}
+
+    # -- the step ------------------------------------------------------------------------------------------------
+
+    def step(self, closure: Callable[[], Any] | None = None) -> Any:
+        """Update the parameters once; `closure` recomputes the loss, and its value is returned."""
+        with set_grad_enabled(bool(self.defaults.get("differentiable", False))):
+            loss = None
+            if closure is not None:
+                with enable_grad():
+                    loss = closure()
+            for index, group in enumerate(self.param_groups):
+                self._step_group(index, group)
+            return loss
+
+    def _step_group(self, index: int, group: dict[str, Any]) -> None:
+        live = [p for p in group["params"] if p.grad is not None]
+        if not live:
+            return
+        names = self._state_names(group)
+        plan = self._plans.get(index)
+        if plan is None or not plan.fits(live, names):
+            plan = self._make_plan(index, live, names, group)
+        for cohort in plan.cohorts:
+            numbers, flags = self._advance(group, cohort.counters)
+            grads: list[Any] = [p.grad for p in cohort.params]
+            for position in cohort.complex_at:
+                grads[position] = ops.view_as_real(grads[position])
+            self._update(cohort, grads, numbers, flags)
+
+    def _update(self, cohort: Cohort, grads: list[Tensor], numbers: Sequence[Any], flags: dict[str, bool]) -> None:
+        apply_rule(type(self).rule, cohort.targets, grads, cohort.states, numbers, flags)
+
+    def _options(self, group: dict[str, Any], *names: str) -> list[Any]:
+        """Options of a group as Python numbers; as they are if the step itself is to be differentiated."""
+        if group.get("differentiable"):
+            return [group[name] for name in names]
+        return [number(group[name]) for name in names]
+
+    def _betas(self, group: dict[str, Any]) -> tuple[Any, Any]:
+        beta1, beta2 = group["betas"]
+        return (beta1, beta2) if group.get("differentiable") else (number(beta1), number(beta2))
+
+    # -- plans ---------------------------------------------------------------------------------------------------
+
+    def _make_plan(self, index: int, live: list[Tensor], names: tuple[str | None, ...],
+                   group: dict[str, Any]) -> _Plan:
+        self._drop_plan(index)
+        self._check_group(live, group)
+        cohorts: dict[tuple[float, ...], Cohort] = {}
+        for p in live:
+            state = self._state.get(p, {})
+            counters = self._unpublished.pop(p, None) or self._read_counters(state, group)
+            if any(state.get(name) is None for name in (*self.counters, *names) if name is not None):
+                # Also where a changed option puts another state into use.
+                for name, value in self._new_state(p, group).items():
+                    if state.get(name) is None:
+                        self._state[p][name] = value
+            cohort = cohorts.setdefault(tuple(counters.values()), Cohort(dict(counters)))
+            cohort.params.append(p)
+        for cohort in cohorts.values():
+            self._lay_out(cohort, names)
+        plan = self._plans[index] = _Plan(live, names, list(cohorts.values()))
+        return plan
+
+    def _lay_out(self, cohort: Cohort, names: tuple[str | None, ...]) -> None:
+        """Fill the columns that the rule is applied to; complex tensors are pairs of real numbers to it."""
+        cohort.complex_at = [i for i, p in enumerate(cohort.params) if p.is_complex()]
+        columns = [cohort.params, *([self._state[p][name] for p in cohort.params] if name else None for name in names)]
+        for position in cohort.complex_at:
+            for column in columns[1:]:
+                if column is not None:
+                    column[position] = ops.view_as_real(column[position])
+        cohort.targets = [ops.view_as_real(p) if p.is_complex() else p for p in cohort.params]
+        cohort.states = columns[1:]
+
+    def _check_group(self, live: list[Tensor], group: dict[str, Any]) -> None:
+        """What is worth checking only when something has changed."""
+        if any(p.grad.is_sparse for p in live):
+            raise RuntimeError(self.sparse_message.format(type(self).__name__))
+        if group.get("capturable"):
+            raise AssertionError("If capturable=True, params and state_steps must be on supported devices: "
+                                 "['cuda', 'xpu', 'hpu', 'privateuseone', 'xla'].")
+
+    def _drop_plan(self, index: int) -> None:
+        plan = self._plans.pop(index, None)
+        if plan is not None:
+            for cohort in plan.cohorts:
+                for p in cohort.params:
+                    self._unpublished[p] = cohort.counters
+
+    # -- the state as others see it (Note: counters) -------------------------------------------------------------
+
+    @property
+    def state(self) -> defaultdict[Any, Any]:
+        """What is remembered of each parameter, as a dictionary of dictionaries keyed by the parameter."""
+        for index in list(self._plans):
+            self._drop_plan(index)
+        for p, counters in self._unpublished.items():
+            for name in self.counters:
+                self._state[p][name] = counter_tensor(counters[name])
+        self._unpublished.clear()
+        return self._state
+
+    @state.setter
+    def state(self, value: defaultdict[Any, Any]) -> None:
+        self._state = value
+        self._plans = {}
+        self._unpublished = {}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        super().__setstate__(state)
+        for group in self.param_groups:
+            for name in ("foreach", "fused"):
+                if name in self.defaults:
+                    group.setdefault(name, None)
+            for name in ("maximize", "differentiable", "capturable", "decoupled_weight_decay"):
+                if name in self.defaults:
+                    group.setdefault(name, False)
+        for of_param in self._state.values():
+            if isinstance(of_param, dict):
+                for name in self.counters:
+                    if name in of_param and not isinstance(of_param[name], Tensor):
+                        of_param[name] = counter_tensor(of_param[name])

@@ -1,0 +1,59 @@
+"""Adadelta."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from .. import operators as ops
+from ..operators import optimizer as rules
+from ..tensor import Tensor
+from ._arguments import check_at_least_zero, check_eps, check_lr
+from ._rule_optimizer import Counters, RuleOptimizer, counter_tensor
+from .optimizer import ParamsT
+
+__all__ = ["Adadelta"]
+
+
+class Adadelta(RuleOptimizer):
+    r"""Adadelta (Zeiler, 2012, https://arxiv.org/abs/1212.5701).
+
+    .. math::
+        v_t &= \rho v_{t-1} + (1 - \rho) g_t^2, \qquad
+        \Delta_t = \frac{\sqrt{u_{t-1} + \epsilon}}{\sqrt{v_t + \epsilon}} g_t \\
+        u_t &= \rho u_{t-1} + (1 - \rho) \Delta_t^2, \qquad \theta_t = \theta_{t-1} - \gamma \Delta_t
+
+    >>> import flambeau as torch
+    >>> w = torch.ones(2, requires_grad=True)
+    >>> optimizer = torch.optim.Adadelta([w], lr=0.5)
+    >>> w.sum().backward()
+    >>> optimizer.step()
+    >>> w
+    tensor([0.9984, 0.9984], requires_grad=True)
+    """
+
+    rule = staticmethod(rules.adadelta)
+
+    def __init__(self, params: ParamsT, lr: float | Tensor = 1.0, rho: float = 0.9, eps: float = 1e-6,
+                 weight_decay: float = 0, foreach: bool | None = None, *, capturable: bool = False,
+                 maximize: bool = False, differentiable: bool = False) -> None:
+        check_lr(lr)
+        if not 0.0 <= rho <= 1.0:
+            raise ValueError(f"Invalid rho value: {rho}")
+        check_eps(eps)
+        check_at_least_zero(weight_decay=weight_decay)
+        super().__init__(params, {"lr": lr, "rho": rho, "eps": eps, "weight_decay": weight_decay,
+                                  "maximize": maximize, "capturable": capturable, "foreach": foreach,
+                                  "differentiable": differentiable})
+
+    def _state_names(self, group: dict[str, Any]) -> tuple[str | None, ...]:
+        return "square_avg", "acc_delta"
+
+    def _new_state(self, param: Tensor, group: dict[str, Any]) -> dict[str, Any]:
+        return {"step": counter_tensor(0), "square_avg": ops.zeros_like(param), "acc_delta": ops.zeros_like(param)}
+
+    def _advance(self, group: dict[str, Any], counters: Counters) -> tuple[Sequence[Any], dict[str, bool]]:
+        counters["step"] += 1
+        lr, weight_decay, rho, eps = self._options(group, "lr", "weight_decay", "rho", "eps")
+        return ((lr, weight_decay, rho, 1 - rho, eps),
+                {"maximize": group["maximize"], "decay": bool(weight_decay != 0)})

@@ -1,0 +1,69 @@
+"""Adagrad."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from .. import operators as ops
+from ..operators import optimizer as rules
+from ..tensor import Tensor
+from ._arguments import check_at_least_zero, check_eps, check_fused, check_lr
+from ._rule_optimizer import Counters, RuleOptimizer, counter_tensor
+from .optimizer import ParamsT
+
+__all__ = ["Adagrad"]
+
+
+class Adagrad(RuleOptimizer):
+    r"""Adagrad (Duchi, Hazan and Singer, JMLR 2011).
+
+    .. math::
+        s_t = s_{t-1} + g_t^2, \qquad
+        \theta_t = \theta_{t-1} - \frac{\gamma}{1 + (t - 1) \eta} \frac{g_t}{\sqrt{s_t} + \epsilon}
+
+    >>> import flambeau as torch
+    >>> w = torch.ones(2, requires_grad=True)
+    >>> optimizer = torch.optim.Adagrad([w], lr=0.5)
+    >>> w.sum().backward()
+    >>> optimizer.step()
+    >>> w
+    tensor([0.5000, 0.5000], requires_grad=True)
+    """
+
+    rule = staticmethod(rules.adagrad)
+
+    def __init__(self, params: ParamsT, lr: float | Tensor = 1e-2, lr_decay: float = 0, weight_decay: float = 0,
+                 initial_accumulator_value: float = 0, eps: float = 1e-10, foreach: bool | None = None, *,
+                 maximize: bool = False, differentiable: bool = False, fused: bool | None = None) -> None:
+        check_lr(lr)
+        check_at_least_zero(lr_decay=lr_decay, weight_decay=weight_decay,
+                            initial_accumulator_value=initial_accumulator_value)
+        check_eps(eps)
+        super().__init__(params, {"lr": lr, "lr_decay": lr_decay, "eps": eps, "weight_decay": weight_decay,
+                                  "initial_accumulator_value": initial_accumulator_value, "foreach": foreach,
+                                  "maximize": maximize, "differentiable": differentiable, "fused": fused})
+        check_fused(fused, foreach, differentiable)
+        # Unlike the others, Adagrad shows its state before the first step.
+        for group in self.param_groups:
+            for p in group["params"]:
+                self._state[p] = self._new_state(p, group)
+
+    def share_memory(self) -> None:
+        """Move the accumulators to shared memory."""
+        for state in self.state.values():
+            state["sum"].share_memory_()
+
+    def _state_names(self, group: dict[str, Any]) -> tuple[str | None, ...]:
+        return ("sum",)
+
+    def _new_state(self, param: Tensor, group: dict[str, Any]) -> dict[str, Any]:
+        start = group["initial_accumulator_value"]
+        start = complex(start, start) if param.is_complex() else start
+        return {"step": counter_tensor(0), "sum": ops.full_like(param, start)}
+
+    def _advance(self, group: dict[str, Any], counters: Counters) -> tuple[Sequence[Any], dict[str, bool]]:
+        counters["step"] = step = counters["step"] + 1
+        lr, lr_decay, weight_decay, eps = self._options(group, "lr", "lr_decay", "weight_decay", "eps")
+        return ((lr / (1 + (step - 1) * lr_decay), weight_decay, eps),
+                {"maximize": group["maximize"], "decay": bool(weight_decay != 0)})

@@ -1,0 +1,84 @@
+"""Adam."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from .. import operators as ops
+from ..operators import optimizer as rules
+from ..tensor import Tensor
+from ._arguments import check_at_least_zero, check_betas, check_eps, check_fused, check_lr
+from ._rule_optimizer import Counters, RuleOptimizer, counter_tensor
+from .optimizer import ParamsT
+
+__all__ = ["Adam"]
+
+
+class Adam(RuleOptimizer):
+    r"""Adam (Kingma and Ba, 2014, https://arxiv.org/abs/1412.6980).
+
+    .. math::
+        m_t &= \beta_1 m_{t-1} + (1 - \beta_1) g_t, \qquad v_t = \beta_2 v_{t-1} + (1 - \beta_2) g_t^2 \\
+        \theta_t &= \theta_{t-1} - \gamma \hat m_t / (\sqrt{\hat v_t} + \epsilon), \qquad
+        \hat m_t = m_t / (1 - \beta_1^t), \quad \hat v_t = v_t / (1 - \beta_2^t)
+
+    `amsgrad` divides by the largest :math:`v` so far (Reddi et al., ICLR 2018); `decoupled_weight_decay` shrinks the
+    parameters by :math:`\gamma \lambda` instead of adding :math:`\lambda \theta` to the gradient.
+
+    >>> import flambeau as torch
+    >>> w = torch.ones(2, requires_grad=True)
+    >>> optimizer = torch.optim.Adam([w], lr=0.5)
+    >>> w.sum().backward()
+    >>> optimizer.step()
+    >>> w
+    tensor([0.5000, 0.5000], requires_grad=True)
+    """
+
+    rule = staticmethod(rules.adam)
+    sparse_message = "Adam does not support sparse gradients, please consider SparseAdam instead"
+
+    def __init__(self, params: ParamsT, lr: float | Tensor = 1e-3,
+                 betas: tuple[float | Tensor, float | Tensor] = (0.9, 0.999), eps: float = 1e-8,
+                 weight_decay: float = 0, amsgrad: bool = False, *, foreach: bool | None = None,
+                 maximize: bool = False, capturable: bool = False, differentiable: bool = False,
+                 fused: bool | None = None, decoupled_weight_decay: bool = False) -> None:
+        _check_tensor_options(lr, betas, foreach=bool(foreach), capturable=capturable)
+        check_lr(lr)
+        check_eps(eps)
+        check_betas(betas)
+        check_at_least_zero(weight_decay=weight_decay)
+        defaults = {"lr": lr, "betas": betas, "eps": eps, "weight_decay": weight_decay, "amsgrad": amsgrad,
+                    "maximize": maximize, "foreach": foreach, "capturable": capturable,
+                    "differentiable": differentiable, "fused": fused,
+                    "decoupled_weight_decay": decoupled_weight_decay}
+        super().__init__(params, defaults)
+        check_fused(fused, foreach, differentiable)
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        super().__setstate__(state)
+        for group in self.param_groups:
+            group.setdefault("amsgrad", False)
+
+    def _state_names(self, group: dict[str, Any]) -> tuple[str | None, ...]:
+        return "exp_avg", "exp_avg_sq", "max_exp_avg_sq" if group["amsgrad"] else None
+
+    def _new_state(self, param: Tensor, group: dict[str, Any]) -> dict[str, Any]:
+        names = (name for name in self._state_names(group) if name is not None)
+        return {"step": counter_tensor(0), **{name: ops.zeros_like(param) for name in names}}
+
+    def _advance(self, group: dict[str, Any], counters: Counters) -> tuple[Sequence[Any], dict[str, bool]]:
+        counters["step"] = step = counters["step"] + 1
+        lr, weight_decay, eps = self._options(group, "lr", "weight_decay", "eps")
+        beta1, beta2 = self._betas(group)
+        numbers = (lr / (1 - beta1 ** step), weight_decay, 1 - lr * weight_decay, 1 - beta1, beta2, 1 - beta2,
+                   (1 - beta2 ** step) ** 0.5, eps)
+        return numbers, {"maximize": group["maximize"], "decay": bool(weight_decay != 0),
+                         "decoupled": group["decoupled_weight_decay"]}
+
+
+def _check_tensor_options(lr: Any, betas: Sequence[Any], *, foreach: bool, capturable: bool) -> None:
+    names = {"lr": lr, "betas[0]": betas[0], "betas[1]": betas[1]}
+    for name, value in names.items():
+        if isinstance(value, Tensor) and foreach and not capturable:
+            raise ValueError(f"{name} as a Tensor is not supported for capturable=False and foreach=True")

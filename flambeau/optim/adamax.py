@@ -1,0 +1,58 @@
+"""Adamax: Adam with the infinity norm."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from .. import operators as ops
+from ..operators import optimizer as rules
+from ..tensor import Tensor
+from ._arguments import check_at_least_zero, check_betas, check_eps, check_lr
+from ._rule_optimizer import Counters, RuleOptimizer, counter_tensor
+from .optimizer import ParamsT
+
+__all__ = ["Adamax"]
+
+
+class Adamax(RuleOptimizer):
+    r"""Adamax, the variant of Adam with the infinity norm (Kingma and Ba, 2014, section 7.1).
+
+    .. math::
+        u_t = \max(\beta_2 u_{t-1}, |g_t| + \epsilon), \qquad
+        \theta_t = \theta_{t-1} - \frac{\gamma}{1 - \beta_1^t} \frac{m_t}{u_t}
+
+    >>> import flambeau as torch
+    >>> w = torch.ones(2, requires_grad=True)
+    >>> optimizer = torch.optim.Adamax([w], lr=0.5)
+    >>> w.sum().backward()
+    >>> optimizer.step()
+    >>> w
+    tensor([0.5000, 0.5000], requires_grad=True)
+    """
+
+    rule = staticmethod(rules.adamax)
+
+    def __init__(self, params: ParamsT, lr: float | Tensor = 2e-3, betas: tuple[float, float] = (0.9, 0.999),
+                 eps: float = 1e-8, weight_decay: float = 0, foreach: bool | None = None, *, maximize: bool = False,
+                 differentiable: bool = False, capturable: bool = False) -> None:
+        check_lr(lr)
+        check_eps(eps)
+        check_betas(betas)
+        check_at_least_zero(weight_decay=weight_decay)
+        super().__init__(params, {"lr": lr, "betas": betas, "eps": eps, "weight_decay": weight_decay,
+                                  "foreach": foreach, "maximize": maximize, "differentiable": differentiable,
+                                  "capturable": capturable})
+
+    def _state_names(self, group: dict[str, Any]) -> tuple[str | None, ...]:
+        return "exp_avg", "exp_inf"
+
+    def _new_state(self, param: Tensor, group: dict[str, Any]) -> dict[str, Any]:
+        return {"step": counter_tensor(0), "exp_avg": ops.zeros_like(param), "exp_inf": ops.zeros_like(param)}
+
+    def _advance(self, group: dict[str, Any], counters: Counters) -> tuple[Sequence[Any], dict[str, bool]]:
+        counters["step"] = step = counters["step"] + 1
+        lr, weight_decay, eps = self._options(group, "lr", "weight_decay", "eps")
+        beta1, beta2 = self._betas(group)
+        return ((lr / (1 - beta1 ** step), weight_decay, 1 - beta1, beta2, eps),
+                {"maximize": group["maximize"], "decay": bool(weight_decay != 0)})

@@ -1,0 +1,66 @@
+"""RMSprop."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from .. import operators as ops
+from ..operators import optimizer as rules
+from ..tensor import Tensor
+from ._arguments import check_at_least_zero, check_eps, check_lr
+from ._rule_optimizer import Counters, RuleOptimizer, counter_tensor
+from .optimizer import ParamsT
+
+__all__ = ["RMSprop"]
+
+
+class RMSprop(RuleOptimizer):
+    r"""RMSprop (Hinton, 2012, lecture notes); the `centered` variant is that of Graves (2013, arXiv:1308.0850).
+
+    .. math::
+        v_t = \alpha v_{t-1} + (1 - \alpha) g_t^2, \qquad
+        b_t = \mu b_{t-1} + g_t / (\sqrt{v_t} + \epsilon), \qquad \theta_t = \theta_{t-1} - \gamma b_t
+
+    `centered` takes the square of the mean gradient from :math:`v_t`.
+
+    >>> import flambeau as torch
+    >>> w = torch.ones(2, requires_grad=True)
+    >>> optimizer = torch.optim.RMSprop([w], lr=0.05)
+    >>> w.sum().backward()
+    >>> optimizer.step()
+    >>> w
+    tensor([0.5000, 0.5000], requires_grad=True)
+    """
+
+    rule = staticmethod(rules.rmsprop)
+
+    def __init__(self, params: ParamsT, lr: float | Tensor = 1e-2, alpha: float = 0.99, eps: float = 1e-8,
+                 weight_decay: float = 0, momentum: float = 0, centered: bool = False, capturable: bool = False,
+                 foreach: bool | None = None, maximize: bool = False, differentiable: bool = False) -> None:
+        check_lr(lr)
+        check_eps(eps)
+        check_at_least_zero(momentum=momentum, weight_decay=weight_decay, alpha=alpha)
+        super().__init__(params, {"lr": lr, "momentum": momentum, "alpha": alpha, "eps": eps, "centered": centered,
+                                  "weight_decay": weight_decay, "capturable": capturable, "foreach": foreach,
+                                  "maximize": maximize, "differentiable": differentiable})
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        super().__setstate__(state)
+        for group in self.param_groups:
+            group.setdefault("momentum", 0)
+            group.setdefault("centered", False)
+
+    def _state_names(self, group: dict[str, Any]) -> tuple[str | None, ...]:
+        return ("square_avg", "momentum_buffer" if group["momentum"] > 0 else None,
+                "grad_avg" if group["centered"] else None)
+
+    def _new_state(self, param: Tensor, group: dict[str, Any]) -> dict[str, Any]:
+        names = (name for name in self._state_names(group) if name is not None)
+        return {"step": counter_tensor(0), **{name: ops.zeros_like(param) for name in names}}
+
+    def _advance(self, group: dict[str, Any], counters: Counters) -> tuple[Sequence[Any], dict[str, bool]]:
+        counters["step"] += 1
+        lr, weight_decay, momentum, alpha, eps = self._options(group, "lr", "weight_decay", "momentum", "alpha", "eps")
+        return ((lr, weight_decay, momentum, alpha, 1 - alpha, eps),
+                {"maximize": group["maximize"], "decay": bool(weight_decay != 0)})

@@ -1,0 +1,74 @@
+"""Stochastic gradient descent."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from .. import operators as ops
+from ..operators import optimizer as rules
+from ..tensor import Tensor
+from ._arguments import check_at_least_zero, check_fused, check_lr
+from ._rule_optimizer import Counters, RuleOptimizer
+from .optimizer import ParamsT
+
+__all__ = ["SGD"]
+
+
+class SGD(RuleOptimizer):
+    r"""Stochastic gradient descent, optionally with momentum (Sutskever et al., ICML 2013).
+
+    With learning rate :math:`\gamma`, momentum :math:`\mu` and dampening :math:`\tau`
+
+    .. math:: b_t = \mu b_{t-1} + (1 - \tau) g_t, \qquad \theta_t = \theta_{t-1} - \gamma b_t
+
+    where :math:`b_1 = g_1`; with `nesterov`, :math:`g_t + \mu b_t` takes the place of :math:`b_t`.
+
+    >>> import flambeau as torch
+    >>> w = torch.ones(2, requires_grad=True)
+    >>> optimizer = torch.optim.SGD([w], lr=0.25, momentum=0.5)
+    >>> for _ in range(2):
+    ...     optimizer.zero_grad()
+    ...     w.sum().backward()
+    ...     optimizer.step()
+    >>> w.tolist()
+    [0.375, 0.375]
+    """
+
+    rule = staticmethod(rules.sgd)
+    counters = ()
+
+    def __init__(self, params: ParamsT, lr: float | Tensor = 1e-3, momentum: float = 0, dampening: float = 0,
+                 weight_decay: float | Tensor = 0, nesterov: bool = False, *, maximize: bool = False,
+                 foreach: bool | None = None, differentiable: bool = False, fused: bool | None = None) -> None:
+        check_lr(lr)
+        check_at_least_zero(momentum=momentum, weight_decay=weight_decay)
+        if nesterov and (momentum <= 0 or dampening != 0):
+            raise ValueError("Nesterov momentum requires a momentum and zero dampening")
+        defaults = {"lr": lr, "momentum": momentum, "dampening": dampening, "weight_decay": weight_decay,
+                    "nesterov": nesterov, "maximize": maximize, "foreach": foreach,
+                    "differentiable": differentiable, "fused": fused}
+        super().__init__(params, defaults)
+        check_fused(fused, foreach, differentiable)
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        super().__setstate__(state)
+        for group in self.param_groups:
+            group.setdefault("nesterov", False)
+
+    def _state_names(self, group: dict[str, Any]) -> tuple[str | None, ...]:
+        return ("momentum_buffer" if group["momentum"] != 0 else None,)
+
+    def _new_state(self, param: Tensor, group: dict[str, Any]) -> dict[str, Any]:
+        return {"momentum_buffer": ops.zeros_like(param)} if group["momentum"] != 0 else {}
+
+    def _read_counters(self, state: dict[str, Any], group: dict[str, Any]) -> Counters:
+        # Not shown in the state: the buffer's presence says it.
+        return {"started": float(state.get("momentum_buffer") is not None)}
+
+    def _advance(self, group: dict[str, Any], counters: Counters) -> tuple[Sequence[Any], dict[str, bool]]:
+        lr, weight_decay, momentum, dampening = self._options(group, "lr", "weight_decay", "momentum", "dampening")
+        gain = 1 - dampening if counters["started"] else 1.0  # the first buffer is the whole gradient
+        counters["started"] = 1.0
+        flags = {"maximize": group["maximize"], "decay": bool(weight_decay != 0), "nesterov": group["nesterov"]}
+        return (lr, weight_decay, momentum, gain), flags
