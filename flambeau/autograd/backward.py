@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from .. import dtypes
+from ..engine import user_site
 from ..tensor import Tensor, state
 from ..tensor.record import edge
 from ..tensor.tape import GradFn
@@ -51,13 +52,14 @@ def backward(tensors: Any, grad_tensors: Any = None, retain_graph: bool | None =
 def _walk(roots: Sequence[Tensor], grads: Sequence[Any], retain: bool, create_graph: bool) -> None:
     walk = Walk(retain, create_graph)
     before, state.enabled = state.enabled, create_graph
+    site, state.site = state.site, state.site or user_site()
     try:
         for root, grad in zip(roots, grads):
             walk.give(edge(root), grad)
         walk.run()
         walk.finish()
     finally:
-        state.enabled = before
+        state.enabled, state.site = before, site
 
 
 def grad(outputs: Any, inputs: Any, grad_outputs: Any = None, retain_graph: bool | None = None,
@@ -119,12 +121,13 @@ def _gradients_of(roots: Sequence[Tensor], grads: Sequence[Any], inputs: Sequenc
     # What is only captured need not be differentiated further.
     walk.wanted = {fn for fn in walk.wanted if fn not in targets or _leads_on(fn, walk.wanted, targets)}
     before, state.enabled = state.enabled, create_graph
+    site, state.site = state.site, state.site or user_site()
     try:
         for start, g in zip(starts, grads):
             walk.give(start, g)
         walk.run()
     finally:
-        state.enabled = before
+        state.enabled, state.site = before, site
     results = []
     for x, place in zip(inputs, places):
         found = walk.leaf_results.get(id(x)) if place is None else walk.capture[place]

@@ -13,7 +13,7 @@ from typing import Any
 from ..graph.geometry import Geometry
 from ..graph.storage import Storage
 from ..operators.arithmetic import ADD
-from ..tensor import Tensor, record, state
+from ..tensor import Tensor, record_pair, state
 from ..tensor.tape import GradFn, SavedTensor
 
 _new = object.__new__
@@ -58,15 +58,15 @@ class Walk:
             grads[number] = grad
             return
         have = grads[number]
-        grads[number] = grad if have is None else record(ADD, (have, grad))
+        grads[number] = grad if have is None else record_pair(ADD, have, grad)
 
     def _leaf(self, leaf: Tensor, grad: Tensor) -> None:
         if not self.accumulate:
             have = self.leaf_results.get(id(leaf))
-            self.leaf_results[id(leaf)] = grad if have is None else record(ADD, (have, grad))
+            self.leaf_results[id(leaf)] = grad if have is None else record_pair(ADD, have, grad)
             return
         waiting = self.leaf_results.get(id(leaf))
-        self.leaf_results[id(leaf)] = (leaf, grad if waiting is None else record(ADD, (waiting[1], grad)))
+        self.leaf_results[id(leaf)] = (leaf, grad if waiting is None else record_pair(ADD, waiting[1], grad))
 
     def run(self) -> None:
         """Run until nothing waits."""
@@ -80,11 +80,14 @@ class Walk:
             if fn.hooks is not None:
                 grads = _run_pre_hooks(fn, grads)
             self._note(fn, grads)
-            results = gradients(fn, grads)
+            results = gradients(fn, grads) if not state.anomaly else _checked_gradients(fn, grads)
             if fn.hooks is not None and fn.hooks.post:
                 results = _run_post_hooks(fn, results, grads)
             if not self.retain:
-                fn.saved = None
+                if fn.saved:
+                    fn.saved = None
+                elif fn.signature is None:
+                    fn.release()
             for target, grad in zip(fn.edges, results):
                 if target is not None and grad is not None:
                     self.give(target, grad)
@@ -100,6 +103,18 @@ class Walk:
         if self.accumulate:
             for leaf, grad in self.leaf_results.values():
                 accumulate_grad(leaf, grad, self.create_graph)
+
+
+def _checked_gradients(fn: GradFn, grads: list[Any]) -> Sequence[Any]:
+    from .anomaly_mode import check_nan, describe_forward
+    try:
+        results = gradients(fn, grads)
+    except Exception:
+        describe_forward(fn)
+        raise
+    if state.check_nan:
+        check_nan(fn, results)
+    return results
 
 
 def gradients(fn: GradFn, grads: list[Any]) -> Sequence[Any]:
@@ -151,11 +166,15 @@ def fit(grad: Any, geometry: Geometry) -> Any:
 
 def _kept(fn: GradFn, position: int) -> Any:
     """What a derivative keeps: an operand (a number as itself) or an output (as ~number)."""
-    if position >= 0 and fn.numbers[position] is not None:
-        return fn.numbers[position]
     saved = fn.saved.get(position)
     if saved is None:
-        return None
+        return None if fn.numbers is None or position < 0 else fn.numbers[position]
+    if saved.__class__ is tuple:
+        x, version = saved
+        counter = x._counter
+        if (x._storage.version if counter is None else counter.version) != version:
+            _raise_modified(fn, SavedTensor(x, version), x, position)
+        return x
     return unpack(fn, saved, position)
 
 
@@ -210,7 +229,7 @@ def accumulate_grad(leaf: Tensor, grad: Tensor, create_graph: bool) -> None:
     elif create_graph:
         leaf._grad = have + grad
     else:
-        total = record(ADD, (have, grad))
+        total = record_pair(ADD, have, grad)
         have.copy_(total) if have._base is not None else _replace(have, total)
     if leaf._hooks is not None:
         leaf._hooks.after_accumulation(leaf)

@@ -10,6 +10,7 @@ from __future__ import annotations
 from types import CodeType
 from typing import Any
 
+from ..devices import META
 from .geometry import Geometry
 from .operator import Operator
 
@@ -17,7 +18,8 @@ from .operator import Operator
 class Signature:
     """An operator applied to operands of given geometry. Interned: comparing two is comparing pointers."""
 
-    __slots__ = ("operator", "attributes", "geometries", "outputs", "single", "compute", "nbytes", "plan")
+    __slots__ = ("operator", "attributes", "geometries", "outputs", "single", "compute", "nbytes", "plan",
+                 "on_meta")
 
     def __init__(self, operator: Operator, attributes: tuple[Any, ...], geometries: tuple[Any, ...],
                  outputs: tuple[Geometry, ...], single: bool, compute: Any) -> None:
@@ -28,6 +30,7 @@ class Signature:
         self.single = single
         self.compute = compute
         self.nbytes = sum(g.numel * g.dtype.itemsize for g in outputs)
+        self.on_meta = bool(outputs) and outputs[0].device is META
         self.plan: Any = None  # an executor's own preparation of this signature
 
     def __repr__(self) -> str:

@@ -13,7 +13,7 @@ from typing import Any
 from .. import dtypes
 from ..graph.geometry import Geometry, contiguous, dense_like, intern
 from ..graph.operator import Operator
-from ..tensor import Tensor, record
+from ..tensor import Tensor, record, record_pair
 from .registry import NAMESPACES, api, write_out
 
 NUMBERS = (int, float, bool, complex)
@@ -172,6 +172,8 @@ def _unary(op: Operator, name: str) -> Any:
 
 def _binary(op: Operator, name: str) -> Any:
     def function(input: Any, other: Any, *, out: Any = None) -> Any:
+        if isinstance(input, Tensor) and isinstance(other, Tensor) and out is None:
+            return record_pair(op, input, other)
         if not isinstance(other, Tensor) and other.__class__ not in NUMBERS:
             other = operand(other, name, "other", 2)
         if not isinstance(input, Tensor) and input.__class__ not in NUMBERS:

@@ -1,10 +1,10 @@
 """The tensor: a handle on (storage, geometry), recording, views and in-place writes."""
 
 from .inplace import assign, check_writable
-from .record import record
+from .record import record, record_pair
 from .tape import GradFn, state
 from .tensor import Tensor, check_dim, fresh
 from .views import view, view_operator
 
-__all__ = ["GradFn", "Tensor", "assign", "check_dim", "check_writable", "fresh", "record", "state", "view",
+__all__ = ["GradFn", "Tensor", "assign", "check_dim", "check_writable", "fresh", "record", "record_pair", "state", "view",
            "view_operator"]

@@ -15,7 +15,7 @@ from ..graph.geometry import Geometry, contiguous
 from ..graph.operator import Operator
 from ..graph.storage import Storage
 from .record import detached, edge, record
-from .tape import GradFn, state
+from .tape import GradFn, SavedTensor, state
 from .tensor import Tensor, fresh
 from .views import replay
 
@@ -163,7 +163,7 @@ def _rebase(x: Tensor, result: Tensor, history_edge: Any, name: str) -> None:
             _move_hooks(x)
             x._grad_fn, x._output_nr, x._requires_grad = fn, result._output_nr, True
             for saved in fn.saved.values() if hasattr(fn, "saved") and isinstance(fn.saved, dict) else ():
-                if saved.is_output and saved.unpack is None and saved.tensor._storage is result._storage:
+                if saved.__class__ is SavedTensor and saved.is_output and saved.unpack is None and saved.tensor._storage is result._storage:
                     saved.tensor = detached(x)
                     saved.version = x._version
         elif x._requires_grad:

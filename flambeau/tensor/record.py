@@ -12,7 +12,6 @@ from typing import Any
 
 from .. import dtypes
 from ..config import settings
-from ..devices import META
 from ..engine.look import check_budget, snapshot
 from ..graph import pending
 from ..graph.geometry import Geometry
@@ -37,6 +36,8 @@ META_NODE = constant(None)
 
 def _site(depth: int) -> Any:
     """Code and instruction offset of the nearest caller outside the package."""
+    if state.site is not None:
+        return state.site
     while True:
         frame = _frame(depth)
         code = frame.f_code
@@ -54,33 +55,42 @@ def record(operator: Operator, operands: Sequence[Any], attributes: tuple[Any, .
 
     Raises what PyTorch raises when shapes, dtypes or devices do not fit.
     """
-    key = (operator, attributes, *[x._geometry if isinstance(x, Tensor) else x.__class__ for x in operands])
-    signature = _signatures.get(key)
-    if signature is None:
-        signature = _sign(operator, key, attributes)
+    key: list[Any] = [operator, attributes]
     inputs: list[Any] = []
     wants_grad = False
     for x in operands:
         if isinstance(x, Tensor):
+            key.append(x._geometry)
             storage = x._storage
             inputs.append(snapshot(storage) if storage.exposed else storage.node)
             if x._requires_grad or (x._base is not None and x._base._requires_grad and x.requires_grad):
                 wants_grad = True
         else:
+            key.append(x.__class__)
             inputs.append(x)
+    found = tuple(key)
+    signature = _signatures.get(found)
+    if signature is None:
+        signature = _sign(operator, found, attributes)
     geometries = signature.outputs
-    if geometries and geometries[0].device is META:
+    if signature.on_meta:
         node = META_NODE
     else:
-        node = Node(signature, tuple(inputs), _site(2))
+        frame = _frame(2)
+        code = frame.f_code
+        if _is_library_file.get(code.co_filename, True):
+            node = Node(signature, tuple(inputs), _site(2))
+        else:
+            node = Node(signature, tuple(inputs), (code, frame.f_lasti))
         _append(node)
     if signature.single:
-        geometry = geometries[0]
         out = _new(Tensor)
+        out._geometry = geometry = geometries[0]
         out._storage = Storage(node, geometry)
-        out._geometry = geometry
         if wants_grad and state.enabled:
             attach(operator, signature, operands, (out,))
+        elif state.inference:
+            out._inference = True
         if len(_nodes) > settings.check_at:
             check_budget()
         return out
@@ -90,6 +100,36 @@ def record(operator: Operator, operands: Sequence[Any], attributes: tuple[Any, .
     if len(_nodes) > settings.check_at:
         check_budget()
     return outs
+
+
+def record_pair(operator: Operator, a: Tensor, b: Tensor) -> Tensor:
+    """``record`` for the commonest case, two tensors and one result: the same, unrolled."""
+    key = (operator, a._geometry, b._geometry)
+    signature = _signatures.get(key)
+    if signature is None:
+        signature = _sign(operator, (operator, (), a._geometry, b._geometry), ())
+        _signatures[key] = signature
+    if signature.on_meta:
+        return record(operator, (a, b))
+    storage, other = a._storage, b._storage
+    frame = _frame(2)
+    code = frame.f_code
+    node = Node(signature, (snapshot(storage) if storage.exposed else storage.node,
+                            snapshot(other) if other.exposed else other.node),
+                _site(2) if _is_library_file.get(code.co_filename, True) else (code, frame.f_lasti))
+    _append(node)
+    out = _new(Tensor)
+    out._geometry = geometry = signature.outputs[0]
+    out._storage = Storage(node, geometry)
+    if (a._requires_grad or b._requires_grad or (a._base is not None and a.requires_grad)
+            or (b._base is not None and b.requires_grad)):
+        if state.enabled:
+            attach(operator, signature, (a, b), (out,))
+    elif state.inference:
+        out._inference = True
+    if len(_nodes) > settings.check_at:
+        check_budget()
+    return out
 
 
 PROJECT = Operator("project", lambda m, x, i: x[i], lambda geometries, attributes: (), ("input",), kind="project")
@@ -142,26 +182,72 @@ def check_devices(operator: Operator, geometries: Sequence[Any]) -> None:
 
 def attach(operator: Operator, signature: Signature, operands: Sequence[Any], outs: tuple[Tensor, ...]) -> None:
     """Give the results of a differentiable operator their grad_fn."""
-    if not operator.differentiable:
-        return
-    needs = tuple([isinstance(x, Tensor) and (x._requires_grad or (x._base is not None and x.requires_grad))
-                   for x in operands])
-    plan = operator.plans.get(needs)
+    needs: list[bool] = []
+    edges: list[Any] = []
+    numbers = None
+    for x in operands:
+        if isinstance(x, Tensor):
+            if x._base is not None:
+                wanted = x.requires_grad
+                edges.append(edge(x) if wanted else None)
+            elif x._requires_grad:
+                wanted = True
+                fn = x._grad_fn
+                edges.append(x if fn is None else (fn, x._output_nr) if x._output_nr else fn)
+            else:
+                wanted = False
+                edges.append(None)
+            needs.append(wanted)
+        else:
+            needs.append(False)
+            edges.append(None)
+            numbers = operands
+    found = tuple(needs)
+    plan = operator.plans.get(found)
     if plan is None:
-        plan = operator.plans[needs] = _plan(operator, needs)
+        plan = operator.plans[found] = _plan(operator, found)
     if plan is _NO_GRADIENT:
         return
-    kept_inputs, kept_outputs = plan
     cls = operator.grad_class
     if cls.__class__ is str:
         cls = operator.grad_class = grad_class(cls)
-    fn: GradFn = _new(cls)
-    fn.sequence = next_sequence()
-    fn.signature = signature
-    fn.numbers = tuple([None if isinstance(x, Tensor) else x for x in operands])
-    fn.needs = needs
-    fn.hooks = fn.trace = None
-    fn.edges = tuple([edge(x) if wanted else None for x, wanted in zip(operands, needs)])
+    made: GradFn = _new(cls)
+    made.sequence = next_sequence()
+    made.signature = signature
+    made.numbers = numbers
+    made.needs = found
+    made.hooks = made.trace = None
+    made.edges = tuple(edges)
+    if signature.single:
+        if signature.outputs[0].dtype.category < dtypes.FLOATING:
+            return
+        outs[0]._grad_fn = made
+        outs[0]._requires_grad = True
+    elif not _attach_several(operator, signature, outs, made):
+        return
+    kept_inputs, kept_outputs = plan
+    saved: dict[int, Any] = {}
+    if state.saved_hooks:
+        for i in kept_inputs:
+            if isinstance(operands[i], Tensor):
+                saved[i] = save(operands[i])
+    else:
+        for i in kept_inputs:
+            x = operands[i]
+            if isinstance(x, Tensor):
+                counter = x._counter
+                saved[i] = (x, x._storage.version if counter is None else counter.version)
+    for i in kept_outputs:
+        saved[i] = save(detached(outs[~i]), is_output=True)
+    made.saved = saved
+    if numbers is not None:
+        made.numbers = tuple([None if isinstance(x, Tensor) else x for x in operands])
+    if state.anomaly:
+        made.trace = _stack()
+
+
+def _attach_several(operator: Operator, signature: Signature, outs: tuple[Tensor, ...], fn: GradFn) -> bool:
+    """Give several results their history; false when none of them can have one."""
     differentiable = False
     for i, out in enumerate(outs):
         if signature.outputs[i].dtype.category >= dtypes.FLOATING and i not in operator.non_differentiable_outputs:
@@ -170,18 +256,7 @@ def attach(operator: Operator, signature: Signature, operands: Sequence[Any], ou
             differentiable = True
             if i:
                 out._output_nr = i
-    if not differentiable:
-        return
-    saved: dict[int, SavedTensor] = {}
-    for i in kept_inputs:
-        x = operands[i]
-        if isinstance(x, Tensor):
-            saved[i] = save(x)
-    for i in kept_outputs:
-        saved[i] = save(detached(outs[~i]), is_output=True)
-    fn.saved = saved
-    if state.anomaly:
-        fn.trace = _stack()
+    return differentiable
 
 
 _NO_GRADIENT: Any = (None, None)
@@ -194,6 +269,8 @@ def _plan(operator: Operator, needs: tuple[bool, ...]) -> Any:
     inputs: list[int] = []
     outputs: list[int] = []
     wanted = False
+    if not operator.differentiable:
+        return _NO_GRADIENT
     for d in operator.derivatives:
         if any(needs[i] for i in d.operands):
             wanted = True

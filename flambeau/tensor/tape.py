@@ -8,6 +8,7 @@ lead to, so descending ``sequence`` is an order in which to run backward.
 from __future__ import annotations
 
 import threading
+import weakref
 from itertools import count
 from typing import Any
 
@@ -20,6 +21,9 @@ class GradState(threading.local):
     # (pack, unpack) of saved_tensors_hooks in force, innermost last.
     saved_hooks: tuple[Any, ...] = ()
     anomaly = False
+    check_nan = True
+    # Where backward was called: the line of everything it records.
+    site: Any = None
 
 
 state = GradState()
@@ -54,6 +58,11 @@ class GradFn:
     def output_geometries(self) -> tuple[Any, ...]:
         return self.signature.outputs
 
+    output_count = 1  # of nodes that have no signature
+
+    def release(self) -> None:
+        """Forget what a node without a signature saved."""
+
     @property
     def metadata(self) -> dict[str, Any]:
         """A dictionary for users' notes on this node."""
@@ -63,8 +72,135 @@ class GradFn:
             self._metadata: dict[str, Any] = {}
             return self._metadata
 
+    @property
+    def next_functions(self) -> tuple[tuple[Any, int], ...]:
+        """What the edges lead to, as pairs of a function (``AccumulateGrad`` for leaves) and an output number."""
+        return tuple(_next_function(target) for target in self.edges)
+
+    def register_hook(self, fn: Any) -> RemovableHandle:
+        """Call ``fn(grad_inputs, grad_outputs)`` after this node ran; it may return other gradients."""
+        return RemovableHandle.add(hooks_of(self).post, fn)
+
+    def register_prehook(self, fn: Any) -> RemovableHandle:
+        """Call ``fn(grad_outputs)`` before this node runs; it may return other gradients."""
+        return RemovableHandle.add(hooks_of(self).pre, fn)
+
     def __repr__(self) -> str:
         return f"<{type(self).__name__} object at {id(self):#x}>"
+
+
+def _next_function(target: Any) -> tuple[Any, int]:
+    if target is None:
+        return None, 0
+    if target.__class__ is tuple:
+        return target
+    if isinstance(target, GradFn):
+        return target, 0
+    if target._accumulate is None:
+        target._accumulate = AccumulateGrad(target)
+    return target._accumulate, 0
+
+
+def hooks_of(fn: GradFn) -> Hooks:
+    """The hooks of a node, made on first use."""
+    if fn.hooks is None:
+        fn.hooks = Hooks()
+    found: Hooks = fn.hooks
+    return found
+
+
+class AccumulateGrad:
+    """The end of an edge: adds the gradient to a leaf's ``.grad``."""
+
+    def __init__(self, variable: Any) -> None:
+        self.variable = variable
+        self.metadata: dict[str, Any] = {}
+
+    next_functions: tuple[Any, ...] = ()
+
+    def name(self) -> str:
+        """The node's name."""
+        return "torch::autograd::AccumulateGrad"
+
+    def register_hook(self, fn: Any) -> RemovableHandle:
+        """Call ``fn(grad_inputs, grad_outputs)`` after the gradient was accumulated."""
+        def call(leaf: Any) -> None:
+            fn((), (leaf.grad,))
+        return RemovableHandle.add(leaf_hooks_of(self.variable).after, call)
+
+    def register_prehook(self, fn: Any) -> RemovableHandle:
+        """Call ``fn(grad_outputs)`` before the gradient is accumulated."""
+        def call(grad: Any) -> Any:
+            changed = fn((grad,))
+            return None if changed is None else changed[0]
+        return RemovableHandle.add(leaf_hooks_of(self.variable).before, call)
+
+    def __repr__(self) -> str:
+        return f"<AccumulateGrad object at {id(self):#x}>"
+
+
+class LeafHooks:
+    """Hooks of a leaf: on its gradient, and after the gradient was accumulated."""
+
+    __slots__ = ("before", "after")
+
+    def __init__(self) -> None:
+        self.before: dict[int, Any] = {}
+        self.after: dict[int, Any] = {}
+
+    def run(self, grad: Any) -> Any:
+        """The gradient after all hooks."""
+        for hook in list(self.before.values()):
+            changed = hook(grad)
+            if changed is not None:
+                grad = changed
+        return grad
+
+    def after_accumulation(self, leaf: Any) -> None:
+        """Tell the hooks that ``leaf.grad`` is there."""
+        for hook in list(self.after.values()):
+            hook(leaf)
+
+
+def leaf_hooks_of(leaf: Any) -> LeafHooks:
+    """The hooks of a leaf, made on first use."""
+    if leaf._hooks is None:
+        leaf._hooks = LeafHooks()
+    found: LeafHooks = leaf._hooks
+    return found
+
+
+class RemovableHandle:
+    """What registering a hook returns: ``remove()`` takes the hook away; also a context manager."""
+
+    next_id = 0
+
+    def __init__(self, hooks_dict: Any, *, extra_dict: Any = None) -> None:
+        self.hooks_dict_ref = weakref.ref(hooks_dict) if not isinstance(hooks_dict, dict) \
+            or type(hooks_dict) is not dict else (lambda: hooks_dict)
+        self.id = RemovableHandle.next_id
+        RemovableHandle.next_id += 1
+        extras = extra_dict if isinstance(extra_dict, (list, tuple)) else [extra_dict] if extra_dict is not None else []
+        self.extra_dict = extras
+
+    @classmethod
+    def add(cls, table: dict[int, Any], hook: Any) -> RemovableHandle:
+        """Put a hook into a table."""
+        handle = cls(table)
+        table[handle.id] = hook
+        return handle
+
+    def remove(self) -> None:
+        """Take the hook away; doing so twice is harmless."""
+        for table in (self.hooks_dict_ref(), *self.extra_dict):
+            if table is not None:
+                table.pop(self.id, None)
+
+    def __enter__(self) -> RemovableHandle:
+        return self
+
+    def __exit__(self, *exc: object) -> None:
+        self.remove()
 
 
 def grad_class(name: str) -> type[GradFn]:

@@ -1,0 +1,65 @@
+"""Anomaly detection: backward names the forward line of what failed or gave NaN."""
+
+from __future__ import annotations
+
+import warnings
+from typing import Any
+
+from ..tensor import state
+
+
+class set_detect_anomaly:
+    """Switch anomaly detection on or off; also a context manager."""
+
+    def __init__(self, mode: bool, check_nan: bool = True) -> None:
+        self.before = (state.anomaly, state.check_nan)
+        state.anomaly, state.check_nan = mode, check_nan
+
+    def __enter__(self) -> None:
+        pass
+
+    def __exit__(self, *exc: object) -> None:
+        state.anomaly, state.check_nan = self.before
+
+
+class detect_anomaly(set_detect_anomaly):
+    """Inside, errors and NaNs in backward name the forward line they come from."""
+
+    def __init__(self, check_nan: bool = True) -> None:
+        self.before = (state.anomaly, state.check_nan)
+        self.check_nan = check_nan
+        warnings.warn("Anomaly Detection has been enabled. This mode will increase the runtime and should only be enabled "
+                      "for debugging.", stacklevel=2)
+
+    def __enter__(self) -> None:
+        self.before = (state.anomaly, state.check_nan)
+        state.anomaly, state.check_nan = True, self.check_nan
+
+
+def is_anomaly_enabled() -> bool:
+    """Whether anomaly detection is on."""
+    return state.anomaly
+
+
+def is_anomaly_check_nan_enabled() -> bool:
+    """Whether gradients are checked for NaN."""
+    return state.anomaly and state.check_nan
+
+
+def describe_forward(fn: Any) -> None:
+    """Warn with the forward traceback of a node whose backward failed."""
+    if fn.trace:
+        lines = "".join(f'  File "{f.filename}", line {f.lineno}, in {f.name}\n    {f.line}\n' for f in fn.trace)
+        warnings.warn(f"Error detected in {fn.name()}. Traceback of forward call that caused the error:\n{lines}",
+                      UserWarning, stacklevel=2)
+    else:
+        warnings.warn(f"Error detected in {fn.name()}. No forward pass information available. Enable detect anomaly during "
+                      "forward pass for more information.", UserWarning, stacklevel=2)
+
+
+def check_nan(fn: Any, results: Any) -> None:
+    """Raise where a gradient has NaN values (this looks at each)."""
+    for i, grad in enumerate(results):
+        if grad is not None and grad.dtype.category >= 2 and bool(grad.isnan().any()):
+            describe_forward(fn)
+            raise RuntimeError(f"Function '{fn.name()}' returned nan values in its {i}th output.")

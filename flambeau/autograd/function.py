@@ -1,0 +1,315 @@
+"""``Function``: operators of the user's own, with a backward of their own."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import wraps
+from typing import Any
+
+from ..graph.geometry import Geometry
+from ..tensor import Tensor, state
+from ..tensor.record import detached, edge, save
+from ..tensor.tape import GradFn
+from .engine import fit, unpack
+from .modes import no_grad
+
+_new = object.__new__
+
+
+class _Context:
+    """What ``ctx`` offers in forward, setup_context and backward."""
+
+    def _reset(self) -> None:
+        self._to_save: tuple[Any, ...] = ()
+        self._for_forward: tuple[Any, ...] = ()
+        self._dirty: tuple[Any, ...] = ()
+        self._non_differentiable: tuple[Any, ...] = ()
+        self._materialize = True
+        self._freed = False
+        self._saved_entries: list[Any] | None = None
+        self._is_output: dict[int, int] = {}
+
+    def save_for_backward(self, *tensors: Any) -> None:
+        """Keep inputs or outputs for backward, where ``ctx.saved_tensors`` has them."""
+        for x in tensors:
+            if x is not None and not isinstance(x, Tensor):
+                raise TypeError(f"save_for_backward can only save variables, but argument {tensors.index(x)} is of type "
+                                f"{type(x).__name__}")
+        self._to_save = tensors
+
+    def save_for_forward(self, *tensors: Any) -> None:
+        """Keep tensors for ``jvp``."""
+        self._for_forward = tensors
+
+    def mark_dirty(self, *tensors: Any) -> None:
+        """Declare inputs that forward modified in place."""
+        self._dirty = tensors
+
+    def mark_non_differentiable(self, *tensors: Any) -> None:
+        """Declare outputs through which no gradient flows."""
+        self._non_differentiable = tensors
+
+    def set_materialize_grads(self, value: bool) -> None:
+        """Whether backward gets zeros (default) or None for outputs that no gradient reached."""
+        self._materialize = value
+
+    @property
+    def saved_tensors(self) -> tuple[Any, ...]:
+        """What ``save_for_backward`` kept, checked for in-place writes since."""
+        if self._freed:
+            raise RuntimeError(
+                "Trying to backward through the graph a second time (or directly access saved tensors after they have "
+                "already been freed). Saved intermediate values of the graph are freed when you call .backward() or "
+                "autograd.grad(). Specify retain_graph=True if you need to backward through the graph a second time or if "
+                "you need to access saved tensors after calling backward.")
+        if self._saved_entries is None:
+            return self._for_forward or self._to_save
+        fn: Any = self
+        return tuple([None if entry is None else unpack(fn, entry, ~self._is_output.get(i, 0))
+                      for i, entry in enumerate(self._saved_entries)])
+
+    saved_variables = saved_tensors
+
+
+class FunctionCtx(_Context):
+    """Kept for ``isinstance`` checks and annotations."""
+
+
+class BackwardCFunction(GradFn, _Context):
+    """The GradFn of a user's Function, and the ``ctx`` that its methods get."""
+
+    __slots__ = ("__dict__",)
+
+    @property
+    def output_count(self) -> int:
+        """How many gradients backward gets."""
+        return len(self._output_geometries)
+
+    @property
+    def needs_input_grad(self) -> tuple[bool, ...]:
+        """For each argument of forward whether its gradient is wanted."""
+        return self._needs_input_grad
+
+    def run(self, grads: tuple[Any, ...]) -> list[Any]:
+        """Call the user's backward; return gradients for the tensor arguments."""
+        received = []
+        for grad, geometry in zip(grads, self._output_geometries):
+            if grad is None and self._materialize and geometry is not None:
+                from ..operators.creation import filled
+                from ..graph.geometry import contiguous
+                grad = filled(contiguous(geometry.shape, geometry.dtype, geometry.device), 0)
+            received.append(grad)
+        function = self._function
+        if function.vjp is not Function.vjp:
+            if function.backward is not Function.backward:
+                raise RuntimeError("Implementing both 'backward' and 'vjp' for a custom Function is not allowed. You should "
+                                   "only implement one of them.")
+            returned = function.vjp(self, *received)
+        else:
+            returned = function.backward(self, *received)
+        if not isinstance(returned, tuple):
+            returned = (returned,)
+        return self._sort_out(returned)
+
+    def _sort_out(self, returned: tuple[Any, ...]) -> list[Any]:
+        count = len(self._argument_geometries)
+        if len(returned) > count and all(r is None for r in returned[count:]):
+            returned = returned[:count]
+        if len(returned) != count:
+            raise RuntimeError(f"function {self.name()} returned an incorrect number of gradients (expected {count}, got "
+                               f"{len(returned)})")
+        results = []
+        for i, (grad, geometry) in enumerate(zip(returned, self._argument_geometries)):
+            if geometry is None:
+                if grad is not None:
+                    raise RuntimeError(f"function {self.name()} returned a gradient different from None at position "
+                                       f"{i + 1}, but the corresponding forward input was not a Variable")
+                results.append(None)
+                continue
+            results.append(self._checked(grad, geometry, i))
+        return results
+
+    def _checked(self, grad: Any, geometry: Geometry, i: int) -> Any:
+        if grad is None:
+            return None
+        if not isinstance(grad, Tensor):
+            raise TypeError(f"expected Variable or None (got {type(grad).__name__})")
+        if grad.shape != geometry.shape:
+            try:
+                return fit(grad, geometry)
+            except RuntimeError:
+                raise RuntimeError(f"Function {self.name()} returned an invalid gradient at index {i} - got "
+                                   f"{list(grad.shape)} but expected shape compatible with {list(geometry.shape)}"
+                                   ) from None
+        return fit(grad, geometry)
+
+    def release(self) -> None:
+        """Forget what was saved: the graph is used up."""
+        if self._saved_entries:
+            self._saved_entries = None
+            self._freed = True
+
+
+class Function:
+    """Base class of operators with a derivative of their own; call them with ``apply``.
+
+    >>> import flambeau as torch
+    >>> class Square(torch.autograd.Function):
+    ...     @staticmethod
+    ...     def forward(ctx, x):
+    ...         ctx.save_for_backward(x)
+    ...         return x * x
+    ...     @staticmethod
+    ...     def backward(ctx, grad_output):
+    ...         x, = ctx.saved_tensors
+    ...         return 2 * x * grad_output
+    >>> x = torch.tensor(3., requires_grad=True)
+    >>> Square.apply(x).backward(); x.grad
+    tensor(6.)
+    """
+
+    generate_vmap_rule = False
+    _context_class: Any = None
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        import warnings
+        warnings.warn(f"{type(self)} should not be instantiated. Methods on autograd functions are all static, so you "
+                      "should invoke them on the class itself. Instantiating an autograd function will raise an error in a "
+                      "future version of PyTorch.", DeprecationWarning, stacklevel=2)
+
+    @staticmethod
+    def forward(*args: Any, **kwargs: Any) -> Any:
+        """The operator: ``forward(ctx, *args)``, or ``forward(*args)`` beside ``setup_context``."""
+        raise NotImplementedError("You must implement the forward function for custom autograd.Function.")
+
+    @staticmethod
+    def setup_context(ctx: Any, inputs: tuple[Any, ...], output: Any) -> Any:
+        """Save what backward needs, where forward gets no ctx."""
+        raise NotImplementedError("setup_context is not implemented.")
+
+    @staticmethod
+    def backward(ctx: Any, *grad_outputs: Any) -> Any:
+        """The gradients of forward's arguments."""
+        raise NotImplementedError("You must implement either the backward or vjp method for your custom autograd.Function to "
+                                  "use it with backward mode AD.")
+
+    @staticmethod
+    def vjp(ctx: Any, *grad_outputs: Any) -> Any:
+        """Another name of backward."""
+        return Function.backward(ctx, *grad_outputs)
+
+    @staticmethod
+    def jvp(ctx: Any, *grad_inputs: Any) -> Any:
+        """The forward-mode derivative."""
+        raise NotImplementedError("You must implement the jvp function for custom autograd.Function to use it with forward "
+                                  "mode AD.")
+
+    @classmethod
+    def apply(cls, *args: Any, **kwargs: Any) -> Any:
+        """Run forward and record its derivative."""
+        if cls._context_class is None or cls._context_class.__name__ != cls.__name__ + "Backward":
+            cls._context_class = type(cls.__name__ + "Backward", (BackwardCFunction,),
+                                      {"__slots__": (), "__module__": "torch.autograd.function"})
+        ctx = _new(cls._context_class)
+        GradFn.__init__(ctx)
+        ctx._reset()
+        ctx._function = cls
+        ctx.signature, ctx.numbers, ctx.needs, ctx.saved = None, None, (), None
+        needs = tuple([isinstance(x, Tensor) and x.requires_grad for x in args])
+        ctx._needs_input_grad = needs
+        wants_grad = state.enabled and any(needs)
+        with no_grad():
+            if cls.setup_context is Function.setup_context:
+                output = cls.forward(ctx, *args, **kwargs)
+            else:
+                output = cls.forward(*args, **kwargs)
+                cls.setup_context(ctx, args, output)
+        return _finish(ctx, args, output, wants_grad)
+
+
+def _finish(ctx: Any, args: tuple[Any, ...], output: Any, wants_grad: bool) -> Any:
+    """Give the outputs of forward their history."""
+    several = isinstance(output, (tuple, list))
+    outputs = list(output) if several else [output]
+    for x in outputs:
+        if not several and not isinstance(x, Tensor) and x is not None:
+            raise TypeError(f"{ctx._function.__name__}.forward: expected Tensor or tuple of Tensor (got "
+                            f"{type(x).__name__}) for return value 0")
+    if not wants_grad:
+        for i, x in enumerate(outputs):  # an input returned as it is becomes a new tensor
+            if isinstance(x, Tensor) and any(x is a for a in args) and not any(x is d for d in ctx._dirty):
+                outputs[i] = x.detach()
+        return tuple(outputs) if several else outputs[0]
+    ctx._argument_geometries = [x._geometry if isinstance(x, Tensor) else None for x in args]
+    ctx.edges = tuple([edge(x) if wanted else None for x, wanted in zip(args, ctx._needs_input_grad)])
+    ctx._output_geometries = [x._geometry if isinstance(x, Tensor) else None for x in outputs]
+    originals = list(outputs)
+    for i, x in enumerate(outputs):
+        outputs[i] = _with_history(ctx, x, i, args)
+    _save(ctx, originals, outputs)
+    return tuple(outputs) if several else outputs[0]
+
+
+def _with_history(ctx: Any, x: Any, i: int, args: tuple[Any, ...]) -> Any:
+    if not isinstance(x, Tensor) or any(x is n for n in ctx._non_differentiable) or x.dtype.category < 2:
+        return x
+    dirty = any(x is d for d in ctx._dirty)
+    if dirty:
+        if x.is_leaf and x.requires_grad:
+            raise RuntimeError("a leaf Variable that requires grad is being used in an in-place operation.")
+    elif any(x is a for a in args) or x.requires_grad:
+        x = detached(x)
+    x._grad_fn, x._output_nr, x._requires_grad = ctx, i, True
+    return x
+
+
+def _save(ctx: Any, originals: list[Any], outputs: list[Any]) -> None:
+    entries: list[Any] = []
+    for position, x in enumerate(ctx._to_save):
+        if x is None:
+            entries.append(None)
+            continue
+        number = next((i for i, original in enumerate(originals) if original is x), None)
+        if number is None:
+            entries.append(save(x))
+        else:
+            ctx._is_output[position] = number
+            entries.append(save(detached(outputs[number]), is_output=True))
+    ctx._saved_entries = entries
+    ctx._to_save = ()
+
+
+def once_differentiable(fn: Callable[..., Any]) -> Callable[..., Any]:
+    """Mark a backward as not differentiable itself: differentiating it again is an error."""
+    @wraps(fn)
+    def wrapper(ctx: Any, *args: Any) -> Any:
+        with no_grad():
+            outputs = fn(ctx, *args)
+        if not state.enabled or not any(isinstance(a, Tensor) and a.requires_grad for a in args):
+            return outputs
+        several = outputs if isinstance(outputs, tuple) else (outputs,)
+        marked = tuple(_refusing(x) if isinstance(x, Tensor) else x for x in several)
+        return marked if isinstance(outputs, tuple) else marked[0]
+    return wrapper
+
+
+class _Refuse(Function):
+    @staticmethod
+    def forward(ctx: Any, x: Tensor) -> Tensor:
+        return x.clone()
+
+    @staticmethod
+    def backward(ctx: Any, *grads: Any) -> Any:
+        raise RuntimeError("trying to differentiate twice a function that was marked with @once_differentiable")
+
+
+def _refusing(x: Tensor) -> Any:
+    return _Refuse.apply(x.detach().requires_grad_())
+
+
+class InplaceFunction(Function):
+    """A Function that may work in place."""
+
+    def __init__(self, inplace: bool = False) -> None:
+        super().__init__()
+        self.inplace = inplace

@@ -1,0 +1,130 @@
+"""``torch.autograd.graph``: hooks on saved tensors, and the classes of the tape."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from ..tensor import GradFn as Node
+from ..tensor import Tensor, state
+from ..tensor.record import edge
+from ..tensor.tape import RemovableHandle, hooks_of, leaf_hooks_of
+
+
+class saved_tensors_hooks:
+    """Pack and unpack what is saved for backward: ``pack(tensor) -> anything``, ``unpack(anything) -> tensor``.
+
+    >>> import flambeau as torch
+    >>> with torch.autograd.graph.saved_tensors_hooks(lambda t: t, lambda t: t * 10):
+    ...     x = torch.tensor(2., requires_grad=True); y = x * x
+    >>> y.backward(); x.grad
+    tensor(40.)
+    """
+
+    def __init__(self, pack_hook: Callable[[Tensor], Any], unpack_hook: Callable[[Any], Tensor]) -> None:
+        self.pack_hook = pack_hook
+        self.unpack_hook = unpack_hook
+
+    def __enter__(self) -> None:
+        if disabled_message:
+            raise RuntimeError(disabled_message[-1])
+        state.saved_hooks = (*state.saved_hooks, (self.pack_hook, self.unpack_hook))
+
+    def __exit__(self, *exc: object) -> None:
+        state.saved_hooks = state.saved_hooks[:-1]
+
+
+disabled_message: list[str] = []
+
+
+class disable_saved_tensors_hooks:
+    """Refuse ``saved_tensors_hooks`` inside, with a message."""
+
+    def __init__(self, error_message: str) -> None:
+        self.error_message = error_message
+
+    def __enter__(self) -> None:
+        if state.saved_hooks:
+            raise RuntimeError(self.error_message)
+        disabled_message.append(self.error_message)
+
+    def __exit__(self, *exc: object) -> None:
+        disabled_message.pop()
+
+
+class save_on_cpu(saved_tensors_hooks):
+    """Keep saved tensors in the CPU's memory; on the CPU that is where they are."""
+
+    def __init__(self, pin_memory: bool = False, device_type: str = "cuda") -> None:
+        super().__init__(lambda x: (x.device, x.cpu()), lambda packed: packed[1].to(packed[0]))
+
+
+class allow_mutation_on_saved_tensors:
+    """Let saved tensors be written in place: backward sees the values at the time of saving."""
+
+    def __enter__(self) -> Any:
+        state.saved_hooks = (*state.saved_hooks, (lambda x: x.detach().clone(), lambda x: x))
+        return self
+
+    def __exit__(self, *exc: object) -> None:
+        state.saved_hooks = state.saved_hooks[:-1]
+
+
+class GradientEdge:
+    """Where a gradient arrives: a node and the number of its output."""
+
+    def __init__(self, node: Any, output_nr: int) -> None:
+        self.node = node
+        self.output_nr = output_nr
+
+    def __iter__(self) -> Any:
+        return iter((self.node, self.output_nr))
+
+
+def get_gradient_edge(tensor: Tensor) -> GradientEdge:
+    """The edge along which the gradient of a tensor arrives."""
+    if not tensor.requires_grad:
+        raise RuntimeError("It is not possible to get the gradient edge for a Tensor that does not require gradients")
+    from ..tensor.tape import _next_function
+    return GradientEdge(*_next_function(edge(tensor)))
+
+
+def register_multi_grad_hook(tensors: Sequence[Tensor], fn: Callable[..., None], *, mode: str = "all") -> RemovableHandle:
+    """Call ``fn`` when the gradients of all tensors (or of ``"any"`` one) are there."""
+    if mode not in ("all", "any"):
+        raise ValueError(f"Expects mode to be one of ('all', 'any') but got {mode}")
+    grads: list[Any] = [None] * len(tensors)
+    seen = [0]
+    tables: list[Any] = []
+
+    def hook_of(i: int) -> Callable[[Tensor], None]:
+        def hook(grad: Tensor) -> None:
+            seen[0] += 1
+            if mode == "any":
+                if seen[0] == 1:
+                    fn(grad)
+                return
+            grads[i] = grad
+            if seen[0] == len(tensors):
+                seen[0] = 0
+                fn(grads)
+        return hook
+
+    handle = RemovableHandle({})
+    for i, x in enumerate(tensors):
+        function = x.grad_fn
+        table = leaf_hooks_of(x).before if function is None else hooks_of(function).tensor.setdefault(x.output_nr, {})
+        table[handle.id] = hook_of(i)
+        tables.append(table)
+    handle.extra_dict = tables
+    return handle
+
+
+def increment_version(tensor: Any) -> None:
+    """Count an in-place write that autograd did not see."""
+    for x in [tensor] if isinstance(tensor, Tensor) else tensor:
+        (x._counter or x._storage).version += 1
+
+
+__all__ = ["GradientEdge", "Node", "allow_mutation_on_saved_tensors", "disable_saved_tensors_hooks", "get_gradient_edge",
+           "increment_version", "register_multi_grad_hook", "save_on_cpu", "saved_tensors_hooks"]

@@ -1,0 +1,70 @@
+"""Hooks on tensors: ``register_hook``, ``retain_grad``, ``register_post_accumulate_grad_hook``."""
+
+from __future__ import annotations
+
+import weakref
+from collections.abc import Callable
+from typing import Any
+
+from ..tensor import Tensor
+from ..tensor.tape import RemovableHandle, hooks_of, leaf_hooks_of
+
+Hook = Callable[[Tensor], Any]
+
+
+def register_hook(self: Tensor, hook: Hook) -> RemovableHandle:
+    """Call ``hook(grad)`` when the gradient of this tensor is there; what it returns replaces the gradient.
+
+    >>> import flambeau as torch
+    >>> x = torch.ones(2, requires_grad=True)
+    >>> handle = x.register_hook(lambda grad: grad * 10)
+    >>> x.sum().backward(); x.grad
+    tensor([10., 10.])
+    """
+    if not self.requires_grad:
+        raise RuntimeError("cannot register a hook on a tensor that doesn't require gradient")
+    fn = self.grad_fn
+    checked = _same_kind(hook)
+    if fn is None:
+        return RemovableHandle.add(leaf_hooks_of(self).before, checked)
+    table = hooks_of(fn).tensor.setdefault(self._output_nr, {})
+    return RemovableHandle.add(table, checked)
+
+
+def _same_kind(hook: Hook) -> Hook:
+    def checked(grad: Tensor) -> Any:
+        changed = hook(grad)
+        if changed is None:
+            return None
+        if not isinstance(changed, Tensor):
+            raise TypeError(f"expected Variable, but hook returned '{type(changed).__name__}'")
+        if changed.shape != grad.shape:
+            raise RuntimeError(f"hook '{getattr(hook, '__name__', hook)}' has changed the size of value")
+        return changed
+    return checked
+
+
+def register_post_accumulate_grad_hook(self: Tensor, hook: Callable[[Tensor], None]) -> RemovableHandle:
+    """Call ``hook(leaf)`` after a backward pass has added to the ``.grad`` of this leaf."""
+    if not self.requires_grad:
+        raise RuntimeError("cannot register a hook on a tensor that doesn't require gradient")
+    if self.grad_fn is not None:
+        raise RuntimeError("post accumulate grad hooks cannot be registered on non-leaf tensors")
+    return RemovableHandle.add(leaf_hooks_of(self).after, hook)
+
+
+def retain_grad(self: Tensor) -> None:
+    """Keep the gradient of this non-leaf tensor in its ``.grad``."""
+    if not self.requires_grad:
+        raise RuntimeError("can't retain_grad on Tensor that has requires_grad=False")
+    fn = self.grad_fn
+    if fn is None or self._retains_grad:
+        return
+    hooks_of(fn).retained[self._output_nr] = weakref.ref(self)
+    self._retains_grad = True
+
+
+T: Any = Tensor
+T.register_hook = register_hook
+T.register_post_accumulate_grad_hook = register_post_accumulate_grad_hook
+T.retain_grad = retain_grad
