@@ -1,1 +1,382 @@
-"""convolution."""
+"""Convolutions in one, two and three dimensions, plain and transposed, as matrix products over patches.
+
+Note: convolution. All directions are three operators on tensors (N, C, *space): the forward product, its gradient by the
+input (which is also the transposed convolution) and its gradient by the weight. Each one's derivatives are the other two,
+so they can be differentiated any number of times.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from ..graph.geometry import Geometry, contiguous
+from ..tensor import Tensor, record
+from .definition import arithmetic_dtype, operator
+from .registry import api
+
+Ints = tuple[int, ...]
+
+
+def _output_extents(space: Ints, kernel: Ints, stride: Ints, padding: Ints, dilation: Ints) -> Ints:
+    return tuple((n + 2 * p - d * (k - 1) - 1) // s + 1
+                 for n, k, s, p, d in zip(space, kernel, stride, padding, dilation))
+
+
+# --- patches -----------------------------------------------------------------------------------------------------------
+
+def _pad(m: Any, x: Any, padding: Ints) -> Any:
+    """x (N, C, *space) with zeros around the space."""
+    if not any(padding):
+        return x
+    shape = (*x.shape[:2], *(n + 2 * p for n, p in zip(x.shape[2:], padding)))
+    padded = m.zeros(shape, x.dtype)
+    padded[(slice(None), slice(None), *(slice(p, p + n) for n, p in zip(x.shape[2:], padding)))] = x
+    return padded
+
+
+def windows(m: Any, x: Any, kernel: Ints, stride: Ints, dilation: Ints, extents: Ints) -> Any:
+    """The view (N, C, *kernel, *extents) of all patches of a padded x (N, C, *space)."""
+    strides = x.strides
+    shape = (*x.shape[:2], *kernel, *extents)
+    steps = (*strides[:2], *(s * d for s, d in zip(strides[2:], dilation)), *(s * t for s, t in zip(strides[2:], stride)))
+    return np.lib.stride_tricks.as_strided(x, shape, steps)
+
+
+def _positions(kernel: Ints) -> Any:
+    return np.ndindex(*kernel)
+
+
+def _slices(offsets: Ints, stride: Ints, dilation: Ints, extents: Ints) -> tuple[slice, ...]:
+    """Where one element of the kernel meets the padded space."""
+    return tuple(slice(o * d, o * d + s * (n - 1) + 1, s) for o, s, d, n in zip(offsets, stride, dilation, extents))
+
+
+# Patches of a batch are taken this many bytes at a time, so that they stay in the cache and memory stays bounded.
+_CHUNK_BYTES = 8 << 20
+
+
+def _chunk(per_sample_bytes: int, batch: int) -> int:
+    return max(1, min(batch, _CHUNK_BYTES // max(per_sample_bytes, 1)))
+
+
+def _patches(m: Any, x: Any, kernel: Ints, stride: Ints, dilation: Ints, extents: Ints) -> Any:
+    """Patches of x (N, C, *space), copied to (N, C * kernel, extents)."""
+    view = windows(m, x, kernel, stride, dilation, extents)
+    rows = x.shape[1] * int(np.prod(kernel))
+    return np.ascontiguousarray(view).reshape(x.shape[0], rows, -1)
+
+
+def _is_pointwise(kernel: Ints, stride: Ints, padding: Ints) -> bool:
+    return all(k == 1 for k in kernel) and all(s == 1 for s in stride) and not any(padding)
+
+
+# --- kernels -----------------------------------------------------------------------------------------------------------
+
+def _forward_geometry(operands: Any, attributes: Any) -> Geometry:
+    x, weight = operands[:2]
+    stride, padding, dilation, groups = attributes
+    extents = _output_extents(x.shape[2:], weight.shape[2:], stride, padding, dilation)
+    return contiguous((x.shape[0], weight.shape[0], *extents), x.dtype, x.device)
+
+
+def _first_arithmetic(operands: Any) -> Any:
+    return arithmetic_dtype(operands[0].dtype)
+
+
+@operator("convolution", _forward_geometry, compute=_first_arithmetic)
+def CONVOLUTION(m: Any, input: Any, weight: Any, bias: Any, stride: Ints, padding: Ints, dilation: Ints,
+                groups: int) -> Any:
+    """(N, C, *space) and (O, C / groups, *kernel) give (N, O, *extents)."""
+    kernel = weight.shape[2:]
+    extents = _output_extents(input.shape[2:], kernel, stride, padding, dilation)
+    batch, out_channels = input.shape[0], weight.shape[0]
+    result = m.empty((batch, out_channels, *extents), input.dtype)
+    if result.size == 0:
+        return result
+    flat = result.reshape(batch, groups, out_channels // groups, -1)
+    matrix = weight.reshape(groups, out_channels // groups, -1)
+    padded = _pad(m, input, padding)
+    step = _chunk(int(np.prod(weight.shape[1:])) * groups * int(np.prod(extents)) * input.itemsize, batch)
+    for first in range(0, batch, step):
+        part = padded[first:first + step]
+        columns = part.reshape(*part.shape[:2], -1) if _is_pointwise(kernel, stride, padding) \
+            else _patches(m, part, kernel, stride, dilation, extents)
+        flat[first:first + step] = m.matmul(matrix, columns.reshape(part.shape[0], groups, matrix.shape[2], -1))
+    if bias is not None:
+        result += bias.reshape(-1, *([1] * len(extents)))
+    return result
+
+
+def _input_geometry(operands: Any, attributes: Any) -> Geometry:
+    grad, weight = operands
+    space, groups = attributes[0], attributes[4]
+    return contiguous((grad.shape[0], weight.shape[1] * groups, *space), grad.dtype, grad.device)
+
+
+@operator("convolution_input", _input_geometry, compute=_first_arithmetic, grad_name="ConvolutionBackward0")
+def CONVOLUTION_INPUT(m: Any, grad: Any, weight: Any, space: Ints, stride: Ints, padding: Ints, dilation: Ints,
+                      groups: int) -> Any:
+    """(N, O, *extents) and (O, C / groups, *kernel) give (N, C, *space): the adjoint of the convolution."""
+    kernel, extents = weight.shape[2:], grad.shape[2:]
+    batch, out_channels, per_group = grad.shape[0], weight.shape[0], weight.shape[1]
+    padded = m.zeros((batch, per_group * groups, *(n + 2 * p for n, p in zip(space, padding))), grad.dtype)
+    if padded.size == 0 or grad.size == 0:
+        return padded[(slice(None), slice(None), *(slice(p, p + n) for n, p in zip(space, padding)))]
+    flat = grad.reshape(batch, groups, out_channels // groups, -1)
+    matrix = weight.reshape(groups, out_channels // groups, -1).transpose(0, 2, 1)
+    step = _chunk(int(np.prod(kernel)) * per_group * groups * int(np.prod(extents)) * grad.itemsize, batch)
+    for first in range(0, batch, step):
+        columns = m.matmul(matrix, flat[first:first + step])
+        columns = columns.reshape(columns.shape[0], groups * per_group, *kernel, *extents)
+        part = padded[first:first + step]
+        for offsets in _positions(kernel):
+            part[(slice(None), slice(None), *_slices(offsets, stride, dilation, extents))] += \
+                columns[(slice(None), slice(None), *offsets)]
+    return padded[(slice(None), slice(None), *(slice(p, p + n) for n, p in zip(space, padding)))]
+
+
+def _weight_geometry(operands: Any, attributes: Any) -> Geometry:
+    grad, x = operands
+    kernel, groups = attributes[0], attributes[4]
+    return contiguous((grad.shape[1], x.shape[1] // groups, *kernel), grad.dtype, grad.device)
+
+
+@operator("convolution_weight", _weight_geometry, compute=_first_arithmetic, grad_name="ConvolutionBackward0")
+def CONVOLUTION_WEIGHT(m: Any, grad: Any, input: Any, kernel: Ints, stride: Ints, padding: Ints, dilation: Ints,
+                       groups: int) -> Any:
+    """(N, O, *extents) and (N, C, *space) give (O, C / groups, *kernel): the gradient by the weight."""
+    batch, out_channels = grad.shape[:2]
+    extents = grad.shape[2:]
+    per_group = input.shape[1] // groups
+    rows = per_group * int(np.prod(kernel))
+    total = m.zeros((groups, out_channels // groups, rows), grad.dtype)
+    if grad.size and input.size:
+        padded = _pad(m, input, padding)
+        flat = grad.reshape(batch, groups, out_channels // groups, -1)
+        step = _chunk(rows * groups * int(np.prod(extents)) * grad.itemsize, batch)
+        for first in range(0, batch, step):
+            part = padded[first:first + step]
+            columns = _patches(m, part, kernel, stride, dilation, extents).reshape(part.shape[0], groups, rows, -1)
+            total += m.matmul(flat[first:first + step], columns.transpose(0, 1, 3, 2)).sum(axis=0)
+    return total.reshape(out_channels, per_group, *kernel)
+
+
+# --- derivatives -------------------------------------------------------------------------------------------------------
+
+@CONVOLUTION.derivative("input", keeps="weight")
+def _(ctx: Any, grad: Tensor, weight: Tensor) -> Tensor:
+    return record(CONVOLUTION_INPUT, (grad, _conj(weight)), (tuple(ctx.operand_geometry(0).shape[2:]), *ctx.attributes))
+
+
+@CONVOLUTION.derivative("weight", keeps="input")
+def _(ctx: Any, grad: Tensor, input: Tensor) -> Tensor:
+    return record(CONVOLUTION_WEIGHT, (grad, _conj(input)), (tuple(ctx.operand_geometry(1).shape[2:]), *ctx.attributes))
+
+
+@CONVOLUTION.derivative("bias")
+def _(ctx: Any, grad: Tensor) -> Tensor:
+    return grad.sum((0, *range(2, grad.dim())))
+
+
+@CONVOLUTION_INPUT.derivative("grad", keeps="weight")
+def _(ctx: Any, grad: Tensor, weight: Tensor) -> Tensor:
+    return record(CONVOLUTION, (grad, _conj(weight), None), ctx.attributes[1:])
+
+
+@CONVOLUTION_INPUT.derivative("weight", keeps="grad")
+def _(ctx: Any, grad: Tensor, output_grad: Tensor) -> Tensor:
+    kernel = tuple(ctx.operand_geometry(1).shape[2:])
+    return record(CONVOLUTION_WEIGHT, (_conj(output_grad), grad), (kernel, *ctx.attributes[1:]))
+
+
+@CONVOLUTION_WEIGHT.derivative("grad", keeps="input")
+def _(ctx: Any, grad: Tensor, input: Tensor) -> Tensor:
+    return record(CONVOLUTION, (_conj(input), grad, None), ctx.attributes[1:])
+
+
+@CONVOLUTION_WEIGHT.derivative("input", keeps="grad")
+def _(ctx: Any, grad: Tensor, output_grad: Tensor) -> Tensor:
+    space = tuple(ctx.operand_geometry(1).shape[2:])
+    return record(CONVOLUTION_INPUT, (_conj(output_grad), grad), (space, *ctx.attributes[1:]))
+
+
+def _conj(x: Tensor) -> Tensor:
+    return x.conj() if x.is_complex() else x
+
+
+# --- public functions --------------------------------------------------------------------------------------------------
+
+def _ints(value: Any, dims: int, name: str) -> Ints:
+    if isinstance(value, int):
+        return (value,) * dims
+    found = tuple(int(v) for v in value)
+    if len(found) == 1:
+        return found * dims
+    if len(found) != dims:
+        raise RuntimeError(f"expected {name} to be a single integer value or a list of {dims} values to match the "
+                           f"convolution dimensions, but got {name}={list(found)}")
+    return found
+
+
+def _check(x: Tensor, weight: Tensor, bias: Any, dims: int, name: str, groups: int, transposed: bool) -> None:
+    if x.ndim not in (dims + 1, dims + 2):
+        raise RuntimeError(f"Expected {dims + 1}D (unbatched) or {dims + 2}D (batched) input to {name}, but got input of "
+                           f"size: {list(x.shape)}")
+    if groups <= 0:
+        raise RuntimeError("non-positive groups is not supported")
+    if weight.ndim != dims + 2:
+        raise RuntimeError(f"expected {dims + 2}-dimensional weight, but got {weight.ndim}-dimensional weight")
+    if x.dtype is not weight.dtype:
+        raise RuntimeError(f"Input type ({_type_name(x)}) and weight type ({_type_name(weight)}) should be the same")
+    if bias is not None and bias.dtype is not x.dtype:
+        raise RuntimeError(f"Input type ({_type_name(x)}) and bias type ({_type_name(bias)}) should be the same")
+    channels = x.shape[-dims - 1]
+    expected = weight.shape[0] if transposed else weight.shape[1] * groups
+    if not transposed and weight.shape[0] % groups:
+        raise RuntimeError(f"Given groups={groups}, expected weight to be divisible by {groups} at dimension 0, but got "
+                           f"weight of size [{', '.join(map(str, weight.shape))}] instead")
+    if channels != expected:
+        if transposed:
+            raise RuntimeError(f"Given transposed=1, weight of size {list(weight.shape)}, expected input{list(x.shape)} to "
+                               f"have {weight.shape[0]} channels, but got {channels} channels instead")
+        raise RuntimeError(f"Given groups={groups}, weight of size {list(weight.shape)}, expected input{list(x.shape)} to "
+                           f"have {expected} channels, but got {channels} channels instead")
+    outs = weight.shape[1] * groups if transposed else weight.shape[0]
+    if bias is not None and tuple(bias.shape) != (outs,):
+        raise RuntimeError(f"Given weight of size {list(weight.shape)}, expected bias to be 1-dimensional with {outs} "
+                           f"elements, but got bias of size {list(bias.shape)} instead")
+
+
+def _type_name(x: Tensor) -> str:
+    return str(x.type()).replace("torch.", "torch.") if hasattr(x, "type") else repr(x.dtype)
+
+
+def _same_padding(x: Tensor, kernel: Ints, stride: Ints, dilation: Ints) -> tuple[Tensor, Ints]:
+    """Padding that keeps the extents; where it is odd, the extra zero goes behind."""
+    if any(s != 1 for s in stride):
+        raise RuntimeError("padding='same' is not supported for strided convolutions")
+    totals = [d * (k - 1) for k, d in zip(kernel, dilation)]
+    if any(t % 2 for t in totals):
+        from .padding import pad
+        extra = [n for t in reversed(totals) for n in (0, t % 2)]
+        x = pad(x, extra)
+    return x, tuple(t // 2 for t in totals)
+
+
+def _convolve(x: Tensor, weight: Tensor, bias: Any, stride: Any, padding: Any, dilation: Any, groups: int, dims: int,
+              name: str) -> Tensor:
+    _check(x, weight, bias, dims, name, groups, False)
+    unbatched = x.ndim == dims + 1
+    if unbatched:
+        x = x.unsqueeze(0)
+    steps, gaps = _ints(stride, dims, "stride"), _ints(dilation, dims, "dilation")
+    kernel = tuple(weight.shape[2:])
+    if isinstance(padding, str):
+        if padding not in ("same", "valid"):
+            raise RuntimeError(f"Invalid padding string: '{padding}'")
+        x, around = _same_padding(x, kernel, steps, gaps) if padding == "same" else (x, (0,) * dims)
+    else:
+        around = _ints(padding, dims, "padding")
+    _check_extents(x, kernel, steps, around, gaps)
+    result = record(CONVOLUTION, (x, weight, bias), (steps, around, gaps, groups))
+    return result.squeeze(0) if unbatched else result
+
+
+def _check_extents(x: Tensor, kernel: Ints, stride: Ints, padding: Ints, dilation: Ints) -> None:
+    if any(s <= 0 for s in stride):
+        raise RuntimeError("non-positive stride is not supported")
+    if any(p < 0 for p in padding):
+        raise RuntimeError("negative padding is not supported")
+    if any(d <= 0 for d in dilation):
+        raise RuntimeError("dilation should be greater than zero")
+    have = [n + 2 * p for n, p in zip(x.shape[2:], padding)]
+    need = [d * (k - 1) + 1 for k, d in zip(kernel, dilation)]
+    if any(h < n for h, n in zip(have, need)):
+        raise RuntimeError(f"Calculated padded input size per channel: ({' x '.join(map(str, have))}). Kernel size: "
+                           f"({' x '.join(map(str, need))}). Kernel size can't be greater than actual input size")
+
+
+def _transpose_convolve(x: Tensor, weight: Tensor, bias: Any, stride: Any, padding: Any, output_padding: Any,
+                        groups: int, dilation: Any, dims: int, name: str) -> Tensor:
+    _check(x, weight, bias, dims, name, groups, True)
+    unbatched = x.ndim == dims + 1
+    if unbatched:
+        x = x.unsqueeze(0)
+    steps, around = _ints(stride, dims, "stride"), _ints(padding, dims, "padding")
+    extra, gaps = _ints(output_padding, dims, "output_padding"), _ints(dilation, dims, "dilation")
+    if any(e >= max(s, d) for e, s, d in zip(extra, steps, gaps)):
+        raise RuntimeError(f"output padding must be smaller than either stride or dilation, but got output_padding_height: "
+                           f"{extra[0]} output_padding_width: {extra[-1]} stride_height: {steps[0]} stride_width: "
+                           f"{steps[-1]} dilation_height: {gaps[0]} dilation_width: {gaps[-1]}")
+    space = tuple((n - 1) * s - 2 * p + d * (k - 1) + e + 1
+                  for n, s, p, d, k, e in zip(x.shape[2:], steps, around, gaps, weight.shape[2:], extra))
+    if any(n <= 0 for n in space):
+        raise RuntimeError(f"Given input size per channel: {list(x.shape[2:])}. Calculated output size per channel: "
+                           f"{list(space)}. Output size is too small")
+    result = record(CONVOLUTION_INPUT, (x, weight), (space, steps, around, gaps, groups))
+    if bias is not None:
+        result = result + bias.reshape(-1, *([1] * dims))
+    return result.squeeze(0) if unbatched else result
+
+
+@api("torch", "nn.functional")
+def conv1d(input: Tensor, weight: Tensor, bias: Any = None, stride: Any = 1, padding: Any = 0, dilation: Any = 1,
+           groups: int = 1) -> Tensor:
+    """Convolution of (N, C, L) with (O, C / groups, K): (N, O, (L + 2 padding - dilation (K - 1) - 1) / stride + 1).
+
+    >>> import flambeau as torch
+    >>> torch.nn.functional.conv1d(torch.ones(1, 1, 4), torch.ones(1, 1, 2))
+    tensor([[[2., 2., 2.]]])
+    """
+    return _convolve(input, weight, bias, stride, padding, dilation, groups, 1, "conv1d")
+
+
+@api("torch", "nn.functional")
+def conv2d(input: Tensor, weight: Tensor, bias: Any = None, stride: Any = 1, padding: Any = 0, dilation: Any = 1,
+           groups: int = 1) -> Tensor:
+    """Convolution of (N, C, H, W) with (O, C / groups, KH, KW)."""
+    return _convolve(input, weight, bias, stride, padding, dilation, groups, 2, "conv2d")
+
+
+@api("torch", "nn.functional")
+def conv3d(input: Tensor, weight: Tensor, bias: Any = None, stride: Any = 1, padding: Any = 0, dilation: Any = 1,
+           groups: int = 1) -> Tensor:
+    """Convolution of (N, C, D, H, W) with (O, C / groups, KD, KH, KW)."""
+    return _convolve(input, weight, bias, stride, padding, dilation, groups, 3, "conv3d")
+
+
+@api("torch", "nn.functional")
+def conv_transpose1d(input: Tensor, weight: Tensor, bias: Any = None, stride: Any = 1, padding: Any = 0,
+                     output_padding: Any = 0, groups: int = 1, dilation: Any = 1) -> Tensor:
+    """Transposed convolution of (N, C, L) with (C, O / groups, K)."""
+    return _transpose_convolve(input, weight, bias, stride, padding, output_padding, groups, dilation, 1,
+                               "conv_transpose1d")
+
+
+@api("torch", "nn.functional")
+def conv_transpose2d(input: Tensor, weight: Tensor, bias: Any = None, stride: Any = 1, padding: Any = 0,
+                     output_padding: Any = 0, groups: int = 1, dilation: Any = 1) -> Tensor:
+    """Transposed convolution of (N, C, H, W) with (C, O / groups, KH, KW)."""
+    return _transpose_convolve(input, weight, bias, stride, padding, output_padding, groups, dilation, 2,
+                               "conv_transpose2d")
+
+
+@api("torch", "nn.functional")
+def conv_transpose3d(input: Tensor, weight: Tensor, bias: Any = None, stride: Any = 1, padding: Any = 0,
+                     output_padding: Any = 0, groups: int = 1, dilation: Any = 1) -> Tensor:
+    """Transposed convolution of (N, C, D, H, W) with (C, O / groups, KD, KH, KW)."""
+    return _transpose_convolve(input, weight, bias, stride, padding, output_padding, groups, dilation, 3,
+                               "conv_transpose3d")
+
+
+@api("torch")
+def convolution(input: Tensor, weight: Tensor, bias: Any, stride: Any, padding: Any, dilation: Any, transposed: bool,
+                output_padding: Any, groups: int) -> Tensor:
+    """Convolution in as many dimensions as the weight has, plain or transposed."""
+    dims = weight.ndim - 2
+    if transposed:
+        return _transpose_convolve(input, weight, bias, stride, padding, output_padding, groups, dilation, dims,
+                                   f"conv_transpose{dims}d")
+    return _convolve(input, weight, bias, stride, padding, dilation, groups, dims, f"conv{dims}d")
