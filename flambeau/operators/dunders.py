@@ -16,4 +16,4 @@ T.__mul__ = T.__rmul__ = arithmetic.mul
 T.__neg__ = arithmetic.neg
 T.__truediv__ = arithmetic._true_divide
 T.__rtruediv__ = lambda self, other: record(arithmetic.TRUE_DIVIDE, (other, self))
-T.__matmul__ = matmul.mm
+T.__matmul__ = lambda self, other: matmul.matmul(self, other) if isinstance(other, Tensor) else NotImplemented

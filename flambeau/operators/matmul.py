@@ -1,54 +1,360 @@
-"""Matrix products."""
+"""Matrix products: mm, bmm, matmul, mv and dot."""
 
 from __future__ import annotations
 
 from typing import Any
 
-from ..dtypes import SCALAR_NAMES
+from ..dtypes import BOOL, SCALAR_NAMES, dtype
 from ..graph.geometry import Geometry, contiguous
-from ..tensor import Tensor, record
-from .definition import arithmetic_dtype, operator
+from ..tensor import Tensor, record, view
+from .definition import arithmetic_dtype, broadcast_shapes, operator
 from .registry import api
+from .shape import TRANSPOSE, T, reshape
+
+_C_NAMES = {"float32": "float", "float64": "double", "int64": "long", "int32": "int", "uint8": "unsigned char",
+            "int8": "signed char", "int16": "short", "complex64": "c10::complex<float>",
+            "complex128": "c10::complex<double>"}
 
 
-def _mm_shape(operands: Any, attributes: Any) -> Geometry:
-    a, b = operands
-    if a.ndim != 2 or b.ndim != 2:
-        raise RuntimeError(f"{'self' if a.ndim != 2 else 'mat2'} must be a matrix")
+def c_name(d: dtype) -> str:
+    """The name of an element type in C++, as some of PyTorch's messages have it."""
+    return _C_NAMES.get(d.name, f"c10::{SCALAR_NAMES[d]}" if d.itemsize == 2 else d.name)
+
+
+def product_dtype(operands: Any) -> dtype:
+    """The type in which a product of these operands is computed."""
+    return arithmetic_dtype(operands[0].dtype)
+
+
+def require_tensor(g: Any, function: str, argument: str, position: int) -> Geometry:
+    """The geometry of an operand; a TypeError if it is no tensor."""
+    if not isinstance(g, Geometry):
+        name = "NoneType" if g is type(None) else g.__name__
+        raise TypeError(f"{function}(): argument '{argument}' (position {position}) must be Tensor, not {name}")
+    return g
+
+
+def refuse_bool(g: Geometry, name: str) -> None:
+    """Products of truth values are not defined."""
+    if g.dtype.category == BOOL:
+        raise NotImplementedError(f'"{name}" not implemented for \'Bool\'')
+
+
+def transposed(x: Tensor) -> Tensor:
+    """The last two dimensions exchanged and, for complex numbers, conjugated."""
+    turned = view(T, x) if x._geometry.ndim == 2 else view(TRANSPOSE, x, (-2, -1))
+    return turned.conj() if x._geometry.dtype.is_complex else turned
+
+
+# --- two matrices ----------------------------------------------------------------------------------------------------
+
+def multiplied_shape(a: Geometry, b: Geometry) -> tuple[int, int]:
+    """The shape of the product of two matrices."""
     if a.shape[1] != b.shape[0]:
         raise RuntimeError(f"mat1 and mat2 shapes cannot be multiplied ({a.shape[0]}x{a.shape[1]} and "
                            f"{b.shape[0]}x{b.shape[1]})")
+    return a.shape[0], b.shape[1]
+
+
+def _mm_geometry(operands: Any, attributes: Any) -> Geometry:
+    a = require_tensor(operands[0], "mm", "input", 1)
+    b = require_tensor(operands[1], "mm", "mat2", 2)
+    if a.ndim != 2 or b.ndim != 2:
+        raise RuntimeError(f"{'self' if a.ndim != 2 else 'mat2'} must be a matrix")
+    shape = multiplied_shape(a, b)
     require_same_dtype(a, b)
-    return contiguous((a.shape[0], b.shape[1]), a.dtype, a.device)
+    refuse_bool(a, "addmm_impl_cpu_")
+    return contiguous(shape, a.dtype, a.device)
 
 
 def require_same_dtype(a: Geometry, b: Geometry) -> None:
     """Matrix products do not promote."""
     if a.dtype is not b.dtype:
-        raise RuntimeError(f"expected m1 and m2 to have the same dtype, but got: {_c_name(a)} != {_c_name(b)}")
+        raise RuntimeError(f"expected m1 and m2 to have the same dtype, but got: {c_name(a.dtype)} != {c_name(b.dtype)}")
 
 
-def _c_name(g: Geometry) -> str:
-    names = {"float32": "float", "float64": "double", "int64": "long", "int32": "int"}
-    return names.get(g.dtype.name, f"c10::{SCALAR_NAMES[g.dtype]}" if g.dtype.itemsize == 2 else g.dtype.name)
-
-
-@operator("mm", _mm_shape, compute=lambda operands: arithmetic_dtype(operands[0].dtype))
-def MM(m: Any, input: Any, mat2: Any) -> Any:
+def _matmul_kernel(m: Any, input: Any, mat2: Any) -> Any:
     return m.matmul(input, mat2)
 
 
+MM = operator("mm", _mm_geometry, compute=product_dtype)(_matmul_kernel)
+
+
 @MM.derivative("input", keeps="mat2")
-def _(ctx: Any, grad: Tensor, mat2: Tensor) -> Tensor:
-    return mm(grad, mat2.t().conj() if mat2.is_complex() else mat2.t())
+def _(ctx: Any, grad: Tensor, mat2: Tensor) -> Any:
+    return record(MM, (grad, transposed(mat2)))
 
 
 @MM.derivative("mat2", keeps="input")
-def _(ctx: Any, grad: Tensor, input: Tensor) -> Tensor:
-    return mm(input.t().conj() if input.is_complex() else input.t(), grad)
+def _(ctx: Any, grad: Tensor, input: Tensor) -> Any:
+    return record(MM, (transposed(input), grad))
 
 
 @api("torch", "Tensor", out=True)
 def mm(input: Tensor, mat2: Tensor) -> Tensor:
-    """Product of two matrices: (N, K) by (K, M) gives (N, M)."""
-    return record(MM, (input, mat2))
+    """Product of two matrices: (N, K) by (K, M) gives (N, M).
+
+    >>> import flambeau as torch
+    >>> torch.mm(torch.tensor([[1., 2.]]), torch.tensor([[3.], [4.]]))
+    tensor([[11.]])
+    """
+    return record(MM, (input, mat2))  # type: ignore[no-any-return]
+
+
+# --- batches ---------------------------------------------------------------------------------------------------------
+
+def batched_shape(a: Geometry, b: Geometry) -> tuple[int, int, int]:
+    """The shape of (B, N, K) by (B, K, M)."""
+    if a.ndim != 3 or b.ndim != 3:
+        raise RuntimeError(f"batch{1 if a.ndim != 3 else 2} must be a 3D tensor")
+    if a.shape[0] != b.shape[0] or a.shape[2] != b.shape[1]:
+        raise RuntimeError(f"Expected size for first two dimensions of batch2 tensor to be: [{a.shape[0]}, {a.shape[2]}] "
+                           f"but got: [{b.shape[0]}, {b.shape[1]}].")
+    return a.shape[0], a.shape[1], b.shape[2]
+
+
+def require_scalar_type(a: Geometry, b: Geometry) -> None:
+    """Batched products do not promote."""
+    if a.dtype is not b.dtype:
+        raise RuntimeError(f"expected scalar type {SCALAR_NAMES[a.dtype]} but found {SCALAR_NAMES[b.dtype]}")
+
+
+def _bmm_geometry(operands: Any, attributes: Any) -> Geometry:
+    a = require_tensor(operands[0], "bmm", "input", 1)
+    b = require_tensor(operands[1], "bmm", "mat2", 2)
+    shape = batched_shape(a, b)
+    require_scalar_type(a, b)
+    refuse_bool(a, "bmm")
+    return contiguous(shape, a.dtype, a.device)
+
+
+BMM = operator("bmm", _bmm_geometry, compute=product_dtype)(_matmul_kernel)
+
+
+@BMM.derivative("input", keeps="mat2")
+def _(ctx: Any, grad: Tensor, mat2: Tensor) -> Any:
+    return record(BMM, (grad, transposed(mat2)))
+
+
+@BMM.derivative("mat2", keeps="input")
+def _(ctx: Any, grad: Tensor, input: Tensor) -> Any:
+    return record(BMM, (transposed(input), grad))
+
+
+@api("torch", "Tensor", out=True)
+def bmm(input: Tensor, mat2: Tensor) -> Tensor:
+    """Products of two batches of matrices: (B, N, K) by (B, K, M) gives (B, N, M).
+
+    >>> import flambeau as torch
+    >>> torch.bmm(torch.ones(2, 1, 3), torch.ones(2, 3, 1)).shape
+    torch.Size([2, 1, 1])
+    """
+    return record(BMM, (input, mat2))  # type: ignore[no-any-return]
+
+
+# --- vectors ---------------------------------------------------------------------------------------------------------
+
+def _mv_geometry(operands: Any, attributes: Any) -> Geometry:
+    a = require_tensor(operands[0], "mv", "input", 1)
+    b = require_tensor(operands[1], "mv", "vec", 2)
+    if a.ndim != 2 or b.ndim != 1:
+        raise RuntimeError(f"vector + matrix @ vector expected, got 1, {a.ndim}, {b.ndim}")
+    if a.shape[1] != b.shape[0]:
+        raise RuntimeError(f"size mismatch, got input ({a.shape[0]}), mat ({a.shape[0]}x{a.shape[1]}), vec ({b.shape[0]})")
+    if a.dtype is not b.dtype:
+        first = SCALAR_NAMES[b.dtype]
+        raise RuntimeError(f"addmv input tensors must have the same dtype, but got {first}, {SCALAR_NAMES[a.dtype]}, and "
+                           f"{first}")
+    refuse_bool(a, "addmv_impl_cpu")
+    return contiguous((a.shape[0],), a.dtype, a.device)
+
+
+@operator("mv", _mv_geometry, compute=product_dtype)
+def MV(m: Any, input: Any, vec: Any) -> Any:
+    return m.matmul(input, vec)
+
+
+@MV.derivative("input", keeps="vec")
+def _(ctx: Any, grad: Tensor, vec: Tensor) -> Any:
+    return grad.reshape(-1, 1) * (vec.conj() if vec.is_complex() else vec)
+
+
+@MV.derivative("vec", keeps="input")
+def _(ctx: Any, grad: Tensor, input: Tensor) -> Any:
+    return record(MV, (transposed(input), grad))
+
+
+@api("torch", "Tensor", out=True)
+def mv(input: Tensor, vec: Tensor) -> Tensor:
+    """Product of a matrix and a vector: (N, K) by (K) gives (N).
+
+    >>> import flambeau as torch
+    >>> torch.mv(torch.tensor([[1., 2.], [3., 4.]]), torch.tensor([1., 1.]))
+    tensor([3., 7.])
+    """
+    return record(MV, (input, vec))  # type: ignore[no-any-return]
+
+
+def _dot_geometry(operands: Any, attributes: Any) -> Geometry:
+    a = require_tensor(operands[0], "dot", "input", 1)
+    b = require_tensor(operands[1], "dot", "tensor", 2)
+    if a.ndim != 1 or b.ndim != 1:
+        raise RuntimeError(f"1D tensors expected, but got {a.ndim}D and {b.ndim}D tensors")
+    if a.dtype is not b.dtype:
+        raise RuntimeError(f"dot : expected both vectors to have same dtype, but found {SCALAR_NAMES[a.dtype]} and "
+                           f"{SCALAR_NAMES[b.dtype]}")
+    if a.numel != b.numel:
+        raise RuntimeError(f"inconsistent tensor size, expected tensor [{a.numel}] and src [{b.numel}] to have the same "
+                           f"number of elements, but got {a.numel} and {b.numel} elements respectively")
+    refuse_bool(a, "dot")
+    return contiguous((), a.dtype, a.device)
+
+
+@operator("dot", _dot_geometry, compute=product_dtype)
+def DOT(m: Any, input: Any, tensor: Any) -> Any:
+    return m.dot(input, tensor)
+
+
+@operator("vdot", _dot_geometry, compute=product_dtype)
+def VDOT(m: Any, input: Any, other: Any) -> Any:
+    return m.vdot(input, other)
+
+
+@DOT.derivative("input", keeps="tensor")
+def _(ctx: Any, grad: Tensor, tensor: Tensor) -> Any:
+    return grad * (tensor.conj() if tensor.is_complex() else tensor)
+
+
+@DOT.derivative("tensor", keeps="input")
+def _(ctx: Any, grad: Tensor, input: Tensor) -> Any:
+    return grad * (input.conj() if input.is_complex() else input)
+
+
+@VDOT.derivative("input", keeps="other")
+def _(ctx: Any, grad: Tensor, other: Tensor) -> Any:
+    return (grad.conj() if grad.is_complex() else grad) * other
+
+
+@VDOT.derivative("other", keeps="input")
+def _(ctx: Any, grad: Tensor, input: Tensor) -> Any:
+    return grad * input
+
+
+@api("torch", "Tensor", out=True)
+def dot(input: Tensor, tensor: Tensor) -> Tensor:
+    """The sum of the products of two vectors' elements.
+
+    >>> import flambeau as torch
+    >>> torch.dot(torch.tensor([2, 3]), torch.tensor([2, 1]))
+    tensor(7)
+    """
+    return record(DOT, (input, tensor))  # type: ignore[no-any-return]
+
+
+@api("torch", "Tensor", out=True)
+def vdot(input: Tensor, other: Tensor) -> Tensor:
+    """The dot product with the first vector conjugated.
+
+    >>> import flambeau as torch
+    >>> torch.vdot(torch.tensor([1j]), torch.tensor([1j]))
+    tensor(1.+0.j)
+    """
+    return record(VDOT if input.is_complex() else DOT, (input, other))  # type: ignore[no-any-return]
+
+
+# --- any number of dimensions ----------------------------------------------------------------------------------------
+
+def _matmul_geometry(operands: Any, attributes: Any) -> Geometry:
+    a, b = operands
+    if a.ndim == 2 or b.ndim == 2:
+        return _folded_geometry(a, b)
+    batch = broadcast_shapes([a.shape[:-2], b.shape[:-2]])
+    if a.shape[-1] != b.shape[-2]:
+        count = contiguous(batch, a.dtype).numel
+        raise RuntimeError(f"Expected size for first two dimensions of batch2 tensor to be: [{count}, {a.shape[-1]}] "
+                           f"but got: [{count}, {b.shape[-2]}].")
+    require_scalar_type(a, b)
+    refuse_bool(a, "bmm")
+    return contiguous((*batch, a.shape[-2], b.shape[-1]), a.dtype, a.device)
+
+
+def _folded_geometry(a: Geometry, b: Geometry) -> Geometry:
+    """One of the two is a single matrix: PyTorch lays the batch of the other out as rows."""
+    if a.shape[-1] != b.shape[-2]:
+        if b.ndim == 2:
+            one, two = (a.numel // max(a.shape[-1], 1), a.shape[-1]), b.shape
+        else:
+            one, two = (b.numel // max(b.shape[-2], 1), b.shape[-2]), (a.shape[1], a.shape[0])
+        raise RuntimeError(f"mat1 and mat2 shapes cannot be multiplied ({one[0]}x{one[1]} and {two[0]}x{two[1]})")
+    require_same_dtype(a, b)
+    refuse_bool(a, "addmm_impl_cpu_")
+    batch = a.shape[:-2] if b.ndim == 2 else b.shape[:-2]
+    return contiguous((*batch, a.shape[-2], b.shape[-1]), a.dtype, a.device)
+
+
+MATMUL = operator("matmul", _matmul_geometry, compute=product_dtype, grad_name="UnsafeViewBackward0")(_matmul_kernel)
+
+
+@MATMUL.derivative("input", keeps="mat2")
+def _(ctx: Any, grad: Tensor, mat2: Tensor) -> Any:
+    if ctx.operand_geometry(0).ndim == 2:  # one matrix for the whole batch: its gradient is one product
+        return record(MM, (_rows(grad), _rows(mat2, conjugate=True).t()))
+    return record(MATMUL, (grad, transposed(mat2)))
+
+
+@MATMUL.derivative("mat2", keeps="input")
+def _(ctx: Any, grad: Tensor, input: Tensor) -> Any:
+    if ctx.operand_geometry(1).ndim == 2:
+        return record(MM, (transposed(reshape(input, -1, input.shape[-1])), reshape(grad, -1, grad.shape[-1])))
+    return record(MATMUL, (transposed(input), grad))
+
+
+def _rows(x: Tensor, conjugate: bool = False) -> Tensor:
+    """(..., N, M) as the matrix (N, ...M)."""
+    n = x.shape[-2]
+    order = (x.ndim - 2, *range(x.ndim - 2), x.ndim - 1)
+    flat = reshape(x.permute(order), n, x.numel() // n if n else 0)
+    return flat.conj() if conjugate and x.is_complex() else flat
+
+
+@api("torch", "Tensor", out=True)
+def matmul(input: Tensor, other: Tensor) -> Tensor:
+    """Product of vectors, matrices or batches of matrices.
+
+    (..., N, K) by (..., K, M) gives (..., N, M), the leading dimensions broadcast; a vector (K) counts as a row on the
+    left and as a column on the right, and that dimension is dropped from the result.
+
+    >>> import flambeau as torch
+    >>> torch.matmul(torch.ones(5, 2, 3), torch.ones(3, 4)).shape
+    torch.Size([5, 2, 4])
+    """
+    a, b = input._geometry.ndim, other._geometry.ndim
+    if a == 2 and b == 2:
+        return record(MM, (input, other))  # type: ignore[no-any-return]
+    if a > 1 and b > 1:
+        return record(MATMUL, (input, other))  # type: ignore[no-any-return]
+    return _with_vector(input, other, a, b)
+
+
+def _with_vector(input: Tensor, other: Tensor, a: int, b: int) -> Tensor:
+    if a == 0 or b == 0:
+        raise RuntimeError(f"both arguments to matmul need to be at least 1D, but they are {a}D and {b}D")
+    if a == 1 and b == 1:
+        return dot(input, other)
+    if b == 1:
+        if a == 2:
+            return mv(input, other)
+        shape = input.shape
+        return reshape(mv(reshape(input, rows_of(shape), shape[-1]), other), *shape[:-1])
+    if b == 2:
+        return reshape(mm(reshape(input, 1, input.shape[0]), other), other.shape[1])
+    turned = view(TRANSPOSE, other, (-2, -1))
+    shape = turned.shape
+    return reshape(mv(reshape(turned, rows_of(shape), shape[-1]), input), *shape[:-1])
+
+
+def rows_of(shape: Any) -> int:
+    count = 1
+    for n in shape[:-1]:
+        count *= n
+    return count

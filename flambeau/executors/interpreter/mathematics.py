@@ -6,9 +6,11 @@ from typing import Any
 
 import numpy as np
 from numpy import *  # noqa: F403
-from numpy import abs, all, any, max, min, round, sum  # noqa: A004, F401
+from numpy import abs, all, any, max, min, round  # noqa: A004, F401
 
 from .arrays import strided  # noqa: F401
+from .products import linear, matmul  # noqa: F401
+from .reductions import sum  # noqa: A004, F401
 from .special import erf, erfc, lgamma  # noqa: F401
 
 Array = np.ndarray[Any, Any]

@@ -1,0 +1,41 @@
+"""Matrix products in NumPy, arranged so that BLAS does the work."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+Array = np.ndarray[Any, Any]
+
+
+def matmul(a: Array, b: Array) -> Array:
+    """``a @ b`` over the last two dimensions; a batch times one matrix is one product.
+
+    NumPy falls back to a loop of its own, many times slower, for matrices that BLAS cannot address (no dimension with
+    unit stride): those are copied first.
+    """
+    a, b = _addressable(a), _addressable(b)
+    if a.ndim > 2 and b.ndim == 2 and a.flags.c_contiguous:
+        product: Array = np.matmul(a.reshape(-1, a.shape[-1]) if a.size else a, b)
+        return product.reshape(*a.shape[:-1], b.shape[-1])
+    return np.matmul(a, b)  # type: ignore[no-any-return]
+
+
+def _addressable(x: Array) -> Array:
+    """x, copied if neither its rows nor its columns are contiguous."""
+    if x.ndim < 2 or x.flags.c_contiguous:
+        return x
+    size = x.itemsize
+    rows, columns = x.strides[-2:]
+    if (columns == size and rows >= size * x.shape[-1]) or (rows == size and columns >= size * x.shape[-2]):
+        return x
+    return np.ascontiguousarray(x)
+
+
+def linear(x: Array, weight: Array, bias: Array | None) -> Array:
+    """``x @ weight.T + bias``, the bias added in place."""
+    product = matmul(x, weight.T)
+    if bias is not None:
+        np.add(product, bias, out=product)
+    return product

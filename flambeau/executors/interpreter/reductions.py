@@ -1,0 +1,46 @@
+"""Reductions in NumPy where NumPy's own would lose accuracy."""
+
+from __future__ import annotations
+
+from math import prod
+from typing import Any
+
+import numpy as np
+
+Array = np.ndarray[Any, Any]
+
+# Rows that are added one after the other; longer sums are sums of such blocks.
+_BLOCK = 64
+
+
+def sum(x: Array, axis: Any = None, keepdims: bool = False, dtype: Any = None) -> Any:  # noqa: A001
+    """The sum, with an error that grows slowly with the number of terms.
+
+    NumPy adds pairwise only along contiguous memory; down the rows of a matrix it keeps one running sum for each column,
+    whose error in single precision grows with the number of rows. Here such sums are made block by block.
+    """
+    wanted = x.dtype if dtype is None else np.dtype(dtype)
+    if wanted.kind not in "fc" or axis is None or x.size < 4 * _BLOCK or x.ndim < 2:
+        return np.sum(x, axis=axis, keepdims=keepdims, dtype=dtype)
+    axes = (axis,) if isinstance(axis, int) else tuple(axis)
+    last = x.ndim - 1
+    kept = [d for d in range(x.ndim) if d not in axes]
+    count = prod([x.shape[d] for d in axes])
+    if not kept or count <= _BLOCK or (last in axes and x.shape[last] * _BLOCK >= count):
+        return np.sum(x, axis=axis, keepdims=keepdims, dtype=dtype)
+    if last in axes:  # pairwise along the last dimension first
+        inner = np.sum(x, axis=last, dtype=wanted, keepdims=True)
+        return sum(inner, axis, keepdims, wanted)
+    rows = x.transpose([*sorted(axes), *kept]).reshape(count, *[x.shape[d] for d in kept])
+    result = _blocks(rows, wanted)
+    return result.reshape([1 if d in axes else n for d, n in enumerate(x.shape)]) if keepdims else result
+
+
+def _blocks(rows: Array, wanted: Any) -> Array:
+    """The sum over the first dimension, in blocks of rows."""
+    while len(rows) > _BLOCK:
+        whole = len(rows) - len(rows) % _BLOCK
+        partial = np.sum(rows[:whole].reshape(-1, _BLOCK, *rows.shape[1:]), axis=1, dtype=wanted)
+        rest = np.sum(rows[whole:], axis=0, dtype=wanted, keepdims=True)
+        rows = np.concatenate((partial, rest)) if whole < len(rows) else partial
+    return np.sum(rows, axis=0, dtype=wanted)  # type: ignore[no-any-return]

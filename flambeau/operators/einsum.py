@@ -1,0 +1,268 @@
+"""Einstein summation: an equation is parsed, then operands are contracted two by two as (batched) matrix products."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from importlib import import_module
+from itertools import count
+from math import prod
+from typing import Any
+
+from ..tensor import Tensor
+from .matmul import bmm, c_name, mm, require_scalar_type
+from .registry import api
+
+ELLIPSIS = -1
+_LETTERS = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz"
+_Labels = list[int]
+
+
+@api("torch")
+def einsum(*args: Any) -> Tensor:
+    """Sums of products named by subscripts: repeated ones that the result lacks are summed over.
+
+    The equation is a string, or each operand is followed by a list of numbers below 52 (and ``...``).
+
+    >>> import flambeau as torch
+    >>> torch.einsum("ij,kj->ik", torch.ones(2, 3), torch.ones(4, 3)).shape
+    torch.Size([2, 4])
+    """
+    if len(args) < 2:
+        raise ValueError("einsum(): must specify the equation string and at least one operand, or at least one operand "
+                         "and its subscripts list")
+    if isinstance(args[0], Tensor):
+        operands, inputs, output = _parse_lists(args)
+    else:
+        operands = list(args[1]) if isinstance(args[1], (list, tuple)) else list(args[1:])
+        inputs, output = _parse_equation(args[0], len(operands))
+    terms, wanted = _resolve(operands, inputs, output)
+    return _contract_all(operands, terms, wanted)
+
+
+# --- parsing ---------------------------------------------------------------------------------------------------------
+
+def _parse_lists(args: Sequence[Any]) -> tuple[list[Tensor], list[_Labels], _Labels | None]:
+    operands, inputs = list(args[0:len(args) // 2 * 2:2]), [_labels_of(x) for x in args[1::2]]
+    return operands, inputs, _labels_of(args[-1]) if len(args) % 2 else None
+
+
+def _labels_of(subscripts: Sequence[Any]) -> _Labels:
+    labels = []
+    for s in subscripts:
+        if s is Ellipsis:
+            labels.append(ELLIPSIS)
+        elif not 0 <= s < 52:
+            raise ValueError("einsum(): subscript in subscript list is not within the valid range [0, 52)")
+        else:
+            labels.append(int(s))
+    return labels
+
+
+def _parse_equation(equation: str, operands: int) -> tuple[list[_Labels], _Labels | None]:
+    arrow = equation.find("->")
+    left = equation if arrow < 0 else equation[:arrow]
+    inputs: list[_Labels] = []
+    start = 0
+    for term in left.split(","):
+        inputs.append(_parse_term(term, start, f"operand {len(inputs)}"))
+        start += len(term) + 1
+    if len(inputs) > operands:
+        raise RuntimeError("einsum(): fewer operands were provided than specified in the equation")
+    if len(inputs) < operands:
+        raise RuntimeError("einsum(): more operands were provided than specified in the equation")
+    return inputs, None if arrow < 0 else _parse_term(equation[arrow + 2:], arrow + 2, "the output")
+
+
+def _parse_term(term: str, start: int, where: str) -> _Labels:
+    labels: _Labels = []
+    i = 0
+    while i < len(term):
+        letter = term[i]
+        if letter == ".":
+            if term[i:i + 3] != "..." or ELLIPSIS in labels:
+                if ELLIPSIS in labels:
+                    raise RuntimeError(f"einsum(): found '.' for {where} for which an ellipsis was already found")
+                raise RuntimeError(f"einsum(): found '.' for {where} that is not part of any ellipsis")
+            labels.append(ELLIPSIS)
+            i += 2
+        elif letter in _LETTERS:
+            labels.append(_LETTERS.index(letter))
+        elif letter != " ":
+            raise RuntimeError(f"einsum(): invalid subscript given at index {start + i} in the equation string, subscripts "
+                               "must be in [a-zA-Z]")
+        i += 1
+    return labels
+
+
+def _name(label: int) -> str:
+    return _LETTERS[label]
+
+
+def _resolve(operands: Sequence[Tensor], inputs: list[_Labels],
+             output: _Labels | None) -> tuple[list[_Labels], _Labels]:
+    """Spell the ellipses out as labels from 52 on, check extents; labels of operands and result."""
+    width = 0
+    for i, (x, labels) in enumerate(zip(operands, inputs)):
+        named = sum([label != ELLIPSIS for label in labels])
+        if ELLIPSIS in labels:
+            if named > x.ndim:
+                raise RuntimeError(f"einsum(): the number of subscripts in the equation ({named}) is more than the number "
+                                   f"of dimensions ({x.ndim}) for operand {i}")
+            width = max(width, x.ndim - named)
+        elif named != x.ndim:
+            more = "more than" if named > x.ndim else "does not match"
+            detail = f"is {more} the number of dimensions ({x.ndim}) for operand {i}" if named > x.ndim else \
+                f"does not match the number of dimensions ({x.ndim}) for operand {i} and no ellipsis was given"
+            raise RuntimeError(f"einsum(): the number of subscripts in the equation ({named}) {detail}")
+    hidden = list(range(52, 52 + width))
+    terms = [_spell(labels, hidden, x.ndim) for x, labels in zip(operands, inputs)]
+    _check_extents(operands, terms)
+    return terms, _output_labels(terms, inputs, output, hidden)
+
+
+def _spell(labels: _Labels, hidden: _Labels, ndim: int) -> _Labels:
+    if ELLIPSIS not in labels:
+        return labels
+    at = labels.index(ELLIPSIS)
+    covered = ndim - len(labels) + 1
+    return labels[:at] + hidden[len(hidden) - covered:] + labels[at + 1:]
+
+
+def _output_labels(terms: list[_Labels], inputs: list[_Labels], output: _Labels | None, hidden: _Labels) -> _Labels:
+    used = [label for labels in inputs for label in labels if label != ELLIPSIS]
+    if output is None:
+        return hidden + sorted(label for label in set(used) if used.count(label) == 1)
+    wanted: _Labels = []
+    for label in output:
+        if label == ELLIPSIS:
+            wanted += hidden
+            continue
+        if label in wanted:
+            raise RuntimeError(f"einsum(): output subscript {_name(label)} appears more than once in the output")
+        if label not in used:
+            raise RuntimeError(f"einsum(): output subscript {_name(label)} does not appear in the equation for any input "
+                               "operand")
+        wanted.append(label)
+    return wanted
+
+
+def _check_extents(operands: Sequence[Tensor], terms: list[_Labels]) -> None:
+    extents: dict[int, int] = {}
+    for i, (x, labels) in enumerate(zip(operands, terms)):
+        own: dict[int, int] = {}
+        for label, n in zip(labels, x.shape):
+            if own.setdefault(label, n) != n:
+                raise RuntimeError(f"einsum(): subscript {_name(label)} is repeated for operand {i} but the sizes don't "
+                                   f"match, {n} != {own[label]}")
+            have = extents.get(label, 1)
+            if n != 1 and have != 1 and n != have:
+                if label >= 52:
+                    raise RuntimeError(f"einsum(): dimension {label - 52} covered by ellipsis in operand {i}has size {n} "
+                                       f"which does not broadcast with previously seen ellipsis with size {have} for the "
+                                       "respective dimension")
+                raise RuntimeError(f"einsum(): subscript {_name(label)} has size {n} for operand {i} which does not "
+                                   f"broadcast with previously seen size {have}")
+            extents[label] = max(n, have) if n and have else 0
+
+
+# --- contraction -----------------------------------------------------------------------------------------------------
+
+def _contract_all(operands: Sequence[Tensor], terms: list[_Labels], wanted: _Labels) -> Tensor:
+    left = [_diagonal(x, labels) for x, labels in zip(operands, terms)]
+    for pair in _path(left, wanted):
+        chosen = [left.pop(i) for i in sorted(pair, reverse=True)][::-1]
+        keep = set(wanted).union(*[labels for _, labels in left])
+        result = chosen[0]
+        for other in chosen[1:]:
+            result = _pair(result, other, keep)
+        left.append(result)
+    x, labels = _summed(left[0][0], left[0][1], set(wanted))
+    order = [labels.index(label) for label in wanted]
+    return x if order == list(range(len(order))) else x.permute(order)
+
+
+def _path(terms: list[tuple[Tensor, _Labels]], wanted: _Labels) -> list[tuple[int, ...]]:
+    """Which operands to contract, in turn; from left to right unless opt_einsum is there to find something better."""
+    n = len(terms)
+    if n > 2:
+        try:
+            contract_path = import_module("opt_einsum").contract_path
+        except ImportError:
+            pass
+        else:
+            symbol = [chr(97 + i) if i < 26 else chr(192 + i) for i in range(60 + max(wanted, default=0))]
+            equation = ",".join("".join(symbol[label] for label in labels) for _, labels in terms)
+            shapes = [tuple(x.shape) for x, _ in terms]
+            return list(contract_path(equation + "->" + "".join(symbol[label] for label in wanted), *shapes,
+                                      shapes=True)[0])
+    return [(0, n - 1)] * 0 if n == 1 else [(0, 1)] + [(0, k) for k in range(n - 2, 0, -1)]
+
+
+def _diagonal(x: Tensor, labels: _Labels) -> tuple[Tensor, _Labels]:
+    """Dimensions with the same label become one."""
+    for label in dict.fromkeys(labels):
+        while labels.count(label) > 1:
+            first = labels.index(label)
+            second = labels.index(label, first + 1)
+            x = x.diagonal(0, first, second)
+            labels = [one for d, one in enumerate(labels) if d not in (first, second)] + [label]
+    return x, labels
+
+
+def _summed(x: Tensor, labels: _Labels, keep: set[int]) -> tuple[Tensor, _Labels]:
+    """Sum over the dimensions whose labels nobody needs."""
+    gone = [d for d, label in enumerate(labels) if label not in keep]
+    if not gone:
+        return x, labels
+    return x.sum(gone), [label for label in labels if label in keep]
+
+
+def _pair(first: tuple[Tensor, _Labels], second: tuple[Tensor, _Labels], keep: set[int]) -> tuple[Tensor, _Labels]:
+    """Contract two operands; labels in ``keep`` stay."""
+    (a, la), (b, lb) = first, second
+    # A label that must go and of which only one operand has more than one element is summed there.
+    lone_a = {n for n in la if n in lb and n not in keep and a.shape[la.index(n)] != b.shape[lb.index(n)]}
+    if lone_a:
+        a, la = _summed(a, la, set(la) - lone_a)
+        b, lb = _summed(b, lb, set(lb) - lone_a)
+    a, la = _summed(a, la, keep | set(lb))
+    b, lb = _summed(b, lb, keep | set(la))
+    shared = [n for n in la if n in lb]
+    batch, inner = [n for n in shared if n in keep], [n for n in shared if n not in keep]
+    only_a, only_b = [n for n in la if n not in lb], [n for n in lb if n not in la]
+    labels = batch + only_a + only_b
+    if not inner:
+        return _aligned(a, la, labels) * _aligned(b, lb, labels), labels
+    require_scalar_type(a._geometry, b._geometry)
+    extents = {n: max(x.shape[ls.index(n)] for x, ls in ((a, la), (b, lb)) if n in ls) for n in labels + inner}
+    a, b = _expanded(a, la, batch, extents), _expanded(b, lb, batch, extents)
+
+    def size(names: _Labels) -> int:
+        return prod([extents[n] for n in names])
+    left = a.permute([la.index(n) for n in batch + only_a + inner])
+    right = b.permute([lb.index(n) for n in batch + inner + only_b])
+    if batch:
+        product = bmm(left.reshape(size(batch), size(only_a), size(inner)),
+                      right.reshape(size(batch), size(inner), size(only_b)))
+    else:
+        product = mm(left.reshape(size(only_a), size(inner)), right.reshape(size(inner), size(only_b)))
+    return product.reshape([extents[n] for n in labels]), labels
+
+
+def _expanded(x: Tensor, own: _Labels, batch: _Labels, extents: dict[int, int]) -> Tensor:
+    shape = [extents[n] if n in batch else x.shape[d] for d, n in enumerate(own)]
+    return x if list(x.shape) == shape else x.expand(shape)
+
+
+def _aligned(x: Tensor, own: _Labels, labels: _Labels) -> Tensor:
+    """x with its dimensions in the order of ``labels``, of extent 1 where it has none."""
+    present = [n for n in labels if n in own]
+    order = [own.index(n) for n in present]
+    turned = x if order == list(range(len(order))) else x.permute(order)
+    if len(present) == len(labels):
+        return turned
+    position = count()
+    return turned.reshape([turned.shape[next(position)] if n in own else 1 for n in labels])
+
+
+__all__ = ["c_name", "einsum"]

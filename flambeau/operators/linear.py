@@ -1,0 +1,126 @@
+"""linear: the product with a transposed weight, plus a bias."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from ..dtypes import SCALAR_NAMES
+from ..graph.geometry import Geometry, contiguous
+from ..graph.operator import Operator
+from ..tensor import Tensor, record, view
+from .definition import operator
+from .matmul import (
+    MATMUL,
+    MM,
+    MV,
+    matmul,
+    product_dtype,
+    refuse_bool,
+    require_same_dtype,
+    require_tensor,
+    rows_of,
+)
+from .registry import api
+from .shape import T, reshape
+
+
+def _linear_geometry(operands: Any, attributes: Any) -> Geometry:
+    x = require_tensor(operands[0], "linear", "input", 1)
+    w = require_tensor(operands[1], "linear", "weight", 2)
+    b = operands[2] if isinstance(operands[2], Geometry) else None
+    if x.ndim == 0 or w.ndim == 0:
+        raise RuntimeError(f"both arguments to linear need to be at least 1D, but they are {x.ndim}D and {w.ndim}D")
+    if w.ndim != 2:
+        raise RuntimeError(f"t() expects a tensor with <= 2 dimensions, but self is {w.ndim}D")
+    if x.shape[-1] != w.shape[1]:
+        raise RuntimeError(f"mat1 and mat2 shapes cannot be multiplied ({rows_of(x.shape)}x{x.shape[-1]} and "
+                           f"{w.shape[1]}x{w.shape[0]})")
+    if b is None:
+        require_same_dtype(x, w)
+    else:
+        require_addable(b, x, w)
+        expandable(b, (rows_of(x.shape), w.shape[0]) if x.ndim != 2 else (x.shape[0], w.shape[0]))
+    refuse_bool(x, "addmm_impl_cpu_")
+    return contiguous((*x.shape[:-1], w.shape[0]), x.dtype, x.device)
+
+
+def require_addable(bias: Geometry, a: Geometry, b: Geometry) -> None:
+    """What is added to a product must have the product's type."""
+    if a.dtype is not b.dtype and a.dtype is not bias.dtype:
+        raise RuntimeError(f"mat1 and mat2 must have the same dtype, but got {SCALAR_NAMES[a.dtype]} and "
+                           f"{SCALAR_NAMES[b.dtype]}")
+    if bias.dtype is not b.dtype:
+        raise RuntimeError(f"self and mat2 must have the same dtype, but got {SCALAR_NAMES[bias.dtype]} and "
+                           f"{SCALAR_NAMES[b.dtype]}")
+
+
+def expandable(g: Geometry, shape: tuple[int, ...]) -> None:
+    """Raise unless a tensor broadcasts to exactly ``shape``."""
+    lead = len(shape) - g.ndim
+    if lead < 0:
+        raise RuntimeError(f"expand(torch.{SCALAR_NAMES[g.dtype]}Tensor{{{list(g.shape)}}}, size={list(shape)}): the "
+                           f"number of sizes provided ({len(shape)}) must be greater or equal to the number of dimensions "
+                           f"in the tensor ({g.ndim})")
+    for d in range(g.ndim - 1, -1, -1):
+        if g.shape[d] != 1 and g.shape[d] != shape[lead + d]:
+            raise RuntimeError(f"The expanded size of the tensor ({shape[lead + d]}) must match the existing size "
+                               f"({g.shape[d]}) at non-singleton dimension {lead + d}.  Target sizes: {list(shape)}.  "
+                               f"Tensor sizes: {list(g.shape)}")
+
+
+def _linear_kernel(m: Any, input: Any, weight: Any, bias: Any) -> Any:
+    return m.linear(input, weight, bias)
+
+
+def _linear_input(ctx: Any, grad: Tensor, weight: Tensor) -> Any:
+    if weight._geometry.dtype.is_complex:
+        weight = weight.conj()
+    return record(MM if grad._geometry.ndim == 2 else MATMUL if grad._geometry.ndim > 2 else MV,
+                  (grad, weight) if grad._geometry.ndim > 1 else (weight.t(), grad))
+
+
+def _linear_weight(ctx: Any, grad: Tensor, input: Tensor) -> Any:
+    if input._geometry.ndim != 2:
+        grad, input = reshape(grad, -1, grad.shape[-1]), reshape(input, -1, input.shape[-1])
+    if input._geometry.dtype.is_complex:
+        input = input.conj()
+    return record(MM, (view(T, grad), input))
+
+
+def _linear_bias(ctx: Any, grad: Tensor) -> Tensor:
+    return grad
+
+
+def _linear_operator(grad_name: str) -> Operator:
+    """The operator of one number of dimensions: they differ in the name of the grad_fn alone."""
+    op = operator("linear", _linear_geometry, compute=product_dtype, grad_name=grad_name)(_linear_kernel)
+    op.derivative("input", keeps="weight")(_linear_input)
+    op.derivative("weight", keeps="input")(_linear_weight)
+    op.derivative("bias")(_linear_bias)
+    return op
+
+
+LINEAR = _linear_operator("AddmmBackward0")
+LINEAR_FOLDED = _linear_operator("ViewBackward0")
+LINEAR_UNBIASED = _linear_operator("MmBackward0")
+LINEAR_FOLDED_UNBIASED = _linear_operator("UnsafeViewBackward0")
+
+
+@api("nn.functional")
+def linear(input: Tensor, weight: Tensor, bias: Tensor | None = None) -> Tensor:
+    """``input @ weight.T + bias``: (..., K) by (M, K) gives (..., M); the bias has shape (M).
+
+    >>> import flambeau as torch
+    >>> torch.nn.functional.linear(torch.tensor([[1., 2.]]), torch.tensor([[3., 4.]]), torch.tensor([1.]))
+    tensor([[12.]])
+    """
+    if input.__class__ is not Tensor and not isinstance(input, Tensor):
+        raise TypeError(f"linear(): argument 'input' (position 1) must be Tensor, not {type(input).__name__}")
+    if input._geometry.ndim == 2:
+        return record(LINEAR if bias is not None else LINEAR_UNBIASED,  # type: ignore[no-any-return]
+                      (input, weight, bias))
+    if weight._geometry.ndim == 1:
+        product = matmul(input, weight)
+        return product if bias is None else product + bias
+    return record(LINEAR_FOLDED if bias is not None else LINEAR_FOLDED_UNBIASED,  # type: ignore[no-any-return]
+                  (input, weight, bias))

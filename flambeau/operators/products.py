@@ -1,0 +1,194 @@
+"""Products made of others: outer, inner, kron, tensordot, chain_matmul, bilinear."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Sequence
+from typing import Any
+
+from ..tensor import Tensor, check_dim
+from .matmul import bmm, dot, matmul, mm
+from .registry import api
+
+
+@api("torch", "Tensor", out=True, aliases=("ger",))
+def outer(input: Tensor, vec2: Tensor) -> Tensor:
+    """All products of two vectors' elements: (N) and (M) give (N, M).
+
+    >>> import flambeau as torch
+    >>> torch.outer(torch.tensor([1, 2]), torch.tensor([3, 4]))
+    tensor([[3, 4],
+            [6, 8]])
+    """
+    for x, name in ((input, "self"), (vec2, "vec2")):
+        if x.ndim != 1:
+            raise RuntimeError(f"outer: Expected 1-D argument {name}, but got {x.ndim}-D")
+    return input.reshape(-1, 1) * vec2
+
+
+@api("torch", "Tensor", out=True)
+def inner(input: Tensor, other: Tensor) -> Tensor:
+    """Sums of products over the last dimensions: (..., K) and (*, K) give (..., *).
+
+    >>> import flambeau as torch
+    >>> torch.inner(torch.tensor([1, 2, 3]), torch.tensor([0, 2, 1]))
+    tensor(7)
+    """
+    if input.ndim == 0 or other.ndim == 0:
+        return input * other
+    if input.shape[-1] != other.shape[-1]:
+        raise RuntimeError("inner() the last dimension must match on both input tensors but got shapes "
+                           f"{list(input.shape)} and {list(other.shape)}")
+    if input.ndim == other.ndim == 1:
+        return dot(input, other)
+    k = input.shape[-1]
+    shape = (*input.shape[:-1], *other.shape[:-1])
+    return mm(_rows(input, k), _rows(other, k).t()).reshape(shape)
+
+
+def _rows(x: Tensor, k: int) -> Tensor:
+    return x.reshape(x.numel() // k if k else _count(x.shape[:-1]), k)
+
+
+def _count(shape: Sequence[int]) -> int:
+    count = 1
+    for n in shape:
+        count *= n
+    return count
+
+
+@api("torch", "Tensor", out=True)
+def kron(input: Tensor, other: Tensor) -> Tensor:
+    """The Kronecker product: every element of ``input`` times the whole of ``other``.
+
+    >>> import flambeau as torch
+    >>> torch.kron(torch.tensor([[1, 2]]), torch.tensor([[1, 1]]))
+    tensor([[1, 1, 2, 2]])
+    """
+    ndim = max(input.ndim, other.ndim)
+    a = (1,) * (ndim - input.ndim) + tuple(input.shape)
+    b = (1,) * (ndim - other.ndim) + tuple(other.shape)
+    left = input.reshape([n for pair in zip(a, (1,) * ndim) for n in pair])
+    right = other.reshape([n for pair in zip((1,) * ndim, b) for n in pair])
+    return (left * right).reshape([n * m for n, m in zip(a, b)])
+
+
+@api("torch", out=True)
+def tensordot(a: Tensor, b: Tensor, dims: Any = 2) -> Tensor:
+    """The sum of products over several dimensions: the last ``dims`` of a and the first of b, or those listed.
+
+    >>> import flambeau as torch
+    >>> torch.tensordot(torch.ones(2, 3, 4), torch.ones(4, 3, 5), dims=([1, 2], [1, 0])).shape
+    torch.Size([2, 5])
+    """
+    first, second = _tensordot_dims(a, b, dims)
+    if len(first) != len(second):
+        raise RuntimeError("both dimension lists should have same length")
+    if a.dtype is not b.dtype:
+        raise RuntimeError("both inputs should have same dtype")
+    first, second = [check_dim(d, a.ndim) for d in first], [check_dim(d, b.ndim) for d in second]
+    for d, e in zip(first, second):
+        if a.shape[d] == b.shape[e]:
+            continue
+        if a.shape[d] == 1:
+            b = b.sum(e, keepdim=True)
+        elif b.shape[e] == 1:
+            a = a.sum(d, keepdim=True)
+        else:
+            raise RuntimeError(f"contracted dimensions need to match, but first has size {a.shape[d]} in dim {d} and "
+                               f"second has size {b.shape[e]} in dim {e}")
+    rest_a = [d for d in range(a.ndim) if d not in first]
+    rest_b = [d for d in range(b.ndim) if d not in second]
+    shape_a, shape_b = [a.shape[d] for d in rest_a], [b.shape[d] for d in rest_b]
+    inner_size = _count([a.shape[d] for d in first])
+    left = a.permute(*rest_a, *first).reshape(_count(shape_a), inner_size)
+    right = b.permute(*second, *rest_b).reshape(inner_size, _count(shape_b))
+    return mm(left, right).reshape(shape_a + shape_b)
+
+
+def _tensordot_dims(a: Tensor, b: Tensor, dims: Any) -> tuple[list[int], list[int]]:
+    if isinstance(dims, Tensor):
+        dims = dims.tolist()
+    if not isinstance(dims, int):
+        if len(dims) != 2:
+            raise RuntimeError(f"tensordot expects dims to have 2 lists, but got {len(dims)}")
+        return [[d] if isinstance(d, int) else list(d) for d in dims]  # type: ignore[return-value]
+    if dims < 0:
+        raise RuntimeError(f"tensordot expects dims >= 0, but got {dims=!s}")
+    if dims > min(a.ndim, b.ndim):
+        raise RuntimeError(f"tensordot expects dims < ndim_a or ndim_b, but got {dims=!s}")
+    return list(range(-dims, 0)), list(range(dims))
+
+
+@api("torch")
+def chain_matmul(*matrices: Tensor, out: Tensor | None = None) -> Tensor:
+    """The product of a chain of matrices, in the cheapest order.
+
+    >>> import flambeau as torch
+    >>> torch.chain_matmul(torch.ones(2, 3), torch.ones(3, 4), torch.ones(4, 1)).shape
+    torch.Size([2, 1])
+    """
+    warnings.warn("torch.chain_matmul is deprecated and will be removed in a future PyTorch release. Use "
+                  "torch.linalg.multi_dot instead, which accepts a list of two or more tensors rather than multiple "
+                  "parameters.", UserWarning, stacklevel=2)
+    for i, x in enumerate(matrices):
+        if x.ndim != 2:
+            raise RuntimeError(f"Tensor dimension is {x.ndim}, expected 2 instead." if i >= 0 else "")
+    result = matrices[0] if len(matrices) == 1 else multiply_chain(matrices)
+    if out is None:
+        return result
+    from .registry import write_out
+    return write_out(result, out, "chain_matmul")  # type: ignore[no-any-return]
+
+
+def multiply_chain(matrices: Sequence[Tensor]) -> Tensor:
+    """The product of two or more matrices, parenthesised for the fewest multiplications (dynamic programming)."""
+    n = len(matrices)
+    sizes = [matrices[0].shape[0], *[x.shape[1] for x in matrices]]
+    cost = [[0] * n for _ in range(n)]
+    cut = [[0] * n for _ in range(n)]
+    for length in range(1, n):
+        for i in range(n - length):
+            j = i + length
+            cost[i][j], cut[i][j] = min(
+                (cost[i][k] + cost[k + 1][j] + sizes[i] * sizes[k + 1] * sizes[j + 1], k) for k in range(i, j))
+
+    def multiply(i: int, j: int) -> Tensor:
+        return matrices[i] if i == j else mm(multiply(i, cut[i][j]), multiply(cut[i][j] + 1, j))
+    return multiply(0, n - 1)
+
+
+@api("nn.functional", "torch")
+def bilinear(input1: Tensor, input2: Tensor, weight: Tensor, bias: Tensor | None = None) -> Tensor:
+    """``input1 @ weight[o] @ input2 + bias`` for each output feature o.
+
+    Shapes: (..., I) and (..., J), a weight (O, I, J) and a bias (O) give (..., O).
+
+    >>> import flambeau as torch
+    >>> torch.nn.functional.bilinear(torch.ones(5, 2), torch.ones(5, 3), torch.ones(4, 2, 3)).shape
+    torch.Size([5, 4])
+    """
+    _check_bilinear(input1, input2, weight, bias)
+    o, i, j = weight.shape
+    lead = input1.shape[:-1]
+    rows = _count(lead)
+    mixed = matmul(input1.reshape(rows, i), weight.permute(1, 0, 2).reshape(i, o * j)).reshape(rows, o, j)
+    result = bmm(mixed, input2.reshape(rows, j, 1)).reshape(*lead, o)
+    return result if bias is None else result + bias
+
+
+def _check_bilinear(input1: Tensor, input2: Tensor, weight: Tensor, bias: Tensor | None) -> None:
+    if input1.ndim != input2.ndim:
+        raise RuntimeError("bilinear(): input dimensions do not match: got "
+                           f"{input1.ndim} and {input2.ndim}")
+    for d in range(input1.ndim - 1):
+        if input1.shape[d] != input2.shape[d]:
+            raise RuntimeError(f"bilinear(): input batch dimensions do not match at dim {d}: got {input1.shape[d]} and "
+                               f"{input2.shape[d]}")
+    for number, x in ((1, input1), (2, input2)):
+        if x.shape[-1] != weight.shape[number]:
+            raise RuntimeError(f"bilinear(): input{number} size does not match weight size: got {x.shape[-1]} but expected "
+                               f"{weight.shape[number]}")
+    if bias is not None and bias.shape[0] != weight.shape[0]:
+        raise RuntimeError(f"bilinear(): bias size does not match weight size: got {bias.shape[0]} but expected "
+                           f"{weight.shape[0]}")
