@@ -55,7 +55,7 @@ def _run_path(path: str, arguments: list[str]) -> None:
     if _holds_main(path):
         return _run_container(path)
     _set_first_path(os.path.dirname(os.path.realpath(path)))
-    file = os.path.abspath(path)
+    file = os.path.join(os.getcwd(), path)      # not normalized, as Python's own
     try:
         with open(file, "rb") as source:
             text = source.read()
@@ -82,7 +82,8 @@ def _run_module(name: str, arguments: list[str]) -> None:
 
 def _run_container(path: str) -> None:
     """A folder or zip file with a ``__main__.py``."""
-    _set_first_path(os.path.abspath(path))
+    path = os.path.abspath(path)
+    _set_first_path(path)
     del sys.modules["__main__"]     # the launcher's, which find_spec would answer with
     spec = importlib.util.find_spec("__main__")
     if spec is None or spec.loader is None:
