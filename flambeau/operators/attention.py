@@ -1,1 +1,150 @@
-"""attention."""
+"""Scaled dot-product attention.
+
+    softmax(q k^T scale + mask) v                                   (Vaswani et al. 2017)
+
+One operator with its backward as another, so that an executor can run them without ever storing the scores; the
+derivative is also written on tensors, for when it is differentiated again.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+
+from .. import dtypes
+from ..graph.geometry import contiguous
+from ..tensor import Tensor, record, state
+from .definition import arithmetic_dtype, operator
+from .registry import api
+
+
+def _compute(operands: Any) -> dtypes.dtype:
+    return arithmetic_dtype(operands[0].dtype)
+
+
+def _attention_geometry(operands: Any, attributes: Any) -> Any:
+    q, k, v = operands[:3]
+    return contiguous((*q.shape[:-1], v.shape[-1]), q.dtype, q.device)
+
+
+def _probabilities(m: Any, q: Any, k: Any, mask: Any, scale: Any, causal: bool) -> Any:
+    """softmax(q k^T scale + mask): rows that may attend to nothing give zeros."""
+    scores = m.matmul(q, k.swapaxes(-1, -2))
+    scores *= scale
+    if causal:
+        allowed = np.tril(np.ones(scores.shape[-2:], bool))
+        scores = np.where(allowed, scores, np.asarray(-np.inf, scores.dtype))
+    if mask is not None:
+        scores += mask
+    top = scores.max(axis=-1, keepdims=True)
+    scores -= np.where(np.isfinite(top), top, 0)
+    np.exp(scores, out=scores)
+    total = scores.sum(axis=-1, keepdims=True)
+    scores /= np.where(total == 0, 1, total)
+    return scores
+
+
+@operator("scaled_dot_product_attention", _attention_geometry, compute=_compute,
+          grad_name="ScaledDotProductFlashAttentionForCpuBackward0")
+def ATTENTION(m: Any, query: Any, key: Any, value: Any, mask: Any, scale: Any, causal: bool) -> Any:
+    """(..., L, E), (..., S, E) and (..., S, F) give (..., L, F)."""
+    return m.matmul(_probabilities(m, query, key, mask, query.dtype.type(scale), causal), value)
+
+
+def _attention_backward_geometry(operands: Any, attributes: Any) -> Any:
+    grad, q, k, v = operands[:4]
+    return tuple(contiguous(g.shape, g.dtype, g.device) for g in (q, k, v))
+
+
+@operator("scaled_dot_product_attention_backward", _attention_backward_geometry, compute=_compute)
+def ATTENTION_BACKWARD(m: Any, grad: Any, query: Any, key: Any, value: Any, mask: Any, scale: Any, causal: bool) -> Any:
+    """Gradients by query, key and value; the probabilities are computed anew."""
+    scale = query.dtype.type(scale)
+    p = _probabilities(m, query, key, mask, scale, causal)
+    grad_value = m.matmul(p.swapaxes(-1, -2), grad)
+    grad_scores = m.matmul(grad, value.swapaxes(-1, -2))
+    grad_scores -= (grad_scores * p).sum(axis=-1, keepdims=True)
+    grad_scores *= p
+    grad_scores *= scale
+    return m.matmul(grad_scores, key), m.matmul(grad_scores.swapaxes(-1, -2), query), grad_value
+
+
+@ATTENTION.derivative("query", "key", "value", keeps="query key value mask scale")
+def _(ctx: Any, grad: Tensor, query: Tensor, key: Tensor, value: Tensor, mask: Any, scale: float) -> Any:
+    (causal,) = ctx.attributes
+    if not state.enabled:
+        return record(ATTENTION_BACKWARD, (grad, query, key, value, mask, scale), (causal,))
+    p = _weights(query, key, mask, scale, causal)
+    grad_p = grad.matmul(value.transpose(-1, -2))
+    grad_scores = p * (grad_p - (grad_p * p).sum(-1, keepdim=True)) * scale
+    return (grad_scores.matmul(key), grad_scores.transpose(-1, -2).matmul(query), p.transpose(-1, -2).matmul(grad))
+
+
+def _weights(query: Tensor, key: Tensor, mask: Any, scale: float, causal: bool) -> Tensor:
+    """softmax(q k^T scale + mask) on tensors."""
+    scores = query.matmul(key.transpose(-1, -2)) * scale
+    if causal:
+        allowed = scores.new_ones(scores.shape[-2:], dtype=dtypes.bool_).tril()
+        scores = scores.masked_fill(~allowed, -math.inf)
+    if mask is not None:
+        scores = scores + mask
+    top = scores.detach().amax(-1, keepdim=True)
+    top = top.masked_fill(top == -math.inf, 0.0)
+    weights = (scores - top).exp()
+    total = weights.sum(-1, keepdim=True)
+    return weights / total.masked_fill(total == 0, 1.0)
+
+
+def _additive(mask: Any, query: Tensor) -> Any:
+    if mask is None:
+        return None
+    if mask.dtype is dtypes.bool_:
+        return query.new_zeros(mask.shape).masked_fill(~mask, -math.inf)
+    if mask.dtype is not query.dtype:
+        raise RuntimeError("Expected attn_mask dtype to be bool or float or to match query dtype, but got attn_mask.dtype: "
+                           f"{_c_name(mask)} and  query.dtype: {_c_name(query)} instead.")
+    return mask
+
+
+def _c_name(x: Tensor) -> str:
+    return {"float32": "float", "float64": "double", "int64": "long int"}.get(x.dtype.name, x.dtype.name)
+
+
+@api("nn.functional")
+def scaled_dot_product_attention(query: Tensor, key: Tensor, value: Tensor, attn_mask: Any = None,
+                                 dropout_p: float = 0.0, is_causal: bool = False, scale: float | None = None,
+                                 enable_gqa: bool = False) -> Tensor:
+    """softmax(q k^T scale + mask) v: (N, ..., L, E), (N, ..., S, E) and (N, ..., S, F) give (N, ..., L, F).
+
+    ``scale`` defaults to 1 / sqrt(E). A boolean mask is true where attention is allowed; others are added.
+
+    >>> import flambeau as torch
+    >>> q = torch.ones(1, 2, 4)
+    >>> torch.nn.functional.scaled_dot_product_attention(q, q, q, is_causal=True).shape
+    torch.Size([1, 2, 4])
+    """
+    if query.dtype is not key.dtype or key.dtype is not value.dtype:
+        raise RuntimeError("Expected query, key, and value to have the same dtype, but got query.dtype: "
+                           f"{_c_name(query)} key.dtype: {_c_name(key)} and value.dtype: {_c_name(value)} instead.")
+    if query.ndim < 2 or key.ndim < 2 or value.ndim < 2:
+        raise RuntimeError("Expected query, key, and value to all be  at least 2 dimensional, but got query.dim(): "
+                           f"{query.ndim}, key.dim(): {key.ndim} and value.dim(): {value.ndim} instead.")
+    if is_causal and attn_mask is not None:
+        raise RuntimeError("_scaled_dot_product_attention: Explicit attn_mask should not be set when is_causal=True")
+    if enable_gqa:
+        key = key.repeat_interleave(query.shape[-3] // key.shape[-3], -3)
+        value = value.repeat_interleave(query.shape[-3] // value.shape[-3], -3)
+    factor = 1.0 / math.sqrt(query.shape[-1] or 1) if scale is None else float(scale)
+    mask = _additive(attn_mask, query)
+    if dropout_p == 0.0 and (mask is None or not mask.requires_grad) and _same_lead(query, key, value):
+        return record(ATTENTION, (query, key, value, mask, factor), (bool(is_causal),))
+    from .dropout import dropout
+    weights = _weights(query, key, mask, factor, is_causal)
+    return dropout(weights, dropout_p).matmul(value) if dropout_p else weights.matmul(value)
+
+
+def _same_lead(query: Tensor, key: Tensor, value: Tensor) -> bool:
+    return (query.shape[:-2] == key.shape[:-2] == value.shape[:-2] and query.shape[-1] == key.shape[-1]
+            and key.shape[-2] == value.shape[-2])

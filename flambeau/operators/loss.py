@@ -1,1 +1,272 @@
-"""loss."""
+"""Losses for classification: negative log likelihood, cross entropy and binary cross entropy."""
+
+from __future__ import annotations
+
+import warnings
+from typing import Any
+
+import numpy as np
+
+from .. import dtypes
+from ..graph.geometry import contiguous
+from ..tensor import Tensor, record
+from .activation import log_softmax
+from .definition import arithmetic_dtype, operator, pointwise_operator
+from .registry import api
+
+
+def reduction_of(size_average: Any, reduce: Any, reduction: str) -> str:
+    """The reduction's name from the present argument and the two deprecated ones."""
+    if size_average is not None or reduce is not None:
+        average = True if size_average is None else size_average
+        reduction = "none" if reduce is False else "mean" if average else "sum"
+        warnings.warn(f"size_average and reduce args will be deprecated, please use reduction='{reduction}' instead.",
+                      stacklevel=3)
+    if reduction not in ("none", "mean", "sum"):
+        raise ValueError(f"{reduction} is not a valid value for reduction")
+    return reduction
+
+
+def reduce_loss(loss: Tensor, reduction: str) -> Tensor:
+    """The mean or sum of a loss, or the loss itself."""
+    if reduction == "mean":
+        return loss.mean()
+    return loss.sum() if reduction == "sum" else loss
+
+
+# --- negative log likelihood ---------------------------------------------------------------------------------------------
+
+def _nll_geometry(operands: Any, attributes: Any) -> Any:
+    x, target = operands[:2]
+    reduction = attributes[1]
+    loss = contiguous(target.shape if reduction == "none" else (), x.dtype, x.device)
+    return loss, contiguous((), arithmetic_dtype(x.dtype), x.device)
+
+
+def _compute(operands: Any) -> dtypes.dtype:
+    return arithmetic_dtype(operands[0].dtype)
+
+
+def _target_weights(target: Any, weight: Any, classes: int, ignore_index: int, numpy_type: Any) -> tuple[Any, Any]:
+    """Valid indices (ignored ones as 0) and the weight of each position."""
+    ignored = target == ignore_index
+    wrong = ~ignored & ((target < 0) | (target >= classes))
+    if wrong.any():
+        raise IndexError(f"Target {int(target[wrong].reshape(-1)[0])} is out of bounds.")
+    index = np.where(ignored, 0, target)
+    if weight is None:
+        return index, (~ignored).astype(numpy_type)
+    return index, np.where(ignored, 0, weight[index]).astype(numpy_type)
+
+
+@operator("nll_loss", _nll_geometry)
+def NLL_LOSS(m: Any, input: Any, target: Any, weight: Any, ignore_index: int, reduction: str) -> Any:
+    """-weight[target] input[target] over (N, C, *) and (N, *), with the total weight."""
+    axis = 1 if input.ndim > 1 else 0
+    wide = input if input.dtype.kind in "f" and input.itemsize >= 4 else input.astype(np.float32)
+    index, weights = _target_weights(target, weight, input.shape[axis], ignore_index, wide.dtype)
+    picked = np.take_along_axis(wide, np.expand_dims(index, axis).astype(np.int64), axis).squeeze(axis)
+    with np.errstate(invalid="ignore"):
+        losses = np.where(weights == 0, 0, -picked * weights).astype(wide.dtype)
+    total = weights.sum()
+    if reduction == "none":
+        return losses, total
+    return (losses.sum() / total if reduction == "mean" else losses.sum()), total
+
+
+def _nll_backward_geometry(operands: Any, attributes: Any) -> Any:
+    return contiguous(attributes[2], attributes[3], operands[0].device)
+
+
+@operator("nll_loss_backward", _nll_backward_geometry)
+def NLL_LOSS_BACKWARD(m: Any, grad: Any, target: Any, weight: Any, total: Any, ignore_index: int, reduction: str,
+                      shape: Any, dtype: Any) -> Any:
+    """-weight[target] at the targets, 0 elsewhere."""
+    axis = 1 if len(shape) > 1 else 0
+    numpy_type = arithmetic_dtype(dtype).numpy
+    index, weights = _target_weights(target, weight, shape[axis], ignore_index, numpy_type)
+    values = -weights * (grad / total if reduction == "mean" else grad)
+    result = np.zeros(shape, numpy_type)
+    np.put_along_axis(result, np.expand_dims(index, axis).astype(np.int64),
+                      np.expand_dims(np.where(weights == 0, 0, values).astype(numpy_type), axis), axis)
+    return result
+
+
+@NLL_LOSS.derivative("input", keeps="target weight output1")
+def _(ctx: Any, grads: Any, target: Tensor, weight: Any, total: Tensor) -> Any:
+    g = ctx.operand_geometry(0)
+    if grads[0] is None:
+        return None
+    return record(NLL_LOSS_BACKWARD, (grads[0], target, weight, total.detach()),
+                  (*ctx.attributes, tuple(g.shape), g.dtype))
+
+
+@NLL_LOSS_BACKWARD.derivative("grad", keeps="target weight total")
+def _(ctx: Any, grad: Tensor, target: Tensor, weight: Any, total: Tensor) -> Tensor:
+    ignore_index, reduction, shape, _ = ctx.attributes
+    result: Tensor = record(NLL_LOSS, (grad, target, weight), (ignore_index, reduction))[0]
+    return result
+
+
+def _check_nll(input: Tensor, target: Tensor, weight: Any) -> None:
+    classes = input.shape[1 if input.ndim > 1 else 0]
+    if input.ndim == 0:
+        raise ValueError("Expected 1 or more dimensions (got 0)")
+    batch = input.shape[0] if input.ndim > 1 else 1
+    if input.ndim > 1 and (target.ndim == 0 or target.shape[0] != batch):
+        raise ValueError(f"Expected input batch_size ({batch}) to match target batch_size "
+                         f"({target.shape[0] if target.ndim else 1}).")
+    if input.ndim == 1 and target.ndim not in (0, 1) or input.ndim == 2 and target.ndim != 1:
+        raise RuntimeError("0D or 1D target tensor expected, multi-target not supported")
+    if input.ndim > 2 and tuple(target.shape) != (batch, *input.shape[2:]):
+        raise RuntimeError(f"Expected target size {[batch, *input.shape[2:]]}, got {list(target.shape)}")
+    if target.dtype is not dtypes.int64 and target.dtype is not dtypes.uint8:
+        raise RuntimeError(f"expected scalar type Long but found {dtypes.SCALAR_NAMES[target.dtype]}")
+    if weight is not None and tuple(weight.shape) != (classes,):
+        raise RuntimeError(f"weight tensor should be defined either for all {classes} classes or no classes but got weight "
+                           f"tensor of shape: {list(weight.shape)}")
+    if weight is not None and weight.dtype is not input.dtype:
+        raise RuntimeError(f"expected scalar type {dtypes.SCALAR_NAMES[input.dtype]} but found "
+                           f"{dtypes.SCALAR_NAMES[weight.dtype]}")
+
+
+def check_classes(target: Tensor, classes: int, ignore_index: int) -> None:
+    """Raise at the caller's line if targets that are already values are out of range."""
+    if isinstance(target._storage.node.value, np.ndarray):
+        from .looking import look
+        array = look(target, "nll_loss")
+        wrong = (array != ignore_index) & ((array < 0) | (array >= classes))
+        if wrong.any():
+            raise IndexError(f"Target {int(array[wrong].reshape(-1)[0])} is out of bounds.")
+
+
+@api("nn.functional")
+def nll_loss(input: Tensor, target: Tensor, weight: Any = None, size_average: Any = None, ignore_index: int = -100,
+             reduce: Any = None, reduction: str = "mean") -> Tensor:
+    """-input[target] weighted by class: log probabilities (N, C, *) and classes (N, *)."""
+    reduction = reduction_of(size_average, reduce, reduction)
+    _check_nll(input, target, weight)
+    check_classes(target, input.shape[1 if input.ndim > 1 else 0], ignore_index)
+    if input.ndim == 1 and target.ndim == 1:
+        target = target.reshape(())
+    result: Tensor = record(NLL_LOSS, (input, target, weight), (ignore_index, reduction))[0]
+    return result
+
+
+@api("nn.functional")
+def cross_entropy(input: Tensor, target: Tensor, weight: Any = None, size_average: Any = None, ignore_index: int = -100,
+                  reduce: Any = None, reduction: str = "mean", label_smoothing: float = 0.0) -> Tensor:
+    """-log softmax(input)[target]: logits (N, C, *) with classes (N, *) or probabilities (N, C, *).
+
+    >>> import flambeau as torch
+    >>> torch.nn.functional.cross_entropy(torch.tensor([[0., 0.]]), torch.tensor([1]))
+    tensor(0.6931)
+    """
+    reduction = reduction_of(size_average, reduce, reduction)
+    if not isinstance(target, Tensor):
+        raise TypeError(f"cross_entropy_loss(): argument 'target' (position 2) must be Tensor, not {type(target).__name__}")
+    axis = 0 if input.ndim == 1 else 1
+    if not 0.0 <= label_smoothing <= 1.0:
+        raise RuntimeError(f"label_smoothing must be between 0.0 and 1.0. Got: {label_smoothing}")
+    if target.shape == input.shape and target.dtype.category >= dtypes.FLOATING:
+        return _cross_entropy_probabilities(input, target, weight, reduction, label_smoothing, axis)
+    logs = log_softmax(input, axis)
+    if not label_smoothing:
+        return nll_loss(logs, target, weight, ignore_index=ignore_index, reduction=reduction)
+    return _smoothed(logs, target, weight, ignore_index, reduction, label_smoothing, axis)
+
+
+def _smoothed(logs: Tensor, target: Tensor, weight: Any, ignore_index: int, reduction: str, smoothing: float,
+              axis: int) -> Tensor:
+    """(1 - s) nll + s / C sum of -log p over the classes."""
+    nll = nll_loss(logs, target, weight, ignore_index=ignore_index, reduction=reduction)
+    shape = [1] * logs.ndim
+    shape[axis] = -1
+    classes = logs.shape[axis]
+    spread = -(logs if weight is None else logs * weight.reshape(shape)).sum(axis)
+    kept = (target != ignore_index).reshape(spread.shape)
+    spread = spread.masked_fill(~kept, 0.0)
+    if reduction == "sum":
+        smooth = spread.sum()
+    elif reduction == "mean":
+        total = kept.to(logs.dtype).sum() if weight is None else \
+            weight[target.masked_fill(~kept.reshape(target.shape), 0)].masked_fill(~kept.reshape(target.shape), 0.0).sum()
+        smooth = spread.sum() / total
+    else:
+        smooth = spread
+    return (1 - smoothing) * nll + smoothing / classes * smooth
+
+
+def _cross_entropy_probabilities(input: Tensor, target: Tensor, weight: Any, reduction: str, smoothing: float,
+                                 axis: int) -> Tensor:
+    classes = input.shape[axis]
+    if smoothing:
+        target = target * (1 - smoothing) + smoothing / classes
+    logs = log_softmax(input, axis)
+    if weight is not None:
+        shape = [1] * input.ndim
+        shape[axis] = -1
+        logs = logs * weight.reshape(shape)
+    losses = -(logs * target)
+    if reduction == "none":
+        return losses.sum(axis)
+    if reduction == "sum":
+        return losses.sum()
+    batch = input.numel() // classes if classes else 0
+    return losses.sum() / max(batch, 1) if batch else losses.sum() * float("nan")
+
+
+# --- binary cross entropy ------------------------------------------------------------------------------------------------
+
+def _bce_kernel(m: Any, input: Any, target: Any) -> Any:
+    if input.size and not ((input >= 0) & (input <= 1)).all():
+        raise RuntimeError("all elements of input should be between 0 and 1")
+    return -(target * m.maximum(m.log(input), -100) + (1 - target) * m.maximum(m.log1p(-input), -100))
+
+
+BINARY_CROSS_ENTROPY = pointwise_operator("binary_cross_entropy", _bce_kernel)
+
+
+@BINARY_CROSS_ENTROPY.derivative("input", keeps="input target")
+def _(ctx: Any, grad: Tensor, input: Tensor, target: Tensor) -> Tensor:
+    return grad * (input - target) / ((1 - input) * input).clamp_min(1e-12)
+
+
+@BINARY_CROSS_ENTROPY.derivative("target", keeps="input")
+def _(ctx: Any, grad: Tensor, input: Tensor) -> Tensor:
+    return grad * ((1 - input).log().clamp_min(-100) - input.log().clamp_min(-100))
+
+
+@api("nn.functional")
+def binary_cross_entropy(input: Tensor, target: Tensor, weight: Any = None, size_average: Any = None,
+                         reduce: Any = None, reduction: str = "mean") -> Tensor:
+    """-(y log p + (1 - y) log(1 - p)), the logarithms clamped at -100."""
+    reduction = reduction_of(size_average, reduce, reduction)
+    if target.shape != input.shape:
+        raise ValueError(f"Using a target size ({target.size()}) that is different to the input size ({input.size()}) is "
+                         "deprecated. Please ensure they have the same size.")
+    loss: Tensor = record(BINARY_CROSS_ENTROPY, (input, target))
+    return reduce_loss(loss if weight is None else loss * weight, reduction)
+
+
+@api("nn.functional", "torch")
+def binary_cross_entropy_with_logits(input: Tensor, target: Tensor, weight: Any = None, size_average: Any = None,
+                                     reduce: Any = None, reduction: str = "mean", pos_weight: Any = None) -> Tensor:
+    """Binary cross entropy of sigmoid(input), computed without overflow.
+
+    >>> import flambeau as torch
+    >>> torch.nn.functional.binary_cross_entropy_with_logits(torch.zeros(2), torch.ones(2))
+    tensor(0.6931)
+    """
+    if isinstance(reduction, int):
+        reduction = ("none", "mean", "sum")[reduction]
+    reduction = reduction_of(size_average, reduce, reduction)
+    if target.shape != input.shape:
+        raise ValueError(f"Target size ({target.size()}) must be the same as input size ({input.size()})")
+    from .activation import logsigmoid, softplus
+    if pos_weight is None:
+        loss = (1 - target) * input - logsigmoid(input)
+    else:
+        scale = (pos_weight - 1) * target + 1
+        loss = (1 - target) * input + scale * softplus(-input)
+    return reduce_loss(loss if weight is None else loss * weight, reduction)

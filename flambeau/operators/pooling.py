@@ -1,1 +1,355 @@
-"""pooling."""
+"""Pooling: maxima and averages over windows, with indices, adaptive and power-mean forms.
+
+Note: pooling indices. Maxima come with the position of each in the flattened space, as in PyTorch. The gradient scatters
+by these indices, and the gradient of scattering gathers by them.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from .. import dtypes
+from ..graph.geometry import Geometry, contiguous
+from ..tensor import Tensor, record
+from .definition import arithmetic_dtype, operator
+from .registry import api
+
+Ints = tuple[int, ...]
+
+
+def _ints(value: Any, dims: int, name: str, function: str) -> Ints:
+    if isinstance(value, int):
+        return (value,) * dims
+    found = tuple(int(v) for v in value)
+    if len(found) == 1:
+        return found * dims
+    if len(found) != dims:
+        raise RuntimeError(f"{function}: {name} must either be a single int, or a tuple of "
+                           f"{('one', 'two', 'three')[dims - 1]} ints")
+    return found
+
+
+def pooled_extents(space: Ints, kernel: Ints, stride: Ints, padding: Ints, dilation: Ints, ceil_mode: bool) -> Ints:
+    """Extents of the result; with ``ceil_mode`` a last window may hang over, if it starts inside."""
+    extents = []
+    for n, k, s, p, d in zip(space, kernel, stride, padding, dilation):
+        room = n + 2 * p - d * (k - 1) - 1
+        count = -(-room // s) + 1 if ceil_mode else room // s + 1
+        if ceil_mode and (count - 1) * s >= n + p:
+            count -= 1
+        extents.append(count)
+    return tuple(extents)
+
+
+def _check(x: Tensor, dims: int, kernel: Ints, stride: Ints, padding: Ints, dilation: Ints, name: str) -> None:
+    if x.ndim not in (dims + 1, dims + 2):
+        raise RuntimeError(f"{name}: Expected {dims + 1}D or {dims + 2}D (batch mode) tensor with optional 0 dim batch size "
+                           f"for input, but got: {list(x.shape)}")
+    if any(s == 0 for s in stride):
+        raise RuntimeError("stride should not be zero")
+    if any(k <= 0 for k in kernel):
+        raise RuntimeError("kernel size should be greater than zero, but got " + " ".join(
+            f"{axis}: {k}" for axis, k in zip(("kT", "kH", "kW")[-dims:], kernel)))
+    if any(s < 0 for s in stride):
+        raise RuntimeError("stride should be greater than zero")
+    if any(d <= 0 for d in dilation):
+        raise RuntimeError("dilation should be greater than zero")
+    for p, k, d in zip(padding, kernel, dilation):
+        if p < 0:
+            raise RuntimeError(f"pad must be non-negative, but got pad: {p}")
+        if p > ((k - 1) * d + 1) // 2:
+            raise RuntimeError(f"pad should be at most half of effective kernel size, but got pad={p}, kernel_size={k} and "
+                               f"dilation={d}")
+
+
+def _check_output(x: Tensor, space: Ints, extents: Ints) -> None:
+    if any(n < 1 for n in extents):
+        channels = x.shape[-len(space) - 1]
+        raise RuntimeError(f"Given input size: ({channels}x{'x'.join(map(str, space))}). Calculated output size: "
+                           f"({channels}x{'x'.join(map(str, extents))}). Output size is too small")
+    if any(n == 0 for n in x.shape[1:]) if x.ndim == len(space) + 2 else x.numel() == 0:
+        raise RuntimeError(f"Expected input with non-zero size for non-batch dimensions but got {list(x.shape)}")
+
+
+# --- maxima --------------------------------------------------------------------------------------------------------------
+
+def _max_geometry(operands: Any, attributes: Any) -> Any:
+    x, extents = operands[0], attributes[4]
+    shape = (*x.shape[:x.ndim - len(extents)], *extents)
+    return contiguous(shape, x.dtype, x.device), contiguous(shape, dtypes.int64, x.device)
+
+
+@operator("max_pool", _max_geometry, grad_name="MaxPool2DWithIndicesBackward0")
+def MAX_POOL(m: Any, input: Any, kernel: Ints, stride: Ints, padding: Ints, dilation: Ints, extents: Ints) -> Any:
+    """Maxima over windows and their positions in the flattened space (..., *space)."""
+    dims = len(kernel)
+    space = input.shape[-dims:]
+    lead = input.shape[:-dims]
+    padded = _padded_for_windows(input, space, kernel, stride, padding, dilation, extents)
+    best: Any = None
+    index: Any = None
+    for offsets in np.ndindex(*kernel):
+        where = tuple(slice(o * d, o * d + s * (n - 1) + 1, s) for o, d, s, n in zip(offsets, dilation, stride, extents))
+        values = padded[(..., *where)]
+        position = _positions(offsets, stride, padding, dilation, extents, space)
+        if best is None:
+            best = values.copy()
+            index = np.broadcast_to(position, (*lead, *extents)).copy()
+            inside = _inside(offsets, stride, padding, dilation, extents, space)
+            valid = np.broadcast_to(inside, index.shape).copy()
+            continue
+        inside = _inside(offsets, stride, padding, dilation, extents, space)
+        better = ((values > best) | (values != values) | ~valid) & inside
+        np.copyto(best, values, where=better)
+        np.copyto(index, position, where=better)
+        valid |= inside
+    return best, index
+
+
+def _padded_for_windows(x: Any, space: Ints, kernel: Ints, stride: Ints, padding: Ints, dilation: Ints,
+                        extents: Ints) -> Any:
+    """x with a border (its content does not matter) into which all windows fit."""
+    need = [s * (n - 1) + d * (k - 1) + 1 for s, n, d, k in zip(stride, extents, dilation, kernel)]
+    if not any(padding) and all(a <= b for a, b in zip(need, space)):
+        return x
+    sizes = [max(a, b + 2 * p) for a, b, p in zip(need, space, padding)]
+    padded = np.zeros((*x.shape[:x.ndim - len(space)], *sizes), x.dtype)
+    padded[(..., *(slice(p, p + n) for p, n in zip(padding, space)))] = x
+    return padded
+
+
+def _axis_coordinates(offsets: Ints, stride: Ints, padding: Ints, dilation: Ints, extents: Ints) -> list[Any]:
+    return [np.arange(n) * s + o * d - p for n, s, o, d, p in zip(extents, stride, offsets, dilation, padding)]
+
+
+def _positions(offsets: Ints, stride: Ints, padding: Ints, dilation: Ints, extents: Ints, space: Ints) -> Any:
+    total: Any = 0
+    for c, n in zip(np.ix_(*_axis_coordinates(offsets, stride, padding, dilation, extents)), space):
+        total = total * n + c
+    return total
+
+
+def _inside(offsets: Ints, stride: Ints, padding: Ints, dilation: Ints, extents: Ints, space: Ints) -> Any:
+    result: Any = True
+    for c, n in zip(np.ix_(*_axis_coordinates(offsets, stride, padding, dilation, extents)), space):
+        result = result & (c >= 0) & (c < n)
+    return result
+
+
+def _scatter_geometry(operands: Any, attributes: Any) -> Geometry:
+    grad, (space, dims) = operands[0], attributes
+    return contiguous((*grad.shape[:grad.ndim - dims], *space), grad.dtype, grad.device)
+
+
+@operator("pool_scatter", _scatter_geometry, compute=None, grad_name="MaxPool2DWithIndicesBackwardBackward0")
+def POOL_SCATTER(m: Any, grad: Any, indices: Any, space: Ints, dims: int) -> Any:
+    """Sum of values (..., *extents) at their positions in a flattened (..., *space)."""
+    lead = grad.shape[:grad.ndim - dims]
+    size, rows = int(np.prod(space)), int(np.prod(lead))
+    flat = (indices.reshape(rows, -1) + (np.arange(rows) * size)[:, None]).reshape(-1)
+    wide = grad.reshape(-1).astype(np.float64, copy=False)
+    return np.bincount(flat, wide, rows * size).reshape(*lead, *space)
+
+
+@operator("pool_gather", lambda operands, attributes: contiguous(operands[1].shape, operands[0].dtype,
+                                                                operands[0].device))
+def POOL_GATHER(m: Any, input: Any, indices: Any, dims: int) -> Any:
+    """Values of (..., *space) at flattened positions (..., *extents)."""
+    lead = input.shape[:input.ndim - dims]
+    rows = int(np.prod(lead))
+    return np.take_along_axis(input.reshape(rows, -1), indices.reshape(rows, -1), 1).reshape(indices.shape)
+
+
+@MAX_POOL.derivative("input", keeps="output1")
+def _(ctx: Any, grads: Any, indices: Tensor) -> Any:
+    dims = len(ctx.attributes[0])
+    if grads[0] is None:
+        return None
+    return record(POOL_SCATTER, (grads[0], indices), (tuple(ctx.operand_geometry(0).shape[-dims:]), dims))
+
+
+@POOL_SCATTER.derivative("grad", keeps="indices")
+def _(ctx: Any, grad: Tensor, indices: Tensor) -> Tensor:
+    return record(POOL_GATHER, (grad, indices), (ctx.attributes[1],))
+
+
+@POOL_GATHER.derivative("input", keeps="indices")
+def _(ctx: Any, grad: Tensor, indices: Tensor) -> Tensor:
+    dims = ctx.attributes[0]
+    return record(POOL_SCATTER, (grad, indices), (tuple(ctx.operand_geometry(0).shape[-dims:]), dims))
+
+
+def _max_pool(x: Tensor, kernel_size: Any, stride: Any, padding: Any, dilation: Any, ceil_mode: bool, dims: int,
+              name: str) -> tuple[Tensor, Tensor]:
+    kernel = _ints(kernel_size, dims, "kernel_size", name)
+    steps = kernel if stride is None or stride == [] or stride == () else _ints(stride, dims, "stride", name)
+    around, gaps = _ints(padding, dims, "padding", name), _ints(dilation, dims, "dilation", name)
+    _check(x, dims, kernel, steps, around, gaps, name)
+    space = tuple(x.shape[-dims:])
+    extents = pooled_extents(space, kernel, steps, around, gaps, ceil_mode)
+    _check_output(x, space, extents)
+    result: tuple[Tensor, Tensor] = record(MAX_POOL, (x,), (kernel, steps, around, gaps, extents))
+    return result
+
+
+def _publish_max_pool(dims: int) -> None:
+    name = f"max_pool{dims}d"
+
+    def with_indices(input: Tensor, kernel_size: Any, stride: Any = None, padding: Any = 0, dilation: Any = 1,
+                     ceil_mode: bool = False, return_indices: bool = False) -> tuple[Tensor, Tensor]:
+        """Maxima over windows, and their positions in the flattened space."""
+        return _max_pool(input, kernel_size, stride, padding, dilation, ceil_mode, dims, name)
+
+    def plain(input: Tensor, kernel_size: Any, stride: Any = None, padding: Any = 0, dilation: Any = 1,
+              ceil_mode: bool = False, return_indices: bool = False) -> Any:
+        """Maxima over windows."""
+        pair = _max_pool(input, kernel_size, stride, padding, dilation, ceil_mode, dims, name)
+        return pair if return_indices else pair[0]
+
+    plain.__name__ = name
+    with_indices.__name__ = name + "_with_indices"
+    api("torch", "nn.functional")(plain)
+    api("nn.functional")(with_indices)
+    if dims == 1:
+        api("torch")(with_indices)
+
+
+for _dims in (1, 2, 3):
+    _publish_max_pool(_dims)
+
+
+# --- averages ------------------------------------------------------------------------------------------------------------
+
+def _window_counts(space: Ints, kernel: Ints, stride: Ints, padding: Ints, extents: Ints, include_pad: bool,
+                   divisor: int | None) -> Any:
+    """What each window's sum is divided by."""
+    if divisor is not None:
+        return float(divisor)
+    total: Any = 1
+    axes = []
+    for n, k, s, p, count in zip(space, kernel, stride, padding, extents):
+        start = np.arange(count) * s - p
+        end = np.minimum(start + k, n + p)
+        axes.append(end - start if include_pad else np.minimum(end, n) - np.maximum(start, 0))
+    for axis in np.ix_(*axes):
+        total = total * axis
+    return np.asarray(total, dtype=np.float64)
+
+
+def _avg_geometry(operands: Any, attributes: Any) -> Geometry:
+    x, extents = operands[0], attributes[3]
+    return contiguous((*x.shape[:x.ndim - len(extents)], *extents), x.dtype, x.device)
+
+
+def _compute(operands: Any) -> dtypes.dtype:
+    return arithmetic_dtype(operands[0].dtype)
+
+
+@operator("avg_pool", _avg_geometry, compute=_compute, grad_name="AvgPool2DBackward0")
+def AVG_POOL(m: Any, input: Any, kernel: Ints, stride: Ints, padding: Ints, extents: Ints, include_pad: bool,
+             divisor: int | None) -> Any:
+    """Sums over windows of (..., *space) divided by the number of their elements."""
+    ones = (1,) * len(kernel)
+    space = input.shape[-len(kernel):]
+    padded = _padded_for_windows(input, space, kernel, stride, padding, ones, extents)
+    total = m.zeros((*input.shape[:-len(kernel)], *extents), input.dtype)
+    for offsets in np.ndindex(*kernel):
+        total += padded[(..., *(slice(o, o + s * (n - 1) + 1, s) for o, s, n in zip(offsets, stride, extents)))]
+    counts = _window_counts(space, kernel, stride, padding, extents, include_pad, divisor)
+    return total / np.asarray(counts, total.dtype)
+
+
+@operator("avg_pool_backward", lambda operands, attributes: contiguous(attributes[0], operands[0].dtype,
+                                                                      operands[0].device),
+          compute=_compute, grad_name="AvgPool2DBackwardBackward0")
+def AVG_POOL_BACKWARD(m: Any, grad: Any, shape: Ints, kernel: Ints, stride: Ints, padding: Ints, extents: Ints,
+                      include_pad: bool, divisor: int | None) -> Any:
+    """The adjoint: each value spread over its window."""
+    dims = len(kernel)
+    space = shape[-dims:]
+    counts = _window_counts(space, kernel, stride, padding, extents, include_pad, divisor)
+    share = grad / np.asarray(counts, grad.dtype)
+    sizes = [max(s * (n - 1) + k, b + 2 * p) for s, n, k, b, p in zip(stride, extents, kernel, space, padding)]
+    padded = m.zeros((*shape[:-dims], *sizes), grad.dtype)
+    for offsets in np.ndindex(*kernel):
+        padded[(..., *(slice(o, o + s * (n - 1) + 1, s) for o, s, n in zip(offsets, stride, extents)))] += share
+    return padded[(..., *(slice(p, p + n) for p, n in zip(padding, space)))]
+
+
+@AVG_POOL.derivative("input")
+def _(ctx: Any, grad: Tensor) -> Tensor:
+    return record(AVG_POOL_BACKWARD, (grad,), (tuple(ctx.operand_geometry(0).shape), *ctx.attributes))
+
+
+@AVG_POOL_BACKWARD.derivative("grad")
+def _(ctx: Any, grad: Tensor) -> Tensor:
+    return record(AVG_POOL, (grad,), ctx.attributes[1:])
+
+
+def _avg_pool(x: Tensor, kernel_size: Any, stride: Any, padding: Any, ceil_mode: bool, include_pad: bool,
+              divisor: int | None, dims: int) -> Tensor:
+    name = f"avg_pool{dims}d"
+    kernel = _ints(kernel_size, dims, "kernel_size", name)
+    steps = kernel if stride is None or stride == [] or stride == () else _ints(stride, dims, "stride", name)
+    around = _ints(padding, dims, "padding", name)
+    ones = (1,) * dims
+    _check(x, dims, kernel, steps, around, ones, name)
+    if divisor == 0:
+        raise RuntimeError("divisor must be not zero")
+    space = tuple(x.shape[-dims:])
+    extents = pooled_extents(space, kernel, steps, around, ones, ceil_mode)
+    _check_output(x, space, extents)
+    result: Tensor = record(AVG_POOL, (x,), (kernel, steps, around, extents, bool(include_pad), divisor))
+    return result
+
+
+@api("torch", "nn.functional")
+def avg_pool1d(input: Tensor, kernel_size: Any, stride: Any = None, padding: Any = 0, ceil_mode: bool = False,
+               count_include_pad: bool = True) -> Tensor:
+    """Averages over windows of (N, C, L).
+
+    >>> import flambeau as torch
+    >>> torch.nn.functional.avg_pool1d(torch.tensor([[1., 2., 3., 4.]]), 2)
+    tensor([[1.5000, 3.5000]])
+    """
+    return _avg_pool(input, kernel_size, stride, padding, ceil_mode, count_include_pad, None, 1)
+
+
+@api("nn.functional")
+def avg_pool2d(input: Tensor, kernel_size: Any, stride: Any = None, padding: Any = 0, ceil_mode: bool = False,
+               count_include_pad: bool = True, divisor_override: int | None = None) -> Tensor:
+    """Averages over windows of (N, C, H, W)."""
+    return _avg_pool(input, kernel_size, stride, padding, ceil_mode, count_include_pad, divisor_override, 2)
+
+
+@api("nn.functional")
+def avg_pool3d(input: Tensor, kernel_size: Any, stride: Any = None, padding: Any = 0, ceil_mode: bool = False,
+               count_include_pad: bool = True, divisor_override: int | None = None) -> Tensor:
+    """Averages over windows of (N, C, D, H, W)."""
+    return _avg_pool(input, kernel_size, stride, padding, ceil_mode, count_include_pad, divisor_override, 3)
+
+
+@api("nn.functional")
+def lp_pool1d(input: Tensor, norm_type: Any, kernel_size: Any, stride: Any = None, ceil_mode: bool = False) -> Tensor:
+    """(sum of x^p over windows)^(1/p) of (N, C, L)."""
+    return _lp_pool(input, norm_type, kernel_size, stride, ceil_mode, 1)
+
+
+@api("nn.functional")
+def lp_pool2d(input: Tensor, norm_type: Any, kernel_size: Any, stride: Any = None, ceil_mode: bool = False) -> Tensor:
+    """(sum of x^p over windows)^(1/p) of (N, C, H, W)."""
+    return _lp_pool(input, norm_type, kernel_size, stride, ceil_mode, 2)
+
+
+@api("nn.functional")
+def lp_pool3d(input: Tensor, norm_type: Any, kernel_size: Any, stride: Any = None, ceil_mode: bool = False) -> Tensor:
+    """(sum of x^p over windows)^(1/p) of (N, C, D, H, W)."""
+    return _lp_pool(input, norm_type, kernel_size, stride, ceil_mode, 3)
+
+
+def _lp_pool(x: Tensor, p: Any, kernel_size: Any, stride: Any, ceil_mode: bool, dims: int) -> Tensor:
+    count = int(np.prod(_ints(kernel_size, dims, "kernel_size", f"lp_pool{dims}d")))
+    mean = _avg_pool(x.pow(p), kernel_size, stride, 0, ceil_mode, True, None, dims)
+    return (mean.sign() * mean.abs().relu() * count).pow(1.0 / p)

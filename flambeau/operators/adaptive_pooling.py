@@ -1,0 +1,192 @@
+"""Adaptive pooling: the number of windows is given; and unpooling."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from .. import dtypes
+from ..graph.geometry import contiguous
+from ..tensor import Tensor, record
+from .definition import operator
+from .pooling import MAX_POOL, POOL_SCATTER, Ints
+from .registry import api
+
+
+def _window(i: int, n: int, count: int) -> tuple[int, int]:
+    """Window i of ``count`` over n elements: from floor(i n / count) to ceil((i + 1) n / count)."""
+    return i * n // count, -(-(i + 1) * n // count)
+
+
+def _sizes(x: Tensor, output_size: Any, dims: int, name: str) -> Ints:
+    sizes = (output_size,) * dims if isinstance(output_size, int) or output_size is None else tuple(output_size)
+    if len(sizes) == 1 and dims > 1 and not isinstance(output_size, int):
+        sizes = sizes * dims
+    if len(sizes) != dims:
+        raise RuntimeError(f"{name}: output_size must be {dims}")
+    if x.ndim not in (dims + 1, dims + 2):
+        raise RuntimeError(f"{name}(): Expected {dims + 1}D or {dims + 2}D tensor, but got {list(x.shape)}")
+    return tuple(x.shape[x.ndim - dims + d] if n is None else int(n) for d, n in enumerate(sizes))
+
+
+def _averaging_matrix(n: int, count: int, like: Tensor) -> Tensor:
+    """(n, count): column i averages window i."""
+    from ..tensor.construct import from_array
+    weights = np.zeros((n, count), np.float64)
+    for i in range(count):
+        start, end = _window(i, n, count)
+        weights[start:end, i] = 1.0 / (end - start)
+    return from_array(weights, like.dtype)
+
+
+def _adaptive_avg(x: Tensor, output_size: Any, dims: int) -> Tensor:
+    name = f"adaptive_avg_pool{dims}d"
+    sizes = _sizes(x, output_size, dims, name)
+    if any(n == 0 for n in x.shape[1:]):
+        raise RuntimeError(f"{name}(): Expected input to have non-zero size for non-batch dimensions, but input has sizes "
+                           f"{list(x.shape)} with dimension {list(x.shape).index(0)} being empty")
+    if all(n == 1 for n in sizes):
+        return x.mean(tuple(range(-dims, 0)), keepdim=True)
+    for d, count in zip(range(-dims, 0), sizes):
+        n = x.shape[d]
+        if n == count:
+            continue
+        moved = x.transpose(d, -1)
+        if count and n % count == 0:
+            moved = moved.reshape(*moved.shape[:-1], count, n // count).mean(-1)
+        else:
+            moved = moved.matmul(_averaging_matrix(n, count, x))
+        x = moved.transpose(d, -1)
+    return x.contiguous()
+
+
+@api("torch", "nn.functional")
+def adaptive_avg_pool1d(input: Tensor, output_size: Any) -> Tensor:
+    """Averages of (N, C, L) over ``output_size`` windows.
+
+    >>> import flambeau as torch
+    >>> torch.nn.functional.adaptive_avg_pool1d(torch.tensor([[1., 2., 3.]]), 2)
+    tensor([[1.5000, 2.5000]])
+    """
+    return _adaptive_avg(input, output_size, 1)
+
+
+@api("nn.functional")
+def adaptive_avg_pool2d(input: Tensor, output_size: Any) -> Tensor:
+    """Averages of (N, C, H, W) over a grid of windows."""
+    return _adaptive_avg(input, output_size, 2)
+
+
+@api("nn.functional")
+def adaptive_avg_pool3d(input: Tensor, output_size: Any) -> Tensor:
+    """Averages of (N, C, D, H, W) over a grid of windows."""
+    return _adaptive_avg(input, output_size, 3)
+
+
+def _adaptive_geometry(operands: Any, attributes: Any) -> Any:
+    x, (sizes,) = operands[0], attributes
+    shape = (*x.shape[:x.ndim - len(sizes)], *sizes)
+    return contiguous(shape, x.dtype, x.device), contiguous(shape, dtypes.int64, x.device)
+
+
+@operator("adaptive_max_pool", _adaptive_geometry, grad_name="AdaptiveMaxPool2DBackward0")
+def ADAPTIVE_MAX_POOL(m: Any, input: Any, sizes: Ints) -> Any:
+    """Maxima over a grid of windows of (..., *space) and their positions in the flattened space."""
+    dims = len(sizes)
+    space, lead = input.shape[-dims:], input.shape[:-dims]
+    values = m.empty((*lead, *sizes), input.dtype)
+    indices = m.empty((*lead, *sizes), np.int64)
+    positions = np.arange(int(np.prod(space))).reshape(space)
+    for place in np.ndindex(*sizes):
+        part = tuple(slice(*_window(i, n, count)) for i, n, count in zip(place, space, sizes))
+        flat = input[(..., *part)].reshape(*lead, -1)
+        best = flat.argmax(-1)
+        values[(..., *place)] = np.take_along_axis(flat, best[..., None], -1)[..., 0]
+        indices[(..., *place)] = positions[part].reshape(-1)[best]
+    return values, indices
+
+
+@ADAPTIVE_MAX_POOL.derivative("input", keeps="output1")
+def _(ctx: Any, grads: Any, indices: Tensor) -> Any:
+    dims = len(ctx.attributes[0])
+    if grads[0] is None:
+        return None
+    return record(POOL_SCATTER, (grads[0], indices), (tuple(ctx.operand_geometry(0).shape[-dims:]), dims))
+
+
+def _publish_adaptive_max(dims: int) -> None:
+    name = f"adaptive_max_pool{dims}d"
+
+    def with_indices(input: Tensor, output_size: Any, return_indices: bool = False) -> tuple[Tensor, Tensor]:
+        """Maxima over a grid of windows, and their positions in the flattened space."""
+        sizes = _sizes(input, output_size, dims, name)
+        if any(n == 0 for n in input.shape[1:]):
+            raise RuntimeError(f"{name}(): Expected input to have non-zero size for non-batch dimensions, but input has "
+                               f"sizes {list(input.shape)} with dimension {list(input.shape).index(0)} being empty")
+        result: tuple[Tensor, Tensor] = record(ADAPTIVE_MAX_POOL, (input,), (sizes,))
+        return result
+
+    def plain(input: Tensor, output_size: Any, return_indices: bool = False) -> Any:
+        """Maxima over a grid of windows."""
+        pair = with_indices(input, output_size)
+        return pair if return_indices else pair[0]
+
+    plain.__name__, with_indices.__name__ = name, name + "_with_indices"
+    api("nn.functional")(plain)
+    api("nn.functional")(with_indices)
+    if dims == 1:
+        api("torch", name=name)(with_indices)
+
+
+for _dims in (1, 2, 3):
+    _publish_adaptive_max(_dims)
+
+
+# --- unpooling -----------------------------------------------------------------------------------------------------------
+
+def _unpool(x: Tensor, indices: Tensor, kernel_size: Any, stride: Any, padding: Any, output_size: Any,
+            dims: int) -> Tensor:
+    def ints(value: Any) -> Ints:
+        return (value,) * dims if isinstance(value, int) else tuple(value)
+    kernel, around = ints(kernel_size), ints(padding)
+    steps = kernel if stride is None else ints(stride)
+    space = [(n - 1) * s + k - 2 * p for n, s, k, p in zip(x.shape[-dims:], steps, kernel, around)]
+    if output_size is not None:
+        wanted = list(output_size)[-dims:]
+        for n, want, s in zip(space, wanted, steps):
+            if not n - s < want < n + s:
+                raise ValueError(f"invalid output_size {wanted} (dim 0 must be between {n - s} and {n + s})")
+        space = wanted
+    if indices.dtype is not dtypes.int64:
+        raise RuntimeError(f"elements in indices should be type int64 but got: {dtypes.SCALAR_NAMES[indices.dtype]}")
+    if x.shape != indices.shape:
+        raise RuntimeError(f"Expected shape of indices to be same as that of the input tensor ({list(x.shape)}) but got "
+                           f"indices tensor with shape: {list(indices.shape)}")
+    lead = x.shape[:x.ndim - dims]
+    flat = x.new_zeros((*lead, int(np.prod(space))))
+    return flat.scatter(-1, indices.reshape(*lead, -1), x.reshape(*lead, -1)).reshape(*lead, *space)
+
+
+@api("nn.functional")
+def max_unpool1d(input: Tensor, indices: Tensor, kernel_size: Any, stride: Any = None, padding: Any = 0,
+                 output_size: Any = None) -> Tensor:
+    """Values put back where ``max_pool1d`` found them, zeros elsewhere."""
+    return _unpool(input, indices, kernel_size, stride, padding, output_size, 1)
+
+
+@api("nn.functional")
+def max_unpool2d(input: Tensor, indices: Tensor, kernel_size: Any, stride: Any = None, padding: Any = 0,
+                 output_size: Any = None) -> Tensor:
+    """Values put back where ``max_pool2d`` found them, zeros elsewhere."""
+    return _unpool(input, indices, kernel_size, stride, padding, output_size, 2)
+
+
+@api("nn.functional")
+def max_unpool3d(input: Tensor, indices: Tensor, kernel_size: Any, stride: Any = None, padding: Any = 0,
+                 output_size: Any = None) -> Tensor:
+    """Values put back where ``max_pool3d`` found them, zeros elsewhere."""
+    return _unpool(input, indices, kernel_size, stride, padding, output_size, 3)
+
+
+__all__ = ["ADAPTIVE_MAX_POOL", "MAX_POOL"]

@@ -1,0 +1,305 @@
+"""Losses for regression, ranking and distances."""
+
+from __future__ import annotations
+
+import math
+import warnings
+from collections.abc import Callable
+from typing import Any
+
+from .. import dtypes
+from ..tensor import Tensor, record
+from .definition import pointwise_operator
+from .loss import reduce_loss, reduction_of
+from .registry import NAMESPACES, api
+
+
+def _warn_sizes(input: Tensor, target: Tensor) -> None:
+    if input.shape != target.shape:
+        warnings.warn(f"Using a target size ({target.size()}) that is different to the input size ({input.size()}). This will "
+                      "likely lead to incorrect results due to broadcasting. Please ensure they have the same size.",
+                      stacklevel=3)
+
+
+MSE_LOSS = pointwise_operator("mse_loss", lambda m, input, target: m.square(input - target))
+
+
+@MSE_LOSS.derivative("input", keeps="input target")
+def _(ctx: Any, grad: Tensor, input: Tensor, target: Tensor) -> Tensor:
+    return grad * (input - target) * 2
+
+
+@MSE_LOSS.derivative("target", keeps="input target")
+def _(ctx: Any, grad: Tensor, input: Tensor, target: Tensor) -> Tensor:
+    return grad * (target - input) * 2
+
+
+@api("nn.functional")
+def mse_loss(input: Tensor, target: Tensor, size_average: Any = None, reduce: Any = None, reduction: str = "mean",
+             weight: Any = None) -> Tensor:
+    """(input - target)^2.
+
+    >>> import flambeau as torch
+    >>> torch.nn.functional.mse_loss(torch.tensor([1., 2.]), torch.tensor([1., 4.]))
+    tensor(2.)
+    """
+    reduction = reduction_of(size_average, reduce, reduction)
+    _warn_sizes(input, target)
+    if weight is not None:
+        if weight.shape != input.shape:
+            raise ValueError("Inputs and weight must have the same size.")
+        losses = record(MSE_LOSS, (input, target)) * weight
+        return losses.sum() / weight.sum() if reduction == "mean" else reduce_loss(losses, reduction)
+    return reduce_loss(record(MSE_LOSS, (input, target)), reduction)
+
+
+@api("nn.functional")
+def l1_loss(input: Tensor, target: Tensor, size_average: Any = None, reduce: Any = None, reduction: str = "mean",
+            weight: Any = None) -> Tensor:
+    """|input - target|."""
+    reduction = reduction_of(size_average, reduce, reduction)
+    _warn_sizes(input, target)
+    losses = (input - target).abs()
+    if weight is not None:
+        losses = losses * weight
+        return losses.sum() / weight.sum() if reduction == "mean" else reduce_loss(losses, reduction)
+    return reduce_loss(losses, reduction)
+
+
+@api("nn.functional")
+def smooth_l1_loss(input: Tensor, target: Tensor, size_average: Any = None, reduce: Any = None, reduction: str = "mean",
+                   beta: float = 1.0) -> Tensor:
+    """d^2 / (2 beta) where d = |input - target| < beta, else d - beta / 2 (Girshick 2015)."""
+    reduction = reduction_of(size_average, reduce, reduction)
+    _warn_sizes(input, target)
+    if beta < 0:
+        raise RuntimeError("smooth_l1_loss does not support negative values for beta.")
+    difference = (input - target).abs()
+    if beta == 0:
+        return reduce_loss(difference, reduction)
+    where = NAMESPACES["torch"]["where"]
+    return reduce_loss(where(difference < beta, difference * difference * (0.5 / beta), difference - 0.5 * beta), reduction)
+
+
+@api("nn.functional")
+def huber_loss(input: Tensor, target: Tensor, reduction: str = "mean", delta: float = 1.0, weight: Any = None) -> Tensor:
+    """d^2 / 2 where d = |input - target| <= delta, else delta (d - delta / 2) (Huber 1964)."""
+    reduction = reduction_of(None, None, reduction)
+    _warn_sizes(input, target)
+    if delta <= 0:
+        raise RuntimeError("huber_loss does not support non-positive values for delta.")
+    difference = (input - target).abs()
+    where = NAMESPACES["torch"]["where"]
+    losses = where(difference <= delta, difference * difference * 0.5, (difference - 0.5 * delta) * delta)
+    if weight is not None:
+        losses = losses * weight
+        return losses.sum() / weight.sum() if reduction == "mean" else reduce_loss(losses, reduction)
+    return reduce_loss(losses, reduction)
+
+
+@api("nn.functional", "torch")
+def kl_div(input: Tensor, target: Tensor, size_average: Any = None, reduce: Any = None, reduction: Any = "mean",
+           log_target: bool = False) -> Tensor:
+    """target (log target - input): the input, and with ``log_target`` the target too, in logarithms."""
+    if isinstance(reduction, int):
+        reduction = ("none", "mean", "sum")[reduction]
+    losses = target.exp() * (target - input) if log_target else NAMESPACES["torch"]["xlogy"](target, target) - target * input
+    if reduction == "batchmean":
+        return losses.sum() / input.shape[0] if input.ndim else losses.sum()
+    return reduce_loss(losses, reduction_of(size_average, reduce, reduction))
+
+
+@api("nn.functional", "torch")
+def poisson_nll_loss(input: Tensor, target: Tensor, log_input: bool = True, full: bool = False, size_average: Any = None,
+                     eps: float = 1e-08, reduce: Any = None, reduction: Any = "mean") -> Tensor:
+    """exp(input) - target input, and with ``full`` Stirling's approximation of log(target!)."""
+    if isinstance(reduction, int):
+        reduction = ("none", "mean", "sum")[reduction]
+    if reduction not in ("none", "mean", "sum"):
+        raise ValueError(f"{reduction} is not a valid value for reduction")
+    losses = input.exp() - target * input if log_input else input - target * (input + eps).log()
+    if full:
+        stirling = target * target.log() - target + 0.5 * (2 * math.pi * target).log()
+        losses = losses + stirling.masked_fill(target <= 1, 0)
+    return reduce_loss(losses, reduction_of(size_average, reduce, reduction))
+
+
+@api("nn.functional")
+def gaussian_nll_loss(input: Tensor, target: Tensor, var: Any, full: bool = False, eps: float = 1e-06,
+                      reduction: str = "mean") -> Tensor:
+    """(log var + (input - target)^2 / var) / 2, var clamped at eps."""
+    if not isinstance(var, Tensor):
+        var = input.new_full(input.shape, var)
+    if var.shape != input.shape:
+        if input.shape[:-1] == var.shape:
+            var = var.unsqueeze(-1)
+        elif not (input.shape[:-1] == var.shape[:-1] and var.shape[-1] == 1) and not _broadcasts_once(var, input):
+            raise ValueError("var is of incorrect size")
+    if reduction not in ("none", "mean", "sum"):
+        raise ValueError(f"{reduction} is not valid")
+    if bool((var < 0).any()):
+        raise ValueError("var has negative entry/entries")
+    clamped = var + (var.detach().clamp_min(eps) - var.detach())
+    losses = 0.5 * (clamped.log() + (input - target) ** 2 / clamped)
+    if full:
+        losses = losses + 0.5 * math.log(2 * math.pi)
+    return reduce_loss(losses, reduction)
+
+
+def _broadcasts_once(var: Tensor, input: Tensor) -> bool:
+    return var.ndim == input.ndim and sum(1 for a, b in zip(var.shape, input.shape) if a != b and a == 1) == 1
+
+
+@api("nn.functional", "torch")
+def cosine_similarity(x1: Tensor, x2: Tensor, dim: int = 1, eps: float = 1e-08) -> Tensor:
+    """x1 . x2 / (max(|x1|, eps) max(|x2|, eps)) along ``dim``."""
+    if x1.dtype.category < dtypes.FLOATING or x2.dtype.category < dtypes.FLOATING:
+        raise RuntimeError("expected common dtype to be floating point, yet common dtype is "
+                           f"{dtypes.SCALAR_NAMES[dtypes.promote_types(x1.dtype, x2.dtype)]}")
+    x1, x2 = NAMESPACES["torch"]["broadcast_tensors"](x1, x2)
+    first = x1 / x1.norm(2, dim, keepdim=True).clamp_min(eps)
+    second = x2 / x2.norm(2, dim, keepdim=True).clamp_min(eps)
+    return (first * second).sum(dim)
+
+
+@api("nn.functional", "torch")
+def pairwise_distance(x1: Tensor, x2: Tensor, p: float = 2.0, eps: float = 1e-06, keepdim: bool = False) -> Tensor:
+    """||x1 - x2 + eps||_p along the last dimension."""
+    return (x1 - x2 + eps).norm(p, -1, keepdim)
+
+
+@api("nn.functional", "torch")
+def hinge_embedding_loss(input: Tensor, target: Tensor, margin: float = 1.0, size_average: Any = None,
+                         reduce: Any = None, reduction: Any = "mean") -> Tensor:
+    """input where the target is 1, max(0, margin - input) where it is -1."""
+    if isinstance(reduction, int):
+        reduction = ("none", "mean", "sum")[reduction]
+    losses = input.masked_fill(target != 1, 0) + (margin - input).clamp_min(0).masked_fill(target != -1, 0)
+    return reduce_loss(losses, reduction_of(size_average, reduce, reduction))
+
+
+@api("nn.functional", "torch")
+def margin_ranking_loss(input1: Tensor, input2: Tensor, target: Tensor, margin: float = 0, size_average: Any = None,
+                        reduce: Any = None, reduction: Any = "mean") -> Tensor:
+    """max(0, -target (input1 - input2) + margin)."""
+    if isinstance(reduction, int):
+        reduction = ("none", "mean", "sum")[reduction]
+    if not input1.ndim == input2.ndim == target.ndim:
+        raise RuntimeError("margin_ranking_loss : All input tensors should have same dimension but got sizes: input1: "
+                           f"{input1.size()}, input2: {input2.size()}, target: {target.size()} ")
+    return reduce_loss((-target * (input1 - input2) + margin).clamp_min(0), reduction_of(size_average, reduce, reduction))
+
+
+@api("nn.functional", "torch")
+def cosine_embedding_loss(input1: Tensor, input2: Tensor, target: Tensor, margin: float = 0, size_average: Any = None,
+                          reduce: Any = None, reduction: Any = "mean") -> Tensor:
+    """1 - cos where the target is 1, max(0, cos - margin) where it is -1: (N, D), (N, D) and (N)."""
+    if isinstance(reduction, int):
+        reduction = ("none", "mean", "sum")[reduction]
+    if target.ndim not in (0, 1):
+        raise RuntimeError("0D or 1D target tensor expected, multi-target not supported")
+    if target.ndim == 1 and input1.ndim != 2:
+        raise RuntimeError("1D target tensor expects 2D input tensors, but found inputs with sizes "
+                           f"{list(input1.shape)} and {list(input2.shape)}.")
+    dot = (input1 * input2).sum(target.ndim)
+    squares = ((input1 * input1).sum(target.ndim) + 1e-12) * ((input2 * input2).sum(target.ndim) + 1e-12)
+    cosine = dot / squares.sqrt()
+    losses = (1 - cosine).masked_fill(target != 1, 0) + (cosine - margin).clamp_min(0).masked_fill(target != -1, 0)
+    return reduce_loss(losses, reduction_of(size_average, reduce, reduction))
+
+
+@api("nn.functional")
+def soft_margin_loss(input: Tensor, target: Tensor, size_average: Any = None, reduce: Any = None,
+                     reduction: str = "mean") -> Tensor:
+    """log(1 + exp(-target input))."""
+    return reduce_loss((-target * input).exp().log1p(), reduction_of(size_average, reduce, reduction))
+
+
+@api("nn.functional")
+def multilabel_soft_margin_loss(input: Tensor, target: Tensor, weight: Any = None, size_average: Any = None,
+                                reduce: Any = None, reduction: str = "mean") -> Tensor:
+    """Mean over the classes of binary cross entropy with logits: (N, C)."""
+    logsigmoid = NAMESPACES["nn.functional"]["logsigmoid"]
+    losses = -(target * logsigmoid(input) + (1 - target) * logsigmoid(-input))
+    if weight is not None:
+        losses = losses * weight
+    return reduce_loss(losses.sum(-1) / input.shape[-1], reduction_of(size_average, reduce, reduction))
+
+
+@api("nn.functional")
+def multi_margin_loss(input: Tensor, target: Tensor, p: int = 1, margin: float = 1.0, weight: Any = None,
+                      size_average: Any = None, reduce: Any = None, reduction: str = "mean") -> Tensor:
+    """Mean over the classes of max(0, margin - input[target] + input)^p, without the target: (N, C) and (N)."""
+    reduction = reduction_of(size_average, reduce, reduction)
+    if p not in (1, 2):
+        raise ValueError("only p == 1 and p == 2 supported")
+    if weight is not None and weight.ndim != 1:
+        raise ValueError("weight must be one-dimensional")
+    flat = input.ndim < 2
+    scores, classes = (input.reshape(1, -1), target.reshape(1)) if flat else (input, target)
+    if scores.ndim != 2 or classes.ndim != 1 or classes.shape[0] != scores.shape[0]:
+        raise RuntimeError(f"inconsistent target size, expected {scores.shape[0]} but got {list(target.shape)}")
+    index = classes.unsqueeze(1)
+    hinge = (margin - scores.gather(1, index) + scores).clamp_min(0)
+    if p == 2:
+        hinge = hinge * hinge
+    if weight is not None:
+        hinge = hinge * weight[classes].unsqueeze(1)
+    hinge = hinge.scatter(1, index, 0.0)
+    losses = hinge.sum(1) / scores.shape[1]
+    return reduce_loss(losses.reshape(()) if flat and target.ndim == 0 else losses, reduction)
+
+
+@api("nn.functional")
+def multilabel_margin_loss(input: Tensor, target: Tensor, size_average: Any = None, reduce: Any = None,
+                           reduction: str = "mean") -> Tensor:
+    """Hinge between each target class and each other class: (N, C), targets listed up to the first -1."""
+    reduction = reduction_of(size_average, reduce, reduction)
+    if input.shape != target.shape:
+        raise RuntimeError(f"inconsistent target size: {list(target.shape)} for input of size: {list(input.shape)}")
+    flat = input.ndim < 2
+    scores, classes = (input.reshape(1, -1), target.reshape(1, -1)) if flat else (input, target)
+    used = (classes < 0).to(dtypes.int64).cumsum(1) == 0
+    index = classes.masked_fill(~used, 0)
+    counts = scores.new_zeros(scores.shape).scatter_add(1, index, used.to(scores.dtype))
+    others = (counts == 0).to(scores.dtype)
+    wanted = scores.gather(1, index)
+    hinge = (1 - wanted.unsqueeze(2) + scores.unsqueeze(1)).clamp_min(0)
+    hinge = hinge * used.to(scores.dtype).unsqueeze(2) * others.unsqueeze(1)
+    losses = hinge.sum((1, 2)) / max(scores.shape[1], 1)
+    return reduce_loss(losses.reshape(()) if flat else losses, reduction)
+
+
+@api("nn.functional", "torch")
+def triplet_margin_loss(anchor: Tensor, positive: Tensor, negative: Tensor, margin: float = 1.0, p: float = 2,
+                        eps: float = 1e-06, swap: bool = False, size_average: Any = None, reduce: Any = None,
+                        reduction: Any = "mean") -> Tensor:
+    """max(0, d(anchor, positive) - d(anchor, negative) + margin) (Balntas et al. 2016)."""
+    if isinstance(reduction, int):
+        reduction = ("none", "mean", "sum")[reduction]
+    reduction = reduction_of(size_average, reduce, reduction)
+    if margin <= 0:
+        raise ValueError(f"margin must be greater than 0, got {margin}")
+    if not anchor.ndim == positive.ndim == negative.ndim:
+        raise RuntimeError("The anchor, positive, and negative tensors are expected to have the same number of dimensions, "
+                           f"but got: anchor {anchor.ndim}D, positive {positive.ndim}D, and negative {negative.ndim}D inputs")
+    near, far = pairwise_distance(anchor, positive, p, eps), pairwise_distance(anchor, negative, p, eps)
+    if swap:
+        far = NAMESPACES["torch"]["minimum"](far, pairwise_distance(positive, negative, p, eps))
+    return reduce_loss((near - far + margin).clamp_min(0), reduction)
+
+
+@api("nn.functional")
+def triplet_margin_with_distance_loss(anchor: Tensor, positive: Tensor, negative: Tensor, *,
+                                      distance_function: Callable[..., Tensor] | None = None, margin: float = 1.0,
+                                      swap: bool = False, reduction: str = "mean") -> Tensor:
+    """The triplet loss with a distance of the caller's."""
+    if reduction not in ("none", "mean", "sum"):
+        raise ValueError(f"{reduction} is not a valid value for reduction")
+    if margin <= 0:
+        raise ValueError(f"margin must be greater than 0, got {margin}")
+    distance = distance_function or pairwise_distance
+    near, far = distance(anchor, positive), distance(anchor, negative)
+    if swap:
+        far = NAMESPACES["torch"]["minimum"](far, distance(positive, negative))
+    return reduce_loss((near - far + margin).clamp_min(0), reduction)
