@@ -1,1 +1,133 @@
-"""dropout."""
+"""Dropout: elements, channels and the self-normalizing kind set to zero at random (Srivastava et al. 2014)."""
+
+from __future__ import annotations
+
+import warnings
+from typing import Any
+
+from ..tensor import Tensor, assign
+from .arithmetic import mul
+from .registry import api
+
+# The negative saturation value of SELU (Klambauer et al. 2017), to which alpha dropout sets elements.
+_ALPHA = 1.7580993408473766
+
+
+def _check(p: float) -> None:
+    if p < 0.0 or p > 1.0:
+        raise ValueError(f"dropout probability has to be between 0 and 1, but got {p}")
+
+
+def _noise(x: Tensor, p: float, features: bool) -> Tensor:
+    shape = (*x.shape[:2], *([1] * (x.ndim - 2))) if features else x.shape
+    noise: Tensor = x.new_empty(shape).bernoulli_(1 - p)
+    return noise
+
+
+def _drop(x: Tensor, p: float, training: bool, features: bool) -> Tensor:
+    if not training or p == 0 or x.numel() == 0:
+        return x
+    if p == 1:
+        return mul(x, x.new_zeros(()))
+    return mul(x, _noise(x, p, features) / (1 - p))
+
+
+@api("nn.functional")
+def dropout(input: Tensor, p: float = 0.5, training: bool = True, inplace: bool = False) -> Tensor:
+    """Elements set to zero with probability p, the others divided by 1 - p.
+
+    >>> import flambeau as torch
+    >>> torch.nn.functional.dropout(torch.ones(3), training=False)
+    tensor([1., 1., 1.])
+    """
+    _check(p)
+    result = _drop(input, p, training, False)
+    return assign(input, result, "dropout_") if inplace and result is not input else result
+
+
+@api("torch", name="dropout", inplace=True)
+def _torch_dropout(input: Tensor, p: float, train: bool) -> Tensor:
+    """``torch.dropout``: the positional form."""
+    if p < 0 or p > 1:
+        raise RuntimeError(f"dropout probability has to be between 0 and 1, but got {p}")
+    return _drop(input, p, train, False)
+
+
+def _features(input: Tensor, p: float, training: bool, inplace: bool, dims: int) -> Tensor:
+    _check(p)
+    if input.ndim not in (dims + 1, dims + 2):
+        warnings.warn(f"dropout{dims}d: Received a {input.ndim}-D input to dropout{dims}d, which is deprecated and will "
+                      f"result in an error in a future release. To retain the behavior and silence this warning, please use "
+                      f"dropout instead. Note that dropout{dims}d exists to provide channel-wise dropout on inputs with "
+                      f"{dims} spatial dimensions, a channel dimension, and an optional batch dimension (i.e. {dims + 1}D or "
+                      f"{dims + 2}D inputs).", stacklevel=3)
+    batched = input.ndim == dims + 2 or dims == 1
+    result = _drop(input if batched else input.unsqueeze(0), p, training, True)
+    result = result if batched else result.squeeze(0)
+    return assign(input, result, "feature_dropout_") if inplace and result is not input else result
+
+
+@api("nn.functional")
+def dropout1d(input: Tensor, p: float = 0.5, training: bool = True, inplace: bool = False) -> Tensor:
+    """Whole channels of (N, C, L) or (C, L) set to zero."""
+    _check(p)
+    if input.ndim not in (2, 3):
+        raise RuntimeError(f"dropout1d: Expected 2D or 3D input, but received a {input.ndim}D input. Note that dropout1d "
+                           "exists to provide channel-wise dropout on inputs with 1 spatial dimension, a channel dimension, "
+                           "and an optional batch dimension (i.e. 2D or 3D inputs).")
+    batched = input.ndim == 3
+    result = _drop(input if batched else input.unsqueeze(0), p, training, True)
+    result = result if batched else result.squeeze(0)
+    return assign(input, result, "feature_dropout_") if inplace and result is not input else result
+
+
+@api("nn.functional")
+def dropout2d(input: Tensor, p: float = 0.5, training: bool = True, inplace: bool = False) -> Tensor:
+    """Whole channels of (N, C, H, W) set to zero (Tompson et al. 2015)."""
+    return _features(input, p, training, inplace, 2)
+
+
+@api("nn.functional")
+def dropout3d(input: Tensor, p: float = 0.5, training: bool = True, inplace: bool = False) -> Tensor:
+    """Whole channels of (N, C, D, H, W) set to zero."""
+    return _features(input, p, training, inplace, 3)
+
+
+def _alpha_drop(x: Tensor, p: float, training: bool, features: bool) -> Tensor:
+    if not training or p == 0 or x.numel() == 0:
+        return x
+    if p == 1:
+        return mul(x, x.new_zeros(()))
+    noise = _noise(x, p, features)
+    scale = 1.0 / ((_ALPHA * _ALPHA * p + 1) * (1 - p)) ** 0.5
+    shift = (noise - 1) * (_ALPHA * scale) + _ALPHA * scale * p
+    return x * (noise * scale) + shift
+
+
+@api("nn.functional")
+def alpha_dropout(input: Tensor, p: float = 0.5, training: bool = False, inplace: bool = False) -> Tensor:
+    """Dropout that keeps mean and variance of SELU networks (Klambauer et al. 2017)."""
+    _check(p)
+    result = _alpha_drop(input, p, training, False)
+    return assign(input, result, "alpha_dropout_") if inplace and result is not input else result
+
+
+@api("nn.functional")
+def feature_alpha_dropout(input: Tensor, p: float = 0.5, training: bool = False, inplace: bool = False) -> Tensor:
+    """Alpha dropout of whole channels."""
+    _check(p)
+    result = _alpha_drop(input, p, training, True)
+    return assign(input, result, "feature_alpha_dropout_") if inplace and result is not input else result
+
+
+def _positional(function: Any, name: str) -> None:
+    def positional(input: Tensor, p: float, train: bool) -> Tensor:
+        return function(input, p, train)  # type: ignore[no-any-return]
+    positional.__name__ = name
+    positional.__doc__ = f"``torch.{name}``: the positional form."
+    api("torch", inplace=True)(positional)
+
+
+_positional(lambda x, p, train: _alpha_drop(x, p, train, False), "alpha_dropout")
+_positional(lambda x, p, train: _drop(x, p, train, True), "feature_dropout")
+_positional(lambda x, p, train: _alpha_drop(x, p, train, True), "feature_alpha_dropout")

@@ -1,0 +1,98 @@
+"""Generator: a source of random numbers whose state is an ordinary tensor.
+
+Note: random numbers. A random operator takes the state as an operand and returns the state after it beside its values:
+what is drawn, in which order, is fixed when it is recorded, and dead values do not disturb the stream of the living.
+"""
+
+from __future__ import annotations
+
+import os
+import time
+from typing import Any
+
+import numpy as np
+
+from .. import devices
+from ..graph.operator import Operator
+from ..random_streams.state import STATE_BYTES, check_state, seed_state
+from ..tensor import Tensor, record, state
+from ..tensor.construct import from_array
+
+DEFAULT_SEED = 67280421310721
+
+
+class Generator:
+    """A source of random numbers.
+
+    >>> import flambeau as torch
+    >>> generator = torch.Generator().manual_seed(0)
+    >>> torch.rand(1, generator=generator)
+    tensor([0.4963])
+    """
+
+    def __init__(self, device: Any = "cpu") -> None:
+        self.device = devices.resolve(device)
+        self._seed = DEFAULT_SEED
+        self._state: Tensor = from_array(np.array(seed_state(DEFAULT_SEED)))
+
+    def manual_seed(self, seed: int) -> Generator:
+        """Start anew from a seed of up to 64 bits."""
+        seed = int(seed)
+        if not -0x8000_0000_0000_0000 <= seed <= 0xFFFF_FFFF_FFFF_FFFF:
+            raise RuntimeError("Overflow when unpacking long long")
+        self._seed = seed & 0xFFFF_FFFF_FFFF_FFFF
+        self._state = from_array(np.array(seed_state(self._seed)))
+        return self
+
+    def initial_seed(self) -> int:
+        """The seed from which the stream started."""
+        return self._seed
+
+    def seed(self) -> int:
+        """Start anew from a seed of the system's; returns it."""
+        self.manual_seed(int.from_bytes(os.urandom(7), "little") ^ time.time_ns() & 0xFFFF)
+        return self._seed
+
+    def get_state(self) -> Tensor:
+        """The state of the stream as 5,056 bytes."""
+        return self._state.clone()
+
+    def set_state(self, new_state: Tensor) -> Generator:
+        """Continue from a state that ``get_state`` returned."""
+        if not isinstance(new_state, Tensor) or new_state.dtype.name != "uint8":
+            raise TypeError("RNG state must be a torch.ByteTensor")
+        array = np.array(new_state.detach().numpy(force=True)).reshape(-1)
+        check_state(array)
+        self._seed = int(array[:8].view(np.uint64)[0])
+        self._state = from_array(array)
+        return self
+
+    def clone_state(self) -> Generator:
+        """Another generator in the same state."""
+        return Generator(self.device).set_state(self.get_state())
+
+    def __reduce__(self) -> Any:
+        return _restore, (str(self.device), self.get_state())
+
+
+def _restore(device: str, saved: Tensor) -> Generator:
+    return Generator(device).set_state(saved)
+
+
+default_generator = Generator()
+
+
+def draw(operator: Operator, generator: Generator | None, operands: tuple[Any, ...],
+         attributes: tuple[Any, ...]) -> Tensor:
+    """Record a random operator ``kernel(m, state, *operands, *attributes) -> values, new state``; returns the values."""
+    source = generator or default_generator
+    enabled, state.enabled = state.enabled, False
+    try:
+        values, source._state = record(operator, (source._state, *operands), attributes)
+    finally:
+        state.enabled = enabled
+    result: Tensor = values
+    return result
+
+
+__all__ = ["DEFAULT_SEED", "STATE_BYTES", "Generator", "default_generator", "draw"]
