@@ -1,0 +1,12 @@
+"""Neural network layers and what belongs to them (`torch.nn`)."""
+
+from . import functional, init, modules, parallel, parameter, utils
+from .modules import *  # noqa: F403
+from .modules import __all__ as _layers
+from .parallel import DataParallel
+from .parameter import Buffer, Parameter, UninitializedBuffer, UninitializedParameter
+
+__all__ = [
+    *_layers, "Buffer", "DataParallel", "Parameter", "UninitializedBuffer", "UninitializedParameter", "functional",
+    "init", "modules", "parallel", "parameter", "utils",
+]  # fmt: skip

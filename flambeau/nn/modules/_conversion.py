@@ -1,0 +1,170 @@
+"""Moving a module's tensors to another device or data type."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Callable
+from typing import Any, Self
+
+from ... import operators as ops
+from ...autograd import no_grad
+from ...devices import device as Device
+from ...dtypes import dtype as DType
+from ...tensor import Tensor
+from ._state_dict import ModuleStateDict
+from ._typename import typename
+
+_TO_SIGNATURES = (
+    " * (torch.device device = None, torch.dtype dtype = None, bool non_blocking = False, bool copy = False, *, "
+    "torch.memory_format memory_format = None)\n"
+    " * (torch.dtype dtype, bool non_blocking = False, bool copy = False, *, torch.memory_format memory_format = "
+    "None)\n"
+    " * (Tensor tensor, bool non_blocking = False, bool copy = False, *, torch.memory_format memory_format = None)\n"
+)
+
+
+def parse_to(*args: Any, **kwargs: Any) -> tuple[Any, Any, bool, Any]:
+    """Read the arguments of `Module.to` as (device, dtype, non_blocking, memory_format)."""
+    rest = list(args)
+    options = dict(kwargs)
+    device = options.pop("device", None)
+    dtype = options.pop("dtype", None)
+    other = options.pop("tensor", None)
+    memory_format = options.pop("memory_format", None)
+    if rest and isinstance(rest[0], Tensor):
+        other = rest.pop(0)
+    elif rest and isinstance(rest[0], DType):
+        dtype = rest.pop(0)
+    elif rest and (rest[0] is None or isinstance(rest[0], (str, int, Device)) and not isinstance(rest[0], bool)):
+        device = rest.pop(0)
+        if rest and (rest[0] is None or isinstance(rest[0], DType)):
+            dtype = rest.pop(0)
+    if other is not None:
+        device, dtype = other.device, other.dtype
+    non_blocking = options.pop("non_blocking", rest.pop(0) if rest and isinstance(rest[0], bool) else False)
+    options.pop("copy", rest.pop(0) if rest and isinstance(rest[0], bool) else False)
+    if rest or options:
+        given = ", ".join(
+            [typename(a).rpartition(".")[2] for a in args]
+            + [f"{key}={typename(value)}" for key, value in kwargs.items()]
+        )
+        raise TypeError(
+            f"to() received an invalid combination of arguments - got ({given}), but expected one of:\n"
+            + _TO_SIGNATURES
+        )
+    return None if device is None else Device(device), dtype, non_blocking, memory_format
+
+
+class ModuleConversion(ModuleStateDict):
+    """The part of `Module` that replaces every tensor by a converted one."""
+
+    def _apply(self, fn: Callable[[Tensor], Tensor], recurse: bool = True) -> Self:
+        """Replace each parameter's data, its gradient's data and each buffer by `fn` of it.
+
+        Parameters keep their identity, so an optimizer that was given them stays valid.
+        """
+        if recurse:
+            for module in self.children():
+                module._apply(fn)
+        for parameter in self._parameters.values():
+            if parameter is None:
+                continue
+            with no_grad():
+                parameter.data = fn(parameter)
+                if parameter.grad is not None:
+                    requires_grad = parameter.grad.requires_grad
+                    # A fresh tensor: a gradient of another type must not be set through the old one.
+                    grad = fn(parameter.grad)
+                    parameter.grad = grad.detach().requires_grad_(requires_grad)
+        for name, buffer in self._buffers.items():
+            if buffer is not None:
+                self._buffers[name] = fn(buffer)
+        return self
+
+    def apply(self, fn: Callable[[Any], None]) -> Self:
+        """Call `fn` on every module below and on this one, children first; typically to initialise.
+
+        >>> import flambeau as torch
+        >>> net = torch.nn.Sequential(torch.nn.Linear(1, 1))
+        >>> net.apply(lambda module: print(type(module).__name__))
+        Linear
+        Sequential
+        Sequential(
+          (0): Linear(in_features=1, out_features=1, bias=True)
+        )
+        """
+        for module in self.children():
+            module.apply(fn)
+        fn(self)
+        return self
+
+    def to(self, *args: Any, **kwargs: Any) -> Self:
+        """Move to a device and cast floating-point and complex tensors to a dtype, in place.
+
+        Accepts `to(device, dtype)`, `to(dtype)`, `to(tensor)` and `to(memory_format=...)`.
+
+        >>> import flambeau as torch
+        >>> torch.nn.Linear(1, 1).to(torch.float64).weight.dtype
+        torch.float64
+        """
+        device, dtype, non_blocking, memory_format = parse_to(*args, **kwargs)
+        if dtype is not None and not (dtype.is_floating_point or dtype.is_complex):
+            raise TypeError(
+                "nn.Module.to only accepts floating point or complex dtypes, but got desired "
+                f"dtype={dtype}"
+            )
+        if dtype is not None and dtype.is_complex:
+            warnings.warn(
+                "Complex modules are a new feature under active development whose design may change, and some "
+                "modules might not work as expected when using complex tensors as parameters or buffers. Please "
+                "file an issue at https://github.com/pytorch/pytorch/issues/new?template=bug-report.yml if a "
+                "complex module does not work as expected.",
+                stacklevel=2,
+            )
+
+        def convert(tensor: Tensor) -> Tensor:
+            target = dtype if tensor.is_floating_point() or tensor.is_complex() else None
+            if memory_format is not None and tensor.dim() in (4, 5):
+                return tensor.to(device, target, non_blocking, memory_format=memory_format)
+            return tensor.to(device, target, non_blocking)
+
+        return self._apply(convert)
+
+    def to_empty(self, *, device: Any, recurse: bool = True) -> Self:
+        """Move to a device without copying the values, which become undefined."""
+        return self._apply(lambda tensor: ops.empty_like(tensor, device=device), recurse=recurse)
+
+    def cpu(self) -> Self:
+        """Move all parameters and buffers to the CPU."""
+        return self._apply(lambda tensor: tensor.cpu())
+
+    def cuda(self, device: Any | None = None) -> Self:
+        """Move all parameters and buffers to a GPU."""
+        return self._apply(lambda tensor: tensor.cuda(device))
+
+    def type(self, dst_type: Any) -> Self:
+        """Cast all parameters and buffers, integral ones included, to `dst_type`."""
+        return self._apply(lambda tensor: tensor.type(dst_type))
+
+    def _cast_floating(self, convert: Callable[[Tensor], Tensor]) -> Self:
+        return self._apply(lambda tensor: convert(tensor) if tensor.is_floating_point() else tensor)
+
+    def float(self) -> Self:
+        """Cast floating-point parameters and buffers to float32."""
+        return self._cast_floating(lambda tensor: tensor.float())
+
+    def double(self) -> Self:
+        """Cast floating-point parameters and buffers to float64."""
+        return self._cast_floating(lambda tensor: tensor.double())
+
+    def half(self) -> Self:
+        """Cast floating-point parameters and buffers to float16."""
+        return self._cast_floating(lambda tensor: tensor.half())
+
+    def bfloat16(self) -> Self:
+        """Cast floating-point parameters and buffers to bfloat16."""
+        return self._cast_floating(lambda tensor: tensor.bfloat16())
+
+    def share_memory(self) -> Self:
+        """Move all parameters and buffers to memory that other processes can map."""
+        return self._apply(lambda tensor: tensor.share_memory_())

@@ -1,0 +1,51 @@
+"""The object that every `register_*` method returns, to take the registration back."""
+
+from __future__ import annotations
+
+import weakref
+from collections.abc import MutableMapping, Sequence
+from typing import Any
+
+
+class RemovableHandle:
+    """Removes a hook from the table it was put in; also a context manager that removes on exit."""
+
+    id: int
+    next_id: int = 0
+
+    def __init__(
+        self,
+        hooks_dict: MutableMapping[int, Any],
+        *,
+        extra_dict: MutableMapping[int, Any] | Sequence[MutableMapping[int, Any]] = (),
+    ) -> None:
+        # Weak references: a handle that is kept must not keep the module alive.
+        extra = extra_dict if isinstance(extra_dict, Sequence) else [extra_dict]
+        self.hooks_dict_ref: Any = weakref.ref(hooks_dict)
+        self.extra_dict_ref: tuple[Any, ...] = tuple(weakref.ref(table) for table in extra)
+        self.id = RemovableHandle.next_id
+        RemovableHandle.next_id += 1
+
+    def remove(self) -> None:
+        """Take the hook out again; doing it twice is harmless."""
+        for reference in (self.hooks_dict_ref, *self.extra_dict_ref):
+            table = reference()
+            if table is not None:
+                table.pop(self.id, None)
+
+    def __enter__(self) -> RemovableHandle:
+        return self
+
+    def __exit__(self, *exc_info: object) -> None:
+        self.remove()
+
+    def __getstate__(self) -> tuple[Any, ...]:
+        return self.hooks_dict_ref(), self.id, tuple(reference() for reference in self.extra_dict_ref)
+
+    def __setstate__(self, state: tuple[Any, ...]) -> None:
+        from collections import OrderedDict
+
+        table, self.id, extra = state
+        self.hooks_dict_ref = weakref.ref(table if table is not None else OrderedDict())
+        self.extra_dict_ref = tuple(weakref.ref(t if t is not None else OrderedDict()) for t in extra)
+        RemovableHandle.next_id = max(RemovableHandle.next_id, self.id + 1)

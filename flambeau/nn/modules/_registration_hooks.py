@@ -1,0 +1,48 @@
+"""Hooks that see every parameter, buffer or submodule as it is registered with any module."""
+
+from __future__ import annotations
+
+from collections import OrderedDict
+from collections.abc import Callable
+from typing import Any
+
+from ._handle import RemovableHandle
+
+RegistrationHook = Callable[[Any, str, Any], Any]
+
+# Process-wide state, changed only by the functions below.
+parameter_registration_hooks: OrderedDict[int, RegistrationHook] = OrderedDict()
+buffer_registration_hooks: OrderedDict[int, RegistrationHook] = OrderedDict()
+module_registration_hooks: OrderedDict[int, RegistrationHook] = OrderedDict()
+
+
+def run_registration_hooks(
+    hooks: OrderedDict[int, RegistrationHook], owner: Any, name: str, value: Any
+) -> Any:
+    """Show `value` to each hook; what a hook returns, if anything, takes its place."""
+    for hook in hooks.values():
+        replacement = hook(owner, name, value)
+        if replacement is not None:
+            value = replacement
+    return value
+
+
+def _register(hooks: OrderedDict[int, RegistrationHook], hook: RegistrationHook) -> RemovableHandle:
+    handle = RemovableHandle(hooks)
+    hooks[handle.id] = hook
+    return handle
+
+
+def register_module_parameter_registration_hook(hook: RegistrationHook) -> RemovableHandle:
+    """Call `hook(module, name, parameter)` at each `register_parameter` of any module."""
+    return _register(parameter_registration_hooks, hook)
+
+
+def register_module_buffer_registration_hook(hook: RegistrationHook) -> RemovableHandle:
+    """Call `hook(module, name, buffer)` at each `register_buffer` of any module."""
+    return _register(buffer_registration_hooks, hook)
+
+
+def register_module_module_registration_hook(hook: RegistrationHook) -> RemovableHandle:
+    """Call `hook(module, name, submodule)` at each `add_module` of any module."""
+    return _register(module_registration_hooks, hook)

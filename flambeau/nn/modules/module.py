@@ -1,0 +1,175 @@
+"""Module, the base class of everything that has parameters."""
+
+from __future__ import annotations
+
+from collections import OrderedDict
+from collections.abc import Callable
+from typing import Any, Self
+
+from ._attributes import _new_fields
+from ._conversion import ModuleConversion
+from ._hooks import (
+    ModuleHooks,
+    active_global_hooks,
+    register_module_backward_hook,
+    register_module_forward_hook,
+    register_module_forward_pre_hook,
+    register_module_full_backward_hook,
+    register_module_full_backward_pre_hook,
+)
+from ._registration_hooks import (
+    register_module_buffer_registration_hook,
+    register_module_module_registration_hook,
+    register_module_parameter_registration_hook,
+)
+from ._state_dict import _EXTRA_STATE_KEY_SUFFIX, _IncompatibleKeys
+
+__all__ = [
+    "Module",
+    "_EXTRA_STATE_KEY_SUFFIX",
+    "_IncompatibleKeys",
+    "register_module_backward_hook",
+    "register_module_buffer_registration_hook",
+    "register_module_forward_hook",
+    "register_module_forward_pre_hook",
+    "register_module_full_backward_hook",
+    "register_module_full_backward_pre_hook",
+    "register_module_module_registration_hook",
+    "register_module_parameter_registration_hook",
+]
+
+
+def _forward_unimplemented(self: Module, *input: Any) -> None:
+    """Compute the module's output; every subclass defines this."""
+    raise NotImplementedError(f'Module [{type(self).__name__}] is missing the required "forward" function')
+
+
+def _indent(text: str, spaces: int) -> str:
+    """Indent every line but the first."""
+    return text.replace("\n", "\n" + " " * spaces)
+
+
+class Module(ModuleConversion, ModuleHooks):
+    """Base class of all layers and models: it owns parameters, buffers and other modules.
+
+    A subclass calls `super().__init__()`, assigns its parts as attributes and defines `forward`. Calling the
+    module runs `forward` between the registered hooks.
+
+    >>> import flambeau as torch
+    >>> class Net(torch.nn.Module):
+    ...     def __init__(self):
+    ...         super().__init__()
+    ...         self.fc = torch.nn.Linear(2, 1)
+    ...     def forward(self, x):
+    ...         return self.fc(x).relu()
+    >>> Net()
+    Net(
+      (fc): Linear(in_features=2, out_features=1, bias=True)
+    )
+    """
+
+    dump_patches: bool = False
+    forward: Callable[..., Any] = _forward_unimplemented
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        # The hot path of small models: five emptiness checks, then straight to forward.
+        if (
+            self._backward_hooks
+            or self._backward_pre_hooks
+            or self._forward_hooks
+            or self._forward_pre_hooks
+            or active_global_hooks
+        ):
+            return self._call_with_hooks(args, kwargs)
+        return self.forward(*args, **kwargs)
+
+    _call_impl = __call__
+
+    def compile(self, *args: Any, **kwargs: Any) -> None:
+        """Accept a request to compile; there is nothing to do, since every module runs as recorded graphs."""
+
+    # -- modes ---------------------------------------------------------------------------------------------------
+
+    def train(self, mode: bool = True) -> Self:
+        """Set this module and all below to training mode, or to evaluation mode if `mode` is false.
+
+        >>> import flambeau as torch
+        >>> torch.nn.Dropout().train(False).training
+        False
+        """
+        if not isinstance(mode, bool):
+            raise ValueError("training mode is expected to be boolean")
+        self.training = mode
+        for module in self.children():
+            module.train(mode)
+        return self
+
+    def eval(self) -> Self:
+        """Set this module and all below to evaluation mode."""
+        return self.train(False)
+
+    def requires_grad_(self, requires_grad: bool = True) -> Self:
+        """Say whether autograd records operations on the parameters; False freezes them.
+
+        >>> import flambeau as torch
+        >>> torch.nn.Linear(1, 1).requires_grad_(False).weight.requires_grad
+        False
+        """
+        for parameter in self.parameters():
+            parameter.requires_grad_(requires_grad)
+        return self
+
+    def zero_grad(self, set_to_none: bool = True) -> None:
+        """Forget the gradients of all parameters, or fill them with zeros if `set_to_none` is false."""
+        for parameter in self.parameters():
+            grad = parameter.grad
+            if grad is None:
+                continue
+            if set_to_none:
+                parameter.grad = None
+                continue
+            if grad.grad_fn is not None:
+                grad.detach_()
+            else:
+                grad.requires_grad_(False)
+            grad.zero_()
+
+    # -- printing ------------------------------------------------------------------------------------------------
+
+    def _get_name(self) -> str:
+        return type(self).__name__
+
+    def extra_repr(self) -> str:
+        """Return what stands in the parentheses of the printed form; override to say more."""
+        return ""
+
+    def __repr__(self) -> str:
+        extra = self.extra_repr()
+        lines = extra.split("\n") if extra else []
+        children = [f"({name}): {_indent(repr(module), 2)}" for name, module in self._modules.items()]
+        if len(lines) == 1 and not children:
+            body = lines[0]
+        elif lines or children:
+            body = "\n  " + "\n  ".join(lines + children) + "\n"
+        else:
+            body = ""
+        return f"{self._get_name()}({body})"
+
+    # -- copying -------------------------------------------------------------------------------------------------
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        # A pickle of an older version may lack some of the tables.
+        self.__dict__.update(_new_fields())
+        self.__dict__.update(state)
+
+    def _replicate_for_data_parallel(self) -> Self:
+        """Return a shallow copy whose tables can be changed without touching this module."""
+        replica = self.__new__(type(self))
+        replica.__dict__ = self.__dict__.copy()
+        replica._parameters = {}
+        replica._buffers = replica._buffers.copy()
+        replica._modules = replica._modules.copy()
+        return replica
+
+
+T_destination = OrderedDict

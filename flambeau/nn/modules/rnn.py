@@ -1,0 +1,394 @@
+"""Recurrent layers over whole sequences: RNN, LSTM (Hochreiter and Schmidhuber, 1997) and GRU (Cho et al., 2014)."""
+
+from __future__ import annotations
+
+import math
+import numbers
+import warnings
+from typing import Any, ClassVar
+
+from ... import operators as ops
+from ...tensor import Tensor
+from .. import init
+from ..parameter import Parameter
+from ..utils.rnn import PackedSequence
+from .module import Module
+from .rnn_cells import GRUCell, LSTMCell, RNNCell, RNNCellBase
+
+__all__ = ["GRU", "GRUCell", "LSTM", "LSTMCell", "RNN", "RNNBase", "RNNCell", "RNNCellBase"]
+
+_GATES = {"LSTM": 4, "GRU": 3, "RNN_TANH": 1, "RNN_RELU": 1}
+_FUNCTIONS = {"GRU": ops.gru, "RNN_TANH": ops.rnn_tanh, "RNN_RELU": ops.rnn_relu}
+
+
+def apply_permutation(tensor: Tensor, permutation: Tensor, dim: int = 1) -> Tensor:
+    """Reorder a dimension."""
+    return tensor.index_select(dim, permutation)
+
+
+class RNNBase(Module):
+    """What the recurrent layers share: parameters for each layer and direction, and the checks of the arguments.
+
+    The parameters of layer k are weight_ih_lk (gates hidden, input), weight_hh_lk (gates hidden, hidden),
+    bias_ih_lk, bias_hh_lk (gates hidden), and with projections weight_hr_lk (proj, hidden); those of the reverse
+    direction end in _reverse. Initial values are uniform in ±1/sqrt(hidden_size).
+    """
+
+    mode: str
+    input_size: int
+    hidden_size: int
+    num_layers: int
+    bias: bool
+    batch_first: bool
+    dropout: float
+    bidirectional: bool
+    proj_size: int
+
+    # What follows the number of dimensions in the error for a wrong one.
+    _dims_suffix: ClassVar[str] = "D"
+
+    def __init__(
+        self,
+        mode: str,
+        input_size: int,
+        hidden_size: int,
+        num_layers: int = 1,
+        bias: bool = True,
+        batch_first: bool = False,
+        dropout: float = 0.0,
+        bidirectional: bool = False,
+        proj_size: int = 0,
+        device: Any = None,
+        dtype: Any = None,
+    ) -> None:
+        super().__init__()
+        self.mode = mode
+        self.input_size = input_size
+        self.hidden_size = hidden_size
+        self.num_layers = num_layers
+        self.bias = bias
+        self.batch_first = batch_first
+        self.dropout = float(dropout)
+        self.bidirectional = bidirectional
+        self.proj_size = proj_size
+        self._check_options(dropout)
+        self._all_weights: list[list[str]] = []
+        for layer in range(num_layers):
+            for suffix in ("", "_reverse") if bidirectional else ("",):
+                self._all_weights.append(self._create_parameters(layer, suffix, device, dtype))
+        self._flat_weights_names = [name for names in self._all_weights for name in names]
+        self.reset_parameters()
+
+    def _check_options(self, dropout: Any) -> None:
+        if not isinstance(dropout, numbers.Number) or isinstance(dropout, bool) or not 0 <= dropout <= 1:  # type: ignore[operator]
+            raise ValueError(
+                "dropout should be a number in range [0, 1] representing the probability of an element being zeroed"
+            )
+        if dropout > 0 and self.num_layers == 1:  # type: ignore[operator]
+            warnings.warn(
+                "dropout option adds dropout after all but last recurrent layer, so non-zero dropout expects "
+                f"num_layers greater than 1, but got dropout={dropout} and num_layers={self.num_layers}",
+                stacklevel=4,
+            )
+        if not isinstance(self.hidden_size, int):
+            raise TypeError(f"hidden_size should be of type int, got: {type(self.hidden_size).__name__}")
+        for name in ("input_size", "hidden_size", "num_layers"):
+            if getattr(self, name) <= 0:
+                raise ValueError(f"{name} must be greater than zero")
+        if self.proj_size < 0:
+            raise ValueError("proj_size should be a positive integer or zero to disable projections")
+        if self.proj_size >= self.hidden_size:
+            raise ValueError("proj_size has to be smaller than hidden_size")
+        if self.mode not in _GATES:
+            raise ValueError(f"Unrecognized RNN mode: {self.mode}")
+
+    @property
+    def _output_size(self) -> int:
+        """The size of the hidden state, after the projection if there is one."""
+        return self.proj_size if self.proj_size > 0 else self.hidden_size
+
+    @property
+    def _directions(self) -> int:
+        return 2 if self.bidirectional else 1
+
+    def _create_parameters(self, layer: int, suffix: str, device: Any, dtype: Any) -> list[str]:
+        """Register the empty parameters of one layer and direction; return their names."""
+        rows = _GATES[self.mode] * self.hidden_size
+        columns = self.input_size if layer == 0 else self._output_size * self._directions
+        shapes: dict[str, tuple[int, ...]] = {
+            f"weight_ih_l{layer}{suffix}": (rows, columns),
+            f"weight_hh_l{layer}{suffix}": (rows, self._output_size),
+        }
+        if self.bias:
+            shapes[f"bias_ih_l{layer}{suffix}"] = (rows,)
+            shapes[f"bias_hh_l{layer}{suffix}"] = (rows,)
+        if self.proj_size > 0:
+            shapes[f"weight_hr_l{layer}{suffix}"] = (self.proj_size, self.hidden_size)
+        for name, shape in shapes.items():
+            setattr(self, name, Parameter(ops.empty(shape, device=device, dtype=dtype)))
+        return list(shapes)
+
+    def reset_parameters(self) -> None:
+        """Draw new initial values."""
+        bound = 1.0 / math.sqrt(self.hidden_size)
+        for weight in self.parameters():
+            init.uniform_(weight, -bound, bound)
+
+    @property
+    def _flat_weights(self) -> list[Tensor]:
+        """The parameters in the order in which the operators take them."""
+        return [getattr(self, name) for name in self._flat_weights_names]
+
+    @property
+    def all_weights(self) -> list[list[Tensor]]:
+        """The parameters, grouped by layer and direction."""
+        return [[getattr(self, name) for name in names] for names in self._all_weights]
+
+    def flatten_parameters(self) -> None:
+        """Do nothing: where parameters lie in memory is the planner's business."""
+
+    def extra_repr(self) -> str:
+        parts = [f"{self.input_size}, {self.hidden_size}"]
+        if self.proj_size != 0:
+            parts.append(f"proj_size={self.proj_size}")
+        if self.num_layers != 1:
+            parts.append(f"num_layers={self.num_layers}")
+        if self.bias is not True:
+            parts.append(f"bias={self.bias}")
+        if self.batch_first is not False:
+            parts.append(f"batch_first={self.batch_first}")
+        if self.dropout != 0:
+            parts.append(f"dropout={self.dropout}")
+        if self.bidirectional is not False:
+            parts.append(f"bidirectional={self.bidirectional}")
+        return ", ".join(parts)
+
+    # -- calling -------------------------------------------------------------------------------------------------
+
+    def forward(self, input: Any, hx: Any = None) -> Any:
+        if isinstance(input, PackedSequence):
+            return self._forward_packed(input, hx)
+        batched = self._check_dims(input)
+        if not batched:
+            input = input.unsqueeze(0 if self.batch_first else 1)
+        batch = input.size(0 if self.batch_first else 1)
+        if hx is None:
+            hx = self._zero_state(input, batch)
+        else:
+            self._check_state_dims(hx, batched)
+            if not batched:
+                hx = self._each(hx, lambda state: state.unsqueeze(1))
+        self._check_sizes(input, hx, batch, 3)
+        result = self._compute((input, hx), (self.batch_first,))
+        output, hidden = result[0], self._pack_state(result[1:])
+        if not batched:
+            output = output.squeeze(0 if self.batch_first else 1)
+            hidden = self._each(hidden, lambda state: state.squeeze(1))
+        return output, hidden
+
+    def _forward_packed(self, input: PackedSequence, hx: Any) -> Any:
+        data, batch_sizes, sorted_indices, unsorted_indices = input
+        batch = int(batch_sizes[0])
+        if hx is None:
+            hx = self._zero_state(data, batch)
+        else:
+            hx = self.permute_hidden(hx, sorted_indices)
+        self._check_sizes(data, hx, batch, 2)
+        result = self._compute((data, batch_sizes, hx), ())
+        output = PackedSequence(result[0], batch_sizes, sorted_indices, unsorted_indices)
+        return output, self.permute_hidden(self._pack_state(result[1:]), unsorted_indices)
+
+    def _compute(self, operands: tuple[Any, ...], last: tuple[Any, ...]) -> tuple[Tensor, ...]:
+        """Call the operator; its arguments differ between padded and packed input at both ends."""
+        return _FUNCTIONS[self.mode](
+            *operands,
+            self._flat_weights,
+            self.bias,
+            self.num_layers,
+            self.dropout,
+            self.training,
+            self.bidirectional,
+            *last,
+        )
+
+    # The state is one tensor, except in LSTM, which overrides the following.
+
+    def _each(self, state: Any, fn: Any) -> Any:
+        return fn(state)
+
+    def _pack_state(self, states: tuple[Tensor, ...]) -> Any:
+        return states[0]
+
+    def permute_hidden(self, hx: Any, permutation: Tensor | None) -> Any:
+        """Reorder the sequences of the state."""
+        if permutation is None:
+            return hx
+        return self._each(hx, lambda state: apply_permutation(state, permutation))
+
+    def _zero_state(self, input: Tensor, batch: int) -> Any:
+        shape = self.get_expected_hidden_size(input, None, batch)
+        return ops.zeros(shape, dtype=input.dtype, device=input.device)
+
+    # -- checks --------------------------------------------------------------------------------------------------
+
+    def _check_dims(self, input: Tensor) -> bool:
+        """Tell whether the input is batched; refuse all but (L, N, H_in) and (L, H_in)."""
+        if input.dim() not in (2, 3):
+            raise ValueError(
+                f"{self._get_name()}: Expected input to be 2D or 3D, got {input.dim()}{self._dims_suffix} instead"
+            )
+        return input.dim() == 3
+
+    def _check_state_dims(self, hx: Any, batched: bool) -> None:
+        expected = 3 if batched else 2
+        if hx.dim() != expected:
+            kind = "batched" if batched else "unbatched"
+            raise RuntimeError(
+                f"For {kind} {expected}-D input, hx should also be {expected}-D but got {hx.dim()}-D tensor"
+            )
+
+    def _check_sizes(self, input: Tensor, hx: Any, batch: int, dims: int) -> None:
+        self._check_input(input, dims)
+        self.check_hidden_size(hx, self.get_expected_hidden_size(input, None, batch))
+
+    def _check_input(self, input: Tensor, dims: int) -> None:
+        weight = getattr(self, self._flat_weights_names[0])
+        if input.dtype != weight.dtype:
+            raise ValueError(
+                f"RNN input dtype ({input.dtype}) does not match weight dtype ({weight.dtype}). Convert input: "
+                f"input.to({weight.dtype}), or convert model: model.to({input.dtype})"
+            )
+        if input.dim() != dims:
+            raise RuntimeError(f"input must have {dims} dimensions, got {input.dim()}")
+        if input.size(-1) != self.input_size:
+            raise RuntimeError(
+                f"input.size(-1) must be equal to input_size. Expected {self.input_size}, got {input.size(-1)}"
+            )
+
+    def get_expected_hidden_size(
+        self, input: Tensor, batch_sizes: Tensor | None, batch: int | None = None
+    ) -> tuple[int, int, int]:
+        """Return the shape that the initial hidden state must have."""
+        if batch is None:
+            if batch_sizes is not None:
+                batch = int(batch_sizes[0])
+            else:
+                batch = input.size(0 if self.batch_first else 1)
+        return self.num_layers * self._directions, batch, self._output_size
+
+    def check_hidden_size(
+        self, hx: Tensor, expected_hidden_size: tuple[int, int, int], msg: str = "Expected hidden size {}, got {}"
+    ) -> None:
+        """Raise unless `hx` has the expected shape."""
+        if tuple(hx.size()) != expected_hidden_size:
+            raise RuntimeError(msg.format(expected_hidden_size, list(hx.size())))
+
+
+class RNN(RNNBase):
+    """h_t = tanh(W_ih x_t + b_ih + W_hh h_(t-1) + b_hh), or relu; (L, N, H_in) -> (L, N, D H_out), (D layers, N, H_out).
+
+    With `batch_first` the input and output are (N, L, ...); N may be absent; D is 2 if bidirectional.
+
+    >>> import flambeau as torch
+    >>> output, hidden = torch.nn.RNN(4, 3, num_layers=2)(torch.zeros(5, 2, 4))
+    >>> output.shape, hidden.shape
+    (torch.Size([5, 2, 3]), torch.Size([2, 2, 3]))
+    """
+
+    _dims_suffix = "D tensor"
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        if "proj_size" in kwargs:
+            raise ValueError("proj_size argument is only supported for LSTM, not RNN or GRU")
+        if len(args) > 3:
+            self.nonlinearity = args[3]
+            args = args[:3] + args[4:]
+        else:
+            self.nonlinearity = kwargs.pop("nonlinearity", "tanh")
+        if self.nonlinearity == "tanh":
+            mode = "RNN_TANH"
+        elif self.nonlinearity == "relu":
+            mode = "RNN_RELU"
+        else:
+            raise ValueError(f"Unknown nonlinearity '{self.nonlinearity}'. Select from 'tanh' or 'relu'.")
+        super().__init__(mode, *args, **kwargs)
+
+
+class GRU(RNNBase):
+    """The gated recurrent unit; (L, N, H_in) -> (L, N, D H_out), (D layers, N, H_out).
+
+    r = sigmoid(W_ir x + b_ir + W_hr h + b_hr), z likewise, n = tanh(W_in x + b_in + r (W_hn h + b_hn)),
+    h' = (1 - z) n + z h.
+
+    >>> import flambeau as torch
+    >>> output, hidden = torch.nn.GRU(4, 3, bidirectional=True)(torch.zeros(5, 2, 4))
+    >>> output.shape, hidden.shape
+    (torch.Size([5, 2, 6]), torch.Size([2, 2, 3]))
+    """
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        if "proj_size" in kwargs:
+            raise ValueError("proj_size argument is only supported for LSTM, not RNN or GRU")
+        super().__init__("GRU", *args, **kwargs)
+
+
+class LSTM(RNNBase):
+    """Long short-term memory; (L, N, H_in) -> (L, N, D H_out), ((D layers, N, H_out), (D layers, N, H_cell)).
+
+    i, f, o = sigmoid(W x + b + W' h + b'), g = tanh(likewise), c' = f c + i g, h' = o tanh(c'), or with `proj_size`
+    its projection W_hr h'.
+
+    >>> import flambeau as torch
+    >>> output, (h, c) = torch.nn.LSTM(4, 3, batch_first=True)(torch.zeros(2, 5, 4))
+    >>> output.shape, h.shape, c.shape
+    (torch.Size([2, 5, 3]), torch.Size([1, 2, 3]), torch.Size([1, 2, 3]))
+    """
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        super().__init__("LSTM", *args, **kwargs)
+
+    def _compute(self, operands: tuple[Any, ...], last: tuple[Any, ...]) -> tuple[Tensor, ...]:
+        return ops.lstm(
+            *operands,
+            self._flat_weights,
+            self.bias,
+            self.num_layers,
+            self.dropout,
+            self.training,
+            self.bidirectional,
+            *last,
+        )
+
+    def _each(self, state: Any, fn: Any) -> Any:
+        return fn(state[0]), fn(state[1])
+
+    def _pack_state(self, states: tuple[Tensor, ...]) -> Any:
+        return tuple(states)
+
+    def _zero_state(self, input: Tensor, batch: int) -> Any:
+        hidden = super()._zero_state(input, batch)
+        shape = self.get_expected_cell_size(input, None, batch)
+        return hidden, ops.zeros(shape, dtype=input.dtype, device=input.device)
+
+    def _check_state_dims(self, hx: Any, batched: bool) -> None:
+        expected = 3 if batched else 2
+        if hx[0].dim() != expected or hx[1].dim() != expected:
+            kind = "batched" if batched else "unbatched"
+            raise RuntimeError(
+                f"For {kind} {expected}-D input, hx and cx should also be {expected}-D but got "
+                f"({hx[0].dim()}-D, {hx[1].dim()}-D) tensors"
+            )
+
+    def get_expected_cell_size(
+        self, input: Tensor, batch_sizes: Tensor | None, batch: int | None = None
+    ) -> tuple[int, int, int]:
+        """Return the shape that the initial cell state must have."""
+        layers, batch, _ = self.get_expected_hidden_size(input, batch_sizes, batch)
+        return layers, batch, self.hidden_size
+
+    def _check_sizes(self, input: Tensor, hx: Any, batch: int, dims: int) -> None:
+        self._check_input(input, dims)
+        hidden = self.get_expected_hidden_size(input, None, batch)
+        self.check_hidden_size(hx[0], hidden, "Expected hidden[0] size {}, got {}")
+        cell = self.get_expected_cell_size(input, None, batch)
+        self.check_hidden_size(hx[1], cell, "Expected hidden[1] size {}, got {}")

@@ -1,0 +1,234 @@
+"""Parameters and buffers: the tensors that a module owns."""
+
+from __future__ import annotations
+
+from collections import OrderedDict
+from typing import Any, NoReturn
+
+from .. import operators as ops
+from ..autograd import no_grad
+from ..tensor import Tensor
+
+__all__ = ["Buffer", "Parameter", "UninitializedBuffer", "UninitializedParameter", "is_lazy"]
+
+
+class _MarkedTensorType(type(Tensor)):  # type: ignore[misc]
+    """Metaclass by which a tensor of another class counts as an instance when it carries the mark.
+
+    A parameter made from a user's own tensor class keeps that class (its behaviour must survive), so it says with
+    an attribute that it is a parameter.
+    """
+
+    _mark: str
+
+    def __instancecheck__(cls, instance: object) -> bool:
+        if type.__instancecheck__(cls, instance):
+            return True
+        # Only the two public classes look at the mark: a marked tensor is not a user's subclass of them.
+        mark = cls.__dict__.get("_mark")
+        return mark is not None and isinstance(instance, Tensor) and getattr(instance, mark, False)
+
+
+def _keep_own_class(data: Tensor, requires_grad: bool, kind: str) -> Tensor:
+    """Return `data`, an instance of a user's tensor class, detached, or explain why its class is unsuitable."""
+    detached = data.detach().requires_grad_(requires_grad)
+    if type(detached) is not type(data):
+        raise RuntimeError(
+            f"Creating a {kind} from an instance of type {type(data).__name__} requires that detach() returns an "
+            f"instance of the same type, but return type {type(detached).__name__} was found instead. To use the "
+            f"type as a {kind}, please correct the detach() semantics defined by its __torch_dispatch__() "
+            "implementation."
+        )
+    return detached
+
+
+class Parameter(Tensor, metaclass=_MarkedTensorType):
+    """A tensor that a module trains: assigning it to an attribute of a module registers it.
+
+    >>> import flambeau as torch
+    >>> layer = torch.nn.Module()
+    >>> layer.scale = torch.nn.Parameter(torch.ones(2))
+    >>> [name for name, _ in layer.named_parameters()]
+    ['scale']
+    """
+
+    _mark = "_is_param"
+
+    def __new__(cls, data: Tensor | None = None, requires_grad: bool = True) -> Parameter:
+        if data is None:
+            data = ops.empty(0)
+        if type(data) is Tensor or type(data) is Parameter or isinstance(data, Buffer):
+            return Tensor._make_subclass(cls, data, requires_grad)
+        marked: Any = _keep_own_class(data, requires_grad, "Parameter")
+        marked._is_param = True
+        return marked
+
+    def __deepcopy__(self, memo: dict[int, Any]) -> Parameter:
+        if id(self) in memo:
+            return memo[id(self)]
+        with no_grad():
+            result = type(self)(self.data.clone(), self.requires_grad)
+        memo[id(self)] = result
+        return result
+
+    def __repr__(self, *, tensor_contents: Any = None) -> str:
+        return "Parameter containing:\n" + Tensor.__repr__(self)
+
+    def __reduce_ex__(self, protocol: Any) -> tuple[Any, ...]:
+        state = {key: value for key, value in getattr(self, "__dict__", {}).items() if not key.startswith("_")}
+        return _rebuild_parameter, (self.data, self.requires_grad, OrderedDict(), state)
+
+
+class Buffer(Tensor, metaclass=_MarkedTensorType):
+    """A tensor that belongs to a module's state but is not trained, such as a running mean.
+
+    With `persistent=False` it moves and converts with the module but stays out of its state dict.
+
+    >>> import flambeau as torch
+    >>> layer = torch.nn.Module()
+    >>> layer.mean = torch.nn.Buffer(torch.zeros(2))
+    >>> list(layer.state_dict())
+    ['mean']
+    """
+
+    _mark = "_is_buffer"
+    persistent: bool
+
+    def __new__(cls, data: Tensor | None = None, *, persistent: bool = True) -> Buffer:
+        if data is None:
+            data = ops.empty(0)
+        marked: Any = data.detach().requires_grad_(data.requires_grad)
+        marked.persistent = persistent
+        marked._is_buffer = True
+        return marked
+
+
+def _rebuild_parameter(
+    data: Tensor, requires_grad: bool, backward_hooks: Any, state: dict[str, Any] | None = None
+) -> Parameter:
+    """Make a parameter again from what `Parameter.__reduce_ex__` stored."""
+    parameter = Parameter(data, requires_grad)
+    parameter._backward_hooks = backward_hooks
+    for key, value in (state or {}).items():
+        setattr(parameter, key, value)
+    return parameter
+
+
+class UninitializedTensorMixin:
+    """What the placeholders of lazy modules share: a dtype and a device, but no shape yet."""
+
+    _becomes: type[Tensor] = Tensor
+    # Everything that can be asked of a tensor without knowing its shape.
+    _permitted = frozenset(
+        {
+            "_backward_hooks", "_becomes", "_is_buffer", "_is_param", "_make_subclass", "_permitted", "copy_", "cpu",
+            "cuda", "data", "device", "dtype", "is_complex", "is_cuda", "is_floating_point", "is_leaf", "grad",
+            "grad_fn", "half", "float", "double", "char", "short", "int", "long", "bfloat16", "materialize",
+            "persistent", "requires_grad", "requires_grad_", "to", "type", "detach", "zero_", "retains_grad",
+            "__class__", "__dict__", "__deepcopy__", "__reduce_ex__", "__repr__", "__setattr__", "__hash__",
+        }
+    )  # fmt: skip
+
+    def materialize(
+        self, shape: int | tuple[int, ...], device: Any | None = None, dtype: Any | None = None
+    ) -> None:
+        """Become an ordinary parameter or buffer of the given shape, with uninitialised values."""
+        tensor: Any = self
+        device = tensor.data.device if device is None else device
+        dtype = tensor.data.dtype if dtype is None else dtype
+        tensor.data = ops.empty(shape, device=device, dtype=dtype)
+        tensor.__class__ = self._becomes
+
+    def __getattribute__(self, name: str) -> Any:
+        if name in ("shape", "size"):
+            raise RuntimeError(
+                "Can't access the shape of an uninitialized parameter or buffer. This error usually happens in "
+                "`load_state_dict` when trying to load an uninitialized parameter into an initialized one. Call "
+                "`forward` to initialize the parameters before accessing their attributes."
+            )
+        if name == "share_memory_":
+            raise RuntimeError(
+                "Can't share memory on an uninitialized parameter or buffer. Call `forward` to initialize the "
+                "parameters before calling `module.share_memory()`."
+            )
+        return super().__getattribute__(name)
+
+    def __repr__(self, *, tensor_contents: Any = None) -> str:
+        return f"<{type(self).__name__}>"
+
+    @classmethod
+    def __torch_function__(cls, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+        # Methods that do not look at the shape pass; whatever computes is refused.
+        if getattr(func, "__name__", "") in cls._permitted or "__get__" in repr(func) or "__set__" in repr(func):
+            return super().__torch_function__(func, types, args, kwargs or {})  # type: ignore[misc]
+        _refuse(func)
+
+
+def _refuse(function: object) -> NoReturn:
+    raise ValueError(
+        f"Attempted to use an uninitialized parameter in {function}. This error happens when you are using a "
+        "`LazyModule` or explicitly manipulating `torch.nn.parameter.UninitializedParameter` objects. When using "
+        "LazyModules Call `forward` with a dummy batch to initialize the parameters before calling torch functions"
+    )
+
+
+def is_lazy(parameter: object) -> bool:
+    """Tell whether a parameter or buffer still waits for its shape."""
+    return isinstance(parameter, UninitializedTensorMixin)
+
+
+class UninitializedParameter(UninitializedTensorMixin, Parameter):
+    """A parameter whose shape is learned at the first call of its lazy module.
+
+    >>> import flambeau as torch
+    >>> weight = torch.nn.UninitializedParameter()
+    >>> weight.materialize((2, 3))
+    >>> type(weight).__name__, tuple(weight.shape)
+    ('Parameter', (2, 3))
+    """
+
+    _becomes = Parameter
+
+    def __new__(
+        cls, requires_grad: bool = True, device: Any | None = None, dtype: Any | None = None
+    ) -> UninitializedParameter:
+        return Tensor._make_subclass(cls, ops.empty(0, device=device, dtype=dtype), requires_grad)
+
+    def __deepcopy__(self, memo: dict[int, Any]) -> UninitializedParameter:
+        if id(self) not in memo:
+            memo[id(self)] = type(self)(self.requires_grad, self.data.device, self.data.dtype)
+        return memo[id(self)]
+
+    def __reduce_ex__(self, protocol: Any) -> tuple[Any, ...]:
+        return type(self), (self.requires_grad, self.data.device, self.data.dtype)
+
+
+class UninitializedBuffer(UninitializedTensorMixin, Tensor):
+    """A buffer whose shape is learned at the first call of its lazy module.
+
+    >>> import flambeau as torch
+    >>> torch.nn.UninitializedBuffer()
+    <UninitializedBuffer>
+    """
+
+    persistent: bool
+
+    def __new__(
+        cls,
+        requires_grad: bool = False,
+        device: Any | None = None,
+        dtype: Any | None = None,
+        persistent: bool = True,
+    ) -> UninitializedBuffer:
+        buffer = Tensor._make_subclass(cls, ops.empty(0, device=device, dtype=dtype), requires_grad)
+        buffer.persistent = persistent
+        buffer._is_buffer = True
+        return buffer
+
+    def __deepcopy__(self, memo: dict[int, Any]) -> UninitializedBuffer:
+        if id(self) not in memo:
+            memo[id(self)] = type(self)(self.requires_grad, self.data.device, self.data.dtype, self.persistent)
+        return memo[id(self)]
+
+    def __reduce_ex__(self, protocol: Any) -> tuple[Any, ...]:
+        return type(self), (self.requires_grad, self.data.device, self.data.dtype, self.persistent)

@@ -1,0 +1,28 @@
+"""The largest singular value of a matrix, by iteration."""
+
+from __future__ import annotations
+
+from ... import operators as ops
+from ...tensor import Tensor
+from .. import functional as F
+
+
+def as_matrix(weight: Tensor, dim: int) -> Tensor:
+    """Return `weight` with dimension `dim` first and all others joined."""
+    if dim != 0:
+        weight = weight.permute(dim, *[d for d in range(weight.dim()) if d != dim])
+    return weight.flatten(1)
+
+
+def default_dim(module: object) -> int:
+    """Return the dimension of the outputs in a layer's weight."""
+    from ..modules.conv import _ConvTransposeNd
+
+    return 1 if isinstance(module, _ConvTransposeNd) else 0
+
+
+def iterate(matrix: Tensor, u: Tensor, v: Tensor, times: int, eps: float) -> None:
+    """Improve the singular vectors `u` and `v` in place: u = normalized W v, v = normalized W^T u."""
+    for _ in range(times):
+        v.copy_(F.normalize(ops.mv(matrix.t(), u), dim=0, eps=eps))
+        u.copy_(F.normalize(ops.mv(matrix, v), dim=0, eps=eps))

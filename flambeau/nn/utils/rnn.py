@@ -1,0 +1,301 @@
+"""Batches of sequences of different lengths: padded, packed, and back."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any, NamedTuple
+
+from ... import operators as ops
+from ...dtypes import int64
+from ...tensor import Tensor
+
+__all__ = [
+    "PackedSequence", "invert_permutation", "pack_padded_sequence", "pack_sequence", "pad_packed_sequence",
+    "pad_sequence", "unpack_sequence", "unpad_sequence",
+]  # fmt: skip
+
+
+class PackedSequence_(NamedTuple):
+    """The fields of a packed batch."""
+
+    data: Tensor
+    batch_sizes: Tensor
+    sorted_indices: Tensor | None
+    unsorted_indices: Tensor | None
+
+
+class PackedSequence(PackedSequence_):
+    """The steps of several sequences, longest first, without padding.
+
+    `data` holds all first steps, then all second steps, ...; `batch_sizes` says how many sequences have each step.
+    The two permutations lead from the given order to the sorted one and back, or are None.
+
+    >>> import flambeau as torch
+    >>> torch.nn.utils.rnn.pack_sequence([torch.tensor([1, 2]), torch.tensor([3])]).data
+    tensor([1, 3, 2])
+    """
+
+    def __new__(
+        cls,
+        data: Tensor,
+        batch_sizes: Tensor | None = None,
+        sorted_indices: Tensor | None = None,
+        unsorted_indices: Tensor | None = None,
+    ) -> PackedSequence:
+        if unsorted_indices is None:
+            unsorted_indices = invert_permutation(sorted_indices)
+        if batch_sizes is None:  # called as PackedSequence((data, batch_sizes))
+            data, batch_sizes = data
+        elif batch_sizes.device.type != "cpu":
+            raise ValueError(
+                "batch_sizes should always be on CPU. Instances of PackedSequence should never be created "
+                "manually. They should be instantiated by functions like pack_sequence and "
+                "pack_padded_sequences in nn.utils.rnn. "
+                "https://pytorch.org/docs/stable/nn.html#torch.nn.utils.rnn.pack_sequence"
+            )
+        return super().__new__(cls, data, batch_sizes, sorted_indices, unsorted_indices)
+
+    def _converted(self, data: Tensor) -> PackedSequence:
+        """Return the same packing of other data."""
+        if data is self.data:
+            return self
+
+        def moved(indices: Tensor | None) -> Tensor | None:
+            return None if indices is None else indices.to(data.device)
+
+        indices = moved(self.sorted_indices), moved(self.unsorted_indices)
+        return type(self)(data, self.batch_sizes, *indices)
+
+    def to(self, *args: Any, **kwargs: Any) -> PackedSequence:
+        """Move or cast the data, as `Tensor.to` does."""
+        return self._converted(self.data.to(*args, **kwargs))
+
+    def pin_memory(self) -> PackedSequence:
+        """Put the data in memory that a GPU can read directly."""
+        return self._converted(self.data.pin_memory())
+
+    def cpu(self) -> PackedSequence:
+        """Move the data to the CPU."""
+        return self.to(device="cpu")
+
+    def cuda(self, *args: Any, **kwargs: Any) -> PackedSequence:
+        """Move the data to a GPU."""
+        return self._converted(self.data.cuda(*args, **kwargs))
+
+    def double(self) -> PackedSequence:
+        """Cast the data to float64."""
+        return self._converted(self.data.double())
+
+    def float(self) -> PackedSequence:
+        """Cast the data to float32."""
+        return self._converted(self.data.float())
+
+    def half(self) -> PackedSequence:
+        """Cast the data to float16."""
+        return self._converted(self.data.half())
+
+    def long(self) -> PackedSequence:
+        """Cast the data to int64."""
+        return self._converted(self.data.long())
+
+    def int(self) -> PackedSequence:
+        """Cast the data to int32."""
+        return self._converted(self.data.int())
+
+    @property
+    def is_cuda(self) -> bool:
+        """Whether the data is on a GPU."""
+        return self.data.is_cuda
+
+    def is_pinned(self) -> bool:
+        """Whether the data is in pinned memory."""
+        return self.data.is_pinned()
+
+
+def invert_permutation(permutation: Tensor | None) -> Tensor | None:
+    """Return the permutation that undoes the given one.
+
+    >>> import flambeau as torch
+    >>> torch.nn.utils.rnn.invert_permutation(torch.tensor([2, 0, 1]))
+    tensor([1, 2, 0])
+    """
+    if permutation is None:
+        return None
+    order = ops.arange(0, permutation.numel(), device=permutation.device)
+    return ops.empty_like(permutation).scatter_(0, permutation, order)
+
+
+def pack_padded_sequence(
+    input: Tensor, lengths: Tensor | list[int], batch_first: bool = False, enforce_sorted: bool = True
+) -> PackedSequence:
+    """Pack a padded batch (T, N, *), or (N, T, *) with `batch_first`.
+
+    With `enforce_sorted` the lengths must decrease; otherwise the sequences are sorted.
+
+    >>> import flambeau as torch
+    >>> x = torch.tensor([[1, 3], [2, 0]])
+    >>> torch.nn.utils.rnn.pack_padded_sequence(x, [2, 1]).batch_sizes
+    tensor([2, 1])
+    """
+    if not isinstance(lengths, Tensor):
+        lengths = ops.as_tensor(lengths, dtype=int64, device="cpu")
+    else:
+        lengths = lengths.to(dtype=int64)
+    sorted_indices = None
+    if not enforce_sorted:
+        lengths, sorted_indices = ops.sort(lengths, descending=True)
+        sorted_indices = sorted_indices.to(input.device)
+        input = input.index_select(0 if batch_first else 1, sorted_indices)
+    data, batch_sizes = _pack(input.transpose(0, 1) if batch_first else input, lengths)
+    return PackedSequence(data, batch_sizes, sorted_indices, None)
+
+
+def _pack(input: Tensor, lengths: Tensor) -> tuple[Tensor, Tensor]:
+    """Concatenate the valid rows of each step of (T, N, *); the lengths decrease."""
+    sizes = lengths.tolist()
+    if input.numel() == 0:
+        raise RuntimeError("Cannot pack empty tensors.")
+    if lengths.dim() != 1:
+        raise RuntimeError(
+            f"'lengths' argument should be a 1D CPU int64 tensor, but got {lengths.dim()}D "
+            f"{lengths.device.type} Long tensor"
+        )
+    if len(sizes) != input.size(1):
+        raise RuntimeError(
+            f"Expected `len(lengths)` to be equal to batch_size, but got {lengths.size(0)} "
+            f"(batch_size={input.size(1)})"
+        )
+    if any(earlier < later for earlier, later in zip(sizes, sizes[1:], strict=False)):
+        raise RuntimeError(
+            "`lengths` array must be sorted in decreasing order when `enforce_sorted` is True. You can pass "
+            "`enforce_sorted=False` to pack_padded_sequence and/or pack_sequence to sidestep this requirement if "
+            "you do not need ONNX exportability."
+        )
+    if sizes[-1] <= 0:
+        raise RuntimeError(
+            "Length of all samples has to be greater than 0, but found an element in 'lengths' that is <= 0"
+        )
+    if sizes[0] > input.size(0):
+        raise RuntimeError(f"Expected length of sequences to be at most {input.size(0)}, but got {sizes[0]}")
+    batch_sizes = [sum(size > step for size in sizes) for step in range(sizes[0])]
+    blocks = [input[start:end, :count] for start, end, count in _runs(batch_sizes)]
+    data = ops.cat([block.reshape(-1, *input.shape[2:]) for block in blocks])
+    return data, ops.tensor(batch_sizes, dtype=int64)
+
+
+def _runs(batch_sizes: list[int]) -> Iterable[tuple[int, int, int]]:
+    """Yield (start, end, size) for each run of equal sizes."""
+    start = 0
+    for end in range(1, len(batch_sizes) + 1):
+        if end == len(batch_sizes) or batch_sizes[end] != batch_sizes[start]:
+            yield start, end, batch_sizes[start]
+            start = end
+
+
+def pad_packed_sequence(
+    sequence: PackedSequence,
+    batch_first: bool = False,
+    padding_value: float = 0.0,
+    total_length: int | None = None,
+) -> tuple[Tensor, Tensor]:
+    """Unpack to a padded batch (T, N, *), or (N, T, *), and the lengths, in the original order.
+
+    >>> import flambeau as torch
+    >>> packed = torch.nn.utils.rnn.pack_sequence([torch.tensor([1, 2]), torch.tensor([3])])
+    >>> torch.nn.utils.rnn.pad_packed_sequence(packed, batch_first=True)
+    (tensor([[1, 2],
+            [3, 0]]), tensor([2, 1]))
+    """
+    sizes = sequence.batch_sizes.tolist()
+    steps = len(sizes)
+    if total_length is not None:
+        if total_length < steps:
+            raise ValueError(
+                "Expected total_length to be at least the length of the longest sequence in input, but got "
+                f"total_length={total_length} and max sequence length being {steps}"
+            )
+        steps = total_length
+    data = sequence.data
+    padded = data.new_full((steps, sizes[0], *data.shape[1:]), padding_value)
+    offset = 0
+    for start, end, count in _runs(sizes):
+        rows = (end - start) * count
+        block = data[offset : offset + rows].reshape(end - start, count, *data.shape[1:])
+        padded[start:end, :count] = block
+        offset += rows
+    lengths = ops.tensor([sum(size > i for size in sizes) for i in range(sizes[0])], dtype=int64)
+    if batch_first:
+        padded = padded.transpose(0, 1)
+    if sequence.unsorted_indices is not None:
+        padded = padded.index_select(0 if batch_first else 1, sequence.unsorted_indices)
+        lengths = lengths[sequence.unsorted_indices.cpu()]
+    return padded, lengths
+
+
+def pad_sequence(
+    sequences: Tensor | list[Tensor],
+    batch_first: bool = False,
+    padding_value: float = 0.0,
+    padding_side: str = "right",
+) -> Tensor:
+    """Stack sequences (L_i, *) of different lengths, padded to the longest, as (T, N, *) or (N, T, *).
+
+    >>> import flambeau as torch
+    >>> torch.nn.utils.rnn.pad_sequence([torch.tensor([1, 2]), torch.tensor([3])], batch_first=True)
+    tensor([[1, 2],
+            [3, 0]])
+    """
+    if not isinstance(sequences, Iterable):
+        raise RuntimeError(
+            "pad_sequence: Expected iterable for input sequences, but got arg of type: "
+            f"{type(sequences)}"
+        )
+    if padding_side not in ("left", "right"):
+        raise RuntimeError(f'Expected padding_side to be one of left or right, but got {padding_side}.')
+    tensors = list(sequences.unbind(0)) if isinstance(sequences, Tensor) else list(sequences)
+    if not tensors:
+        raise RuntimeError("received an empty list of sequences")
+    longest = max(tensor.size(0) for tensor in tensors)
+    first = tensors[0]
+    padded = first.new_full((len(tensors), longest, *first.shape[1:]), padding_value)
+    for row, tensor in enumerate(tensors):
+        length = tensor.size(0)
+        start = 0 if padding_side == "right" else longest - length
+        padded[row, start : start + length] = tensor
+    return padded if batch_first else padded.transpose(0, 1)
+
+
+def unpad_sequence(padded_sequences: Tensor, lengths: Tensor, batch_first: bool = False) -> list[Tensor]:
+    """Cut a padded batch back into its sequences.
+
+    >>> import flambeau as torch
+    >>> padded = torch.tensor([[1, 2], [3, 0]])
+    >>> torch.nn.utils.rnn.unpad_sequence(padded, torch.tensor([2, 1]), batch_first=True)
+    [tensor([1, 2]), tensor([3])]
+    """
+    if not batch_first:
+        padded_sequences = padded_sequences.transpose(0, 1)
+    return [row[:length] for row, length in zip(padded_sequences.unbind(0), lengths.tolist(), strict=True)]
+
+
+def pack_sequence(sequences: list[Tensor], enforce_sorted: bool = True) -> PackedSequence:
+    """Pack a list of sequences (L_i, *).
+
+    >>> import flambeau as torch
+    >>> torch.nn.utils.rnn.pack_sequence([torch.tensor([1, 2]), torch.tensor([3])]).batch_sizes
+    tensor([2, 1])
+    """
+    lengths = ops.as_tensor([sequence.size(0) for sequence in sequences])
+    return pack_padded_sequence(pad_sequence(sequences), lengths, enforce_sorted=enforce_sorted)
+
+
+def unpack_sequence(packed_sequences: PackedSequence) -> list[Tensor]:
+    """Unpack into the list of sequences.
+
+    >>> import flambeau as torch
+    >>> packed = torch.nn.utils.rnn.pack_sequence([torch.tensor([1, 2]), torch.tensor([3])])
+    >>> torch.nn.utils.rnn.unpack_sequence(packed)
+    [tensor([1, 2]), tensor([3])]
+    """
+    padded, lengths = pad_packed_sequence(packed_sequences, batch_first=True)
+    return unpad_sequence(padded, lengths, batch_first=True)
