@@ -1,0 +1,189 @@
+"""Programs: lists of steps that any module with PyTorch's API can carry out, and what is observed of a run.
+
+A step names an operation, two of the tensors made so far and a few small integers. What these select (a
+dimension, an index, a size) is decided from the shapes at hand, so every list of steps is a program, and a
+shorter list of smaller numbers is a simpler one: Hypothesis can shrink it.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import math
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Any
+
+MOST_ELEMENTS = 96
+LARGEST = 1e6
+
+
+@dataclass(frozen=True)
+class Step:
+    """One step: the operation, the operands (from the newest), small integers, under no_grad or not."""
+
+    op: str
+    x: int = 0
+    y: int = 0
+    n: tuple[int, int, int] = (0, 0, 0)
+    no_grad: bool = False
+
+
+@dataclass(frozen=True)
+class Leaf:
+    """A tensor that a program starts with."""
+
+    shape: tuple[int, ...]
+    dtype: str
+    requires_grad: bool
+    seed: int
+
+
+@dataclass(frozen=True)
+class Program:
+    """The leaves, then the steps."""
+
+    leaves: tuple[Leaf, ...]
+    steps: tuple[Step, ...]
+
+
+Operation = Callable[[Any, Any, Any, tuple[int, int, int]], Any]
+OPERATIONS: dict[str, Operation] = {}
+
+
+def operation(function: Operation) -> Operation:
+    """Register an operation ``(module, x, y, n) -> tensor, tuple of tensors or None`` under its name."""
+    OPERATIONS[function.__name__] = function
+    return function
+
+
+@dataclass
+class Observed:
+    """What a run showed: after each step what needs no value, at the end every value and gradient."""
+
+    steps: list[Any] = field(default_factory=list)
+    values: list[Any] = field(default_factory=list)
+    gradients: list[Any] = field(default_factory=list)
+
+
+def run(module: Any, program: Program) -> Observed:
+    """Carry out a program with a module; exceptions are observations too."""
+    observed = Observed()
+    tensors = [make_leaf(module, leaf) for leaf in program.leaves]
+    for step in program.steps:
+        observed.steps.append(take_step(module, tensors, step))
+    observed.steps.append(finish(tensors))
+    for tensor in usable(tensors):
+        observed.values.append([facts(tensor), numbers(tensor)])
+        observed.gradients.append(gradient(tensor))
+    return observed
+
+
+def take_step(module: Any, tensors: list[Any], step: Step) -> Any:
+    """Carry out one step; new tensors are appended. Returns what can be seen without looking at a value."""
+    x, y = tensors[-1 - step.x % len(tensors)], tensors[-1 - step.y % len(tensors)]
+    try:
+        with module.no_grad() if step.no_grad else contextlib.nullcontext():
+            made = OPERATIONS[step.op](module, x, y, step.n)
+    except Exception as error:
+        if step.op in ("backward", "grad", "second_order"):
+            forget_gradients(tensors)
+        return [step.op, type(error).__name__, facts(x)]
+    fresh = [made] if isinstance(made, module.Tensor) else list(made or ())
+    seen = [step.op, facts(x)]
+    for tensor in fresh:
+        if isinstance(tensor, module.Tensor):
+            seen.append(facts(tensor))
+            if tensor.numel() <= MOST_ELEMENTS and not tensor.is_complex():
+                tensors.append(tensor)
+        else:
+            seen.append(plain(tensor))
+    return seen
+
+
+def finish(tensors: list[Any]) -> Any:
+    """Differentiate the sum of everything that can be, so that every program looks at its gradients."""
+    differentiable = [tensor for tensor in usable(tensors) if tensor.requires_grad]
+    try:
+        sum(tensor.double().sum() for tensor in differentiable).backward()  # type: ignore[union-attr]
+    except Exception as error:
+        forget_gradients(tensors)
+        return ["finish", type(error).__name__]
+    return ["finish", len(differentiable)]
+
+
+def forget_gradients(tensors: list[Any]) -> None:
+    """Drop what a backward pass may have accumulated before it failed: its order is not specified."""
+    for tensor in usable(tensors):
+        if tensor.is_leaf:
+            tensor.grad = None
+
+
+def usable(tensors: list[Any]) -> list[Any]:
+    """Leave out the tensors that tell nothing any more."""
+    return [tensor for tensor in tensors if facts(tensor) != ["unusable"]]
+
+
+def make_leaf(module: Any, leaf: Leaf) -> Any:
+    """Create a leaf from its description: quarters, so that sums and products are exact for a while."""
+    count = math.prod(leaf.shape)
+    numbers = [((7 * i + 5 * leaf.seed) % 13 - 6) / 4 for i in range(count)]
+    if leaf.dtype in ("int64", "int32"):
+        numbers = [int(4 * number) for number in numbers]
+    if leaf.dtype == "bool":
+        numbers = [number > 0 for number in numbers]
+    tensor = module.tensor(numbers, dtype=getattr(module, leaf.dtype)).reshape(leaf.shape).clone()
+    return tensor.requires_grad_() if leaf.requires_grad and leaf.dtype.startswith("float") else tensor
+
+
+def facts(tensor: Any) -> list[Any]:
+    """Return what a tensor tells without its values being computed."""
+    try:
+        seen = [str(tensor.dtype).rsplit(".", 1)[-1], list(tensor.shape), list(tensor.stride())]
+        return [*seen, tensor.storage_offset(), tensor.requires_grad, tensor.is_leaf, tensor._version]
+    except RuntimeError:  # one of several views made at once, after its base was written
+        return ["unusable"]
+
+
+def numbers(tensor: Any) -> list[Any]:
+    """Return the values, flat."""
+    return tensor.detach().reshape(-1).tolist()
+
+
+def gradient(tensor: Any) -> Any:
+    """Return the gradient's facts (not its strides, which are the engine's affair) and values, or None."""
+    if not (tensor.is_leaf or tensor.retains_grad) or tensor.grad is None:
+        return None
+    return [str(tensor.grad.dtype).rsplit(".", 1)[-1], list(tensor.grad.shape), numbers(tensor.grad)]
+
+
+def plain(value: Any) -> Any:
+    """Return a Python value as JSON would."""
+    return [plain(item) for item in value] if isinstance(value, (list, tuple)) else value
+
+
+def agree(a: Any, b: Any, rtol: float = 1e-5, atol: float = 1e-6) -> bool:
+    """Compare observations: everything exactly, floating-point values within tolerances.
+
+    Beyond ``LARGEST`` the programs have amplified rounding errors past what tells anything.
+    """
+    if isinstance(a, (list, tuple)) and isinstance(b, (list, tuple)):
+        return len(a) == len(b) and all(agree(x, y, rtol, atol) for x, y in zip(a, b))
+    if isinstance(a, float) and isinstance(b, float):
+        if math.isnan(a) or math.isnan(b):
+            return math.isnan(a) == math.isnan(b)
+        if abs(a) > LARGEST and abs(b) > LARGEST:
+            return (a > 0) == (b > 0)
+        return abs(a - b) <= atol + rtol * max(abs(a), abs(b))
+    return type(a) is type(b) and a == b
+
+
+def difference(a: Observed, b: Observed) -> str:
+    """Name the first observation that two runs do not share; an empty string if they agree."""
+    for what in ("steps", "values", "gradients"):
+        left, right = getattr(a, what), getattr(b, what)
+        for index, (one, other) in enumerate(zip(left, right)):
+            if not agree(one, other):
+                return f"{what}[{index}]:\n  {one}\n  {other}"
+        if len(left) != len(right):
+            return f"{len(left)} {what} against {len(right)}"
+    return ""
