@@ -1,0 +1,182 @@
+"""``torch.utils.checkpoint``: activations computed again in backward instead of kept (Chen et al. 2016)."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Callable, Iterable
+from typing import Any
+
+from ..autograd import Function, backward, enable_grad, no_grad
+from ..autograd.graph import saved_tensors_hooks
+from ..operators.generator import default_generator
+from ..tensor import Tensor, state
+
+
+class _RestoredRandomness:
+    """Random numbers as they were when this object was made; afterwards the stream goes on as before."""
+
+    def __init__(self, preserve: bool) -> None:
+        self.at_start = default_generator.get_state() if preserve else None
+
+    def __enter__(self) -> None:
+        if self.at_start is not None:
+            self.before = default_generator._state
+            default_generator._state = self.at_start
+
+    def __exit__(self, *exc: object) -> None:
+        if self.at_start is not None:
+            default_generator._state = self.before
+
+
+class CheckpointError(RuntimeError):
+    """The recomputation did not do what the first computation did."""
+
+
+class _Reentrant(Function):
+    """Run without history; in backward, run again with history and differentiate that."""
+
+    @staticmethod
+    def forward(ctx: Any, function: Any, preserve: bool, *args: Any) -> Any:
+        ctx.function = function
+        ctx.randomness = _RestoredRandomness(preserve)
+        ctx.args = [None if isinstance(a, Tensor) else a for a in args]
+        ctx.positions = [i for i, a in enumerate(args) if isinstance(a, Tensor)]
+        ctx.save_for_backward(*[args[i] for i in ctx.positions])
+        with no_grad():
+            return function(*args)
+
+    @staticmethod
+    def backward(ctx: Any, *grads: Any) -> Any:
+        args = list(ctx.args)
+        for i, saved in zip(ctx.positions, ctx.saved_tensors):
+            args[i] = saved.detach().requires_grad_(saved.requires_grad)
+        with enable_grad(), ctx.randomness:
+            outputs = ctx.function(*args)
+        several = outputs if isinstance(outputs, (tuple, list)) else (outputs,)
+        pairs = [(o, g) for o, g in zip(several, grads) if isinstance(o, Tensor) and o.requires_grad]
+        if not pairs:
+            raise RuntimeError("none of output has requires_grad=True, this checkpoint() is not necessary")
+        backward([o for o, _ in pairs], [g for _, g in pairs])
+        return (None, None, *(a._grad if isinstance(a, Tensor) else None for a in args))
+
+
+class _Frame:
+    """What one non-reentrant checkpoint saved, and how to compute it again."""
+
+    def __init__(self, run: Callable[[], Any], preserve: bool) -> None:
+        self.run = run
+        self.randomness = _RestoredRandomness(preserve)
+        self.count = 0
+        self.metadata: list[Any] = []
+        self.again: dict[int, Any] | None = None
+
+    def pack(self, x: Tensor) -> int:
+        """A number in place of a tensor."""
+        self.metadata.append((x.shape, x.dtype))
+        self.count += 1
+        return self.count - 1
+
+    def unpack(self, number: int) -> Any:
+        """The tensor that the recomputation saves at this number."""
+        if self.again is None or number not in self.again:
+            self._recompute()
+        assert self.again is not None
+        return self.again.pop(number)
+
+    def _recompute(self) -> None:
+        kept: list[Any] = []
+
+        def keep(x: Tensor) -> Tensor:
+            kept.append(x.detach() if not x.requires_grad else x)
+            return x
+        hooks, state.saved_hooks = state.saved_hooks, ()
+        try:
+            with enable_grad(), self.randomness, saved_tensors_hooks(keep, lambda x: x):
+                self.run()
+        finally:
+            state.saved_hooks = hooks
+        if len(kept) != self.count:
+            raise CheckpointError("torch.utils.checkpoint: A different number of tensors was saved during the original forward "
+                                  f"and recomputation.\nNumber of tensors saved during forward: {self.count}\nNumber of "
+                                  f"tensors saved during recomputation: {len(kept)}.")
+        for i, (x, (shape, dtype)) in enumerate(zip(kept, self.metadata)):
+            if x.shape != shape or x.dtype is not dtype:
+                raise CheckpointError("torch.utils.checkpoint: Recomputed values for the following tensors have different "
+                                      f"metadata than during the forward pass.\ntensor at position {i}:\nsaved metadata: "
+                                      f"{(shape, dtype)}\nrecomputed metadata: {(x.shape, x.dtype)}")
+        self.again = dict(enumerate(kept))
+
+
+def checkpoint(function: Callable[..., Any], *args: Any, use_reentrant: bool | None = None,
+               context_fn: Any = None, determinism_check: str = "default", debug: bool = False,
+               early_stop: bool = True, preserve_rng_state: bool = True, **kwargs: Any) -> Any:
+    """Call ``function`` keeping only its inputs; what backward needs is computed again then.
+
+    >>> import flambeau as torch
+    >>> from flambeau.utils.checkpoint import checkpoint
+    >>> x = torch.ones(2, requires_grad=True)
+    >>> checkpoint(lambda x: (x * x).exp(), x, use_reentrant=False).sum().backward(); x.grad
+    tensor([5.4366, 5.4366])
+    """
+    if use_reentrant is None:
+        warnings.warn("torch.utils.checkpoint: the use_reentrant parameter should be passed explicitly. Starting in PyTorch "
+                      "2.9, calling checkpoint without use_reentrant will raise an exception. use_reentrant=False is "
+                      "recommended, but if you need to preserve the current default behavior, you can pass "
+                      "use_reentrant=True. Refer to docs for more details on the differences between the two variants.",
+                      stacklevel=2)
+        use_reentrant = True
+    if use_reentrant:
+        if kwargs:
+            raise ValueError("Unexpected keyword arguments: " + ",".join(kwargs))
+        if not any(isinstance(a, Tensor) and a.requires_grad for a in args) and state.enabled:
+            warnings.warn("None of the inputs have requires_grad=True. Gradients will be None", stacklevel=2)
+        return _Reentrant.apply(function, preserve_rng_state, *args)
+    if not state.enabled:
+        return function(*args, **kwargs)
+    first, again = context_fn() if context_fn is not None else (_nothing(), _nothing())
+
+    def run() -> Any:
+        with again:
+            return function(*args, **kwargs)
+    frame = _Frame(run, preserve_rng_state)
+    with first, saved_tensors_hooks(frame.pack, frame.unpack):
+        return function(*args, **kwargs)
+
+
+class _nothing:
+    """A context that does nothing."""
+
+    def __enter__(self) -> None:
+        pass
+
+    def __exit__(self, *exc: object) -> None:
+        pass
+
+
+def noop_context_fn() -> tuple[Any, Any]:
+    """The default of ``context_fn``."""
+    return _nothing(), _nothing()
+
+
+def checkpoint_sequential(functions: Any, segments: int, input: Any, use_reentrant: bool | None = None,
+                          **kwargs: Any) -> Any:
+    """Run a sequence of modules in ``segments`` checkpointed pieces; the last piece is not checkpointed."""
+    if use_reentrant is None:
+        warnings.warn("torch.utils.checkpoint.checkpoint_sequential: the use_reentrant parameter should be passed "
+                      "explicitly.", stacklevel=2)
+        use_reentrant = True
+    steps: list[Any] = list(functions.children()) if hasattr(functions, "children") else list(functions)
+    size = len(steps) // segments
+    end = -1
+    for start in range(0, size * (segments - 1), size):
+        end = start + size - 1
+        input = checkpoint(_chain(steps[start:end + 1]), input, use_reentrant=use_reentrant, **kwargs)
+    return _chain(steps[end + 1:])(input)
+
+
+def _chain(steps: Iterable[Any]) -> Callable[[Any], Any]:
+    def run(x: Any) -> Any:
+        for step in steps:
+            x = step(x)
+        return x
+    return run
