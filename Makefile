@@ -16,7 +16,7 @@ demo: $(STAMP)
 	@echo "written to demo/output:" && ls -1 demo/output
 
 test: $(STAMP)
-	OPENBLAS_NUM_THREADS=1 OMP_NUM_THREADS=1 $(BIN)/python -m pytest -q -n $(TEST_JOBS) $(PYTEST_ARGS)
+	OPENBLAS_NUM_THREADS=1 OMP_NUM_THREADS=1 $(BIN)/python -m pytest -q --tb=short -n $(TEST_JOBS) $(PYTEST_ARGS)
 
 bench: $(STAMP)
 	@if ls benchmarks/bench_*.py >/dev/null 2>&1; then \

@@ -50,6 +50,9 @@ def main(arguments: list[str] | None = None) -> int:
     parser.add_argument("--raise", dest="up", action="store_true", help="write the higher figures")
     options = parser.parse_args(arguments)
 
+    if not options.report.is_file():
+        print(f"there is no report {options.report}", file=sys.stderr)
+        return 1
     now = reached(json.loads(options.report.read_text()))
     minimum = json.loads(options.ratchet.read_text())
     fallen = compare(minimum, now)

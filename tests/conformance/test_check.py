@@ -47,6 +47,11 @@ def test_a_higher_figure_is_kept_when_asked(tmp_path: Path) -> None:
     assert json.loads((tmp_path / "ratchet.json").read_text())["grad"] == {"operators": 12, "checks": 100}
 
 
+def test_no_report_fails(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main([str(tmp_path / "absent.json")]) == 1
+    assert "there is no report" in capsys.readouterr().err
+
+
 def test_the_committed_ratchet_has_every_kind() -> None:
     kinds = {"forward float32", "forward all dtypes", "grad", "gradgrad", "method", "inplace", "out", "alias"}
     assert kinds | {"errors"} == set(json.loads(RATCHET.read_text()))
