@@ -1,0 +1,1 @@
+"""How batches are made: collating, fetching, and the worker processes."""

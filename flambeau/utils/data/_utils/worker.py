@@ -1,0 +1,157 @@
+"""The worker process: reads tasks, fetches batches, sends them."""
+
+from __future__ import annotations
+
+import queue
+import random
+import threading
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from .... import operators as ops
+from .errors import CaughtException
+from .messages import Sender
+
+__all__ = ["WorkerInfo", "get_worker_info"]
+
+# What a task can be beside (number, index, released segments).
+STOP = None
+RESUME = "resume"
+
+
+class StreamEnd:
+    """Sent in the place of a batch when the stream of a worker has ended."""
+
+
+@dataclass(frozen=True)
+class WorkerInfo:
+    """What a worker knows of itself; `dataset` is its own copy."""
+
+    id: int
+    num_workers: int
+    seed: int
+    dataset: Any
+    rng: Any = None
+    worker_method: str = "multiprocessing"
+
+
+_worker_info: WorkerInfo | None = None
+
+
+def get_worker_info() -> WorkerInfo | None:
+    """In a worker process of a DataLoader, its :class:`WorkerInfo`; elsewhere ``None``.
+
+    >>> import flambeau as torch
+    >>> torch.utils.data.get_worker_info() is None
+    True
+    """
+    return _worker_info
+
+
+def numpy_seed(base_seed: int, worker_id: int) -> np.ndarray[Any, Any]:
+    """The seed of NumPy's global generator in a worker, as PyTorch derives it."""
+    return np.random.SeedSequence([worker_id, base_seed & 0xFFFFFFFF, base_seed >> 32]).generate_state(4)
+
+
+def seed_everything(base_seed: int, worker_id: int) -> int:
+    """Seed the generators of the worker: flambeau's and Python's with ``base_seed + worker_id``, and NumPy's."""
+    seed = base_seed + worker_id
+    random.seed(seed)
+    ops.manual_seed(seed)
+    np.random.seed(numpy_seed(base_seed, worker_id))
+    return seed
+
+
+class _Tasks:
+    """Reads tasks in a thread of its own: whoever sends them is never kept waiting by a busy worker."""
+
+    def __init__(self, connection: Any) -> None:
+        self.connection = connection
+        self.tasks: queue.SimpleQueue[Any] = queue.SimpleQueue()
+        threading.Thread(target=self._read, daemon=True).start()
+
+    def _read(self) -> None:
+        while True:
+            try:
+                task = self.connection.recv()
+            except (EOFError, OSError):  # the other process is gone, or has done with us
+                task = STOP
+            self.tasks.put(task)
+            if task is STOP:
+                return
+
+
+def work(worker_id: int, num_workers: int, base_seed: int, dataset: Any, make_fetcher: Callable[[], Any],
+         init_fn: Callable[[int], None] | None, connection: Any, to_close: list[Any]) -> None:
+    """The main function of a worker process."""
+    global _worker_info
+    for other in to_close:  # inherited by fork: held open here, their ends would not be noticed
+        other.close()
+    sender = Sender(connection)
+    where = f"in DataLoader worker process {worker_id}"
+    try:
+        tasks = _Tasks(connection)
+        failure: CaughtException | None = None
+        fetcher: Any = None
+        try:
+            seed = seed_everything(base_seed, worker_id)
+            _worker_info = WorkerInfo(id=worker_id, num_workers=num_workers, seed=seed, dataset=dataset)
+            if init_fn is not None:
+                init_fn(worker_id)
+            fetcher = make_fetcher()
+        except Exception as error:
+            failure = CaughtException(error, where)
+        _serve(tasks.tasks, sender, fetcher, failure, make_fetcher, where)
+    except (KeyboardInterrupt, BrokenPipeError, ConnectionResetError):
+        pass  # the process that iterates is interrupted too, or gone; it has the say
+
+
+def _serve(tasks: queue.SimpleQueue[Any], sender: Sender, fetcher: Any, failure: CaughtException | None,
+           make_fetcher: Callable[[], Any], where: str) -> None:
+    ended = False
+    while (task := tasks.get()) is not STOP:
+        if task == RESUME:
+            ended = False
+            try:
+                fetcher = make_fetcher()
+                failure = None
+            except Exception as error:
+                failure = CaughtException(error, where)
+            sender.send(RESUME, None)
+            continue
+        number, index, released = task
+        sender.release(released)
+        if ended:
+            continue
+        if failure is not None:
+            _send(sender, number, failure, where)
+            failure = None
+            continue
+        data: Any
+        try:
+            data = fetcher.fetch(index)
+        except Exception as error:
+            if isinstance(error, StopIteration) and getattr(fetcher, "ends", False):
+                data = StreamEnd()
+                ended = True
+            else:
+                data = CaughtException(error, where)
+        _send(sender, number, data, where)
+        del data
+
+
+def _send(sender: Sender, number: int, data: Any, where: str) -> None:
+    try:
+        sender.send(number, data)
+    except (BrokenPipeError, ConnectionResetError):
+        raise
+    except Exception as error:
+        # What cannot be pickled, an exception of a class without a name in a module included.
+        if isinstance(data, CaughtException):
+            data.type = RuntimeError
+            sender.send(number, data)
+        else:
+            _send(sender, number, CaughtException(error, where), where)
