@@ -1,7 +1,7 @@
 """What happens where lazy execution could surprise: in every case, what PyTorch does.
 
-Each test states the surprise it guards against. Expected values are written out or come from plain Python, so the
-tests need no PyTorch, and pass under it (``--under torch``).
+Each test states the surprise it guards against. Expected values are written out or come from plain Python,
+so the tests need no PyTorch, and pass under it (``--under torch``).
 """
 
 from __future__ import annotations
@@ -196,7 +196,7 @@ def test_a_saved_tensor_written_before_backward_is_an_error(torch: Any) -> None:
 
 
 def test_memory_written_from_outside_is_seen(torch: Any) -> None:
-    """``from_numpy`` and ``numpy()`` share memory in both directions, also with writes that are still to come."""
+    """``from_numpy`` and ``numpy()`` share memory both ways, also with writes that are still to come."""
     array = np.zeros(3, dtype=np.float32)
     tensor = torch.from_numpy(array)
     before = tensor + 1
@@ -223,7 +223,7 @@ def test_torch_tensor_copies_what_it_is_given(torch: Any) -> None:
 
 
 def test_an_exception_in_mid_step_leaves_whole_values(torch: Any) -> None:
-    """The shapes are wrong in the middle of a step: it raises there, and the next step goes on as if nothing was."""
+    """The shapes are wrong in the middle of a step: it raises there; the next step goes on as if nothing was."""
     model, optimizer, x, y = regression(torch)
     weight = model.weight.detach().clone()
     optimizer.zero_grad()
@@ -251,7 +251,7 @@ def test_an_index_out_of_range_raises_and_changes_nothing(torch: Any) -> None:
     """No index is clamped; one that is still to be computed is found at the latest when somebody looks."""
     table = torch.arange(4.0)
     index = torch.tensor([1, 2]) + 3
-    with pytest.raises((IndexError, RuntimeError), match="out of (range|bounds)"):
+    with pytest.raises((IndexError, RuntimeError), match=r"out of (range|bounds)"):
         table[index].tolist()
     assert table.tolist() == [0, 1, 2, 3]
 

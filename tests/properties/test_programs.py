@@ -1,8 +1,9 @@
 """Random programs of views, in-place writes, operators and backward passes mean the same in every mode.
 
-Compared are: flambeau recording lazily, flambeau computing every operator at once, and PyTorch (itself where it
-is importable, and what it once answered: ``recorded.json``, by ``record_programs.py``). Every value, stride, version,
-``requires_grad`` and gradient must agree, and what fails must fail with the same type of exception.
+Compared are: flambeau recording lazily, flambeau computing every operator at once, and PyTorch (itself
+where it is importable, and what it once answered: ``recorded.json``, by ``record_programs.py``). Every
+value, stride, version, ``requires_grad`` and gradient must agree, and what fails must fail with the same
+type of exception.
 """
 
 from __future__ import annotations
