@@ -1,4 +1,4 @@
-"""What an operator costs before anything is computed: to record one, to tape one, to differentiate one, in us.
+"""What an operator costs before anything is computed: to record one, to tape one, to differentiate one.
 
     python benchmarks/recording.py [--oracle PYTHON] [--rounds 5] [--json FILE]
 

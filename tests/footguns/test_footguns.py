@@ -223,7 +223,7 @@ def test_torch_tensor_copies_what_it_is_given(torch: Any) -> None:
 
 
 def test_an_exception_in_mid_step_leaves_whole_values(torch: Any) -> None:
-    """The shapes are wrong in the middle of a step: it raises there; the next step goes on as if nothing was."""
+    """The shapes are wrong in the middle of a step: it raises there, and the next step goes on."""
     model, optimizer, x, y = regression(torch)
     weight = model.weight.detach().clone()
     optimizer.zero_grad()

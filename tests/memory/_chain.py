@@ -1,4 +1,4 @@
-"""A chain of many operators, forward and backward, reporting its memory; a script for a process of its own."""
+"""A chain of many operators, forward and backward, reporting its memory; a script of its own."""
 
 import gc
 import json
