@@ -19,12 +19,10 @@ test: $(STAMP)
 	OPENBLAS_NUM_THREADS=1 OMP_NUM_THREADS=1 $(BIN)/python -m pytest -q --tb=short -n $(TEST_JOBS) $(PYTEST_ARGS)
 
 bench: $(STAMP)
-	@if ls benchmarks/bench_*.py >/dev/null 2>&1; then \
-	    for script in benchmarks/bench_*.py; do echo "== $$script"; $(BIN)/python $$script || exit 1; done; \
-	else echo "there is no benchmark yet (benchmarks/bench_*.py)"; fi
+	@for script in benchmarks/*.py; do echo "== $$script"; $(BIN)/python $$script || exit 1; done
 
 lint: $(STAMP)
-	$(BIN)/ruff check flambeau tests demo conformance
+	$(BIN)/ruff check flambeau tests demo conformance benchmarks
 	$(BIN)/mypy
 
 clean:
