@@ -6,7 +6,8 @@ from .modules import __all__ as _layers
 from .parallel import DataParallel
 from .parameter import Buffer, Parameter, UninitializedBuffer, UninitializedParameter
 
-__all__ = [
-    *_layers, "Buffer", "DataParallel", "Parameter", "UninitializedBuffer", "UninitializedParameter", "functional",
+__all__ = [  # noqa: PLE0604
+    *_layers,
+    "Buffer", "DataParallel", "Parameter", "UninitializedBuffer", "UninitializedParameter", "functional",
     "init", "modules", "parallel", "parameter", "utils",
 ]  # fmt: skip

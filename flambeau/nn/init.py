@@ -1,6 +1,7 @@
 """Filling tensors with initial values.
 
-Every function changes its argument in place without recording it for autograd, and returns it. Random ones draw from
+Every function changes its argument in place without recording it for autograd, and returns it. Random ones
+draw from
 the default generator, or the one given, in PyTorch's order: the same seed gives the same values.
 """
 
@@ -12,26 +13,29 @@ from collections.abc import Callable
 from functools import wraps
 from typing import Any
 
+from .. import linalg
 from .. import operators as ops
 from ..autograd import no_grad
 from ..tensor import Tensor
 
 __all__ = [
-    "calculate_gain", "constant", "constant_", "dirac", "dirac_", "eye", "eye_", "kaiming_normal", "kaiming_normal_",
-    "kaiming_uniform", "kaiming_uniform_", "normal", "normal_", "ones_", "orthogonal", "orthogonal_", "sparse",
-    "sparse_", "trunc_normal_", "uniform", "uniform_", "xavier_normal", "xavier_normal_", "xavier_uniform",
-    "xavier_uniform_", "zeros_",
+    "calculate_gain", "constant", "constant_", "dirac", "dirac_", "eye", "eye_", "kaiming_normal",
+    "kaiming_normal_", "kaiming_uniform", "kaiming_uniform_", "normal", "normal_", "ones_", "orthogonal",
+    "orthogonal_", "sparse", "sparse_", "trunc_normal_", "uniform", "uniform_", "xavier_normal",
+    "xavier_normal_", "xavier_uniform", "xavier_uniform_", "zeros_",
 ]  # fmt: skip
 
 _LINEAR = (
-    "linear", "conv1d", "conv2d", "conv3d", "conv_transpose1d", "conv_transpose2d", "conv_transpose3d", "sigmoid",
+    "linear", "conv1d", "conv2d", "conv3d", "conv_transpose1d", "conv_transpose2d", "conv_transpose3d",
+    "sigmoid",
 )  # fmt: skip
 
 
 def calculate_gain(nonlinearity: str, param: float | None = None) -> float:
     """Return the factor by which weights before a nonlinearity are scaled to keep the variance.
 
-    1 for linear layers and sigmoid, 5/3 for tanh, sqrt(2) for relu, sqrt(2 / (1 + slope^2)) for leaky_relu (slope in
+    1 for linear layers and sigmoid, 5/3 for tanh, sqrt(2) for relu, sqrt(2 / (1 + slope^2)) for leaky_relu
+    (slope in
     `param`), 3/4 for selu.
 
     >>> import flambeau as torch
@@ -90,7 +94,7 @@ def trunc_normal_(
     b: float = 2.0,
     generator: Any = None,
 ) -> Tensor:
-    """Fill with values from N(mean, std^2) conditioned on lying in [a, b], by inverting the distribution function.
+    """Fill with values from N(mean, std^2) conditioned on lying in [a, b], by rejection.
 
     >>> import flambeau as torch
     >>> w = torch.nn.init.trunc_normal_(torch.empty(3, 5))
@@ -103,15 +107,38 @@ def trunc_normal_(
             "incorrect.",
             stacklevel=2,
         )
-    lower = _normal_cdf((a - mean) / std)
-    upper = _normal_cdf((b - mean) / std)
+    likely = _normal_cdf((b - mean) / std) - _normal_cdf((a - mean) / std) >= _LIKELY
+    propose = _propose_normal if likely else _propose_uniform
     with no_grad():
-        # Uniform on the probabilities, moved to (-1, 1), is what erfinv maps to the truncated normal.
-        tensor.uniform_(2 * lower - 1, 2 * upper - 1, generator=generator)
-        tensor.erfinv_()
-        tensor.mul_(std * math.sqrt(2.0))
-        tensor.add_(mean)
-        return tensor.clamp_(min=a, max=b)
+        values, rejected = propose(tensor, mean, std, a, b, generator)
+        while bool(rejected.any()):
+            fresh, rejected_again = propose(tensor, mean, std, a, b, generator)
+            values = ops.where(rejected, fresh, values)
+            rejected = rejected & rejected_again
+        return tensor.copy_(values)
+
+
+# From this probability of [a, b] on, normal proposals are accepted often enough.
+_LIKELY = 0.3
+
+
+def _propose_normal(
+    like: Tensor, mean: float, std: float, a: float, b: float, generator: Any
+) -> tuple[Tensor, Tensor]:
+    """Draw from the normal distribution; return the values and which lie outside [a, b]."""
+    values = ops.empty_like(like).normal_(mean, std, generator=generator)
+    return values, (values < a) | (values > b)
+
+
+def _propose_uniform(
+    like: Tensor, mean: float, std: float, a: float, b: float, generator: Any
+) -> tuple[Tensor, Tensor]:
+    """Draw uniformly from [a, b]; a value is kept with its density's ratio to the highest in [a, b]."""
+    values = ops.empty_like(like).uniform_(a, b, generator=generator)
+    chances = ops.empty_like(like).uniform_(0, 1, generator=generator)
+    mode = min(max(mean, a), b)
+    ratio = ops.exp(-((values - mean) ** 2 - (mode - mean) ** 2) / (2 * std * std))
+    return values, chances > ratio
 
 
 def _normal_cdf(x: float) -> float:
@@ -285,7 +312,7 @@ def orthogonal_(tensor: Tensor, gain: float = 1, generator: Any = None) -> Tenso
     with no_grad():
         flat = tensor.new_empty((rows, columns)).normal_(0, 1, generator=generator)
         wide = rows < columns
-        q, r = ops.linalg.qr(flat.t() if wide else flat)
+        q, r = linalg.qr(flat.t() if wide else flat)
         # The signs of R's diagonal make the distribution uniform (Mezzadri, 2006).
         q = q * ops.diag(r, 0).sign()
         q = q.t() if wide else q

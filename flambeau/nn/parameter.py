@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import OrderedDict
+from collections.abc import Callable
 from typing import Any, NoReturn
 
 from .. import operators as ops
@@ -15,7 +16,8 @@ __all__ = ["Buffer", "Parameter", "UninitializedBuffer", "UninitializedParameter
 class _MarkedTensorType(type(Tensor)):  # type: ignore[misc]
     """Metaclass by which a tensor of another class counts as an instance when it carries the mark.
 
-    A parameter made from a user's own tensor class keeps that class (its behaviour must survive), so it says with
+    A parameter made from a user's own tensor class keeps that class (its behaviour must survive), so it says
+    with
     an attribute that it is a parameter.
     """
 
@@ -30,12 +32,15 @@ class _MarkedTensorType(type(Tensor)):  # type: ignore[misc]
 
 
 def _keep_own_class(data: Tensor, requires_grad: bool, kind: str) -> Tensor:
-    """Return `data`, an instance of a user's tensor class, detached, or explain why its class is unsuitable."""
+    """Return `data`, an instance of a user's tensor class, detached, or explain why its class is
+    unsuitable."""
     detached = data.detach().requires_grad_(requires_grad)
     if type(detached) is not type(data):
         raise RuntimeError(
-            f"Creating a {kind} from an instance of type {type(data).__name__} requires that detach() returns an "
-            f"instance of the same type, but return type {type(detached).__name__} was found instead. To use the "
+            f"Creating a {kind} from an instance of type {type(data).__name__} requires that detach() "
+            "returns an "
+            f"instance of the same type, but return type {type(detached).__name__} was found instead. To use "
+            "the "
             f"type as a {kind}, please correct the detach() semantics defined by its __torch_dispatch__() "
             "implementation."
         )
@@ -75,7 +80,9 @@ class Parameter(Tensor, metaclass=_MarkedTensorType):
         return "Parameter containing:\n" + Tensor.__repr__(self)
 
     def __reduce_ex__(self, protocol: Any) -> tuple[Any, ...]:
-        state = {key: value for key, value in getattr(self, "__dict__", {}).items() if not key.startswith("_")}
+        state = {
+            key: value for key, value in getattr(self, "__dict__", {}).items() if not key.startswith("_")
+        }
         return _rebuild_parameter, (self.data, self.requires_grad, OrderedDict(), state)
 
 
@@ -114,20 +121,22 @@ def _rebuild_parameter(
     return parameter
 
 
+# What can be asked of a tensor without knowing its shape.
+_SHAPELESS = frozenset(
+    [
+        "bfloat16", "char", "copy_", "cpu", "cuda", "data", "detach", "device", "double", "dtype", "float",
+        "grad",
+        "grad_fn", "half", "int", "is_complex", "is_cuda", "is_floating_point", "is_leaf", "long", "materialize",
+        "persistent", "requires_grad", "requires_grad_", "retains_grad", "short", "to", "type", "zero_",
+    ]
+)  # fmt: skip
+
+
 class UninitializedTensorMixin:
     """What the placeholders of lazy modules share: a dtype and a device, but no shape yet."""
 
+    _overrides = False
     _becomes: type[Tensor] = Tensor
-    # Everything that can be asked of a tensor without knowing its shape.
-    _permitted = frozenset(
-        {
-            "_backward_hooks", "_becomes", "_is_buffer", "_is_param", "_make_subclass", "_permitted", "copy_", "cpu",
-            "cuda", "data", "device", "dtype", "is_complex", "is_cuda", "is_floating_point", "is_leaf", "grad",
-            "grad_fn", "half", "float", "double", "char", "short", "int", "long", "bfloat16", "materialize",
-            "persistent", "requires_grad", "requires_grad_", "to", "type", "detach", "zero_", "retains_grad",
-            "__class__", "__dict__", "__deepcopy__", "__reduce_ex__", "__repr__", "__setattr__", "__hash__",
-        }
-    )  # fmt: skip
 
     def materialize(
         self, shape: int | tuple[int, ...], device: Any | None = None, dtype: Any | None = None
@@ -142,34 +151,53 @@ class UninitializedTensorMixin:
     def __getattribute__(self, name: str) -> Any:
         if name in ("shape", "size"):
             raise RuntimeError(
-                "Can't access the shape of an uninitialized parameter or buffer. This error usually happens in "
-                "`load_state_dict` when trying to load an uninitialized parameter into an initialized one. Call "
+                "Can't access the shape of an uninitialized parameter or buffer. This error usually happens "
+                "in "
+                "`load_state_dict` when trying to load an uninitialized parameter into an initialized one. "
+                "Call "
                 "`forward` to initialize the parameters before accessing their attributes."
             )
         if name == "share_memory_":
             raise RuntimeError(
-                "Can't share memory on an uninitialized parameter or buffer. Call `forward` to initialize the "
+                "Can't share memory on an uninitialized parameter or buffer. Call `forward` to initialize "
+                "the "
                 "parameters before calling `module.share_memory()`."
             )
+        if not name.startswith("_") and name not in _SHAPELESS and hasattr(Tensor, name):
+            _refuse(getattr(Tensor, name))
         return super().__getattribute__(name)
 
-    def __repr__(self, *, tensor_contents: Any = None) -> str:
+    def __repr__(self, *, tensor_contents: Any = None) -> str:  # type: ignore[misc]
         return f"<{type(self).__name__}>"
-
-    @classmethod
-    def __torch_function__(cls, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
-        # Methods that do not look at the shape pass; whatever computes is refused.
-        if getattr(func, "__name__", "") in cls._permitted or "__get__" in repr(func) or "__set__" in repr(func):
-            return super().__torch_function__(func, types, args, kwargs or {})  # type: ignore[misc]
-        _refuse(func)
 
 
 def _refuse(function: object) -> NoReturn:
     raise ValueError(
         f"Attempted to use an uninitialized parameter in {function}. This error happens when you are using a "
-        "`LazyModule` or explicitly manipulating `torch.nn.parameter.UninitializedParameter` objects. When using "
-        "LazyModules Call `forward` with a dummy batch to initialize the parameters before calling torch functions"
+        "`LazyModule` or explicitly manipulating `torch.nn.parameter.UninitializedParameter` objects. When "
+        "using "
+        "LazyModules Call `forward` with a dummy batch to initialize the parameters before calling torch "
+        "functions"
     )
+
+
+def _refusing(name: str) -> Callable[..., NoReturn]:
+    def method(self: Any, *args: Any, **kwargs: Any) -> NoReturn:
+        _refuse(getattr(Tensor, name))
+
+    return method
+
+
+# Operators are looked up on the class and so pass __getattribute__ by.
+for _operator in (
+    "__add__", "__radd__", "__iadd__", "__sub__", "__rsub__", "__isub__", "__mul__", "__rmul__", "__imul__",
+    "__truediv__", "__rtruediv__", "__itruediv__", "__matmul__", "__rmatmul__", "__pow__", "__rpow__",
+    "__neg__",
+    "__getitem__", "__setitem__", "__len__", "__iter__", "__bool__", "__float__", "__int__", "__lt__",
+    "__le__",
+    "__gt__", "__ge__",
+):  # fmt: skip
+    setattr(UninitializedTensorMixin, _operator, _refusing(_operator))
 
 
 def is_lazy(parameter: object) -> bool:
@@ -227,7 +255,9 @@ class UninitializedBuffer(UninitializedTensorMixin, Tensor):
 
     def __deepcopy__(self, memo: dict[int, Any]) -> UninitializedBuffer:
         if id(self) not in memo:
-            memo[id(self)] = type(self)(self.requires_grad, self.data.device, self.data.dtype, self.persistent)
+            memo[id(self)] = type(self)(
+                self.requires_grad, self.data.device, self.data.dtype, self.persistent
+            )
         return memo[id(self)]
 
     def __reduce_ex__(self, protocol: Any) -> tuple[Any, ...]:

@@ -44,7 +44,8 @@ def _new_fields() -> dict[str, Any]:
 class ModuleAttributes:
     """The part of `Module` that decides where an attribute lives.
 
-    Parameters, buffers and submodules are kept in three tables, not in `__dict__`; a name is in at most one place.
+    Parameters, buffers and submodules are kept in three tables, not in `__dict__`; a name is in at most one
+    place.
     """
 
     call_super_init: ClassVar[bool] = False
@@ -69,7 +70,8 @@ class ModuleAttributes:
         if args:
             raise TypeError(f"{name}.__init__() takes 1 positional argument but {len(args) + 1} were given")
 
-    # -- reading, writing, deleting ------------------------------------------------------------------------------
+    # -- reading, writing, deleting
+    # ------------------------------------------------------------------------------
 
     def __getattr__(self, name: str) -> Any:
         # Called only after the ordinary lookup failed. A loop over the tables would double the cost of
@@ -92,19 +94,17 @@ class ModuleAttributes:
         is_tensor = isinstance(value, Tensor)
         if is_tensor and isinstance(value, Parameter):
             self._set_parameter(name, value)
+        elif name in fields.get("_parameters", ()):
+            self._clear_or_refuse("_parameters", name, value, "parameter", "torch.nn.Parameter or None")
         elif isinstance(value, ModuleAttributes):
             self._set_module(name, value)
+        elif name in fields.get("_modules", ()):
+            self._clear_or_refuse("_modules", name, value, "child module", "torch.nn.Module or None")
         elif is_tensor and isinstance(value, Buffer):
             self._require_tables("buffer", "_buffers")
-            self._forget(name, keep=())
+            self._forget(name, keep=("_buffers",))
             self.register_buffer(name, value, value.persistent)
-        elif "_parameters" not in fields:
-            object.__setattr__(self, name, value)
-        elif name in fields["_parameters"]:
-            self._clear_or_refuse("_parameters", name, value, "parameter", "torch.nn.Parameter or None")
-        elif name in fields["_modules"]:
-            self._clear_or_refuse("_modules", name, value, "child module", "torch.nn.Module or None")
-        elif name in fields["_buffers"]:
+        elif name in fields.get("_buffers", ()):
             self._set_buffer(name, value)
         else:
             object.__setattr__(self, name, value)
@@ -157,7 +157,8 @@ class ModuleAttributes:
             raise TypeError(f"cannot assign '{typename(value)}' as {kind} '{name}' ({expected} expected)")
         self.__dict__[table][name] = None
 
-    # -- registration --------------------------------------------------------------------------------------------
+    # -- registration
+    # --------------------------------------------------------------------------------------------
 
     def _check_name(self, name: Any, kind: str, table: str, dot_suffix: str = "") -> None:
         if not isinstance(name, str):
@@ -209,7 +210,8 @@ class ModuleAttributes:
         self._check_name(name, "buffer", "_buffers")
         if tensor is not None and not isinstance(tensor, Tensor):
             raise TypeError(
-                f"cannot assign '{typename(tensor)}' object to buffer '{name}' (torch Tensor or None required)"
+                f"cannot assign '{typename(tensor)}' object to buffer '{name}' (torch Tensor or None "
+                "required)"
             )
         self._buffers[name] = run_registration_hooks(buffer_registration_hooks, self, name, tensor)
         if persistent:

@@ -6,6 +6,7 @@ import warnings
 from collections.abc import Callable
 from typing import Any
 
+from ... import operators as ops
 from ...autograd import Function, is_grad_enabled
 from ...tensor import Tensor
 
@@ -50,11 +51,16 @@ class BackwardHook:
         self.grad_outputs: Gradients | None = None
         self.n_inputs = -1
         self.input_indices: list[int] | None = None
+        # The inputs that need no gradient, by position: (shape, dtype, device) of the zeros they are shown.
+        self.other_inputs: dict[int, tuple[Any, ...]] = {}
         self.n_outputs = -1
         self.output_indices: list[int] = []
 
-    def _wrap(self, values: tuple[Any, ...], callback: Any, materialize: bool) -> tuple[Any, list[int] | None]:
-        """Pass the tensors that need a gradient through the boundary; return all values and which those were."""
+    def _wrap(
+        self, values: tuple[Any, ...], callback: Any, materialize: bool
+    ) -> tuple[Any, list[int] | None]:
+        """Pass the tensors that need a gradient through the boundary; return all values and which those
+        were."""
         indices = [i for i, v in enumerate(values) if isinstance(v, Tensor) and v.requires_grad]
         if not indices or not is_grad_enabled():
             return values, None
@@ -67,6 +73,9 @@ class BackwardHook:
     def setup_input_hook(self, args: tuple[Any, ...]) -> tuple[Any, ...]:
         """Return the arguments with the input boundary in place."""
         self.n_inputs = len(args)
+        for i, value in enumerate(args):
+            if isinstance(value, Tensor) and not value.requires_grad:
+                self.other_inputs[i] = (value.shape, value.dtype, value.device)
         # Inputs that the output does not depend on are shown a zero gradient.
         args, self.input_indices = self._wrap(args, self._on_input_gradients, materialize=True)
         return args
@@ -100,7 +109,8 @@ class BackwardHook:
             result = hook(self.module, grad_inputs, grad_outputs)
             if result is not None and not (isinstance(result, tuple) and all(r is None for r in result)):
                 raise RuntimeError(
-                    "Backward hook for Modules where no input requires gradient should always return None or None "
+                    "Backward hook for Modules where no input requires gradient should always return None or "
+                    "None "
                     "for all gradients."
                 )
         self.grad_outputs = None
@@ -108,13 +118,16 @@ class BackwardHook:
     def _on_input_gradients(self, grads: Gradients) -> Gradients:
         if self.grad_outputs is None:
             raise RuntimeError(
-                "Module backward hook for grad_input is called before the grad_output one. This happens because "
-                "the gradient in your nn.Module flows to the Module's input without passing through the Module's "
-                "output. Make sure that the output depends on the input and that the loss is computed based on "
+                "Module backward hook for grad_input is called before the grad_output one. This happens "
+                "because "
+                "the gradient in your nn.Module flows to the Module's input without passing through the "
+                "Module's "
+                "output. Make sure that the output depends on the input and that the loss is computed based "
+                "on "
                 "the output."
             )
         indices = self.input_indices or []
-        grad_inputs = _place(grads, indices, self.n_inputs)
+        grad_inputs = self._with_zeros(_place(grads, indices, self.n_inputs))
         for hook in self.user_hooks:
             replacement = hook(self.module, grad_inputs, self.grad_outputs)
             if replacement is not None:
@@ -122,12 +135,20 @@ class BackwardHook:
         self.grad_outputs = None
         return tuple(grad_inputs[i] for i in indices)
 
+    def _with_zeros(self, grads: Gradients) -> Gradients:
+        """Fill in zeros for the tensors that need no gradient."""
+        filled = list(grads)
+        for index, (shape, dtype, device) in self.other_inputs.items():
+            filled[index] = ops.zeros(shape, dtype=dtype, device=device)
+        return tuple(filled)
+
     @staticmethod
     def _checked(replacement: Any, expected: int, hook: str, name: str) -> Gradients:
         gradients = replacement if isinstance(replacement, tuple) else (replacement,)
         if len(gradients) != expected:
             raise RuntimeError(
-                f"Backward {hook} returned an invalid number of {name}, got {len(gradients)}, but expected {expected}"
+                f"Backward {hook} returned an invalid number of {name}, got {len(gradients)}, but expected "
+                f"{expected}"
             )
         return gradients
 
@@ -138,8 +159,10 @@ def warn_if_not_single_node(args: Any, result: Any, grad_fn: Any) -> None:
     inputs = args if isinstance(args, tuple) else (args,)
     if not all(isinstance(value, Tensor) for value in (*results, *inputs)):
         warnings.warn(
-            "Using non-full backward hooks on a Module that does not take as input and return as output a single "
-            "Tensor or a tuple of Tensors is deprecated and will be removed in future versions. This hook will be "
+            "Using non-full backward hooks on a Module that does not take as input and return as output a "
+            "single "
+            "Tensor or a tuple of Tensors is deprecated and will be removed in future versions. This hook "
+            "will be "
             "missing some of the grad_input. Please use register_full_backward_hook to get the documented "
             "behavior.",
             FutureWarning,
@@ -150,7 +173,8 @@ def warn_if_not_single_node(args: Any, result: Any, grad_fn: Any) -> None:
     wanted = {tensor.grad_fn for tensor in inputs if tensor.grad_fn is not None}
     if len(results) > 1 or not wanted <= reached:
         warnings.warn(
-            "Using a non-full backward hook when the forward contains multiple autograd Nodes is deprecated and "
+            "Using a non-full backward hook when the forward contains multiple autograd Nodes is deprecated "
+            "and "
             "will be removed in future versions. This hook will be missing some grad_input. Please use "
             "register_full_backward_hook to get the documented behavior.",
             FutureWarning,

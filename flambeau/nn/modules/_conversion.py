@@ -15,11 +15,14 @@ from ._state_dict import ModuleStateDict
 from ._typename import typename
 
 _TO_SIGNATURES = (
-    " * (torch.device device = None, torch.dtype dtype = None, bool non_blocking = False, bool copy = False, *, "
+    " * (torch.device device = None, torch.dtype dtype = None, bool non_blocking = False, bool copy = False, "
+    "*, "
     "torch.memory_format memory_format = None)\n"
-    " * (torch.dtype dtype, bool non_blocking = False, bool copy = False, *, torch.memory_format memory_format = "
+    " * (torch.dtype dtype, bool non_blocking = False, bool copy = False, *, torch.memory_format "
+    "memory_format = "
     "None)\n"
-    " * (Tensor tensor, bool non_blocking = False, bool copy = False, *, torch.memory_format memory_format = None)\n"
+    " * (Tensor tensor, bool non_blocking = False, bool copy = False, *, torch.memory_format memory_format = "
+    "None)\n"
 )
 
 
@@ -35,7 +38,9 @@ def parse_to(*args: Any, **kwargs: Any) -> tuple[Any, Any, bool, Any]:
         other = rest.pop(0)
     elif rest and isinstance(rest[0], DType):
         dtype = rest.pop(0)
-    elif rest and (rest[0] is None or isinstance(rest[0], (str, int, Device)) and not isinstance(rest[0], bool)):
+    elif rest and (
+        rest[0] is None or (isinstance(rest[0], (str, int, Device)) and not isinstance(rest[0], bool))
+    ):
         device = rest.pop(0)
         if rest and (rest[0] is None or isinstance(rest[0], DType)):
             dtype = rest.pop(0)
@@ -110,13 +115,14 @@ class ModuleConversion(ModuleStateDict):
         device, dtype, non_blocking, memory_format = parse_to(*args, **kwargs)
         if dtype is not None and not (dtype.is_floating_point or dtype.is_complex):
             raise TypeError(
-                "nn.Module.to only accepts floating point or complex dtypes, but got desired "
-                f"dtype={dtype}"
+                f"nn.Module.to only accepts floating point or complex dtypes, but got desired dtype={dtype}"
             )
         if dtype is not None and dtype.is_complex:
             warnings.warn(
-                "Complex modules are a new feature under active development whose design may change, and some "
-                "modules might not work as expected when using complex tensors as parameters or buffers. Please "
+                "Complex modules are a new feature under active development whose design may change, and "
+                "some "
+                "modules might not work as expected when using complex tensors as parameters or buffers. "
+                "Please "
                 "file an issue at https://github.com/pytorch/pytorch/issues/new?template=bug-report.yml if a "
                 "complex module does not work as expected.",
                 stacklevel=2,

@@ -61,14 +61,16 @@ def register_module_forward_hook(
 def _check_global_kind(full: bool) -> None:
     if _global_backward_hooks and _global_full_backward.get("full", full) is not full:
         raise RuntimeError(
-            "Cannot use both regular backward hooks and full backward hooks as a global Module hook. Please use "
+            "Cannot use both regular backward hooks and full backward hooks as a global Module hook. Please "
+            "use "
             "only one of them."
         )
     _global_full_backward["full"] = full
 
 
 def register_module_backward_hook(hook: Hook) -> RemovableHandle:
-    """Call `hook(module, grad_input, grad_output)` in every module's backward; the full hook is preferable."""
+    """Call `hook(module, grad_input, grad_output)` in every module's backward; the full hook is
+    preferable."""
     _check_global_kind(full=False)
     return _add(_global_backward_hooks, hook, {"active": (active_global_hooks, True)})
 
@@ -97,7 +99,8 @@ class ModuleHooks(ModuleStateDict):
     _forward_pre_hooks_with_kwargs: OrderedDict[int, bool]
     forward: Callable[..., Any]
 
-    # -- registration --------------------------------------------------------------------------------------------
+    # -- registration
+    # --------------------------------------------------------------------------------------------
 
     def register_forward_pre_hook(
         self, hook: Hook, *, prepend: bool = False, with_kwargs: bool = False
@@ -155,7 +158,8 @@ class ModuleHooks(ModuleStateDict):
         """
         if self._is_full_backward_hook is False:
             raise RuntimeError(
-                "Cannot use both regular backward hooks and full backward hooks on a single Module. Please use "
+                "Cannot use both regular backward hooks and full backward hooks on a single Module. Please "
+                "use "
                 "only one of them."
             )
         self._is_full_backward_hook = True
@@ -165,13 +169,15 @@ class ModuleHooks(ModuleStateDict):
         """Call the hook at the last operation of the forward; `register_full_backward_hook` supersedes it."""
         if self._is_full_backward_hook is True:
             raise RuntimeError(
-                "Cannot use both regular backward hooks and full backward hooks on a single Module. Please use "
+                "Cannot use both regular backward hooks and full backward hooks on a single Module. Please "
+                "use "
                 "only one of them."
             )
         self._is_full_backward_hook = False
         return _add(self._backward_hooks, hook)
 
-    # -- calling -------------------------------------------------------------------------------------------------
+    # -- calling
+    # -------------------------------------------------------------------------------------------------
 
     def _get_backward_hooks(self) -> tuple[list[Hook], list[Hook]]:
         """Return the full and the older backward hooks that concern this module."""
@@ -203,7 +209,8 @@ class ModuleHooks(ModuleStateDict):
         if boundary is not None:
             if not isinstance(result, (Tensor, tuple)):
                 warnings.warn(
-                    "For backward hooks to be called, module output should be a Tensor or a tuple of Tensors but "
+                    "For backward hooks to be called, module output should be a Tensor or a tuple of Tensors "
+                    "but "
                     f"received {type(result)}",
                     stacklevel=4,
                 )
@@ -222,7 +229,8 @@ class ModuleHooks(ModuleStateDict):
                     continue
                 if not isinstance(both, tuple) or len(both) != 2:
                     raise RuntimeError(
-                        f"forward pre-hook must return None or a tuple of (new_args, new_kwargs), but got {both}."
+                        "forward pre-hook must return None or a tuple of (new_args, new_kwargs), but got "
+                        f"{both}."
                     )
                 args, kwargs = both
             else:
@@ -251,7 +259,8 @@ class ModuleHooks(ModuleStateDict):
                 self._run_forward_hook(hook_id, hook, args, kwargs, None)
             except Exception as error:
                 warnings.warn(
-                    f"{where} forward hook with ``always_call=True`` raised an exception that was silenced as "
+                    f"{where} forward hook with ``always_call=True`` raised an exception that was silenced "
+                    "as "
                     f"another error was raised in forward: {error}",
                     stacklevel=4,
                 )

@@ -193,10 +193,9 @@ class ParameterDict(_ParameterContainer):
         """Return the value under `key`, or `default`."""
         return self[key] if key in self else default
 
-    @classmethod
-    def fromkeys(cls, keys: Iterable[str], default: Any = None) -> ParameterDict:
-        """Return a dictionary with the same value under every key."""
-        return cls((key, default) for key in keys)
+    def fromkeys(self, keys: Iterable[str], default: Any = None) -> ParameterDict:
+        """Return a new dictionary with the same value under every key."""
+        return ParameterDict((key, default) for key in keys)
 
     def keys(self) -> Iterable[str]:
         """Return the keys."""
@@ -232,7 +231,8 @@ class ParameterDict(_ParameterContainer):
     def _checked_pair(position: int, pair: Any) -> tuple[str, Any]:
         if not isinstance(pair, Iterable):
             raise TypeError(
-                f"ParameterDict update sequence element #{position} should be Iterable; is{type(pair).__name__}"
+                f"ParameterDict update sequence element #{position} should be Iterable; "
+                f"is{type(pair).__name__}"
             )
         values = list(pair)
         if len(values) != 2:

@@ -14,7 +14,8 @@ from .module import Module
 
 
 class _NormBase(Module):
-    """Parameters `weight`, `bias` and buffers `running_mean`, `running_var`, `num_batches_tracked`, all optional."""
+    """Parameters `weight`, `bias` and buffers `running_mean`, `running_var`, `num_batches_tracked`, all
+    optional."""
 
     # Version 2 added num_batches_tracked.
     _version = 2

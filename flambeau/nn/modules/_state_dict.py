@@ -19,7 +19,8 @@ _EXTRA_STATE_KEY_SUFFIX = "_extra_state"
 
 
 class _IncompatibleKeys(NamedTuple):
-    """What `load_state_dict` could not match: names the module lacks values for, and names it does not have."""
+    """What `load_state_dict` could not match: names the module lacks values for, and names it does not
+    have."""
 
     missing_keys: list[str]
     unexpected_keys: list[str]
@@ -29,7 +30,8 @@ class _IncompatibleKeys(NamedTuple):
             return "<All keys matched successfully>"
         return f"_IncompatibleKeys(missing_keys={self.missing_keys}, unexpected_keys={self.unexpected_keys})"
 
-    __str__ = __repr__
+    def __str__(self) -> str:
+        return repr(self)
 
 
 class _StateDict(OrderedDict):
@@ -55,23 +57,27 @@ class ModuleStateDict(ModuleTraversal):
     _load_state_dict_pre_hooks: OrderedDict[int, Callable[..., Any]]
     _load_state_dict_post_hooks: OrderedDict[int, Callable[..., Any]]
 
-    # -- extra state ---------------------------------------------------------------------------------------------
+    # -- extra state
+    # ---------------------------------------------------------------------------------------------
 
     def get_extra_state(self) -> Any:
         """Return state to save besides tensors; override together with `set_extra_state`."""
         raise RuntimeError(
-            "Reached a code path in Module.get_extra_state() that should never be called. Please file an issue at "
+            "Reached a code path in Module.get_extra_state() that should never be called. Please file an "
+            "issue at "
             "https://github.com/pytorch/pytorch/issues/new?template=bug-report.yml to report this bug."
         )
 
     def set_extra_state(self, state: Any) -> None:
         """Take back what `get_extra_state` returned; override together with it."""
         raise RuntimeError(
-            "Reached a code path in Module.set_extra_state() that should never be called. Please file an issue at "
+            "Reached a code path in Module.set_extra_state() that should never be called. Please file an "
+            "issue at "
             "https://github.com/pytorch/pytorch/issues/new?template=bug-report.yml to report this bug."
         )
 
-    # -- saving --------------------------------------------------------------------------------------------------
+    # -- saving
+    # --------------------------------------------------------------------------------------------------
 
     def _persistent_buffers(self) -> dict[str, Tensor | None]:
         return {k: v for k, v in self._buffers.items() if k not in self._non_persistent_buffers_set}
@@ -133,7 +139,8 @@ class ModuleStateDict(ModuleTraversal):
         return _register(self._state_dict_pre_hooks, hook)
 
     def register_state_dict_post_hook(self, hook: Callable[..., Any]) -> RemovableHandle:
-        """Call `hook(module, state_dict, prefix, local_metadata)` after saving; it edits the dict in place."""
+        """Call `hook(module, state_dict, prefix, local_metadata)` after saving; it edits the dict in
+        place."""
         hook._from_public_api = True  # type: ignore[attr-defined]
         return _register(self._state_dict_hooks, hook)
 
@@ -141,12 +148,14 @@ class ModuleStateDict(ModuleTraversal):
         """Register a post-hook of the older kind, whose result replaces the dictionary."""
         if getattr(hook, "_from_public_api", False):
             raise RuntimeError(
-                "Cannot register the same function as the state dict post hook that was previously registered via "
+                "Cannot register the same function as the state dict post hook that was previously "
+                "registered via "
                 "register_state_dict_post_hook"
             )
         return _register(self._state_dict_hooks, hook)
 
-    # -- loading -------------------------------------------------------------------------------------------------
+    # -- loading
+    # -------------------------------------------------------------------------------------------------
 
     def register_load_state_dict_pre_hook(self, hook: Callable[..., Any]) -> RemovableHandle:
         """Call the hook with the module and the arguments of `_load_from_state_dict` before loading."""
@@ -209,7 +218,8 @@ class ModuleStateDict(ModuleTraversal):
         for hook in self._load_state_dict_post_hooks.values():
             if hook(self, incompatible_keys) is not None:
                 raise AssertionError(
-                    "Hooks registered with ``register_load_state_dict_post_hook`` are not expected to return new "
+                    "Hooks registered with ``register_load_state_dict_post_hook`` are not expected to return "
+                    "new "
                     "values, if incompatible_keys need to be modified, it should be done inplace."
                 )
 
@@ -245,7 +255,8 @@ class ModuleStateDict(ModuleTraversal):
         """Load one tensor; return what went wrong, if anything."""
         if not isinstance(given, Tensor):
             return (
-                f'While copying the parameter named "{key}", expected torch.Tensor or Tensor-like object from '
+                f'While copying the parameter named "{key}", expected torch.Tensor or Tensor-like object '
+                'from '
                 f"checkpoint but received {type(given)}"
             )
         lazy = is_lazy(current)
@@ -265,8 +276,10 @@ class ModuleStateDict(ModuleTraversal):
                     current.copy_(given)
         except Exception as error:
             return (
-                f'While copying the parameter named "{key}", whose dimensions in the model are {current.size()} '
-                f"and whose dimensions in the checkpoint are {given.size()}, an exception occurred : {error.args}."
+                f'While copying the parameter named "{key}", whose dimensions in the model are '
+                f'{current.size()} '
+                f"and whose dimensions in the checkpoint are {given.size()}, an exception occurred : "
+                f"{error.args}."
             )
         return None
 
@@ -322,7 +335,8 @@ class WrappedHook:
 
 
 def _as_replacement(current: Tensor, given: Tensor) -> Tensor:
-    """Return `given` in the role that `current` has: a parameter stays a parameter and keeps requires_grad."""
+    """Return `given` in the role that `current` has: a parameter stays a parameter and keeps
+    requires_grad."""
     if not isinstance(current, Parameter):
         return given
     if isinstance(given, Parameter):

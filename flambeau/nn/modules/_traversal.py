@@ -106,7 +106,8 @@ class ModuleTraversal(ModuleAttributes):
         for _, buffer in self.named_buffers(recurse=recurse):
             yield buffer
 
-    # -- by path -------------------------------------------------------------------------------------------------
+    # -- by path
+    # -------------------------------------------------------------------------------------------------
 
     def get_submodule(self, target: str) -> Any:
         """Return the module at a dotted path; the empty path is this module.

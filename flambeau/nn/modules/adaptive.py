@@ -26,7 +26,8 @@ class _ASMoutput(NamedTuple):
 class AdaptiveLogSoftmaxWithLoss(Module):
     """Cross-entropy with the rare classes grouped in clusters of smaller and smaller dimension.
 
-    Classes are sorted by frequency; `cutoffs` divides them. input (N, in_features), target (N) -> output (N), loss.
+    Classes are sorted by frequency; `cutoffs` divides them. input (N, in_features), target (N) -> output
+    (N), loss.
 
     >>> import flambeau as torch
     >>> layer = torch.nn.AdaptiveLogSoftmaxWithLoss(8, 20, cutoffs=[5, 10])
@@ -106,7 +107,8 @@ class AdaptiveLogSoftmaxWithLoss(Module):
             raise RuntimeError("0D or 1D target tensor expected, multi-target not supported")
 
     def _clusters(self, input: Tensor, target: Tensor) -> tuple[Tensor, Tensor, int]:
-        """Return each row's target in the head, its log probability within its cluster, and the rows covered."""
+        """Return each row's target in the head, its log probability within its cluster, and the rows
+        covered."""
         head_target = target.new_empty(target.size(0))
         output = input.new_zeros(target.size(0))
         used_rows = 0
@@ -156,6 +158,7 @@ def _check_cutoffs(cutoffs: list[int], n_classes: int) -> None:
     increasing = cutoffs == sorted(set(cutoffs))
     if not increasing or cutoffs[0] <= 0 or max(cutoffs) > n_classes - 1 or any(int(c) != c for c in cutoffs):
         raise ValueError(
-            "cutoffs should be a sequence of unique, positive integers sorted in an increasing order, where each "
+            "cutoffs should be a sequence of unique, positive integers sorted in an increasing order, where "
+            "each "
             "value is between 1 and n_classes-1"
         )

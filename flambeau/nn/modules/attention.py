@@ -14,9 +14,10 @@ from .module import Module
 
 
 class MultiheadAttention(Module):
-    """Attention in several subspaces: concat(head_1, ..., head_h) W_O, head_i = attention(Q W_i, K W'_i, V W''_i).
+    """concat(head_1, ..., head_h) W_O with head_i = attention(Q W_i, K W'_i, V W''_i).
 
-    query (L, N, E), key (S, N, E_k), value (S, N, E_v) -> (L, N, E), and the weights (N, L, S) averaged over the
+    query (L, N, E), key (S, N, E_k), value (S, N, E_v) -> (L, N, E), and the weights (N, L, S) averaged over
+    the
     heads; with `batch_first` N comes first; N may be absent.
 
     >>> import flambeau as torch

@@ -20,7 +20,8 @@ class Container(Module):
 
     def __init__(self, **kwargs: Any) -> None:
         warnings.warn(
-            "`nn.Container` is deprecated. All of its functionality is now implemented in `nn.Module`. Subclass "
+            "`nn.Container` is deprecated. All of its functionality is now implemented in `nn.Module`. "
+            "Subclass "
             "that instead.",
             FutureWarning,
             stacklevel=2,
@@ -120,16 +121,14 @@ class Sequential(_NumberedModules):
     def __add__(self, other: Any) -> Sequential:
         if not isinstance(other, Sequential):
             raise ValueError(
-                "add operator supports only objects of Sequential class, but "
-                f"{str(type(other))} is given."
+                f"add operator supports only objects of Sequential class, but {type(other)!s} is given."
             )
         return Sequential(*self, *other)
 
     def __iadd__(self, other: Any) -> Self:
         if not isinstance(other, Sequential):
             raise ValueError(
-                "add operator supports only objects of Sequential class, but "
-                f"{str(type(other))} is given."
+                f"add operator supports only objects of Sequential class, but {type(other)!s} is given."
             )
         return self.extend(other)
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
 from typing import Any, ClassVar
 
 from ... import operators as ops
@@ -27,7 +26,7 @@ class _ConvNd(Module):
     """
 
     _spatial_dims: ClassVar[int]
-    _function: ClassVar[Callable[..., Tensor]]
+    _function: ClassVar[Any]
 
     in_channels: int
     out_channels: int
@@ -72,9 +71,7 @@ class _ConvNd(Module):
         self.padding_mode = padding_mode
         self._reversed_padding_repeated_twice = self._explicit_padding()
         outer, inner = (in_channels, out_channels) if transposed else (out_channels, in_channels)
-        self.weight = Parameter(
-            ops.empty((outer, inner // groups, *kernel_size), device=device, dtype=dtype)
-        )
+        self.weight = Parameter(ops.empty((outer, inner // groups, *kernel_size), device=device, dtype=dtype))
         if bias:
             self.bias = Parameter(ops.empty(out_channels, device=device, dtype=dtype))
         else:
@@ -98,9 +95,7 @@ class _ConvNd(Module):
             raise ValueError("out_channels must be divisible by groups")
         if isinstance(padding, str):
             if padding not in _PADDING_WORDS:
-                raise ValueError(
-                    f"Invalid padding string {padding!r}, should be one of {_PADDING_WORDS}"
-                )
+                raise ValueError(f"Invalid padding string {padding!r}, should be one of {_PADDING_WORDS}")
             if padding == "same" and any(step != 1 for step in stride):
                 raise ValueError("padding='same' is not supported for strided convolutions")
         if padding_mode not in _PADDING_MODES:

@@ -11,7 +11,8 @@ from .module import Module
 class CrossMapLRN2d(Module):
     """Divide (N, C, H, W) by (k + alpha / size times the sum of x^2 over neighbouring channels)^beta.
 
-    Channel c sums its r = (size - 1) // 2 neighbours on either side; from channel r + 1 on the first channel is
+    Channel c sums its r = (size - 1) // 2 neighbours on either side; from channel r + 1 on the first channel
+    is
     summed too, as the published models that use the layer were trained.
 
     >>> import flambeau as torch

@@ -41,7 +41,8 @@ class Unfold(_SlidingBlocks):
 
 
 class Fold(_SlidingBlocks):
-    """Add sliding blocks up to an image, the transpose of Unfold; (N, C kernel_h kernel_w, L) -> (N, C, H, W).
+    """Add sliding blocks up to an image, the transpose of Unfold; (N, C kernel_h kernel_w, L) -> (N, C, H,
+    W).
 
     >>> import flambeau as torch
     >>> torch.nn.Fold((4, 5), (2, 2))(torch.zeros(1, 12, 12)).shape
@@ -55,9 +56,7 @@ class Fold(_SlidingBlocks):
         self.output_size = output_size
 
     def forward(self, input: Tensor) -> Tensor:
-        return F.fold(
-            input, self.output_size, self.kernel_size, self.dilation, self.padding, self.stride
-        )
+        return F.fold(input, self.output_size, self.kernel_size, self.dilation, self.padding, self.stride)
 
     def extra_repr(self) -> str:
         return f"output_size={self.output_size}, {super().extra_repr()}"

@@ -40,7 +40,13 @@ class _FractionalMaxPoolNd(Module):
             raise ValueError(f"output_ratio must be between 0 and 1 (got {output_ratio})")
 
     def _arguments(self) -> tuple[Any, ...]:
-        return self.kernel_size, self.output_size, self.output_ratio, self.return_indices, self._random_samples
+        return (
+            self.kernel_size,
+            self.output_size,
+            self.output_ratio,
+            self.return_indices,
+            self._random_samples,
+        )
 
 
 class FractionalMaxPool2d(_FractionalMaxPoolNd):

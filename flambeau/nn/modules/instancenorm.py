@@ -56,7 +56,8 @@ class _InstanceNorm(_NormBase):
                 f"{input.size(dim)}."
             )
         warnings.warn(
-            f"input's size at dim={dim} does not match num_features. You can silence this warning by not passing in "
+            f"input's size at dim={dim} does not match num_features. You can silence this warning by not "
+            "passing in "
             "num_features, which is not used because affine=False",
             stacklevel=3,
         )
@@ -97,9 +98,12 @@ class _InstanceNorm(_NormBase):
         names = " and ".join(f'"{key}"' for key in keys)
         layer = type(self).__name__
         error_msgs.append(
-            f"Unexpected running stats buffer(s) {names} for {layer} with track_running_stats=False. If state_dict "
-            f"is a checkpoint saved before 0.4.0, this may be expected because {layer} does not track running "
-            "stats by default since 0.4.0. Please remove these keys from state_dict. If the running stats are "
+            f"Unexpected running stats buffer(s) {names} for {layer} with track_running_stats=False. If "
+            "state_dict "
+            f"is a checkpoint saved before 0.4.0, this may be expected because {layer} does not track "
+            "running "
+            "stats by default since 0.4.0. Please remove these keys from state_dict. If the running stats "
+            "are "
             f"actually needed, instead set track_running_stats=True in {layer} to enable them. See the "
             f"documentation of {layer} for details."
         )

@@ -75,7 +75,8 @@ class LazyModuleMixin(_Base):
         self.initialize_parameters(*args, **kwargs)
         if self.has_uninitialized_params():
             raise RuntimeError(
-                f"module {self._get_name()} has not been fully initialized after `initialize_parameters` was called"
+                f"module {self._get_name()} has not been fully initialized after `initialize_parameters` was "
+                "called"
             )
         self._initialize_hook.remove()
         self._load_hook.remove()
@@ -86,8 +87,7 @@ class LazyModuleMixin(_Base):
 
     def _replicate_for_data_parallel(self) -> Any:
         raise RuntimeError(
-            "Modules with uninitialized parameters can't be used with `DataParallel`. Run a dummy forward pass to "
+            "Modules with uninitialized parameters can't be used with `DataParallel`. Run a dummy forward "
+            "pass to "
             "correctly initialize the modules"
         )
-
-

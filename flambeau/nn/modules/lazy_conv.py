@@ -15,7 +15,8 @@ else:
     _Base = object
 
 __all__ = [
-    "LazyConv1d", "LazyConv2d", "LazyConv3d", "LazyConvTranspose1d", "LazyConvTranspose2d", "LazyConvTranspose3d",
+    "LazyConv1d", "LazyConv2d", "LazyConv3d", "LazyConvTranspose1d", "LazyConvTranspose2d",
+    "LazyConvTranspose3d",
 ]  # fmt: skip
 
 
@@ -57,7 +58,8 @@ class _LazyConvMixin(LazyModuleMixin, _Base):
         unbatched, batched = self._spatial_dims + 1, self._spatial_dims + 2
         if input.dim() not in (unbatched, batched):
             raise RuntimeError(
-                f"Expected {unbatched}D (unbatched) or {batched}D (batched) input to {type(self).__name__}, but got "
+                f"Expected {unbatched}D (unbatched) or {batched}D (batched) input to {type(self).__name__}, "
+                "but got "
                 f"input of size: {input.shape}"
             )
         return input.shape[1] if input.dim() == batched else input.shape[0]
@@ -79,7 +81,9 @@ class _LazyForwardConv(_LazyConvMixin):
         device: Any = None,
         dtype: Any = None,
     ) -> None:
-        super().__init__(0, 0, kernel_size, stride, padding, dilation, groups, False, padding_mode, device, dtype)
+        super().__init__(
+            0, 0, kernel_size, stride, padding, dilation, groups, False, padding_mode, device, dtype
+        )
         self._wait(out_channels, bias, device, dtype)
 
 
@@ -101,7 +105,18 @@ class _LazyTransposedConv(_LazyConvMixin):
         dtype: Any = None,
     ) -> None:
         super().__init__(
-            0, 0, kernel_size, stride, padding, output_padding, groups, False, dilation, padding_mode, device, dtype
+            0,
+            0,
+            kernel_size,
+            stride,
+            padding,
+            output_padding,
+            groups,
+            False,
+            dilation,
+            padding_mode,
+            device,
+            dtype,
         )
         self._wait(out_channels, bias, device, dtype)
 

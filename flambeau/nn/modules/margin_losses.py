@@ -19,9 +19,7 @@ class MarginRankingLoss(_MarginLoss):
     """
 
     def forward(self, input1: Tensor, input2: Tensor, target: Tensor) -> Tensor:
-        return F.margin_ranking_loss(
-            input1, input2, target, margin=self.margin, reduction=self.reduction
-        )
+        return F.margin_ranking_loss(input1, input2, target, margin=self.margin, reduction=self.reduction)
 
 
 class HingeEmbeddingLoss(_MarginLoss):
@@ -55,9 +53,7 @@ class CosineEmbeddingLoss(_MarginLoss):
     """
 
     def forward(self, input1: Tensor, input2: Tensor, target: Tensor) -> Tensor:
-        return F.cosine_embedding_loss(
-            input1, input2, target, margin=self.margin, reduction=self.reduction
-        )
+        return F.cosine_embedding_loss(input1, input2, target, margin=self.margin, reduction=self.reduction)
 
 
 class SoftMarginLoss(_Loss):
@@ -73,7 +69,8 @@ class SoftMarginLoss(_Loss):
 
 
 class MultiLabelMarginLoss(_Loss):
-    """Sum of max(0, 1 - (x[y_j] - x[i])) / C over labels y_j and all other i; (N, C), (N, C) with -1 after the last.
+    """Sum of max(0, 1 - (x[y_j] - x[i])) / C over labels y_j and all other i; (N, C), (N, C) with -1 after
+    the last.
 
     >>> import flambeau as torch
     >>> x = torch.tensor([[0.1, 0.2, 0.4, 0.8]])
@@ -94,9 +91,7 @@ class MultiLabelSoftMarginLoss(_WeightedLoss):
     """
 
     def forward(self, input: Tensor, target: Tensor) -> Tensor:
-        return F.multilabel_soft_margin_loss(
-            input, target, weight=self.weight, reduction=self.reduction
-        )
+        return F.multilabel_soft_margin_loss(input, target, weight=self.weight, reduction=self.reduction)
 
 
 class MultiMarginLoss(_WeightedLoss):

@@ -88,7 +88,8 @@ class Module(ModuleConversion, ModuleHooks):
     def compile(self, *args: Any, **kwargs: Any) -> None:
         """Accept a request to compile; there is nothing to do, since every module runs as recorded graphs."""
 
-    # -- modes ---------------------------------------------------------------------------------------------------
+    # -- modes
+    # ---------------------------------------------------------------------------------------------------
 
     def train(self, mode: bool = True) -> Self:
         """Set this module and all below to training mode, or to evaluation mode if `mode` is false.
@@ -134,7 +135,8 @@ class Module(ModuleConversion, ModuleHooks):
                 grad.requires_grad_(False)
             grad.zero_()
 
-    # -- printing ------------------------------------------------------------------------------------------------
+    # -- printing
+    # ------------------------------------------------------------------------------------------------
 
     def _get_name(self) -> str:
         return type(self).__name__
@@ -155,7 +157,8 @@ class Module(ModuleConversion, ModuleHooks):
             body = ""
         return f"{self._get_name()}({body})"
 
-    # -- copying -------------------------------------------------------------------------------------------------
+    # -- copying
+    # -------------------------------------------------------------------------------------------------
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         # A pickle of an older version may lack some of the tables.

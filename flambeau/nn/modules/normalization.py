@@ -43,7 +43,8 @@ class _ScaledNorm(Module):
 
 
 class LayerNorm(_ScaledNorm):
-    """y = (x - mean) / sqrt(var + eps) weight + bias over the last dimensions (Ba et al., 2016); shape unchanged.
+    """y = (x - mean) / sqrt(var + eps) weight + bias over the last dimensions (Ba et al., 2016); shape
+    unchanged.
 
     >>> import flambeau as torch
     >>> torch.nn.LayerNorm(10)(torch.randn(20, 5, 10)).shape
@@ -115,7 +116,8 @@ class GroupNorm(_ScaledNorm):
 
 
 class RMSNorm(Module):
-    """y = x / sqrt(mean(x^2) + eps) weight over the last dimensions (Zhang and Sennrich, 2019); shape unchanged.
+    """y = x / sqrt(mean(x^2) + eps) weight over the last dimensions (Zhang and Sennrich, 2019); shape
+    unchanged.
 
     Without `eps`, the machine precision of the input's dtype is used.
 

@@ -1,10 +1,12 @@
-"""Recurrent layers over whole sequences: RNN, LSTM (Hochreiter and Schmidhuber, 1997) and GRU (Cho et al., 2014)."""
+"""Recurrent layers over whole sequences: RNN, LSTM (Hochreiter and Schmidhuber, 1997) and GRU (Cho et al.,
+2014)."""
 
 from __future__ import annotations
 
 import math
 import numbers
 import warnings
+from collections.abc import Callable
 from typing import Any, ClassVar
 
 from ... import operators as ops
@@ -18,7 +20,11 @@ from .rnn_cells import GRUCell, LSTMCell, RNNCell, RNNCellBase
 __all__ = ["GRU", "GRUCell", "LSTM", "LSTMCell", "RNN", "RNNBase", "RNNCell", "RNNCellBase"]
 
 _GATES = {"LSTM": 4, "GRU": 3, "RNN_TANH": 1, "RNN_RELU": 1}
-_FUNCTIONS = {"GRU": ops.gru, "RNN_TANH": ops.rnn_tanh, "RNN_RELU": ops.rnn_relu}
+_FUNCTIONS: dict[str, Callable[..., Any]] = {
+    "GRU": ops.gru,
+    "RNN_TANH": ops.rnn_tanh,
+    "RNN_RELU": ops.rnn_relu,
+}
 
 
 def apply_permutation(tensor: Tensor, permutation: Tensor, dim: int = 1) -> Tensor:
@@ -27,10 +33,12 @@ def apply_permutation(tensor: Tensor, permutation: Tensor, dim: int = 1) -> Tens
 
 
 class RNNBase(Module):
-    """What the recurrent layers share: parameters for each layer and direction, and the checks of the arguments.
+    """What the recurrent layers share: parameters for each layer and direction, and the checks of the
+    arguments.
 
     The parameters of layer k are weight_ih_lk (gates hidden, input), weight_hh_lk (gates hidden, hidden),
-    bias_ih_lk, bias_hh_lk (gates hidden), and with projections weight_hr_lk (proj, hidden); those of the reverse
+    bias_ih_lk, bias_hh_lk (gates hidden), and with projections weight_hr_lk (proj, hidden); those of the
+    reverse
     direction end in _reverse. Initial values are uniform in ±1/sqrt(hidden_size).
     """
 
@@ -82,7 +90,8 @@ class RNNBase(Module):
     def _check_options(self, dropout: Any) -> None:
         if not isinstance(dropout, numbers.Number) or isinstance(dropout, bool) or not 0 <= dropout <= 1:  # type: ignore[operator]
             raise ValueError(
-                "dropout should be a number in range [0, 1] representing the probability of an element being zeroed"
+                "dropout should be a number in range [0, 1] representing the probability of an element being "
+                "zeroed"
             )
         if dropout > 0 and self.num_layers == 1:  # type: ignore[operator]
             warnings.warn(
@@ -163,7 +172,8 @@ class RNNBase(Module):
             parts.append(f"bidirectional={self.bidirectional}")
         return ", ".join(parts)
 
-    # -- calling -------------------------------------------------------------------------------------------------
+    # -- calling
+    # -------------------------------------------------------------------------------------------------
 
     def forward(self, input: Any, hx: Any = None) -> Any:
         if isinstance(input, PackedSequence):
@@ -229,13 +239,15 @@ class RNNBase(Module):
         shape = self.get_expected_hidden_size(input, None, batch)
         return ops.zeros(shape, dtype=input.dtype, device=input.device)
 
-    # -- checks --------------------------------------------------------------------------------------------------
+    # -- checks
+    # --------------------------------------------------------------------------------------------------
 
     def _check_dims(self, input: Tensor) -> bool:
         """Tell whether the input is batched; refuse all but (L, N, H_in) and (L, H_in)."""
         if input.dim() not in (2, 3):
             raise ValueError(
-                f"{self._get_name()}: Expected input to be 2D or 3D, got {input.dim()}{self._dims_suffix} instead"
+                f"{self._get_name()}: Expected input to be 2D or 3D, got {input.dim()}{self._dims_suffix} "
+                "instead"
             )
         return input.dim() == 3
 
@@ -255,14 +267,16 @@ class RNNBase(Module):
         weight = getattr(self, self._flat_weights_names[0])
         if input.dtype != weight.dtype:
             raise ValueError(
-                f"RNN input dtype ({input.dtype}) does not match weight dtype ({weight.dtype}). Convert input: "
+                f"RNN input dtype ({input.dtype}) does not match weight dtype ({weight.dtype}). Convert "
+                "input: "
                 f"input.to({weight.dtype}), or convert model: model.to({input.dtype})"
             )
         if input.dim() != dims:
             raise RuntimeError(f"input must have {dims} dimensions, got {input.dim()}")
         if input.size(-1) != self.input_size:
             raise RuntimeError(
-                f"input.size(-1) must be equal to input_size. Expected {self.input_size}, got {input.size(-1)}"
+                f"input.size(-1) must be equal to input_size. Expected {self.input_size}, got "
+                f"{input.size(-1)}"
             )
 
     def get_expected_hidden_size(
@@ -277,7 +291,10 @@ class RNNBase(Module):
         return self.num_layers * self._directions, batch, self._output_size
 
     def check_hidden_size(
-        self, hx: Tensor, expected_hidden_size: tuple[int, int, int], msg: str = "Expected hidden size {}, got {}"
+        self,
+        hx: Tensor,
+        expected_hidden_size: tuple[int, int, int],
+        msg: str = "Expected hidden size {}, got {}",
     ) -> None:
         """Raise unless `hx` has the expected shape."""
         if tuple(hx.size()) != expected_hidden_size:
@@ -285,7 +302,8 @@ class RNNBase(Module):
 
 
 class RNN(RNNBase):
-    """h_t = tanh(W_ih x_t + b_ih + W_hh h_(t-1) + b_hh), or relu; (L, N, H_in) -> (L, N, D H_out), (D layers, N, H_out).
+    """h_t = tanh(W_ih x_t + b_ih + W_hh h_(t-1) + b_hh), or relu; (L, N, H_in) -> (L, N, D H_out), (D
+    layers, N, H_out).
 
     With `batch_first` the input and output are (N, L, ...); N may be absent; D is 2 if bidirectional.
 
@@ -335,7 +353,8 @@ class GRU(RNNBase):
 class LSTM(RNNBase):
     """Long short-term memory; (L, N, H_in) -> (L, N, D H_out), ((D layers, N, H_out), (D layers, N, H_cell)).
 
-    i, f, o = sigmoid(W x + b + W' h + b'), g = tanh(likewise), c' = f c + i g, h' = o tanh(c'), or with `proj_size`
+    i, f, o = sigmoid(W x + b + W' h + b'), g = tanh(likewise), c' = f c + i g, h' = o tanh(c'), or with
+    `proj_size`
     its projection W_hr h'.
 
     >>> import flambeau as torch

@@ -13,7 +13,8 @@ from .module import Module
 
 
 class RNNCellBase(Module):
-    """What the cells share: weight_ih (gates hidden, input), weight_hh (gates hidden, hidden) and two biases."""
+    """What the cells share: weight_ih (gates hidden, input), weight_hh (gates hidden, hidden) and two
+    biases."""
 
     input_size: int
     hidden_size: int
@@ -40,7 +41,9 @@ class RNNCellBase(Module):
         self.weight_ih = Parameter(ops.empty((rows, input_size), device=device, dtype=dtype))
         self.weight_hh = Parameter(ops.empty((rows, hidden_size), device=device, dtype=dtype))
         for name in ("bias_ih", "bias_hh"):
-            self.register_parameter(name, Parameter(ops.empty(rows, device=device, dtype=dtype)) if bias else None)
+            self.register_parameter(
+                name, Parameter(ops.empty(rows, device=device, dtype=dtype)) if bias else None
+            )
         self.reset_parameters()
 
     def reset_parameters(self) -> None:
@@ -82,7 +85,8 @@ class RNNCellBase(Module):
 
 
 class RNNCell(RNNCellBase):
-    """h' = tanh(W_ih x + b_ih + W_hh h + b_hh), or relu; (N, H_in), (N, H_out) -> (N, H_out), N may be absent.
+    """h' = tanh(W_ih x + b_ih + W_hh h + b_hh), or relu; (N, H_in), (N, H_out) -> (N, H_out), N may be
+    absent.
 
     >>> import flambeau as torch
     >>> torch.nn.RNNCell(4, 3)(torch.zeros(2, 4)).shape

@@ -18,7 +18,8 @@ from .module import Module
 from .normalization import LayerNorm
 
 __all__ = [
-    "Transformer", "TransformerDecoder", "TransformerDecoderLayer", "TransformerEncoder", "TransformerEncoderLayer",
+    "Transformer", "TransformerDecoder", "TransformerDecoderLayer", "TransformerEncoder",
+    "TransformerEncoderLayer",
 ]  # fmt: skip
 
 Activation = str | Callable[[Tensor], Tensor]
@@ -136,7 +137,8 @@ class TransformerEncoderLayer(_TransformerLayer):
 
 
 class TransformerDecoderLayer(_TransformerLayer):
-    """An encoder layer with attention to `memory` between its two branches; (T, N, E), (S, N, E) -> (T, N, E).
+    """An encoder layer with attention to `memory` between its two branches; (T, N, E), (S, N, E) -> (T, N,
+    E).
 
     >>> import flambeau as torch
     >>> layer = torch.nn.TransformerDecoderLayer(8, 2, dim_feedforward=16)
@@ -230,7 +232,8 @@ class TransformerEncoder(Module):
         src_key_padding_mask: Tensor | None = None,
         is_causal: bool | None = None,
     ) -> Tensor:
-        # is_causal only says what the mask already does; finding it out would mean looking at the mask's values.
+        # is_causal only says what the mask already does; finding it out would mean looking at the mask's
+        # values.
         output = src
         for layer in self.layers:
             output = layer(
@@ -316,7 +319,17 @@ class Transformer(Module):
     ) -> None:
         super().__init__()
         place = {"device": device, "dtype": dtype}
-        layer = (d_model, nhead, dim_feedforward, dropout, activation, layer_norm_eps, batch_first, norm_first, bias)
+        layer = (
+            d_model,
+            nhead,
+            dim_feedforward,
+            dropout,
+            activation,
+            layer_norm_eps,
+            batch_first,
+            norm_first,
+            bias,
+        )
         if custom_encoder is not None:
             self.encoder = custom_encoder
         else:
@@ -369,7 +382,8 @@ class Transformer(Module):
 
     @staticmethod
     def generate_square_subsequent_mask(sz: int, device: Any = None, dtype: Any = None) -> Tensor:
-        """Return the mask (sz, sz) by which a place attends only to itself and those before: -inf above the diagonal.
+        """Return the mask (sz, sz) by which a place attends only to itself and those before: -inf above the
+        diagonal.
 
         >>> import flambeau as torch
         >>> torch.nn.Transformer.generate_square_subsequent_mask(2)

@@ -6,6 +6,7 @@ import warnings
 from collections.abc import Iterable
 from typing import Any
 
+from ... import linalg
 from ... import operators as ops
 from ...autograd import no_grad
 from ...tensor import Tensor
@@ -40,12 +41,14 @@ def get_total_norm(
         norm_type = float(norm_type)
         if not every:
             return ops.tensor(0.0)
-        norms = ops.stack([ops.linalg.vector_norm(tensor, norm_type) for tensor in every])
-        total = ops.linalg.vector_norm(norms, norm_type)
+        norms = ops.stack([linalg.vector_norm(tensor, norm_type) for tensor in every])
+        total = linalg.vector_norm(norms, norm_type)
         if error_if_nonfinite and bool(ops.logical_or(total.isnan(), total.isinf())):
             raise RuntimeError(
-                f"The total norm of order {norm_type} for gradients from `parameters` is non-finite, so it cannot "
-                "be clipped. To disable this error and scale the gradients by the non-finite norm anyway, set "
+                f"The total norm of order {norm_type} for gradients from `parameters` is non-finite, so it "
+                "cannot "
+                "be clipped. To disable this error and scale the gradients by the non-finite norm anyway, "
+                "set "
                 "`error_if_nonfinite=False`"
             )
         return total

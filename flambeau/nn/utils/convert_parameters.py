@@ -13,9 +13,7 @@ __all__ = ["parameters_to_vector", "vector_to_parameters"]
 
 def _check_same_device(parameters: list[Tensor]) -> None:
     if len({parameter.device for parameter in parameters}) > 1:
-        raise TypeError(
-            "Found two parameters on different devices, this is currently not supported."
-        )
+        raise TypeError("Found two parameters on different devices, this is currently not supported.")
 
 
 def parameters_to_vector(parameters: Iterable[Tensor]) -> Tensor:

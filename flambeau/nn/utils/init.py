@@ -11,7 +11,8 @@ __all__ = ["skip_init"]
 
 
 def skip_init(module_cls: Any, *args: Any, **kwargs: Any) -> Any:
-    """Return `module_cls(*args, **kwargs)` with parameters whose values are undefined, drawing no random numbers.
+    """Return `module_cls(*args, **kwargs)` with parameters whose values are undefined, drawing no random
+    numbers.
 
     >>> import flambeau as torch
     >>> torch.nn.utils.skip_init(torch.nn.Linear, 2, 3).weight.shape

@@ -55,19 +55,17 @@ def weight_norm(module: Module, name: str = "weight", dim: int = 0) -> Module:
 class _SpectralNorm(Module):
     """weight / sigma(weight), with sigma from power iteration on the buffers `_u` and `_v`."""
 
-    def __init__(
-        self, weight: Tensor, n_power_iterations: int = 1, dim: int = 0, eps: float = 1e-12
-    ) -> None:
+    def __init__(self, weight: Tensor, n_power_iterations: int = 1, dim: int = 0, eps: float = 1e-12) -> None:
         super().__init__()
         dimensions = weight.ndim
         if not -dimensions <= dim < dimensions:
             raise IndexError(
-                f"Dimension out of range (expected to be in range of [-{dimensions}, {dimensions - 1}] but got {dim})"
+                f"Dimension out of range (expected to be in range of [-{dimensions}, {dimensions - 1}] but "
+                f"got {dim})"
             )
         if n_power_iterations <= 0:
             raise ValueError(
-                "Expected n_power_iterations to be positive, but got "
-                f"n_power_iterations={n_power_iterations}"
+                f"Expected n_power_iterations to be positive, but got n_power_iterations={n_power_iterations}"
             )
         self.dim = dim if dim >= 0 else dim + dimensions
         self.eps = eps

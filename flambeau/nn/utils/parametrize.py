@@ -115,12 +115,14 @@ class ParametrizationList(ModuleList):
             raise ValueError(f"A parametrization must return a tensor. Got {type(result).__name__}.")
         if result.dtype != original.dtype:
             raise ValueError(
-                "Registering a parametrization may not change the dtype of the tensor, unless `unsafe` flag is "
+                "Registering a parametrization may not change the dtype of the tensor, unless `unsafe` flag "
+                "is "
                 f"enabled.\nunparametrized dtype: {original.dtype}\nparametrized dtype: {result.dtype}"
             )
         if result.shape != original.shape:
             raise ValueError(
-                "Registering a parametrization may not change the shape of the tensor, unless `unsafe` flag is "
+                "Registering a parametrization may not change the shape of the tensor, unless `unsafe` flag "
+                "is "
                 f"enabled.\nunparametrized shape: {original.shape}\nparametrized shape: {result.shape}"
             )
 
@@ -201,14 +203,16 @@ def register_parametrization(
 ) -> Module:
     """Let a parameter or buffer be computed by `parametrization` from what it was; several are composed.
 
-    A method `right_inverse` of the parametrization makes assignment possible. Unless `unsafe`, shape and dtype must
+    A method `right_inverse` of the parametrization makes assignment possible. Unless `unsafe`, shape and
+    dtype must
     be kept.
 
     >>> import flambeau as torch
     >>> class Symmetric(torch.nn.Module):
     ...     def forward(self, x):
     ...         return x.triu() + x.triu(1).T
-    >>> layer = torch.nn.utils.parametrize.register_parametrization(torch.nn.Linear(3, 3), "weight", Symmetric())
+    >>> layer = torch.nn.Linear(3, 3)
+    >>> _ = torch.nn.utils.parametrize.register_parametrization(layer, "weight", Symmetric())
     >>> torch.equal(layer.weight, layer.weight.T)
     True
     """
@@ -280,7 +284,8 @@ def remove_parametrizations(module: Module, tensor_name: str, leave_parametrized
         original = Parameter(value) if parametrizations.original0.requires_grad else value
     else:
         raise ValueError(
-            "Cannot leave unparametrized (`leave_parametrized=False`) a tensor that is parametrized in terms of a "
+            "Cannot leave unparametrized (`leave_parametrized=False`) a tensor that is parametrized in terms "
+            "of a "
             "sequence of tensors."
         )
     delattr(type(module), tensor_name)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from itertools import pairwise
 from typing import Any, NamedTuple
 
 from ... import operators as ops
@@ -27,7 +28,7 @@ class PackedSequence_(NamedTuple):
 class PackedSequence(PackedSequence_):
     """The steps of several sequences, longest first, without padding.
 
-    `data` holds all first steps, then all second steps, ...; `batch_sizes` says how many sequences have each step.
+    `data` holds all first steps, then all second ones, ...; `batch_sizes` says how many sequences have each.
     The two permutations lead from the given order to the sorted one and back, or are None.
 
     >>> import flambeau as torch
@@ -45,7 +46,8 @@ class PackedSequence(PackedSequence_):
         if unsorted_indices is None:
             unsorted_indices = invert_permutation(sorted_indices)
         if batch_sizes is None:  # called as PackedSequence((data, batch_sizes))
-            data, batch_sizes = data
+            pair: Any = data
+            data, batch_sizes = pair
         elif batch_sizes.device.type != "cpu":
             raise ValueError(
                 "batch_sizes should always be on CPU. Instances of PackedSequence should never be created "
@@ -137,16 +139,16 @@ def pack_padded_sequence(
     >>> torch.nn.utils.rnn.pack_padded_sequence(x, [2, 1]).batch_sizes
     tensor([2, 1])
     """
-    if not isinstance(lengths, Tensor):
-        lengths = ops.as_tensor(lengths, dtype=int64, device="cpu")
+    if isinstance(lengths, Tensor):
+        counts = lengths.to(dtype=int64)
     else:
-        lengths = lengths.to(dtype=int64)
+        counts = ops.as_tensor(lengths, dtype=int64, device="cpu")
     sorted_indices = None
     if not enforce_sorted:
-        lengths, sorted_indices = ops.sort(lengths, descending=True)
+        counts, sorted_indices = ops.sort(counts, descending=True)
         sorted_indices = sorted_indices.to(input.device)
         input = input.index_select(0 if batch_first else 1, sorted_indices)
-    data, batch_sizes = _pack(input.transpose(0, 1) if batch_first else input, lengths)
+    data, batch_sizes = _pack(input.transpose(0, 1) if batch_first else input, counts)
     return PackedSequence(data, batch_sizes, sorted_indices, None)
 
 
@@ -165,10 +167,11 @@ def _pack(input: Tensor, lengths: Tensor) -> tuple[Tensor, Tensor]:
             f"Expected `len(lengths)` to be equal to batch_size, but got {lengths.size(0)} "
             f"(batch_size={input.size(1)})"
         )
-    if any(earlier < later for earlier, later in zip(sizes, sizes[1:], strict=False)):
+    if any(earlier < later for earlier, later in pairwise(sizes)):
         raise RuntimeError(
             "`lengths` array must be sorted in decreasing order when `enforce_sorted` is True. You can pass "
-            "`enforce_sorted=False` to pack_padded_sequence and/or pack_sequence to sidestep this requirement if "
+            "`enforce_sorted=False` to pack_padded_sequence and/or pack_sequence to sidestep this "
+            "requirement if "
             "you do not need ONNX exportability."
         )
     if sizes[-1] <= 0:
@@ -247,11 +250,10 @@ def pad_sequence(
     """
     if not isinstance(sequences, Iterable):
         raise RuntimeError(
-            "pad_sequence: Expected iterable for input sequences, but got arg of type: "
-            f"{type(sequences)}"
+            f"pad_sequence: Expected iterable for input sequences, but got arg of type: {type(sequences)}"
         )
     if padding_side not in ("left", "right"):
-        raise RuntimeError(f'Expected padding_side to be one of left or right, but got {padding_side}.')
+        raise RuntimeError(f"Expected padding_side to be one of left or right, but got {padding_side}.")
     tensors = list(sequences.unbind(0)) if isinstance(sequences, Tensor) else list(sequences)
     if not tensors:
         raise RuntimeError("received an empty list of sequences")

@@ -24,8 +24,7 @@ class SpectralNorm(WeightHook):
     def __init__(self, name: str, n_power_iterations: int, dim: int, eps: float) -> None:
         if n_power_iterations <= 0:
             raise ValueError(
-                "Expected n_power_iterations to be positive, but got "
-                f"n_power_iterations={n_power_iterations}"
+                f"Expected n_power_iterations to be positive, but got n_power_iterations={n_power_iterations}"
             )
         self.name = name
         self.dim = dim
@@ -65,7 +64,8 @@ def spectral_norm(
         raise ValueError(f"`SpectralNorm` cannot be applied as parameter `{name}` is None")
     if isinstance(weight, UninitializedParameter):
         raise ValueError(
-            "The module passed to `SpectralNorm` can't have uninitialized parameters. Make sure to run the dummy "
+            "The module passed to `SpectralNorm` can't have uninitialized parameters. Make sure to run the "
+            "dummy "
             "forward before applying spectral normalization"
         )
     with no_grad():

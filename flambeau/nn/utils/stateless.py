@@ -29,7 +29,8 @@ def _with_tied(members: dict[str, Tensor], given: dict[str, Tensor]) -> dict[str
         values = {id(given[name]): given[name] for name in names if name in given}
         if len(values) > 1:
             raise ValueError(
-                f"functional_call got multiple values for keys {sorted(set(names) & set(given))}, which are tied. "
+                f"functional_call got multiple values for keys {sorted(set(names) & set(given))}, which are "
+                "tied. "
                 "Consider using tie_weights=False"
             )
         for name in names:
@@ -52,7 +53,8 @@ def _check_strict(module: Module, members: dict[str, Tensor], given: dict[str, T
 
 
 def _swap(module: Module, name: str, value: Tensor) -> tuple[Any, str, Any] | None:
-    """Put `value` in the table that holds `name`; return what restores it, or None if there is no such name."""
+    """Put `value` in the table that holds `name`; return what restores it, or None if there is no such
+    name."""
     path, _, attribute = name.rpartition(".")
     owner = module.get_submodule(path)
     for table in (owner._parameters, owner._buffers):
@@ -95,12 +97,14 @@ def functional_call(
 ) -> Any:
     """Call `module(*args, **kwargs)` with the given tensors in place of its parameters and buffers.
 
-    With `tie_weights` a tensor given for one name of a shared parameter stands for all its names; with `strict` every
+    With `tie_weights` a tensor given for one name of a shared parameter stands for all its names; with
+    `strict` every
     parameter and buffer must be given.
 
     >>> import flambeau as torch
+    >>> from flambeau.nn.utils.stateless import functional_call
     >>> layer = torch.nn.Linear(1, 1, bias=False)
-    >>> torch.nn.utils.stateless.functional_call(layer, {"weight": torch.tensor([[3.0]])}, torch.tensor([2.0]))
+    >>> functional_call(layer, {"weight": torch.tensor([[3.0]])}, torch.tensor([2.0]))
     tensor([6.])
     """
     if args is None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import warnings
 from typing import Any
 
-from ... import operators as ops
+from ... import linalg
 from ...tensor import Tensor
 from ..parameter import Parameter, UninitializedParameter
 from ._swapped_weight import WeightHook
@@ -18,7 +18,7 @@ def norm_except_dim(v: Tensor, dim: int) -> Tensor:
     if dim == -1:
         return v.norm()
     others = [d for d in range(v.dim()) if d != dim % v.dim()]
-    return ops.linalg.vector_norm(v, 2, others, keepdim=True)
+    return linalg.vector_norm(v, 2, others, keepdim=True)
 
 
 class WeightNorm(WeightHook):
@@ -44,7 +44,8 @@ def weight_norm(module: Any, name: str = "weight", dim: int = 0) -> Any:
     ['bias', 'weight_g', 'weight_v']
     """
     warnings.warn(
-        "`torch.nn.utils.weight_norm` is deprecated in favor of `torch.nn.utils.parametrizations.weight_norm`.",
+        "`torch.nn.utils.weight_norm` is deprecated in favor of "
+        "`torch.nn.utils.parametrizations.weight_norm`.",
         FutureWarning,
         stacklevel=2,
     )
@@ -54,7 +55,8 @@ def weight_norm(module: Any, name: str = "weight", dim: int = 0) -> Any:
     weight = getattr(module, name)
     if isinstance(weight, UninitializedParameter):
         raise ValueError(
-            "The module passed to `WeightNorm` can't have uninitialized parameters. Make sure to run the dummy "
+            "The module passed to `WeightNorm` can't have uninitialized parameters. Make sure to run the "
+            "dummy "
             "forward before applying weight normalization"
         )
     del module._parameters[name]
