@@ -1,1 +1,172 @@
-"""Histograms."""
+"""Counting elements: histc, histogram, histogramdd, bincount. Their ranges or sizes are data: these are looks."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from math import isfinite
+from typing import Any
+
+import numpy as np
+
+from .. import dtypes, return_types
+from ..tensor import Tensor
+from ..tensor.construct import from_array
+from .looking import look
+from .registry import api
+
+
+def _require_real(input: Tensor, name: str, refused: Any = dtypes.LOW_PRECISION) -> None:
+    if not input.is_floating_point() or input.dtype in refused:
+        raise NotImplementedError(f'"{name}" not implemented for \'{dtypes.SCALAR_NAMES[input.dtype]}\'')
+
+
+def _counts(values: Any, edges: Any, weights: Any) -> Any:
+    """How many values (or how much weight) lie in each bin; the last bin includes its right edge."""
+    bins = len(edges) - 1
+    position = np.searchsorted(edges, values, "right") - 1
+    position = np.where(values == edges[-1], bins - 1, position)
+    inside = (position >= 0) & (position < bins) & (values <= edges[-1])
+    found = np.bincount(position[inside], None if weights is None else weights[inside], bins)
+    return found.astype(values.dtype)
+
+
+def _outer_edges(name: str, values: Any, low: float, high: float, margin: float = 0.5) -> tuple[float, float]:
+    if low == high and values.size:
+        low, high = float(values.min()), float(values.max())
+    if not (isfinite(low) and isfinite(high)):
+        raise RuntimeError(f"{name}: range of [{low:g}, {high:g}] is not finite")
+    if low > high:
+        raise RuntimeError(f"{name}: max must be larger than min")
+    return (low - margin, high + margin) if low == high else (low, high)
+
+
+@api("torch", "Tensor", out=True)
+def histc(input: Tensor, bins: int = 100, min: Any = 0, max: Any = 0) -> Tensor:
+    """How many elements lie in each of ``bins`` equal parts of a range (that of the data where min equals max).
+
+    >>> import flambeau as torch
+    >>> torch.histc(torch.tensor([1., 2., 1.]), bins=4, min=0, max=3)
+    tensor([0., 2., 1., 0.])
+    """
+    _require_real(input, "histogram_cpu", (dtypes.float16,))
+    if bins <= 0:
+        raise RuntimeError(f"torch.histogram(): bins must be > 0, but got {bins} for dimension 0")
+    if min > max:
+        raise RuntimeError("torch.histc: max must be larger than min")
+    values = look(input, "histc").reshape(-1)
+    if input.dtype is dtypes.bfloat16:
+        values = values.astype(np.float32)
+    low, high = _outer_edges("torch.histc", values, float(min), float(max), 1.0)
+    return from_array(_equal_counts(values, bins, low, high, None), input.dtype)
+
+
+def _equal_counts(values: Any, bins: int, low: float, high: float, weights: Any) -> Any:
+    inside = (values >= low) & (values <= high)
+    chosen = values[inside].astype(np.float64)
+    position = np.minimum(((chosen - low) * bins / (high - low)).astype(np.int64), bins - 1)
+    found = np.bincount(position, None if weights is None else weights[inside], bins)
+    return found.astype(values.dtype)
+
+
+def _density(hist: Any, *edges: Any) -> Any:
+    volume = np.ones(())
+    for each in edges:
+        volume = np.multiply.outer(volume, np.diff(each))
+    return (hist / hist.sum() / volume).astype(hist.dtype)
+
+
+@api("torch", "Tensor", out=True)
+def histogram(input: Tensor, bins: Any, *, range: Any = None, weight: Tensor | None = None, density: bool = False) -> Any:
+    """Counts of elements (or sums of weights) in bins, and the bins' edges.
+
+    >>> import flambeau as torch
+    >>> torch.histogram(torch.tensor([1., 2., 1.]), bins=4, range=(0., 3.)).hist
+    tensor([0., 2., 1., 0.])
+    """
+    _require_real(input, "histogramdd")
+    values = look(input, "histogram").reshape(-1)
+    if weight is not None and weight.shape != input.shape:
+        raise RuntimeError("torch.histogramdd(): if weight tensor is provided it should have the same shape as the input "
+                           "tensor excluding its innermost dimension, but got input with shape "
+                           f"{[input.numel(), 1]} and weight with shape {list(weight.shape)}")
+    weights = None if weight is None else look(weight, "histogram").reshape(-1)
+    if isinstance(bins, Tensor):
+        edges = look(bins, "histogram").astype(values.dtype)
+        hist = _counts(values, edges, weights)
+    else:
+        _check_bins([bins])
+        low, high = _outer_edges("torch.histogramdd", values, *(map(float, range) if range else (0.0, 0.0)))
+        edges = np.linspace(low, high, bins + 1).astype(values.dtype)
+        hist = _equal_counts(values, bins, low, high, weights)
+    if density:
+        hist = _density(hist, edges)
+    return return_types.TYPES["histogram"](from_array(hist), from_array(edges.copy()))
+
+
+def _check_bins(bins: Sequence[int]) -> None:
+    for d, n in enumerate(bins):
+        if n <= 0:
+            raise RuntimeError(f"torch.histogram(): bins must be > 0, but got {n} for dimension {d}")
+
+
+@api("torch", "Tensor")
+def histogramdd(input: Tensor, bins: Any, *, range: Any = None, weight: Tensor | None = None,
+                density: bool = False) -> Any:
+    """Counts of points, the rows of (..., D), in the cells of a D-dimensional grid, and the grid's edges.
+
+    >>> import flambeau as torch
+    >>> torch.histogramdd(torch.tensor([[0., 1.], [1., 0.]]), bins=[2, 2]).hist
+    tensor([[0., 1.],
+            [1., 0.]])
+    """
+    _require_real(input, "histogramdd")
+    count = input.shape[-1]
+    points = look(input, "histogramdd").reshape(-1, count)
+    weights = None if weight is None else look(weight, "histogramdd").reshape(-1)
+    edges = _grid(points, [bins] * count if isinstance(bins, int) else list(bins), range)
+    hist, _ = np.histogramdd(points, [e.astype(np.float64) for e in edges], weights=weights)
+    hist = hist.astype(points.dtype)
+    if density:
+        hist = _density(hist, *edges)
+    return return_types.TYPES["histogramdd"](from_array(hist), tuple(from_array(e) for e in edges))
+
+
+def _grid(points: Any, bins: Sequence[Any], limits: Any) -> list[Any]:
+    if len(bins) != points.shape[1]:
+        raise RuntimeError(f"torch.histogramdd(): expected {points.shape[1]} sequences of bin edges for a "
+                           f"{points.shape[1]}-dimensional histogram but got {len(bins)}")
+    if isinstance(bins[0], Tensor):
+        return [look(b, "histogramdd").astype(points.dtype) for b in bins]
+    _check_bins(bins)
+    edges = []
+    for d, n in enumerate(bins):
+        given = map(float, limits[2 * d:2 * d + 2]) if limits else (0.0, 0.0)
+        low, high = _outer_edges("torch.histogramdd", points[:, d], *given)
+        edges.append(np.linspace(low, high, n + 1).astype(points.dtype))
+    return edges
+
+
+@api("torch", "Tensor")
+def bincount(input: Tensor, weights: Tensor | None = None, minlength: int = 0) -> Tensor:
+    """How often (or with how much weight) each number from 0 on occurs.
+
+    >>> import flambeau as torch
+    >>> torch.bincount(torch.tensor([1, 3, 1]))
+    tensor([0, 2, 0, 1])
+    """
+    if input.dtype.category >= dtypes.FLOATING:
+        raise NotImplementedError(f'"bincount_cpu" not implemented for \'{dtypes.SCALAR_NAMES[input.dtype]}\'')
+    if minlength < 0:
+        raise RuntimeError("minlength should be >= 0")
+    if input.ndim != 1:
+        raise RuntimeError("bincount only supports 1-d non-negative integral inputs.")
+    values = look(input, "bincount")
+    if values.size and values.min() < 0:
+        raise RuntimeError("bincount only supports 1-d non-negative integral inputs.")
+    if weights is None:
+        return from_array(np.bincount(values, minlength=minlength).astype(np.int64))
+    if weights.ndim != 1 or weights.shape != input.shape:
+        raise RuntimeError("weights should be 1-d and have the same length as input")
+    dtype = weights.dtype if weights.dtype is dtypes.float32 else dtypes.float64
+    found = np.bincount(values, look(weights, "bincount").astype(np.float64), minlength)
+    return from_array(found.astype(dtype.numpy))

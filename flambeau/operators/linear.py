@@ -20,7 +20,7 @@ from .matmul import (
     require_tensor,
     rows_of,
 )
-from .registry import api
+from .registry import api, write_out
 from .shape import T, reshape
 
 
@@ -81,7 +81,8 @@ def _linear_input(ctx: Any, grad: Tensor, weight: Tensor) -> Any:
 
 def _linear_weight(ctx: Any, grad: Tensor, input: Tensor) -> Any:
     if input._geometry.ndim != 2:
-        grad, input = reshape(grad, -1, grad.shape[-1]), reshape(input, -1, input.shape[-1])
+        rows = rows_of(input.shape)
+        grad, input = reshape(grad, rows, grad.shape[-1]), reshape(input, rows, input.shape[-1])
     if input._geometry.dtype.is_complex:
         input = input.conj()
     return record(MM, (view(T, grad), input))
@@ -107,7 +108,7 @@ LINEAR_FOLDED_UNBIASED = _linear_operator("UnsafeViewBackward0")
 
 
 @api("nn.functional")
-def linear(input: Tensor, weight: Tensor, bias: Tensor | None = None) -> Tensor:
+def linear(input: Tensor, weight: Tensor, bias: Tensor | None = None, *, out: Tensor | None = None) -> Tensor:
     """``input @ weight.T + bias``: (..., K) by (M, K) gives (..., M); the bias has shape (M).
 
     >>> import flambeau as torch
@@ -116,6 +117,8 @@ def linear(input: Tensor, weight: Tensor, bias: Tensor | None = None) -> Tensor:
     """
     if input.__class__ is not Tensor and not isinstance(input, Tensor):
         raise TypeError(f"linear(): argument 'input' (position 1) must be Tensor, not {type(input).__name__}")
+    if out is not None:
+        return write_out(linear(input, weight, bias), out, "linear")  # type: ignore[no-any-return]
     if input._geometry.ndim == 2:
         return record(LINEAR if bias is not None else LINEAR_UNBIASED,  # type: ignore[no-any-return]
                       (input, weight, bias))

@@ -305,7 +305,8 @@ def _(ctx: Any, grad: Tensor, mat2: Tensor) -> Any:
 @MATMUL.derivative("mat2", keeps="input")
 def _(ctx: Any, grad: Tensor, input: Tensor) -> Any:
     if ctx.operand_geometry(1).ndim == 2:
-        return record(MM, (transposed(reshape(input, -1, input.shape[-1])), reshape(grad, -1, grad.shape[-1])))
+        rows = rows_of(input.shape)
+        return record(MM, (transposed(reshape(input, rows, input.shape[-1])), reshape(grad, rows, grad.shape[-1])))
     return record(MATMUL, (transposed(input), grad))
 
 

@@ -7,11 +7,11 @@ from typing import Any
 
 from .. import dtypes
 from ..tensor import Tensor
-from .activation import softmax
+from .softmax import softmax
 from .attention import scaled_dot_product_attention
 from .dropout import dropout
 from .joining import cat
-from .matmul import linear
+from .linear import linear
 from .padding import pad
 from .registry import api
 

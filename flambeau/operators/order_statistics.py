@@ -1,1 +1,252 @@
-"""Order statistics."""
+"""Elements by rank: kthvalue, median, nanmedian, mode, quantile, nanquantile."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from .. import dtypes, return_types
+from ..tensor import Tensor, check_dim, record
+from .along import PICK
+from .axes import numpy_names
+from .definition import operator
+from .extrema import indexed_geometry, indexed_operator, one_dim, refuse_complex, shared_evenly
+from .reduction import operand_dtype, reduction_geometry
+from .registry import api
+
+
+def _choose(m: Any, x: Any, positions: Any, dim: int, keepdim: bool) -> Any:
+    """Values and indices of one element for each row; ``positions`` keep the dimension."""
+    values = m.take_along_axis(x, positions, axis=dim)
+    return (values, positions) if keepdim else (values.squeeze(dim), positions.squeeze(dim))
+
+
+# --- kthvalue --------------------------------------------------------------------------------------------------------
+
+def _kth_kernel(m: Any, input: Any, dim: int, keepdim: bool, k: int) -> Any:
+    if not input.ndim:
+        return input, m.int64(0)
+    return _choose(m, input, m.take(m.argpartition(input, k - 1, axis=dim), [k - 1], axis=dim), dim, keepdim)
+
+
+KTHVALUE = indexed_operator("kthvalue", _kth_kernel)
+
+
+@api("torch", "Tensor", out=True)
+@numpy_names
+def kthvalue(input: Tensor, k: int, dim: int = -1, keepdim: bool = False) -> Any:
+    """The k-th smallest element (counted from 1) along ``dim``, and its index.
+
+    >>> import flambeau as torch
+    >>> torch.kthvalue(torch.tensor([3., 1., 2.]), 2).values
+    tensor(2.)
+    """
+    g = input._geometry
+    refuse_complex(g, "kthvalue_cpu")
+    dim = check_dim(dim, g.ndim)
+    if g.ndim and g.shape[dim] == 0:
+        raise IndexError(f"kthvalue(): Expected reduction dim {dim} to have non-zero size.")
+    if not 1 <= k <= (g.shape[dim] if g.ndim else 1):
+        raise RuntimeError(f"kthvalue(): selected number k out of range for dimension {dim}")
+    return return_types.TYPES["kthvalue"](*record(KTHVALUE, (input,), (dim, keepdim, k)))
+
+
+# --- median ----------------------------------------------------------------------------------------------------------
+
+def _median_position(m: Any, x: Any, dim: int, ignore_nan: bool) -> Any:
+    """Index of the lower median of each row: where there are NaNs, of a NaN, or of the median of the rest."""
+    order = m.argsort(x, axis=dim, kind="stable")
+    n = x.shape[dim]
+    shape = [1 if d == dim else extent for d, extent in enumerate(x.shape)]
+    rank = np.full(shape, (n - 1) // 2)
+    if x.dtype.kind == "f":
+        numbers = n - np.isnan(x).sum(axis=dim, keepdims=True)
+        rank = np.maximum(numbers - 1, 0) // 2 if ignore_nan else np.where(numbers < n, numbers, rank)
+    return m.take_along_axis(order, rank, axis=dim)
+
+
+def _median_kernel(m: Any, input: Any, dim: int, keepdim: bool, ignore_nan: bool) -> Any:
+    if not input.ndim:
+        return input, m.int64(0)
+    return _choose(m, input, _median_position(m, input, dim, ignore_nan), dim, keepdim)
+
+
+MEDIAN_DIM = indexed_operator("median", _median_kernel)
+NANMEDIAN_DIM = indexed_operator("nanmedian", _median_kernel)
+
+
+def _median_all_kernel(m: Any, input: Any, dims: Any, keepdim: bool, ignore_nan: bool) -> Any:
+    flat = input.reshape(-1)
+    return flat[_median_position(m, flat, 0, ignore_nan)[0]] if flat.size else m.nan
+
+
+def _median_all_geometry(operands: Any, attributes: Any) -> Any:
+    return reduction_geometry(operands, (*attributes[:2], operands[0].dtype))
+
+
+MEDIAN = operator("median", _median_all_geometry, compute=operand_dtype)(_median_all_kernel)
+NANMEDIAN = operator("nanmedian", _median_all_geometry, compute=operand_dtype)(_median_all_kernel)
+MEDIAN.derivative("input", keeps="input output")(shared_evenly)
+NANMEDIAN.derivative("input", keeps="input output")(shared_evenly)
+
+
+def _median(name: str, whole: Any, along: Any, input: Tensor, dim: int | None, keepdim: bool) -> Any:
+    g = input._geometry
+    refuse_complex(g, "median_cpu")
+    if g.dtype.category == dtypes.BOOL:
+        raise NotImplementedError("\"median_cpu\" not implemented for 'Bool'")
+    ignore_nan = name == "nanmedian"
+    if dim is None:
+        return record(whole, (input,), (tuple(range(g.ndim)), False, ignore_nan))
+    found = one_dim(input, dim, "median()")
+    return return_types.TYPES[name](*record(along, (input,), (found, keepdim, ignore_nan)))
+
+
+@api("torch", "Tensor", out=True)
+@numpy_names
+def median(input: Tensor, dim: int | None = None, keepdim: bool = False) -> Any:
+    """The median (the lower one of two), of all elements or along ``dim`` with indices.
+
+    >>> import flambeau as torch
+    >>> torch.median(torch.tensor([1., 4., 2., 3.]))
+    tensor(2.)
+    """
+    return _median("median", MEDIAN, MEDIAN_DIM, input, dim, keepdim)
+
+
+@api("torch", "Tensor", out=True)
+@numpy_names
+def nanmedian(input: Tensor, dim: int | None = None, keepdim: bool = False) -> Any:
+    """The median of the elements that are not NaN.
+
+    >>> import flambeau as torch
+    >>> torch.nanmedian(torch.tensor([1., float("nan"), 3.]))
+    tensor(1.)
+    """
+    return _median("nanmedian", NANMEDIAN, NANMEDIAN_DIM, input, dim, keepdim)
+
+
+# --- mode ------------------------------------------------------------------------------------------------------------
+
+def _mode_kernel(m: Any, input: Any, dim: int, keepdim: bool) -> Any:
+    """In sorted order equal elements are neighbours: the end of the longest run (the first such) is the mode."""
+    if not input.ndim:
+        return input, m.int64(0)
+    order = m.argsort(input, axis=dim, kind="stable")
+    ordered = m.moveaxis(m.take_along_axis(input, order, axis=dim), dim, -1)
+    positions = np.arange(ordered.shape[-1])
+    starts = np.ones(ordered.shape, bool)
+    starts[..., 1:] = ordered[..., 1:] != ordered[..., :-1]
+    length = positions - np.maximum.accumulate(np.where(starts, positions, 0), axis=-1)
+    best = m.moveaxis(m.argmax(length, axis=-1)[..., None], -1, dim)
+    return _choose(m, input, m.take_along_axis(order, best, axis=dim), dim, keepdim)
+
+
+MODE = indexed_operator("mode", _mode_kernel, indexed_geometry)
+
+
+@api("torch", "Tensor", out=True)
+@numpy_names
+def mode(input: Tensor, dim: int = -1, keepdim: bool = False) -> Any:
+    """The most frequent element along ``dim`` (the smallest of equally frequent ones), and its last index.
+
+    >>> import flambeau as torch
+    >>> torch.mode(torch.tensor([2, 1, 2, 3])).values
+    tensor(2)
+    """
+    refuse_complex(input._geometry, "mode_cpu")
+    return return_types.TYPES["mode"](*record(MODE, (input,), (one_dim(input, dim, "mode()"), keepdim)))
+
+
+# --- quantile --------------------------------------------------------------------------------------------------------
+
+_INTERPOLATIONS = ("linear", "lower", "higher", "midpoint", "nearest")
+
+
+def _quantile(name: str, input: Tensor, q: Any, dim: int | None, keepdim: bool, interpolation: str) -> Tensor:
+    q = _check_quantile(name, input, q, interpolation)
+    ndim = input.ndim
+    if dim is None:
+        x = input.reshape(-1)
+        kept_shape = [1] * ndim
+    else:
+        dim = check_dim(dim, ndim)
+        kept_shape = [1 if d == dim else n for d, n in enumerate(input.shape)]
+        order = [d for d in range(ndim) if d != dim] + ([dim] if ndim else [])
+        x = input.permute(order) if ndim else input.reshape(1)
+    values = _ranked(x, q.reshape(-1), interpolation, name == "nanquantile")
+    count = values.shape[-1]
+    lead = () if q.ndim == 0 else (count,)
+    turned = values.permute(values.ndim - 1, *range(values.ndim - 1))
+    rest = kept_shape if keepdim else [n for d, n in enumerate(input.shape) if dim is not None and d != dim]
+    return turned.reshape([*lead, *rest])
+
+
+def _ranked(x: Tensor, q: Tensor, interpolation: str, ignore_nan: bool) -> Tensor:
+    """The quantiles q of the rows of x, as a last dimension."""
+    ordered = x.sort(-1)[0]
+    last = x.shape[-1] - 1
+    nan = x.isnan()
+    if ignore_nan:
+        ranks = (q * (last - nan.sum(-1, True))).clamp(min=0)
+    else:
+        ranks = (q * last).expand(*x.shape[:-1], q.shape[0]).masked_fill(nan.any(-1, True), last)
+    if interpolation in ("lower", "higher", "nearest"):
+        found = {"lower": ranks.floor, "higher": ranks.ceil, "nearest": ranks.round}[interpolation]()
+        return _at(ordered, found)
+    below = ranks.floor()
+    weight: Any = 0.5 if interpolation == "midpoint" else ranks - below
+    low, high = _at(ordered, below), _at(ordered, ranks.ceil())
+    return low + (high - low) * weight if interpolation == "midpoint" else low.lerp(high, weight)
+
+
+def _at(ordered: Tensor, ranks: Tensor) -> Tensor:
+    return record(PICK, (ordered, ranks.to(dtypes.int64)), (ordered.ndim - 1, True))  # type: ignore[no-any-return]
+
+
+def _check_quantile(name: str, input: Tensor, q: Any, interpolation: str) -> Tensor:
+    if interpolation not in _INTERPOLATIONS:
+        raise RuntimeError(f"{name}() interpolation must be one of linear, lower, higher, midpoint or nearest, but got "
+                           f"{interpolation}")
+    if input.numel() == 0:
+        raise RuntimeError(f"{name}() input tensor must be non-empty")
+    if input.dtype not in (dtypes.float32, dtypes.float64):
+        raise RuntimeError(f"{name}() input tensor must be either float or double dtype")
+    if not isinstance(q, Tensor):
+        if not 0 <= q <= 1:
+            raise RuntimeError(f"{name}() q must be in the range [0, 1] but got {q:g}")
+        return input.new_full((), q)
+    if q.ndim > 1:
+        raise RuntimeError(f"{name}() q must be a scalar or 1D tensor")
+    if q.dtype is not input.dtype:
+        raise RuntimeError(f"{name}() q tensor must be same dtype as the input tensor")
+    if q.numel() and not bool(((q >= 0) & (q <= 1)).all()):
+        raise RuntimeError(f"{name}() q values must be in the range [0, 1]")
+    return q
+
+
+@api("torch", "Tensor", out=True)
+@numpy_names
+def quantile(input: Tensor, q: Any, dim: int | None = None, keepdim: bool = False, *,
+             interpolation: str = "linear") -> Tensor:
+    """The values below which the parts ``q`` of the elements lie, between neighbours by ``interpolation``.
+
+    >>> import flambeau as torch
+    >>> torch.quantile(torch.tensor([0., 1., 2., 3.]), 0.5)
+    tensor(1.5000)
+    """
+    return _quantile("quantile", input, q, dim, keepdim, interpolation)
+
+
+@api("torch", "Tensor", out=True)
+@numpy_names
+def nanquantile(input: Tensor, q: Any, dim: int | None = None, keepdim: bool = False, *,
+                interpolation: str = "linear") -> Tensor:
+    """Quantiles of the elements that are not NaN.
+
+    >>> import flambeau as torch
+    >>> torch.nanquantile(torch.tensor([1., float("nan"), 3.]), 0.5)
+    tensor(2.)
+    """
+    return _quantile("nanquantile", input, q, dim, keepdim, interpolation)

@@ -91,9 +91,9 @@ def tensordot(a: Tensor, b: Tensor, dims: Any = 2) -> Tensor:
         if a.shape[d] == b.shape[e]:
             continue
         if a.shape[d] == 1:
-            b = b.sum(e, keepdim=True)
+            b = b.sum(e, keepdim=True, dtype=b.dtype)
         elif b.shape[e] == 1:
-            a = a.sum(d, keepdim=True)
+            a = a.sum(d, keepdim=True, dtype=a.dtype)
         else:
             raise RuntimeError(f"contracted dimensions need to match, but first has size {a.shape[d]} in dim {d} and "
                                f"second has size {b.shape[e]} in dim {e}")

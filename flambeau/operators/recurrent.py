@@ -14,10 +14,12 @@ from collections.abc import Callable
 from typing import Any
 
 from ..tensor import Tensor
-from .activation import relu, sigmoid, tanh
+from .activation import relu
+from .exponential import sigmoid
+from .trigonometric import tanh
 from .dropout import dropout as _dropout
 from .joining import cat, stack
-from .matmul import linear
+from .linear import linear
 from .registry import api
 
 # One step: (projected input, hidden state, recurrent weights) -> new hidden state; the output is its first part.

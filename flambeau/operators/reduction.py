@@ -1,4 +1,4 @@
-"""Reductions: sum, mean and their kin over some or all dimensions."""
+"""Sums and products over some or all dimensions: sum, mean, prod, nansum, nanmean."""
 
 from __future__ import annotations
 
@@ -6,47 +6,33 @@ from typing import Any
 
 from .. import dtypes
 from ..graph.geometry import Geometry, contiguous
-from ..tensor import Tensor, check_dim, record
+from ..graph.operator import Operator
+from ..tensor import Tensor, record
+from .axes import normalize_dims, numpy_names, reduced_shape, require_dims
 from .definition import arithmetic_dtype, operator
 from .registry import api
 
-
-def normalize_dims(dim: Any, ndim: int) -> tuple[int, ...]:
-    """Dimensions to reduce, sorted and counted from 0; all of them for None and ()."""
-    if dim is None or (isinstance(dim, (tuple, list)) and not dim):
-        return tuple(range(ndim))
-    dims = [dim] if isinstance(dim, int) else list(dim)
-    found = [check_dim(d, ndim) for d in dims]
-    if len(set(found)) != len(found):
-        repeated = next(d for d in found if found.count(d) > 1)
-        raise RuntimeError(f"dim {repeated} appears multiple times in the list of dims")
-    return tuple(sorted(found)) if ndim else ()
+_DTYPE = ", torch.dtype dtype = None"
 
 
-def reduced_shape(shape: tuple[int, ...], dims: tuple[int, ...], keepdim: bool) -> tuple[int, ...]:
-    """The shape after reducing ``dims``."""
-    if keepdim:
-        return tuple([1 if d in dims else n for d, n in enumerate(shape)])
-    return tuple([n for d, n in enumerate(shape) if d not in dims])
-
-
-def _sum_geometry(operands: Any, attributes: Any) -> Geometry:
+def reduction_geometry(operands: Any, attributes: Any) -> Geometry:
+    """The result of reducing ``dims`` (attributes: dims, keepdim, dtype)."""
     g = operands[0]
     dims, keepdim, dtype = attributes
     return contiguous(reduced_shape(g.shape, dims, keepdim), dtype, g.device)
 
 
-def _sum_kernel(m: Any, input: Any, dims: tuple[int, ...], keepdim: bool, dtype: Any) -> Any:
-    return m.sum(input, axis=dims, keepdims=keepdim, dtype=arithmetic_dtype(dtype).numpy)
+def operand_dtype(operands: Any) -> dtypes.dtype:
+    """The type in which the first operand is computed with."""
+    return arithmetic_dtype(operands[0].dtype)
 
 
-SUM = operator("sum", _sum_geometry)(_sum_kernel)
-
-
-@SUM.derivative("input")
-def _(ctx: Any, grad: Tensor) -> Tensor:
-    dims, keepdim, _ = ctx.attributes
-    return spread(grad, dims, keepdim, ctx.operand_geometry(0).shape)
+def count_of(shape: Any, dims: tuple[int, ...]) -> int:
+    """How many elements are reduced to one."""
+    count = 1
+    for d in dims:
+        count *= shape[d]
+    return count
 
 
 def spread(grad: Tensor, dims: tuple[int, ...], keepdim: bool, shape: Any) -> Tensor:
@@ -56,7 +42,51 @@ def spread(grad: Tensor, dims: tuple[int, ...], keepdim: bool, shape: Any) -> Te
     return grad.expand(shape)
 
 
+def kept(x: Tensor, dims: tuple[int, ...], keepdim: bool, shape: Any) -> Tensor:
+    """A reduction's result with the reduced dimensions as extents of 1, to be broadcast against its operand."""
+    return x if keepdim or not len(shape) else x.reshape(reduced_shape(shape, dims, True))
+
+
+def require_tensor_input(input: Any, function: str) -> None:
+    """Refuse what is no tensor."""
+    if not isinstance(input, Tensor):
+        raise TypeError(f"{function}(): argument 'input' (position 1) must be Tensor, not {type(input).__name__}")
+
+
+def converted(input: Tensor, dtype: dtypes.dtype) -> Tensor:
+    """The operand in the type asked for, where accumulating in that type alone would not do (float to integer)."""
+    if dtype.category >= input._geometry.dtype.category:
+        return input
+    if input.requires_grad and dtype.category < dtypes.FLOATING:
+        raise RuntimeError(f"Autograd not support dtype: {dtypes.SCALAR_NAMES[dtype]}")
+    return input.to(dtype)
+
+
+# --- sum -------------------------------------------------------------------------------------------------------------
+
+def _sum_kernel(m: Any, input: Any, dims: tuple[int, ...], keepdim: bool, dtype: Any) -> Any:
+    if dtype is dtypes.bool_:
+        return m.any(input, axis=dims, keepdims=keepdim)
+    return m.sum(input, axis=dims, keepdims=keepdim, dtype=arithmetic_dtype(dtype).numpy)
+
+
+def _sum_gradient(ctx: Any, grad: Tensor) -> Tensor:
+    dims, keepdim, _ = ctx.attributes
+    return spread(grad, dims, keepdim, ctx.operand_geometry(0).shape)
+
+
+def _sum_operator(grad_name: str) -> Operator:
+    op = operator("sum", reduction_geometry, compute=operand_dtype, grad_name=grad_name)(_sum_kernel)
+    op.derivative("input")(_sum_gradient)
+    return op
+
+
+SUM = _sum_operator("SumBackward0")
+SUM_DIM = _sum_operator("SumBackward1")
+
+
 @api("torch", "Tensor", out=True)
+@numpy_names
 def sum(input: Tensor, dim: Any = None, keepdim: bool = False, *, dtype: Any = None) -> Tensor:
     """The sum over ``dim`` (all dimensions by default); integers are summed as int64.
 
@@ -64,11 +94,15 @@ def sum(input: Tensor, dim: Any = None, keepdim: bool = False, *, dtype: Any = N
     >>> torch.sum(torch.ones(2, 3), 1)
     tensor([3., 3.])
     """
+    require_tensor_input(input, "sum")
+    require_dims("sum", dim, _DTYPE)
     g = input._geometry
-    found = dtype or (dtypes.int64 if g.dtype.category < dtypes.FLOATING else g.dtype)
-    if dtype is not None and dtype is not g.dtype and dtype.category >= g.dtype.category:
-        input = input.to(dtype)
-    return record(SUM, (input,), (normalize_dims(dim, g.ndim), keepdim, found))
+    if dtype is None:
+        dtype = dtypes.int64 if g.dtype.category < dtypes.FLOATING else g.dtype
+    elif dtype is not g.dtype:
+        input = converted(input, dtype)
+    return record(SUM if dim is None else SUM_DIM,  # type: ignore[no-any-return]
+                  (input,), (normalize_dims(dim, g.ndim), keepdim, dtype))
 
 
 @api("Tensor")
@@ -79,9 +113,166 @@ def sum_to_size(input: Tensor, *size: Any) -> Tensor:
     g = input._geometry
     if g.shape == shape:
         return input
+    dtype = dtypes.int64 if g.dtype.category < dtypes.FLOATING else g.dtype
     lead = g.ndim - len(shape)
     if lead < 0 or any(n != 1 and n != g.shape[lead + d] for d, n in enumerate(shape)):
         raise RuntimeError(f"size {{{list(shape)}}} is not expandable to size {{{list(g.shape)}}}.")
     dims = tuple(range(lead)) + tuple(lead + d for d, n in enumerate(shape) if n == 1 and g.shape[lead + d] != 1)
-    summed: Tensor = record(SUM, (input,), (dims, True, g.dtype))
+    summed: Tensor = record(SUM_DIM, (input,), (dims, True, dtype))
     return summed.reshape(shape)
+
+
+# --- mean ------------------------------------------------------------------------------------------------------------
+
+def _mean_kernel(m: Any, input: Any, dims: tuple[int, ...], keepdim: bool, dtype: Any) -> Any:
+    total = m.sum(input, axis=dims, keepdims=keepdim, dtype=arithmetic_dtype(dtype).numpy)
+    return m.true_divide(total, count_of(input.shape, dims), dtype=arithmetic_dtype(dtype).numpy)
+
+
+def _mean_gradient(ctx: Any, grad: Tensor) -> Tensor:
+    dims, keepdim, _ = ctx.attributes
+    shape = ctx.operand_geometry(0).shape
+    return spread(grad / max(count_of(shape, dims), 1), dims, keepdim, shape)
+
+
+def _mean_operator(grad_name: str) -> Operator:
+    op = operator("mean", reduction_geometry, compute=operand_dtype, grad_name=grad_name)(_mean_kernel)
+    op.derivative("input")(_mean_gradient)
+    return op
+
+
+MEAN = _mean_operator("MeanBackward0")
+MEAN_DIM = _mean_operator("MeanBackward1")
+
+
+def mean_dtype(input: Tensor, dtype: Any) -> Any:
+    """The floating type of a mean; PyTorch's error where there is none."""
+    found = dtype or input._geometry.dtype
+    if found.category < dtypes.FLOATING:
+        kind = "Input" if dtype is None else "Optional"
+        raise RuntimeError(f"mean(): could not infer output dtype. {kind} dtype must be either a floating point or complex "
+                           f"dtype. Got: {dtypes.SCALAR_NAMES[found]}")
+    return found
+
+
+@api("torch", "Tensor", out=True)
+@numpy_names
+def mean(input: Tensor, dim: Any = None, keepdim: bool = False, *, dtype: Any = None) -> Tensor:
+    """The mean over ``dim`` (all dimensions by default) of floating-point numbers.
+
+    >>> import flambeau as torch
+    >>> torch.mean(torch.tensor([1., 2., 6.]))
+    tensor(3.)
+    """
+    require_tensor_input(input, "mean")
+    require_dims("mean", dim, _DTYPE)
+    found = mean_dtype(input, dtype)
+    if dtype is not None:
+        input = converted(input, dtype)
+    return record(MEAN if dim is None else MEAN_DIM,  # type: ignore[no-any-return]
+                  (input,), (normalize_dims(dim, input._geometry.ndim), keepdim, found))
+
+
+# --- prod ------------------------------------------------------------------------------------------------------------
+
+def _prod_kernel(m: Any, input: Any, dims: tuple[int, ...], keepdim: bool, dtype: Any) -> Any:
+    if dtype is dtypes.bool_:
+        return m.all(input, axis=dims, keepdims=keepdim)
+    return m.prod(input, axis=dims, keepdims=keepdim, dtype=arithmetic_dtype(dtype).numpy)
+
+
+def _prod_gradient(ctx: Any, grad: Tensor, input: Tensor) -> Tensor:
+    from .cumulative import products_of_others
+    dims, keepdim, _ = ctx.attributes
+    if input.numel() == 0 or input.ndim == 0:
+        return spread(grad, dims, keepdim, input.shape)
+    if len(dims) == input.ndim:
+        flat = grad.reshape(1) * products_of_others(input.reshape(-1), 0)
+        return flat.reshape(input.shape)
+    return kept(grad, dims, keepdim, input.shape) * products_of_others(input, dims[0])
+
+
+def _prod_operator(grad_name: str) -> Operator:
+    op = operator("prod", reduction_geometry, compute=operand_dtype, grad_name=grad_name)(_prod_kernel)
+    op.derivative("input", keeps="input")(_prod_gradient)
+    return op
+
+
+PROD = _prod_operator("ProdBackward0")
+PROD_DIM = _prod_operator("ProdBackward1")
+
+
+@api("torch", "Tensor", out=True)
+@numpy_names
+def prod(input: Tensor, dim: int | None = None, keepdim: bool = False, *, dtype: Any = None) -> Tensor:
+    """The product of all elements, or along one dimension.
+
+    >>> import flambeau as torch
+    >>> torch.prod(torch.tensor([[1, 2], [3, 4]]), 0)
+    tensor([3, 8])
+    """
+    require_tensor_input(input, "prod")
+    if dim is not None and not hasattr(dim, "__index__"):
+        raise TypeError(f"prod() received an invalid combination of arguments - got (Tensor, {type(dim).__name__}), but "
+                        "expected one of:\n * (Tensor input, *, torch.dtype dtype = None)\n * (Tensor input, int dim, bool "
+                        "keepdim = False, *, torch.dtype dtype = None, Tensor out = None)\n")
+    g = input._geometry
+    if dtype is None:
+        dtype = dtypes.int64 if g.dtype.category < dtypes.FLOATING else g.dtype
+    else:
+        input = converted(input, dtype)
+    return record(PROD if dim is None else PROD_DIM,  # type: ignore[no-any-return]
+                  (input,), (normalize_dims(dim, g.ndim), keepdim, dtype))
+
+
+# --- without NaN -----------------------------------------------------------------------------------------------------
+
+@operator("nansum", reduction_geometry, compute=operand_dtype)
+def NANSUM(m: Any, input: Any, dims: tuple[int, ...], keepdim: bool, dtype: Any) -> Any:
+    return m.sum(m.where(m.isnan(input), input.dtype.type(0), input), axis=dims, keepdims=keepdim,
+                 dtype=arithmetic_dtype(dtype).numpy)
+
+
+@NANSUM.derivative("input", keeps="input")
+def _(ctx: Any, grad: Tensor, input: Tensor) -> Tensor:
+    dims, keepdim, _ = ctx.attributes
+    return spread(grad, dims, keepdim, input.shape) * input.isnan().logical_not()
+
+
+@api("torch", "Tensor", out=True)
+@numpy_names
+def nansum(input: Tensor, dim: Any = None, keepdim: bool = False, *, dtype: Any = None) -> Tensor:
+    """The sum, with NaN counted as zero.
+
+    >>> import flambeau as torch
+    >>> torch.nansum(torch.tensor([1., float("nan"), 2.]))
+    tensor(3.)
+    """
+    g = input._geometry
+    if g.dtype.is_complex:
+        raise RuntimeError("nansum on CPU does not support complex inputs")
+    if g.dtype.category < dtypes.FLOATING:
+        return sum(input, dim, keepdim, dtype=dtype)
+    found = dtype or g.dtype
+    if dtype is not None:
+        input = converted(input, dtype)
+    return record(NANSUM, (input,), (normalize_dims(dim, g.ndim), keepdim, found))  # type: ignore[no-any-return]
+
+
+@api("torch", "Tensor", out=True)
+@numpy_names
+def nanmean(input: Tensor, dim: Any = None, keepdim: bool = False, *, dtype: Any = None) -> Tensor:
+    """The mean of the elements that are not NaN.
+
+    >>> import flambeau as torch
+    >>> torch.nanmean(torch.tensor([1., float("nan"), 2.]))
+    tensor(1.5000)
+    """
+    if input.dtype.category < dtypes.FLOATING:
+        raise RuntimeError("nanmean(): expected input to have floating point or complex dtype but got "
+                           f"{dtypes.SCALAR_NAMES[input.dtype]}")
+    count = sum(input.isnan().logical_not(), dim, keepdim)
+    return nansum(input, dim, keepdim, dtype=dtype) / count
+
+
+__all__ = ["normalize_dims", "reduced_shape"]

@@ -1,1 +1,331 @@
-"""spectral."""
+"""Fourier transforms: torch.fft."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from .. import devices, dtypes
+from ..graph.geometry import Geometry, contiguous
+from ..tensor import Tensor, check_dim, record
+from .definition import operator
+from .registry import api
+
+_NORMS = ("backward", "ortho", "forward")
+
+
+def _geometry_of(operands: Any, attributes: Any) -> Geometry:
+    g = operands[0]
+    dims, sizes, kind = attributes[:3]
+    shape = list(g.shape)
+    for d, n in zip(dims, sizes):
+        shape[d] = n
+    if kind == "r2c":
+        shape[dims[-1]] = sizes[-1] // 2 + 1
+    return contiguous(shape, g.dtype.to_real() if kind == "c2r" else g.dtype.to_complex(), g.device)
+
+
+@operator("fft", _geometry_of)
+def FFT(m: Any, input: Any, dims: tuple[int, ...], sizes: tuple[int, ...], kind: str, inverse: bool, norm: str) -> Any:
+    """``kind``: "c2c", "r2c" (half of the spectrum along the last of dims) or "c2r"."""
+    if kind == "r2c":
+        return m.fft.rfftn(input, sizes, dims, norm)
+    if kind == "c2r":
+        return m.fft.irfftn(input, sizes, dims, norm)
+    return (m.fft.ifftn if inverse else m.fft.fftn)(input, sizes, dims, norm)
+
+
+_OPPOSITE = {"backward": "forward", "forward": "backward", "ortho": "ortho"}
+
+
+@FFT.derivative("input")
+def _(ctx: Any, grad: Tensor) -> Tensor:
+    """The adjoint of a transform is the transform in the other direction, with the other normalization."""
+    dims, sizes, kind, inverse, norm = ctx.attributes
+    shape = ctx.operand_geometry(0).shape
+    other = _OPPOSITE[norm]
+    if kind == "c2c":
+        back = record(FFT, (grad,), (dims, sizes, "c2c", not inverse, other))
+    elif kind == "r2c":  # zeros for the half that was left out, then the real part
+        whole = _resized(grad, (dims[-1],), (sizes[-1],))
+        back = record(FFT, (whole,), (dims, sizes, "c2c", True, other)).real
+    else:
+        back = _c2r_gradient(grad, dims, sizes, other)
+    return _resized(back, dims, tuple(shape[d] for d in dims))
+
+
+def _c2r_gradient(grad: Tensor, dims: tuple[int, ...], sizes: tuple[int, ...], norm: str) -> Tensor:
+    """Half of the spectrum of grad; the frequencies that stand for two count twice."""
+    half = record(FFT, (grad,), (dims, sizes, "r2c", False, norm))
+    last, n = dims[-1], sizes[-1]
+    doubled = n - half.shape[last]
+    if doubled <= 0:
+        return half  # type: ignore[no-any-return]
+    from .joining import cat  # type: ignore[attr-defined]
+    tail = half.shape[last] - 1 - doubled
+    parts = [half.narrow(last, 0, 1), half.narrow(last, 1, doubled) * 2, half.narrow(last, 1 + doubled, tail)]
+    return cat([p for p in parts if p.shape[last]], last)  # type: ignore[no-any-return]
+
+
+def _resized(x: Tensor, dims: tuple[int, ...], sizes: tuple[int, ...]) -> Tensor:
+    """x cut, or filled up with zeros, to given extents."""
+    from .joining import cat  # type: ignore[attr-defined]
+    for d, n in zip(dims, sizes):
+        have = x.shape[d]
+        if have > n:
+            x = x.narrow(d, 0, n)
+        elif have < n:
+            shape = list(x.shape)
+            shape[d] = n - have
+            x = cat([x, x.new_zeros(shape)], d)
+    return x
+
+
+# --- arguments -------------------------------------------------------------------------------------------------------
+
+def _floating(x: Tensor, name: str, real: bool, complex_: bool) -> Tensor:
+    """The operand in a type that can be transformed."""
+    d = x.dtype
+    if d in dtypes.LOW_PRECISION:
+        raise RuntimeError(f"Unsupported dtype {dtypes.SCALAR_NAMES[d]}")
+    if real and d.is_complex:
+        raise RuntimeError(f"{name} expects a real input tensor, but got {dtypes.SCALAR_NAMES[d]}")
+    if d.category < dtypes.FLOATING:
+        d = dtypes.get_default_dtype()
+    if complex_:
+        d = d.to_complex()
+    return x if d is x.dtype else x.to(d)
+
+
+def _norm(norm: str | None) -> str:
+    if norm is None:
+        return "backward"
+    if norm not in _NORMS:
+        raise RuntimeError(f'Invalid normalization mode: "{norm}"')
+    return norm
+
+
+def _extents(x: Tensor, s: Any, dim: Any) -> tuple[tuple[int, ...], list[int]]:
+    """Dimensions and extents of a transform over several dimensions."""
+    if dim is not None:
+        dim = [dim] if isinstance(dim, int) else list(dim)
+    if s is not None:
+        s = [s] if isinstance(s, int) else list(s)
+        if dim is not None and len(dim) != len(s):
+            raise RuntimeError("When given, dim and shape arguments must have the same length")
+        if len(s) > x.ndim:
+            raise RuntimeError(f"Got shape with {len(s)} values but input tensor only has {x.ndim} dimensions.")
+    if dim is None:
+        dims = tuple(range(x.ndim)) if s is None else tuple(range(x.ndim - len(s), x.ndim))
+    else:
+        dims = tuple(check_dim(d, x.ndim) for d in dim)
+        if len(set(dims)) != len(dims):
+            raise RuntimeError("FFT dims must be unique")
+    sizes = [x.shape[d] if n == -1 else n for d, n in zip(dims, s or [-1] * len(dims))]
+    return dims, sizes
+
+
+def _check(sizes: Any) -> None:
+    for n in sizes:
+        if n < 1:
+            raise RuntimeError(f"Invalid number of data points ({n}) specified")
+
+
+def _transform(x: Tensor, dims: tuple[int, ...], sizes: Any, kind: str, inverse: bool, norm: str) -> Tensor:
+    _check(sizes)
+    if not dims:
+        return x
+    if kind == "c2r":
+        x = _resized(x, dims, (*sizes[:-1], sizes[-1] // 2 + 1))
+    else:
+        x = _resized(x, dims, tuple(sizes))
+    return record(FFT, (x,), (dims, tuple(sizes), kind, inverse, norm))  # type: ignore[no-any-return]
+
+
+def _c2c(name: str, x: Tensor, s: Any, dim: Any, norm: Any, inverse: bool) -> Tensor:
+    x = _floating(x, name, False, True)
+    dims, sizes = _extents(x, s, dim)
+    return _transform(x, dims, sizes, "c2c", inverse, _norm(norm))
+
+
+def _r2c(name: str, x: Tensor, s: Any, dim: Any, norm: Any) -> Tensor:
+    x = _floating(x, name, True, False)
+    dims, sizes = _extents(x, s, dim)
+    if not dims:
+        raise RuntimeError(f"{name} must transform at least one axis")
+    return _transform(x, dims, sizes, "r2c", False, _norm(norm))
+
+
+def _c2r(name: str, x: Tensor, s: Any, dim: Any, norm: Any) -> Tensor:
+    x = _floating(x, name, False, True)
+    dims, sizes = _extents(x, s, dim)
+    if not dims:
+        raise RuntimeError(f"{name} must transform at least one axis")
+    if s is None or (s[-1] if isinstance(s, (list, tuple)) else s) == -1:
+        sizes[-1] = 2 * (x.shape[dims[-1]] - 1)
+    return _transform(x, dims, sizes, "c2r", True, _norm(norm))
+
+
+def _flipped(x: Tensor, s: Any, dim: Any, norm: Any, name: str, forward: bool) -> Tensor:
+    """hfft is the real transform of a conjugate spectrum, ihfft the conjugate of a real one."""
+    if forward:
+        x = _floating(x, name, False, True)
+        return _c2r(name, x.conj(), s, dim, _OPPOSITE[_norm(norm)])
+    return _r2c(name, x, s, dim, _OPPOSITE[_norm(norm)]).conj()
+
+
+def _one(n: int | None, dim: int) -> tuple[Any, Any]:
+    return (None if n is None else [n]), [dim]
+
+
+# --- one dimension ---------------------------------------------------------------------------------------------------
+
+@api("fft", out=True)
+def fft(input: Tensor, n: int | None = None, dim: int = -1, norm: str | None = None) -> Tensor:
+    r"""The discrete Fourier transform :math:`X_k = \sum_j x_j e^{-2 \pi i j k / n}` along one dimension.
+
+    >>> import flambeau as torch
+    >>> torch.fft.fft(torch.tensor([1., 0.]))
+    tensor([1.+0.j, 1.+0.j])
+    """
+    return _c2c("fft", input, *_one(n, dim), norm, False)
+
+
+@api("fft", out=True)
+def ifft(input: Tensor, n: int | None = None, dim: int = -1, norm: str | None = None) -> Tensor:
+    """The inverse of ``fft``."""
+    return _c2c("ifft", input, *_one(n, dim), norm, True)
+
+
+@api("fft", out=True)
+def rfft(input: Tensor, n: int | None = None, dim: int = -1, norm: str | None = None) -> Tensor:
+    """The half of a real signal's transform that is not redundant."""
+    return _r2c("rfft", input, *_one(n, dim), norm)
+
+
+@api("fft", out=True)
+def irfft(input: Tensor, n: int | None = None, dim: int = -1, norm: str | None = None) -> Tensor:
+    """The real signal of a half spectrum: the inverse of ``rfft``."""
+    return _c2r("irfft", input, *_one(n, dim), norm)
+
+
+@api("fft", out=True)
+def hfft(input: Tensor, n: int | None = None, dim: int = -1, norm: str | None = None) -> Tensor:
+    """The real transform of a signal that is Hermitian in time, of which half is given."""
+    return _flipped(input, *_one(n, dim), norm, "hfft", True)
+
+
+@api("fft", out=True)
+def ihfft(input: Tensor, n: int | None = None, dim: int = -1, norm: str | None = None) -> Tensor:
+    """The inverse of ``hfft``."""
+    return _flipped(input, *_one(n, dim), norm, "ihfft", False)
+
+
+# --- several dimensions ----------------------------------------------------------------------------------------------
+
+@api("fft", out=True)
+def fftn(input: Tensor, s: Any = None, dim: Any = None, norm: str | None = None) -> Tensor:
+    """The discrete Fourier transform over several dimensions.
+
+    >>> import flambeau as torch
+    >>> torch.fft.fftn(torch.ones(2, 2))[0, 0]
+    tensor(4.+0.j)
+    """
+    return _c2c("fftn", input, s, dim, norm, False)
+
+
+@api("fft", out=True)
+def ifftn(input: Tensor, s: Any = None, dim: Any = None, norm: str | None = None) -> Tensor:
+    """The inverse of ``fftn``."""
+    return _c2c("ifftn", input, s, dim, norm, True)
+
+
+@api("fft", out=True)
+def rfftn(input: Tensor, s: Any = None, dim: Any = None, norm: str | None = None) -> Tensor:
+    """The transform of a real signal over several dimensions, halved along the last of them."""
+    return _r2c("rfftn", input, s, dim, norm)
+
+
+@api("fft", out=True)
+def irfftn(input: Tensor, s: Any = None, dim: Any = None, norm: str | None = None) -> Tensor:
+    """The inverse of ``rfftn``."""
+    return _c2r("irfftn", input, s, dim, norm)
+
+
+@api("fft", out=True)
+def hfftn(input: Tensor, s: Any = None, dim: Any = None, norm: str | None = None) -> Tensor:
+    """The real transform of a signal that is Hermitian in time, over several dimensions."""
+    return _flipped(input, s, dim, norm, "hfftn", True)
+
+
+@api("fft", out=True)
+def ihfftn(input: Tensor, s: Any = None, dim: Any = None, norm: str | None = None) -> Tensor:
+    """The inverse of ``hfftn``."""
+    return _flipped(input, s, dim, norm, "ihfftn", False)
+
+
+def _two(function: Any, name: str) -> None:
+    """The form of a transform over two dimensions."""
+    def over_two(input: Tensor, s: Any = None, dim: Any = (-2, -1), norm: str | None = None) -> Tensor:
+        return function(input, s, dim, norm)  # type: ignore[no-any-return]
+    over_two.__name__ = over_two.__qualname__ = name
+    over_two.__doc__ = f"``{function.__name__}`` over two dimensions, by default the last."
+    api("fft", out=True)(over_two)
+
+
+_two(fftn, "fft2")
+_two(ifftn, "ifft2")
+_two(rfftn, "rfft2")
+_two(irfftn, "irfft2")
+_two(hfftn, "hfft2")
+_two(ihfftn, "ihfft2")
+
+
+# --- helpers ---------------------------------------------------------------------------------------------------------
+
+def _frequencies(numbers: Any, n: int, d: float, dtype: Any, device: Any, requires_grad: bool) -> Tensor:
+    import numpy as np
+
+    from ..tensor.construct import from_array
+    found = dtype or dtypes.get_default_dtype()
+    values = np.array(numbers, np.float64) / (n * d)
+    out = from_array(values.astype(found.numpy), device=devices.resolve(device))
+    return out.requires_grad_() if requires_grad else out
+
+
+@api("fft", out=True)
+def fftfreq(n: int, d: float = 1.0, *, dtype: Any = None, layout: Any = None, device: Any = None,
+            requires_grad: bool = False) -> Tensor:
+    """The frequencies of ``fft``'s results, for samples ``d`` apart.
+
+    >>> import flambeau as torch
+    >>> torch.fft.fftfreq(4)
+    tensor([ 0.0000,  0.2500, -0.5000, -0.2500])
+    """
+    numbers = [*range((n + 1) // 2), *range(-(n // 2), 0)]
+    return _frequencies(numbers, n, d, dtype, device, requires_grad)
+
+
+@api("fft", out=True)
+def rfftfreq(n: int, d: float = 1.0, *, dtype: Any = None, layout: Any = None, device: Any = None,
+             requires_grad: bool = False) -> Tensor:
+    """The frequencies of ``rfft``'s results, for samples ``d`` apart."""
+    return _frequencies(range(n // 2 + 1), n, d, dtype, device, requires_grad)
+
+
+def _shift(input: Tensor, dim: Any, sign: int) -> Tensor:
+    dims = range(input.ndim) if dim is None else [dim] if isinstance(dim, int) else dim
+    found = [check_dim(d, input.ndim) for d in dims]
+    steps = [input.shape[d] // 2 if sign > 0 else (input.shape[d] + 1) // 2 for d in found]
+    return input.roll(steps, found) if found else input  # type: ignore[no-any-return]
+
+
+@api("fft")
+def fftshift(input: Tensor, dim: Any = None) -> Tensor:
+    """Move the frequency zero to the middle."""
+    return _shift(input, dim, 1)
+
+
+@api("fft")
+def ifftshift(input: Tensor, dim: Any = None) -> Tensor:
+    """The inverse of ``fftshift``."""
+    return _shift(input, dim, -1)

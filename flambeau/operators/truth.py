@@ -1,1 +1,71 @@
-"""Truth."""
+"""Reductions to truth values and counts: all, any, count_nonzero."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from .. import dtypes
+from ..tensor import Tensor, record
+from .axes import normalize_dims, numpy_names
+from .definition import operator
+from .reduction import reduction_geometry
+from .registry import api
+
+
+@operator("all", reduction_geometry)
+def ALL(m: Any, input: Any, dims: tuple[int, ...], keepdim: bool, dtype: Any) -> Any:
+    return m.all(input, axis=dims, keepdims=keepdim)
+
+
+@operator("any", reduction_geometry)
+def ANY(m: Any, input: Any, dims: tuple[int, ...], keepdim: bool, dtype: Any) -> Any:
+    return m.any(input, axis=dims, keepdims=keepdim)
+
+
+def _truth(op: Any, input: Tensor, dim: Any, keepdim: bool) -> Tensor:
+    g = input._geometry
+    dtype = dtypes.uint8 if g.dtype is dtypes.uint8 else dtypes.bool_
+    dims = () if dim == () and dim is not None else normalize_dims(dim, g.ndim)
+    return record(op, (input,), (dims, keepdim, dtype))  # type: ignore[no-any-return]
+
+
+@api("torch", "Tensor", out=True)
+@numpy_names
+def all(input: Tensor, dim: Any = None, keepdim: bool = False) -> Tensor:
+    """Whether all elements are true (not zero), of the whole tensor or along dimensions.
+
+    >>> import flambeau as torch
+    >>> torch.all(torch.tensor([[True, False], [True, True]]), 1)
+    tensor([False,  True])
+    """
+    return _truth(ALL, input, dim, keepdim)
+
+
+@api("torch", "Tensor", out=True)
+@numpy_names
+def any(input: Tensor, dim: Any = None, keepdim: bool = False) -> Tensor:
+    """Whether any element is true (not zero), of the whole tensor or along dimensions.
+
+    >>> import flambeau as torch
+    >>> torch.any(torch.tensor([0, 2]))
+    tensor(True)
+    """
+    return _truth(ANY, input, dim, keepdim)
+
+
+@operator("count_nonzero", reduction_geometry)
+def COUNT_NONZERO(m: Any, input: Any, dims: tuple[int, ...], keepdim: bool, dtype: Any) -> Any:
+    return m.count_nonzero(input, axis=dims) if dims else input != 0
+
+
+@api("torch", "Tensor")
+@numpy_names
+def count_nonzero(input: Tensor, dim: Any = None) -> Tensor:
+    """How many elements are not zero, in the whole tensor or along dimensions.
+
+    >>> import flambeau as torch
+    >>> torch.count_nonzero(torch.tensor([[0, 1], [2, 3]]), 0)
+    tensor([1, 2])
+    """
+    dims = normalize_dims(dim, input._geometry.ndim)
+    return record(COUNT_NONZERO, (input,), (dims, False, dtypes.int64))  # type: ignore[no-any-return]

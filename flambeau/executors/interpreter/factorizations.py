@@ -1,0 +1,158 @@
+"""Matrix factorizations that NumPy lacks, for batches of matrices."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+Array = np.ndarray[Any, Any]
+
+
+def lu(a: Array, pivot: bool = True) -> tuple[Array, Array, Array]:
+    """Gaussian elimination: (..., M, N) as packed L and U, row exchanges (from 1) and the first zero pivot (or 0)."""
+    batch = a.shape[:-2]
+    rows, columns = a.shape[-2:]
+    x = a.reshape(-1, rows, columns).copy()
+    steps = min(rows, columns)
+    count = len(x)
+    pivots = np.tile(np.arange(1, steps + 1, dtype=np.int32), (count, 1))
+    info = np.zeros(count, np.int32)
+    each = np.arange(count)
+    for k in range(steps):
+        if pivot and count:
+            chosen = k + np.argmax(np.abs(x[:, k:, k]), axis=1)
+            pivots[:, k] = chosen + 1
+            held = x[each, chosen].copy()
+            x[each, chosen] = x[:, k]
+            x[:, k] = held
+        diagonal = x[:, k, k]
+        zero = diagonal == 0
+        info[zero & (info == 0)] = k + 1
+        below = x[:, k + 1:, k] / np.where(zero, 1, diagonal)[:, None]
+        x[:, k + 1:, k] = below
+        x[:, k + 1:, k + 1:] -= below[:, :, None] * x[:, k, None, k + 1:]
+    return x.reshape(a.shape), pivots.reshape(*batch, steps), info.reshape(batch)
+
+
+def permutation(pivots: Array, rows: int) -> Array:
+    """Row exchanges as an order of rows: row i of P^T A is row ``order[i]`` of A."""
+    flat = pivots.reshape(-1, pivots.shape[-1])
+    order = np.tile(np.arange(rows), (len(flat), 1))
+    each = np.arange(len(flat))
+    for k in range(flat.shape[1]):
+        other = flat[:, k] - 1
+        held = order[each, other].copy()
+        order[each, other] = order[:, k]
+        order[:, k] = held
+    return order.reshape(*pivots.shape[:-1], rows)
+
+
+def permutation_matrix(pivots: Array, rows: int, numpy_type: Any) -> Array:
+    """The matrix P with A = P L U."""
+    order = permutation(pivots, rows)
+    return np.swapaxes(np.eye(rows, dtype=numpy_type)[order], -1, -2)
+
+
+def cholesky(a: Array) -> tuple[Array, Array]:
+    """The lower factor of Hermitian matrices (their lower triangles are read), and where each fails (or 0)."""
+    lower = np.tril(a)
+    full = lower + np.conj(np.swapaxes(np.tril(a, -1), -1, -2))
+    try:
+        return np.linalg.cholesky(full), np.zeros(a.shape[:-2], np.int32)
+    except np.linalg.LinAlgError:
+        pass
+    factors = lower.reshape(-1, *a.shape[-2:]).copy()
+    info = np.zeros(len(factors), np.int32)
+    for i, matrix in enumerate(full.reshape(factors.shape)):
+        try:
+            factors[i] = np.linalg.cholesky(matrix)
+        except np.linalg.LinAlgError:
+            info[i] = _first_bad_minor(matrix)
+    return factors.reshape(a.shape), info.reshape(a.shape[:-2])
+
+
+def _first_bad_minor(matrix: Array) -> int:
+    for order in range(1, len(matrix) + 1):
+        try:
+            np.linalg.cholesky(matrix[:order, :order])
+        except np.linalg.LinAlgError:
+            return order
+    return len(matrix)
+
+
+def solve_triangular(a: Array, b: Array, upper: bool, unit: bool) -> Array:
+    """Substitution, for batches; a zero on the diagonal gives infinities."""
+    a = np.triu(a) if upper else np.tril(a)
+    if unit:
+        a = a.copy()
+        index = np.arange(a.shape[-1])
+        a[..., index, index] = 1
+    n = a.shape[-1]
+    batch = np.broadcast_shapes(a.shape[:-2], b.shape[:-2])
+    x = np.array(np.broadcast_to(b, (*batch, *b.shape[-2:])))
+    a = np.broadcast_to(a, (*batch, n, n))
+    blocks = range(0, n, 32)
+    for start in reversed(blocks) if upper else blocks:
+        stop = min(start + 32, n)
+        rows = range(stop - 1, start - 1, -1) if upper else range(start, stop)
+        for i in rows:
+            done = slice(i + 1, stop) if upper else slice(start, i)
+            if done.stop > done.start:
+                x[..., i, :] -= np.matmul(a[..., i, None, done], x[..., done, :])[..., 0, :]
+            x[..., i, :] /= a[..., i, i, None]
+        rest = slice(0, start) if upper else slice(stop, n)
+        if rest.stop > rest.start:
+            x[..., rest, :] -= np.matmul(a[..., rest, start:stop], x[..., start:stop, :])
+    return x
+
+
+def inverse(a: Array) -> tuple[Array, Array]:
+    """Inverses, and the first zero pivot of each matrix (or 0)."""
+    try:
+        return np.linalg.inv(a), np.zeros(a.shape[:-2], np.int32)
+    except np.linalg.LinAlgError:
+        info = lu(a)[2]
+        flat = a.reshape(-1, *a.shape[-2:])
+        result = np.full(flat.shape, np.nan, a.dtype)
+        for i, singular in enumerate(info.reshape(-1)):
+            if not singular:
+                result[i] = np.linalg.inv(flat[i])
+        return result.reshape(a.shape), info
+
+
+def solve(a: Array, b: Array) -> tuple[Array, Array]:
+    """Solutions of A X = B, and the first zero pivot of each A (or 0)."""
+    try:
+        return np.linalg.solve(a, b), np.zeros(a.shape[:-2], np.int32)
+    except np.linalg.LinAlgError:
+        inverses, info = inverse(a)
+        return np.matmul(inverses, b), info
+
+
+_PADE = (64764752532480000, 32382376266240000, 7771770303897600, 1187353796428800, 129060195264000, 10559470521600,
+         670442572800, 33522128640, 1323241920, 40840800, 960960, 16380, 182, 1)
+
+
+def matrix_exp(a: Array) -> Array:
+    """The exponential of matrices by scaling, a Pade approximant of degree 13, and squaring (Higham, 2005)."""
+    n = a.shape[-1]
+    if not a.size:
+        return a.copy()
+    wide = np.complex128 if a.dtype.kind == "c" else np.float64
+    x = a.astype(wide)
+    norm = np.abs(x).sum(axis=-2).max(axis=-1)
+    finite = np.where(np.isfinite(norm), norm, 0)
+    power = np.maximum(np.ceil(np.log2(np.maximum(finite, 1e-300) / 5.371920351148152)), 0).astype(int)
+    x = x / (2.0 ** power)[..., None, None]
+    one, b = np.eye(n, dtype=wide), _PADE
+    x2 = x @ x
+    x4 = x2 @ x2
+    x6 = x4 @ x2
+    odd = x @ (x6 @ (b[13] * x6 + b[11] * x4 + b[9] * x2) + b[7] * x6 + b[5] * x4 + b[3] * x2 + b[1] * one)
+    even = x6 @ (b[12] * x6 + b[10] * x4 + b[8] * x2) + b[6] * x6 + b[4] * x4 + b[2] * x2 + b[0] * one
+    result = np.linalg.solve(even - odd, even + odd)
+    for step in range(int(power.max(initial=0))):
+        again = (power > step)[..., None, None]
+        result = np.where(again, result @ result, result)
+    return result.astype(a.dtype)

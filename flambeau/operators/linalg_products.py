@@ -1,0 +1,250 @@
+"""Products of matrices and vectors in linalg: matrix_power, matrix_exp, multi_dot, cross, vecdot, vander, diagonal."""
+
+from __future__ import annotations
+
+import warnings
+from typing import Any
+
+from .. import dtypes
+from ..executors.interpreter import factorizations
+from ..graph.geometry import Geometry, contiguous
+from ..tensor import Tensor, check_dim, record
+from .definition import arithmetic_dtype, broadcast_shapes, operator, result_dtype
+from .linalg_support import adjoint, conj, identity, same
+from .products import multiply_chain
+from .registry import NAMESPACES, api
+
+NAMESPACES["linalg"]["matmul"] = NAMESPACES["torch"]["matmul"]
+
+
+@api("linalg", out=True)
+def matrix_power(A: Tensor, n: int) -> Tensor:
+    """The n-th power of square matrices by repeated squaring; negative ones of the inverse.
+
+    >>> import flambeau as torch
+    >>> torch.linalg.matrix_power(torch.tensor([[2., 0.], [0., 3.]]), 2)
+    tensor([[4., 0.],
+            [0., 9.]])
+    """
+    if A.ndim < 2:
+        raise RuntimeError("linalg.matrix_power: The input tensor A must have at least 2 dimensions.")
+    if A.shape[-1] != A.shape[-2]:
+        raise RuntimeError(f"linalg.matrix_power: A must be batches of square matrices, but they are {A.shape[-2]} by "
+                           f"{A.shape[-1]} matrices")
+    if n == 0:
+        return identity(A.shape[-1], A).expand(A.shape).clone()
+    if n < 0:
+        from .linalg_solve import inv
+        A, n = inv(A), -n
+    result: Tensor | None = None
+    square = A
+    while True:
+        if n & 1:
+            result = square if result is None else result @ square
+        n >>= 1
+        if not n:
+            break
+        square = square @ square
+    assert result is not None
+    return result.clone() if result is A else result
+
+
+@api("torch", "Tensor", out=True, name="matrix_power")
+def _matrix_power(input: Tensor, n: int) -> Tensor:
+    """See ``linalg.matrix_power``."""
+    return matrix_power(input, n)
+
+
+@operator("linalg_matrix_exp", lambda operands, attributes: same(operands[0]),
+          compute=lambda operands: arithmetic_dtype(operands[0].dtype))
+def MATRIX_EXP(m: Any, A: Any) -> Any:
+    return factorizations.matrix_exp(A)
+
+
+@MATRIX_EXP.derivative("A", keeps="A")
+def _(ctx: Any, grad: Tensor, A: Tensor) -> Any:
+    """The upper right block of exp [[A^H, G], [0, A^H]] (Mathias, 1996)."""
+    from .joining import cat  # type: ignore[attr-defined]
+    turned, n = adjoint(A), A.shape[-1]
+    top = cat([turned, grad], -1)
+    bottom = cat([turned.new_zeros(turned.shape), turned], -1)
+    return record(MATRIX_EXP, (cat([top, bottom], -2),))[..., :n, n:]
+
+
+@api("linalg")
+def matrix_exp(A: Tensor) -> Tensor:
+    """The exponential of square matrices.
+
+    >>> import flambeau as torch
+    >>> torch.linalg.matrix_exp(torch.zeros(2, 2))
+    tensor([[1., 0.],
+            [0., 1.]])
+    """
+    if A.ndim < 2:
+        raise RuntimeError("linalg.matrix_exp: The input tensor A must have at least 2 dimensions.")
+    if A.dtype.category < dtypes.FLOATING:
+        raise RuntimeError("linalg.matrix_exp: Expected a floating point or complex tensor as input. Got "
+                           f"{dtypes.SCALAR_NAMES[A.dtype]}")
+    if A.shape[-1] != A.shape[-2]:
+        raise RuntimeError(f"linalg.matrix_exp: A must be batches of square matrices, but they are {A.shape[-2]} by "
+                           f"{A.shape[-1]} matrices")
+    return record(MATRIX_EXP, (A,))  # type: ignore[no-any-return]
+
+
+@api("torch", "Tensor", name="matrix_exp")
+def _matrix_exp(input: Tensor) -> Tensor:
+    """See ``linalg.matrix_exp``."""
+    return matrix_exp(input)
+
+
+@api("linalg", out=True)
+def multi_dot(tensors: Any) -> Tensor:
+    """The product of a chain of matrices in the cheapest order; the first and the last may be vectors.
+
+    >>> import flambeau as torch
+    >>> torch.linalg.multi_dot([torch.ones(2, 3), torch.ones(3, 4), torch.ones(4)]).shape
+    torch.Size([2])
+    """
+    chain = list(tensors)
+    n = len(chain)
+    if n < 2:
+        raise RuntimeError(f"multi_dot(): expected at least 2 tensors but got {n}")
+    for i, x in enumerate(chain):
+        ends = i in (0, n - 1)
+        if x.ndim not in ((1, 2) if ends else (2,)):
+            which = "the first tensor" if i == 0 else "the last tensor" if ends else f"tensor {i}"
+            raise RuntimeError(f"multi_dot(): {which} must be {'1D or 2D' if ends else '2D'} but got {x.ndim}D")
+    shapes = [list(x.shape) for x in chain]
+    first, last = chain[0].ndim == 1, chain[-1].ndim == 1
+    if first:
+        chain[0] = chain[0].reshape(1, -1)
+    if last:
+        chain[-1] = chain[-1].reshape(-1, 1)
+    for i in range(n - 1):
+        if chain[i].dtype is not chain[i + 1].dtype:
+            raise RuntimeError(f"multi_dot(): all tensors must have be the same dtype but tensor 0 is {chain[0].dtype} and "
+                               f"tensor {i + 1} {chain[i + 1].dtype}")
+        if chain[i].shape[1] != chain[i + 1].shape[0]:
+            raise RuntimeError(f"multi_dot(): tensors {i} and {i + 1} with shapes {shapes[i]} and {shapes[i + 1]} cannot be "
+                               "multiplied")
+    product = multiply_chain(chain)
+    return product.reshape(([] if first else [product.shape[0]]) + ([] if last else [product.shape[1]]))
+
+
+# --- cross -----------------------------------------------------------------------------------------------------------
+
+def _cross_geometry(operands: Any, attributes: Any) -> Geometry:
+    a, b = operands
+    return contiguous(broadcast_shapes([a.shape, b.shape]), result_dtype(operands), a.device)
+
+
+@operator("linalg_cross", _cross_geometry, compute=lambda operands: arithmetic_dtype(result_dtype(operands)))
+def CROSS(m: Any, input: Any, other: Any, dim: int) -> Any:
+    return m.cross(*m.broadcast_arrays(input, other), axis=dim)
+
+
+@CROSS.derivative("input", keeps="other")
+def _(ctx: Any, grad: Tensor, other: Tensor) -> Any:
+    return record(CROSS, (conj(other), grad), ctx.attributes)
+
+
+@CROSS.derivative("other", keeps="input")
+def _(ctx: Any, grad: Tensor, input: Tensor) -> Any:
+    return record(CROSS, (grad, conj(input)), ctx.attributes)
+
+
+@api("linalg", out=True)
+def cross(input: Tensor, other: Tensor, *, dim: int = -1) -> Tensor:
+    """The cross product of vectors with 3 elements along ``dim``.
+
+    >>> import flambeau as torch
+    >>> torch.linalg.cross(torch.tensor([1., 0., 0.]), torch.tensor([0., 1., 0.]))
+    tensor([0., 0., 1.])
+    """
+    if input.ndim != other.ndim:
+        raise RuntimeError("linalg.cross: inputs must have the same number of dimensions.")
+    found = check_dim(dim, input.ndim)
+    if input.shape[found] != 3 or other.shape[found] != 3:
+        raise RuntimeError(f"linalg.cross: inputs dimension {dim} must have length 3. Got {input.shape[found]} and "
+                           f"{other.shape[found]}")
+    return record(CROSS, (input, other), (found - input.ndim,))  # type: ignore[no-any-return]
+
+
+@api("torch", "Tensor", out=True, name="cross")
+def _cross(input: Tensor, other: Tensor, dim: int | None = None) -> Tensor:
+    """The cross product along ``dim`` (deprecated default: the first dimension with 3 elements)."""
+    if dim is None:
+        warnings.warn("Using torch.cross without specifying the dim arg is deprecated.\nPlease either pass the dim explicitly "
+                      "or simply use torch.linalg.cross.\nThe default value of dim will change to agree with that of "
+                      "linalg.cross in a future release.", UserWarning, stacklevel=2)
+        shape = broadcast_shapes([input.shape, other.shape])
+        if 3 not in shape:
+            raise RuntimeError("no dimension of size 3 in input")
+        dim = shape.index(3)
+    return cross(input, other, dim=dim)
+
+
+@api("linalg", out=True)
+def vecdot(x: Tensor, y: Tensor, *, dim: int = -1) -> Tensor:
+    """Dot products along ``dim``, the first operand conjugated.
+
+    >>> import flambeau as torch
+    >>> torch.linalg.vecdot(torch.ones(2, 3), torch.ones(2, 3))
+    tensor([3., 3.])
+    """
+    for t in (x, y):
+        if t.dtype.category == dtypes.BOOL:
+            raise RuntimeError("linalg.vecdot: Expected a floating point or complex tensor as input. Got Bool")
+    return (conj(x) * y).sum(dim)  # type: ignore[no-any-return]
+
+
+@api("linalg")
+def vander(x: Tensor, N: int | None = None) -> Tensor:
+    """Vandermonde matrices: the powers 0 to N - 1 of the elements, as rows.
+
+    >>> import flambeau as torch
+    >>> torch.linalg.vander(torch.tensor([1, 2, 3]))
+    tensor([[1, 1, 1],
+            [1, 2, 4],
+            [1, 3, 9]])
+    """
+    if x.ndim < 1:
+        raise RuntimeError("linalg.vander: Expected a tensor of at least one dimension.")
+    n = x.shape[-1] if N is None else N
+    if N is not None and N <= 1:
+        raise RuntimeError("N must be greater than 1.")
+    from .joining import cat  # type: ignore[attr-defined]
+    if x.dtype.category < dtypes.FLOATING:
+        x = x.to(dtypes.int64)
+    powers = x.unsqueeze(-1).expand(*x.shape, n - 1).cumprod(-1)
+    return cat([x.new_ones(*x.shape, 1), powers], -1)  # type: ignore[no-any-return]
+
+
+@api("torch", name="vander")
+def _vander(x: Tensor, N: int | None = None, increasing: bool = False) -> Tensor:
+    """A Vandermonde matrix of a vector, by default with falling powers.
+
+    >>> import flambeau as torch
+    >>> torch.vander(torch.tensor([1, 2]), 3)
+    tensor([[1, 1, 1],
+            [4, 2, 1]])
+    """
+    if x.ndim != 1:
+        raise RuntimeError("x must be a one-dimensional tensor.")
+    n = x.shape[0] if N is None else N
+    if n < 0:
+        raise RuntimeError("N must be non-negative.")
+    from .joining import stack  # type: ignore[attr-defined]
+    if n == 0:
+        return x.new_empty(x.shape[0], 0)
+    if x.dtype.category < dtypes.FLOATING:
+        x = x.to(dtypes.int64)
+    columns = [x.pow(e) for e in (range(n) if increasing else range(n - 1, -1, -1))]
+    return stack(columns, -1)  # type: ignore[no-any-return]
+
+
+@api("linalg", name="diagonal")
+def _diagonal(A: Tensor, *, offset: int = 0, dim1: int = -2, dim2: int = -1) -> Tensor:
+    """The diagonals of matrices (a view)."""
+    return A.diagonal(offset, dim1, dim2)  # type: ignore[no-any-return]
+

@@ -1,0 +1,171 @@
+"""Orthogonal factors: qr, geqrf, householder_product, ormqr."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from .. import return_types
+from ..graph.geometry import Geometry, contiguous
+from ..tensor import Tensor, record
+from .definition import operator
+from .linalg_support import adjoint, require_matrix, same
+from .registry import api
+
+
+def _qr_geometry(operands: Any, attributes: Any) -> tuple[Geometry, Geometry]:
+    g = operands[0]
+    mode = attributes[0]
+    rows, columns = g.shape[-2:]
+    batch = g.shape[:-2]
+    k = rows if mode == "complete" else min(rows, columns)
+    q = (0,) if mode == "r" else (*batch, rows, k)
+    return contiguous(q, g.dtype, g.device), contiguous((*batch, k, columns), g.dtype, g.device)
+
+
+@operator("linalg_qr", _qr_geometry)
+def QR(m: Any, A: Any, mode: str) -> Any:
+    if mode == "r":
+        return m.zeros(0, A.dtype), m.linalg.qr(A, mode="r")
+    return tuple(m.linalg.qr(A, mode=mode))
+
+
+@QR.derivative("A", keeps="output output1")
+def _(ctx: Any, grads: Any, Q: Tensor, R: Tensor) -> Any:
+    """(gQ + Q herm(R gR^H - gQ^H Q)) R^-H, herm(M) mirroring the lower triangle (Walter and Lehmann, 2010)."""
+    if ctx.attributes[0] == "r":
+        raise RuntimeError("The derivative of linalg.qr depends on Q, which is not computed when mode='r'. Please use "
+                           "linalg.qr(A, mode='reduced') if you are going to require gradients through linalg.qr.")
+    rows, columns = Q.shape[-2], R.shape[-1]
+    if ctx.attributes[0] == "complete" and rows > columns:
+        raise RuntimeError("The QR decomposition is not differentiable when mode='complete' and nrows > ncols.")
+    to_q, to_r = grads
+    if columns <= rows:
+        return _qr_gradient(Q, R, to_q, to_r)
+    # A = [X Y], R = [U V]: Y = Q V
+    square = R[..., :, :rows]
+    v = R[..., :, rows:]
+    if to_r is None:
+        x, y = _qr_gradient(Q, square, to_q, None), v.new_zeros(v.shape)
+    else:
+        to_v = to_r[..., :, rows:]
+        through = (Q @ v) @ adjoint(to_v)  # V = Q^H Y adds Y gV^H to the gradient of Q
+        x = _qr_gradient(Q, square, through if to_q is None else to_q + through, to_r[..., :, :rows])
+        y = Q @ to_v
+    from .joining import cat  # type: ignore[attr-defined]
+    return cat([x, y], -1)
+
+
+def _qr_gradient(Q: Tensor, R: Tensor, to_q: Tensor | None, to_r: Tensor | None) -> Tensor:
+    from .linalg_solve import SOLVE_TRIANGULAR
+    inner = None
+    if to_r is not None:
+        inner = R @ adjoint(to_r)
+    if to_q is not None:
+        inner = -(adjoint(to_q) @ Q) if inner is None else inner - adjoint(to_q) @ Q
+    assert inner is not None
+    lower = inner.tril(-1)
+    diagonal = inner.diagonal(dim1=-2, dim2=-1)
+    if inner.is_complex():
+        diagonal = diagonal.real.to(inner.dtype)
+    mirrored = Q @ (lower + adjoint(lower) + diagonal.diag_embed())
+    total = mirrored if to_q is None else to_q + mirrored
+    # X R^H = total is R X^H = total^H
+    return adjoint(record(SOLVE_TRIANGULAR, (R, adjoint(total)), (True, False)))
+
+
+@api("linalg", out=True)
+def qr(A: Tensor, mode: str = "reduced") -> Any:
+    """Q with orthonormal columns and the upper triangular R, A = Q R; modes 'reduced', 'complete' and 'r'.
+
+    >>> import flambeau as torch
+    >>> torch.linalg.qr(torch.tensor([[3., 1.], [4., 1.]])).R.shape
+    torch.Size([2, 2])
+    """
+    require_matrix(A, "linalg.qr")
+    if mode not in ("reduced", "complete", "r"):
+        raise RuntimeError(f"qr received unrecognized mode '{mode}' but expected one of 'reduced' (default), 'r', or "
+                           "'complete'")
+    return return_types.TYPES["linalg_qr"](*record(QR, (A,), (mode,)))
+
+
+@api("torch", "Tensor", out=True, name="qr")
+def _qr(input: Tensor, some: bool = True) -> Any:
+    """Deprecated: see ``linalg.qr``."""
+    return return_types.TYPES["qr"](*qr(input, "reduced" if some else "complete"))
+
+
+# --- Householder reflections -----------------------------------------------------------------------------------------
+
+def _geqrf_geometry(operands: Any, attributes: Any) -> tuple[Geometry, Geometry]:
+    g = operands[0]
+    return same(g), contiguous((*g.shape[:-2], min(g.shape[-2:])), g.dtype, g.device)
+
+
+@operator("geqrf", _geqrf_geometry)
+def GEQRF(m: Any, input: Any) -> Any:
+    h, tau = m.linalg.qr(input, mode="raw")
+    return m.swapaxes(h, -1, -2), tau
+
+
+@api("torch", "Tensor", out=True)
+def geqrf(input: Tensor) -> Any:
+    """The QR factorization as LAPACK keeps it: R above, the reflections' vectors below the diagonal, and their factors."""
+    if input.ndim < 2:
+        raise RuntimeError("torch.geqrf: input must have at least 2 dimensions.")
+    return return_types.TYPES["geqrf"](*record(GEQRF, (input,)))
+
+
+@api("linalg", out=True)
+def householder_product(A: Tensor, tau: Tensor) -> Tensor:
+    """The first columns of the product of the reflections that ``geqrf`` gives: (..., M, N) and (..., K)."""
+    name = "torch.linalg.householder_product"
+    if A.ndim < 2:
+        raise RuntimeError(f"{name}: input must have at least 2 dimensions.")
+    if A.shape[-2] < A.shape[-1]:
+        raise RuntimeError(f"{name}: input.shape[-2] must be greater than or equal to input.shape[-1]")
+    if A.shape[-1] < tau.shape[-1]:
+        raise RuntimeError(f"{name}: input.shape[-1] must be greater than or equal to tau.shape[-1]")
+    if A.dtype is not tau.dtype:
+        raise RuntimeError(f"{name}: tau dtype {tau.dtype} does not match input dtype {A.dtype}")
+    rows, columns = A.shape[-2:]
+    start = A.new_ones(rows).diag_embed()[:, :columns].expand(*A.shape[:-2], rows, columns)
+    return _reflect(A, tau, start, reverse=True, conjugated=False)
+
+
+def _reflect(A: Tensor, tau: Tensor, x: Tensor, reverse: bool, conjugated: bool) -> Tensor:
+    """Apply the reflections 1 - tau v v^H (or their adjoints) to x, the last one first if ``reverse``."""
+    count = tau.shape[-1]
+    for i in range(count - 1, -1, -1) if reverse else range(count):
+        v = _vector(A, i)
+        factor = tau[..., i, None, None]
+        if conjugated and tau.is_complex():
+            factor = factor.conj()
+        x = x - factor * (v @ (adjoint(v) @ x))
+    return x
+
+
+def _vector(A: Tensor, i: int) -> Tensor:
+    """The vector of reflection i: zeros, a one, and what stands below the diagonal."""
+    rows = A.shape[-2]
+    marks = np.arange(rows)
+    from ..tensor.construct import from_array
+    below = from_array((marks > i).astype(np.bool_)).reshape(rows, 1)
+    one = from_array((marks == i).astype(A.dtype.numpy)).reshape(rows, 1)
+    return A[..., :, i:i + 1] * below + one
+
+
+@api("torch", "Tensor", out=True)
+def orgqr(input: Tensor, input2: Tensor) -> Tensor:
+    """See ``linalg.householder_product``."""
+    return householder_product(input, input2)
+
+
+@api("torch", "Tensor", out=True)
+def ormqr(input: Tensor, tau: Tensor, other: Tensor, left: bool = True, transpose: bool = False) -> Tensor:
+    """The product of the orthogonal matrix of ``geqrf`` (or its adjoint) with another matrix."""
+    if left:
+        return _reflect(input, tau, other, reverse=not transpose, conjugated=transpose)
+    turned = _reflect(input, tau, adjoint(other), reverse=transpose, conjugated=not transpose)
+    return adjoint(turned)

@@ -1,0 +1,108 @@
+"""What the linear algebra functions share: checks, errors, and reading whether a factorization failed."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from .. import dtypes
+from ..graph.geometry import Geometry, contiguous
+from ..tensor import Tensor
+from .definition import broadcast_shapes
+from .looking import look
+from .registry import NAMESPACES
+
+
+class LinAlgError(RuntimeError):
+    """Raised when a matrix is singular, or not positive-definite, or an iteration does not converge."""
+
+
+NAMESPACES["linalg"]["LinAlgError"] = LinAlgError
+
+
+def require_matrix(A: Tensor, function: str, name: str = "A") -> None:
+    """At least two dimensions, and floating-point numbers of 32 bits or more."""
+    if A.ndim < 2:
+        raise RuntimeError(f"{function}: The input tensor {name} must have at least 2 dimensions.")
+    if A.dtype.category < dtypes.FLOATING:
+        raise RuntimeError(f"{function}: Expected a floating point or complex tensor as input. Got "
+                           f"{dtypes.SCALAR_NAMES[A.dtype]}")
+    if A.dtype in dtypes.LOW_PRECISION:
+        raise RuntimeError(f"{function}: Low precision dtypes not supported. Got {dtypes.SCALAR_NAMES[A.dtype]}")
+
+
+def require_square(A: Tensor, function: str, name: str = "A") -> None:
+    """Square matrices."""
+    require_matrix(A, function, name)
+    if A.shape[-1] != A.shape[-2]:
+        raise RuntimeError(f"{function}: {name} must be batches of square matrices, but they are {A.shape[-2]} by "
+                           f"{A.shape[-1]} matrices")
+
+
+def require_same_type(A: Tensor, B: Tensor, function: str, first: str = "A", second: str = "B") -> None:
+    """Systems of equations do not promote."""
+    if A.dtype is not B.dtype:
+        raise RuntimeError(f"{function}: Expected {first} and {second} to have the same dtype, but found {first} of type "
+                           f"{dtypes.SCALAR_NAMES[A.dtype]} and {second} of type {dtypes.SCALAR_NAMES[B.dtype]} instead")
+
+
+def require_fitting(A: Tensor, B: Tensor, left: bool, function: str) -> None:
+    """The sides of an equation A X = B (or X A = B) must have as many rows (columns)."""
+    if (A.shape[-2] != B.shape[-2]) if left else (A.shape[-1] != B.shape[-1]):
+        raise RuntimeError(f"{function}: Incompatible shapes of A and B for the equation {'AX = B' if left else 'XA = B'} "
+                           f"({A.shape[-2]}x{A.shape[-1]} and {B.shape[-2]}x{B.shape[-1]})")
+
+
+def failure(info: Tensor, cause: str) -> tuple[str, int] | None:
+    """The first failing matrix of a batch (as the message names it) and its code; a look."""
+    found = look(info, cause)
+    if not found.any():
+        return None
+    if not found.ndim:
+        return "", int(found)
+    position = int((found.reshape(-1) != 0).argmax())
+    return f"(Batch element {position}): ", int(found.reshape(-1)[position])
+
+
+def same(g: Geometry) -> Geometry:
+    """A fresh geometry of the same shape and type."""
+    return contiguous(g.shape, g.dtype, g.device)
+
+
+def info_of(g: Geometry) -> Geometry:
+    """One code for each matrix of a batch."""
+    return contiguous(g.shape[:-2], dtypes.int32, g.device)
+
+
+def solved_shape(a: Geometry, b: Geometry) -> tuple[int, ...]:
+    """Shape of the solution of A X = B, batches broadcast."""
+    return (*broadcast_shapes([a.shape[:-2], b.shape[:-2]]), a.shape[-1], b.shape[-1])
+
+
+def adjoint(x: Tensor) -> Tensor:
+    """The conjugate transpose."""
+    turned = x.transpose(-2, -1)
+    return turned.conj() if x.is_complex() else turned
+
+
+def conj(x: Tensor) -> Tensor:
+    """The conjugate; real tensors as they are."""
+    return x.conj() if x.is_complex() else x
+
+
+def identity(n: int, like: Tensor) -> Tensor:
+    """The identity matrix in the type of another tensor."""
+    return like.new_ones(n).diag_embed()
+
+
+def real_part(x: Tensor) -> Tensor:
+    """The real part; real tensors as they are."""
+    return x.real if x.is_complex() else x
+
+
+def accumulate(parts: list[Any]) -> Any:
+    """The sum of those gradients that are there."""
+    present = [p for p in parts if p is not None]
+    total = present[0] if present else None
+    for p in present[1:]:
+        total = total + p
+    return total
