@@ -1,1 +1,371 @@
-"""activation."""
+"""Activation functions. The rectifiers' and smooth ones' gradients are operators of their own: one pass each."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from .. import dtypes
+from ..tensor import Tensor, assign, record
+from .comparison import where
+from .definition import pointwise_operator
+from .domain import BOOL, COMPLEX, NOT_FLOATING, not_implemented, refuse
+from .exponential import exp, sigmoid
+from .registry import NAMESPACES, api
+from .softmax import log_softmax, softmax
+from .trigonometric import tanh
+
+SELU_ALPHA = 1.6732632423543772
+SELU_SCALE = 1.0507009873554805
+
+
+def _done(input: Tensor, result: Tensor, inplace: bool, name: str) -> Tensor:
+    return assign(input, result, name) if inplace else result
+
+
+def _number_for(input: Tensor, number: Any) -> Any:
+    """A bound as a number of the tensor's kind: bounds do not promote."""
+    return int(number) if isinstance(number, float) and input._geometry.dtype.category < dtypes.FLOATING else number
+
+
+# --- relu ------------------------------------------------------------------------------------------------------------
+
+RELU = pointwise_operator("relu", lambda m, input: m.maximum(input, 0))
+RECTIFIED_GRADIENT = pointwise_operator("threshold_backward", lambda m, grad, result, threshold:
+                                        m.rectified_gradient(grad, result, threshold))
+refuse(RELU, "relu", BOOL, error=RuntimeError, message="Boolean inputs not supported for relu")
+refuse(RELU, "relu", COMPLEX, message="clamp is not supported for complex types")
+
+
+@RELU.derivative("input", keeps="output")
+def _(ctx: Any, grad: Tensor, output: Tensor) -> Tensor:
+    return record(RECTIFIED_GRADIENT, (grad, output, 0))  # type: ignore[no-any-return]
+
+
+@RECTIFIED_GRADIENT.derivative("grad", keeps="result threshold")
+def _(ctx: Any, grad: Tensor, output: Tensor, threshold: Any) -> Tensor:
+    return record(RECTIFIED_GRADIENT, (grad, output, threshold))  # type: ignore[no-any-return]
+
+
+@api("torch", "Tensor", inplace=True)
+def relu(input: Tensor) -> Tensor:
+    """``max(input, 0)``.
+
+    >>> import flambeau as torch
+    >>> torch.relu(torch.tensor([-1., 2.]))
+    tensor([0., 2.])
+    """
+    return record(RELU, (input,))  # type: ignore[no-any-return]
+
+
+@api("nn.functional", name="relu")
+def _functional_relu(input: Tensor, inplace: bool = False) -> Tensor:
+    """``max(input, 0)`` (see ``torch.relu``)."""
+    result: Tensor = record(RELU, (input,))
+    return assign(input, result, "relu_") if inplace else result
+
+
+# --- piecewise linear ------------------------------------------------------------------------------------------------
+
+LEAKY_RELU = pointwise_operator("leaky_relu", lambda m, input, negative_slope:
+                                m.maximum(input, input * negative_slope) if 0 <= negative_slope <= 1
+                                else m.where(input > 0, input, input * negative_slope))
+LEAKY_RELU_BACKWARD = pointwise_operator("leaky_relu_backward", lambda m, grad, input, negative_slope:
+                                         m.where(input > 0, grad, grad * negative_slope))
+refuse(LEAKY_RELU, "leaky_relu_cpu", *NOT_FLOATING)
+
+
+@LEAKY_RELU.derivative("input", keeps="input negative_slope")
+def _(ctx: Any, grad: Tensor, input: Tensor, negative_slope: Any) -> Tensor:
+    return record(LEAKY_RELU_BACKWARD, (grad, input, negative_slope))  # type: ignore[no-any-return]
+
+
+@LEAKY_RELU_BACKWARD.derivative("grad", keeps="input negative_slope")
+def _(ctx: Any, grad: Tensor, input: Tensor, negative_slope: Any) -> Tensor:
+    return record(LEAKY_RELU_BACKWARD, (grad, input, negative_slope))  # type: ignore[no-any-return]
+
+
+@api("nn.functional")
+def leaky_relu(input: Tensor, negative_slope: float = 0.01, inplace: bool = False) -> Tensor:
+    """``input`` where positive, else ``negative_slope * input``.
+
+    >>> import flambeau as torch
+    >>> torch.nn.functional.leaky_relu(torch.tensor([-1., 2.]), 0.1)
+    tensor([-0.1000,  2.0000])
+    """
+    return _done(input, record(LEAKY_RELU, (input, negative_slope)), inplace, "leaky_relu_")
+
+
+HARDTANH = pointwise_operator("hardtanh", lambda m, input, min_val, max_val:
+                              m.minimum(m.maximum(input, min_val), max_val))
+HARDTANH_BACKWARD = pointwise_operator("hardtanh_backward", lambda m, grad, input, min_val, max_val:
+                                       m.where((input <= min_val) | (input >= max_val), grad.dtype.type(0), grad))
+refuse(HARDTANH, "hardtanh", COMPLEX, message="clamp is not supported for complex types")
+
+
+@HARDTANH.derivative("input", keeps="input min_val max_val")
+def _(ctx: Any, grad: Tensor, input: Tensor, min_val: Any, max_val: Any) -> Tensor:
+    return record(HARDTANH_BACKWARD, (grad, input, min_val, max_val))  # type: ignore[no-any-return]
+
+
+@HARDTANH_BACKWARD.derivative("grad", keeps="input min_val max_val")
+def _(ctx: Any, grad: Tensor, input: Tensor, min_val: Any, max_val: Any) -> Tensor:
+    return record(HARDTANH_BACKWARD, (grad, input, min_val, max_val))  # type: ignore[no-any-return]
+
+
+@api("nn.functional")
+def hardtanh(input: Tensor, min_val: float = -1.0, max_val: float = 1.0, inplace: bool = False) -> Tensor:
+    """``input`` clamped to ``[min_val, max_val]``.
+
+    >>> import flambeau as torch
+    >>> torch.nn.functional.hardtanh(torch.tensor([-2., 0.5]))
+    tensor([-1.0000,  0.5000])
+    """
+    if min_val > max_val:
+        raise ValueError("min_val cannot be greater than max_val")
+    dtype = input._geometry.dtype
+    if dtype is dtypes.bool_:
+        raise RuntimeError("Bool inputs not supported for hardtanh")
+    if not dtype.is_signed and (min_val < 0 or max_val < 0):
+        raise RuntimeError("cannot do hardtanh on an unsigned type with negative limits")
+    result = record(HARDTANH, (input, _number_for(input, min_val), _number_for(input, max_val)))
+    return _done(input, result, inplace, "hardtanh_")
+
+
+@api("nn.functional")
+def relu6(input: Tensor, inplace: bool = False) -> Tensor:
+    """``min(max(input, 0), 6)``.
+
+    >>> import flambeau as torch
+    >>> torch.nn.functional.relu6(torch.tensor([-2., 3., 8.]))
+    tensor([0., 3., 6.])
+    """
+    return hardtanh(input, 0, 6, inplace)
+
+
+THRESHOLD = pointwise_operator("threshold", lambda m, input, threshold, value: m.where(input <= threshold, value, input))
+refuse(THRESHOLD, "threshold_cpu", BOOL, COMPLEX)
+
+
+@THRESHOLD.derivative("input", keeps="input threshold")
+def _(ctx: Any, grad: Tensor, input: Tensor, threshold: Any) -> Tensor:
+    return record(RECTIFIED_GRADIENT, (grad, input, threshold))  # type: ignore[no-any-return]
+
+
+def _threshold(input: Tensor, threshold: Any, value: Any) -> Tensor:
+    dtype = input._geometry.dtype
+    if dtype is dtypes.bool_:
+        raise not_implemented("threshold_cpu", dtype)
+    return record(THRESHOLD, (input, _number_for(input, threshold),  # type: ignore[no-any-return]
+                              _number_for(input, value)))
+
+
+@api("nn.functional")
+def threshold(input: Tensor, threshold: float, value: float, inplace: bool = False) -> Tensor:
+    """``input`` where above ``threshold``, else ``value``.
+
+    >>> import flambeau as torch
+    >>> torch.nn.functional.threshold(torch.tensor([0.5, 2.]), 1, 20)
+    tensor([20.,  2.])
+    """
+    return _done(input, _threshold(input, threshold, value), inplace, "threshold_")
+
+
+api("torch", name="threshold")(_threshold)
+
+HARDSHRINK = pointwise_operator("hardshrink", lambda m, input, lambd:
+                                m.where((input >= -lambd) & (input <= lambd), input.dtype.type(0), input))
+SOFTSHRINK = pointwise_operator("softshrink", lambda m, input, lambd:
+                                m.where(input > lambd, input - lambd, m.where(input < -lambd, input + lambd, input * 0)))
+SHRINK_BACKWARD = pointwise_operator("shrink_backward", lambda m, grad, input, lambd:
+                                     m.where((input >= -lambd) & (input <= lambd), grad.dtype.type(0), grad))
+refuse(HARDSHRINK, "hardshrink_cpu", *NOT_FLOATING)
+refuse(SOFTSHRINK, "softshrink_check", *NOT_FLOATING)
+
+
+def _shrunk(ctx: Any, grad: Tensor, input: Tensor, lambd: Any) -> Tensor:
+    return record(SHRINK_BACKWARD, (grad, input, lambd))  # type: ignore[no-any-return]
+
+
+HARDSHRINK.derivative("input", keeps="input lambd")(_shrunk)
+SOFTSHRINK.derivative("input", keeps="input lambd")(_shrunk)
+SHRINK_BACKWARD.derivative("grad", keeps="input lambd")(_shrunk)
+
+
+@api("torch", "Tensor", "nn.functional")
+def hardshrink(input: Tensor, lambd: float = 0.5) -> Tensor:
+    """``input`` where its absolute value is above ``lambd``, else 0.
+
+    >>> import flambeau as torch
+    >>> torch.nn.functional.hardshrink(torch.tensor([0.3, -2.]))
+    tensor([ 0., -2.])
+    """
+    return record(HARDSHRINK, (input, lambd))  # type: ignore[no-any-return]
+
+
+@api("nn.functional")
+def softshrink(input: Tensor, lambd: float = 0.5) -> Tensor:
+    """``input`` moved towards 0 by ``lambd``, and no further.
+
+    >>> import flambeau as torch
+    >>> torch.nn.functional.softshrink(torch.tensor([0.3, -2.]))
+    tensor([ 0.0000, -1.5000])
+    """
+    if lambd < 0:
+        name = dtypes.SCALAR_NAMES[input._geometry.dtype]
+        raise RuntimeError(f"lambda must be in range [0, {dtypes.finfo(input.dtype).max:g}] for input dtype {name}, but "
+                           f"found {lambd}")
+    return record(SOFTSHRINK, (input, lambd))  # type: ignore[no-any-return]
+
+
+@api("nn.functional")
+def tanhshrink(input: Tensor) -> Tensor:
+    """``input - tanh(input)``.
+
+    >>> import flambeau as torch
+    >>> torch.nn.functional.tanhshrink(torch.tensor([0., 1.]))
+    tensor([0.0000, 0.2384])
+    """
+    return input - tanh(input)
+
+
+HARDSIGMOID = pointwise_operator("hardsigmoid", lambda m, input: m.minimum(m.maximum(input + 3, 0), 6) / 6)
+HARDSWISH = pointwise_operator("hardswish", lambda m, input: input * (m.minimum(m.maximum(input + 3, 0), 6) / 6))
+refuse(HARDSIGMOID, "hardsigmoid_cpu", *NOT_FLOATING)
+refuse(HARDSWISH, "hardswish_cpu", *NOT_FLOATING)
+
+
+@HARDSIGMOID.derivative("input", keeps="input")
+def _(ctx: Any, grad: Tensor, input: Tensor) -> Tensor:
+    return where((input > -3) & (input < 3), grad / 6, 0)  # type: ignore[no-any-return]
+
+
+@HARDSWISH.derivative("input", keeps="input")
+def _(ctx: Any, grad: Tensor, input: Tensor) -> Tensor:
+    inside = grad * (input / 3 + 0.5)
+    return where(input <= -3, 0, where(input < 3, inside, grad))  # type: ignore[no-any-return]
+
+
+@api("nn.functional")
+def hardsigmoid(input: Tensor, inplace: bool = False) -> Tensor:
+    """``relu6(input + 3) / 6``.
+
+    >>> import flambeau as torch
+    >>> torch.nn.functional.hardsigmoid(torch.tensor([-4., 0., 1.5]))
+    tensor([0.0000, 0.5000, 0.7500])
+    """
+    return _done(input, record(HARDSIGMOID, (input,)), inplace, "hardsigmoid_")
+
+
+@api("nn.functional")
+def hardswish(input: Tensor, inplace: bool = False) -> Tensor:
+    """``input * relu6(input + 3) / 6``.
+
+    >>> import flambeau as torch
+    >>> torch.nn.functional.hardswish(torch.tensor([-4., 0., 1.5]))
+    tensor([-0.0000, 0.0000, 1.1250])
+    """
+    return _done(input, record(HARDSWISH, (input,)), inplace, "hardswish_")
+
+
+# --- exponential linear units ----------------------------------------------------------------------------------------
+
+def _elu_kernel(m: Any, input: Any, alpha: Any, scale: Any, input_scale: Any) -> Any:
+    return m.where(input > 0, input * scale, m.expm1(input * input_scale) * (alpha * scale))
+
+
+def _elu_operator(grad_name: str) -> Any:
+    op = pointwise_operator("elu", _elu_kernel, grad_name=grad_name)
+    refuse(op, "elu_cpu", *NOT_FLOATING)
+
+    @op.derivative("input", keeps="input alpha scale input_scale")
+    def _(ctx: Any, grad: Tensor, input: Tensor, alpha: Any, scale: Any, input_scale: Any) -> Tensor:
+        return record(ELU_BACKWARD, (grad, input, alpha, scale, input_scale))  # type: ignore[no-any-return]
+    return op
+
+
+ELU = _elu_operator("EluBackward0")
+CELU = _elu_operator("CeluBackward0")
+ELU_BACKWARD = pointwise_operator(
+    "elu_backward", lambda m, grad, input, alpha, scale, input_scale:
+    grad * m.where(input <= 0, m.exp(m.minimum(input, 0) * input_scale) * (alpha * scale * input_scale), scale))
+
+
+@ELU_BACKWARD.derivative("grad", keeps="input alpha scale input_scale")
+def _(ctx: Any, grad: Tensor, input: Tensor, alpha: Any, scale: Any, input_scale: Any) -> Tensor:
+    return record(ELU_BACKWARD, (grad, input, alpha, scale, input_scale))  # type: ignore[no-any-return]
+
+
+@ELU_BACKWARD.derivative("input", keeps="grad input alpha scale input_scale")
+def _(ctx: Any, grad: Tensor, inner: Tensor, input: Tensor, alpha: Any, scale: Any, input_scale: Any) -> Tensor:
+    curved = grad * inner * exp(input * input_scale) * (alpha * scale * input_scale * input_scale)
+    return where(input <= 0, curved, 0)  # type: ignore[no-any-return]
+
+
+@api("nn.functional")
+def elu(input: Tensor, alpha: float = 1.0, inplace: bool = False) -> Tensor:
+    """``input`` where positive, else ``alpha * (exp(input) - 1)``.
+
+    >>> import flambeau as torch
+    >>> torch.nn.functional.elu(torch.tensor([-1., 2.]))
+    tensor([-0.6321,  2.0000])
+    """
+    return _done(input, record(ELU, (input, float(alpha), 1.0, 1.0)), inplace, "elu_")
+
+
+@api("torch", inplace=False)
+def selu(input: Tensor) -> Tensor:
+    """The self-normalizing exponential linear unit (Klambauer et al., 2017).
+
+    >>> import flambeau as torch
+    >>> torch.selu(torch.tensor([-1., 2.]))
+    tensor([-1.1113,  2.1014])
+    """
+    return record(ELU, (input, SELU_ALPHA, SELU_SCALE, 1.0))  # type: ignore[no-any-return]
+
+
+@api("torch")
+def celu(input: Tensor, alpha: float = 1.0) -> Tensor:
+    """``max(0, input) + min(0, alpha * (exp(input / alpha) - 1))``.
+
+    >>> import flambeau as torch
+    >>> torch.celu(torch.tensor([-1., 2.]), 2.)
+    tensor([-0.7869,  2.0000])
+    """
+    if alpha == 0:
+        raise RuntimeError("ZeroDivisionError: alpha cannot be 0 for CELU")
+    return record(CELU, (input, float(alpha), 1.0, 1.0 / alpha))  # type: ignore[no-any-return]
+
+
+@api("nn.functional", name="selu")
+def _functional_selu(input: Tensor, inplace: bool = False) -> Tensor:
+    """The self-normalizing exponential linear unit (see ``torch.selu``)."""
+    return _done(input, selu(input), inplace, "selu_")
+
+
+@api("nn.functional", name="celu")
+def _functional_celu(input: Tensor, alpha: float = 1.0, inplace: bool = False) -> Tensor:
+    """The continuously differentiable exponential linear unit (see ``torch.celu``)."""
+    return _done(input, celu(input, alpha), inplace, "celu_")
+
+
+def _in_place(name: str, function: Callable[..., Tensor]) -> None:
+    """Publish ``torch.<name>_`` and ``nn.functional.<name>_``."""
+    def method(input: Tensor, *args: Any, **kwargs: Any) -> Tensor:
+        return assign(input, function(input, *args, **kwargs), name)
+    method.__name__ = method.__qualname__ = name
+    method.__doc__ = f"In-place version of ``{name[:-1]}``."
+    NAMESPACES["nn.functional"][name] = method
+    if name in ("relu_", "celu_", "selu_", "threshold_", "rrelu_"):
+        NAMESPACES["torch"][name] = method
+
+
+for _name, _function in (("relu_", relu), ("celu_", celu), ("selu_", selu), ("elu_", elu), ("threshold_", _threshold),
+                         ("leaky_relu_", leaky_relu), ("hardtanh_", hardtanh)):
+    _in_place(_name, _function)
+
+api("nn.functional", name="sigmoid")(sigmoid)
+api("nn.functional", name="tanh")(tanh)
+
+
+__all__ = ["log_softmax", "relu", "sigmoid", "softmax", "tanh"]

@@ -1,21 +1,26 @@
-"""Pointwise arithmetic: add, sub, mul, div, pow, neg and their kin."""
+"""Pointwise arithmetic: add, sub, mul, neg, addcmul, addcdiv and lerp."""
 
 from __future__ import annotations
 
 from typing import Any
 
+from .. import dtypes
+from ..graph.geometry import Geometry
 from ..tensor import Tensor, record
-from .definition import operand, pointwise, pointwise_operator
+from .definition import operand, pointwise, pointwise_operator, result_dtype
+from .domain import NOT_FLOATING, not_implemented, refuse, require_tensor
 from .registry import api
 
-
-def _add_kernel(m: Any, input: Any, other: Any) -> Any:
-    return m.add(input, other)
-
-
-ADD = pointwise_operator("add", _add_kernel)
-ADD_SCALED = pointwise_operator("add", lambda m, input, other, alpha: input + alpha * other)
+ADD = pointwise_operator("add", lambda m, input, other: m.add(input, other))
 SUB = pointwise_operator("sub", lambda m, input, other: m.subtract(input, other))
+RSUB = pointwise_operator("rsub", lambda m, input, other: m.subtract(other, input), grad_name="RsubBackward1")
+ADD_SCALED = pointwise_operator("add", lambda m, input, other, alpha: m.add(input, m.multiply(other, alpha)))
+SUB_SCALED = pointwise_operator("sub", lambda m, input, other, alpha: m.subtract(input, m.multiply(other, alpha)))
+
+_NO_BOOL_MINUS = ("Subtraction, the `-` operator, with a bool tensor is not supported. If you are trying to invert a mask, "
+                  "use the `~` or `logical_not()` operator instead.")
+_NO_TWO_BOOLS = ("Subtraction, the `-` operator, with two bool tensors is not supported. Use the `^` or `logical_xor()` "
+                 "operator instead.")
 
 
 @ADD.derivative("input")
@@ -38,6 +43,53 @@ def _(ctx: Any, grad: Tensor) -> Tensor:
     return -grad
 
 
+@RSUB.derivative("input")
+def _(ctx: Any, grad: Tensor) -> Tensor:
+    return -grad
+
+
+@RSUB.derivative("other")
+def _(ctx: Any, grad: Tensor) -> Tensor:
+    return grad
+
+
+@ADD_SCALED.derivative("input")
+def _(ctx: Any, grad: Tensor) -> Tensor:
+    return grad
+
+
+@ADD_SCALED.derivative("other", keeps="alpha")
+def _(ctx: Any, grad: Tensor, alpha: Any) -> Tensor:
+    return grad * conjugate(alpha)
+
+
+@SUB_SCALED.derivative("input")
+def _(ctx: Any, grad: Tensor) -> Tensor:
+    return grad
+
+
+@SUB_SCALED.derivative("other", keeps="alpha")
+def _(ctx: Any, grad: Tensor, alpha: Any) -> Tensor:
+    return -grad * conjugate(alpha)
+
+
+def _refuse_bool_operands(op: Any) -> None:
+    """Differences of truth values have no meaning; whichever operand is one."""
+    infer = op.infer
+
+    def checked(operands: Any, attributes: Any) -> Any:
+        found = [g.dtype is dtypes.bool_ if isinstance(g, Geometry) else g is bool for g in operands[:2]]
+        if any(found):
+            raise RuntimeError(_NO_TWO_BOOLS if all(isinstance(g, Geometry) for g in operands[:2]) and all(found)
+                               else _NO_BOOL_MINUS)
+        return infer(operands, attributes)
+    op.infer = checked
+
+
+for _op in (SUB, RSUB, SUB_SCALED):
+    _refuse_bool_operands(_op)
+
+
 @api("torch", "Tensor", out=True, inplace=True)
 def add(input: Any, other: Any, *, alpha: Any = 1) -> Tensor:
     """``input + alpha * other``, broadcast.
@@ -48,11 +100,10 @@ def add(input: Any, other: Any, *, alpha: Any = 1) -> Tensor:
     """
     if not isinstance(other, Tensor):
         other = operand(other, "add", "other", 2)
-    if alpha != 1:
-        return _scaled(input, other, alpha, "add")
-    if isinstance(input, Tensor) and input.dtype.category == 0 and other.__class__ is bool:
-        pass
-    return record(ADD, (input, other))
+    if alpha.__class__ is int and alpha == 1:
+        return record(ADD, (input, other))  # type: ignore[no-any-return]
+    _check_alpha(input, other, alpha)
+    return record(ADD_SCALED, (input, other, alpha))  # type: ignore[no-any-return]
 
 
 @api("torch", "Tensor", out=True, inplace=True, aliases=("subtract",))
@@ -65,35 +116,34 @@ def sub(input: Any, other: Any, *, alpha: Any = 1) -> Tensor:
     """
     if not isinstance(other, Tensor):
         other = operand(other, "sub", "other", 2)
-    _refuse_bool(input, other)
-    if alpha != 1:
-        return _scaled(input, other, -alpha, "sub")
-    return record(SUB, (input, other))
+    if alpha.__class__ is int and alpha == 1:
+        return record(SUB, (input, other))  # type: ignore[no-any-return]
+    _check_alpha(input, other, alpha)
+    return record(SUB_SCALED, (input, other, alpha))  # type: ignore[no-any-return]
 
 
-def _refuse_bool(input: Any, other: Any) -> None:
-    first = isinstance(input, Tensor) and input.dtype.category == 0
-    second = isinstance(other, Tensor) and other.dtype.category == 0
-    if first and second:
-        raise RuntimeError("Subtraction, the `-` operator, with two bool tensors is not supported. Use the `^` or "
-                           "`logical_xor()` operator instead.")
-    if (first and isinstance(input, Tensor)) or second or other.__class__ is bool:
-        if first or second:
-            raise RuntimeError("Subtraction, the `-` operator, with a bool tensor is not supported. If you are trying to "
-                               "invert a mask, use the `~` or `logical_not()` operator instead.")
+@api("torch", out=True)
+def rsub(input: Tensor, other: Any, *, alpha: Any = 1) -> Tensor:
+    """``other - alpha * input``, broadcast.
+
+    >>> import flambeau as torch
+    >>> torch.rsub(torch.tensor([1., 2.]), 1)
+    tensor([ 0., -1.])
+    """
+    if alpha.__class__ is int and alpha == 1:
+        return record(RSUB, (input, operand(other, "rsub", "other", 2)))  # type: ignore[no-any-return]
+    return sub(other, input, alpha=alpha)
 
 
-def _scaled(input: Any, other: Any, alpha: Any, name: str) -> Tensor:
-    from .definition import result_dtype
-    operands = [x._geometry if isinstance(x, Tensor) else type(x) for x in (input, other)]
-    dtype = result_dtype(operands)
-    if isinstance(alpha, bool) and dtype.category != 0:
+def _check_alpha(input: Any, other: Any, alpha: Any) -> None:
+    """The scale must fit the result's type."""
+    dtype = result_dtype([x._geometry if isinstance(x, Tensor) else x.__class__ for x in (input, other)])
+    if isinstance(alpha, bool) and dtype is not dtypes.bool_:
         raise RuntimeError("Boolean alpha only supported for Boolean results.")
-    if isinstance(alpha, float) and dtype.category < 2:
+    if isinstance(alpha, float) and dtype.category < dtypes.FLOATING:
         raise RuntimeError("For integral input tensors, argument alpha must not be a floating point number.")
     if isinstance(alpha, complex) and not dtype.is_complex:
         raise RuntimeError("For non-complex input tensors, argument alpha must not be a complex number.")
-    return record(ADD, (input, record(MUL, (other, alpha))))
 
 
 @pointwise(aliases=("multiply",))
@@ -127,31 +177,172 @@ def conjugate(x: Any) -> Any:
     return x.conjugate() if isinstance(x, complex) else x
 
 
-@pointwise(name="true_divide", promotes="float", grad_name="DivBackward0")
-def _true_divide(m: Any, input: Any, other: Any) -> Any:
-    """``input / other`` in floating point."""
-    return m.true_divide(input, other)
-
-
-TRUE_DIVIDE = _true_divide.operator
-
-
-@_true_divide.derivative("input", keeps="other")
-def _(ctx: Any, grad: Tensor, other: Any) -> Tensor:
-    return grad / conjugate(other)
-
-
-@_true_divide.derivative("other", keeps="input other")
-def _(ctx: Any, grad: Tensor, input: Any, other: Any) -> Tensor:
-    return -grad * conjugate((input / other) / other)
-
-
-@pointwise()
+@pointwise(aliases=("negative",))
 def neg(m: Any, input: Any) -> Any:
-    """``-input``."""
+    """``-input``.
+
+    >>> import flambeau as torch
+    >>> torch.neg(torch.tensor([1., -2.]))
+    tensor([-1.,  2.])
+    """
     return m.negative(input)
+
+
+refuse(neg.operator, "neg", dtypes.BOOL, error=RuntimeError,
+       message="Negation, the `-` operator, on a bool tensor is not supported. If you are trying to invert a mask, use the "
+               "`~` or `logical_not()` operator instead.")
 
 
 @neg.derivative("input")
 def _(ctx: Any, grad: Tensor) -> Tensor:
     return -grad
+
+
+@api("torch", "Tensor")
+def positive(input: Tensor) -> Tensor:
+    """``+input``: the tensor itself.
+
+    >>> import flambeau as torch
+    >>> torch.positive(torch.tensor([1., -2.]))
+    tensor([ 1., -2.])
+    """
+    if input._geometry.dtype is dtypes.bool_:
+        raise RuntimeError("The `+` operator, on a bool tensor is not supported.")
+    return input
+
+
+# --- three tensors ---------------------------------------------------------------------------------------------------
+
+ADDCMUL = pointwise_operator("addcmul", lambda m, input, tensor1, tensor2, value:
+                             m.add(input, m.multiply(m.multiply(tensor1, tensor2), value)))
+ADDCMUL_ONE = pointwise_operator("addcmul", lambda m, input, tensor1, tensor2: m.add(input, m.multiply(tensor1, tensor2)))
+ADDCDIV = pointwise_operator("addcdiv", lambda m, input, tensor1, tensor2, value:
+                             m.add(input, m.divide(m.multiply(tensor1, value), tensor2)))
+
+
+def _declare_addcmul(op: Any, scale: str = "") -> None:
+    @op.derivative("input")
+    def _(ctx: Any, grad: Tensor) -> Tensor:
+        return grad
+
+    @op.derivative("tensor1", keeps="tensor2" + scale)
+    def _(ctx: Any, grad: Tensor, tensor2: Tensor, value: Any = None) -> Tensor:
+        return (grad if value is None else grad * conjugate(value)) * conjugate(tensor2)
+
+    @op.derivative("tensor2", keeps="tensor1" + scale)
+    def _(ctx: Any, grad: Tensor, tensor1: Tensor, value: Any = None) -> Tensor:
+        return (grad if value is None else grad * conjugate(value)) * conjugate(tensor1)
+
+
+_declare_addcmul(ADDCMUL, " value")
+_declare_addcmul(ADDCMUL_ONE)
+
+
+@ADDCDIV.derivative("input")
+def _(ctx: Any, grad: Tensor) -> Tensor:
+    return grad
+
+
+@ADDCDIV.derivative("tensor1", keeps="tensor2 value")
+def _(ctx: Any, grad: Tensor, tensor2: Tensor, value: Any) -> Tensor:
+    return grad * conjugate(value / tensor2)
+
+
+@ADDCDIV.derivative("tensor2", keeps="tensor1 tensor2 value")
+def _(ctx: Any, grad: Tensor, tensor1: Tensor, tensor2: Tensor, value: Any) -> Tensor:
+    return -grad * conjugate(value * tensor1 / (tensor2 * tensor2))
+
+
+@api("torch", "Tensor", out=True, inplace=True)
+def addcmul(input: Tensor, tensor1: Tensor, tensor2: Tensor, *, value: Any = 1) -> Tensor:
+    """``input + value * tensor1 * tensor2``, broadcast.
+
+    >>> import flambeau as torch
+    >>> torch.addcmul(torch.ones(2), torch.tensor([1., 2.]), torch.tensor([3., 4.]), value=0.5)
+    tensor([2.5000, 5.0000])
+    """
+    for position, (name, one) in enumerate((("input", input), ("tensor1", tensor1), ("tensor2", tensor2))):
+        require_tensor(one, "addcmul", name, position + 1)
+    if value.__class__ is int and value == 1:
+        return record(ADDCMUL_ONE, (input, tensor1, tensor2))  # type: ignore[no-any-return]
+    dtype = result_dtype([input._geometry, tensor1._geometry, tensor2._geometry])
+    if isinstance(value, float) and dtype.category < dtypes.FLOATING:
+        value = int(value)
+    return record(ADDCMUL, (input, tensor1, tensor2, value))  # type: ignore[no-any-return]
+
+
+@api("torch", "Tensor", out=True, inplace=True)
+def addcdiv(input: Tensor, tensor1: Tensor, tensor2: Tensor, *, value: Any = 1) -> Tensor:
+    """``input + value * tensor1 / tensor2``, broadcast.
+
+    >>> import flambeau as torch
+    >>> torch.addcdiv(torch.ones(2), torch.tensor([1., 2.]), torch.tensor([4., 4.]))
+    tensor([1.2500, 1.5000])
+    """
+    for position, (name, one) in enumerate((("input", input), ("tensor1", tensor1), ("tensor2", tensor2))):
+        require_tensor(one, "addcdiv", name, position + 1)
+    if tensor1._geometry.dtype.category < dtypes.FLOATING and tensor2._geometry.dtype.category < dtypes.FLOATING:
+        raise RuntimeError(
+            "Integer division with addcdiv is no longer supported, and in a future  release addcdiv will perform a true "
+            "division of tensor1 and tensor2. The historic addcdiv behavior can be implemented as (input + value * "
+            "torch.trunc(tensor1 / tensor2)).to(input.dtype) for integer inputs and as (input + value * tensor1 / tensor2) "
+            "for float inputs. The future addcdiv behavior is just the latter implementation: (input + value * tensor1 / "
+            "tensor2), for all dtypes.")
+    return record(ADDCDIV, (input, tensor1, tensor2, value))  # type: ignore[no-any-return]
+
+
+# --- linear interpolation --------------------------------------------------------------------------------------------
+
+def _lerp_kernel(m: Any, input: Any, end: Any, weight: Any) -> Any:
+    """The nearer end is the starting point, so that both ends are met exactly."""
+    step = m.subtract(end, input)
+    if m.ndim(weight) == 0:
+        return input + weight * step if abs(weight) < 0.5 else end - step * (1 - weight)
+    return m.where(m.abs(weight) < 0.5, input + weight * step, end - step * (1 - weight))
+
+
+LERP_NUMBER = pointwise_operator("lerp", _lerp_kernel, grad_name="LerpBackward0")
+LERP = pointwise_operator("lerp", _lerp_kernel, grad_name="LerpBackward1")
+refuse(LERP_NUMBER, "lerp_kernel_scalar", dtypes.BOOL, dtypes.INTEGER)
+refuse(LERP, "lerp_kernel_tensor", dtypes.BOOL, dtypes.INTEGER)
+
+for _op in (LERP, LERP_NUMBER):
+    @_op.derivative("input", keeps="weight")
+    def _(ctx: Any, grad: Tensor, weight: Any) -> Tensor:
+        return grad * conjugate(1 - weight)
+
+    @_op.derivative("end", keeps="weight")
+    def _(ctx: Any, grad: Tensor, weight: Any) -> Tensor:
+        return grad * conjugate(weight)
+
+
+@LERP.derivative("weight", keeps="input end")
+def _(ctx: Any, grad: Tensor, input: Tensor, end: Tensor) -> Tensor:
+    return grad * conjugate(end - input)
+
+
+_C_NAMES = {dtypes.float32: "float", dtypes.float64: "double", dtypes.int64: "long int", dtypes.int32: "int",
+            dtypes.float16: "c10::Half", dtypes.bfloat16: "c10::BFloat16", dtypes.complex64: "c10::complex<float>",
+            dtypes.complex128: "c10::complex<double>", dtypes.bool_: "bool"}
+
+
+@api("torch", "Tensor", out=True, inplace=True)
+def lerp(input: Tensor, end: Tensor, weight: Any) -> Tensor:
+    """``input + weight * (end - input)``, broadcast.
+
+    >>> import flambeau as torch
+    >>> torch.lerp(torch.tensor([0., 10.]), torch.tensor([1., 20.]), 0.5)
+    tensor([ 0.5000, 15.0000])
+    """
+    require_tensor(end, "lerp", "end", 2)
+    dtype = input._geometry.dtype
+    for name, one in (("end", end), ("weight", weight)):
+        if isinstance(one, Tensor) and one._geometry.dtype is not dtype:
+            raise RuntimeError(f"expected dtype {_C_NAMES.get(dtype, dtype.name)} for `{name}` but got dtype "
+                               f"{_C_NAMES.get(one.dtype, one.dtype.name)}")
+    if dtype.category < dtypes.FLOATING:
+        raise not_implemented("lerp_kernel_tensor" if isinstance(weight, Tensor) else "lerp_kernel_scalar", dtype)
+    return record(LERP if isinstance(weight, Tensor) else LERP_NUMBER, (input, end, weight))  # type: ignore[no-any-return]
+
+
+__all__ = ["ADD", "ADDCDIV", "ADDCMUL", "LERP", "MUL", "NOT_FLOATING", "RSUB", "SUB", "conjugate"]

@@ -1,1 +1,263 @@
-"""comparison."""
+"""Comparisons, tests for special values, and where."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from .. import dtypes
+from ..graph.geometry import Geometry
+from ..graph.operator import Operator
+from ..tensor import Tensor, record
+from .definition import operand, pointwise, pointwise_geometry, pointwise_operator, result_dtype
+from .domain import COMPLEX, refuse, require_tensor
+from .registry import api
+
+
+def _comparison(name: str, kernel: Any, ordered: bool, *aliases: str, doc: str) -> Any:
+    """Declare one comparison: a truth value of two operands of common type."""
+    op = pointwise_operator(name, kernel, "bool")
+    if ordered:
+        refuse(op, f"{name}_cpu", COMPLEX)
+
+    def function(input: Any, other: Any) -> Tensor:
+        if not isinstance(input, Tensor):
+            raise TypeError(f"{name}() received an invalid combination of arguments - got ({type(input).__name__}, "
+                            f"{type(other).__name__}), but expected one of:\n * (Tensor input, Tensor other, *, Tensor out "
+                            "= None)\n * (Tensor input, Number other, *, Tensor out = None)\n")
+        if not isinstance(other, Tensor):
+            other = operand(other, name, "other", 2)
+        return record(op, (input, other))  # type: ignore[no-any-return]
+    function.__name__ = function.__qualname__ = name
+    function.__doc__ = doc
+    function.operator = op  # type: ignore[attr-defined]
+    return api("torch", "Tensor", out=True, inplace=True, aliases=aliases)(function)
+
+
+eq = _comparison("eq", lambda m, input, other: m.equal(input, other), False, doc="""Whether elements are equal.
+
+    >>> import flambeau as torch
+    >>> torch.eq(torch.tensor([1, 2]), 2)
+    tensor([False,  True])
+    """)
+ne = _comparison("ne", lambda m, input, other: m.not_equal(input, other), False, "not_equal",
+                 doc="""Whether elements differ.
+
+    >>> import flambeau as torch
+    >>> torch.ne(torch.tensor([1, 2]), 2)
+    tensor([ True, False])
+    """)
+lt = _comparison("lt", lambda m, input, other: m.less(input, other), True, "less", doc="""``input < other``.
+
+    >>> import flambeau as torch
+    >>> torch.lt(torch.tensor([1, 2]), 2)
+    tensor([ True, False])
+    """)
+le = _comparison("le", lambda m, input, other: m.less_equal(input, other), True, "less_equal", doc="""``input <= other``.
+
+    >>> import flambeau as torch
+    >>> torch.le(torch.tensor([1, 2]), 1)
+    tensor([ True, False])
+    """)
+gt = _comparison("gt", lambda m, input, other: m.greater(input, other), True, "greater", doc="""``input > other``.
+
+    >>> import flambeau as torch
+    >>> torch.gt(torch.tensor([1, 2]), 1)
+    tensor([False,  True])
+    """)
+ge = _comparison("ge", lambda m, input, other: m.greater_equal(input, other), True, "greater_equal",
+                 doc="""``input >= other``.
+
+    >>> import flambeau as torch
+    >>> torch.ge(torch.tensor([1, 2]), 2)
+    tensor([False,  True])
+    """)
+
+
+# --- special values --------------------------------------------------------------------------------------------------
+
+@pointwise(promotes="bool", inplace=False)
+def isnan(m: Any, input: Any) -> Any:
+    """Whether elements are NaN.
+
+    >>> import flambeau as torch
+    >>> torch.isnan(torch.tensor([1., float('nan')]))
+    tensor([False,  True])
+    """
+    return m.isnan(input)
+
+
+@pointwise(promotes="bool", inplace=False)
+def isinf(m: Any, input: Any) -> Any:
+    """Whether elements are infinite.
+
+    >>> import flambeau as torch
+    >>> torch.isinf(torch.tensor([1., float('-inf')]))
+    tensor([False,  True])
+    """
+    return m.isinf(input)
+
+
+@pointwise(promotes="bool", inplace=False)
+def isfinite(m: Any, input: Any) -> Any:
+    """Whether elements are neither infinite nor NaN.
+
+    >>> import flambeau as torch
+    >>> torch.isfinite(torch.tensor([1., float('inf')]))
+    tensor([ True, False])
+    """
+    return m.isfinite(input)
+
+
+@pointwise(promotes="bool", inplace=False)
+def isposinf(m: Any, input: Any) -> Any:
+    """Whether elements are positive infinity.
+
+    >>> import flambeau as torch
+    >>> torch.isposinf(torch.tensor([float('inf'), float('-inf')]))
+    tensor([ True, False])
+    """
+    return input == m.inf
+
+
+@pointwise(promotes="bool", inplace=False)
+def isneginf(m: Any, input: Any) -> Any:
+    """Whether elements are negative infinity.
+
+    >>> import flambeau as torch
+    >>> torch.isneginf(torch.tensor([float('inf'), float('-inf')]))
+    tensor([False,  True])
+    """
+    return input == -m.inf
+
+
+refuse(isposinf.operator, "", COMPLEX, error=RuntimeError, message="isposinf does not support complex inputs.")
+refuse(isneginf.operator, "", COMPLEX, error=RuntimeError, message="isneginf does not support complex inputs.")
+
+
+@pointwise(promotes="bool", inplace=False)
+def isreal(m: Any, input: Any) -> Any:
+    """Whether the imaginary part is zero.
+
+    >>> import flambeau as torch
+    >>> torch.isreal(torch.tensor([1 + 0j, 1j]))
+    tensor([ True, False])
+    """
+    return m.isreal(input)
+
+
+# --- closeness -------------------------------------------------------------------------------------------------------
+
+@api("torch", "Tensor")
+def isclose(input: Tensor, other: Tensor, rtol: float = 1e-05, atol: float = 1e-08, equal_nan: bool = False) -> Tensor:
+    """Whether ``|input - other| <= atol + rtol * |other|``.
+
+    >>> import flambeau as torch
+    >>> torch.isclose(torch.tensor([1., 2.]), torch.tensor([1.000001, 3.]))
+    tensor([ True, False])
+    """
+    require_tensor(input, "isclose", "input", 1)
+    require_tensor(other, "isclose", "other", 2)
+    if input.dtype is not other.dtype:
+        raise RuntimeError(f"{dtypes.SCALAR_NAMES[input.dtype]} did not match {dtypes.SCALAR_NAMES[other.dtype]}")
+    for name, tolerance in (("rtol", rtol), ("atol", atol)):
+        if tolerance < 0:
+            raise RuntimeError(f"{name} must be greater than or equal to zero, but got {tolerance}")
+    close = eq(input, other)
+    if equal_nan and input.dtype.category >= dtypes.FLOATING:
+        close = close | (isnan(input) & isnan(other))
+    if rtol == 0 and atol == 0:
+        return close
+    if input.dtype.category < dtypes.FLOATING:
+        exact = input.dtype in (dtypes.bool_, dtypes.int64, dtypes.int32)
+        input, other = (x.to(dtypes.float64 if exact else dtypes.get_default_dtype()) for x in (input, other))
+    allowed = atol + (rtol * other).abs()
+    error = (input - other).abs()
+    return close | (isfinite(error) & (error <= allowed))
+
+
+@api("torch", "Tensor")
+def allclose(input: Tensor, other: Tensor, rtol: float = 1e-05, atol: float = 1e-08, equal_nan: bool = False) -> bool:
+    """Whether all elements are close (see ``isclose``).
+
+    >>> import flambeau as torch
+    >>> torch.allclose(torch.tensor([1., 2.]), torch.tensor([1., 2.0000001]))
+    True
+    """
+    return bool(isclose(input, other, rtol, atol, equal_nan).all())
+
+
+@api("torch", "Tensor")
+def equal(input: Tensor, other: Tensor) -> bool:
+    """Whether two tensors have the same shape and elements.
+
+    >>> import flambeau as torch
+    >>> torch.equal(torch.tensor([1, 2]), torch.tensor([1, 2]))
+    True
+    """
+    require_tensor(input, "equal", "input", 1)
+    require_tensor(other, "equal", "other", 2)
+    if input._geometry.device != other._geometry.device:
+        raise RuntimeError("Expected all tensors to be on the same device, but found at least two devices, "
+                           f"{input.device} and {other.device}!")
+    if input.shape != other.shape:
+        return False
+    return bool(eq(input, other).all())
+
+
+# --- where -----------------------------------------------------------------------------------------------------------
+
+def _where_geometry(operands: Sequence[Any], attributes: Any) -> Geometry:
+    condition = operands[0]
+    if condition.dtype is not dtypes.bool_ and condition.dtype is not dtypes.uint8:
+        raise RuntimeError("where expected condition to be a boolean tensor, but got a tensor with dtype "
+                           f"{dtypes.SCALAR_NAMES[condition.dtype]}")
+    return pointwise_geometry(operands, result_dtype(operands[1:]))
+
+
+def _where_kernel(m: Any, condition: Any, input: Any, other: Any) -> Any:
+    if condition.dtype != m.bool_:
+        condition = condition != 0
+    first, second = m.alike(input, other)
+    return m.where(condition, first, second)
+
+
+WHERE = Operator("where", _where_kernel, _where_geometry, ("condition", "input", "other"))
+
+
+@WHERE.derivative("input", keeps="condition")
+def _(ctx: Any, grad: Tensor, condition: Tensor) -> Tensor:
+    return record(WHERE, (condition, grad, 0))  # type: ignore[no-any-return]
+
+
+@WHERE.derivative("other", keeps="condition")
+def _(ctx: Any, grad: Tensor, condition: Tensor) -> Tensor:
+    return record(WHERE, (condition, 0, grad))  # type: ignore[no-any-return]
+
+
+_ABSENT: Any = object()
+
+
+@api("torch", out=True)
+def where(condition: Tensor, input: Any = _ABSENT, other: Any = _ABSENT) -> Any:
+    """``input`` where the condition holds, else ``other``, broadcast; with a condition alone, the indices where it holds.
+
+    >>> import flambeau as torch
+    >>> torch.where(torch.tensor([True, False]), torch.tensor([1., 2.]), 0)
+    tensor([1., 0.])
+    """
+    if input is _ABSENT and other is _ABSENT:
+        return condition.nonzero(as_tuple=True)
+    if not isinstance(condition, Tensor):
+        given = ", ".join(type(x).__name__ for x in (condition, input, other))
+        raise TypeError(f"where() received an invalid combination of arguments - got ({given}), but expected one of:\n"
+                        " * (Tensor condition)\n * (Tensor condition, Tensor input, Tensor other, *, Tensor out = None)\n"
+                        " * (Tensor condition, Number self, Tensor other)\n * (Tensor condition, Tensor input, Number "
+                        "other)\n * (Tensor condition, Number self, Number other)\n")
+    return record(WHERE, (condition, operand(input, "where", "input", 2), operand(other, "where", "other", 3)))
+
+
+@api("Tensor", name="where")
+def _where_method(self: Any, condition: Any, other: Any) -> Tensor:
+    """``self`` where ``condition`` holds, else ``other``."""
+    return where(condition, self, other)  # type: ignore[no-any-return]

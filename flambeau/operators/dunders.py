@@ -1,19 +1,141 @@
-"""Python's operators on tensors."""
+"""Python's operators on tensors: ``+``, ``**``, ``<``, ``+=`` and the rest."""
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
-from ..tensor import Tensor, record
-from . import arithmetic, matmul
+from .. import dtypes
+from ..graph.operator import Operator
+from ..tensor import Tensor, assign, record
+from . import arithmetic, comparison, division, logical, matmul, power
+from .definition import NUMBERS
 
 T: Any = Tensor
 
-T.__add__ = T.__radd__ = arithmetic.add
-T.__sub__ = arithmetic.sub
-T.__rsub__ = lambda self, other: record(arithmetic.SUB, (other, self))
-T.__mul__ = T.__rmul__ = arithmetic.mul
-T.__neg__ = arithmetic.neg
-T.__truediv__ = arithmetic._true_divide
-T.__rtruediv__ = lambda self, other: record(arithmetic.TRUE_DIVIDE, (other, self))
-T.__matmul__ = lambda self, other: matmul.matmul(self, other) if isinstance(other, Tensor) else NotImplemented
+
+def _value(other: Any) -> Any:
+    """Another operand as a tensor or number; None for what tensors cannot be combined with."""
+    if isinstance(other, (Tensor, *NUMBERS)):
+        return other
+    if hasattr(other, "__array__") and hasattr(other, "dtype"):  # NumPy's arrays and scalars
+        from ..tensor.construct import tensor
+        return other.item() if getattr(other, "shape", None) == () else tensor(other)
+    return None
+
+
+def _binary(op: Operator) -> Callable[[Any, Any], Any]:
+    """``self op other``."""
+    def method(self: Any, other: Any) -> Any:
+        if not isinstance(other, Tensor) and other.__class__ not in NUMBERS:
+            other = _value(other)
+            if other is None:
+                return NotImplemented
+        return record(op, (self, other))
+    return method
+
+
+def _reflected(op: Operator) -> Callable[[Any, Any], Any]:
+    """``other op self``."""
+    def method(self: Any, other: Any) -> Any:
+        if not isinstance(other, Tensor) and other.__class__ not in NUMBERS:
+            other = _value(other)
+            if other is None:
+                return NotImplemented
+        return record(op, (other, self))
+    return method
+
+
+def _in_place(op: Operator, name: str) -> Callable[[Any, Any], Any]:
+    """``self op= other``."""
+    def method(self: Any, other: Any) -> Any:
+        if not isinstance(other, Tensor) and other.__class__ not in NUMBERS:
+            other = _value(other)
+            if other is None:
+                return NotImplemented
+        return assign(self, record(op, (self, other)), name)
+    return method
+
+
+_ARITHMETIC = {
+    "add": arithmetic.ADD, "sub": arithmetic.SUB, "mul": arithmetic.MUL, "truediv": division.TRUE_DIVIDE,
+    "floordiv": division.FLOOR_DIVIDE, "mod": division.REMAINDER, "and": logical.bitwise_and.operator,
+    "or": logical.bitwise_or.operator, "xor": logical.bitwise_xor.operator,
+    "lshift": logical.bitwise_left_shift.operator, "rshift": logical.bitwise_right_shift.operator,
+}
+_IN_PLACE_NAMES = {"truediv": "div_", "floordiv": "floor_divide_", "mod": "remainder_", "and": "bitwise_and_",
+                   "or": "bitwise_or_", "xor": "bitwise_xor_", "lshift": "bitwise_left_shift_",
+                   "rshift": "bitwise_right_shift_"}
+for _name, _op in _ARITHMETIC.items():
+    setattr(T, f"__{_name}__", _binary(_op))
+    setattr(T, f"__r{_name}__", _reflected(_op))
+    setattr(T, f"__i{_name}__", _in_place(_op, _IN_PLACE_NAMES.get(_name, f"{_name}_")))
+T.__div__, T.__rdiv__, T.__idiv__ = T.__truediv__, T.__rtruediv__, T.__itruediv__
+T.__radd__, T.__rmul__ = T.__add__, T.__mul__   # the tensor stays the first operand, as in PyTorch's graphs
+
+for _name in ("eq", "ne", "lt", "le", "gt", "ge"):
+    setattr(T, f"__{_name}__", _binary(getattr(comparison, _name).operator))
+
+
+def _rsub(self: Any, other: Any) -> Any:
+    other = _value(other)
+    return NotImplemented if other is None else record(arithmetic.RSUB, (self, other))
+
+
+def _rtruediv(self: Any, other: Any) -> Any:
+    other = _value(other)
+    return NotImplemented if other is None else record(arithmetic.MUL, (self.reciprocal(), other))
+
+
+def _pow(self: Any, other: Any) -> Any:
+    other = _value(other)
+    return NotImplemented if other is None else power.pow(self, other)
+
+
+def _rpow(self: Any, other: Any) -> Any:
+    other = _value(other)
+    return NotImplemented if other is None else power.pow(other, self)
+
+
+def _ipow(self: Any, other: Any) -> Any:
+    other = _value(other)
+    return NotImplemented if other is None else assign(self, power.pow(self, other), "pow_")
+
+
+def _matmul(self: Any, other: Any) -> Any:
+    return matmul.matmul(self, other) if isinstance(other, Tensor) else NotImplemented
+
+
+def _rmatmul(self: Any, other: Any) -> Any:
+    return matmul.matmul(other, self) if isinstance(other, Tensor) else NotImplemented
+
+
+def _imatmul(self: Any, other: Any) -> Any:
+    return matmul.matmul(self, other) if isinstance(other, Tensor) else NotImplemented
+
+
+def _invert(self: Any) -> Any:
+    if self._geometry.dtype.category >= dtypes.FLOATING:
+        raise TypeError("~ (operator.invert) is only implemented on integer and Boolean-type tensors")
+    return logical.bitwise_not(self)
+
+
+def _index(self: Any) -> int:
+    if self._geometry.dtype.category >= dtypes.FLOATING or self._geometry.numel != 1:
+        raise TypeError("only integer tensors of a single element can be converted to an index")
+    return int(self.item())
+
+
+def _contains(self: Any, element: Any) -> bool:
+    if isinstance(element, (Tensor, *NUMBERS)):
+        return bool((self == element).any())
+    raise RuntimeError(f"Tensor.__contains__ only supports Tensor or scalar, but you passed in a {type(element)}.")
+
+
+T.__rsub__, T.__rtruediv__, T.__rdiv__ = _rsub, _rtruediv, _rtruediv
+T.__pow__, T.__rpow__, T.__ipow__ = _pow, _rpow, _ipow
+T.__matmul__, T.__rmatmul__, T.__imatmul__ = _matmul, _rmatmul, _imatmul
+T.__neg__, T.__pos__, T.__invert__ = arithmetic.neg, arithmetic.positive, _invert
+T.__abs__ = lambda self: self.abs()
+T.__index__, T.__contains__ = _index, _contains
+T.__array_priority__ = 1000     # NumPy's operators give way to ours

@@ -11,15 +11,22 @@ from typing import Any, Literal
 from .. import operators as ops
 from ..autograd import no_grad
 from ..devices import device as Device
-from ..dtypes import long
+from ..dtypes import int64 as long
 from ..nn import Module
 from ..nn.modules.batchnorm import _BatchNorm
 from ..tensor import Tensor
 from .lr_scheduler.scheduler import LRScheduler, one_for_each_group
 from .optimizer import Optimizer
 
-__all__ = ["SWALR", "AveragedModel", "get_ema_avg_fn", "get_ema_multi_avg_fn", "get_swa_avg_fn",
-           "get_swa_multi_avg_fn", "update_bn"]
+__all__ = [
+    "SWALR",
+    "AveragedModel",
+    "get_ema_avg_fn",
+    "get_ema_multi_avg_fn",
+    "get_swa_avg_fn",
+    "get_swa_multi_avg_fn",
+    "update_bn",
+]
 
 Average = Callable[[Tensor, Tensor, Any], Tensor]
 MultiAverage = Callable[[Any, Any, Any], None]
@@ -35,7 +42,7 @@ def _ema(average: Tensor, current: Tensor, decay: float) -> Tensor:
 
 
 def get_ema_multi_avg_fn(decay: float = 0.999) -> MultiAverage:
-    """An exponential moving average of lists of tensors: ``average = decay average + (1 - decay) current``."""
+    """An exponential moving average of lists of tensors: ``decay average + (1 - decay) current``."""
     _check_decay(decay)
 
     def ema_update(ema_param_list: Any, current_param_list: Any, _: Any) -> None:
@@ -88,8 +95,8 @@ def get_swa_avg_fn() -> Average:
 class AveragedModel(Module):
     """A copy of a model whose parameters are the average of those given to :meth:`update_parameters`.
 
-    The average is the equal one (Izmailov et al., 2018, https://arxiv.org/abs/1803.05407) unless `avg_fn` (one
-    tensor at a time) or `multi_avg_fn` (lists of tensors) says otherwise. Buffers are copied, or with
+    The average is the equal one (Izmailov et al., 2018, https://arxiv.org/abs/1803.05407) unless `avg_fn`
+    (one tensor at a time) or `multi_avg_fn` (lists of tensors) says otherwise. Buffers are copied, or with
     ``use_buffers=True`` averaged.
 
     >>> import flambeau as torch
@@ -104,8 +111,14 @@ class AveragedModel(Module):
 
     n_averaged: Tensor
 
-    def __init__(self, model: Module, device: int | Device | None = None, avg_fn: Average | None = None,
-                 multi_avg_fn: MultiAverage | None = None, use_buffers: bool = False) -> None:
+    def __init__(
+        self,
+        model: Module,
+        device: int | Device | None = None,
+        avg_fn: Average | None = None,
+        multi_avg_fn: MultiAverage | None = None,
+        use_buffers: bool = False,
+    ) -> None:
         super().__init__()
         if avg_fn is not None and multi_avg_fn is not None:
             raise AssertionError("Only one of avg_fn and multi_avg_fn should be provided")
@@ -128,7 +141,9 @@ class AveragedModel(Module):
     def update_parameters(self, model: Module) -> None:
         """Take the current parameters of `model` into the average."""
         ours = self._averaged_tensors(self.module)
-        theirs = [tensor.to(own.device) for own, tensor in zip(ours, self._averaged_tensors(model), strict=True)]
+        theirs = [
+            tensor.to(own.device) for own, tensor in zip(ours, self._averaged_tensors(model), strict=True)
+        ]
         if self.n_averaged == 0:
             for own, tensor in zip(ours, theirs, strict=True):
                 own.copy_(tensor)
@@ -171,18 +186,28 @@ class SWALR(LRScheduler):
 
     >>> import flambeau as torch
     >>> optimizer = torch.optim.SGD([torch.ones(1, requires_grad=True)], lr=1.0)
-    >>> scheduler = torch.optim.swa_utils.SWALR(optimizer, swa_lr=0.5, anneal_epochs=2, anneal_strategy="linear")
+    >>> scheduler = torch.optim.swa_utils.SWALR(optimizer, 0.5, anneal_epochs=2, anneal_strategy="linear")
     >>> optimizer.step(); scheduler.step()
     >>> scheduler.get_last_lr()
     [0.75]
     """
 
-    def __init__(self, optimizer: Optimizer, swa_lr: float | list[float], anneal_epochs: int = 10,
-                 anneal_strategy: Literal["cos", "linear"] = "cos", last_epoch: int = -1) -> None:
-        for lr, group in zip(one_for_each_group("swa_lr", swa_lr, optimizer), optimizer.param_groups, strict=True):
+    def __init__(
+        self,
+        optimizer: Optimizer,
+        swa_lr: float | list[float],
+        anneal_epochs: int = 10,
+        anneal_strategy: Literal["cos", "linear"] = "cos",
+        last_epoch: int = -1,
+    ) -> None:
+        for lr, group in zip(
+            one_for_each_group("swa_lr", swa_lr, optimizer), optimizer.param_groups, strict=True
+        ):
             group["swa_lr"] = lr
         if anneal_strategy not in ("cos", "linear"):
-            raise ValueError(f"anneal_strategy must be one of 'cos' or 'linear', instead got {anneal_strategy}")
+            raise ValueError(
+                f"anneal_strategy must be one of 'cos' or 'linear', instead got {anneal_strategy}"
+            )
         self._anneal_strategy = anneal_strategy
         if not isinstance(anneal_epochs, int) or anneal_epochs < 0:
             raise ValueError(f"anneal_epochs must be equal or greater than 0, got {anneal_epochs}")

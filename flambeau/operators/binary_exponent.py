@@ -1,0 +1,59 @@
+"""Mantissas and binary exponents."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from .. import dtypes
+from ..graph.geometry import Geometry
+from ..return_types import TYPES
+from ..tensor import Tensor, record
+from .definition import arithmetic_dtype, operator, pointwise_geometry
+from .domain import FLOATING
+from .power import pow
+from .registry import api, write_out
+
+
+def _frexp_geometry(operands: Any, attributes: Any) -> tuple[Geometry, Geometry]:
+    if operands[0].dtype.category != FLOATING:
+        raise RuntimeError("torch.frexp() only supports floating-point dtypes")
+    return pointwise_geometry(operands, operands[0].dtype), pointwise_geometry(operands, dtypes.int32)
+
+
+@operator("frexp", _frexp_geometry, compute=lambda operands: arithmetic_dtype(operands[0].dtype),
+          non_differentiable_outputs=(1,))
+def FREXP(m: Any, input: Any) -> Any:
+    return m.frexp(input)
+
+
+@FREXP.derivative("input", keeps="output1")
+def _(ctx: Any, grad: Any, exponent: Tensor) -> Tensor:
+    mantissa: Tensor = grad[0]
+    return mantissa / pow(2.0, exponent.detach().to(mantissa.dtype))
+
+
+@api("torch", "Tensor")
+def frexp(input: Tensor, *, out: Any = None) -> Any:
+    """Mantissas in [0.5, 1) and integer exponents with ``input = mantissa * 2**exponent``.
+
+    >>> import flambeau as torch
+    >>> mantissa, exponent = torch.frexp(torch.tensor([3., 8.]))
+    >>> mantissa, exponent
+    (tensor([0.7500, 0.5000]), tensor([2, 4], dtype=torch.int32))
+    """
+    result = record(FREXP, (input,))
+    if out is not None:
+        write_out(tuple(result), out, "frexp")
+        return TYPES["frexp"](*out)
+    return TYPES["frexp"](*result)
+
+
+@api("torch", "Tensor", out=True, inplace=True)
+def ldexp(input: Tensor, other: Tensor) -> Tensor:
+    """``input * 2**other``.
+
+    >>> import flambeau as torch
+    >>> torch.ldexp(torch.tensor([1.5]), torch.tensor([3]))
+    tensor([12.])
+    """
+    return input * pow(2.0, other)

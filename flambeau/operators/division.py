@@ -1,0 +1,138 @@
+"""Division: true, floored and truncated, remainders, reciprocals."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from .. import dtypes
+from ..tensor import Tensor, record
+from .arithmetic import conjugate
+from .definition import operand, pointwise, pointwise_operator
+from .domain import COMPLEX, refuse, zero_gradient
+from .registry import api
+
+TRUE_DIVIDE = pointwise_operator("div", lambda m, input, other: m.true_divide(input, other), "float")
+DIV_FLOOR = pointwise_operator("div", lambda m, input, other: m.floored_quotient(input, other), grad_name="DivBackward2")
+DIV_TRUNC = pointwise_operator("div", lambda m, input, other: m.truncated_quotient(input, other),
+                               grad_name="DivBackward2")
+FLOOR_DIVIDE = pointwise_operator("floor_divide", lambda m, input, other: m.floored_quotient(input, other))
+REMAINDER = pointwise_operator("remainder", lambda m, input, other: m.floored_remainder(input, other))
+FMOD = pointwise_operator("fmod", lambda m, input, other: m.truncated_remainder(input, other))
+for _op, _name in ((DIV_FLOOR, "div_floor_cpu"), (DIV_TRUNC, "div_trunc_cpu"), (FLOOR_DIVIDE, "div_floor_cpu"),
+                   (REMAINDER, "remainder_cpu"), (FMOD, "fmod_cpu")):
+    refuse(_op, _name, dtypes.BOOL, COMPLEX)
+zero_gradient(DIV_FLOOR, "input", "other")
+zero_gradient(DIV_TRUNC, "input", "other")
+
+
+@TRUE_DIVIDE.derivative("input", keeps="other")
+def _(ctx: Any, grad: Tensor, other: Any) -> Tensor:
+    return grad / conjugate(other)
+
+
+@TRUE_DIVIDE.derivative("other", keeps="input other")
+def _(ctx: Any, grad: Tensor, input: Any, other: Any) -> Tensor:
+    return -grad * conjugate((input / other) / other)
+
+
+@REMAINDER.derivative("input")
+def _(ctx: Any, grad: Tensor) -> Tensor:
+    return grad
+
+
+@REMAINDER.derivative("other", keeps="input other")
+def _(ctx: Any, grad: Tensor, input: Any, other: Tensor) -> Tensor:
+    return -grad * div(input, other, rounding_mode="floor")
+
+
+@FMOD.derivative("input")
+def _(ctx: Any, grad: Tensor) -> Tensor:
+    return grad
+
+
+@FMOD.derivative("other", keeps="input other")
+def _(ctx: Any, grad: Tensor, input: Any, other: Tensor) -> Tensor:
+    return -grad * div(input, other, rounding_mode="trunc")
+
+
+@api("torch", "Tensor", out=True, inplace=True, aliases=("divide",))
+def div(input: Any, other: Any, *, rounding_mode: str | None = None) -> Tensor:
+    """``input / other``, broadcast; ``rounding_mode`` "floor" or "trunc" rounds the quotient (and keeps integers).
+
+    >>> import flambeau as torch
+    >>> torch.div(torch.tensor([7, -7]), 2), torch.div(torch.tensor([7, -7]), 2, rounding_mode="trunc")
+    (tensor([ 3.5000, -3.5000]), tensor([ 3, -3]))
+    """
+    if not isinstance(other, Tensor):
+        other = operand(other, "div", "other", 2)
+    if rounding_mode is None:
+        return record(TRUE_DIVIDE, (input, other))  # type: ignore[no-any-return]
+    if rounding_mode == "floor":
+        return record(DIV_FLOOR, (input, other))  # type: ignore[no-any-return]
+    if rounding_mode == "trunc":
+        return record(DIV_TRUNC, (input, other))  # type: ignore[no-any-return]
+    raise RuntimeError(f"div expected rounding_mode to be one of None, 'trunc', or 'floor' but found '{rounding_mode}'")
+
+
+@api("torch", "Tensor", out=True, inplace=True)
+def true_divide(input: Any, other: Any) -> Tensor:
+    """``input / other`` in floating point.
+
+    >>> import flambeau as torch
+    >>> torch.true_divide(torch.tensor([1, 2]), 2)
+    tensor([0.5000, 1.0000])
+    """
+    return div(input, other)
+
+
+@api("torch", "Tensor", out=True, inplace=True)
+def floor_divide(input: Any, other: Any) -> Tensor:
+    """The quotient rounded down; not differentiable.
+
+    >>> import flambeau as torch
+    >>> torch.floor_divide(torch.tensor([7, -7]), 2)
+    tensor([ 3, -4])
+    """
+    return record(FLOOR_DIVIDE, (input, operand(other, "floor_divide", "other", 2)))  # type: ignore[no-any-return]
+
+
+@api("torch", "Tensor", out=True, inplace=True)
+def remainder(input: Any, other: Any) -> Tensor:
+    """Python's modulus: the result has the divisor's sign.
+
+    >>> import flambeau as torch
+    >>> torch.remainder(torch.tensor([-3., 3.]), 2)
+    tensor([1., 1.])
+    """
+    return record(REMAINDER, (input, operand(other, "remainder", "other", 2)))  # type: ignore[no-any-return]
+
+
+@api("torch", "Tensor", out=True, inplace=True)
+def fmod(input: Tensor, other: Any) -> Tensor:
+    """C's modulus: the result has the dividend's sign.
+
+    >>> import flambeau as torch
+    >>> torch.fmod(torch.tensor([-3., 3.]), 2)
+    tensor([-1.,  1.])
+    """
+    if not isinstance(input, Tensor):
+        raise TypeError(f"fmod() received an invalid combination of arguments - got ({type(input).__name__}, "
+                        f"{type(other).__name__}), but expected one of:\n * (Tensor input, Tensor other, *, Tensor out = "
+                        "None)\n * (Tensor input, Number other, *, Tensor out = None)\n")
+    return record(FMOD, (input, operand(other, "fmod", "other", 2)))  # type: ignore[no-any-return]
+
+
+@pointwise(promotes="float")
+def reciprocal(m: Any, input: Any) -> Any:
+    """``1 / input``.
+
+    >>> import flambeau as torch
+    >>> torch.reciprocal(torch.tensor([2., 4.]))
+    tensor([0.5000, 0.2500])
+    """
+    return m.true_divide(1, input)
+
+
+@reciprocal.derivative("input", keeps="output")
+def _(ctx: Any, grad: Tensor, output: Tensor) -> Tensor:
+    return -grad * conjugate(output * output)

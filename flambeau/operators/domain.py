@@ -1,0 +1,81 @@
+"""Which element types an operator takes, and functions whose operands must all be tensors."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from ..dtypes import BOOL, COMPLEX, FLOATING, INTEGER, LOW_PRECISION, SCALAR_NAMES, dtype
+from ..graph.geometry import Geometry
+from ..graph.operator import Operator
+from ..tensor import Tensor, record
+from .definition import pointwise_operator, result_dtype
+from .registry import api, write_out
+
+INTEGRAL = (BOOL, INTEGER)
+NOT_FLOATING = (BOOL, INTEGER, COMPLEX)
+NOT_INTEGRAL = (FLOATING, COMPLEX)
+
+
+def not_implemented(kernel: str, d: dtype) -> NotImplementedError:
+    """PyTorch's error for an element type that a kernel does not take."""
+    return NotImplementedError(f'"{kernel}" not implemented for \'{SCALAR_NAMES[d]}\'')
+
+
+def refuse(op: Operator, kernel: str, *categories: int, message: str = "", error: type[Exception] = NotImplementedError,
+           first_only: bool = False) -> None:
+    """Let ``op`` raise for operands whose common type is of one of ``categories``.
+
+    ``kernel`` is the name PyTorch's message gives; ``message`` replaces the message.
+    """
+    infer = op.infer
+
+    def checked(operands: Sequence[Any], attributes: tuple[Any, ...]) -> Any:
+        found = operands[0].dtype if first_only else result_dtype(operands)
+        if found.category in categories:
+            raise error(message) if message else not_implemented(kernel, found)
+        return infer(operands, attributes)
+    op.infer = checked
+
+
+def require_tensor(value: Any, function: str, argument: str, position: int) -> None:
+    """PyTorch's TypeError for an argument that is no tensor."""
+    if not isinstance(value, Tensor):
+        raise TypeError(f"{function}(): argument '{argument}' (position {position}) must be Tensor, not "
+                        f"{type(value).__name__}")
+
+
+def of_tensors(*namespaces: str, name: str | None = None, promotes: str = "same", inplace: bool = True,
+               aliases: tuple[str, ...] = (), grad_name: str | None = None, second: str = "other",
+               ) -> Callable[[Callable[..., Any]], Any]:
+    """Declare a pointwise operator of two tensors; numbers are refused (see ``pointwise``)."""
+    def declare(kernel: Callable[..., Any]) -> Any:
+        public_name = name or kernel.__name__
+        op = pointwise_operator(public_name, kernel, promotes, grad_name)
+
+        def function(input: Any, other: Any, *, out: Any = None) -> Any:
+            if not isinstance(input, Tensor) or not isinstance(other, Tensor):
+                require_tensor(input, public_name, "input", 1)
+                require_tensor(other, public_name, second, 2)
+            result = record(op, (input, other))
+            return result if out is None else write_out(result, out, public_name)
+        function.__name__ = function.__qualname__ = public_name
+        function.__doc__ = kernel.__doc__
+        function.__module__ = kernel.__module__
+        function.operator = op  # type: ignore[attr-defined]
+        function.derivative = op.derivative  # type: ignore[attr-defined]
+        api(*(namespaces or ("torch", "Tensor")), inplace=inplace, aliases=aliases)(function)
+        return function
+    return declare
+
+
+def zero_gradient(op: Operator, *names: str) -> None:
+    """Declare that the gradient of the operands is zero: piecewise constant functions."""
+    for each in names:
+        op.derivative(each)(lambda ctx, grad: grad * 0)
+
+
+
+
+__all__ = ["BOOL", "COMPLEX", "FLOATING", "INTEGER", "INTEGRAL", "LOW_PRECISION", "NOT_FLOATING", "NOT_INTEGRAL",
+           "not_implemented", "of_tensors", "refuse", "require_tensor", "zero_gradient"]

@@ -1,0 +1,447 @@
+"""Absolute values, signs, extremes of two tensors, and bounds."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from .. import dtypes
+from ..tensor import Tensor, record
+from .comparison import where
+from .definition import arithmetic_dtype, operand, pointwise, pointwise_geometry, pointwise_operator, result_dtype
+from .domain import BOOL, COMPLEX, NOT_INTEGRAL, of_tensors, refuse, zero_gradient
+from .registry import api
+
+
+@pointwise(promotes="real", aliases=("absolute",))
+def abs(m: Any, input: Any) -> Any:
+    """The absolute value.
+
+    >>> import flambeau as torch
+    >>> torch.abs(torch.tensor([1., -2.]))
+    tensor([1., 2.])
+    """
+    return m.abs(input)
+
+
+refuse(abs.operator, "abs_cpu", BOOL)
+
+
+@abs.derivative("input", keeps="input")
+def _(ctx: Any, grad: Tensor, input: Tensor) -> Tensor:
+    return grad * sgn(input)
+
+
+def _in_place_abs(self: Tensor) -> Tensor:
+    """In-place version of ``abs``."""
+    from ..tensor import assign
+    if self.is_complex():
+        raise RuntimeError("In-place abs is not supported for complex tensors.")
+    return assign(self, abs(self), "abs_")
+
+
+for _name in ("abs_", "absolute_"):
+    api("Tensor", name=_name)(_in_place_abs)
+api("torch", name="abs_")(_in_place_abs)
+
+
+@pointwise()
+def sign(m: Any, input: Any) -> Any:
+    """-1, 0 or 1 by sign; 0 for NaN.
+
+    >>> import flambeau as torch
+    >>> torch.sign(torch.tensor([0.5, -3., 0.]))
+    tensor([ 1., -1.,  0.])
+    """
+    return m.sign_of(input)
+
+
+refuse(sign.operator, "sign", COMPLEX, message="Unlike NumPy, torch.sign is not intended to support complex numbers. Please "
+       "use torch.sgn instead.")
+zero_gradient(sign.operator, "input")
+
+
+@pointwise()
+def sgn(m: Any, input: Any) -> Any:
+    """The sign; for complex numbers ``z / |z|``, and 0 for 0.
+
+    >>> import flambeau as torch
+    >>> torch.sgn(torch.tensor([3 + 4j]))
+    tensor([0.6000+0.8000j])
+    """
+    if m.iscomplexobj(input):
+        size = m.abs(input)
+        return m.where(size == 0, 0, input / m.where(size == 0, 1, size))
+    return m.sign_of(input)
+
+
+@sgn.derivative("input", keeps="input")
+def _(ctx: Any, grad: Tensor, input: Tensor) -> Tensor:
+    if not input.is_complex():
+        return grad * 0
+    # z / |z| turns with z and does not grow: the gradient's radial part vanishes.
+    size, direction = abs(input), sgn(input)
+    radial = (grad * direction.conj()).real
+    nonzero = size != 0
+    return where(nonzero, (grad - radial * direction) / where(nonzero, size, 1), 0)
+
+
+@pointwise(promotes="bool", inplace=False)
+def signbit(m: Any, input: Any) -> Any:
+    """Whether the sign is negative, -0.0 included.
+
+    >>> import flambeau as torch
+    >>> torch.signbit(torch.tensor([0.5, -0.0]))
+    tensor([False,  True])
+    """
+    return m.signbit(input) if input.dtype.kind == "f" else input < 0
+
+
+refuse(signbit.operator, "signbit", COMPLEX, message="signbit is not implemented for complex tensors.")
+
+
+# --- extremes --------------------------------------------------------------------------------------------------------
+
+@of_tensors(inplace=False)
+def maximum(m: Any, input: Any, other: Any) -> Any:
+    """The larger one; NaN where one is NaN.
+
+    >>> import flambeau as torch
+    >>> torch.maximum(torch.tensor([1., 4.]), torch.tensor([3., 2.]))
+    tensor([3., 4.])
+    """
+    return m.maximum(input, other)
+
+
+@of_tensors(inplace=False)
+def minimum(m: Any, input: Any, other: Any) -> Any:
+    """The smaller one; NaN where one is NaN.
+
+    >>> import flambeau as torch
+    >>> torch.minimum(torch.tensor([1., 4.]), torch.tensor([3., 2.]))
+    tensor([1., 2.])
+    """
+    return m.minimum(input, other)
+
+
+@of_tensors(inplace=False)
+def fmax(m: Any, input: Any, other: Any) -> Any:
+    """The larger one; a number rather than NaN.
+
+    >>> import flambeau as torch
+    >>> torch.fmax(torch.tensor([1., float('nan')]), torch.tensor([3., 2.]))
+    tensor([3., 2.])
+    """
+    return m.fmax(input, other)
+
+
+@of_tensors(inplace=False)
+def fmin(m: Any, input: Any, other: Any) -> Any:
+    """The smaller one; a number rather than NaN.
+
+    >>> import flambeau as torch
+    >>> torch.fmin(torch.tensor([1., float('nan')]), torch.tensor([3., 2.]))
+    tensor([1., 2.])
+    """
+    return m.fmin(input, other)
+
+
+refuse(maximum.operator, "maximum", COMPLEX, error=RuntimeError, message="maximum not implemented for complex tensors.")
+refuse(minimum.operator, "minimum", COMPLEX, error=RuntimeError, message="minimum not implemented for complex tensors.")
+refuse(fmax.operator, "fmax", COMPLEX, error=RuntimeError, message="fmax not implemented for complex tensors.")
+refuse(fmin.operator, "fmin", COMPLEX, error=RuntimeError, message="fmin not implemented for complex tensors.")
+
+
+def _split_ties(grad: Tensor, wins: Tensor, ties: Tensor) -> Tensor:
+    """The gradient goes to the winner, half to each of equals."""
+    return where(wins, grad, where(ties, grad / 2, 0))
+
+
+@maximum.derivative("input", keeps="input other")
+def _(ctx: Any, grad: Tensor, input: Tensor, other: Tensor) -> Tensor:
+    return _split_ties(grad, ~(input <= other), input == other)
+
+
+@maximum.derivative("other", keeps="input other")
+def _(ctx: Any, grad: Tensor, input: Tensor, other: Tensor) -> Tensor:
+    return _split_ties(grad, ~(input >= other), input == other)
+
+
+@minimum.derivative("input", keeps="input other")
+def _(ctx: Any, grad: Tensor, input: Tensor, other: Tensor) -> Tensor:
+    return _split_ties(grad, ~(input >= other), input == other)
+
+
+@minimum.derivative("other", keeps="input other")
+def _(ctx: Any, grad: Tensor, input: Tensor, other: Tensor) -> Tensor:
+    return _split_ties(grad, ~(input <= other), input == other)
+
+
+@fmax.derivative("input", "other", keeps="input other")
+def _(ctx: Any, grad: Tensor, input: Tensor, other: Tensor) -> tuple[Tensor, Tensor]:
+    first = (input >= other) | other.isnan()
+    return where(first, grad, 0), where(first, 0, grad)
+
+
+@fmin.derivative("input", "other", keeps="input other")
+def _(ctx: Any, grad: Tensor, input: Tensor, other: Tensor) -> tuple[Tensor, Tensor]:
+    first = (input <= other) | other.isnan()
+    return where(first, grad, 0), where(first, 0, grad)
+
+
+# --- bounds ----------------------------------------------------------------------------------------------------------
+
+def _clamp_kernel(m: Any, input: Any, min: Any, max: Any) -> Any:
+    if min is None:
+        return m.minimum(input, max)
+    raised = m.maximum(input, min)
+    return raised if max is None else m.minimum(raised, max, out=raised if raised.ndim and m.ndim(max) == 0 else None)
+
+
+def _inside(m: Any, input: Any, min: Any, max: Any) -> Any:
+    if min is None:
+        return input <= max
+    above = input >= min
+    return above if max is None else above & (input <= max)
+
+
+def _clamp_operator(grad_name: str) -> Any:
+    op = pointwise_operator("clamp", _clamp_kernel, grad_name=grad_name)
+    refuse(op, "clamp", COMPLEX, message="clamp is not supported for complex types")
+
+    @op.derivative("input", keeps="input min max")
+    def _(ctx: Any, grad: Tensor, input: Tensor, min: Any, max: Any) -> Tensor:
+        return record(CLAMP_BACKWARD, (grad, input, min, max))  # type: ignore[no-any-return]
+
+    @op.derivative("min", keeps="input min max")
+    def _(ctx: Any, grad: Tensor, input: Tensor, min: Any, max: Any) -> Tensor:
+        below = input < min
+        return where(below if max is None else below & (min < max), grad, 0)
+
+    @op.derivative("max", keeps="input min max")
+    def _(ctx: Any, grad: Tensor, input: Tensor, min: Any, max: Any) -> Tensor:
+        above = input > max
+        return where(above if min is None else above | (max < min), grad, 0)
+    return op
+
+
+CLAMP = _clamp_operator("ClampBackward1")
+CLAMP_TENSORS = _clamp_operator("ClampBackward0")
+CLAMP_MIN = _clamp_operator("ClampMinBackward0")
+CLAMP_MAX = _clamp_operator("ClampMaxBackward0")
+CLAMP_BACKWARD = pointwise_operator("clamp_backward", lambda m, grad, input, min, max:
+                                    m.where(_inside(m, input, min, max), grad, grad.dtype.type(0)))
+
+
+@CLAMP_BACKWARD.derivative("grad", keeps="input min max")
+def _(ctx: Any, grad: Tensor, input: Tensor, min: Any, max: Any) -> Tensor:
+    return record(CLAMP_BACKWARD, (grad, input, min, max))  # type: ignore[no-any-return]
+
+
+@api("torch", "Tensor", out=True, inplace=True, aliases=("clip",))
+def clamp(input: Tensor, min: Any = None, max: Any = None) -> Tensor:
+    """``input`` with values below ``min`` raised to it, and those above ``max`` lowered.
+
+    >>> import flambeau as torch
+    >>> torch.clamp(torch.tensor([-1., 0.5, 2.]), 0, 1)
+    tensor([0.0000, 0.5000, 1.0000])
+    """
+    if min is None and max is None:
+        raise RuntimeError("torch.clamp: At least one of 'min' or 'max' must not be None")
+    op = CLAMP_TENSORS if isinstance(min, Tensor) or isinstance(max, Tensor) else CLAMP
+    return record(op, (input, min if min is None else operand(min, "clamp", "min", 2),  # type: ignore[no-any-return]
+                       max if max is None else operand(max, "clamp", "max", 3)))
+
+
+@api("torch", "Tensor", out=True, inplace=True)
+def clamp_min(input: Tensor, min: Any) -> Tensor:
+    """``input`` with values below ``min`` raised to it.
+
+    >>> import flambeau as torch
+    >>> torch.clamp_min(torch.tensor([-1., 0.5]), 0)
+    tensor([0.0000, 0.5000])
+    """
+    return record(CLAMP_MIN, (input, operand(min, "clamp_min", "min", 2), None))  # type: ignore[no-any-return]
+
+
+@api("torch", "Tensor", out=True, inplace=True)
+def clamp_max(input: Tensor, max: Any) -> Tensor:
+    """``input`` with values above ``max`` lowered to it.
+
+    >>> import flambeau as torch
+    >>> torch.clamp_max(torch.tensor([-1., 0.5]), 0)
+    tensor([-1.,  0.])
+    """
+    return record(CLAMP_MAX, (input, None, operand(max, "clamp_max", "max", 2)))  # type: ignore[no-any-return]
+
+
+# --- replacing what is not finite ------------------------------------------------------------------------------------
+
+def _replaced(m: Any, input: Any, nan: Any, posinf: Any, neginf: Any) -> Any:
+    if input.dtype.kind == "c":
+        return _replaced(m, input.real, nan, posinf, neginf) + 1j * _replaced(m, input.imag, nan, posinf, neginf)
+    if input.dtype.kind in "iub":
+        return input
+    return m.nan_to_num(input, nan=nan, posinf=posinf, neginf=neginf)
+
+
+def _nan_geometry(operands: Sequence[Any], attributes: Any) -> Any:
+    return pointwise_geometry(operands[:1], operands[0].dtype)
+
+
+def _nan_kernel(m: Any, input: Any, nan: Any, posinf: Any, neginf: Any, limits: tuple[float, float]) -> Any:
+    return _replaced(m, input, nan, limits[1] if posinf is None else posinf, limits[0] if neginf is None else neginf)
+
+
+def _nan_compute(operands: Sequence[Any]) -> dtypes.dtype | None:
+    return arithmetic_dtype(operands[0].dtype) if operands[0].dtype in dtypes.LOW_PRECISION else None
+
+
+NAN_TO_NUM = pointwise_operator("nan_to_num", _nan_kernel)
+NAN_TO_NUM.infer, NAN_TO_NUM.compute = _nan_geometry, _nan_compute
+NAN_TO_NUM.kind = "structured"
+
+
+@NAN_TO_NUM.derivative("input", keeps="input")
+def _(ctx: Any, grad: Tensor, input: Tensor) -> Tensor:
+    return grad * input.isfinite()
+
+
+@api("torch", "Tensor", out=True, inplace=True)
+def nan_to_num(input: Tensor, nan: float | None = None, posinf: float | None = None,
+               neginf: float | None = None) -> Tensor:
+    """``input`` with NaN and infinities replaced: by 0 and the type's limits unless numbers are given.
+
+    >>> import flambeau as torch
+    >>> torch.nan_to_num(torch.tensor([float('nan'), float('inf'), 1.]), posinf=5.)
+    tensor([0., 5., 1.])
+    """
+    dtype = input._geometry.dtype
+    limits = (0.0, 0.0)
+    if dtype.category >= dtypes.FLOATING:
+        found = dtypes.finfo(dtype)
+        limits = (found.min, found.max)
+    return record(NAN_TO_NUM, (input, 0.0 if nan is None else nan, posinf, neginf), (limits,))  # type: ignore[no-any-return]
+
+
+# --- pieces of numbers -----------------------------------------------------------------------------------------------
+
+@pointwise(promotes="float")
+def copysign(m: Any, input: Any, other: Any) -> Any:
+    """The magnitude of ``input`` with the sign of ``other``.
+
+    >>> import flambeau as torch
+    >>> torch.copysign(torch.tensor([1., 2.]), -0.0)
+    tensor([-1., -2.])
+    """
+    return m.copysign(input, other)
+
+
+refuse(copysign.operator, "copysign_cpu", COMPLEX)
+
+
+@copysign.derivative("input", keeps="input output")
+def _(ctx: Any, grad: Tensor, input: Tensor, output: Tensor) -> Tensor:
+    ratio = output / input
+    return grad * where(input == 0, 0, ratio)
+
+
+zero_gradient(copysign.operator, "other")
+
+
+@of_tensors()
+def hypot(m: Any, input: Any, other: Any) -> Any:
+    """``sqrt(input^2 + other^2)`` without overflow.
+
+    >>> import flambeau as torch
+    >>> torch.hypot(torch.tensor([3.]), torch.tensor([4.]))
+    tensor([5.])
+    """
+    return m.hypot(input, other)
+
+
+refuse(hypot.operator, "hypot_cpu", BOOL, dtypes.INTEGER, COMPLEX)
+
+
+@hypot.derivative("input", keeps="input output")
+def _(ctx: Any, grad: Tensor, input: Tensor, output: Tensor) -> Tensor:
+    return grad * (input / output)
+
+
+@hypot.derivative("other", keeps="other output")
+def _(ctx: Any, grad: Tensor, other: Tensor, output: Tensor) -> Tensor:
+    return grad * (other / output)
+
+
+@of_tensors(second="values")
+def heaviside(m: Any, input: Any, values: Any) -> Any:
+    """0 below 0, 1 above, and ``values`` at 0.
+
+    >>> import flambeau as torch
+    >>> torch.heaviside(torch.tensor([-1., 0., 2.]), torch.tensor([0.5]))
+    tensor([0.0000, 0.5000, 1.0000])
+    """
+    return m.where(input == 0, values, (input > 0).astype(values.dtype))
+
+
+_infer_heaviside = heaviside.operator.infer
+
+
+def _heaviside_geometry(operands: Sequence[Any], attributes: Any) -> Any:
+    if COMPLEX in (operands[0].dtype.category, operands[1].dtype.category):
+        raise RuntimeError("heaviside is not yet implemented for complex tensors.")
+    if operands[0].dtype is not operands[1].dtype:
+        raise RuntimeError("heaviside is not yet implemented for tensors with different dtypes.")
+    return _infer_heaviside(operands, attributes)
+
+
+heaviside.operator.infer = _heaviside_geometry
+
+
+@of_tensors()
+def gcd(m: Any, input: Any, other: Any) -> Any:
+    """The greatest common divisor.
+
+    >>> import flambeau as torch
+    >>> torch.gcd(torch.tensor([12, 5]), torch.tensor([18, 10]))
+    tensor([6, 5])
+    """
+    return m.gcd(input, other)
+
+
+@of_tensors()
+def lcm(m: Any, input: Any, other: Any) -> Any:
+    """The least common multiple.
+
+    >>> import flambeau as torch
+    >>> torch.lcm(torch.tensor([4, 5]), torch.tensor([6, 10]))
+    tensor([12, 10])
+    """
+    return m.lcm(input, other)
+
+
+refuse(gcd.operator, "gcd_cpu", BOOL, *NOT_INTEGRAL)
+refuse(lcm.operator, "lcm_cpu", BOOL, *NOT_INTEGRAL)
+
+
+@of_tensors()
+def nextafter(m: Any, input: Any, other: Any) -> Any:
+    """The next representable number after ``input`` in the direction of ``other``.
+
+    >>> import flambeau as torch
+    >>> torch.nextafter(torch.tensor([1.]), torch.tensor([2.])) > 1
+    tensor([True])
+    """
+    return m.nextafter(input, other)
+
+
+nextafter.operator.compute = result_dtype
+refuse(nextafter.operator, "nextafter_cpu", BOOL, dtypes.INTEGER, COMPLEX)
+
+
+@nextafter.derivative("input")
+def _(ctx: Any, grad: Tensor) -> Tensor:
+    return grad
+
+
+zero_gradient(nextafter.operator, "other")

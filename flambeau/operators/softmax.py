@@ -1,0 +1,168 @@
+"""Softmax and its kin."""
+
+from __future__ import annotations
+
+import warnings
+from typing import Any
+
+from .. import dtypes
+from ..graph.geometry import Geometry, contiguous
+from ..tensor import Tensor, check_dim, record
+from .casting import cast
+from .definition import arithmetic_dtype, operator
+from .domain import not_implemented
+from .registry import api
+
+
+def _geometry_of(name: str) -> Any:
+    def infer(operands: Any, attributes: Any) -> Geometry:
+        g: Geometry = operands[0]
+        check_dim(attributes[0], g.ndim)
+        if g.dtype.category != dtypes.FLOATING:
+            last = check_dim(attributes[0], g.ndim) == max(g.ndim - 1, 0)
+            raise not_implemented(f"{name}_lastdim_kernel_impl" if last else f"{name}_kernel_impl", g.dtype)
+        return contiguous(g.shape, g.dtype, g.device)
+    return infer
+
+
+def _backward_geometry(operands: Any, attributes: Any) -> Geometry:
+    return contiguous(operands[0].shape, operands[0].dtype, operands[0].device)
+
+
+def _compute(operands: Any) -> dtypes.dtype:
+    return arithmetic_dtype(operands[0].dtype)
+
+
+@operator("softmax", _geometry_of("softmax"), compute=_compute)
+def SOFTMAX(m: Any, input: Any, dim: int) -> Any:
+    return m.softmax(input, dim)
+
+
+@operator("log_softmax", _geometry_of("log_softmax"), compute=_compute)
+def LOG_SOFTMAX(m: Any, input: Any, dim: int) -> Any:
+    return m.log_softmax(input, dim)
+
+
+@operator("softmax_backward", _backward_geometry, compute=_compute)
+def SOFTMAX_BACKWARD(m: Any, grad: Any, result: Any, dim: int) -> Any:
+    return m.softmax_gradient(grad, result, dim)
+
+
+@operator("log_softmax_backward", _backward_geometry, compute=_compute)
+def LOG_SOFTMAX_BACKWARD(m: Any, grad: Any, result: Any, dim: int) -> Any:
+    return m.log_softmax_gradient(grad, result, dim)
+
+
+@SOFTMAX.derivative("input", keeps="output")
+def _(ctx: Any, grad: Tensor, output: Tensor) -> Tensor:
+    return record(SOFTMAX_BACKWARD, (grad, output), ctx.attributes)  # type: ignore[no-any-return]
+
+
+@LOG_SOFTMAX.derivative("input", keeps="output")
+def _(ctx: Any, grad: Tensor, output: Tensor) -> Tensor:
+    return record(LOG_SOFTMAX_BACKWARD, (grad, output), ctx.attributes)  # type: ignore[no-any-return]
+
+
+@SOFTMAX_BACKWARD.derivative("grad", keeps="result")
+def _(ctx: Any, grad: Tensor, output: Tensor) -> Tensor:
+    return record(SOFTMAX_BACKWARD, (grad, output), ctx.attributes)  # type: ignore[no-any-return]
+
+
+@SOFTMAX_BACKWARD.derivative("result", keeps="grad result")
+def _(ctx: Any, grad: Tensor, inner: Tensor, output: Tensor) -> Tensor:
+    # y (g - sum(g y)) by y, with v the incoming gradient: v (g - sum(g y)) - g sum(v y)
+    dim = ctx.attributes[0]
+    return grad * (inner - (inner * output).sum(dim, True)) - inner * (grad * output).sum(dim, True)
+
+
+@LOG_SOFTMAX_BACKWARD.derivative("grad", keeps="result")
+def _(ctx: Any, grad: Tensor, output: Tensor) -> Tensor:
+    return grad - (grad * output.exp()).sum(ctx.attributes[0], True)
+
+
+@LOG_SOFTMAX_BACKWARD.derivative("result", keeps="grad result")
+def _(ctx: Any, grad: Tensor, inner: Tensor, output: Tensor) -> Tensor:
+    return -grad * output.exp() * inner.sum(ctx.attributes[0], True)
+
+
+def _along(op: Any, input: Tensor, dim: int, dtype: Any) -> Tensor:
+    if dtype is not None:
+        input = cast(input, dtype)
+    return record(op, (input,), (check_dim(dim, input._geometry.ndim),))  # type: ignore[no-any-return]
+
+
+@api("torch", "Tensor", "special", out=True)
+def softmax(input: Tensor, dim: int, dtype: Any = None) -> Tensor:
+    """``exp(input) / sum(exp(input))`` along ``dim``, computed in ``dtype`` if given.
+
+    >>> import flambeau as torch
+    >>> torch.softmax(torch.tensor([0., 1.]), 0)
+    tensor([0.2689, 0.7311])
+    """
+    return _along(SOFTMAX, input, dim, dtype)
+
+
+@api("torch", "Tensor", "special", out=True)
+def log_softmax(input: Tensor, dim: int, dtype: Any = None) -> Tensor:
+    """``log(softmax(input))`` along ``dim``, without underflow.
+
+    >>> import flambeau as torch
+    >>> torch.log_softmax(torch.tensor([0., 1.]), 0)
+    tensor([-1.3133, -0.3133])
+    """
+    return _along(LOG_SOFTMAX, input, dim, dtype)
+
+
+def _implicit_dim(name: str, ndim: int, stacklevel: int) -> int:
+    """The dimension that old programs mean when they give none."""
+    warnings.warn(f"Implicit dimension choice for {name} has been deprecated. Change the call to include dim=X as an "
+                  "argument.", stacklevel=stacklevel)
+    return 0 if ndim in (0, 1, 3) else 1
+
+
+@api("nn.functional", name="softmax")
+def _functional_softmax(input: Tensor, dim: int | None = None, _stacklevel: int = 3, dtype: Any = None) -> Tensor:
+    """Softmax along ``dim`` (see ``torch.softmax``)."""
+    if dim is None:
+        dim = _implicit_dim("softmax", input.ndim, _stacklevel)
+    return _along(SOFTMAX, input, dim, dtype)
+
+
+@api("nn.functional", name="log_softmax")
+def _functional_log_softmax(input: Tensor, dim: int | None = None, _stacklevel: int = 3, dtype: Any = None) -> Tensor:
+    """The logarithm of softmax along ``dim`` (see ``torch.log_softmax``)."""
+    if dim is None:
+        dim = _implicit_dim("log_softmax", input.ndim, _stacklevel)
+    return _along(LOG_SOFTMAX, input, dim, dtype)
+
+
+@api("nn.functional")
+def softmin(input: Tensor, dim: int | None = None, _stacklevel: int = 3, dtype: Any = None) -> Tensor:
+    """``softmax(-input)``.
+
+    >>> import flambeau as torch
+    >>> torch.nn.functional.softmin(torch.tensor([0., 1.]), 0)
+    tensor([0.7311, 0.2689])
+    """
+    if dim is None:
+        dim = _implicit_dim("softmin", input.ndim, _stacklevel)
+    return _along(SOFTMAX, -input, dim, dtype)
+
+
+@api("nn.functional")
+def gumbel_softmax(logits: Tensor, tau: float = 1, hard: bool = False, eps: float = 1e-10, dim: int = -1) -> Tensor:
+    """Samples of the Gumbel-softmax distribution (Jang et al., 2016); ``hard``: one-hot, with the soft gradient.
+
+    >>> import flambeau as torch
+    >>> torch.nn.functional.gumbel_softmax(torch.zeros(2, 3), hard=True).sum(1)
+    tensor([1., 1.])
+    """
+    if eps != 1e-10:
+        warnings.warn("`eps` parameter is deprecated and has no effect.", stacklevel=2)
+    gumbels = -logits.new_empty(logits.shape).exponential_().log()
+    soft = softmax((logits + gumbels) / tau, dim)
+    if not hard:
+        return soft
+    index = soft.detach().max(dim, keepdim=True)[1]
+    one_hot = soft.new_zeros(soft.shape).scatter_(dim, index, 1.0)
+    return one_hot - soft.detach() + soft
