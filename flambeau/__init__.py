@@ -1,23 +1,24 @@
 """flambeau: a deep-learning framework with PyTorch's programming model that records first and computes when looked at."""
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from . import autograd, config, devices, dtypes
+from . import _assemble, amp, autograd, backends, config, cuda, devices, dtypes, fft, layouts, linalg, nn, optim, random, special
+from . import overrides, types, utils, version
+from . import alias
 from .autograd import enable_grad, inference_mode, no_grad, set_grad_enabled
-from .devices import device
+from .autograd.modes import is_grad_enabled, is_inference_mode_enabled
+from .devices import device, get_default_device, set_default_device
 from .dtypes import can_cast, dtype, finfo, get_default_dtype, iinfo, promote_types, set_default_dtype
-from .engine import explain
-from .operators import NAMESPACES
+from .engine import explain, synchronize
+from .operators.generator import Generator, default_generator
+from .random import get_rng_state, initial_seed, manual_seed, seed, set_rng_state
 from .size import Size
 from .tensor import Tensor
+from .version import __version__
 
-__version__ = "0.1.0"
+_assemble.fill(globals())
 
-for _d in dtypes.ALL:
-    globals()[_d.name] = _d
-globals().update(dtypes.ALIASES)
-globals().update(NAMESPACES["torch"])
-
-
-def __getattr__(name: str) -> Any:
-    raise AttributeError(f"flambeau has no torch.{name} yet")
+if TYPE_CHECKING:
+    def __getattr__(name: str) -> Any: ...
+else:
+    __getattr__ = _assemble.missing

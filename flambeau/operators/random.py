@@ -1,1 +1,290 @@
-"""random."""
+"""Random tensors: PyTorch's numbers for the same seed (Note: random numbers, in ``generator.py``)."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from .. import devices, dtypes
+from ..graph.geometry import Geometry, contiguous
+from ..random_streams.bernoulli import bernoulli, bernoulli_each
+from ..random_streams.integers import limit_of, random_full
+from ..random_streams.integers import randint as draw_integers
+from ..random_streams.normal import normal as draw_normal
+from ..random_streams.permutation import randperm as draw_permutation
+from ..random_streams.state import STATE_BYTES
+from ..random_streams.uniform import uniform as draw_uniform
+from ..tensor import Tensor, assign
+from .creation import factory_geometry, like_geometry
+from .definition import operator
+from .extents import sizes_of
+from .generator import draw
+from .registry import api
+
+STATE = contiguous((STATE_BYTES,), dtypes.uint8)
+
+
+def _with_state(operands: Any, attributes: Any) -> tuple[Geometry, Geometry]:
+    """The geometry of the values is the last attribute."""
+    return attributes[-1], STATE
+
+
+@operator("uniform", _with_state)
+def UNIFORM(m: Any, state: Any, low: Any, high: Any, geometry: Geometry) -> Any:
+    return draw_uniform(state, geometry.shape, float(low), float(high), geometry.dtype.numpy)
+
+
+@operator("normal", _with_state)
+def NORMAL(m: Any, state: Any, mean: Any, std: Any, contiguous: bool, geometry: Geometry) -> Any:
+    return draw_normal(state, geometry.shape, float(mean), float(std), geometry.dtype.numpy, contiguous=contiguous)
+
+
+@operator("bernoulli", _with_state)
+def BERNOULLI(m: Any, state: Any, p: Any, geometry: Geometry) -> Any:
+    return bernoulli(state, geometry.shape, float(p), geometry.dtype.numpy)
+
+
+@operator("bernoulli_each", _with_state)
+def BERNOULLI_EACH(m: Any, state: Any, p: Any, geometry: Geometry) -> Any:
+    return bernoulli_each(state, np.broadcast_to(p, geometry.shape), geometry.dtype.numpy)
+
+
+@operator("randint", _with_state)
+def RANDINT(m: Any, state: Any, low: Any, high: Any, geometry: Geometry) -> Any:
+    return draw_integers(state, geometry.shape, int(low), int(high), geometry.dtype.numpy)
+
+
+@operator("random_full", _with_state)
+def RANDOM_FULL(m: Any, state: Any, geometry: Geometry) -> Any:
+    return random_full(state, geometry.shape, geometry.dtype.numpy)
+
+
+@operator("randperm", _with_state)
+def RANDPERM(m: Any, state: Any, geometry: Geometry) -> Any:
+    return draw_permutation(state, geometry.numel, geometry.dtype.numpy)
+
+
+def drawn(op: Any, generator: Any, operands: tuple[Any, ...], geometry: Geometry, *attributes: Any) -> Tensor:
+    """The values of a random operator; on the meta device nothing is drawn."""
+    if geometry.device is devices.META:
+        from ..tensor.construct import empty_geometry
+        return empty_geometry(geometry)
+    return draw(op, generator, operands, (*attributes, geometry))
+
+
+# --- factories -----------------------------------------------------------------------------------------------------------
+
+def _finished(x: Tensor, requires_grad: bool) -> Tensor:
+    return x.requires_grad_() if requires_grad else x
+
+
+@api("torch", out=True)
+def rand(*size: Any, generator: Any = None, dtype: Any = None, layout: Any = None, device: Any = None,
+         requires_grad: bool = False, pin_memory: bool = False, names: Any = None) -> Tensor:
+    """Uniform numbers of [0, 1).
+
+    >>> import flambeau as torch
+    >>> _ = torch.manual_seed(0); torch.rand(2)
+    tensor([0.4963, 0.7682])
+    """
+    geometry = factory_geometry(sizes_of(size), dtype, device)
+    _require_floating(geometry.dtype, "check_uniform_bounds")
+    return _finished(drawn(UNIFORM, generator, (0.0, 1.0), geometry), requires_grad)
+
+
+def _require_floating(d: dtypes.dtype, kernel: str) -> None:
+    if d.category < dtypes.FLOATING:
+        raise NotImplementedError(f"\"{kernel}\" not implemented for '{dtypes.SCALAR_NAMES[d]}'")
+
+
+@api("torch", out=True)
+def randn(*size: Any, generator: Any = None, dtype: Any = None, layout: Any = None, device: Any = None,
+          requires_grad: bool = False, pin_memory: bool = False, names: Any = None) -> Tensor:
+    """Numbers of the standard normal distribution.
+
+    >>> import flambeau as torch
+    >>> _ = torch.manual_seed(0); torch.randn(2)
+    tensor([ 1.5410, -0.2934])
+    """
+    geometry = factory_geometry(sizes_of(size), dtype, device)
+    _require_floating(geometry.dtype, "normal_kernel_cpu")
+    return _finished(drawn(NORMAL, generator, (0.0, 1.0), geometry, True), requires_grad)
+
+
+@api("torch")
+def rand_like(input: Tensor, *, dtype: Any = None, layout: Any = None, device: Any = None, requires_grad: bool = False,
+              memory_format: Any = None, pin_memory: bool = False, generator: Any = None) -> Tensor:
+    """Uniform numbers of [0, 1) in a tensor's shape and type."""
+    geometry = like_geometry(input, dtype, device)
+    _require_floating(geometry.dtype, "check_uniform_bounds")
+    return _finished(drawn(UNIFORM, generator, (0.0, 1.0), geometry), requires_grad)
+
+
+@api("torch")
+def randn_like(input: Tensor, *, dtype: Any = None, layout: Any = None, device: Any = None,
+               requires_grad: bool = False, memory_format: Any = None, pin_memory: bool = False,
+               generator: Any = None) -> Tensor:
+    """Normal numbers in a tensor's shape and type."""
+    geometry = like_geometry(input, dtype, device)
+    _require_floating(geometry.dtype, "normal_kernel_cpu")
+    return _finished(drawn(NORMAL, generator, (0.0, 1.0), geometry, geometry.is_contiguous), requires_grad)
+
+
+def _integer_arguments(args: tuple[Any, ...], low: Any, high: Any, size: Any) -> tuple[int, int, tuple[int, ...]]:
+    """(low, high, size) from ``randint(high, size)`` and ``randint(low, high, size)``."""
+    values = list(args)
+    if size is None:
+        size = values.pop()
+    numbers = values
+    if high is None:
+        high = numbers.pop()
+    if low is None:
+        low = numbers.pop() if numbers else 0
+    return int(low), int(high), sizes_of((size,)) if isinstance(size, (tuple, list)) else (int(size),)
+
+
+@api("torch", out=True)
+def randint(*args: Any, low: Any = None, high: Any = None, size: Any = None, generator: Any = None, dtype: Any = None,
+            layout: Any = None, device: Any = None, requires_grad: bool = False, pin_memory: bool = False) -> Tensor:
+    """Integers of [low, high): ``randint(high, size)`` or ``randint(low, high, size)``.
+
+    >>> import flambeau as torch
+    >>> _ = torch.manual_seed(0); torch.randint(10, (3,))
+    tensor([4, 9, 3])
+    """
+    low, high, shape = _integer_arguments(args, low, high, size)
+    if low >= high:
+        raise RuntimeError(f"random_ expects 'from' to be less than 'to', but got from={low} >= to={high}")
+    geometry = factory_geometry(shape, dtype or dtypes.int64, device)
+    _check_range(geometry.dtype, low, high - 1)
+    return _finished(drawn(RANDINT, generator, (low, high), geometry), requires_grad)
+
+
+def _check_range(d: dtypes.dtype, first: int, last: int) -> None:
+    if d.category >= dtypes.FLOATING:
+        return
+    low, high = (0, 1) if d is dtypes.bool_ else (int(np.iinfo(d.numpy).min), int(np.iinfo(d.numpy).max))
+    if not low <= first <= high:
+        raise RuntimeError("from is out of bounds for " + _c_type(d))
+    if not low <= last <= high:
+        raise RuntimeError("to - 1 is out of bounds for " + _c_type(d))
+
+
+def _c_type(d: dtypes.dtype) -> str:
+    return {"int64": "long", "int32": "int", "uint8": "unsigned char", "int8": "signed char", "int16": "short",
+            "bool": "bool"}.get(d.name, d.name)
+
+
+@api("torch")
+def randint_like(input: Tensor, *args: Any, low: Any = None, high: Any = None, dtype: Any = None, layout: Any = None,
+                 device: Any = None, requires_grad: bool = False, memory_format: Any = None,
+                 pin_memory: bool = False, generator: Any = None) -> Tensor:
+    """Integers of [low, high) in a tensor's shape and type."""
+    low, high, _ = _integer_arguments(args, low, high, ())
+    if low >= high:
+        raise RuntimeError(f"random_ expects 'from' to be less than 'to', but got from={low} >= to={high}")
+    geometry = like_geometry(input, dtype, device)
+    _check_range(geometry.dtype, low, high - 1)
+    return _finished(drawn(RANDINT, generator, (low, high), geometry), requires_grad)
+
+
+@api("torch", out=True)
+def randperm(n: int, *, generator: Any = None, dtype: Any = None, layout: Any = None, device: Any = None,
+             requires_grad: bool = False, pin_memory: bool = False) -> Tensor:
+    """A random permutation of 0 .. n - 1."""
+    if n < 0:
+        raise RuntimeError(f"n must be non-negative, got{n}")
+    geometry = factory_geometry((int(n),), dtype or dtypes.int64, device)
+    return _finished(drawn(RANDPERM, generator, (), geometry), requires_grad)
+
+
+# --- filling in place ----------------------------------------------------------------------------------------------------
+
+def fill_with(x: Tensor, op: Any, operands: tuple[Any, ...], generator: Any, name: str, *attributes: Any) -> Tensor:
+    """Let x take drawn values."""
+    geometry = contiguous(x.shape, x.dtype, x.device)
+    return assign(x, drawn(op, generator, operands, geometry, *attributes), name)
+
+
+@api("Tensor")
+def uniform_(self: Tensor, from_: Any = 0, to: Any = 1, *, generator: Any = None, **kwargs: Any) -> Tensor:
+    """Fill with uniform numbers of [from, to)."""
+    low = kwargs.pop("from", from_)
+    if kwargs:
+        raise TypeError(f"uniform_() got an unexpected keyword argument '{next(iter(kwargs))}'")
+    _require_floating(self.dtype, "check_uniform_bounds")
+    if low > to:
+        raise RuntimeError(f"uniform_ expects to return a [from, to) range, but found from={low} > to={to}")
+    return fill_with(self, UNIFORM, (float(low), float(to)), generator, "uniform_")
+
+
+@api("Tensor")
+def normal_(self: Tensor, mean: Any = 0, std: Any = 1, *, generator: Any = None) -> Tensor:
+    """Fill with normal numbers."""
+    _require_floating(self.dtype, "normal_kernel_cpu")
+    if std < 0:
+        raise RuntimeError(f"normal expects std >= 0.0, but found std {std}")
+    return fill_with(self, NORMAL, (float(mean), float(std)), generator, "normal_", self._geometry.is_contiguous)
+
+
+@api("torch", out=True)
+def normal(mean: Any, std: Any = 1.0, size: Any = None, *, generator: Any = None, dtype: Any = None, layout: Any = None,
+           device: Any = None, requires_grad: bool = False, pin_memory: bool = False) -> Tensor:
+    """Normal numbers with means and standard deviations given as numbers (with a size) or tensors."""
+    if not isinstance(mean, Tensor) and not isinstance(std, Tensor):
+        if size is None:
+            raise TypeError("normal() received an invalid combination of arguments")
+        if std < 0:
+            raise RuntimeError(f"normal expects std >= 0.0, but found std {std}")
+        geometry = factory_geometry(sizes_of((size,)), dtype, device)
+        return _finished(drawn(NORMAL, generator, (float(mean), float(std)), geometry, True), requires_grad)
+    if isinstance(std, Tensor) and std.numel() and bool((std < 0).any()):
+        raise RuntimeError("normal expects all elements of std >= 0.0")
+    if not isinstance(std, Tensor) and std < 0:
+        raise RuntimeError(f"normal expects std >= 0.0, but found std {std}")
+    from .definition import broadcast_shapes
+    tensors = [t for t in (mean, std) if isinstance(t, Tensor)]
+    d = tensors[0].dtype if len(tensors) == 1 else dtypes.promote_types(tensors[0].dtype, tensors[1].dtype)
+    geometry = contiguous(broadcast_shapes([t.shape for t in tensors]), d, tensors[0].device)
+    return drawn(NORMAL, generator, (0.0, 1.0), geometry, True) * std + mean
+
+
+@api("Tensor")
+def bernoulli_(self: Tensor, p: Any = 0.5, *, generator: Any = None) -> Tensor:
+    """Fill with 1 with probability p (a number or a tensor), else 0."""
+    geometry = contiguous(self.shape, self.dtype, self.device)
+    if isinstance(p, Tensor):
+        if p.dtype.category < dtypes.FLOATING:
+            raise RuntimeError(f"expected probabilities tensor to have floating type, got {dtypes.SCALAR_NAMES[p.dtype]}")
+        return assign(self, drawn(BERNOULLI_EACH, generator, (p.detach(),), geometry), "bernoulli_")
+    if not 0 <= p <= 1:
+        raise RuntimeError(f"bernoulli_ expects p to be in [0, 1], but got p={p}")
+    return assign(self, drawn(BERNOULLI, generator, (float(p),), geometry), "bernoulli_")
+
+
+def _bernoulli(input: Tensor, p: Any = None, *, generator: Any = None) -> Tensor:
+    """1 with the probability that ``input`` (or the number p) gives, else 0."""
+    geometry = like_geometry(input, None, None)
+    if p is not None:
+        return drawn(BERNOULLI, generator, (float(p),), geometry)
+    if input.dtype.category < dtypes.FLOATING:
+        raise NotImplementedError(f"\"bernoulli_tensor_cpu_p_\" not implemented for '{dtypes.SCALAR_NAMES[input.dtype]}'")
+    return drawn(BERNOULLI_EACH, generator, (input.detach(),), geometry)
+
+
+api("torch", "Tensor", out=True, name="bernoulli")(_bernoulli)
+
+
+@api("Tensor")
+def random_(self: Tensor, *args: Any, generator: Any = None, **kwargs: Any) -> Tensor:
+    """Fill with integers: ``random_()``, ``random_(to)`` or ``random_(from, to)``."""
+    low = kwargs.pop("from", args[0] if len(args) > 1 else 0)
+    high = kwargs.pop("to", args[-1] if args else None)
+    if high is None and not args and not low:
+        return fill_with(self, RANDOM_FULL, (), generator, "random_")
+    high = limit_of(self.dtype.numpy) if high is None else int(high)
+    if low >= high:
+        raise RuntimeError(f"random_ expects 'from' to be less than 'to', but got from={low} >= to={high}")
+    _check_range(self.dtype, int(low), high - 1)
+    return fill_with(self, RANDINT, (int(low), high), generator, "random_")

@@ -10,6 +10,7 @@ from functools import wraps
 from typing import Any, TypeVar
 
 from ..tensor import Tensor, assign
+from ..tensor.overrides import dispatching, on_first_override
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -42,6 +43,29 @@ def api(*namespaces: str, out: bool = False, inplace: bool = False, aliases: tup
                     NAMESPACES["torch"][each + "_"] = written
         return function
     return publish
+
+
+def _dispatch_everything() -> None:
+    """Let subclasses and modes see every public call (Note: overrides)."""
+    for namespace, table in NAMESPACES.items():
+        for key, function in table.items():
+            table[key] = wrapped = dispatching(function)
+            if namespace == "Tensor":
+                setattr(Tensor, key, wrapped)
+    for key in [k for k, v in vars(Tensor).items() if k.startswith("__") and k in PYTHON_OPERATORS]:
+        setattr(Tensor, key, dispatching(vars(Tensor)[key]))
+    for refresh in on_dispatch:
+        refresh()
+
+
+PYTHON_OPERATORS = frozenset(
+    f"__{sign}{name}__" for name in ("add", "sub", "mul", "truediv", "floordiv", "mod", "pow", "matmul", "and", "or", "xor",
+                                     "lshift", "rshift")
+    for sign in ("", "r", "i")) | {"__neg__", "__abs__", "__invert__", "__eq__", "__ne__", "__lt__", "__le__", "__gt__",
+                                   "__ge__", "__getitem__", "__setitem__", "__len__", "__repr__", "__bool__", "__pos__"}
+# Namespaces that copied the tables copy them again.
+on_dispatch: list[Callable[[], None]] = []
+on_first_override.append(_dispatch_everything)
 
 
 def in_place(function: Callable[..., Any], name: str) -> Callable[..., Any]:

@@ -1,1 +1,194 @@
-"""resampling."""
+"""Resampling: interpolation to another size. Each dimension is resampled by a matrix of weights of its own."""
+
+from __future__ import annotations
+
+import math
+import warnings
+from typing import Any
+
+import numpy as np
+
+from .. import dtypes
+from ..tensor import Tensor
+from ..tensor.construct import from_array
+from .adaptive_pooling import adaptive_avg_pool1d, adaptive_avg_pool2d, adaptive_avg_pool3d
+from .definition import arithmetic_dtype
+from .registry import api
+
+_LINEAR = {"linear": 1, "bilinear": 2, "trilinear": 3}
+
+
+def source_positions(n: int, count: int, scale: float | None, align_corners: bool) -> Any:
+    """Where the centres of ``count`` new elements lie among n old ones."""
+    i = np.arange(count, dtype=np.float64)
+    if align_corners:
+        return i * ((n - 1) / (count - 1)) if count > 1 else i * 0
+    return (i + 0.5) * (1 / scale if scale else n / count) - 0.5
+
+
+def _linear_weights(n: int, count: int, scale: float | None, align_corners: bool) -> Any:
+    position = source_positions(n, count, scale, align_corners)
+    if not align_corners:
+        position = np.maximum(position, 0)
+    low = np.minimum(np.floor(position).astype(np.int64), n - 1)
+    high = np.minimum(low + 1, n - 1)
+    fraction = np.clip(position - low, 0, 1)
+    matrix = np.zeros((n, count))
+    columns = np.arange(count)
+    np.add.at(matrix, (low, columns), 1 - fraction)
+    np.add.at(matrix, (high, columns), fraction)
+    return matrix
+
+
+def cubic(t: Any, a: float) -> Any:
+    """Keys' convolution kernel (Keys 1981)."""
+    t = np.abs(t)
+    near = ((a + 2) * t - (a + 3)) * t * t + 1
+    far = ((a * t - 5 * a) * t + 8 * a) * t - 4 * a
+    return np.where(t <= 1, near, np.where(t < 2, far, 0))
+
+
+def _cubic_weights(n: int, count: int, scale: float | None, align_corners: bool) -> Any:
+    position = source_positions(n, count, scale, align_corners)
+    base = np.floor(position).astype(np.int64)
+    matrix = np.zeros((n, count))
+    for tap in range(-1, 3):
+        np.add.at(matrix, (np.clip(base + tap, 0, n - 1), np.arange(count)), cubic(position - (base + tap), -0.75))
+    return matrix
+
+
+def _antialias_weights(n: int, count: int, scale: float | None, align_corners: bool, bicubic: bool) -> Any:
+    """Weights of a kernel widened to the step, so that shrinking averages."""
+    if align_corners:
+        step = (n - 1) / (count - 1) if count > 1 else 0.0
+    else:
+        step = 1 / scale if scale else n / count
+    width = max(step, 1.0)
+    support = (2.0 if bicubic else 1.0) * width
+    matrix = np.zeros((n, count))
+    for i in range(count):
+        centre = step * (i + 0.5)
+        first = max(int(centre - support + 0.5), 0)
+        last = min(int(centre + support + 0.5), n)
+        t = (np.arange(first, last) - centre + 0.5) / width
+        weights = cubic(t, -0.5) if bicubic else np.maximum(1 - np.abs(t), 0)
+        total = weights.sum()
+        matrix[first:last, i] = weights / total if total else weights
+    return matrix
+
+
+def _resample(x: Tensor, dim: int, matrix: Any) -> Tensor:
+    """x times a matrix (n, count) along one dimension."""
+    moved = x.transpose(dim, -1)
+    return moved.matmul(from_array(matrix, x.dtype)).transpose(dim, -1)
+
+
+def _nearest(x: Tensor, sizes: list[int], scales: list[float | None], exact: bool) -> Tensor:
+    for d, (count, scale) in enumerate(zip(sizes, scales)):
+        n = x.shape[2 + d]
+        step = np.float32(1 / scale if scale else n / count)
+        i = np.arange(count, dtype=np.float32)
+        index = np.minimum(np.floor((i + np.float32(0.5)) * step if exact else i * step).astype(np.int64), n - 1)
+        x = x.index_select(2 + d, from_array(index))
+    return x
+
+
+def _target(input: Tensor, size: Any, scale_factor: Any, recompute: Any) -> tuple[list[int], list[float | None]]:
+    dims = input.ndim - 2
+    if size is not None and scale_factor is not None:
+        raise ValueError("only one of size or scale_factor should be defined")
+    if size is None and scale_factor is None:
+        raise ValueError("either size or scale_factor should be defined")
+    if size is not None:
+        sizes = list(size) if isinstance(size, (list, tuple)) else [size] * dims
+        if len(sizes) != dims:
+            raise ValueError(f"Input and output must have the same number of spatial dimensions, but got input with spatial "
+                             f"dimensions of {list(input.shape[2:])} and output size of {size}. Please provide input tensor in "
+                             "(N, C, d1, d2, ...,dK) format and output size in (o1, o2, ...,oK) format.")
+        return [int(n) for n in sizes], [None] * dims
+    factors = list(scale_factor) if isinstance(scale_factor, (list, tuple)) else [scale_factor] * dims
+    if len(factors) != dims:
+        raise ValueError(f"Input and scale_factor must have the same number of spatial dimensions, but got input with spatial "
+                         f"dimensions of {list(input.shape[2:])} and scale_factor of shape {scale_factor}. Please provide "
+                         "input tensor in (N, C, d1, d2, ...,dK) format and scale_factor in (s1, s2, ...,sK) format.")
+    sizes = [math.floor(float(n) * f) for n, f in zip(input.shape[2:], factors)]
+    return sizes, [None] * dims if recompute else [float(f) for f in factors]
+
+
+@api("nn.functional")
+def interpolate(input: Tensor, size: Any = None, scale_factor: Any = None, mode: str = "nearest",
+                align_corners: bool | None = None, recompute_scale_factor: bool | None = None,
+                antialias: bool = False) -> Tensor:
+    """(N, C, *space) at another size: "nearest", "nearest-exact", "linear", "bilinear", "bicubic", "trilinear", "area".
+
+    >>> import flambeau as torch
+    >>> torch.nn.functional.interpolate(torch.tensor([[[1., 3.]]]), scale_factor=2.)
+    tensor([[[1., 1., 3., 3.]]])
+    """
+    if mode in ("nearest", "area", "nearest-exact"):
+        if align_corners is not None:
+            raise ValueError("align_corners option can only be set with the interpolating modes: linear | bilinear | bicubic | "
+                             "trilinear")
+    else:
+        align_corners = bool(align_corners)
+    if recompute_scale_factor and size is not None:
+        raise ValueError("recompute_scale_factor is not meaningful with an explicit size.")
+    sizes, scales = _target(input, size, scale_factor, recompute_scale_factor)
+    if antialias and not (mode in ("bilinear", "bicubic") and input.ndim == 4):
+        raise ValueError("Anti-alias option is restricted to bilinear and bicubic modes and requires a 4-D tensor as input")
+    dims = input.ndim - 2
+    if dims not in (1, 2, 3):
+        raise NotImplementedError(f"Input Error: Only 3D, 4D and 5D input Tensors supported (got {input.ndim}D) for the modes: "
+                                  "nearest | linear | bilinear | bicubic | trilinear | area | nearest-exact "
+                                  f"(got {mode})")
+    if any(n <= 0 for n in (*sizes, *input.shape[1:])):
+        raise RuntimeError(f"Input and output sizes should be greater than 0, but got input (H: {input.shape[-2]}, W: "
+                           f"{input.shape[-1]}) output (H: {sizes[0]}, W: {sizes[-1]})")
+    if mode in ("nearest", "nearest-exact"):
+        return _nearest(input, sizes, scales, mode == "nearest-exact")
+    if mode == "area":
+        return (adaptive_avg_pool1d, adaptive_avg_pool2d, adaptive_avg_pool3d)[dims - 1](input, sizes)
+    if mode not in (*_LINEAR, "bicubic") or _LINEAR.get(mode, 2) != dims:
+        raise NotImplementedError(f"Got {input.ndim}D input, but {mode} mode needs "
+                                  f"{_LINEAR.get(mode, 2) + 2}D input")
+    return _weighted(input, sizes, scales, mode, bool(align_corners), antialias)
+
+
+def _weighted(x: Tensor, sizes: list[int], scales: list[float | None], mode: str, align_corners: bool,
+              antialias: bool) -> Tensor:
+    if x.dtype.category != dtypes.FLOATING and x.dtype is not dtypes.uint8:
+        raise NotImplementedError(f'"compute_indices_weights_{mode}" not implemented for \'{dtypes.SCALAR_NAMES[x.dtype]}\'')
+    wide = x.to(dtypes.float32 if x.dtype is dtypes.uint8 else arithmetic_dtype(x.dtype))
+    for d, (count, scale) in enumerate(zip(sizes, scales)):
+        n = x.shape[2 + d]
+        if antialias:
+            matrix = _antialias_weights(n, count, scale, align_corners, mode == "bicubic")
+        else:
+            matrix = (_cubic_weights if mode == "bicubic" else _linear_weights)(n, count, scale, align_corners)
+        if n != count or not np.array_equal(matrix, np.eye(n)):
+            wide = _resample(wide, 2 + d, matrix)
+    if x.dtype is dtypes.uint8:
+        wide = wide.round().clamp(0, 255)
+    return wide.to(x.dtype).contiguous()
+
+
+@api("nn.functional")
+def upsample(input: Tensor, size: Any = None, scale_factor: Any = None, mode: str = "nearest",
+             align_corners: bool | None = None) -> Tensor:
+    """The older name of ``interpolate``."""
+    warnings.warn("`nn.functional.upsample` is deprecated. Use `nn.functional.interpolate` instead.", stacklevel=2)
+    return interpolate(input, size, scale_factor, mode, align_corners)
+
+
+@api("nn.functional")
+def upsample_nearest(input: Tensor, size: Any = None, scale_factor: Any = None) -> Tensor:
+    """``interpolate(mode="nearest")``."""
+    warnings.warn("`nn.functional.upsample_nearest` is deprecated. Use `nn.functional.interpolate` instead.", stacklevel=2)
+    return interpolate(input, size, scale_factor, "nearest")
+
+
+@api("nn.functional")
+def upsample_bilinear(input: Tensor, size: Any = None, scale_factor: Any = None) -> Tensor:
+    """``interpolate(mode="bilinear", align_corners=True)``."""
+    warnings.warn("`nn.functional.upsample_bilinear` is deprecated. Use `nn.functional.interpolate` instead.", stacklevel=2)
+    return interpolate(input, size, scale_factor, "bilinear", True)

@@ -1,29 +1,29 @@
 """``__torch_function__``: subclasses and modes that want to see every call.
 
-The public functions are bare until the first class that overrides ``__torch_function__`` (or the first mode) exists:
-then each is wrapped once with a dispatcher (``on_first_override``), so that others pay nothing.
+Note: overrides. The public functions are bare until the first class that overrides ``__torch_function__`` (or the first
+mode) exists: then each is wrapped once with a dispatcher (``on_first_override``), so that others pay nothing.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
+from functools import wraps
 from typing import Any
 
 on_first_override: list[Callable[[], None]] = []
+modes: list[Any] = []
 _active = False
+_disabled = [0]
 
 
-def subclass_defined(cls: type) -> None:
+def subclass_defined(cls: Any) -> None:
     """Called for every subclass of Tensor."""
     own = cls.__dict__.get("__torch_function__")
-    if own is None:
-        cls._overrides = cls.__mro__[1]._overrides  # type: ignore[attr-defined]
-        if cls.__module__.startswith("flambeau."):
-            return
-        cls._overrides = True  # type: ignore[attr-defined]
-    else:
-        cls._overrides = True  # type: ignore[attr-defined]
-    activate()
+    inherited = cls.__mro__[1]._overrides
+    cls._overrides = own is not _disabled_torch_function if own is not None else \
+        inherited or not cls.__module__.startswith("flambeau.")
+    if cls._overrides:
+        activate()
 
 
 def activate() -> None:
@@ -33,3 +33,95 @@ def activate() -> None:
         _active = True
         for wrap in on_first_override:
             wrap()
+
+
+def _disabled_torch_function(cls: Any, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+    """A ``__torch_function__`` that does nothing special."""
+    return func(*args, **(kwargs or {}))
+
+
+def overriding(values: Iterable[Any]) -> list[Any]:
+    """The arguments that override, subclasses before their bases, each type once."""
+    found: list[Any] = []
+    for x in values:
+        if isinstance(x, (list, tuple)):
+            candidates: Iterable[Any] = x
+        else:
+            candidates = (x,)
+        for c in candidates:
+            kind = type(c)
+            if not getattr(kind, "_overrides", hasattr(kind, "__torch_function__")) or isinstance(c, type):
+                continue
+            if any(type(f) is kind for f in found):
+                continue
+            place = next((i for i, f in enumerate(found) if issubclass(kind, type(f))), len(found))
+            found.insert(place, c)
+    return found
+
+
+def has_torch_function(relevant_args: Iterable[Any]) -> bool:
+    """Whether one of the arguments (or a mode) overrides."""
+    return not _disabled[0] and (bool(modes) or bool(overriding(relevant_args)))
+
+
+def handle_torch_function(public_api: Callable[..., Any], relevant_args: Iterable[Any], *args: Any,
+                          **kwargs: Any) -> Any:
+    """Ask the overriding arguments, in order, to compute ``public_api(*args, **kwargs)``."""
+    candidates = overriding(relevant_args)
+    types = tuple(type(c) for c in candidates)
+    if modes:
+        mode = modes.pop()
+        try:
+            result = mode.__torch_function__(public_api, types, args, kwargs)
+        finally:
+            modes.append(mode)
+        if result is not NotImplemented:
+            return result
+    for c in candidates:
+        result = type(c).__torch_function__(public_api, types, args, kwargs)
+        if result is not NotImplemented:
+            return result
+    raise TypeError(f"Multiple dispatch failed for 'torch.{public_api.__name__}'; all __torch_function__ handlers returned "
+                    f"NotImplemented:\n\n" + "\n".join(f"  - tensor subclass {t}" for t in types))
+
+
+def dispatching(function: Callable[..., Any]) -> Callable[..., Any]:
+    """``function``, asking overriding arguments and modes first."""
+    if getattr(function, "_dispatches", False) or not callable(function):
+        return function
+
+    @wraps(function)
+    def dispatched(*args: Any, **kwargs: Any) -> Any:
+        if not _disabled[0] and (modes or overriding((*args, *kwargs.values()))):
+            return handle_torch_function(dispatched, (*args, *kwargs.values()), *args, **kwargs)
+        return function(*args, **kwargs)
+    dispatched._dispatches = True  # type: ignore[attr-defined]
+    return dispatched
+
+
+class DisableTorchFunction:
+    """Inside, nothing overrides."""
+
+    def __enter__(self) -> None:
+        _disabled[0] += 1
+
+    def __exit__(self, *exc: object) -> None:
+        _disabled[0] -= 1
+
+
+def default_torch_function(cls: Any, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+    """Compute as if there were no subclass; tensors in the result become instances of ``cls``."""
+    from .tensor import Tensor
+    if not all(issubclass(cls, t) for t in types):
+        return NotImplemented
+    with DisableTorchFunction():
+        result = func(*args, **(kwargs or {}))
+    return _converted(result, cls, Tensor)
+
+
+def _converted(result: Any, cls: Any, tensor_class: Any) -> Any:
+    if isinstance(result, tensor_class) and not isinstance(result, cls):
+        return result.as_subclass(cls)
+    if isinstance(result, (tuple, list)) and not hasattr(result, "_fields"):
+        return type(result)(_converted(r, cls, tensor_class) for r in result)
+    return result

@@ -251,6 +251,12 @@ class Tensor:
 
     _overrides = False          # whether this class has a __torch_function__ of its own
 
+    @classmethod
+    def __torch_function__(cls, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+        """Called in place of ``func`` for arguments of subclasses (Note: overrides)."""
+        from .overrides import default_torch_function
+        return default_torch_function(cls, func, types, args, kwargs)
+
     def __init_subclass__(cls, **kwargs: Any) -> None:
         super().__init_subclass__(**kwargs)
         from .overrides import subclass_defined

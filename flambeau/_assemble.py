@@ -1,0 +1,126 @@
+"""Filling the top-level namespace: dtypes, operators and the small functions that belong nowhere else."""
+
+from __future__ import annotations
+
+import os
+from typing import Any
+
+from . import dtypes, layouts
+from .dtypes import dtype
+from .operators import NAMESPACES
+from .tensor import Tensor
+from .tensor.printing import set_printoptions
+
+
+def is_tensor(obj: Any) -> bool:
+    """Whether something is a tensor."""
+    return isinstance(obj, Tensor)
+
+
+def typename(obj: Any) -> str:
+    """The name of an object's type, for tensors such as ``torch.FloatTensor``."""
+    if isinstance(obj, Tensor):
+        return str(obj.type())
+    kind = obj if isinstance(obj, type) else type(obj)
+    return kind.__qualname__ if kind.__module__ in ("builtins", None) else f"{kind.__module__}.{kind.__qualname__}"
+
+
+_threads = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+
+
+def get_num_threads() -> int:
+    """How many threads an operator may use."""
+    return _threads
+
+
+def set_num_threads(num: int) -> None:
+    """Set how many threads an operator may use (NumPy's own are set by the environment before the start)."""
+    global _threads
+    if num <= 0:
+        raise RuntimeError("set_num_threads expects a positive integer")
+    _threads = num
+
+
+def get_num_interop_threads() -> int:
+    """How many operators may run side by side."""
+    return 1
+
+
+def set_num_interop_threads(num: int) -> None:
+    """Accepted: operators run in order."""
+
+
+def set_float32_matmul_precision(precision: str) -> None:
+    """Accepted: matrix products are computed in full precision."""
+    global _precision
+    if precision not in ("highest", "high", "medium"):
+        raise RuntimeError(f"{precision} is not one of 'highest', 'high', or 'medium'.")
+    _precision = precision
+
+
+_precision = "highest"
+
+
+def get_float32_matmul_precision() -> str:
+    """What ``set_float32_matmul_precision`` was given."""
+    return _precision
+
+
+_deterministic = False
+
+
+def use_deterministic_algorithms(mode: bool, *, warn_only: bool = False) -> None:
+    """Accepted: all algorithms are deterministic."""
+    global _deterministic
+    _deterministic = mode
+
+
+def are_deterministic_algorithms_enabled() -> bool:
+    """What ``use_deterministic_algorithms`` was given."""
+    return _deterministic
+
+
+FUNCTIONS = (is_tensor, typename, get_num_threads, set_num_threads, get_num_interop_threads, set_num_interop_threads,
+             set_float32_matmul_precision, get_float32_matmul_precision, use_deterministic_algorithms,
+             are_deterministic_algorithms_enabled, set_printoptions)
+
+# PyTorch's classes by dtype, such as torch.FloatTensor.
+_LEGACY = {"FloatTensor": dtypes.float32, "DoubleTensor": dtypes.float64, "HalfTensor": dtypes.float16,
+           "BFloat16Tensor": dtypes.bfloat16, "LongTensor": dtypes.int64, "IntTensor": dtypes.int32,
+           "ShortTensor": dtypes.int16, "CharTensor": dtypes.int8, "ByteTensor": dtypes.uint8,
+           "BoolTensor": dtypes.bool_}
+
+
+class _LegacyType(type):
+    """``isinstance(x, torch.FloatTensor)`` asks for the dtype; calling makes a tensor of it."""
+
+    wanted: dtype
+
+    def __instancecheck__(cls, instance: Any) -> bool:
+        return isinstance(instance, Tensor) and instance.dtype is cls.wanted
+
+    def __call__(cls, *data: Any, **kwargs: Any) -> Any:
+        from .tensor.construct import legacy_new
+        return legacy_new(Tensor, *data, dtype=cls.wanted, **kwargs)
+
+
+def fill(namespace: dict[str, Any]) -> None:
+    """Put the public names into the package's namespace."""
+    for d in dtypes.ALL:
+        namespace[d.name] = d
+    namespace.update(dtypes.ALIASES)
+    namespace.update(NAMESPACES["torch"])
+    for function in FUNCTIONS:
+        namespace[function.__name__] = function
+    for name, d in _LEGACY.items():
+        namespace[name] = _LegacyType(name, (), {"wanted": d, "dtype": d})
+    for name in ("strided", "contiguous_format", "channels_last", "channels_last_3d", "preserve_format", "memory_format",
+                 "layout"):
+        if hasattr(layouts, name):
+            namespace[name] = getattr(layouts, name)
+    namespace.update(inf=float("inf"), nan=float("nan"), pi=3.141592653589793, e=2.718281828459045, newaxis=None)
+
+
+def missing(name: str) -> Any:
+    """A name that does not exist (yet)."""
+    raise AttributeError(f"flambeau has no torch.{name} yet")

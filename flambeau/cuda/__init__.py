@@ -1,0 +1,117 @@
+"""``torch.cuda``: answers that there is none. Tensors on accelerators come with the XLA executor."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from ..devices import device as _device
+
+_NONE = "Torch not compiled with CUDA enabled"
+
+
+def is_available() -> bool:
+    """Whether there is a CUDA device: no."""
+    return False
+
+
+def is_initialized() -> bool:
+    """Whether CUDA is in use: no."""
+    return False
+
+
+def is_bf16_supported(including_emulation: bool = True) -> bool:
+    """Whether the device computes in bfloat16."""
+    return False
+
+
+def device_count() -> int:
+    """The number of CUDA devices: none."""
+    return 0
+
+
+def empty_cache() -> None:
+    """Give cached device memory back: there is none."""
+
+
+def manual_seed(seed: int) -> None:
+    """Seed the devices' generators: there are none."""
+
+
+def manual_seed_all(seed: int) -> None:
+    """Seed the devices' generators: there are none."""
+
+
+def memory_allocated(device: Any = None) -> int:
+    """Bytes of device memory in use."""
+    return 0
+
+
+def max_memory_allocated(device: Any = None) -> int:
+    """The most bytes of device memory that were in use."""
+    return 0
+
+
+def memory_reserved(device: Any = None) -> int:
+    """Bytes of device memory held."""
+    return 0
+
+
+def max_memory_reserved(device: Any = None) -> int:
+    """The most bytes of device memory that were held."""
+    return 0
+
+
+def reset_peak_memory_stats(device: Any = None) -> None:
+    """Forget the peaks."""
+
+
+def memory_summary(device: Any = None, abbreviated: bool = False) -> str:
+    """A report on device memory."""
+    raise AssertionError(_NONE)
+
+
+def current_device() -> int:
+    """The index of the current device."""
+    raise AssertionError(_NONE)
+
+
+def set_device(device: Any) -> None:
+    """Choose the current device."""
+    raise AssertionError(_NONE)
+
+
+def get_device_name(device: Any = None) -> str:
+    """The device's name."""
+    raise AssertionError(_NONE)
+
+
+def get_device_properties(device: Any = None) -> Any:
+    """The device's properties."""
+    raise AssertionError(_NONE)
+
+
+def get_device_capability(device: Any = None) -> tuple[int, int]:
+    """The device's compute capability."""
+    raise AssertionError(_NONE)
+
+
+def synchronize(device: Any = None) -> None:
+    """Wait for the device."""
+    raise AssertionError(_NONE)
+
+
+class device:
+    """A context manager that chooses the current device; a negative index chooses none."""
+
+    def __init__(self, device: Any) -> None:
+        self.index = device if isinstance(device, int) else _device(device).index
+
+    def __enter__(self) -> None:
+        if self.index is not None and self.index >= 0:
+            raise AssertionError(_NONE)
+
+    def __exit__(self, *exc: object) -> None:
+        pass
+
+
+from . import amp  # noqa: E402, F401

@@ -1,0 +1,15 @@
+"""``torch.linalg``: the functions are defined in ``flambeau.operators``."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from .operators import NAMESPACES
+
+globals().update(NAMESPACES["linalg"])
+
+__all__ = sorted(NAMESPACES["linalg"])  # noqa: PLE0605
+
+
+def __getattr__(name: str) -> Any:
+    raise AttributeError(f"flambeau has no torch.linalg.{name} yet")

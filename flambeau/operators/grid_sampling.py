@@ -1,0 +1,162 @@
+"""Sampling at a grid of points (spatial transformers, Jaderberg et al. 2015)."""
+
+from __future__ import annotations
+
+import itertools
+import warnings
+from typing import Any
+
+import numpy as np
+
+from .. import dtypes
+from ..tensor import Tensor
+from ..tensor.construct import from_array
+from .registry import api
+
+
+def _unnormalize(x: Tensor, n: int, align_corners: bool) -> Tensor:
+    return (x + 1) / 2 * (n - 1) if align_corners else ((x + 1) * n - 1) / 2
+
+
+def _reflect(x: Tensor, low: float, high: float) -> Tensor:
+    """x folded back into [low, high]."""
+    if high == low:
+        return x * 0
+    span = high - low
+    shifted = (x - low).abs()
+    extra = shifted.fmod(span)
+    flips = (shifted / span).detach().floor()
+    even = flips.remainder(2) == 0
+    return even.to(x.dtype) * (extra + low) + (~even).to(x.dtype) * (span - extra + low)
+
+
+def _placed(x: Tensor, n: int, padding_mode: str, align_corners: bool) -> Tensor:
+    """Positions among n elements, brought inside where the padding says so."""
+    if padding_mode == "border":
+        return x.clamp(0, n - 1)
+    if padding_mode == "reflection":
+        return (_reflect(x, 0, n - 1) if align_corners else _reflect(x, -0.5, n - 0.5)).clamp(0, n - 1)
+    return x
+
+
+def _pick(flat: Tensor, index: list[Tensor], space: list[int]) -> Tensor:
+    """Values (N, C, *) at integer positions, zero outside: flat is (N, C, space)."""
+    inside: Any = None
+    linear: Any = None
+    for i, n in zip(index, space):
+        good = (i >= 0) & (i <= n - 1)
+        inside = good if inside is None else inside & good
+        place = i.detach().clamp(0, n - 1).to(dtypes.int64)
+        linear = place if linear is None else linear * n + place
+    batch, channels = flat.shape[:2]
+    where = linear.reshape(batch, 1, -1).expand(batch, channels, -1)
+    values = flat.gather(2, where).reshape(batch, channels, *linear.shape[1:])
+    return values * inside.unsqueeze(1).to(flat.dtype)
+
+
+def _linear(flat: Tensor, points: list[Tensor], space: list[int]) -> Tensor:
+    lows = [p.detach().floor() for p in points]
+    total: Any = None
+    for corner in itertools.product((0, 1), repeat=len(points)):
+        weight: Any = None
+        for p, low, c in zip(points, lows, corner):
+            w = p - low if c else low + 1 - p
+            weight = w if weight is None else weight * w
+        part = _pick(flat, [low + c for low, c in zip(lows, corner)], space) * weight.unsqueeze(1)
+        total = part if total is None else total + part
+    return total
+
+
+def _cubic_taps(t: Tensor) -> list[Tensor]:
+    a = -0.75
+
+    def near(d: Tensor) -> Tensor:
+        return ((a + 2) * d - (a + 3)) * d * d + 1
+
+    def far(d: Tensor) -> Tensor:
+        return ((a * d - 5 * a) * d + 8 * a) * d - 4 * a
+    return [far(t + 1), near(t), near(1 - t), far(2 - t)]
+
+
+def _bicubic(flat: Tensor, points: list[Tensor], space: list[int], padding_mode: str, align_corners: bool) -> Tensor:
+    lows = [p.detach().floor() for p in points]
+    taps = [_cubic_taps(p - low) for p, low in zip(points, lows)]
+    total: Any = None
+    for i, j in itertools.product(range(4), range(4)):
+        index = [_placed(low + k - 1, n, padding_mode, align_corners) for low, k, n in zip(lows, (i, j), space)]
+        part = _pick(flat, index, space) * (taps[0][i] * taps[1][j]).unsqueeze(1)
+        total = part if total is None else total + part
+    return total
+
+
+@api("nn.functional")
+def grid_sample(input: Tensor, grid: Tensor, mode: str = "bilinear", padding_mode: str = "zeros",
+                align_corners: bool | None = None) -> Tensor:
+    """Values of (N, C, H, W) at points (N, OH, OW, 2) of [-1, 1], x before y; five dimensions likewise."""
+    if mode not in ("bilinear", "nearest", "bicubic"):
+        raise ValueError("nn.functional.grid_sample(): expected mode to be 'bilinear', 'nearest' or 'bicubic', but got: "
+                         f"'{mode}'")
+    if padding_mode not in ("zeros", "border", "reflection"):
+        raise ValueError("nn.functional.grid_sample(): expected padding_mode to be 'zeros', 'border', or 'reflection', but got: "
+                         f"'{padding_mode}'")
+    if align_corners is None:
+        warnings.warn("Default grid_sample and affine_grid behavior has changed to align_corners=False since 1.3.0. Please "
+                      "specify align_corners=True if the old behavior is desired. See the documentation of grid_sample for "
+                      "details.", stacklevel=2)
+        align_corners = False
+    _check(input, grid, mode)
+    space = list(input.shape[2:])
+    flat = input.reshape(*input.shape[:2], -1)
+    raw = [_unnormalize(grid[..., -1 - d], n, align_corners) for d, n in enumerate(space)]
+    if mode == "bicubic":
+        return _bicubic(flat, raw, space, padding_mode, align_corners)
+    points = [_placed(p, n, padding_mode, align_corners) for p, n in zip(raw, space)]
+    if mode == "nearest":
+        return _pick(flat, [p.detach().round() for p in points], space)
+    return _linear(flat, points, space)
+
+
+def _check(input: Tensor, grid: Tensor, mode: str) -> None:
+    if input.dtype is not grid.dtype:
+        raise RuntimeError(f"grid_sampler(): expected input and grid to have same dtype, but input has {input.dtype.name} and "
+                           f"grid has {grid.dtype.name}")
+    if input.ndim not in (4, 5) or input.ndim != grid.ndim:
+        raise RuntimeError("grid_sampler(): expected 4D or 5D input and grid with same number of dimensions, but got input with "
+                           f"sizes {list(input.shape)} and grid with sizes {list(grid.shape)}")
+    if input.shape[0] != grid.shape[0]:
+        raise RuntimeError("grid_sampler(): expected grid and input to have same batch size, but got input with sizes "
+                           f"{list(input.shape)} and grid with sizes {list(grid.shape)}")
+    if grid.shape[-1] != input.ndim - 2:
+        raise RuntimeError(f"grid_sampler(): expected grid to have size {input.ndim - 2} in last dimension, but got grid with "
+                           f"sizes {list(grid.shape)}")
+    if any(n == 0 for n in input.shape[2:]):
+        raise RuntimeError("grid_sampler(): expected input to have non-empty spatial dimensions, but input has sizes "
+                           f"{list(input.shape)} with dimension {list(input.shape).index(0)} being empty")
+    if mode == "bicubic" and input.ndim == 5:
+        raise RuntimeError("grid_sampler(): bicubic interpolation only supports 4D input")
+
+
+@api("nn.functional")
+def affine_grid(theta: Tensor, size: Any, align_corners: bool | None = None) -> Tensor:
+    """Points of an affine transformation: (N, 2, 3) and a size (N, C, H, W) give (N, H, W, 2); in 3-D likewise."""
+    if align_corners is None:
+        warnings.warn("Default grid_sample and affine_grid behavior has changed to align_corners=False since 1.3.0. Please "
+                      "specify align_corners=True if the old behavior is desired. See the documentation of grid_sample for "
+                      "details.", stacklevel=2)
+        align_corners = False
+    if theta.dtype.category != dtypes.FLOATING:
+        raise ValueError(f"Expected theta to have floating point type, but got {theta.dtype}")
+    dims = len(size) - 2
+    if tuple(theta.shape) != (size[0], dims, dims + 1) or dims not in (2, 3):
+        raise ValueError(f"Expected a batch of {'2D' if dims == 2 else '3D'} affine matrices of shape Nx{dims}x{dims + 1} for "
+                         f"size {tuple(size)}. Got {theta.shape}.")
+    if min(size) <= 0:
+        raise ValueError(f"Expected non-zero, positive output size. Got {size}")
+    axes = []
+    for n in size[2:]:
+        line = np.linspace(-1, 1, n) if n > 1 else np.zeros(1)
+        axes.append(line if align_corners else line * (n - 1) / n)
+    mesh = np.meshgrid(*axes, indexing="ij")
+    points = np.stack([*mesh[::-1], np.ones_like(mesh[0])], -1).reshape(1, -1, dims + 1)
+    base = from_array(points, theta.dtype).expand(size[0], -1, -1)
+    return base.bmm(theta.transpose(1, 2)).reshape(size[0], *size[2:], dims)

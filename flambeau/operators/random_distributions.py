@@ -1,0 +1,149 @@
+"""Random numbers of further distributions: exponential, geometric, Cauchy, gamma, Poisson, multinomial."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from .. import dtypes
+from ..graph.geometry import Geometry, contiguous
+from ..random_streams import continuous, counts, gammas
+from ..random_streams.bernoulli import rrelu_slopes
+from ..random_streams.multinomial import multinomial as draw_multinomial
+from ..tensor import Tensor, record
+from .creation import like_geometry
+from .definition import operator
+from .looking import look
+from .random import _require_floating, _with_state, drawn, fill_with
+from .registry import api
+
+
+@operator("exponential", _with_state)
+def EXPONENTIAL(m: Any, state: Any, rate: Any, geometry: Geometry) -> Any:
+    return continuous.exponential(state, geometry.shape, float(rate), geometry.dtype.numpy)
+
+
+@operator("geometric", _with_state)
+def GEOMETRIC(m: Any, state: Any, p: Any, geometry: Geometry) -> Any:
+    return continuous.geometric(state, geometry.shape, float(p), geometry.dtype.numpy)
+
+
+@operator("cauchy", _with_state)
+def CAUCHY(m: Any, state: Any, median: Any, sigma: Any, geometry: Geometry) -> Any:
+    return continuous.cauchy(state, geometry.shape, float(median), float(sigma), geometry.dtype.numpy)
+
+
+@operator("log_normal", _with_state)
+def LOG_NORMAL(m: Any, state: Any, mean: Any, std: Any, geometry: Geometry) -> Any:
+    return continuous.log_normal(state, geometry.shape, float(mean), float(std), geometry.dtype.numpy)
+
+
+@operator("poisson", _with_state)
+def POISSON(m: Any, state: Any, rates: Any, geometry: Geometry) -> Any:
+    return counts.poisson(state, np.ascontiguousarray(rates))
+
+
+@operator("binomial", _with_state)
+def BINOMIAL(m: Any, state: Any, trials: Any, probabilities: Any, geometry: Geometry) -> Any:
+    return counts.binomial(state, np.ascontiguousarray(trials), np.ascontiguousarray(probabilities))
+
+
+@operator("standard_gamma", _with_state)
+def STANDARD_GAMMA(m: Any, state: Any, shapes: Any, geometry: Geometry) -> Any:
+    return gammas.standard_gamma(state, np.ascontiguousarray(shapes))
+
+
+@operator("multinomial", _with_state)
+def MULTINOMIAL(m: Any, state: Any, weights: Any, count: int, replacement: bool, geometry: Geometry) -> Any:
+    return draw_multinomial(state, np.ascontiguousarray(weights), count, replacement)
+
+
+@operator("rrelu_slopes", _with_state)
+def RRELU_SLOPES(m: Any, state: Any, values: Any, lower: Any, upper: Any, geometry: Geometry) -> Any:
+    return rrelu_slopes(state, np.ascontiguousarray(values), float(lower), float(upper))
+
+
+@api("Tensor")
+def exponential_(self: Tensor, lambd: float = 1, *, generator: Any = None) -> Tensor:
+    """Fill with numbers of the exponential distribution with rate ``lambd``."""
+    _require_floating(self.dtype, "exponential_cpu")
+    if lambd <= 0.0:
+        raise RuntimeError(f"exponential_ expects lambda > 0.0, but found lambda={lambd}")
+    return fill_with(self, EXPONENTIAL, (float(lambd),), generator, "exponential_")
+
+
+@api("Tensor")
+def geometric_(self: Tensor, p: float, *, generator: Any = None) -> Tensor:
+    """Fill with the number of trials up to the first success of probability p."""
+    if not 0 < p < 1:
+        raise RuntimeError(f"geometric_ expects p to be in (0, 1), but got p={p}")
+    return fill_with(self, GEOMETRIC, (float(p),), generator, "geometric_")
+
+
+@api("Tensor")
+def cauchy_(self: Tensor, median: float = 0, sigma: float = 1, *, generator: Any = None) -> Tensor:
+    """Fill with numbers of the Cauchy distribution."""
+    _require_floating(self.dtype, "cauchy_cpu")
+    if sigma <= 0.0:
+        raise RuntimeError(f"cauchy_ expects sigma > 0.0, but found sigma={sigma}")
+    return fill_with(self, CAUCHY, (float(median), float(sigma)), generator, "cauchy_")
+
+
+@api("Tensor")
+def log_normal_(self: Tensor, mean: float = 1, std: float = 2, *, generator: Any = None) -> Tensor:
+    """Fill with exponentials of normal numbers."""
+    _require_floating(self.dtype, "log_normal_cpu")
+    if std <= 0:
+        raise RuntimeError(f"log_normal_ expects std > 0.0, but found std={std}")
+    return fill_with(self, LOG_NORMAL, (float(mean), float(std)), generator, "log_normal_")
+
+
+@api("torch")
+def poisson(input: Tensor, generator: Any = None) -> Tensor:
+    """Counts of the Poisson distribution with the rates of a tensor."""
+    _require_floating(input.dtype, "poisson_cpu")
+    return drawn(POISSON, generator, (input.detach(),), contiguous(input.shape, input.dtype, input.device))
+
+
+@api("torch")
+def binomial(count: Tensor, prob: Tensor, generator: Any = None) -> Tensor:
+    """Numbers of successes in ``count`` trials of probability ``prob``."""
+    from .expanding import broadcast_tensors
+    count, prob = broadcast_tensors(count, prob)
+    return drawn(BINOMIAL, generator, (count.detach().to(prob.dtype), prob.detach()),
+                 contiguous(prob.shape, prob.dtype, prob.device))
+
+
+@api("torch")
+def _standard_gamma(input: Tensor, generator: Any = None) -> Tensor:
+    """Numbers of the gamma distribution of rate 1 with the shapes of a tensor."""
+    return drawn(STANDARD_GAMMA, generator, (input.detach(),), contiguous(input.shape, input.dtype, input.device))
+
+
+@api("torch", "Tensor", out=True)
+def multinomial(input: Tensor, num_samples: int, replacement: bool = False, *, generator: Any = None) -> Tensor:
+    """Categories drawn with the weights of (K) or (N, K): (num_samples) or (N, num_samples)."""
+    if input.ndim not in (1, 2):
+        raise RuntimeError("prob_dist must be 1 or 2 dim")
+    if input.dtype.category != dtypes.FLOATING:
+        raise RuntimeError(f"multinomial only supports floating-point dtypes for input, got: {dtypes.SCALAR_NAMES[input.dtype]}")
+    if num_samples <= 0:
+        raise RuntimeError("cannot sample n_sample <= 0 samples")
+    if not replacement and num_samples > input.shape[-1]:
+        raise RuntimeError("cannot sample n_sample > prob_dist.size(-1) samples without replacement")
+    weights = look(input, "multinomial")
+    if not np.isfinite(weights.astype(np.float64)).all() or (weights < 0).any():
+        raise RuntimeError("probability tensor contains either `inf`, `nan` or element < 0")
+    if weights.size and (weights.astype(np.float64).sum(-1) <= 0).any():
+        raise RuntimeError("invalid multinomial distribution (sum of probabilities <= 0)")
+    geometry = contiguous((*input.shape[:-1], int(num_samples)), dtypes.int64, input.device)
+    return drawn(MULTINOMIAL, generator, (input.detach(),), geometry, int(num_samples), bool(replacement))
+
+
+def rrelu_noise(input: Tensor, lower: float, upper: float, generator: Any = None) -> Tensor:
+    """The slopes of ``rrelu`` in training: 1 where the input is positive."""
+    return drawn(RRELU_SLOPES, generator, (input.detach(), lower, upper), like_geometry(input, None, None))
+
+
+__all__ = ["record", "rrelu_noise"]

@@ -1,0 +1,52 @@
+"""``torch.random``: the default generator and its seeds."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+
+from .operators.generator import Generator, default_generator
+from .tensor import Tensor
+
+
+def manual_seed(seed: int) -> Generator:
+    """Start the default stream anew: the same seed gives PyTorch's numbers.
+
+    >>> import flambeau as torch
+    >>> _ = torch.manual_seed(0); torch.rand(2)
+    tensor([0.4963, 0.7682])
+    """
+    return default_generator.manual_seed(seed)
+
+
+def seed() -> int:
+    """Start the default stream anew from a seed of the system's; returns it."""
+    return default_generator.seed()
+
+
+def initial_seed() -> int:
+    """The seed from which the default stream started."""
+    return default_generator.initial_seed()
+
+
+def get_rng_state() -> Tensor:
+    """The state of the default stream as bytes."""
+    return default_generator.get_state()
+
+
+def set_rng_state(new_state: Tensor) -> None:
+    """Continue the default stream from a state."""
+    default_generator.set_state(new_state)
+
+
+@contextmanager
+def fork_rng(devices: Any = None, enabled: bool = True, _caller: str = "fork_rng", _devices_kw: str = "devices",
+             device_type: str = "cuda") -> Iterator[None]:
+    """Let the default stream continue afterwards as if nothing had been drawn inside."""
+    before = default_generator.get_state() if enabled else None
+    try:
+        yield
+    finally:
+        if before is not None:
+            default_generator.set_state(before)
