@@ -26,6 +26,10 @@ ROOTS = {"torch": PACKAGE, "functorch": f"{PACKAGE}.func"}
 # The folder that holds the package: an installation's site-packages or a checkout.
 FOLDER = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 
+# flambeau's own parts, which PyTorch's users have no names for.
+INNER = frozenset({"alias", "cli", "config", "devices", "dtypes", "engine", "errors", "executors", "graph",
+                   "layouts", "operators", "random_streams", "size", "tensor"})
+
 _BOOTSTRAP = "<frozen importlib._bootstrap>"
 
 
@@ -105,7 +109,8 @@ class AliasFinder:
         # The locations are a copy: a shared list object would be recalculated for two names.
         packages = None if own is None else own.submodule_search_locations
         origin = None if own is None else own.origin
-        spec = ModuleSpec(name, AliasLoader(real), origin=origin, is_package=packages is not None)
+        loader: Any = AliasLoader(real)
+        spec = ModuleSpec(name, loader, origin=origin, is_package=packages is not None)
         if packages is not None:
             spec.submodule_search_locations = list(packages)
         spec.has_location = bool(own and own.has_location)
@@ -186,7 +191,9 @@ def _import_frames() -> list[str]:
 def explain_missing_names(module: ModuleType) -> None:
     """Make ``module.absent`` say that flambeau has no such name yet, in its submodules as well."""
     present = module.__dict__.get("__getattr__")
-    if not isinstance(present, _MissingName) and module.__name__.partition(".")[0] == PACKAGE:
+    package, *inside = module.__name__.split(".")
+    public = package == PACKAGE and INNER.isdisjoint(inside[:1])
+    if public and not isinstance(present, _MissingName):
         module.__dict__["__getattr__"] = _MissingName(torch_name(module.__name__), present)
         for value in list(module.__dict__.values()):
             if isinstance(value, ModuleType) and value.__name__.startswith(module.__name__ + "."):
