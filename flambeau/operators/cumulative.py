@@ -255,8 +255,9 @@ def _(ctx: Any, grad: Tensor, input: Tensor, output: Tensor) -> Tensor:
         scaled = grad * (-_conj(output)).exp()
         return scaled.flip(dim).cumsum(dim).flip(dim) * _conj(input).exp()
     least = float("-inf")
-    positive = grad.log().masked_fill(grad <= 0, least) - output
-    negative = (-grad).log().masked_fill(grad >= 0, least) - output
+    up_only, down_only = grad <= 0, grad >= 0
+    positive = grad.masked_fill(up_only, 1).log().masked_fill(up_only, least) - output
+    negative = (-grad).masked_fill(down_only, 1).log().masked_fill(down_only, least) - output
     up = (positive.flip(dim).logcumsumexp(dim).flip(dim) + input).exp()
     down = (negative.flip(dim).logcumsumexp(dim).flip(dim) + input).exp()
     return up - down

@@ -16,6 +16,7 @@ from .registry import api
 
 
 def _require_real(input: Tensor, name: str, refused: Any = dtypes.LOW_PRECISION) -> None:
+    """Refuse integers, complex numbers and the types in ``refused``."""
     if not input.is_floating_point() or input.dtype in refused:
         raise NotImplementedError(f'"{name}" not implemented for \'{dtypes.SCALAR_NAMES[input.dtype]}\'')
 
@@ -48,13 +49,13 @@ def histc(input: Tensor, bins: int = 100, min: Any = 0, max: Any = 0) -> Tensor:
     >>> torch.histc(torch.tensor([1., 2., 1.]), bins=4, min=0, max=3)
     tensor([0., 2., 1., 0.])
     """
-    _require_real(input, "histogram_cpu", (dtypes.float16,))
+    _require_real(input, "histogram_cpu", ())
     if bins <= 0:
         raise RuntimeError(f"torch.histogram(): bins must be > 0, but got {bins} for dimension 0")
     if min > max:
         raise RuntimeError("torch.histc: max must be larger than min")
     values = look(input, "histc").reshape(-1)
-    if input.dtype is dtypes.bfloat16:
+    if input.dtype in dtypes.LOW_PRECISION:
         values = values.astype(np.float32)
     low, high = _outer_edges("torch.histc", values, float(min), float(max), 1.0)
     return from_array(_equal_counts(values, bins, low, high, None), input.dtype)
@@ -124,11 +125,22 @@ def histogramdd(input: Tensor, bins: Any, *, range: Any = None, weight: Tensor |
     points = look(input, "histogramdd").reshape(-1, count)
     weights = None if weight is None else look(weight, "histogramdd").reshape(-1)
     edges = _grid(points, [bins] * count if isinstance(bins, int) else list(bins), range)
-    hist, _ = np.histogramdd(points, [e.astype(np.float64) for e in edges], weights=weights)
-    hist = hist.astype(points.dtype)
+    hist = _cell_counts(points, edges, weights)
     if density:
         hist = _density(hist, *edges)
     return return_types.TYPES["histogramdd"](from_array(hist), tuple(from_array(e) for e in edges))
+
+
+def _cell_counts(points: Any, edges: Sequence[Any], weights: Any) -> Any:
+    shape = [len(e) - 1 for e in edges]
+    cell = np.zeros(len(points), np.int64)
+    inside = np.ones(len(points), bool)
+    for values, e in zip(points.T, edges):
+        position = np.where(values == e[-1], len(e) - 2, np.searchsorted(e, values, "right") - 1)
+        inside &= (values >= e[0]) & (values <= e[-1])
+        cell = cell * (len(e) - 1) + position
+    found = np.bincount(cell[inside], None if weights is None else weights[inside], int(np.prod(shape)))
+    return found.reshape(shape).astype(points.dtype)
 
 
 def _grid(points: Any, bins: Sequence[Any], limits: Any) -> list[Any]:

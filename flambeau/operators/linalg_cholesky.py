@@ -7,17 +7,19 @@ from typing import Any
 
 from .. import return_types
 from ..executors.interpreter import factorizations
+from ..graph.geometry import Geometry, contiguous
 from ..tensor import Tensor, record
 from .definition import operator
 from .linalg_support import (
     LinAlgError,
     adjoint,
     failure,
-    identity,
     info_of,
+    require_fitting,
     require_same_type,
     require_square,
     same,
+    solved_shape,
 )
 from .registry import api
 
@@ -29,16 +31,15 @@ def CHOLESKY(m: Any, input: Any) -> Any:
 
 @CHOLESKY.derivative("input", keeps="output")
 def _(ctx: Any, grads: Any, L: Tensor) -> Any:
-    """L^-H phi(L^H G) L^-1, made Hermitian; phi is the lower triangle with half the diagonal (Murray, 2016)."""
+    """L^-H herm(L^H G) L^-1 / 2, where herm mirrors the lower triangle (Murray, 2016)."""
     from .linalg_solve import SOLVE_TRIANGULAR
     if grads[0] is None:
         return None
-    phi = (adjoint(L) @ grads[0]).tril()
-    phi = phi - (phi.diagonal(dim1=-2, dim2=-1) * 0.5).diag_embed()
+    product = (adjoint(L) @ grads[0]).tril()
+    mirrored = adjoint(product) + product.tril(-1)
     turned = adjoint(L)
-    left = record(SOLVE_TRIANGULAR, (turned, phi), (True, False))                    # L^-H phi
-    both = adjoint(record(SOLVE_TRIANGULAR, (turned, adjoint(left)), (True, False)))  # ... L^-1
-    return (both + adjoint(both)) * 0.5
+    left = record(SOLVE_TRIANGULAR, (turned, mirrored), (True, False))
+    return adjoint(record(SOLVE_TRIANGULAR, (turned, adjoint(left)), (True, False))) * 0.5
 
 
 _MESSAGE = ("The factorization could not be completed because the input is not positive-definite (the leading minor of order "
@@ -92,19 +93,60 @@ def cholesky_solve(input: Tensor, L: Tensor, upper: bool = False) -> Tensor:
     >>> torch.cholesky_solve(torch.tensor([[4.]]), torch.tensor([[2.]]))
     tensor([[1.]])
     """
-    from .linalg_solve import solve_triangular
     if input.ndim < 2:
         raise RuntimeError(f"b should have at least 2 dimensions, but has {input.ndim} dimensions instead")
     if L.ndim < 2:
         raise RuntimeError(f"u should have at least 2 dimensions, but has {L.ndim} dimensions instead")
     require_square(L, "cholesky_solve")
     require_same_type(L, input, "cholesky_solve")
-    first = adjoint(L) if upper else L
-    return solve_triangular(adjoint(first), solve_triangular(first, input, upper=False), upper=True)  # type: ignore
+    require_fitting(L, input, True, "cholesky_solve")
+    return record(CHOLESKY_SOLVE, (input, L), (upper,))  # type: ignore[no-any-return]
+
+
+def _solve_geometry(operands: Any, attributes: Any) -> Geometry:
+    b, factor = operands
+    return contiguous(solved_shape(factor, b), b.dtype, b.device)
+
+
+@operator("cholesky_solve", _solve_geometry)
+def CHOLESKY_SOLVE(m: Any, input: Any, L: Any, upper: bool) -> Any:
+    turned = m.conj(m.swapaxes(L, -1, -2))
+    low, high = (turned, L) if upper else (L, turned)
+    half = factorizations.solve_triangular(low, input, False, False)
+    return factorizations.solve_triangular(high, half, True, False)
+
+
+@CHOLESKY_SOLVE.derivative("input", "L", keeps="L output")
+def _(ctx: Any, grad: Tensor, L: Tensor, X: Tensor) -> Any:
+    """The gradient of A is -A^-1 G X^H; that of its factor follows from A = L L^H."""
+    upper = ctx.attributes[0]
+    to_b = record(CHOLESKY_SOLVE, (grad, L), (upper,))
+    if not ctx.needs[1]:
+        return to_b, None
+    product = to_b @ adjoint(X)
+    both = product + adjoint(product)
+    return to_b, -(L @ both) if upper else -(both @ L)
+
+
+@operator("cholesky_inverse", lambda operands, attributes: same(operands[0]))
+def CHOLESKY_INVERSE(m: Any, L: Any, upper: bool) -> Any:
+    one = m.broadcast_to(m.eye(L.shape[-1], dtype=L.dtype), L.shape)
+    return CHOLESKY_SOLVE.kernel(m, one, L, upper)
+
+
+@CHOLESKY_INVERSE.derivative("L", keeps="L output")
+def _(ctx: Any, grad: Tensor, L: Tensor, inverse: Tensor) -> Any:
+    both = inverse @ (grad + adjoint(grad)) @ inverse
+    return -(L @ both) if ctx.attributes[0] else -(both @ L)
 
 
 @api("torch", "Tensor", out=True)
 def cholesky_inverse(L: Tensor, upper: bool = False) -> Tensor:
-    """The inverse of a matrix given by its Cholesky factor."""
+    """The inverse of a matrix given by its Cholesky factor.
+
+    >>> import flambeau as torch
+    >>> torch.cholesky_inverse(torch.tensor([[2.]]))
+    tensor([[0.2500]])
+    """
     require_square(L, "cholesky_inverse")
-    return cholesky_solve(identity(L.shape[-1], L).expand(L.shape), L, upper)
+    return record(CHOLESKY_INVERSE, (L,), (upper,))  # type: ignore[no-any-return]

@@ -27,7 +27,7 @@ def EIGH(m: Any, A: Any, uplo: str) -> Any:
 
 @EIGH.derivative("A", keeps="output output1")
 def _(ctx: Any, grads: Any, values: Tensor, V: Tensor) -> Any:
-    """V (diag(gL) + V^H gV / E) V^H with E[i, j] = L[j] - L[i] (Magnus, 1985)."""
+    """The Hermitian part of V (diag(gL) + V^H gV / E) V^H with E[i, j] = L[j] - L[i] (Magnus, 1985)."""
     to_values, to_vectors = grads
     if to_vectors is None:
         return None if to_values is None else (V * to_values.unsqueeze(-2).to(V.dtype)) @ adjoint(V)
@@ -36,7 +36,8 @@ def _(ctx: Any, grads: Any, values: Tensor, V: Tensor) -> Any:
     inner = (adjoint(V) @ to_vectors) / (gaps + one) * (1 - one)
     if to_values is not None:
         inner = inner + to_values.to(V.dtype).diag_embed()
-    return V @ inner @ adjoint(V)
+    result = V @ inner @ adjoint(V)
+    return (result + adjoint(result)) * 0.5
 
 
 def _eig_geometry(operands: Any, attributes: Any) -> tuple[Geometry, Geometry]:

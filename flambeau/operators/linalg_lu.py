@@ -148,7 +148,7 @@ def lu(A: Tensor, *, pivot: bool = True) -> Any:
     return return_types.TYPES["linalg_lu"](P, L, U)
 
 
-@api("torch", name="lu")
+@api("torch", "Tensor", name="lu")
 def _lu(A: Tensor, pivot: bool = True, get_infos: bool = False, out: Any = None) -> Any:
     """Deprecated: see ``linalg.lu_factor``."""
     warnings.warn("torch.lu is deprecated in favor of torch.linalg.lu_factor / torch.linalg.lu_factor_ex and will be removed "

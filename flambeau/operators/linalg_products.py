@@ -32,7 +32,7 @@ def matrix_power(A: Tensor, n: int) -> Tensor:
         raise RuntimeError(f"linalg.matrix_power: A must be batches of square matrices, but they are {A.shape[-2]} by "
                            f"{A.shape[-1]} matrices")
     if n == 0:
-        return identity(A.shape[-1], A).expand(A.shape).clone()
+        return A.clone().copy_(identity(A.shape[-1], A))
     if n < 0:
         from .linalg_solve import inv
         A, n = inv(A), -n
@@ -208,8 +208,7 @@ def vander(x: Tensor, N: int | None = None) -> Tensor:
             [1, 2, 4],
             [1, 3, 9]])
     """
-    if x.ndim < 1:
-        raise RuntimeError("linalg.vander: Expected a tensor of at least one dimension.")
+    x = x if x.ndim else x.reshape(1)
     n = x.shape[-1] if N is None else N
     if N is not None and N <= 1:
         raise RuntimeError("N must be greater than 1.")
@@ -241,6 +240,19 @@ def _vander(x: Tensor, N: int | None = None, increasing: bool = False) -> Tensor
         x = x.to(dtypes.int64)
     columns = [x.pow(e) for e in (range(n) if increasing else range(n - 1, -1, -1))]
     return stack(columns, -1)  # type: ignore[no-any-return]
+
+
+@api("torch", "Tensor", out=True)
+def trace(input: Tensor) -> Tensor:
+    """The sum of a matrix's diagonal.
+
+    >>> import flambeau as torch
+    >>> torch.trace(torch.tensor([[1, 2], [3, 4]]))
+    tensor(5)
+    """
+    if input.ndim != 2:
+        raise RuntimeError("trace: expected a matrix")
+    return input.diagonal().sum()  # type: ignore[no-any-return]
 
 
 @api("linalg", name="diagonal")

@@ -165,6 +165,15 @@ def orgqr(input: Tensor, input2: Tensor) -> Tensor:
 @api("torch", "Tensor", out=True)
 def ormqr(input: Tensor, tau: Tensor, other: Tensor, left: bool = True, transpose: bool = False) -> Tensor:
     """The product of the orthogonal matrix of ``geqrf`` (or its adjoint) with another matrix."""
+    for name, x in (("input", input), ("other", other)):
+        if x.ndim < 2:
+            raise RuntimeError(f"torch.ormqr: {name} must have at least 2 dimensions.")
+    side = -2 if left else -1
+    if other.shape[side] < tau.shape[-1] or other.shape[side] != input.shape[-2]:
+        raise RuntimeError(f"torch.ormqr: other.shape[{side}] must be greater than or equal to tau.shape[-1] and equal to "
+                           "input.shape[-2]")
+    if tau.ndim != input.ndim - 1 or other.ndim != input.ndim:
+        raise RuntimeError("torch.ormqr: Expected tau and other to have as many batch dimensions as input")
     if left:
         return _reflect(input, tau, other, reverse=not transpose, conjugated=transpose)
     turned = _reflect(input, tau, adjoint(other), reverse=transpose, conjugated=not transpose)

@@ -18,6 +18,7 @@ from .linalg_support import (
     adjoint,
     failure,
     info_of,
+    real_part,
     require_fitting,
     require_matrix,
     require_same_type,
@@ -211,21 +212,19 @@ def _lstsq_geometry(operands: Any, attributes: Any) -> tuple[Geometry, ...]:
     a, b = operands
     batch, k = a.shape[:-2], b.shape[-1]
     low = min(a.shape[-2:])
-    return (contiguous((*batch, a.shape[-1], k), a.dtype, a.device), contiguous((*batch, k), a.dtype.to_real(), a.device),
-            contiguous(batch, dtypes.int64, a.device), contiguous((*batch, low), a.dtype.to_real(), a.device))
+    return (contiguous((*batch, a.shape[-1], k), a.dtype, a.device), contiguous(batch, dtypes.int64, a.device), contiguous((*batch, low), a.dtype.to_real(), a.device))
 
 
-@operator("linalg_lstsq", _lstsq_geometry, non_differentiable_outputs=(1, 2, 3))
+@operator("linalg_lstsq", _lstsq_geometry, non_differentiable_outputs=(1, 2))
 def LSTSQ(m: Any, A: Any, B: Any, rcond: float | None) -> Any:
     batch, k, n = A.shape[:-2], B.shape[-1], A.shape[-1]
-    a, b = A.reshape(-1, *A.shape[-2:]), B.reshape(-1, *B.shape[-2:])
+    a, b = A.reshape(prod(batch), *A.shape[-2:]), B.reshape(prod(batch), *B.shape[-2:])
     real = A.real.dtype
     X, ranks = np.zeros((len(a), n, k), A.dtype), np.zeros(len(a), np.int64)
-    residuals, values = np.zeros((len(a), k), real), np.zeros((len(a), min(A.shape[-2:])), real)
+    values = np.zeros((len(a), min(A.shape[-2:])), real)
     for i in range(len(a)):
         X[i], _, ranks[i], values[i] = np.linalg.lstsq(a[i], b[i], rcond)
-        residuals[i] = (np.abs(a[i] @ X[i] - b[i]) ** 2).sum(axis=0)
-    return X.reshape(*batch, n, k), residuals.reshape(*batch, k), ranks.reshape(batch), values.reshape(*batch, -1)
+    return X.reshape(*batch, n, k), ranks.reshape(batch), values.reshape(*batch, values.shape[1])
 
 
 @LSTSQ.derivative("A", "B", keeps="A B")
@@ -240,7 +239,7 @@ def _(ctx: Any, grads: Any, A: Tensor, B: Tensor) -> Any:
     return to_a, to_b
 
 
-@api("linalg")
+@api("linalg", out=True)
 def lstsq(input: Tensor, b: Tensor, rcond: float | None = None, *, driver: str | None = None) -> Any:
     """The least-squares solution of A X = B: (..., M, N) and (..., M, K) give (..., N, K).
 
@@ -264,12 +263,13 @@ def lstsq(input: Tensor, b: Tensor, rcond: float | None = None, *, driver: str |
     batch = np.broadcast_shapes(input.shape[:-2], B.shape[:-2])
     A = input.expand(*batch, *input.shape[-2:])
     B = B.expand(*batch, *B.shape[-2:])
-    X, residuals, rank, values = record(LSTSQ, (A, B), (rcond,))
+    X, rank, values = record(LSTSQ, (A, B), (rcond,))
     chosen = driver or "gelsy"
     over = input.shape[-2] > input.shape[-1] and chosen != "gelsy"
     none = input.new_zeros(0, dtype=input.dtype.to_real())
+    residuals = real_part((A @ X - B).abs().square()).sum(-2) if over else real_part(X).reshape(-1).narrow(0, 0, 0)
     return return_types.TYPES["linalg_lstsq"](
-        X.squeeze(-1) if vector else X, residuals if over else none,
+        X.squeeze(-1) if vector else X, residuals,
         rank if chosen != "gels" else rank.new_zeros(0), values if chosen in ("gelsd", "gelss") else none)
 
 

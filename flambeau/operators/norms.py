@@ -84,7 +84,7 @@ def _norm_gradient(ctx: Any, grad: Tensor, input: Tensor, output: Tensor) -> Any
     if p == 0:
         return None
     if p == 2:
-        return (input * (grad / norm)).masked_fill(norm == 0, 0)
+        return input * (grad / norm.masked_fill(norm == 0, 1))
     if p == 1:
         return grad * _direction(input)
     size = input.abs()
@@ -97,8 +97,8 @@ def _norm_gradient(ctx: Any, grad: Tensor, input: Tensor, output: Tensor) -> Any
         return inner * grad * norm.pow(1 - p)
     if p < 2:
         inner = _direction(input) * size.pow(p - 1)
-        return inner * (grad / norm.pow(p - 1)).masked_fill(norm == 0, 0)
-    return input * size.pow(p - 2) * (grad / norm.pow(p - 1)).masked_fill(norm == 0, 0)
+        return inner * (grad / norm.masked_fill(norm == 0, 1).pow(p - 1))
+    return input * size.pow(p - 2) * (grad / norm.masked_fill(norm == 0, 1).pow(p - 1))
 
 
 def _direction(x: Tensor) -> Tensor:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 import numpy as np
@@ -13,7 +14,7 @@ def lu(a: Array, pivot: bool = True) -> tuple[Array, Array, Array]:
     """Gaussian elimination: (..., M, N) as packed L and U, row exchanges (from 1) and the first zero pivot (or 0)."""
     batch = a.shape[:-2]
     rows, columns = a.shape[-2:]
-    x = a.reshape(-1, rows, columns).copy()
+    x = a.reshape(math.prod(batch), rows, columns).copy()
     steps = min(rows, columns)
     count = len(x)
     pivots = np.tile(np.arange(1, steps + 1, dtype=np.int32), (count, 1))
@@ -21,7 +22,7 @@ def lu(a: Array, pivot: bool = True) -> tuple[Array, Array, Array]:
     each = np.arange(count)
     for k in range(steps):
         if pivot and count:
-            chosen = k + np.argmax(np.abs(x[:, k:, k]), axis=1)
+            chosen = k + np.argmax(_size(x[:, k:, k]), axis=1)
             pivots[:, k] = chosen + 1
             held = x[each, chosen].copy()
             x[each, chosen] = x[:, k]
@@ -35,9 +36,14 @@ def lu(a: Array, pivot: bool = True) -> tuple[Array, Array, Array]:
     return x.reshape(a.shape), pivots.reshape(*batch, steps), info.reshape(batch)
 
 
+def _size(x: Array) -> Array:
+    """What a pivot is chosen by: for complex numbers LAPACK's cheap substitute of the absolute value."""
+    return np.abs(x.real) + np.abs(x.imag) if x.dtype.kind == "c" else np.abs(x)
+
+
 def permutation(pivots: Array, rows: int) -> Array:
     """Row exchanges as an order of rows: row i of P^T A is row ``order[i]`` of A."""
-    flat = pivots.reshape(-1, pivots.shape[-1])
+    flat = pivots.reshape(math.prod(pivots.shape[:-1]), pivots.shape[-1])
     order = np.tile(np.arange(rows), (len(flat), 1))
     each = np.arange(len(flat))
     for k in range(flat.shape[1]):
