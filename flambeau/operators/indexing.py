@@ -1,1 +1,353 @@
-"""indexing."""
+"""Reading and writing along one dimension by an index tensor: index_select, index_add, index_copy, index_fill, take, put."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from .. import dtypes
+from ..graph.geometry import Geometry, contiguous, dense_like
+from ..tensor import Tensor, assign, check_dim, record
+from . import bounds, index_operators, masking, partial_writes, scattering, subscripts
+from .definition import operator
+from .registry import api
+from .subscripts import Subscript
+
+_NAMES = dtypes.SCALAR_NAMES
+
+
+def check_vector(name: str, index: Tensor) -> None:
+    """An index along a dimension is a vector (or a scalar) of integers."""
+    if index.ndim > 1:
+        raise IndexError(f"{name}(): Index is supposed to be a vector")
+    if index.dtype.name not in ("int64", "int32"):
+        raise RuntimeError(f"{name}(): Expected dtype int32 or int64 for index")
+
+
+def _along(x: Tensor, dim: int, index: Tensor) -> tuple[Tensor, int, Tensor]:
+    """Tensor, dimension and index with at least one dimension."""
+    return x, check_dim(dim, x.ndim), index if index.ndim else index.reshape(1)
+
+
+# --- index_select ----------------------------------------------------------------------------------------------------
+
+def _select_geometry(operands: Any, attributes: Any) -> Geometry:
+    g, index = operands
+    dim = attributes[0]
+    shape = (*g.shape[:dim], index.numel, *g.shape[dim + 1:]) if g.ndim else ()
+    return contiguous(shape, g.dtype, g.device)
+
+
+@operator("index_select", _select_geometry)
+def INDEX_SELECT(m: Any, input: Any, index: Any, dim: int) -> Any:
+    bounds.require(index, 0, input.shape[dim] if input.ndim else 1, IndexError, "index out of range in self")
+    return m.take(input, index, dim) if input.ndim else input
+
+
+def _select_backward_kernel(m: Any, grad: Any, index: Any, dim: int, shape: tuple[int, ...]) -> Any:
+    return m.add_at(shape, (dim,), [index], m.wide(grad)) if shape else grad
+
+
+INDEX_SELECT_BACKWARD = operator("index_select_backward", lambda operands, attributes: contiguous(
+    attributes[1], operands[0].dtype, operands[0].device))(_select_backward_kernel)
+
+
+@INDEX_SELECT.derivative("input", keeps="index")
+def _(ctx: Any, grad: Tensor, index: Tensor) -> Tensor:
+    return record(INDEX_SELECT_BACKWARD, (grad, index), (ctx.attributes[0], ctx.operand_geometry(0).shape))
+
+
+@INDEX_SELECT_BACKWARD.derivative("grad", keeps="index")
+def _(ctx: Any, grad: Tensor, index: Tensor) -> Tensor:
+    return record(INDEX_SELECT, (grad, index), (ctx.attributes[0],))
+
+
+@api("torch", "Tensor", out=True)
+def index_select(input: Tensor, dim: int, index: Tensor) -> Tensor:
+    """The positions ``index`` of one dimension: (N, M) with K indices along dimension 0 gives (K, M).
+
+    >>> import flambeau as torch
+    >>> torch.tensor([10, 20, 30]).index_select(0, torch.tensor([2, 0]))
+    tensor([30, 10])
+    """
+    check_vector("index_select", index)
+    input, d, index = _along(input, dim, index)
+    bounds.check_index(index, 0, input.shape[d] if input.ndim else 1, IndexError, "index out of range in self")
+    return record(INDEX_SELECT, (input, index), (d,))
+
+
+# --- writing along a dimension ---------------------------------------------------------------------------------------
+
+def _like_input(operands: Any, attributes: Any) -> Geometry:
+    g = operands[0]
+    return dense_like(g.shape, g, g.dtype)
+
+
+def _where(dim: int, index: Any) -> tuple[Any, ...]:
+    return (*[slice(None)] * dim, index)
+
+
+@operator("index_add", _like_input, owns=(0,))
+def INDEX_ADD(m: Any, input: Any, index: Any, source: Any, alpha: Any, dim: int) -> Any:
+    bounds.require(index, 0, input.shape[dim] if input.ndim else 1, IndexError, "index out of range in self")
+    source = source if alpha == 1 else source * source.dtype.type(alpha)
+    if input.ndim == 0:
+        return input + source.reshape(-1).sum(dtype=input.dtype)
+    return m.add_at(input.shape, (dim,), [index], m.wide(source), m.wide(input))
+
+
+@INDEX_ADD.derivative("input")
+def _(ctx: Any, grad: Tensor) -> Tensor:
+    return grad
+
+
+@INDEX_ADD.derivative("source", keeps="index")
+def _(ctx: Any, grad: Tensor, index: Tensor) -> Tensor:
+    alpha = ctx.numbers[3]
+    found = index_select(grad, ctx.attributes[0], index).expand(ctx.operand_geometry(2).shape)
+    return found if alpha == 1 else found * alpha
+
+
+def _check_source(name: str, x: Tensor, dim: int, index: Tensor, source: Tensor) -> None:
+    if x.dtype is not source.dtype:
+        raise RuntimeError(f"{name}_(): self ({_NAMES[x.dtype]}) and source ({_NAMES[source.dtype]}) must have the same "
+                           "scalar type")
+    if index.numel() != (source.shape[dim] if source.ndim else 1):
+        raise RuntimeError(f"{name}_(): Number of indices ({index.numel()}) should be equal to source.size(dim): "
+                           f"({source.shape[dim] if source.ndim else 1}), for dim: {dim}")
+    if source.ndim and x.ndim and (source.ndim != x.ndim or any(
+            a != b for d, (a, b) in enumerate(zip(source.shape, x.shape)) if d != dim)):
+        raise RuntimeError(f"source tensor shape must match self tensor shape, excluding the specified dimension. Got "
+                           f"self.shape = {list(x.shape)} source.shape = {list(source.shape)}")
+
+
+@api("torch", "Tensor", out=True, inplace=True)
+def index_add(input: Tensor, dim: int, index: Tensor, source: Tensor, *, alpha: Any = 1) -> Tensor:
+    """``input`` with ``alpha * source`` added at the positions ``index`` of a dimension; positions may repeat.
+
+    >>> import flambeau as torch
+    >>> torch.zeros(3).index_add(0, torch.tensor([0, 0, 2]), torch.ones(3))
+    tensor([2., 0., 1.])
+    """
+    check_vector("index_add", index)
+    input, d, index = _along(input, dim, index)
+    _check_source("index_add", input, d, index, source)
+    bounds.check_index(index, 0, input.shape[d] if input.ndim else 1, IndexError, "index out of range in self")
+    return record(INDEX_ADD, (input, index, source, alpha), (d,))
+
+
+def _copy_message(dim: int, size: int) -> str:
+    return "index_copy_(): " + bounds.out_of_bounds(dim, size)
+
+
+@operator("index_copy", _like_input, owns=(0,))
+def INDEX_COPY(m: Any, input: Any, index: Any, source: Any, dim: int) -> Any:
+    extent = input.shape[dim] if input.ndim else 1
+    bounds.require(index, 0, extent, IndexError, _copy_message(dim, extent))
+    if input.ndim == 0:
+        return source.reshape(-1)[-1:].reshape(())
+    input[_where(dim, index)] = source
+    return input
+
+
+@INDEX_COPY.derivative("input", keeps="index")
+def _(ctx: Any, grad: Tensor, index: Tensor) -> Tensor:
+    return index_fill(grad, ctx.attributes[0], index, 0)
+
+
+@INDEX_COPY.derivative("source", keeps="index")
+def _(ctx: Any, grad: Tensor, index: Tensor) -> Tensor:
+    return index_select(grad, ctx.attributes[0], index).expand(ctx.operand_geometry(2).shape)
+
+
+@api("torch", "Tensor", out=True, inplace=True)
+def index_copy(input: Tensor, dim: int, index: Tensor, source: Tensor) -> Tensor:
+    """``input`` with ``source`` at the positions ``index`` of a dimension.
+
+    >>> import flambeau as torch
+    >>> torch.zeros(3).index_copy(0, torch.tensor([2]), torch.ones(1))
+    tensor([0., 0., 1.])
+    """
+    if index.ndim > 1:
+        raise IndexError(f"index_copy_(): Index should have dimension 1 or 0 (got {index.ndim})")
+    if index.dtype.name != "int64":
+        raise RuntimeError("index_copy_(): Expected a long tensor for index, but got "
+                           f"{_NAMES[index.dtype]}")
+    input, d, index = _along(input, dim, index)
+    if input.dtype is not source.dtype:
+        raise RuntimeError(f"index_copy_(): self and source expected to have the same dtype, but got (self) "
+                           f"{_NAMES[input.dtype]} and (source) {_NAMES[source.dtype]}")
+    if source.ndim == 0 and index.numel() != 1:
+        raise IndexError(f"index_copy_(): When source is scalar, index should have one element (got {index.numel()})")
+    if source.ndim != input.ndim and source.ndim and input.ndim:
+        raise IndexError("index_copy_(): When source and destination are not scalars, their dimensionality must match. Source "
+                         f"dimensionality ({source.ndim}), destination dimensionality ({input.ndim})")
+    if source.ndim and input.ndim and any(a != b for k, (a, b) in enumerate(zip(source.shape, input.shape)) if k != d):
+        raise RuntimeError("index_copy_(): Source/destination tensor must have same slice shapes. Destination slice shape: "
+                           f"{' '.join(map(str, input.shape))} at dimension {d} and source slice shape: "
+                           f"{' '.join(map(str, source.shape))} at dimension 0.")
+    if source.ndim and index.numel() != source.shape[d]:
+        raise IndexError(f"index_copy_(): Number of indices ({index.numel()}) should be equal to source.size(dim) "
+                         f"({source.shape[d]})")
+    extent = input.shape[d] if input.ndim else 1
+    bounds.check_index(index, 0, extent, IndexError, _copy_message(d, extent))
+    return record(INDEX_COPY, (input, index, source), (d,))
+
+
+@operator("index_fill", _like_input, owns=(0,))
+def INDEX_FILL(m: Any, input: Any, index: Any, value: Any, dim: int) -> Any:
+    extent = input.shape[dim] if input.ndim else 1
+    bounds.require(index, -extent, extent, IndexError, bounds.out_of_bounds(dim, extent))
+    input[_where(dim, index) if input.ndim else ...] = value
+    return input
+
+
+@INDEX_FILL.derivative("input", keeps="index")
+def _(ctx: Any, grad: Tensor, index: Tensor) -> Tensor:
+    return index_fill(grad, ctx.attributes[0], index, 0)
+
+
+@INDEX_FILL.derivative("value", keeps="index")
+def _(ctx: Any, grad: Tensor, index: Tensor) -> Tensor:
+    return (grad - index_fill(grad, ctx.attributes[0], index, 0)).sum()
+
+
+@api("torch", "Tensor", inplace=True)
+def index_fill(input: Tensor, dim: int, index: Tensor, value: Any) -> Tensor:
+    """``input`` with ``value`` at the positions ``index`` of a dimension.
+
+    >>> import flambeau as torch
+    >>> torch.zeros(3).index_fill(0, torch.tensor([1]), 5)
+    tensor([0., 5., 0.])
+    """
+    if index.ndim > 1:
+        raise IndexError("Index has to be a vector/scalar")
+    if index.dtype.name not in ("int64", "int32"):
+        raise IndexError("index_fill_(): Expected dtype int64 for index.")
+    if isinstance(value, Tensor) and value.ndim:
+        raise RuntimeError(f"Only supports 0-dimensional value tensor, but got tensor with {value.ndim} dimension(s).")
+    if isinstance(value, complex) and not input.is_complex():
+        raise RuntimeError("index_fill_(): Converting complex Scalar to non-complex type is not supported")
+    input, d, index = _along(input, dim, index)
+    extent = input.shape[d] if input.ndim else 1
+    bounds.check_index(index, -extent, extent, IndexError, bounds.out_of_bounds(d, extent))
+    return record(INDEX_FILL, (input, index, value), (d,))
+
+
+# --- index_put -------------------------------------------------------------------------------------------------------
+
+@api("torch", "Tensor", inplace=True)
+def index_put(input: Tensor, indices: Any, values: Tensor, accumulate: bool = False) -> Tensor:
+    """``input`` with ``values`` written (or added, with ``accumulate``) at ``input[indices]``.
+
+    >>> import flambeau as torch
+    >>> torch.zeros(3).index_put((torch.tensor([0, 0]),), torch.ones(2), accumulate=True)
+    tensor([2., 0., 0.])
+    """
+    key = tuple([slice(None) if i is None else i for i in indices])
+    found = Subscript(input, key)
+    if not found.dims:
+        return input.clone().copy_(values)
+    if found.view is not input:  # 0-dim indices came out as a view
+        result = input.clone()
+        target = Subscript(result, key).view
+        dims = tuple(found.dims)
+        assign(target, index_operators.put(target, values, found.indices, dims, accumulate), "index_put_")
+        return result
+    dims = tuple(found.dims)
+    index_operators.check_known(input, found.indices, dims)
+    return index_operators.put(input, values, found.indices, dims, accumulate)
+
+
+# --- the flattened tensor --------------------------------------------------------------------------------------------
+
+def _flat_message(numel: int) -> str:
+    return f"out of range: tried to access index {{}} on a tensor of {numel} elements."
+
+
+@operator("take", lambda operands, attributes: contiguous(operands[1].shape, operands[0].dtype, operands[0].device))
+def TAKE(m: Any, input: Any, index: Any) -> Any:
+    bounds.require(index, -input.size, input.size, IndexError, _flat_message(input.size))
+    return m.take(input.reshape(-1), index)
+
+
+def _take_backward_kernel(m: Any, grad: Any, index: Any, shape: tuple[int, ...]) -> Any:
+    count = 1
+    for n in shape:
+        count *= n
+    return m.add_at((count,), (0,), [index.reshape(-1)], m.wide(grad).reshape(-1)).reshape(shape)
+
+
+TAKE_BACKWARD = operator("take_backward", lambda operands, attributes: contiguous(
+    attributes[0], operands[0].dtype, operands[0].device))(_take_backward_kernel)
+
+
+@TAKE.derivative("input", keeps="index")
+def _(ctx: Any, grad: Tensor, index: Tensor) -> Tensor:
+    return record(TAKE_BACKWARD, (grad, index), (ctx.operand_geometry(0).shape,))
+
+
+@TAKE_BACKWARD.derivative("grad", keeps="index")
+def _(ctx: Any, grad: Tensor, index: Tensor) -> Tensor:
+    return record(TAKE, (grad, index))
+
+
+@api("torch", "Tensor", out=True)
+def take(input: Tensor, index: Tensor) -> Tensor:
+    """Elements of the flattened tensor.
+
+    >>> import flambeau as torch
+    >>> torch.tensor([[1, 2], [3, 4]]).take(torch.tensor([0, 3]))
+    tensor([1, 4])
+    """
+    if index.dtype.name != "int64":
+        raise RuntimeError(f"take(): Expected a long tensor for index, but got {_NAMES[index.dtype]}")
+    n = input.numel()
+    if n == 0 and index.numel():
+        raise IndexError("take(): tried to take from an empty tensor")
+    bounds.check_index(index, -n, n, IndexError, _flat_message(n))
+    return record(TAKE, (input, index))
+
+
+@operator("put", _like_input, owns=(0,))
+def PUT(m: Any, input: Any, index: Any, source: Any, accumulate: bool) -> Any:
+    bounds.require(index, -input.size, input.size, IndexError, _flat_message(input.size))
+    flat = m.array(input).reshape(-1)
+    if accumulate:
+        flat = m.add_at(flat.shape, (0,), [index.reshape(-1)], m.wide(source).reshape(-1), m.wide(flat))
+    else:
+        flat[index.reshape(-1)] = source.reshape(-1)
+    return flat.reshape(input.shape)
+
+
+@PUT.derivative("input", keeps="index")
+def _(ctx: Any, grad: Tensor, index: Tensor) -> Tensor:
+    return grad if ctx.attributes[0] else put(grad, index, grad.new_zeros(index.shape))
+
+
+@PUT.derivative("source", keeps="index")
+def _(ctx: Any, grad: Tensor, index: Tensor) -> Tensor:
+    return take(grad, index).reshape(ctx.operand_geometry(2).shape)
+
+
+@api("torch", "Tensor", inplace=True)
+def put(input: Tensor, index: Tensor, source: Tensor, accumulate: bool = False) -> Tensor:
+    """``input`` with ``source`` written (or added) at positions of the flattened tensor.
+
+    >>> import flambeau as torch
+    >>> torch.zeros(3).put(torch.tensor([0, 2]), torch.tensor([1., 2.]))
+    tensor([1., 0., 2.])
+    """
+    if index.dtype.name != "int64":
+        raise RuntimeError(f"put_(): Expected a long tensor for index, but got {_NAMES[index.dtype]}")
+    if input.dtype is not source.dtype:
+        raise RuntimeError(f"put_(): self and source expected to have the same dtype, but got self.dtype = "
+                           f"{_NAMES[input.dtype]} and source.dtype = {_NAMES[source.dtype]}")
+    if index.numel() != source.numel():
+        raise RuntimeError("put_(): Expected source and index to have the same number of elements, but got source.numel() = "
+                           f"{source.numel()}, index.numel() = {index.numel()}")
+    n = input.numel()
+    bounds.check_index(index, -n, n, IndexError, _flat_message(n))
+    return record(PUT, (input, index, source), (bool(accumulate),))
+
+
+__all__ = ["Subscript", "index_select", "masking", "partial_writes", "scattering", "subscripts"]

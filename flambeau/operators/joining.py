@@ -1,1 +1,194 @@
-"""joining."""
+"""Tensors joined: cat, stack and their kin."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from ..graph.geometry import Geometry, contiguous
+from ..tensor import Tensor, check_dim, record, view
+from .casting import cast
+from .definition import operator, result_dtype
+from .expanding import atleast_1d, atleast_2d, atleast_3d
+from .registry import api
+from .slicing import SELECT, SLICE
+
+
+def _cat_geometry(operands: Sequence[Geometry], attributes: Any) -> Geometry:
+    dim, _ = attributes
+    first = operands[0]
+    total = 0
+    for i, g in enumerate(operands):
+        if g.ndim != first.ndim:
+            raise RuntimeError(f"Tensors must have same number of dimensions: got {first.ndim} and {g.ndim}")
+        for d, (n, expected) in enumerate(zip(g.shape, first.shape)):
+            if d != dim and n != expected:
+                raise RuntimeError(f"Sizes of tensors must match except in dimension {dim}. Expected size {expected} but got "
+                                   f"size {n} for tensor number {i} in the list.")
+        total += g.shape[dim]
+    return contiguous((*first.shape[:dim], total, *first.shape[dim + 1:]), result_dtype(operands), first.device)
+
+
+def _cat_kernel(m: Any, arrays: list[Any], dim: int, dtype: Any) -> Any:
+    return m.concatenate(arrays if dtype is None else [m.cast(a, dtype.numpy) for a in arrays], dim)
+
+
+def _stack_kernel(m: Any, arrays: list[Any], dim: int, dtype: Any) -> Any:
+    return m.stack(arrays if dtype is None else [m.cast(a, dtype.numpy) for a in arrays], dim)
+
+
+def _stack_geometry(operands: Sequence[Geometry], attributes: Any) -> Geometry:
+    dim, _ = attributes
+    first = operands[0]
+    for i, g in enumerate(operands):
+        if g.shape != first.shape:
+            raise RuntimeError(f"stack expects each tensor to be equal size, but got {list(first.shape)} at entry 0 and "
+                               f"{list(g.shape)} at entry {i}")
+    return contiguous((*first.shape[:dim], len(operands), *first.shape[dim:]), result_dtype(operands), first.device)
+
+
+CAT = operator("cat", _cat_geometry, kind="variadic")(_cat_kernel)
+STACK = operator("stack", _stack_geometry, kind="variadic")(_stack_kernel)
+
+
+def _part(grad: Tensor, g: Geometry) -> Tensor:
+    """A part of the gradient in its operand's dtype."""
+    if g.dtype is grad._geometry.dtype:
+        return grad
+    return cast(grad.real if grad.is_complex() and not g.dtype.is_complex else grad, g.dtype)
+
+
+@CAT.derivative_of_all
+def _(ctx: Any, grad: Tensor) -> list[Any]:
+    dim = ctx.attributes[0]
+    grads: list[Any] = []
+    start = 0
+    for i, needed in enumerate(ctx.needs):
+        g = ctx.operand_geometry(i)
+        end = start + g.shape[dim]
+        grads.append(_part(view(SLICE, grad, (dim, start, end, 1)), g) if needed else None)
+        start = end
+    return grads
+
+
+@STACK.derivative_of_all
+def _(ctx: Any, grad: Tensor) -> list[Any]:
+    dim = ctx.attributes[0]
+    return [_part(view(SELECT, grad, (dim, i)), ctx.operand_geometry(i)) if needed else None
+            for i, needed in enumerate(ctx.needs)]
+
+
+def _tensor_list(tensors: Any, name: str) -> list[Tensor]:
+    if isinstance(tensors, Tensor):
+        raise TypeError(f"{name}(): argument 'tensors' (position 1) must be tuple of Tensors, not Tensor")
+    tensors = list(tensors)
+    for i, x in enumerate(tensors):
+        if not isinstance(x, Tensor):
+            raise TypeError(f"expected Tensor as element {i} in argument 0, but got {type(x).__name__}")
+    return tensors
+
+
+def _common(tensors: list[Tensor]) -> Any:
+    """The dtype to convert to, None where all tensors have it."""
+    first = tensors[0]._geometry.dtype
+    for x in tensors:
+        if x._geometry.dtype is not first:
+            return result_dtype([y._geometry for y in tensors])
+    return None
+
+
+@api("torch", out=True, aliases=("concat", "concatenate"))
+def cat(tensors: Any, dim: Any = 0, *, axis: Any = None) -> Tensor:
+    """Tensors joined along a dimension that they have; dtypes are promoted.
+
+    >>> import flambeau as torch
+    >>> torch.cat([torch.tensor([1, 2]), torch.tensor([3])])
+    tensor([1, 2, 3])
+    """
+    tensors = _tensor_list(tensors, "cat")
+    if axis is not None:
+        dim = axis
+    if not tensors:
+        raise ValueError("torch.cat(): expected a non-empty list of Tensors")
+    dtype = _common(tensors)
+    parts = tensors
+    for i, x in enumerate(tensors):
+        if x._geometry.ndim == 0:
+            raise RuntimeError(f"zero-dimensional tensor (at position {i}) cannot be concatenated")
+        if x._geometry.shape == (0,):  # of any rank, by tradition
+            parts = [y for y in tensors if y._geometry.shape != (0,)] or tensors[:1]
+            break
+    d = check_dim(dim, parts[0]._geometry.ndim)
+    if dtype is not None:
+        parts = [cast(x, dtype) for x in parts]
+    return record(CAT, parts, (d, None))
+
+
+@api("torch", out=True)
+def stack(tensors: Any, dim: int = 0) -> Tensor:
+    """Tensors of one shape joined along a new dimension.
+
+    >>> import flambeau as torch
+    >>> torch.stack([torch.tensor([1, 2]), torch.tensor([3, 4])], 1)
+    tensor([[1, 3],
+            [2, 4]])
+    """
+    tensors = _tensor_list(tensors, "stack")
+    if not tensors:
+        raise RuntimeError("stack expects a non-empty TensorList")
+    return record(STACK, tensors, (check_dim(dim, tensors[0]._geometry.ndim + 1), _common(tensors)))
+
+
+def _nonempty(tensors: Any, name: str) -> list[Tensor]:
+    tensors = _tensor_list(tensors, name)
+    if not tensors:
+        raise RuntimeError(f"{name} expects a non-empty TensorList")
+    return tensors
+
+
+@api("torch", out=True)
+def hstack(tensors: Any) -> Tensor:
+    """Tensors joined side by side: along the columns, vectors end to end.
+
+    >>> import flambeau as torch
+    >>> torch.hstack([torch.tensor([1]), torch.tensor([2, 3])])
+    tensor([1, 2, 3])
+    """
+    parts = [atleast_1d(x) for x in _nonempty(tensors, "hstack")]
+    return cat(parts, 0 if parts[0].ndim == 1 else 1)
+
+
+@api("torch", out=True, aliases=("row_stack",))
+def vstack(tensors: Any) -> Tensor:
+    """Tensors joined one above the other, vectors as rows.
+
+    >>> import flambeau as torch
+    >>> torch.vstack([torch.tensor([1, 2]), torch.tensor([3, 4])])
+    tensor([[1, 2],
+            [3, 4]])
+    """
+    return cat([atleast_2d(x) for x in _nonempty(tensors, "vstack")], 0)
+
+
+@api("torch", out=True)
+def dstack(tensors: Any) -> Tensor:
+    """Tensors joined along the third dimension."""
+    return cat([atleast_3d(x) for x in _nonempty(tensors, "dstack")], 2)
+
+
+@api("torch", out=True)
+def column_stack(tensors: Any) -> Tensor:
+    """Vectors as the columns of a matrix, matrices side by side.
+
+    >>> import flambeau as torch
+    >>> torch.column_stack([torch.tensor([1, 2]), torch.tensor([3, 4])])
+    tensor([[1, 3],
+            [2, 4]])
+    """
+    parts = _nonempty(tensors, "column_stack")
+    return hstack([x.reshape(x.numel(), 1) if x.ndim < 2 else x for x in parts])
+
+
+from . import combining  # noqa: E402
+
+__all__ = ["CAT", "STACK", "cat", "combining", "stack"]

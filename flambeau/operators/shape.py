@@ -1,84 +1,19 @@
-"""Views and changes of shape: reshape, transpose, expand, slices and their kin cost nothing in the graph."""
+"""Changes of shape: view, reshape, flatten and their kin. They cost nothing in the graph."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from operator import index
 from typing import Any
 
 from .. import dtypes
-from ..devices import META
-from ..graph.geometry import Geometry, contiguous, dense_like
-from ..graph.storage import Storage
+from ..graph.geometry import Geometry, intern
 from ..size import Size
-from ..tensor import Tensor, check_dim, record, state, view, view_operator
+from ..tensor import Tensor, check_dim, record, view, view_operator
 from ..tensor.inplace import CONTIGUOUS
+from .copying import clone, clone_contiguous
 from .definition import operator
+from .extents import infer_size, sizes_of, view_strides
 from .registry import api
-
-
-def sizes_of(args: tuple[Any, ...]) -> tuple[int, ...]:
-    """Extents given as ``f(2, 3)`` or ``f((2, 3))``."""
-    if len(args) == 1 and isinstance(args[0], (tuple, list)):
-        args = tuple(args[0])
-    return tuple(n if n.__class__ is int else int(n) for n in args)
-
-
-def infer_size(shape: Sequence[int], numel: int) -> tuple[int, ...]:
-    """Replace the one -1 in a shape; PyTorch's errors where the elements do not fit."""
-    known, hole = 1, None
-    for i, n in enumerate(shape):
-        if n == -1:
-            if hole is not None:
-                raise RuntimeError("only one dimension can be inferred")
-            hole = i
-        elif n < 0:
-            raise RuntimeError(f"invalid shape dimension {n}")
-        else:
-            known *= n
-    if hole is None:
-        if known != numel:
-            raise RuntimeError(f"shape '{list(shape)}' is invalid for input of size {numel}")
-        return tuple(shape)
-    if known == 0:
-        raise RuntimeError(f"cannot reshape tensor of 0 elements into shape {list(shape)} because the unspecified "
-                           "dimension size -1 can be any value and is ambiguous")
-    if numel % known:
-        raise RuntimeError(f"shape '{list(shape)}' is invalid for input of size {numel}")
-    return (*shape[:hole], numel // known, *shape[hole + 1:])
-
-
-def view_strides(g: Geometry, shape: Sequence[int]) -> tuple[int, ...] | None:
-    """Strides with which the elements of ``g`` can be seen in another shape, None where they cannot."""
-    if g.numel == 0 or g.is_contiguous:
-        strides = [1] * len(shape)
-        for d in range(len(shape) - 2, -1, -1):
-            strides[d] = strides[d + 1] * max(shape[d + 1], 1)
-        return tuple(strides)
-    # Runs of old dimensions that are contiguous among themselves; new dimensions must divide such runs.
-    runs: list[list[int]] = []
-    for n, s in zip(g.shape, g.strides):
-        if n == 1:
-            continue
-        if runs and runs[-1][1] == n * s:
-            runs[-1] = [runs[-1][0] * n, s]
-        else:
-            runs.append([n, s])
-    strides = [0] * len(shape)
-    run = len(runs) - 1
-    left, step = runs[run] if runs else (1, 1)
-    for d in range(len(shape) - 1, -1, -1):
-        n = shape[d]
-        if left == 1 and n != 1 and run > 0:
-            run -= 1
-            left, step = runs[run]
-        strides[d] = step
-        if n == 1:
-            continue
-        if left % n:
-            return None
-        left //= n
-        step *= n
-    return tuple(strides)
 
 
 def _view_rule(g: Geometry, shape: tuple[int, ...]) -> Geometry:
@@ -91,7 +26,7 @@ def _view_rule(g: Geometry, shape: tuple[int, ...]) -> Geometry:
 
 
 VIEW = view_operator("view", _view_rule)
-RESHAPE_ALIAS = view_operator("_reshape_alias", _view_rule, grad_name="ViewBackward0")
+ALIAS = view_operator("alias", lambda g: g)
 
 
 @VIEW.derivative("input")
@@ -99,13 +34,27 @@ def _(ctx: Any, grad: Tensor) -> Tensor:
     return reshape(grad, ctx.operand_geometry(0).shape)
 
 
-@RESHAPE_ALIAS.derivative("input")
+@ALIAS.derivative("input")
+def _(ctx: Any, grad: Tensor) -> Tensor:
+    return grad
+
+
+UNSAFE_VIEW = operator("unsafe_view", lambda operands, attributes: _fresh(operands[0], attributes[0]))(
+    lambda m, input, shape: m.reshape(input, shape))
+
+
+def _fresh(g: Geometry, shape: tuple[int, ...]) -> Geometry:
+    from ..graph.geometry import contiguous
+    return contiguous(shape, g.dtype, g.device)
+
+
+@UNSAFE_VIEW.derivative("input")
 def _(ctx: Any, grad: Tensor) -> Tensor:
     return reshape(grad, ctx.operand_geometry(0).shape)
 
 
 @api("torch", "Tensor")
-def reshape(input: Tensor, *shape: Any) -> Tensor:
+def reshape(input: Tensor, *sizes: Any, shape: Any = None) -> Tensor:
     """The elements in another shape: a view where possible, else a copy.
 
     >>> import flambeau as torch
@@ -113,137 +62,144 @@ def reshape(input: Tensor, *shape: Any) -> Tensor:
     tensor([[0, 1, 2],
             [3, 4, 5]])
     """
-    wanted = sizes_of(shape)
+    wanted = sizes_of(sizes, "reshape", "shape") if shape is None else sizes_of((shape,), "reshape", "shape")
     g = input._geometry
-    if view_strides(g, infer_size(wanted, g.numel)) is None:
-        input = clone_contiguous(input)
+    if g.is_contiguous:
+        return view(VIEW, input, (wanted,))
+    full = infer_size(wanted, g.numel)
+    if view_strides(g, full) is None:
+        return record(UNSAFE_VIEW, (input,), (full,))
     return view(VIEW, input, (wanted,))
 
 
-def clone_contiguous(input: Tensor) -> Tensor:
-    """A contiguous copy."""
-    return record(CLONE, (input,))
-
-
-CLONE = operator("clone", lambda operands, attributes: contiguous(operands[0].shape, operands[0].dtype,
-                                                                 operands[0].device))(lambda m, input: input)
-
-
-@CLONE.derivative("input")
-def _(ctx: Any, grad: Tensor) -> Tensor:
-    return grad
-
-
-def _transpose_rule(g: Geometry, dim0: int, dim1: int) -> Geometry:
-    a, b = check_dim(dim0, g.ndim), check_dim(dim1, g.ndim)
+def _retype_rule(g: Geometry, dtype: Any) -> Geometry:
+    have, want = g.dtype.itemsize, dtype.itemsize
+    if have == want:
+        return intern(g.shape, g.strides, g.offset, dtype, g.device)
+    names = f"to view {dtypes.SCALAR_NAMES[g.dtype]} as {dtypes.SCALAR_NAMES[dtype]} (different element sizes)"
     if g.ndim == 0:
-        return g
-    shape, strides = list(g.shape), list(g.strides)
-    shape[a], shape[b] = shape[b], shape[a]
-    strides[a], strides[b] = strides[b], strides[a]
-    return g.with_view(shape, strides, g.offset)
+        raise RuntimeError(f"self.dim() cannot be 0 {names}")
+    if g.strides[-1] != 1:
+        raise RuntimeError(f"self.stride(-1) must be 1 {names}, but got {g.strides[-1]}")
+    if have > want:
+        ratio = have // want
+        strides = (*[s * ratio for s in g.strides[:-1]], 1)
+        return intern(Size((*g.shape[:-1], g.shape[-1] * ratio)), strides, g.offset * ratio, dtype, g.device)
+    ratio = want // have
+    if g.shape[-1] % ratio:
+        raise RuntimeError(f"self.size(-1) must be divisible by {ratio} {names}, but got {g.shape[-1]}")
+    if g.offset % ratio:
+        raise RuntimeError(f"self.storage_offset() must be divisible by {ratio} {names}, but got {g.offset}")
+    for d, s in enumerate(g.strides[:-1]):
+        if s % ratio:
+            raise RuntimeError(f"self.stride({d}) must be divisible by {ratio} {names}, but got {s}")
+    strides = (*[s // ratio for s in g.strides[:-1]], 1)
+    return intern(Size((*g.shape[:-1], g.shape[-1] // ratio)), strides, g.offset // ratio, dtype, g.device)
 
 
-TRANSPOSE = view_operator("transpose", _transpose_rule)
-T = view_operator("t", lambda g: _transpose_rule(g, 0, 1) if g.ndim == 2 else g, grad_name="TBackward0")
+RETYPE = view_operator("view_dtype", _retype_rule)
 
 
-@TRANSPOSE.derivative("input")
-def _(ctx: Any, grad: Tensor) -> Tensor:
-    return view(TRANSPOSE, grad, ctx.attributes)
-
-
-@T.derivative("input")
-def _(ctx: Any, grad: Tensor) -> Tensor:
-    return view(T, grad)
-
-
-@api("torch", "Tensor", aliases=("swapaxes", "swapdims"))
-def transpose(input: Tensor, dim0: int, dim1: int) -> Tensor:
-    """The view with two dimensions exchanged."""
-    return view(TRANSPOSE, input, (dim0, dim1))
-
-
-@api("torch", "Tensor")
-def t(input: Tensor) -> Tensor:
-    """The transposed view of a matrix; vectors and scalars as they are."""
-    if input._geometry.ndim > 2:
-        raise RuntimeError(f"t() expects a tensor with <= 2 dimensions, but self is {input.ndim}D")
-    return view(T, input)
-
-
-def _expand_rule(g: Geometry, shape: tuple[int, ...]) -> Geometry:
-    lead = len(shape) - g.ndim
-    if lead < 0:
-        raise RuntimeError(
-            f"expand({{{list(g.shape)}}}, size={list(shape)}): the number of sizes provided ({len(shape)}) must be greater "
-            f"or equal to the number of dimensions in the tensor ({g.ndim})")
-    sizes, strides = list(shape), [0] * len(shape)
-    for d in range(len(shape)):
-        if d < lead:
-            if shape[d] < 0:
-                raise RuntimeError(f"The expanded size of the tensor ({shape[d]}) isn't allowed in a leading, "
-                                   f"non-existing dimension {d}")
-            continue
-        n, s = g.shape[d - lead], g.strides[d - lead]
-        if shape[d] == -1 or shape[d] == n:
-            sizes[d], strides[d] = n, s
-        elif n != 1:
-            raise RuntimeError(f"The expanded size of the tensor ({shape[d]}) must match the existing size ({n}) at "
-                               f"non-singleton dimension {d}.  Target sizes: {list(shape)}.  Tensor sizes: {list(g.shape)}")
-    return g.with_view(sizes, strides, g.offset)
-
-
-EXPAND = view_operator("expand", _expand_rule)
-
-
-@EXPAND.derivative("input")
-def _(ctx: Any, grad: Tensor) -> Tensor:
-    return grad.sum_to_size(ctx.operand_geometry(0).shape)
-
-
-@api("Tensor")
-def expand(input: Tensor, *sizes: Any, implicit: bool = False) -> Tensor:
-    """The view with dimensions of extent 1 repeated without copying."""
-    return view(EXPAND, input, (sizes_of(sizes),))
-
-
-@api("torch", "Tensor")
-def clone(input: Tensor, *, memory_format: Any = None) -> Tensor:
-    """A copy with its own storage (free of cost until one of the two is written).
+@api("Tensor", name="view")
+def view_method(self: Tensor, *shape: Any, dtype: Any = None, size: Any = None) -> Tensor:
+    """The elements in another shape, or their bytes as another dtype, on the same storage.
 
     >>> import flambeau as torch
-    >>> x = torch.ones(2); y = x.clone(); _ = y.add_(1); x
-    tensor([1., 1.])
+    >>> torch.arange(6).view(3, 2)
+    tensor([[0, 1],
+            [2, 3],
+            [4, 5]])
     """
-    g = input._geometry
-    if g.device is META or not (g.is_dense and g.offset == 0 and g.numel == input._storage.geometry.numel
-                                and g.dtype is input._storage.geometry.dtype) or input._storage.exposed:
-        return record(CLONE, (input,)) if g.is_contiguous or not g.is_dense else record(CLONE_DENSE, (input,))
-    out = object.__new__(Tensor)
-    out._storage = Storage(input._storage.node, input._storage.geometry)
-    out._geometry = g
-    if state.enabled and input.requires_grad:
-        from ..tensor.record import attach
-        from ..tensor.views import Signature
-        attach(CLONE, Signature(CLONE, (), (g,), (g,), True, None), (input,), (out,))
-    if state.inference:
-        out._inference = True
-    return out
-
-
-CLONE_DENSE = operator("clone", lambda operands, attributes: dense_like(operands[0].shape, operands[0],
-                                                                       operands[0].dtype))(lambda m, input: input)
-CLONE_DENSE.derivatives = CLONE.derivatives
+    if dtype is None and len(shape) == 1 and isinstance(shape[0], dtypes.dtype):
+        dtype = shape[0]
+    if dtype is not None:
+        return view(ALIAS if dtype is self._geometry.dtype else RETYPE, self,
+                    () if dtype is self._geometry.dtype else (dtype,))
+    return view(VIEW, self, (sizes_of(shape if size is None else (size,), "view"),))
 
 
 @api("Tensor")
-def contiguous_(input: Tensor, memory_format: Any = None) -> Tensor:
-    """This tensor if it lies contiguously in memory, else a copy that does."""
-    return input if input._geometry.is_contiguous else clone_contiguous(input)
+def view_as(self: Tensor, other: Tensor) -> Tensor:
+    """The view in the shape of another tensor."""
+    return view(VIEW, self, (other._geometry.shape,))
 
 
-Tensor.contiguous = contiguous_  # type: ignore[method-assign]
+@api("Tensor")
+def reshape_as(self: Tensor, other: Tensor) -> Tensor:
+    """``self`` in the shape of another tensor."""
+    return reshape(self, other._geometry.shape)
 
 
-__all__ = ["CONTIGUOUS", "Size", "dtypes", "infer_size", "sizes_of"]
+@api("torch", "Tensor")
+def flatten(input: Tensor, start_dim: int = 0, end_dim: int = -1) -> Tensor:
+    """The dimensions from ``start_dim`` to ``end_dim`` joined into one.
+
+    >>> import flambeau as torch
+    >>> torch.zeros(2, 3, 4).flatten(1).shape
+    torch.Size([2, 12])
+    """
+    g = input._geometry
+    first, last = check_dim(start_dim, g.ndim), check_dim(end_dim, g.ndim)
+    if first > last:
+        raise RuntimeError("flatten() has invalid args: start_dim cannot come after end_dim")
+    if g.ndim == 0:
+        return reshape(input, (1,))
+    if first == last:
+        return input
+    joined = Size(g.shape[first:last + 1]).numel()
+    return reshape(input, (*g.shape[:first], joined, *g.shape[last + 1:]))
+
+
+@api("torch", "Tensor")
+def unflatten(input: Tensor, dim: int, sizes: Any) -> Tensor:
+    """One dimension split into several: the inverse of ``flatten``.
+
+    >>> import flambeau as torch
+    >>> torch.zeros(2, 12).unflatten(1, (3, -1)).shape
+    torch.Size([2, 3, 4])
+    """
+    g = input._geometry
+    sizes = tuple([index(n) for n in sizes])
+    d = check_dim(dim, g.ndim)
+    if not sizes:
+        raise RuntimeError("unflatten: sizes must be non-empty")
+    try:
+        full = infer_size(sizes, g.shape[d])
+    except RuntimeError as error:
+        if "is invalid" not in str(error):
+            raise
+        raise RuntimeError(f"unflatten: Provided sizes {list(sizes)} don't multiply up to the size of dim {d} "
+                           f"({g.shape[d]}) in the input tensor") from None
+    return view_or_copy(input, (*g.shape[:d], *full, *g.shape[d + 1:]))
+
+
+def view_or_copy(input: Tensor, shape: tuple[int, ...]) -> Tensor:
+    """``input.view(shape)``."""
+    return view(VIEW, input, (shape,))
+
+
+@api("torch", "Tensor")
+def ravel(input: Tensor) -> Tensor:
+    """The elements in one dimension, contiguous."""
+    return reshape(input if input._geometry.is_contiguous else clone_contiguous(input), (-1,))
+
+
+__all__ = ["ALIAS", "CONTIGUOUS", "VIEW", "Size", "clone", "clone_contiguous", "infer_size", "sizes_of"]
+
+# The other families of views, one file each.
+from . import (  # noqa: E402
+    diagonals,
+    expanding,
+    metadata,
+    repeating,
+    slicing,
+    splitting,
+    strided_views,
+    transposing,
+    triangles,
+)
+from .expanding import EXPAND, expand  # noqa: E402
+from .transposing import T, TRANSPOSE, t, transpose  # noqa: E402
+
+__all__ += ["EXPAND", "T", "TRANSPOSE", "diagonals", "expand", "expanding", "metadata", "repeating", "slicing", "splitting",
+            "strided_views", "t", "transpose", "transposing", "triangles"]

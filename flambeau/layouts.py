@@ -1,0 +1,73 @@
+"""Memory formats and layouts: names for how the elements of a tensor lie in memory."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+
+class memory_format:
+    """An order of the dimensions in memory, such as ``flambeau.channels_last``.
+
+    >>> import flambeau as torch
+    >>> torch.zeros(2, 3, 4, 4).contiguous(memory_format=torch.channels_last).stride()
+    (48, 1, 12, 3)
+    """
+
+    __slots__ = ("name", "order")
+
+    def __init__(self, name: str, order: tuple[int, ...] | None) -> None:
+        self.name = name
+        self.order = order  # dimensions from the innermost to the outermost; None where the name fixes none
+
+    def __repr__(self) -> str:
+        return f"torch.{self.name}"
+
+    def __reduce__(self) -> str:
+        return self.name
+
+
+class layout:
+    """A way of storing elements: ``flambeau.strided`` is the one there is."""
+
+    __slots__ = ("name",)
+
+    def __init__(self, name: str) -> None:
+        self.name = name
+
+    def __repr__(self) -> str:
+        return f"torch.{self.name}"
+
+    def __reduce__(self) -> str:
+        return self.name
+
+
+contiguous_format = memory_format("contiguous_format", None)
+preserve_format = memory_format("preserve_format", None)
+channels_last = memory_format("channels_last", (1, 3, 2, 0))
+channels_last_3d = memory_format("channels_last_3d", (1, 4, 3, 2, 0))
+strided = layout("strided")
+
+FORMATS = (contiguous_format, preserve_format, channels_last, channels_last_3d)
+
+
+def strides_in(shape: Sequence[int], order: Sequence[int]) -> tuple[int, ...]:
+    """Strides of a dense tensor whose dimensions lie in ``order``, the innermost first."""
+    strides = [1] * len(shape)
+    step = 1
+    for d in order:
+        strides[d] = step
+        step *= max(shape[d], 1)
+    return tuple(strides)
+
+
+def lies_in(shape: Sequence[int], strides: Sequence[int], order: Sequence[int]) -> bool:
+    """Whether a tensor is dense with its dimensions in ``order``; extents of 1 do not count."""
+    if len(shape) != len(order):
+        return False
+    expected = 1
+    for d in order:
+        if shape[d] != 1:
+            if strides[d] != expected:
+                return False
+            expected *= shape[d]
+    return True

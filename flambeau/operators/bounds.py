@@ -1,0 +1,57 @@
+"""Index bounds: indices that are already values are checked when the operation is recorded.
+
+Those still pending are checked by the kernel, and reported at the look with the line that recorded them.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+from weakref import WeakKeyDictionary
+
+import numpy as np
+
+from ..executors.interpreter.arrays import read
+from ..graph.node import Failure
+from ..graph.storage import Storage
+from ..tensor import Tensor
+
+_ranges: WeakKeyDictionary[Storage, tuple[Any, ...]] = WeakKeyDictionary()
+
+
+def known_range(index: Tensor) -> tuple[int, int] | None:
+    """Smallest and largest value of an index tensor, None while it is pending (or empty)."""
+    storage, geometry = index._storage, index._geometry
+    node = storage.node
+    value = node.value
+    if value is None or value.__class__ is Failure or geometry.numel == 0:
+        return None
+    found = _ranges.get(storage)
+    if found is not None and found[0] is node and found[1] is geometry and not storage.exposed:
+        return found[2]  # type: ignore[no-any-return]
+    array = read(value, geometry)
+    limits = int(array.min()), int(array.max())
+    _ranges[storage] = (node, geometry, limits)
+    return limits
+
+
+def check_index(index: Tensor, low: int, high: int, kind: type[Exception], message: str) -> None:
+    """Raise where a known index is not in ``[low, high)``; ``message`` has ``{}`` for the index."""
+    limits = known_range(index)
+    if limits is not None and (limits[0] < low or limits[1] >= high):
+        raise kind(message.format(limits[0] if limits[0] < low else limits[1]))
+
+
+def require(array: np.ndarray[Any, Any], low: int, high: int, kind: type[Exception], message: str) -> None:
+    """The same check in a kernel."""
+    if array.size:
+        smallest, largest = int(array.min()), int(array.max())
+        if smallest < low or largest >= high:
+            raise kind(message.format(smallest if smallest < low else largest))
+
+
+OUT_OF_BOUNDS = "index {{}} is out of bounds for dimension {dim} with size {size}"
+
+
+def out_of_bounds(dim: int, size: int) -> str:
+    """PyTorch's message, with a place for the index."""
+    return OUT_OF_BOUNDS.format(dim=dim, size=size)

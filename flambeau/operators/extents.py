@@ -1,0 +1,84 @@
+"""Arithmetic on shapes: sizes given by callers, the one inferred extent, strides of views."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from operator import index
+from typing import Any
+
+from ..dtypes import SCALAR_NAMES
+from ..graph.geometry import Geometry, row_major_strides
+
+
+def sizes_of(args: tuple[Any, ...], function: str = "", argument: str = "size") -> tuple[int, ...]:
+    """Extents given as ``f(2, 3)`` or ``f((2, 3))``."""
+    if len(args) == 1 and isinstance(args[0], (tuple, list)):
+        args = tuple(args[0])
+    try:
+        return tuple([n if n.__class__ is int else index(n) for n in args])
+    except TypeError:
+        wrong = next(n for n in args if not hasattr(n, "__index__") or isinstance(n, float))
+        raise TypeError(f"{function}(): argument '{argument}' (position 1) must be tuple of ints, not "
+                        f"{type(wrong).__name__}") from None
+
+
+def infer_size(shape: Sequence[int], numel: int) -> tuple[int, ...]:
+    """Replace the one -1 in a shape; PyTorch's errors where the elements do not fit."""
+    known, hole = 1, None
+    for i, n in enumerate(shape):
+        if n == -1:
+            if hole is not None:
+                raise RuntimeError("only one dimension can be inferred")
+            hole = i
+        elif n < 0:
+            raise RuntimeError(f"invalid shape dimension {n} at index {i} of shape {list(shape)}")
+        else:
+            known *= n
+    if hole is None:
+        if known != numel:
+            raise RuntimeError(f"shape '{list(shape)}' is invalid for input of size {numel}")
+        return tuple(shape)
+    if known == 0 and numel == 0:
+        raise RuntimeError(f"cannot reshape tensor of 0 elements into shape {list(shape)} because the unspecified "
+                           "dimension size -1 can be any value and is ambiguous")
+    if known == 0 or numel % known:
+        raise RuntimeError(f"shape '{list(shape)}' is invalid for input of size {numel}")
+    return (*shape[:hole], numel // known, *shape[hole + 1:])
+
+
+def view_strides(g: Geometry, shape: Sequence[int]) -> tuple[int, ...] | None:
+    """Strides with which the elements of ``g`` can be seen in another shape, None where they cannot."""
+    if g.shape == shape:
+        return g.strides
+    if g.numel == 0 or g.is_contiguous:
+        return row_major_strides(shape)
+    # Runs of old dimensions that are contiguous among themselves; new dimensions must divide such runs.
+    runs: list[list[int]] = []
+    for n, s in zip(g.shape, g.strides):
+        if n == 1:
+            continue
+        if runs and runs[-1][1] == n * s:
+            runs[-1] = [runs[-1][0] * n, s]
+        else:
+            runs.append([n, s])
+    strides = [0] * len(shape)
+    run = len(runs) - 1
+    left, step = runs[run] if runs else (1, 1)
+    for d in range(len(shape) - 1, -1, -1):
+        n = shape[d]
+        if left == 1 and n != 1 and run > 0:
+            run -= 1
+            left, step = runs[run]
+        strides[d] = step
+        if n == 1:
+            continue
+        if left % n:
+            return None
+        left //= n
+        step *= n
+    return tuple(strides)
+
+
+def type_name(g: Geometry) -> str:
+    """PyTorch's name of a tensor's type in messages, ``torch.FloatTensor``."""
+    return f"torch.{SCALAR_NAMES[g.dtype]}Tensor"

@@ -1,0 +1,123 @@
+"""Values written into a whole tensor: fill_, zero_, copy_."""
+
+from __future__ import annotations
+
+import warnings
+from typing import Any
+
+from .. import dtypes
+from ..graph.geometry import Geometry, dense_like
+from ..tensor import Tensor, assign, record, view
+from .creation import filled
+from .definition import broadcast_shapes, operator
+from .expanding import EXPAND
+from .registry import NAMESPACES, api
+
+
+def _copy_geometry(operands: Any, attributes: Any) -> Geometry:
+    return attributes[0]  # type: ignore[no-any-return]
+
+
+def _copy_kernel(m: Any, src: Any, geometry: Geometry) -> Any:
+    return m.cast(src, geometry.dtype.numpy)
+
+
+COPY = operator("copy", _copy_geometry, grad_name="CopyBackwards")(_copy_kernel)
+
+
+@COPY.derivative("src")
+def _(ctx: Any, grad: Tensor) -> Tensor:
+    return grad  # the engine undoes broadcasting and conversion
+
+
+@api("Tensor")
+def copy_(self: Tensor, src: Any, non_blocking: bool = False) -> Tensor:
+    """Write the elements of ``src``, broadcast and converted, into this tensor.
+
+    >>> import flambeau as torch
+    >>> torch.zeros(2).copy_(torch.tensor([1, 2]))
+    tensor([1., 2.])
+    """
+    if not isinstance(src, Tensor):
+        if isinstance(src, (int, float, bool, complex)):
+            return fill_(self, src)
+        raise TypeError(f"copy_(): argument 'other' (position 1) must be Tensor, not {type(src).__name__}")
+    if src is self:
+        return self
+    g, source = self._geometry, src._geometry
+    if source.device is not g.device and source.device.type == "meta":
+        raise NotImplementedError("Cannot copy out of meta tensor; no data!")
+    if source.shape != g.shape:
+        if broadcast_shapes([g.shape, source.shape]) != g.shape:
+            raise RuntimeError(f"output with shape {list(g.shape)} doesn't match the broadcast shape "
+                               f"{list(broadcast_shapes([g.shape, source.shape]))}")
+    elif source.dtype is g.dtype and source.device is g.device and not src.requires_grad:
+        return assign(self, src, "copy_")
+    if source.dtype.is_complex and not g.dtype.is_complex:
+        warnings.warn("Casting complex values to real discards the imaginary part", UserWarning, stacklevel=2)
+    if source.device is not g.device:
+        src = src.to(g.device)
+    if source.dtype is g.dtype and not src.requires_grad:
+        return assign(self, view(EXPAND, src, (g.shape,)), "copy_")
+    return assign(self, record(COPY, (src,), (dense_like(g.shape, g, g.dtype),)), "copy_")
+
+
+def check_number(value: Any, dtype: dtypes.dtype) -> None:
+    """Raise where a number does not fit an element type; unsigned types take negative numbers."""
+    if isinstance(value, complex) and not dtype.is_complex:
+        raise RuntimeError(f"value cannot be converted to type {_SPOKEN.get(dtype.name, dtype.name)} without overflow")
+    if dtype.category == dtypes.INTEGER and isinstance(value, (int, float)) and not isinstance(value, bool):
+        limits = dtypes.iinfo(dtype)
+        low = limits.min if dtype.is_signed else -limits.max - 1
+        if not low <= value <= limits.max:
+            raise RuntimeError(f"value cannot be converted to type {_SPOKEN.get(dtype.name, dtype.name)} without overflow")
+
+
+_SPOKEN = {"uint8": "uint8_t", "int8": "int8_t", "int16": "int16_t", "int32": "int", "int64": "int64_t"}
+
+
+@api("Tensor", "torch")
+def fill_(self: Tensor, value: Any) -> Tensor:
+    """Write one value everywhere.
+
+    >>> import flambeau as torch
+    >>> torch.empty(2).fill_(3)
+    tensor([3., 3.])
+    """
+    g = self._geometry
+    if isinstance(value, Tensor):
+        if value._geometry.ndim:
+            raise RuntimeError("fill_ only supports 0-dimension value tensor but got tensor with "
+                               f"{value._geometry.ndim} dimensions.")
+        return assign(self, record(COPY, (value,), (dense_like(g.shape, g, g.dtype),)), "fill_")
+    if not isinstance(value, (int, float, bool, complex)):
+        item = getattr(value, "item", None)
+        if item is None:
+            raise TypeError(f"fill_() received an invalid combination of arguments - got ({type(value).__name__}), but "
+                            "expected one of:\n * (Tensor value)\n      didn't match because some of the arguments have "
+                            f"invalid types: (!{type(value).__name__}!)\n * (Number value)\n      didn't match because some "
+                            f"of the arguments have invalid types: (!{type(value).__name__}!)\n")
+        value = item()
+    check_number(value, g.dtype)
+    return assign(self, filled(dense_like(g.shape, g, g.dtype), value), "fill_")
+
+
+@api("Tensor", "torch")
+def zero_(self: Tensor) -> Tensor:
+    """Write zeros everywhere."""
+    g = self._geometry
+    return assign(self, filled(dense_like(g.shape, g, g.dtype), 0), "zero_")
+
+
+def fill(input: Tensor, value: Any) -> Tensor:
+    """A tensor like ``input`` with one value everywhere."""
+    g = input._geometry
+    check_number(value, g.dtype)
+    if isinstance(value, Tensor):
+        return record(COPY, (value,), (dense_like(g.shape, g, g.dtype),))
+    return filled(dense_like(g.shape, g, g.dtype), value)
+
+
+NAMESPACES["torch"]["fill"] = fill
+
+

@@ -1,0 +1,176 @@
+"""Reading and writing at positions given by index tensors: ``x[i, j]`` and ``index_put``.
+
+One operator for each number of index tensors, so that a derivative can keep them.
+"""
+
+from __future__ import annotations
+
+import re
+from functools import cache
+from typing import Any
+
+from .. import dtypes
+from ..graph.geometry import Geometry, contiguous, dense_like
+from ..graph.operator import Operator
+from ..tensor import Tensor, record
+from .bounds import known_range
+from .definition import broadcast_shapes
+
+
+def index_shape(shapes: list[tuple[int, ...]]) -> tuple[int, ...]:
+    """The broadcast shape of index tensors."""
+    try:
+        return broadcast_shapes(shapes)
+    except RuntimeError:
+        listed = ", ".join(str(list(s)) for s in shapes)
+        raise IndexError(f"shape mismatch: indexing tensors could not be broadcast together with shapes {listed}") from None
+
+
+def indexed_shape(shape: tuple[int, ...], dims: tuple[int, ...], lead: tuple[int, ...]) -> tuple[int, ...]:
+    """The shape of ``x[...]`` with index tensors in ``dims``: in their place if adjacent, else in front."""
+    rest = [n for d, n in enumerate(shape) if d not in dims]
+    at = dims[0] if dims[-1] - dims[0] == len(dims) - 1 else 0
+    return (*rest[:at], *lead, *rest[at:])
+
+
+def _key(dims: tuple[int, ...], indices: Any) -> tuple[Any, ...]:
+    key: list[Any] = [slice(None)] * (dims[-1] + 1)
+    for d, index in zip(dims, indices):
+        key[d] = index
+    return tuple(key)
+
+
+def _in_words(error: IndexError) -> IndexError:
+    """NumPy's complaint about an index in PyTorch's words."""
+    return IndexError(re.sub(r"axis (\d+)", r"dimension \1", str(error)))
+
+
+def _read_kernel(m: Any, input: Any, *rest: Any) -> Any:
+    *indices, dims = rest
+    try:
+        if len(dims) == 1:
+            return m.take(input, indices[0], dims[0])
+        return input[_key(dims, indices)]
+    except IndexError as error:
+        raise _in_words(error) from None
+
+
+def _add_kernel(m: Any, grad: Any, *rest: Any) -> Any:
+    *indices, dims, shape = rest
+    return m.add_at(shape, dims, list(indices), m.wide(grad))
+
+
+def _put_kernel(m: Any, input: Any, values: Any, *rest: Any) -> Any:
+    *indices, dims, accumulate = rest
+    try:
+        if not accumulate:
+            input[_key(dims, indices)] = values
+            return input
+        for d, index in zip(dims, indices):
+            m.take(m.arange(input.shape[d]), index)  # checks the bounds
+    except IndexError as error:
+        raise _in_words(error) from None
+    lead = m.broadcast_shapes(*[i.shape for i in indices])
+    values = m.broadcast_to(values, indexed_shape(input.shape, dims, lead))
+    return m.add_at(input.shape, dims, list(indices), m.wide(values), m.wide(input))
+
+
+def _read_geometry(operands: Any, attributes: Any) -> Geometry:
+    g, *indices = operands
+    dims = attributes[0]
+    lead = index_shape([i.shape for i in indices])
+    return contiguous(indexed_shape(g.shape, dims, lead), g.dtype, g.device)
+
+
+def _put_geometry(operands: Any, attributes: Any) -> Geometry:
+    g, values, *indices = operands
+    if values.dtype is not g.dtype:
+        raise RuntimeError("Index put requires the source and destination dtypes match, got "
+                           f"{dtypes.SCALAR_NAMES[g.dtype]} for the destination and "
+                           f"{dtypes.SCALAR_NAMES[values.dtype]} for the source.")
+    wanted = indexed_shape(g.shape, attributes[0], index_shape([i.shape for i in indices]))
+    if values.numel != 1 and not _broadcasts(values.shape, wanted):
+        raise RuntimeError(f"shape mismatch: value tensor of shape {list(values.shape)} cannot be broadcast to indexing "
+                           f"result of shape {list(wanted)}")
+    return dense_like(g.shape, g, g.dtype)
+
+
+def _broadcasts(shape: tuple[int, ...], wanted: tuple[int, ...]) -> bool:
+    lead = len(shape) - len(wanted)
+    if any(n != 1 for n in shape[:max(lead, 0)]):
+        return False
+    return all(n in (1, w) for n, w in zip(shape[::-1], wanted[::-1]))
+
+
+def _names(count: int) -> tuple[str, ...]:
+    return tuple([f"index{i}" for i in range(count)])
+
+
+@cache
+def read_operator(count: int) -> Operator:
+    """``input[indices]`` with so many index tensors."""
+    names = _names(count)
+    op = Operator("index", _read_kernel, _read_geometry, ("input", *names))
+
+    @op.derivative("input", keeps=" ".join(names))
+    def _(ctx: Any, grad: Tensor, *indices: Tensor) -> Tensor:
+        return record(add_operator(count), (grad, *indices), (ctx.attributes[0], ctx.operand_geometry(0).shape))
+    return op
+
+
+@cache
+def add_operator(count: int) -> Operator:
+    """Zeros with ``grad`` added at the indices: the gradient of reading."""
+    names = _names(count)
+    op = Operator("index_backward", _add_kernel, lambda operands, attributes: contiguous(
+        attributes[1], operands[0].dtype, operands[0].device), ("grad", *names))
+
+    @op.derivative("grad", keeps=" ".join(names))
+    def _(ctx: Any, grad: Tensor, *indices: Tensor) -> Tensor:
+        return record(read_operator(count), (grad, *indices), (ctx.attributes[0],))
+    return op
+
+
+@cache
+def put_operator(count: int) -> Operator:
+    """``input`` with ``values`` written (or added) at the indices."""
+    names = _names(count)
+    op = Operator("index_put", _put_kernel, _put_geometry, ("input", "values", *names), owns=(0,))
+
+    @op.derivative("input", keeps=" ".join(names))
+    def _(ctx: Any, grad: Tensor, *indices: Tensor) -> Tensor:
+        dims, accumulate = ctx.attributes
+        return grad if accumulate else put(grad, grad.new_zeros(()), indices, dims, False)
+
+    @op.derivative("values", keeps=" ".join(names))
+    def _(ctx: Any, grad: Tensor, *indices: Tensor) -> Tensor:
+        found = read(grad, indices, ctx.attributes[0])
+        shape = ctx.operand_geometry(1).shape
+        while found.ndim < len(shape):  # leading extents of 1 that the values had
+            found = found.unsqueeze(0)
+        return found
+    return op
+
+
+def check_known(x: Tensor, indices: Any, dims: tuple[int, ...], places: tuple[int, ...] | None = None) -> None:
+    """Bounds of the indices that are values already."""
+    for position, (d, index) in enumerate(zip(dims, indices)):
+        limits = known_range(index)
+        n = x._geometry.shape[d]
+        if limits is not None and (limits[0] < -n or limits[1] >= n):
+            wrong = limits[1] if limits[1] >= n else limits[0]
+            where = places[position] if places else d
+            raise IndexError(f"index {wrong} is out of bounds for dimension {where} with size {n}")
+
+
+def read(x: Tensor, indices: Any, dims: tuple[int, ...]) -> Tensor:
+    """``x`` at index tensors in ``dims``."""
+    return record(read_operator(len(dims)), (x, *indices), (dims,))
+
+
+def put(x: Tensor, values: Tensor, indices: Any, dims: tuple[int, ...], accumulate: bool) -> Tensor:
+    """``x`` with values written or added at index tensors in ``dims``."""
+    g = values._geometry
+    if g.numel == 1 and g.ndim:
+        values = values.reshape(())
+    return record(put_operator(len(dims)), (x, values, *indices), (dims, bool(accumulate)))

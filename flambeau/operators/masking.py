@@ -1,0 +1,184 @@
+"""Masks: masked_fill, masked_select, masked_scatter, and where a tensor is not zero."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from .. import dtypes
+from ..graph.geometry import Geometry, contiguous, dense_like
+from ..tensor import Tensor, record
+from ..tensor.construct import from_array
+from .definition import broadcast_shapes, operator
+from .looking import look
+from .registry import api, write_out
+
+
+def _fill_geometry(operands: Any, attributes: Any) -> Geometry:
+    g, mask = operands[:2]
+    shape = broadcast_shapes([g.shape, mask.shape])
+    return dense_like(shape, g, g.dtype) if shape == g.shape else contiguous(shape, g.dtype, g.device)
+
+
+def _fill_kernel(m: Any, input: Any, mask: Any, value: Any) -> Any:
+    return m.where(mask, m.cast(m.asarray(value), input.dtype), input)
+
+
+MASKED_FILL = operator("masked_fill", _fill_geometry)(_fill_kernel)
+
+
+@MASKED_FILL.derivative("input", keeps="mask")
+def _(ctx: Any, grad: Tensor, mask: Tensor) -> Tensor:
+    return masked_fill(grad, mask, 0)
+
+
+@MASKED_FILL.derivative("value", keeps="mask")
+def _(ctx: Any, grad: Tensor, mask: Tensor) -> Tensor:
+    return masked_fill(grad, ~mask, 0).sum()
+
+
+@api("torch", "Tensor", inplace=True)
+def masked_fill(input: Tensor, mask: Tensor, value: Any) -> Tensor:
+    """``input`` with ``value`` where ``mask`` is true; the mask is broadcast.
+
+    >>> import flambeau as torch
+    >>> torch.tensor([1., 2.]).masked_fill(torch.tensor([True, False]), 0)
+    tensor([0., 2.])
+    """
+    if mask._geometry.dtype is not dtypes.bool_:
+        raise RuntimeError("masked_fill_ only supports boolean masks, but got mask with dtype "
+                           f"{_SPOKEN.get(mask.dtype.name, mask.dtype.name)}")
+    if isinstance(value, Tensor):
+        if value._geometry.ndim:
+            raise RuntimeError("masked_fill_ only supports a 0-dimensional value tensor, but got tensor with "
+                               f"{value.ndim} dimension(s).")
+        if value.is_complex() and not input.is_complex():
+            raise RuntimeError("result type ComplexFloat can't be cast to the desired output type "
+                               f"{dtypes.SCALAR_NAMES[input.dtype]}")
+    elif isinstance(value, complex) and not input.is_complex():
+        raise RuntimeError("value cannot be converted to type "
+                           f"{_SPOKEN.get(input.dtype.name, input.dtype.name)} without overflow")
+    return record(MASKED_FILL, (input, mask, value))
+
+
+_SPOKEN = {"int64": "long int", "int32": "int", "int16": "short int", "int8": "signed char", "uint8": "unsigned char",
+           "float32": "float", "float64": "double"}
+
+
+# --- masked_select ---------------------------------------------------------------------------------------------------
+
+def _select_geometry(operands: Any, attributes: Any) -> Geometry:
+    return contiguous((operands[1].numel,), operands[0].dtype, operands[0].device)
+
+
+@operator("masked_select", _select_geometry)
+def MASKED_SELECT(m: Any, input: Any, positions: Any) -> Any:
+    return m.take(input.reshape(-1), positions)
+
+
+@MASKED_SELECT.derivative("input", keeps="positions")
+def _(ctx: Any, grad: Tensor, positions: Tensor) -> Tensor:
+    shape = ctx.operand_geometry(0).shape
+    return grad.new_zeros(shape.numel()).index_put((positions,), grad).reshape(shape)
+
+
+def _positions(mask: Tensor, shape: tuple[int, ...]) -> Tensor:
+    """Positions in the flattened ``shape`` where a mask, broadcast to it, is true."""
+    found = np.flatnonzero(np.broadcast_to(look(mask, "masked_select"), shape))
+    return from_array(found.astype(np.int64, copy=False))
+
+
+@api("torch", "Tensor", out=True)
+def masked_select(input: Tensor, mask: Tensor) -> Tensor:
+    """The elements where ``mask`` is true, as a vector.
+
+    >>> import flambeau as torch
+    >>> torch.tensor([1, 2, 3]).masked_select(torch.tensor([True, False, True]))
+    tensor([1, 3])
+    """
+    if mask.dtype is not dtypes.bool_:
+        raise RuntimeError("masked_select: expected BoolTensor for mask")
+    shape = broadcast_shapes([mask.shape, input.shape])
+    wide = input if input.shape == shape else input.expand(shape)
+    return record(MASKED_SELECT, (wide, _positions(mask, shape)))
+
+
+@operator("masked_scatter", lambda operands, attributes: dense_like(operands[0].shape, operands[0], operands[0].dtype))
+def MASKED_SCATTER(m: Any, input: Any, source: Any, positions: Any) -> Any:
+    result = m.array(input, order="C").reshape(-1)
+    result[positions] = source.reshape(-1)[:positions.size]
+    return result.reshape(input.shape)
+
+
+@MASKED_SCATTER.derivative("input", keeps="positions")
+def _(ctx: Any, grad: Tensor, positions: Tensor) -> Tensor:
+    return grad.put(positions, grad.new_zeros(positions.shape))
+
+
+@MASKED_SCATTER.derivative("source", keeps="positions")
+def _(ctx: Any, grad: Tensor, positions: Tensor) -> Tensor:
+    shape = ctx.operand_geometry(1).shape
+    used = grad.take(positions)
+    missing = shape.numel() - used.numel()
+    if missing:
+        from .joining import cat
+        used = cat([used, used.new_zeros(missing)])
+    return used.reshape(shape)
+
+
+@api("torch", "Tensor", inplace=True)
+def masked_scatter(input: Tensor, mask: Tensor, source: Tensor) -> Tensor:
+    """``input`` with the elements of ``source``, in order, where ``mask`` is true.
+
+    >>> import flambeau as torch
+    >>> torch.zeros(3).masked_scatter(torch.tensor([True, False, True]), torch.tensor([1., 2.]))
+    tensor([1., 0., 2.])
+    """
+    if input.dtype is not source.dtype:
+        raise RuntimeError("masked_scatter: expected self and source to have same dtypes but got "
+                           f"{dtypes.SCALAR_NAMES[input.dtype]} and {dtypes.SCALAR_NAMES[source.dtype]}")
+    if mask.dtype is not dtypes.bool_:
+        raise RuntimeError(f"masked_scatter_ only supports boolean masks, but got mask with dtype {mask.dtype!r}")
+    shape = broadcast_shapes([input.shape, mask.shape])
+    wide = input if input.shape == shape else input.expand(shape)
+    positions = _positions(mask, shape)
+    if positions.numel() > source.numel():
+        raise RuntimeError("Number of elements of source < number of ones in mask")
+    return record(MASKED_SCATTER, (wide, source, positions))
+
+
+# --- where a tensor is not zero --------------------------------------------------------------------------------------
+
+@api("torch", "Tensor")
+def nonzero(input: Tensor, *, as_tuple: bool = False, out: Any = None) -> Any:
+    """Positions of the elements that are not zero: (K, number of dimensions), or a vector for each dimension.
+
+    >>> import flambeau as torch
+    >>> torch.nonzero(torch.tensor([0, 3, 4]))
+    tensor([[1],
+            [2]])
+    """
+    array = look(input, "nonzero")
+    if as_tuple:
+        found = np.nonzero(array if array.ndim else array.reshape(1))
+        return tuple([from_array(np.ascontiguousarray(one)) for one in found])
+    result = from_array(np.ascontiguousarray(np.argwhere(array)).astype(np.int64, copy=False))
+    return result if out is None else write_out(result, out, "nonzero")
+
+
+@api("torch", "Tensor")
+def argwhere(input: Tensor) -> Tensor:
+    """Positions of the elements that are not zero, (K, number of dimensions)."""
+    return nonzero(input)
+
+
+@api("torch", "Tensor")
+def nonzero_static(input: Tensor, *, size: int, fill_value: int = -1) -> Tensor:
+    """The first ``size`` positions that ``nonzero`` gives, filled up with ``fill_value``."""
+    found = np.argwhere(look(input, "nonzero"))[:size].astype(np.int64)
+    if size < 0:
+        raise RuntimeError(f"nonzero_static: 'size' must be an non-negative integer, but got: {size}")
+    result = np.full((size, input.ndim), fill_value, np.int64)
+    result[:len(found)] = found
+    return from_array(result)

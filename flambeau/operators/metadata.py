@@ -1,0 +1,143 @@
+"""In-place changes of how a storage is read: squeeze_, t_, resize_, set_ and their kin. No element is touched."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from .. import layouts
+from ..devices import META
+from ..engine import value_of
+from ..graph.geometry import Geometry, contiguous, intern, row_major_strides
+from ..graph.node import constant
+from ..graph.storage import Storage
+from ..size import Size
+from ..tensor import Tensor, check_writable
+from . import expanding, transposing
+from .copying import formatted_geometry
+from .extents import sizes_of
+from .registry import api
+
+
+def _adopt(x: Tensor, viewed: Tensor) -> Tensor:
+    """Let x be the view of itself that ``viewed`` is, with its history."""
+    check_writable(x)
+    (x._counter or x._storage).version += 1
+    x._geometry = viewed._geometry
+    if x._base is not None:
+        x._view = viewed._view
+        x._base_version = (x._counter or x._storage).version
+    if viewed._requires_grad and viewed._grad_fn is not None:
+        x._grad_fn, x._output_nr, x._requires_grad = viewed._grad_fn, viewed._output_nr, True
+    return x
+
+
+def _in_place(name: str, function: Callable[..., Tensor]) -> None:
+    def method(self: Tensor, *args: Any, **kwargs: Any) -> Tensor:
+        return _adopt(self, function(self, *args, **kwargs))
+    method.__name__ = method.__qualname__ = name
+    method.__doc__ = f"In-place version of ``{name[:-1]}``."
+    api("Tensor", name=name)(method)
+
+
+for _name, _function in (
+        ("squeeze_", expanding.squeeze), ("unsqueeze_", expanding.unsqueeze), ("t_", transposing.t),
+        ("transpose_", transposing.transpose), ("swapdims_", transposing.transpose),
+        ("swapaxes_", transposing.transpose)):
+    _in_place(_name, _function)
+
+
+@api("torch", "Tensor")
+def as_strided_(input: Tensor, size: Any, stride: Any, storage_offset: int | None = None) -> Tensor:
+    """Let the tensor read its storage with another shape, strides and offset."""
+    from .strided_views import as_strided
+    return _adopt(input, as_strided(input, size, stride, storage_offset))
+
+
+def _grow(storage: Storage, count: int, geometry: Geometry) -> None:
+    """Make room for ``count`` elements, keeping what is there."""
+    held = storage.geometry
+    wanted = count * geometry.dtype.itemsize
+    if wanted <= held.numel * held.dtype.itemsize:
+        return
+    count = -(-wanted // held.dtype.itemsize)
+    if geometry.device is not META:
+        flat = np.zeros(count, held.dtype.numpy)
+        flat[:held.numel] = value_of(storage, "resize_").reshape(-1)
+        storage.node = constant(flat)
+        storage.exposed = False
+        storage.owner = None
+    storage.geometry = contiguous((count,), held.dtype, held.device)
+
+
+@api("Tensor")
+def resize_(self: Tensor, *sizes: Any, memory_format: Any = None) -> Tensor:
+    """Let the tensor have another shape; the storage grows where it must, what is new is not initialised.
+
+    >>> import flambeau as torch
+    >>> torch.arange(4).resize_(2, 2)
+    tensor([[0, 1],
+            [2, 3]])
+    """
+    if self.requires_grad:
+        raise RuntimeError("cannot resize variables that require grad")
+    shape = sizes_of(sizes, "resize_")
+    for n in shape:
+        if n < 0:
+            raise RuntimeError(f"Trying to create tensor with negative dimension {n}: {list(shape)}")
+    g = self._geometry
+    if shape == g.shape and memory_format is None:
+        return self
+    strides = row_major_strides(shape)
+    if memory_format is not None and memory_format.order is not None:
+        strides = formatted_geometry(contiguous(shape, g.dtype, g.device), memory_format).strides
+    made = intern(Size(shape), strides, g.offset, g.dtype, g.device)
+    _grow(self._storage, made.extent, made)
+    self._geometry = contiguous(shape, g.dtype, g.device) if made.is_contiguous and g.offset == 0 else made
+    return self
+
+
+@api("Tensor")
+def resize_as_(self: Tensor, the_template: Tensor, *, memory_format: Any = None) -> Tensor:
+    """Let the tensor have another's shape."""
+    if memory_format is layouts.preserve_format:
+        memory_format = layouts.channels_last if layouts.lies_in(
+            the_template.shape, the_template.stride(), (1, 3, 2, 0)) else None
+    return resize_(self, the_template.shape, memory_format=memory_format)
+
+
+@api("Tensor")
+def resize(self: Tensor, *sizes: Any) -> Tensor:
+    """A tensor of another shape on the same storage (deprecated in PyTorch)."""
+    import warnings
+    warnings.warn("non-inplace resize is deprecated", UserWarning, stacklevel=2)
+    return resize_(self.detach() if not self.requires_grad else self, *sizes)
+
+
+@api("Tensor")
+def set_(self: Tensor, source: Any = None, storage_offset: int = 0, size: Any = None, stride: Any = None) -> Tensor:
+    """Let the tensor read another storage: that of a tensor, or a storage object, with shape, strides and offset."""
+    g = self._geometry
+    check_writable(self)
+    if source is None:
+        made = contiguous((0,), g.dtype, g.device)
+        storage = Storage(constant(np.zeros(0, g.dtype.numpy)), made)
+    elif isinstance(source, Tensor):
+        if source.dtype is not g.dtype:
+            raise RuntimeError("Could not set tensor of type "
+                               f"{str(source.dtype).removeprefix('torch.')} to a tensor of type "
+                               f"{str(g.dtype).removeprefix('torch.')}")
+        storage, made = source._storage, source._geometry
+    else:
+        storage = source._storage
+        count = storage.geometry.numel * storage.geometry.dtype.itemsize // g.dtype.itemsize
+        made = contiguous((count,), g.dtype, g.device)
+    if size is not None:
+        shape = Size(sizes_of((size,), "set_"))
+        made = intern(shape, row_major_strides(shape) if stride is None else tuple(stride), storage_offset, g.dtype, g.device)
+        _grow(storage, made.extent, made)
+    self._storage, self._geometry = storage, made
+    self._base = self._view = self._counter = None
+    return self

@@ -1,0 +1,208 @@
+"""Elements repeated or in another order: flip, roll, rot90, repeat, tile, repeat_interleave."""
+
+from __future__ import annotations
+
+from operator import index
+from typing import Any
+
+from ..graph.geometry import Geometry, contiguous, dense_like
+from ..tensor import Tensor, check_dim, record
+from .definition import operator
+from .extents import sizes_of
+from .registry import api
+
+
+def _same(operands: Any, attributes: Any) -> Geometry:
+    g = operands[0]
+    return dense_like(g.shape, g, g.dtype)
+
+
+FLIP = operator("flip", _same)(lambda m, input, dims: m.flip(input, dims))
+ROLL = operator("roll", _same)(lambda m, input, shifts, dims: m.roll(input, shifts, dims))
+
+
+@FLIP.derivative("input")
+def _(ctx: Any, grad: Tensor) -> Tensor:
+    return record(FLIP, (grad,), ctx.attributes)
+
+
+@ROLL.derivative("input")
+def _(ctx: Any, grad: Tensor) -> Tensor:
+    shifts, dims = ctx.attributes
+    return record(ROLL, (grad,), (tuple([-s for s in shifts]), dims))
+
+
+@api("torch", "Tensor")
+def flip(input: Tensor, *dims: Any) -> Tensor:
+    """The order along the given dimensions reversed (a copy).
+
+    >>> import flambeau as torch
+    >>> torch.arange(3).flip(0)
+    tensor([2, 1, 0])
+    """
+    found = tuple([check_dim(d, input.ndim) for d in sizes_of(dims, "flip", "dims")])
+    for position, d in enumerate(found):
+        if d in found[:position]:
+            raise RuntimeError(f"dim {d} appears multiple times in the list of dims")
+    return record(FLIP, (input,), (found if input.ndim else (),))
+
+
+@api("torch", "Tensor")
+def fliplr(input: Tensor) -> Tensor:
+    """Columns in reverse order."""
+    if input.ndim < 2:
+        raise RuntimeError("Input must be >= 2-d.")
+    return flip(input, 1)
+
+
+@api("torch", "Tensor")
+def flipud(input: Tensor) -> Tensor:
+    """Rows in reverse order."""
+    if input.ndim < 1:
+        raise RuntimeError("Input must be >= 1-d.")
+    return flip(input, 0)
+
+
+@api("torch", "Tensor")
+def roll(input: Tensor, shifts: Any, dims: Any = None) -> Tensor:
+    """Elements moved along dimensions (the flattened tensor, by default), coming in again at the other end.
+
+    >>> import flambeau as torch
+    >>> torch.arange(4).roll(1)
+    tensor([3, 0, 1, 2])
+    """
+    shifts = (shifts,) if isinstance(shifts, int) else tuple(shifts)
+    dims = () if dims is None else (dims,) if isinstance(dims, int) else tuple(dims)
+    if not shifts:
+        raise RuntimeError("`shifts` required")
+    if not dims and len(shifts) == 1:
+        return record(ROLL, (input.reshape(-1),), (shifts, (0,))).reshape(input.shape)
+    if len(shifts) != len(dims):
+        raise RuntimeError(f"shifts and dimensions must align. shifts: {len(shifts)}, dims:{len(dims)}")
+    found = tuple([check_dim(d, input.ndim) for d in dims])
+    return record(ROLL, (input,), (shifts, found)) if input.ndim else input.clone()
+
+
+@api("torch", "Tensor")
+def rot90(input: Tensor, k: int = 1, dims: Any = (0, 1)) -> Tensor:
+    """The plane of two dimensions turned ``k`` times by 90 degrees, from the first towards the second.
+
+    >>> import flambeau as torch
+    >>> torch.rot90(torch.arange(4).reshape(2, 2))
+    tensor([[1, 3],
+            [0, 2]])
+    """
+    dims = tuple(dims)
+    ndim = input.ndim
+    if len(dims) != 2:
+        raise RuntimeError(f"expected total rotation dims == 2, but got dims = {len(dims)}")
+    if ndim < 2:
+        raise RuntimeError(f"expected total dims >= 2, but got total dims = {ndim}")
+    if dims[0] == dims[1] or abs(dims[0] - dims[1]) == ndim:
+        raise RuntimeError(f"expected rotation dims to be different, but got dim0 = {dims[0]} and dim1 = {dims[1]}")
+    for name, d in zip(("dim0", "dim1"), dims):
+        if not -ndim <= d < ndim:
+            raise RuntimeError(f"Rotation {name} out of range, {name} = {d}")
+    k %= 4
+    if k == 1:
+        return flip(input, dims[1]).transpose(*dims).contiguous()
+    if k == 2:
+        return flip(input, dims)
+    if k == 3:
+        return flip(input, dims[0]).transpose(*dims).contiguous()
+    return input.clone()
+
+
+# --- repetition ------------------------------------------------------------------------------------------------------
+
+def _repeat_geometry(operands: Any, attributes: Any) -> Geometry:
+    g, repeats = operands[0], attributes[0]
+    lead = len(repeats) - g.ndim
+    if lead < 0:
+        raise RuntimeError("Number of dimensions of repeat dims can not be smaller than number of dimensions of tensor")
+    if any(n < 0 for n in repeats):
+        raise RuntimeError(f"Trying to create tensor with negative dimension {min(repeats)}: {list(repeats)}")
+    shape = (*[1] * lead, *g.shape)
+    return contiguous([n * r for n, r in zip(shape, repeats)], g.dtype, g.device)
+
+
+REPEAT = operator("repeat", _repeat_geometry)(lambda m, input, repeats: m.tile(input, repeats))
+
+
+@REPEAT.derivative("input")
+def _(ctx: Any, grad: Tensor) -> Tensor:
+    shape, repeats = ctx.operand_geometry(0).shape, ctx.attributes[0]
+    lead = len(repeats) - len(shape)
+    full = (*[1] * lead, *shape)
+    if not repeats:
+        return grad
+    split = [n for r, extent in zip(repeats, full) for n in (r, extent)]
+    return grad.reshape(split).sum(tuple(range(0, 2 * len(full), 2))).reshape(shape)
+
+
+@api("Tensor")
+def repeat(self: Tensor, *repeats: Any, **named: Any) -> Tensor:
+    """Copies of the tensor along each dimension.
+
+    >>> import flambeau as torch
+    >>> torch.tensor([1, 2]).repeat(2, 2)
+    tensor([[1, 2, 1, 2],
+            [1, 2, 1, 2]])
+    """
+    return record(REPEAT, (self,), (sizes_of((named["repeats"],) if named else repeats, "repeat", "repeats"),))
+
+
+@api("torch", "Tensor")
+def tile(input: Tensor, *dims: Any, **named: Any) -> Tensor:
+    """As ``repeat``, where missing counts are 1."""
+    counts = sizes_of((named["dims"],) if named else dims, "tile", "dims")
+    return record(REPEAT, (input,), ((1,) * (input.ndim - len(counts)) + counts,))
+
+
+@api("torch", "Tensor")
+def repeat_interleave(input: Tensor, repeats: Any = None, dim: int | None = None, *, output_size: int | None = None) -> Tensor:
+    """Each element repeated in place; ``repeats`` is one count, or one for each position of ``dim``.
+
+    >>> import flambeau as torch
+    >>> torch.repeat_interleave(torch.tensor([1, 2]), torch.tensor([1, 2]))
+    tensor([1, 2, 2])
+    """
+    from .creation import arange
+    if repeats is None:  # the counts alone: positions, each as often as its count says
+        return repeat_interleave(arange(input.numel()), input, 0)
+    if dim is None:
+        input, dim = input.reshape(-1), 0
+    if input.ndim == 0:
+        input = input.reshape(1)
+    d = check_dim(dim, input.ndim)
+    extent = input.shape[d]
+    if not isinstance(repeats, Tensor):
+        n = index(repeats)
+        if n < 0:
+            raise RuntimeError("Repeats must be non-negative")
+        wide = input.unsqueeze(d + 1).expand(*input.shape[:d + 1], n, *input.shape[d + 1:])
+        return wide.clone(memory_format=_CONTIGUOUS).flatten(d, d + 1)
+    return input.index_select(d, _positions(repeats, extent))
+
+
+def _positions(repeats: Tensor, extent: int) -> Tensor:
+    import numpy as np
+
+    from ..tensor.construct import from_array
+    from .looking import look
+    if repeats.ndim > 1:
+        raise RuntimeError("repeat_interleave only accept 1D vector as repeat")
+    if repeats.dtype.name not in ("int64", "int32"):
+        raise RuntimeError("repeats has to be Long or Int tensor")
+    counts = look(repeats, "repeat_interleave").reshape(-1)
+    if (counts < 0).any():
+        raise RuntimeError("repeats can not be negative")
+    if len(counts) == 1:
+        counts = np.repeat(counts, extent)
+    if len(counts) != extent:
+        raise RuntimeError("repeats must have the same size as input along dim, but got repeats.size(0) = "
+                           f"{len(counts)} and input.size(0) = {extent}")
+    return from_array(np.repeat(np.arange(extent), counts))
+
+
+from ..layouts import contiguous_format as _CONTIGUOUS  # noqa: E402

@@ -1,0 +1,245 @@
+"""Reading and writing by a grid of positions along one dimension: gather, scatter and their kin.
+
+``gather`` along dimension 0 of a matrix is ``output[i][j] = input[index[i][j]][j]``; ``scatter`` is its inverse.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from .. import dtypes
+from ..graph.geometry import Geometry, contiguous, dense_like
+from ..tensor import Tensor, check_dim, record
+from . import bounds
+from .definition import broadcast_shapes, operator
+from .registry import api
+
+
+def _check_index(name: str, x: Tensor, dim: int, index: Tensor) -> int:
+    if index.dtype.name not in ("int64", "int32"):
+        raise RuntimeError(f"{name}(): Expected dtype int32/int64 for index")
+    d = check_dim(dim, x.ndim)
+    if (index.ndim or 1) != (x.ndim or 1) and index.numel():
+        raise RuntimeError("Index tensor must have the same number of dimensions as "
+                           f"{'input' if name == 'gather' else 'self'} tensor")
+    n = x.shape[d] if x.ndim else 1
+    bounds.check_index(index, 0, n, RuntimeError, bounds.out_of_bounds(d, n))
+    return d
+
+
+def _require(index: Any, x: Any, dim: int) -> None:
+    n = x.shape[dim] if x.ndim else 1
+    bounds.require(index, 0, n, RuntimeError, bounds.out_of_bounds(dim, n))
+
+
+def _positions(m: Any, index: Any, shape: tuple[int, ...], dim: int) -> Any:
+    return m.grid_positions(index.reshape(index.shape or (1,)), shape or (1,), dim)
+
+
+# --- gather ----------------------------------------------------------------------------------------------------------
+
+def _gather_geometry(operands: Any, attributes: Any) -> Geometry:
+    g, index = operands
+    return contiguous(index.shape, g.dtype, g.device)
+
+
+@operator("gather", _gather_geometry)
+def GATHER(m: Any, input: Any, index: Any, dim: int) -> Any:
+    _require(index, input, dim)
+    return m.take(input.reshape(-1), _positions(m, index, input.shape, dim)).reshape(index.shape)
+
+
+def _gather_backward_kernel(m: Any, grad: Any, index: Any, dim: int, shape: tuple[int, ...]) -> Any:
+    grad = m.wide(grad)
+    result = m.zeros(shape, grad.dtype)
+    m.add.at(result.reshape(-1), _positions(m, index, shape, dim).reshape(-1), grad.reshape(-1))
+    return result
+
+
+GATHER_BACKWARD = operator("gather_backward", lambda operands, attributes: contiguous(
+    attributes[1], operands[0].dtype, operands[0].device))(_gather_backward_kernel)
+
+
+@GATHER.derivative("input", keeps="index")
+def _(ctx: Any, grad: Tensor, index: Tensor) -> Tensor:
+    return record(GATHER_BACKWARD, (grad, index), (ctx.attributes[0], ctx.operand_geometry(0).shape))
+
+
+@GATHER_BACKWARD.derivative("grad", keeps="index")
+def _(ctx: Any, grad: Tensor, index: Tensor) -> Tensor:
+    return record(GATHER, (grad, index), (ctx.attributes[0],))
+
+
+@api("torch", "Tensor", out=True)
+def gather(input: Tensor, dim: int, index: Tensor, *, sparse_grad: bool = False) -> Tensor:
+    """Elements of ``input`` at positions of one dimension; the result has the shape of ``index``.
+
+    >>> import flambeau as torch
+    >>> torch.tensor([[1, 2], [3, 4]]).gather(1, torch.tensor([[0], [1]]))
+    tensor([[1],
+            [4]])
+    """
+    d = _check_index("gather", input, dim, index)
+    if index.numel():
+        for k in range(input.ndim if index.ndim else 0):
+            if k != d and index.shape[k] > input.shape[k]:
+                raise RuntimeError(f"Size does not match at dimension {k} expected index {list(index.shape)} to be no larger "
+                                   f"than self {list(input.shape)} apart from dimension {d}")
+    return record(GATHER, (input, index), (d,))
+
+
+@api("torch", "Tensor", out=True)
+def take_along_dim(input: Tensor, indices: Tensor, dim: int | None = None) -> Tensor:
+    """``gather`` whose operands are broadcast outside ``dim``; the flattened tensor without one.
+
+    >>> import flambeau as torch
+    >>> x = torch.tensor([[30, 10], [20, 40]])
+    >>> torch.take_along_dim(x, x.argmax(1, keepdim=True), 1)
+    tensor([[30],
+            [40]])
+    """
+    if indices.dtype.name != "int64":
+        raise RuntimeError("torch.take_along_dim(): dtype of indices should be Long but got "
+                           f"{dtypes.SCALAR_NAMES[indices.dtype]}")
+    if dim is None:
+        return gather(input.reshape(-1), 0, indices.reshape(-1))
+    if input.ndim != indices.ndim:
+        raise RuntimeError("torch.take_along_dim(): input and indices should have the same number of dimensions, but got "
+                           f"{input.ndim} dimensions for input, and {indices.ndim} dimensions for indices")
+    d = check_dim(dim, input.ndim)
+    if input.ndim == 0:
+        return gather(input, 0, indices)
+    rest = [(*x.shape[:d], 1, *x.shape[d + 1:]) for x in (input, indices)]
+    shape = broadcast_shapes(rest)
+    wide = input.expand(*shape[:d], input.shape[d], *shape[d + 1:])
+    return gather(wide, d, indices.expand(*shape[:d], indices.shape[d], *shape[d + 1:]))
+
+
+# --- scatter ---------------------------------------------------------------------------------------------------------
+
+def _like_input(operands: Any, attributes: Any) -> Geometry:
+    g = operands[0]
+    return dense_like(g.shape, g, g.dtype)
+
+
+def _cut(src: Any, index: Any) -> Any:
+    """The part of ``src`` that an index uses."""
+    return src[tuple([slice(n) for n in index.shape])] if src.shape != index.shape else src
+
+
+def _scatter_kernel(m: Any, input: Any, index: Any, src: Any, dim: int, reduce: str | None) -> Any:
+    _require(index, input, dim)
+    where = _positions(m, index, input.shape, dim).reshape(-1)
+    src = _cut(src, index).reshape(-1) if getattr(src, "ndim", 0) or index.ndim == 0 else src
+    result = m.ascontiguousarray(input).reshape(-1)
+    if reduce is None:
+        result[where] = src
+    else:
+        result = m.wide(result)
+        values = m.wide(src) if hasattr(src, "dtype") else result.dtype.type(src)
+        (m.add if reduce == "add" else m.multiply).at(result, where, values)
+    return result.reshape(input.shape)
+
+
+SCATTER = operator("scatter", _like_input, owns=(0,))(_scatter_kernel)
+SCATTER_VALUE = operator("scatter", _like_input, owns=(0,), grad_name="ScatterBackward1")(_scatter_kernel)
+SCATTER_REDUCED = operator("scatter", _like_input, owns=(0,), grad_name="NotImplemented")(_scatter_kernel)
+SCATTER_ADD = operator("scatter_add", _like_input, owns=(0,))(_scatter_kernel)
+
+
+@SCATTER.derivative("input", keeps="index")
+def _(ctx: Any, grad: Tensor, index: Tensor) -> Tensor:
+    return record(SCATTER_VALUE, (grad, index, 0), (ctx.attributes[0], None))
+
+
+@SCATTER.derivative("src", keeps="index")
+def _(ctx: Any, grad: Tensor, index: Tensor) -> Tensor:
+    return into_shape(gather(grad, ctx.attributes[0], index), ctx.operand_geometry(2).shape)
+
+
+@SCATTER_VALUE.derivative("input", keeps="index")
+def _(ctx: Any, grad: Tensor, index: Tensor) -> Tensor:
+    return record(SCATTER_VALUE, (grad, index, 0), (ctx.attributes[0], None))
+
+
+@SCATTER_ADD.derivative("input")
+def _(ctx: Any, grad: Tensor) -> Tensor:
+    return grad
+
+
+@SCATTER_ADD.derivative("src", keeps="index")
+def _(ctx: Any, grad: Tensor, index: Tensor) -> Tensor:
+    return into_shape(gather(grad, ctx.attributes[0], index), ctx.operand_geometry(2).shape)
+
+
+def into_shape(part: Tensor, shape: Any) -> Tensor:
+    """``part`` in the corner of zeros of a larger shape."""
+    if part.shape == shape:
+        return part
+    from .slicing import SLICE
+    from .view_backward import embed
+    for d, n in enumerate(shape):
+        if part.shape[d] != n:
+            whole = (*part.shape[:d], n, *part.shape[d + 1:])
+            part = embed(part, whole, SLICE, (d, 0, part.shape[d], 1))
+    return part
+
+
+def _check_src(name: str, x: Tensor, dim: int, index: Tensor, src: Tensor) -> None:
+    if x.dtype is not src.dtype:
+        raise RuntimeError(f"{name}(): Expected self.dtype to be equal to src.dtype")
+    if index.numel() == 0:
+        return
+    if (src.ndim or 1) != (index.ndim or 1):
+        raise RuntimeError("Index tensor must have the same number of dimensions as src tensor")
+    for k in range(index.ndim if src.ndim and x.ndim else 0):
+        if index.shape[k] > src.shape[k] or (k != dim and index.shape[k] > x.shape[k]):
+            raise RuntimeError(f"Expected index {list(index.shape)} to be no larger than self {list(x.shape)} apart from "
+                               f"dimension {dim} and to be no larger size than src {list(src.shape)}")
+
+
+@api("torch", "Tensor", out=True, inplace=True)
+def scatter(input: Tensor, dim: int, index: Tensor, src: Any = None, *, value: Any = None, reduce: str | None = None,
+            ) -> Tensor:
+    """``input`` with the elements of ``src`` (or one ``value``) at positions of one dimension.
+
+    >>> import flambeau as torch
+    >>> torch.zeros(2, 3).scatter(1, torch.tensor([[0], [2]]), 1.)
+    tensor([[1., 0., 0.],
+            [0., 0., 1.]])
+    """
+    if value is not None:
+        src = value
+    d = _check_index("scatter", input, dim, index)
+    if reduce not in (None, "add", "multiply"):
+        raise RuntimeError("reduce argument must be either add or multiply.")
+    operator = SCATTER if isinstance(src, Tensor) and value is None else SCATTER_VALUE
+    if operator is SCATTER:
+        _check_src("scatter", input, d, index, src)
+    else:
+        for k in range(index.ndim if index.numel() and input.ndim else 0):
+            if k != d and index.shape[k] > input.shape[k]:
+                raise RuntimeError(f"Expected index {list(index.shape)} to be no larger than self {list(input.shape)} apart "
+                                   f"from dimension {d}")
+        src = src.item() if isinstance(src, Tensor) else src
+    if reduce is not None:
+        operator = SCATTER_REDUCED
+    return record(operator, (input, index, src), (d, reduce))
+
+
+@api("torch", "Tensor", out=True, inplace=True)
+def scatter_add(input: Tensor, dim: int, index: Tensor, src: Tensor) -> Tensor:
+    """``input`` with the elements of ``src`` added at positions of one dimension; positions may repeat.
+
+    >>> import flambeau as torch
+    >>> torch.zeros(3).scatter_add(0, torch.tensor([0, 0, 2]), torch.ones(3))
+    tensor([2., 0., 1.])
+    """
+    d = _check_index("scatter", input, dim, index)
+    _check_src("scatter", input, d, index, src)
+    return record(SCATTER_ADD, (input, index, src), (d, "add"))
+
+
+from . import scatter_reductions  # noqa: E402
+
+__all__ = ["GATHER", "SCATTER", "SCATTER_ADD", "gather", "into_shape", "scatter", "scatter_reductions"]

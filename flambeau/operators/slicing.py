@@ -1,0 +1,92 @@
+"""Parts of a tensor as views: select, slice, narrow."""
+
+from __future__ import annotations
+
+from operator import index
+from typing import Any
+
+from ..graph.geometry import Geometry
+from ..tensor import Tensor, check_dim, view, view_operator
+from .registry import api
+from .view_backward import gradient_is_embedded
+
+
+def _select_rule(g: Geometry, dim: int, position: int) -> Geometry:
+    if g.ndim == 0:
+        raise IndexError("select() cannot be applied to a 0-dim tensor.")
+    d = check_dim(dim, g.ndim)
+    n = g.shape[d]
+    if not -n <= position < n:
+        raise IndexError(f"select(): index {position} out of range for tensor of size {list(g.shape)} at dimension {d}")
+    if position < 0:
+        position += n
+    return g.with_view(g.shape[:d] + g.shape[d + 1:], g.strides[:d] + g.strides[d + 1:],
+                       g.offset + position * g.strides[d])
+
+
+def _slice_rule(g: Geometry, dim: int, start: int | None, end: int | None, step: int) -> Geometry:
+    if g.ndim == 0:
+        raise RuntimeError("slice() cannot be applied to a 0-dim tensor.")
+    d = check_dim(dim, g.ndim)
+    n = g.shape[d]
+    if step <= 0:
+        raise RuntimeError("slice step must be positive")
+    first, last, _ = slice(start, end, step).indices(n)
+    length = max(0, -(-(last - first) // step))
+    shape, strides = list(g.shape), list(g.strides)
+    shape[d], strides[d] = length, strides[d] * step
+    return g.with_view(shape, strides, g.offset + first * g.strides[d])
+
+
+SELECT = gradient_is_embedded(view_operator("select", _select_rule))
+SLICE = gradient_is_embedded(view_operator("slice", _slice_rule))
+
+
+@api("torch", "Tensor")
+def select(input: Tensor, dim: int, index: Any) -> Tensor:
+    """The view at one position of a dimension, without that dimension.
+
+    >>> import flambeau as torch
+    >>> torch.arange(6).reshape(2, 3).select(1, -1)
+    tensor([2, 5])
+    """
+    return view(SELECT, input, (dim, int(index)))
+
+
+def slice_of(input: Tensor, dim: int, start: int | None, end: int | None, step: int = 1) -> Tensor:
+    """``input[..., start:end:step, ...]`` along ``dim``."""
+    return view(SLICE, input, (dim, start, end, step))
+
+
+@api("torch", "Tensor")
+def narrow(input: Tensor, dim: int, start: Any, length: int) -> Tensor:
+    """The view of ``length`` positions of a dimension from ``start``.
+
+    >>> import flambeau as torch
+    >>> torch.arange(5).narrow(0, 1, 3)
+    tensor([1, 2, 3])
+    """
+    g = input._geometry
+    if isinstance(start, Tensor):
+        if start.ndim != 0 or not start.dtype.is_integral or start.dtype.category == 0:
+            raise RuntimeError("start must be an 0-dim integral Tensor.")
+        start = start.item()
+    if g.ndim == 0:
+        raise RuntimeError("narrow() cannot be applied to a 0-dim tensor.")
+    length = index(length)
+    if length < 0:
+        raise RuntimeError("narrow(): length must be non-negative.")
+    n = g.shape[check_dim(dim, g.ndim)]
+    if not -n <= start <= n:
+        raise IndexError(f"start out of range (expected to be in range of [-{n}, {n}], but got {start})")
+    if start < 0:
+        start += n
+    if start + length > n:
+        raise RuntimeError(f"start ({start}) + length ({length}) exceeds dimension size ({n}).")
+    return view(SLICE, input, (dim, start, start + length, 1))
+
+
+@api("torch", "Tensor")
+def narrow_copy(input: Tensor, dim: int, start: Any, length: int) -> Tensor:
+    """A copy of ``narrow``'s view."""
+    return narrow(input, dim, start, length).clone()

@@ -1,0 +1,265 @@
+"""A tensor in several parts along a dimension, each a view: split, chunk, unbind and their kin."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from operator import index
+from typing import Any
+
+from ..graph.geometry import Geometry
+from ..graph.node import Signature
+from ..graph.operator import Operator
+from ..tensor import Tensor, check_dim, record, state, view
+from ..tensor.record import attach
+from .creation import filled
+from .registry import api
+from .slicing import SELECT, SLICE
+
+
+def _split_operator(name: str) -> Operator:
+    op = Operator(name, lambda m, *_: None, lambda operands, attributes: (), ("input",), kind="view")
+
+    @op.derivative("input")
+    def _(ctx: Any, grads: tuple[Any, ...]) -> Tensor:
+        return _joined(ctx, grads, ctx.attributes[0])
+    return op
+
+
+SPLIT = _split_operator("split")
+SPLIT_WITH_SIZES = _split_operator("split_with_sizes")
+UNSAFE_SPLIT = _split_operator("unsafe_split")
+UNSAFE_SPLIT_WITH_SIZES = _split_operator("unsafe_split_with_sizes")
+UNBIND = Operator("unbind", lambda m, *_: None, lambda operands, attributes: (), ("input",), kind="view")
+
+
+@UNBIND.derivative("input")
+def _(ctx: Any, grads: tuple[Any, ...]) -> Tensor:
+    from .joining import stack
+    return stack(_with_zeros(ctx, grads), ctx.attributes[0])
+
+
+def _joined(ctx: Any, grads: tuple[Any, ...], dim: int) -> Tensor:
+    from .joining import cat
+    return cat(_with_zeros(ctx, grads), dim)
+
+
+def _with_zeros(ctx: Any, grads: tuple[Any, ...]) -> list[Tensor]:
+    return [filled(_plain(g), 0) if grad is None else grad for grad, g in zip(grads, ctx.output_geometries)]
+
+
+def _plain(g: Geometry) -> Geometry:
+    from ..graph.geometry import contiguous
+    return contiguous(g.shape, g.dtype, g.device)
+
+
+_several: dict[Any, Signature] = {}
+
+
+def views_of(operator: Operator, input: Tensor, dim: int, parts: Sequence[tuple[Operator, tuple[Any, ...]]],
+             ) -> tuple[Tensor, ...]:
+    """Several views of a tensor, with one history that ``operator`` describes."""
+    needs_grad = state.enabled and input.requires_grad
+    before, state.enabled = state.enabled, state.enabled and not needs_grad
+    try:
+        outs = tuple([view(op, input, attributes) for op, attributes in parts])
+    finally:
+        state.enabled = before
+    if not needs_grad or not outs:
+        return outs
+    geometries = tuple([out._geometry for out in outs])
+    key = (operator, dim, input._geometry, geometries)
+    signature = _several.get(key)
+    if signature is None:
+        if len(_several) > 1 << 14:
+            _several.clear()
+        signature = _several[key] = Signature(operator, (dim,), (input._geometry,), geometries, False, None)
+    version = (input._counter or input._storage).version
+    chain = () if input._base is None else input._view
+    for out, how in zip(outs, parts):
+        if chain is not None:
+            out._view = (*chain, how)
+        out._base_version = version
+    attach(operator, signature, (input,), outs)
+    return outs
+
+
+def _slices(operator: Operator, input: Tensor, dim: int, sizes: Sequence[int]) -> tuple[Tensor, ...]:
+    parts = []
+    start = 0
+    for n in sizes:
+        parts.append((SLICE, (dim, start, start + n, 1)))
+        start += n
+    return views_of(operator, input, dim, parts)
+
+
+def _equal(extent: int, size: int) -> list[int]:
+    if size < 0:
+        raise RuntimeError(f"split expects split_size be non-negative, but got split_size={size}")
+    if size == 0:
+        if extent:
+            raise RuntimeError(f"split_size can only be 0 if dimension size is 0, but got dimension size of {extent}")
+        return [0]
+    count = max(-(-extent // size), 1)
+    return [size] * (count - 1) + [extent - size * (count - 1)]
+
+
+@api("torch", "Tensor")
+def split(tensor: Tensor, split_size_or_sections: Any = None, dim: int = 0, *, split_size: Any = None) -> tuple[Tensor, ...]:
+    """Parts of equal size (the last may be smaller), or of the given sizes.
+
+    >>> import flambeau as torch
+    >>> torch.arange(5).split(2)
+    (tensor([0, 1]), tensor([2, 3]), tensor([4]))
+    """
+    sections = split_size if split_size_or_sections is None else split_size_or_sections
+    if isinstance(sections, (list, tuple)):
+        return split_with_sizes(tensor, sections, dim)
+    if tensor.ndim == 0:
+        raise RuntimeError("split expects at least a 1-dimensional tensor")
+    d = check_dim(dim, tensor.ndim)
+    return _slices(SPLIT, tensor, d, _equal(tensor.shape[d], index(sections)))
+
+
+@api("torch", "Tensor")
+def split_with_sizes(input: Tensor, split_sizes: Any, dim: int = 0) -> tuple[Tensor, ...]:
+    """Parts of the given sizes."""
+    return _slices(SPLIT_WITH_SIZES, input, *_checked_sizes(input, split_sizes, dim))
+
+
+def _checked_sizes(input: Tensor, split_sizes: Any, dim: int) -> tuple[int, list[int]]:
+    if input.ndim == 0:
+        raise RuntimeError("split expects at least a 1-dimensional tensor")
+    d = check_dim(dim, input.ndim)
+    sizes = [index(n) for n in split_sizes]
+    if any(n < 0 for n in sizes):
+        raise RuntimeError(f"split_with_sizes expects split_sizes have only non-negative entries, but got split_sizes={sizes}")
+    if sum(sizes) != input.shape[d]:
+        raise RuntimeError(f"split_with_sizes expects split_sizes to sum exactly to {input.shape[d]} (input tensor's size at "
+                           f"dimension {d}), but got split_sizes={sizes}")
+    return d, sizes
+
+
+def _chunk_sizes(input: Tensor, chunks: int, dim: int) -> tuple[int, list[int]]:
+    if input.ndim == 0:
+        raise RuntimeError("chunk expects at least a 1-dimensional tensor")
+    if chunks <= 0:
+        raise RuntimeError(f"chunk expects `chunks` to be greater than 0, got: {chunks}")
+    d = check_dim(dim, input.ndim)
+    size = -(-input.shape[d] // chunks)
+    return d, [0] * chunks if size == 0 else _equal(input.shape[d], size)
+
+
+@api("torch", "Tensor")
+def chunk(input: Tensor, chunks: int, dim: int = 0) -> tuple[Tensor, ...]:
+    """At most ``chunks`` parts of equal size (the last may be smaller).
+
+    >>> import flambeau as torch
+    >>> [x.tolist() for x in torch.arange(5).chunk(2)]
+    [[0, 1, 2], [3, 4]]
+    """
+    return _slices(SPLIT, input, *_chunk_sizes(input, chunks, dim))
+
+
+@api("torch", "Tensor")
+def unsafe_split(tensor: Tensor, split_size: int, dim: int = 0) -> tuple[Tensor, ...]:
+    """As ``split``."""
+    d = check_dim(dim, tensor.ndim)
+    return _slices(UNSAFE_SPLIT, tensor, d, _equal(tensor.shape[d], index(split_size)))
+
+
+@api("torch", "Tensor")
+def unsafe_split_with_sizes(input: Tensor, split_sizes: Any, dim: int = 0) -> tuple[Tensor, ...]:
+    """As ``split_with_sizes``."""
+    return _slices(UNSAFE_SPLIT_WITH_SIZES, input, *_checked_sizes(input, split_sizes, dim))
+
+
+@api("torch", "Tensor")
+def unsafe_chunk(input: Tensor, chunks: int, dim: int = 0) -> tuple[Tensor, ...]:
+    """As ``chunk``."""
+    return _slices(UNSAFE_SPLIT, input, *_chunk_sizes(input, chunks, dim))
+
+
+@api("torch", "Tensor")
+def unbind(input: Tensor, dim: int = 0) -> tuple[Tensor, ...]:
+    """The views at each position of a dimension, without that dimension.
+
+    >>> import flambeau as torch
+    >>> torch.tensor([[1, 2], [3, 4]]).unbind()
+    (tensor([1, 2]), tensor([3, 4]))
+    """
+    if input.ndim == 0:
+        raise IndexError(f"Dimension specified as {dim} but tensor has no dimensions")
+    d = check_dim(dim, input.ndim)
+    return views_of(UNBIND, input, d, [(SELECT, (d, i)) for i in range(input.shape[d])])
+
+
+# --- tensor_split and its short forms --------------------------------------------------------------------------------
+
+@api("torch", "Tensor")
+def tensor_split(input: Tensor, indices_or_sections: Any = None, dim: int = 0, *, indices: Any = None,
+                 sections: Any = None) -> tuple[Tensor, ...]:
+    """So many parts, as equal as can be, or parts that begin at the given positions.
+
+    >>> import flambeau as torch
+    >>> torch.arange(5).tensor_split(2)
+    (tensor([0, 1, 2]), tensor([3, 4]))
+    """
+    where = next((x for x in (indices_or_sections, indices, sections) if x is not None), None)
+    if input.ndim == 0:
+        raise RuntimeError("tensor_split expected at least a 1-dimensional tensor, but got a tensor with 0 dims")
+    d = check_dim(dim, input.ndim)
+    if isinstance(where, Tensor):
+        if where.dtype.name != "int64":
+            raise RuntimeError("tensor_split expected tensor_indices_or_sections to have dtype of long, but got "
+                               f"{str(where.dtype).removeprefix('torch.')}")
+        if where.ndim > 1:
+            raise RuntimeError("tensor_split expected tensor_indices_or_sections to be a zero-dimensional or "
+                               f"one-dimensional tensor, but got a tensor with {where.ndim} dims")
+        where = where.tolist()
+    extent = input.shape[d]
+    if isinstance(where, (list, tuple)):
+        starts = [0, *[index(i) for i in where]]
+        ends: list[int | None] = [*starts[1:], None]
+    else:
+        if where is None or where <= 0:
+            raise RuntimeError(f"number of sections must be larger than 0, got {where}")
+        small, extra = divmod(extent, where)
+        starts = [i * small + min(i, extra) for i in range(where)]
+        ends = [*starts[1:], extent]
+    return tuple([view(SLICE, input, (d, start, end, 1)) for start, end in zip(starts, ends)])
+
+
+def _short_form(input: Tensor, where: Any, dim: int, name: str, at_least: int) -> tuple[Tensor, ...]:
+    if input.ndim < at_least:
+        raise RuntimeError(f"torch.{name} requires a tensor with at least {at_least} dimension, but got a tensor with "
+                           f"{input.ndim} dimensions!")
+    if isinstance(where, int):
+        extent = input.shape[dim]
+        if where <= 0 or extent % where:
+            raise RuntimeError(f"torch.{name} attempted to split along dimension {dim}, but the size of the dimension "
+                               f"{extent} is not divisible by the split_size {where}!")
+    return tensor_split(input, where, dim)
+
+
+@api("torch", "Tensor")
+def hsplit(input: Tensor, indices_or_sections: Any = None, *, indices: Any = None, sections: Any = None) -> Any:
+    """``tensor_split`` along the columns (of a vector: its elements)."""
+    where = next(x for x in (indices_or_sections, indices, sections) if x is not None)
+    return _short_form(input, where, 0 if input.ndim == 1 else 1, "hsplit", 1)
+
+
+@api("torch", "Tensor")
+def vsplit(input: Tensor, indices_or_sections: Any = None, *, indices: Any = None, sections: Any = None) -> Any:
+    """``tensor_split`` along the rows."""
+    where = next(x for x in (indices_or_sections, indices, sections) if x is not None)
+    return _short_form(input, where, 0, "vsplit", 2)
+
+
+@api("torch", "Tensor")
+def dsplit(input: Tensor, indices_or_sections: Any = None, *, indices: Any = None, sections: Any = None) -> Any:
+    """``tensor_split`` along the third dimension."""
+    where = next(x for x in (indices_or_sections, indices, sections) if x is not None)
+    return _short_form(input, where, 2, "dsplit", 3)
+
+
+__all__ = ["SPLIT", "UNBIND", "chunk", "record", "split", "tensor_split", "unbind", "views_of"]

@@ -1,0 +1,257 @@
+"""``x[key]`` and ``x[key] = value``: views for integers, slices, None and Ellipsis; index tensors for the rest."""
+
+from __future__ import annotations
+
+from operator import index as as_index
+from typing import Any
+
+import numpy as np
+
+from .. import dtypes
+from ..tensor import Tensor, assign, view
+from ..tensor.construct import from_array
+from ..tensor.construct import tensor as make_tensor
+from . import index_operators
+from .casting import cast
+from .creation import filled
+from .expanding import UNSQUEEZE
+from .extents import type_name
+from .looking import look
+from .shape import ALIAS
+from .slicing import SELECT, SLICE
+
+_SEQUENCE = (list, tuple, range)
+_BAD = "only integers, slices (`:`), ellipsis (`...`), None and long or byte Variables are valid indices (got {})"
+
+
+def _select(x: Tensor, dim: int, position: int, place: int) -> Tensor:
+    g = x._geometry
+    if dim >= g.ndim:
+        if g.ndim == 0:
+            raise IndexError("invalid index of a 0-dim tensor. Use `tensor.item()` in Python or `tensor.item<T>()` in C++ to "
+                             "convert a 0-dim tensor to a number")
+        raise IndexError(f"too many indices for tensor of dimension {g.ndim}")
+    n = g.shape[dim]
+    if not -n <= position < n:
+        raise IndexError(f"index {position} is out of bounds for dimension {place} with size {n}")
+    return view(SELECT, x, (dim, position))
+
+
+def _bound(value: Any) -> Any:
+    if value is None or value.__class__ is int:
+        return value
+    try:
+        return as_index(value)
+    except TypeError:
+        raise TypeError("slice indices must be integers or None or have an __index__ method") from None
+
+
+def _slice(x: Tensor, dim: int, key: slice, keep_whole: bool) -> Tensor:
+    start, stop, step = _bound(key.start), _bound(key.stop), _bound(key.step)
+    if step is None:
+        step = 1
+    elif step <= 0:
+        raise ValueError("step must be greater than zero")
+    shape = x._geometry.shape
+    if dim >= len(shape):
+        if not shape:
+            raise IndexError("slice() cannot be applied to a 0-dim tensor.")
+        raise IndexError(f"too many indices for tensor of dimension {len(shape)}")
+    if not keep_whole and step == 1 and (start is None or start == 0) and (stop is None or stop >= shape[dim]):
+        return x
+    return view(SLICE, x, (dim, start, stop, step))
+
+
+def _as_items(key: Any) -> tuple[Any, ...]:
+    """A key as a tuple of single indices (lists of lists count as tuples, as they always have)."""
+    if key.__class__ is tuple:
+        return key  # type: ignore[no-any-return]
+    if isinstance(key, list) and len(key) < 32 and any(
+            isinstance(k, (Tensor, *_SEQUENCE, slice)) or k is None or k is Ellipsis for k in key):
+        return tuple(key)
+    return tuple(key) if isinstance(key, tuple) else (key,)
+
+
+def _as_index_tensor(item: Any) -> Tensor:
+    if isinstance(item, Tensor):
+        return item
+    if isinstance(item, (np.ndarray, np.generic)):
+        return from_array(np.array(item))
+    if isinstance(item, _SEQUENCE):
+        made = make_tensor(list(item))
+        return cast(made, dtypes.int64) if made.numel() == 0 else made
+    if isinstance(item, str):
+        raise TypeError("new(): invalid data type 'str'")
+    if hasattr(item, "__index__"):
+        return from_array(np.array(as_index(item), np.int64))
+    raise IndexError(_BAD.format(type(item).__name__))
+
+
+class Subscript:
+    """A key applied to a tensor: the view of its integers, slices and new dimensions, and what is left to index."""
+
+    __slots__ = ("view", "dims", "indices", "places", "mask")
+
+    def __init__(self, x: Tensor, key: Any, keep_masks: bool = False) -> None:
+        items = [item if item is None or item is Ellipsis or item.__class__ in (int, bool, slice) else self._prepared(item)
+                 for item in _as_items(key)]
+        self.dims: list[int] = []
+        self.indices: list[Tensor] = []
+        self.places: list[int] = []
+        self.mask: tuple[Tensor, int] | None = None
+        self.view = self._apply(x, items, keep_masks)
+
+    @staticmethod
+    def _prepared(item: Any) -> Any:
+        if isinstance(item, slice):
+            return item
+        if isinstance(item, (np.bool_, np.integer)):
+            return item.item()
+        tensor = _as_index_tensor(item)
+        category = tensor._geometry.dtype.category
+        if category > 1 or tensor._geometry.dtype.name not in ("int64", "int32", "uint8", "bool", "int16", "int8"):
+            raise IndexError("tensors used as indices must be long, int, byte or bool tensors")
+        if tensor._geometry.ndim == 0 and tensor._geometry.device.type != "meta":
+            return tensor.item()  # a view, as PyTorch gives
+        return tensor
+
+    def _apply(self, x: Tensor, items: list[Any], keep_masks: bool) -> Tensor:
+        specified = sum(_width(item) for item in items)
+        ndim = x._geometry.ndim
+        if specified > ndim:
+            if ndim == 0 and any(item.__class__ is int for item in items):
+                _select(x, 0, 0, 0)
+            raise IndexError(f"too many indices for tensor of dimension {ndim}")
+        single = len(items) == 1
+        dim = place = 0
+        for item in items:
+            kind = item.__class__
+            if kind is int:
+                x = _select(x, dim, item, place)
+                place += 1
+            elif kind is slice:
+                x = _slice(x, dim, item, single)
+                dim, place = dim + 1, place + 1
+            elif item is None:
+                x = view(UNSQUEEZE, x, (dim,))
+                dim += 1
+            elif item is Ellipsis:
+                dim, place = dim + ndim - specified, place + ndim - specified
+                specified = ndim  # a second ellipsis stands for nothing
+            elif kind is bool:
+                x = view(UNSQUEEZE, x, (dim,))
+                self._add(dim, place, from_array(np.zeros(int(item), np.int64)))
+                dim += 1
+            else:
+                width = self._tensor(x, item, dim, place, keep_masks and single)
+                dim, place = dim + width, place + width
+        return x
+
+    def _add(self, dim: int, place: int, index: Tensor) -> None:
+        self.dims.append(dim)
+        self.places.append(place)
+        self.indices.append(index)
+
+    def _tensor(self, x: Tensor, item: Tensor, dim: int, place: int, keep_mask: bool) -> int:
+        g = item._geometry
+        if g.dtype.name not in ("bool", "uint8"):
+            self._add(dim, place, item)
+            return 1
+        shape = x._geometry.shape
+        for d, n in enumerate(g.shape):
+            if n != shape[dim + d]:
+                raise IndexError(f"The shape of the mask {list(g.shape)} at index {d} does not match the shape of the indexed "
+                                 f"tensor {list(shape)} at index {dim + d}")
+        if keep_mask:
+            self.mask = (item, dim)
+            return g.ndim
+        for d, positions in enumerate(np.nonzero(look(item, "index"))):
+            self._add(dim + d, place + d, from_array(positions.astype(np.int64, copy=False)))
+        return g.ndim
+
+
+def _width(item: Any) -> int:
+    if item is None or item is Ellipsis or item.__class__ is bool:
+        return 0
+    if item.__class__ in (int, slice):
+        return 1
+    return item._geometry.ndim if item._geometry.dtype.name in ("bool", "uint8") else 1
+
+
+def getitem(self: Tensor, key: Any) -> Tensor:
+    """``x[key]``: a view for integers, slices, None and Ellipsis, a copy for lists and tensors.
+
+    >>> import flambeau as torch
+    >>> x = torch.arange(6).reshape(2, 3)
+    >>> x[:, -1], x[x > 3]
+    (tensor([2, 5]), tensor([4, 5]))
+    """
+    if key.__class__ is int:
+        return _select(self, 0, key, 0)
+    if key.__class__ is slice:
+        return _slice(self, 0, key, True)
+    if key is None:
+        return view(UNSQUEEZE, self, (0,))
+    if key is Ellipsis:
+        return view(ALIAS, self)
+    found = Subscript(self, key)
+    if not found.dims:
+        return view(ALIAS, self) if found.view is self else found.view
+    dims = tuple(found.dims)
+    index_operators.check_known(found.view, found.indices, dims, tuple(found.places))
+    return index_operators.read(found.view, found.indices, dims)
+
+
+def setitem(self: Tensor, key: Any, value: Any) -> None:
+    """``x[key] = value``, written in place."""
+    number = value.__class__ in (int, float, bool, complex)
+    if not number and not isinstance(value, Tensor):
+        if not isinstance(value, (np.generic, int, float, bool, complex)):
+            raise TypeError(f"can't assign a {_type_title(value)} to a {type_name(self._geometry)}")
+        value, number = value.item() if isinstance(value, np.generic) else value, True
+    scalar = number or value._geometry.ndim == 0
+    found = Subscript(self, key, keep_masks=scalar)
+    target = found.view
+    if found.mask is not None:
+        mask, dim = found.mask
+        trailing = target.ndim - dim - mask.ndim
+        mask = mask.bool() if mask.dtype is not dtypes.bool_ else mask
+        target.masked_fill_(mask.reshape(*mask.shape, *[1] * trailing) if trailing else mask, value)
+        return
+    if not found.dims:
+        target = view(ALIAS, self) if target is self else target
+        if number:
+            target.fill_(value)
+        else:
+            target.copy_(_without_leading_ones(value, target.ndim).expand(target.shape))
+        return
+    if number:
+        value = filled(_scalar_geometry(target), value)
+    dims = tuple(found.dims)
+    index_operators.check_known(target, found.indices, dims, tuple(found.places))
+    lead = index_operators.indexed_shape(target._geometry.shape, dims, index_operators.index_shape(
+        [i._geometry.shape for i in found.indices]))
+    value = _without_leading_ones(value, len(lead))
+    assign(target, index_operators.put(target, value, found.indices, dims, False), "index_put_")
+
+
+def _type_title(value: Any) -> str:
+    return "numpy.ndarray" if isinstance(value, np.ndarray) else type(value).__name__
+
+
+def _scalar_geometry(x: Tensor) -> Any:
+    from ..graph.geometry import contiguous
+    return contiguous((), x._geometry.dtype, x._geometry.device)
+
+
+def _without_leading_ones(value: Tensor, ndim: int) -> Tensor:
+    shape = value._geometry.shape
+    lead = len(shape) - ndim
+    if lead > 0 and all(n == 1 for n in shape[:lead]):
+        return value.reshape(shape[lead:])
+    return value
+
+
+_methods: Any = Tensor
+_methods.__getitem__ = getitem
+_methods.__setitem__ = setitem

@@ -1,0 +1,170 @@
+"""Dimensions in another order: transpose, permute, movedim and the properties T, mT, H, mH."""
+
+from __future__ import annotations
+
+import warnings
+from typing import Any
+
+from ..graph.geometry import Geometry
+from ..tensor import Tensor, check_dim, view, view_operator
+from .extents import sizes_of
+from .registry import api
+
+
+def _transpose_rule(g: Geometry, dim0: int, dim1: int) -> Geometry:
+    a, b = check_dim(dim0, g.ndim), check_dim(dim1, g.ndim)
+    if g.ndim == 0:
+        return g
+    shape, strides = list(g.shape), list(g.strides)
+    shape[a], shape[b] = shape[b], shape[a]
+    strides[a], strides[b] = strides[b], strides[a]
+    return g.with_view(shape, strides, g.offset)
+
+
+TRANSPOSE = view_operator("transpose", _transpose_rule)
+T = view_operator("t", lambda g: _transpose_rule(g, 0, 1) if g.ndim == 2 else g)
+
+
+@TRANSPOSE.derivative("input")
+def _(ctx: Any, grad: Tensor) -> Tensor:
+    return view(TRANSPOSE, grad, ctx.attributes)
+
+
+@T.derivative("input")
+def _(ctx: Any, grad: Tensor) -> Tensor:
+    return view(T, grad)
+
+
+@api("torch", "Tensor", aliases=("swapaxes", "swapdims"))
+def transpose(input: Tensor, dim0: int, dim1: int) -> Tensor:
+    """The view with two dimensions exchanged.
+
+    >>> import flambeau as torch
+    >>> torch.zeros(2, 3, 4).transpose(0, 2).shape
+    torch.Size([4, 3, 2])
+    """
+    return view(TRANSPOSE, input, (dim0, dim1))
+
+
+@api("torch", "Tensor")
+def t(input: Tensor) -> Tensor:
+    """The transposed view of a matrix; vectors and scalars as they are."""
+    if input._geometry.ndim > 2:
+        raise RuntimeError(f"t() expects a tensor with <= 2 dimensions, but self is {input.ndim}D")
+    return view(T, input)
+
+
+def _permute_rule(g: Geometry, dims: tuple[int, ...]) -> Geometry:
+    if len(dims) != g.ndim:
+        raise RuntimeError(
+            "permute(sparse_coo): number of dimensions in the tensor input does not match the length of the desired ordering "
+            f"of dimensions i.e. input.dim() = {g.ndim} is not equal to len(dims) = {len(dims)}")
+    order = [check_dim(d, g.ndim) for d in dims]
+    if len(set(order)) != len(order):
+        raise RuntimeError("permute(): duplicate dims are not allowed.")
+    return g.with_view([g.shape[d] for d in order], [g.strides[d] for d in order], g.offset)
+
+
+PERMUTE = view_operator("permute", _permute_rule)
+
+
+@PERMUTE.derivative("input")
+def _(ctx: Any, grad: Tensor) -> Tensor:
+    dims = ctx.attributes[0]
+    inverse = [0] * len(dims)
+    for position, d in enumerate(dims):
+        inverse[d] = position
+    return view(PERMUTE, grad, (tuple(inverse),))
+
+
+@api("torch", "Tensor")
+def permute(input: Tensor, *dims: Any, **named: Any) -> Tensor:
+    """The view with its dimensions in the order ``dims``.
+
+    >>> import flambeau as torch
+    >>> torch.zeros(2, 3, 4).permute(2, 0, 1).shape
+    torch.Size([4, 2, 3])
+    """
+    return view(PERMUTE, input, (sizes_of((named["dims"],) if named else dims, "permute", "dims"),))
+
+
+@api("torch", "Tensor", aliases=("moveaxis",))
+def movedim(input: Tensor, source: Any, destination: Any) -> Tensor:
+    """The view with the dimensions ``source`` moved to the places ``destination``.
+
+    >>> import flambeau as torch
+    >>> torch.zeros(2, 3, 4).movedim(0, -1).shape
+    torch.Size([3, 4, 2])
+    """
+    if isinstance(source, int) != isinstance(destination, int):
+        raise TypeError("movedim() received an invalid combination of arguments - got "
+                        f"({type(source).__name__}, {type(destination).__name__}), but expected one of:\n"
+                        " * (int source, int destination)\n * (tuple of ints source, tuple of ints destination)\n")
+    ndim = input._geometry.ndim
+    sources = [source] if isinstance(source, int) else list(source)
+    places = [destination] if isinstance(destination, int) else list(destination)
+    if len(sources) != len(places):
+        raise RuntimeError(f"movedim: Invalid source or destination dims: source ({sources} dims) should contain the same "
+                           f"number of dims as destination ({places} dims)")
+    from_dims, to_dims = [check_dim(d, ndim) for d in sources], [check_dim(d, ndim) for d in places]
+    for name, given, found in (("source", sources, from_dims), ("destination", places, to_dims)):
+        if len(set(found)) != len(found):
+            raise RuntimeError(f"movedim: repeated dim in `{name}` ({given})")
+    if ndim == 0:
+        return view(PERMUTE, input, ((),))
+    order: list[int] = [-1] * ndim
+    for s, d in zip(from_dims, to_dims):
+        order[d] = s
+    rest = iter([d for d in range(ndim) if d not in from_dims])
+    return view(PERMUTE, input, (tuple([next(rest) if d < 0 else d for d in order]),))
+
+
+@api("torch", "Tensor")
+def adjoint(input: Tensor) -> Tensor:
+    """The conjugate transpose of (a batch of) matrices."""
+    if input._geometry.ndim == 1:
+        raise RuntimeError("tensor.adjoint() is only supported on matrices or batches of matrices. Got 1-D tensor.")
+    return _conjugated(view(TRANSPOSE, input, (-2, -1)) if input._geometry.ndim else input)
+
+
+def _conjugated(x: Tensor) -> Tensor:
+    return x.conj() if x._geometry.dtype.is_complex else x
+
+
+def _t_property(self: Tensor) -> Tensor:
+    ndim = self._geometry.ndim
+    if ndim not in (0, 2):
+        warnings.warn(
+            "The use of `x.T` on tensors of dimension other than 2 to reverse their shape is deprecated and it will throw an "
+            "error in a future release. Consider `x.mT` to transpose batches of matrices or `x.permute(*torch.arange(x.ndim - "
+            "1, -1, -1))` to reverse the dimensions of a tensor.", UserWarning, stacklevel=2)
+    return view(PERMUTE, self, (tuple(range(ndim))[::-1],))
+
+
+def _mt_property(self: Tensor) -> Tensor:
+    if self._geometry.ndim < 2:
+        raise RuntimeError("tensor.mT is only supported on matrices or batches of matrices. Got "
+                           f"{self._geometry.ndim}-D tensor.")
+    return view(TRANSPOSE, self, (-2, -1))
+
+
+def _h_property(self: Tensor) -> Tensor:
+    ndim = self._geometry.ndim
+    if ndim not in (0, 2):
+        raise RuntimeError(f"tensor.H is only supported on matrices (2-D tensors). Got {ndim}-D tensor."
+                           + (" For batches of matrices, consider using tensor.mH" if ndim > 2 else ""))
+    return _conjugated(view(TRANSPOSE, self, (0, 1)) if ndim else self)
+
+
+def _mh_property(self: Tensor) -> Tensor:
+    if self._geometry.ndim < 2:
+        raise RuntimeError("tensor.mH is only supported on matrices or batches of matrices. Got "
+                           f"{self._geometry.ndim}-D tensor.")
+    return _conjugated(view(TRANSPOSE, self, (-2, -1)))
+
+
+_properties: Any = Tensor
+_properties.T = property(_t_property, doc="The dimensions reversed.")
+_properties.mT = property(_mt_property, doc="The last two dimensions exchanged.")
+_properties.H = property(_h_property, doc="The conjugate transpose of a matrix.")
+_properties.mH = property(_mh_property, doc="The conjugate transpose of (a batch of) matrices.")

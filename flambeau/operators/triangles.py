@@ -1,0 +1,94 @@
+"""Triangles of matrices: tril, triu and the positions in them."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from .. import devices, dtypes
+from ..graph.geometry import Geometry, dense_like
+from ..tensor import Tensor, record
+from ..tensor.construct import from_array
+from .definition import operator
+from .registry import api
+
+
+def _geometry(operands: Any, attributes: Any) -> Geometry:
+    g = operands[0]
+    return dense_like(g.shape, g, g.dtype)
+
+
+def _kernel(m: Any, input: Any, diagonal: int, upper: bool) -> Any:
+    rows, columns = input.shape[-2:]
+    offsets = m.arange(columns) - m.arange(rows)[:, None]
+    return m.where(offsets >= diagonal if upper else offsets <= diagonal, input, m.zeros((), input.dtype))
+
+
+TRIL = operator("tril", _geometry)(_kernel)
+TRIU = operator("triu", _geometry)(_kernel)
+
+
+@TRIL.derivative("input")
+def _(ctx: Any, grad: Tensor) -> Tensor:
+    return tril(grad, ctx.attributes[0])
+
+
+@TRIU.derivative("input")
+def _(ctx: Any, grad: Tensor) -> Tensor:
+    return triu(grad, ctx.attributes[0])
+
+
+@api("torch", "Tensor", out=True, inplace=True)
+def tril(input: Tensor, diagonal: int = 0) -> Tensor:
+    """The lower triangle of (..., N, M), zeros above ``diagonal``.
+
+    >>> import flambeau as torch
+    >>> torch.tril(torch.ones(2, 3))
+    tensor([[1., 0., 0.],
+            [1., 1., 0.]])
+    """
+    if input.ndim < 2:
+        raise RuntimeError("tril: input tensor must have at least 2 dimensions")
+    return record(TRIL, (input,), (diagonal, False))
+
+
+@api("torch", "Tensor", out=True, inplace=True)
+def triu(input: Tensor, diagonal: int = 0) -> Tensor:
+    """The upper triangle of (..., N, M), zeros below ``diagonal``.
+
+    >>> import flambeau as torch
+    >>> torch.triu(torch.ones(2, 3), 1)
+    tensor([[0., 1., 1.],
+            [0., 0., 1.]])
+    """
+    if input.ndim < 2:
+        raise RuntimeError("triu: input tensor must have at least 2 dimensions")
+    return record(TRIU, (input,), (diagonal, True))
+
+
+def _indices(found: tuple[Any, Any], row: int, col: int, dtype: Any, device: Any) -> Tensor:
+    if row < 0 or col < 0:
+        name, n = ("row", row) if row < 0 else ("col", col)
+        raise RuntimeError(f"{name} must be non-negative, got{n}")
+    return from_array(np.stack(found).astype((dtype or dtypes.int64).numpy), device=devices.resolve(device))
+
+
+@api("torch")
+def tril_indices(row: int, col: int, offset: int = 0, *, dtype: Any = None, device: Any = None, layout: Any = None,
+                 pin_memory: bool = False) -> Tensor:
+    """Rows and columns of a lower triangle, (2, K).
+
+    >>> import flambeau as torch
+    >>> torch.tril_indices(2, 2)
+    tensor([[0, 1, 1],
+            [0, 0, 1]])
+    """
+    return _indices(np.tril_indices(max(row, 0), offset, max(col, 0)), row, col, dtype, device)
+
+
+@api("torch")
+def triu_indices(row: int, col: int, offset: int = 0, *, dtype: Any = None, device: Any = None, layout: Any = None,
+                 pin_memory: bool = False) -> Tensor:
+    """Rows and columns of an upper triangle, (2, K)."""
+    return _indices(np.triu_indices(max(row, 0), offset, max(col, 0)), row, col, dtype, device)
