@@ -1,29 +1,38 @@
-"""Update rules of the optimizers: one small function on arrays each, applied to lists of tensors as one operator.
+"""Update rules of the optimizers: small functions on arrays, applied to lists of tensors as one operator.
 
 A rule is ``rule(m, param, grad, *state, *numbers, **flags)``:
 
 * `m` is the array namespace (NumPy's in the interpreter);
-* `param`, `grad` and the state are arrays of one shape; a state that the configuration does not use is ``None``;
-* the numbers (learning rate, decay rates, bias corrections, ...) are run-time values: a schedule that changes them
-  gives the same graph;
+* `param`, `grad` and the state are arrays of one shape; a state that the configuration does not use is
+  ``None``;
+* the numbers (learning rate, decay rates, bias corrections, ...) are run-time values: a schedule that changes
+  them gives the same graph;
 * the flags are structure: they change which arithmetic is done.
 
-It returns the new values of ``(param, *state)``, ``None`` for what is absent or not written. What depends only on
-the numbers is computed by the caller in double precision, once for all parameters.
+It returns the new values of ``(param, *state)``, ``None`` for what is absent or not written. What depends
+only on the numbers is computed by the caller in double precision, once for all parameters.
 """
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
 from typing import Any
+
+from ..dtypes import float32, float64
+from ..graph.geometry import Geometry, contiguous
+from ..graph.operator import Operator
+from ..tensor import Tensor, record
+from ..tensor.inplace import write
 
 Array = Any
 Number = Any
+Rule = Callable[..., tuple[Any, ...]]
 
 __all__ = ["adadelta", "adagrad", "adam", "adamax", "asgd", "nadam", "radam", "rmsprop", "rprop", "sgd"]
 
 
 def _oriented(param: Array, grad: Array, weight_decay: Number, maximize: bool, decay: bool) -> Array:
-    """The gradient to descend along: its sign turned for maximization, with the L2 penalty's gradient added."""
+    """The gradient to descend along: sign turned to maximize, the L2 penalty's gradient added."""
     if maximize:
         grad = -grad
     if decay:
@@ -31,8 +40,20 @@ def _oriented(param: Array, grad: Array, weight_decay: Number, maximize: bool, d
     return grad
 
 
-def sgd(m: Any, param: Array, grad: Array, momentum_buffer: Array | None, lr: Number, weight_decay: Number,
-        momentum: Number, gain: Number, *, maximize: bool, decay: bool, nesterov: bool) -> tuple[Array, ...]:
+def sgd(
+    m: Any,
+    param: Array,
+    grad: Array,
+    momentum_buffer: Array | None,
+    lr: Number,
+    weight_decay: Number,
+    momentum: Number,
+    gain: Number,
+    *,
+    maximize: bool,
+    decay: bool,
+    nesterov: bool,
+) -> tuple[Array, ...]:
     """buffer = momentum buffer + gain g;  param -= lr (buffer, or g + momentum buffer for Nesterov)."""
     grad = _oriented(param, grad, weight_decay, maximize, decay)
     if momentum_buffer is None:
@@ -42,11 +63,27 @@ def sgd(m: Any, param: Array, grad: Array, momentum_buffer: Array | None, lr: Nu
     return param - direction * lr, momentum_buffer
 
 
-def adam(m: Any, param: Array, grad: Array, exp_avg: Array, exp_avg_sq: Array, max_exp_avg_sq: Array | None,
-         step_size: Number, weight_decay: Number, shrink: Number, one_minus_beta1: Number, beta2: Number,
-         one_minus_beta2: Number, root_correction2: Number, eps: Number,
-         *, maximize: bool, decay: bool, decoupled: bool) -> tuple[Array, ...]:
-    """param -= step_size exp_avg / (sqrt(exp_avg_sq) / root_correction2 + eps), after shrinking it if decoupled."""
+def adam(
+    m: Any,
+    param: Array,
+    grad: Array,
+    exp_avg: Array,
+    exp_avg_sq: Array,
+    max_exp_avg_sq: Array | None,
+    step_size: Number,
+    weight_decay: Number,
+    shrink: Number,
+    one_minus_beta1: Number,
+    beta2: Number,
+    one_minus_beta2: Number,
+    root_correction2: Number,
+    eps: Number,
+    *,
+    maximize: bool,
+    decay: bool,
+    decoupled: bool,
+) -> tuple[Array, ...]:
+    """param -= step_size exp_avg / (sqrt(exp_avg_sq) / root_correction2 + eps)."""
     grad = _oriented(param, grad, weight_decay, maximize, decay and not decoupled)
     if decay and decoupled:
         param = param * shrink
@@ -59,9 +96,21 @@ def adam(m: Any, param: Array, grad: Array, exp_avg: Array, exp_avg_sq: Array, m
     return param - exp_avg * step_size / denominator, exp_avg, exp_avg_sq, max_exp_avg_sq
 
 
-def adamax(m: Any, param: Array, grad: Array, exp_avg: Array, exp_inf: Array, step_size: Number,
-           weight_decay: Number, one_minus_beta1: Number, beta2: Number, eps: Number,
-           *, maximize: bool, decay: bool) -> tuple[Array, ...]:
+def adamax(
+    m: Any,
+    param: Array,
+    grad: Array,
+    exp_avg: Array,
+    exp_inf: Array,
+    step_size: Number,
+    weight_decay: Number,
+    one_minus_beta1: Number,
+    beta2: Number,
+    eps: Number,
+    *,
+    maximize: bool,
+    decay: bool,
+) -> tuple[Array, ...]:
     """param -= step_size exp_avg / exp_inf, where exp_inf = max(beta2 exp_inf, abs(g) + eps)."""
     grad = _oriented(param, grad, weight_decay, maximize, decay)
     exp_avg = exp_avg + (grad - exp_avg) * one_minus_beta1
@@ -69,10 +118,26 @@ def adamax(m: Any, param: Array, grad: Array, exp_avg: Array, exp_inf: Array, st
     return param - exp_avg * step_size / exp_inf, exp_avg, exp_inf
 
 
-def nadam(m: Any, param: Array, grad: Array, exp_avg: Array, exp_avg_sq: Array, grad_size: Number,
-          momentum_size: Number, weight_decay: Number, shrink: Number, one_minus_beta1: Number, beta2: Number,
-          one_minus_beta2: Number, correction2: Number, eps: Number,
-          *, maximize: bool, decay: bool, decoupled: bool) -> tuple[Array, ...]:
+def nadam(
+    m: Any,
+    param: Array,
+    grad: Array,
+    exp_avg: Array,
+    exp_avg_sq: Array,
+    grad_size: Number,
+    momentum_size: Number,
+    weight_decay: Number,
+    shrink: Number,
+    one_minus_beta1: Number,
+    beta2: Number,
+    one_minus_beta2: Number,
+    correction2: Number,
+    eps: Number,
+    *,
+    maximize: bool,
+    decay: bool,
+    decoupled: bool,
+) -> tuple[Array, ...]:
     """param -= (grad_size g + momentum_size exp_avg) / (sqrt(exp_avg_sq / correction2) + eps)."""
     grad = _oriented(param, grad, weight_decay, maximize, decay and not decoupled)
     if decay and decoupled:
@@ -84,11 +149,29 @@ def nadam(m: Any, param: Array, grad: Array, exp_avg: Array, exp_avg_sq: Array, 
     return param - exp_avg * momentum_size / denominator, exp_avg, exp_avg_sq
 
 
-def radam(m: Any, param: Array, grad: Array, exp_avg: Array, exp_avg_sq: Array, lr: Number, weight_decay: Number,
-          shrink: Number, one_minus_beta1: Number, beta2: Number, one_minus_beta2: Number, correction1: Number,
-          root_correction2: Number, rectification: Number, eps: Number,
-          *, maximize: bool, decay: bool, decoupled: bool, rectify: bool) -> tuple[Array, ...]:
-    """Adam with a rectified step; plain momentum while the second moment has too few samples (`rectify` false)."""
+def radam(
+    m: Any,
+    param: Array,
+    grad: Array,
+    exp_avg: Array,
+    exp_avg_sq: Array,
+    lr: Number,
+    weight_decay: Number,
+    shrink: Number,
+    one_minus_beta1: Number,
+    beta2: Number,
+    one_minus_beta2: Number,
+    correction1: Number,
+    root_correction2: Number,
+    rectification: Number,
+    eps: Number,
+    *,
+    maximize: bool,
+    decay: bool,
+    decoupled: bool,
+    rectify: bool,
+) -> tuple[Array, ...]:
+    """Adam with a rectified step; plain momentum while there are too few samples (`rectify` false)."""
     grad = _oriented(param, grad, weight_decay, maximize, decay and not decoupled)
     if decay and decoupled:
         param = param * shrink
@@ -100,10 +183,24 @@ def radam(m: Any, param: Array, grad: Array, exp_avg: Array, exp_avg_sq: Array, 
     return param - change, exp_avg, exp_avg_sq
 
 
-def rmsprop(m: Any, param: Array, grad: Array, square_avg: Array, momentum_buffer: Array | None,
-            grad_avg: Array | None, lr: Number, weight_decay: Number, momentum: Number, alpha: Number,
-            one_minus_alpha: Number, eps: Number, *, maximize: bool, decay: bool) -> tuple[Array, ...]:
-    """param -= lr g / (sqrt(square_avg [- grad_avg^2]) + eps), through a momentum buffer where there is one."""
+def rmsprop(
+    m: Any,
+    param: Array,
+    grad: Array,
+    square_avg: Array,
+    momentum_buffer: Array | None,
+    grad_avg: Array | None,
+    lr: Number,
+    weight_decay: Number,
+    momentum: Number,
+    alpha: Number,
+    one_minus_alpha: Number,
+    eps: Number,
+    *,
+    maximize: bool,
+    decay: bool,
+) -> tuple[Array, ...]:
+    """param -= lr g / (sqrt(square_avg [- grad_avg^2]) + eps), through momentum where there is one."""
     grad = _oriented(param, grad, weight_decay, maximize, decay)
     square_avg = square_avg * alpha + grad * grad * one_minus_alpha
     second = square_avg
@@ -117,17 +214,39 @@ def rmsprop(m: Any, param: Array, grad: Array, square_avg: Array, momentum_buffe
     return param - momentum_buffer * lr, square_avg, momentum_buffer, grad_avg
 
 
-def adagrad(m: Any, param: Array, grad: Array, sum: Array, step_size: Number, weight_decay: Number, eps: Number,
-            *, maximize: bool, decay: bool) -> tuple[Array, ...]:
+def adagrad(
+    m: Any,
+    param: Array,
+    grad: Array,
+    sum: Array,
+    step_size: Number,
+    weight_decay: Number,
+    eps: Number,
+    *,
+    maximize: bool,
+    decay: bool,
+) -> tuple[Array, ...]:
     """sum += g^2;  param -= step_size g / (sqrt(sum) + eps)."""
     grad = _oriented(param, grad, weight_decay, maximize, decay)
     sum = sum + grad * grad
     return param - grad * step_size / (m.sqrt(sum) + eps), sum
 
 
-def adadelta(m: Any, param: Array, grad: Array, square_avg: Array, acc_delta: Array, lr: Number,
-             weight_decay: Number, rho: Number, one_minus_rho: Number, eps: Number,
-             *, maximize: bool, decay: bool) -> tuple[Array, ...]:
+def adadelta(
+    m: Any,
+    param: Array,
+    grad: Array,
+    square_avg: Array,
+    acc_delta: Array,
+    lr: Number,
+    weight_decay: Number,
+    rho: Number,
+    one_minus_rho: Number,
+    eps: Number,
+    *,
+    maximize: bool,
+    decay: bool,
+) -> tuple[Array, ...]:
     """delta = g sqrt(acc_delta + eps) / sqrt(square_avg + eps);  param -= lr delta."""
     grad = _oriented(param, grad, weight_decay, maximize, decay)
     square_avg = square_avg * rho + grad * grad * one_minus_rho
@@ -136,9 +255,20 @@ def adadelta(m: Any, param: Array, grad: Array, square_avg: Array, acc_delta: Ar
     return param - delta * lr, square_avg, acc_delta
 
 
-def rprop(m: Any, param: Array, grad: Array, prev: Array, step_size: Array, eta_minus: Number, eta_plus: Number,
-          smallest: Number, largest: Number, *, maximize: bool) -> tuple[Array, ...]:
-    """Only the sign of the gradient counts: the step grows while it stays, shrinks (and pauses) where it turned."""
+def rprop(
+    m: Any,
+    param: Array,
+    grad: Array,
+    prev: Array,
+    step_size: Array,
+    eta_minus: Number,
+    eta_plus: Number,
+    smallest: Number,
+    largest: Number,
+    *,
+    maximize: bool,
+) -> tuple[Array, ...]:
+    """Only the sign of the gradient counts: the step grows while it stays, shrinks where it turned."""
     if maximize:
         grad = -grad
     agreement = grad * prev
@@ -149,9 +279,88 @@ def rprop(m: Any, param: Array, grad: Array, prev: Array, step_size: Array, eta_
     return param - m.sign(grad) * step_size, grad, step_size
 
 
-def asgd(m: Any, param: Array, grad: Array, ax: Array, eta: Number, weight_decay: Number, shrink: Number,
-         mu: Number, *, maximize: bool, decay: bool, averaging: bool) -> tuple[Array, ...]:
+def asgd(
+    m: Any,
+    param: Array,
+    grad: Array,
+    ax: Array,
+    eta: Number,
+    weight_decay: Number,
+    shrink: Number,
+    mu: Number,
+    *,
+    maximize: bool,
+    decay: bool,
+    averaging: bool,
+) -> tuple[Array, ...]:
     """param = shrink param - eta g;  `ax` is the running average of param once averaging has begun."""
     grad = _oriented(param, grad, weight_decay, maximize, decay)
     param = param * shrink - grad * eta
     return param, ax + (param - ax) * mu if averaging else param
+
+
+# --- lists of tensors ---------------------------------------------------------------------------------------
+
+
+def apply_rule(
+    m: Any,
+    rule: Rule,
+    param: Array,
+    grad: Array,
+    state: Sequence[Array],
+    present: tuple[bool, ...],
+    numbers: Sequence[Number],
+    flags: tuple[tuple[str, bool], ...],
+) -> list[Array]:
+    """New values of one parameter and of those of its states that are in use (`present`)."""
+    states = iter(state)
+    arguments = [next(states) if there else None for there in present]
+    new = rule(m, param, grad, *arguments, *numbers, **dict(flags))
+    return [value for value, there in zip(new, (True, *present)) if there]
+
+
+def _outputs(geometries: Sequence[Any], attributes: tuple[Any, ...]) -> tuple[Any, ...]:
+    """The geometries of parameters and states. Checked here: a signature is checked once."""
+    _, count, present, _ = attributes
+    owned = count * (sum(present) + 1)
+    targets = geometries[:owned]
+    for i, g in enumerate(geometries[: owned + count]):
+        param = geometries[i % count]
+        if g.shape != param.shape or g.dtype is not param.dtype or not (i >= owned or suits(g)):
+            raise UnsuitableTensor
+    return tuple(contiguous(g.shape, g.dtype, g.device) for g in targets)
+
+
+# Operands: parameters, states one after the other, gradients, numbers. The kernel is that of one parameter (or of a
+# part of one, rules being elementwise): executors apply it to each.
+MULTI_TENSOR = Operator("multi_tensor", apply_rule, _outputs, (), kind="multi_tensor")
+
+
+class UnsuitableTensor(Exception):
+    """A tensor for which :data:`MULTI_TENSOR` is not made; its rule is applied operator by operator."""
+
+
+def suits(geometry: Geometry) -> bool:
+    """Rules compute in 32 and 64 bits; in 16 bits each operation has to be rounded by itself, as PyTorch does."""
+    return geometry.is_contiguous and geometry.dtype in (float32, float64)
+
+
+def multi_tensor(
+    rule: Rule,
+    params: Sequence[Tensor],
+    grads: Sequence[Tensor],
+    states: Sequence[Sequence[Tensor] | None],
+    numbers: Sequence[float],
+    flags: dict[str, bool],
+) -> None:
+    """Write ``rule``'s results into parameters and states, all of them by one operator.
+
+    Executors overwrite values in place where nobody else sees them: a step needs no memory of its own.
+    """
+    columns = [params, *(column for column in states if column is not None)]
+    targets = [x for column in columns for x in column]
+    present = tuple(column is not None for column in states)
+    attributes = (rule, len(params), present, tuple(flags.items()))
+    results = record(MULTI_TENSOR, (*targets, *grads, *map(float, numbers)), attributes)
+    for target, result in zip(targets, results):
+        write(target, result)

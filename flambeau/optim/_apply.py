@@ -6,6 +6,8 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from .. import operators as ops
+from ..autograd.modes import is_grad_enabled
+from ..operators.optimizer import UnsuitableTensor, multi_tensor
 from ..tensor import Tensor
 
 Column = Sequence[Tensor] | None
@@ -15,10 +17,10 @@ Rule = Callable[..., tuple[Any, ...]]
 class _TensorNamespace:
     """What a rule calls on `m`, on tensors: recorded operator by operator, with derivatives."""
 
-    sqrt = staticmethod(ops.sqrt)
-    abs = staticmethod(ops.abs)
-    sign = staticmethod(ops.sign)
-    where = staticmethod(ops.where)
+    sqrt: Any = staticmethod(ops.sqrt)
+    abs: Any = staticmethod(ops.abs)
+    sign: Any = staticmethod(ops.sign)
+    where: Any = staticmethod(ops.where)
 
     @staticmethod
     def maximum(a: Any, b: Any) -> Tensor:
@@ -32,12 +34,24 @@ class _TensorNamespace:
 _tensors = _TensorNamespace()
 
 
-def apply_rule(rule: Rule, params: Sequence[Tensor], grads: Sequence[Tensor], states: Sequence[Column],
-               numbers: Sequence[Any], flags: dict[str, bool]) -> None:
+def apply_rule(
+    rule: Rule,
+    params: Sequence[Tensor],
+    grads: Sequence[Tensor],
+    states: Sequence[Column],
+    numbers: Sequence[Any],
+    flags: dict[str, bool],
+) -> None:
     """Write ``rule``'s results into the parameters and the states, in place.
 
-    `states` holds one list per state of the rule, each as long as `params`, or ``None`` for a state not in use.
+    `states` holds one list per state of the rule, each as long as `params`, or ``None`` for a state that is not
+    in use. One operator does it all, unless the step is to be differentiated or the tensors are unsuitable.
     """
+    if not is_grad_enabled():
+        try:
+            return multi_tensor(rule, params, grads, states, numbers, flags)
+        except UnsuitableTensor:
+            pass
     for index, (param, grad) in enumerate(zip(params, grads, strict=True)):
         state = [None if column is None else column[index] for column in states]
         new = rule(_tensors, param, grad, *state, *numbers, **flags)

@@ -35,7 +35,7 @@ def check_betas(betas: Sequence[Any]) -> None:
 
 
 def check_fused(fused: bool | None, foreach: bool | None, differentiable: bool) -> None:
-    """`fused` and `foreach` choose an implementation in PyTorch; here they are only checked for contradictions."""
+    """`fused` and `foreach` choose an implementation in PyTorch; here they are only checked."""
     if not fused:
         return
     if differentiable:

@@ -8,7 +8,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 from ..engine import look_at_step_end
-from ..utils.hooks import RemovableHandle
+from ..nn.modules._handle import RemovableHandle
 
 if TYPE_CHECKING:
     from .optimizer import Optimizer
@@ -52,8 +52,9 @@ def with_hooks(step: Callable[..., Any]) -> Callable[..., Any]:
                 if result is None:
                     continue
                 if not (isinstance(result, tuple) and len(result) == 2):
-                    raise RuntimeError(f"{step} must return None or a tuple of (new_args, new_kwargs), "
-                                       f"but got {result}.")
+                    raise RuntimeError(
+                        f"{step} must return None or a tuple of (new_args, new_kwargs), but got {result}."
+                    )
                 args, kwargs = result
         outcome = step(*args, **kwargs)
         if _global_post_hooks or self._optimizer_step_post_hooks:

@@ -26,18 +26,24 @@ def cubic_minimum(a: Point, b: Point, bounds: tuple[Any, Any] | None = None) -> 
     """Where the cubic through two points with their slopes is smallest, kept within `bounds`."""
     low, high = bounds if bounds is not None else ((a.at, b.at) if a.at <= b.at else (b.at, a.at))
     d1 = a.slope + b.slope - 3 * (a.loss - b.loss) / (a.at - b.at)
-    square = d1 ** 2 - a.slope * b.slope
+    square = d1**2 - a.slope * b.slope
     if square < 0:
         return (low + high) / 2.0
-    d2 = square ** 0.5
+    d2 = square**0.5
     left, right = (a, b) if a.at <= b.at else (b, a)
     place = right.at - (right.at - left.at) * ((right.slope + d2 - d1) / (right.slope - left.slope + 2 * d2))
     return min(max(place, low), high)
 
 
-def strong_wolfe(evaluate: Callable[[Any], tuple[float, Tensor]], length: Any, direction: Tensor, loss: float,
-                 grad: Tensor, slope: Any) -> tuple[float, Tensor, Any, int]:
-    """A step length that satisfies both conditions, with its loss and gradient and the evaluations it took."""
+def strong_wolfe(
+    evaluate: Callable[[Any], tuple[float, Tensor]],
+    length: Any,
+    direction: Tensor,
+    loss: float,
+    grad: Tensor,
+    slope: Any,
+) -> tuple[float, Tensor, Any, int]:
+    """A step length that satisfies both conditions, with its loss, gradient and the evaluations it took."""
     search = _Search(evaluate, direction, Point(0, loss, grad.clone(), slope))
     points, found = search.bracket(length)
     best = points[0] if found else search.zoom(points)
@@ -45,7 +51,9 @@ def strong_wolfe(evaluate: Callable[[Any], tuple[float, Tensor]], length: Any, d
 
 
 class _Search:
-    def __init__(self, evaluate: Callable[[Any], tuple[float, Tensor]], direction: Tensor, start: Point) -> None:
+    def __init__(
+        self, evaluate: Callable[[Any], tuple[float, Tensor]], direction: Tensor, start: Point
+    ) -> None:
         self.evaluate = evaluate
         self.direction = direction
         self.start = start
@@ -105,7 +113,7 @@ class _Search:
 
     @staticmethod
     def _inside(low: Point, high: Point, stalled: bool) -> tuple[Any, bool]:
-        """The next place to look; pushed a tenth inwards if it lies near an end for the second time, or on it."""
+        """The next place to look; pushed a tenth inwards if it lies near an end twice, or on it."""
         near, far = min(low.at, high.at), max(low.at, high.at)
         at = cubic_minimum(low, high)
         margin = 0.1 * (far - near)

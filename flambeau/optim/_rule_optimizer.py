@@ -1,23 +1,24 @@
-"""RuleOptimizer: an optimizer whose step is one update rule, applied to all parameters of a group as one operator.
+"""RuleOptimizer: an optimizer whose step is one update rule, for all parameters of a group at once.
 
-Note: counters. What a step needs to know of its number (the bias corrections of Adam, say) are plain numbers, equal
-for all parameters that were stepped together. They are kept as Python numbers in the plan of a group, one set for
-all its parameters, so that a step creates no tensor and reads none. ``optimizer.state`` shows them as PyTorch does,
-as zero-dimensional tensors: they are written there whenever somebody asks for the state, and read back by the step
-that follows, since whoever asked may have changed them.
+Note: counters. What a step needs to know of its number (the bias corrections of Adam, say) are plain numbers,
+equal for all parameters that were stepped together. They are kept as Python numbers in the plan of a group,
+one set for all its parameters, so that a step creates no tensor and reads none. ``optimizer.state`` shows
+them as PyTorch does, as zero-dimensional tensors: they are written there whenever somebody asks for the
+state, and read back by the step that follows, since whoever asked may have changed them.
 """
 
 from __future__ import annotations
 
 import operator
 import struct
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Callable, Sequence
 from typing import Any, ClassVar
 
 from .. import operators as ops
 from ..autograd import enable_grad, set_grad_enabled
 from ..dtypes import dtype, float32, float64, get_default_dtype
+from ..operators.optimizer import suits
 from ..tensor import Tensor
 from ._apply import Rule, apply_rule
 from .optimizer import Optimizer
@@ -58,7 +59,7 @@ class Cohort:
 
 
 class _Plan:
-    """How one group is stepped while the same of its parameters have gradients and the same states are in use."""
+    """How a group is stepped while the same parameters have gradients and the same states are in use."""
 
     __slots__ = ("live", "names", "cohorts")
 
@@ -74,8 +75,8 @@ class _Plan:
 class RuleOptimizer(Optimizer):
     """Base of the optimizers that update each element of a parameter by itself.
 
-    A subclass names its `rule` and its `counters`, and implements :meth:`_state_names`, :meth:`_new_state` and
-    :meth:`_advance`.  The state of a parameter is made at its first step.
+    A subclass names its `rule` and its `counters`, and implements :meth:`_state_names`, :meth:`_new_state`
+    and :meth:`_advance`.  The state of a parameter is made at its first step.
     """
 
     rule: ClassVar[Rule]
@@ -85,10 +86,11 @@ class RuleOptimizer(Optimizer):
     _plans: dict[int, _Plan]
     _unpublished: dict[Tensor, Counters]
 
-    # -- what a subclass says ------------------------------------------------------------------------------------
+    # -- what a subclass says
+    # ------------------------------------------------------------------------------------
 
     def _state_names(self, group: dict[str, Any]) -> tuple[str | None, ...]:
-        """The names under which the rule's states are kept, in the rule's order; ``None`` for one not in use."""
+        """The names of the rule's states, in the rule's order; ``None`` for one not in use."""
         raise NotImplementedError
 
     def _new_state(self, param: Tensor, group: dict[str, Any]) -> dict[str, Any]:
@@ -103,7 +105,8 @@ class RuleOptimizer(Optimizer):
         """The counters of a parameter as its state shows them; zero before its first step."""
         return {name: float(number(state[name])) if name in state else 0.0 for name in self.counters}
 
-    # -- the step ------------------------------------------------------------------------------------------------
+    # -- the step
+    # ------------------------------------------------------------------------------------------------
 
     def step(self, closure: Callable[[], Any] | None = None) -> Any:
         """Update the parameters once; `closure` recomputes the loss, and its value is returned."""
@@ -131,7 +134,9 @@ class RuleOptimizer(Optimizer):
                 grads[position] = ops.view_as_real(grads[position])
             self._update(cohort, grads, numbers, flags)
 
-    def _update(self, cohort: Cohort, grads: list[Tensor], numbers: Sequence[Any], flags: dict[str, bool]) -> None:
+    def _update(
+        self, cohort: Cohort, grads: list[Tensor], numbers: Sequence[Any], flags: dict[str, bool]
+    ) -> None:
         apply_rule(type(self).rule, cohort.targets, grads, cohort.states, numbers, flags)
 
     def _options(self, group: dict[str, Any], *names: str) -> list[Any]:
@@ -144,13 +149,16 @@ class RuleOptimizer(Optimizer):
         beta1, beta2 = group["betas"]
         return (beta1, beta2) if group.get("differentiable") else (number(beta1), number(beta2))
 
-    # -- plans ---------------------------------------------------------------------------------------------------
+    # -- plans
+    # ---------------------------------------------------------------------------------------------------
 
-    def _make_plan(self, index: int, live: list[Tensor], names: tuple[str | None, ...],
-                   group: dict[str, Any]) -> _Plan:
+    def _make_plan(
+        self, index: int, live: list[Tensor], names: tuple[str | None, ...], group: dict[str, Any]
+    ) -> _Plan:
         self._drop_plan(index)
         self._check_group(live, group)
-        cohorts: dict[tuple[float, ...], Cohort] = {}
+        cohorts: dict[tuple[Any, ...], Cohort] = {}
+        times: Counter[Tensor] = Counter()
         for p in live:
             state = self._state.get(p, {})
             counters = self._unpublished.pop(p, None) or self._read_counters(state, group)
@@ -159,7 +167,10 @@ class RuleOptimizer(Optimizer):
                 for name, value in self._new_state(p, group).items():
                     if state.get(name) is None:
                         self._state[p][name] = value
-            cohort = cohorts.setdefault(tuple(counters.values()), Cohort(dict(counters)))
+            # A parameter given twice is stepped twice, one after the other.
+            key = (*counters.values(), suits(p._geometry), times[p])
+            times[p] += 1
+            cohort = cohorts.setdefault(key, Cohort(dict(counters)))
             cohort.params.append(p)
         for cohort in cohorts.values():
             self._lay_out(cohort, names)
@@ -169,7 +180,10 @@ class RuleOptimizer(Optimizer):
     def _lay_out(self, cohort: Cohort, names: tuple[str | None, ...]) -> None:
         """Fill the columns that the rule is applied to; complex tensors are pairs of real numbers to it."""
         cohort.complex_at = [i for i, p in enumerate(cohort.params) if p.is_complex()]
-        columns = [cohort.params, *([self._state[p][name] for p in cohort.params] if name else None for name in names)]
+        columns = [
+            cohort.params,
+            *([self._state[p][name] for p in cohort.params] if name else None for name in names),
+        ]
         for position in cohort.complex_at:
             for column in columns[1:]:
                 if column is not None:
@@ -182,8 +196,10 @@ class RuleOptimizer(Optimizer):
         if any(p.grad.is_sparse for p in live):
             raise RuntimeError(self.sparse_message.format(type(self).__name__))
         if group.get("capturable"):
-            raise AssertionError("If capturable=True, params and state_steps must be on supported devices: "
-                                 "['cuda', 'xpu', 'hpu', 'privateuseone', 'xla'].")
+            raise AssertionError(
+                "If capturable=True, params and state_steps must be on supported devices: "
+                "['cuda', 'xpu', 'hpu', 'privateuseone', 'xla']."
+            )
 
     def _drop_plan(self, index: int) -> None:
         plan = self._plans.pop(index, None)
@@ -192,7 +208,8 @@ class RuleOptimizer(Optimizer):
                 for p in cohort.params:
                     self._unpublished[p] = cohort.counters
 
-    # -- the state as others see it (Note: counters) -------------------------------------------------------------
+    # -- the state as others see it (Note: counters)
+    # -------------------------------------------------------------
 
     @property
     def state(self) -> defaultdict[Any, Any]:

@@ -17,11 +17,14 @@ def pack(state: dict[Any, Any], groups: Groups) -> dict[str, Any]:
     packed_groups = []
     for group in groups:
         packed = {key: value for key, value in group.items() if key != "params"}
-        numbers.update({id(p): number for number, p in enumerate(group["params"], len(numbers))
-                        if id(p) not in numbers})
+        numbers.update(
+            {id(p): number for number, p in enumerate(group["params"], len(numbers)) if id(p) not in numbers}
+        )
         packed["params"] = [numbers[id(p)] for p in group["params"]]
         packed_groups.append(packed)
-    packed_state = {numbers[id(key)] if isinstance(key, Tensor) else key: value for key, value in state.items()}
+    packed_state = {
+        numbers[id(key)] if isinstance(key, Tensor) else key: value for key, value in state.items()
+    }
     return {"state": packed_state, "param_groups": packed_groups}
 
 
@@ -30,12 +33,17 @@ def unpack(state_dict: dict[str, Any], groups: Groups) -> tuple[defaultdict[Any,
     saved_groups = [dict(group) for group in state_dict["param_groups"]]
     if len(groups) != len(saved_groups):
         raise ValueError("loaded state dict has a different number of parameter groups")
-    if any(len(ours["params"]) != len(saved["params"])
-           for ours, saved in zip(groups, saved_groups, strict=True)):
-        raise ValueError("loaded state dict contains a parameter group that doesn't match the size of "
-                         "optimizer's group")
-    params = {number: param for ours, saved in zip(groups, saved_groups, strict=True)
-              for number, param in zip(saved["params"], ours["params"], strict=True)}
+    if any(
+        len(ours["params"]) != len(saved["params"]) for ours, saved in zip(groups, saved_groups, strict=True)
+    ):
+        raise ValueError(
+            "loaded state dict contains a parameter group that doesn't match the size of optimizer's group"
+        )
+    params = {
+        number: param
+        for ours, saved in zip(groups, saved_groups, strict=True)
+        for number, param in zip(saved["params"], ours["params"], strict=True)
+    }
     state: defaultdict[Any, Any] = defaultdict(dict)
     for key, value in state_dict["state"].items():
         if key in params:

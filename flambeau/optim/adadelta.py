@@ -34,26 +34,52 @@ class Adadelta(RuleOptimizer):
 
     rule = staticmethod(rules.adadelta)
 
-    def __init__(self, params: ParamsT, lr: float | Tensor = 1.0, rho: float = 0.9, eps: float = 1e-6,
-                 weight_decay: float = 0, foreach: bool | None = None, *, capturable: bool = False,
-                 maximize: bool = False, differentiable: bool = False) -> None:
+    def __init__(
+        self,
+        params: ParamsT,
+        lr: float | Tensor = 1.0,
+        rho: float = 0.9,
+        eps: float = 1e-6,
+        weight_decay: float = 0,
+        foreach: bool | None = None,
+        *,
+        capturable: bool = False,
+        maximize: bool = False,
+        differentiable: bool = False,
+    ) -> None:
         check_lr(lr)
         if not 0.0 <= rho <= 1.0:
             raise ValueError(f"Invalid rho value: {rho}")
         check_eps(eps)
         check_at_least_zero(weight_decay=weight_decay)
-        super().__init__(params, {"lr": lr, "rho": rho, "eps": eps, "weight_decay": weight_decay,
-                                  "maximize": maximize, "capturable": capturable, "foreach": foreach,
-                                  "differentiable": differentiable})
+        super().__init__(
+            params,
+            {
+                "lr": lr,
+                "rho": rho,
+                "eps": eps,
+                "weight_decay": weight_decay,
+                "maximize": maximize,
+                "capturable": capturable,
+                "foreach": foreach,
+                "differentiable": differentiable,
+            },
+        )
 
     def _state_names(self, group: dict[str, Any]) -> tuple[str | None, ...]:
         return "square_avg", "acc_delta"
 
     def _new_state(self, param: Tensor, group: dict[str, Any]) -> dict[str, Any]:
-        return {"step": counter_tensor(0), "square_avg": ops.zeros_like(param), "acc_delta": ops.zeros_like(param)}
+        return {
+            "step": counter_tensor(0),
+            "square_avg": ops.zeros_like(param),
+            "acc_delta": ops.zeros_like(param),
+        }
 
     def _advance(self, group: dict[str, Any], counters: Counters) -> tuple[Sequence[Any], dict[str, bool]]:
         counters["step"] += 1
         lr, weight_decay, rho, eps = self._options(group, "lr", "weight_decay", "rho", "eps")
-        return ((lr, weight_decay, rho, 1 - rho, eps),
-                {"maximize": group["maximize"], "decay": bool(weight_decay != 0)})
+        return (
+            (lr, weight_decay, rho, 1 - rho, eps),
+            {"maximize": group["maximize"], "decay": bool(weight_decay != 0)},
+        )

@@ -39,9 +39,18 @@ class Adafactor(RuleOptimizer):
     torch.Size([2, 1])
     """
 
-    def __init__(self, params: ParamsT, lr: float | Tensor = 1e-2, beta2_decay: float = -0.8,
-                 eps: tuple[float | None, float] = (None, 1e-3), d: float = 1.0, weight_decay: float = 0.0, *,
-                 foreach: bool | None = None, maximize: bool = False) -> None:
+    def __init__(
+        self,
+        params: ParamsT,
+        lr: float | Tensor = 1e-2,
+        beta2_decay: float = -0.8,
+        eps: tuple[float | None, float] = (None, 1e-3),
+        d: float = 1.0,
+        weight_decay: float = 0.0,
+        *,
+        foreach: bool | None = None,
+        maximize: bool = False,
+    ) -> None:
         check_lr(lr, "Learning rate should be >= 0 but is: {}")
         if not beta2_decay <= 0.0:
             raise ValueError(f"beta2_decay should be <= 0 but is: {beta2_decay}")
@@ -53,8 +62,18 @@ class Adafactor(RuleOptimizer):
             raise ValueError(f"Clipping threshold d should be >= 1 but is: {d}")
         if not weight_decay >= 0.0:
             raise ValueError(f"weight_decay should be >= 0 but is: {weight_decay}")
-        super().__init__(params, {"lr": lr, "beta2_decay": beta2_decay, "eps": eps, "d": d,
-                                  "weight_decay": weight_decay, "foreach": foreach, "maximize": maximize})
+        super().__init__(
+            params,
+            {
+                "lr": lr,
+                "beta2_decay": beta2_decay,
+                "eps": eps,
+                "d": d,
+                "weight_decay": weight_decay,
+                "foreach": foreach,
+                "maximize": maximize,
+            },
+        )
 
     def _check_group(self, live: list[Tensor], group: dict[str, Any]) -> None:
         super()._check_group(live, group)
@@ -67,25 +86,52 @@ class Adafactor(RuleOptimizer):
     def _new_state(self, param: Tensor, group: dict[str, Any]) -> dict[str, Any]:
         if param.dim() < 2:
             return {"step": counter_tensor(0), "variance": ops.zeros_like(param)}
-        return {"step": counter_tensor(0),
-                "row_var": param.new_zeros((*param.shape[:-1], 1)),
-                "col_var": param.new_zeros((*param.shape[:-2], 1, param.shape[-1]))}
+        return {
+            "step": counter_tensor(0),
+            "row_var": param.new_zeros((*param.shape[:-1], 1)),
+            "col_var": param.new_zeros((*param.shape[:-2], 1, param.shape[-1])),
+        }
 
     def _advance(self, group: dict[str, Any], counters: Counters) -> tuple[Sequence[Any], dict[str, bool]]:
         counters["step"] = step = counters["step"] + 1
         lr = number(group["lr"])
-        return ((1 - lr * number(group["weight_decay"]), step ** group["beta2_decay"], min(lr, 1 / step ** 0.5),
-                 *group["eps"], group["d"]),
-                {"maximize": group["maximize"], "decay": bool(group["weight_decay"] != 0)})
+        return (
+            (
+                1 - lr * number(group["weight_decay"]),
+                step ** group["beta2_decay"],
+                min(lr, 1 / step**0.5),
+                *group["eps"],
+                group["d"],
+            ),
+            {"maximize": group["maximize"], "decay": bool(group["weight_decay"] != 0)},
+        )
 
-    def _update(self, cohort: Cohort, grads: list[Tensor], numbers: Sequence[Any], flags: dict[str, bool]) -> None:
+    def _update(
+        self, cohort: Cohort, grads: list[Tensor], numbers: Sequence[Any], flags: dict[str, bool]
+    ) -> None:
         for param, grad in zip(cohort.params, grads, strict=True):
-            _update_one(param, -grad if flags["maximize"] else grad, self._state[param], *numbers,
-                        decay=flags["decay"])
+            _update_one(
+                param,
+                -grad if flags["maximize"] else grad,
+                self._state[param],
+                *numbers,
+                decay=flags["decay"],
+            )
 
 
-def _update_one(param: Tensor, grad: Tensor, state: dict[str, Any], shrink: float, one_minus_beta2: float,
-                size: float, eps1: float | None, eps2: float, d: float, *, decay: bool) -> None:
+def _update_one(
+    param: Tensor,
+    grad: Tensor,
+    state: dict[str, Any],
+    shrink: float,
+    one_minus_beta2: float,
+    size: float,
+    eps1: float | None,
+    eps2: float,
+    d: float,
+    *,
+    decay: bool,
+) -> None:
     """One parameter's step. Its scale is the root mean square of the values before weight decay."""
     if eps1 is None:
         eps1 = finfo(param.dtype).eps

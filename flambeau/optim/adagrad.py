@@ -33,16 +33,39 @@ class Adagrad(RuleOptimizer):
 
     rule = staticmethod(rules.adagrad)
 
-    def __init__(self, params: ParamsT, lr: float | Tensor = 1e-2, lr_decay: float = 0, weight_decay: float = 0,
-                 initial_accumulator_value: float = 0, eps: float = 1e-10, foreach: bool | None = None, *,
-                 maximize: bool = False, differentiable: bool = False, fused: bool | None = None) -> None:
+    def __init__(
+        self,
+        params: ParamsT,
+        lr: float | Tensor = 1e-2,
+        lr_decay: float = 0,
+        weight_decay: float = 0,
+        initial_accumulator_value: float = 0,
+        eps: float = 1e-10,
+        foreach: bool | None = None,
+        *,
+        maximize: bool = False,
+        differentiable: bool = False,
+        fused: bool | None = None,
+    ) -> None:
         check_lr(lr)
-        check_at_least_zero(lr_decay=lr_decay, weight_decay=weight_decay,
-                            initial_accumulator_value=initial_accumulator_value)
+        check_at_least_zero(
+            lr_decay=lr_decay, weight_decay=weight_decay, initial_accumulator_value=initial_accumulator_value
+        )
         check_eps(eps)
-        super().__init__(params, {"lr": lr, "lr_decay": lr_decay, "eps": eps, "weight_decay": weight_decay,
-                                  "initial_accumulator_value": initial_accumulator_value, "foreach": foreach,
-                                  "maximize": maximize, "differentiable": differentiable, "fused": fused})
+        super().__init__(
+            params,
+            {
+                "lr": lr,
+                "lr_decay": lr_decay,
+                "eps": eps,
+                "weight_decay": weight_decay,
+                "initial_accumulator_value": initial_accumulator_value,
+                "foreach": foreach,
+                "maximize": maximize,
+                "differentiable": differentiable,
+                "fused": fused,
+            },
+        )
         check_fused(fused, foreach, differentiable)
         # Unlike the others, Adagrad shows its state before the first step.
         for group in self.param_groups:
@@ -65,5 +88,7 @@ class Adagrad(RuleOptimizer):
     def _advance(self, group: dict[str, Any], counters: Counters) -> tuple[Sequence[Any], dict[str, bool]]:
         counters["step"] = step = counters["step"] + 1
         lr, lr_decay, weight_decay, eps = self._options(group, "lr", "lr_decay", "weight_decay", "eps")
-        return ((lr / (1 + (step - 1) * lr_decay), weight_decay, eps),
-                {"maximize": group["maximize"], "decay": bool(weight_decay != 0)})
+        return (
+            (lr / (1 + (step - 1) * lr_decay), weight_decay, eps),
+            {"maximize": group["maximize"], "decay": bool(weight_decay != 0)},
+        )

@@ -23,8 +23,8 @@ class Adam(RuleOptimizer):
         \theta_t &= \theta_{t-1} - \gamma \hat m_t / (\sqrt{\hat v_t} + \epsilon), \qquad
         \hat m_t = m_t / (1 - \beta_1^t), \quad \hat v_t = v_t / (1 - \beta_2^t)
 
-    `amsgrad` divides by the largest :math:`v` so far (Reddi et al., ICLR 2018); `decoupled_weight_decay` shrinks the
-    parameters by :math:`\gamma \lambda` instead of adding :math:`\lambda \theta` to the gradient.
+    `amsgrad` divides by the largest :math:`v` so far (Reddi et al., ICLR 2018); `decoupled_weight_decay`
+    shrinks the parameters by :math:`\gamma \lambda` instead of adding :math:`\lambda \theta` to the gradient.
 
     >>> import flambeau as torch
     >>> w = torch.ones(2, requires_grad=True)
@@ -38,20 +38,40 @@ class Adam(RuleOptimizer):
     rule = staticmethod(rules.adam)
     sparse_message = "Adam does not support sparse gradients, please consider SparseAdam instead"
 
-    def __init__(self, params: ParamsT, lr: float | Tensor = 1e-3,
-                 betas: tuple[float | Tensor, float | Tensor] = (0.9, 0.999), eps: float = 1e-8,
-                 weight_decay: float = 0, amsgrad: bool = False, *, foreach: bool | None = None,
-                 maximize: bool = False, capturable: bool = False, differentiable: bool = False,
-                 fused: bool | None = None, decoupled_weight_decay: bool = False) -> None:
+    def __init__(
+        self,
+        params: ParamsT,
+        lr: float | Tensor = 1e-3,
+        betas: tuple[float | Tensor, float | Tensor] = (0.9, 0.999),
+        eps: float = 1e-8,
+        weight_decay: float = 0,
+        amsgrad: bool = False,
+        *,
+        foreach: bool | None = None,
+        maximize: bool = False,
+        capturable: bool = False,
+        differentiable: bool = False,
+        fused: bool | None = None,
+        decoupled_weight_decay: bool = False,
+    ) -> None:
         _check_tensor_options(lr, betas, foreach=bool(foreach), capturable=capturable)
         check_lr(lr)
         check_eps(eps)
         check_betas(betas)
         check_at_least_zero(weight_decay=weight_decay)
-        defaults = {"lr": lr, "betas": betas, "eps": eps, "weight_decay": weight_decay, "amsgrad": amsgrad,
-                    "maximize": maximize, "foreach": foreach, "capturable": capturable,
-                    "differentiable": differentiable, "fused": fused,
-                    "decoupled_weight_decay": decoupled_weight_decay}
+        defaults = {
+            "lr": lr,
+            "betas": betas,
+            "eps": eps,
+            "weight_decay": weight_decay,
+            "amsgrad": amsgrad,
+            "maximize": maximize,
+            "foreach": foreach,
+            "capturable": capturable,
+            "differentiable": differentiable,
+            "fused": fused,
+            "decoupled_weight_decay": decoupled_weight_decay,
+        }
         super().__init__(params, defaults)
         check_fused(fused, foreach, differentiable)
 
@@ -71,10 +91,21 @@ class Adam(RuleOptimizer):
         counters["step"] = step = counters["step"] + 1
         lr, weight_decay, eps = self._options(group, "lr", "weight_decay", "eps")
         beta1, beta2 = self._betas(group)
-        numbers = (lr / (1 - beta1 ** step), weight_decay, 1 - lr * weight_decay, 1 - beta1, beta2, 1 - beta2,
-                   (1 - beta2 ** step) ** 0.5, eps)
-        return numbers, {"maximize": group["maximize"], "decay": bool(weight_decay != 0),
-                         "decoupled": group["decoupled_weight_decay"]}
+        numbers = (
+            lr / (1 - beta1**step),
+            weight_decay,
+            1 - lr * weight_decay,
+            1 - beta1,
+            beta2,
+            1 - beta2,
+            (1 - beta2**step) ** 0.5,
+            eps,
+        )
+        return numbers, {
+            "maximize": group["maximize"],
+            "decay": bool(weight_decay != 0),
+            "decoupled": group["decoupled_weight_decay"],
+        }
 
 
 def _check_tensor_options(lr: Any, betas: Sequence[Any], *, foreach: bool, capturable: bool) -> None:

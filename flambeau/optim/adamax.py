@@ -33,16 +33,36 @@ class Adamax(RuleOptimizer):
 
     rule = staticmethod(rules.adamax)
 
-    def __init__(self, params: ParamsT, lr: float | Tensor = 2e-3, betas: tuple[float, float] = (0.9, 0.999),
-                 eps: float = 1e-8, weight_decay: float = 0, foreach: bool | None = None, *, maximize: bool = False,
-                 differentiable: bool = False, capturable: bool = False) -> None:
+    def __init__(
+        self,
+        params: ParamsT,
+        lr: float | Tensor = 2e-3,
+        betas: tuple[float, float] = (0.9, 0.999),
+        eps: float = 1e-8,
+        weight_decay: float = 0,
+        foreach: bool | None = None,
+        *,
+        maximize: bool = False,
+        differentiable: bool = False,
+        capturable: bool = False,
+    ) -> None:
         check_lr(lr)
         check_eps(eps)
         check_betas(betas)
         check_at_least_zero(weight_decay=weight_decay)
-        super().__init__(params, {"lr": lr, "betas": betas, "eps": eps, "weight_decay": weight_decay,
-                                  "foreach": foreach, "maximize": maximize, "differentiable": differentiable,
-                                  "capturable": capturable})
+        super().__init__(
+            params,
+            {
+                "lr": lr,
+                "betas": betas,
+                "eps": eps,
+                "weight_decay": weight_decay,
+                "foreach": foreach,
+                "maximize": maximize,
+                "differentiable": differentiable,
+                "capturable": capturable,
+            },
+        )
 
     def _state_names(self, group: dict[str, Any]) -> tuple[str | None, ...]:
         return "exp_avg", "exp_inf"
@@ -54,5 +74,7 @@ class Adamax(RuleOptimizer):
         counters["step"] = step = counters["step"] + 1
         lr, weight_decay, eps = self._options(group, "lr", "weight_decay", "eps")
         beta1, beta2 = self._betas(group)
-        return ((lr / (1 - beta1 ** step), weight_decay, 1 - beta1, beta2, eps),
-                {"maximize": group["maximize"], "decay": bool(weight_decay != 0)})
+        return (
+            (lr / (1 - beta1**step), weight_decay, 1 - beta1, beta2, eps),
+            {"maximize": group["maximize"], "decay": bool(weight_decay != 0)},
+        )

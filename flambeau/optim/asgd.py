@@ -16,13 +16,14 @@ __all__ = ["ASGD"]
 
 
 class ASGD(RuleOptimizer):
-    r"""Averaged stochastic gradient descent (Polyak and Juditsky, 1992; constants as in Bottou's implementation).
+    r"""Averaged stochastic gradient descent (Polyak and Juditsky, 1992; constants as Bottou's).
 
     .. math::
         \theta_t = (1 - \lambda \eta_t) \theta_{t-1} - \eta_t g_t, \qquad
         \bar\theta_t = \bar\theta_{t-1} + \mu_t (\theta_t - \bar\theta_{t-1})
 
-    with :math:`\eta_{t+1} = \gamma / (1 + \lambda \gamma t)^\alpha` and :math:`\mu_{t+1} = 1 / \max(1, t - t_0)`.
+    with :math:`\eta_{t+1} = \gamma / (1 + \lambda \gamma t)^\alpha` and
+    :math:`\mu_{t+1} = 1 / \max(1, t - t_0)`.
     The average is ``optimizer.state[param]["ax"]``.
 
     >>> import flambeau as torch
@@ -37,21 +38,46 @@ class ASGD(RuleOptimizer):
     rule = staticmethod(rules.asgd)
     counters = ("step", "eta", "mu")
 
-    def __init__(self, params: ParamsT, lr: float | Tensor = 1e-2, lambd: float = 1e-4, alpha: float = 0.75,
-                 t0: float = 1e6, weight_decay: float = 0, foreach: bool | None = None, maximize: bool = False,
-                 differentiable: bool = False, capturable: bool = False) -> None:
+    def __init__(
+        self,
+        params: ParamsT,
+        lr: float | Tensor = 1e-2,
+        lambd: float = 1e-4,
+        alpha: float = 0.75,
+        t0: float = 1e6,
+        weight_decay: float = 0,
+        foreach: bool | None = None,
+        maximize: bool = False,
+        differentiable: bool = False,
+        capturable: bool = False,
+    ) -> None:
         check_lr(lr)
         check_at_least_zero(weight_decay=weight_decay)
-        super().__init__(params, {"lr": lr, "lambd": lambd, "alpha": alpha, "t0": t0, "weight_decay": weight_decay,
-                                  "foreach": foreach, "maximize": maximize, "differentiable": differentiable,
-                                  "capturable": capturable})
+        super().__init__(
+            params,
+            {
+                "lr": lr,
+                "lambd": lambd,
+                "alpha": alpha,
+                "t0": t0,
+                "weight_decay": weight_decay,
+                "foreach": foreach,
+                "maximize": maximize,
+                "differentiable": differentiable,
+                "capturable": capturable,
+            },
+        )
 
     def _state_names(self, group: dict[str, Any]) -> tuple[str | None, ...]:
         return ("ax",)
 
     def _new_state(self, param: Tensor, group: dict[str, Any]) -> dict[str, Any]:
-        return {"step": counter_tensor(0), "eta": counter_tensor(number(group["lr"])), "mu": counter_tensor(1),
-                "ax": ops.zeros_like(param)}
+        return {
+            "step": counter_tensor(0),
+            "eta": counter_tensor(number(group["lr"])),
+            "mu": counter_tensor(1),
+            "ax": ops.zeros_like(param),
+        }
 
     def _read_counters(self, state: dict[str, Any], group: dict[str, Any]) -> Counters:
         if "eta" in state:
@@ -60,9 +86,13 @@ class ASGD(RuleOptimizer):
 
     def _advance(self, group: dict[str, Any], counters: Counters) -> tuple[Sequence[Any], dict[str, bool]]:
         counters["step"] = step = counters["step"] + 1
-        lr, weight_decay, lambd, alpha, t0 = self._options(group, "lr", "weight_decay", "lambd", "alpha", "t0")
+        lr, weight_decay, lambd, alpha, t0 = self._options(
+            group, "lr", "weight_decay", "lambd", "alpha", "t0"
+        )
         eta, mu = counters["eta"], counters["mu"]
         counters["eta"] = rounded(number(lr / (1 + lambd * lr * step) ** alpha))
         counters["mu"] = rounded(1 / max(1, step - t0))
-        return ((eta, weight_decay, 1 - lambd * eta, mu),
-                {"maximize": group["maximize"], "decay": bool(weight_decay != 0), "averaging": mu != 1})
+        return (
+            (eta, weight_decay, 1 - lambd * eta, mu),
+            {"maximize": group["maximize"], "decay": bool(weight_decay != 0), "averaging": mu != 1},
+        )

@@ -19,9 +19,10 @@ __all__ = ["LBFGS"]
 class LBFGS(Optimizer):
     r"""L-BFGS (Nocedal and Wright, Numerical Optimization, algorithm 7.5), modelled on Schmidt's minFunc.
 
-    A step needs a closure that clears the gradients, computes the loss, calls ``backward`` and returns the loss; it
-    is called up to `max_eval` times. The direction comes from the last `history_size` pairs of changes of parameters
-    and gradients; `line_search_fn` is ``None`` (steps of length `lr`) or ``"strong_wolfe"``.
+    A step needs a closure that clears the gradients, computes the loss, calls ``backward`` and returns the
+    loss; it is called up to `max_eval` times. The direction comes from the last `history_size` pairs of
+    changes of parameters and gradients; `line_search_fn` is ``None`` (steps of length `lr`) or
+    ``"strong_wolfe"``.
 
     >>> import flambeau as torch
     >>> w = torch.tensor([3.0, -2.0], requires_grad=True)
@@ -36,20 +37,38 @@ class LBFGS(Optimizer):
     True
     """
 
-    def __init__(self, params: ParamsT, lr: float | Tensor = 1, max_iter: int = 20, max_eval: int | None = None,
-                 tolerance_grad: float = 1e-7, tolerance_change: float = 1e-9, history_size: int = 100,
-                 line_search_fn: str | None = None) -> None:
+    def __init__(
+        self,
+        params: ParamsT,
+        lr: float | Tensor = 1,
+        max_iter: int = 20,
+        max_eval: int | None = None,
+        tolerance_grad: float = 1e-7,
+        tolerance_change: float = 1e-9,
+        history_size: int = 100,
+        line_search_fn: str | None = None,
+    ) -> None:
         check_lr(lr)
         if max_eval is None:
             max_eval = max_iter * 5 // 4
-        super().__init__(params, {"lr": lr, "max_iter": max_iter, "max_eval": max_eval,
-                                  "tolerance_grad": tolerance_grad, "tolerance_change": tolerance_change,
-                                  "history_size": history_size, "line_search_fn": line_search_fn})
+        super().__init__(
+            params,
+            {
+                "lr": lr,
+                "max_iter": max_iter,
+                "max_eval": max_eval,
+                "tolerance_grad": tolerance_grad,
+                "tolerance_change": tolerance_change,
+                "history_size": history_size,
+                "line_search_fn": line_search_fn,
+            },
+        )
         if len(self.param_groups) != 1:
             raise ValueError("LBFGS doesn't support per-parameter options (parameter groups)")
         self._params: list[Tensor] = self.param_groups[0]["params"]
 
-    # -- the parameters as one vector ----------------------------------------------------------------------------
+    # -- the parameters as one vector
+    # ----------------------------------------------------------------------------
 
     def _flat_grad(self) -> Tensor:
         parts = []
@@ -62,12 +81,13 @@ class LBFGS(Optimizer):
         start = 0
         for p in self._params:
             flat = ops.view_as_real(p) if p.is_complex() else p
-            part = direction[start:start + flat.numel()]
+            part = direction[start : start + flat.numel()]
             flat.add_(part.view_as(flat), alpha=length)
             start += flat.numel()
 
-    def _evaluate(self, closure: Callable[[], Any], start: list[Tensor], length: float,
-                  direction: Tensor) -> tuple[float, Tensor]:
+    def _evaluate(
+        self, closure: Callable[[], Any], start: list[Tensor], length: float, direction: Tensor
+    ) -> tuple[float, Tensor]:
         """Loss and gradient at ``start + length * direction``; the parameters return to `start`."""
         self._move(length, direction)
         loss = float(closure())
@@ -79,10 +99,12 @@ class LBFGS(Optimizer):
         for p, value in zip(self._params, values, strict=True):
             p.copy_(value)
 
-    # -- the step ------------------------------------------------------------------------------------------------
+    # -- the step
+    # ------------------------------------------------------------------------------------------------
 
     def step(self, closure: Callable[[], Any]) -> Any:  # type: ignore[override]
         """Run up to `max_iter` iterations; return the loss before the first."""
+
         def with_grad() -> Any:
             with enable_grad():
                 return closure()
@@ -112,7 +134,9 @@ class LBFGS(Optimizer):
             previous_loss = loss
             length = self._first_length(state, grad, number(group["lr"]))
             slope = grad.dot(direction)
-            state.update(d=direction, H_diag=scale, prev_flat_grad=previous_grad, prev_loss=previous_loss, t=length)
+            state.update(
+                d=direction, H_diag=scale, prev_flat_grad=previous_grad, prev_loss=previous_loss, t=length
+            )
             if slope > -group["tolerance_change"]:
                 break
             spent = 0
@@ -122,7 +146,12 @@ class LBFGS(Optimizer):
                 start = [p.clone() for p in self._params]
                 loss, grad, length, spent = strong_wolfe(
                     lambda t, start=start, d=direction: self._evaluate(closure, start, t, d),
-                    length, direction, loss, grad, slope)
+                    length,
+                    direction,
+                    loss,
+                    grad,
+                    slope,
+                )
                 self._move(length, direction)
             else:
                 self._move(length, direction)
@@ -145,16 +174,26 @@ class LBFGS(Optimizer):
         return lr
 
     @staticmethod
-    def _finished(group: dict[str, Any], iterations: int, evaluations: int, grad: Tensor, direction: Tensor,
-                  length: Any, loss: float, previous_loss: float) -> bool:
-        return bool(iterations == group["max_iter"]
-                    or evaluations >= group["max_eval"]
-                    or grad.abs().max() <= group["tolerance_grad"]
-                    or (direction * length).abs().max() <= group["tolerance_change"]
-                    or abs(loss - previous_loss) < group["tolerance_change"])
+    def _finished(
+        group: dict[str, Any],
+        iterations: int,
+        evaluations: int,
+        grad: Tensor,
+        direction: Tensor,
+        length: Any,
+        loss: float,
+        previous_loss: float,
+    ) -> bool:
+        return bool(
+            iterations == group["max_iter"]
+            or evaluations >= group["max_eval"]
+            or grad.abs().max() <= group["tolerance_grad"]
+            or (direction * length).abs().max() <= group["tolerance_change"]
+            or abs(loss - previous_loss) < group["tolerance_change"]
+        )
 
     def _direction(self, state: dict[str, Any], grad: Tensor, history_size: int) -> tuple[Tensor, Any]:
-        """The quasi-Newton direction by the two-loop recursion, and the scale of the initial inverse Hessian."""
+        """The quasi-Newton direction by the two-loop recursion, and the initial inverse Hessian's scale."""
         if state["n_iter"] == 1:
             state.update(old_dirs=[], old_stps=[], ro=[])
             return grad.neg(), 1

@@ -25,7 +25,7 @@ class Muon(Optimizer):
         \theta_t = (1 - \gamma \lambda) \theta_{t-1} - \gamma' \, \mathrm{orthogonalized}(B_t)
 
     The momentum is brought near the closest orthogonal matrix by :math:`X \mapsto a X + (b A + c A^2) X`,
-    :math:`A = X X^T`, in bfloat16. The learning rate :math:`\gamma'` is :math:`\gamma \sqrt{\max(1, N / M)}`, or
+    :math:`A = X X^T`, in bfloat16. The rate :math:`\gamma'` is :math:`\gamma \sqrt{\max(1, N / M)}`, or
     :math:`0.2 \gamma \sqrt{\max(N, M)}` with ``adjust_lr_fn="match_rms_adamw"`` (arXiv:2502.16982).
 
     >>> import flambeau as torch
@@ -37,9 +37,18 @@ class Muon(Optimizer):
     True
     """
 
-    def __init__(self, params: ParamsT, lr: float = 1e-3, weight_decay: float = 0.1, momentum: float = 0.95,
-                 nesterov: bool = True, ns_coefficients: tuple[float, float, float] = (3.4445, -4.775, 2.0315),
-                 eps: float = 1e-7, ns_steps: int = 5, adjust_lr_fn: str | None = None) -> None:
+    def __init__(
+        self,
+        params: ParamsT,
+        lr: float = 1e-3,
+        weight_decay: float = 0.1,
+        momentum: float = 0.95,
+        nesterov: bool = True,
+        ns_coefficients: tuple[float, float, float] = (3.4445, -4.775, 2.0315),
+        eps: float = 1e-7,
+        ns_steps: int = 5,
+        adjust_lr_fn: str | None = None,
+    ) -> None:
         check_lr(lr, "Learning rate should be >= 0 but is: {}")
         if not momentum >= 0.0:
             raise ValueError(f"momentum should be >= 0 but is: {momentum}")
@@ -47,12 +56,24 @@ class Muon(Optimizer):
             raise ValueError(f"weight decay should be >= 0 but is: {weight_decay}")
         if adjust_lr_fn is not None and adjust_lr_fn not in ("original", "match_rms_adamw"):
             raise ValueError(f"Adjust learning rate function {adjust_lr_fn} is not supported")
-        super().__init__(params, {"lr": lr, "weight_decay": weight_decay, "momentum": momentum,
-                                  "nesterov": nesterov, "ns_coefficients": ns_coefficients, "eps": eps,
-                                  "ns_steps": ns_steps, "adjust_lr_fn": adjust_lr_fn})
+        super().__init__(
+            params,
+            {
+                "lr": lr,
+                "weight_decay": weight_decay,
+                "momentum": momentum,
+                "nesterov": nesterov,
+                "ns_coefficients": ns_coefficients,
+                "eps": eps,
+                "ns_steps": ns_steps,
+                "adjust_lr_fn": adjust_lr_fn,
+            },
+        )
         for p in self._parameters():
             if p.dim() != 2:
-                raise ValueError(f"Muon only supports 2D parameters whereas we found a parameter with size: {p.size()}")
+                raise ValueError(
+                    f"Muon only supports 2D parameters whereas we found a parameter with size: {p.size()}"
+                )
 
     def step(self, closure: Callable[[], Any] | None = None) -> Any:
         """Update the parameters once; `closure` recomputes the loss, and its value is returned."""
@@ -84,7 +105,9 @@ class Muon(Optimizer):
         p.add_(update, alpha=-_adjusted(lr, group["adjust_lr_fn"], p))
 
 
-def _orthogonalized(matrix: Tensor, coefficients: tuple[float, float, float], steps: int, eps: float) -> Tensor:
+def _orthogonalized(
+    matrix: Tensor, coefficients: tuple[float, float, float], steps: int, eps: float
+) -> Tensor:
     """Newton-Schulz iterations on the matrix, laid so that it has no more rows than columns."""
     if steps >= 100:
         raise ValueError("Number of steps must be less than 100 for computational efficiency")

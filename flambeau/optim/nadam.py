@@ -21,7 +21,8 @@ class NAdam(RuleOptimizer):
     With :math:`\mu_t = \beta_1 (1 - 0.96^{t \psi} / 2)`
 
     .. math::
-        \hat m_t = \frac{\mu_{t+1} m_t}{1 - \prod_{i=1}^{t+1} \mu_i} + \frac{(1 - \mu_t) g_t}{1 - \prod_{i=1}^t \mu_i},
+        \hat m_t = \frac{\mu_{t+1} m_t}{1 - \prod_{i=1}^{t+1} \mu_i}
+        + \frac{(1 - \mu_t) g_t}{1 - \prod_{i=1}^t \mu_i},
         \qquad \theta_t = \theta_{t-1} - \gamma \hat m_t / (\sqrt{\hat v_t} + \epsilon)
 
     >>> import flambeau as torch
@@ -36,25 +37,51 @@ class NAdam(RuleOptimizer):
     rule = staticmethod(rules.nadam)
     counters = ("step", "mu_product")
 
-    def __init__(self, params: ParamsT, lr: float | Tensor = 2e-3, betas: tuple[float, float] = (0.9, 0.999),
-                 eps: float = 1e-8, weight_decay: float = 0, momentum_decay: float = 4e-3,
-                 decoupled_weight_decay: bool = False, *, foreach: bool | None = None, maximize: bool = False,
-                 capturable: bool = False, differentiable: bool = False) -> None:
+    def __init__(
+        self,
+        params: ParamsT,
+        lr: float | Tensor = 2e-3,
+        betas: tuple[float, float] = (0.9, 0.999),
+        eps: float = 1e-8,
+        weight_decay: float = 0,
+        momentum_decay: float = 4e-3,
+        decoupled_weight_decay: bool = False,
+        *,
+        foreach: bool | None = None,
+        maximize: bool = False,
+        capturable: bool = False,
+        differentiable: bool = False,
+    ) -> None:
         check_lr(lr)
         check_eps(eps)
         check_betas(betas)
         check_at_least_zero(weight_decay=weight_decay, momentum_decay=momentum_decay)
-        super().__init__(params, {"lr": lr, "betas": betas, "eps": eps, "weight_decay": weight_decay,
-                                  "momentum_decay": momentum_decay,
-                                  "decoupled_weight_decay": decoupled_weight_decay, "maximize": maximize,
-                                  "foreach": foreach, "capturable": capturable, "differentiable": differentiable})
+        super().__init__(
+            params,
+            {
+                "lr": lr,
+                "betas": betas,
+                "eps": eps,
+                "weight_decay": weight_decay,
+                "momentum_decay": momentum_decay,
+                "decoupled_weight_decay": decoupled_weight_decay,
+                "maximize": maximize,
+                "foreach": foreach,
+                "capturable": capturable,
+                "differentiable": differentiable,
+            },
+        )
 
     def _state_names(self, group: dict[str, Any]) -> tuple[str | None, ...]:
         return "exp_avg", "exp_avg_sq"
 
     def _new_state(self, param: Tensor, group: dict[str, Any]) -> dict[str, Any]:
-        return {"step": counter_tensor(0), "mu_product": counter_tensor(1),
-                "exp_avg": ops.zeros_like(param), "exp_avg_sq": ops.zeros_like(param)}
+        return {
+            "step": counter_tensor(0),
+            "mu_product": counter_tensor(1),
+            "exp_avg": ops.zeros_like(param),
+            "exp_avg_sq": ops.zeros_like(param),
+        }
 
     def _read_counters(self, state: dict[str, Any], group: dict[str, Any]) -> Counters:
         counters = super()._read_counters(state, group)
@@ -62,12 +89,26 @@ class NAdam(RuleOptimizer):
 
     def _advance(self, group: dict[str, Any], counters: Counters) -> tuple[Sequence[Any], dict[str, bool]]:
         counters["step"] = step = counters["step"] + 1
-        lr, weight_decay, eps, momentum_decay = self._options(group, "lr", "weight_decay", "eps", "momentum_decay")
+        lr, weight_decay, eps, momentum_decay = self._options(
+            group, "lr", "weight_decay", "eps", "momentum_decay"
+        )
         beta1, beta2 = self._betas(group)
         mu = beta1 * (1 - 0.5 * 0.96 ** (step * momentum_decay))
         mu_next = beta1 * (1 - 0.5 * 0.96 ** ((step + 1) * momentum_decay))
         counters["mu_product"] = product = rounded(counters["mu_product"] * rounded(mu))
-        numbers = (lr * (1 - mu) / (1 - product), lr * mu_next / (1 - product * mu_next), weight_decay,
-                   1 - lr * weight_decay, 1 - beta1, beta2, 1 - beta2, 1 - beta2 ** step, eps)
-        return numbers, {"maximize": group["maximize"], "decay": bool(weight_decay != 0),
-                         "decoupled": group["decoupled_weight_decay"]}
+        numbers = (
+            lr * (1 - mu) / (1 - product),
+            lr * mu_next / (1 - product * mu_next),
+            weight_decay,
+            1 - lr * weight_decay,
+            1 - beta1,
+            beta2,
+            1 - beta2,
+            1 - beta2**step,
+            eps,
+        )
+        return numbers, {
+            "maximize": group["maximize"],
+            "decay": bool(weight_decay != 0),
+            "decoupled": group["decoupled_weight_decay"],
+        }

@@ -7,8 +7,8 @@ from collections.abc import Callable, Iterable
 from itertools import chain
 from typing import Any, TypeAlias
 
+from ..nn.modules._handle import RemovableHandle
 from ..tensor import Tensor
-from ..utils.hooks import RemovableHandle
 from ._hooks import (
     Hook,
     add_hook,
@@ -19,8 +19,13 @@ from ._hooks import (
 from ._param_groups import ParamsT, append_group, checked_params, required
 from ._state_dict import pack, unpack
 
-__all__ = ["Optimizer", "ParamsT", "register_optimizer_step_post_hook", "register_optimizer_step_pre_hook",
-           "required"]
+__all__ = [
+    "Optimizer",
+    "ParamsT",
+    "register_optimizer_step_post_hook",
+    "register_optimizer_step_pre_hook",
+    "required",
+]
 
 StateDict: TypeAlias = dict[str, Any]
 
@@ -28,10 +33,10 @@ StateDict: TypeAlias = dict[str, Any]
 class Optimizer:
     """Base class of all optimizers.
 
-    `params` is an iterable of tensors, of ``(name, tensor)`` pairs, or of dictionaries, each a parameter group with
-    its own options; `defaults` are the options of groups that do not give them. A subclass implements
-    :meth:`step`, keeps what it remembers of each parameter in ``self.state[param]``, and reads its options from
-    ``self.param_groups``.
+    `params` is an iterable of tensors, of ``(name, tensor)`` pairs, or of dictionaries, each a parameter
+    group with its own options; `defaults` are the options of groups that do not give them. A subclass
+    implements :meth:`step`, keeps what it remembers of each parameter in ``self.state[param]``, and reads its
+    options from ``self.param_groups``.
 
     >>> import flambeau as torch
     >>> class Descent(torch.optim.Optimizer):
@@ -69,7 +74,8 @@ class Optimizer:
         if not getattr(cls.step, "hooked", None):
             cls.step = with_hooks(cls.step)  # type: ignore[method-assign]
 
-    # -- state ---------------------------------------------------------------------------------------------------
+    # -- state
+    # ---------------------------------------------------------------------------------------------------
 
     @property
     def state(self) -> defaultdict[Any, Any]:
@@ -98,7 +104,8 @@ class Optimizer:
             lines.append("")
         return "\n".join(lines[:-1] if self.param_groups else lines) + "\n)"
 
-    # -- stepping ------------------------------------------------------------------------------------------------
+    # -- stepping
+    # ------------------------------------------------------------------------------------------------
 
     def step(self, closure: Callable[[], Any] | None = None) -> Any:
         """Update the parameters once; `closure` recomputes the loss, and its value is returned."""
@@ -123,7 +130,8 @@ class Optimizer:
         """Add a group of parameters: ``{"params": ..., option: value, ...}``."""
         append_group(self.param_groups, param_group, self.defaults)
 
-    # -- hooks ---------------------------------------------------------------------------------------------------
+    # -- hooks
+    # ---------------------------------------------------------------------------------------------------
 
     def register_step_pre_hook(self, hook: Hook) -> RemovableHandle:
         """Call ``hook(optimizer, args, kwargs)`` before each step; a returned pair replaces the arguments."""
@@ -138,7 +146,7 @@ class Optimizer:
         return add_hook(self._optimizer_state_dict_pre_hooks, hook, prepend)
 
     def register_state_dict_post_hook(self, hook: Hook, prepend: bool = False) -> RemovableHandle:
-        """Call ``hook(optimizer, state_dict)`` after :meth:`state_dict`; a returned dictionary replaces it."""
+        """Call ``hook(optimizer, state_dict)`` after :meth:`state_dict`; what it returns replaces it."""
         return add_hook(self._optimizer_state_dict_post_hooks, hook, prepend)
 
     def register_load_state_dict_pre_hook(self, hook: Hook, prepend: bool = False) -> RemovableHandle:
@@ -149,10 +157,11 @@ class Optimizer:
         """Call ``hook(optimizer)`` after :meth:`load_state_dict`."""
         return add_hook(self._optimizer_load_state_dict_post_hooks, hook, prepend)
 
-    # -- state dicts ---------------------------------------------------------------------------------------------
+    # -- state dicts
+    # ---------------------------------------------------------------------------------------------
 
     def state_dict(self) -> StateDict:
-        """State and options as ``{"state": {number: {...}}, "param_groups": [...]}``; numbers stand for parameters."""
+        """State and options as ``{"state": {number: {...}}, "param_groups": [...]}``, parameters numbered."""
         for hook in self._optimizer_state_dict_pre_hooks.values():
             hook(self)
         state_dict = pack(self.state, self.param_groups)
@@ -163,7 +172,7 @@ class Optimizer:
         return state_dict
 
     def load_state_dict(self, state_dict: StateDict) -> None:
-        """Take over what :meth:`state_dict` returned, here or in PyTorch. Parameters correspond by position."""
+        """Take over what :meth:`state_dict` returned, here or in PyTorch; parameters by position."""
         state_dict = state_dict.copy()
         for hook in self._optimizer_load_state_dict_pre_hooks.values():
             replaced = hook(self, state_dict)

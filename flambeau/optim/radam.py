@@ -21,7 +21,8 @@ class RAdam(RuleOptimizer):
     With :math:`\rho_\infty = 2 / (1 - \beta_2) - 1` and
     :math:`\rho_t = \rho_\infty - 2 t \beta_2^t / (1 - \beta_2^t)`, the step of Adam is multiplied by
 
-    .. math:: r_t = \sqrt{\frac{(\rho_t - 4)(\rho_t - 2)\rho_\infty}{(\rho_\infty - 4)(\rho_\infty - 2)\rho_t}}
+    .. math:: r_t = \sqrt{\frac{(\rho_t - 4)(\rho_t - 2)\rho_\infty}{(\rho_\infty - 4)(\rho_\infty -
+    2)\rho_t}}
 
     where :math:`\rho_t > 5`; before that it is plain momentum, :math:`\gamma \hat m_t`.
 
@@ -36,36 +37,77 @@ class RAdam(RuleOptimizer):
 
     rule = staticmethod(rules.radam)
 
-    def __init__(self, params: ParamsT, lr: float | Tensor = 1e-3, betas: tuple[float, float] = (0.9, 0.999),
-                 eps: float = 1e-8, weight_decay: float = 0, decoupled_weight_decay: bool = False, *,
-                 foreach: bool | None = None, maximize: bool = False, capturable: bool = False,
-                 differentiable: bool = False) -> None:
+    def __init__(
+        self,
+        params: ParamsT,
+        lr: float | Tensor = 1e-3,
+        betas: tuple[float, float] = (0.9, 0.999),
+        eps: float = 1e-8,
+        weight_decay: float = 0,
+        decoupled_weight_decay: bool = False,
+        *,
+        foreach: bool | None = None,
+        maximize: bool = False,
+        capturable: bool = False,
+        differentiable: bool = False,
+    ) -> None:
         check_lr(lr)
         check_eps(eps)
         check_betas(betas)
         check_at_least_zero(weight_decay=weight_decay)
-        super().__init__(params, {"lr": lr, "betas": betas, "eps": eps, "weight_decay": weight_decay,
-                                  "maximize": maximize, "foreach": foreach, "capturable": capturable,
-                                  "decoupled_weight_decay": decoupled_weight_decay,
-                                  "differentiable": differentiable})
+        super().__init__(
+            params,
+            {
+                "lr": lr,
+                "betas": betas,
+                "eps": eps,
+                "weight_decay": weight_decay,
+                "maximize": maximize,
+                "foreach": foreach,
+                "capturable": capturable,
+                "decoupled_weight_decay": decoupled_weight_decay,
+                "differentiable": differentiable,
+            },
+        )
 
     def _state_names(self, group: dict[str, Any]) -> tuple[str | None, ...]:
         return "exp_avg", "exp_avg_sq"
 
     def _new_state(self, param: Tensor, group: dict[str, Any]) -> dict[str, Any]:
-        return {"step": counter_tensor(0), "exp_avg": ops.zeros_like(param), "exp_avg_sq": ops.zeros_like(param)}
+        return {
+            "step": counter_tensor(0),
+            "exp_avg": ops.zeros_like(param),
+            "exp_avg_sq": ops.zeros_like(param),
+        }
 
     def _advance(self, group: dict[str, Any], counters: Counters) -> tuple[Sequence[Any], dict[str, bool]]:
         counters["step"] = step = counters["step"] + 1
         lr, weight_decay, eps = self._options(group, "lr", "weight_decay", "eps")
         beta1, beta2 = self._betas(group)
-        correction2 = 1 - beta2 ** step
+        correction2 = 1 - beta2**step
         most = 2 / (1 - beta2) - 1
-        samples = most - 2 * step * beta2 ** step / correction2
+        samples = most - 2 * step * beta2**step / correction2
         rectify = bool(samples > 5.0)
-        rectification = (((samples - 4) * (samples - 2) * most / ((most - 4) * (most - 2) * samples)) ** 0.5
-                         if rectify else 1.0)
-        numbers = (lr, weight_decay, 1 - lr * weight_decay, 1 - beta1, beta2, 1 - beta2, 1 - beta1 ** step,
-                   correction2 ** 0.5, rectification, eps)
-        return numbers, {"maximize": group["maximize"], "decay": bool(weight_decay != 0),
-                         "decoupled": group["decoupled_weight_decay"], "rectify": rectify}
+        rectification = (
+            ((samples - 4) * (samples - 2) * most / ((most - 4) * (most - 2) * samples)) ** 0.5
+            if rectify
+            else 1.0
+        )
+        numbers = (
+            lr,
+            weight_decay,
+            1 - lr * weight_decay,
+            1 - beta1,
+            beta2,
+            1 - beta2,
+            1 - beta1**step,
+            correction2**0.5,
+            rectification,
+            eps,
+        )
+        return numbers, {
+            "maximize": group["maximize"],
+            "decay": bool(weight_decay != 0),
+            "decoupled": group["decoupled_weight_decay"],
+            "rectify": rectify,
+        }

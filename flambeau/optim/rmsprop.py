@@ -16,7 +16,7 @@ __all__ = ["RMSprop"]
 
 
 class RMSprop(RuleOptimizer):
-    r"""RMSprop (Hinton, 2012, lecture notes); the `centered` variant is that of Graves (2013, arXiv:1308.0850).
+    r"""RMSprop (Hinton, 2012, lecture notes); `centered` is the variant of Graves (arXiv:1308.0850).
 
     .. math::
         v_t = \alpha v_{t-1} + (1 - \alpha) g_t^2, \qquad
@@ -35,15 +35,38 @@ class RMSprop(RuleOptimizer):
 
     rule = staticmethod(rules.rmsprop)
 
-    def __init__(self, params: ParamsT, lr: float | Tensor = 1e-2, alpha: float = 0.99, eps: float = 1e-8,
-                 weight_decay: float = 0, momentum: float = 0, centered: bool = False, capturable: bool = False,
-                 foreach: bool | None = None, maximize: bool = False, differentiable: bool = False) -> None:
+    def __init__(
+        self,
+        params: ParamsT,
+        lr: float | Tensor = 1e-2,
+        alpha: float = 0.99,
+        eps: float = 1e-8,
+        weight_decay: float = 0,
+        momentum: float = 0,
+        centered: bool = False,
+        capturable: bool = False,
+        foreach: bool | None = None,
+        maximize: bool = False,
+        differentiable: bool = False,
+    ) -> None:
         check_lr(lr)
         check_eps(eps)
         check_at_least_zero(momentum=momentum, weight_decay=weight_decay, alpha=alpha)
-        super().__init__(params, {"lr": lr, "momentum": momentum, "alpha": alpha, "eps": eps, "centered": centered,
-                                  "weight_decay": weight_decay, "capturable": capturable, "foreach": foreach,
-                                  "maximize": maximize, "differentiable": differentiable})
+        super().__init__(
+            params,
+            {
+                "lr": lr,
+                "momentum": momentum,
+                "alpha": alpha,
+                "eps": eps,
+                "centered": centered,
+                "weight_decay": weight_decay,
+                "capturable": capturable,
+                "foreach": foreach,
+                "maximize": maximize,
+                "differentiable": differentiable,
+            },
+        )
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         super().__setstate__(state)
@@ -52,8 +75,11 @@ class RMSprop(RuleOptimizer):
             group.setdefault("centered", False)
 
     def _state_names(self, group: dict[str, Any]) -> tuple[str | None, ...]:
-        return ("square_avg", "momentum_buffer" if group["momentum"] > 0 else None,
-                "grad_avg" if group["centered"] else None)
+        return (
+            "square_avg",
+            "momentum_buffer" if group["momentum"] > 0 else None,
+            "grad_avg" if group["centered"] else None,
+        )
 
     def _new_state(self, param: Tensor, group: dict[str, Any]) -> dict[str, Any]:
         names = (name for name in self._state_names(group) if name is not None)
@@ -61,6 +87,10 @@ class RMSprop(RuleOptimizer):
 
     def _advance(self, group: dict[str, Any], counters: Counters) -> tuple[Sequence[Any], dict[str, bool]]:
         counters["step"] += 1
-        lr, weight_decay, momentum, alpha, eps = self._options(group, "lr", "weight_decay", "momentum", "alpha", "eps")
-        return ((lr, weight_decay, momentum, alpha, 1 - alpha, eps),
-                {"maximize": group["maximize"], "decay": bool(weight_decay != 0)})
+        lr, weight_decay, momentum, alpha, eps = self._options(
+            group, "lr", "weight_decay", "momentum", "alpha", "eps"
+        )
+        return (
+            (lr, weight_decay, momentum, alpha, 1 - alpha, eps),
+            {"maximize": group["maximize"], "decay": bool(weight_decay != 0)},
+        )

@@ -18,9 +18,9 @@ __all__ = ["Rprop"]
 class Rprop(RuleOptimizer):
     r"""Resilient backpropagation (Riedmiller and Braun, 1993).
 
-    Each element has a step size of its own: multiplied by :math:`\eta^+` while its gradient keeps the sign, by
-    :math:`\eta^-` where it turns, and kept between the two `step_sizes`. The parameter moves by it against the sign
-    of the gradient, and rests where the sign has turned.
+    Each element has a step size of its own: multiplied by :math:`\eta^+` while its gradient keeps the sign,
+    by :math:`\eta^-` where it turns, and kept between the two `step_sizes`. The parameter moves by it against
+    the sign of the gradient, and rests where the sign has turned.
 
     >>> import flambeau as torch
     >>> w = torch.ones(2, requires_grad=True)
@@ -33,15 +33,33 @@ class Rprop(RuleOptimizer):
 
     rule = staticmethod(rules.rprop)
 
-    def __init__(self, params: ParamsT, lr: float | Tensor = 1e-2, etas: tuple[float, float] = (0.5, 1.2),
-                 step_sizes: tuple[float, float] = (1e-6, 50), *, capturable: bool = False,
-                 foreach: bool | None = None, maximize: bool = False, differentiable: bool = False) -> None:
+    def __init__(
+        self,
+        params: ParamsT,
+        lr: float | Tensor = 1e-2,
+        etas: tuple[float, float] = (0.5, 1.2),
+        step_sizes: tuple[float, float] = (1e-6, 50),
+        *,
+        capturable: bool = False,
+        foreach: bool | None = None,
+        maximize: bool = False,
+        differentiable: bool = False,
+    ) -> None:
         check_lr(lr)
         if not 0.0 < etas[0] < 1.0 < etas[1]:
             raise ValueError(f"Invalid eta values: {etas[0]}, {etas[1]}")
-        super().__init__(params, {"lr": lr, "etas": etas, "step_sizes": step_sizes, "foreach": foreach,
-                                  "maximize": maximize, "differentiable": differentiable,
-                                  "capturable": capturable})
+        super().__init__(
+            params,
+            {
+                "lr": lr,
+                "etas": etas,
+                "step_sizes": step_sizes,
+                "foreach": foreach,
+                "maximize": maximize,
+                "differentiable": differentiable,
+                "capturable": capturable,
+            },
+        )
 
     def _state_names(self, group: dict[str, Any]) -> tuple[str | None, ...]:
         return "prev", "step_size"
@@ -49,7 +67,11 @@ class Rprop(RuleOptimizer):
     def _new_state(self, param: Tensor, group: dict[str, Any]) -> dict[str, Any]:
         lr = number(group["lr"])
         size = complex(lr, lr) if param.is_complex() else lr
-        return {"step": counter_tensor(0), "prev": ops.zeros_like(param), "step_size": ops.full_like(param, size)}
+        return {
+            "step": counter_tensor(0),
+            "prev": ops.zeros_like(param),
+            "step_size": ops.full_like(param, size),
+        }
 
     def _advance(self, group: dict[str, Any], counters: Counters) -> tuple[Sequence[Any], dict[str, bool]]:
         counters["step"] += 1

@@ -38,16 +38,35 @@ class SGD(RuleOptimizer):
     rule = staticmethod(rules.sgd)
     counters = ()
 
-    def __init__(self, params: ParamsT, lr: float | Tensor = 1e-3, momentum: float = 0, dampening: float = 0,
-                 weight_decay: float | Tensor = 0, nesterov: bool = False, *, maximize: bool = False,
-                 foreach: bool | None = None, differentiable: bool = False, fused: bool | None = None) -> None:
+    def __init__(
+        self,
+        params: ParamsT,
+        lr: float | Tensor = 1e-3,
+        momentum: float = 0,
+        dampening: float = 0,
+        weight_decay: float | Tensor = 0,
+        nesterov: bool = False,
+        *,
+        maximize: bool = False,
+        foreach: bool | None = None,
+        differentiable: bool = False,
+        fused: bool | None = None,
+    ) -> None:
         check_lr(lr)
         check_at_least_zero(momentum=momentum, weight_decay=weight_decay)
         if nesterov and (momentum <= 0 or dampening != 0):
             raise ValueError("Nesterov momentum requires a momentum and zero dampening")
-        defaults = {"lr": lr, "momentum": momentum, "dampening": dampening, "weight_decay": weight_decay,
-                    "nesterov": nesterov, "maximize": maximize, "foreach": foreach,
-                    "differentiable": differentiable, "fused": fused}
+        defaults = {
+            "lr": lr,
+            "momentum": momentum,
+            "dampening": dampening,
+            "weight_decay": weight_decay,
+            "nesterov": nesterov,
+            "maximize": maximize,
+            "foreach": foreach,
+            "differentiable": differentiable,
+            "fused": fused,
+        }
         super().__init__(params, defaults)
         check_fused(fused, foreach, differentiable)
 
@@ -67,8 +86,14 @@ class SGD(RuleOptimizer):
         return {"started": float(state.get("momentum_buffer") is not None)}
 
     def _advance(self, group: dict[str, Any], counters: Counters) -> tuple[Sequence[Any], dict[str, bool]]:
-        lr, weight_decay, momentum, dampening = self._options(group, "lr", "weight_decay", "momentum", "dampening")
+        lr, weight_decay, momentum, dampening = self._options(
+            group, "lr", "weight_decay", "momentum", "dampening"
+        )
         gain = 1 - dampening if counters["started"] else 1.0  # the first buffer is the whole gradient
         counters["started"] = 1.0
-        flags = {"maximize": group["maximize"], "decay": bool(weight_decay != 0), "nesterov": group["nesterov"]}
+        flags = {
+            "maximize": group["maximize"],
+            "decay": bool(weight_decay != 0),
+            "nesterov": group["nesterov"],
+        }
         return (lr, weight_decay, momentum, gain), flags

@@ -23,8 +23,14 @@ class SparseAdam(Optimizer):
     0.001
     """
 
-    def __init__(self, params: ParamsT, lr: float | Tensor = 1e-3, betas: tuple[float, float] = (0.9, 0.999),
-                 eps: float = 1e-8, maximize: bool = False) -> None:
+    def __init__(
+        self,
+        params: ParamsT,
+        lr: float | Tensor = 1e-3,
+        betas: tuple[float, float] = (0.9, 0.999),
+        eps: float = 1e-8,
+        maximize: bool = False,
+    ) -> None:
         if isinstance(lr, Tensor) and lr.numel() != 1:
             raise ValueError("Tensor lr must be 1-element")
         if not 0.0 < lr:
@@ -37,8 +43,12 @@ class SparseAdam(Optimizer):
         self._check_all("Complex params", "does not support complex parameters", lambda p: p.is_complex())
 
     def _check_all(self, what: str, problem: str, has_problem: Callable[[Tensor], bool]) -> None:
-        found = [[g, i] for g, group in enumerate(self.param_groups) for i, p in enumerate(group["params"])
-                 if has_problem(p)]
+        found = [
+            [g, i]
+            for g, group in enumerate(self.param_groups)
+            for i, p in enumerate(group["params"])
+            if has_problem(p)
+        ]
         if found:
             raise ValueError(f"{what} at indices {found}: SparseAdam {problem}")
 
@@ -73,5 +83,5 @@ class SparseAdam(Optimizer):
         state["exp_avg"][places] = first
         state["exp_avg_sq"][places] = second
         step = state["step"]
-        size = number(group["lr"]) * (1 - beta2 ** step) ** 0.5 / (1 - beta1 ** step)
+        size = number(group["lr"]) * (1 - beta2**step) ** 0.5 / (1 - beta1**step)
         p[places] -= size * first / (second.sqrt() + group["eps"])

@@ -65,7 +65,9 @@ class Problem:
         self.torch = torch
         self.random = np.random.default_rng(0)
         shapes = MATRICES if name == "Muon" else SHAPES
-        self.params = [torch.nn.Parameter(self.tensor(self.random.standard_normal(shape), dtype)) for shape in shapes]
+        self.params = [
+            torch.nn.Parameter(self.tensor(self.random.standard_normal(shape), dtype)) for shape in shapes
+        ]
         self.dtype = dtype
         self.optimizer = getattr(torch.optim, name)(self.params, **options)
 

@@ -39,10 +39,13 @@ MISTAKES: dict[str, Callable[[ModuleType, Any, Any], Any]] = {
     "a group that is a number": lambda t, p, q: t.optim.SGD([p]).add_param_group(1),
     "a parameter added again": lambda t, p, q: t.optim.SGD([p]).add_param_group({"params": p}),
     "a required option": lambda t, p, q: t.optim.Optimizer(
-        [p], {"a": import_module(f"{t.__name__}.optim.optimizer").required}),
+        [p], {"a": import_module(f"{t.__name__}.optim.optimizer").required}
+    ),
     "no step": lambda t, p, q: t.optim.Optimizer([p], {"a": 1}).step(),
     "fewer groups": lambda t, p, q: t.optim.SGD([p]).load_state_dict({"state": {}, "param_groups": []}),
-    "fewer params": lambda t, p, q: t.optim.SGD([p, q]).load_state_dict({"state": {}, "param_groups": [{"params": [0]}]}),
+    "fewer params": lambda t, p, q: t.optim.SGD([p, q]).load_state_dict(
+        {"state": {}, "param_groups": [{"params": [0]}]}
+    ),
     "empty dict": lambda t, p, q: t.optim.SGD([p]).load_state_dict({}),
     "LBFGS groups": lambda t, p, q: t.optim.LBFGS([{"params": [p]}, {"params": [q]}]),
     "Muon vector": lambda t, p, q: t.optim.Muon([parameter(t, 2)]),
@@ -81,12 +84,34 @@ def test_mistakes(torch: ModuleType, oracle: ModuleType, name: str) -> None:
 
 
 OPTIONS: list[dict[str, Any]] = [
-    {"lr": -1}, {"eps": -1}, {"betas": (-0.1, 0.9)}, {"betas": (0.9, 1.0)}, {"weight_decay": -1}, {"momentum": -1},
-    {"alpha": -1}, {"rho": 2}, {"lr_decay": -1}, {"initial_accumulator_value": -1}, {"momentum_decay": -1},
-    {"etas": (1.2, 0.5)}, {"fused": True, "foreach": True}, {"fused": True, "differentiable": True},
-    {"nesterov": True}, {"nesterov": True, "momentum": 0.9, "dampening": 0.1}, {"d": -1}, {"beta2_decay": 1},
-    {"eps": (-1, 1)}, {"eps": (None, -1)}, {"adjust_lr_fn": "x"}, {"max_iter": 0}, {"maximize": True}, {"lr": 0.0},
-    {"lambd": -1}, {"capturable": True}, {"eps": 0.0}, {"nonsense": 1},
+    {"lr": -1},
+    {"eps": -1},
+    {"betas": (-0.1, 0.9)},
+    {"betas": (0.9, 1.0)},
+    {"weight_decay": -1},
+    {"momentum": -1},
+    {"alpha": -1},
+    {"rho": 2},
+    {"lr_decay": -1},
+    {"initial_accumulator_value": -1},
+    {"momentum_decay": -1},
+    {"etas": (1.2, 0.5)},
+    {"fused": True, "foreach": True},
+    {"fused": True, "differentiable": True},
+    {"nesterov": True},
+    {"nesterov": True, "momentum": 0.9, "dampening": 0.1},
+    {"d": -1},
+    {"beta2_decay": 1},
+    {"eps": (-1, 1)},
+    {"eps": (None, -1)},
+    {"adjust_lr_fn": "x"},
+    {"max_iter": 0},
+    {"maximize": True},
+    {"lr": 0.0},
+    {"lambd": -1},
+    {"capturable": True},
+    {"eps": 0.0},
+    {"nonsense": 1},
 ]
 
 
@@ -118,10 +143,22 @@ def test_capturable_and_defaults_after_loading(torch: ModuleType, oracle: Module
     def load(framework: ModuleType) -> Any:
         p = parameter(framework)
         optimizer = getattr(framework.optim, name)([p])
-        saved = {"step": 3, "mu_product": 0.5, "eta": 0.1, "mu": 1.0, "rest": framework.ones(1, dtype=framework.float64)}
-        optimizer.load_state_dict({"state": {0: saved, "other": 5}, "param_groups": [{"lr": 0.1, "params": [0]}]})
+        saved = {
+            "step": 3,
+            "mu_product": 0.5,
+            "eta": 0.1,
+            "mu": 1.0,
+            "rest": framework.ones(1, dtype=framework.float64),
+        }
+        optimizer.load_state_dict(
+            {"state": {0: saved, "other": 5}, "param_groups": [{"lr": 0.1, "params": [0]}]}
+        )
         group = optimizer.param_groups[0]
-        return plain(dict(optimizer.state[p])), optimizer.state["other"], {k: group[k] for k in group if k != "params"}
+        return (
+            plain(dict(optimizer.state[p])),
+            optimizer.state["other"],
+            {k: group[k] for k in group if k != "params"},
+        )
 
     ours, theirs = load(torch), load(oracle)
     if name == "SGD":  # PyTorch sets fused to False here alone
@@ -241,7 +278,7 @@ def test_subclass_with_its_own_step(torch: ModuleType) -> None:
     scheduler = torch.optim.lr_scheduler.ExponentialLR(optimizer, 0.5)
     for _ in range(2):
         optimizer.zero_grad()
-        (p ** 2).sum().backward()
+        (p**2).sum().backward()
         optimizer.step()
         scheduler.step()
     assert p.tolist() == [[0.25, 0.25], [0.25, 0.25]]

@@ -22,11 +22,11 @@ class Scaling:
         self.factor = factor
 
     def __call__(self, epoch: float) -> float:
-        return self.factor ** epoch
+        return self.factor**epoch
 
 
 SCHEDULERS: dict[str, Make] = {
-    "LambdaLR": lambda s, o: s.LambdaLR(o, lambda epoch: 0.95 ** epoch),
+    "LambdaLR": lambda s, o: s.LambdaLR(o, lambda epoch: 0.95**epoch),
     "LambdaLR-object": lambda s, o: s.LambdaLR(o, [Scaling(0.9), Scaling(0.5)]),
     "MultiplicativeLR": lambda s, o: s.MultiplicativeLR(o, lambda epoch: 0.95),
     "StepLR": lambda s, o: s.StepLR(o, 3, gamma=0.5),
@@ -36,36 +36,46 @@ SCHEDULERS: dict[str, Make] = {
     "ExponentialLR": lambda s, o: s.ExponentialLR(o, 0.9),
     "PolynomialLR": lambda s, o: s.PolynomialLR(o, total_iters=9, power=1.7),
     "CosineAnnealingLR": lambda s, o: s.CosineAnnealingLR(o, T_max=5, eta_min=0.01),
-    "CosineAnnealingWarmRestarts": lambda s, o: s.CosineAnnealingWarmRestarts(o, T_0=3, T_mult=2, eta_min=0.01),
+    "CosineAnnealingWarmRestarts": lambda s, o: s.CosineAnnealingWarmRestarts(
+        o, T_0=3, T_mult=2, eta_min=0.01
+    ),
     "CosineAnnealingWarmRestarts-1": lambda s, o: s.CosineAnnealingWarmRestarts(o, T_0=4),
     "CyclicLR": lambda s, o: s.CyclicLR(o, 0.01, [0.1, 0.2], step_size_up=4, step_size_down=3),
     "CyclicLR-triangular2": lambda s, o: s.CyclicLR(o, 0.01, 0.1, step_size_up=3, mode="triangular2"),
     "CyclicLR-exp_range": lambda s, o: s.CyclicLR(o, 0.01, 0.1, step_size_up=3, mode="exp_range", gamma=0.97),
-    "CyclicLR-scale_fn": lambda s, o: s.CyclicLR(o, 0.01, 0.1, 3, scale_fn=Scaling(0.8), scale_mode="iterations",
-                                                 cycle_momentum=False),
+    "CyclicLR-scale_fn": lambda s, o: s.CyclicLR(
+        o, 0.01, 0.1, 3, scale_fn=Scaling(0.8), scale_mode="iterations", cycle_momentum=False
+    ),
     "OneCycleLR": lambda s, o: s.OneCycleLR(o, 0.5, total_steps=25),
-    "OneCycleLR-linear": lambda s, o: s.OneCycleLR(o, [0.5, 0.1], epochs=5, steps_per_epoch=5, pct_start=0.4,
-                                                   anneal_strategy="linear"),
+    "OneCycleLR-linear": lambda s, o: s.OneCycleLR(
+        o, [0.5, 0.1], epochs=5, steps_per_epoch=5, pct_start=0.4, anneal_strategy="linear"
+    ),
     "OneCycleLR-three": lambda s, o: s.OneCycleLR(o, 0.5, total_steps=25, three_phase=True),
     "SequentialLR": lambda s, o: s.SequentialLR(
-        o, [s.LinearLR(o, total_iters=3), s.CosineAnnealingLR(o, T_max=8), s.ExponentialLR(o, 0.5)], [4, 12]),
+        o, [s.LinearLR(o, total_iters=3), s.CosineAnnealingLR(o, T_max=8), s.ExponentialLR(o, 0.5)], [4, 12]
+    ),
     "SequentialLR-nested": lambda s, o: s.SequentialLR(
-        o, [s.SequentialLR(o, [s.ConstantLR(o, 0.1, 3), s.ExponentialLR(o, 0.9)], [3]), s.StepLR(o, 2)], [6]),
+        o, [s.SequentialLR(o, [s.ConstantLR(o, 0.1, 3), s.ExponentialLR(o, 0.9)], [3]), s.StepLR(o, 2)], [6]
+    ),
     "ChainedScheduler": lambda s, o: s.ChainedScheduler([s.ConstantLR(o, 0.2, 4), s.ExponentialLR(o, 0.9)]),
 }
 
 
 def make_optimizer(torch: ModuleType, name: str = "SGD", **options: Any) -> Any:
-    groups = [{"params": [torch.nn.Parameter(torch.ones(1))]},
-              {"params": [torch.nn.Parameter(torch.ones(1))], "lr": 0.3}]
+    groups = [
+        {"params": [torch.nn.Parameter(torch.ones(1))]},
+        {"params": [torch.nn.Parameter(torch.ones(1))], "lr": 0.3},
+    ]
     if name == "SGD":
         options.setdefault("momentum", 0.9)
     return getattr(torch.optim, name)(groups, lr=0.1, **options)
 
 
 def groups_of(optimizer: Any) -> list[dict[str, Any]]:
-    return [{key: value for key, value in group.items() if key not in ("params", "fused", "foreach")}
-            for group in optimizer.param_groups]
+    return [
+        {key: value for key, value in group.items() if key not in ("params", "fused", "foreach")}
+        for group in optimizer.param_groups
+    ]
 
 
 @pytest.mark.parametrize("name", SCHEDULERS)
@@ -102,7 +112,9 @@ def test_momentum_of_adam(torch: ModuleType, oracle: ModuleType, name: str, sche
     assert run(torch) == run(oracle)
 
 
-@pytest.mark.parametrize("name", [name for name in SCHEDULERS if not name.startswith(("Sequential", "Chained"))])
+@pytest.mark.parametrize(
+    "name", [name for name in SCHEDULERS if not name.startswith(("Sequential", "Chained"))]
+)
 def test_explicit_epochs(torch: ModuleType, oracle: ModuleType, name: str) -> None:
     def run(framework: ModuleType) -> list[Any]:
         optimizer = make_optimizer(framework)
@@ -160,7 +172,9 @@ def test_plateau(torch: ModuleType, oracle: ModuleType, options: dict[str, Any])
         seen = []
         for metric in METRICS:
             scheduler.step(framework.tensor(metric))
-            seen.append((scheduler.get_last_lr(), scheduler.state_dict(), scheduler.in_cooldown, groups_of(optimizer)))
+            seen.append(
+                (scheduler.get_last_lr(), scheduler.state_dict(), scheduler.in_cooldown, groups_of(optimizer))
+            )
         return seen
 
     assert run(torch) == run(oracle)
@@ -243,6 +257,7 @@ def test_order_of_the_two_steps(torch: ModuleType, oracle: ModuleType) -> None:
 
 def test_rate_that_is_a_tensor(torch: ModuleType, oracle: ModuleType) -> None:
     """It keeps its identity: the schedule writes into it."""
+
     def run(framework: ModuleType) -> list[float]:
         rate = framework.tensor(0.5)
         optimizer = framework.optim.SGD([framework.nn.Parameter(framework.ones(1))], lr=rate)
@@ -251,7 +266,11 @@ def test_rate_that_is_a_tensor(torch: ModuleType, oracle: ModuleType) -> None:
         scheduler.step()
         assert optimizer.param_groups[0]["lr"] is rate
         group = optimizer.param_groups[0]
-        return [rate.item(), group["initial_lr"].item(), scheduler.get_last_lr()[0].item(),
-                scheduler.base_lrs[0].item()]
+        return [
+            rate.item(),
+            group["initial_lr"].item(),
+            scheduler.get_last_lr()[0].item(),
+            scheduler.base_lrs[0].item(),
+        ]
 
     assert run(torch) == run(oracle) == [0.25, 0.5, 0.25, 0.5]

@@ -54,13 +54,27 @@ def test_averaged_model(torch: ModuleType, oracle: ModuleType, name: str) -> Non
             averaged.update_parameters(model)
         x = framework.tensor([[1.0, 2.0], [3.0, -1.0]])
         averaged.eval()
-        return plain(dict(averaged.state_dict())), plain(averaged(x).detach()), plain(dict(model.state_dict()))
+        return (
+            plain(dict(averaged.state_dict())),
+            plain(averaged(x).detach()),
+            plain(dict(model.state_dict())),
+        )
 
     assert_same_state(run(torch), run(oracle))
 
 
-@pytest.mark.parametrize("options", [{}, {"anneal_strategy": "linear", "anneal_epochs": 4}, {"anneal_epochs": 0},
-                                     {"anneal_strategy": "x"}, {"anneal_epochs": -1}, {"anneal_epochs": 1.5}], ids=str)
+@pytest.mark.parametrize(
+    "options",
+    [
+        {},
+        {"anneal_strategy": "linear", "anneal_epochs": 4},
+        {"anneal_epochs": 0},
+        {"anneal_strategy": "x"},
+        {"anneal_epochs": -1},
+        {"anneal_epochs": 1.5},
+    ],
+    ids=str,
+)
 @pytest.mark.parametrize("swa_lr", [0.05, [0.05, 0.2], [1.0]], ids=str)
 def test_swalr(torch: ModuleType, oracle: ModuleType, swa_lr: Any, options: dict[str, Any]) -> None:
     def run(framework: ModuleType) -> Any:
@@ -93,8 +107,12 @@ def test_update_bn(torch: ModuleType, oracle: ModuleType) -> None:
 def test_mistakes(torch: ModuleType, oracle: ModuleType, mistake: str) -> None:
     def run(framework: ModuleType) -> Any:
         module = swa(framework)
-        return outcome({"ema": lambda: module.get_ema_avg_fn(2), "multi ema": lambda: module.get_ema_multi_avg_fn(-1),
-                        "both": lambda: module.AveragedModel(make_model(framework), avg_fn=abs, multi_avg_fn=abs),
-                        }[mistake])
+        return outcome(
+            {
+                "ema": lambda: module.get_ema_avg_fn(2),
+                "multi ema": lambda: module.get_ema_multi_avg_fn(-1),
+                "both": lambda: module.AveragedModel(make_model(framework), avg_fn=abs, multi_avg_fn=abs),
+            }[mistake]
+        )
 
     assert run(torch) == run(oracle)

@@ -25,12 +25,15 @@ def test_trajectory(torch: ModuleType, oracle: ModuleType, name: str, options: d
         ours.run(10)
         theirs.run(10)
         assert_same_values(ours.values(), theirs.values(), tolerance(name))
-    assert_same_state(plain(ours.optimizer.state_dict()), plain(theirs.optimizer.state_dict()), tolerance(name))
+    assert_same_state(
+        plain(ours.optimizer.state_dict()), plain(theirs.optimizer.state_dict()), tolerance(name)
+    )
 
 
 @pytest.mark.parametrize(("name", "options"), OPTIMIZERS, ids=map(optimizer_id, OPTIMIZERS))
-def test_state_dict_moves_to_pytorch_and_back(torch: ModuleType, oracle: ModuleType, name: str,
-                                              options: dict[str, Any]) -> None:
+def test_state_dict_moves_to_pytorch_and_back(
+    torch: ModuleType, oracle: ModuleType, name: str, options: dict[str, Any]
+) -> None:
     def as_state_of(other: ModuleType, state: Any) -> Any:
         if hasattr(state, "tolist"):
             dtype = getattr(other, str(state.dtype).rpartition(".")[2])
@@ -58,8 +61,9 @@ def test_state_dict_moves_to_pytorch_and_back(torch: ModuleType, oracle: ModuleT
 
 
 @pytest.mark.parametrize("dtype", ["float64", "bfloat16", "float16", "complex64"])
-@pytest.mark.parametrize("name", ["SGD", "Adam", "RMSprop", "Adagrad", "Adadelta", "Adamax", "NAdam", "RAdam", "Rprop",
-                                  "ASGD"])
+@pytest.mark.parametrize(
+    "name", ["SGD", "Adam", "RMSprop", "Adagrad", "Adadelta", "Adamax", "NAdam", "RAdam", "Rprop", "ASGD"]
+)
 def test_dtypes(torch: ModuleType, oracle: ModuleType, name: str, dtype: str) -> None:
     if name == "Rprop" and dtype.endswith("float16"):
         pytest.skip("signs of products of few bits: one rounding decides on which way a parameter goes")
@@ -73,8 +77,11 @@ def test_dtypes(torch: ModuleType, oracle: ModuleType, name: str, dtype: str) ->
 @pytest.mark.parametrize("name", ["SGD", "Adam", "NAdam", "ASGD", "Adagrad"])
 def test_changing_set_of_gradients(torch: ModuleType, oracle: ModuleType, name: str) -> None:
     """A parameter without a gradient is left out, and its own count of steps goes on where it was."""
+
     def run(framework: ModuleType) -> Problem:
-        problem = Problem(framework, name, {"lr": 0.05, **({"momentum": 0.9, "dampening": 0.5} if name == "SGD" else {})})
+        problem = Problem(
+            framework, name, {"lr": 0.05, **({"momentum": 0.9, "dampening": 0.5} if name == "SGD" else {})}
+        )
         for step in range(12):
             problem.set_grads()
             problem.params[step % 3].grad = None
@@ -119,6 +126,7 @@ def test_learning_rate_as_tensor(torch: ModuleType, oracle: ModuleType) -> None:
 @pytest.mark.parametrize("name", ["SGD", "Adam", "RMSprop", "Adagrad"])
 def test_differentiable(torch: ModuleType, oracle: ModuleType, name: str) -> None:
     """Gradients flow through the steps to the start and to the gradients."""
+
     def run(framework: ModuleType) -> list[Any]:
         start = framework.tensor([0.5, -1.0], dtype=framework.float64, requires_grad=True)
         param = start.clone()
@@ -126,7 +134,7 @@ def test_differentiable(torch: ModuleType, oracle: ModuleType, name: str) -> Non
         for step in range(3):
             param.grad = start * (step + 1.0)
             optimizer.step()
-        (param ** 2).sum().backward()
+        (param**2).sum().backward()
         return [np.asarray(param.tolist()), np.asarray(start.grad.tolist())]
 
     assert_same_values(run(torch), run(oracle))
@@ -137,8 +145,13 @@ def test_differentiable(torch: ModuleType, oracle: ModuleType, name: str) -> Non
 def test_lbfgs(torch: ModuleType, oracle: ModuleType, line_search_fn: str | None, history_size: int) -> None:
     def run(framework: ModuleType) -> list[Any]:
         x = framework.tensor([-1.2, 1.0], dtype=framework.float64, requires_grad=True)
-        optimizer = framework.optim.LBFGS([x], lr=1.0 if line_search_fn else 1e-3, history_size=history_size,
-                                          line_search_fn=line_search_fn, max_iter=10)
+        optimizer = framework.optim.LBFGS(
+            [x],
+            lr=1.0 if line_search_fn else 1e-3,
+            history_size=history_size,
+            line_search_fn=line_search_fn,
+            max_iter=10,
+        )
         losses = []
 
         def closure() -> Any:
@@ -151,6 +164,10 @@ def test_lbfgs(torch: ModuleType, oracle: ModuleType, line_search_fn: str | None
         for _ in range(4):
             optimizer.step(closure)
         state = optimizer.state_dict()["state"][0]
-        return [np.asarray(x.tolist()), np.asarray(losses), np.asarray([state["func_evals"], state["n_iter"]])]
+        return [
+            np.asarray(x.tolist()),
+            np.asarray(losses),
+            np.asarray([state["func_evals"], state["n_iter"]]),
+        ]
 
     assert_same_values(run(torch), run(oracle), 1e-6)

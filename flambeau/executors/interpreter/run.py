@@ -15,7 +15,7 @@ import numpy as np
 from ...graph import pending
 from ...graph.geometry import Geometry
 from ...graph.node import Failure, Node, Signature
-from . import mathematics
+from . import mathematics, multi_tensor
 from .arrays import Array, flatten, read
 
 Plan = Callable[[tuple[Any, ...]], Any]
@@ -63,6 +63,8 @@ def prepare(signature: Signature) -> Plan:
     if operator.kind == "project":
         position = signature.attributes[0]
         return lambda operands: operands[0].value[position]
+    if operator.kind == "multi_tensor":
+        return multi_tensor.prepare(signature)
     kernel, attributes, outputs = operator.kernel, signature.attributes, signature.outputs
     readers = [_reader(g, _compute_type(signature), i in operator.owns) for i, g in enumerate(signature.geometries)]
     variadic = operator.kind == "variadic"

@@ -20,7 +20,9 @@ class _Composed(LRScheduler):
 
     def state_dict(self) -> dict[str, Any]:
         """Everything but the optimizer, with the state dicts of the parts under ``_schedulers``."""
-        state = {key: value for key, value in self.__dict__.items() if key not in ("optimizer", "_schedulers")}
+        state = {
+            key: value for key, value in self.__dict__.items() if key not in ("optimizer", "_schedulers")
+        }
         state["_schedulers"] = [scheduler.state_dict() for scheduler in self._schedulers]
         return state
 
@@ -45,21 +47,25 @@ class SequentialLR(_Composed):
     [0.5]
     """
 
-    def __init__(self, optimizer: Optimizer, schedulers: list[LRScheduler], milestones: list[int],
-                 last_epoch: int = -1) -> None:
+    def __init__(
+        self, optimizer: Optimizer, schedulers: list[LRScheduler], milestones: list[int], last_epoch: int = -1
+    ) -> None:
         if len(schedulers) < 1:
             raise ValueError("SequentialLR expects at least one scheduler, but got no scheduler.")
         for index, scheduler in enumerate(schedulers):
             _check_part(scheduler, index, optimizer)
         if len(milestones) != len(schedulers) - 1:
-            raise ValueError("Sequential Schedulers expects number of schedulers provided to be one more than the "
-                             f"number of milestone points, but got number of schedulers {len(schedulers)} and the "
-                             f"number of milestones to be equal to {len(milestones)}")
+            raise ValueError(
+                "Sequential Schedulers expects number of schedulers provided to be one more than the "
+                f"number of milestone points, but got number of schedulers {len(schedulers)} and the "
+                f"number of milestones to be equal to {len(milestones)}"
+            )
         self._schedulers = schedulers
         self._milestones = milestones
         self.last_epoch = last_epoch + 1
         self.optimizer = optimizer
-        # The parts have taken their first steps when they were made: undo them, and take that of the first alone.
+        # The parts have taken their first steps when they were made: undo them, and take that of the first
+        # alone.
         for group in optimizer.param_groups:
             group["lr"] = copied(group["initial_lr"])
         self.recursive_undo()
@@ -91,13 +97,17 @@ def _check_part(scheduler: Any, index: int, optimizer: Optimizer) -> None:
     if not hasattr(scheduler, "optimizer"):
         raise TypeError(f"SequentialLR at index {index} should have `optimizer` as its attribute.")
     if isinstance(scheduler, ReduceLROnPlateau):
-        raise ValueError("SequentialLR does not support `ReduceLROnPlateau` scheduler as it requires additional "
-                         "kwargs to be specified when calling `step`, but got one at index "
-                         f"{index} in the given schedulers sequence.")
+        raise ValueError(
+            "SequentialLR does not support `ReduceLROnPlateau` scheduler as it requires additional "
+            "kwargs to be specified when calling `step`, but got one at index "
+            f"{index} in the given schedulers sequence."
+        )
     if scheduler.optimizer != optimizer:
-        raise ValueError("SequentialLR expects all schedulers to belong to the same optimizer, but got scheduler "
-                         f"{type(scheduler).__name__} at index {index} has {scheduler.optimizer}, which is "
-                         f"different from {type(optimizer).__name__}.")
+        raise ValueError(
+            "SequentialLR expects all schedulers to belong to the same optimizer, but got scheduler "
+            f"{type(scheduler).__name__} at index {index} has {scheduler.optimizer}, which is "
+            f"different from {type(optimizer).__name__}."
+        )
 
 
 class ChainedScheduler(_Composed):
@@ -114,15 +124,21 @@ class ChainedScheduler(_Composed):
 
     def __init__(self, schedulers: Sequence[LRScheduler], optimizer: Optimizer | None = None) -> None:
         if len(schedulers) < 1:
-            raise ValueError("ChainedScheduler expects at least one scheduler to be chained, but got no scheduler.")
+            raise ValueError(
+                "ChainedScheduler expects at least one scheduler to be chained, but got no scheduler."
+            )
         optimizer = optimizer or schedulers[0].optimizer
         for index, scheduler in enumerate(schedulers):
             if not hasattr(scheduler, "optimizer"):
-                raise TypeError(f"ChainedScheduler at index {index} should have `optimizer` as its attribute.")
+                raise TypeError(
+                    f"ChainedScheduler at index {index} should have `optimizer` as its attribute."
+                )
             if scheduler.optimizer != optimizer:
-                raise ValueError("ChainedScheduler expects all schedulers to belong to the same optimizer, but got "
-                                 f"scheduler {type(scheduler).__name__} at index {index} has {scheduler.optimizer}, "
-                                 f"which is different from {type(optimizer).__name__}.")
+                raise ValueError(
+                    "ChainedScheduler expects all schedulers to belong to the same optimizer, but got "
+                    f"scheduler {type(scheduler).__name__} at index {index} has {scheduler.optimizer}, "
+                    f"which is different from {type(optimizer).__name__}."
+                )
         self._schedulers = list(schedulers)
         self.optimizer = optimizer
         self._last_lr = _rates(self._schedulers[-1].optimizer)

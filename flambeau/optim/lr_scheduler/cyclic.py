@@ -19,8 +19,8 @@ class CyclicLR(LRScheduler):
     """Between two rates and back, cycle by cycle (Smith, 2015, https://arxiv.org/abs/1506.01186).
 
     A cycle climbs for `step_size_up` steps and descends for `step_size_down`. The height is constant in mode
-    ``triangular``, halved each cycle in ``triangular2``, and ``gamma ** step`` in ``exp_range``; `scale_fn` takes
-    their place. With `cycle_momentum` the momentum goes the opposite way.
+    ``triangular``, halved each cycle in ``triangular2``, and ``gamma ** step`` in ``exp_range``; `scale_fn`
+    takes their place. With `cycle_momentum` the momentum goes the opposite way.
 
     >>> import flambeau as torch
     >>> optimizer = torch.optim.SGD([torch.ones(1, requires_grad=True)], lr=1.0, momentum=0.9)
@@ -30,12 +30,22 @@ class CyclicLR(LRScheduler):
     [0.5]
     """
 
-    def __init__(self, optimizer: Optimizer, base_lr: float | list[float], max_lr: float | list[float],
-                 step_size_up: int = 2000, step_size_down: int | None = None,
-                 mode: Literal["triangular", "triangular2", "exp_range"] = "triangular", gamma: float = 1.0,
-                 scale_fn: Callable[[float], float] | None = None,
-                 scale_mode: Literal["cycle", "iterations"] = "cycle", cycle_momentum: bool = True,
-                 base_momentum: float = 0.8, max_momentum: float = 0.9, last_epoch: int = -1) -> None:
+    def __init__(
+        self,
+        optimizer: Optimizer,
+        base_lr: float | list[float],
+        max_lr: float | list[float],
+        step_size_up: int = 2000,
+        step_size_down: int | None = None,
+        mode: Literal["triangular", "triangular2", "exp_range"] = "triangular",
+        gamma: float = 1.0,
+        scale_fn: Callable[[float], float] | None = None,
+        scale_mode: Literal["cycle", "iterations"] = "cycle",
+        cycle_momentum: bool = True,
+        base_momentum: float = 0.8,
+        max_momentum: float = 0.9,
+        last_epoch: int = -1,
+    ) -> None:
         check_optimizer(optimizer)
         self.optimizer = optimizer
         base_lrs = one_for_each_group("base_lr", base_lr, optimizer)
@@ -66,8 +76,9 @@ class CyclicLR(LRScheduler):
         self.base_momentums = one_for_each_group("base_momentum", base_momentum, self.optimizer)
         self.max_momentums = one_for_each_group("max_momentum", max_momentum, self.optimizer)
         if last_epoch == -1:
-            for highest, lowest, group in zip(self.max_momentums, self.base_momentums, self.optimizer.param_groups,
-                                              strict=True):
+            for highest, lowest, group in zip(
+                self.max_momentums, self.base_momentums, self.optimizer.param_groups, strict=True
+            ):
                 set_momentum(group, highest, self.use_beta1)
                 group["max_momentum"] = highest
                 group["base_momentum"] = lowest
@@ -75,8 +86,11 @@ class CyclicLR(LRScheduler):
     def _init_scale_fn(self) -> None:
         if self._scale_fn_custom is not None:
             return
-        scales: dict[str, Any] = {"triangular": self._triangular_scale_fn, "triangular2": self._triangular2_scale_fn,
-                                  "exp_range": self._exp_range_scale_fn}
+        scales: dict[str, Any] = {
+            "triangular": self._triangular_scale_fn,
+            "triangular2": self._triangular2_scale_fn,
+            "exp_range": self._exp_range_scale_fn,
+        }
         self._scale_fn_ref = WeakMethod(scales[self.mode])  # a bound method would be a reference cycle
         self.scale_mode = "iterations" if self.mode == "exp_range" else "cycle"
 
@@ -93,7 +107,7 @@ class CyclicLR(LRScheduler):
         return 1 / (2.0 ** (x - 1))
 
     def _exp_range_scale_fn(self, x: float) -> float:
-        return self.gamma ** x
+        return self.gamma**x
 
     def get_lr(self) -> list[Any]:
         """The rates at ``self.last_epoch``; the momentum is set on the way."""
@@ -107,8 +121,9 @@ class CyclicLR(LRScheduler):
             height = (highest - lowest) * climbed
             rates.append(lowest + height * self.scale_fn(scale_at))
         if self.cycle_momentum:
-            for lowest, highest, group in zip(self.base_momentums, self.max_momentums, self.optimizer.param_groups,
-                                              strict=True):
+            for lowest, highest, group in zip(
+                self.base_momentums, self.max_momentums, self.optimizer.param_groups, strict=True
+            ):
                 height = (highest - lowest) * climbed
                 set_momentum(group, highest - height * self.scale_fn(scale_at), self.use_beta1)
         return rates

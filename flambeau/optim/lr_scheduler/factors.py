@@ -23,7 +23,9 @@ class _LambdaScheduler(LRScheduler):
         self.lr_lambdas: list[Factor]
         if isinstance(lr_lambda, list | tuple):
             if len(lr_lambda) != len(optimizer.param_groups):
-                raise ValueError(f"Expected {len(optimizer.param_groups)} lr_lambdas, but got {len(lr_lambda)}")
+                raise ValueError(
+                    f"Expected {len(optimizer.param_groups)} lr_lambdas, but got {len(lr_lambda)}"
+                )
             self.lr_lambdas = list(lr_lambda)
         else:
             self.lr_lambdas = [lr_lambda] * len(optimizer.param_groups)
@@ -56,7 +58,10 @@ class LambdaLR(_LambdaScheduler):
 
     def get_lr(self) -> list[Any]:
         self._warn_unless_within_step()
-        return [base * factor(self.last_epoch) for factor, base in zip(self.lr_lambdas, self.base_lrs, strict=True)]
+        return [
+            base * factor(self.last_epoch)
+            for factor, base in zip(self.lr_lambdas, self.base_lrs, strict=True)
+        ]
 
 
 class MultiplicativeLR(_LambdaScheduler):
@@ -75,7 +80,9 @@ class MultiplicativeLR(_LambdaScheduler):
         self._warn_unless_within_step()
         if self._is_initial:
             return self._current()
-        return [lr * factor(self.last_epoch) for factor, lr in zip(self.lr_lambdas, self._current(), strict=True)]
+        return [
+            lr * factor(self.last_epoch) for factor, lr in zip(self.lr_lambdas, self._current(), strict=True)
+        ]
 
 
 class StepLR(LRScheduler):
@@ -90,7 +97,9 @@ class StepLR(LRScheduler):
     [0.5]
     """
 
-    def __init__(self, optimizer: Optimizer, step_size: int, gamma: float = 0.1, last_epoch: int = -1) -> None:
+    def __init__(
+        self, optimizer: Optimizer, step_size: int, gamma: float = 0.1, last_epoch: int = -1
+    ) -> None:
         self.step_size = step_size
         self.gamma = gamma
         super().__init__(optimizer, last_epoch)
@@ -117,8 +126,9 @@ class MultiStepLR(LRScheduler):
     [0.25]
     """
 
-    def __init__(self, optimizer: Optimizer, milestones: Iterable[int], gamma: float = 0.1,
-                 last_epoch: int = -1) -> None:
+    def __init__(
+        self, optimizer: Optimizer, milestones: Iterable[int], gamma: float = 0.1, last_epoch: int = -1
+    ) -> None:
         self.milestones = Counter(milestones)
         self.gamma = gamma
         super().__init__(optimizer, last_epoch)
@@ -131,7 +141,7 @@ class MultiStepLR(LRScheduler):
 
     def _get_closed_form_lr(self) -> list[Any]:
         passed = bisect_right(sorted(self.milestones.elements()), self.last_epoch)
-        return [base * self.gamma ** passed for base in self.base_lrs]
+        return [base * self.gamma**passed for base in self.base_lrs]
 
 
 class ExponentialLR(LRScheduler):
@@ -155,4 +165,4 @@ class ExponentialLR(LRScheduler):
         return self._current() if self._is_initial else self._scaled(self.gamma)
 
     def _get_closed_form_lr(self) -> list[Any]:
-        return [base * self.gamma ** self.last_epoch for base in self.base_lrs]
+        return [base * self.gamma**self.last_epoch for base in self.base_lrs]

@@ -15,8 +15,8 @@ __all__ = ["OneCycleLR"]
 class OneCycleLR(LRScheduler):
     """One rise and one fall of the rate, batch by batch (Smith and Topin, 2017, https://arxiv.org/abs/1708.07120).
 
-    From ``max_lr / div_factor`` to `max_lr` in `pct_start` of all steps, then down to the initial rate divided by
-    `final_div_factor`; the momentum goes the opposite way. Call ``step`` after every batch.
+    From ``max_lr / div_factor`` to `max_lr` in `pct_start` of all steps, then down to the initial rate
+    divided by `final_div_factor`; the momentum goes the opposite way. Call ``step`` after every batch.
 
     >>> import flambeau as torch
     >>> optimizer = torch.optim.SGD([torch.ones(1, requires_grad=True)], lr=1.0, momentum=0.9)
@@ -27,12 +27,23 @@ class OneCycleLR(LRScheduler):
     [1.0]
     """
 
-    def __init__(self, optimizer: Optimizer, max_lr: float | list[float], total_steps: int | None = None,
-                 epochs: int | None = None, steps_per_epoch: int | None = None, pct_start: float = 0.3,
-                 anneal_strategy: Literal["cos", "linear"] = "cos", cycle_momentum: bool = True,
-                 base_momentum: float | list[float] = 0.85, max_momentum: float | list[float] = 0.95,
-                 div_factor: float = 25.0, final_div_factor: float = 1e4, three_phase: bool = False,
-                 last_epoch: int = -1) -> None:
+    def __init__(
+        self,
+        optimizer: Optimizer,
+        max_lr: float | list[float],
+        total_steps: int | None = None,
+        epochs: int | None = None,
+        steps_per_epoch: int | None = None,
+        pct_start: float = 0.3,
+        anneal_strategy: Literal["cos", "linear"] = "cos",
+        cycle_momentum: bool = True,
+        base_momentum: float | list[float] = 0.85,
+        max_momentum: float | list[float] = 0.95,
+        div_factor: float = 25.0,
+        final_div_factor: float = 1e4,
+        three_phase: bool = False,
+        last_epoch: int = -1,
+    ) -> None:
         check_optimizer(optimizer)
         self.optimizer = optimizer
         self.total_steps = _total_steps(total_steps, epochs, steps_per_epoch)
@@ -40,7 +51,9 @@ class OneCycleLR(LRScheduler):
             raise ValueError(f"Expected float between 0 and 1 pct_start, but got {pct_start}")
         self._schedule_phases = _phases(self.total_steps, pct_start, three_phase)
         if anneal_strategy not in ("cos", "linear"):
-            raise ValueError(f"anneal_strategy must be one of 'cos' or 'linear', instead got {anneal_strategy}")
+            raise ValueError(
+                f"anneal_strategy must be one of 'cos' or 'linear', instead got {anneal_strategy}"
+            )
         self._anneal_func_type = anneal_strategy
         max_lrs = one_for_each_group("max_lr", max_lr, optimizer)
         if last_epoch == -1:
@@ -54,8 +67,9 @@ class OneCycleLR(LRScheduler):
             highest_momenta = one_for_each_group("max_momentum", max_momentum, optimizer)
             lowest_momenta = one_for_each_group("base_momentum", base_momentum, optimizer)
             if last_epoch == -1:
-                for highest, lowest, group in zip(highest_momenta, lowest_momenta, optimizer.param_groups,
-                                                  strict=True):
+                for highest, lowest, group in zip(
+                    highest_momenta, lowest_momenta, optimizer.param_groups, strict=True
+                ):
                     set_momentum(group, highest, self.use_beta1)
                     group["max_momentum"] = highest
                     group["base_momentum"] = lowest
@@ -71,7 +85,9 @@ class OneCycleLR(LRScheduler):
         self._warn_unless_within_step()
         step = self.last_epoch
         if step > self.total_steps:
-            raise ValueError(f"Tried to step {step} times. The specified number of total steps is {self.total_steps}")
+            raise ValueError(
+                f"Tried to step {step} times. The specified number of total steps is {self.total_steps}"
+            )
         phase, share = self._locate(step)
         rates = []
         for group in self.optimizer.param_groups:
@@ -109,13 +125,22 @@ def _total_steps(total_steps: Any, epochs: Any, steps_per_epoch: Any) -> int:
 
 def _phases(total_steps: int, pct_start: float, three_phase: bool) -> list[dict[str, Any]]:
     """The phases by the names of their ends, which are options of the parameter groups."""
+
     def phase(end: float, lrs: tuple[str, str], momenta: tuple[str, str]) -> dict[str, Any]:
-        return {"end_step": end, "start_lr": lrs[0], "end_lr": lrs[1],
-                "start_momentum": momenta[0], "end_momentum": momenta[1]}
+        return {
+            "end_step": end,
+            "start_lr": lrs[0],
+            "end_lr": lrs[1],
+            "start_momentum": momenta[0],
+            "end_momentum": momenta[1],
+        }
 
     falling, rising = ("max_momentum", "base_momentum"), ("base_momentum", "max_momentum")
     first = phase(float(pct_start * total_steps) - 1, ("initial_lr", "max_lr"), falling)
     if not three_phase:
         return [first, phase(total_steps - 1, ("max_lr", "min_lr"), rising)]
-    return [first, phase(float(2 * pct_start * total_steps) - 2, ("max_lr", "initial_lr"), rising),
-            phase(total_steps - 1, ("initial_lr", "min_lr"), ("max_momentum", "max_momentum"))]
+    return [
+        first,
+        phase(float(2 * pct_start * total_steps) - 2, ("max_lr", "initial_lr"), rising),
+        phase(total_steps - 1, ("initial_lr", "min_lr"), ("max_momentum", "max_momentum")),
+    ]

@@ -12,10 +12,10 @@ __all__ = ["ReduceLROnPlateau"]
 
 
 class ReduceLROnPlateau(LRScheduler):
-    """The rate is multiplied by `factor` after more than `patience` epochs in which a metric has not improved.
+    """The rate is multiplied by `factor` after more than `patience` epochs without an improvement.
 
-    An improvement is ``metric < best * (1 - threshold)``, or with ``threshold_mode="abs"``
-    ``metric < best - threshold``; ``mode="max"`` turns it round. After a reduction, `cooldown` epochs do not count.
+    An improvement is ``metric < best * (1 - threshold)``, or with ``threshold_mode="abs"`` ``metric < best -
+    threshold``; ``mode="max"`` turns it round. After a reduction, `cooldown` epochs do not count.
 
     >>> import flambeau as torch
     >>> optimizer = torch.optim.SGD([torch.ones(1, requires_grad=True)], lr=1.0)
@@ -26,9 +26,18 @@ class ReduceLROnPlateau(LRScheduler):
     [0.5]
     """
 
-    def __init__(self, optimizer: Optimizer, mode: Literal["min", "max"] = "min", factor: float = 0.1,
-                 patience: int = 10, threshold: float = 1e-4, threshold_mode: Literal["rel", "abs"] = "rel",
-                 cooldown: int = 0, min_lr: list[float] | float = 0, eps: float = 1e-8) -> None:
+    def __init__(
+        self,
+        optimizer: Optimizer,
+        mode: Literal["min", "max"] = "min",
+        factor: float = 0.1,
+        patience: int = 10,
+        threshold: float = 1e-4,
+        threshold_mode: Literal["rel", "abs"] = "rel",
+        cooldown: int = 0,
+        min_lr: list[float] | float = 0,
+        eps: float = 1e-8,
+    ) -> None:
         if factor >= 1.0:
             raise ValueError("Factor should be < 1.0.")
         self.factor = factor
@@ -95,9 +104,10 @@ class ReduceLROnPlateau(LRScheduler):
             if self.default_min_lr is None:
                 raise RuntimeError(
                     f"The number of param groups in the `optimizer` ({len(groups)}) differs from when "
-                    f"`ReduceLROnPlateau` was initialized ({len(self.min_lrs)}), usually due to a new param group "
-                    "being added to the optimizer. Please modify the `min_lrs` field to match the length of the "
-                    "`optimizer` param groups.")
+                    f"`ReduceLROnPlateau` was initialized ({len(self.min_lrs)}), usually due to a new "
+                    "param group being added to the optimizer. Please modify the `min_lrs` field to match the "
+                    "length of the `optimizer` param groups."
+                )
             self.min_lrs = [self.default_min_lr] * len(groups)
         for group, lowest in zip(groups, self.min_lrs, strict=True):
             old = float(group["lr"])

@@ -44,8 +44,10 @@ def one_for_each_group(name: str, value: Any, optimizer: Optimizer) -> list[Any]
     groups = optimizer.param_groups
     if isinstance(value, list | tuple):
         if len(value) != len(groups):
-            raise ValueError(f"{name} must have the same length as optimizer.param_groups. "
-                             f"{name} has {len(value)} values, param_groups has {len(groups)}.")
+            raise ValueError(
+                f"{name} must have the same length as optimizer.param_groups. "
+                f"{name} has {len(value)} values, param_groups has {len(groups)}."
+            )
         return list(value)
     return [value] * len(groups)
 
@@ -56,10 +58,10 @@ def check_optimizer(optimizer: Any) -> None:
 
 
 class LRScheduler:
-    """Base class of the schedules: a subclass says with :meth:`get_lr` what the rates are at ``self.last_epoch``.
+    """Base class of the schedules: a subclass gives the rates at ``self.last_epoch`` with :meth:`get_lr`.
 
-    Making a scheduler takes the first step (to epoch 0); each :meth:`step` goes one epoch further. A subclass may
-    offer ``_get_closed_form_lr``, which does not depend on the rates of the epoch before.
+    Making a scheduler takes the first step (to epoch 0); each :meth:`step` goes one epoch further. A subclass
+    may offer ``_get_closed_form_lr``, which does not depend on the rates of the epoch before.
 
     >>> import flambeau as torch
     >>> class Halving(torch.optim.lr_scheduler.LRScheduler):
@@ -124,14 +126,22 @@ class LRScheduler:
     def _warn_about_order(self) -> None:
         step: Any = self.optimizer.step
         if not hasattr(step, "_wrapped_by_lr_sched"):
-            warnings.warn("Seems like `optimizer.step()` has been overridden after learning rate scheduler "
-                          "initialization. Please, make sure to call `optimizer.step()` before "
-                          f"`lr_scheduler.step()`. {_HOW_TO}", UserWarning, stacklevel=3)
+            warnings.warn(
+                "Seems like `optimizer.step()` has been overridden after learning rate scheduler "
+                "initialization. Please, make sure to call `optimizer.step()` before "
+                f"`lr_scheduler.step()`. {_HOW_TO}",
+                UserWarning,
+                stacklevel=3,
+            )
         elif not getattr(self.optimizer, "_opt_called", False):
-            warnings.warn("Detected call of `lr_scheduler.step()` before `optimizer.step()`. In PyTorch 1.1.0 and "
-                          "later, you should call them in the opposite order: `optimizer.step()` before "
-                          "`lr_scheduler.step()`.  Failure to do this will result in PyTorch skipping the first "
-                          f"value of the learning rate schedule. {_HOW_TO}", UserWarning, stacklevel=3)
+            warnings.warn(
+                "Detected call of `lr_scheduler.step()` before `optimizer.step()`. In PyTorch 1.1.0 and "
+                "later, you should call them in the opposite order: `optimizer.step()` before "
+                "`lr_scheduler.step()`.  Failure to do this will result in PyTorch skipping the first "
+                f"value of the learning rate schedule. {_HOW_TO}",
+                UserWarning,
+                stacklevel=3,
+            )
 
     def _update_lr(self, epoch: int | None = None) -> None:
         with _within_step(self):
@@ -149,7 +159,8 @@ class LRScheduler:
             assign(group, "lr", lr)
         self._last_lr: list[Any] = [copied(group["lr"]) for group in self.optimizer.param_groups]
 
-    # -- help for subclasses -------------------------------------------------------------------------------------
+    # -- help for subclasses
+    # -------------------------------------------------------------------------------------
 
     def _current(self) -> list[Any]:
         return [group["lr"] for group in self.optimizer.param_groups]
@@ -159,8 +170,11 @@ class LRScheduler:
 
     def _warn_unless_within_step(self) -> None:
         if not self._get_lr_called_within_step:
-            warnings.warn("To get the last learning rate computed by the scheduler, please use `get_last_lr()`.",
-                          UserWarning, stacklevel=3)
+            warnings.warn(
+                "To get the last learning rate computed by the scheduler, please use `get_last_lr()`.",
+                UserWarning,
+                stacklevel=3,
+            )
 
 
 @contextmanager
@@ -178,8 +192,9 @@ def _require_initial_lr(optimizer: Optimizer) -> None:
             raise KeyError(
                 f"param 'initial_lr' is not specified in param_groups[{index}] when resuming scheduler with "
                 "last_epoch >= 0.\nThis typically happens when:\n1. You're trying to resume training from a "
-                "checkpoint but haven't properly loaded the optimizer state\n2. You're using last_epoch >= 0 for a "
-                "fresh training run (not recommended)")
+                "checkpoint but haven't properly loaded the optimizer state\n2. You're using last_epoch >= 0 "
+                "for a fresh training run (not recommended)"
+            )
 
 
 def _watch_steps(optimizer: Any) -> None:
@@ -202,4 +217,7 @@ def _watch_steps(optimizer: Any) -> None:
 
 def lambda_states(functions: list[Any]) -> list[dict[str, Any] | None]:
     """What can be saved of functions: the attributes of callable objects."""
-    return [None if isinstance(function, types.FunctionType) else dict(function.__dict__) for function in functions]
+    return [
+        None if isinstance(function, types.FunctionType) else dict(function.__dict__)
+        for function in functions
+    ]

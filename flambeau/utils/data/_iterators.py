@@ -29,13 +29,17 @@ class _BaseDataLoaderIter:
     def __init__(self, loader: DataLoader[Any]) -> None:
         self._loader = loader
         self._sampler_iter = iter(loader._index_sampler)
-        # Drawn before the first index, whether there are workers or not: the stream of the generator is PyTorch's.
+        # Drawn before the first index, whether there are workers or not: the stream of the generator is
+        # PyTorch's.
         self._base_seed = draw_seed(loader.generator)
         self._num_yielded = 0
         self._reported_length = loader._reported_length
         if loader.pin_memory:
-            warnings.warn("'pin_memory' argument is set as true but no accelerator is found, then device pinned "
-                          "memory won't be used.", stacklevel=4)
+            warnings.warn(
+                "'pin_memory' argument is set as true but no accelerator is found, then device pinned "
+                "memory won't be used.",
+                stacklevel=4,
+            )
 
     def _reset(self, loader: DataLoader[Any]) -> None:
         self._sampler_iter = iter(loader._index_sampler)
@@ -56,12 +60,16 @@ class _BaseDataLoaderIter:
         return data
 
     def _warn_of_length(self, reported: int) -> None:
-        message = (f"Length of IterableDataset {self._loader.dataset} was reported to be {reported}(when accessing "
-                   f"len(dataloader)), but {self._num_yielded} samples have been fetched. ")
+        message = (
+            f"Length of IterableDataset {self._loader.dataset} was reported to be {reported}(when accessing "
+            f"len(dataloader)), but {self._num_yielded} samples have been fetched. "
+        )
         if self._loader.num_workers > 0:
-            message += ("For multiprocessing data-loading, this could be caused by not properly configuring the "
-                        "IterableDataset replica at each worker. Please see "
-                        "https://pytorch.org/docs/stable/data.html#torch.utils.data.IterableDataset for examples.")
+            message += (
+                "For multiprocessing data-loading, this could be caused by not properly configuring the "
+                "IterableDataset replica at each worker. Please see "
+                "https://pytorch.org/docs/stable/data.html#torch.utils.data.IterableDataset for examples."
+            )
         warnings.warn(message, stacklevel=3)
 
     def __len__(self) -> int:
@@ -104,8 +112,8 @@ _connections: weakref.WeakSet[Any] = weakref.WeakSet()
 class _MultiProcessingDataLoaderIter(_BaseDataLoaderIter):
     """Sends indices to workers in turn, and receives the batches in the same order.
 
-    Each worker has a connection of its own and answers its tasks in order, so the next batch in order is always the
-    next message of a known worker. A connection that ends tells of a dead worker.
+    Each worker has a connection of its own and answers its tasks in order, so the next batch in order is
+    always the next message of a known worker. A connection that ends tells of a dead worker.
     """
 
     def __init__(self, loader: DataLoader[Any]) -> None:
@@ -132,9 +140,20 @@ class _MultiProcessingDataLoaderIter(_BaseDataLoaderIter):
         ours, theirs = context.Pipe(duplex=True)
         _connections.add(ours)
         to_close = list(_connections) if context.get_start_method() == "fork" else []
-        process = context.Process(target=work, daemon=True, args=(
-            number, loader.num_workers, self._base_seed, loader.dataset, functools.partial(*loader._fetcher_arguments()),
-            loader.worker_init_fn, theirs, to_close))
+        process = context.Process(
+            target=work,
+            daemon=True,
+            args=(
+                number,
+                loader.num_workers,
+                self._base_seed,
+                loader.dataset,
+                functools.partial(*loader._fetcher_arguments()),
+                loader.worker_init_fn,
+                theirs,
+                to_close,
+            ),
+        )
         try:
             process.start()
         finally:
@@ -161,7 +180,8 @@ class _MultiProcessingDataLoaderIter(_BaseDataLoaderIter):
                 pass  # of an epoch that was left early
         self._begin_epoch()
 
-    # -- tasks ---------------------------------------------------------------------------------------------------
+    # -- tasks
+    # ---------------------------------------------------------------------------------------------------
 
     def _send(self, worker: _Worker, task: Any) -> None:
         try:
@@ -191,7 +211,8 @@ class _MultiProcessingDataLoaderIter(_BaseDataLoaderIter):
                 return worker
         return None
 
-    # -- batches -------------------------------------------------------------------------------------------------
+    # -- batches
+    # -------------------------------------------------------------------------------------------------
 
     def _next_data(self) -> Any:
         while True:
@@ -250,7 +271,8 @@ class _MultiProcessingDataLoaderIter(_BaseDataLoaderIter):
         if not self._loader.persistent_workers:
             self._send(worker, STOP)
 
-    # -- ends ----------------------------------------------------------------------------------------------------
+    # -- ends
+    # ----------------------------------------------------------------------------------------------------
 
     def _report_timeout(self) -> None:
         raise RuntimeError(f"DataLoader timed out after {self._loader.timeout} seconds")
@@ -262,12 +284,16 @@ class _MultiProcessingDataLoaderIter(_BaseDataLoaderIter):
         cause = None
         code = worker.process.exitcode
         if code is not None and code < 0:
-            cause = RuntimeError(f"DataLoader worker (pid {worker.process.pid}) is killed by signal: "
-                                 f"{signal.strsignal(-code)}. ")
+            cause = RuntimeError(
+                f"DataLoader worker (pid {worker.process.pid}) is killed by signal: "
+                f"{signal.strsignal(-code)}. "
+            )
         elif code:
-            cause = RuntimeError(f"DataLoader worker (pid {worker.process.pid}) exited unexpectedly with exit code "
-                                 f"{code}. Details are lost due to multiprocessing. Rerunning with num_workers=0 may "
-                                 "give better error trace.")
+            cause = RuntimeError(
+                f"DataLoader worker (pid {worker.process.pid}) exited unexpectedly with exit code "
+                f"{code}. Details are lost due to multiprocessing. Rerunning with num_workers=0 may "
+                "give better error trace."
+            )
         self._shutdown_workers()
         raise RuntimeError(f"DataLoader worker (pid(s) {pids}) exited unexpectedly") from cause
 

@@ -31,10 +31,11 @@ class DataLoader(Generic[T_co]):
     """Iterates over the batches of a dataset.
 
     `batch_size` samples, in order, at random (`shuffle`) or as a `sampler` or a `batch_sampler` says, are put
-    together by `collate_fn`; with ``batch_size=None`` samples come one by one. With `num_workers`, as many processes
-    fetch `prefetch_factor` batches each ahead; ``persistent_workers=True`` keeps them between epochs. The order of
-    batches does not depend on the number of workers (unless ``in_order=False``). Seeds of workers and orders are
-    drawn from `generator`, or the default one, as in PyTorch. `pin_memory` is accepted: there is nothing to pin.
+    together by `collate_fn`; with ``batch_size=None`` samples come one by one. With `num_workers`, as many
+    processes fetch `prefetch_factor` batches each ahead; ``persistent_workers=True`` keeps them between
+    epochs. The order of batches does not depend on the number of workers (unless ``in_order=False``). Seeds
+    of workers and orders are drawn from `generator`, or the default one, as in PyTorch. `pin_memory` is
+    accepted: there is nothing to pin.
 
     >>> import flambeau as torch
     >>> loader = torch.utils.data.DataLoader(torch.arange(5), batch_size=2)
@@ -57,13 +58,27 @@ class DataLoader(Generic[T_co]):
     _iterator: _BaseDataLoaderIter | None = None
     __initialized = False
 
-    def __init__(self, dataset: Any, batch_size: int | None = 1, shuffle: bool | None = None,
-                 sampler: Sampler[Any] | Iterable[Any] | None = None,
-                 batch_sampler: Sampler[list[Any]] | Iterable[list[Any]] | None = None, num_workers: int = 0,
-                 collate_fn: Callable[[Any], Any] | None = None, pin_memory: bool = False, drop_last: bool = False,
-                 timeout: float = 0, worker_init_fn: Callable[[int], None] | None = None,
-                 multiprocessing_context: Any = None, generator: Any = None, *, prefetch_factor: int | None = None,
-                 persistent_workers: bool = False, pin_memory_device: str = "", in_order: bool = True) -> None:
+    def __init__(
+        self,
+        dataset: Any,
+        batch_size: int | None = 1,
+        shuffle: bool | None = None,
+        sampler: Sampler[Any] | Iterable[Any] | None = None,
+        batch_sampler: Sampler[list[Any]] | Iterable[list[Any]] | None = None,
+        num_workers: int = 0,
+        collate_fn: Callable[[Any], Any] | None = None,
+        pin_memory: bool = False,
+        drop_last: bool = False,
+        timeout: float = 0,
+        worker_init_fn: Callable[[int], None] | None = None,
+        multiprocessing_context: Any = None,
+        generator: Any = None,
+        *,
+        prefetch_factor: int | None = None,
+        persistent_workers: bool = False,
+        pin_memory_device: str = "",
+        in_order: bool = True,
+    ) -> None:
         _check_workers(num_workers, timeout, prefetch_factor, persistent_workers)
         self.dataset = dataset
         self.num_workers = num_workers
@@ -102,7 +117,8 @@ class DataLoader(Generic[T_co]):
         self._reported_length: int | None = None  # of a stream, once len() has been asked for
         self.check_worker_number_rationality()
 
-    # -- attributes ----------------------------------------------------------------------------------------------
+    # -- attributes
+    # ----------------------------------------------------------------------------------------------
 
     @property
     def multiprocessing_context(self) -> Any:
@@ -116,8 +132,14 @@ class DataLoader(Generic[T_co]):
         self.__multiprocessing_context = context
 
     def __setattr__(self, attr: str, val: Any) -> None:
-        if self.__initialized and attr in ("batch_size", "batch_sampler", "sampler", "drop_last", "dataset",
-                                           "persistent_workers"):
+        if self.__initialized and attr in (
+            "batch_size",
+            "batch_sampler",
+            "sampler",
+            "drop_last",
+            "dataset",
+            "persistent_workers",
+        ):
             raise ValueError(f"{attr} attribute should not be set after {type(self).__name__} is initialized")
         super().__setattr__(attr, val)
 
@@ -129,7 +151,8 @@ class DataLoader(Generic[T_co]):
     def _index_sampler(self) -> Any:
         return self.batch_sampler if self._auto_collation else self.sampler
 
-    # -- iterating -----------------------------------------------------------------------------------------------
+    # -- iterating
+    # -----------------------------------------------------------------------------------------------
 
     def _get_iterator(self) -> _BaseDataLoaderIter:
         if self.num_workers == 0:
@@ -155,8 +178,13 @@ class DataLoader(Generic[T_co]):
         return length // self.batch_size if self.drop_last else -(-length // self.batch_size)
 
     def _fetcher_arguments(self) -> tuple[Any, ...]:
-        return (IterableFetcher if self._is_stream else MapFetcher, self.dataset, self._auto_collation,
-                self.collate_fn, self.drop_last)
+        return (
+            IterableFetcher if self._is_stream else MapFetcher,
+            self.dataset,
+            self._auto_collation,
+            self.collate_fn,
+            self.drop_last,
+        )
 
     def check_worker_number_rationality(self) -> None:
         """Warn if there are to be more worker processes than this process may use processors."""
@@ -168,20 +196,29 @@ class DataLoader(Generic[T_co]):
             available = os.cpu_count() or self.num_workers
         if self.num_workers > available:
             warnings.warn(
-                f"This DataLoader will create {self.num_workers} worker processes in total. Our suggested max number "
-                f"of worker in current system is {available}, which is smaller than what this DataLoader is going to "
-                "create. Please be aware that excessive worker creation might get DataLoader running slow or even "
-                "freeze, lower the worker number to avoid potential slowness/freeze if necessary.", stacklevel=3)
+                f"This DataLoader will create {self.num_workers} worker processes in total. Our suggested "
+                f"max number of worker in current system is {available}, which is smaller than what this "
+                "DataLoader is going to create. Please be aware that excessive worker creation might get "
+                "DataLoader running slow or even freeze, lower the worker number to avoid potential "
+                "slowness/freeze if necessary.",
+                stacklevel=3,
+            )
 
 
-def _check_workers(num_workers: int, timeout: float, prefetch_factor: int | None, persistent_workers: bool) -> None:
+def _check_workers(
+    num_workers: int, timeout: float, prefetch_factor: int | None, persistent_workers: bool
+) -> None:
     if num_workers < 0:
-        raise ValueError("num_workers option should be non-negative; use num_workers=0 to disable multiprocessing.")
+        raise ValueError(
+            "num_workers option should be non-negative; use num_workers=0 to disable multiprocessing."
+        )
     if timeout < 0:
         raise ValueError("timeout option should be non-negative")
     if num_workers == 0 and prefetch_factor is not None:
-        raise ValueError("prefetch_factor option could only be specified in multiprocessing.let num_workers > 0 to "
-                         "enable multiprocessing, otherwise set prefetch_factor to None.")
+        raise ValueError(
+            "prefetch_factor option could only be specified in multiprocessing.let num_workers > 0 to "
+            "enable multiprocessing, otherwise set prefetch_factor to None."
+        )
     if prefetch_factor is not None and prefetch_factor < 0:
         raise ValueError("prefetch_factor option should be non-negative")
     if persistent_workers and num_workers == 0:
@@ -190,23 +227,30 @@ def _check_workers(num_workers: int, timeout: float, prefetch_factor: int | None
 
 def _check_stream_options(shuffle: Any, sampler: Any, batch_sampler: Any) -> None:
     if shuffle not in (False, None):
-        raise ValueError("DataLoader with IterableDataset: expected unspecified shuffle option, "
-                         f"but got shuffle={shuffle}")
+        raise ValueError(
+            f"DataLoader with IterableDataset: expected unspecified shuffle option, but got shuffle={shuffle}"
+        )
     for name, value in (("sampler", sampler), ("batch_sampler", batch_sampler)):
         if value is not None:
-            raise ValueError(f"DataLoader with IterableDataset: expected unspecified {name} option, "
-                             f"but got {name}={value}")
+            raise ValueError(
+                f"DataLoader with IterableDataset: expected unspecified {name} option, but got {name}={value}"
+            )
 
 
-def _check_sampling_options(batch_size: Any, shuffle: bool, sampler: Any, batch_sampler: Any, drop_last: Any) -> None:
+def _check_sampling_options(
+    batch_size: Any, shuffle: bool, sampler: Any, batch_sampler: Any, drop_last: Any
+) -> None:
     if sampler is not None and shuffle:
         raise ValueError("sampler option is mutually exclusive with shuffle")
     if batch_sampler is not None:
         if batch_size != 1 or shuffle or sampler is not None or drop_last:
-            raise ValueError("batch_sampler option is mutually exclusive with batch_size, shuffle, sampler, and "
-                             "drop_last")
+            raise ValueError(
+                "batch_sampler option is mutually exclusive with batch_size, shuffle, sampler, and drop_last"
+            )
     elif batch_size is None and drop_last:
-        raise ValueError("batch_size=None option disables auto-batching and is mutually exclusive with drop_last")
+        raise ValueError(
+            "batch_size=None option disables auto-batching and is mutually exclusive with drop_last"
+        )
 
 
 def _checked_context(context: Any, num_workers: int) -> Any:
@@ -214,15 +258,21 @@ def _checked_context(context: Any, num_workers: int) -> Any:
     from multiprocessing.context import BaseContext
 
     if num_workers <= 0:
-        raise ValueError("multiprocessing_context can only be used with multi-process loading (num_workers > 0), "
-                         f"but got num_workers={num_workers}")
+        raise ValueError(
+            "multiprocessing_context can only be used with multi-process loading (num_workers > 0), "
+            f"but got num_workers={num_workers}"
+        )
     if isinstance(context, str):
         methods = multiprocessing.get_all_start_methods()
         if context not in methods:
-            raise ValueError("multiprocessing_context option should specify a valid start method in "
-                             f"{methods!r}, but got multiprocessing_context={context!r}")
+            raise ValueError(
+                "multiprocessing_context option should specify a valid start method in "
+                f"{methods!r}, but got multiprocessing_context={context!r}"
+            )
         return multiprocessing.get_context(context)
     if not isinstance(context, BaseContext):
-        raise TypeError("multiprocessing_context option should be a valid context object or a string specifying the "
-                        f"start method, but got multiprocessing_context={context}")
+        raise TypeError(
+            "multiprocessing_context option should be a valid context object or a string specifying the "
+            f"start method, but got multiprocessing_context={context}"
+        )
     return context

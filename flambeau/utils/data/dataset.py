@@ -11,18 +11,26 @@ from collections.abc import Iterable, Iterator, Sequence
 from typing import Any, Generic, TypeVar
 
 from ... import operators as ops
-from ...generator import Generator, default_generator
+from ...operators.generator import Generator, default_generator
 from ...tensor import Tensor
 
-__all__ = ["ChainDataset", "ConcatDataset", "Dataset", "IterableDataset", "StackDataset", "Subset", "TensorDataset",
-           "random_split"]
+__all__ = [
+    "ChainDataset",
+    "ConcatDataset",
+    "Dataset",
+    "IterableDataset",
+    "StackDataset",
+    "Subset",
+    "TensorDataset",
+    "random_split",
+]
 
 T_co = TypeVar("T_co", covariant=True)
 T = TypeVar("T")
 
 
 class Dataset(Generic[T_co]):
-    """A map from keys, usually indices, to samples: a subclass implements ``__getitem__``, and mostly ``__len__``.
+    """A map from keys, usually indices, to samples: a subclass implements ``__getitem__`` and ``__len__``.
 
     ``__getitems__(indices)``, if it is there, fetches a whole batch at once and returns a list of samples.
 
@@ -90,7 +98,7 @@ class TensorDataset(Dataset[tuple[Tensor, ...]]):
 
 
 class StackDataset(Dataset[Any]):
-    """Datasets of equal length side by side: samples are tuples, or dicts if the datasets were given by keyword.
+    """Datasets of equal length side by side: samples are tuples, or dicts if given by keyword.
 
     >>> import flambeau as torch
     >>> dataset = torch.utils.data.StackDataset(image=[1, 2], text=["a", "b"])
@@ -102,8 +110,10 @@ class StackDataset(Dataset[Any]):
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         if args and kwargs:
-            raise ValueError("Supported either ``tuple``- (via ``args``) or``dict``- (via ``kwargs``) like "
-                             "input/output, but both types are given.")
+            raise ValueError(
+                "Supported either ``tuple``- (via ``args``) or``dict``- (via ``kwargs``) like "
+                "input/output, but both types are given."
+            )
         if not args and not kwargs:
             raise ValueError("At least one dataset should be passed")
         self.datasets = args or kwargs
@@ -130,8 +140,9 @@ class StackDataset(Dataset[Any]):
             if callable(getattr(dataset, "__getitems__", None)):
                 items = dataset.__getitems__(indices)
                 if len(items) != len(indices):
-                    raise ValueError("Nested dataset's output size mismatch. "
-                                     f"Expected {len(indices)}, got {len(items)}")
+                    raise ValueError(
+                        f"Nested dataset's output size mismatch. Expected {len(indices)}, got {len(items)}"
+                    )
             else:
                 items = [dataset[index] for index in indices]
             columns.append(items)
@@ -181,7 +192,9 @@ class ConcatDataset(Dataset[T_co]):
     @property
     def cummulative_sizes(self) -> list[int]:
         """An old misspelling of `cumulative_sizes`."""
-        warnings.warn("`cummulative_sizes` attribute is renamed to `cumulative_sizes`", FutureWarning, stacklevel=2)
+        warnings.warn(
+            "`cummulative_sizes` attribute is renamed to `cumulative_sizes`", FutureWarning, stacklevel=2
+        )
         return self.cumulative_sizes
 
 
@@ -245,8 +258,9 @@ class Subset(Dataset[T_co]):
         return len(self.indices)
 
 
-def random_split(dataset: Any, lengths: Sequence[int | float],
-                 generator: Generator | None = default_generator) -> list[Subset[Any]]:
+def random_split(
+    dataset: Any, lengths: Sequence[int | float], generator: Generator | None = default_generator
+) -> list[Subset[Any]]:
     """Split a dataset at random into subsets of given lengths, or of lengths that are fractions of the whole.
 
     What rounding down the fractions leaves over goes to the first subsets, one sample each.
@@ -262,8 +276,10 @@ def random_split(dataset: Any, lengths: Sequence[int | float],
         raise ValueError("Sum of input lengths does not equal the length of the input dataset!")
     order = ops.randperm(sum(lengths), generator=generator).tolist()  # type: ignore[arg-type]
     ends = itertools.accumulate(lengths)
-    return [Subset(dataset, order[end - length:end])  # type: ignore[misc]
-            for end, length in zip(ends, lengths, strict=True)]
+    return [
+        Subset(dataset, order[end - length : end])  # type: ignore[misc]
+        for end, length in zip(ends, lengths, strict=True)
+    ]
 
 
 def _lengths_of_fractions(total: int, fractions: Sequence[float]) -> list[int]:
@@ -276,6 +292,7 @@ def _lengths_of_fractions(total: int, fractions: Sequence[float]) -> list[int]:
         lengths[index % len(lengths)] += 1
     for index, length in enumerate(lengths):
         if length == 0:
-            warnings.warn(f"Length of split at index {index} is 0. This might result in an empty dataset.",
-                          stacklevel=3)
+            warnings.warn(
+                f"Length of split at index {index} is 0. This might result in an empty dataset.", stacklevel=3
+            )
     return lengths

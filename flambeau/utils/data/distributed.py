@@ -7,17 +7,17 @@ from collections.abc import Iterator
 from typing import Any
 
 from ... import operators as ops
-from ...generator import Generator
+from ...operators.generator import Generator
 from .sampler import Sampler
 
 __all__ = ["DistributedSampler"]
 
 
 class DistributedSampler(Sampler[Any]):
-    """The share of process `rank` among `num_replicas`: every num_replicas-th of an order that all processes agree on.
+    """The share of process `rank` among `num_replicas`: every num_replicas-th sample of a common order.
 
-    So that all shares are equally long, indices are repeated, or with `drop_last` the last ones left out. Call
-    :meth:`set_epoch` before each epoch, or the order is always the same.
+    So that all shares are equally long, indices are repeated, or with `drop_last` the last ones left out.
+    Call :meth:`set_epoch` before each epoch, or the order is always the same.
 
     >>> import flambeau as torch
     >>> sampler = torch.utils.data.DistributedSampler(range(5), num_replicas=2, rank=1, shuffle=False)
@@ -25,8 +25,15 @@ class DistributedSampler(Sampler[Any]):
     [1, 3, 0]
     """
 
-    def __init__(self, dataset: Any, num_replicas: int | None = None, rank: int | None = None, shuffle: bool = True,
-                 seed: int = 0, drop_last: bool = False) -> None:
+    def __init__(
+        self,
+        dataset: Any,
+        num_replicas: int | None = None,
+        rank: int | None = None,
+        shuffle: bool = True,
+        seed: int = 0,
+        drop_last: bool = False,
+    ) -> None:
         if num_replicas is None or rank is None:
             raise RuntimeError("Requires distributed package to be available")
         if rank >= num_replicas or rank < 0:
@@ -54,11 +61,11 @@ class DistributedSampler(Sampler[Any]):
         else:
             indices = list(range(count))
         if self.drop_last:
-            indices = indices[:self.total_size]
+            indices = indices[: self.total_size]
         else:
             missing = self.total_size - len(indices)
             indices += (indices * math.ceil(missing / max(len(indices), 1)))[:missing]
-        return iter(indices[self.rank:self.total_size:self.num_replicas])
+        return iter(indices[self.rank : self.total_size : self.num_replicas])
 
     def __len__(self) -> int:
         return self.num_samples

@@ -8,11 +8,17 @@ from typing import Any, Generic, TypeVar
 
 from ... import operators as ops
 from ...dtypes import float64, int64
-from ...generator import Generator
+from ...operators.generator import Generator
 from ...tensor import Tensor
 
-__all__ = ["BatchSampler", "RandomSampler", "Sampler", "SequentialSampler", "SubsetRandomSampler",
-           "WeightedRandomSampler"]
+__all__ = [
+    "BatchSampler",
+    "RandomSampler",
+    "Sampler",
+    "SequentialSampler",
+    "SubsetRandomSampler",
+    "WeightedRandomSampler",
+]
 
 T_co = TypeVar("T_co", covariant=True)
 
@@ -69,8 +75,8 @@ class SequentialSampler(Sampler[int]):
 class RandomSampler(Sampler[int]):
     """Indices in random order; with `replacement`, drawn independently of one another.
 
-    Without a `generator`, each epoch has a generator of its own whose seed is drawn from the default one. More
-    samples than there are (`num_samples`) are drawn permutation by permutation.
+    Without a `generator`, each epoch has a generator of its own whose seed is drawn from the default one.
+    More samples than there are (`num_samples`) are drawn permutation by permutation.
 
     >>> import flambeau as torch
     >>> sampler = torch.utils.data.RandomSampler("abc", generator=torch.Generator().manual_seed(0))
@@ -81,8 +87,13 @@ class RandomSampler(Sampler[int]):
     data_source: Sized
     replacement: bool
 
-    def __init__(self, data_source: Sized, replacement: bool = False, num_samples: int | None = None,
-                 generator: Generator | None = None) -> None:
+    def __init__(
+        self,
+        data_source: Sized,
+        replacement: bool = False,
+        num_samples: int | None = None,
+        generator: Generator | None = None,
+    ) -> None:
         self.data_source = data_source
         self.replacement = replacement
         self._num_samples = num_samples
@@ -150,17 +161,25 @@ class WeightedRandomSampler(Sampler[int]):
     num_samples: int
     replacement: bool
 
-    def __init__(self, weights: Sequence[float], num_samples: int, replacement: bool = True,
-                 generator: Generator | None = None) -> None:
+    def __init__(
+        self,
+        weights: Sequence[float],
+        num_samples: int,
+        replacement: bool = True,
+        generator: Generator | None = None,
+    ) -> None:
         if isinstance(num_samples, bool):
-            raise ValueError(f"num_samples should be a positive integer value, but got num_samples={num_samples}")
+            raise ValueError(
+                f"num_samples should be a positive integer value, but got num_samples={num_samples}"
+            )
         _check_count(num_samples)
         if not isinstance(replacement, bool):
             raise ValueError(f"replacement should be a boolean value, but got replacement={replacement}")
         tensor = ops.as_tensor(weights, dtype=float64)
         if tensor.dim() != 1:
-            raise ValueError("weights should be a 1d sequence but given weights have shape "
-                             f"{tuple(tensor.shape)}")
+            raise ValueError(
+                f"weights should be a 1d sequence but given weights have shape {tuple(tensor.shape)}"
+            )
         self.weights = tensor
         self.num_samples = num_samples
         self.replacement = replacement
@@ -184,7 +203,9 @@ class BatchSampler(Sampler[list[Any]]):
 
     def __init__(self, sampler: Sampler[Any] | Iterable[Any], batch_size: int, drop_last: bool) -> None:
         if not isinstance(batch_size, int) or isinstance(batch_size, bool) or batch_size <= 0:
-            raise ValueError(f"batch_size should be a positive integer value, but got batch_size={batch_size}")
+            raise ValueError(
+                f"batch_size should be a positive integer value, but got batch_size={batch_size}"
+            )
         if not isinstance(drop_last, bool):
             raise ValueError(f"drop_last should be a boolean value, but got drop_last={drop_last}")
         self.sampler = sampler

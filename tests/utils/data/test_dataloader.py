@@ -1,4 +1,4 @@
-"""The DataLoader against PyTorch's: order, seeds, options, errors; and what can happen to worker processes."""
+"""The DataLoader against PyTorch's: order, seeds, errors; and what can happen to workers."""
 
 from __future__ import annotations
 
@@ -16,8 +16,6 @@ from typing import Any
 
 import numpy as np
 import pytest
-
-
 
 pytestmark = pytest.mark.filterwarnings("ignore:This DataLoader will create", "ignore:.*fork")
 
@@ -77,11 +75,17 @@ def remaining_children() -> int:
     return len(path.read_text().split()) if path.exists() else 0
 
 
-# -- the same as PyTorch --------------------------------------------------------------------------------------------
+# -- the same as PyTorch
+# --------------------------------------------------------------------------------------------
 
 ORDERS: list[dict[str, Any]] = [
-    {}, {"batch_size": 3}, {"batch_size": 3, "drop_last": True}, {"batch_size": 4, "shuffle": True},
-    {"batch_size": None, "shuffle": True}, {"sampler": [3, 1, 4]}, {"batch_sampler": [[1, 2], [3]]},
+    {},
+    {"batch_size": 3},
+    {"batch_size": 3, "drop_last": True},
+    {"batch_size": 4, "shuffle": True},
+    {"batch_size": None, "shuffle": True},
+    {"sampler": [3, 1, 4]},
+    {"batch_sampler": [[1, 2], [3]]},
     {"batch_size": 2, "shuffle": True, "prefetch_factor": 1, "num_workers": 2},
     {"batch_size": 2, "shuffle": True, "persistent_workers": True, "num_workers": 2},
 ]
@@ -90,13 +94,17 @@ ORDERS: list[dict[str, Any]] = [
 @pytest.mark.oracle
 @pytest.mark.parametrize("workers", [0, 1, 2])
 @pytest.mark.parametrize("options", ORDERS, ids=str)
-def test_order_and_generator(torch: ModuleType, oracle: ModuleType, options: dict[str, Any], workers: int) -> None:
+def test_order_and_generator(
+    torch: ModuleType, oracle: ModuleType, options: dict[str, Any], workers: int
+) -> None:
     """Two epochs, and what they leave of the generators."""
+
     def run(framework: ModuleType, own: bool) -> list[Any]:
         framework.manual_seed(7)
         generator = framework.Generator().manual_seed(3) if own else None
         loader = framework.utils.data.DataLoader(
-            Numbers(), generator=generator, **{"num_workers": workers, **options})
+            Numbers(), generator=generator, **{"num_workers": workers, **options}
+        )
         seen = [plain(list(loader)) for _ in range(2)]
         return [*seen, len(loader), framework.rand(()).item(), framework.rand((), generator=generator).item()]
 
@@ -105,15 +113,27 @@ def test_order_and_generator(torch: ModuleType, oracle: ModuleType, options: dic
 
 
 @pytest.mark.oracle
-@pytest.mark.parametrize("options", [{}, {"batch_size": 2}, {"batch_size": 2, "drop_last": True}, {"batch_size": None},
-                                     {"prefetch_factor": 1}, {"persistent_workers": True}], ids=str)
+@pytest.mark.parametrize(
+    "options",
+    [
+        {},
+        {"batch_size": 2},
+        {"batch_size": 2, "drop_last": True},
+        {"batch_size": None},
+        {"prefetch_factor": 1},
+        {"persistent_workers": True},
+    ],
+    ids=str,
+)
 @pytest.mark.parametrize("workers", [0, 1, 3])
 def test_streams(torch: ModuleType, oracle: ModuleType, options: dict[str, Any], workers: int) -> None:
     if workers == 0 and not {"prefetch_factor", "persistent_workers"}.isdisjoint(options):
         pytest.skip("an option of workers")
 
     def run(framework: ModuleType) -> list[Any]:
-        loader = framework.utils.data.DataLoader(make_stream(framework, (2, 7, 4)), num_workers=workers, **options)
+        loader = framework.utils.data.DataLoader(
+            make_stream(framework, (2, 7, 4)), num_workers=workers, **options
+        )
         return [plain(list(loader)) for _ in range(2)]
 
     assert run(torch) == run(oracle)
@@ -126,11 +146,18 @@ class Seeds(Numbers):
 
     def __getitem__(self, index: int) -> Any:
         import random
+
         framework = sys.modules[self.framework]
         info = framework.utils.data.get_worker_info()
         fields = (info.id, info.num_workers, info.seed) if info else None
-        return [fields, framework.initial_seed(), random.random() if info else 0,
-                float(np.random.rand()) if info else 0, framework.rand(2).tolist(), index]
+        return [
+            fields,
+            framework.initial_seed(),
+            random.random() if info else 0,
+            float(np.random.rand()) if info else 0,
+            framework.rand(2).tolist(),
+            index,
+        ]
 
 
 def as_is(batch: Any) -> Any:
@@ -141,15 +168,18 @@ def as_is(batch: Any) -> Any:
 @pytest.mark.parametrize("workers", [0, 1, 2])
 def test_seeds_of_workers(torch: ModuleType, oracle: ModuleType, workers: int) -> None:
     """Every generator of a worker: this one, Python's, NumPy's."""
+
     def run(framework: ModuleType) -> Any:
         framework.manual_seed(11)
-        loader = framework.utils.data.DataLoader(Seeds(framework.__name__), num_workers=workers, collate_fn=as_is)
+        loader = framework.utils.data.DataLoader(
+            Seeds(framework.__name__), num_workers=workers, collate_fn=as_is
+        )
         return [list(loader), list(loader)]
 
     assert run(torch) == run(oracle)
 
 
-SCRIPT = '''
+SCRIPT = """
 import json, sys
 import {framework} as torch
 import numpy as np
@@ -174,7 +204,8 @@ if __name__ == "__main__":
     torch.manual_seed(5)
     result = []
     for method in ("fork", "spawn"):
-        loader = data.DataLoader(Images(), batch_size=2, shuffle=True, num_workers=2, multiprocessing_context=method)
+        options = dict(num_workers=2, multiprocessing_context=method)
+        loader = data.DataLoader(Images(), batch_size=2, shuffle=True, **options)
         result.append([[part.tolist() for part in batch] for batch in loader])
         loader = data.DataLoader(Stream(), num_workers=2, multiprocessing_context=method)
         result.append([batch.tolist() for batch in loader])
@@ -183,25 +214,35 @@ if __name__ == "__main__":
         except ValueError as error:
             result.append([line for line in str(error).splitlines() if not line.startswith(" ")])
     print(json.dumps(result))
-'''
+"""
 
 
 @pytest.mark.oracle
 def test_fork_and_spawn(torch: ModuleType, oracle: ModuleType, tmp_path: Path) -> None:
     def run(framework: ModuleType) -> Any:
         script = tmp_path / f"{framework.__name__}_script.py"
-        script.write_text(SCRIPT.replace("{framework}", framework.__name__).replace(
-            "from torch_or_ours import data", f"from {framework.__name__}.utils import data"))
+        script.write_text(
+            SCRIPT.replace("{framework}", framework.__name__).replace(
+                "from torch_or_ours import data", f"from {framework.__name__}.utils import data"
+            )
+        )
         environment = {**os.environ, "PYTHONPATH": str(Path(torch.__file__).parents[1])}
-        done = subprocess.run([sys.executable, str(script)], capture_output=True, text=True, timeout=120,
-                              env=environment, check=False)
+        done = subprocess.run(
+            [sys.executable, str(script)],
+            capture_output=True,
+            text=True,
+            timeout=120,
+            env=environment,
+            check=False,
+        )
         assert done.returncode == 0, done.stderr
         return json.loads(done.stdout)
 
     assert run(torch) == run(oracle)
 
 
-# -- data between processes -----------------------------------------------------------------------------------------
+# -- data between processes
+# -----------------------------------------------------------------------------------------
 
 DTYPES = ["float32", "float64", "float16", "bfloat16", "int64", "int8", "uint8", "bool", "complex64"]
 
@@ -216,10 +257,16 @@ class Tensors(Numbers):
     def __getitem__(self, index: int) -> Any:
         framework = sys.modules[self.framework]
         large = framework.arange(3000) + index
-        return {**{name: (framework.arange(3) * index).to(getattr(framework, name)) for name in DTYPES},
-                "large": large, "turned": large.reshape(60, 50).t(), "array": np.arange(2000.0) * index,
-                "scalar": framework.tensor(index), "empty": framework.zeros(0, 3), "text": str(index),
-                "pair": (index, [float(index)])}
+        return {
+            **{name: (framework.arange(3) * index).to(getattr(framework, name)) for name in DTYPES},
+            "large": large,
+            "turned": large.reshape(60, 50).t(),
+            "array": np.arange(2000.0) * index,
+            "scalar": framework.tensor(index),
+            "empty": framework.zeros(0, 3),
+            "text": str(index),
+            "pair": (index, [float(index)]),
+        }
 
 
 @pytest.mark.parametrize("workers", [1, 2])
@@ -282,7 +329,9 @@ def test_parameters_and_leaves(torch: ModuleType) -> None:
     assert (nothing, text) == (None, "text")
 
 
-# -- errors ---------------------------------------------------------------------------------------------------------
+# -- errors
+# ---------------------------------------------------------------------------------------------------------
+
 
 class OddError(Exception):
     def __init__(self, one: int, two: int) -> None:
@@ -304,6 +353,7 @@ def raise_odd() -> None:
 def raise_local() -> None:
     class LocalError(Exception):
         pass
+
     raise LocalError("local")
 
 
@@ -312,7 +362,9 @@ def raise_stop() -> None:
 
 
 @pytest.mark.oracle
-@pytest.mark.parametrize("action", [raise_value, raise_key, raise_odd, raise_stop], ids=lambda action: action.__name__)
+@pytest.mark.parametrize(
+    "action", [raise_value, raise_key, raise_odd, raise_stop], ids=lambda action: action.__name__
+)
 @pytest.mark.parametrize("workers", [0, 1, 2])
 def test_errors(torch: ModuleType, oracle: ModuleType, workers: int, action: Callable[[], Any]) -> None:
     def run(framework: ModuleType) -> Any:
@@ -329,7 +381,9 @@ def test_errors(torch: ModuleType, oracle: ModuleType, workers: int, action: Cal
 
 
 def test_traceback_of_a_worker_is_shown(torch: ModuleType) -> None:
-    with pytest.raises(ValueError, match="(?s)^Caught ValueError in DataLoader worker process 0.*in raise_value"):
+    with pytest.raises(
+        ValueError, match=r"(?s)^Caught ValueError in DataLoader worker process 0.*in raise_value"
+    ):
         list(torch.utils.data.DataLoader(Failing(raise_value), num_workers=1))
 
 
@@ -342,7 +396,7 @@ def test_batch_that_cannot_be_sent(torch: ModuleType) -> None:
     if torch.__name__ != "flambeau":
         pytest.skip("PyTorch prints the error and waits for ever")
     loader = torch.utils.data.DataLoader(Numbers(), num_workers=1, collate_fn=lambda batch: lambda: batch)
-    with pytest.raises(Exception, match="(?s)Caught .*DataLoader worker process 0.*lambda"):
+    with pytest.raises(Exception, match=r"(?s)Caught .*DataLoader worker process 0.*lambda"):
         list(loader)
 
 
@@ -350,7 +404,9 @@ def test_worker_init_fn(torch: ModuleType) -> None:
     def fail(worker: int) -> None:
         raise RuntimeError(f"no worker {worker}")
 
-    with pytest.raises(RuntimeError, match="(?s)Caught RuntimeError in DataLoader worker process 0.*no worker 0"):
+    with pytest.raises(
+        RuntimeError, match=r"(?s)Caught RuntimeError in DataLoader worker process 0.*no worker 0"
+    ):
         list(torch.utils.data.DataLoader(Numbers(), num_workers=1, worker_init_fn=fail))
 
 
@@ -362,7 +418,9 @@ def test_loading_goes_on_after_an_error(torch: ModuleType) -> None:
     assert seen + [batch.item() for batch in iterator] == [0, 1, 2, 4, 5, 6, 7, 8, 9]
 
 
-# -- what happens to processes --------------------------------------------------------------------------------------
+# -- what happens to processes
+# --------------------------------------------------------------------------------------
+
 
 def kill_me() -> None:
     os.kill(os.getpid(), signal.SIGKILL)
@@ -403,7 +461,9 @@ def test_early_break(torch: ModuleType, workers: int, persistent: bool) -> None:
         pytest.skip("nothing persists")
     gc.collect()
     before = remaining_children()
-    loader = torch.utils.data.DataLoader(Tensors(torch.__name__), num_workers=workers, persistent_workers=persistent)
+    loader = torch.utils.data.DataLoader(
+        Tensors(torch.__name__), num_workers=workers, persistent_workers=persistent
+    )
     for _ in range(3):
         for number, batch in enumerate(loader):
             assert batch["scalar"].item() == number
@@ -452,6 +512,10 @@ def test_out_of_order(torch: ModuleType) -> None:
 
 def test_more_tasks_than_a_pipe_holds(torch: ModuleType) -> None:
     """Long lists of indices and long texts: neither side waits for the other for ever."""
-    loader = torch.utils.data.DataLoader(Numbers(400_000), batch_size=100_000, num_workers=2,
-                                         collate_fn=lambda batch: [str(index) for index in batch])
+    loader = torch.utils.data.DataLoader(
+        Numbers(400_000),
+        batch_size=100_000,
+        num_workers=2,
+        collate_fn=lambda batch: [str(index) for index in batch],
+    )
     assert sum(map(len, loader)) == 400_000

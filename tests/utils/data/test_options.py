@@ -42,11 +42,27 @@ CASES: dict[str, Callable[[Any, Any, Any], Any]] = {
     "empty shuffled": lambda load, m, s: load([], shuffle=True),
     "many workers": lambda load, m, s: load(m, num_workers=5000).num_workers,
     "pin_memory": lambda load, m, s: plain(list(load(m, pin_memory=True))),
-    "length": lambda load, m, s: (len(load(m, batch_size=3)), len(load(m, batch_size=3, drop_last=True)),
-                                  len(load(m, batch_size=None)), len(load(s, batch_size=2, drop_last=True))),
+    "length": lambda load, m, s: (
+        len(load(m, batch_size=3)),
+        len(load(m, batch_size=3, drop_last=True)),
+        len(load(m, batch_size=None)),
+        len(load(s, batch_size=2, drop_last=True)),
+    ),
     "unsized": lambda load, m, s: len(load(5)),
-    "defaults": lambda load, m, s: [(x.batch_size, x.num_workers, x.drop_last, x.prefetch_factor, x.timeout, x.in_order,
-                                     x.pin_memory, x.persistent_workers, x.generator) for x in (load(m), load(s))],
+    "defaults": lambda load, m, s: [
+        (
+            x.batch_size,
+            x.num_workers,
+            x.drop_last,
+            x.prefetch_factor,
+            x.timeout,
+            x.in_order,
+            x.pin_memory,
+            x.persistent_workers,
+            x.generator,
+        )
+        for x in (load(m), load(s))
+    ],
     "prefetch default": lambda load, m, s: load(m, num_workers=1).prefetch_factor,
     "batch_sampler attributes": lambda load, m, s: load(m, batch_sampler=[[1]]).batch_size,
     "length of iterator": lambda load, m, s: len(iter(load(m, batch_size=4))),

@@ -35,7 +35,7 @@ class Batched:
         return index
 
     def __getitems__(self, indices: list[int]) -> list[int]:
-        return [index * 10 for index in indices][self.missing:]
+        return [index * 10 for index in indices][self.missing :]
 
 
 def described(value: Any) -> Any:
@@ -74,15 +74,21 @@ DATASETS: dict[str, Callable[[ModuleType, Any], Any]] = {
     "tensors none": lambda t, d: d.TensorDataset(),
     "tensors scalar": lambda t, d: d.TensorDataset(t.tensor(1)),
     "concat": lambda t, d: [d.ConcatDataset(["abc", "de"])[i] for i in (0, 3, -1, -5)],
-    "concat length": lambda t, d: (len(d.ConcatDataset(["abc", "de"])), d.ConcatDataset(["abc", "de"]).cumulative_sizes),
+    "concat length": lambda t, d: (
+        len(d.ConcatDataset(["abc", "de"])),
+        d.ConcatDataset(["abc", "de"]).cumulative_sizes,
+    ),
     "concat old name": lambda t, d: d.ConcatDataset(["abc", "de"]).cummulative_sizes,
     "concat over": lambda t, d: d.ConcatDataset([[1], [2]])[2],
     "concat under": lambda t, d: d.ConcatDataset([[1], [2]])[-3],
     "concat none": lambda t, d: d.ConcatDataset([]),
     "add": lambda t, d: (d.TensorDataset(t.arange(2)) + d.TensorDataset(t.arange(3)))[4],
     "chain": lambda t, d: list(d.ChainDataset([range(2)])),
-    "subset": lambda t, d: (d.Subset("abcde", [1, 3])[1], len(d.Subset("abc", [0])),
-                            d.Subset("abcde", [1, 3]).__getitems__([1, 0])),
+    "subset": lambda t, d: (
+        d.Subset("abcde", [1, 3])[1],
+        len(d.Subset("abc", [0])),
+        d.Subset("abcde", [1, 3]).__getitems__([1, 0]),
+    ),
     "subset list": lambda t, d: d.Subset(t.arange(5) * 2, [1, 3])[[0, 1]],
     "subset batched": lambda t, d: d.Subset(Batched(), [3, 1]).__getitems__([1, 0]),
     "subset over": lambda t, d: d.Subset("abc", [1])[1],
@@ -98,8 +104,12 @@ DATASETS: dict[str, Callable[[ModuleType, Any], Any]] = {
     "stack sizes": lambda t, d: d.StackDataset("a", "ab"),
     "batched": lambda t, d: list(d.DataLoader(Batched(), batch_size=2)),
     "split": lambda t, d: [x.indices for x in d.random_split(range(10), [3, 7], seeded(t))],
-    "split default": lambda t, d: (t.manual_seed(4), [x.indices for x in d.random_split(range(10), [3, 7])])[1],
-    "split fractions": lambda t, d: [x.indices for x in d.random_split(range(11), [0.3, 0.3, 0.4], seeded(t))],
+    "split default": lambda t, d: (t.manual_seed(4), [x.indices for x in d.random_split(range(10), [3, 7])])[
+        1
+    ],
+    "split fractions": lambda t, d: [
+        x.indices for x in d.random_split(range(11), [0.3, 0.3, 0.4], seeded(t))
+    ],
     "split sum": lambda t, d: d.random_split(range(10), [3, 3]),
     "split sum of fractions": lambda t, d: d.random_split(range(10), [0.3, 0.3]),
     "split fraction above 1": lambda t, d: d.random_split(range(10), [1.5, -0.5]),
@@ -121,15 +131,21 @@ SAMPLERS: dict[str, Callable[[ModuleType, Any, Any], Any]] = {
     "random more": lambda t, d, g: d.RandomSampler(R, num_samples=12, generator=g),
     "random fewer": lambda t, d, g: d.RandomSampler(R, num_samples=3, generator=g),
     "random replacement": lambda t, d, g: d.RandomSampler(R, replacement=True, generator=g),
-    "random replacement 70": lambda t, d, g: d.RandomSampler(R, replacement=True, num_samples=70, generator=g),
-    "random replacement 64": lambda t, d, g: d.RandomSampler(R, replacement=True, num_samples=64, generator=g),
+    "random replacement 70": lambda t, d, g: d.RandomSampler(
+        R, replacement=True, num_samples=70, generator=g
+    ),
+    "random replacement 64": lambda t, d, g: d.RandomSampler(
+        R, replacement=True, num_samples=64, generator=g
+    ),
     "random replacement 1": lambda t, d, g: d.RandomSampler(R, replacement=1),
     "random none": lambda t, d, g: d.RandomSampler(R, num_samples=0),
     "random 2.5": lambda t, d, g: d.RandomSampler(R, num_samples=2.5),
     "random empty": lambda t, d, g: d.RandomSampler([]),
     "subset": lambda t, d, g: d.SubsetRandomSampler([3, 5, 7], generator=g),
     "weighted": lambda t, d, g: d.WeightedRandomSampler([0.1, 0.9, 0.4], 5, generator=g),
-    "weighted without replacement": lambda t, d, g: d.WeightedRandomSampler([0.1, 0.9, 0.4], 3, False, generator=g),
+    "weighted without replacement": lambda t, d, g: d.WeightedRandomSampler(
+        [0.1, 0.9, 0.4], 3, False, generator=g
+    ),
     "weighted none": lambda t, d, g: d.WeightedRandomSampler([0.1], 0),
     "weighted True": lambda t, d, g: d.WeightedRandomSampler([0.1], True),
     "weighted replacement 1": lambda t, d, g: d.WeightedRandomSampler([0.1], 1, 1),
@@ -139,10 +155,18 @@ SAMPLERS: dict[str, Callable[[ModuleType, Any, Any], Any]] = {
     "batch 0": lambda t, d, g: d.BatchSampler(R, 0, True),
     "batch drop 1": lambda t, d, g: d.BatchSampler(R, 2, 1),
     "base": lambda t, d, g: d.Sampler(),
-    **{f"distributed {rank} of {count} {options}":
-       lambda t, d, g, rank=rank, count=count, options=options: d.DistributedSampler(R, count, rank, **options)
-       for rank, count in ((0, 2), (1, 2), (6, 7), (11, 12), (2, 2), (-1, 2))
-       for options in ({}, {"shuffle": False}, {"drop_last": True}, {"seed": 5, "drop_last": True, "shuffle": False})},
+    **{
+        f"distributed {rank} of {count} {options}": lambda t, d, g, rank=rank, count=count, options=options: (
+            d.DistributedSampler(R, count, rank, **options)
+        )
+        for rank, count in ((0, 2), (1, 2), (6, 7), (11, 12), (2, 2), (-1, 2))
+        for options in (
+            {},
+            {"shuffle": False},
+            {"drop_last": True},
+            {"seed": 5, "drop_last": True, "shuffle": False},
+        )
+    },
 }
 
 
@@ -150,6 +174,7 @@ SAMPLERS: dict[str, Callable[[ModuleType, Any, Any], Any]] = {
 @pytest.mark.parametrize("own_generator", [False, True])
 def test_sampler(torch: ModuleType, oracle: ModuleType, name: str, own_generator: bool) -> None:
     """Two epochs, the length, and what is left of the generator."""
+
     def run(framework: ModuleType) -> Any:
         framework.manual_seed(3)
         generator = seeded(framework) if own_generator else None
@@ -207,8 +232,14 @@ def test_collate(torch: ModuleType, oracle: ModuleType, name: str, function: str
 def test_collate_with_an_own_type(torch: ModuleType, oracle: ModuleType) -> None:
     def run(framework: ModuleType) -> Any:
         from importlib import import_module
+
         module = import_module(f"{framework.__name__}.utils.data._utils.collate")
-        known = {**module.default_collate_fn_map, Record: lambda batch, *, collate_fn_map: [r.a for r in batch]}
-        return described(module.collate([{"r": Record(1), "n": 1.0}, {"r": Record(2), "n": 2.0}], collate_fn_map=known))
+        known = {
+            **module.default_collate_fn_map,
+            Record: lambda batch, *, collate_fn_map: [r.a for r in batch],
+        }
+        return described(
+            module.collate([{"r": Record(1), "n": 1.0}, {"r": Record(2), "n": 2.0}], collate_fn_map=known)
+        )
 
     assert run(torch) == run(oracle)

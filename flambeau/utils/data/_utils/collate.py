@@ -32,7 +32,7 @@ def default_convert(data: Any) -> Any:
     if isinstance(data, Tensor):
         return data
     if isinstance(data, np.ndarray | np.generic):
-        if isinstance(data, np.ndarray) and data.dtype.kind in "SUO" or isinstance(data, str | bytes):
+        if (isinstance(data, np.ndarray) and data.dtype.kind in "SUO") or isinstance(data, str | bytes):
             return data
         return ops.as_tensor(data)
     if isinstance(data, collections.abc.Mapping):
@@ -87,7 +87,9 @@ def collate(batch: Any, *, collate_fn_map: CollateMap | None = None) -> Any:
             if isinstance(element, known):
                 return function(batch, collate_fn_map=collate_fn_map)
     if isinstance(element, collections.abc.Mapping):
-        items = {key: collate([sample[key] for sample in batch], collate_fn_map=collate_fn_map) for key in element}
+        items = {
+            key: collate([sample[key] for sample in batch], collate_fn_map=collate_fn_map) for key in element
+        }
         return _rebuilt_mapping(element, items)
     if _is_named_tuple(element):
         return kind(*(collate(column, collate_fn_map=collate_fn_map) for column in zip(*batch, strict=True)))
@@ -137,7 +139,7 @@ default_collate_fn_map: CollateMap = {
 
 
 def default_collate(batch: Any) -> Any:
-    """A batch of a list of samples: tensors and arrays are stacked, numbers become tensors, containers are kept.
+    """A batch of a list of samples: arrays are stacked, numbers become tensors, containers are kept.
 
     >>> import flambeau as torch
     >>> torch.utils.data.default_collate([{"x": 1.0, "y": (1, "a")}, {"x": 2.0, "y": (2, "b")}])

@@ -22,7 +22,7 @@ class CaughtException:
         self.where = where
 
     def reraise(self) -> None:
-        """Raise an exception of the same type that says where it was caught; RuntimeError if that cannot be made."""
+        """Raise an exception of the same type, or a RuntimeError, that says where it was caught."""
         message = f"Caught {self.name} {self.where}.\nOriginal {self.text}"
         if self.type is KeyError:
             raise KeyError(KeyErrorMessage(message))

@@ -1,10 +1,11 @@
-"""Messages from a worker to the process that iterates: pickles, with the data of tensors and arrays beside them.
+"""Messages from a worker to the process that iterates: pickles, with the data of arrays beside them.
 
-Note: segments. Large buffers travel in segments of shared memory. A segment has no name, so nothing remains of it
-when both processes are gone, however they ended; its descriptor is sent with the first message that uses it.
-The receiver makes tensors directly on the mapped memory. When the last of them is gone, the number of the segment
-goes back to the worker with the next task, and the worker fills the same memory again: no page is ever faulted in
-twice, and what is held in memory is bounded by what the user holds and the batches under way.
+Note: segments. Large buffers travel in segments of shared memory. A segment has no name, so nothing remains
+of it when both processes are gone, however they ended; its descriptor is sent with the first message that
+uses it. The receiver makes tensors directly on the mapped memory. When the last of them is gone, the number
+of the segment goes back to the worker with the next task, and the worker fills the same memory again: no page
+is ever faulted in twice, and what is held in memory is bounded by what the user holds and the batches under
+way.
 """
 
 from __future__ import annotations
@@ -39,6 +40,7 @@ def _rebuild_tensor(data: Any, kind: Any, shape: tuple[int, ...], requires_grad:
 
 def _rebuild_subclass(cls: type, attributes: dict[str, Any], *fields: Any) -> Any:
     from ....nn import Parameter
+
     plain = _rebuild_tensor(*fields)
     made: Any = Parameter(plain, fields[-1]) if issubclass(cls, Parameter) else plain.as_subclass(cls)
     made.__dict__.update(attributes)
@@ -52,9 +54,11 @@ class _Pickler(pickle.Pickler):
         if not isinstance(obj, Tensor):
             return NotImplemented
         if obj.requires_grad and not obj.is_leaf:
-            raise RuntimeError("Cowardly refusing to serialize non-leaf tensor which requires_grad, since autograd "
-                               "does not support crossing process boundaries.  If you just want to transfer the "
-                               "data, call detach() on the tensor before serializing (e.g., putting it on the queue).")
+            raise RuntimeError(
+                "Cowardly refusing to serialize non-leaf tensor which requires_grad, since autograd "
+                "does not support crossing process boundaries.  If you just want to transfer the "
+                "data, call detach() on the tensor before serializing (e.g., putting it on the queue)."
+            )
         fields = pickle.PickleBuffer(to_bytes(obj)), obj.dtype, tuple(obj.shape), obj.requires_grad
         if type(obj) is Tensor:
             return _rebuild_tensor, fields
@@ -99,6 +103,7 @@ class Sender:
         self.connection.send_bytes(_LENGTH.pack(len(meta)) + meta + stream.getbuffer())
         if descriptor is not None:
             from multiprocessing.reduction import send_handle
+
             send_handle(self.connection, descriptor, None)
             os.close(descriptor)
 
@@ -119,7 +124,7 @@ class Sender:
         target = np.frombuffer(self.segments[segment], np.uint8)
         start = 0
         for view in views:
-            target[start:start + view.nbytes] = np.frombuffer(view, np.uint8)
+            target[start : start + view.nbytes] = np.frombuffer(view, np.uint8)
             start += _aligned(view.nbytes)
 
     def release(self, numbers: Sequence[int]) -> None:
@@ -139,14 +144,15 @@ class Receiver:
         """The next header and object; ``EOFError`` when the worker is gone."""
         message = memoryview(self.connection.recv_bytes())
         length = _LENGTH.unpack_from(message)[0]
-        header, segment, is_new, sizes = pickle.loads(message[_LENGTH.size:_LENGTH.size + length])
+        header, segment, is_new, sizes = pickle.loads(message[_LENGTH.size : _LENGTH.size + length])
         if is_new:
             self._map(segment)
         buffers = self._buffers(segment, sizes) if segment is not None else ()
-        return header, pickle.loads(message[_LENGTH.size + length:], buffers=buffers)
+        return header, pickle.loads(message[_LENGTH.size + length :], buffers=buffers)
 
     def _map(self, segment: int) -> None:
         from multiprocessing.reduction import recv_handle
+
         descriptor = recv_handle(self.connection)
         self.segments[segment] = mmap.mmap(descriptor, os.fstat(descriptor).st_size)
         os.close(descriptor)
@@ -158,14 +164,14 @@ class Receiver:
         finalizer.atexit = False
         buffers, start = [], 0
         for size in sizes:
-            buffers.append(memoryview(whole[start:start + size]))
+            buffers.append(memoryview(whole[start : start + size]))
             start += _aligned(size)
         return buffers
 
     def take_released(self) -> list[int]:
         """The segments that the worker may fill again."""
         taken = self.released[:]
-        del self.released[:len(taken)]
+        del self.released[: len(taken)]
         return taken
 
 

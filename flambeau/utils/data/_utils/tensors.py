@@ -21,7 +21,7 @@ def to_bytes(tensor: Tensor) -> Bytes:
     """The elements of a tensor, row by row, computed now if they are pending."""
     source = tensor.detach().contiguous()
     geometry = source._geometry
-    flat = value_of(source._storage, "DataLoader")[geometry.offset:geometry.offset + geometry.numel]
+    flat = value_of(source._storage, "DataLoader")[geometry.offset : geometry.offset + geometry.numel]
     return np.ascontiguousarray(flat).view(np.uint8)
 
 

@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from .... import operators as ops
+from ....random import manual_seed
 from .errors import CaughtException
 from .messages import Sender
 
@@ -57,10 +57,10 @@ def numpy_seed(base_seed: int, worker_id: int) -> np.ndarray[Any, Any]:
 
 
 def seed_everything(base_seed: int, worker_id: int) -> int:
-    """Seed the generators of the worker: flambeau's and Python's with ``base_seed + worker_id``, and NumPy's."""
+    """Seed the generators of the worker: flambeau's, Python's and NumPy's."""
     seed = base_seed + worker_id
     random.seed(seed)
-    ops.manual_seed(seed)
+    manual_seed(seed)
     np.random.seed(numpy_seed(base_seed, worker_id))
     return seed
 
@@ -84,8 +84,16 @@ class _Tasks:
                 return
 
 
-def work(worker_id: int, num_workers: int, base_seed: int, dataset: Any, make_fetcher: Callable[[], Any],
-         init_fn: Callable[[int], None] | None, connection: Any, to_close: list[Any]) -> None:
+def work(
+    worker_id: int,
+    num_workers: int,
+    base_seed: int,
+    dataset: Any,
+    make_fetcher: Callable[[], Any],
+    init_fn: Callable[[int], None] | None,
+    connection: Any,
+    to_close: list[Any],
+) -> None:
     """The main function of a worker process."""
     global _worker_info
     for other in to_close:  # inherited by fork: held open here, their ends would not be noticed
@@ -109,8 +117,14 @@ def work(worker_id: int, num_workers: int, base_seed: int, dataset: Any, make_fe
         pass  # the process that iterates is interrupted too, or gone; it has the say
 
 
-def _serve(tasks: queue.SimpleQueue[Any], sender: Sender, fetcher: Any, failure: CaughtException | None,
-           make_fetcher: Callable[[], Any], where: str) -> None:
+def _serve(
+    tasks: queue.SimpleQueue[Any],
+    sender: Sender,
+    fetcher: Any,
+    failure: CaughtException | None,
+    make_fetcher: Callable[[], Any],
+    where: str,
+) -> None:
     ended = False
     while (task := tasks.get()) is not STOP:
         if task == RESUME:

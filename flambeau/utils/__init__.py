@@ -1,0 +1,5 @@
+"""Utilities of the public namespace ``torch.utils``."""
+
+from . import data
+
+__all__ = ["data"]
