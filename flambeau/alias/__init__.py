@@ -25,9 +25,9 @@ import os
 import sys
 from types import ModuleType
 
-from .finder import API_VERSION, install, installed, torch_name
+from .finder import install, installed, torch_name
 
-__all__ = ["API_VERSION", "enable", "enabled", "torch_name"]
+__all__ = ["enable", "enabled", "torch_name"]
 
 STARTUP = os.path.join(os.path.dirname(os.path.abspath(__file__)), "startup")
 

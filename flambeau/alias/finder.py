@@ -19,7 +19,6 @@ from importlib.machinery import ModuleSpec, PathFinder
 from types import ModuleType
 from typing import Any
 
-API_VERSION = "2.13.0"
 PACKAGE = "flambeau"
 # Public name -> where it lies. functorch is PyTorch's older name of torch.func.
 ROOTS = {"torch": PACKAGE, "functorch": f"{PACKAGE}.func"}
@@ -140,11 +139,13 @@ class AliasFinder:
 def _distribution() -> Any:
     from importlib.metadata import Distribution
 
+    from flambeau.version import api_version
+
     class TorchAPI(Distribution):
         def read_text(self, filename: str) -> str | None:
             if filename in ("METADATA", "PKG-INFO"):
                 summary = "PyTorch's API, answered by flambeau"
-                return f"Metadata-Version: 2.1\nName: torch\nVersion: {API_VERSION}\nSummary: {summary}\n"
+                return f"Metadata-Version: 2.1\nName: torch\nVersion: {api_version}\nSummary: {summary}\n"
             return None
 
         def locate_file(self, path: Any) -> Any:

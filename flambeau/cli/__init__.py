@@ -29,9 +29,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
         print(USAGE, end="")
         return 0
     if command in ("-V", "--version"):
-        from .env import version
+        from ..version import flambeau_version
 
-        print(f"flambeau {version()}")
+        print(f"flambeau {flambeau_version}")
         return 0
     if command == "run":
         from .program import run

@@ -9,7 +9,7 @@ from collections.abc import Iterator, Sequence
 from importlib.metadata import PackageNotFoundError
 from importlib.metadata import version as installed_version
 
-from ..alias import API_VERSION
+from ..version import api_version, flambeau_version
 
 PACKAGES = ("numpy", "ml_dtypes", "llvmlite", "scipy", "jax", "onnx", "matplotlib", "scikit-learn")
 # What kernels are chosen by, in the names of /proc/cpuinfo (x86-64, then AArch64).
@@ -31,18 +31,6 @@ def env(arguments: Sequence[str]) -> int:
     return 0
 
 
-def version() -> str:
-    """Flambeau's own version: what the checkout around this file declares, or the installed package's."""
-    folder = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
-    try:
-        import tomllib
-
-        with open(os.path.join(folder, "pyproject.toml"), "rb") as file:
-            return f"{tomllib.load(file)['project']['version']} (checkout)"
-    except (OSError, KeyError, ValueError):
-        return _version_of("flambeau")
-
-
 def _version_of(package: str) -> str:
     try:
         return installed_version(package)
@@ -51,8 +39,8 @@ def _version_of(package: str) -> str:
 
 
 def _versions() -> Iterator[tuple[str, str]]:
-    yield "flambeau", version()
-    yield "API of PyTorch", API_VERSION
+    yield "flambeau", f"{flambeau_version} ({os.path.dirname(os.path.dirname(os.path.abspath(__file__)))})"
+    yield "API of PyTorch", api_version
     yield "Python", f"{platform.python_version()} ({platform.python_implementation()}, {sys.executable})"
     yield "platform", platform.platform()
     for package in PACKAGES:
