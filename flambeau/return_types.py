@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from operator import itemgetter
 from typing import Any
 
 
@@ -20,8 +21,10 @@ class Results(tuple[Any, ...]):
         if len(values) == 1 and len(cls._fields) > 1:
             values = tuple(values[0])
         if len(values) != len(cls._fields):
-            raise TypeError(f"{cls.__module__}.{cls.__name__}() takes a {len(cls._fields)}-sequence "
-                            f"({len(values)}-sequence given)")
+            raise TypeError(
+                f"{cls.__module__}.{cls.__name__}() takes a {len(cls._fields)}-sequence "
+                f"({len(values)}-sequence given)"
+            )
         return super().__new__(cls, values)
 
     def __repr__(self) -> str:
@@ -34,22 +37,57 @@ class Results(tuple[Any, ...]):
 
 def _declare(name: str, fields: str) -> type[Results]:
     names = tuple(fields.split())
-    body: dict[str, Any] = {field: property(lambda self, i=i: self[i]) for i, field in enumerate(names)}
-    return type(name, (Results,), {**body, "_fields": names, "n_fields": len(names), "n_sequence_fields": len(names),
-                                   "n_unnamed_fields": 0, "__module__": "torch.return_types", "__slots__": ()})
+    body: dict[str, Any] = {field: property(itemgetter(i)) for i, field in enumerate(names)}
+    return type(
+        name,
+        (Results,),
+        {
+            **body,
+            "_fields": names,
+            "n_fields": len(names),
+            "n_sequence_fields": len(names),
+            "n_unnamed_fields": 0,
+            "__module__": "torch.return_types",
+            "__slots__": (),
+        },
+    )
 
 
 _FIELDS = {
-    "max": "values indices", "min": "values indices", "median": "values indices", "nanmedian": "values indices",
-    "mode": "values indices", "kthvalue": "values indices", "sort": "values indices", "topk": "values indices",
-    "cummax": "values indices", "cummin": "values indices", "aminmax": "min max", "histogram": "hist bin_edges",
-    "histogramdd": "hist bin_edges", "qr": "Q R", "svd": "U S V", "slogdet": "sign logabsdet", "geqrf": "a tau",
-    "triangular_solve": "solution cloned_coefficient", "lu_unpack": "P L U", "frexp": "mantissa exponent",
-    "linalg_slogdet": "sign logabsdet", "linalg_inv_ex": "inverse info", "linalg_cholesky_ex": "L info",
-    "linalg_qr": "Q R", "linalg_svd": "U S Vh", "linalg_eigh": "eigenvalues eigenvectors",
-    "linalg_eig": "eigenvalues eigenvectors", "linalg_lstsq": "solution residuals rank singular_values",
-    "linalg_lu": "P L U", "linalg_lu_factor": "LU pivots", "linalg_lu_factor_ex": "LU pivots info",
-    "linalg_solve_ex": "result info", "linalg_ldl_factor": "LD pivots", "linalg_ldl_factor_ex": "LD pivots info",
+    "max": "values indices",
+    "min": "values indices",
+    "median": "values indices",
+    "nanmedian": "values indices",
+    "mode": "values indices",
+    "kthvalue": "values indices",
+    "sort": "values indices",
+    "topk": "values indices",
+    "cummax": "values indices",
+    "cummin": "values indices",
+    "aminmax": "min max",
+    "histogram": "hist bin_edges",
+    "histogramdd": "hist bin_edges",
+    "qr": "Q R",
+    "svd": "U S V",
+    "slogdet": "sign logabsdet",
+    "geqrf": "a tau",
+    "triangular_solve": "solution cloned_coefficient",
+    "lu_unpack": "P L U",
+    "frexp": "mantissa exponent",
+    "linalg_slogdet": "sign logabsdet",
+    "linalg_inv_ex": "inverse info",
+    "linalg_cholesky_ex": "L info",
+    "linalg_qr": "Q R",
+    "linalg_svd": "U S Vh",
+    "linalg_eigh": "eigenvalues eigenvectors",
+    "linalg_eig": "eigenvalues eigenvectors",
+    "linalg_lstsq": "solution residuals rank singular_values",
+    "linalg_lu": "P L U",
+    "linalg_lu_factor": "LU pivots",
+    "linalg_lu_factor_ex": "LU pivots info",
+    "linalg_solve_ex": "result info",
+    "linalg_ldl_factor": "LD pivots",
+    "linalg_ldl_factor_ex": "LD pivots info",
 }
 TYPES: dict[str, type[Results]] = {name: _declare(name, fields) for name, fields in _FIELDS.items()}
 globals().update(TYPES)

@@ -1,4 +1,5 @@
-"""Choosing elements along a dimension by index, and putting them back: what max, sort, topk, ... derive through."""
+"""Choosing elements along a dimension by index, and putting them back: what max, sort, topk, ... derive
+through."""
 
 from __future__ import annotations
 
@@ -31,8 +32,10 @@ def PLACE(m: Any, input: Any, indices: Any, shape: tuple[int, ...], dim: int, ac
     if not shape:
         return input
     if accumulate:
-        place = [np.arange(n).reshape([-1 if d == i else 1 for d in range(len(shape))])
-                 for i, n in enumerate(indices.shape)]
+        place = [
+            np.arange(n).reshape([-1 if d == i else 1 for d in range(len(shape))])
+            for i, n in enumerate(indices.shape)
+        ]
         place[dim] = indices
         sums = m.zeros(shape, arithmetic_dtype_of(input))
         m.add.at(sums, tuple(place), input)
@@ -44,7 +47,9 @@ def PLACE(m: Any, input: Any, indices: Any, shape: tuple[int, ...], dim: int, ac
 
 def arithmetic_dtype_of(array: Any) -> Any:
     """The type in which elements of an array are added: single precision for 16-bit types."""
-    return np.dtype(np.float32) if array.dtype.itemsize == 2 and array.dtype.kind not in "iub" else array.dtype
+    return (
+        np.dtype(np.float32) if array.dtype.itemsize == 2 and array.dtype.kind not in "iub" else array.dtype
+    )
 
 
 @PICK.derivative("input", keeps="indices")
@@ -58,7 +63,8 @@ def _(ctx: Any, grad: Tensor, indices: Tensor) -> Any:
 
 
 def place(grad: Tensor, indices: Tensor, shape: Any, dim: int, accumulate: bool = False) -> Tensor:
-    """Zeros with ``grad`` at ``indices`` along ``dim``; added up where an index comes twice, if ``accumulate``."""
+    """Zeros with ``grad`` at ``indices`` along ``dim``; added up where an index comes twice, if
+    ``accumulate``."""
     return record(PLACE, (grad, indices), (tuple(shape), dim, accumulate))  # type: ignore[no-any-return]
 
 

@@ -13,6 +13,7 @@ F = TypeVar("F", bound=Callable[..., Any])
 
 def numpy_names(function: F) -> F:
     """``function`` with NumPy's keywords ``axis`` and ``keepdims`` beside ``dim`` and ``keepdim``."""
+
     @wraps(function)
     def wrapper(*args: Any, **kwargs: Any) -> Any:
         if kwargs:
@@ -21,6 +22,7 @@ def numpy_names(function: F) -> F:
             if "keepdims" in kwargs:
                 kwargs["keepdim"] = kwargs.pop("keepdims")
         return function(*args, **kwargs)
+
     return wrapper  # type: ignore[return-value]
 
 
@@ -52,10 +54,13 @@ def require_dims(function: str, dim: Any, dtype: str = "") -> None:
     """Refuse what is neither a dimension nor a sequence of them."""
     if dim is None or isinstance(dim, int):
         return
-    if isinstance(dim, (tuple, list)) and all([hasattr(d, "__index__") for d in dim]):
+    if isinstance(dim, (tuple, list)) and all(hasattr(d, "__index__") for d in dim):
         return
     if hasattr(dim, "__index__"):
         return
-    raise TypeError(f"{function}() received an invalid combination of arguments - got (Tensor, {type(dim).__name__}), but "
-                    f"expected one of:\n * (Tensor input, *{dtype})\n * (Tensor input, tuple of ints dim, bool keepdim = "
-                    f"False, *{dtype}, Tensor out = None)\n")
+    raise TypeError(
+        f"{function}() received an invalid combination of arguments - got (Tensor, {type(dim).__name__}), "
+        "but "
+        f"expected one of:\n * (Tensor input, *{dtype})\n * (Tensor input, tuple of ints dim, bool keepdim = "
+        f"False, *{dtype}, Tensor out = None)\n"
+    )

@@ -30,7 +30,8 @@ def _cumulative_dtype(input: Tensor, dtype: Any) -> tuple[Tensor, Any]:
     return converted(input, dtype), dtype
 
 
-# --- cumsum ----------------------------------------------------------------------------------------------------------
+# --- cumsum -------------------------------------------------------------------------------------------------
+
 
 @operator("cumsum", _cumulative_geometry, compute=operand_dtype)
 def CUMSUM(m: Any, input: Any, dim: int, dtype: Any) -> Any:
@@ -63,7 +64,8 @@ def cumsum(input: Tensor, dim: int, *, dtype: Any = None) -> Tensor:
     return record(CUMSUM, (input,), (found, dtype))  # type: ignore[no-any-return]
 
 
-# --- cumprod ---------------------------------------------------------------------------------------------------------
+# --- cumprod ------------------------------------------------------------------------------------------------
+
 
 @operator("cumprod", _cumulative_geometry, compute=operand_dtype)
 def CUMPROD(m: Any, input: Any, dim: int, dtype: Any) -> Any:
@@ -111,6 +113,7 @@ def _conj(x: Tensor) -> Tensor:
 def _shifted(x: Tensor, dim: int, first: int) -> Tensor:
     """Every element moved one place up, ``first`` in front."""
     from .joining import cat  # type: ignore[attr-defined]
+
     n = x.shape[dim]
     front = x.narrow(dim, 0, 1)
     fill = front.new_ones(front.shape) if first else front.new_zeros(front.shape)
@@ -118,7 +121,8 @@ def _shifted(x: Tensor, dim: int, first: int) -> Tensor:
 
 
 def _cumprod_gradient(grad: Tensor, input: Tensor, dim: int) -> Tensor:
-    """Exact where factors are zero, too: (product of the factors before) x (a recurrence over those behind)."""
+    """Exact where factors are zero, too: (product of the factors before) x (a recurrence over those
+    behind)."""
     factors = _conj(input)
     before = _shifted(factors.cumprod(dim), dim, 1)
     return before * record(RECURRENCE, (grad, factors), (dim, True))
@@ -136,6 +140,7 @@ def products_of_others(input: Tensor, dim: int) -> Tensor:
     n = input.shape[dim]
     last = input.narrow(dim, 0, 1)
     from .joining import cat  # type: ignore[attr-defined]
+
     rest = list(input.shape)
     rest[dim] = n - 1
     grad = cat([input.new_zeros(rest), last.new_ones(last.shape)], dim)
@@ -156,7 +161,8 @@ def cumprod(input: Tensor, dim: int, *, dtype: Any = None) -> Tensor:
     return record(CUMPROD, (input,), (found, dtype))  # type: ignore[no-any-return]
 
 
-# --- running extrema -------------------------------------------------------------------------------------------------
+# --- running extrema ----------------------------------------------------------------------------------------
+
 
 def _extrema_geometry(operands: Any, attributes: Any) -> tuple[Geometry, Geometry]:
     g = operands[0]
@@ -173,18 +179,21 @@ def _extrema_kernel(name: str) -> Callable[..., Any]:
         shape = [-1 if d == dim else 1 for d in range(input.ndim)]
         positions = np.arange(input.shape[dim]).reshape(shape)
         return values, np.maximum.accumulate(np.where(met, positions, 0), axis=dim)
+
     return kernel
 
 
 def _extrema_operator(name: str, ufunc: str) -> Operator:
-    op = operator(name, _extrema_geometry, compute=operand_dtype,
-                  non_differentiable_outputs=(1,))(_extrema_kernel(ufunc))
+    op = operator(name, _extrema_geometry, compute=operand_dtype, non_differentiable_outputs=(1,))(
+        _extrema_kernel(ufunc)
+    )
 
     @op.derivative("input", keeps="output1")
     def _(ctx: Any, grads: Any, indices: Tensor) -> Any:
         if grads[0] is None or not grads[0].ndim:
             return grads[0]
         return place(grads[0], indices, indices.shape, ctx.attributes[0], accumulate=True)
+
     return op
 
 
@@ -194,7 +203,7 @@ CUMMIN = _extrema_operator("cummin", "minimum")
 
 def _refuse_complex(input: Tensor, name: str) -> None:
     if input.is_complex():
-        raise NotImplementedError(f'"{name}_cpu" not implemented for \'{dtypes.SCALAR_NAMES[input.dtype]}\'')
+        raise NotImplementedError(f"\"{name}_cpu\" not implemented for '{dtypes.SCALAR_NAMES[input.dtype]}'")
 
 
 @api("torch", "Tensor", out=True)
@@ -223,7 +232,8 @@ def cummin(input: Tensor, dim: int) -> Any:
     return return_types.TYPES["cummin"](*record(CUMMIN, (input,), (check_dim(dim, input.ndim),)))
 
 
-# --- logcumsumexp ----------------------------------------------------------------------------------------------------
+# --- logcumsumexp -------------------------------------------------------------------------------------------
+
 
 @operator("logcumsumexp", _same_geometry, compute=operand_dtype)
 def LOGCUMSUMEXP(m: Any, input: Any, dim: int) -> Any:
@@ -247,7 +257,8 @@ def _complex_logcumsumexp(x: Any, dim: int) -> Any:
 
 @LOGCUMSUMEXP.derivative("input", keeps="input output")
 def _(ctx: Any, grad: Tensor, input: Tensor, output: Tensor) -> Tensor:
-    """grad_i = sum over j >= i of grad_j exp(x_i - y_j), positive and negative gradients summed apart as logarithms."""
+    """grad_i = sum over j >= i of grad_j exp(x_i - y_j), positive and negative gradients summed apart as
+    logarithms."""
     dim = ctx.attributes[0]
     if not input.ndim or not input.numel():
         return grad
@@ -273,5 +284,7 @@ def logcumsumexp(input: Tensor, dim: int) -> Tensor:
     tensor([0.0000, 0.6931])
     """
     if input.dtype.category < dtypes.FLOATING:
-        raise NotImplementedError(f'"logcumsumexp_out_cpu" not implemented for \'{dtypes.SCALAR_NAMES[input.dtype]}\'')
+        raise NotImplementedError(
+            f"\"logcumsumexp_out_cpu\" not implemented for '{dtypes.SCALAR_NAMES[input.dtype]}'"
+        )
     return record(LOGCUMSUMEXP, (input,), (check_dim(dim, input.ndim),))  # type: ignore[no-any-return]

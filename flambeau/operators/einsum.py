@@ -1,4 +1,5 @@
-"""Einstein summation: an equation is parsed, then operands are contracted two by two as (batched) matrix products."""
+"""Einstein summation: an equation is parsed, then operands are contracted two by two as (batched) matrix
+products."""
 
 from __future__ import annotations
 
@@ -28,8 +29,10 @@ def einsum(*args: Any) -> Tensor:
     torch.Size([2, 4])
     """
     if len(args) < 2:
-        raise ValueError("einsum(): must specify the equation string and at least one operand, or at least one operand "
-                         "and its subscripts list")
+        raise ValueError(
+            "einsum(): must specify the equation string and at least one operand, or at least one operand "
+            "and its subscripts list"
+        )
     if isinstance(args[0], Tensor):
         operands, inputs, output = _parse_lists(args)
     else:
@@ -39,10 +42,11 @@ def einsum(*args: Any) -> Tensor:
     return _contract_all(operands, terms, wanted)
 
 
-# --- parsing ---------------------------------------------------------------------------------------------------------
+# --- parsing ------------------------------------------------------------------------------------------------
+
 
 def _parse_lists(args: Sequence[Any]) -> tuple[list[Tensor], list[_Labels], _Labels | None]:
-    operands, inputs = list(args[0:len(args) // 2 * 2:2]), [_labels_of(x) for x in args[1::2]]
+    operands, inputs = list(args[0 : len(args) // 2 * 2 : 2]), [_labels_of(x) for x in args[1::2]]
     return operands, inputs, _labels_of(args[-1]) if len(args) % 2 else None
 
 
@@ -70,7 +74,7 @@ def _parse_equation(equation: str, operands: int) -> tuple[list[_Labels], _Label
         raise RuntimeError("einsum(): fewer operands were provided than specified in the equation")
     if len(inputs) < operands:
         raise RuntimeError("einsum(): more operands were provided than specified in the equation")
-    return inputs, None if arrow < 0 else _parse_term(equation[arrow + 2:], arrow + 2, "the output")
+    return inputs, None if arrow < 0 else _parse_term(equation[arrow + 2 :], arrow + 2, "the output")
 
 
 def _parse_term(term: str, start: int, where: str) -> _Labels:
@@ -79,17 +83,21 @@ def _parse_term(term: str, start: int, where: str) -> _Labels:
     while i < len(term):
         letter = term[i]
         if letter == ".":
-            if term[i:i + 3] != "..." or ELLIPSIS in labels:
+            if term[i : i + 3] != "..." or ELLIPSIS in labels:
                 if ELLIPSIS in labels:
-                    raise RuntimeError(f"einsum(): found '.' for {where} for which an ellipsis was already found")
+                    raise RuntimeError(
+                        f"einsum(): found '.' for {where} for which an ellipsis was already found"
+                    )
                 raise RuntimeError(f"einsum(): found '.' for {where} that is not part of any ellipsis")
             labels.append(ELLIPSIS)
             i += 2
         elif letter in _LETTERS:
             labels.append(_LETTERS.index(letter))
         elif letter != " ":
-            raise RuntimeError(f"einsum(): invalid subscript given at index {start + i} in the equation string, subscripts "
-                               "must be in [a-zA-Z]")
+            raise RuntimeError(
+                f"einsum(): invalid subscript given at index {start + i} in the equation string, subscripts "
+                "must be in [a-zA-Z]"
+            )
         i += 1
     return labels
 
@@ -98,22 +106,25 @@ def _name(label: int) -> str:
     return _LETTERS[label]
 
 
-def _resolve(operands: Sequence[Tensor], inputs: list[_Labels],
-             output: _Labels | None) -> tuple[list[_Labels], _Labels]:
+def _resolve(
+    operands: Sequence[Tensor], inputs: list[_Labels], output: _Labels | None
+) -> tuple[list[_Labels], _Labels]:
     """Spell the ellipses out as labels from 52 on, check extents; labels of operands and result."""
     width = 0
     for i, (x, labels) in enumerate(zip(operands, inputs)):
         named = sum([label != ELLIPSIS for label in labels])
         if ELLIPSIS in labels:
             if named > x.ndim:
-                raise RuntimeError(f"einsum(): the number of subscripts in the equation ({named}) is more than the number "
-                                   f"of dimensions ({x.ndim}) for operand {i}")
+                raise RuntimeError(
+                    f"einsum(): the number of subscripts in the equation ({named}) is more than the number "
+                    f"of dimensions ({x.ndim}) for operand {i}"
+                )
             width = max(width, x.ndim - named)
         elif named != x.ndim:
-            more = "more than" if named > x.ndim else "does not match"
-            detail = f"is {more} the number of dimensions ({x.ndim}) for operand {i}" if named > x.ndim else \
-                f"does not match the number of dimensions ({x.ndim}) for operand {i} and no ellipsis was given"
-            raise RuntimeError(f"einsum(): the number of subscripts in the equation ({named}) {detail}")
+            raise RuntimeError(
+                f"einsum(): the number of subscripts in the equation ({named}) does not match the number of "
+                f"dimensions ({x.ndim}) for operand {i} and no ellipsis was given"
+            )
     hidden = list(range(52, 52 + width))
     terms = [_spell(labels, hidden, x.ndim) for x, labels in zip(operands, inputs)]
     _check_extents(operands, terms)
@@ -125,10 +136,12 @@ def _spell(labels: _Labels, hidden: _Labels, ndim: int) -> _Labels:
         return labels
     at = labels.index(ELLIPSIS)
     covered = ndim - len(labels) + 1
-    return labels[:at] + hidden[len(hidden) - covered:] + labels[at + 1:]
+    return labels[:at] + hidden[len(hidden) - covered :] + labels[at + 1 :]
 
 
-def _output_labels(terms: list[_Labels], inputs: list[_Labels], output: _Labels | None, hidden: _Labels) -> _Labels:
+def _output_labels(
+    terms: list[_Labels], inputs: list[_Labels], output: _Labels | None, hidden: _Labels
+) -> _Labels:
     used = [label for labels in inputs for label in labels if label != ELLIPSIS]
     if output is None:
         return hidden + sorted(label for label in set(used) if used.count(label) == 1)
@@ -138,10 +151,14 @@ def _output_labels(terms: list[_Labels], inputs: list[_Labels], output: _Labels 
             wanted += hidden
             continue
         if label in wanted:
-            raise RuntimeError(f"einsum(): output subscript {_name(label)} appears more than once in the output")
+            raise RuntimeError(
+                f"einsum(): output subscript {_name(label)} appears more than once in the output"
+            )
         if label not in used:
-            raise RuntimeError(f"einsum(): output subscript {_name(label)} does not appear in the equation for any input "
-                               "operand")
+            raise RuntimeError(
+                f"einsum(): output subscript {_name(label)} does not appear in the equation for any input "
+                "operand"
+            )
         wanted.append(label)
     return wanted
 
@@ -152,20 +169,27 @@ def _check_extents(operands: Sequence[Tensor], terms: list[_Labels]) -> None:
         own: dict[int, int] = {}
         for label, n in zip(labels, x.shape):
             if own.setdefault(label, n) != n:
-                raise RuntimeError(f"einsum(): subscript {_name(label)} is repeated for operand {i} but the sizes don't "
-                                   f"match, {n} != {own[label]}")
+                raise RuntimeError(
+                    f"einsum(): subscript {_name(label)} is repeated for operand {i} but the sizes don't "
+                    f"match, {n} != {own[label]}"
+                )
             have = extents.get(label, 1)
             if n != 1 and have != 1 and n != have:
                 if label >= 52:
-                    raise RuntimeError(f"einsum(): dimension {label - 52} covered by ellipsis in operand {i}has size {n} "
-                                       f"which does not broadcast with previously seen ellipsis with size {have} for the "
-                                       "respective dimension")
-                raise RuntimeError(f"einsum(): subscript {_name(label)} has size {n} for operand {i} which does not "
-                                   f"broadcast with previously seen size {have}")
+                    raise RuntimeError(
+                        f"einsum(): dimension {label - 52} covered by ellipsis in operand {i}has size {n} "
+                        f"which does not broadcast with previously seen ellipsis with size {have} for the "
+                        "respective dimension"
+                    )
+                raise RuntimeError(
+                    f"einsum(): subscript {_name(label)} has size {n} for operand {i} which does not "
+                    f"broadcast with previously seen size {have}"
+                )
             extents[label] = max(n, have) if n and have else 0
 
 
-# --- contraction -----------------------------------------------------------------------------------------------------
+# --- contraction --------------------------------------------------------------------------------------------
+
 
 def _contract_all(operands: Sequence[Tensor], terms: list[_Labels], wanted: _Labels) -> Tensor:
     left = [_diagonal(x, labels) for x, labels in zip(operands, terms)]
@@ -181,8 +205,9 @@ def _contract_all(operands: Sequence[Tensor], terms: list[_Labels], wanted: _Lab
     return x if order == list(range(len(order))) else x.permute(order)
 
 
-def _path(terms: list[tuple[Tensor, _Labels]], wanted: _Labels) -> list[tuple[int, ...]]:
-    """Which operands to contract, in turn; from left to right unless opt_einsum is there to find something better."""
+def _path(terms: list[tuple[Tensor, _Labels]], wanted: _Labels) -> Sequence[tuple[int, ...]]:
+    """Which operands to contract, in turn; from left to right unless opt_einsum is there to find something
+    better."""
     n = len(terms)
     if n > 2:
         try:
@@ -193,9 +218,14 @@ def _path(terms: list[tuple[Tensor, _Labels]], wanted: _Labels) -> list[tuple[in
             symbol = [chr(97 + i) if i < 26 else chr(192 + i) for i in range(60 + max(wanted, default=0))]
             equation = ",".join("".join(symbol[label] for label in labels) for _, labels in terms)
             shapes = [tuple(x.shape) for x, _ in terms]
-            return list(contract_path(equation + "->" + "".join(symbol[label] for label in wanted), *shapes,
-                                      shapes=True)[0])
-    return [(0, n - 1)] * 0 if n == 1 else [(0, 1)] + [(0, k) for k in range(n - 2, 0, -1)]
+            return list(
+                contract_path(
+                    equation + "->" + "".join(symbol[label] for label in wanted), *shapes, shapes=True
+                )[0]
+            )
+    if n == 1:
+        return []
+    return [(0, 1)] + [(0, k) for k in range(n - 2, 0, -1)]
 
 
 def _diagonal(x: Tensor, labels: _Labels) -> tuple[Tensor, _Labels]:
@@ -217,7 +247,9 @@ def _summed(x: Tensor, labels: _Labels, keep: set[int]) -> tuple[Tensor, _Labels
     return x.sum(gone), [label for label in labels if label in keep]
 
 
-def _pair(first: tuple[Tensor, _Labels], second: tuple[Tensor, _Labels], keep: set[int]) -> tuple[Tensor, _Labels]:
+def _pair(
+    first: tuple[Tensor, _Labels], second: tuple[Tensor, _Labels], keep: set[int]
+) -> tuple[Tensor, _Labels]:
     """Contract two operands; labels in ``keep`` stay."""
     (a, la), (b, lb) = first, second
     # A label that must go and of which only one operand has more than one element is summed there.
@@ -234,16 +266,21 @@ def _pair(first: tuple[Tensor, _Labels], second: tuple[Tensor, _Labels], keep: s
     if not inner:
         return _aligned(a, la, labels) * _aligned(b, lb, labels), labels
     require_scalar_type(a._geometry, b._geometry)
-    extents = {n: max(x.shape[ls.index(n)] for x, ls in ((a, la), (b, lb)) if n in ls) for n in labels + inner}
+    extents = {
+        n: max(x.shape[ls.index(n)] for x, ls in ((a, la), (b, lb)) if n in ls) for n in labels + inner
+    }
     a, b = _expanded(a, la, batch, extents), _expanded(b, lb, batch, extents)
 
     def size(names: _Labels) -> int:
         return prod([extents[n] for n in names])
+
     left = a.permute([la.index(n) for n in batch + only_a + inner])
     right = b.permute([lb.index(n) for n in batch + inner + only_b])
     if batch:
-        product = bmm(left.reshape(size(batch), size(only_a), size(inner)),
-                      right.reshape(size(batch), size(inner), size(only_b)))
+        product = bmm(
+            left.reshape(size(batch), size(only_a), size(inner)),
+            right.reshape(size(batch), size(inner), size(only_b)),
+        )
     else:
         product = mm(left.reshape(size(only_a), size(inner)), right.reshape(size(inner), size(only_b)))
     return product.reshape([extents[n] for n in labels]), labels

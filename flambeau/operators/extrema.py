@@ -19,7 +19,7 @@ from .registry import api
 def refuse_complex(g: Geometry, name: str) -> None:
     """Complex numbers have no order."""
     if g.dtype.is_complex:
-        raise NotImplementedError(f'"{name}" not implemented for \'{dtypes.SCALAR_NAMES[g.dtype]}\'')
+        raise NotImplementedError(f"\"{name}\" not implemented for '{dtypes.SCALAR_NAMES[g.dtype]}'")
 
 
 def require_elements(shape: Any, dims: tuple[int, ...], name: str) -> None:
@@ -42,7 +42,8 @@ def unspecified(name: str, detail: str = " Specify the reduction dim with the 'd
     return f"{name}(): Expected reduction dim to be specified for input.numel() == 0.{detail}"
 
 
-# --- whole tensors and several dimensions ----------------------------------------------------------------------------
+# --- whole tensors and several dimensions -------------------------------------------------------------------
+
 
 def _maximum(m: Any, input: Any, dims: tuple[int, ...], keepdim: bool, dtype: Any) -> Any:
     return m.max(input, axis=dims, keepdims=keepdim)
@@ -107,7 +108,8 @@ def amin(input: Tensor, dim: Any = (), keepdim: bool = False) -> Tensor:
     return _several(AMIN, input, dim, keepdim)
 
 
-# --- one dimension, with indices -------------------------------------------------------------------------------------
+# --- one dimension, with indices ----------------------------------------------------------------------------
+
 
 def indexed_geometry(operands: Any, attributes: Any) -> tuple[Geometry, Geometry]:
     """Values and their indices (attributes: dim, keepdim)."""
@@ -124,6 +126,7 @@ def _indexed(find: str) -> Callable[..., Any]:
         indices = getattr(m, find)(input, axis=dim, keepdims=True)
         values = m.take_along_axis(input, indices, axis=dim)
         return (values, indices) if keepdim else (values.squeeze(dim), indices.squeeze(dim))
+
     return kernel
 
 
@@ -148,7 +151,9 @@ MAX_DIM = indexed_operator("max", _indexed("argmax"))
 MIN_DIM = indexed_operator("min", _indexed("argmin"))
 
 
-def _one_or_all(name: str, whole: Operator, along: Operator, input: Tensor, dim: Any, keepdim: bool, other: Any) -> Any:
+def _one_or_all(
+    name: str, whole: Operator, along: Operator, input: Tensor, dim: Any, keepdim: bool, other: Any
+) -> Any:
     if not isinstance(input, Tensor):
         raise TypeError(f"{name}(): argument 'input' (position 1) must be Tensor, not {type(input).__name__}")
     if isinstance(dim, Tensor) or other is not None:
@@ -161,9 +166,12 @@ def _one_or_all(name: str, whole: Operator, along: Operator, input: Tensor, dim:
         return record(whole, (input,), (tuple(range(g.ndim)), False, g.dtype))
     if not hasattr(dim, "__index__"):
         raise TypeError(
-            f"{name}() received an invalid combination of arguments - got (Tensor, {type(dim).__name__}), but expected one "
-            "of:\n * (Tensor input, *, Tensor out = None)\n * (Tensor input, Tensor other, *, Tensor out = None)\n * (Tensor "
-            "input, int dim, bool keepdim = False, *, tuple of Tensors out = None)\n")
+            f"{name}() received an invalid combination of arguments - got (Tensor, {type(dim).__name__}), "
+            "but expected one "
+            "of:\n * (Tensor input, *, Tensor out = None)\n * (Tensor input, Tensor other, *, Tensor out = "
+            "None)\n * (Tensor "
+            "input, int dim, bool keepdim = False, *, tuple of Tensors out = None)\n"
+        )
     refuse_complex(g, f"{name}_cpu")
     found = one_dim(input, dim, f"{name}()")
     return return_types.TYPES[name](*record(along, (input,), (found, keepdim)))
@@ -172,7 +180,8 @@ def _one_or_all(name: str, whole: Operator, along: Operator, input: Tensor, dim:
 @api("torch", "Tensor", out=True)
 @numpy_names
 def max(input: Tensor, dim: Any = None, keepdim: bool = False, *, other: Any = None) -> Any:
-    """The largest element, the largest ones along ``dim`` with their indices, or the larger ones of two tensors.
+    """The largest element, the largest ones along ``dim`` with their indices, or the larger ones of two
+    tensors.
 
     >>> import flambeau as torch
     >>> torch.max(torch.tensor([[1, 5], [3, 2]]), 1)
@@ -186,7 +195,8 @@ def max(input: Tensor, dim: Any = None, keepdim: bool = False, *, other: Any = N
 @api("torch", "Tensor", out=True)
 @numpy_names
 def min(input: Tensor, dim: Any = None, keepdim: bool = False, *, other: Any = None) -> Any:
-    """The smallest element, the smallest ones along ``dim`` with their indices, or the smaller ones of two tensors.
+    """The smallest element, the smallest ones along ``dim`` with their indices, or the smaller ones of two
+    tensors.
 
     >>> import flambeau as torch
     >>> torch.min(torch.tensor([3, 1, 2]))
@@ -195,7 +205,8 @@ def min(input: Tensor, dim: Any = None, keepdim: bool = False, *, other: Any = N
     return _one_or_all("min", MIN, MIN_DIM, input, dim, keepdim, other)
 
 
-# --- indices alone ---------------------------------------------------------------------------------------------------
+# --- indices alone ------------------------------------------------------------------------------------------
+
 
 def _index_geometry(operands: Any, attributes: Any) -> Geometry:
     g = operands[0]
@@ -207,6 +218,7 @@ def _index_geometry(operands: Any, attributes: Any) -> Geometry:
 def _index_kernel(find: str) -> Callable[..., Any]:
     def kernel(m: Any, input: Any, dim: int | None, keepdim: bool) -> Any:
         return getattr(m, find)(input, axis=dim if input.ndim else None, keepdims=keepdim)
+
     return kernel
 
 
@@ -217,7 +229,9 @@ ARGMIN = operator("argmin", _index_geometry, compute=operand_dtype)(_index_kerne
 def _index(op: Operator, input: Tensor, dim: int | None, keepdim: bool) -> Tensor:
     g = input._geometry
     if g.dtype.is_complex or g.dtype.category == dtypes.BOOL:
-        raise RuntimeError(f"{op.name}(): does not support {'complex' if g.dtype.is_complex else 'bool'} input")
+        raise RuntimeError(
+            f"{op.name}(): does not support {'complex' if g.dtype.is_complex else 'bool'} input"
+        )
     if dim is None:
         if not g.numel:
             raise IndexError(unspecified(op.name, ""))
@@ -250,7 +264,8 @@ def argmin(input: Tensor, dim: int | None = None, keepdim: bool = False) -> Tens
     return _index(ARGMIN, input, dim, keepdim)
 
 
-# --- both ------------------------------------------------------------------------------------------------------------
+# --- both ---------------------------------------------------------------------------------------------------
+
 
 def _aminmax_geometry(operands: Any, attributes: Any) -> tuple[Geometry, Geometry]:
     one = reduction_geometry(operands, attributes)
@@ -264,7 +279,11 @@ def AMINMAX(m: Any, input: Any, dims: tuple[int, ...], keepdim: bool, dtype: Any
 
 @AMINMAX.derivative("input", keeps="input output output1")
 def _(ctx: Any, grads: Any, input: Tensor, low: Tensor, high: Tensor) -> Any:
-    parts = [shared_evenly(ctx, grad, input, output) for grad, output in zip(grads, (low, high)) if grad is not None]
+    parts = [
+        shared_evenly(ctx, grad, input, output)
+        for grad, output in zip(grads, (low, high))
+        if grad is not None
+    ]
     return parts[0] if len(parts) == 1 else parts[0] + parts[1]
 
 
@@ -282,7 +301,9 @@ def aminmax(input: Tensor, *, dim: int | None = None, keepdim: bool = False) -> 
     g = input._geometry
     if dim is None:
         if not g.numel:
-            raise RuntimeError("aminmax(): cannot compute aminmax over an empty dimension as the operation has no identity.")
+            raise RuntimeError(
+                "aminmax(): cannot compute aminmax over an empty dimension as the operation has no identity."
+            )
     else:
         one_dim(input, dim, "aminmax")
     refuse_complex(g, "aminmax_cpu" if dim is not None else "aminmax_all_cpu")

@@ -1,4 +1,5 @@
-"""Counting elements: histc, histogram, histogramdd, bincount. Their ranges or sizes are data: these are looks."""
+"""Counting elements: histc, histogram, histogramdd, bincount. Their ranges or sizes are data: these are
+looks."""
 
 from __future__ import annotations
 
@@ -18,7 +19,7 @@ from .registry import api
 def _require_real(input: Tensor, name: str, refused: Any = dtypes.LOW_PRECISION) -> None:
     """Refuse integers, complex numbers and the types in ``refused``."""
     if not input.is_floating_point() or input.dtype in refused:
-        raise NotImplementedError(f'"{name}" not implemented for \'{dtypes.SCALAR_NAMES[input.dtype]}\'')
+        raise NotImplementedError(f"\"{name}\" not implemented for '{dtypes.SCALAR_NAMES[input.dtype]}'")
 
 
 def _counts(values: Any, edges: Any, weights: Any) -> Any:
@@ -43,7 +44,8 @@ def _outer_edges(name: str, values: Any, low: float, high: float, margin: float 
 
 @api("torch", "Tensor", out=True)
 def histc(input: Tensor, bins: int = 100, min: Any = 0, max: Any = 0) -> Tensor:
-    """How many elements lie in each of ``bins`` equal parts of a range (that of the data where min equals max).
+    """How many elements lie in each of ``bins`` equal parts of a range (that of the data where min equals
+    max).
 
     >>> import flambeau as torch
     >>> torch.histc(torch.tensor([1., 2., 1.]), bins=4, min=0, max=3)
@@ -77,7 +79,9 @@ def _density(hist: Any, *edges: Any) -> Any:
 
 
 @api("torch", "Tensor", out=True)
-def histogram(input: Tensor, bins: Any, *, range: Any = None, weight: Tensor | None = None, density: bool = False) -> Any:
+def histogram(
+    input: Tensor, bins: Any, *, range: Any = None, weight: Tensor | None = None, density: bool = False
+) -> Any:
     """Counts of elements (or sums of weights) in bins, and the bins' edges.
 
     >>> import flambeau as torch
@@ -87,9 +91,11 @@ def histogram(input: Tensor, bins: Any, *, range: Any = None, weight: Tensor | N
     _require_real(input, "histogramdd")
     values = look(input, "histogram").reshape(-1)
     if weight is not None and weight.shape != input.shape:
-        raise RuntimeError("torch.histogramdd(): if weight tensor is provided it should have the same shape as the input "
-                           "tensor excluding its innermost dimension, but got input with shape "
-                           f"{[input.numel(), 1]} and weight with shape {list(weight.shape)}")
+        raise RuntimeError(
+            "torch.histogramdd(): if weight tensor is provided it should have the same shape as the input "
+            "tensor excluding its innermost dimension, but got input with shape "
+            f"{[input.numel(), 1]} and weight with shape {list(weight.shape)}"
+        )
     weights = None if weight is None else look(weight, "histogram").reshape(-1)
     if isinstance(bins, Tensor):
         edges = look(bins, "histogram").astype(values.dtype)
@@ -111,8 +117,9 @@ def _check_bins(bins: Sequence[int]) -> None:
 
 
 @api("torch", "Tensor")
-def histogramdd(input: Tensor, bins: Any, *, range: Any = None, weight: Tensor | None = None,
-                density: bool = False) -> Any:
+def histogramdd(
+    input: Tensor, bins: Any, *, range: Any = None, weight: Tensor | None = None, density: bool = False
+) -> Any:
     """Counts of points, the rows of (..., D), in the cells of a D-dimensional grid, and the grid's edges.
 
     >>> import flambeau as torch
@@ -145,14 +152,16 @@ def _cell_counts(points: Any, edges: Sequence[Any], weights: Any) -> Any:
 
 def _grid(points: Any, bins: Sequence[Any], limits: Any) -> list[Any]:
     if len(bins) != points.shape[1]:
-        raise RuntimeError(f"torch.histogramdd(): expected {points.shape[1]} sequences of bin edges for a "
-                           f"{points.shape[1]}-dimensional histogram but got {len(bins)}")
+        raise RuntimeError(
+            f"torch.histogramdd(): expected {points.shape[1]} sequences of bin edges for a "
+            f"{points.shape[1]}-dimensional histogram but got {len(bins)}"
+        )
     if isinstance(bins[0], Tensor):
         return [look(b, "histogramdd").astype(points.dtype) for b in bins]
     _check_bins(bins)
     edges = []
     for d, n in enumerate(bins):
-        given = map(float, limits[2 * d:2 * d + 2]) if limits else (0.0, 0.0)
+        given = map(float, limits[2 * d : 2 * d + 2]) if limits else (0.0, 0.0)
         low, high = _outer_edges("torch.histogramdd", points[:, d], *given)
         edges.append(np.linspace(low, high, n + 1).astype(points.dtype))
     return edges
@@ -167,7 +176,9 @@ def bincount(input: Tensor, weights: Tensor | None = None, minlength: int = 0) -
     tensor([0, 2, 0, 1])
     """
     if input.dtype.category >= dtypes.FLOATING:
-        raise NotImplementedError(f'"bincount_cpu" not implemented for \'{dtypes.SCALAR_NAMES[input.dtype]}\'')
+        raise NotImplementedError(
+            f"\"bincount_cpu\" not implemented for '{dtypes.SCALAR_NAMES[input.dtype]}'"
+        )
     if minlength < 0:
         raise RuntimeError("minlength should be >= 0")
     if input.ndim != 1:

@@ -17,7 +17,9 @@ def _between(x: Tensor, dim: int) -> tuple[Tensor, Tensor]:
 
 
 @api("torch", "Tensor", out=True)
-def diff(input: Tensor, n: int = 1, dim: int = -1, prepend: Tensor | None = None, append: Tensor | None = None) -> Tensor:
+def diff(
+    input: Tensor, n: int = 1, dim: int = -1, prepend: Tensor | None = None, append: Tensor | None = None
+) -> Tensor:
     """Differences of neighbours along ``dim``, taken n times.
 
     >>> import flambeau as torch
@@ -37,6 +39,7 @@ def diff(input: Tensor, n: int = 1, dim: int = -1, prepend: Tensor | None = None
             if x.ndim != input.ndim:
                 raise RuntimeError("diff expects prepend or append to be the same dimension as input")
         from .joining import cat  # type: ignore[attr-defined]
+
         input = cat(parts, dim)
     for _ in range(min(n, input.shape[dim])):
         later, earlier = _between(input, dim)
@@ -65,9 +68,14 @@ def _strips(name: str, y: Tensor, x: Any, dx: Any, dim: int) -> tuple[Any, Tenso
 
 def _arguments(name: str, y: Tensor, x: Any, dx: Any, dim: int) -> tuple[Any, Any]:
     if x is not None and not isinstance(x, Tensor):
-        raise TypeError(f"{name}() received an invalid combination of arguments - got (Tensor, {type(x).__name__})")
+        raise TypeError(
+            f"{name}() received an invalid combination of arguments - got (Tensor, {type(x).__name__})"
+        )
     if x is not None and dx is not None:
-        raise TypeError(f"{name}() received an invalid combination of arguments - got (Tensor, Tensor, dx={dx}, dim={dim})")
+        raise TypeError(
+            f"{name}() received an invalid combination of arguments - got (Tensor, Tensor, dx={dx}, "
+            f"dim={dim})"
+        )
     return x, 1 if dx is None else dx
 
 
@@ -84,7 +92,11 @@ def trapezoid(y: Tensor, x: Tensor | None = None, *, dx: Any = None, dim: int = 
     if y.shape[dim] == 0:
         return y.new_zeros([n for d, n in enumerate(y.shape) if d != dim])
     width, right, left = _strips("trapezoid", y, x, dx, dim)
-    return ((right + left) * width).sum(dim) / 2 if isinstance(width, Tensor) else (right + left).sum(dim) * (width / 2)
+    return (
+        ((right + left) * width).sum(dim) / 2
+        if isinstance(width, Tensor)
+        else (right + left).sum(dim) * (width / 2)
+    )
 
 
 @api("torch")
@@ -98,5 +110,8 @@ def cumulative_trapezoid(y: Tensor, x: Tensor | None = None, *, dx: Any = None, 
     x, dx = _arguments("cumulative_trapezoid", y, x, dx, dim)
     dim = check_dim(dim, y.ndim)
     width, right, left = _strips("cumulative_trapezoid", y, x, dx, dim)
-    return ((right + left) * width).cumsum(dim) / 2 if isinstance(width, Tensor) \
+    return (
+        ((right + left) * width).cumsum(dim) / 2
+        if isinstance(width, Tensor)
         else (right + left).cumsum(dim) * (width / 2)
+    )

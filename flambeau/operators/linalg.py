@@ -15,5 +15,14 @@ from . import (
     linalg_svd,
 )
 
-__all__ = ["linalg_cholesky", "linalg_determinant", "linalg_eigen", "linalg_lu", "linalg_products", "linalg_qr",
-           "linalg_solve", "linalg_support", "linalg_svd"]
+__all__ = [
+    "linalg_cholesky",
+    "linalg_determinant",
+    "linalg_eigen",
+    "linalg_lu",
+    "linalg_products",
+    "linalg_qr",
+    "linalg_solve",
+    "linalg_support",
+    "linalg_svd",
+]

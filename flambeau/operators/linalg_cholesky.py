@@ -33,6 +33,7 @@ def CHOLESKY(m: Any, input: Any) -> Any:
 def _(ctx: Any, grads: Any, L: Tensor) -> Any:
     """L^-H herm(L^H G) L^-1 / 2, where herm mirrors the lower triangle (Murray, 2016)."""
     from .linalg_solve import SOLVE_TRIANGULAR
+
     if grads[0] is None:
         return None
     product = (adjoint(L) @ grads[0]).tril()
@@ -42,8 +43,11 @@ def _(ctx: Any, grads: Any, L: Tensor) -> Any:
     return adjoint(record(SOLVE_TRIANGULAR, (turned, adjoint(left)), (True, False))) * 0.5
 
 
-_MESSAGE = ("The factorization could not be completed because the input is not positive-definite (the leading minor of order "
-            "{} is not positive-definite).")
+_MESSAGE = (
+    "The factorization could not be completed because the input is not positive-definite (the leading "
+    "minor of order "
+    "{} is not positive-definite)."
+)
 
 
 def _factor(A: Tensor, name: str, upper: bool, check: bool) -> tuple[Tensor, Tensor]:
@@ -79,8 +83,13 @@ def cholesky_ex(A: Tensor, *, upper: bool = False, check_errors: bool = False) -
 @api("torch", "Tensor", out=True, name="cholesky")
 def _cholesky(input: Tensor, upper: bool = False) -> Tensor:
     """Deprecated: see ``linalg.cholesky``."""
-    warnings.warn("torch.cholesky is deprecated in favor of torch.linalg.cholesky and will be removed in a future PyTorch "
-                  "release.", UserWarning, stacklevel=2)
+    warnings.warn(
+        "torch.cholesky is deprecated in favor of torch.linalg.cholesky and will be removed in a future "
+        "PyTorch "
+        "release.",
+        UserWarning,
+        stacklevel=2,
+    )
     require_square(input, "cholesky")
     return _factor(input, "cholesky", upper, True)[0]
 

@@ -28,6 +28,7 @@ def _(ctx: Any, grad: Tensor, A: Tensor, det: Tensor) -> Any:
     from .cumulative import products_of_others
     from .linalg_solve import INV
     from .linalg_svd import SVD
+
     if not A.numel():
         return A.new_zeros(A.shape)
     inverse, info = record(INV, (A,))
@@ -52,6 +53,7 @@ def SLOGDET(m: Any, A: Any) -> Any:
 @SLOGDET.derivative("A", keeps="A output")
 def _(ctx: Any, grads: Any, A: Tensor, sign: Tensor) -> Any:
     from .linalg_solve import INV
+
     to_sign, to_log = grads
     scale = to_log
     if A.is_complex() and to_sign is not None:

@@ -55,6 +55,7 @@ def EIG(m: Any, A: Any) -> Any:
 def _(ctx: Any, grads: Any, values: Tensor, V: Tensor) -> Any:
     """V^-H (diag(gL) + (V^H gV - V^H V diag(Re(V^H gV))) / conj(E)) V^H."""
     from .linalg_solve import SOLVE
+
     to_values, to_vectors = grads
     inner = None if to_values is None else to_values.diag_embed()
     if to_vectors is not None:
@@ -72,8 +73,10 @@ def _converged(results: Any, name: str) -> Any:
     try:
         look(results[0], name)
     except np.linalg.LinAlgError:
-        raise LinAlgError(f"linalg.{name}: The algorithm failed to converge because the input matrix is ill-conditioned or "
-                          "has too many repeated eigenvalues (error code: 1).") from None
+        raise LinAlgError(
+            f"linalg.{name}: The algorithm failed to converge because the input matrix is ill-conditioned or "
+            "has too many repeated eigenvalues (error code: 1)."
+        ) from None
     return results
 
 

@@ -49,21 +49,25 @@ def _(ctx: Any, grads: Any, packed: Tensor, pivots: Tensor) -> Any:
 def _gradient(L: Tensor, U: Tensor, to_l: Tensor, to_u: Tensor) -> Tensor:
     """P^T times the gradient of A, from those of L and U.
 
-    For square matrices L^-H (tril(L^H gL, -1) + triu(gU U^H)) U^-H; what a longer side adds depends linearly on it.
+    For square matrices L^-H (tril(L^H gL, -1) + triu(gU U^H)) U^-H; what a longer side adds depends linearly
+    on it.
     """
     k = U.shape[-2]
     rows, columns = L.shape[-2], U.shape[-1]
     l1, u1 = L[..., :k, :], U[..., :, :k]
     inner = (adjoint(L) @ to_l).tril(-1) + (to_u @ adjoint(U)).triu()
     if columns > k:  # A = L [U1 U2]: U2 = L^-1 A2
-        inner = (adjoint(L) @ to_l - to_u[..., :, k:] @ adjoint(U[..., :, k:])).tril(-1) \
-            + (to_u[..., :, :k] @ adjoint(u1)).triu()
-    elif rows > k:   # A = [L1; L2] U: L2 = A2 U^-1
-        inner = (adjoint(l1) @ to_l[..., :k, :]).tril(-1) \
-            + (to_u @ adjoint(U) - adjoint(L[..., k:, :]) @ to_l[..., k:, :]).triu()
+        inner = (adjoint(L) @ to_l - to_u[..., :, k:] @ adjoint(U[..., :, k:])).tril(-1) + (
+            to_u[..., :, :k] @ adjoint(u1)
+        ).triu()
+    elif rows > k:  # A = [L1; L2] U: L2 = A2 U^-1
+        inner = (adjoint(l1) @ to_l[..., :k, :]).tril(-1) + (
+            to_u @ adjoint(U) - adjoint(L[..., k:, :]) @ to_l[..., k:, :]
+        ).triu()
     square = _solve(adjoint(l1), inner, upper=True)
     square = adjoint(_solve(u1, adjoint(square), upper=True))
     from .joining import cat  # type: ignore[attr-defined]
+
     if columns > k:
         return cat([square, _solve(adjoint(L), to_u[..., :, k:], upper=True)], -1)  # type: ignore[no-any-return]
     if rows > k:
@@ -74,6 +78,7 @@ def _gradient(L: Tensor, U: Tensor, to_l: Tensor, to_u: Tensor) -> Tensor:
 
 def _solve(a: Tensor, b: Tensor, upper: bool) -> Tensor:
     from .linalg_solve import SOLVE_TRIANGULAR
+
     return record(SOLVE_TRIANGULAR, (a, b), (upper, False))  # type: ignore[no-any-return]
 
 
@@ -114,9 +119,12 @@ def lu_factor(A: Tensor, *, pivot: bool = True) -> Any:
     failed = failure(info, "lu_factor")
     if failed:
         raise RuntimeError(
-            f"torch.linalg.lu_factor: {failed[0]}U[{failed[1]},{failed[1]}] is zero and using it on lu_solve would result in "
-            "a division by zero. If you still want to perform the factorization, consider calling linalg.lu(A, pivot) or "
-            "linalg.lu_factor_ex(A, pivot)")
+            f"torch.linalg.lu_factor: {failed[0]}U[{failed[1]},{failed[1]}] is zero and using it on "
+            "lu_solve would result in "
+            "a division by zero. If you still want to perform the factorization, consider calling "
+            "linalg.lu(A, pivot) or "
+            "linalg.lu_factor_ex(A, pivot)"
+        )
     return return_types.TYPES["linalg_lu_factor"](packed, pivots)
 
 
@@ -127,8 +135,10 @@ def lu_factor_ex(A: Tensor, *, pivot: bool = True, check_errors: bool = False) -
     packed, pivots, info = record(LU_FACTOR, (A,), (pivot,))
     failed = failure(info, "lu_factor_ex") if check_errors else None
     if failed:
-        raise RuntimeError(f"torch.linalg.lu_factor_ex: {failed[0]}U[{failed[1]},{failed[1]}] is zero and using it on "
-                           "lu_solve would result in a division by zero.")
+        raise RuntimeError(
+            f"torch.linalg.lu_factor_ex: {failed[0]}U[{failed[1]},{failed[1]}] is zero and using it on "
+            "lu_solve would result in a division by zero."
+        )
     return return_types.TYPES["linalg_lu_factor_ex"](packed, pivots, info)
 
 
@@ -151,21 +161,31 @@ def lu(A: Tensor, *, pivot: bool = True) -> Any:
 @api("torch", "Tensor", name="lu")
 def _lu(A: Tensor, pivot: bool = True, get_infos: bool = False, out: Any = None) -> Any:
     """Deprecated: see ``linalg.lu_factor``."""
-    warnings.warn("torch.lu is deprecated in favor of torch.linalg.lu_factor / torch.linalg.lu_factor_ex and will be removed "
-                  "in a future PyTorch release.", UserWarning, stacklevel=2)
+    warnings.warn(
+        "torch.lu is deprecated in favor of torch.linalg.lu_factor / torch.linalg.lu_factor_ex and will be "
+        "removed "
+        "in a future PyTorch release.",
+        UserWarning,
+        stacklevel=2,
+    )
     results = tuple(lu_factor_ex(A, pivot=pivot)) if get_infos else tuple(lu_factor(A, pivot=pivot))
     if out is None:
         return results
     from .registry import write_out
+
     return write_out(results, out, "lu")
 
 
 @api("torch", out=True)
-def lu_unpack(LU_data: Tensor, LU_pivots: Tensor, unpack_data: bool = True, unpack_pivots: bool = True) -> Any:
+def lu_unpack(
+    LU_data: Tensor, LU_pivots: Tensor, unpack_data: bool = True, unpack_pivots: bool = True
+) -> Any:
     """P, L and U from what ``lu_factor`` gives; those not asked for are empty."""
     if unpack_pivots and LU_pivots.dtype is not dtypes.int32:
-        raise RuntimeError("torch.lu_unpack: LU_pivots is expected to be a contiguous tensor of torch.int32 dtype.\n"
-                           "Note: this function is intended to be used with the output produced by torch.linalg.lu_factor")
+        raise RuntimeError(
+            "torch.lu_unpack: LU_pivots is expected to be a contiguous tensor of torch.int32 dtype.\n"
+            "Note: this function is intended to be used with the output produced by torch.linalg.lu_factor"
+        )
     empty = LU_data.new_empty(0)
     L, U = _parts(LU_data) if unpack_data else (empty, empty)
     P = permutation_of(LU_pivots, LU_data) if unpack_pivots else empty
@@ -189,6 +209,7 @@ _conjugate_transpose = adjoint
 
 def _lu_solve(L: Tensor, U: Tensor, P: Tensor, B: Tensor, conjugated: bool) -> Tensor:
     from .linalg_solve import solve_triangular
+
     turn = _conjugate_transpose
     if conjugated:
         half = solve_triangular(turn(U), B, upper=False)

@@ -1,4 +1,5 @@
-"""Products of matrices and vectors in linalg: matrix_power, matrix_exp, multi_dot, cross, vecdot, vander, diagonal."""
+"""Products of matrices and vectors in linalg: matrix_power, matrix_exp, multi_dot, cross, vecdot, vander,
+diagonal."""
 
 from __future__ import annotations
 
@@ -29,12 +30,15 @@ def matrix_power(A: Tensor, n: int) -> Tensor:
     if A.ndim < 2:
         raise RuntimeError("linalg.matrix_power: The input tensor A must have at least 2 dimensions.")
     if A.shape[-1] != A.shape[-2]:
-        raise RuntimeError(f"linalg.matrix_power: A must be batches of square matrices, but they are {A.shape[-2]} by "
-                           f"{A.shape[-1]} matrices")
+        raise RuntimeError(
+            f"linalg.matrix_power: A must be batches of square matrices, but they are {A.shape[-2]} by "
+            f"{A.shape[-1]} matrices"
+        )
     if n == 0:
         return A.clone().copy_(identity(A.shape[-1], A))
     if n < 0:
         from .linalg_solve import inv
+
         A, n = inv(A), -n
     result: Tensor | None = None
     square = A
@@ -55,8 +59,11 @@ def _matrix_power(input: Tensor, n: int) -> Tensor:
     return matrix_power(input, n)
 
 
-@operator("linalg_matrix_exp", lambda operands, attributes: same(operands[0]),
-          compute=lambda operands: arithmetic_dtype(operands[0].dtype))
+@operator(
+    "linalg_matrix_exp",
+    lambda operands, attributes: same(operands[0]),
+    compute=lambda operands: arithmetic_dtype(operands[0].dtype),
+)
 def MATRIX_EXP(m: Any, A: Any) -> Any:
     return factorizations.matrix_exp(A)
 
@@ -65,6 +72,7 @@ def MATRIX_EXP(m: Any, A: Any) -> Any:
 def _(ctx: Any, grad: Tensor, A: Tensor) -> Any:
     """The upper right block of exp [[A^H, G], [0, A^H]] (Mathias, 1996)."""
     from .joining import cat  # type: ignore[attr-defined]
+
     turned, n = adjoint(A), A.shape[-1]
     top = cat([turned, grad], -1)
     bottom = cat([turned.new_zeros(turned.shape), turned], -1)
@@ -83,11 +91,15 @@ def matrix_exp(A: Tensor) -> Tensor:
     if A.ndim < 2:
         raise RuntimeError("linalg.matrix_exp: The input tensor A must have at least 2 dimensions.")
     if A.dtype.category < dtypes.FLOATING:
-        raise RuntimeError("linalg.matrix_exp: Expected a floating point or complex tensor as input. Got "
-                           f"{dtypes.SCALAR_NAMES[A.dtype]}")
+        raise RuntimeError(
+            "linalg.matrix_exp: Expected a floating point or complex tensor as input. Got "
+            f"{dtypes.SCALAR_NAMES[A.dtype]}"
+        )
     if A.shape[-1] != A.shape[-2]:
-        raise RuntimeError(f"linalg.matrix_exp: A must be batches of square matrices, but they are {A.shape[-2]} by "
-                           f"{A.shape[-1]} matrices")
+        raise RuntimeError(
+            f"linalg.matrix_exp: A must be batches of square matrices, but they are {A.shape[-2]} by "
+            f"{A.shape[-1]} matrices"
+        )
     return record(MATRIX_EXP, (A,))  # type: ignore[no-any-return]
 
 
@@ -113,7 +125,9 @@ def multi_dot(tensors: Any) -> Tensor:
         ends = i in (0, n - 1)
         if x.ndim not in ((1, 2) if ends else (2,)):
             which = "the first tensor" if i == 0 else "the last tensor" if ends else f"tensor {i}"
-            raise RuntimeError(f"multi_dot(): {which} must be {'1D or 2D' if ends else '2D'} but got {x.ndim}D")
+            raise RuntimeError(
+                f"multi_dot(): {which} must be {'1D or 2D' if ends else '2D'} but got {x.ndim}D"
+            )
     shapes = [list(x.shape) for x in chain]
     first, last = chain[0].ndim == 1, chain[-1].ndim == 1
     if first:
@@ -122,16 +136,21 @@ def multi_dot(tensors: Any) -> Tensor:
         chain[-1] = chain[-1].reshape(-1, 1)
     for i in range(n - 1):
         if chain[i].dtype is not chain[i + 1].dtype:
-            raise RuntimeError(f"multi_dot(): all tensors must have be the same dtype but tensor 0 is {chain[0].dtype} and "
-                               f"tensor {i + 1} {chain[i + 1].dtype}")
+            raise RuntimeError(
+                f"multi_dot(): all tensors must have be the same dtype but tensor 0 is {chain[0].dtype} and "
+                f"tensor {i + 1} {chain[i + 1].dtype}"
+            )
         if chain[i].shape[1] != chain[i + 1].shape[0]:
-            raise RuntimeError(f"multi_dot(): tensors {i} and {i + 1} with shapes {shapes[i]} and {shapes[i + 1]} cannot be "
-                               "multiplied")
+            raise RuntimeError(
+                f"multi_dot(): tensors {i} and {i + 1} with shapes {shapes[i]} and {shapes[i + 1]} cannot be "
+                "multiplied"
+            )
     product = multiply_chain(chain)
     return product.reshape(([] if first else [product.shape[0]]) + ([] if last else [product.shape[1]]))
 
 
-# --- cross -----------------------------------------------------------------------------------------------------------
+# --- cross --------------------------------------------------------------------------------------------------
+
 
 def _cross_geometry(operands: Any, attributes: Any) -> Geometry:
     a, b = operands
@@ -165,8 +184,10 @@ def cross(input: Tensor, other: Tensor, *, dim: int = -1) -> Tensor:
         raise RuntimeError("linalg.cross: inputs must have the same number of dimensions.")
     found = check_dim(dim, input.ndim)
     if input.shape[found] != 3 or other.shape[found] != 3:
-        raise RuntimeError(f"linalg.cross: inputs dimension {dim} must have length 3. Got {input.shape[found]} and "
-                           f"{other.shape[found]}")
+        raise RuntimeError(
+            f"linalg.cross: inputs dimension {dim} must have length 3. Got {input.shape[found]} and "
+            f"{other.shape[found]}"
+        )
     return record(CROSS, (input, other), (found - input.ndim,))  # type: ignore[no-any-return]
 
 
@@ -174,9 +195,14 @@ def cross(input: Tensor, other: Tensor, *, dim: int = -1) -> Tensor:
 def _cross(input: Tensor, other: Tensor, dim: int | None = None) -> Tensor:
     """The cross product along ``dim`` (deprecated default: the first dimension with 3 elements)."""
     if dim is None:
-        warnings.warn("Using torch.cross without specifying the dim arg is deprecated.\nPlease either pass the dim explicitly "
-                      "or simply use torch.linalg.cross.\nThe default value of dim will change to agree with that of "
-                      "linalg.cross in a future release.", UserWarning, stacklevel=2)
+        warnings.warn(
+            "Using torch.cross without specifying the dim arg is deprecated.\nPlease either pass the dim "
+            "explicitly "
+            "or simply use torch.linalg.cross.\nThe default value of dim will change to agree with that of "
+            "linalg.cross in a future release.",
+            UserWarning,
+            stacklevel=2,
+        )
         shape = broadcast_shapes([input.shape, other.shape])
         if 3 not in shape:
             raise RuntimeError("no dimension of size 3 in input")
@@ -194,7 +220,9 @@ def vecdot(x: Tensor, y: Tensor, *, dim: int = -1) -> Tensor:
     """
     for t in (x, y):
         if t.dtype.category == dtypes.BOOL:
-            raise RuntimeError("linalg.vecdot: Expected a floating point or complex tensor as input. Got Bool")
+            raise RuntimeError(
+                "linalg.vecdot: Expected a floating point or complex tensor as input. Got Bool"
+            )
     return (conj(x) * y).sum(dim)  # type: ignore[no-any-return]
 
 
@@ -213,6 +241,7 @@ def vander(x: Tensor, N: int | None = None) -> Tensor:
     if N is not None and N <= 1:
         raise RuntimeError("N must be greater than 1.")
     from .joining import cat  # type: ignore[attr-defined]
+
     if x.dtype.category < dtypes.FLOATING:
         x = x.to(dtypes.int64)
     powers = x.unsqueeze(-1).expand(*x.shape, n - 1).cumprod(-1)
@@ -234,6 +263,7 @@ def _vander(x: Tensor, N: int | None = None, increasing: bool = False) -> Tensor
     if n < 0:
         raise RuntimeError("N must be non-negative.")
     from .joining import stack  # type: ignore[attr-defined]
+
     if n == 0:
         return x.new_empty(x.shape[0], 0)
     if x.dtype.category < dtypes.FLOATING:
@@ -259,4 +289,3 @@ def trace(input: Tensor) -> Tensor:
 def _diagonal(A: Tensor, *, offset: int = 0, dim1: int = -2, dim2: int = -1) -> Tensor:
     """The diagonals of matrices (a view)."""
     return A.diagonal(offset, dim1, dim2)  # type: ignore[no-any-return]
-

@@ -33,13 +33,18 @@ def QR(m: Any, A: Any, mode: str) -> Any:
 
 @QR.derivative("A", keeps="output output1")
 def _(ctx: Any, grads: Any, Q: Tensor, R: Tensor) -> Any:
-    """(gQ + Q herm(R gR^H - gQ^H Q)) R^-H, herm(M) mirroring the lower triangle (Walter and Lehmann, 2010)."""
+    """(gQ + Q herm(R gR^H - gQ^H Q)) R^-H, herm(M) mirroring the lower triangle (Walter and Lehmann,
+    2010)."""
     if ctx.attributes[0] == "r":
-        raise RuntimeError("The derivative of linalg.qr depends on Q, which is not computed when mode='r'. Please use "
-                           "linalg.qr(A, mode='reduced') if you are going to require gradients through linalg.qr.")
+        raise RuntimeError(
+            "The derivative of linalg.qr depends on Q, which is not computed when mode='r'. Please use "
+            "linalg.qr(A, mode='reduced') if you are going to require gradients through linalg.qr."
+        )
     rows, columns = Q.shape[-2], R.shape[-1]
     if ctx.attributes[0] == "complete" and rows > columns:
-        raise RuntimeError("The QR decomposition is not differentiable when mode='complete' and nrows > ncols.")
+        raise RuntimeError(
+            "The QR decomposition is not differentiable when mode='complete' and nrows > ncols."
+        )
     to_q, to_r = grads
     if columns <= rows:
         return _qr_gradient(Q, R, to_q, to_r)
@@ -54,11 +59,13 @@ def _(ctx: Any, grads: Any, Q: Tensor, R: Tensor) -> Any:
         x = _qr_gradient(Q, square, through if to_q is None else to_q + through, to_r[..., :, :rows])
         y = Q @ to_v
     from .joining import cat  # type: ignore[attr-defined]
+
     return cat([x, y], -1)
 
 
 def _qr_gradient(Q: Tensor, R: Tensor, to_q: Tensor | None, to_r: Tensor | None) -> Tensor:
     from .linalg_solve import SOLVE_TRIANGULAR
+
     inner = None
     if to_r is not None:
         inner = R @ adjoint(to_r)
@@ -85,8 +92,10 @@ def qr(A: Tensor, mode: str = "reduced") -> Any:
     """
     require_matrix(A, "linalg.qr")
     if mode not in ("reduced", "complete", "r"):
-        raise RuntimeError(f"qr received unrecognized mode '{mode}' but expected one of 'reduced' (default), 'r', or "
-                           "'complete'")
+        raise RuntimeError(
+            f"qr received unrecognized mode '{mode}' but expected one of 'reduced' (default), 'r', or "
+            "'complete'"
+        )
     return return_types.TYPES["linalg_qr"](*record(QR, (A,), (mode,)))
 
 
@@ -96,7 +105,8 @@ def _qr(input: Tensor, some: bool = True) -> Any:
     return return_types.TYPES["qr"](*qr(input, "reduced" if some else "complete"))
 
 
-# --- Householder reflections -----------------------------------------------------------------------------------------
+# --- Householder reflections --------------------------------------------------------------------------------
+
 
 def _geqrf_geometry(operands: Any, attributes: Any) -> tuple[Geometry, Geometry]:
     g = operands[0]
@@ -111,7 +121,8 @@ def GEQRF(m: Any, input: Any) -> Any:
 
 @api("torch", "Tensor", out=True)
 def geqrf(input: Tensor) -> Any:
-    """The QR factorization as LAPACK keeps it: R above, the reflections' vectors below the diagonal, and their factors."""
+    """The QR factorization as LAPACK keeps it: R above, the reflections' vectors below the diagonal, and
+    their factors."""
     if input.ndim < 2:
         raise RuntimeError("torch.geqrf: input must have at least 2 dimensions.")
     return return_types.TYPES["geqrf"](*record(GEQRF, (input,)))
@@ -151,9 +162,10 @@ def _vector(A: Tensor, i: int) -> Tensor:
     rows = A.shape[-2]
     marks = np.arange(rows)
     from ..tensor.construct import from_array
+
     below = from_array((marks > i).astype(np.bool_)).reshape(rows, 1)
     one = from_array((marks == i).astype(A.dtype.numpy)).reshape(rows, 1)
-    return A[..., :, i:i + 1] * below + one
+    return A[..., :, i : i + 1] * below + one
 
 
 @api("torch", "Tensor", out=True)
@@ -170,8 +182,10 @@ def ormqr(input: Tensor, tau: Tensor, other: Tensor, left: bool = True, transpos
             raise RuntimeError(f"torch.ormqr: {name} must have at least 2 dimensions.")
     side = -2 if left else -1
     if other.shape[side] < tau.shape[-1] or other.shape[side] != input.shape[-2]:
-        raise RuntimeError(f"torch.ormqr: other.shape[{side}] must be greater than or equal to tau.shape[-1] and equal to "
-                           "input.shape[-2]")
+        raise RuntimeError(
+            f"torch.ormqr: other.shape[{side}] must be greater than or equal to tau.shape[-1] and equal to "
+            "input.shape[-2]"
+        )
     if tau.ndim != input.ndim - 1 or other.ndim != input.ndim:
         raise RuntimeError("torch.ormqr: Expected tau and other to have as many batch dimensions as input")
     if left:

@@ -28,7 +28,8 @@ from .linalg_support import (
 )
 from .registry import api
 
-# --- inverse ---------------------------------------------------------------------------------------------------------
+# --- inverse ------------------------------------------------------------------------------------------------
+
 
 @operator("linalg_inv_ex", lambda operands, attributes: (same(operands[0]), info_of(operands[0])))
 def INV(m: Any, A: Any) -> Any:
@@ -41,7 +42,10 @@ def _(ctx: Any, grads: Any, inverse: Tensor) -> Any:
     return None if grads[0] is None else -(turned @ grads[0] @ turned)
 
 
-_SINGULAR = "The diagonal element {} is zero, the inversion could not be completed because the input matrix is singular."
+_SINGULAR = (
+    "The diagonal element {} is zero, the inversion could not be completed because the input matrix is "
+    "singular."
+)
 
 
 def _inverse(A: Tensor, name: str, check: bool) -> tuple[Tensor, Tensor]:
@@ -78,7 +82,8 @@ def inv_ex(A: Tensor, *, check_errors: bool = False) -> Any:
     return return_types.TYPES["linalg_inv_ex"](*_inverse(A, "linalg.inv_ex", check_errors))
 
 
-# --- solve -----------------------------------------------------------------------------------------------------------
+# --- solve --------------------------------------------------------------------------------------------------
+
 
 def _solve_geometry(operands: Any, attributes: Any) -> tuple[Geometry, Geometry]:
     a, b = operands
@@ -109,8 +114,11 @@ def _solve(A: Tensor, B: Tensor, left: bool) -> tuple[Tensor, Tensor]:
     require_same_type(A, B, name)
     vector = _is_vector(A, B)
     if vector and not left:
-        raise RuntimeError(f"{name}: Vector broadcasting of the left hand side is not supported for left=False. In this case "
-                           "linalg.solve is equivalent to B / A.squeeze(-1)")
+        raise RuntimeError(
+            f"{name}: Vector broadcasting of the left hand side is not supported for left=False. In this "
+            "case "
+            "linalg.solve is equivalent to B / A.squeeze(-1)"
+        )
     b = B.unsqueeze(-1) if vector else B
     require_fitting(A, b, left, name)
     if left:
@@ -132,7 +140,9 @@ def solve(A: Tensor, B: Tensor, *, left: bool = True) -> Tensor:
     X, info = _solve(A, B, left)
     failed = failure(info, "solve")
     if failed:
-        raise LinAlgError(f"torch.linalg.solve: {failed[0]}The solver failed because the input matrix is singular.")
+        raise LinAlgError(
+            f"torch.linalg.solve: {failed[0]}The solver failed because the input matrix is singular."
+        )
     return X
 
 
@@ -142,11 +152,14 @@ def solve_ex(A: Tensor, B: Tensor, *, left: bool = True, check_errors: bool = Fa
     X, info = _solve(A, B, left)
     failed = failure(info, "solve_ex") if check_errors else None
     if failed:
-        raise LinAlgError(f"torch.linalg.solve_ex: {failed[0]}The solver failed because the input matrix is singular.")
+        raise LinAlgError(
+            f"torch.linalg.solve_ex: {failed[0]}The solver failed because the input matrix is singular."
+        )
     return return_types.TYPES["linalg_solve_ex"](X, info)
 
 
-# --- triangular systems ----------------------------------------------------------------------------------------------
+# --- triangular systems -------------------------------------------------------------------------------------
+
 
 def _triangular_geometry(operands: Any, attributes: Any) -> Geometry:
     a, b = operands
@@ -171,11 +184,14 @@ def _(ctx: Any, grad: Tensor, A: Tensor, X: Tensor) -> Any:
 
 
 @api("linalg", out=True)
-def solve_triangular(A: Tensor, B: Tensor, *, upper: bool, left: bool = True, unitriangular: bool = False) -> Tensor:
+def solve_triangular(
+    A: Tensor, B: Tensor, *, upper: bool, left: bool = True, unitriangular: bool = False
+) -> Tensor:
     """X with A X = B (or X A = B) for triangular matrices A.
 
     >>> import flambeau as torch
-    >>> torch.linalg.solve_triangular(torch.tensor([[1., 1.], [0., 2.]]), torch.tensor([[2.], [2.]]), upper=True)
+    >>> A = torch.tensor([[1., 1.], [0., 2.]])
+    >>> torch.linalg.solve_triangular(A, torch.tensor([[2.], [2.]]), upper=True)
     tensor([[1.],
             [1.]])
     """
@@ -187,23 +203,31 @@ def solve_triangular(A: Tensor, B: Tensor, *, upper: bool, left: bool = True, un
     require_fitting(A, B, left, name)
     if left:
         return record(SOLVE_TRIANGULAR, (A, B), (upper, unitriangular))  # type: ignore[no-any-return]
-    X: Tensor = record(SOLVE_TRIANGULAR, (A.transpose(-2, -1), B.transpose(-2, -1)), (not upper, unitriangular))
+    X: Tensor = record(
+        SOLVE_TRIANGULAR, (A.transpose(-2, -1), B.transpose(-2, -1)), (not upper, unitriangular)
+    )
     return X.transpose(-2, -1)
 
 
 @api("torch", "Tensor", out=True)
-def triangular_solve(input: Tensor, A: Tensor, upper: bool = True, transpose: bool = False,
-                     unitriangular: bool = False) -> Any:
+def triangular_solve(
+    input: Tensor, A: Tensor, upper: bool = True, transpose: bool = False, unitriangular: bool = False
+) -> Any:
     """Deprecated: see ``linalg.solve_triangular``, whose arguments come in the other order."""
-    warnings.warn("torch.triangular_solve is deprecated in favor of torch.linalg.solve_triangularand will be removed in a "
-                  "future PyTorch release.", UserWarning, stacklevel=2)
+    warnings.warn(
+        "torch.triangular_solve is deprecated in favor of torch.linalg.solve_triangularand will be removed "
+        "in a "
+        "future PyTorch release.",
+        UserWarning,
+        stacklevel=2,
+    )
     require_square(A, "triangular_solve")
     matrix = A.transpose(-2, -1) if transpose else A
     X = record(SOLVE_TRIANGULAR, (matrix, input), (upper is not transpose, unitriangular))
     return return_types.TYPES["triangular_solve"](X, A.clone())
 
 
-# --- least squares ---------------------------------------------------------------------------------------------------
+# --- least squares ------------------------------------------------------------------------------------------
 
 _DRIVERS = ("gels", "gelsy", "gelsd", "gelss")
 
@@ -212,7 +236,11 @@ def _lstsq_geometry(operands: Any, attributes: Any) -> tuple[Geometry, ...]:
     a, b = operands
     batch, k = a.shape[:-2], b.shape[-1]
     low = min(a.shape[-2:])
-    return (contiguous((*batch, a.shape[-1], k), a.dtype, a.device), contiguous(batch, dtypes.int64, a.device), contiguous((*batch, low), a.dtype.to_real(), a.device))
+    return (
+        contiguous((*batch, a.shape[-1], k), a.dtype, a.device),
+        contiguous(batch, dtypes.int64, a.device),
+        contiguous((*batch, low), a.dtype.to_real(), a.device),
+    )
 
 
 @operator("linalg_lstsq", _lstsq_geometry, non_differentiable_outputs=(1, 2))
@@ -231,6 +259,7 @@ def LSTSQ(m: Any, A: Any, B: Any, rcond: float | None) -> Any:
 def _(ctx: Any, grads: Any, A: Tensor, B: Tensor) -> Any:
     """Through the pseudoinverse: X = A^+ B."""
     from .linalg_svd import PINV, pinv_gradient
+
     if grads[0] is None:
         return None, None
     P = record(PINV, (A,), (None, None, False))
@@ -254,8 +283,10 @@ def lstsq(input: Tensor, b: Tensor, rcond: float | None = None, *, driver: str |
     if driver is not None and driver not in _DRIVERS:
         raise RuntimeError(f"{name}: parameter `driver` should be one of (gels, gelsy, gelsd, gelss)")
     if input.dtype is not b.dtype:
-        raise RuntimeError(f"{name}: Expected input and other to have the same dtype, but got input's dtype "
-                           f"{dtypes.SCALAR_NAMES[input.dtype]} and other's dtype {dtypes.SCALAR_NAMES[b.dtype]}")
+        raise RuntimeError(
+            f"{name}: Expected input and other to have the same dtype, but got input's dtype "
+            f"{dtypes.SCALAR_NAMES[input.dtype]} and other's dtype {dtypes.SCALAR_NAMES[b.dtype]}"
+        )
     vector = _is_vector(input, b) and b.ndim == input.ndim - 1
     B = b.unsqueeze(-1) if vector else b
     if input.shape[-2] != B.shape[-2]:
@@ -267,13 +298,19 @@ def lstsq(input: Tensor, b: Tensor, rcond: float | None = None, *, driver: str |
     chosen = driver or "gelsy"
     over = input.shape[-2] > input.shape[-1] and chosen != "gelsy"
     none = input.new_zeros(0, dtype=input.dtype.to_real())
-    residuals = real_part((A @ X - B).abs().square()).sum(-2) if over else real_part(X).reshape(-1).narrow(0, 0, 0)
+    residuals = (
+        real_part((A @ X - B).abs().square()).sum(-2) if over else real_part(X).reshape(-1).narrow(0, 0, 0)
+    )
     return return_types.TYPES["linalg_lstsq"](
-        X.squeeze(-1) if vector else X, residuals,
-        rank if chosen != "gels" else rank.new_zeros(0), values if chosen in ("gelsd", "gelss") else none)
+        X.squeeze(-1) if vector else X,
+        residuals,
+        rank if chosen != "gels" else rank.new_zeros(0),
+        values if chosen in ("gelsd", "gelss") else none,
+    )
 
 
-# --- tensors as matrices ---------------------------------------------------------------------------------------------
+# --- tensors as matrices ------------------------------------------------------------------------------------
+
 
 @api("linalg", out=True)
 def tensorinv(A: Tensor, ind: int = 2) -> Tensor:
@@ -282,8 +319,10 @@ def tensorinv(A: Tensor, ind: int = 2) -> Tensor:
         raise RuntimeError("Expected a strictly positive integer for 'ind'")
     first, last = A.shape[:ind], A.shape[ind:]
     if prod(first) != prod(last):
-        raise RuntimeError("Expected self to satisfy the requirement prod(self.shape[ind:]) == prod(self.shape[:ind]), but "
-                           f"got {prod(last)} != {prod(first)}")
+        raise RuntimeError(
+            "Expected self to satisfy the requirement prod(self.shape[ind:]) == prod(self.shape[:ind]), but "
+            f"got {prod(last)} != {prod(first)}"
+        )
     return inv(A.reshape(prod(first), prod(last))).reshape(*last, *first)
 
 
@@ -293,8 +332,10 @@ def tensorsolve(A: Tensor, B: Tensor, dims: Any = None) -> Tensor:
     if dims is not None:
         moved = [d % A.ndim for d in dims]
         A = A.permute([d for d in range(A.ndim) if d not in moved] + moved)
-    rest = A.shape[B.ndim:]
-    if prod(rest) != prod(A.shape[:B.ndim]) or prod(rest) != B.numel():
-        raise RuntimeError("Expected self to satisfy the requirement prod(self.shape[other.ndim:]) == "
-                           f"prod(self.shape[:other.ndim]), but got {prod(rest)} != {prod(A.shape[:B.ndim])}")
+    rest = A.shape[B.ndim :]
+    if prod(rest) != prod(A.shape[: B.ndim]) or prod(rest) != B.numel():
+        raise RuntimeError(
+            "Expected self to satisfy the requirement prod(self.shape[other.ndim:]) == "
+            f"prod(self.shape[:other.ndim]), but got {prod(rest)} != {prod(A.shape[: B.ndim])}"
+        )
     return solve(A.reshape(-1, prod(rest)), B.reshape(-1)).reshape(rest)

@@ -24,32 +24,42 @@ def require_matrix(A: Tensor, function: str, name: str = "A") -> None:
     if A.ndim < 2:
         raise RuntimeError(f"{function}: The input tensor {name} must have at least 2 dimensions.")
     if A.dtype.category < dtypes.FLOATING:
-        raise RuntimeError(f"{function}: Expected a floating point or complex tensor as input. Got "
-                           f"{dtypes.SCALAR_NAMES[A.dtype]}")
+        raise RuntimeError(
+            f"{function}: Expected a floating point or complex tensor as input. Got "
+            f"{dtypes.SCALAR_NAMES[A.dtype]}"
+        )
     if A.dtype in dtypes.LOW_PRECISION:
-        raise RuntimeError(f"{function}: Low precision dtypes not supported. Got {dtypes.SCALAR_NAMES[A.dtype]}")
+        raise RuntimeError(
+            f"{function}: Low precision dtypes not supported. Got {dtypes.SCALAR_NAMES[A.dtype]}"
+        )
 
 
 def require_square(A: Tensor, function: str, name: str = "A") -> None:
     """Square matrices."""
     require_matrix(A, function, name)
     if A.shape[-1] != A.shape[-2]:
-        raise RuntimeError(f"{function}: {name} must be batches of square matrices, but they are {A.shape[-2]} by "
-                           f"{A.shape[-1]} matrices")
+        raise RuntimeError(
+            f"{function}: {name} must be batches of square matrices, but they are {A.shape[-2]} by "
+            f"{A.shape[-1]} matrices"
+        )
 
 
 def require_same_type(A: Tensor, B: Tensor, function: str, first: str = "A", second: str = "B") -> None:
     """Systems of equations do not promote."""
     if A.dtype is not B.dtype:
-        raise RuntimeError(f"{function}: Expected {first} and {second} to have the same dtype, but found {first} of type "
-                           f"{dtypes.SCALAR_NAMES[A.dtype]} and {second} of type {dtypes.SCALAR_NAMES[B.dtype]} instead")
+        raise RuntimeError(
+            f"{function}: Expected {first} and {second} to have the same dtype, but found {first} of type "
+            f"{dtypes.SCALAR_NAMES[A.dtype]} and {second} of type {dtypes.SCALAR_NAMES[B.dtype]} instead"
+        )
 
 
 def require_fitting(A: Tensor, B: Tensor, left: bool, function: str) -> None:
     """The sides of an equation A X = B (or X A = B) must have as many rows (columns)."""
     if (A.shape[-2] != B.shape[-2]) if left else (A.shape[-1] != B.shape[-1]):
-        raise RuntimeError(f"{function}: Incompatible shapes of A and B for the equation {'AX = B' if left else 'XA = B'} "
-                           f"({A.shape[-2]}x{A.shape[-1]} and {B.shape[-2]}x{B.shape[-1]})")
+        raise RuntimeError(
+            f"{function}: Incompatible shapes of A and B for the equation {'AX = B' if left else 'XA = B'} "
+            f"({A.shape[-2]}x{A.shape[-1]} and {B.shape[-2]}x{B.shape[-1]})"
+        )
 
 
 def failure(info: Tensor, cause: str) -> tuple[str, int] | None:

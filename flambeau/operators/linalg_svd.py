@@ -25,9 +25,11 @@ def _svd_geometry(operands: Any, attributes: Any) -> tuple[Geometry, ...]:
     full = attributes[0]
     (n, k), batch = g.shape[-2:], g.shape[:-2]
     low = min(n, k)
-    return (contiguous((*batch, n, n if full else low), g.dtype, g.device),
-            contiguous((*batch, low), g.dtype.to_real(), g.device),
-            contiguous((*batch, k if full else low, k), g.dtype, g.device))
+    return (
+        contiguous((*batch, n, n if full else low), g.dtype, g.device),
+        contiguous((*batch, low), g.dtype.to_real(), g.device),
+        contiguous((*batch, k if full else low, k), g.dtype, g.device),
+    )
 
 
 @operator("linalg_svd", _svd_geometry)
@@ -37,7 +39,8 @@ def SVD(m: Any, A: Any, full_matrices: bool) -> Any:
 
 @SVD.derivative("A", keeps="output output1 output2")
 def _(ctx: Any, grads: Any, U: Tensor, S: Tensor, Vh: Tensor) -> Any:
-    """U [(skew(U^H gU) / E) S + S (skew(V^H gV) / E) + gS] V^H and what lies outside of the spaces (Townsend, 2016)."""
+    """U [(skew(U^H gU) / E) S + S (skew(V^H gV) / E) + gS] V^H and what lies outside of the spaces
+    (Townsend, 2016)."""
     to_u, to_s, to_vh = grads
     low = S.shape[-1]
     if ctx.attributes[0]:
@@ -51,10 +54,13 @@ def _(ctx: Any, grads: Any, U: Tensor, S: Tensor, Vh: Tensor) -> Any:
     left = None if to_u is None else adjoint(U) @ to_u
     right = None if to_vh is None else adjoint(Vh @ adjoint(to_vh))
     right = None if right is None else adjoint(right)
-    inner = accumulate([
-        None if left is None else (left - adjoint(left)) / gaps * S.unsqueeze(-2),
-        None if right is None else S.unsqueeze(-1) * ((right - adjoint(right)) / gaps),
-        None if to_s is None else to_s.to(U.dtype).diag_embed()])
+    inner = accumulate(
+        [
+            None if left is None else (left - adjoint(left)) / gaps * S.unsqueeze(-2),
+            None if right is None else S.unsqueeze(-1) * ((right - adjoint(right)) / gaps),
+            None if to_s is None else to_s.to(U.dtype).diag_embed(),
+        ]
+    )
     if U.is_complex() and left is not None:  # the phase that U and V share
         inner = inner + ((left - adjoint(left)).diagonal(dim1=-2, dim2=-1) / (2 * S)).diag_embed()
     result = U @ inner @ Vh
@@ -69,13 +75,17 @@ def _(ctx: Any, grads: Any, U: Tensor, S: Tensor, Vh: Tensor) -> Any:
 
 def _checked_svd(A: Tensor, full_matrices: bool) -> Any:
     import numpy as np
+
     results = record(SVD, (A,), (full_matrices,))
     from .looking import look
+
     try:
         look(results[1], "svd")
     except np.linalg.LinAlgError:
-        raise LinAlgError("linalg.svd: The algorithm failed to converge because the input matrix is ill-conditioned or has "
-                          "too many repeated singular values (error code: 1).") from None
+        raise LinAlgError(
+            "linalg.svd: The algorithm failed to converge because the input matrix is ill-conditioned or has "
+            "too many repeated singular values (error code: 1)."
+        ) from None
     return results
 
 
@@ -98,7 +108,9 @@ def _svd(input: Tensor, some: bool = True, compute_uv: bool = True) -> Any:
     if not compute_uv:
         n, k = input.shape[-2:]
         batch = input.shape[:-2]
-        return return_types.TYPES["svd"](input.new_zeros(*batch, n, n), svdvals(input), input.new_zeros(*batch, k, k))
+        return return_types.TYPES["svd"](
+            input.new_zeros(*batch, n, n), svdvals(input), input.new_zeros(*batch, k, k)
+        )
     U, S, Vh = _checked_svd(input, not some)
     return return_types.TYPES["svd"](U, S, adjoint(Vh))
 
@@ -115,7 +127,8 @@ def svdvals(A: Tensor, *, driver: str | None = None) -> Tensor:
     return _checked_svd(A, False)[1]  # type: ignore[no-any-return]
 
 
-# --- pseudoinverse ---------------------------------------------------------------------------------------------------
+# --- pseudoinverse ------------------------------------------------------------------------------------------
+
 
 def _pinv_geometry(operands: Any, attributes: Any) -> Geometry:
     g = operands[0]
@@ -163,7 +176,9 @@ def _tolerance(value: Any) -> Any:
 
 
 @api("linalg", out=True)
-def pinv(A: Tensor, rcond: Any = None, hermitian: bool = False, *, atol: Any = None, rtol: Any = None) -> Tensor:
+def pinv(
+    A: Tensor, rcond: Any = None, hermitian: bool = False, *, atol: Any = None, rtol: Any = None
+) -> Tensor:
     """The Moore-Penrose pseudoinverse: (..., N, M) gives (..., M, N).
 
     >>> import flambeau as torch
@@ -207,7 +222,9 @@ def pinverse(input: Tensor, rcond: Any = 1e-15) -> Tensor:
 
 
 @api("linalg", out=True)
-def matrix_rank(A: Tensor, tol: Any = None, hermitian: bool = False, *, atol: Any = None, rtol: Any = None) -> Tensor:
+def matrix_rank(
+    A: Tensor, tol: Any = None, hermitian: bool = False, *, atol: Any = None, rtol: Any = None
+) -> Tensor:
     """The number of singular values above a tolerance.
 
     >>> import flambeau as torch
@@ -222,6 +239,7 @@ def matrix_rank(A: Tensor, tol: Any = None, hermitian: bool = False, *, atol: An
         return A.new_zeros(A.shape[:-2], dtype=dtypes.int64)
     if hermitian:
         from .linalg_eigen import eigvalsh
+
         S = eigvalsh(A).abs()
     else:
         S = svdvals(A)
@@ -240,18 +258,19 @@ def cond(A: Tensor, p: Any = None) -> Tensor:
     """
     from .linalg_solve import inv_ex
     from .norms import matrix_norm
+
     require_matrix(A, "linalg.cond")
     if p is None or p in (2, -2):
         S = svdvals(A)
         return S[..., -1] / S[..., 0] if p == -2 else S[..., 0] / S[..., -1]
     if A.shape[-1] != A.shape[-2]:
-        raise RuntimeError(f"linalg.cond(ord={p}): A must be batches of square matrices, but they are {A.shape[-2]} by "
-                           f"{A.shape[-1]} matrices")
+        raise RuntimeError(
+            f"linalg.cond(ord={p}): A must be batches of square matrices, but they are {A.shape[-2]} by "
+            f"{A.shape[-1]} matrices"
+        )
     if p == "nuc" or p in ("fro", 1, -1, inf, -inf):
         inverse, info = inv_ex(A)
         singular = info != 0
         product = matrix_norm(A, p) * matrix_norm(inverse.masked_fill(singular[..., None, None], 0), p)
         return product.masked_fill(singular, inf)
     raise RuntimeError(f"linalg.cond got an invalid norm type: {p}")
-
-

@@ -29,12 +29,16 @@ def _linear_geometry(operands: Any, attributes: Any) -> Geometry:
     w = require_tensor(operands[1], "linear", "weight", 2)
     b = operands[2] if isinstance(operands[2], Geometry) else None
     if x.ndim == 0 or w.ndim == 0:
-        raise RuntimeError(f"both arguments to linear need to be at least 1D, but they are {x.ndim}D and {w.ndim}D")
+        raise RuntimeError(
+            f"both arguments to linear need to be at least 1D, but they are {x.ndim}D and {w.ndim}D"
+        )
     if w.ndim != 2:
         raise RuntimeError(f"t() expects a tensor with <= 2 dimensions, but self is {w.ndim}D")
     if x.shape[-1] != w.shape[1]:
-        raise RuntimeError(f"mat1 and mat2 shapes cannot be multiplied ({rows_of(x.shape)}x{x.shape[-1]} and "
-                           f"{w.shape[1]}x{w.shape[0]})")
+        raise RuntimeError(
+            f"mat1 and mat2 shapes cannot be multiplied ({rows_of(x.shape)}x{x.shape[-1]} and "
+            f"{w.shape[1]}x{w.shape[0]})"
+        )
     if b is None:
         require_same_dtype(x, w)
     else:
@@ -47,25 +51,33 @@ def _linear_geometry(operands: Any, attributes: Any) -> Geometry:
 def require_addable(bias: Geometry, a: Geometry, b: Geometry) -> None:
     """What is added to a product must have the product's type."""
     if a.dtype is not b.dtype and a.dtype is not bias.dtype:
-        raise RuntimeError(f"mat1 and mat2 must have the same dtype, but got {SCALAR_NAMES[a.dtype]} and "
-                           f"{SCALAR_NAMES[b.dtype]}")
+        raise RuntimeError(
+            f"mat1 and mat2 must have the same dtype, but got {SCALAR_NAMES[a.dtype]} and "
+            f"{SCALAR_NAMES[b.dtype]}"
+        )
     if bias.dtype is not b.dtype:
-        raise RuntimeError(f"self and mat2 must have the same dtype, but got {SCALAR_NAMES[bias.dtype]} and "
-                           f"{SCALAR_NAMES[b.dtype]}")
+        raise RuntimeError(
+            f"self and mat2 must have the same dtype, but got {SCALAR_NAMES[bias.dtype]} and "
+            f"{SCALAR_NAMES[b.dtype]}"
+        )
 
 
 def expandable(g: Geometry, shape: tuple[int, ...]) -> None:
     """Raise unless a tensor broadcasts to exactly ``shape``."""
     lead = len(shape) - g.ndim
     if lead < 0:
-        raise RuntimeError(f"expand(torch.{SCALAR_NAMES[g.dtype]}Tensor{{{list(g.shape)}}}, size={list(shape)}): the "
-                           f"number of sizes provided ({len(shape)}) must be greater or equal to the number of dimensions "
-                           f"in the tensor ({g.ndim})")
+        raise RuntimeError(
+            f"expand(torch.{SCALAR_NAMES[g.dtype]}Tensor{{{list(g.shape)}}}, size={list(shape)}): the "
+            f"number of sizes provided ({len(shape)}) must be greater or equal to the number of dimensions "
+            f"in the tensor ({g.ndim})"
+        )
     for d in range(g.ndim - 1, -1, -1):
         if g.shape[d] != 1 and g.shape[d] != shape[lead + d]:
-            raise RuntimeError(f"The expanded size of the tensor ({shape[lead + d]}) must match the existing size "
-                               f"({g.shape[d]}) at non-singleton dimension {lead + d}.  Target sizes: {list(shape)}.  "
-                               f"Tensor sizes: {list(g.shape)}")
+            raise RuntimeError(
+                f"The expanded size of the tensor ({shape[lead + d]}) must match the existing size "
+                f"({g.shape[d]}) at non-singleton dimension {lead + d}.  Target sizes: {list(shape)}.  "
+                f"Tensor sizes: {list(g.shape)}"
+            )
 
 
 def _linear_kernel(m: Any, input: Any, weight: Any, bias: Any) -> Any:
@@ -75,8 +87,10 @@ def _linear_kernel(m: Any, input: Any, weight: Any, bias: Any) -> Any:
 def _linear_input(ctx: Any, grad: Tensor, weight: Tensor) -> Any:
     if weight._geometry.dtype.is_complex:
         weight = weight.conj()
-    return record(MM if grad._geometry.ndim == 2 else MATMUL if grad._geometry.ndim > 2 else MV,
-                  (grad, weight) if grad._geometry.ndim > 1 else (weight.t(), grad))
+    return record(
+        MM if grad._geometry.ndim == 2 else MATMUL if grad._geometry.ndim > 2 else MV,
+        (grad, weight) if grad._geometry.ndim > 1 else (weight.t(), grad),
+    )
 
 
 def _linear_weight(ctx: Any, grad: Tensor, input: Tensor) -> Any:
@@ -120,10 +134,14 @@ def linear(input: Tensor, weight: Tensor, bias: Tensor | None = None, *, out: Te
     if out is not None:
         return write_out(linear(input, weight, bias), out, "linear")  # type: ignore[no-any-return]
     if input._geometry.ndim == 2:
-        return record(LINEAR if bias is not None else LINEAR_UNBIASED,  # type: ignore[no-any-return]
-                      (input, weight, bias))
+        return record(
+            LINEAR if bias is not None else LINEAR_UNBIASED,  # type: ignore[no-any-return]
+            (input, weight, bias),
+        )
     if weight._geometry.ndim == 1:
         product = matmul(input, weight)
         return product if bias is None else product + bias
-    return record(LINEAR_FOLDED if bias is not None else LINEAR_FOLDED_UNBIASED,  # type: ignore[no-any-return]
-                  (input, weight, bias))
+    return record(
+        LINEAR_FOLDED if bias is not None else LINEAR_FOLDED_UNBIASED,  # type: ignore[no-any-return]
+        (input, weight, bias),
+    )

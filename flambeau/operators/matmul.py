@@ -11,9 +11,17 @@ from .definition import arithmetic_dtype, broadcast_shapes, operator
 from .registry import api
 from .shape import TRANSPOSE, T, reshape
 
-_C_NAMES = {"float32": "float", "float64": "double", "int64": "long", "int32": "int", "uint8": "unsigned char",
-            "int8": "signed char", "int16": "short", "complex64": "c10::complex<float>",
-            "complex128": "c10::complex<double>"}
+_C_NAMES = {
+    "float32": "float",
+    "float64": "double",
+    "int64": "long",
+    "int32": "int",
+    "uint8": "unsigned char",
+    "int8": "signed char",
+    "int16": "short",
+    "complex64": "c10::complex<float>",
+    "complex128": "c10::complex<double>",
+}
 
 
 def c_name(d: dtype) -> str:
@@ -30,14 +38,16 @@ def require_tensor(g: Any, function: str, argument: str, position: int) -> Geome
     """The geometry of an operand; a TypeError if it is no tensor."""
     if not isinstance(g, Geometry):
         name = "NoneType" if g is type(None) else g.__name__
-        raise TypeError(f"{function}(): argument '{argument}' (position {position}) must be Tensor, not {name}")
+        raise TypeError(
+            f"{function}(): argument '{argument}' (position {position}) must be Tensor, not {name}"
+        )
     return g
 
 
 def refuse_bool(g: Geometry, name: str) -> None:
     """Products of truth values are not defined."""
     if g.dtype.category == BOOL:
-        raise NotImplementedError(f'"{name}" not implemented for \'Bool\'')
+        raise NotImplementedError(f"\"{name}\" not implemented for 'Bool'")
 
 
 def transposed(x: Tensor) -> Tensor:
@@ -46,13 +56,16 @@ def transposed(x: Tensor) -> Tensor:
     return turned.conj() if x._geometry.dtype.is_complex else turned
 
 
-# --- two matrices ----------------------------------------------------------------------------------------------------
+# --- two matrices -------------------------------------------------------------------------------------------
+
 
 def multiplied_shape(a: Geometry, b: Geometry) -> tuple[int, int]:
     """The shape of the product of two matrices."""
     if a.shape[1] != b.shape[0]:
-        raise RuntimeError(f"mat1 and mat2 shapes cannot be multiplied ({a.shape[0]}x{a.shape[1]} and "
-                           f"{b.shape[0]}x{b.shape[1]})")
+        raise RuntimeError(
+            f"mat1 and mat2 shapes cannot be multiplied ({a.shape[0]}x{a.shape[1]} and "
+            f"{b.shape[0]}x{b.shape[1]})"
+        )
     return a.shape[0], b.shape[1]
 
 
@@ -70,7 +83,9 @@ def _mm_geometry(operands: Any, attributes: Any) -> Geometry:
 def require_same_dtype(a: Geometry, b: Geometry) -> None:
     """Matrix products do not promote."""
     if a.dtype is not b.dtype:
-        raise RuntimeError(f"expected m1 and m2 to have the same dtype, but got: {c_name(a.dtype)} != {c_name(b.dtype)}")
+        raise RuntimeError(
+            f"expected m1 and m2 to have the same dtype, but got: {c_name(a.dtype)} != {c_name(b.dtype)}"
+        )
 
 
 def _matmul_kernel(m: Any, input: Any, mat2: Any) -> Any:
@@ -101,15 +116,18 @@ def mm(input: Tensor, mat2: Tensor) -> Tensor:
     return record(MM, (input, mat2))  # type: ignore[no-any-return]
 
 
-# --- batches ---------------------------------------------------------------------------------------------------------
+# --- batches ------------------------------------------------------------------------------------------------
+
 
 def batched_shape(a: Geometry, b: Geometry) -> tuple[int, int, int]:
     """The shape of (B, N, K) by (B, K, M)."""
     if a.ndim != 3 or b.ndim != 3:
         raise RuntimeError(f"batch{1 if a.ndim != 3 else 2} must be a 3D tensor")
     if a.shape[0] != b.shape[0] or a.shape[2] != b.shape[1]:
-        raise RuntimeError(f"Expected size for first two dimensions of batch2 tensor to be: [{a.shape[0]}, {a.shape[2]}] "
-                           f"but got: [{b.shape[0]}, {b.shape[1]}].")
+        raise RuntimeError(
+            f"Expected size for first two dimensions of batch2 tensor to be: [{a.shape[0]}, {a.shape[2]}] "
+            f"but got: [{b.shape[0]}, {b.shape[1]}]."
+        )
     return a.shape[0], a.shape[1], b.shape[2]
 
 
@@ -152,7 +170,8 @@ def bmm(input: Tensor, mat2: Tensor) -> Tensor:
     return record(BMM, (input, mat2))  # type: ignore[no-any-return]
 
 
-# --- vectors ---------------------------------------------------------------------------------------------------------
+# --- vectors ------------------------------------------------------------------------------------------------
+
 
 def _mv_geometry(operands: Any, attributes: Any) -> Geometry:
     a = require_tensor(operands[0], "mv", "input", 1)
@@ -160,11 +179,15 @@ def _mv_geometry(operands: Any, attributes: Any) -> Geometry:
     if a.ndim != 2 or b.ndim != 1:
         raise RuntimeError(f"vector + matrix @ vector expected, got 1, {a.ndim}, {b.ndim}")
     if a.shape[1] != b.shape[0]:
-        raise RuntimeError(f"size mismatch, got input ({a.shape[0]}), mat ({a.shape[0]}x{a.shape[1]}), vec ({b.shape[0]})")
+        raise RuntimeError(
+            f"size mismatch, got input ({a.shape[0]}), mat ({a.shape[0]}x{a.shape[1]}), vec ({b.shape[0]})"
+        )
     if a.dtype is not b.dtype:
         first = SCALAR_NAMES[b.dtype]
-        raise RuntimeError(f"addmv input tensors must have the same dtype, but got {first}, {SCALAR_NAMES[a.dtype]}, and "
-                           f"{first}")
+        raise RuntimeError(
+            f"addmv input tensors must have the same dtype, but got {first}, {SCALAR_NAMES[a.dtype]}, and "
+            f"{first}"
+        )
     refuse_bool(a, "addmv_impl_cpu")
     return contiguous((a.shape[0],), a.dtype, a.device)
 
@@ -201,11 +224,15 @@ def _dot_geometry(operands: Any, attributes: Any) -> Geometry:
     if a.ndim != 1 or b.ndim != 1:
         raise RuntimeError(f"1D tensors expected, but got {a.ndim}D and {b.ndim}D tensors")
     if a.dtype is not b.dtype:
-        raise RuntimeError(f"dot : expected both vectors to have same dtype, but found {SCALAR_NAMES[a.dtype]} and "
-                           f"{SCALAR_NAMES[b.dtype]}")
+        raise RuntimeError(
+            f"dot : expected both vectors to have same dtype, but found {SCALAR_NAMES[a.dtype]} and "
+            f"{SCALAR_NAMES[b.dtype]}"
+        )
     if a.numel != b.numel:
-        raise RuntimeError(f"inconsistent tensor size, expected tensor [{a.numel}] and src [{b.numel}] to have the same "
-                           f"number of elements, but got {a.numel} and {b.numel} elements respectively")
+        raise RuntimeError(
+            f"inconsistent tensor size, expected tensor [{a.numel}] and src [{b.numel}] to have the same "
+            f"number of elements, but got {a.numel} and {b.numel} elements respectively"
+        )
     refuse_bool(a, "dot")
     return contiguous((), a.dtype, a.device)
 
@@ -262,7 +289,8 @@ def vdot(input: Tensor, other: Tensor) -> Tensor:
     return record(VDOT if input.is_complex() else DOT, (input, other))  # type: ignore[no-any-return]
 
 
-# --- any number of dimensions ----------------------------------------------------------------------------------------
+# --- any number of dimensions -------------------------------------------------------------------------------
+
 
 def _matmul_geometry(operands: Any, attributes: Any) -> Geometry:
     a, b = operands
@@ -271,8 +299,10 @@ def _matmul_geometry(operands: Any, attributes: Any) -> Geometry:
     batch = broadcast_shapes([a.shape[:-2], b.shape[:-2]])
     if a.shape[-1] != b.shape[-2]:
         count = contiguous(batch, a.dtype).numel
-        raise RuntimeError(f"Expected size for first two dimensions of batch2 tensor to be: [{count}, {a.shape[-1]}] "
-                           f"but got: [{count}, {b.shape[-2]}].")
+        raise RuntimeError(
+            f"Expected size for first two dimensions of batch2 tensor to be: [{count}, {a.shape[-1]}] "
+            f"but got: [{count}, {b.shape[-2]}]."
+        )
     require_scalar_type(a, b)
     refuse_bool(a, "bmm")
     return contiguous((*batch, a.shape[-2], b.shape[-1]), a.dtype, a.device)
@@ -282,17 +312,21 @@ def _folded_geometry(a: Geometry, b: Geometry) -> Geometry:
     """One of the two is a single matrix: PyTorch lays the batch of the other out as rows."""
     if a.shape[-1] != b.shape[-2]:
         if b.ndim == 2:
-            one, two = (a.numel // max(a.shape[-1], 1), a.shape[-1]), b.shape
+            one, two = (a.numel // max(a.shape[-1], 1), a.shape[-1]), tuple(b.shape)
         else:
             one, two = (b.numel // max(b.shape[-2], 1), b.shape[-2]), (a.shape[1], a.shape[0])
-        raise RuntimeError(f"mat1 and mat2 shapes cannot be multiplied ({one[0]}x{one[1]} and {two[0]}x{two[1]})")
+        raise RuntimeError(
+            f"mat1 and mat2 shapes cannot be multiplied ({one[0]}x{one[1]} and {two[0]}x{two[1]})"
+        )
     require_same_dtype(a, b)
     refuse_bool(a, "addmm_impl_cpu_")
     batch = a.shape[:-2] if b.ndim == 2 else b.shape[:-2]
     return contiguous((*batch, a.shape[-2], b.shape[-1]), a.dtype, a.device)
 
 
-MATMUL = operator("matmul", _matmul_geometry, compute=product_dtype, grad_name="UnsafeViewBackward0")(_matmul_kernel)
+MATMUL = operator("matmul", _matmul_geometry, compute=product_dtype, grad_name="UnsafeViewBackward0")(
+    _matmul_kernel
+)
 
 
 @MATMUL.derivative("input", keeps="mat2")
@@ -306,7 +340,9 @@ def _(ctx: Any, grad: Tensor, mat2: Tensor) -> Any:
 def _(ctx: Any, grad: Tensor, input: Tensor) -> Any:
     if ctx.operand_geometry(1).ndim == 2:
         rows = rows_of(input.shape)
-        return record(MM, (transposed(reshape(input, rows, input.shape[-1])), reshape(grad, rows, grad.shape[-1])))
+        return record(
+            MM, (transposed(reshape(input, rows, input.shape[-1])), reshape(grad, rows, grad.shape[-1]))
+        )
     return record(MATMUL, (transposed(input), grad))
 
 
@@ -322,8 +358,8 @@ def _rows(x: Tensor, conjugate: bool = False) -> Tensor:
 def matmul(input: Tensor, other: Tensor) -> Tensor:
     """Product of vectors, matrices or batches of matrices.
 
-    (..., N, K) by (..., K, M) gives (..., N, M), the leading dimensions broadcast; a vector (K) counts as a row on the
-    left and as a column on the right, and that dimension is dropped from the result.
+    (..., N, K) by (..., K, M) gives (..., N, M), the leading dimensions broadcast; a vector (K) counts as a
+    row on the left and as a column on the right, and that dimension is dropped from the result.
 
     >>> import flambeau as torch
     >>> torch.matmul(torch.ones(5, 2, 3), torch.ones(3, 4)).shape
@@ -350,8 +386,8 @@ def _with_vector(input: Tensor, other: Tensor, a: int, b: int) -> Tensor:
     if b == 2:
         return reshape(mm(reshape(input, 1, input.shape[0]), other), other.shape[1])
     turned = view(TRANSPOSE, other, (-2, -1))
-    shape = turned.shape
-    return reshape(mv(reshape(turned, rows_of(shape), shape[-1]), input), *shape[:-1])
+    rows = turned.shape
+    return reshape(mv(reshape(turned, rows_of(rows), rows[-1]), input), *rows[:-1])
 
 
 def rows_of(shape: Any) -> int:

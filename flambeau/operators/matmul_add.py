@@ -47,6 +47,7 @@ def _declare(name: str, infer: Callable[..., Geometry], kernel: Callable[..., An
     @op.derivative("input")
     def _(ctx: Any, grad: Tensor) -> Any:
         return grad if ctx.attributes[0] == PLAIN else _scaled(grad, ctx.numbers[3])
+
     return op
 
 
@@ -61,10 +62,14 @@ def _conj(x: Tensor) -> Tensor:
     return x.conj() if x._geometry.dtype.is_complex else x
 
 
-# --- addmm -----------------------------------------------------------------------------------------------------------
+# --- addmm --------------------------------------------------------------------------------------------------
+
 
 def _addmm_geometry(operands: Any, attributes: Any) -> Geometry:
-    g, a, b = (require_tensor(x, "addmm", n, i + 1) for i, (x, n) in enumerate(zip(operands, ("input", "mat1", "mat2"))))
+    g, a, b = (
+        require_tensor(x, "addmm", n, i + 1)
+        for i, (x, n) in enumerate(zip(operands, ("input", "mat1", "mat2")))
+    )
     for x, name in ((a, "mat1"), (b, "mat2")):
         if x.ndim != 2:
             raise RuntimeError(f"{name} must be a matrix, got {x.ndim}-D tensor")
@@ -103,18 +108,26 @@ def addmm(input: Tensor, mat1: Tensor, mat2: Tensor, *, beta: Any = 1, alpha: An
     return record(ADDMM, (input, mat1, mat2, beta, alpha), (_mode(beta, alpha),))  # type: ignore[no-any-return]
 
 
-# --- addmv -----------------------------------------------------------------------------------------------------------
+# --- addmv --------------------------------------------------------------------------------------------------
+
 
 def _addmv_geometry(operands: Any, attributes: Any) -> Geometry:
-    g, a, b = (require_tensor(x, "addmv", n, i + 1) for i, (x, n) in enumerate(zip(operands, ("input", "mat", "vec"))))
+    g, a, b = (
+        require_tensor(x, "addmv", n, i + 1)
+        for i, (x, n) in enumerate(zip(operands, ("input", "mat", "vec")))
+    )
     if a.ndim != 2 or b.ndim != 1 or g.ndim > 1:
         raise RuntimeError(f"vector + matrix @ vector expected, got {g.ndim}, {a.ndim}, {b.ndim}")
     if a.shape[1] != b.shape[0] or g.numel not in (1, a.shape[0]):
-        raise RuntimeError(f"size mismatch, got input ({g.numel if g.numel != 1 else a.shape[0]}), mat "
-                           f"({a.shape[0]}x{a.shape[1]}), vec ({b.shape[0]})")
+        raise RuntimeError(
+            f"size mismatch, got input ({g.numel if g.numel != 1 else a.shape[0]}), mat "
+            f"({a.shape[0]}x{a.shape[1]}), vec ({b.shape[0]})"
+        )
     if a.dtype is not b.dtype or g.dtype is not a.dtype:
-        raise RuntimeError(f"addmv input tensors must have the same dtype, but got {SCALAR_NAMES[g.dtype]}, "
-                           f"{SCALAR_NAMES[a.dtype]}, and {SCALAR_NAMES[b.dtype]}")
+        raise RuntimeError(
+            f"addmv input tensors must have the same dtype, but got {SCALAR_NAMES[g.dtype]}, "
+            f"{SCALAR_NAMES[a.dtype]}, and {SCALAR_NAMES[b.dtype]}"
+        )
     refuse_bool(a, "addmv_impl_cpu")
     return contiguous((a.shape[0],), a.dtype, a.device)
 
@@ -147,7 +160,8 @@ def addmv(input: Tensor, mat: Tensor, vec: Tensor, *, beta: Any = 1, alpha: Any 
     return record(ADDMV, (input, mat, vec, beta, alpha), (_mode(beta, alpha),))  # type: ignore[no-any-return]
 
 
-# --- addr ------------------------------------------------------------------------------------------------------------
+# --- addr ---------------------------------------------------------------------------------------------------
+
 
 def _addr_geometry(operands: Any, attributes: Any) -> Geometry:
     g, a, b = operands[:3]
@@ -187,7 +201,8 @@ def _(ctx: Any, grad: Tensor, vec1: Tensor) -> Any:
 
 @api("torch", "Tensor", out=True, inplace=True)
 def addr(input: Tensor, vec1: Tensor, vec2: Tensor, *, beta: Any = 1, alpha: Any = 1) -> Tensor:
-    """``beta * input + alpha * outer(vec1, vec2)``: vectors (N) and (M), and an input that broadcasts to (N, M).
+    """``beta * input + alpha * outer(vec1, vec2)``: vectors (N) and (M), and an input that broadcasts to (N,
+    M).
 
     >>> import flambeau as torch
     >>> torch.addr(torch.zeros(1, 2), torch.tensor([2.]), torch.tensor([3., 4.]))
@@ -196,15 +211,18 @@ def addr(input: Tensor, vec1: Tensor, vec2: Tensor, *, beta: Any = 1, alpha: Any
     return record(ADDR, (input, vec1, vec2, beta, alpha), (_mode(beta, alpha),))  # type: ignore[no-any-return]
 
 
-# --- batches ---------------------------------------------------------------------------------------------------------
+# --- batches ------------------------------------------------------------------------------------------------
+
 
 def _baddbmm_geometry(operands: Any, attributes: Any) -> Geometry:
     g, a, b = operands[:3]
     shape = batched_shape(a, b)
     expandable(g, shape)
     if not (g.dtype is a.dtype is b.dtype):
-        raise RuntimeError(f"Input dtypes must be the same, got: input {c_name(g.dtype)}, batch1: {c_name(a.dtype)}, "
-                           f"batch2: {c_name(b.dtype)}")
+        raise RuntimeError(
+            f"Input dtypes must be the same, got: input {c_name(g.dtype)}, batch1: {c_name(a.dtype)}, "
+            f"batch2: {c_name(b.dtype)}"
+        )
     refuse_bool(a, "baddbmm")
     return contiguous(shape, a.dtype, a.device)
 
@@ -238,10 +256,13 @@ def _addbmm_geometry(operands: Any, attributes: Any) -> Geometry:
     if a.ndim != 3 or b.ndim != 3:
         raise RuntimeError(f"batch{1 if a.ndim != 3 else 2} must be a 3D tensor")
     if a.shape[0] != b.shape[0]:
-        raise RuntimeError(f"batch1 and batch2 must have same number of batches, got {a.shape[0]} and {b.shape[0]}")
+        raise RuntimeError(
+            f"batch1 and batch2 must have same number of batches, got {a.shape[0]} and {b.shape[0]}"
+        )
     if a.shape[2] != b.shape[1]:
-        raise RuntimeError(f"Incompatible matrix sizes for bmm ({a.shape[1]}x{a.shape[2]} and "
-                           f"{b.shape[1]}x{b.shape[2]})")
+        raise RuntimeError(
+            f"Incompatible matrix sizes for bmm ({a.shape[1]}x{a.shape[2]} and {b.shape[1]}x{b.shape[2]})"
+        )
     shape = (a.shape[1], b.shape[2])
     expandable(g, shape)
     require_scalar_type(a, b)

@@ -14,7 +14,8 @@ from .definition import arithmetic_dtype, operator
 from .reduction import kept, operand_dtype, reduction_geometry
 from .registry import api
 
-# --- logsumexp -------------------------------------------------------------------------------------------------------
+# --- logsumexp ----------------------------------------------------------------------------------------------
+
 
 @operator("logsumexp", reduction_geometry)
 def LOGSUMEXP(m: Any, input: Any, dims: tuple[int, ...], keepdim: bool, dtype: Any) -> Any:
@@ -49,7 +50,8 @@ def logsumexp(input: Tensor, dim: Any, keepdim: bool = False) -> Tensor:
     return record(LOGSUMEXP, (input,), (normalize_dims(dim, g.ndim), keepdim, dtype))  # type: ignore[no-any-return]
 
 
-# --- vector norms ----------------------------------------------------------------------------------------------------
+# --- vector norms -------------------------------------------------------------------------------------------
+
 
 def _norm_geometry(operands: Any, attributes: Any) -> Geometry:
     g = operands[0]
@@ -84,7 +86,7 @@ def _norm_gradient(ctx: Any, grad: Tensor, input: Tensor, output: Tensor) -> Any
     if p == 0:
         return None
     if p == 2:
-        return input * (grad / norm.masked_fill(norm == 0, 1))
+        return input * (grad / norm.masked_fill(norm.eq(0), 1))
     if p == 1:
         return grad * _direction(input)
     size = input.abs()
@@ -93,12 +95,12 @@ def _norm_gradient(ctx: Any, grad: Tensor, input: Tensor, output: Tensor) -> Any
         share = extreme / extreme.sum(dims, True) if dims else extreme
         return grad * share * _direction(input)
     if p < 1:
-        inner = (_direction(input) * size.pow(p - 1)).masked_fill(input == 0, 0)
+        inner = (_direction(input) * size.pow(p - 1)).masked_fill(input.eq(0), 0)
         return inner * grad * norm.pow(1 - p)
     if p < 2:
         inner = _direction(input) * size.pow(p - 1)
-        return inner * (grad / norm.masked_fill(norm == 0, 1).pow(p - 1))
-    return input * size.pow(p - 2) * (grad / norm.masked_fill(norm == 0, 1).pow(p - 1))
+        return inner * (grad / norm.masked_fill(norm.eq(0), 1).pow(p - 1))
+    return input * size.pow(p - 2) * (grad / norm.masked_fill(norm.eq(0), 1).pow(p - 1))
 
 
 def _direction(x: Tensor) -> Tensor:
@@ -115,39 +117,54 @@ def _record_norm(op: Operator, x: Tensor, p: float, dim: Any, keepdim: bool, dty
     if not g.numel and (p < 0 or p == inf):
         shown = f"{p:g}"
         if dim is None or dim == ():
-            raise RuntimeError(f"linalg.vector_norm cannot compute the {shown} norm on an empty tensor because the "
-                               "operation does not have an identity")
+            raise RuntimeError(
+                f"linalg.vector_norm cannot compute the {shown} norm on an empty tensor because the "
+                "operation does not have an identity"
+            )
         for d in dims:
             if g.shape[d] == 0:
-                raise RuntimeError(f"linalg.vector_norm cannot compute the {shown} norm on the dimension {d}because this "
-                                   "dimension is empty and the operation does not have an identity")
+                raise RuntimeError(
+                    f"linalg.vector_norm cannot compute the {shown} norm on the dimension {d}because this "
+                    "dimension is empty and the operation does not have an identity"
+                )
     return record(op, (x,), (p, dims, keepdim, dtype or g.dtype))  # type: ignore[no-any-return]
 
 
 def require_floating(x: Tensor, function: str) -> None:
     """Refuse integers."""
     if x.dtype.category < dtypes.FLOATING:
-        raise RuntimeError(f"{function}: Expected a floating point or complex tensor as input. Got "
-                           f"{dtypes.SCALAR_NAMES[x.dtype]}")
+        raise RuntimeError(
+            f"{function}: Expected a floating point or complex tensor as input. Got "
+            f"{dtypes.SCALAR_NAMES[x.dtype]}"
+        )
 
 
 def _check_norm_dtype(x: Tensor, dtype: Any, function: str) -> None:
     if dtype is None:
         return
     if dtype.category < dtypes.FLOATING:
-        raise RuntimeError(f"{function}: dtype should be floating point or complex. Got {dtypes.SCALAR_NAMES[dtype]}")
+        raise RuntimeError(
+            f"{function}: dtype should be floating point or complex. Got {dtypes.SCALAR_NAMES[dtype]}"
+        )
     if dtype.is_complex is not x.dtype.is_complex:
         kinds = ("complex", "complex") if x.dtype.is_complex else ("real", "real")
-        raise RuntimeError(f"{function}: dtype should be {kinds[0]} for {kinds[1]} inputs, but got "
-                           f"{dtypes.SCALAR_NAMES[dtype]}")
+        raise RuntimeError(
+            f"{function}: dtype should be {kinds[0]} for {kinds[1]} inputs, but got "
+            f"{dtypes.SCALAR_NAMES[dtype]}"
+        )
     if dtypes.promote_types(x.dtype, dtype) is not dtype:
-        raise RuntimeError(f"{function}: the dtype of the input ({dtypes.SCALAR_NAMES[x.dtype]}) should be convertible "
-                           f"without narrowing to the specified dtype ({dtypes.SCALAR_NAMES[dtype]})")
+        raise RuntimeError(
+            f"{function}: the dtype of the input ({dtypes.SCALAR_NAMES[x.dtype]}) should be convertible "
+            f"without narrowing to the specified dtype ({dtypes.SCALAR_NAMES[dtype]})"
+        )
 
 
 @api("linalg", out=True)
-def vector_norm(x: Tensor, ord: Any = 2, dim: Any = None, keepdim: bool = False, *, dtype: Any = None) -> Tensor:
-    r"""The vector norm :math:`(\sum_i |x_i|^p)^{1/p}`; p = 0 counts, and infinities give the extreme absolute value.
+def vector_norm(
+    x: Tensor, ord: Any = 2, dim: Any = None, keepdim: bool = False, *, dtype: Any = None
+) -> Tensor:
+    r"""The vector norm :math:`(\sum_i |x_i|^p)^{1/p}`; p = 0 counts, and infinities give the extreme
+    absolute value.
 
     >>> import flambeau as torch
     >>> torch.linalg.vector_norm(torch.tensor([3., 4.]))
@@ -159,7 +176,9 @@ def vector_norm(x: Tensor, ord: Any = 2, dim: Any = None, keepdim: bool = False,
 
 
 @api("linalg", out=True)
-def matrix_norm(A: Tensor, ord: Any = "fro", dim: Any = (-2, -1), keepdim: bool = False, *, dtype: Any = None) -> Tensor:
+def matrix_norm(
+    A: Tensor, ord: Any = "fro", dim: Any = (-2, -1), keepdim: bool = False, *, dtype: Any = None
+) -> Tensor:
     """A matrix norm: 'fro', 'nuc', or 1, 2, inf and their negatives; (..., N, M) gives (...).
 
     >>> import flambeau as torch
@@ -193,6 +212,7 @@ def matrix_norm(A: Tensor, ord: Any = "fro", dim: Any = (-2, -1), keepdim: bool 
 
 def _spectral_norm(A: Tensor, ord: Any, rows: int, columns: int, keepdim: bool) -> Tensor:
     from .linalg_svd import svdvals
+
     others = [d for d in range(A.ndim) if d not in (rows, columns)]
     values = svdvals(A.permute(*others, rows, columns))
     result = values.sum(-1) if ord == "nuc" else values.amax(-1) if ord > 0 else values.amin(-1)
@@ -214,7 +234,9 @@ def norm(A: Tensor, ord: Any = None, dim: Any = None, keepdim: bool = False, *, 
     if count is not None and count not in (1, 2):
         raise RuntimeError(f"linalg.norm: If dim is specified, it must be of length 1 or 2. Got {list(dim)}")
     if dim is None and not isinstance(ord, str) and A.ndim not in (1, 2):
-        raise RuntimeError(f"linalg.norm: If dim is not specified but ord is, the input must be 1D or 2D. Got {A.ndim}D.")
+        raise RuntimeError(
+            f"linalg.norm: If dim is not specified but ord is, the input must be 1D or 2D. Got {A.ndim}D."
+        )
     if isinstance(ord, str) or count == 2 or (dim is None and A.ndim == 2):
         return matrix_norm(A, ord, (-2, -1) if dim is None else dim, keepdim, dtype=dtype)
     return vector_norm(A, ord, dim, keepdim, dtype=dtype)
@@ -239,7 +261,9 @@ def _norm(input: Tensor, p: Any = "fro", dim: Any = None, keepdim: bool = False,
 
 
 @api("Tensor", name="norm")
-def _norm_method(self: Tensor, p: Any = "fro", dim: Any = None, keepdim: bool = False, dtype: Any = None) -> Tensor:
+def _norm_method(
+    self: Tensor, p: Any = "fro", dim: Any = None, keepdim: bool = False, dtype: Any = None
+) -> Tensor:
     """See ``torch.norm``."""
     return _norm(self, p, dim, keepdim, dtype)
 
@@ -254,6 +278,8 @@ def dist(input: Tensor, other: Tensor, p: Any = 2) -> Tensor:
     """
     difference = input - other
     if difference.dtype.category < dtypes.FLOATING:
-        raise RuntimeError("norm(): input dtype should be either floating point or complex. Got "
-                           f"{dtypes.SCALAR_NAMES[difference.dtype]} instead.")
+        raise RuntimeError(
+            "norm(): input dtype should be either floating point or complex. Got "
+            f"{dtypes.SCALAR_NAMES[difference.dtype]} instead."
+        )
     return _record_norm(DIST, difference, p, None, False, None)

@@ -22,7 +22,8 @@ def _choose(m: Any, x: Any, positions: Any, dim: int, keepdim: bool) -> Any:
     return (values, positions) if keepdim else (values.squeeze(dim), positions.squeeze(dim))
 
 
-# --- kthvalue --------------------------------------------------------------------------------------------------------
+# --- kthvalue -----------------------------------------------------------------------------------------------
+
 
 def _kth_kernel(m: Any, input: Any, dim: int, keepdim: bool, k: int) -> Any:
     if not input.ndim:
@@ -52,7 +53,8 @@ def kthvalue(input: Tensor, k: int, dim: int = -1, keepdim: bool = False) -> Any
     return return_types.TYPES["kthvalue"](*record(KTHVALUE, (input,), (dim, keepdim, k)))
 
 
-# --- median ----------------------------------------------------------------------------------------------------------
+# --- median -------------------------------------------------------------------------------------------------
+
 
 def _median_position(m: Any, x: Any, dim: int, ignore_nan: bool) -> Any:
     """Index of the lower median of each row: where there are NaNs, of a NaN, or of the median of the rest."""
@@ -127,10 +129,12 @@ def nanmedian(input: Tensor, dim: int | None = None, keepdim: bool = False) -> A
     return _median("nanmedian", NANMEDIAN, NANMEDIAN_DIM, input, dim, keepdim)
 
 
-# --- mode ------------------------------------------------------------------------------------------------------------
+# --- mode ---------------------------------------------------------------------------------------------------
+
 
 def _mode_kernel(m: Any, input: Any, dim: int, keepdim: bool) -> Any:
-    """In sorted order equal elements are neighbours: the end of the longest run (the first such) is the mode."""
+    """In sorted order equal elements are neighbours: the end of the longest run (the first such) is the
+    mode."""
     if not input.ndim:
         return input, m.int64(0)
     order = m.argsort(input, axis=dim, kind="stable")
@@ -159,7 +163,7 @@ def mode(input: Tensor, dim: int = -1, keepdim: bool = False) -> Any:
     return return_types.TYPES["mode"](*record(MODE, (input,), (one_dim(input, dim, "mode()"), keepdim)))
 
 
-# --- quantile --------------------------------------------------------------------------------------------------------
+# --- quantile -----------------------------------------------------------------------------------------------
 
 _INTERPOLATIONS = ("linear", "lower", "higher", "midpoint", "nearest")
 
@@ -207,8 +211,10 @@ def _at(ordered: Tensor, ranks: Tensor) -> Tensor:
 
 def _check_quantile(name: str, input: Tensor, q: Any, interpolation: str) -> Tensor:
     if interpolation not in _INTERPOLATIONS:
-        raise RuntimeError(f"{name}() interpolation must be one of linear, lower, higher, midpoint or nearest, but got "
-                           f"{interpolation}")
+        raise RuntimeError(
+            f"{name}() interpolation must be one of linear, lower, higher, midpoint or nearest, but got "
+            f"{interpolation}"
+        )
     if input.numel() == 0:
         raise RuntimeError(f"{name}() input tensor must be non-empty")
     if input.dtype not in (dtypes.float32, dtypes.float64):
@@ -228,8 +234,9 @@ def _check_quantile(name: str, input: Tensor, q: Any, interpolation: str) -> Ten
 
 @api("torch", "Tensor", out=True)
 @numpy_names
-def quantile(input: Tensor, q: Any, dim: int | None = None, keepdim: bool = False, *,
-             interpolation: str = "linear") -> Tensor:
+def quantile(
+    input: Tensor, q: Any, dim: int | None = None, keepdim: bool = False, *, interpolation: str = "linear"
+) -> Tensor:
     """The values below which the parts ``q`` of the elements lie, between neighbours by ``interpolation``.
 
     >>> import flambeau as torch
@@ -241,8 +248,9 @@ def quantile(input: Tensor, q: Any, dim: int | None = None, keepdim: bool = Fals
 
 @api("torch", "Tensor", out=True)
 @numpy_names
-def nanquantile(input: Tensor, q: Any, dim: int | None = None, keepdim: bool = False, *,
-                interpolation: str = "linear") -> Tensor:
+def nanquantile(
+    input: Tensor, q: Any, dim: int | None = None, keepdim: bool = False, *, interpolation: str = "linear"
+) -> Tensor:
     """Quantiles of the elements that are not NaN.
 
     >>> import flambeau as torch

@@ -37,8 +37,10 @@ def inner(input: Tensor, other: Tensor) -> Tensor:
     if input.ndim == 0 or other.ndim == 0:
         return input * other
     if input.shape[-1] != other.shape[-1]:
-        raise RuntimeError("inner() the last dimension must match on both input tensors but got shapes "
-                           f"{list(input.shape)} and {list(other.shape)}")
+        raise RuntimeError(
+            "inner() the last dimension must match on both input tensors but got shapes "
+            f"{list(input.shape)} and {list(other.shape)}"
+        )
     if input.ndim == other.ndim == 1:
         return dot(input, other)
     k = input.shape[-1]
@@ -75,7 +77,8 @@ def kron(input: Tensor, other: Tensor) -> Tensor:
 
 @api("torch", out=True)
 def tensordot(a: Tensor, b: Tensor, dims: Any = 2) -> Tensor:
-    """The sum of products over several dimensions: the last ``dims`` of a and the first of b, or those listed.
+    """The sum of products over several dimensions: the last ``dims`` of a and the first of b, or those
+    listed.
 
     >>> import flambeau as torch
     >>> torch.tensordot(torch.ones(2, 3, 4), torch.ones(4, 3, 5), dims=([1, 2], [1, 0])).shape
@@ -95,8 +98,10 @@ def tensordot(a: Tensor, b: Tensor, dims: Any = 2) -> Tensor:
         elif b.shape[e] == 1:
             a = a.sum(d, keepdim=True, dtype=a.dtype)
         else:
-            raise RuntimeError(f"contracted dimensions need to match, but first has size {a.shape[d]} in dim {d} and "
-                               f"second has size {b.shape[e]} in dim {e}")
+            raise RuntimeError(
+                f"contracted dimensions need to match, but first has size {a.shape[d]} in dim {d} and "
+                f"second has size {b.shape[e]} in dim {e}"
+            )
     rest_a = [d for d in range(a.ndim) if d not in first]
     rest_b = [d for d in range(b.ndim) if d not in second]
     shape_a, shape_b = [a.shape[d] for d in rest_a], [b.shape[d] for d in rest_b]
@@ -128,9 +133,13 @@ def chain_matmul(*matrices: Tensor, out: Tensor | None = None) -> Tensor:
     >>> torch.chain_matmul(torch.ones(2, 3), torch.ones(3, 4), torch.ones(4, 1)).shape
     torch.Size([2, 1])
     """
-    warnings.warn("torch.chain_matmul is deprecated and will be removed in a future PyTorch release. Use "
-                  "torch.linalg.multi_dot instead, which accepts a list of two or more tensors rather than multiple "
-                  "parameters.", UserWarning, stacklevel=2)
+    warnings.warn(
+        "torch.chain_matmul is deprecated and will be removed in a future PyTorch release. Use "
+        "torch.linalg.multi_dot instead, which accepts a list of two or more tensors rather than multiple "
+        "parameters.",
+        UserWarning,
+        stacklevel=2,
+    )
     for i, x in enumerate(matrices):
         if x.ndim != 2:
             raise RuntimeError(f"Tensor dimension is {x.ndim}, expected 2 instead." if i >= 0 else "")
@@ -138,11 +147,13 @@ def chain_matmul(*matrices: Tensor, out: Tensor | None = None) -> Tensor:
     if out is None:
         return result
     from .registry import write_out
+
     return write_out(result, out, "chain_matmul")  # type: ignore[no-any-return]
 
 
 def multiply_chain(matrices: Sequence[Tensor]) -> Tensor:
-    """The product of two or more matrices, parenthesised for the fewest multiplications (dynamic programming)."""
+    """The product of two or more matrices, parenthesised for the fewest multiplications (dynamic
+    programming)."""
     n = len(matrices)
     sizes = [matrices[0].shape[0], *[x.shape[1] for x in matrices]]
     cost = [[0] * n for _ in range(n)]
@@ -151,10 +162,12 @@ def multiply_chain(matrices: Sequence[Tensor]) -> Tensor:
         for i in range(n - length):
             j = i + length
             cost[i][j], cut[i][j] = min(
-                (cost[i][k] + cost[k + 1][j] + sizes[i] * sizes[k + 1] * sizes[j + 1], k) for k in range(i, j))
+                (cost[i][k] + cost[k + 1][j] + sizes[i] * sizes[k + 1] * sizes[j + 1], k) for k in range(i, j)
+            )
 
     def multiply(i: int, j: int) -> Tensor:
         return matrices[i] if i == j else mm(multiply(i, cut[i][j]), multiply(cut[i][j] + 1, j))
+
     return multiply(0, n - 1)
 
 
@@ -179,16 +192,21 @@ def bilinear(input1: Tensor, input2: Tensor, weight: Tensor, bias: Tensor | None
 
 def _check_bilinear(input1: Tensor, input2: Tensor, weight: Tensor, bias: Tensor | None) -> None:
     if input1.ndim != input2.ndim:
-        raise RuntimeError("bilinear(): input dimensions do not match: got "
-                           f"{input1.ndim} and {input2.ndim}")
+        raise RuntimeError(f"bilinear(): input dimensions do not match: got {input1.ndim} and {input2.ndim}")
     for d in range(input1.ndim - 1):
         if input1.shape[d] != input2.shape[d]:
-            raise RuntimeError(f"bilinear(): input batch dimensions do not match at dim {d}: got {input1.shape[d]} and "
-                               f"{input2.shape[d]}")
+            raise RuntimeError(
+                f"bilinear(): input batch dimensions do not match at dim {d}: got {input1.shape[d]} and "
+                f"{input2.shape[d]}"
+            )
     for number, x in ((1, input1), (2, input2)):
         if x.shape[-1] != weight.shape[number]:
-            raise RuntimeError(f"bilinear(): input{number} size does not match weight size: got {x.shape[-1]} but expected "
-                               f"{weight.shape[number]}")
+            raise RuntimeError(
+                f"bilinear(): input{number} size does not match weight size: got {x.shape[-1]} but expected "
+                f"{weight.shape[number]}"
+            )
     if bias is not None and bias.shape[0] != weight.shape[0]:
-        raise RuntimeError(f"bilinear(): bias size does not match weight size: got {bias.shape[0]} but expected "
-                           f"{weight.shape[0]}")
+        raise RuntimeError(
+            f"bilinear(): bias size does not match weight size: got {bias.shape[0]} but expected "
+            f"{weight.shape[0]}"
+        )

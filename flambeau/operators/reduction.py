@@ -43,18 +43,22 @@ def spread(grad: Tensor, dims: tuple[int, ...], keepdim: bool, shape: Any) -> Te
 
 
 def kept(x: Tensor, dims: tuple[int, ...], keepdim: bool, shape: Any) -> Tensor:
-    """A reduction's result with the reduced dimensions as extents of 1, to be broadcast against its operand."""
+    """A reduction's result with the reduced dimensions as extents of 1, to be broadcast against its
+    operand."""
     return x if keepdim or not len(shape) else x.reshape(reduced_shape(shape, dims, True))
 
 
 def require_tensor_input(input: Any, function: str) -> None:
     """Refuse what is no tensor."""
     if not isinstance(input, Tensor):
-        raise TypeError(f"{function}(): argument 'input' (position 1) must be Tensor, not {type(input).__name__}")
+        raise TypeError(
+            f"{function}(): argument 'input' (position 1) must be Tensor, not {type(input).__name__}"
+        )
 
 
 def converted(input: Tensor, dtype: dtypes.dtype) -> Tensor:
-    """The operand in the type asked for, where accumulating in that type alone would not do (float to integer)."""
+    """The operand in the type asked for, where accumulating in that type alone would not do (float to
+    integer)."""
     if dtype.category >= input._geometry.dtype.category:
         return input
     if input.requires_grad and dtype.category < dtypes.FLOATING:
@@ -62,7 +66,8 @@ def converted(input: Tensor, dtype: dtypes.dtype) -> Tensor:
     return input.to(dtype)
 
 
-# --- sum -------------------------------------------------------------------------------------------------------------
+# --- sum ----------------------------------------------------------------------------------------------------
+
 
 def _sum_kernel(m: Any, input: Any, dims: tuple[int, ...], keepdim: bool, dtype: Any) -> Any:
     if dtype is dtypes.bool_:
@@ -101,14 +106,18 @@ def sum(input: Tensor, dim: Any = None, keepdim: bool = False, *, dtype: Any = N
         dtype = dtypes.int64 if g.dtype.category < dtypes.FLOATING else g.dtype
     elif dtype is not g.dtype:
         input = converted(input, dtype)
-    return record(SUM if dim is None else SUM_DIM,  # type: ignore[no-any-return]
-                  (input,), (normalize_dims(dim, g.ndim), keepdim, dtype))
+    return record(
+        SUM if dim is None else SUM_DIM,  # type: ignore[no-any-return]
+        (input,),
+        (normalize_dims(dim, g.ndim), keepdim, dtype),
+    )
 
 
 @api("Tensor")
 def sum_to_size(input: Tensor, *size: Any) -> Tensor:
     """The sum over the dimensions along which ``size`` was broadcast to this shape."""
     from .shape import sizes_of
+
     shape = sizes_of(size)
     g = input._geometry
     if g.shape == shape:
@@ -117,12 +126,15 @@ def sum_to_size(input: Tensor, *size: Any) -> Tensor:
     lead = g.ndim - len(shape)
     if lead < 0 or any(n != 1 and n != g.shape[lead + d] for d, n in enumerate(shape)):
         raise RuntimeError(f"size {{{list(shape)}}} is not expandable to size {{{list(g.shape)}}}.")
-    dims = tuple(range(lead)) + tuple(lead + d for d, n in enumerate(shape) if n == 1 and g.shape[lead + d] != 1)
+    dims = tuple(range(lead)) + tuple(
+        lead + d for d, n in enumerate(shape) if n == 1 and g.shape[lead + d] != 1
+    )
     summed: Tensor = record(SUM_DIM, (input,), (dims, True, dtype))
     return summed.reshape(shape)
 
 
-# --- mean ------------------------------------------------------------------------------------------------------------
+# --- mean ---------------------------------------------------------------------------------------------------
+
 
 def _mean_kernel(m: Any, input: Any, dims: tuple[int, ...], keepdim: bool, dtype: Any) -> Any:
     total = m.sum(input, axis=dims, keepdims=keepdim, dtype=arithmetic_dtype(dtype).numpy)
@@ -150,8 +162,10 @@ def mean_dtype(input: Tensor, dtype: Any) -> Any:
     found = dtype or input._geometry.dtype
     if found.category < dtypes.FLOATING:
         kind = "Input" if dtype is None else "Optional"
-        raise RuntimeError(f"mean(): could not infer output dtype. {kind} dtype must be either a floating point or complex "
-                           f"dtype. Got: {dtypes.SCALAR_NAMES[found]}")
+        raise RuntimeError(
+            f"mean(): could not infer output dtype. {kind} dtype must be either a floating point or complex "
+            f"dtype. Got: {dtypes.SCALAR_NAMES[found]}"
+        )
     return found
 
 
@@ -169,11 +183,15 @@ def mean(input: Tensor, dim: Any = None, keepdim: bool = False, *, dtype: Any = 
     found = mean_dtype(input, dtype)
     if dtype is not None:
         input = converted(input, dtype)
-    return record(MEAN if dim is None else MEAN_DIM,  # type: ignore[no-any-return]
-                  (input,), (normalize_dims(dim, input._geometry.ndim), keepdim, found))
+    return record(
+        MEAN if dim is None else MEAN_DIM,  # type: ignore[no-any-return]
+        (input,),
+        (normalize_dims(dim, input._geometry.ndim), keepdim, found),
+    )
 
 
-# --- prod ------------------------------------------------------------------------------------------------------------
+# --- prod ---------------------------------------------------------------------------------------------------
+
 
 def _prod_kernel(m: Any, input: Any, dims: tuple[int, ...], keepdim: bool, dtype: Any) -> Any:
     if dtype is dtypes.bool_:
@@ -183,6 +201,7 @@ def _prod_kernel(m: Any, input: Any, dims: tuple[int, ...], keepdim: bool, dtype
 
 def _prod_gradient(ctx: Any, grad: Tensor, input: Tensor) -> Tensor:
     from .cumulative import products_of_others
+
     dims, keepdim, _ = ctx.attributes
     if input.numel() == 0 or input.ndim == 0:
         return spread(grad, dims, keepdim, input.shape)
@@ -213,24 +232,35 @@ def prod(input: Tensor, dim: int | None = None, keepdim: bool = False, *, dtype:
     """
     require_tensor_input(input, "prod")
     if dim is not None and not hasattr(dim, "__index__"):
-        raise TypeError(f"prod() received an invalid combination of arguments - got (Tensor, {type(dim).__name__}), but "
-                        "expected one of:\n * (Tensor input, *, torch.dtype dtype = None)\n * (Tensor input, int dim, bool "
-                        "keepdim = False, *, torch.dtype dtype = None, Tensor out = None)\n")
+        raise TypeError(
+            f"prod() received an invalid combination of arguments - got (Tensor, {type(dim).__name__}), but "
+            "expected one of:\n * (Tensor input, *, torch.dtype dtype = None)\n * (Tensor input, int dim, "
+            "bool "
+            "keepdim = False, *, torch.dtype dtype = None, Tensor out = None)\n"
+        )
     g = input._geometry
     if dtype is None:
         dtype = dtypes.int64 if g.dtype.category < dtypes.FLOATING else g.dtype
     else:
         input = converted(input, dtype)
-    return record(PROD if dim is None else PROD_DIM,  # type: ignore[no-any-return]
-                  (input,), (normalize_dims(dim, g.ndim), keepdim, dtype))
+    return record(
+        PROD if dim is None else PROD_DIM,  # type: ignore[no-any-return]
+        (input,),
+        (normalize_dims(dim, g.ndim), keepdim, dtype),
+    )
 
 
-# --- without NaN -----------------------------------------------------------------------------------------------------
+# --- without NaN --------------------------------------------------------------------------------------------
+
 
 @operator("nansum", reduction_geometry, compute=operand_dtype)
 def NANSUM(m: Any, input: Any, dims: tuple[int, ...], keepdim: bool, dtype: Any) -> Any:
-    return m.sum(m.where(m.isnan(input), input.dtype.type(0), input), axis=dims, keepdims=keepdim,
-                 dtype=arithmetic_dtype(dtype).numpy)
+    return m.sum(
+        m.where(m.isnan(input), input.dtype.type(0), input),
+        axis=dims,
+        keepdims=keepdim,
+        dtype=arithmetic_dtype(dtype).numpy,
+    )
 
 
 @NANSUM.derivative("input", keeps="input")
@@ -269,8 +299,10 @@ def nanmean(input: Tensor, dim: Any = None, keepdim: bool = False, *, dtype: Any
     tensor(1.5000)
     """
     if input.dtype.category < dtypes.FLOATING:
-        raise RuntimeError("nanmean(): expected input to have floating point or complex dtype but got "
-                           f"{dtypes.SCALAR_NAMES[input.dtype]}")
+        raise RuntimeError(
+            "nanmean(): expected input to have floating point or complex dtype but got "
+            f"{dtypes.SCALAR_NAMES[input.dtype]}"
+        )
     count = sum(input.isnan().logical_not(), dim, keepdim)
     return nansum(input, dim, keepdim, dtype=dtype) / count
 

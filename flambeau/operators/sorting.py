@@ -82,7 +82,8 @@ def msort(input: Tensor) -> Tensor:
     return sort(input, 0)[0]  # type: ignore[no-any-return]
 
 
-# --- topk ------------------------------------------------------------------------------------------------------------
+# --- topk ---------------------------------------------------------------------------------------------------
+
 
 def _topk_geometry(operands: Any, attributes: Any) -> tuple[Geometry, Geometry]:
     g = operands[0]
@@ -110,7 +111,11 @@ def TOPK(m: Any, input: Any, k: int, dim: int, largest: bool) -> Any:
 
 @TOPK.derivative("input", keeps="output1")
 def _(ctx: Any, grads: Any, indices: Tensor) -> Any:
-    return None if grads[0] is None else place(grads[0], indices, ctx.operand_geometry(0).shape, ctx.attributes[1])
+    return (
+        None
+        if grads[0] is None
+        else place(grads[0], indices, ctx.operand_geometry(0).shape, ctx.attributes[1])
+    )
 
 
 @api("torch", "Tensor", out=True)
@@ -130,7 +135,8 @@ def topk(input: Tensor, k: int, dim: int = -1, largest: bool = True, sorted: boo
     return return_types.TYPES["topk"](*record(TOPK, (input,), attributes))
 
 
-# --- searching -------------------------------------------------------------------------------------------------------
+# --- searching ----------------------------------------------------------------------------------------------
+
 
 def _search_geometry(operands: Any, attributes: Any) -> Geometry:
     boundaries, values = operands[:2]
@@ -157,8 +163,15 @@ def SEARCHSORTED(m: Any, sorted_sequence: Any, values: Any, sorter: Any, right: 
 
 
 @api("torch", out=True)
-def searchsorted(sorted_sequence: Tensor, input: Any, *, out_int32: bool = False, right: bool = False,
-                 side: str | None = None, sorter: Tensor | None = None) -> Tensor:
+def searchsorted(
+    sorted_sequence: Tensor,
+    input: Any,
+    *,
+    out_int32: bool = False,
+    right: bool = False,
+    side: str | None = None,
+    sorter: Tensor | None = None,
+) -> Tensor:
     """Where elements would be inserted to keep each innermost row in order.
 
     >>> import flambeau as torch
@@ -169,18 +182,25 @@ def searchsorted(sorted_sequence: Tensor, input: Any, *, out_int32: bool = False
     if side is not None and side not in ("left", "right"):
         raise RuntimeError(f"torch.searchsorted(): side can only be 'left' or 'right' but got {side}")
     if side == "left" and right:
-        raise RuntimeError("torch.searchsorted(): side and right can't be set to opposites, got side of left while right "
-                           "was True")
+        raise RuntimeError(
+            "torch.searchsorted(): side and right can't be set to opposites, got side of left while right "
+            "was True"
+        )
     if isinstance(input, Tensor):
         v = input._geometry
         if g.ndim != 1 and (v.ndim != g.ndim or v.shape[:-1] != g.shape[:-1]):
             raise RuntimeError(
-                "torch.searchsorted(): boundaries tensor should be 1 dimension or the first N-1 dimensions of boundaries "
-                f"tensor and input value tensor must match, but we got boundaries tensor {list(g.shape)} and input value "
-                f"tensor {list(v.shape)}")
+                "torch.searchsorted(): boundaries tensor should be 1 dimension or the first N-1 dimensions "
+                "of boundaries "
+                f"tensor and input value tensor must match, but we got boundaries tensor {list(g.shape)} "
+                "and input value "
+                f"tensor {list(v.shape)}"
+            )
     elif g.ndim != 1:
-        raise RuntimeError("torch.searchsorted(): input value can be a scalar only when boundaries tensor dimension is 1, "
-                           f"but we got boundaries tensor dim({g.ndim}) and input value's dim(0) numel(1)")
+        raise RuntimeError(
+            "torch.searchsorted(): input value can be a scalar only when boundaries tensor dimension is 1, "
+            f"but we got boundaries tensor dim({g.ndim}) and input value's dim(0) numel(1)"
+        )
     if sorter is not None:
         _check_sorter(g, sorter._geometry)
     if g.dtype.is_complex:
@@ -191,11 +211,15 @@ def searchsorted(sorted_sequence: Tensor, input: Any, *, out_int32: bool = False
 
 def _check_sorter(g: Geometry, sorter: Geometry) -> None:
     if sorter.shape != g.shape:
-        raise RuntimeError(f"torch.searchsorted(): boundary and sorter must have the same size, but got boundary tensor "
-                           f"{list(g.shape)}and got sorter tensor {list(sorter.shape)}")
+        raise RuntimeError(
+            f"torch.searchsorted(): boundary and sorter must have the same size, but got boundary tensor "
+            f"{list(g.shape)}and got sorter tensor {list(sorter.shape)}"
+        )
     if sorter.dtype is not dtypes.int64:
-        raise RuntimeError("torch.searchsorted(): sorter must be a tensor of long dtype but got dtype "
-                           f"{dtypes.SCALAR_NAMES[sorter.dtype]}")
+        raise RuntimeError(
+            "torch.searchsorted(): sorter must be a tensor of long dtype but got dtype "
+            f"{dtypes.SCALAR_NAMES[sorter.dtype]}"
+        )
 
 
 @api("torch", out=True)
@@ -211,7 +235,8 @@ def bucketize(input: Any, boundaries: Tensor, *, out_int32: bool = False, right:
     return record(SEARCHSORTED, (boundaries, input, None), (right, out_int32))  # type: ignore[no-any-return]
 
 
-# --- isin ------------------------------------------------------------------------------------------------------------
+# --- isin ---------------------------------------------------------------------------------------------------
+
 
 def _isin_geometry(operands: Any, attributes: Any) -> Geometry:
     elements, test = operands
@@ -233,12 +258,15 @@ def isin(elements: Any, test_elements: Any, *, assume_unique: bool = False, inve
     tensor([False,  True, False])
     """
     if not isinstance(elements, Tensor) and not isinstance(test_elements, Tensor):
-        raise TypeError("isin() received an invalid combination of arguments - got "
-                        f"({type(elements).__name__}, {type(test_elements).__name__})")
+        raise TypeError(
+            "isin() received an invalid combination of arguments - got "
+            f"({type(elements).__name__}, {type(test_elements).__name__})"
+        )
     for x in (elements, test_elements):
         if isinstance(x, Tensor) and x.is_complex():
-            raise RuntimeError("Unsupported input type encountered for isin(): "
-                               f"{dtypes.SCALAR_NAMES[x.dtype]}")
+            raise RuntimeError(
+                f"Unsupported input type encountered for isin(): {dtypes.SCALAR_NAMES[x.dtype]}"
+            )
         if not isinstance(x, (Tensor, *NUMBERS)):
             raise TypeError(f"isin(): argument must be Tensor, not {type(x).__name__}")
     return record(ISIN, (elements, test_elements), (invert,))  # type: ignore[no-any-return]

@@ -25,7 +25,9 @@ def _geometry_of(operands: Any, attributes: Any) -> Geometry:
 
 
 @operator("fft", _geometry_of)
-def FFT(m: Any, input: Any, dims: tuple[int, ...], sizes: tuple[int, ...], kind: str, inverse: bool, norm: str) -> Any:
+def FFT(
+    m: Any, input: Any, dims: tuple[int, ...], sizes: tuple[int, ...], kind: str, inverse: bool, norm: str
+) -> Any:
     """``kind``: "c2c", "r2c" (half of the spectrum along the last of dims) or "c2r"."""
     if kind == "r2c":
         return m.fft.rfftn(input, sizes, dims, norm)
@@ -61,6 +63,7 @@ def _c2r_gradient(grad: Tensor, dims: tuple[int, ...], sizes: tuple[int, ...], n
     if doubled <= 0:
         return half  # type: ignore[no-any-return]
     from .joining import cat  # type: ignore[attr-defined]
+
     tail = half.shape[last] - 1 - doubled
     parts = [half.narrow(last, 0, 1), half.narrow(last, 1, doubled) * 2, half.narrow(last, 1 + doubled, tail)]
     return cat([p for p in parts if p.shape[last]], last)  # type: ignore[no-any-return]
@@ -69,6 +72,7 @@ def _c2r_gradient(grad: Tensor, dims: tuple[int, ...], sizes: tuple[int, ...], n
 def _resized(x: Tensor, dims: tuple[int, ...], sizes: tuple[int, ...]) -> Tensor:
     """x cut, or filled up with zeros, to given extents."""
     from .joining import cat  # type: ignore[attr-defined]
+
     for d, n in zip(dims, sizes):
         have = x.shape[d]
         if have > n:
@@ -80,7 +84,8 @@ def _resized(x: Tensor, dims: tuple[int, ...], sizes: tuple[int, ...]) -> Tensor
     return x
 
 
-# --- arguments -------------------------------------------------------------------------------------------------------
+# --- arguments ----------------------------------------------------------------------------------------------
+
 
 def _floating(x: Tensor, name: str, real: bool, complex_: bool) -> Tensor:
     """The operand in a type that can be transformed."""
@@ -113,7 +118,9 @@ def _extents(x: Tensor, s: Any, dim: Any) -> tuple[tuple[int, ...], list[int]]:
         if dim is not None and len(dim) != len(s):
             raise RuntimeError("When given, dim and shape arguments must have the same length")
         if len(s) > x.ndim:
-            raise RuntimeError(f"Got shape with {len(s)} values but input tensor only has {x.ndim} dimensions.")
+            raise RuntimeError(
+                f"Got shape with {len(s)} values but input tensor only has {x.ndim} dimensions."
+            )
     if dim is None:
         dims = tuple(range(x.ndim)) if s is None else tuple(range(x.ndim - len(s), x.ndim))
     else:
@@ -177,7 +184,8 @@ def _one(n: int | None, dim: int) -> tuple[Any, Any]:
     return (None if n is None else [n]), [dim]
 
 
-# --- one dimension ---------------------------------------------------------------------------------------------------
+# --- one dimension ------------------------------------------------------------------------------------------
+
 
 @api("fft", out=True)
 def fft(input: Tensor, n: int | None = None, dim: int = -1, norm: str | None = None) -> Tensor:
@@ -220,7 +228,8 @@ def ihfft(input: Tensor, n: int | None = None, dim: int = -1, norm: str | None =
     return _flipped(input, *_one(n, dim), norm, "ihfft", False)
 
 
-# --- several dimensions ----------------------------------------------------------------------------------------------
+# --- several dimensions -------------------------------------------------------------------------------------
+
 
 @api("fft", out=True)
 def fftn(input: Tensor, s: Any = None, dim: Any = None, norm: str | None = None) -> Tensor:
@@ -265,8 +274,10 @@ def ihfftn(input: Tensor, s: Any = None, dim: Any = None, norm: str | None = Non
 
 def _two(function: Any, name: str) -> None:
     """The form of a transform over two dimensions."""
+
     def over_two(input: Tensor, s: Any = None, dim: Any = (-2, -1), norm: str | None = None) -> Tensor:
         return function(input, s, dim, norm)  # type: ignore[no-any-return]
+
     over_two.__name__ = over_two.__qualname__ = name
     over_two.__doc__ = f"``{function.__name__}`` over two dimensions, by default the last."
     api("fft", out=True)(over_two)
@@ -280,12 +291,14 @@ _two(hfftn, "hfft2")
 _two(ihfftn, "ihfft2")
 
 
-# --- helpers ---------------------------------------------------------------------------------------------------------
+# --- helpers ------------------------------------------------------------------------------------------------
+
 
 def _frequencies(numbers: Any, n: int, d: float, dtype: Any, device: Any, requires_grad: bool) -> Tensor:
     import numpy as np
 
     from ..tensor.construct import from_array
+
     found = dtype or dtypes.get_default_dtype()
     values = np.array(numbers, np.float64) / (n * d)
     out = from_array(values.astype(found.numpy), device=devices.resolve(device))
@@ -293,8 +306,15 @@ def _frequencies(numbers: Any, n: int, d: float, dtype: Any, device: Any, requir
 
 
 @api("fft", out=True)
-def fftfreq(n: int, d: float = 1.0, *, dtype: Any = None, layout: Any = None, device: Any = None,
-            requires_grad: bool = False) -> Tensor:
+def fftfreq(
+    n: int,
+    d: float = 1.0,
+    *,
+    dtype: Any = None,
+    layout: Any = None,
+    device: Any = None,
+    requires_grad: bool = False,
+) -> Tensor:
     """The frequencies of ``fft``'s results, for samples ``d`` apart.
 
     >>> import flambeau as torch
@@ -306,8 +326,15 @@ def fftfreq(n: int, d: float = 1.0, *, dtype: Any = None, layout: Any = None, de
 
 
 @api("fft", out=True)
-def rfftfreq(n: int, d: float = 1.0, *, dtype: Any = None, layout: Any = None, device: Any = None,
-             requires_grad: bool = False) -> Tensor:
+def rfftfreq(
+    n: int,
+    d: float = 1.0,
+    *,
+    dtype: Any = None,
+    layout: Any = None,
+    device: Any = None,
+    requires_grad: bool = False,
+) -> Tensor:
     """The frequencies of ``rfft``'s results, for samples ``d`` apart."""
     return _frequencies(range(n // 2 + 1), n, d, dtype, device, requires_grad)
 

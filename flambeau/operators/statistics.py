@@ -25,7 +25,6 @@ def _var_geometry(operands: Any, attributes: Any) -> Geometry:
 
 def _moments_geometry(operands: Any, attributes: Any) -> tuple[Geometry, Geometry]:
     g = operands[0]
-    dims, keepdim, _ = attributes
     var = _var_geometry(operands, attributes)
     return var, contiguous(var.shape, g.dtype, g.device)
 
@@ -71,13 +70,13 @@ def _var_gradient(ctx: Any, grad: Tensor, input: Tensor) -> Tensor:
     """d var / dx = 2 (x - mean) / (n - correction)."""
     dims, keepdim, correction = ctx.attributes
     divisor = count_of(input.shape, dims) - correction
-    scale = 2 / divisor if divisor > 0 else float("inf") if divisor == 0 else float("inf")
+    scale = 2 / divisor if divisor > 0 else float("inf")
     return kept(grad, dims, keepdim, input.shape) * scale * (input - input.mean(dims, True))
 
 
 def _std_gradient(ctx: Any, grad: Tensor, input: Tensor, output: Tensor) -> Tensor:
     """Through the variance: d std = d var / (2 std), and nothing where std is zero."""
-    grad = (grad / (output * 2)).masked_fill(output == 0, 0)
+    grad = (grad / (output * 2)).masked_fill(output.eq(0), 0)
     return _var_gradient(ctx, grad, input)
 
 
@@ -108,7 +107,8 @@ def _(ctx: Any, grads: Any, input: Tensor, output: Tensor) -> Any:
     return _together(None if grads[0] is None else _std_gradient(ctx, grads[0], input, output), grads, ctx)
 
 
-# --- the public functions --------------------------------------------------------------------------------------------
+# --- the public functions -----------------------------------------------------------------------------------
+
 
 def _record(op: Operator, input: Tensor, dim: Any, unbiased: Any, keepdim: bool, correction: Any) -> Any:
     """Sort out the overloads (unbiased), (dim, unbiased, keepdim) and (dim, *, correction, keepdim)."""
@@ -121,16 +121,24 @@ def _record(op: Operator, input: Tensor, dim: Any, unbiased: Any, keepdim: bool,
     if correction is _MISSING or correction is None:
         correction = 1 if unbiased is None or unbiased else 0
     dims = normalize_dims(dim, g.ndim)
-    if count_of(g.shape, dims) - correction <= 0 and contiguous(reduced_shape(g.shape, dims, False), g.dtype).numel:
-        warnings.warn(f"{op.name}(): degrees of freedom is <= 0. Correction should be strictly less than the reduction "
-                      "factor (input numel divided by output numel).", UserWarning, stacklevel=4)
+    if (
+        count_of(g.shape, dims) - correction <= 0
+        and contiguous(reduced_shape(g.shape, dims, False), g.dtype).numel
+    ):
+        warnings.warn(
+            f"{op.name}(): degrees of freedom is <= 0. Correction should be strictly less than the reduction "
+            "factor (input numel divided by output numel).",
+            UserWarning,
+            stacklevel=4,
+        )
     return record(op, (input,), (dims, keepdim, correction))
 
 
 @api("torch", "Tensor", out=True)
 @numpy_names
-def var(input: Tensor, dim: Any = None, unbiased: Any = None, keepdim: bool = False, *,
-        correction: Any = _MISSING) -> Tensor:
+def var(
+    input: Tensor, dim: Any = None, unbiased: Any = None, keepdim: bool = False, *, correction: Any = _MISSING
+) -> Tensor:
     r"""The variance :math:`\frac{1}{N - c} \sum_i (x_i - \bar x)^2`, with the correction c = 1 by default.
 
     >>> import flambeau as torch
@@ -142,8 +150,9 @@ def var(input: Tensor, dim: Any = None, unbiased: Any = None, keepdim: bool = Fa
 
 @api("torch", "Tensor", out=True)
 @numpy_names
-def std(input: Tensor, dim: Any = None, unbiased: Any = None, keepdim: bool = False, *,
-        correction: Any = _MISSING) -> Tensor:
+def std(
+    input: Tensor, dim: Any = None, unbiased: Any = None, keepdim: bool = False, *, correction: Any = _MISSING
+) -> Tensor:
     """The standard deviation: the root of the variance.
 
     >>> import flambeau as torch
@@ -155,8 +164,9 @@ def std(input: Tensor, dim: Any = None, unbiased: Any = None, keepdim: bool = Fa
 
 @api("torch", out=True)
 @numpy_names
-def var_mean(input: Tensor, dim: Any = None, unbiased: Any = None, keepdim: bool = False, *,
-             correction: Any = _MISSING) -> tuple[Tensor, Tensor]:
+def var_mean(
+    input: Tensor, dim: Any = None, unbiased: Any = None, keepdim: bool = False, *, correction: Any = _MISSING
+) -> tuple[Tensor, Tensor]:
     """Variance and mean, computed together.
 
     >>> import flambeau as torch
@@ -168,8 +178,9 @@ def var_mean(input: Tensor, dim: Any = None, unbiased: Any = None, keepdim: bool
 
 @api("torch", out=True)
 @numpy_names
-def std_mean(input: Tensor, dim: Any = None, unbiased: Any = None, keepdim: bool = False, *,
-             correction: Any = _MISSING) -> tuple[Tensor, Tensor]:
+def std_mean(
+    input: Tensor, dim: Any = None, unbiased: Any = None, keepdim: bool = False, *, correction: Any = _MISSING
+) -> tuple[Tensor, Tensor]:
     """Standard deviation and mean, computed together.
 
     >>> import flambeau as torch
@@ -180,7 +191,9 @@ def std_mean(input: Tensor, dim: Any = None, unbiased: Any = None, keepdim: bool
 
 
 @api("torch", "Tensor")
-def cov(input: Tensor, *, correction: int = 1, fweights: Tensor | None = None, aweights: Tensor | None = None) -> Tensor:
+def cov(
+    input: Tensor, *, correction: int = 1, fweights: Tensor | None = None, aweights: Tensor | None = None
+) -> Tensor:
     """The covariance matrix of variables (rows) over observations (columns): (V, N) gives (V, V).
 
     >>> import flambeau as torch
@@ -189,8 +202,10 @@ def cov(input: Tensor, *, correction: int = 1, fweights: Tensor | None = None, a
             [-2.,  2.]])
     """
     if input.ndim > 2:
-        raise RuntimeError("cov(): expected input to have two or fewer dimensions but got an input with "
-                           f"{input.ndim} dimensions")
+        raise RuntimeError(
+            "cov(): expected input to have two or fewer dimensions but got an input with "
+            f"{input.ndim} dimensions"
+        )
     if input.dtype.category == dtypes.BOOL:
         raise RuntimeError("cov(): bool dtype is not supported for input")
     x = input if input.ndim == 2 else input.reshape(1, -1)
@@ -211,8 +226,12 @@ def cov(input: Tensor, *, correction: int = 1, fweights: Tensor | None = None, a
             norm = total - correction * (weights * aweights).sum() / total
         norm = norm.clamp(min=0)
     if count and count - correction <= 0 and weights is None:
-        warnings.warn("cov(): degrees of freedom is <= 0. Correction should be strictly less than the number of "
-                      "observations.", UserWarning, stacklevel=2)
+        warnings.warn(
+            "cov(): degrees of freedom is <= 0. Correction should be strictly less than the number of "
+            "observations.",
+            UserWarning,
+            stacklevel=2,
+        )
     deviation = x - mean
     weighted = deviation if weights is None else deviation * weights
     right = weighted.t().conj() if weighted.is_complex() else weighted.t()
@@ -224,15 +243,21 @@ def _weights(count: int, fweights: Tensor | None, aweights: Tensor | None) -> Te
         if w is None:
             continue
         if w.ndim > 1:
-            raise RuntimeError(f"cov(): expected {name} to have one or fewer dimensions but got {name} with {w.ndim} "
-                               "dimensions")
+            raise RuntimeError(
+                f"cov(): expected {name} to have one or fewer dimensions but got {name} with {w.ndim} "
+                "dimensions"
+            )
         if (w.dtype.category < dtypes.FLOATING) is not integral:
             kind = "integral" if integral else "floating point"
-            raise RuntimeError(f"cov(): expected {name} to have {kind} dtype but got {name} with "
-                               f"{dtypes.SCALAR_NAMES[w.dtype]} dtype")
+            raise RuntimeError(
+                f"cov(): expected {name} to have {kind} dtype but got {name} with "
+                f"{dtypes.SCALAR_NAMES[w.dtype]} dtype"
+            )
         if w.numel() != count:
-            raise RuntimeError(f"cov(): expected {name} to have the same numel as there are observations in the input but "
-                               f"got {w.numel()} != {count}")
+            raise RuntimeError(
+                f"cov(): expected {name} to have the same numel as there are observations in the input but "
+                f"got {w.numel()} != {count}"
+            )
         if w.numel() and bool((w < 0).any()):
             raise RuntimeError(f"cov(): {name} cannot be negative")
     if fweights is None or aweights is None:
@@ -242,7 +267,8 @@ def _weights(count: int, fweights: Tensor | None, aweights: Tensor | None) -> Te
 
 @api("torch", "Tensor")
 def corrcoef(input: Tensor) -> Tensor:
-    """Pearson's correlation coefficients of variables (rows) over observations (columns): (V, N) gives (V, V).
+    """Pearson's correlation coefficients of variables (rows) over observations (columns): (V, N) gives (V,
+    V).
 
     >>> import flambeau as torch
     >>> torch.corrcoef(torch.tensor([[0., 1., 2.], [4., 2., 0.]]))
@@ -250,8 +276,10 @@ def corrcoef(input: Tensor) -> Tensor:
             [-1.,  1.]])
     """
     if input.ndim > 2:
-        raise RuntimeError("corrcoef(): expected input to have two or fewer dimensions but got an input with "
-                           f"{input.ndim} dimensions")
+        raise RuntimeError(
+            "corrcoef(): expected input to have two or fewer dimensions but got an input with "
+            f"{input.ndim} dimensions"
+        )
     c = cov(input)
     if c.ndim == 0:
         return c / c

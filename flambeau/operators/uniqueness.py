@@ -17,9 +17,15 @@ def _values(input: Tensor, cause: str) -> Any:
 
 
 @api("torch", "Tensor")
-def unique(input: Tensor, sorted: bool = True, return_inverse: bool = False, return_counts: bool = False,
-           dim: int | None = None) -> Any:
-    """The distinct elements (or slices along ``dim``) in order, and, on request, where each went and how often it came.
+def unique(
+    input: Tensor,
+    sorted: bool = True,
+    return_inverse: bool = False,
+    return_counts: bool = False,
+    dim: int | None = None,
+) -> Any:
+    """The distinct elements (or slices along ``dim``) in order, and, on request, where each went and how
+    often it came.
 
     >>> import flambeau as torch
     >>> torch.unique(torch.tensor([3, 1, 3]))
@@ -28,7 +34,9 @@ def unique(input: Tensor, sorted: bool = True, return_inverse: bool = False, ret
     array = _values(input, "unique")
     if dim is not None:
         dim = check_dim(dim, input.ndim)
-    found, inverse, counts = np.unique(array, return_inverse=True, return_counts=True, axis=dim, equal_nan=False)
+    found, inverse, counts = np.unique(
+        array, return_inverse=True, return_counts=True, axis=dim, equal_nan=False
+    )
     inverse = inverse.reshape(array.shape if dim is None else -1)
     return _chosen(found, inverse, counts, return_inverse, return_counts)
 
@@ -43,8 +51,9 @@ def _chosen(found: Any, inverse: Any, counts: Any, return_inverse: bool, return_
 
 
 @api("torch", "Tensor")
-def unique_consecutive(input: Tensor, return_inverse: bool = False, return_counts: bool = False,
-                       dim: int | None = None) -> Any:
+def unique_consecutive(
+    input: Tensor, return_inverse: bool = False, return_counts: bool = False, dim: int | None = None
+) -> Any:
     """The elements (or slices along ``dim``) without those that equal their predecessor.
 
     >>> import flambeau as torch
@@ -60,4 +69,6 @@ def unique_consecutive(input: Tensor, return_inverse: bool = False, return_count
     inverse = np.cumsum(first) - 1
     counts = np.diff(np.append(np.flatnonzero(first), len(rows)))
     found = rows[first] if dim is None else np.moveaxis(rows[first], 0, check_dim(dim, input.ndim))
-    return _chosen(found, inverse.reshape(array.shape) if dim is None else inverse, counts, return_inverse, return_counts)
+    return _chosen(
+        found, inverse.reshape(array.shape) if dim is None else inverse, counts, return_inverse, return_counts
+    )

@@ -47,6 +47,26 @@ class Tensor:
 
     if TYPE_CHECKING:  # methods are attached by the operators
         def __getattr__(self, name: str) -> Any: ...
+        __add__: Any
+        __radd__: Any
+        __sub__: Any
+        __rsub__: Any
+        __mul__: Any
+        __rmul__: Any
+        __truediv__: Any
+        __rtruediv__: Any
+        __matmul__: Any
+        __pow__: Any
+        __neg__: Any
+        __and__: Any
+        __or__: Any
+        __invert__: Any
+        __lt__: Any
+        __le__: Any
+        __gt__: Any
+        __ge__: Any
+        __getitem__: Any
+        __setitem__: Any
 
     # --- facts ------------------------------------------------------------------------------------------------------
 

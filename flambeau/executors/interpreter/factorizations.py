@@ -11,7 +11,8 @@ Array = np.ndarray[Any, Any]
 
 
 def lu(a: Array, pivot: bool = True) -> tuple[Array, Array, Array]:
-    """Gaussian elimination: (..., M, N) as packed L and U, row exchanges (from 1) and the first zero pivot (or 0)."""
+    """Gaussian elimination: (..., M, N) as packed L and U, row exchanges (from 1) and the first zero pivot
+    (or 0)."""
     batch = a.shape[:-2]
     rows, columns = a.shape[-2:]
     x = a.reshape(math.prod(batch), rows, columns).copy()
@@ -30,9 +31,9 @@ def lu(a: Array, pivot: bool = True) -> tuple[Array, Array, Array]:
         diagonal = x[:, k, k]
         zero = diagonal == 0
         info[zero & (info == 0)] = k + 1
-        below = x[:, k + 1:, k] / np.where(zero, 1, diagonal)[:, None]
-        x[:, k + 1:, k] = below
-        x[:, k + 1:, k + 1:] -= below[:, :, None] * x[:, k, None, k + 1:]
+        below = x[:, k + 1 :, k] / np.where(zero, 1, diagonal)[:, None]
+        x[:, k + 1 :, k] = below
+        x[:, k + 1 :, k + 1 :] -= below[:, :, None] * x[:, k, None, k + 1 :]
     return x.reshape(a.shape), pivots.reshape(*batch, steps), info.reshape(batch)
 
 
@@ -61,7 +62,8 @@ def permutation_matrix(pivots: Array, rows: int, numpy_type: Any) -> Array:
 
 
 def cholesky(a: Array) -> tuple[Array, Array]:
-    """The lower factor of Hermitian matrices (their lower triangles are read), and where each fails (or 0)."""
+    """The lower factor of Hermitian matrices (their lower triangles are read), and where each fails (or
+    0)."""
     lower = np.tril(a)
     full = lower + np.conj(np.swapaxes(np.tril(a, -1), -1, -2))
     try:
@@ -136,12 +138,27 @@ def solve(a: Array, b: Array) -> tuple[Array, Array]:
         return np.matmul(inverses, b), info
 
 
-_PADE = (64764752532480000, 32382376266240000, 7771770303897600, 1187353796428800, 129060195264000, 10559470521600,
-         670442572800, 33522128640, 1323241920, 40840800, 960960, 16380, 182, 1)
+_PADE = (
+    64764752532480000,
+    32382376266240000,
+    7771770303897600,
+    1187353796428800,
+    129060195264000,
+    10559470521600,
+    670442572800,
+    33522128640,
+    1323241920,
+    40840800,
+    960960,
+    16380,
+    182,
+    1,
+)
 
 
 def matrix_exp(a: Array) -> Array:
-    """The exponential of matrices by scaling, a Pade approximant of degree 13, and squaring (Higham, 2005)."""
+    """The exponential of matrices by scaling, a Pade approximant of degree 13, and squaring (Higham,
+    2005)."""
     n = a.shape[-1]
     if not a.size:
         return a.copy()
@@ -150,7 +167,7 @@ def matrix_exp(a: Array) -> Array:
     norm = np.abs(x).sum(axis=-2).max(axis=-1)
     finite = np.where(np.isfinite(norm), norm, 0)
     power = np.maximum(np.ceil(np.log2(np.maximum(finite, 1e-300) / 5.371920351148152)), 0).astype(int)
-    x = x / (2.0 ** power)[..., None, None]
+    x = x / (2.0**power)[..., None, None]
     one, b = np.eye(n, dtype=wide), _PADE
     x2 = x @ x
     x4 = x2 @ x2

@@ -12,8 +12,8 @@ Array = np.ndarray[Any, Any]
 def matmul(a: Array, b: Array) -> Array:
     """``a @ b`` over the last two dimensions; a batch times one matrix is one product.
 
-    NumPy falls back to a loop of its own, many times slower, for matrices that BLAS cannot address (no dimension with
-    unit stride): those are copied first.
+    NumPy falls back to a loop of its own, many times slower, for matrices that BLAS cannot address (no
+    dimension with unit stride): those are copied first.
     """
     a, b = _addressable(a), _addressable(b)
     if a.ndim > 2 and b.ndim == 2 and a.flags.c_contiguous:

@@ -13,11 +13,12 @@ Array = np.ndarray[Any, Any]
 _BLOCK = 64
 
 
-def sum(x: Array, axis: Any = None, keepdims: bool = False, dtype: Any = None) -> Any:  # noqa: A001
+def sum(x: Array, axis: Any = None, keepdims: bool = False, dtype: Any = None) -> Any:
     """The sum, with an error that grows slowly with the number of terms.
 
-    NumPy adds pairwise only along contiguous memory; down the rows of a matrix it keeps one running sum for each column,
-    whose error in single precision grows with the number of rows. Here such sums are made block by block.
+    NumPy adds pairwise only along contiguous memory; down the rows of a matrix it keeps one running sum for
+    each column, whose error in single precision grows with the number of rows. Here such sums are made block
+    by block.
     """
     wanted = x.dtype if dtype is None else np.dtype(dtype)
     if wanted.kind not in "fc" or axis is None or x.size < 4 * _BLOCK or x.ndim < 2:
