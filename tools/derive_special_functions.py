@@ -88,6 +88,39 @@ def erfcx_core(t: Any) -> Any:
     return value * (1 + 2 * x)
 
 
+def root(t: Any) -> Any:
+    """x for t when t is x^2 scaled from [0, 64]."""
+    return square_root_of(between(0, 64)(t))
+
+
+def y0_core(x: Any) -> Any:
+    return mp.bessely(0, x) - 2 / mp.pi * mp.log(x) * mp.besselj(0, x)
+
+
+def y1_core(x: Any) -> Any:
+    return (mp.bessely(1, x) - 2 / mp.pi * (mp.log(x) * mp.besselj(1, x) - 1 / x)) / x
+
+
+def k0_core(x: Any) -> Any:
+    return mp.besselk(0, x) + mp.log(x / 2) * mp.besseli(0, x)
+
+
+def k1_core(x: Any) -> Any:
+    return x * (mp.besselk(1, x) - mp.log(x / 2) * mp.besseli(1, x))
+
+
+def airy_decay(x: Any) -> Any:
+    """Ai(x) exp(2/3 x^(3/2)) x^(1/4)."""
+    return mp.airyai(x) * mp.exp(2 * x ** mp.mpf(1.5) / 3) * x ** mp.mpf(0.25)
+
+
+def airy_waves(x: Any) -> tuple[Any, Any]:
+    """P and Q with Ai(-x) = x^(-1/4) (P sin c + Q cos(c) x^(-3/2)), Bi likewise with cos and -sin; c = 2/3 x^(3/2) + pi/4."""
+    c = 2 * x ** mp.mpf(1.5) / 3 + mp.pi / 4
+    a, b = (f(-x) * x ** mp.mpf(0.25) for f in (mp.airyai, mp.airybi))
+    return a * mp.sin(c) + b * mp.cos(c), (a * mp.cos(c) - b * mp.sin(c)) * x ** mp.mpf(1.5)
+
+
 TABLES: dict[str, tuple[Callable[[Any], Any], int]] = {
     "ERF_SMALL": (erf_core, 13),
     "ERFCX": (erfcx_core, 30),
@@ -97,20 +130,20 @@ TABLES: dict[str, tuple[Callable[[Any], Any], int]] = {
     "I0E_LARGE": (lambda t: mp.exp(-over(8)(t)) * mp.besseli(0, over(8)(t)) * mp.sqrt(over(8)(t)), 26),
     "I1E_SMALL": (lambda t: mp.exp(-between(0, 8)(t)) * mp.besseli(1, between(0, 8)(t)) / between(0, 8)(t), 30),
     "I1E_LARGE": (lambda t: mp.exp(-over(8)(t)) * mp.besseli(1, over(8)(t)) * mp.sqrt(over(8)(t)), 26),
-    "K0_SMALL": (lambda t: mp.besselk(0, square_root_of(between(0, 4)(t)))
-                 + mp.log(square_root_of(between(0, 4)(t)) / 2) * mp.besseli(0, square_root_of(between(0, 4)(t))), 12),
+    "K0_SMALL": (lambda t: k0_core(square_root_of(between(0, 4)(t))), 12),
     "K0E_LARGE": (lambda t: mp.exp(over(2)(t)) * mp.besselk(0, over(2)(t)) * mp.sqrt(over(2)(t)), 28),
-    "K1_SMALL": (lambda t: square_root_of(between(0, 4)(t)) * (
-        mp.besselk(1, square_root_of(between(0, 4)(t)))
-        - mp.log(square_root_of(between(0, 4)(t)) / 2) * mp.besseli(1, square_root_of(between(0, 4)(t)))), 12),
+    "K1_SMALL": (lambda t: k1_core(square_root_of(between(0, 4)(t))), 12),
     "K1E_LARGE": (lambda t: mp.exp(over(2)(t)) * mp.besselk(1, over(2)(t)) * mp.sqrt(over(2)(t)), 28),
-    "J0_SMALL": (lambda t: mp.besselj(0, square_root_of(between(0, 64)(t))), 24),
-    "J1_SMALL": (lambda t: mp.besselj(1, square_root_of(between(0, 64)(t))) / square_root_of(between(0, 64)(t)), 24),
-    "Y0_SMALL": (lambda t: mp.bessely(0, square_root_of(between(0, 64)(t))) - 2 / mp.pi
-                 * mp.log(square_root_of(between(0, 64)(t))) * mp.besselj(0, square_root_of(between(0, 64)(t))), 24),
-    "Y1_SMALL": (lambda t: (mp.bessely(1, square_root_of(between(0, 64)(t))) - 2 / mp.pi * (
-        mp.log(square_root_of(between(0, 64)(t))) * mp.besselj(1, square_root_of(between(0, 64)(t)))
-        - 1 / square_root_of(between(0, 64)(t)))) / square_root_of(between(0, 64)(t)), 24),
+    "J0_SMALL": (lambda t: mp.besselj(0, root(t)), 24),
+    "J1_SMALL": (lambda t: mp.besselj(1, root(t)) / root(t), 24),
+    "Y0_SMALL": (lambda t: y0_core(root(t)), 24),
+    "Y1_SMALL": (lambda t: y1_core(root(t)), 24),
+    "AIRY_FAR_LEFT": (lambda t: mp.airyai(between(-10, -5)(t)), 40),
+    "AIRY_LEFT": (lambda t: mp.airyai(between(-5, 0)(t)), 32),
+    "AIRY_RIGHT": (lambda t: mp.airyai(between(0, 5)(t)), 32),
+    "AIRY_DECAY": (lambda t: airy_decay(5 / ((t + 1) / 2) ** (mp.mpf(2) / 3)), 24),
+    "AIRY_P": (lambda t: airy_waves(10 / ((t + 1) / 2) ** (mp.mpf(1) / 3))[0], 16),
+    "AIRY_Q": (lambda t: airy_waves(10 / ((t + 1) / 2) ** (mp.mpf(1) / 3))[1], 16),
     "P0": (lambda t: modulus_phase(0, 8 / mp.sqrt((t + 1) / 2))[0], 16),
     "Q0": (lambda t: modulus_phase(0, 8 / mp.sqrt((t + 1) / 2))[1] * 8 / mp.sqrt((t + 1) / 2), 16),
     "P1": (lambda t: modulus_phase(1, 8 / mp.sqrt((t + 1) / 2))[0], 16),
@@ -148,7 +181,8 @@ def show(name: str, coefficients: list[float], note: str) -> None:
 
 
 def main() -> None:
-    print('"""Coefficients of special functions, derived by tools/derive_special_functions.py. Highest power first."""')
+    print('"""Coefficients derived by tools/derive_special_functions.py, highest power first."""')
+    print("\nfrom __future__ import annotations")
     p, q, wrong = rational_erf()
     show("ERF32_TOP", p, f"erf(x) / x in x^2, |x| < 3.93: relative error {wrong:.1e}")
     show("ERF32_BOTTOM", q, "its denominator")

@@ -7,6 +7,7 @@ from . import (
     adaptive_pooling,
     arithmetic,
     attention,
+    bessel,
     binary_exponent,
     casting,
     comparison,
@@ -67,7 +68,7 @@ from . import (
 from .registry import NAMESPACES
 
 MODULES = (
-    activation, adaptive_pooling, arithmetic, attention, binary_exponent, casting, comparison, complex_numbers,
+    activation, adaptive_pooling, arithmetic, attention, bessel, binary_exponent, casting, comparison, complex_numbers,
     convolution, creation, cumulative, division, dropout, dunders, einsum, embedding, exponential, extrema,
     factories, folding, grid_sampling, histograms, indexing, integration, joining, linalg, linear, logical, looking,
     loss, loss_regression, magnitude, matmul, matmul_add, multi_head_attention, normalization, norms, optimizer,

@@ -39,12 +39,12 @@ refuse(RELU, "relu", COMPLEX, message="clamp is not supported for complex types"
 
 @RELU.derivative("input", keeps="output")
 def _(ctx: Any, grad: Tensor, output: Tensor) -> Tensor:
-    return record(RECTIFIED_GRADIENT, (grad, output, 0))  # type: ignore[no-any-return]
+    return record(RECTIFIED_GRADIENT, (grad, output, 0))
 
 
 @RECTIFIED_GRADIENT.derivative("grad", keeps="result threshold")
 def _(ctx: Any, grad: Tensor, output: Tensor, threshold: Any) -> Tensor:
-    return record(RECTIFIED_GRADIENT, (grad, output, threshold))  # type: ignore[no-any-return]
+    return record(RECTIFIED_GRADIENT, (grad, output, threshold))
 
 
 @api("torch", "Tensor", inplace=True)
@@ -55,7 +55,7 @@ def relu(input: Tensor) -> Tensor:
     >>> torch.relu(torch.tensor([-1., 2.]))
     tensor([0., 2.])
     """
-    return record(RELU, (input,))  # type: ignore[no-any-return]
+    return record(RELU, (input,))
 
 
 @api("nn.functional", name="relu")
@@ -77,12 +77,12 @@ refuse(LEAKY_RELU, "leaky_relu_cpu", *NOT_FLOATING)
 
 @LEAKY_RELU.derivative("input", keeps="input negative_slope")
 def _(ctx: Any, grad: Tensor, input: Tensor, negative_slope: Any) -> Tensor:
-    return record(LEAKY_RELU_BACKWARD, (grad, input, negative_slope))  # type: ignore[no-any-return]
+    return record(LEAKY_RELU_BACKWARD, (grad, input, negative_slope))
 
 
 @LEAKY_RELU_BACKWARD.derivative("grad", keeps="input negative_slope")
 def _(ctx: Any, grad: Tensor, input: Tensor, negative_slope: Any) -> Tensor:
-    return record(LEAKY_RELU_BACKWARD, (grad, input, negative_slope))  # type: ignore[no-any-return]
+    return record(LEAKY_RELU_BACKWARD, (grad, input, negative_slope))
 
 
 @api("nn.functional")
@@ -105,12 +105,12 @@ refuse(HARDTANH, "hardtanh", COMPLEX, message="clamp is not supported for comple
 
 @HARDTANH.derivative("input", keeps="input min_val max_val")
 def _(ctx: Any, grad: Tensor, input: Tensor, min_val: Any, max_val: Any) -> Tensor:
-    return record(HARDTANH_BACKWARD, (grad, input, min_val, max_val))  # type: ignore[no-any-return]
+    return record(HARDTANH_BACKWARD, (grad, input, min_val, max_val))
 
 
 @HARDTANH_BACKWARD.derivative("grad", keeps="input min_val max_val")
 def _(ctx: Any, grad: Tensor, input: Tensor, min_val: Any, max_val: Any) -> Tensor:
-    return record(HARDTANH_BACKWARD, (grad, input, min_val, max_val))  # type: ignore[no-any-return]
+    return record(HARDTANH_BACKWARD, (grad, input, min_val, max_val))
 
 
 @api("nn.functional")
@@ -149,14 +149,14 @@ refuse(THRESHOLD, "threshold_cpu", BOOL, COMPLEX)
 
 @THRESHOLD.derivative("input", keeps="input threshold")
 def _(ctx: Any, grad: Tensor, input: Tensor, threshold: Any) -> Tensor:
-    return record(RECTIFIED_GRADIENT, (grad, input, threshold))  # type: ignore[no-any-return]
+    return record(RECTIFIED_GRADIENT, (grad, input, threshold))
 
 
 def _threshold(input: Tensor, threshold: Any, value: Any) -> Tensor:
     dtype = input._geometry.dtype
     if dtype is dtypes.bool_:
         raise not_implemented("threshold_cpu", dtype)
-    return record(THRESHOLD, (input, _number_for(input, threshold),  # type: ignore[no-any-return]
+    return record(THRESHOLD, (input, _number_for(input, threshold),
                               _number_for(input, value)))
 
 
@@ -184,7 +184,7 @@ refuse(SOFTSHRINK, "softshrink_check", *NOT_FLOATING)
 
 
 def _shrunk(ctx: Any, grad: Tensor, input: Tensor, lambd: Any) -> Tensor:
-    return record(SHRINK_BACKWARD, (grad, input, lambd))  # type: ignore[no-any-return]
+    return record(SHRINK_BACKWARD, (grad, input, lambd))
 
 
 HARDSHRINK.derivative("input", keeps="input lambd")(_shrunk)
@@ -200,7 +200,7 @@ def hardshrink(input: Tensor, lambd: float = 0.5) -> Tensor:
     >>> torch.nn.functional.hardshrink(torch.tensor([0.3, -2.]))
     tensor([ 0., -2.])
     """
-    return record(HARDSHRINK, (input, lambd))  # type: ignore[no-any-return]
+    return record(HARDSHRINK, (input, lambd))
 
 
 @api("nn.functional")
@@ -215,7 +215,7 @@ def softshrink(input: Tensor, lambd: float = 0.5) -> Tensor:
         name = dtypes.SCALAR_NAMES[input._geometry.dtype]
         raise RuntimeError(f"lambda must be in range [0, {dtypes.finfo(input.dtype).max:g}] for input dtype {name}, but "
                            f"found {lambd}")
-    return record(SOFTSHRINK, (input, lambd))  # type: ignore[no-any-return]
+    return record(SOFTSHRINK, (input, lambd))
 
 
 @api("nn.functional")
@@ -237,13 +237,13 @@ refuse(HARDSWISH, "hardswish_cpu", *NOT_FLOATING)
 
 @HARDSIGMOID.derivative("input", keeps="input")
 def _(ctx: Any, grad: Tensor, input: Tensor) -> Tensor:
-    return where((input > -3) & (input < 3), grad / 6, 0)  # type: ignore[no-any-return]
+    return where((input > -3) & (input < 3), grad / 6, 0)
 
 
 @HARDSWISH.derivative("input", keeps="input")
 def _(ctx: Any, grad: Tensor, input: Tensor) -> Tensor:
     inside = grad * (input / 3 + 0.5)
-    return where(input <= -3, 0, where(input < 3, inside, grad))  # type: ignore[no-any-return]
+    return where(input <= -3, 0, where(input < 3, inside, grad))
 
 
 @api("nn.functional")
@@ -280,7 +280,7 @@ def _elu_operator(grad_name: str) -> Any:
 
     @op.derivative("input", keeps="input alpha scale input_scale")
     def _(ctx: Any, grad: Tensor, input: Tensor, alpha: Any, scale: Any, input_scale: Any) -> Tensor:
-        return record(ELU_BACKWARD, (grad, input, alpha, scale, input_scale))  # type: ignore[no-any-return]
+        return record(ELU_BACKWARD, (grad, input, alpha, scale, input_scale))
     return op
 
 
@@ -293,13 +293,13 @@ ELU_BACKWARD = pointwise_operator(
 
 @ELU_BACKWARD.derivative("grad", keeps="input alpha scale input_scale")
 def _(ctx: Any, grad: Tensor, input: Tensor, alpha: Any, scale: Any, input_scale: Any) -> Tensor:
-    return record(ELU_BACKWARD, (grad, input, alpha, scale, input_scale))  # type: ignore[no-any-return]
+    return record(ELU_BACKWARD, (grad, input, alpha, scale, input_scale))
 
 
 @ELU_BACKWARD.derivative("input", keeps="grad input alpha scale input_scale")
 def _(ctx: Any, grad: Tensor, inner: Tensor, input: Tensor, alpha: Any, scale: Any, input_scale: Any) -> Tensor:
     curved = grad * inner * exp(input * input_scale) * (alpha * scale * input_scale * input_scale)
-    return where(input <= 0, curved, 0)  # type: ignore[no-any-return]
+    return where(input <= 0, curved, 0)
 
 
 @api("nn.functional")
@@ -321,7 +321,7 @@ def selu(input: Tensor) -> Tensor:
     >>> torch.selu(torch.tensor([-1., 2.]))
     tensor([-1.1113,  2.1014])
     """
-    return record(ELU, (input, SELU_ALPHA, SELU_SCALE, 1.0))  # type: ignore[no-any-return]
+    return record(ELU, (input, SELU_ALPHA, SELU_SCALE, 1.0))
 
 
 @api("torch")
@@ -334,7 +334,7 @@ def celu(input: Tensor, alpha: float = 1.0) -> Tensor:
     """
     if alpha == 0:
         raise RuntimeError("ZeroDivisionError: alpha cannot be 0 for CELU")
-    return record(CELU, (input, float(alpha), 1.0, 1.0 / alpha))  # type: ignore[no-any-return]
+    return record(CELU, (input, float(alpha), 1.0, 1.0 / alpha))
 
 
 @api("nn.functional", name="selu")

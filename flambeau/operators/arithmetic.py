@@ -101,9 +101,9 @@ def add(input: Any, other: Any, *, alpha: Any = 1) -> Tensor:
     if not isinstance(other, Tensor):
         other = operand(other, "add", "other", 2)
     if alpha.__class__ is int and alpha == 1:
-        return record(ADD, (input, other))  # type: ignore[no-any-return]
+        return record(ADD, (input, other))
     _check_alpha(input, other, alpha)
-    return record(ADD_SCALED, (input, other, alpha))  # type: ignore[no-any-return]
+    return record(ADD_SCALED, (input, other, alpha))
 
 
 @api("torch", "Tensor", out=True, inplace=True, aliases=("subtract",))
@@ -117,9 +117,9 @@ def sub(input: Any, other: Any, *, alpha: Any = 1) -> Tensor:
     if not isinstance(other, Tensor):
         other = operand(other, "sub", "other", 2)
     if alpha.__class__ is int and alpha == 1:
-        return record(SUB, (input, other))  # type: ignore[no-any-return]
+        return record(SUB, (input, other))
     _check_alpha(input, other, alpha)
-    return record(SUB_SCALED, (input, other, alpha))  # type: ignore[no-any-return]
+    return record(SUB_SCALED, (input, other, alpha))
 
 
 @api("torch", out=True)
@@ -131,7 +131,7 @@ def rsub(input: Tensor, other: Any, *, alpha: Any = 1) -> Tensor:
     tensor([ 0., -1.])
     """
     if alpha.__class__ is int and alpha == 1:
-        return record(RSUB, (input, operand(other, "rsub", "other", 2)))  # type: ignore[no-any-return]
+        return record(RSUB, (input, operand(other, "rsub", "other", 2)))
     return sub(other, input, alpha=alpha)
 
 
@@ -264,11 +264,11 @@ def addcmul(input: Tensor, tensor1: Tensor, tensor2: Tensor, *, value: Any = 1) 
     for position, (name, one) in enumerate((("input", input), ("tensor1", tensor1), ("tensor2", tensor2))):
         require_tensor(one, "addcmul", name, position + 1)
     if value.__class__ is int and value == 1:
-        return record(ADDCMUL_ONE, (input, tensor1, tensor2))  # type: ignore[no-any-return]
+        return record(ADDCMUL_ONE, (input, tensor1, tensor2))
     dtype = result_dtype([input._geometry, tensor1._geometry, tensor2._geometry])
     if isinstance(value, float) and dtype.category < dtypes.FLOATING:
         value = int(value)
-    return record(ADDCMUL, (input, tensor1, tensor2, value))  # type: ignore[no-any-return]
+    return record(ADDCMUL, (input, tensor1, tensor2, value))
 
 
 @api("torch", "Tensor", out=True, inplace=True)
@@ -288,7 +288,7 @@ def addcdiv(input: Tensor, tensor1: Tensor, tensor2: Tensor, *, value: Any = 1) 
             "torch.trunc(tensor1 / tensor2)).to(input.dtype) for integer inputs and as (input + value * tensor1 / tensor2) "
             "for float inputs. The future addcdiv behavior is just the latter implementation: (input + value * tensor1 / "
             "tensor2), for all dtypes.")
-    return record(ADDCDIV, (input, tensor1, tensor2, value))  # type: ignore[no-any-return]
+    return record(ADDCDIV, (input, tensor1, tensor2, value))
 
 
 # --- linear interpolation --------------------------------------------------------------------------------------------
@@ -342,7 +342,7 @@ def lerp(input: Tensor, end: Tensor, weight: Any) -> Tensor:
                                f"{_C_NAMES.get(one.dtype, one.dtype.name)}")
     if dtype.category < dtypes.FLOATING:
         raise not_implemented("lerp_kernel_tensor" if isinstance(weight, Tensor) else "lerp_kernel_scalar", dtype)
-    return record(LERP if isinstance(weight, Tensor) else LERP_NUMBER, (input, end, weight))  # type: ignore[no-any-return]
+    return record(LERP if isinstance(weight, Tensor) else LERP_NUMBER, (input, end, weight))
 
 
 __all__ = ["ADD", "ADDCDIV", "ADDCMUL", "LERP", "MUL", "NOT_FLOATING", "RSUB", "SUB", "conjugate"]

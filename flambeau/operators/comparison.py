@@ -27,7 +27,7 @@ def _comparison(name: str, kernel: Any, ordered: bool, *aliases: str, doc: str) 
                             "= None)\n * (Tensor input, Number other, *, Tensor out = None)\n")
         if not isinstance(other, Tensor):
             other = operand(other, name, "other", 2)
-        return record(op, (input, other))  # type: ignore[no-any-return]
+        return record(op, (input, other))
     function.__name__ = function.__qualname__ = name
     function.__doc__ = doc
     function.operator = op  # type: ignore[attr-defined]
@@ -227,12 +227,12 @@ WHERE = Operator("where", _where_kernel, _where_geometry, ("condition", "input",
 
 @WHERE.derivative("input", keeps="condition")
 def _(ctx: Any, grad: Tensor, condition: Tensor) -> Tensor:
-    return record(WHERE, (condition, grad, 0))  # type: ignore[no-any-return]
+    return record(WHERE, (condition, grad, 0))
 
 
 @WHERE.derivative("other", keeps="condition")
 def _(ctx: Any, grad: Tensor, condition: Tensor) -> Tensor:
-    return record(WHERE, (condition, 0, grad))  # type: ignore[no-any-return]
+    return record(WHERE, (condition, 0, grad))
 
 
 _ABSENT: Any = object()
@@ -260,4 +260,4 @@ def where(condition: Tensor, input: Any = _ABSENT, other: Any = _ABSENT) -> Any:
 @api("Tensor", name="where")
 def _where_method(self: Any, condition: Any, other: Any) -> Tensor:
     """``self`` where ``condition`` holds, else ``other``."""
-    return where(condition, self, other)  # type: ignore[no-any-return]
+    return where(condition, self, other)

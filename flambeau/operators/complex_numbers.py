@@ -221,7 +221,7 @@ def angle(input: Tensor) -> Tensor:
     >>> torch.angle(torch.tensor([1j, -1.]))
     tensor([1.5708, 3.1416])
     """
-    return record(ANGLE, (input,))  # type: ignore[no-any-return]
+    return record(ANGLE, (input,))
 
 
 def _complex_geometry(operands: Any, attributes: Any) -> Geometry:
@@ -276,7 +276,7 @@ def complex(real: Tensor, imag: Tensor) -> Tensor:
     tensor([1.+2.j])
     """
     _check_parts(real, imag, "complex", ("real", "imag"))
-    return record(COMPLEX_OF, (real, imag))  # type: ignore[no-any-return]
+    return record(COMPLEX_OF, (real, imag))
 
 
 @api("torch", out=True)
@@ -288,6 +288,6 @@ def polar(abs: Tensor, angle: Tensor) -> Tensor:
     tensor([2.+0.j])
     """
     _check_parts(abs, angle, "polar", ("abs", "angle"))
-    return record(POLAR, (abs, angle))  # type: ignore[no-any-return]
+    return record(POLAR, (abs, angle))
 
 

@@ -66,11 +66,11 @@ def div(input: Any, other: Any, *, rounding_mode: str | None = None) -> Tensor:
     if not isinstance(other, Tensor):
         other = operand(other, "div", "other", 2)
     if rounding_mode is None:
-        return record(TRUE_DIVIDE, (input, other))  # type: ignore[no-any-return]
+        return record(TRUE_DIVIDE, (input, other))
     if rounding_mode == "floor":
-        return record(DIV_FLOOR, (input, other))  # type: ignore[no-any-return]
+        return record(DIV_FLOOR, (input, other))
     if rounding_mode == "trunc":
-        return record(DIV_TRUNC, (input, other))  # type: ignore[no-any-return]
+        return record(DIV_TRUNC, (input, other))
     raise RuntimeError(f"div expected rounding_mode to be one of None, 'trunc', or 'floor' but found '{rounding_mode}'")
 
 
@@ -93,7 +93,7 @@ def floor_divide(input: Any, other: Any) -> Tensor:
     >>> torch.floor_divide(torch.tensor([7, -7]), 2)
     tensor([ 3, -4])
     """
-    return record(FLOOR_DIVIDE, (input, operand(other, "floor_divide", "other", 2)))  # type: ignore[no-any-return]
+    return record(FLOOR_DIVIDE, (input, operand(other, "floor_divide", "other", 2)))
 
 
 @api("torch", "Tensor", out=True, inplace=True)
@@ -104,7 +104,7 @@ def remainder(input: Any, other: Any) -> Tensor:
     >>> torch.remainder(torch.tensor([-3., 3.]), 2)
     tensor([1., 1.])
     """
-    return record(REMAINDER, (input, operand(other, "remainder", "other", 2)))  # type: ignore[no-any-return]
+    return record(REMAINDER, (input, operand(other, "remainder", "other", 2)))
 
 
 @api("torch", "Tensor", out=True, inplace=True)
@@ -119,7 +119,7 @@ def fmod(input: Tensor, other: Any) -> Tensor:
         raise TypeError(f"fmod() received an invalid combination of arguments - got ({type(input).__name__}, "
                         f"{type(other).__name__}), but expected one of:\n * (Tensor input, Tensor other, *, Tensor out = "
                         "None)\n * (Tensor input, Number other, *, Tensor out = None)\n")
-    return record(FMOD, (input, operand(other, "fmod", "other", 2)))  # type: ignore[no-any-return]
+    return record(FMOD, (input, operand(other, "fmod", "other", 2)))
 
 
 @pointwise(promotes="float")

@@ -179,12 +179,12 @@ SIGMOID_BACKWARD = pointwise_operator("sigmoid_backward", lambda m, grad, result
 
 @sigmoid.derivative("input", keeps="output")
 def _(ctx: Any, grad: Tensor, output: Tensor) -> Tensor:
-    return record(SIGMOID_BACKWARD, (grad, conjugate(output)))  # type: ignore[no-any-return]
+    return record(SIGMOID_BACKWARD, (grad, conjugate(output)))
 
 
 @SIGMOID_BACKWARD.derivative("grad", keeps="result")
 def _(ctx: Any, grad: Tensor, output: Tensor) -> Tensor:
-    return record(SIGMOID_BACKWARD, (grad, conjugate(output)))  # type: ignore[no-any-return]
+    return record(SIGMOID_BACKWARD, (grad, conjugate(output)))
 
 
 @SIGMOID_BACKWARD.derivative("result", keeps="grad result")
@@ -221,8 +221,8 @@ def logit(input: Tensor, eps: float | None = None) -> Tensor:
     tensor([0.0000, 2.0003])
     """
     if eps is None:
-        return record(LOGIT, (input,))  # type: ignore[no-any-return]
-    return record(LOGIT_CLAMPED, (input, float(eps)))  # type: ignore[no-any-return]
+        return record(LOGIT, (input,))
+    return record(LOGIT_CLAMPED, (input, float(eps)))
 
 
 # --- of two operands -------------------------------------------------------------------------------------------------
@@ -302,7 +302,7 @@ def xlogy(input: Any, other: Any) -> Tensor:
     >>> torch.xlogy(torch.tensor([0., 2.]), torch.tensor([0., 1.]))
     tensor([0., 0.])
     """
-    return record(XLOGY, (operand(input, "xlogy", "input", 1),  # type: ignore[no-any-return]
+    return record(XLOGY, (operand(input, "xlogy", "input", 1),
                           operand(other, "xlogy", "other", 2)))
 
 
@@ -314,5 +314,5 @@ def xlog1py(input: Any, other: Any) -> Tensor:
     >>> torch.special.xlog1py(torch.tensor([0., 2.]), torch.tensor([-1., 0.]))
     tensor([0., 0.])
     """
-    return record(XLOG1PY, (operand(input, "special_xlog1py", "input", 1),  # type: ignore[no-any-return]
+    return record(XLOG1PY, (operand(input, "special_xlog1py", "input", 1),
                             operand(other, "special_xlog1py", "other", 2)))

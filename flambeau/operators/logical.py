@@ -64,7 +64,7 @@ def _bitwise(name: str, kernel: Any, pytorch_kernel: str, doc: str) -> Any:
             other = operand(other, name, "other", 2)
         if not isinstance(input, Tensor):
             input = operand(input, name, "input", 1)
-        return record(op, (input, other))  # type: ignore[no-any-return]
+        return record(op, (input, other))
     function.__name__ = function.__qualname__ = name
     function.__doc__ = doc
     function.operator = op  # type: ignore[attr-defined]

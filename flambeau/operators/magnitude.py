@@ -211,7 +211,7 @@ def _clamp_operator(grad_name: str) -> Any:
 
     @op.derivative("input", keeps="input min max")
     def _(ctx: Any, grad: Tensor, input: Tensor, min: Any, max: Any) -> Tensor:
-        return record(CLAMP_BACKWARD, (grad, input, min, max))  # type: ignore[no-any-return]
+        return record(CLAMP_BACKWARD, (grad, input, min, max))
 
     @op.derivative("min", keeps="input min max")
     def _(ctx: Any, grad: Tensor, input: Tensor, min: Any, max: Any) -> Tensor:
@@ -235,7 +235,7 @@ CLAMP_BACKWARD = pointwise_operator("clamp_backward", lambda m, grad, input, min
 
 @CLAMP_BACKWARD.derivative("grad", keeps="input min max")
 def _(ctx: Any, grad: Tensor, input: Tensor, min: Any, max: Any) -> Tensor:
-    return record(CLAMP_BACKWARD, (grad, input, min, max))  # type: ignore[no-any-return]
+    return record(CLAMP_BACKWARD, (grad, input, min, max))
 
 
 @api("torch", "Tensor", out=True, inplace=True, aliases=("clip",))
@@ -249,7 +249,7 @@ def clamp(input: Tensor, min: Any = None, max: Any = None) -> Tensor:
     if min is None and max is None:
         raise RuntimeError("torch.clamp: At least one of 'min' or 'max' must not be None")
     op = CLAMP_TENSORS if isinstance(min, Tensor) or isinstance(max, Tensor) else CLAMP
-    return record(op, (input, min if min is None else operand(min, "clamp", "min", 2),  # type: ignore[no-any-return]
+    return record(op, (input, min if min is None else operand(min, "clamp", "min", 2),
                        max if max is None else operand(max, "clamp", "max", 3)))
 
 
@@ -261,7 +261,7 @@ def clamp_min(input: Tensor, min: Any) -> Tensor:
     >>> torch.clamp_min(torch.tensor([-1., 0.5]), 0)
     tensor([0.0000, 0.5000])
     """
-    return record(CLAMP_MIN, (input, operand(min, "clamp_min", "min", 2), None))  # type: ignore[no-any-return]
+    return record(CLAMP_MIN, (input, operand(min, "clamp_min", "min", 2), None))
 
 
 @api("torch", "Tensor", out=True, inplace=True)
@@ -272,7 +272,7 @@ def clamp_max(input: Tensor, max: Any) -> Tensor:
     >>> torch.clamp_max(torch.tensor([-1., 0.5]), 0)
     tensor([-1.,  0.])
     """
-    return record(CLAMP_MAX, (input, None, operand(max, "clamp_max", "max", 2)))  # type: ignore[no-any-return]
+    return record(CLAMP_MAX, (input, None, operand(max, "clamp_max", "max", 2)))
 
 
 # --- replacing what is not finite ------------------------------------------------------------------------------------
@@ -321,7 +321,7 @@ def nan_to_num(input: Tensor, nan: float | None = None, posinf: float | None = N
     if dtype.category >= dtypes.FLOATING:
         found = dtypes.finfo(dtype)
         limits = (found.min, found.max)
-    return record(NAN_TO_NUM, (input, 0.0 if nan is None else nan, posinf, neginf), (limits,))  # type: ignore[no-any-return]
+    return record(NAN_TO_NUM, (input, 0.0 if nan is None else nan, posinf, neginf), (limits,))
 
 
 # --- pieces of numbers -----------------------------------------------------------------------------------------------

@@ -125,8 +125,8 @@ def pow(input: Any, exponent: Any) -> Tensor:
         if isinstance(input, Tensor):
             if input.dtype is exponent.dtype is dtypes.bool_:
                 raise not_implemented("pow", dtypes.bool_)
-            return record(POW, (input, exponent))  # type: ignore[no-any-return]
-        return record(NUMBER_POW, (operand(input, "pow", "input", 1), exponent))  # type: ignore[no-any-return]
+            return record(POW, (input, exponent))
+        return record(NUMBER_POW, (operand(input, "pow", "input", 1), exponent))
     if not isinstance(input, Tensor):
         raise TypeError(f"pow() received an invalid combination of arguments - got ({type(input).__name__}, "
                         f"{type(exponent).__name__}), but expected one of:\n * (Tensor input, Tensor exponent, *, Tensor "
@@ -136,9 +136,9 @@ def pow(input: Any, exponent: Any) -> Tensor:
     kind = exponent.__class__
     if exponent in _REDUCED:
         dtype = _scalar_dtype(input._geometry, kind, exponent)
-        return record(POW_REDUCED, (cast(input, dtype),), (exponent, kind))  # type: ignore[no-any-return]
+        return record(POW_REDUCED, (cast(input, dtype),), (exponent, kind))
     _scalar_dtype(input._geometry, kind, 0 if isinstance(exponent, complex) else exponent)
-    return record(POW_NUMBER, (input, exponent))  # type: ignore[no-any-return]
+    return record(POW_NUMBER, (input, exponent))
 
 
 @api("torch", "Tensor", inplace=True, out=True)
@@ -173,7 +173,7 @@ def float_power_(self: Tensor, exponent: Any) -> Tensor:
     if self.dtype is not wide:
         raise RuntimeError(f"the base given to float_power_ has dtype {dtypes.SCALAR_NAMES[self.dtype]} but the operation's "
                            f"result requires dtype {dtypes.SCALAR_NAMES[wide]}")
-    return self.pow_(exponent)  # type: ignore[no-any-return]
+    return self.pow_(exponent)
 
 
 def _is_complex(x: Any) -> bool:

@@ -89,7 +89,7 @@ def round(input: Tensor, *, decimals: int = 0) -> Tensor:
     tensor([2.6000])
     """
     if decimals == 0:
-        return record(ROUND, (input,))  # type: ignore[no-any-return]
+        return record(ROUND, (input,))
     if input._geometry.dtype.category != FLOATING:
         raise not_implemented("round_cpu", input._geometry.dtype)
-    return record(ROUND_DECIMALS, (input, decimals))  # type: ignore[no-any-return]
+    return record(ROUND_DECIMALS, (input, decimals))

@@ -26,12 +26,12 @@ refuse(GELU_TANH, "GeluKernelImpl", *NOT_FLOATING)
 
 @GELU.derivative("input", keeps="input")
 def _(ctx: Any, grad: Tensor, input: Tensor) -> Tensor:
-    return record(GELU_BACKWARD, (grad, input))  # type: ignore[no-any-return]
+    return record(GELU_BACKWARD, (grad, input))
 
 
 @GELU_BACKWARD.derivative("grad", keeps="input")
 def _(ctx: Any, grad: Tensor, input: Tensor) -> Tensor:
-    return record(GELU_BACKWARD, (grad, input))  # type: ignore[no-any-return]
+    return record(GELU_BACKWARD, (grad, input))
 
 
 @GELU_BACKWARD.derivative("input", keeps="grad input")
@@ -43,12 +43,12 @@ def _(ctx: Any, grad: Tensor, inner: Tensor, input: Tensor) -> Tensor:
 
 @GELU_TANH.derivative("input", keeps="input")
 def _(ctx: Any, grad: Tensor, input: Tensor) -> Tensor:
-    return record(GELU_TANH_BACKWARD, (grad, input))  # type: ignore[no-any-return]
+    return record(GELU_TANH_BACKWARD, (grad, input))
 
 
 @GELU_TANH_BACKWARD.derivative("grad", keeps="input")
 def _(ctx: Any, grad: Tensor, input: Tensor) -> Tensor:
-    return record(GELU_TANH_BACKWARD, (grad, input))  # type: ignore[no-any-return]
+    return record(GELU_TANH_BACKWARD, (grad, input))
 
 
 @GELU_TANH_BACKWARD.derivative("input", keeps="grad input")
@@ -74,9 +74,9 @@ def gelu(input: Tensor, approximate: str = "none") -> Tensor:
     tensor([-0.1587,  1.9545])
     """
     if approximate == "none":
-        return record(GELU, (input,))  # type: ignore[no-any-return]
+        return record(GELU, (input,))
     if approximate == "tanh":
-        return record(GELU_TANH, (input,))  # type: ignore[no-any-return]
+        return record(GELU_TANH, (input,))
     raise RuntimeError("approximate argument must be either none or tanh.")
 
 
@@ -91,12 +91,12 @@ refuse(MISH, "mish_cpu", *NOT_FLOATING)
 
 @SILU.derivative("input", keeps="input")
 def _(ctx: Any, grad: Tensor, input: Tensor) -> Tensor:
-    return record(SILU_BACKWARD, (grad, input))  # type: ignore[no-any-return]
+    return record(SILU_BACKWARD, (grad, input))
 
 
 @SILU_BACKWARD.derivative("grad", keeps="input")
 def _(ctx: Any, grad: Tensor, input: Tensor) -> Tensor:
-    return record(SILU_BACKWARD, (grad, input.conj()))  # type: ignore[no-any-return]
+    return record(SILU_BACKWARD, (grad, input.conj()))
 
 
 @SILU_BACKWARD.derivative("input", keeps="grad input")
@@ -146,7 +146,7 @@ refuse(LOGSIGMOID, "log_sigmoid_cpu", *NOT_FLOATING)
 @SOFTPLUS.derivative("input", keeps="input beta threshold")
 def _(ctx: Any, grad: Tensor, input: Tensor, beta: Any, threshold: Any) -> Tensor:
     scaled = input * beta
-    return where(scaled > threshold, grad, grad * sigmoid(scaled))  # type: ignore[no-any-return]
+    return where(scaled > threshold, grad, grad * sigmoid(scaled))
 
 
 @LOGSIGMOID.derivative("input", keeps="input")
@@ -162,7 +162,7 @@ def softplus(input: Tensor, beta: float = 1, threshold: float = 20) -> Tensor:
     >>> torch.nn.functional.softplus(torch.tensor([-1., 2.]))
     tensor([0.3133, 2.1269])
     """
-    return record(SOFTPLUS, (input, beta, threshold))  # type: ignore[no-any-return]
+    return record(SOFTPLUS, (input, beta, threshold))
 
 
 @api("nn.functional")
@@ -173,7 +173,7 @@ def logsigmoid(input: Tensor) -> Tensor:
     >>> torch.nn.functional.logsigmoid(torch.tensor([-1., 2.]))
     tensor([-1.3133, -0.1269])
     """
-    return record(LOGSIGMOID, (input,))  # type: ignore[no-any-return]
+    return record(LOGSIGMOID, (input,))
 
 
 @api("nn.functional")
@@ -205,7 +205,7 @@ def glu(input: Tensor, dim: int = -1) -> Tensor:
         raise RuntimeError(f"Halving dimension must be even, but dimension {axis} is size {extent}")
     if input.dtype.category != dtypes.FLOATING:
         raise not_implemented("glu_cpu", input.dtype)
-    return record(GLU, (input.narrow(axis, 0, extent // 2),  # type: ignore[no-any-return]
+    return record(GLU, (input.narrow(axis, 0, extent // 2),
                         input.narrow(axis, extent // 2, extent // 2)))
 
 
@@ -214,13 +214,13 @@ GLU = pointwise_operator("glu", lambda m, value, gate: m.multiply(value, m.sigmo
 
 @GLU.derivative("value", keeps="gate")
 def _(ctx: Any, grad: Tensor, gate: Tensor) -> Tensor:
-    return grad * record(SIGMOID, (gate,))  # type: ignore[no-any-return]
+    return grad * record(SIGMOID, (gate,))
 
 
 @GLU.derivative("gate", keeps="value gate")
 def _(ctx: Any, grad: Tensor, value: Tensor, gate: Tensor) -> Tensor:
     s = sigmoid(gate)
-    return grad * value * (s * (1 - s))  # type: ignore[no-any-return]
+    return grad * value * (s * (1 - s))
 
 
 PRELU = pointwise_operator("prelu_kernel", lambda m, input, weight: m.where(input > 0, input, input * weight))
@@ -228,12 +228,12 @@ PRELU = pointwise_operator("prelu_kernel", lambda m, input, weight: m.where(inpu
 
 @PRELU.derivative("input", keeps="input weight")
 def _(ctx: Any, grad: Tensor, input: Tensor, weight: Tensor) -> Tensor:
-    return where(input > 0, grad, grad * weight)  # type: ignore[no-any-return]
+    return where(input > 0, grad, grad * weight)
 
 
 @PRELU.derivative("weight", keeps="input")
 def _(ctx: Any, grad: Tensor, input: Tensor) -> Tensor:
-    return where(input > 0, 0, grad * input)  # type: ignore[no-any-return]
+    return where(input > 0, 0, grad * input)
 
 
 @api("torch", "Tensor", "nn.functional")
@@ -261,7 +261,7 @@ def prelu(input: Tensor, weight: Tensor) -> Tensor:
         weight = weight.reshape(1, -1, *[1] * (a.ndim - 2))
     elif a.ndim == 0 or w.ndim == 0:
         weight = weight.reshape(a.ndim * (1,))
-    return record(PRELU, (input, weight))  # type: ignore[no-any-return]
+    return record(PRELU, (input, weight))
 
 
 RRELU = pointwise_operator("rrelu_with_noise", lambda m, input, noise: m.multiply(input, noise))
@@ -286,11 +286,11 @@ def rrelu(input: Tensor, lower: float = 1.0 / 8, upper: float = 1.0 / 3, trainin
         raise RuntimeError("Lower bound should be less than or equal to the upper bound")
     below = input.detach() <= 0
     if not training:
-        return record(RRELU, (input, where(below, input.new_full((), (lower + upper) / 2), 1)))  # type: ignore[no-any-return]
+        return record(RRELU, (input, where(below, input.new_full((), (lower + upper) / 2), 1)))
     # Slopes are drawn in double precision, one for each element that is not positive, in order.
     drawn = input.new_empty(int(below.sum().item()), dtype=dtypes.float64).uniform_(lower, upper, generator=generator)
     noise = input.new_ones(input.shape).masked_scatter(below, drawn.to(input.dtype))
-    return record(RRELU, (input, noise))  # type: ignore[no-any-return]
+    return record(RRELU, (input, noise))
 
 
 @api("nn.functional", name="rrelu")

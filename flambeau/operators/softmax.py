@@ -55,17 +55,17 @@ def LOG_SOFTMAX_BACKWARD(m: Any, grad: Any, result: Any, dim: int) -> Any:
 
 @SOFTMAX.derivative("input", keeps="output")
 def _(ctx: Any, grad: Tensor, output: Tensor) -> Tensor:
-    return record(SOFTMAX_BACKWARD, (grad, output), ctx.attributes)  # type: ignore[no-any-return]
+    return record(SOFTMAX_BACKWARD, (grad, output), ctx.attributes)
 
 
 @LOG_SOFTMAX.derivative("input", keeps="output")
 def _(ctx: Any, grad: Tensor, output: Tensor) -> Tensor:
-    return record(LOG_SOFTMAX_BACKWARD, (grad, output), ctx.attributes)  # type: ignore[no-any-return]
+    return record(LOG_SOFTMAX_BACKWARD, (grad, output), ctx.attributes)
 
 
 @SOFTMAX_BACKWARD.derivative("grad", keeps="result")
 def _(ctx: Any, grad: Tensor, output: Tensor) -> Tensor:
-    return record(SOFTMAX_BACKWARD, (grad, output), ctx.attributes)  # type: ignore[no-any-return]
+    return record(SOFTMAX_BACKWARD, (grad, output), ctx.attributes)
 
 
 @SOFTMAX_BACKWARD.derivative("result", keeps="grad result")
@@ -88,7 +88,7 @@ def _(ctx: Any, grad: Tensor, inner: Tensor, output: Tensor) -> Tensor:
 def _along(op: Any, input: Tensor, dim: int, dtype: Any) -> Tensor:
     if dtype is not None:
         input = cast(input, dtype)
-    return record(op, (input,), (check_dim(dim, input._geometry.ndim),))  # type: ignore[no-any-return]
+    return record(op, (input,), (check_dim(dim, input._geometry.ndim),))
 
 
 @api("torch", "Tensor", "special", out=True)

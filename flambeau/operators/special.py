@@ -1,1 +1,312 @@
-"""special."""
+"""Special functions: the error function's family and gamma's (``torch.special``, many at the top level too)."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+from .. import dtypes
+from ..tensor import Tensor, record
+from .comparison import where
+from .definition import operand, pointwise, pointwise_operator
+from .domain import COMPLEX, of_tensors, refuse
+from .exponential import exp, log
+from .registry import api
+
+TWO_OVER_SQRT_PI = 2 / math.sqrt(math.pi)
+SQRT_2_PI = math.sqrt(2 * math.pi)
+
+
+# --- the error function ----------------------------------------------------------------------------------------------
+
+@pointwise("torch", "Tensor", "special", promotes="float")
+def erf(m: Any, input: Any) -> Any:
+    """The error function, ``2 / sqrt(pi)`` times the integral of ``exp(-t^2)`` from 0 to ``input``.
+
+    >>> import flambeau as torch
+    >>> torch.erf(torch.tensor([0., 1.]))
+    tensor([0.0000, 0.8427])
+    """
+    return m.erf(input)
+
+
+@erf.derivative("input", keeps="input")
+def _(ctx: Any, grad: Tensor, input: Tensor) -> Tensor:
+    return grad * (exp(-input * input) * TWO_OVER_SQRT_PI)
+
+
+@pointwise("torch", "Tensor", "special", promotes="float")
+def erfc(m: Any, input: Any) -> Any:
+    """``1 - erf(input)``, accurate where it is small.
+
+    >>> import flambeau as torch
+    >>> torch.special.erfc(torch.tensor([0., 1.]))
+    tensor([1.0000, 0.1573])
+    """
+    return m.erfc(input)
+
+
+@erfc.derivative("input", keeps="input")
+def _(ctx: Any, grad: Tensor, input: Tensor) -> Tensor:
+    return grad * (exp(-input * input) * -TWO_OVER_SQRT_PI)
+
+
+@pointwise("torch", "Tensor", "special", promotes="float")
+def erfinv(m: Any, input: Any) -> Any:
+    """The inverse of ``erf``.
+
+    >>> import flambeau as torch
+    >>> torch.erfinv(torch.tensor([0., 0.5]))
+    tensor([0.0000, 0.4769])
+    """
+    return m.erfinv(input)
+
+
+@erfinv.derivative("input", keeps="output")
+def _(ctx: Any, grad: Tensor, output: Tensor) -> Tensor:
+    return grad * (exp(output * output) / TWO_OVER_SQRT_PI)
+
+
+@pointwise("special", promotes="float", inplace=False)
+def erfcx(m: Any, input: Any) -> Any:
+    """``exp(input^2) * erfc(input)``.
+
+    >>> import flambeau as torch
+    >>> torch.special.erfcx(torch.tensor([0., 10.]))
+    tensor([1.0000, 0.0561])
+    """
+    return m.erfcx(input)
+
+
+@erfcx.derivative("input", keeps="input output")
+def _(ctx: Any, grad: Tensor, input: Tensor, output: Tensor) -> Tensor:
+    return grad * (2 * input * output - TWO_OVER_SQRT_PI)
+
+
+# --- the normal distribution -----------------------------------------------------------------------------------------
+
+@pointwise("special", promotes="float", inplace=False)
+def ndtr(m: Any, input: Any) -> Any:
+    """The distribution function of the standard normal distribution.
+
+    >>> import flambeau as torch
+    >>> torch.special.ndtr(torch.tensor([0., 1.]))
+    tensor([0.5000, 0.8413])
+    """
+    return m.ndtr(input)
+
+
+@ndtr.derivative("input", keeps="input")
+def _(ctx: Any, grad: Tensor, input: Tensor) -> Tensor:
+    return grad * (exp(input * input * -0.5) / SQRT_2_PI)
+
+
+@pointwise("special", promotes="float", inplace=False)
+def ndtri(m: Any, input: Any) -> Any:
+    """The quantile function of the standard normal distribution.
+
+    >>> import flambeau as torch
+    >>> torch.special.ndtri(torch.tensor([0.5, 0.975]))
+    tensor([0.0000, 1.9600])
+    """
+    return m.ndtri(input)
+
+
+@ndtri.derivative("input", keeps="output")
+def _(ctx: Any, grad: Tensor, output: Tensor) -> Tensor:
+    return grad * (exp(output * output * 0.5) * SQRT_2_PI)
+
+
+@pointwise("special", promotes="float", inplace=False)
+def log_ndtr(m: Any, input: Any) -> Any:
+    """``log(ndtr(input))``, without underflow.
+
+    >>> import flambeau as torch
+    >>> torch.special.log_ndtr(torch.tensor([0., -10.]))
+    tensor([ -0.6931, -53.2313])
+    """
+    return m.log_ndtr(input)
+
+
+@log_ndtr.derivative("input", keeps="input")
+def _(ctx: Any, grad: Tensor, input: Tensor) -> Tensor:
+    return grad / erfcx(input * -math.sqrt(0.5)) * math.sqrt(2 / math.pi)
+
+
+# --- gamma and its derivatives ---------------------------------------------------------------------------------------
+
+@pointwise(promotes="float")
+def lgamma(m: Any, input: Any) -> Any:
+    """``log |gamma(input)|``.
+
+    >>> import flambeau as torch
+    >>> torch.lgamma(torch.tensor([1., 5.]))
+    tensor([0.0000, 3.1781])
+    """
+    return m.lgamma(input)
+
+
+@lgamma.derivative("input", keeps="input")
+def _(ctx: Any, grad: Tensor, input: Tensor) -> Tensor:
+    return grad * digamma(input)
+
+
+@pointwise("torch", "Tensor", "special", promotes="float")
+def digamma(m: Any, input: Any) -> Any:
+    """The derivative of ``lgamma``.
+
+    >>> import flambeau as torch
+    >>> torch.digamma(torch.tensor([1., 0.5]))
+    tensor([-0.5772, -1.9635])
+    """
+    return m.digamma(input)
+
+
+@digamma.derivative("input", keeps="input")
+def _(ctx: Any, grad: Tensor, input: Tensor) -> Tensor:
+    return grad * polygamma(1, input)
+
+
+api("special", name="gammaln")(lgamma)
+api("special", name="psi")(digamma)
+
+POLYGAMMA = pointwise_operator("polygamma", lambda m, input, n: m.polygamma(input, int(n)), "float")
+refuse(POLYGAMMA, "polygamma", COMPLEX)
+
+
+@POLYGAMMA.derivative("input", keeps="input n")
+def _(ctx: Any, grad: Tensor, input: Tensor, n: int) -> Tensor:
+    return grad * polygamma(int(n) + 1, input)
+
+
+@api("torch", "special", out=True)
+def polygamma(n: int, input: Tensor) -> Tensor:
+    """The n-th derivative of ``digamma``.
+
+    >>> import flambeau as torch
+    >>> torch.polygamma(1, torch.tensor([1., 0.5]))
+    tensor([1.6449, 4.9348])
+    """
+    if n < 0:
+        raise RuntimeError("polygamma(n, x) does not support negative n.")
+    return record(POLYGAMMA, (input, n))
+
+
+@api("Tensor", name="polygamma", inplace=True)
+def _polygamma_method(self: Tensor, n: int) -> Tensor:
+    """The n-th derivative of ``digamma`` (see ``torch.polygamma``)."""
+    return polygamma(n, self)
+
+
+@api("torch", "Tensor", out=True, inplace=True)
+def mvlgamma(input: Tensor, p: int) -> Tensor:
+    """The logarithm of the multivariate gamma function of dimension p.
+
+    >>> import flambeau as torch
+    >>> torch.mvlgamma(torch.tensor([2., 3.]), 2)
+    tensor([0.4516, 1.8379])
+    """
+    if p < 1:
+        raise RuntimeError("p has to be greater than or equal to 1")
+    if input.dtype.category < dtypes.FLOATING:
+        input = input.to(dtypes.get_default_dtype())
+    total = lgamma(input)
+    for j in range(1, p):
+        total = total + lgamma(input - j / 2)
+    return total + p * (p - 1) * 0.25 * math.log(math.pi)
+
+
+api("special", name="multigammaln", out=True)(mvlgamma)
+
+ZETA = pointwise_operator("special_zeta", lambda m, input, other: m.zeta(input, other), "float")
+
+
+@ZETA.derivative("other", keeps="input other")
+def _(ctx: Any, grad: Tensor, input: Any, other: Tensor) -> Tensor:
+    return grad * (-input * zeta(input + 1, other))
+
+
+@api("special", out=True)
+def zeta(input: Any, other: Any) -> Tensor:
+    """Hurwitz's zeta function: the sum of ``(k + other)^-input`` over k = 0, 1, ...
+
+    >>> import flambeau as torch
+    >>> torch.special.zeta(torch.tensor([2., 4.]), 1)
+    tensor([1.6449, 1.0823])
+    """
+    return record(ZETA, (operand(input, "special_zeta", "input", 1), operand(other, "special_zeta", "other", 2)))
+
+
+def _gamma_density(input: Tensor, other: Tensor) -> Tensor:
+    """The derivative of gammainc by its second argument."""
+    return exp((input - 1) * log(other) - other - lgamma(input))
+
+
+@of_tensors("torch", "Tensor", promotes="float")
+def igamma(m: Any, input: Any, other: Any) -> Any:
+    """The regularized lower incomplete gamma function of order ``input`` at ``other``.
+
+    >>> import flambeau as torch
+    >>> torch.igamma(torch.tensor([4.]), torch.tensor([3.]))
+    tensor([0.3528])
+    """
+    return m.gammainc(input, other)
+
+
+@of_tensors("torch", "Tensor", promotes="float")
+def igammac(m: Any, input: Any, other: Any) -> Any:
+    """The regularized upper incomplete gamma function of order ``input`` at ``other``.
+
+    >>> import flambeau as torch
+    >>> torch.igammac(torch.tensor([4.]), torch.tensor([3.]))
+    tensor([0.6472])
+    """
+    return m.gammaincc(input, other)
+
+
+for _function, _kernel in ((igamma, "igamma"), (igammac, "igammac")):
+    refuse(_function.operator, _kernel, dtypes.BOOL, dtypes.INTEGER, COMPLEX)
+
+
+@igamma.derivative("other", keeps="input other")
+def _(ctx: Any, grad: Tensor, input: Tensor, other: Tensor) -> Tensor:
+    return grad * _gamma_density(input, other)
+
+
+@igammac.derivative("other", keeps="input other")
+def _(ctx: Any, grad: Tensor, input: Tensor, other: Tensor) -> Tensor:
+    return -grad * _gamma_density(input, other)
+
+
+def _no_derivative(ctx: Any, grad: Tensor) -> Tensor:
+    raise NotImplementedError("the derivative for 'igamma: input' is not implemented.")
+
+
+igamma.derivative("input")(_no_derivative)
+igammac.derivative("input")(_no_derivative)
+api("special", name="gammainc")(igamma)
+api("special", name="gammaincc")(igammac)
+
+
+# --- entropy ---------------------------------------------------------------------------------------------------------
+
+@pointwise("special", promotes="float", inplace=False)
+def entr(m: Any, input: Any) -> Any:
+    """``-input * log(input)``; 0 at 0, and minus infinity below.
+
+    >>> import flambeau as torch
+    >>> torch.special.entr(torch.tensor([0., 0.5, 1.]))
+    tensor([0.0000, 0.3466, -0.0000])
+    """
+    value = -input * m.log(m.where(input > 0, input, input.dtype.type(1)))
+    return m.where(input > 0, value, m.where(input == 0, input * 0, m.where(input < 0, input.dtype.type(-m.inf), input)))
+
+
+@entr.derivative("input", keeps="input")
+def _(ctx: Any, grad: Tensor, input: Tensor) -> Tensor:
+    return grad * where(input < 0, float("nan"), -log(input) - 1)
+
+
+for _function in (erf, erfc, erfinv, erfcx, ndtr, ndtri, log_ndtr, lgamma, digamma, entr):
+    refuse(_function.operator, f"{_function.__name__}_cpu", COMPLEX)
+refuse(ZETA, "zeta", COMPLEX)

@@ -203,12 +203,12 @@ TANH_BACKWARD = pointwise_operator("tanh_backward", lambda m, grad, result: m.ta
 
 @tanh.derivative("input", keeps="output")
 def _(ctx: Any, grad: Tensor, output: Tensor) -> Tensor:
-    return record(TANH_BACKWARD, (grad, conjugate(output)))  # type: ignore[no-any-return]
+    return record(TANH_BACKWARD, (grad, conjugate(output)))
 
 
 @TANH_BACKWARD.derivative("grad", keeps="result")
 def _(ctx: Any, grad: Tensor, output: Tensor) -> Tensor:
-    return record(TANH_BACKWARD, (grad, conjugate(output)))  # type: ignore[no-any-return]
+    return record(TANH_BACKWARD, (grad, conjugate(output)))
 
 
 @TANH_BACKWARD.derivative("result", keeps="grad result")
@@ -262,7 +262,7 @@ def _(ctx: Any, grad: Tensor, input: Tensor, other: Tensor) -> Tensor:
 def _reciprocal_square(x: Tensor, y: Tensor) -> Tensor:
     from .comparison import where
     square = x * x + y * y
-    return where(square == 0, 0, square.reciprocal())  # type: ignore[no-any-return]
+    return where(square == 0, 0, square.reciprocal())
 
 
 @pointwise(promotes="float", grad_name="Deg2RadBackward0")

@@ -11,6 +11,8 @@ from numpy import abs, all, any, max, min, round  # noqa: A004, F401
 
 from .activations import *  # noqa: F403
 from .arrays import strided  # noqa: F401
+from .bessel import *  # noqa: F403
+from .polynomials import *  # noqa: F403
 from .products import linear, matmul  # noqa: F401
 from .reductions import sum  # noqa: A004, F401
 from .scatter import add_at, add_rows, grid_positions, row_positions, wide  # noqa: F401
