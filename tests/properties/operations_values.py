@@ -286,15 +286,21 @@ def backward(m: Any, x: Any, y: Any, n: N) -> None:
 
 @operation
 def grad(m: Any, x: Any, y: Any, n: N) -> Any:
-    return m.autograd.grad(
+    found = m.autograd.grad(
         x.sum(), y, retain_graph=True, create_graph=bool(n[0] % 2), allow_unused=n[1] % 4 > 0
     )
+    return _plain_copies(m, found)
 
 
 @operation
 def second_order(m: Any, x: Any, y: Any, n: N) -> Any:
     (first,) = m.autograd.grad((x * x).sum(), y, create_graph=True)
-    return m.autograd.grad(first.square().sum(), y, retain_graph=True, allow_unused=True)
+    return _plain_copies(m, m.autograd.grad(first.square().sum(), y, retain_graph=True, allow_unused=True))
+
+
+def _plain_copies(m: Any, gradients: Any) -> Any:
+    """Return copies in one layout: strides and versions of gradients are the engine's affair."""
+    return [g if g is None else g.clone(memory_format=m.contiguous_format) for g in gradients]
 
 
 @operation
