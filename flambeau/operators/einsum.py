@@ -194,7 +194,8 @@ def _check_extents(operands: Sequence[Tensor], terms: list[_Labels]) -> None:
 def _contract_all(operands: Sequence[Tensor], terms: list[_Labels], wanted: _Labels) -> Tensor:
     left = [_diagonal(x, labels) for x, labels in zip(operands, terms)]
     for pair in _path(left, wanted):
-        chosen = [left.pop(i) for i in sorted(pair, reverse=True)][::-1]
+        chosen = [left[i] for i in pair]
+        left = [term for i, term in enumerate(left) if i not in pair]
         keep = set(wanted).union(*[labels for _, labels in left])
         result = chosen[0]
         for other in chosen[1:]:
@@ -225,7 +226,7 @@ def _path(terms: list[tuple[Tensor, _Labels]], wanted: _Labels) -> Sequence[tupl
             )
     if n == 1:
         return []
-    return [(0, 1)] + [(0, k) for k in range(n - 2, 0, -1)]
+    return [(0, 1)] + [(k, 0) for k in range(n - 2, 0, -1)]
 
 
 def _diagonal(x: Tensor, labels: _Labels) -> tuple[Tensor, _Labels]:

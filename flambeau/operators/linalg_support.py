@@ -16,6 +16,8 @@ class LinAlgError(RuntimeError):
     """Raised when a matrix is singular, or not positive-definite, or an iteration does not converge."""
 
 
+# Tracebacks show the name that PyTorch gives this class.
+LinAlgError.__name__ = LinAlgError.__qualname__ = "_LinAlgError"
 NAMESPACES["linalg"]["LinAlgError"] = LinAlgError
 
 

@@ -133,7 +133,7 @@ def linear(input: Tensor, weight: Tensor, bias: Tensor | None = None, *, out: Te
         raise TypeError(f"linear(): argument 'input' (position 1) must be Tensor, not {type(input).__name__}")
     if out is not None:
         return write_out(linear(input, weight, bias), out, "linear")  # type: ignore[no-any-return]
-    if input._geometry.ndim == 2:
+    if input._geometry.ndim == 2 and weight._geometry.ndim == 2:
         return record(
             LINEAR if bias is not None else LINEAR_UNBIASED,  # type: ignore[no-any-return]
             (input, weight, bias),

@@ -130,6 +130,7 @@ def chain_matmul(*matrices: Tensor, out: Tensor | None = None) -> Tensor:
     """The product of a chain of matrices, in the cheapest order.
 
     >>> import flambeau as torch
+    >>> import warnings; warnings.simplefilter("ignore")
     >>> torch.chain_matmul(torch.ones(2, 3), torch.ones(3, 4), torch.ones(4, 1)).shape
     torch.Size([2, 1])
     """

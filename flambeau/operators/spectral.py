@@ -6,6 +6,7 @@ from typing import Any
 
 from .. import devices, dtypes
 from ..graph.geometry import Geometry, contiguous
+from ..graph.operator import Operator
 from ..tensor import Tensor, check_dim, record
 from .definition import operator
 from .registry import api
@@ -24,8 +25,7 @@ def _geometry_of(operands: Any, attributes: Any) -> Geometry:
     return contiguous(shape, g.dtype.to_real() if kind == "c2r" else g.dtype.to_complex(), g.device)
 
 
-@operator("fft", _geometry_of)
-def FFT(
+def _kernel(
     m: Any, input: Any, dims: tuple[int, ...], sizes: tuple[int, ...], kind: str, inverse: bool, norm: str
 ) -> Any:
     """``kind``: "c2c", "r2c" (half of the spectrum along the last of dims) or "c2r"."""
@@ -39,25 +39,42 @@ def FFT(
 _OPPOSITE = {"backward": "forward", "forward": "backward", "ortho": "ortho"}
 
 
-@FFT.derivative("input")
-def _(ctx: Any, grad: Tensor) -> Tensor:
+def _gradient(ctx: Any, grad: Tensor) -> Tensor:
     """The adjoint of a transform is the transform in the other direction, with the other normalization."""
     dims, sizes, kind, inverse, norm = ctx.attributes
     shape = ctx.operand_geometry(0).shape
     other = _OPPOSITE[norm]
     if kind == "c2c":
-        back = record(FFT, (grad,), (dims, sizes, "c2c", not inverse, other))
+        back = _run(grad, dims, sizes, "c2c", not inverse, other)
     elif kind == "r2c":  # zeros for the half that was left out, then the real part
         whole = _resized(grad, (dims[-1],), (sizes[-1],))
-        back = record(FFT, (whole,), (dims, sizes, "c2c", True, other)).real
+        back = _run(whole, dims, sizes, "c2c", True, other).real
     else:
         back = _c2r_gradient(grad, dims, sizes, other)
     return _resized(back, dims, tuple(shape[d] for d in dims))
 
 
+def _operator(grad_name: str) -> Operator:
+    op = operator("fft", _geometry_of, grad_name=grad_name)(_kernel)
+    op.derivative("input")(_gradient)
+    return op
+
+
+_OPERATORS = {
+    "c2c": _operator("FftC2CBackward0"),
+    "r2c": _operator("FftR2CBackward0"),
+    "c2r": _operator("FftC2RBackward0"),
+}
+
+
+def _run(x: Tensor, *attributes: Any) -> Tensor:
+    """Record a transform (dims, sizes, kind, inverse, norm)."""
+    return record(_OPERATORS[attributes[2]], (x,), attributes)  # type: ignore[no-any-return]
+
+
 def _c2r_gradient(grad: Tensor, dims: tuple[int, ...], sizes: tuple[int, ...], norm: str) -> Tensor:
     """Half of the spectrum of grad; the frequencies that stand for two count twice."""
-    half = record(FFT, (grad,), (dims, sizes, "r2c", False, norm))
+    half = _run(grad, dims, sizes, "r2c", False, norm)
     last, n = dims[-1], sizes[-1]
     doubled = n - half.shape[last]
     if doubled <= 0:
@@ -145,7 +162,7 @@ def _transform(x: Tensor, dims: tuple[int, ...], sizes: Any, kind: str, inverse:
         x = _resized(x, dims, (*sizes[:-1], sizes[-1] // 2 + 1))
     else:
         x = _resized(x, dims, tuple(sizes))
-    return record(FFT, (x,), (dims, tuple(sizes), kind, inverse, norm))  # type: ignore[no-any-return]
+    return _run(x, dims, tuple(sizes), kind, inverse, norm)  # type: ignore[no-any-return]
 
 
 def _c2c(name: str, x: Tensor, s: Any, dim: Any, norm: Any, inverse: bool) -> Tensor:

@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 
+from ..dtypes import SCALAR_NAMES
 from ..tensor import Tensor, check_dim
 from ..tensor.construct import from_array
 from .looking import look
@@ -13,6 +14,8 @@ from .registry import api
 
 
 def _values(input: Tensor, cause: str) -> Any:
+    if input.is_complex():
+        raise NotImplementedError(f"\"{cause}\" not implemented for '{SCALAR_NAMES[input.dtype]}'")
     return look(input, cause)
 
 

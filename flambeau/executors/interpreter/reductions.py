@@ -29,7 +29,7 @@ def sum(x: Array, axis: Any = None, keepdims: bool = False, dtype: Any = None) -
     count = prod([x.shape[d] for d in axes])
     if not kept or count <= _BLOCK or (last in axes and x.shape[last] * _BLOCK >= count):
         return np.sum(x, axis=axis, keepdims=keepdims, dtype=dtype)
-    if last in axes:  # pairwise along the last dimension first
+    if last in axes and x.shape[last] > 1:  # pairwise along the last dimension first
         inner = np.sum(x, axis=last, dtype=wanted, keepdims=True)
         return sum(inner, axis, keepdims, wanted)
     rows = x.transpose([*sorted(axes), *kept]).reshape(count, *[x.shape[d] for d in kept])
