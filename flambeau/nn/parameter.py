@@ -125,9 +125,9 @@ def _rebuild_parameter(
 _SHAPELESS = frozenset(
     [
         "bfloat16", "char", "copy_", "cpu", "cuda", "data", "detach", "device", "double", "dtype", "float",
-        "grad",
-        "grad_fn", "half", "int", "is_complex", "is_cuda", "is_floating_point", "is_leaf", "long", "materialize",
-        "persistent", "requires_grad", "requires_grad_", "retains_grad", "short", "to", "type", "zero_",
+        "grad", "grad_fn", "half", "int", "is_complex", "is_cuda", "is_floating_point", "is_leaf", "long",
+        "materialize", "persistent", "requires_grad", "requires_grad_", "retains_grad", "short", "to", "type",
+        "zero_",
     ]
 )  # fmt: skip
 

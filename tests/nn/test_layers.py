@@ -1,4 +1,4 @@
-"""Every layer of the table: it runs, its state is saved, loaded and copied, and it does what PyTorch's does."""
+"""Every layer of the table: it runs, its state is saved, loaded and copied, and it does as PyTorch's does."""
 
 from __future__ import annotations
 

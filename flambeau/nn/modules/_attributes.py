@@ -7,6 +7,7 @@ from typing import Any, ClassVar
 
 from ...tensor import Tensor
 from ..parameter import Buffer, Parameter
+from ._member_access import install, installed_on
 from ._registration_hooks import (
     buffer_registration_hooks,
     module_registration_hooks,
@@ -37,6 +38,7 @@ def _new_fields() -> dict[str, Any]:
         "_state_dict_pre_hooks": OrderedDict(),
         "_load_state_dict_pre_hooks": OrderedDict(),
         "_load_state_dict_post_hooks": OrderedDict(),
+        "_active_hooks": OrderedDict(),
         "_modules": {},
     }
 
@@ -118,7 +120,9 @@ class ModuleAttributes:
         object.__delattr__(self, name)
 
     def __dir__(self) -> list[str]:
-        names = [*dir(type(self)), *self.__dict__, *self._parameters, *self._modules, *self._buffers]
+        cls = type(self)
+        visible = set(dir(cls)) - installed_on(cls)
+        names = [*visible, *self.__dict__, *self._parameters, *self._modules, *self._buffers]
         # "0" is a child of a Sequential but not an attribute one can type.
         return sorted(name for name in names if not name[0].isdigit())
 
@@ -143,6 +147,7 @@ class ModuleAttributes:
         self._require_tables("module", "_modules")
         self._forget(name, keep=("_modules",))
         self._modules[name] = run_registration_hooks(module_registration_hooks, self, name, value)
+        install(type(self), "_modules", name)
 
     def _set_buffer(self, name: str, value: Any) -> None:
         if value is not None and not isinstance(value, Tensor):
@@ -183,6 +188,7 @@ class ModuleAttributes:
         self._check_name(name, "parameter", "_parameters")
         if param is None:
             self._parameters[name] = None
+            install(type(self), "_parameters", name)
             return
         if not isinstance(param, Parameter):
             raise TypeError(
@@ -196,6 +202,7 @@ class ModuleAttributes:
                 "forward() method."
             )
         self._parameters[name] = run_registration_hooks(parameter_registration_hooks, self, name, param)
+        install(type(self), "_parameters", name)
 
     def register_buffer(self, name: str, tensor: Tensor | None, persistent: bool = True) -> None:
         """Add a tensor that is state but not trained; a non-persistent one stays out of the state dict.

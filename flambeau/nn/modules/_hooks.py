@@ -89,6 +89,8 @@ def register_module_full_backward_hook(hook: Hook) -> RemovableHandle:
 class ModuleHooks(ModuleStateDict):
     """The part of `Module` that registers hooks and calls a forward that has some."""
 
+    # Holds the id of every hook in the next four tables, so that a call has one table to ask.
+    _active_hooks: OrderedDict[int, bool]
     _backward_pre_hooks: HookTable
     _backward_hooks: HookTable
     _is_full_backward_hook: bool | None
@@ -116,7 +118,10 @@ class ModuleHooks(ModuleStateDict):
         tensor(2)
         >>> handle.remove()
         """
-        flags = {"with_kwargs": (self._forward_pre_hooks_with_kwargs, with_kwargs)}
+        flags = {
+            "active": (self._active_hooks, True),
+            "with_kwargs": (self._forward_pre_hooks_with_kwargs, with_kwargs),
+        }
         return _add(self._forward_pre_hooks, hook, flags, prepend=prepend)
 
     def register_forward_hook(
@@ -138,6 +143,7 @@ class ModuleHooks(ModuleStateDict):
         tensor(2)
         """
         flags = {
+            "active": (self._active_hooks, True),
             "with_kwargs": (self._forward_hooks_with_kwargs, with_kwargs),
             "always_call": (self._forward_hooks_always_called, always_call),
         }
@@ -145,7 +151,7 @@ class ModuleHooks(ModuleStateDict):
 
     def register_full_backward_pre_hook(self, hook: Hook, prepend: bool = False) -> RemovableHandle:
         """Call `hook(module, grad_output)` before the gradients of this module are computed."""
-        return _add(self._backward_pre_hooks, hook, prepend=prepend)
+        return _add(self._backward_pre_hooks, hook, {"active": (self._active_hooks, True)}, prepend=prepend)
 
     def register_full_backward_hook(self, hook: Hook, prepend: bool = False) -> RemovableHandle:
         """Call `hook(module, grad_input, grad_output)` when the gradients of the inputs are known.
@@ -163,7 +169,7 @@ class ModuleHooks(ModuleStateDict):
                 "only one of them."
             )
         self._is_full_backward_hook = True
-        return _add(self._backward_hooks, hook, prepend=prepend)
+        return _add(self._backward_hooks, hook, {"active": (self._active_hooks, True)}, prepend=prepend)
 
     def register_backward_hook(self, hook: Hook) -> RemovableHandle:
         """Call the hook at the last operation of the forward; `register_full_backward_hook` supersedes it."""
@@ -174,7 +180,7 @@ class ModuleHooks(ModuleStateDict):
                 "only one of them."
             )
         self._is_full_backward_hook = False
-        return _add(self._backward_hooks, hook)
+        return _add(self._backward_hooks, hook, {"active": (self._active_hooks, True)})
 
     # -- calling
     # -------------------------------------------------------------------------------------------------

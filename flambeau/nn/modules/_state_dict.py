@@ -256,7 +256,7 @@ class ModuleStateDict(ModuleTraversal):
         if not isinstance(given, Tensor):
             return (
                 f'While copying the parameter named "{key}", expected torch.Tensor or Tensor-like object '
-                'from '
+                "from "
                 f"checkpoint but received {type(given)}"
             )
         lazy = is_lazy(current)
@@ -277,7 +277,7 @@ class ModuleStateDict(ModuleTraversal):
         except Exception as error:
             return (
                 f'While copying the parameter named "{key}", whose dimensions in the model are '
-                f'{current.size()} '
+                f"{current.size()} "
                 f"and whose dimensions in the checkpoint are {given.size()}, an exception occurred : "
                 f"{error.args}."
             )

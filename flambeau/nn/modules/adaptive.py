@@ -30,7 +30,7 @@ class AdaptiveLogSoftmaxWithLoss(Module):
     (N), loss.
 
     >>> import flambeau as torch
-    >>> layer = torch.nn.AdaptiveLogSoftmaxWithLoss(8, 20, cutoffs=[5, 10])
+    >>> layer = torch.nn.AdaptiveLogSoftmaxWithLoss(8, 20, [5, 10], div_value=2.0)
     >>> output, loss = layer(torch.randn(3, 8), torch.tensor([0, 7, 19]))
     >>> output.shape, loss.shape
     (torch.Size([3]), torch.Size([]))

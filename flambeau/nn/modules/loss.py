@@ -129,7 +129,7 @@ class NLLLoss2d(NLLLoss):
 
 
 class CrossEntropyLoss(_WeightedLoss):
-    """-log softmax(x)[y] for logits x (N, C, ...) and classes y (N, ...) or their probabilities y (N, C, ...).
+    """-log softmax(x)[y] for logits x (N, C, ...) and classes y (N, ...) or probabilities y (N, C, ...).
 
     >>> import flambeau as torch
     >>> torch.nn.CrossEntropyLoss()(torch.zeros(3, 2), torch.tensor([0, 1, 1]))

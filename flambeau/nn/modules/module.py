@@ -72,14 +72,12 @@ class Module(ModuleConversion, ModuleHooks):
     forward: Callable[..., Any] = _forward_unimplemented
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
-        # The hot path of small models: five emptiness checks, then straight to forward.
-        if (
-            self._backward_hooks
-            or self._backward_pre_hooks
-            or self._forward_hooks
-            or self._forward_pre_hooks
-            or active_global_hooks
-        ):
+        # The hot path of small models: two emptiness checks, then straight to forward.
+        try:
+            hooked = self._active_hooks or active_global_hooks
+        except AttributeError:
+            hooked = self._backward_hooks  # Module.__init__ was not called; the error names this table
+        if hooked:
             return self._call_with_hooks(args, kwargs)
         return self.forward(*args, **kwargs)
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import inspect
 from typing import Any
 
-from ... import operators as ops
+from ...random import get_rng_state, set_rng_state
 
 __all__ = ["skip_init"]
 
@@ -25,9 +25,9 @@ def skip_init(module_cls: Any, *args: Any, **kwargs: Any) -> Any:
     if "device" not in inspect.signature(module_cls).parameters:
         raise RuntimeError("Module must support a 'device' arg to skip initialization")
     final_device = kwargs.pop("device", "cpu")
-    state = ops.get_rng_state()
+    state = get_rng_state()
     try:
         module = module_cls(*args, **kwargs)
     finally:
-        ops.set_rng_state(state)
+        set_rng_state(state)
     return module.to(final_device)

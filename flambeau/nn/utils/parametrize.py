@@ -50,11 +50,6 @@ def _register(module: Module, name: str, tensor: Tensor) -> None:
         module.register_buffer(name, tensor)
 
 
-def _set_data(destination: Tensor, source: Tensor) -> None:
-    """Give `destination` the values of `source`, also where its shape or dtype differ."""
-    destination.data = source.detach() if source.data_ptr() != destination.data_ptr() else source.data
-
-
 class ParametrizationList(ModuleList):
     """The functions applied in turn to the original tensor(s) of one parametrized name.
 
@@ -143,7 +138,7 @@ class ParametrizationList(ModuleList):
                     f"{self.ntensors}. Got a sequence of length {len(values)}."
                 )
             for tensor, new in zip(self._originals(), values, strict=True):
-                _set_data(tensor, new)
+                tensor.data = new.detach()
 
     def _originals(self) -> list[Tensor]:
         if self.is_tensor:

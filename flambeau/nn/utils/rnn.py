@@ -248,7 +248,7 @@ def pad_sequence(
     tensor([[1, 2],
             [3, 0]])
     """
-    if not isinstance(sequences, Iterable):
+    if not isinstance(sequences, Tensor | Iterable):
         raise RuntimeError(
             f"pad_sequence: Expected iterable for input sequences, but got arg of type: {type(sequences)}"
         )

@@ -39,6 +39,8 @@ def weight_norm(module: Any, name: str = "weight", dim: int = 0) -> Any:
 
     Salimans and Kingma, 2016. `dim=None` takes one length for all.
 
+    >>> import warnings
+    >>> warnings.simplefilter("ignore", FutureWarning)
     >>> import flambeau as torch
     >>> sorted(dict(torch.nn.utils.weight_norm(torch.nn.Linear(2, 3)).named_parameters()))
     ['bias', 'weight_g', 'weight_v']

@@ -1,0 +1,45 @@
+"""Fast access to parameters and submodules as attributes.
+
+Members live in tables, not in a module's `__dict__`, so `self.weight` would be a failed lookup, an exception and a
+call of `__getattr__`: four times the cost of the table itself, in every forward of every layer. Instead the first
+registration of a name puts a descriptor for it on the module's class. It changes nothing that can be seen: it gives
+way to instance attributes, is not there when asked for on the class, and what it does not find is looked up by
+`__getattr__` as ever.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+
+class MemberAccess:
+    """Finds the member `name` in the instance's table; a non-data descriptor, so instance attributes come first."""
+
+    __slots__ = ("name", "table")
+
+    def __init__(self, table: str, name: str) -> None:
+        self.table = table
+        self.name = name
+
+    def __get__(self, instance: Any, owner: type | None = None) -> Any:
+        try:
+            return instance.__dict__[self.table][self.name]
+        except (AttributeError, KeyError):
+            # On the class itself, or the instance has no such member: __getattr__ is asked next.
+            raise AttributeError(self.name) from None
+
+
+def install(cls: type, table: str, name: str) -> None:
+    """Put the descriptor for `name` on `cls`, unless the class has an attribute of that name."""
+    if name.isidentifier() and not any(name in base.__dict__ for base in cls.__mro__):
+        setattr(cls, name, MemberAccess(table, name))
+
+
+def installed_on(cls: type) -> set[str]:
+    """Return the names of the descriptors on `cls`, for those who list its attributes."""
+    return {
+        name
+        for base in cls.__mro__
+        for name, value in base.__dict__.items()
+        if isinstance(value, MemberAccess)
+    }
