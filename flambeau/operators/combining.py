@@ -77,7 +77,6 @@ def meshgrid(*tensors: Any, indexing: str | None = None) -> tuple[Tensor, ...]:
     shape = [x.numel() for x in tensors]
     grids = [x.reshape([n if d == i else 1 for d, n in enumerate(shape)]).expand(shape) for i, x in enumerate(tensors)]
     if swap:
-        grids = [g.transpose(0, 1) for g in grids]
         grids[0], grids[1] = grids[1], grids[0]
     return tuple(grids)
 

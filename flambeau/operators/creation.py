@@ -316,7 +316,8 @@ def _linspace_kernel(m: Any, start: Any, end: Any, base: Any, geometry: Geometry
         step = m.float32(last - first) / m.float32(max(n - 1, 1))
         work = m.dtype(m.float32)
         i = m.arange(n)
-        values = m.where(i < n // 2, first + step * i.astype(work), last - step * (n - 1 - i).astype(work))
+        half = max(n // 2, 1)
+        values = m.where(i < half, first + step * i.astype(work), last - step * (n - 1 - i).astype(work))
         if base is None:
             return m.trunc(values).astype(numpy_type)
         return m.power(m.float64(base), values).astype(numpy_type)

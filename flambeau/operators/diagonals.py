@@ -99,7 +99,7 @@ def diagflat(input: Tensor, offset: int = 0) -> Tensor:
     return diag_embed(input.reshape(-1), offset)
 
 
-@api("torch", "Tensor")
+@api("torch", "Tensor", out=True)
 def diagonal_copy(input: Tensor, offset: int = 0, dim1: int = 0, dim2: int = 1) -> Tensor:
     """A copy of a diagonal."""
     return diagonal(input, offset, dim1, dim2).clone()

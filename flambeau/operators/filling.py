@@ -30,6 +30,20 @@ def _(ctx: Any, grad: Tensor) -> Tensor:
     return grad  # the engine undoes broadcasting and conversion
 
 
+FILL = operator("fill", lambda operands, attributes: dense_like(operands[0].shape, operands[0], operands[0].dtype))(
+    lambda m, input, value: m.full(input.shape, m.asarray(value).astype(input.dtype)))
+
+
+@FILL.derivative("input")
+def _(ctx: Any, grad: Tensor) -> Tensor:
+    return grad.new_zeros(grad.shape)
+
+
+@FILL.derivative("value")
+def _(ctx: Any, grad: Tensor) -> Tensor:
+    return grad.sum()
+
+
 @api("Tensor")
 def copy_(self: Tensor, src: Any, non_blocking: bool = False) -> Tensor:
     """Write the elements of ``src``, broadcast and converted, into this tensor.
@@ -112,10 +126,9 @@ def zero_(self: Tensor) -> Tensor:
 def fill(input: Tensor, value: Any) -> Tensor:
     """A tensor like ``input`` with one value everywhere."""
     g = input._geometry
-    check_number(value, g.dtype)
-    if isinstance(value, Tensor):
-        return record(COPY, (value,), (dense_like(g.shape, g, g.dtype),))
-    return filled(dense_like(g.shape, g, g.dtype), value)
+    if not isinstance(value, Tensor):
+        check_number(value, g.dtype)
+    return record(FILL, (input, value))
 
 
 NAMESPACES["torch"]["fill"] = fill

@@ -89,7 +89,7 @@ def _where(dim: int, index: Any) -> tuple[Any, ...]:
 @operator("index_add", _like_input, owns=(0,))
 def INDEX_ADD(m: Any, input: Any, index: Any, source: Any, alpha: Any, dim: int) -> Any:
     bounds.require(index, 0, input.shape[dim] if input.ndim else 1, IndexError, "index out of range in self")
-    source = source if alpha == 1 else source * source.dtype.type(alpha)
+    source = source if alpha == 1 else source * m.asarray(alpha).astype(source.dtype)
     if input.ndim == 0:
         return input + source.reshape(-1).sum(dtype=input.dtype)
     return m.add_at(input.shape, (dim,), [index], m.wide(source), m.wide(input))

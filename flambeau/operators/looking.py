@@ -16,13 +16,20 @@ from .registry import api
 def look(x: Tensor, cause: str) -> np.ndarray[Any, Any]:
     """The values of x as an array that must not be written to or kept."""
     if x._geometry.device.type == "meta":
-        raise RuntimeError(f"Tensor.{cause}() cannot be called on meta tensors")
+        if cause in ("tolist", "numpy"):
+            raise NotImplementedError("Cannot copy out of meta tensor; no data!")
+        raise RuntimeError(f"Tensor.{'item' if cause == 'bool' else cause}() cannot be called on meta tensors")
     return read(value_of(x._storage, cause), x._geometry)
 
 
 @api("Tensor")
 def item(self: Tensor) -> Any:
-    """The one element as a Python number."""
+    """The one element as a Python number.
+
+    >>> import flambeau as torch
+    >>> torch.tensor([2.5]).item()
+    2.5
+    """
     if self._geometry.numel != 1:
         raise RuntimeError(f"a Tensor with {self._geometry.numel} elements cannot be converted to Scalar")
     value = look(self, "item").reshape(-1)[0]
@@ -31,14 +38,24 @@ def item(self: Tensor) -> Any:
 
 @api("Tensor")
 def tolist(self: Tensor) -> Any:
-    """The elements as nested lists of Python numbers."""
+    """The elements as nested lists of Python numbers.
+
+    >>> import flambeau as torch
+    >>> torch.tensor([[1, 2], [3, 4]]).tolist()
+    [[1, 2], [3, 4]]
+    """
     array = look(self, "tolist")
     return array.astype(np.float32).tolist() if self._geometry.dtype in dtypes.LOW_PRECISION else array.tolist()
 
 
 @api("Tensor")
 def numpy(self: Tensor, *, force: bool = False) -> np.ndarray[Any, Any]:
-    """A NumPy array that shares memory with this tensor (a copy is made only with ``force``, where it must)."""
+    """A NumPy array that shares memory with this tensor (a copy is made only with ``force``, where it must).
+
+    >>> import flambeau as torch
+    >>> x = torch.zeros(2); a = x.numpy(); a[0] = 5; x
+    tensor([5., 0.])
+    """
     if not force and self.requires_grad:
         raise RuntimeError("Can't call numpy() on Tensor that requires grad. Use tensor.detach().numpy() instead.")
     if self._geometry.device.type == "meta":
@@ -49,15 +66,37 @@ def numpy(self: Tensor, *, force: bool = False) -> np.ndarray[Any, Any]:
     return read(expose(self._storage, "numpy"), self._geometry)
 
 
-def _bool(self: Tensor) -> bool:
+# --- Python's conversions --------------------------------------------------------------------------------------------
+
+@api("torch", "Tensor")
+def is_nonzero(input: Tensor) -> bool:
+    """Whether the one element is not zero."""
+    if input._geometry.numel != 1:
+        amount = "no values" if input._geometry.numel == 0 else "more than one value"
+        raise RuntimeError(f"Boolean value of Tensor with {amount} is ambiguous")
+    return bool(look(input, "bool").reshape(-1)[0])
+
+
+def _number(self: Tensor) -> Any:
     if self._geometry.numel != 1:
-        if self._geometry.numel == 0:
-            raise RuntimeError("Boolean value of Tensor with no values is ambiguous")
-        raise RuntimeError("Boolean value of Tensor with more than one value is ambiguous")
-    return bool(look(self, "bool").reshape(-1)[0])
+        raise ValueError("only one element tensors can be converted to Python scalars")
+    return self.item()
 
 
-Tensor.__bool__ = _bool  # type: ignore[attr-defined]
-Tensor.__float__ = lambda self: float(self.item())  # type: ignore[attr-defined]
-Tensor.__int__ = lambda self: int(self.item())  # type: ignore[attr-defined]
-Tensor.__complex__ = lambda self: complex(self.item())  # type: ignore[attr-defined]
+def _format(self: Tensor, spec: str) -> str:
+    if self._geometry.ndim == 0 and type(self) is Tensor and self._geometry.device.type != "meta":
+        return format(self.item(), spec)
+    return object.__format__(self, spec)
+
+
+_T: Any = Tensor
+_T.__bool__ = _T.__nonzero__ = lambda self: is_nonzero(self)
+_T.__float__ = lambda self: float(_number(self))
+_T.__int__ = _T.__long__ = lambda self: int(_number(self))
+_T.__complex__ = lambda self: complex(_number(self))
+_T.__format__ = _format
+
+# What else shows values to the outside.
+from . import duplication, exchange, protocols  # noqa: E402
+
+__all__ = ["duplication", "exchange", "look", "protocols"]

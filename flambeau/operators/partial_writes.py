@@ -50,7 +50,7 @@ SLICE_SCATTER = _declare("slice_scatter")
 DIAGONAL_SCATTER = _declare("diagonal_scatter")
 
 
-@api("torch", "Tensor")
+@api("torch", "Tensor", out=True)
 def select_scatter(input: Tensor, src: Tensor, dim: int, index: int) -> Tensor:
     """``input`` with ``src`` at one position of a dimension.
 
@@ -62,7 +62,7 @@ def select_scatter(input: Tensor, src: Tensor, dim: int, index: int) -> Tensor:
     return record(SELECT_SCATTER, (input, src.to(input.dtype)), (SELECT, (dim, int(index))))
 
 
-@api("torch", "Tensor")
+@api("torch", "Tensor", out=True)
 def slice_scatter(input: Tensor, src: Tensor, dim: int = 0, start: int | None = None, end: int | None = None,
                   step: int = 1) -> Tensor:
     """``input`` with ``src`` in a slice of a dimension.
@@ -74,7 +74,7 @@ def slice_scatter(input: Tensor, src: Tensor, dim: int = 0, start: int | None = 
     return record(SLICE_SCATTER, (input, src.to(input.dtype)), (SLICE, (dim, start, end, step)))
 
 
-@api("torch", "Tensor")
+@api("torch", "Tensor", out=True)
 def diagonal_scatter(input: Tensor, src: Tensor, offset: int = 0, dim1: int = 0, dim2: int = 1) -> Tensor:
     """``input`` with ``src`` on a diagonal.
 

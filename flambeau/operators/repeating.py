@@ -33,14 +33,14 @@ def _(ctx: Any, grad: Tensor) -> Tensor:
 
 
 @api("torch", "Tensor")
-def flip(input: Tensor, *dims: Any) -> Tensor:
+def flip(input: Tensor, *dims: Any, **named: Any) -> Tensor:
     """The order along the given dimensions reversed (a copy).
 
     >>> import flambeau as torch
     >>> torch.arange(3).flip(0)
     tensor([2, 1, 0])
     """
-    found = tuple([check_dim(d, input.ndim) for d in sizes_of(dims, "flip", "dims")])
+    found = tuple([check_dim(d, input.ndim) for d in sizes_of((named["dims"],) if named else dims, "flip", "dims")])
     for position, d in enumerate(found):
         if d in found[:position]:
             raise RuntimeError(f"dim {d} appears multiple times in the list of dims")

@@ -16,7 +16,7 @@ from .registry import api
 
 
 def _check_index(name: str, x: Tensor, dim: int, index: Tensor) -> int:
-    if index.dtype.name not in ("int64", "int32"):
+    if index.dtype.name not in ("int64", "int32") and index.numel():
         raise RuntimeError(f"{name}(): Expected dtype int32/int64 for index")
     d = check_dim(dim, x.ndim)
     if (index.ndim or 1) != (x.ndim or 1) and index.numel():
@@ -46,12 +46,16 @@ def _gather_geometry(operands: Any, attributes: Any) -> Geometry:
 @operator("gather", _gather_geometry)
 def GATHER(m: Any, input: Any, index: Any, dim: int) -> Any:
     _require(index, input, dim)
+    if index.size == 0:
+        return m.empty(index.shape, input.dtype)
     return m.take(input.reshape(-1), _positions(m, index, input.shape, dim)).reshape(index.shape)
 
 
 def _gather_backward_kernel(m: Any, grad: Any, index: Any, dim: int, shape: tuple[int, ...]) -> Any:
     grad = m.wide(grad)
     result = m.zeros(shape, grad.dtype)
+    if index.size == 0:
+        return result
     m.add.at(result.reshape(-1), _positions(m, index, shape, dim).reshape(-1), grad.reshape(-1))
     return result
 
@@ -103,12 +107,14 @@ def take_along_dim(input: Tensor, indices: Tensor, dim: int | None = None) -> Te
                            f"{dtypes.SCALAR_NAMES[indices.dtype]}")
     if dim is None:
         return gather(input.reshape(-1), 0, indices.reshape(-1))
+    # Negative positions count from the end here, unlike in gather.
     if input.ndim != indices.ndim:
         raise RuntimeError("torch.take_along_dim(): input and indices should have the same number of dimensions, but got "
                            f"{input.ndim} dimensions for input, and {indices.ndim} dimensions for indices")
     d = check_dim(dim, input.ndim)
     if input.ndim == 0:
         return gather(input, 0, indices)
+    indices = indices + input.shape[d] * (indices < 0)
     rest = [(*x.shape[:d], 1, *x.shape[d + 1:]) for x in (input, indices)]
     shape = broadcast_shapes(rest)
     wide = input.expand(*shape[:d], input.shape[d], *shape[d + 1:])
@@ -130,7 +136,8 @@ def _cut(src: Any, index: Any) -> Any:
 def _scatter_kernel(m: Any, input: Any, index: Any, src: Any, dim: int, reduce: str | None) -> Any:
     _require(index, input, dim)
     where = _positions(m, index, input.shape, dim).reshape(-1)
-    src = _cut(src, index).reshape(-1) if getattr(src, "ndim", 0) or index.ndim == 0 else src
+    if hasattr(src, "shape"):
+        src = _cut(src, index).reshape(-1)
     result = m.ascontiguousarray(input).reshape(-1)
     if reduce is None:
         result[where] = src

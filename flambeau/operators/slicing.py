@@ -86,7 +86,7 @@ def narrow(input: Tensor, dim: int, start: Any, length: int) -> Tensor:
     return view(SLICE, input, (dim, start, start + length, 1))
 
 
-@api("torch", "Tensor")
+@api("torch", "Tensor", out=True)
 def narrow_copy(input: Tensor, dim: int, start: Any, length: int) -> Tensor:
     """A copy of ``narrow``'s view."""
     return narrow(input, dim, start, length).clone()

@@ -160,11 +160,11 @@ def _with_suffixes(text: str, suffixes: list[str], indent: int) -> str:
 
 def _suffixes(x: Tensor, empty: bool) -> list[str]:
     default = dtypes.get_default_dtype()
-    usual = (default, default.to_complex()) if empty else (default, default.to_complex(), dtypes.int64, dtypes.bool_)
+    usual = (default,) if empty else (default, default.to_complex(), dtypes.int64, dtypes.bool_)
     found = []
     if x.device.type != "cpu":
         found.append(f"device='{x.device}'")
-    if x.device.type == "meta" or (empty and x.ndim != 1):
+    if x.device.type == "meta" or (x.numel() == 0 and x.ndim != 1):
         found.append(f"size={tuple(x.shape)}")
     if x.dtype not in usual:
         found.append(f"dtype={x.dtype!r}")
@@ -191,7 +191,7 @@ def tensor_repr(x: Tensor) -> str:
     else:
         body = format_array(look(x, "repr"), indent)
     empty = x.numel() == 0 and x.device.type != "meta"
-    text = _with_suffixes(prefix + body, _suffixes(x, empty) + _history(x), indent)
+    text = _with_suffixes(prefix + body, _suffixes(x, empty or x.device.type == "meta") + _history(x), indent)
     return "Parameter containing:\n" + text if getattr(cls, "_is_parameter", False) else text
 
 

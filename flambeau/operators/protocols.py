@@ -1,0 +1,172 @@
+"""Python's container protocol on tensors, and small questions about them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import numpy as np
+
+from ..tensor import Tensor, assign
+from ..tensor.construct import from_array
+from .looking import look
+from .registry import NAMESPACES, api
+
+
+def _len(self: Tensor) -> int:
+    if self._geometry.ndim == 0:
+        raise TypeError("len() of a 0-d tensor")
+    return self._geometry.shape[0]  # type: ignore[no-any-return]
+
+
+def _iter(self: Tensor) -> Iterator[Tensor]:
+    if self._geometry.ndim == 0:
+        raise TypeError("iteration over a 0-d tensor")
+    return iter(self.unbind(0))
+
+
+def _reversed(self: Tensor) -> Tensor:
+    return self if self._geometry.ndim == 0 else self.flip(0)
+
+
+def _delitem(self: Tensor, key: Any) -> None:
+    raise TypeError("Tensor does not support deleting items")
+
+
+def _dir(self: Tensor) -> list[str]:
+    return sorted({*dir(type(self)), *[name for name in self.__dict__ if name not in PRIVATE]})
+
+
+# Where a tensor keeps its own state, beside what users set on it.
+PRIVATE = frozenset(("_storage", "_geometry", "_requires_grad", "_grad_fn", "_output_nr", "_grad", "_base", "_view",
+                     "_base_version", "_counter", "_hooks", "_accumulate", "_inference", "_retains_grad", "_conj", "_name",
+                     "_keep"))
+
+_T: Any = Tensor
+_T.__len__, _T.__iter__, _T.__reversed__, _T.__delitem__, _T.__dir__ = _len, _iter, _reversed, _delitem, _dir
+
+
+# --- history ---------------------------------------------------------------------------------------------------------
+
+@api("torch", "Tensor")
+def detach_(self: Tensor) -> Tensor:
+    """Forget this tensor's history: it becomes a leaf that requires no gradient."""
+    if self._base is not None and self._view is not None:
+        raise RuntimeError(
+            "Can't detach views in-place. Use detach() instead. If you are using DistributedDataParallel (DDP) for training, "
+            "and gradient_as_bucket_view is set as True, gradients are views of DDP buckets, and hence detach_() cannot be "
+            "called on these gradients. To fix this error, please refer to the Optimizer.zero_grad() function in "
+            "torch/optim/optimizer.py as the solution.")
+    self._grad_fn, self._output_nr, self._requires_grad = None, 0, False
+    return self
+
+
+def detach(input: Tensor) -> Tensor:
+    """The same storage without history."""
+    return input.detach()
+
+
+def numel(input: Tensor) -> int:
+    """Number of elements."""
+    return input._geometry.numel
+
+
+def get_device(input: Tensor) -> int:
+    """Index of the device, -1 on the CPU."""
+    return input.get_device()
+
+
+def is_inference(input: Tensor) -> bool:
+    """Whether the tensor was made under ``inference_mode``."""
+    return input.is_inference()
+
+
+NAMESPACES["torch"].update(detach=detach, numel=numel, get_device=get_device, is_inference=is_inference)
+
+
+@api("Tensor")
+def _is_view(self: Tensor) -> bool:
+    """Whether this tensor is a view of another."""
+    return self._base is not None
+
+
+@api("Tensor")
+def is_set_to(self: Tensor, tensor: Tensor) -> bool:
+    """Whether both tensors read one storage in the same way."""
+    return self._storage is tensor._storage and self._geometry is tensor._geometry
+
+
+# --- Python functions on each element --------------------------------------------------------------------------------
+
+def _writable(self: Tensor, name: str) -> None:
+    if self.requires_grad:
+        raise RuntimeError(f"Can't call {name}() on Variable that requires grad. Use var.detach().{name}() instead.")
+
+
+def _mapped(self: Tensor, function: Callable[..., Any], others: list[Tensor], name: str) -> Tensor:
+    _writable(self, name)
+    shape = self._geometry.shape
+    arrays = [np.broadcast_to(look(x, name), shape).reshape(-1).tolist() for x in (self, *others)]
+    values = np.array([function(*row) for row in zip(*arrays)]).astype(self._geometry.dtype.numpy).reshape(shape)
+    return assign(self, from_array(values), name)
+
+
+@api("Tensor")
+def apply_(self: Tensor, callable: Callable[..., Any]) -> Tensor:
+    """Replace each element by a Python function of it (slow)."""
+    return _mapped(self, callable, [], "apply_")
+
+
+@api("Tensor")
+def map_(self: Tensor, tensor: Tensor, callable: Callable[..., Any]) -> Tensor:
+    """Replace each element by a Python function of it and another tensor's (slow)."""
+    return _mapped(self, callable, [tensor], "map_")
+
+
+@api("Tensor")
+def map2_(self: Tensor, x: Tensor, y: Tensor, callable: Callable[..., Any]) -> Tensor:
+    """Replace each element by a Python function of it and two other tensors' (slow)."""
+    return _mapped(self, callable, [x, y], "map2_")
+
+
+# --- the main diagonal, positions ------------------------------------------------------------------------------------
+
+@api("Tensor")
+def fill_diagonal_(self: Tensor, fill_value: Any, wrap: bool = False) -> Tensor:
+    """Write a value on the main diagonal (again below the bottom of a tall matrix, with ``wrap``)."""
+    shape, strides = self._geometry.shape, self._geometry.strides
+    if len(shape) < 2:
+        raise RuntimeError("dimensions must larger than 1")
+    if len(shape) > 2 and len(set(shape)) != 1:
+        raise RuntimeError("all dimensions of input must be of equal length")
+    step, offset = sum(strides), self._geometry.offset
+    diagonal = self.as_strided((min(shape),), (step,), offset)
+    diagonal.fill_(fill_value)
+    if wrap and len(shape) == 2 and shape[0] > shape[1] + 1:
+        skip = strides[0] * (shape[1] + 1)
+        rest = self[shape[1] + 1:]
+        rest.fill_diagonal_(fill_value, wrap=True) if skip else None
+    return self
+
+
+@api("torch")
+def unravel_index(indices: Tensor, shape: Any) -> tuple[Tensor, ...]:
+    """Positions in a flattened tensor as a coordinate in each dimension.
+
+    >>> import flambeau as torch
+    >>> torch.unravel_index(torch.tensor(5), (2, 3))
+    (tensor(1), tensor(2))
+    """
+    if not isinstance(indices, Tensor):
+        raise TypeError(f"unravel_index(): argument 'indices' (position 1) must be Tensor, not {type(indices).__name__}")
+    if indices.dtype.category != 1:
+        raise ValueError(f"expected 'indices' to be integer dtype, but got {indices.dtype!r}")
+    shape = (shape,) if isinstance(shape, int) else tuple(shape)
+    if any(n < 0 for n in shape):
+        raise ValueError(f"'shape' cannot have negative values, but got {shape}")
+    found: list[Tensor] = []
+    step = 1
+    for n in reversed(shape):
+        found.append((indices if step == 1 else indices.div(step, rounding_mode="floor")) % n)
+        step *= n
+    return tuple(reversed(found))

@@ -1,0 +1,258 @@
+"""Storages as users see them: ``UntypedStorage`` (bytes) and ``TypedStorage`` (elements)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+
+from .. import devices, dtypes
+from ..engine import expose, value_of
+from ..graph.geometry import contiguous
+from ..graph.node import constant
+from ..graph.storage import Storage
+
+Array = np.ndarray[Any, Any]
+
+
+def _zeros(count: int, dtype: dtypes.dtype) -> Storage:
+    return Storage(constant(np.zeros(count, dtype.numpy)), contiguous((count,), dtype))
+
+
+class UntypedStorage:
+    """The bytes that a tensor and its views share.
+
+    >>> import flambeau as torch
+    >>> torch.zeros(2, 3).untyped_storage().nbytes()
+    24
+    """
+
+    __slots__ = ("_storage",)
+
+    is_cuda = is_sparse = False
+
+    def __init__(self, size: int = 0, *, device: Any = None, _storage: Storage | None = None) -> None:
+        self._storage = _zeros(size, dtypes.uint8) if _storage is None else _storage
+
+    @property
+    def device(self) -> devices.device:
+        """Where the bytes live."""
+        return self._storage.geometry.device
+
+    @property
+    def _cdata(self) -> int:
+        return id(self._storage)
+
+    def nbytes(self) -> int:
+        """Number of bytes."""
+        held = self._storage.geometry
+        return held.numel * held.dtype.itemsize
+
+    size = __len__ = nbytes
+
+    def element_size(self) -> int:
+        """Bytes of one element: 1."""
+        return 1
+
+    def data_ptr(self) -> int:
+        """Address of the first byte."""
+        if self.device is devices.META or self.nbytes() == 0:
+            return 0
+        return int(expose(self._storage, "data_ptr").ctypes.data)
+
+    def _bytes(self) -> Array:
+        return value_of(self._storage, "storage").view(np.uint8)
+
+    def tolist(self) -> list[int]:
+        """The bytes as integers."""
+        return self._bytes().tolist()  # type: ignore[no-any-return]
+
+    def __iter__(self) -> Iterator[int]:
+        return iter(self.tolist())
+
+    def __getitem__(self, index: Any) -> Any:
+        found = self._bytes()[index]
+        if not isinstance(index, slice):
+            return int(found)
+        made = _zeros(len(found), dtypes.uint8)
+        made.node = constant(found.copy())
+        return UntypedStorage(_storage=made)
+
+    def __setitem__(self, index: Any, value: Any) -> None:
+        expose(self._storage, "storage").view(np.uint8)[index] = value
+        self._storage.version += 1
+
+    def resize_(self, size: int) -> UntypedStorage:
+        """Change the number of bytes, keeping what fits."""
+        storage, held = self._storage, self._storage.geometry
+        count = -(-size // held.dtype.itemsize)
+        if self.device is not devices.META:
+            flat = np.zeros(count, held.dtype.numpy)
+            kept = min(count, held.numel)
+            flat[:kept] = value_of(storage, "resize_")[:kept]
+            storage.node, storage.exposed, storage.owner = constant(flat), False, None
+        storage.geometry = contiguous((count,), held.dtype, held.device)
+        return self
+
+    def copy_(self, source: Any, non_blocking: bool | None = None) -> UntypedStorage:
+        """Take the bytes of another storage."""
+        expose(self._storage, "storage").view(np.uint8)[:] = source.untyped()._bytes()
+        self._storage.version += 1
+        return self
+
+    def fill_(self, value: int) -> UntypedStorage:
+        """Set all bytes."""
+        self[:] = value
+        return self
+
+    def clone(self) -> UntypedStorage:
+        """A copy."""
+        held = self._storage.geometry
+        made = Storage(constant(value_of(self._storage, "clone").copy()), held)
+        return UntypedStorage(_storage=made)
+
+    def cpu(self) -> UntypedStorage:
+        """This storage: it is on the CPU."""
+        return self
+
+    def untyped(self) -> UntypedStorage:
+        """This storage."""
+        return self
+
+    def is_shared(self) -> bool:
+        """Whether other processes share the memory: no."""
+        return False
+
+    def share_memory_(self) -> UntypedStorage:
+        """Accepted: tensors are copied to other processes."""
+        return self
+
+    def is_pinned(self, device: Any = None) -> bool:
+        """Whether the memory is page-locked: no."""
+        return False
+
+    def type(self, dtype: Any = None) -> str:
+        """``torch.UntypedStorage``."""
+        return "torch.UntypedStorage"
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, UntypedStorage) and other._storage is self._storage
+
+    def __hash__(self) -> int:
+        return hash(id(self._storage))
+
+    def __repr__(self) -> str:
+        text = "..." if self.device is devices.META else "\n " + "\n ".join(map(str, self.tolist()))
+        return text + f"\n[torch.storage.UntypedStorage(device={self.device}) of size {len(self)}]"
+
+
+class TypedStorage:
+    """A storage read as elements of one dtype.
+
+    >>> import flambeau as torch
+    >>> torch.tensor([1., 2.]).storage().tolist()
+    [1.0, 2.0]
+    """
+
+    __slots__ = ("_untyped_storage", "dtype")
+
+    is_cuda = is_sparse = False
+
+    def __init__(self, *, wrap_storage: UntypedStorage | None = None, dtype: dtypes.dtype | None = None, **_: Any) -> None:
+        self.dtype = dtype or dtypes.get_default_dtype()
+        self._untyped_storage = UntypedStorage() if wrap_storage is None else wrap_storage
+
+    def _array(self) -> Array:
+        return self._untyped_storage._bytes().view(self.dtype.numpy)
+
+    @property
+    def _storage(self) -> Storage:
+        return self._untyped_storage._storage
+
+    @property
+    def device(self) -> devices.device:
+        """Where the elements live."""
+        return self._untyped_storage.device
+
+    @property
+    def _cdata(self) -> int:
+        return self._untyped_storage._cdata
+
+    def untyped(self) -> UntypedStorage:
+        """The bytes."""
+        return self._untyped_storage
+
+    def size(self) -> int:
+        """Number of elements."""
+        return self._untyped_storage.nbytes() // self.dtype.itemsize
+
+    __len__ = size
+
+    def nbytes(self) -> int:
+        """Number of bytes."""
+        return self._untyped_storage.nbytes()
+
+    def element_size(self) -> int:
+        """Bytes of one element."""
+        return self.dtype.itemsize
+
+    def data_ptr(self) -> int:
+        """Address of the first element."""
+        return self._untyped_storage.data_ptr()
+
+    def tolist(self) -> list[Any]:
+        """The elements as Python numbers."""
+        array = self._array()
+        return (array.astype(np.float32) if self.dtype in dtypes.LOW_PRECISION else array).tolist()  # type: ignore[no-any-return]
+
+    def __iter__(self) -> Iterator[Any]:
+        return iter(self.tolist())
+
+    def __getitem__(self, index: Any) -> Any:
+        if isinstance(index, slice):
+            raise RuntimeError("slices are only supported in UntypedStorage.__getitem__")
+        return self._array()[index].item()
+
+    def __setitem__(self, index: Any, value: Any) -> None:
+        expose(self._storage, "storage").view(np.uint8).view(self.dtype.numpy)[index] = value
+        self._storage.version += 1
+
+    def resize_(self, size: int) -> TypedStorage:
+        """Change the number of elements, keeping what fits."""
+        self._untyped_storage.resize_(size * self.dtype.itemsize)
+        return self
+
+    def clone(self) -> TypedStorage:
+        """A copy."""
+        return TypedStorage(wrap_storage=self._untyped_storage.clone(), dtype=self.dtype)
+
+    def cpu(self) -> TypedStorage:
+        """This storage: it is on the CPU."""
+        return self
+
+    def is_shared(self) -> bool:
+        """Whether other processes share the memory: no."""
+        return False
+
+    def share_memory_(self) -> TypedStorage:
+        """Accepted: tensors are copied to other processes."""
+        return self
+
+    def pickle_storage_type(self) -> str:
+        """The name of the storage type in checkpoints."""
+        return self.type().rsplit(".", 1)[-1]
+
+    def type(self, dtype: Any = None) -> str:
+        """Such as ``torch.FloatStorage``."""
+        return f"torch.{dtypes.SCALAR_NAMES[self.dtype]}Storage"
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, TypedStorage) and other._storage is self._storage
+
+    def __hash__(self) -> int:
+        return hash(id(self._storage))
+
+    def __repr__(self) -> str:
+        text = "..." if self.device is devices.META else " " + "\n ".join(map(str, self.tolist()))
+        return text + f"\n[torch.storage.TypedStorage(dtype={self.dtype!r}, device={self.device}) of size {len(self)}]"
