@@ -8,6 +8,8 @@ _TYPES = ("cpu", "cuda", "ipu", "xpu", "mkldnn", "opengl", "opencl", "ideep", "h
           "lazy", "vulkan", "mps", "meta", "hpu", "mtia", "privateuseone")
 AVAILABLE = frozenset(("cpu", "meta"))
 
+_known: dict[tuple[str, int | None], device] = {}  # one object for each: they are compared by identity
+
 
 class device:
     """A device's type and optional index, ``device('cpu')`` or ``device('cuda', 0)``.
@@ -42,7 +44,7 @@ class device:
         self.type = type
         self.index = index
         self._hash = hash((type, index))
-        return self
+        return _known.setdefault((type, index), self)
 
     def __repr__(self) -> str:
         return f"device(type='{self.type}')" if self.index is None else f"device(type='{self.type}', index={self.index})"

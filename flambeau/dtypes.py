@@ -38,7 +38,7 @@ class dtype:
         return f"torch.{self.name}"
 
     def __reduce__(self) -> str:
-        return self.name
+        return "bool_" if self.name == "bool" else self.name  # the name of the global in this module
 
     @property
     def is_integral(self) -> bool:
