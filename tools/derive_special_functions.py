@@ -1,7 +1,7 @@
 """Derive the coefficients in flambeau/executors/interpreter/coefficients.py (needs mpmath and numpy).
 
-Each function is interpolated at Chebyshev points of a variable t in [-1, 1] with 50 digits, and written as a polynomial
-in t, constant term last (for ``horner``). The comments in the output give the largest relative error.
+Each function is interpolated at Chebyshev points of a variable t in [-1, 1] with 50 digits, and written as a
+polynomial in t, constant term last (for ``horner``). The comments in the output give the largest relative error.
 """
 
 from __future__ import annotations
@@ -19,8 +19,10 @@ def interpolate(f: Callable[[Any], Any], terms: int) -> list[Any]:
     """Monomial coefficients (highest first) of the interpolant at Chebyshev points of [-1, 1]."""
     points = [mp.cos(mp.pi * (k + mp.mpf(1) / 2) / terms) for k in range(terms)]
     values = [f(t) for t in points]
-    chebyshev = [2 * mp.fsum(v * mp.cos(mp.pi * j * (k + mp.mpf(1) / 2) / terms) for k, v in enumerate(values)) / terms
-                 for j in range(terms)]
+    chebyshev = [
+        2 * mp.fsum(v * mp.cos(mp.pi * j * (k + mp.mpf(1) / 2) / terms) for k, v in enumerate(values)) / terms
+        for j in range(terms)
+    ]
     chebyshev[0] /= 2
     # Clenshaw's recurrence on polynomials.
     b1: list[Any] = [mp.mpf(0)] * terms
@@ -58,7 +60,10 @@ def over(start: Any) -> Callable[[Any], Any]:
 
 
 def modulus_phase(n: int, z: Any) -> tuple[Any, Any]:
-    """P and Q with J_n = sqrt(2 / (pi z)) (P cos c - Q sin c), Y_n likewise with sin and cos; c = z - (2n + 1) pi / 4."""
+    """P and Q with J_n = sqrt(2 / (pi z)) (P cos c - Q sin c), Y_n likewise with sin and cos.
+
+    Here c = z - (2n + 1) pi / 4.
+    """
     c = z - (2 * n + 1) * mp.pi / 4
     j, y = (f(n, z) * mp.sqrt(mp.pi * z / 2) for f in (mp.besselj, mp.bessely))
     return j * mp.cos(c) + y * mp.sin(c), y * mp.cos(c) - j * mp.sin(c)
@@ -115,7 +120,10 @@ def airy_decay(x: Any) -> Any:
 
 
 def airy_waves(x: Any) -> tuple[Any, Any]:
-    """P and Q with Ai(-x) = x^(-1/4) (P sin c + Q cos(c) x^(-3/2)), Bi likewise with cos and -sin; c = 2/3 x^(3/2) + pi/4."""
+    """P and Q with Ai(-x) = x^(-1/4) (P sin c + Q cos(c) x^(-3/2)), Bi likewise with cos and -sin.
+
+    Here c = 2/3 x^(3/2) + pi/4.
+    """
     c = 2 * x ** mp.mpf(1.5) / 3 + mp.pi / 4
     a, b = (f(-x) * x ** mp.mpf(0.25) for f in (mp.airyai, mp.airybi))
     return a * mp.sin(c) + b * mp.cos(c), (a * mp.cos(c) - b * mp.sin(c)) * x ** mp.mpf(1.5)
@@ -128,7 +136,8 @@ TABLES: dict[str, tuple[Callable[[Any], Any], int]] = {
     "LGAMMA_HIGH": (lambda t: lgamma_core(between("1.5", 3)(t)), 20),
     "I0E_SMALL": (lambda t: mp.exp(-between(0, 8)(t)) * mp.besseli(0, between(0, 8)(t)), 30),
     "I0E_LARGE": (lambda t: mp.exp(-over(8)(t)) * mp.besseli(0, over(8)(t)) * mp.sqrt(over(8)(t)), 26),
-    "I1E_SMALL": (lambda t: mp.exp(-between(0, 8)(t)) * mp.besseli(1, between(0, 8)(t)) / between(0, 8)(t), 30),
+    "I1E_SMALL": (lambda t: mp.exp(-between(0, 8)(t)) * mp.besseli(1, between(0, 8)(t)) / between(0, 8)(t),
+                  30),
     "I1E_LARGE": (lambda t: mp.exp(-over(8)(t)) * mp.besseli(1, over(8)(t)) * mp.sqrt(over(8)(t)), 26),
     "K0_SMALL": (lambda t: k0_core(square_root_of(between(0, 4)(t))), 12),
     "K0E_LARGE": (lambda t: mp.exp(over(2)(t)) * mp.besselk(0, over(2)(t)) * mp.sqrt(over(2)(t)), 28),

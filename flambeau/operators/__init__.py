@@ -44,6 +44,8 @@ from . import (
     optimizer,
     order_statistics,
     padding,
+    pairs,
+    pairs,
     pooling,
     power,
     products,
@@ -72,7 +74,7 @@ MODULES = (
     convolution, creation, cumulative, division, dropout, dunders, einsum, embedding, exponential, extrema,
     factories, folding, grid_sampling, histograms, indexing, integration, joining, linalg, linear, logical, looking,
     loss, loss_regression, magnitude, matmul, matmul_add, multi_head_attention, normalization, norms, optimizer,
-    order_statistics, padding, pooling, power, products, random, random_distributions, recurrent, reduction,
+    order_statistics, padding, pairs, pooling, power, products, random, random_distributions, recurrent, reduction,
     resampling, rounding, selection, shape, smooth_activation, softmax, sorting, special, spectral, statistics,
     trigonometric, truth, uniqueness,
 )

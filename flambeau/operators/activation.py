@@ -1,4 +1,4 @@
-"""Activation functions. The rectifiers' and smooth ones' gradients are operators of their own: one pass each."""
+"""Activation functions. The gradients of hot ones are operators of their own: one pass each."""
 
 from __future__ import annotations
 
@@ -25,10 +25,14 @@ def _done(input: Tensor, result: Tensor, inplace: bool, name: str) -> Tensor:
 
 def _number_for(input: Tensor, number: Any) -> Any:
     """A bound as a number of the tensor's kind: bounds do not promote."""
-    return int(number) if isinstance(number, float) and input._geometry.dtype.category < dtypes.FLOATING else number
+    return (
+        int(number)
+        if isinstance(number, float) and input._geometry.dtype.category < dtypes.FLOATING
+        else number
+    )
 
 
-# --- relu ------------------------------------------------------------------------------------------------------------
+# --- relu ---------------------------------------------------------------------------------------------------
 
 RELU = pointwise_operator("relu", lambda m, input: m.maximum(input, 0))
 RECTIFIED_GRADIENT = pointwise_operator("threshold_backward", lambda m, grad, result, threshold:
@@ -65,7 +69,7 @@ def _functional_relu(input: Tensor, inplace: bool = False) -> Tensor:
     return assign(input, result, "relu_") if inplace else result
 
 
-# --- piecewise linear ------------------------------------------------------------------------------------------------
+# --- piecewise linear ---------------------------------------------------------------------------------------
 
 LEAKY_RELU = pointwise_operator("leaky_relu", lambda m, input, negative_slope:
                                 m.maximum(input, input * negative_slope) if 0 <= negative_slope <= 1
@@ -98,8 +102,12 @@ def leaky_relu(input: Tensor, negative_slope: float = 0.01, inplace: bool = Fals
 
 HARDTANH = pointwise_operator("hardtanh", lambda m, input, min_val, max_val:
                               m.minimum(m.maximum(input, min_val), max_val))
-HARDTANH_BACKWARD = pointwise_operator("hardtanh_backward", lambda m, grad, input, min_val, max_val:
-                                       m.where((input <= min_val) | (input >= max_val), grad.dtype.type(0), grad))
+HARDTANH_BACKWARD = pointwise_operator(
+    "hardtanh_backward",
+    lambda m, grad, input, min_val, max_val: m.where(
+        (input <= min_val) | (input >= max_val), grad.dtype.type(0), grad
+    ),
+)
 refuse(HARDTANH, "hardtanh", COMPLEX, message="clamp is not supported for complex types")
 
 
@@ -143,7 +151,9 @@ def relu6(input: Tensor, inplace: bool = False) -> Tensor:
     return hardtanh(input, 0, 6, inplace)
 
 
-THRESHOLD = pointwise_operator("threshold", lambda m, input, threshold, value: m.where(input <= threshold, value, input))
+THRESHOLD = pointwise_operator(
+    "threshold", lambda m, input, threshold, value: m.where(input <= threshold, value, input)
+)
 refuse(THRESHOLD, "threshold_cpu", BOOL, COMPLEX)
 
 
@@ -175,8 +185,12 @@ api("torch", name="threshold")(_threshold)
 
 HARDSHRINK = pointwise_operator("hardshrink", lambda m, input, lambd:
                                 m.where((input >= -lambd) & (input <= lambd), input.dtype.type(0), input))
-SOFTSHRINK = pointwise_operator("softshrink", lambda m, input, lambd:
-                                m.where(input > lambd, input - lambd, m.where(input < -lambd, input + lambd, input * 0)))
+SOFTSHRINK = pointwise_operator(
+    "softshrink",
+    lambda m, input, lambd: m.where(
+        input > lambd, input - lambd, m.where(input < -lambd, input + lambd, input * 0)
+    ),
+)
 SHRINK_BACKWARD = pointwise_operator("shrink_backward", lambda m, grad, input, lambd:
                                      m.where((input >= -lambd) & (input <= lambd), grad.dtype.type(0), grad))
 refuse(HARDSHRINK, "hardshrink_cpu", *NOT_FLOATING)
@@ -192,7 +206,7 @@ SOFTSHRINK.derivative("input", keeps="input lambd")(_shrunk)
 SHRINK_BACKWARD.derivative("grad", keeps="input lambd")(_shrunk)
 
 
-@api("torch", "Tensor", "nn.functional")
+@api("torch", "Tensor", "nn.functional", out=True)
 def hardshrink(input: Tensor, lambd: float = 0.5) -> Tensor:
     """``input`` where its absolute value is above ``lambd``, else 0.
 
@@ -203,7 +217,7 @@ def hardshrink(input: Tensor, lambd: float = 0.5) -> Tensor:
     return record(HARDSHRINK, (input, lambd))
 
 
-@api("nn.functional")
+@api("nn.functional", out=True)
 def softshrink(input: Tensor, lambd: float = 0.5) -> Tensor:
     """``input`` moved towards 0 by ``lambd``, and no further.
 
@@ -213,8 +227,10 @@ def softshrink(input: Tensor, lambd: float = 0.5) -> Tensor:
     """
     if lambd < 0:
         name = dtypes.SCALAR_NAMES[input._geometry.dtype]
-        raise RuntimeError(f"lambda must be in range [0, {dtypes.finfo(input.dtype).max:g}] for input dtype {name}, but "
-                           f"found {lambd}")
+        raise RuntimeError(
+            f"lambda must be in range [0, {dtypes.finfo(input.dtype).max:g}] for input dtype {name}, but "
+            f"found {lambd}"
+        )
     return record(SOFTSHRINK, (input, lambd))
 
 
@@ -230,7 +246,9 @@ def tanhshrink(input: Tensor) -> Tensor:
 
 
 HARDSIGMOID = pointwise_operator("hardsigmoid", lambda m, input: m.minimum(m.maximum(input + 3, 0), 6) / 6)
-HARDSWISH = pointwise_operator("hardswish", lambda m, input: input * (m.minimum(m.maximum(input + 3, 0), 6) / 6))
+HARDSWISH = pointwise_operator(
+    "hardswish", lambda m, input: input * (m.minimum(m.maximum(input + 3, 0), 6) / 6)
+)
 refuse(HARDSIGMOID, "hardsigmoid_cpu", *NOT_FLOATING)
 refuse(HARDSWISH, "hardswish_cpu", *NOT_FLOATING)
 
@@ -268,7 +286,7 @@ def hardswish(input: Tensor, inplace: bool = False) -> Tensor:
     return _done(input, record(HARDSWISH, (input,)), inplace, "hardswish_")
 
 
-# --- exponential linear units ----------------------------------------------------------------------------------------
+# --- exponential linear units -------------------------------------------------------------------------------
 
 def _elu_kernel(m: Any, input: Any, alpha: Any, scale: Any, input_scale: Any) -> Any:
     return m.where(input > 0, input * scale, m.expm1(input * input_scale) * (alpha * scale))
@@ -287,8 +305,12 @@ def _elu_operator(grad_name: str) -> Any:
 ELU = _elu_operator("EluBackward0")
 CELU = _elu_operator("CeluBackward0")
 ELU_BACKWARD = pointwise_operator(
-    "elu_backward", lambda m, grad, input, alpha, scale, input_scale:
-    grad * m.where(input <= 0, m.exp(m.minimum(input, 0) * input_scale) * (alpha * scale * input_scale), scale))
+    "elu_backward",
+    lambda m, grad, input, alpha, scale, input_scale: (
+        grad
+        * m.where(input <= 0, m.exp(m.minimum(input, 0) * input_scale) * (alpha * scale * input_scale), scale)
+    ),
+)
 
 
 @ELU_BACKWARD.derivative("grad", keeps="input alpha scale input_scale")
@@ -297,7 +319,9 @@ def _(ctx: Any, grad: Tensor, input: Tensor, alpha: Any, scale: Any, input_scale
 
 
 @ELU_BACKWARD.derivative("input", keeps="grad input alpha scale input_scale")
-def _(ctx: Any, grad: Tensor, inner: Tensor, input: Tensor, alpha: Any, scale: Any, input_scale: Any) -> Tensor:
+def _(
+    ctx: Any, grad: Tensor, inner: Tensor, input: Tensor, alpha: Any, scale: Any, input_scale: Any
+) -> Tensor:
     curved = grad * inner * exp(input * input_scale) * (alpha * scale * input_scale * input_scale)
     return where(input <= 0, curved, 0)
 
@@ -360,8 +384,15 @@ def _in_place(name: str, function: Callable[..., Tensor]) -> None:
         NAMESPACES["torch"][name] = method
 
 
-for _name, _function in (("relu_", relu), ("celu_", celu), ("selu_", selu), ("elu_", elu), ("threshold_", _threshold),
-                         ("leaky_relu_", leaky_relu), ("hardtanh_", hardtanh)):
+for _name, _function in (
+    ("relu_", relu),
+    ("celu_", celu),
+    ("selu_", selu),
+    ("elu_", elu),
+    ("threshold_", _threshold),
+    ("leaky_relu_", leaky_relu),
+    ("hardtanh_", hardtanh),
+):
     _in_place(_name, _function)
 
 api("nn.functional", name="sigmoid")(sigmoid)

@@ -8,19 +8,25 @@ from .. import dtypes
 from ..graph.geometry import Geometry
 from ..tensor import Tensor, record
 from .definition import operand, pointwise, pointwise_operator, result_dtype
-from .domain import NOT_FLOATING, not_implemented, refuse, require_tensor
+from .domain import bad_arguments, not_implemented, refuse, require_tensor
 from .registry import api
 
 ADD = pointwise_operator("add", lambda m, input, other: m.add(input, other))
 SUB = pointwise_operator("sub", lambda m, input, other: m.subtract(input, other))
 RSUB = pointwise_operator("rsub", lambda m, input, other: m.subtract(other, input), grad_name="RsubBackward1")
 ADD_SCALED = pointwise_operator("add", lambda m, input, other, alpha: m.add(input, m.multiply(other, alpha)))
-SUB_SCALED = pointwise_operator("sub", lambda m, input, other, alpha: m.subtract(input, m.multiply(other, alpha)))
+SUB_SCALED = pointwise_operator(
+    "sub", lambda m, input, other, alpha: m.subtract(input, m.multiply(other, alpha))
+)
 
-_NO_BOOL_MINUS = ("Subtraction, the `-` operator, with a bool tensor is not supported. If you are trying to invert a mask, "
-                  "use the `~` or `logical_not()` operator instead.")
-_NO_TWO_BOOLS = ("Subtraction, the `-` operator, with two bool tensors is not supported. Use the `^` or `logical_xor()` "
-                 "operator instead.")
+_NO_BOOL_MINUS = (
+    "Subtraction, the `-` operator, with a bool tensor is not supported. If you are trying to invert a "
+    "mask, use the `~` or `logical_not()` operator instead."
+)
+_NO_TWO_BOOLS = (
+    "Subtraction, the `-` operator, with two bool tensors is not supported. Use the `^` or `logical_xor()` "
+    "operator instead."
+)
 
 
 @ADD.derivative("input")
@@ -80,8 +86,11 @@ def _refuse_bool_operands(op: Any) -> None:
     def checked(operands: Any, attributes: Any) -> Any:
         found = [g.dtype is dtypes.bool_ if isinstance(g, Geometry) else g is bool for g in operands[:2]]
         if any(found):
-            raise RuntimeError(_NO_TWO_BOOLS if all(isinstance(g, Geometry) for g in operands[:2]) and all(found)
-                               else _NO_BOOL_MINUS)
+            raise RuntimeError(
+                _NO_TWO_BOOLS
+                if all(isinstance(g, Geometry) for g in operands[:2]) and all(found)
+                else _NO_BOOL_MINUS
+            )
         return infer(operands, attributes)
     op.infer = checked
 
@@ -130,6 +139,8 @@ def rsub(input: Tensor, other: Any, *, alpha: Any = 1) -> Tensor:
     >>> torch.rsub(torch.tensor([1., 2.]), 1)
     tensor([ 0., -1.])
     """
+    if not isinstance(input, Tensor):
+        raise bad_arguments("rsub", input, other)
     if alpha.__class__ is int and alpha == 1:
         return record(RSUB, (input, operand(other, "rsub", "other", 2)))
     return sub(other, input, alpha=alpha)
@@ -188,9 +199,14 @@ def neg(m: Any, input: Any) -> Any:
     return m.negative(input)
 
 
-refuse(neg.operator, "neg", dtypes.BOOL, error=RuntimeError,
-       message="Negation, the `-` operator, on a bool tensor is not supported. If you are trying to invert a mask, use the "
-               "`~` or `logical_not()` operator instead.")
+refuse(
+    neg.operator,
+    "neg",
+    dtypes.BOOL,
+    error=RuntimeError,
+    message="Negation, the `-` operator, on a bool tensor is not supported. If you are trying to invert a "
+    "mask, use the `~` or `logical_not()` operator instead.",
+)
 
 
 @neg.derivative("input")
@@ -211,11 +227,13 @@ def positive(input: Tensor) -> Tensor:
     return input
 
 
-# --- three tensors ---------------------------------------------------------------------------------------------------
+# --- three tensors ------------------------------------------------------------------------------------------
 
 ADDCMUL = pointwise_operator("addcmul", lambda m, input, tensor1, tensor2, value:
                              m.add(input, m.multiply(m.multiply(tensor1, tensor2), value)))
-ADDCMUL_ONE = pointwise_operator("addcmul", lambda m, input, tensor1, tensor2: m.add(input, m.multiply(tensor1, tensor2)))
+ADDCMUL_ONE = pointwise_operator(
+    "addcmul", lambda m, input, tensor1, tensor2: m.add(input, m.multiply(tensor1, tensor2))
+)
 ADDCDIV = pointwise_operator("addcdiv", lambda m, input, tensor1, tensor2, value:
                              m.add(input, m.divide(m.multiply(tensor1, value), tensor2)))
 
@@ -281,17 +299,24 @@ def addcdiv(input: Tensor, tensor1: Tensor, tensor2: Tensor, *, value: Any = 1) 
     """
     for position, (name, one) in enumerate((("input", input), ("tensor1", tensor1), ("tensor2", tensor2))):
         require_tensor(one, "addcdiv", name, position + 1)
-    if tensor1._geometry.dtype.category < dtypes.FLOATING and tensor2._geometry.dtype.category < dtypes.FLOATING:
+    if (
+        tensor1._geometry.dtype.category < dtypes.FLOATING
+        and tensor2._geometry.dtype.category < dtypes.FLOATING
+    ):
         raise RuntimeError(
-            "Integer division with addcdiv is no longer supported, and in a future  release addcdiv will perform a true "
-            "division of tensor1 and tensor2. The historic addcdiv behavior can be implemented as (input + value * "
-            "torch.trunc(tensor1 / tensor2)).to(input.dtype) for integer inputs and as (input + value * tensor1 / tensor2) "
-            "for float inputs. The future addcdiv behavior is just the latter implementation: (input + value * tensor1 / "
+            "Integer division with addcdiv is no longer supported, and in a future  release addcdiv will "
+            "perform a true "
+            "division of tensor1 and tensor2. The historic addcdiv behavior can be implemented as (input + "
+            "value * "
+            "torch.trunc(tensor1 / tensor2)).to(input.dtype) for integer inputs and as (input + value * "
+            "tensor1 / tensor2) "
+            "for float inputs. The future addcdiv behavior is just the latter implementation: (input + "
+            "value * tensor1 / "
             "tensor2), for all dtypes.")
     return record(ADDCDIV, (input, tensor1, tensor2, value))
 
 
-# --- linear interpolation --------------------------------------------------------------------------------------------
+# --- linear interpolation -----------------------------------------------------------------------------------
 
 def _lerp_kernel(m: Any, input: Any, end: Any, weight: Any) -> Any:
     """The nearer end is the starting point, so that both ends are met exactly."""
@@ -321,9 +346,17 @@ def _(ctx: Any, grad: Tensor, input: Tensor, end: Tensor) -> Tensor:
     return grad * conjugate(end - input)
 
 
-_C_NAMES = {dtypes.float32: "float", dtypes.float64: "double", dtypes.int64: "long int", dtypes.int32: "int",
-            dtypes.float16: "c10::Half", dtypes.bfloat16: "c10::BFloat16", dtypes.complex64: "c10::complex<float>",
-            dtypes.complex128: "c10::complex<double>", dtypes.bool_: "bool"}
+_C_NAMES = {
+    dtypes.float32: "float",
+    dtypes.float64: "double",
+    dtypes.int64: "long int",
+    dtypes.int32: "int",
+    dtypes.float16: "c10::Half",
+    dtypes.bfloat16: "c10::BFloat16",
+    dtypes.complex64: "c10::complex<float>",
+    dtypes.complex128: "c10::complex<double>",
+    dtypes.bool_: "bool",
+}
 
 
 @api("torch", "Tensor", out=True, inplace=True)
@@ -334,15 +367,18 @@ def lerp(input: Tensor, end: Tensor, weight: Any) -> Tensor:
     >>> torch.lerp(torch.tensor([0., 10.]), torch.tensor([1., 20.]), 0.5)
     tensor([ 0.5000, 15.0000])
     """
-    require_tensor(end, "lerp", "end", 2)
+    if not isinstance(end, Tensor):
+        raise bad_arguments("lerp", input, end, weight)
     dtype = input._geometry.dtype
     for name, one in (("end", end), ("weight", weight)):
         if isinstance(one, Tensor) and one._geometry.dtype is not dtype:
             raise RuntimeError(f"expected dtype {_C_NAMES.get(dtype, dtype.name)} for `{name}` but got dtype "
                                f"{_C_NAMES.get(one.dtype, one.dtype.name)}")
     if dtype.category < dtypes.FLOATING:
-        raise not_implemented("lerp_kernel_tensor" if isinstance(weight, Tensor) else "lerp_kernel_scalar", dtype)
+        raise not_implemented(
+            "lerp_kernel_tensor" if isinstance(weight, Tensor) else "lerp_kernel_scalar", dtype
+        )
     return record(LERP if isinstance(weight, Tensor) else LERP_NUMBER, (input, end, weight))
 
 
-__all__ = ["ADD", "ADDCDIV", "ADDCMUL", "LERP", "MUL", "NOT_FLOATING", "RSUB", "SUB", "conjugate"]
+__all__ = ["ADD", "ADDCDIV", "ADDCMUL", "LERP", "MUL", "RSUB", "SUB", "conjugate"]

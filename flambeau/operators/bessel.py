@@ -7,8 +7,8 @@ from typing import Any
 
 from ..tensor import Tensor, record
 from .comparison import where
-from .definition import operand, pointwise, pointwise_operator
-from .domain import COMPLEX, refuse, require_tensor
+from .definition import pointwise, pointwise_operator
+from .domain import COMPLEX, operands, refuse, require_tensor
 from .registry import api
 
 
@@ -104,25 +104,44 @@ bessel_y0 = _bessel("bessel_y0", "bessel_y0", "The Bessel function of the second
                     ">>> torch.special.bessel_y0(torch.tensor([1.]))\n    tensor([0.0883])")
 bessel_y1 = _bessel("bessel_y1", "bessel_y1", "The Bessel function of the second kind, order 1.",
                     ">>> torch.special.bessel_y1(torch.tensor([1.]))\n    tensor([-0.7812])")
-modified_bessel_i0 = _bessel("modified_bessel_i0", "i0", "The modified Bessel function of the first kind, order 0.",
-                             ">>> torch.special.modified_bessel_i0(torch.tensor([1.]))\n    tensor([1.2661])")
-modified_bessel_i1 = _bessel("modified_bessel_i1", "i1", "The modified Bessel function of the first kind, order 1.",
-                             ">>> torch.special.modified_bessel_i1(torch.tensor([1.]))\n    tensor([0.5652])")
-modified_bessel_k0 = _bessel("modified_bessel_k0", "k0", "The modified Bessel function of the second kind, order 0.",
-                             ">>> torch.special.modified_bessel_k0(torch.tensor([1.]))\n    tensor([0.4210])")
-modified_bessel_k1 = _bessel("modified_bessel_k1", "k1", "The modified Bessel function of the second kind, order 1.",
-                             ">>> torch.special.modified_bessel_k1(torch.tensor([1.]))\n    tensor([0.6019])")
+modified_bessel_i0 = _bessel(
+    "modified_bessel_i0",
+    "i0",
+    "The modified Bessel function of the first kind, order 0.",
+    ">>> torch.special.modified_bessel_i0(torch.tensor([1.]))\n    tensor([1.2661])",
+)
+modified_bessel_i1 = _bessel(
+    "modified_bessel_i1",
+    "i1",
+    "The modified Bessel function of the first kind, order 1.",
+    ">>> torch.special.modified_bessel_i1(torch.tensor([1.]))\n    tensor([0.5652])",
+)
+modified_bessel_k0 = _bessel(
+    "modified_bessel_k0",
+    "k0",
+    "The modified Bessel function of the second kind, order 0.",
+    ">>> torch.special.modified_bessel_k0(torch.tensor([1.]))\n    tensor([0.4210])",
+)
+modified_bessel_k1 = _bessel(
+    "modified_bessel_k1",
+    "k1",
+    "The modified Bessel function of the second kind, order 1.",
+    ">>> torch.special.modified_bessel_k1(torch.tensor([1.]))\n    tensor([0.6019])",
+)
 scaled_modified_bessel_k0 = _bessel(
-    "scaled_modified_bessel_k0", "k0e", "``exp(input)`` times the modified Bessel function of the second kind, order 0.",
+    "scaled_modified_bessel_k0", "k0e", "``exp(input)`` times the modified Bessel function of the second "
+    "kind, order 0.",
     ">>> torch.special.scaled_modified_bessel_k0(torch.tensor([1.]))\n    tensor([1.1445])")
 scaled_modified_bessel_k1 = _bessel(
-    "scaled_modified_bessel_k1", "k1e", "``exp(input)`` times the modified Bessel function of the second kind, order 1.",
+    "scaled_modified_bessel_k1", "k1e", "``exp(input)`` times the modified Bessel function of the second "
+    "kind, order 1.",
     ">>> torch.special.scaled_modified_bessel_k1(torch.tensor([1.]))\n    tensor([1.6362])")
 spherical_bessel_j0 = _bessel("spherical_bessel_j0", "spherical_j0", "``sin(input) / input``, 1 at 0.",
-                              ">>> torch.special.spherical_bessel_j0(torch.tensor([1.]))\n    tensor([0.8415])")
+                              ">>> torch.special.spherical_bessel_j0(torch.tensor([1.]))\n    "
+                              "tensor([0.8415])")
 
 
-# --- orthogonal polynomials ------------------------------------------------------------------------------------------
+# --- orthogonal polynomials ---------------------------------------------------------------------------------
 
 def _polynomial(name: str, family: str, text: str, example: str) -> Callable[..., Tensor]:
     """Declare a family of polynomials: ``function(input, n)`` with the degree n a tensor or number."""
@@ -130,7 +149,7 @@ def _polynomial(name: str, family: str, text: str, example: str) -> Callable[...
     refuse(op, f"{name}_cpu", COMPLEX)
 
     def function(input: Any, n: Any) -> Tensor:
-        return record(op, (operand(input, f"special_{name}", "input", 1), operand(n, f"special_{name}", "n", 2)))
+        return record(op, operands(f"special_{name}", input, n, "n"))
     function.__name__ = function.__qualname__ = name
     function.__doc__ = f"{text}\n\n    >>> import flambeau as torch\n    {example}\n    "
     return api("special", out=True)(function)
@@ -149,16 +168,20 @@ chebyshev_polynomial_w = _polynomial(
     "chebyshev_polynomial_w", "chebyshev_w", "Chebyshev's polynomial of the fourth kind, of degree n.",
     ">>> torch.special.chebyshev_polynomial_w(torch.tensor([1.]), 3)\n    tensor([7.])")
 shifted_chebyshev_polynomial_t = _polynomial(
-    "shifted_chebyshev_polynomial_t", "shifted_chebyshev_t", "Chebyshev's polynomial of the first kind at 2 input - 1.",
+    "shifted_chebyshev_polynomial_t", "shifted_chebyshev_t", "Chebyshev's polynomial of the first kind at 2 "
+    "input - 1.",
     ">>> torch.special.shifted_chebyshev_polynomial_t(torch.tensor([0.75]), 2)\n    tensor([-0.5000])")
 shifted_chebyshev_polynomial_u = _polynomial(
-    "shifted_chebyshev_polynomial_u", "shifted_chebyshev_u", "Chebyshev's polynomial of the second kind at 2 input - 1.",
+    "shifted_chebyshev_polynomial_u", "shifted_chebyshev_u", "Chebyshev's polynomial of the second kind at "
+    "2 input - 1.",
     ">>> torch.special.shifted_chebyshev_polynomial_u(torch.tensor([0.75]), 1)\n    tensor([1.])")
 shifted_chebyshev_polynomial_v = _polynomial(
-    "shifted_chebyshev_polynomial_v", "shifted_chebyshev_v", "Chebyshev's polynomial of the third kind at 2 input - 1.",
+    "shifted_chebyshev_polynomial_v", "shifted_chebyshev_v", "Chebyshev's polynomial of the third kind at 2 "
+    "input - 1.",
     ">>> torch.special.shifted_chebyshev_polynomial_v(torch.tensor([1.]), 3)\n    tensor([1.])")
 shifted_chebyshev_polynomial_w = _polynomial(
-    "shifted_chebyshev_polynomial_w", "shifted_chebyshev_w", "Chebyshev's polynomial of the fourth kind at 2 input - 1.",
+    "shifted_chebyshev_polynomial_w", "shifted_chebyshev_w", "Chebyshev's polynomial of the fourth kind at "
+    "2 input - 1.",
     ">>> torch.special.shifted_chebyshev_polynomial_w(torch.tensor([1.]), 3)\n    tensor([7.])")
 hermite_polynomial_h = _polynomial(
     "hermite_polynomial_h", "hermite_h", "The physicists' Hermite polynomial of degree n.",

@@ -9,7 +9,7 @@ from ..graph.geometry import Geometry
 from ..return_types import TYPES
 from ..tensor import Tensor, record
 from .definition import arithmetic_dtype, operator, pointwise_geometry
-from .domain import FLOATING
+from .domain import FLOATING, require_tensor
 from .power import pow
 from .registry import api, write_out
 
@@ -56,4 +56,6 @@ def ldexp(input: Tensor, other: Tensor) -> Tensor:
     >>> torch.ldexp(torch.tensor([1.5]), torch.tensor([3]))
     tensor([12.])
     """
+    require_tensor(input, "ldexp", "input", 1)
+    require_tensor(other, "ldexp", "other", 2)
     return input * pow(2.0, other)

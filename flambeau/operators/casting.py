@@ -97,11 +97,14 @@ def _read_to(args: tuple[Any, ...], options: dict[str, Any]) -> tuple[Any, Any, 
 
 def _bad_to(args: tuple[Any, ...], options: dict[str, Any]) -> TypeError:
     given = [a.__class__.__name__ for a in args] + [f"{k}={v.__class__.__name__}" for k, v in options.items()]
-    return TypeError(f"to() received an invalid combination of arguments - got ({', '.join(given)}), but expected one of:\n"
-                     " * (torch.device device = None, torch.dtype dtype = None, bool non_blocking = False, bool copy = "
-                     "False, *, torch.memory_format memory_format = None)\n * (torch.dtype dtype, bool non_blocking = "
-                     "False, bool copy = False, *, torch.memory_format memory_format = None)\n * (Tensor tensor, bool "
-                     "non_blocking = False, bool copy = False, *, torch.memory_format memory_format = None)\n")
+    return TypeError(
+        f"to() received an invalid combination of arguments - got ({', '.join(given)}), but expected one "
+        f"of:\n"
+        " * (torch.device device = None, torch.dtype dtype = None, bool non_blocking = False, bool copy = "
+        "False, *, torch.memory_format memory_format = None)\n * (torch.dtype dtype, bool non_blocking = "
+        "False, bool copy = False, *, torch.memory_format memory_format = None)\n * (Tensor tensor, bool "
+        "non_blocking = False, bool copy = False, *, torch.memory_format memory_format = None)\n"
+    )
 
 
 def _short_form(name: str, dtype: dtypes.dtype) -> Callable[..., Tensor]:
@@ -114,10 +117,21 @@ def _short_form(name: str, dtype: dtypes.dtype) -> Callable[..., Tensor]:
 
 
 SHORT_FORMS = {
-    name: _short_form(name, dtype) for name, dtype in (
-        ("float", dtypes.float32), ("double", dtypes.float64), ("half", dtypes.float16), ("bfloat16", dtypes.bfloat16),
-        ("byte", dtypes.uint8), ("char", dtypes.int8), ("short", dtypes.int16), ("int", dtypes.int32),
-        ("long", dtypes.int64), ("bool", dtypes.bool_), ("cfloat", dtypes.complex64), ("cdouble", dtypes.complex128))
+    name: _short_form(name, dtype)
+    for name, dtype in (
+        ("float", dtypes.float32),
+        ("double", dtypes.float64),
+        ("half", dtypes.float16),
+        ("bfloat16", dtypes.bfloat16),
+        ("byte", dtypes.uint8),
+        ("char", dtypes.int8),
+        ("short", dtypes.int16),
+        ("int", dtypes.int32),
+        ("long", dtypes.int64),
+        ("bool", dtypes.bool_),
+        ("cfloat", dtypes.complex64),
+        ("cdouble", dtypes.complex128),
+    )
 }
 
 # Old names of tensor types: "torch.FloatTensor" and the like.
@@ -129,7 +143,7 @@ _FROM_TYPE_NAME = {name: d for d, name in TYPE_NAMES.items()}
 
 @api("Tensor")
 def type(self: Tensor, dtype: Any = None, non_blocking: bool = False, **kwargs: Any) -> Any:
-    """The name of the tensor's type, or the tensor converted to ``dtype`` (a dtype, a type's name or a tensor type).
+    """The name of the type; or the tensor as a dtype (also given by a type's name or a tensor type).
 
     >>> import flambeau as torch
     >>> torch.ones(1).type()

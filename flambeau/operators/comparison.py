@@ -10,7 +10,7 @@ from ..graph.geometry import Geometry
 from ..graph.operator import Operator
 from ..tensor import Tensor, record
 from .definition import operand, pointwise, pointwise_geometry, pointwise_operator, result_dtype
-from .domain import COMPLEX, refuse, require_tensor
+from .domain import COMPLEX, bad_arguments, refuse, require_tensor
 from .registry import api
 
 
@@ -22,9 +22,7 @@ def _comparison(name: str, kernel: Any, ordered: bool, *aliases: str, doc: str) 
 
     def function(input: Any, other: Any) -> Tensor:
         if not isinstance(input, Tensor):
-            raise TypeError(f"{name}() received an invalid combination of arguments - got ({type(input).__name__}, "
-                            f"{type(other).__name__}), but expected one of:\n * (Tensor input, Tensor other, *, Tensor out "
-                            "= None)\n * (Tensor input, Number other, *, Tensor out = None)\n")
+            raise bad_arguments(name, input, other)
         if not isinstance(other, Tensor):
             other = operand(other, name, "other", 2)
         return record(op, (input, other))
@@ -34,12 +32,17 @@ def _comparison(name: str, kernel: Any, ordered: bool, *aliases: str, doc: str) 
     return api("torch", "Tensor", out=True, inplace=True, aliases=aliases)(function)
 
 
-eq = _comparison("eq", lambda m, input, other: m.equal(input, other), False, doc="""Whether elements are equal.
+eq = _comparison(
+    "eq",
+    lambda m, input, other: m.equal(input, other),
+    False,
+    doc="""Whether elements are equal.
 
     >>> import flambeau as torch
     >>> torch.eq(torch.tensor([1, 2]), 2)
     tensor([False,  True])
-    """)
+    """,
+)
 ne = _comparison("ne", lambda m, input, other: m.not_equal(input, other), False, "not_equal",
                  doc="""Whether elements differ.
 
@@ -53,18 +56,30 @@ lt = _comparison("lt", lambda m, input, other: m.less(input, other), True, "less
     >>> torch.lt(torch.tensor([1, 2]), 2)
     tensor([ True, False])
     """)
-le = _comparison("le", lambda m, input, other: m.less_equal(input, other), True, "less_equal", doc="""``input <= other``.
+le = _comparison(
+    "le",
+    lambda m, input, other: m.less_equal(input, other),
+    True,
+    "less_equal",
+    doc="""``input <= other``.
 
     >>> import flambeau as torch
     >>> torch.le(torch.tensor([1, 2]), 1)
     tensor([ True, False])
-    """)
-gt = _comparison("gt", lambda m, input, other: m.greater(input, other), True, "greater", doc="""``input > other``.
+    """,
+)
+gt = _comparison(
+    "gt",
+    lambda m, input, other: m.greater(input, other),
+    True,
+    "greater",
+    doc="""``input > other``.
 
     >>> import flambeau as torch
     >>> torch.gt(torch.tensor([1, 2]), 1)
     tensor([False,  True])
-    """)
+    """,
+)
 ge = _comparison("ge", lambda m, input, other: m.greater_equal(input, other), True, "greater_equal",
                  doc="""``input >= other``.
 
@@ -74,7 +89,7 @@ ge = _comparison("ge", lambda m, input, other: m.greater_equal(input, other), Tr
     """)
 
 
-# --- special values --------------------------------------------------------------------------------------------------
+# --- special values -----------------------------------------------------------------------------------------
 
 @pointwise(promotes="bool", inplace=False)
 def isnan(m: Any, input: Any) -> Any:
@@ -131,8 +146,12 @@ def isneginf(m: Any, input: Any) -> Any:
     return input == -m.inf
 
 
-refuse(isposinf.operator, "", COMPLEX, error=RuntimeError, message="isposinf does not support complex inputs.")
-refuse(isneginf.operator, "", COMPLEX, error=RuntimeError, message="isneginf does not support complex inputs.")
+refuse(
+    isposinf.operator, "", COMPLEX, error=RuntimeError, message="isposinf does not support complex inputs."
+)
+refuse(
+    isneginf.operator, "", COMPLEX, error=RuntimeError, message="isneginf does not support complex inputs."
+)
 
 
 @pointwise(promotes="bool", inplace=False)
@@ -146,10 +165,12 @@ def isreal(m: Any, input: Any) -> Any:
     return m.isreal(input)
 
 
-# --- closeness -------------------------------------------------------------------------------------------------------
+# --- closeness ----------------------------------------------------------------------------------------------
 
 @api("torch", "Tensor")
-def isclose(input: Tensor, other: Tensor, rtol: float = 1e-05, atol: float = 1e-08, equal_nan: bool = False) -> Tensor:
+def isclose(
+    input: Tensor, other: Tensor, rtol: float = 1e-05, atol: float = 1e-08, equal_nan: bool = False
+) -> Tensor:
     """Whether ``|input - other| <= atol + rtol * |other|``.
 
     >>> import flambeau as torch
@@ -159,7 +180,9 @@ def isclose(input: Tensor, other: Tensor, rtol: float = 1e-05, atol: float = 1e-
     require_tensor(input, "isclose", "input", 1)
     require_tensor(other, "isclose", "other", 2)
     if input.dtype is not other.dtype:
-        raise RuntimeError(f"{dtypes.SCALAR_NAMES[input.dtype]} did not match {dtypes.SCALAR_NAMES[other.dtype]}")
+        raise RuntimeError(
+            f"{dtypes.SCALAR_NAMES[input.dtype]} did not match {dtypes.SCALAR_NAMES[other.dtype]}"
+        )
     for name, tolerance in (("rtol", rtol), ("atol", atol)):
         if tolerance < 0:
             raise RuntimeError(f"{name} must be greater than or equal to zero, but got {tolerance}")
@@ -177,7 +200,9 @@ def isclose(input: Tensor, other: Tensor, rtol: float = 1e-05, atol: float = 1e-
 
 
 @api("torch", "Tensor")
-def allclose(input: Tensor, other: Tensor, rtol: float = 1e-05, atol: float = 1e-08, equal_nan: bool = False) -> bool:
+def allclose(
+    input: Tensor, other: Tensor, rtol: float = 1e-05, atol: float = 1e-08, equal_nan: bool = False
+) -> bool:
     """Whether all elements are close (see ``isclose``).
 
     >>> import flambeau as torch
@@ -205,7 +230,7 @@ def equal(input: Tensor, other: Tensor) -> bool:
     return bool(eq(input, other).all())
 
 
-# --- where -----------------------------------------------------------------------------------------------------------
+# --- where --------------------------------------------------------------------------------------------------
 
 def _where_geometry(operands: Sequence[Any], attributes: Any) -> Geometry:
     condition = operands[0]
@@ -240,7 +265,7 @@ _ABSENT: Any = object()
 
 @api("torch", out=True)
 def where(condition: Tensor, input: Any = _ABSENT, other: Any = _ABSENT) -> Any:
-    """``input`` where the condition holds, else ``other``, broadcast; with a condition alone, the indices where it holds.
+    """``input`` where the condition holds, else ``other``; of a condition alone the indices where it holds.
 
     >>> import flambeau as torch
     >>> torch.where(torch.tensor([True, False]), torch.tensor([1., 2.]), 0)
@@ -250,11 +275,15 @@ def where(condition: Tensor, input: Any = _ABSENT, other: Any = _ABSENT) -> Any:
         return condition.nonzero(as_tuple=True)
     if not isinstance(condition, Tensor):
         given = ", ".join(type(x).__name__ for x in (condition, input, other))
-        raise TypeError(f"where() received an invalid combination of arguments - got ({given}), but expected one of:\n"
-                        " * (Tensor condition)\n * (Tensor condition, Tensor input, Tensor other, *, Tensor out = None)\n"
-                        " * (Tensor condition, Number self, Tensor other)\n * (Tensor condition, Tensor input, Number "
-                        "other)\n * (Tensor condition, Number self, Number other)\n")
-    return record(WHERE, (condition, operand(input, "where", "input", 2), operand(other, "where", "other", 3)))
+        raise TypeError(
+            f"where() received an invalid combination of arguments - got ({given}), but expected one of:\n"
+            " * (Tensor condition)\n * (Tensor condition, Tensor input, Tensor other, *, Tensor out = None)\n"
+            " * (Tensor condition, Number self, Tensor other)\n * (Tensor condition, Tensor input, Number "
+            "other)\n * (Tensor condition, Number self, Number other)\n"
+        )
+    return record(
+        WHERE, (condition, operand(input, "where", "input", 2), operand(other, "where", "other", 3))
+    )
 
 
 @api("Tensor", name="where")

@@ -13,19 +13,24 @@ from .definition import pointwise_geometry, pointwise_operator
 from .domain import FLOATING, require_tensor
 from .registry import api
 
-# --- views -----------------------------------------------------------------------------------------------------------
+# --- views --------------------------------------------------------------------------------------------------
 
 
 def _as_real_rule(g: Geometry) -> Geometry:
     if not g.dtype.is_complex:
         raise RuntimeError("view_as_real is only supported for complex tensors")
-    return intern(Size((*g.shape, 2)), (*[2 * s for s in g.strides], 1), 2 * g.offset, g.dtype.to_real(), g.device)
+    return intern(
+        Size((*g.shape, 2)), (*[2 * s for s in g.strides], 1), 2 * g.offset, g.dtype.to_real(), g.device
+    )
 
 
 def _as_complex_rule(g: Geometry) -> Geometry:
     if g.dtype not in (dtypes.float16, dtypes.float32, dtypes.float64):
-        raise RuntimeError("view_as_complex is only supported for half, float and double tensors, but got a tensor of scalar "
-                           f"type: {dtypes.SCALAR_NAMES[g.dtype]}")
+        raise RuntimeError(
+            "view_as_complex is only supported for half, float and double tensors, but got a tensor of "
+            "scalar "
+            f"type: {dtypes.SCALAR_NAMES[g.dtype]}"
+        )
     if g.ndim == 0:
         raise RuntimeError("Input tensor must have one or more dimensions")
     if g.shape[-1] != 2:
@@ -34,10 +39,18 @@ def _as_complex_rule(g: Geometry) -> Geometry:
         raise RuntimeError("Tensor must have a last dimension with stride 1")
     for s in g.strides[:-1]:
         if s % 2:
-            raise RuntimeError(f"Tensor must have a stride divisible by 2 for all but last dimension but got {s}")
+            raise RuntimeError(
+                f"Tensor must have a stride divisible by 2 for all but last dimension but got {s}"
+            )
     if g.offset % 2:
         raise RuntimeError(f"Tensor must have a storage_offset divisible by 2, but got {g.offset}")
-    return intern(Size(g.shape[:-1]), tuple(s // 2 for s in g.strides[:-1]), g.offset // 2, g.dtype.to_complex(), g.device)
+    return intern(
+        Size(g.shape[:-1]),
+        tuple(s // 2 for s in g.strides[:-1]),
+        g.offset // 2,
+        g.dtype.to_complex(),
+        g.device,
+    )
 
 
 def _part_rule(g: Geometry, index: int) -> Geometry:
@@ -123,7 +136,7 @@ Tensor.real = property(real, _set_real)  # type: ignore[attr-defined]
 Tensor.imag = property(imag, _set_imag)  # type: ignore[attr-defined]
 
 
-# --- conjugates ------------------------------------------------------------------------------------------------------
+# --- conjugates ---------------------------------------------------------------------------------------------
 
 CONJ = pointwise_operator("conj", lambda m, input: m.conj(input))
 
@@ -187,7 +200,7 @@ def is_neg(input: Tensor) -> bool:
     return False
 
 
-# --- angles and composition ------------------------------------------------------------------------------------------
+# --- angles and composition ---------------------------------------------------------------------------------
 
 ANGLE = pointwise_operator("angle", lambda m, input: m.angle_of(input), "float")
 _infer_angle = ANGLE.infer
@@ -231,7 +244,9 @@ def _complex_geometry(operands: Any, attributes: Any) -> Geometry:
 
 
 COMPLEX_OF = pointwise_operator("complex", lambda m, real, imag: m.complex_of(real, imag))
-POLAR = pointwise_operator("polar", lambda m, abs, angle: m.complex_of(abs * m.cos(angle), abs * m.sin(angle)))
+POLAR = pointwise_operator(
+    "polar", lambda m, abs, angle: m.complex_of(abs * m.cos(angle), abs * m.sin(angle))
+)
 COMPLEX_OF.infer = POLAR.infer = _complex_geometry
 
 
@@ -260,8 +275,10 @@ def _check_parts(first: Any, second: Any, function: str, names: tuple[str, str])
     require_tensor(second, function, names[1], 2)
     a, b = first._geometry.dtype, second._geometry.dtype
     if a.category != FLOATING or b.category != FLOATING or dtypes.bfloat16 in (a, b):
-        raise RuntimeError(f"Expected both inputs to be Half, Float or Double tensors but got {dtypes.SCALAR_NAMES[a]} and "
-                           f"{dtypes.SCALAR_NAMES[b]}")
+        raise RuntimeError(
+            f"Expected both inputs to be Half, Float or Double tensors but got {dtypes.SCALAR_NAMES[a]} and "
+            f"{dtypes.SCALAR_NAMES[b]}"
+        )
     if a is not b:
         raise RuntimeError(f"Expected object of scalar type {dtypes.SCALAR_NAMES[a]} but got scalar type "
                            f"{dtypes.SCALAR_NAMES[b]} for second argument")

@@ -8,18 +8,25 @@ from .. import dtypes
 from ..tensor import Tensor, record
 from .arithmetic import conjugate
 from .definition import operand, pointwise, pointwise_operator
-from .domain import COMPLEX, refuse, zero_gradient
+from .domain import COMPLEX, bad_arguments, operands, refuse, zero_gradient
 from .registry import api
 
 TRUE_DIVIDE = pointwise_operator("div", lambda m, input, other: m.true_divide(input, other), "float")
-DIV_FLOOR = pointwise_operator("div", lambda m, input, other: m.floored_quotient(input, other), grad_name="DivBackward2")
+DIV_FLOOR = pointwise_operator(
+    "div", lambda m, input, other: m.floored_quotient(input, other), grad_name="DivBackward2"
+)
 DIV_TRUNC = pointwise_operator("div", lambda m, input, other: m.truncated_quotient(input, other),
                                grad_name="DivBackward2")
 FLOOR_DIVIDE = pointwise_operator("floor_divide", lambda m, input, other: m.floored_quotient(input, other))
 REMAINDER = pointwise_operator("remainder", lambda m, input, other: m.floored_remainder(input, other))
 FMOD = pointwise_operator("fmod", lambda m, input, other: m.truncated_remainder(input, other))
-for _op, _name in ((DIV_FLOOR, "div_floor_cpu"), (DIV_TRUNC, "div_trunc_cpu"), (FLOOR_DIVIDE, "div_floor_cpu"),
-                   (REMAINDER, "remainder_cpu"), (FMOD, "fmod_cpu")):
+for _op, _name in (
+    (DIV_FLOOR, "div_floor_cpu"),
+    (DIV_TRUNC, "div_trunc_cpu"),
+    (FLOOR_DIVIDE, "div_floor_cpu"),
+    (REMAINDER, "remainder_cpu"),
+    (FMOD, "fmod_cpu"),
+):
     refuse(_op, _name, dtypes.BOOL, COMPLEX)
 zero_gradient(DIV_FLOOR, "input", "other")
 zero_gradient(DIV_TRUNC, "input", "other")
@@ -57,7 +64,7 @@ def _(ctx: Any, grad: Tensor, input: Any, other: Tensor) -> Tensor:
 
 @api("torch", "Tensor", out=True, inplace=True, aliases=("divide",))
 def div(input: Any, other: Any, *, rounding_mode: str | None = None) -> Tensor:
-    """``input / other``, broadcast; ``rounding_mode`` "floor" or "trunc" rounds the quotient (and keeps integers).
+    """``input / other``; ``rounding_mode`` "floor" or "trunc" rounds the quotient (and keeps integers).
 
     >>> import flambeau as torch
     >>> torch.div(torch.tensor([7, -7]), 2), torch.div(torch.tensor([7, -7]), 2, rounding_mode="trunc")
@@ -71,7 +78,9 @@ def div(input: Any, other: Any, *, rounding_mode: str | None = None) -> Tensor:
         return record(DIV_FLOOR, (input, other))
     if rounding_mode == "trunc":
         return record(DIV_TRUNC, (input, other))
-    raise RuntimeError(f"div expected rounding_mode to be one of None, 'trunc', or 'floor' but found '{rounding_mode}'")
+    raise RuntimeError(
+        f"div expected rounding_mode to be one of None, 'trunc', or 'floor' but found '{rounding_mode}'"
+    )
 
 
 @api("torch", "Tensor", out=True, inplace=True)
@@ -104,7 +113,7 @@ def remainder(input: Any, other: Any) -> Tensor:
     >>> torch.remainder(torch.tensor([-3., 3.]), 2)
     tensor([1., 1.])
     """
-    return record(REMAINDER, (input, operand(other, "remainder", "other", 2)))
+    return record(REMAINDER, operands("remainder", input, other))
 
 
 @api("torch", "Tensor", out=True, inplace=True)
@@ -116,9 +125,7 @@ def fmod(input: Tensor, other: Any) -> Tensor:
     tensor([-1.,  1.])
     """
     if not isinstance(input, Tensor):
-        raise TypeError(f"fmod() received an invalid combination of arguments - got ({type(input).__name__}, "
-                        f"{type(other).__name__}), but expected one of:\n * (Tensor input, Tensor other, *, Tensor out = "
-                        "None)\n * (Tensor input, Number other, *, Tensor out = None)\n")
+        raise bad_arguments("fmod", input, other)
     return record(FMOD, (input, operand(other, "fmod", "other", 2)))
 
 

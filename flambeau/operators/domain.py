@@ -6,10 +6,9 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from ..dtypes import BOOL, COMPLEX, FLOATING, INTEGER, LOW_PRECISION, SCALAR_NAMES, dtype
-from ..graph.geometry import Geometry
 from ..graph.operator import Operator
 from ..tensor import Tensor, record
-from .definition import pointwise_operator, result_dtype
+from .definition import operand, pointwise_operator, result_dtype
 from .registry import api, write_out
 
 INTEGRAL = (BOOL, INTEGER)
@@ -22,8 +21,14 @@ def not_implemented(kernel: str, d: dtype) -> NotImplementedError:
     return NotImplementedError(f'"{kernel}" not implemented for \'{SCALAR_NAMES[d]}\'')
 
 
-def refuse(op: Operator, kernel: str, *categories: int, message: str = "", error: type[Exception] = NotImplementedError,
-           first_only: bool = False) -> None:
+def refuse(
+    op: Operator,
+    kernel: str,
+    *categories: int,
+    message: str = "",
+    error: type[Exception] = NotImplementedError,
+    first_only: bool = False,
+) -> None:
     """Let ``op`` raise for operands whose common type is of one of ``categories``.
 
     ``kernel`` is the name PyTorch's message gives; ``message`` replaces the message.
@@ -43,6 +48,23 @@ def require_tensor(value: Any, function: str, argument: str, position: int) -> N
     if not isinstance(value, Tensor):
         raise TypeError(f"{function}(): argument '{argument}' (position {position}) must be Tensor, not "
                         f"{type(value).__name__}")
+
+
+def operands(function: str, input: Any, other: Any, second: str = "other") -> tuple[Any, Any]:
+    """Two operands, at least one a tensor; PyTorch's TypeError for what is neither tensor nor number."""
+    if not isinstance(input, Tensor) and not isinstance(other, Tensor):
+        raise bad_arguments(function, input, other)
+    return operand(input, function, "input", 1), operand(other, function, second, 2)
+
+
+def bad_arguments(function: str, *arguments: Any) -> TypeError:
+    """PyTorch's error for arguments that fit no form of a function."""
+    given = ", ".join(type(a).__name__ for a in arguments)
+    return TypeError(
+        f"{function}() received an invalid combination of arguments - got ({given}), but expected one of:\n"
+        " * (Tensor input, Tensor other, *, Tensor out = None)\n"
+        " * (Tensor input, Number other, *, Tensor out = None)\n"
+    )
 
 
 def of_tensors(*namespaces: str, name: str | None = None, promotes: str = "same", inplace: bool = True,
@@ -77,5 +99,20 @@ def zero_gradient(op: Operator, *names: str) -> None:
 
 
 
-__all__ = ["BOOL", "COMPLEX", "FLOATING", "INTEGER", "INTEGRAL", "LOW_PRECISION", "NOT_FLOATING", "NOT_INTEGRAL",
-           "not_implemented", "of_tensors", "refuse", "require_tensor", "zero_gradient"]
+__all__ = [
+    "BOOL",
+    "COMPLEX",
+    "FLOATING",
+    "INTEGER",
+    "INTEGRAL",
+    "LOW_PRECISION",
+    "NOT_FLOATING",
+    "NOT_INTEGRAL",
+    "bad_arguments",
+    "not_implemented",
+    "of_tensors",
+    "operands",
+    "refuse",
+    "require_tensor",
+    "zero_gradient",
+]

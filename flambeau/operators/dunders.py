@@ -129,7 +129,9 @@ def _index(self: Any) -> int:
 def _contains(self: Any, element: Any) -> bool:
     if isinstance(element, (Tensor, *NUMBERS)):
         return bool((self == element).any())
-    raise RuntimeError(f"Tensor.__contains__ only supports Tensor or scalar, but you passed in a {type(element)}.")
+    raise RuntimeError(
+        f"Tensor.__contains__ only supports Tensor or scalar, but you passed in a {type(element)}."
+    )
 
 
 T.__rsub__, T.__rtruediv__, T.__rdiv__ = _rsub, _rtruediv, _rtruediv

@@ -8,8 +8,8 @@ from ..dtypes import BOOL, COMPLEX, INTEGER
 from ..tensor import Tensor, record
 from .arithmetic import conjugate
 from .comparison import where
-from .definition import operand, pointwise, pointwise_operator
-from .domain import of_tensors, refuse
+from .definition import pointwise, pointwise_operator
+from .domain import of_tensors, operands, refuse
 from .registry import api
 
 LN2 = 0.6931471805599453
@@ -160,7 +160,7 @@ def _(ctx: Any, grad: Tensor, output: Tensor) -> Tensor:
     return grad * conjugate(output * output * output) * -0.5
 
 
-# --- the logistic function and its inverse ---------------------------------------------------------------------------
+# --- the logistic function and its inverse ------------------------------------------------------------------
 
 @pointwise(promotes="float")
 def sigmoid(m: Any, input: Any) -> Any:
@@ -174,7 +174,9 @@ def sigmoid(m: Any, input: Any) -> Any:
 
 
 SIGMOID = sigmoid.operator
-SIGMOID_BACKWARD = pointwise_operator("sigmoid_backward", lambda m, grad, result: m.sigmoid_gradient(grad, result))
+SIGMOID_BACKWARD = pointwise_operator(
+    "sigmoid_backward", lambda m, grad, result: m.sigmoid_gradient(grad, result)
+)
 
 
 @sigmoid.derivative("input", keeps="output")
@@ -225,7 +227,7 @@ def logit(input: Tensor, eps: float | None = None) -> Tensor:
     return record(LOGIT_CLAMPED, (input, float(eps)))
 
 
-# --- of two operands -------------------------------------------------------------------------------------------------
+# --- of two operands ----------------------------------------------------------------------------------------
 
 @of_tensors(inplace=False)
 def logaddexp(m: Any, input: Any, other: Any) -> Any:
@@ -266,8 +268,12 @@ logaddexp2.derivative("input", keeps="input output")(_share(exp2))
 logaddexp2.derivative("other", keeps="other output")(_share(exp2))
 
 XLOGY = pointwise_operator("xlogy", lambda m, input, other: m.x_times(m.log, input, other), "float")
-XLOG1PY = pointwise_operator("special_xlog1py", lambda m, input, other: m.x_times(m.log1p, input, other), "float",
-                             grad_name="SpecialXlog1PyBackward0")
+XLOG1PY = pointwise_operator(
+    "special_xlog1py",
+    lambda m, input, other: m.x_times(m.log1p, input, other),
+    "float",
+    grad_name="SpecialXlog1PyBackward0",
+)
 refuse(XLOGY, "xlogy_cpu", COMPLEX)
 refuse(XLOG1PY, "xlog1py_cpu", COMPLEX)
 
@@ -302,8 +308,7 @@ def xlogy(input: Any, other: Any) -> Tensor:
     >>> torch.xlogy(torch.tensor([0., 2.]), torch.tensor([0., 1.]))
     tensor([0., 0.])
     """
-    return record(XLOGY, (operand(input, "xlogy", "input", 1),
-                          operand(other, "xlogy", "other", 2)))
+    return record(XLOGY, operands("xlogy", input, other))
 
 
 @api("special", out=True)
@@ -314,5 +319,4 @@ def xlog1py(input: Any, other: Any) -> Tensor:
     >>> torch.special.xlog1py(torch.tensor([0., 2.]), torch.tensor([-1., 0.]))
     tensor([0., 0.])
     """
-    return record(XLOG1PY, (operand(input, "special_xlog1py", "input", 1),
-                            operand(other, "special_xlog1py", "other", 2)))
+    return record(XLOG1PY, operands("special_xlog1py", input, other))

@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 from ..tensor import Tensor, record
-from .definition import operand, pointwise, pointwise_operator
-from .domain import BOOL, NOT_INTEGRAL, of_tensors, refuse
+from .definition import pointwise, pointwise_operator
+from .domain import BOOL, NOT_INTEGRAL, of_tensors, operands, refuse
 from .registry import api
 
 
@@ -60,11 +60,7 @@ def _bitwise(name: str, kernel: Any, pytorch_kernel: str, doc: str) -> Any:
     refuse(op, pytorch_kernel, *NOT_INTEGRAL)
 
     def function(input: Any, other: Any) -> Tensor:
-        if not isinstance(other, Tensor):
-            other = operand(other, name, "other", 2)
-        if not isinstance(input, Tensor):
-            input = operand(input, name, "input", 1)
-        return record(op, (input, other))
+        return record(op, operands(name, input, other))
     function.__name__ = function.__qualname__ = name
     function.__doc__ = doc
     function.operator = op  # type: ignore[attr-defined]
@@ -92,20 +88,28 @@ bitwise_xor = _bitwise("bitwise_xor", lambda m, input, other: m.bitwise_xor(inpu
     >>> torch.bitwise_xor(torch.tensor([6]), 3)
     tensor([5])
     """)
-bitwise_left_shift = _bitwise("bitwise_left_shift", lambda m, input, other: m.shifted_left(input, other), "lshift_cpu",
-                              doc="""``input`` shifted left by ``other`` bits.
+bitwise_left_shift = _bitwise(
+    "bitwise_left_shift",
+    lambda m, input, other: m.shifted_left(input, other),
+    "lshift_cpu",
+    doc="""``input`` shifted left by ``other`` bits.
 
     >>> import flambeau as torch
     >>> torch.bitwise_left_shift(torch.tensor([1, 3]), 2)
     tensor([ 4, 12])
-    """)
-bitwise_right_shift = _bitwise("bitwise_right_shift", lambda m, input, other: m.shifted_right(input, other), "rshift_cpu",
-                               doc="""``input`` shifted right by ``other`` bits, keeping the sign.
+    """,
+)
+bitwise_right_shift = _bitwise(
+    "bitwise_right_shift",
+    lambda m, input, other: m.shifted_right(input, other),
+    "rshift_cpu",
+    doc="""``input`` shifted right by ``other`` bits, keeping the sign.
 
     >>> import flambeau as torch
     >>> torch.bitwise_right_shift(torch.tensor([8, -8]), 2)
     tensor([ 2, -2])
-    """)
+    """,
+)
 for _shift, _kernel in ((bitwise_left_shift, "lshift_cpu"), (bitwise_right_shift, "rshift_cpu")):
     refuse(_shift.operator, _kernel, BOOL)
 

@@ -8,8 +8,14 @@ from typing import Any
 from .. import dtypes
 from ..tensor import Tensor, record
 from .comparison import where
-from .definition import arithmetic_dtype, operand, pointwise, pointwise_geometry, pointwise_operator, result_dtype
-from .domain import BOOL, COMPLEX, NOT_INTEGRAL, of_tensors, refuse, zero_gradient
+from .definition import (
+    arithmetic_dtype,
+    operand,
+    pointwise,
+    pointwise_geometry,
+    pointwise_operator,
+)
+from .domain import BOOL, COMPLEX, bad_arguments, of_tensors, refuse, zero_gradient
 from .registry import api
 
 
@@ -56,8 +62,13 @@ def sign(m: Any, input: Any) -> Any:
     return m.sign_of(input)
 
 
-refuse(sign.operator, "sign", COMPLEX, message="Unlike NumPy, torch.sign is not intended to support complex numbers. Please "
-       "use torch.sgn instead.")
+refuse(
+    sign.operator,
+    "sign",
+    COMPLEX,
+    message="Unlike NumPy, torch.sign is not intended to support complex numbers. Please "
+    "use torch.sgn instead.",
+)
 zero_gradient(sign.operator, "input")
 
 
@@ -100,7 +111,7 @@ def signbit(m: Any, input: Any) -> Any:
 refuse(signbit.operator, "signbit", COMPLEX, message="signbit is not implemented for complex tensors.")
 
 
-# --- extremes --------------------------------------------------------------------------------------------------------
+# --- extremes -----------------------------------------------------------------------------------------------
 
 @of_tensors(inplace=False)
 def maximum(m: Any, input: Any, other: Any) -> Any:
@@ -146,10 +157,26 @@ def fmin(m: Any, input: Any, other: Any) -> Any:
     return m.fmin(input, other)
 
 
-refuse(maximum.operator, "maximum", COMPLEX, error=RuntimeError, message="maximum not implemented for complex tensors.")
-refuse(minimum.operator, "minimum", COMPLEX, error=RuntimeError, message="minimum not implemented for complex tensors.")
-refuse(fmax.operator, "fmax", COMPLEX, error=RuntimeError, message="fmax not implemented for complex tensors.")
-refuse(fmin.operator, "fmin", COMPLEX, error=RuntimeError, message="fmin not implemented for complex tensors.")
+refuse(
+    maximum.operator,
+    "maximum",
+    COMPLEX,
+    error=RuntimeError,
+    message="maximum not implemented for complex tensors.",
+)
+refuse(
+    minimum.operator,
+    "minimum",
+    COMPLEX,
+    error=RuntimeError,
+    message="minimum not implemented for complex tensors.",
+)
+refuse(
+    fmax.operator, "fmax", COMPLEX, error=RuntimeError, message="fmax not implemented for complex tensors."
+)
+refuse(
+    fmin.operator, "fmin", COMPLEX, error=RuntimeError, message="fmin not implemented for complex tensors."
+)
 
 
 def _split_ties(grad: Tensor, wins: Tensor, ties: Tensor) -> Tensor:
@@ -189,13 +216,17 @@ def _(ctx: Any, grad: Tensor, input: Tensor, other: Tensor) -> tuple[Tensor, Ten
     return where(first, grad, 0), where(first, 0, grad)
 
 
-# --- bounds ----------------------------------------------------------------------------------------------------------
+# --- bounds -------------------------------------------------------------------------------------------------
 
 def _clamp_kernel(m: Any, input: Any, min: Any, max: Any) -> Any:
     if min is None:
         return m.minimum(input, max)
     raised = m.maximum(input, min)
-    return raised if max is None else m.minimum(raised, max, out=raised if raised.ndim and m.ndim(max) == 0 else None)
+    return (
+        raised
+        if max is None
+        else m.minimum(raised, max, out=raised if raised.ndim and m.ndim(max) == 0 else None)
+    )
 
 
 def _inside(m: Any, input: Any, min: Any, max: Any) -> Any:
@@ -261,6 +292,8 @@ def clamp_min(input: Tensor, min: Any) -> Tensor:
     >>> torch.clamp_min(torch.tensor([-1., 0.5]), 0)
     tensor([0.0000, 0.5000])
     """
+    if not isinstance(input, Tensor):
+        raise bad_arguments("clamp_min", input, min)
     return record(CLAMP_MIN, (input, operand(min, "clamp_min", "min", 2), None))
 
 
@@ -272,14 +305,18 @@ def clamp_max(input: Tensor, max: Any) -> Tensor:
     >>> torch.clamp_max(torch.tensor([-1., 0.5]), 0)
     tensor([-1.,  0.])
     """
+    if not isinstance(input, Tensor):
+        raise bad_arguments("clamp_max", input, max)
     return record(CLAMP_MAX, (input, None, operand(max, "clamp_max", "max", 2)))
 
 
-# --- replacing what is not finite ------------------------------------------------------------------------------------
+# --- replacing what is not finite ---------------------------------------------------------------------------
 
 def _replaced(m: Any, input: Any, nan: Any, posinf: Any, neginf: Any) -> Any:
     if input.dtype.kind == "c":
-        return _replaced(m, input.real, nan, posinf, neginf) + 1j * _replaced(m, input.imag, nan, posinf, neginf)
+        return _replaced(m, input.real, nan, posinf, neginf) + 1j * _replaced(
+            m, input.imag, nan, posinf, neginf
+        )
     if input.dtype.kind in "iub":
         return input
     return m.nan_to_num(input, nan=nan, posinf=posinf, neginf=neginf)
@@ -290,7 +327,9 @@ def _nan_geometry(operands: Sequence[Any], attributes: Any) -> Any:
 
 
 def _nan_kernel(m: Any, input: Any, nan: Any, posinf: Any, neginf: Any, limits: tuple[float, float]) -> Any:
-    return _replaced(m, input, nan, limits[1] if posinf is None else posinf, limits[0] if neginf is None else neginf)
+    return _replaced(
+        m, input, nan, limits[1] if posinf is None else posinf, limits[0] if neginf is None else neginf
+    )
 
 
 def _nan_compute(operands: Sequence[Any]) -> dtypes.dtype | None:
@@ -322,126 +361,3 @@ def nan_to_num(input: Tensor, nan: float | None = None, posinf: float | None = N
         found = dtypes.finfo(dtype)
         limits = (found.min, found.max)
     return record(NAN_TO_NUM, (input, 0.0 if nan is None else nan, posinf, neginf), (limits,))
-
-
-# --- pieces of numbers -----------------------------------------------------------------------------------------------
-
-@pointwise(promotes="float")
-def copysign(m: Any, input: Any, other: Any) -> Any:
-    """The magnitude of ``input`` with the sign of ``other``.
-
-    >>> import flambeau as torch
-    >>> torch.copysign(torch.tensor([1., 2.]), -0.0)
-    tensor([-1., -2.])
-    """
-    return m.copysign(input, other)
-
-
-refuse(copysign.operator, "copysign_cpu", COMPLEX)
-
-
-@copysign.derivative("input", keeps="input output")
-def _(ctx: Any, grad: Tensor, input: Tensor, output: Tensor) -> Tensor:
-    ratio = output / input
-    return grad * where(input == 0, 0, ratio)
-
-
-zero_gradient(copysign.operator, "other")
-
-
-@of_tensors()
-def hypot(m: Any, input: Any, other: Any) -> Any:
-    """``sqrt(input^2 + other^2)`` without overflow.
-
-    >>> import flambeau as torch
-    >>> torch.hypot(torch.tensor([3.]), torch.tensor([4.]))
-    tensor([5.])
-    """
-    return m.hypot(input, other)
-
-
-refuse(hypot.operator, "hypot_cpu", BOOL, dtypes.INTEGER, COMPLEX)
-
-
-@hypot.derivative("input", keeps="input output")
-def _(ctx: Any, grad: Tensor, input: Tensor, output: Tensor) -> Tensor:
-    return grad * (input / output)
-
-
-@hypot.derivative("other", keeps="other output")
-def _(ctx: Any, grad: Tensor, other: Tensor, output: Tensor) -> Tensor:
-    return grad * (other / output)
-
-
-@of_tensors(second="values")
-def heaviside(m: Any, input: Any, values: Any) -> Any:
-    """0 below 0, 1 above, and ``values`` at 0.
-
-    >>> import flambeau as torch
-    >>> torch.heaviside(torch.tensor([-1., 0., 2.]), torch.tensor([0.5]))
-    tensor([0.0000, 0.5000, 1.0000])
-    """
-    return m.where(input == 0, values, (input > 0).astype(values.dtype))
-
-
-_infer_heaviside = heaviside.operator.infer
-
-
-def _heaviside_geometry(operands: Sequence[Any], attributes: Any) -> Any:
-    if COMPLEX in (operands[0].dtype.category, operands[1].dtype.category):
-        raise RuntimeError("heaviside is not yet implemented for complex tensors.")
-    if operands[0].dtype is not operands[1].dtype:
-        raise RuntimeError("heaviside is not yet implemented for tensors with different dtypes.")
-    return _infer_heaviside(operands, attributes)
-
-
-heaviside.operator.infer = _heaviside_geometry
-
-
-@of_tensors()
-def gcd(m: Any, input: Any, other: Any) -> Any:
-    """The greatest common divisor.
-
-    >>> import flambeau as torch
-    >>> torch.gcd(torch.tensor([12, 5]), torch.tensor([18, 10]))
-    tensor([6, 5])
-    """
-    return m.gcd(input, other)
-
-
-@of_tensors()
-def lcm(m: Any, input: Any, other: Any) -> Any:
-    """The least common multiple.
-
-    >>> import flambeau as torch
-    >>> torch.lcm(torch.tensor([4, 5]), torch.tensor([6, 10]))
-    tensor([12, 10])
-    """
-    return m.lcm(input, other)
-
-
-refuse(gcd.operator, "gcd_cpu", BOOL, *NOT_INTEGRAL)
-refuse(lcm.operator, "lcm_cpu", BOOL, *NOT_INTEGRAL)
-
-
-@of_tensors()
-def nextafter(m: Any, input: Any, other: Any) -> Any:
-    """The next representable number after ``input`` in the direction of ``other``.
-
-    >>> import flambeau as torch
-    >>> torch.nextafter(torch.tensor([1.]), torch.tensor([2.])) > 1
-    tensor([True])
-    """
-    return m.nextafter(input, other)
-
-
-nextafter.operator.compute = result_dtype
-refuse(nextafter.operator, "nextafter_cpu", BOOL, dtypes.INTEGER, COMPLEX)
-
-
-@nextafter.derivative("input")
-def _(ctx: Any, grad: Tensor) -> Tensor:
-    return grad
-
-
-zero_gradient(nextafter.operator, "other")

@@ -129,8 +129,10 @@ def pow(input: Any, exponent: Any) -> Tensor:
         return record(NUMBER_POW, (operand(input, "pow", "input", 1), exponent))
     if not isinstance(input, Tensor):
         raise TypeError(f"pow() received an invalid combination of arguments - got ({type(input).__name__}, "
-                        f"{type(exponent).__name__}), but expected one of:\n * (Tensor input, Tensor exponent, *, Tensor "
-                        "out = None)\n * (Number self, Tensor exponent, *, Tensor out = None)\n * (Tensor input, Number "
+                        f"{type(exponent).__name__}), but expected one of:\n * (Tensor input, Tensor "
+                        f"exponent, *, Tensor "
+                        "out = None)\n * (Number self, Tensor exponent, *, Tensor out = None)\n * (Tensor "
+                        "input, Number "
                         "exponent, *, Tensor out = None)\n")
     exponent = operand(exponent, "pow", "exponent", 2)
     kind = exponent.__class__
@@ -171,8 +173,10 @@ def float_power_(self: Tensor, exponent: Any) -> Tensor:
     """In-place version of ``float_power``; the tensor must be of double precision."""
     wide = dtypes.complex128 if self.is_complex() or _is_complex(exponent) else dtypes.float64
     if self.dtype is not wide:
-        raise RuntimeError(f"the base given to float_power_ has dtype {dtypes.SCALAR_NAMES[self.dtype]} but the operation's "
-                           f"result requires dtype {dtypes.SCALAR_NAMES[wide]}")
+        raise RuntimeError(
+            f"the base given to float_power_ has dtype {dtypes.SCALAR_NAMES[self.dtype]} but the operation's "
+            f"result requires dtype {dtypes.SCALAR_NAMES[wide]}"
+        )
     return self.pow_(exponent)
 
 

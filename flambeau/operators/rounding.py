@@ -46,7 +46,9 @@ def trunc(m: Any, input: Any) -> Any:
 
 for _function in (floor, ceil, trunc):
     refuse(_function.operator, f"{_function.__name__}_vml_cpu", BOOL)
-    refuse(_function.operator, "", COMPLEX, message=f"{_function.__name__} is not supported for complex inputs")
+    refuse(
+        _function.operator, "", COMPLEX, message=f"{_function.__name__} is not supported for complex inputs"
+    )
     zero_gradient(_function.operator, "input")
 
 

@@ -14,12 +14,14 @@ from .exponential import SIGMOID, exp, sigmoid
 from .registry import NAMESPACES, api
 from .trigonometric import tanh
 
-# --- gelu ------------------------------------------------------------------------------------------------------------
+# --- gelu ---------------------------------------------------------------------------------------------------
 
 GELU = pointwise_operator("gelu", lambda m, input: m.gelu(input))
 GELU_BACKWARD = pointwise_operator("gelu_backward", lambda m, grad, input: m.gelu_gradient(grad, input))
 GELU_TANH = pointwise_operator("gelu", lambda m, input: m.gelu_tanh(input))
-GELU_TANH_BACKWARD = pointwise_operator("gelu_backward", lambda m, grad, input: m.gelu_tanh_gradient(grad, input))
+GELU_TANH_BACKWARD = pointwise_operator(
+    "gelu_backward", lambda m, grad, input: m.gelu_tanh_gradient(grad, input)
+)
 refuse(GELU, "GeluKernelImpl", *NOT_FLOATING)
 refuse(GELU_TANH, "GeluKernelImpl", *NOT_FLOATING)
 
@@ -53,7 +55,8 @@ def _(ctx: Any, grad: Tensor, input: Tensor) -> Tensor:
 
 @GELU_TANH_BACKWARD.derivative("input", keeps="grad input")
 def _(ctx: Any, grad: Tensor, inner: Tensor, input: Tensor) -> Tensor:
-    # y = x (1 + t) / 2 with t = tanh(u): y'' = t' + x t'' / 2, t' = (1 - t^2) u', t'' = (1 - t^2)(u'' - 2 t u'^2)
+    # y = x (1 + t) / 2 with t = tanh(u): y'' = t' + x t'' / 2, where t' = (1 - t^2) u' and
+    # t'' = (1 - t^2)(u'' - 2 t u'^2)
     scale, cube = 0.7978845608028654, 0.044715
     square = input * input
     t = tanh(input * (square * cube + 1) * scale)
@@ -63,7 +66,7 @@ def _(ctx: Any, grad: Tensor, inner: Tensor, input: Tensor) -> Tensor:
     return grad * inner * flat * (first + input * 0.5 * (second - 2 * t * first * first))
 
 
-@api("nn.functional")
+@api("nn.functional", out=True)
 def gelu(input: Tensor, approximate: str = "none") -> Tensor:
     """``input`` times the normal distribution function of ``input`` (Hendrycks and Gimpel, 2016).
 
@@ -80,10 +83,12 @@ def gelu(input: Tensor, approximate: str = "none") -> Tensor:
     raise RuntimeError("approximate argument must be either none or tanh.")
 
 
-# --- silu and mish ---------------------------------------------------------------------------------------------------
+# --- silu and mish ------------------------------------------------------------------------------------------
 
 SILU = pointwise_operator("silu", lambda m, input: m.silu(input))
-SILU_BACKWARD = pointwise_operator("silu_backward", lambda m, grad, input: m.silu_gradient(grad, m.conj(input)))
+SILU_BACKWARD = pointwise_operator(
+    "silu_backward", lambda m, grad, input: m.silu_gradient(grad, m.conj(input))
+)
 MISH = pointwise_operator("mish", lambda m, input: m.mish(input))
 refuse(SILU, "silu_cpu", *INTEGRAL)
 refuse(MISH, "mish_cpu", *NOT_FLOATING)
@@ -134,7 +139,7 @@ def mish(input: Tensor, inplace: bool = False) -> Tensor:
     return _done(input, record(MISH, (input,)), inplace, "mish_")
 
 
-# --- softplus and the logarithm of sigmoid ---------------------------------------------------------------------------
+# --- softplus and the logarithm of sigmoid ------------------------------------------------------------------
 
 SOFTPLUS = pointwise_operator("softplus", lambda m, input, beta, threshold: m.where(
     input * beta > threshold, input, m.log1p(m.exp(m.minimum(input * beta, threshold))) / beta))
@@ -154,7 +159,7 @@ def _(ctx: Any, grad: Tensor, input: Tensor) -> Tensor:
     return grad * sigmoid(-input)
 
 
-@api("nn.functional")
+@api("nn.functional", out=True)
 def softplus(input: Tensor, beta: float = 1, threshold: float = 20) -> Tensor:
     """``log(1 + exp(beta * input)) / beta``; ``input`` itself where ``beta * input > threshold``.
 
@@ -165,7 +170,7 @@ def softplus(input: Tensor, beta: float = 1, threshold: float = 20) -> Tensor:
     return record(SOFTPLUS, (input, beta, threshold))
 
 
-@api("nn.functional")
+@api("nn.functional", out=True)
 def logsigmoid(input: Tensor) -> Tensor:
     """``log(sigmoid(input))``.
 
@@ -187,7 +192,7 @@ def softsign(input: Tensor) -> Tensor:
     return input / (input.abs() + 1)
 
 
-# --- gates, weights and noise ----------------------------------------------------------------------------------------
+# --- gates, weights and noise -------------------------------------------------------------------------------
 
 @api("nn.functional")
 def glu(input: Tensor, dim: int = -1) -> Tensor:
@@ -255,8 +260,10 @@ def prelu(input: Tensor, weight: Tensor) -> Tensor:
             raise RuntimeError("Not allow zero-dim input tensor.")
         channels = a.shape[1] if a.ndim > 1 else 1
         if w.numel != channels:
-            raise RuntimeError(f"Mismatch of parameter numbers and input channel size. Found parameter numbers = {w.numel} "
-                               f"and channel size = {channels}.")
+            raise RuntimeError(
+                f"Mismatch of parameter numbers and input channel size. Found parameter numbers = {w.numel} "
+                f"and channel size = {channels}."
+            )
     if a.ndim > 1:
         weight = weight.reshape(1, -1, *[1] * (a.ndim - 2))
     elif a.ndim == 0 or w.ndim == 0:
@@ -276,7 +283,7 @@ def _(ctx: Any, grad: Tensor, noise: Tensor) -> Tensor:
 @api("torch")
 def rrelu(input: Tensor, lower: float = 1.0 / 8, upper: float = 1.0 / 3, training: bool = False,
           generator: Any = None) -> Tensor:
-    """A leaky relu with a random slope in [lower, upper] in training, the mean one otherwise (Xu et al., 2015).
+    """A leaky relu with a random slope in [lower, upper] in training, else the mean one (Xu et al., 2015).
 
     >>> import flambeau as torch
     >>> torch.rrelu(torch.tensor([-24., 2.]))
@@ -288,7 +295,9 @@ def rrelu(input: Tensor, lower: float = 1.0 / 8, upper: float = 1.0 / 3, trainin
     if not training:
         return record(RRELU, (input, where(below, input.new_full((), (lower + upper) / 2), 1)))
     # Slopes are drawn in double precision, one for each element that is not positive, in order.
-    drawn = input.new_empty(int(below.sum().item()), dtype=dtypes.float64).uniform_(lower, upper, generator=generator)
+    drawn = input.new_empty(int(below.sum().item()), dtype=dtypes.float64).uniform_(
+        lower, upper, generator=generator
+    )
     noise = input.new_ones(input.shape).masked_scatter(below, drawn.to(input.dtype))
     return record(RRELU, (input, noise))
 

@@ -115,13 +115,18 @@ def log_softmax(input: Tensor, dim: int, dtype: Any = None) -> Tensor:
 
 def _implicit_dim(name: str, ndim: int, stacklevel: int) -> int:
     """The dimension that old programs mean when they give none."""
-    warnings.warn(f"Implicit dimension choice for {name} has been deprecated. Change the call to include dim=X as an "
-                  "argument.", stacklevel=stacklevel)
+    warnings.warn(
+        f"Implicit dimension choice for {name} has been deprecated. Change the call to include dim=X as an "
+        "argument.",
+        stacklevel=stacklevel,
+    )
     return 0 if ndim in (0, 1, 3) else 1
 
 
 @api("nn.functional", name="softmax")
-def _functional_softmax(input: Tensor, dim: int | None = None, _stacklevel: int = 3, dtype: Any = None) -> Tensor:
+def _functional_softmax(
+    input: Tensor, dim: int | None = None, _stacklevel: int = 3, dtype: Any = None
+) -> Tensor:
     """Softmax along ``dim`` (see ``torch.softmax``)."""
     if dim is None:
         dim = _implicit_dim("softmax", input.ndim, _stacklevel)
@@ -129,7 +134,9 @@ def _functional_softmax(input: Tensor, dim: int | None = None, _stacklevel: int 
 
 
 @api("nn.functional", name="log_softmax")
-def _functional_log_softmax(input: Tensor, dim: int | None = None, _stacklevel: int = 3, dtype: Any = None) -> Tensor:
+def _functional_log_softmax(
+    input: Tensor, dim: int | None = None, _stacklevel: int = 3, dtype: Any = None
+) -> Tensor:
     """The logarithm of softmax along ``dim`` (see ``torch.log_softmax``)."""
     if dim is None:
         dim = _implicit_dim("log_softmax", input.ndim, _stacklevel)
@@ -150,8 +157,10 @@ def softmin(input: Tensor, dim: int | None = None, _stacklevel: int = 3, dtype: 
 
 
 @api("nn.functional")
-def gumbel_softmax(logits: Tensor, tau: float = 1, hard: bool = False, eps: float = 1e-10, dim: int = -1) -> Tensor:
-    """Samples of the Gumbel-softmax distribution (Jang et al., 2016); ``hard``: one-hot, with the soft gradient.
+def gumbel_softmax(
+    logits: Tensor, tau: float = 1, hard: bool = False, eps: float = 1e-10, dim: int = -1
+) -> Tensor:
+    """A sample of the Gumbel-softmax (Jang et al., 2016); ``hard``: one-hot, softly differentiated.
 
     >>> import flambeau as torch
     >>> torch.nn.functional.gumbel_softmax(torch.zeros(2, 3), hard=True).sum(1)

@@ -1,4 +1,4 @@
-"""Special functions: the error function's family and gamma's (``torch.special``, many at the top level too)."""
+"""Special functions: the error function's family and gamma's."""
 
 from __future__ import annotations
 
@@ -8,8 +8,8 @@ from typing import Any
 from .. import dtypes
 from ..tensor import Tensor, record
 from .comparison import where
-from .definition import operand, pointwise, pointwise_operator
-from .domain import COMPLEX, of_tensors, refuse
+from .definition import pointwise, pointwise_operator
+from .domain import COMPLEX, of_tensors, operands, refuse
 from .exponential import exp, log
 from .registry import api
 
@@ -17,7 +17,7 @@ TWO_OVER_SQRT_PI = 2 / math.sqrt(math.pi)
 SQRT_2_PI = math.sqrt(2 * math.pi)
 
 
-# --- the error function ----------------------------------------------------------------------------------------------
+# --- the error function -------------------------------------------------------------------------------------
 
 @pointwise("torch", "Tensor", "special", promotes="float")
 def erf(m: Any, input: Any) -> Any:
@@ -83,7 +83,7 @@ def _(ctx: Any, grad: Tensor, input: Tensor, output: Tensor) -> Tensor:
     return grad * (2 * input * output - TWO_OVER_SQRT_PI)
 
 
-# --- the normal distribution -----------------------------------------------------------------------------------------
+# --- the normal distribution --------------------------------------------------------------------------------
 
 @pointwise("special", promotes="float", inplace=False)
 def ndtr(m: Any, input: Any) -> Any:
@@ -133,7 +133,7 @@ def _(ctx: Any, grad: Tensor, input: Tensor) -> Tensor:
     return grad / erfcx(input * -math.sqrt(0.5)) * math.sqrt(2 / math.pi)
 
 
-# --- gamma and its derivatives ---------------------------------------------------------------------------------------
+# --- gamma and its derivatives ------------------------------------------------------------------------------
 
 @pointwise(promotes="float")
 def lgamma(m: Any, input: Any) -> Any:
@@ -234,7 +234,7 @@ def zeta(input: Any, other: Any) -> Tensor:
     >>> torch.special.zeta(torch.tensor([2., 4.]), 1)
     tensor([1.6449, 1.0823])
     """
-    return record(ZETA, (operand(input, "special_zeta", "input", 1), operand(other, "special_zeta", "other", 2)))
+    return record(ZETA, operands("special_zeta", input, other))
 
 
 def _gamma_density(input: Tensor, other: Tensor) -> Tensor:
@@ -288,7 +288,7 @@ api("special", name="gammainc")(igamma)
 api("special", name="gammaincc")(igammac)
 
 
-# --- entropy ---------------------------------------------------------------------------------------------------------
+# --- entropy ------------------------------------------------------------------------------------------------
 
 @pointwise("special", promotes="float", inplace=False)
 def entr(m: Any, input: Any) -> Any:
@@ -299,7 +299,9 @@ def entr(m: Any, input: Any) -> Any:
     tensor([0.0000, 0.3466, -0.0000])
     """
     value = -input * m.log(m.where(input > 0, input, input.dtype.type(1)))
-    return m.where(input > 0, value, m.where(input == 0, input * 0, m.where(input < 0, input.dtype.type(-m.inf), input)))
+    return m.where(
+        input > 0, value, m.where(input == 0, input * 0, m.where(input < 0, input.dtype.type(-m.inf), input))
+    )
 
 
 @entr.derivative("input", keeps="input")

@@ -10,9 +10,24 @@ import numpy as np
 from .blocks import Array, blockwise
 from .special import erf
 
-__all__ = ["gelu", "gelu_gradient", "gelu_tanh", "gelu_tanh_gradient", "log_softmax", "log_softmax_gradient", "mish",
-           "rectified_gradient", "sigmoid", "sigmoid_gradient", "silu", "silu_gradient", "softmax", "softmax_gradient",
-           "softplus", "tanh_gradient"]
+__all__ = [
+    "gelu",
+    "gelu_gradient",
+    "gelu_tanh",
+    "gelu_tanh_gradient",
+    "log_softmax",
+    "log_softmax_gradient",
+    "mish",
+    "rectified_gradient",
+    "sigmoid",
+    "sigmoid_gradient",
+    "silu",
+    "silu_gradient",
+    "softmax",
+    "softmax_gradient",
+    "softplus",
+    "tanh_gradient",
+]
 
 _SQRT_HALF = math.sqrt(0.5)
 _DENSITY = 1 / math.sqrt(2 * math.pi)
@@ -20,7 +35,7 @@ _SQRT_2_PI = math.sqrt(2 / math.pi)
 _CUBE = 0.044715
 
 
-# --- the logistic function and tanh ----------------------------------------------------------------------------------
+# --- the logistic function and tanh -------------------------------------------------------------------------
 
 def _sigmoid_into(out: Array, x: Array) -> None:
     np.negative(x, out=out)
@@ -56,7 +71,7 @@ def tanh_gradient(grad: Any, output: Any) -> Any:
     return blockwise(_tanh_gradient_into, grad, output)
 
 
-# --- rectifiers ------------------------------------------------------------------------------------------------------
+# --- rectifiers ---------------------------------------------------------------------------------------------
 
 def rectified_gradient(grad: Any, output: Any, threshold: Any) -> Any:
     """grad where output is above the threshold (or NaN), else 0."""
@@ -112,7 +127,7 @@ def mish(x: Any) -> Any:
     return blockwise(_mish_into, x)
 
 
-# --- gelu ------------------------------------------------------------------------------------------------------------
+# --- gelu ---------------------------------------------------------------------------------------------------
 
 def _gelu_into(out: Array, x: Array) -> None:
     out[...] = erf(x * out.dtype.type(_SQRT_HALF))
@@ -185,7 +200,7 @@ def gelu_tanh_gradient(grad: Any, x: Any) -> Any:
     return blockwise(_gelu_tanh_gradient_into, grad, x)
 
 
-# --- softmax ---------------------------------------------------------------------------------------------------------
+# --- softmax ------------------------------------------------------------------------------------------------
 
 _BLOCK = 1 << 15
 

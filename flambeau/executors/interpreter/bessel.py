@@ -12,11 +12,25 @@ from . import coefficients as table
 from .blocks import Array, horner
 from .special import in_double
 
-__all__ = ["airy_ai", "bessel_j0", "bessel_j1", "bessel_y0", "bessel_y1", "i0", "i0e", "i1", "i1e", "k0", "k0e", "k1",
-           "k1e", "spherical_j0"]
+__all__ = [
+    "airy_ai",
+    "bessel_j0",
+    "bessel_j1",
+    "bessel_y0",
+    "bessel_y1",
+    "i0",
+    "i0e",
+    "i1",
+    "i1e",
+    "k0",
+    "k0e",
+    "k1",
+    "k1e",
+    "spherical_j0",
+]
 
 
-# --- modified, first kind --------------------------------------------------------------------------------------------
+# --- modified, first kind -----------------------------------------------------------------------------------
 
 @in_double
 def i0e(x: Array) -> Array:
@@ -52,7 +66,7 @@ def i1(x: Array) -> Array:
     return np.exp(np.abs(x)) * i1e(x)
 
 
-# --- modified, second kind -------------------------------------------------------------------------------------------
+# --- modified, second kind ----------------------------------------------------------------------------------
 
 def _second_kind(x: Array, near: Array, far: Sequence[float], scaled: bool) -> Array:
     """K near 0 and beyond 2; times exp(x) if ``scaled``."""
@@ -96,7 +110,7 @@ def k1e(x: Array) -> Array:
     return _second_kind(x, _k1_near(x), table.K1E_LARGE, True)
 
 
-# --- J and Y ---------------------------------------------------------------------------------------------------------
+# --- J and Y ------------------------------------------------------------------------------------------------
 
 def _waves(x: Array, order: int) -> tuple[Array, Array]:
     """J and Y for x >= 8, by amplitude and phase."""
@@ -161,7 +175,7 @@ def spherical_j0(x: Array) -> Array:
     return np.where(np.isinf(size), 0, np.where(size < 1e-8, 1, value))
 
 
-# --- Airy's function -------------------------------------------------------------------------------------------------
+# --- Airy's function ----------------------------------------------------------------------------------------
 
 @in_double
 def airy_ai(x: Array) -> Array:

@@ -17,7 +17,11 @@ def blockwise(step: Callable[..., None], x: Any, *others: Any) -> Array:
     x = np.asarray(x)
     out = np.empty_like(x)
     arrays = [other for other in others if isinstance(other, np.ndarray) and other.ndim]
-    if x.size <= BLOCK or not x.flags.c_contiguous or not all(a.shape == x.shape and a.flags.c_contiguous for a in arrays):
+    if (
+        x.size <= BLOCK
+        or not x.flags.c_contiguous
+        or not all(a.shape == x.shape and a.flags.c_contiguous for a in arrays)
+    ):
         if arrays and not all(a.shape == x.shape for a in arrays):
             x, *others_list = np.broadcast_arrays(x, *others)
             out = np.empty(x.shape, x.dtype)
@@ -28,7 +32,11 @@ def blockwise(step: Callable[..., None], x: Any, *others: Any) -> Array:
     flat = [other.reshape(-1) if isinstance(other, np.ndarray) and other.ndim else other for other in others]
     for start in range(0, x.size, BLOCK):
         part = slice(start, start + BLOCK)
-        step(flat_out[part], flat_x[part], *[f[part] if isinstance(f, np.ndarray) and f.ndim else f for f in flat])
+        step(
+            flat_out[part],
+            flat_x[part],
+            *[f[part] if isinstance(f, np.ndarray) and f.ndim else f for f in flat],
+        )
     return out
 
 

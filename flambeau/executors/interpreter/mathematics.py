@@ -1,4 +1,4 @@
-"""The namespace ``m`` of kernels in the interpreter: NumPy's functions, and what NumPy lacks or does otherwise."""
+"""The namespace ``m`` of kernels in the interpreter: NumPy's functions, and what it lacks."""
 
 from __future__ import annotations
 
@@ -7,14 +7,14 @@ from typing import Any
 import ml_dtypes
 import numpy as np
 from numpy import *  # noqa: F403
-from numpy import abs, all, any, max, min, round  # noqa: A004, F401
+from numpy import abs, all, any, max, min, round  # noqa: F401
 
 from .activations import *  # noqa: F403
 from .arrays import strided  # noqa: F401
-from .bessel import *  # noqa: F403
+from .bessel import *  # type: ignore[no-redef,assignment,unused-ignore]  # noqa: F403
 from .polynomials import *  # noqa: F403
 from .products import linear, matmul  # noqa: F401
-from .reductions import sum  # noqa: A004, F401
+from .reductions import sum  # noqa: F401
 from .scatter import add_at, add_rows, grid_positions, row_positions, wide  # noqa: F401
 from .special import *  # noqa: F403
 
@@ -28,7 +28,7 @@ def rsqrt(x: Any) -> Any:
 
 
 def cast(x: Any, numpy_type: Any) -> Any:
-    """The elements of x converted to another type, as C converts them; complex numbers lose their imaginary part."""
+    """The elements of x converted to another type, as C converts them; of complex numbers the real part."""
     if x.dtype.kind == "c" and np.dtype(numpy_type).kind not in "cb":
         x = x.real
     if numpy_type == ml_dtypes.float8_e4m3fn and x.dtype.kind not in "iub":
@@ -72,7 +72,7 @@ def _number_like(number: Any, numpy_type: Any) -> Any:
     return np.array(number).astype(numpy_type)
 
 
-# --- integers --------------------------------------------------------------------------------------------------------
+# --- integers -----------------------------------------------------------------------------------------------
 
 def _refuse_zero(x: Any) -> None:
     if np.result_type(x).kind in "iu" and not np.all(x):
@@ -145,7 +145,7 @@ def shifted_right(x: Any, y: Any) -> Any:
     return np.right_shift(x, np.where(valid, y, width - 1).astype(np.result_type(x)))
 
 
-# --- signs, angles, rounding -----------------------------------------------------------------------------------------
+# --- signs, angles, rounding --------------------------------------------------------------------------------
 
 def sign_of(x: Any) -> Any:
     """-1, 0 or 1; 0 for NaN."""
@@ -183,7 +183,7 @@ def sinc_of(x: Any) -> Any:
     return np.where(x == 0, x.dtype.type(1), np.sin(turn) / np.where(x == 0, x.dtype.type(1), turn))
 
 
-# --- logarithms ------------------------------------------------------------------------------------------------------
+# --- logarithms ---------------------------------------------------------------------------------------------
 
 def log_of_sum(x: Any, y: Any) -> Any:
     """log(exp(x) + exp(y))."""

@@ -26,7 +26,10 @@ _FAMILIES: dict[str, tuple[Callable[[Array], Array], Step]] = {
     "chebyshev_w": (lambda x: 2 * x + 1, _chebyshev),
     "hermite_h": (lambda x: 2 * x, lambda x, last, before, k: 2 * x * last - 2 * k * before),
     "hermite_he": (lambda x: x, lambda x, last, before, k: x * last - k * before),
-    "laguerre_l": (lambda x: 1 - x, lambda x, last, before, k: ((2 * k + 1 - x) * last - k * before) / (k + 1)),
+    "laguerre_l": (
+        lambda x: 1 - x,
+        lambda x, last, before, k: ((2 * k + 1 - x) * last - k * before) / (k + 1),
+    ),
     "legendre_p": (lambda x: x, lambda x, last, before, k: ((2 * k + 1) * x * last - k * before) / (k + 1)),
 }
 

@@ -15,8 +15,22 @@ import numpy as np
 from . import coefficients as table
 from .blocks import Array, blockwise, horner
 
-__all__ = ["digamma", "erf", "erfc", "erfcx", "erfinv", "gammainc", "gammaincc", "horner", "lgamma", "log_ndtr", "ndtr",
-           "ndtri", "polygamma", "zeta"]
+__all__ = [
+    "digamma",
+    "erf",
+    "erfc",
+    "erfcx",
+    "erfinv",
+    "gammainc",
+    "gammaincc",
+    "horner",
+    "lgamma",
+    "log_ndtr",
+    "ndtr",
+    "ndtri",
+    "polygamma",
+    "zeta",
+]
 
 SQRT_HALF = math.sqrt(0.5)
 SQRT_2 = math.sqrt(2)
@@ -25,7 +39,7 @@ SQRT_PI = math.sqrt(math.pi)
 
 
 def in_double(function: Callable[..., Any]) -> Callable[..., Any]:
-    """Compute in double precision, block by block where there is one array; the result in the argument's type."""
+    """Compute in double precision, block by block for one array; the result in the argument's type."""
     def step(out: Array, x: Array) -> None:
         out[...] = function(np.asarray(x, np.float64))
 
@@ -39,7 +53,7 @@ def in_double(function: Callable[..., Any]) -> Callable[..., Any]:
     return wrapper
 
 
-# --- the error function ----------------------------------------------------------------------------------------------
+# --- the error function -------------------------------------------------------------------------------------
 
 def erf(x: Any) -> Any:
     """2 / sqrt(pi) times the integral of exp(-t^2) from 0 to x."""
@@ -91,7 +105,10 @@ def erfc(x: Array) -> Array:
 def erfcx(x: Array) -> Array:
     """exp(x^2) erfc(x)."""
     positive = _scaled_tail(np.abs(x))
-    return np.where(x >= 0, positive, np.where(x < -26.7, np.inf, 2 * np.exp(np.minimum(x * x, 720)) - positive)) + x * 0
+    return (
+        np.where(x >= 0, positive, np.where(x < -26.7, np.inf, 2 * np.exp(np.minimum(x * x, 720)) - positive))
+        + x * 0
+    )
 
 
 @in_double
@@ -123,7 +140,9 @@ def log_ndtr(x: Array) -> Array:
     """Its logarithm."""
     below = np.minimum(x, -1.0)
     z = -below * SQRT_HALF
-    return np.where(x < -1, np.log(_scaled_tail(z) / 2) - z * z, np.log1p(-0.5 * erfc(np.maximum(x, -1) * SQRT_HALF)))
+    return np.where(
+        x < -1, np.log(_scaled_tail(z) / 2) - z * z, np.log1p(-0.5 * erfc(np.maximum(x, -1) * SQRT_HALF))
+    )
 
 
 @in_double
@@ -133,7 +152,9 @@ def ndtri(p: Array) -> Array:
     inside = np.where((tail > 0) & (tail <= 0.5), tail, 0.25)
     log_p = np.log(inside)
     spread = np.sqrt(-2 * log_p)
-    z = np.maximum(spread - np.log(np.maximum(spread * spread, 1.1) * 2 * math.pi) / np.maximum(2 * spread, 1), 0)
+    z = np.maximum(
+        spread - np.log(np.maximum(spread * spread, 1.1) * 2 * math.pi) / np.maximum(2 * spread, 1), 0
+    )
     for _ in range(6):  # z >= 0 with ndtr(-z) = tail
         scaled = _scaled_tail(z * SQRT_HALF) / 2
         z = z + (np.log(scaled) - z * z / 2 - log_p) * scaled * math.sqrt(2 * math.pi)
@@ -143,11 +164,23 @@ def ndtri(p: Array) -> Array:
     return np.where((p >= 0) & (p <= 1), result, np.nan)
 
 
-# --- gamma's logarithm and its derivatives ---------------------------------------------------------------------------
+# --- gamma's logarithm and its derivatives ------------------------------------------------------------------
 
-# B(2k) / (2k (2k - 1)) for Stirling's series, B(2k) / (2k) for digamma's, and B(2k) / (2k)! for Euler and Maclaurin's.
-_BERNOULLI = (1 / 6, -1 / 30, 1 / 42, -1 / 30, 5 / 66, -691 / 2730, 7 / 6, -3617 / 510, 43867 / 798, -174611 / 330,
-              854513 / 138, -236364091 / 2730)
+# B(2k) / (2k (2k - 1)) for Stirling's series, B(2k) / (2k) for digamma's, B(2k) / (2k)! for Euler-Maclaurin.
+_BERNOULLI = (
+    1 / 6,
+    -1 / 30,
+    1 / 42,
+    -1 / 30,
+    5 / 66,
+    -691 / 2730,
+    7 / 6,
+    -3617 / 510,
+    43867 / 798,
+    -174611 / 330,
+    854513 / 138,
+    -236364091 / 2730,
+)
 _STIRLING = tuple(b / ((2 * k + 2) * (2 * k + 1)) for k, b in enumerate(_BERNOULLI[:8]))[::-1]
 _DIGAMMA = tuple(b / (2 * k + 2) for k, b in enumerate(_BERNOULLI[:8]))[::-1]
 _MACLAURIN = tuple(b / math.factorial(2 * k + 2) for k, b in enumerate(_BERNOULLI))
@@ -174,7 +207,9 @@ def _lgamma_positive(x: Array) -> Array:
         shifted = np.where(below, shifted + 1, shifted)
     inverse = 1 / shifted
     series = inverse * horner(_STIRLING, inverse * inverse)
-    stirling = (shifted - 0.5) * np.log(shifted) - shifted + (0.5 * math.log(2 * math.pi) + series) - np.log(product)
+    stirling = (
+        (shifted - 0.5) * np.log(shifted) - shifted + (0.5 * math.log(2 * math.pi) + series) - np.log(product)
+    )
     return np.where(x < 3, (x - 1) * (x - 2) * np.where(x < 1.5, low, high), stirling)
 
 
@@ -235,7 +270,7 @@ def _trigamma(x: Array) -> Array:
     return np.where(reflected, (math.pi / turn) ** 2 - value, value)
 
 
-# --- incomplete gamma functions --------------------------------------------------------------------------------------
+# --- incomplete gamma functions -----------------------------------------------------------------------------
 
 def _prefactor(a: Array, x: Array) -> Array:
     """x^a exp(-x) / gamma(a)."""
@@ -284,8 +319,12 @@ def _incomplete(a: Array, x: Array) -> tuple[Array, Array]:
     upper[by_series] = 1 - lower[by_series]
     upper[by_fraction] = _upper_fraction(a[by_fraction], x[by_fraction])
     lower[by_fraction] = 1 - upper[by_fraction]
-    for where, value in (((x == 0) & (a > 0), 0.0), ((a == 0) & (x > 0), 1.0), (np.isposinf(x) & np.isfinite(a) & (a > 0), 1.0),
-                         (np.isposinf(a) & np.isfinite(x) & (x >= 0), 0.0)):
+    for where, value in (
+        ((x == 0) & (a > 0), 0.0),
+        ((a == 0) & (x > 0), 1.0),
+        (np.isposinf(x) & np.isfinite(a) & (a > 0), 1.0),
+        (np.isposinf(a) & np.isfinite(x) & (x >= 0), 0.0),
+    ):
         lower[where], upper[where] = value, 1 - value
     return lower, upper
 
