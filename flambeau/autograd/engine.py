@@ -6,6 +6,7 @@ is undone and dtypes are restored here and nowhere else.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from heapq import heappop, heappush
 from typing import Any
@@ -194,18 +195,23 @@ def unpack(fn: GradFn, saved: SavedTensor, position: int) -> Any:
     return x
 
 
+def _operator_of(fn: GradFn) -> str:
+    """The name that errors give an operator: ``Exp`` for ``ExpBackward0``."""
+    return re.sub(r"Backward\d+$", "", fn.name())
+
+
 def _raise_modified(fn: GradFn, saved: SavedTensor, x: Tensor, position: int) -> None:
     maker = fn if saved.is_output else x._grad_fn
     kind = {"float32": "torch.FloatTensor", "float64": "torch.DoubleTensor", "float16": "torch.HalfTensor",
             "bfloat16": "torch.BFloat16Tensor", "int64": "torch.LongTensor"}.get(x.dtype.name, "torch.Tensor")
-    produced = f", which is output {~position if saved.is_output else x._output_nr} of {maker.name()}," if maker else ""
+    produced = f", which is output {~position if saved.is_output else x._output_nr} of {_operator_of(maker)}," if maker else ""
     error = RuntimeError(
         "one of the variables needed for gradient computation has been modified by an inplace operation: "
         f"[{kind} {list(x.shape)}]{produced} is at version {x._version}; expected version {saved.version} instead. Hint: "
         + ("the backtrace further above shows the operation that failed to compute its gradient. The variable in question "
            "was changed in there or anywhere later. Good luck!" if fn.trace else
            "enable anomaly detection to find the operation that failed to compute its gradient, with "
-           "torch.autograd.set_detect_anomaly(True)."))
+           "torch.autograd.set_detect_anomaly(True, check_nan=False)."))
     raise error
 
 

@@ -66,8 +66,8 @@ def reset_peak_memory_stats(device: Any = None) -> None:
 
 
 def memory_summary(device: Any = None, abbreviated: bool = False) -> str:
-    """A report on device memory."""
-    raise AssertionError(_NONE)
+    """A report on device memory. As in PyTorch without a device, there are no figures to report."""
+    raise KeyError("allocated_bytes.all.current")
 
 
 def current_device() -> int:

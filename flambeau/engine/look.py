@@ -81,8 +81,9 @@ def value_of(storage: Storage, cause: str) -> np.ndarray[Any, Any]:
     node = storage.node
     if node.value is None:
         compute_pending(cause)
-        if node.value is None:  # recorded by a thread that had not appended it yet
-            compute_pending(cause)
+        if node.value is None:  # another thread is computing it, or had not appended it yet
+            with pending.lock:
+                compute_pending(cause)
     value = node.value
     if value.__class__ is Failure:
         raise value.error

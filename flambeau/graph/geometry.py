@@ -116,9 +116,38 @@ def dense_like(shape: Sequence[int], template: Geometry, dtype: dtype) -> Geomet
     """A fresh dense geometry whose dimensions lie in memory in the order of ``template``'s."""
     if template.is_contiguous or len(shape) != template.ndim:
         return contiguous(shape, dtype, template.device)
-    strides = [1] * len(shape)
-    step = 1
-    for d in reversed(template.order):
+    return intern(Size(shape), dense_strides(shape, [template.strides]), 0, dtype, template.device)
+
+
+def dense_strides(shape: Sequence[int], operands: Sequence[Sequence[int]]) -> tuple[int, ...]:
+    """The strides of a result without gaps, ordered in memory as the operands are.
+
+    ``operands`` are strides aligned with ``shape``. The first operand that tells two dimensions apart decides:
+    one with a stride of 0 in either (a broadcast dimension) does not. Otherwise the order stays row-major.
+    """
+    inner_first = list(range(len(shape)))[::-1]
+    for i in range(1, len(inner_first)):
+        at = i
+        for before in range(i - 1, -1, -1):
+            order = _compare(inner_first[before], inner_first[at], shape, operands)
+            if order < 0:
+                break
+            if order > 0:
+                inner_first[before], inner_first[at] = inner_first[at], inner_first[before]
+                at = before
+    strides, step = [1] * len(shape), 1
+    for d in inner_first:
         strides[d] = step
         step *= max(shape[d], 1)
-    return intern(Size(shape), tuple(strides), 0, dtype, template.device)
+    return tuple(strides)
+
+
+def _compare(a: int, b: int, shape: Sequence[int], operands: Sequence[Sequence[int]]) -> int:
+    """Positive if dimension a belongs outside dimension b, negative if inside, 0 if no operand tells."""
+    for strides in operands:
+        if strides[a] and strides[b]:
+            if strides[a] != strides[b]:
+                return strides[a] - strides[b]
+            if shape[a] > shape[b]:
+                return 1
+    return 0

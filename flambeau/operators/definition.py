@@ -11,8 +11,9 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from .. import dtypes
-from ..graph.geometry import Geometry, contiguous, dense_like, intern
+from ..graph.geometry import Geometry, contiguous, dense_strides, intern
 from ..graph.operator import Operator
+from ..size import Size
 from ..tensor import Tensor, record, record_pair
 from .registry import NAMESPACES, api, write_out
 
@@ -105,11 +106,19 @@ def pointwise_geometry(operands: Sequence[Any], dtype: dtypes.dtype) -> Geometry
     for g in tensors:
         if g.shape == shape:
             if not g.is_contiguous:
-                if g.is_dense:
+                if g.is_dense and all(other.strides == g.strides for other in tensors):
                     return intern(g.shape, g.strides, 0, dtype, device)
-                return dense_like(shape, g, dtype)
+                strides = dense_strides(shape, [_aligned(other, shape) for other in tensors])
+                return intern(Size(shape), strides, 0, dtype, device)
             break
     return contiguous(shape, dtype, device)
+
+
+def _aligned(g: Geometry, shape: Sequence[int]) -> tuple[int, ...]:
+    """The strides with which g is read as a tensor of ``shape``."""
+    lead = len(shape) - g.ndim
+    read = [s if n == m else 0 for n, s, m in zip(g.shape, g.strides, shape[lead:])]
+    return (*[0] * lead, *read)
 
 
 # --- pointwise operators ---------------------------------------------------------------------------------------------

@@ -7,6 +7,7 @@ from typing import Any
 
 from ..tensor import Tensor, assign
 from .arithmetic import mul
+from .creation import empty_like
 from .registry import api
 
 # The negative saturation value of SELU (Klambauer et al. 2017), to which alpha dropout sets elements.
@@ -19,8 +20,9 @@ def _check(p: float) -> None:
 
 
 def _noise(x: Tensor, p: float, features: bool) -> Tensor:
-    shape = (*x.shape[:2], *([1] * (x.ndim - 2))) if features else x.shape
-    noise: Tensor = x.new_empty(shape).bernoulli_(1 - p)
+    # The noise of elements lies in memory as x does: numbers are drawn in the order of memory.
+    empty = x.new_empty((*x.shape[:2], *([1] * (x.ndim - 2)))) if features else empty_like(x)
+    noise: Tensor = empty.bernoulli_(1 - p)
     return noise
 
 

@@ -20,11 +20,13 @@ def _expand_rule(g: Geometry, shape: tuple[int, ...]) -> Geometry:
             f"expand({type_name(g)}{{{list(g.shape)}}}, size={list(shape)}): the number of sizes provided ({len(shape)}) must "
             f"be greater or equal to the number of dimensions in the tensor ({g.ndim})")
     sizes, strides = list(shape), [0] * len(shape)
-    for d in range(len(shape)):
+    for d in reversed(range(len(shape))):
         if d < lead:
             if shape[d] < 0:
                 raise RuntimeError(f"The expanded size of the tensor ({shape[d]}) isn't allowed in a leading, "
                                    f"non-existing dimension {d}")
+            if shape[d] == 1:  # not repeated: the stride of a contiguous dimension
+                strides[d] = sizes[d + 1] * strides[d + 1] if d + 1 < len(shape) else 1
             continue
         n, s = g.shape[d - lead], g.strides[d - lead]
         if shape[d] == -1 or shape[d] == n:

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 
 from .. import devices, dtypes
-from ..graph.geometry import Geometry, contiguous
+from ..graph.geometry import Geometry, contiguous, dense_like
 from ..random_streams.bernoulli import bernoulli, bernoulli_each
 from ..random_streams.integers import limit_of, random_full
 from ..random_streams.integers import randint as draw_integers
@@ -30,19 +31,32 @@ def _with_state(operands: Any, attributes: Any) -> tuple[Geometry, Geometry]:
     return attributes[-1], STATE
 
 
+def in_memory_order(geometry: Geometry, draw_values: Callable[[tuple[int, ...]], Any]) -> Any:
+    """Draw in the order of memory for a result whose dimensions lie there in any order."""
+    if geometry.is_contiguous:
+        return draw_values(geometry.shape)
+    order = geometry.order
+    values, state = draw_values(tuple([geometry.shape[d] for d in order]))
+    return values.transpose(np.argsort(order)), state
+
+
 @operator("uniform", _with_state)
 def UNIFORM(m: Any, state: Any, low: Any, high: Any, geometry: Geometry) -> Any:
-    return draw_uniform(state, geometry.shape, float(low), float(high), geometry.dtype.numpy)
+    dtype = geometry.dtype.numpy
+    return in_memory_order(geometry, lambda shape: draw_uniform(state, shape, float(low), float(high), dtype))
 
 
 @operator("normal", _with_state)
 def NORMAL(m: Any, state: Any, mean: Any, std: Any, contiguous: bool, geometry: Geometry) -> Any:
-    return draw_normal(state, geometry.shape, float(mean), float(std), geometry.dtype.numpy, contiguous=contiguous)
+    def values(shape: tuple[int, ...]) -> Any:
+        return draw_normal(state, shape, float(mean), float(std), geometry.dtype.numpy, contiguous=contiguous)
+
+    return in_memory_order(geometry, values)
 
 
 @operator("bernoulli", _with_state)
 def BERNOULLI(m: Any, state: Any, p: Any, geometry: Geometry) -> Any:
-    return bernoulli(state, geometry.shape, float(p), geometry.dtype.numpy)
+    return in_memory_order(geometry, lambda shape: bernoulli(state, shape, float(p), geometry.dtype.numpy))
 
 
 @operator("bernoulli_each", _with_state)
@@ -52,12 +66,13 @@ def BERNOULLI_EACH(m: Any, state: Any, p: Any, geometry: Geometry) -> Any:
 
 @operator("randint", _with_state)
 def RANDINT(m: Any, state: Any, low: Any, high: Any, geometry: Geometry) -> Any:
-    return draw_integers(state, geometry.shape, int(low), int(high), geometry.dtype.numpy)
+    dtype = geometry.dtype.numpy
+    return in_memory_order(geometry, lambda shape: draw_integers(state, shape, int(low), int(high), dtype))
 
 
 @operator("random_full", _with_state)
 def RANDOM_FULL(m: Any, state: Any, geometry: Geometry) -> Any:
-    return random_full(state, geometry.shape, geometry.dtype.numpy)
+    return in_memory_order(geometry, lambda shape: random_full(state, shape, geometry.dtype.numpy))
 
 
 @operator("randperm", _with_state)
@@ -202,8 +217,8 @@ def randperm(n: int, *, generator: Any = None, dtype: Any = None, layout: Any = 
 # --- filling in place ----------------------------------------------------------------------------------------------------
 
 def fill_with(x: Tensor, op: Any, operands: tuple[Any, ...], generator: Any, name: str, *attributes: Any) -> Tensor:
-    """Let x take drawn values."""
-    geometry = contiguous(x.shape, x.dtype, x.device)
+    """Let x take drawn values, in the order of x's memory."""
+    geometry = dense_like(x.shape, x._geometry, x.dtype)
     return assign(x, drawn(op, generator, operands, geometry, *attributes), name)
 
 
@@ -253,7 +268,7 @@ def normal(mean: Any, std: Any = 1.0, size: Any = None, *, generator: Any = None
 @api("Tensor")
 def bernoulli_(self: Tensor, p: Any = 0.5, *, generator: Any = None) -> Tensor:
     """Fill with 1 with probability p (a number or a tensor), else 0."""
-    geometry = contiguous(self.shape, self.dtype, self.device)
+    geometry = dense_like(self.shape, self._geometry, self.dtype)
     if isinstance(p, Tensor):
         if p.dtype.category < dtypes.FLOATING:
             raise RuntimeError(f"expected probabilities tensor to have floating type, got {dtypes.SCALAR_NAMES[p.dtype]}")

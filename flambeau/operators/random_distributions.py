@@ -15,28 +15,34 @@ from ..tensor import Tensor, record
 from .creation import like_geometry
 from .definition import operator
 from .looking import look
-from .random import _require_floating, _with_state, drawn, fill_with
+from .random import _require_floating, _with_state, drawn, fill_with, in_memory_order
 from .registry import api
 
 
 @operator("exponential", _with_state)
 def EXPONENTIAL(m: Any, state: Any, rate: Any, geometry: Geometry) -> Any:
-    return continuous.exponential(state, geometry.shape, float(rate), geometry.dtype.numpy)
+    dtype = geometry.dtype.numpy
+    return in_memory_order(geometry, lambda shape: continuous.exponential(state, shape, float(rate), dtype))
 
 
 @operator("geometric", _with_state)
 def GEOMETRIC(m: Any, state: Any, p: Any, geometry: Geometry) -> Any:
-    return continuous.geometric(state, geometry.shape, float(p), geometry.dtype.numpy)
+    dtype = geometry.dtype.numpy
+    return in_memory_order(geometry, lambda shape: continuous.geometric(state, shape, float(p), dtype))
 
 
 @operator("cauchy", _with_state)
 def CAUCHY(m: Any, state: Any, median: Any, sigma: Any, geometry: Geometry) -> Any:
-    return continuous.cauchy(state, geometry.shape, float(median), float(sigma), geometry.dtype.numpy)
+    dtype = geometry.dtype.numpy
+    return in_memory_order(
+        geometry, lambda shape: continuous.cauchy(state, shape, float(median), float(sigma), dtype))
 
 
 @operator("log_normal", _with_state)
 def LOG_NORMAL(m: Any, state: Any, mean: Any, std: Any, geometry: Geometry) -> Any:
-    return continuous.log_normal(state, geometry.shape, float(mean), float(std), geometry.dtype.numpy)
+    dtype = geometry.dtype.numpy
+    return in_memory_order(
+        geometry, lambda shape: continuous.log_normal(state, shape, float(mean), float(std), dtype))
 
 
 @operator("poisson", _with_state)

@@ -14,12 +14,22 @@ import pytest
 HERE = Path(__file__).resolve().parent
 EXPECTED: dict[str, dict[str, Any]] = json.loads((HERE / "expected.json").read_text(encoding="utf-8"))
 SCRIPTS = sorted(path.stem for path in (HERE / "scripts").glob("*.py") if not path.name.startswith("_"))
+# Computed from drawn numbers (norms, a power iteration), so equal to rounding only.
+COMPUTED = {
+    "accumulation": {"0.parametrizations.weight.original0"},
+    "gan": {"critic.0.parametrizations.weight.0._u", "critic.0.parametrizations.weight.0._v"},
+}
 _printed: dict[str, dict[str, Any]] = {}
 
 
 def printed(name: str, run_script) -> dict[str, Any]:
     """Run a script once per session."""
-    if name not in _printed:
+    if name not in # Computed from drawn numbers (norms, a power iteration), so equal to rounding only.
+COMPUTED = {
+    "accumulation": {"0.parametrizations.weight.original0"},
+    "gan": {"critic.0.parametrizations.weight.0._u", "critic.0.parametrizations.weight.0._v"},
+}
+_printed:
         done = run_script(HERE / "scripts" / f"{name}.py", OMP_NUM_THREADS="1")
         assert done.returncode == 0, done.stderr[-4000:]
         _printed[name] = json.loads(done.stdout.splitlines()[-1])
@@ -34,7 +44,10 @@ def test_every_script_is_recorded() -> None:
 def test_initial_parameters_are_bit_equal(name: str, run_script) -> None:
     got, want = printed(name, run_script)["initial"], EXPECTED[name]["initial"]
     assert list(got) == list(want)
-    differing = {key: (got[key][1], want[key][1]) for key in want if got[key][0] != want[key][0]}
+    computed = COMPUTED.get(name, set())
+    assert [got[key][1] for key in computed] == pytest.approx([want[key][1] for key in computed], rel=1e-5)
+    drawn = [key for key in want if key not in computed]
+    differing = {key: (got[key][1], want[key][1]) for key in drawn if got[key][0] != want[key][0]}
     assert not differing, f"other bits (sums here, sums expected): {differing}"
 
 
