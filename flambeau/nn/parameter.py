@@ -115,7 +115,8 @@ def _rebuild_parameter(
 ) -> Parameter:
     """Make a parameter again from what `Parameter.__reduce_ex__` stored."""
     parameter = Parameter(data, requires_grad)
-    parameter._backward_hooks = backward_hooks
+    if backward_hooks:
+        parameter._backward_hooks = backward_hooks  # type: ignore[attr-defined]
     for key, value in (state or {}).items():
         setattr(parameter, key, value)
     return parameter
@@ -205,7 +206,7 @@ def is_lazy(parameter: object) -> bool:
     return isinstance(parameter, UninitializedTensorMixin)
 
 
-class UninitializedParameter(UninitializedTensorMixin, Parameter):
+class UninitializedParameter(UninitializedTensorMixin, Parameter):  # type: ignore[misc]
     """A parameter whose shape is learned at the first call of its lazy module.
 
     >>> import flambeau as torch

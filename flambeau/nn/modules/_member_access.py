@@ -1,10 +1,10 @@
 """Fast access to parameters and submodules as attributes.
 
-Members live in tables, not in a module's `__dict__`, so `self.weight` would be a failed lookup, an exception and a
-call of `__getattr__`: four times the cost of the table itself, in every forward of every layer. Instead the first
-registration of a name puts a descriptor for it on the module's class. It changes nothing that can be seen: it gives
-way to instance attributes, is not there when asked for on the class, and what it does not find is looked up by
-`__getattr__` as ever.
+Members live in tables, not in a module's `__dict__`, so `self.weight` would be a failed lookup, an exception
+and a call of `__getattr__`: four times the cost of the table itself, in every forward of every layer. Instead
+the first registration of a name puts a descriptor for it on the module's class. It changes nothing visible:
+it gives way to instance attributes, is not there when asked for on the class, and what it does not find
+is looked up by `__getattr__` as ever.
 """
 
 from __future__ import annotations
@@ -13,7 +13,10 @@ from typing import Any
 
 
 class MemberAccess:
-    """Finds the member `name` in the instance's table; a non-data descriptor, so instance attributes come first."""
+    """Finds the member `name` in the instance's table.
+
+    It is a non-data descriptor, so that instance attributes come first.
+    """
 
     __slots__ = ("name", "table")
 

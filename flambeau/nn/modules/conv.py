@@ -209,7 +209,7 @@ class Conv1d(_ForwardConv):
     """
 
     _spatial_dims = 1
-    _function = staticmethod(F.conv1d)
+    _function: ClassVar[Any] = staticmethod(F.conv1d)
 
 
 class Conv2d(_ForwardConv):
@@ -223,7 +223,7 @@ class Conv2d(_ForwardConv):
     """
 
     _spatial_dims = 2
-    _function = staticmethod(F.conv2d)
+    _function: ClassVar[Any] = staticmethod(F.conv2d)
 
 
 class Conv3d(_ForwardConv):
@@ -235,7 +235,7 @@ class Conv3d(_ForwardConv):
     """
 
     _spatial_dims = 3
-    _function = staticmethod(F.conv3d)
+    _function: ClassVar[Any] = staticmethod(F.conv3d)
 
 
 class _ConvTransposeNd(_ConvNd):
@@ -333,7 +333,7 @@ class ConvTranspose1d(_ConvTransposeNd):
     """
 
     _spatial_dims = 1
-    _function = staticmethod(F.conv_transpose1d)
+    _function: ClassVar[Any] = staticmethod(F.conv_transpose1d)
 
 
 class ConvTranspose2d(_ConvTransposeNd):
@@ -346,7 +346,7 @@ class ConvTranspose2d(_ConvTransposeNd):
     """
 
     _spatial_dims = 2
-    _function = staticmethod(F.conv_transpose2d)
+    _function: ClassVar[Any] = staticmethod(F.conv_transpose2d)
 
 
 class ConvTranspose3d(_ConvTransposeNd):
@@ -358,4 +358,4 @@ class ConvTranspose3d(_ConvTransposeNd):
     """
 
     _spatial_dims = 3
-    _function = staticmethod(F.conv_transpose3d)
+    _function: ClassVar[Any] = staticmethod(F.conv_transpose3d)

@@ -74,7 +74,7 @@ class Module(ModuleConversion, ModuleHooks):
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         # The hot path of small models: two emptiness checks, then straight to forward.
         try:
-            hooked = self._active_hooks or active_global_hooks
+            hooked: Any = self._active_hooks or active_global_hooks
         except AttributeError:
             hooked = self._backward_hooks  # Module.__init__ was not called; the error names this table
         if hooked:
