@@ -3,7 +3,7 @@
 from typing import TYPE_CHECKING, Any
 
 from . import _assemble, amp, autograd, backends, config, cuda, devices, dtypes, fft, layouts, linalg, nn, optim, random, special
-from . import overrides, types, utils, version
+from . import overrides, serialization, types, utils, version
 from . import alias
 from .autograd import enable_grad, inference_mode, no_grad, set_grad_enabled
 from .autograd.modes import is_grad_enabled, is_inference_mode_enabled
@@ -12,6 +12,7 @@ from .dtypes import can_cast, dtype, finfo, get_default_dtype, iinfo, promote_ty
 from .engine import explain, synchronize
 from .operators.generator import Generator, default_generator
 from .random import get_rng_state, initial_seed, manual_seed, seed, set_rng_state
+from .serialization import load, save
 from .size import Size
 from .tensor import Tensor
 from .version import __version__
