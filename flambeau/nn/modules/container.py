@@ -5,7 +5,7 @@ from __future__ import annotations
 import operator
 import warnings
 from collections import OrderedDict
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from itertools import chain, islice
 from typing import Any, Self
 
@@ -34,6 +34,9 @@ class Container(Module):
 class _NumberedModules(Module):
     """What Sequential and ModuleList share: children named "0", "1", ... and list access to them."""
 
+    # What indexing with a slice gives; the two differ in the names they keep.
+    _sliced: Callable[[slice], Any]
+
     def _index(self, idx: Any) -> int:
         """Return the position that a possibly negative index means."""
         size = len(self)
@@ -52,9 +55,6 @@ class _NumberedModules(Module):
         if isinstance(idx, slice):
             return self._sliced(idx)
         return self._modules[self._key(idx)]
-
-    def _sliced(self, idx: slice) -> Any:
-        raise NotImplementedError  # each of the two keeps other names
 
     def __setitem__(self, idx: Any, module: Module) -> None:
         setattr(self, self._key(idx), module)

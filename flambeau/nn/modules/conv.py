@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from typing import Any, ClassVar
 
 from ... import operators as ops
@@ -22,11 +23,11 @@ _PADDING_MODES = {"zeros", "reflect", "replicate", "circular"}
 class _ConvNd(Module):
     """What all convolutions share: the geometry, the parameters and their initial values.
 
-    Subclasses state the number of spatial dimensions and the function that computes them.
+    Subclasses state the number of spatial dimensions and call the function that computes them.
     """
 
     _spatial_dims: ClassVar[int]
-    _function: ClassVar[Any]
+    _convolve: Callable[..., Tensor]
 
     in_channels: int
     out_channels: int
@@ -187,12 +188,11 @@ class _ForwardConv(_ConvNd):
 
     def _conv_forward(self, input: Tensor, weight: Tensor, bias: Tensor | None) -> Tensor:
         """Convolve with the given weight and bias; for subclasses that compute their own."""
-        function = type(self)._function
         if self.padding_mode == "zeros":
-            return function(input, weight, bias, self.stride, self.padding, self.dilation, self.groups)
+            return self._convolve(input, weight, bias, self.stride, self.padding, self.dilation, self.groups)
         padded = F.pad(input, self._reversed_padding_repeated_twice, mode=self.padding_mode)
         no_padding = (0,) * self._spatial_dims
-        return function(padded, weight, bias, self.stride, no_padding, self.dilation, self.groups)
+        return self._convolve(padded, weight, bias, self.stride, no_padding, self.dilation, self.groups)
 
     def forward(self, input: Tensor) -> Tensor:
         return self._conv_forward(input, self.weight, self.bias)
@@ -209,7 +209,9 @@ class Conv1d(_ForwardConv):
     """
 
     _spatial_dims = 1
-    _function: ClassVar[Any] = staticmethod(F.conv1d)
+
+    def _convolve(self, *args: Any) -> Tensor:
+        return F.conv1d(*args)
 
 
 class Conv2d(_ForwardConv):
@@ -223,7 +225,9 @@ class Conv2d(_ForwardConv):
     """
 
     _spatial_dims = 2
-    _function: ClassVar[Any] = staticmethod(F.conv2d)
+
+    def _convolve(self, *args: Any) -> Tensor:
+        return F.conv2d(*args)
 
 
 class Conv3d(_ForwardConv):
@@ -235,7 +239,9 @@ class Conv3d(_ForwardConv):
     """
 
     _spatial_dims = 3
-    _function: ClassVar[Any] = staticmethod(F.conv3d)
+
+    def _convolve(self, *args: Any) -> Tensor:
+        return F.conv3d(*args)
 
 
 class _ConvTransposeNd(_ConvNd):
@@ -310,7 +316,7 @@ class _ConvTransposeNd(_ConvNd):
         return tuple(size - low for size, low in zip(wanted, smallest, strict=True))
 
     def forward(self, input: Tensor, output_size: list[int] | None = None) -> Tensor:
-        return type(self)._function(
+        return self._convolve(
             input,
             self.weight,
             self.bias,
@@ -333,7 +339,9 @@ class ConvTranspose1d(_ConvTransposeNd):
     """
 
     _spatial_dims = 1
-    _function: ClassVar[Any] = staticmethod(F.conv_transpose1d)
+
+    def _convolve(self, *args: Any) -> Tensor:
+        return F.conv_transpose1d(*args)
 
 
 class ConvTranspose2d(_ConvTransposeNd):
@@ -346,7 +354,9 @@ class ConvTranspose2d(_ConvTransposeNd):
     """
 
     _spatial_dims = 2
-    _function: ClassVar[Any] = staticmethod(F.conv_transpose2d)
+
+    def _convolve(self, *args: Any) -> Tensor:
+        return F.conv_transpose2d(*args)
 
 
 class ConvTranspose3d(_ConvTransposeNd):
@@ -358,4 +368,6 @@ class ConvTranspose3d(_ConvTransposeNd):
     """
 
     _spatial_dims = 3
-    _function: ClassVar[Any] = staticmethod(F.conv_transpose3d)
+
+    def _convolve(self, *args: Any) -> Tensor:
+        return F.conv_transpose3d(*args)

@@ -20,11 +20,6 @@ from .rnn_cells import GRUCell, LSTMCell, RNNCell, RNNCellBase
 __all__ = ["GRU", "GRUCell", "LSTM", "LSTMCell", "RNN", "RNNBase", "RNNCell", "RNNCellBase"]
 
 _GATES = {"LSTM": 4, "GRU": 3, "RNN_TANH": 1, "RNN_RELU": 1}
-_FUNCTIONS: dict[str, Callable[..., Any]] = {
-    "GRU": ops.gru,
-    "RNN_TANH": ops.rnn_tanh,
-    "RNN_RELU": ops.rnn_relu,
-}
 
 
 def apply_permutation(tensor: Tensor, permutation: Tensor, dim: int = 1) -> Tensor:
@@ -208,9 +203,16 @@ class RNNBase(Module):
         output = PackedSequence(result[0], batch_sizes, sorted_indices, unsorted_indices)
         return output, self.permute_hidden(self._pack_state(result[1:]), unsorted_indices)
 
+    def _operator(self) -> Callable[..., Any]:
+        if self.mode == "LSTM":
+            return ops.lstm
+        if self.mode == "GRU":
+            return ops.gru
+        return ops.rnn_tanh if self.mode == "RNN_TANH" else ops.rnn_relu
+
     def _compute(self, operands: tuple[Any, ...], last: tuple[Any, ...]) -> tuple[Tensor, ...]:
         """Call the operator; its arguments differ between padded and packed input at both ends."""
-        return _FUNCTIONS[self.mode](
+        return self._operator()(
             *operands,
             self._flat_weights,
             self.bias,
@@ -365,18 +367,6 @@ class LSTM(RNNBase):
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__("LSTM", *args, **kwargs)
-
-    def _compute(self, operands: tuple[Any, ...], last: tuple[Any, ...]) -> tuple[Tensor, ...]:
-        return ops.lstm(
-            *operands,
-            self._flat_weights,
-            self.bias,
-            self.num_layers,
-            self.dropout,
-            self.training,
-            self.bidirectional,
-            *last,
-        )
 
     def _each(self, state: Any, fn: Any) -> Any:
         return fn(state[0]), fn(state[1])

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any, Self
 
 from ...tensor import Tensor
@@ -11,10 +12,8 @@ class WeightHook:
     """A forward pre-hook that computes the attribute `name` of a module from other parameters."""
 
     name: str
-
-    def compute_weight(self, module: Any) -> Tensor:
-        """Return the weight for the coming forward."""
-        raise NotImplementedError
+    # Called with the module, returns the weight for the coming forward.
+    compute_weight: Callable[..., Tensor]
 
     def __call__(self, module: Any, inputs: Any) -> None:
         setattr(module, self.name, self.compute_weight(module))
