@@ -7,8 +7,8 @@ Twister.
 >>> import numpy as np
 >>> from flambeau.random_streams import seed_state, uniform
 >>> values, state = uniform(seed_state(0), (3,), 0.0, 1.0, np.dtype(np.float32))
->>> values
-array([0.49625659, 0.7682218 , 0.08847743], dtype=float32)
+>>> values.tolist()
+[0.4962565898895264, 0.7682217955589294, 0.08847743272781372]
 """
 
 from .bernoulli import bernoulli, bernoulli_each, dropout_mask, rrelu_slopes

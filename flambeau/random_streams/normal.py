@@ -13,7 +13,7 @@ from .state import State, Stream
 
 _GROUP = 16
 # Elements to a step of the loop, which has a dozen temporaries.
-_BLOCK = 1 << 16
+_BLOCK = 1 << 15
 _TWO_PI_32 = np.float32(2.0 * math.pi)
 
 

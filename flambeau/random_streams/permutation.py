@@ -10,25 +10,38 @@ from .arithmetic import Array
 from .integers import _converted
 from .state import State, Stream
 
-# From here on (2^32 / 20) a step takes 64 bits.
-_WIDE = ((1 << 32) - 1) // 20 + 1
+# From here on the steps take 64 bits: a twentieth of the greatest number of 32.
+_WIDE = ((1 << 32) - 1) // 20
 # Below this length a loop in Python beats the sort.
 _SHORT = 128
 
 
 def randperm(state: State, n: int, dtype: np.dtype[Any]) -> tuple[Array, State]:
-    """A permutation of 0 .. n - 1 by Fisher and Yates' shuffle, from the front.
+    """A permutation of 0 .. n - 1 by Fisher and Yates' shuffle.
 
-    Step i < n - 1 exchanges elements i and ``i + output mod (n - i)``; one output of 32 bits to a step, from
-    n = 214,748,365 on one of 64 bits (two outputs).
+    Step i < n - 1 exchanges elements i and ``i + output mod (n - i)``; one output of 32 bits to a step.
+    From n = 214,748,364 on, step i < n exchanges elements i and ``output mod (i + 1)``; 64 bits.
     """
     stream = Stream(state)
-    steps = max(n - 1, 0)
-    drawn = stream.random64(steps) if n >= _WIDE else stream.random32(steps).astype(np.uint64)
-    partners = np.arange(steps)
-    partners += (drawn % np.arange(n, 1, -1, dtype=np.uint64)).view(np.int64)
-    order = _exchange(partners.tolist(), n) if n < _SHORT else _exchange_at_once(partners, n)
+    order = _forward(stream, n) if n < _WIDE else _inside_out(stream, n)
     return _converted(order, dtype), stream.close()
+
+
+def _forward(stream: Stream, n: int) -> Array:
+    steps = max(n - 1, 0)
+    drawn: Array = stream.random32(steps) % np.arange(n, 1, -1, dtype=np.uint32)
+    partners: Array = np.arange(steps) + drawn
+    return _exchange(partners.tolist(), n) if n < _SHORT else _exchange_at_once(partners, n)
+
+
+def _inside_out(stream: Stream, n: int) -> Array:
+    # The same exchanges in the reverse order give the inverse permutation, and with the places counted from
+    # the end that is a forward shuffle.
+    partners = (stream.random64(n) % np.arange(1, n + 1, dtype=np.uint64)).view(np.int64)
+    mirrored = _exchange_at_once((n - 1) - partners[:0:-1], n)
+    order = np.empty(n, np.int64)
+    order[(n - 1) - mirrored[::-1]] = np.arange(n)
+    return order
 
 
 def _exchange(partners: list[int], n: int) -> Array:

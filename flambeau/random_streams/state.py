@@ -59,7 +59,8 @@ def seed_of(state: State) -> int:
 def check_state(state: State) -> None:
     """Raise ``RuntimeError`` for bytes that are no state of the CPU's generator."""
     if state.nbytes != STATE_BYTES:
-        raise RuntimeError("RNG state is wrong size")
+        raise RuntimeError(f"Expected a CPUGeneratorImplState of size {STATE_BYTES} but found the input RNG "
+                           f"state size to be {state.nbytes}")
     left, seeded = (int(x) for x in state[8:16].view(np.int32))
     following = int(state[16:24].view(np.uint64)[0])
     if not (seeded == 1 and 0 < left <= _BLOCK and following <= _BLOCK):
