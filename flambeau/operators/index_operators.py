@@ -152,15 +152,17 @@ def put_operator(count: int) -> Operator:
     return op
 
 
-def check_known(x: Tensor, indices: Any, dims: tuple[int, ...], places: tuple[int, ...] | None = None) -> None:
-    """Bounds of the indices that are values already."""
-    for position, (d, index) in enumerate(zip(dims, indices)):
+def check_known(x: Tensor, indices: Any, dims: tuple[int, ...]) -> None:
+    """That the indices fit together, and the bounds of those that are values already."""
+    index_shape([index._geometry.shape for index in indices])
+    for d, index in zip(dims, indices):
         limits = known_range(index)
         n = x._geometry.shape[d]
         if limits is not None and (limits[0] < -n or limits[1] >= n):
-            wrong = limits[1] if limits[1] >= n else limits[0]
-            where = places[position] if places else d
-            raise IndexError(f"index {wrong} is out of bounds for dimension {where} with size {n}")
+            if n == 0:
+                raise IndexError("index is out of bounds for dimension with size 0")
+            raise IndexError(f"index {limits[1] if limits[1] >= n else limits[0]} is out of bounds for dimension {d} with size "
+                             f"{n}")
 
 
 def read(x: Tensor, indices: Any, dims: tuple[int, ...]) -> Tensor:

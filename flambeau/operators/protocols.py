@@ -170,3 +170,9 @@ def unravel_index(indices: Tensor, shape: Any) -> tuple[Tensor, ...]:
         found.append((indices if step == 1 else indices.div(step, rounding_mode="floor")) % n)
         step *= n
     return tuple(reversed(found))
+
+
+@api("Tensor")
+def module_load(self: Tensor, other: Tensor, assign: bool = False) -> Tensor:
+    """What ``load_state_dict`` puts in the place of this tensor."""
+    return other.detach() if assign else self.copy_(other).detach()

@@ -28,6 +28,8 @@ def _select(x: Tensor, dim: int, position: int, place: int) -> Tensor:
     g = x._geometry
     if dim >= g.ndim:
         if g.ndim == 0:
+            if position:
+                raise IndexError(f"index {position} is out of bounds for dimension 0 with size 0")
             raise IndexError("invalid index of a 0-dim tensor. Use `tensor.item()` in Python or `tensor.item<T>()` in C++ to "
                              "convert a 0-dim tensor to a number")
         raise IndexError(f"too many indices for tensor of dimension {g.ndim}")
@@ -90,14 +92,15 @@ def _as_index_tensor(item: Any) -> Tensor:
 class Subscript:
     """A key applied to a tensor: the view of its integers, slices and new dimensions, and what is left to index."""
 
-    __slots__ = ("view", "dims", "indices", "places", "mask")
+    __slots__ = ("view", "dims", "indices", "mask", "bare", "keep_whole")
 
-    def __init__(self, x: Tensor, key: Any, keep_masks: bool = False) -> None:
+    def __init__(self, x: Tensor, key: Any, keep_masks: bool = False, writing: bool = False) -> None:
+        self.bare = key.__class__ is not tuple
+        self.keep_whole = self.bare and not writing  # x[:] is a view of its own; x[:] = value writes x itself
         items = [item if item is None or item is Ellipsis or item.__class__ in (int, bool, slice) else self._prepared(item)
                  for item in _as_items(key)]
         self.dims: list[int] = []
         self.indices: list[Tensor] = []
-        self.places: list[int] = []
         self.mask: tuple[Tensor, int] | None = None
         self.view = self._apply(x, items, keep_masks)
 
@@ -119,44 +122,48 @@ class Subscript:
         specified = sum(_width(item) for item in items)
         ndim = x._geometry.ndim
         if specified > ndim:
-            if ndim == 0 and any(item.__class__ is int for item in items):
-                _select(x, 0, 0, 0)
+            if ndim == 0 and self.bare and items[0].__class__ is int:
+                _select(x, 0, items[0], 0)
+            if ndim == 0 and self.bare and items[0].__class__ is slice:
+                raise IndexError("slice() cannot be applied to a 0-dim tensor.")
             raise IndexError(f"too many indices for tensor of dimension {ndim}")
-        single = len(items) == 1
         dim = place = 0
+        tensors: list[tuple[int, Tensor]] = []
         for item in items:
             kind = item.__class__
             if kind is int:
                 x = _select(x, dim, item, place)
                 place += 1
             elif kind is slice:
-                x = _slice(x, dim, item, single)
+                x = _slice(x, dim, item, self.keep_whole)
                 dim, place = dim + 1, place + 1
             elif item is None:
                 x = view(UNSQUEEZE, x, (dim,))
-                dim += 1
+                dim, place = dim + 1, place + 1
             elif item is Ellipsis:
                 dim, place = dim + ndim - specified, place + ndim - specified
                 specified = ndim  # a second ellipsis stands for nothing
             elif kind is bool:
                 x = view(UNSQUEEZE, x, (dim,))
-                self._add(dim, place, from_array(np.zeros(int(item), np.int64)))
-                dim += 1
+                tensors.append((dim, from_array(np.zeros(int(item), np.int64))))
+                dim, place = dim + 1, place + 1
             else:
-                width = self._tensor(x, item, dim, place, keep_masks and single)
+                width = _width(item)
+                tensors.append((dim, item))
                 dim, place = dim + width, place + width
+        for dim, item in tensors:
+            self._tensor(x, item, dim, keep_masks and len(items) == 1)
         return x
 
-    def _add(self, dim: int, place: int, index: Tensor) -> None:
+    def _add(self, dim: int, index: Tensor) -> None:
         self.dims.append(dim)
-        self.places.append(place)
         self.indices.append(index)
 
-    def _tensor(self, x: Tensor, item: Tensor, dim: int, place: int, keep_mask: bool) -> int:
+    def _tensor(self, x: Tensor, item: Tensor, dim: int, keep_mask: bool) -> None:
         g = item._geometry
         if g.dtype.name not in ("bool", "uint8"):
-            self._add(dim, place, item)
-            return 1
+            self._add(dim, item)
+            return
         shape = x._geometry.shape
         for d, n in enumerate(g.shape):
             if n != shape[dim + d]:
@@ -164,10 +171,9 @@ class Subscript:
                                  f"tensor {list(shape)} at index {dim + d}")
         if keep_mask:
             self.mask = (item, dim)
-            return g.ndim
+            return
         for d, positions in enumerate(np.nonzero(look(item, "index"))):
-            self._add(dim + d, place + d, from_array(positions.astype(np.int64, copy=False)))
-        return g.ndim
+            self._add(dim + d, from_array(positions.astype(np.int64, copy=False)))
 
 
 def _width(item: Any) -> int:
@@ -198,7 +204,7 @@ def getitem(self: Tensor, key: Any) -> Tensor:
     if not found.dims:
         return view(ALIAS, self) if found.view is self else found.view
     dims = tuple(found.dims)
-    index_operators.check_known(found.view, found.indices, dims, tuple(found.places))
+    index_operators.check_known(found.view, found.indices, dims)
     return index_operators.read(found.view, found.indices, dims)
 
 
@@ -210,7 +216,7 @@ def setitem(self: Tensor, key: Any, value: Any) -> None:
             raise TypeError(f"can't assign a {_type_title(value)} to a {type_name(self._geometry)}")
         value, number = value.item() if isinstance(value, np.generic) else value, True
     scalar = number or value._geometry.ndim == 0
-    found = Subscript(self, key, keep_masks=scalar)
+    found = Subscript(self, key, keep_masks=scalar, writing=True)
     target = found.view
     if found.mask is not None:
         mask, dim = found.mask
@@ -219,7 +225,6 @@ def setitem(self: Tensor, key: Any, value: Any) -> None:
         target.masked_fill_(mask.reshape(*mask.shape, *[1] * trailing) if trailing else mask, value)
         return
     if not found.dims:
-        target = view(ALIAS, self) if target is self else target
         if number:
             target.fill_(value)
         else:
@@ -228,7 +233,7 @@ def setitem(self: Tensor, key: Any, value: Any) -> None:
     if number:
         value = filled(_scalar_geometry(target), value)
     dims = tuple(found.dims)
-    index_operators.check_known(target, found.indices, dims, tuple(found.places))
+    index_operators.check_known(target, found.indices, dims)
     lead = index_operators.indexed_shape(target._geometry.shape, dims, index_operators.index_shape(
         [i._geometry.shape for i in found.indices]))
     value = _without_leading_ones(value, len(lead))

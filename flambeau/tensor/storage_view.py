@@ -143,7 +143,7 @@ class UntypedStorage:
         return hash(id(self._storage))
 
     def __repr__(self) -> str:
-        text = "..." if self.device is devices.META else "\n " + "\n ".join(map(str, self.tolist()))
+        text = "..." if self.device is devices.META else " " + "\n ".join(map(str, self.tolist()))
         return text + f"\n[torch.storage.UntypedStorage(device={self.device}) of size {len(self)}]"
 
 

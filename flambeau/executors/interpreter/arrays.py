@@ -56,4 +56,5 @@ def flatten(result: Any, geometry: Geometry) -> Array:
         array = np.broadcast_to(array, geometry.shape)
     if not geometry.is_contiguous:
         array = array.transpose(geometry.order)
-    return array.reshape(-1)
+    flat: Array = array.reshape(-1)
+    return flat if flat.flags.c_contiguous else flat.copy()  # one dimension of a strided view stays strided
