@@ -65,7 +65,7 @@ def _patches(m: Any, x: Any, kernel: Ints, stride: Ints, dilation: Ints, extents
     """Patches of x (N, C, *space), copied to (N, C * kernel, extents)."""
     view = windows(m, x, kernel, stride, dilation, extents)
     rows = x.shape[1] * int(np.prod(kernel))
-    return np.ascontiguousarray(view).reshape(x.shape[0], rows, -1)
+    return np.ascontiguousarray(view).reshape(x.shape[0], rows, int(np.prod(extents)))
 
 
 def _is_pointwise(kernel: Ints, stride: Ints, padding: Ints) -> bool:
@@ -182,7 +182,11 @@ def _(ctx: Any, grad: Tensor) -> Tensor:
 
 @CONVOLUTION_INPUT.derivative("grad", keeps="weight")
 def _(ctx: Any, grad: Tensor, weight: Tensor) -> Tensor:
-    return record(CONVOLUTION, (grad, _conj(weight), None), ctx.attributes[1:])
+    result: Tensor = record(CONVOLUTION, (grad, _conj(weight), None), ctx.attributes[1:])
+    for d, n in enumerate(ctx.operand_geometry(0).shape):  # output padding of a whole stride adds places without a source
+        if result.shape[d] != n:
+            result = result.narrow(d, 0, n)
+    return result
 
 
 @CONVOLUTION_INPUT.derivative("weight", keeps="grad")

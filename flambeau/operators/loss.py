@@ -10,7 +10,7 @@ import numpy as np
 from .. import dtypes
 from ..graph.geometry import contiguous
 from ..tensor import Tensor, record
-from .activation import log_softmax
+from .softmax import log_softmax
 from .definition import arithmetic_dtype, operator, pointwise_operator
 from .registry import api
 
@@ -263,7 +263,7 @@ def binary_cross_entropy_with_logits(input: Tensor, target: Tensor, weight: Any 
     reduction = reduction_of(size_average, reduce, reduction)
     if target.shape != input.shape:
         raise ValueError(f"Target size ({target.size()}) must be the same as input size ({input.size()})")
-    from .activation import logsigmoid, softplus
+    from .smooth_activation import logsigmoid, softplus
     if pos_weight is None:
         loss = (1 - target) * input - logsigmoid(input)
     else:

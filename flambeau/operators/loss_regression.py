@@ -174,7 +174,7 @@ def hinge_embedding_loss(input: Tensor, target: Tensor, margin: float = 1.0, siz
     """input where the target is 1, max(0, margin - input) where it is -1."""
     if isinstance(reduction, int):
         reduction = ("none", "mean", "sum")[reduction]
-    losses = input.masked_fill(target != 1, 0) + (margin - input).clamp_min(0).masked_fill(target != -1, 0)
+    losses = input.masked_fill(target == -1, 0) + (margin - input).clamp_min(0).masked_fill(target == 1, 0)
     return reduce_loss(losses, reduction_of(size_average, reduce, reduction))
 
 
