@@ -224,6 +224,8 @@ def accumulate_grad(leaf: Tensor, grad: Tensor, create_graph: bool) -> None:
         if create_graph:
             leaf._grad = grad
         else:
+            if not grad._geometry.is_dense:  # expanded, as by sum's derivative: later gradients are added in place
+                grad = grad.contiguous()
             fresh = _new(Tensor)  # a storage of its own on the same value: copying costs nothing
             source = grad._storage
             if source.exposed:

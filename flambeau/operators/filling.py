@@ -30,8 +30,9 @@ def _(ctx: Any, grad: Tensor) -> Tensor:
     return grad  # the engine undoes broadcasting and conversion
 
 
-FILL = operator("fill", lambda operands, attributes: dense_like(operands[0].shape, operands[0], operands[0].dtype))(
-    lambda m, input, value: m.full(input.shape, m.asarray(value).astype(input.dtype)))
+FILL = operator(
+    "fill", lambda operands, attributes: dense_like(operands[0].shape, operands[0], operands[0].dtype)
+)(lambda m, input, value: m.full(input.shape, m.asarray(value).astype(input.dtype)))
 
 
 @FILL.derivative("input")
@@ -56,8 +57,6 @@ def copy_(self: Tensor, src: Any, non_blocking: bool = False) -> Tensor:
         if isinstance(src, (int, float, bool, complex)):
             return fill_(self, src)
         raise TypeError(f"copy_(): argument 'other' (position 1) must be Tensor, not {type(src).__name__}")
-    if src is self:
-        return self
     g, source = self._geometry, src._geometry
     if source.device is not g.device and source.device.type == "meta":
         raise NotImplementedError("Cannot copy out of meta tensor; no data!")
@@ -79,12 +78,14 @@ def copy_(self: Tensor, src: Any, non_blocking: bool = False) -> Tensor:
 def check_number(value: Any, dtype: dtypes.dtype) -> None:
     """Raise where a number does not fit an element type; unsigned types take negative numbers."""
     if isinstance(value, complex) and not dtype.is_complex:
-        raise RuntimeError(f"value cannot be converted to type {_SPOKEN.get(dtype.name, dtype.name)} without overflow")
+        raise RuntimeError(f"value cannot be converted to type {_SPOKEN.get(dtype.name, dtype.name)} without "
+                           "overflow")
     if dtype.category == dtypes.INTEGER and isinstance(value, (int, float)) and not isinstance(value, bool):
         limits = dtypes.iinfo(dtype)
         low = limits.min if dtype.is_signed else -limits.max - 1
         if not low <= value <= limits.max:
-            raise RuntimeError(f"value cannot be converted to type {_SPOKEN.get(dtype.name, dtype.name)} without overflow")
+            raise RuntimeError(f"value cannot be converted to type {_SPOKEN.get(dtype.name, dtype.name)} "
+                               "without overflow")
 
 
 _SPOKEN = {"uint8": "uint8_t", "int8": "int8_t", "int16": "int16_t", "int32": "int", "int64": "int64_t"}
@@ -107,9 +108,12 @@ def fill_(self: Tensor, value: Any) -> Tensor:
     if not isinstance(value, (int, float, bool, complex)):
         item = getattr(value, "item", None)
         if item is None:
-            raise TypeError(f"fill_() received an invalid combination of arguments - got ({type(value).__name__}), but "
-                            "expected one of:\n * (Tensor value)\n      didn't match because some of the arguments have "
-                            f"invalid types: (!{type(value).__name__}!)\n * (Number value)\n      didn't match because some "
+            raise TypeError("fill_() received an invalid combination of arguments - got "
+                            f"({type(value).__name__}), but "
+                            "expected one of:\n * (Tensor value)\n      didn't match because some of the "
+                            "arguments have "
+                            f"invalid types: (!{type(value).__name__}!)\n * (Number value)\n      didn't "
+                            "match because some "
                             f"of the arguments have invalid types: (!{type(value).__name__}!)\n")
         value = item()
     check_number(value, g.dtype)

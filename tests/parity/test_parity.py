@@ -24,12 +24,7 @@ _printed: dict[str, dict[str, Any]] = {}
 
 def printed(name: str, run_script) -> dict[str, Any]:
     """Run a script once per session."""
-    if name not in # Computed from drawn numbers (norms, a power iteration), so equal to rounding only.
-COMPUTED = {
-    "accumulation": {"0.parametrizations.weight.original0"},
-    "gan": {"critic.0.parametrizations.weight.0._u", "critic.0.parametrizations.weight.0._v"},
-}
-_printed:
+    if name not in _printed:
         done = run_script(HERE / "scripts" / f"{name}.py", OMP_NUM_THREADS="1")
         assert done.returncode == 0, done.stderr[-4000:]
         _printed[name] = json.loads(done.stdout.splitlines()[-1])
