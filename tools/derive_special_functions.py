@@ -1,7 +1,7 @@
 """Derive the coefficients in flambeau/executors/interpreter/coefficients.py (needs mpmath and numpy).
 
 Each function is interpolated at Chebyshev points of a variable t in [-1, 1] with 50 digits, and written as a
-polynomial in t, constant term last (for ``horner``). The comments in the output give the largest relative error.
+polynomial in t, constant term last (for ``horner``). Comments in the output give the largest relative error.
 """
 
 from __future__ import annotations

@@ -45,7 +45,6 @@ from . import (
     order_statistics,
     padding,
     pairs,
-    pairs,
     pooling,
     power,
     products,
@@ -70,13 +69,13 @@ from . import (
 from .registry import NAMESPACES
 
 MODULES = (
-    activation, adaptive_pooling, arithmetic, attention, bessel, binary_exponent, casting, comparison, complex_numbers,
-    convolution, creation, cumulative, division, dropout, dunders, einsum, embedding, exponential, extrema,
-    factories, folding, grid_sampling, histograms, indexing, integration, joining, linalg, linear, logical, looking,
-    loss, loss_regression, magnitude, matmul, matmul_add, multi_head_attention, normalization, norms, optimizer,
-    order_statistics, padding, pairs, pooling, power, products, random, random_distributions, recurrent, reduction,
-    resampling, rounding, selection, shape, smooth_activation, softmax, sorting, special, spectral, statistics,
-    trigonometric, truth, uniqueness,
+    activation, adaptive_pooling, arithmetic, attention, bessel, binary_exponent, casting, comparison,
+    complex_numbers, convolution, creation, cumulative, division, dropout, dunders, einsum, embedding,
+    exponential, extrema, factories, folding, grid_sampling, histograms, indexing, integration, joining,
+    linalg, linear, logical, looking, loss, loss_regression, magnitude, matmul, matmul_add,
+    multi_head_attention, normalization, norms, optimizer, order_statistics, padding, pairs, pooling, power,
+    products, random, random_distributions, recurrent, reduction, resampling, rounding, selection, shape,
+    smooth_activation, softmax, sorting, special, spectral, statistics, trigonometric, truth, uniqueness,
 )
 
 if TYPE_CHECKING:

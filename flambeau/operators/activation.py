@@ -34,7 +34,7 @@ def _number_for(input: Tensor, number: Any) -> Any:
 
 # --- relu ---------------------------------------------------------------------------------------------------
 
-RELU = pointwise_operator("relu", lambda m, input: m.maximum(input, 0))
+RELU = pointwise_operator("relu", lambda m, input: m.rectify(input))
 RECTIFIED_GRADIENT = pointwise_operator("threshold_backward", lambda m, grad, result, threshold:
                                         m.rectified_gradient(grad, result, threshold))
 refuse(RELU, "relu", BOOL, error=RuntimeError, message="Boolean inputs not supported for relu")
@@ -76,7 +76,7 @@ LEAKY_RELU = pointwise_operator("leaky_relu", lambda m, input, negative_slope:
                                 else m.where(input > 0, input, input * negative_slope))
 LEAKY_RELU_BACKWARD = pointwise_operator("leaky_relu_backward", lambda m, grad, input, negative_slope:
                                          m.where(input > 0, grad, grad * negative_slope))
-refuse(LEAKY_RELU, "leaky_relu_cpu", *NOT_FLOATING)
+refuse(LEAKY_RELU, "leaky_relu_cpu", *NOT_FLOATING, first_only=True)
 
 
 @LEAKY_RELU.derivative("input", keeps="input negative_slope")
@@ -101,7 +101,7 @@ def leaky_relu(input: Tensor, negative_slope: float = 0.01, inplace: bool = Fals
 
 
 HARDTANH = pointwise_operator("hardtanh", lambda m, input, min_val, max_val:
-                              m.minimum(m.maximum(input, min_val), max_val))
+                              m.bounded(input, min_val, max_val))
 HARDTANH_BACKWARD = pointwise_operator(
     "hardtanh_backward",
     lambda m, grad, input, min_val, max_val: m.where(
@@ -193,8 +193,8 @@ SOFTSHRINK = pointwise_operator(
 )
 SHRINK_BACKWARD = pointwise_operator("shrink_backward", lambda m, grad, input, lambd:
                                      m.where((input >= -lambd) & (input <= lambd), grad.dtype.type(0), grad))
-refuse(HARDSHRINK, "hardshrink_cpu", *NOT_FLOATING)
-refuse(SOFTSHRINK, "softshrink_check", *NOT_FLOATING)
+refuse(HARDSHRINK, "hardshrink_cpu", *NOT_FLOATING, first_only=True)
+refuse(SOFTSHRINK, "softshrink_check", *NOT_FLOATING, first_only=True)
 
 
 def _shrunk(ctx: Any, grad: Tensor, input: Tensor, lambd: Any) -> Tensor:
@@ -245,9 +245,9 @@ def tanhshrink(input: Tensor) -> Tensor:
     return input - tanh(input)
 
 
-HARDSIGMOID = pointwise_operator("hardsigmoid", lambda m, input: m.minimum(m.maximum(input + 3, 0), 6) / 6)
+HARDSIGMOID = pointwise_operator("hardsigmoid", lambda m, input: m.bounded(input + 3, 0, 6) / 6)
 HARDSWISH = pointwise_operator(
-    "hardswish", lambda m, input: input * (m.minimum(m.maximum(input + 3, 0), 6) / 6)
+    "hardswish", lambda m, input: input * (m.bounded(input + 3, 0, 6) / 6)
 )
 refuse(HARDSIGMOID, "hardsigmoid_cpu", *NOT_FLOATING)
 refuse(HARDSWISH, "hardswish_cpu", *NOT_FLOATING)
@@ -294,7 +294,7 @@ def _elu_kernel(m: Any, input: Any, alpha: Any, scale: Any, input_scale: Any) ->
 
 def _elu_operator(grad_name: str) -> Any:
     op = pointwise_operator("elu", _elu_kernel, grad_name=grad_name)
-    refuse(op, "elu_cpu", *NOT_FLOATING)
+    refuse(op, "elu_cpu", *NOT_FLOATING, first_only=True)
 
     @op.derivative("input", keeps="input alpha scale input_scale")
     def _(ctx: Any, grad: Tensor, input: Tensor, alpha: Any, scale: Any, input_scale: Any) -> Tensor:

@@ -6,9 +6,9 @@ from typing import Any
 
 from .. import dtypes
 from ..graph.geometry import Geometry
-from ..tensor import Tensor, record
+from ..tensor import Tensor, record, record_pair
 from .definition import operand, pointwise, pointwise_operator, result_dtype
-from .domain import bad_arguments, not_implemented, refuse, require_tensor
+from .domain import bad_arguments, not_implemented, refuse, require_tensor, some_tensor
 from .registry import api
 
 ADD = pointwise_operator("add", lambda m, input, other: m.add(input, other))
@@ -107,8 +107,12 @@ def add(input: Any, other: Any, *, alpha: Any = 1) -> Tensor:
     >>> torch.add(torch.tensor([1, 2]), torch.tensor([10, 20]), alpha=2)
     tensor([21, 42])
     """
-    if not isinstance(other, Tensor):
+    if isinstance(other, Tensor):
+        if alpha.__class__ is int and alpha == 1 and isinstance(input, Tensor):
+            return record_pair(ADD, input, other)
+    else:
         other = operand(other, "add", "other", 2)
+        input = some_tensor(input, other)
     if alpha.__class__ is int and alpha == 1:
         return record(ADD, (input, other))
     _check_alpha(input, other, alpha)
@@ -125,6 +129,7 @@ def sub(input: Any, other: Any, *, alpha: Any = 1) -> Tensor:
     """
     if not isinstance(other, Tensor):
         other = operand(other, "sub", "other", 2)
+        input = some_tensor(input, other)
     if alpha.__class__ is int and alpha == 1:
         return record(SUB, (input, other))
     _check_alpha(input, other, alpha)

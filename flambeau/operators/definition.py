@@ -15,6 +15,7 @@ from ..graph.geometry import Geometry, contiguous, dense_strides, intern
 from ..graph.operator import Operator
 from ..size import Size
 from ..tensor import Tensor, record, record_pair
+from ..tensor.construct import tensor
 from .registry import NAMESPACES, api, write_out
 
 NUMBERS = (int, float, bool, complex)
@@ -97,6 +98,8 @@ def device_of(operands: Sequence[Any]) -> Any:
 def pointwise_geometry(operands: Sequence[Any], dtype: dtypes.dtype) -> Geometry:
     """Broadcast shape; memory in the order of the first operand of that shape."""
     tensors = [g for g in operands if isinstance(g, Geometry)]
+    if not tensors:
+        raise TypeError("argument 'input' (position 1) must be Tensor, not a number")
     first = tensors[0]
     if all(g.shape == first.shape for g in tensors):
         shape: tuple[int, ...] = first.shape
@@ -185,8 +188,10 @@ def _binary(op: Operator, name: str) -> Any:
             return record_pair(op, input, other)
         if not isinstance(other, Tensor) and other.__class__ not in NUMBERS:
             other = operand(other, name, "other", 2)
-        if not isinstance(input, Tensor) and input.__class__ not in NUMBERS:
+        if not isinstance(input, Tensor):
             input = operand(input, name, "input", 1)
+            if not isinstance(other, Tensor):
+                input = tensor(input)
         result = record(op, (input, other))
         return result if out is None else write_out(result, out, name)
     return function

@@ -8,7 +8,7 @@ from .. import dtypes
 from ..tensor import Tensor, record
 from .arithmetic import conjugate
 from .definition import operand, pointwise, pointwise_operator
-from .domain import COMPLEX, bad_arguments, operands, refuse, zero_gradient
+from .domain import COMPLEX, bad_arguments, operands, refuse, some_tensor, zero_gradient
 from .registry import api
 
 TRUE_DIVIDE = pointwise_operator("div", lambda m, input, other: m.true_divide(input, other), "float")
@@ -72,6 +72,7 @@ def div(input: Any, other: Any, *, rounding_mode: str | None = None) -> Tensor:
     """
     if not isinstance(other, Tensor):
         other = operand(other, "div", "other", 2)
+        input = some_tensor(input, other)
     if rounding_mode is None:
         return record(TRUE_DIVIDE, (input, other))
     if rounding_mode == "floor":
@@ -102,7 +103,8 @@ def floor_divide(input: Any, other: Any) -> Tensor:
     >>> torch.floor_divide(torch.tensor([7, -7]), 2)
     tensor([ 3, -4])
     """
-    return record(FLOOR_DIVIDE, (input, operand(other, "floor_divide", "other", 2)))
+    other = operand(other, "floor_divide", "other", 2)
+    return record(FLOOR_DIVIDE, (some_tensor(input, other), other))
 
 
 @api("torch", "Tensor", out=True, inplace=True)

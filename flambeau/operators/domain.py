@@ -8,6 +8,7 @@ from typing import Any
 from ..dtypes import BOOL, COMPLEX, FLOATING, INTEGER, LOW_PRECISION, SCALAR_NAMES, dtype
 from ..graph.operator import Operator
 from ..tensor import Tensor, record
+from ..tensor.construct import tensor as scalar
 from .definition import operand, pointwise_operator, result_dtype
 from .registry import api, write_out
 
@@ -55,6 +56,11 @@ def operands(function: str, input: Any, other: Any, second: str = "other") -> tu
     if not isinstance(input, Tensor) and not isinstance(other, Tensor):
         raise bad_arguments(function, input, other)
     return operand(input, function, "input", 1), operand(other, function, second, 2)
+
+
+def some_tensor(input: Any, other: Any) -> Any:
+    """``input``, as a 0-dim tensor where both operands are numbers: a few functions take two numbers."""
+    return input if isinstance(input, Tensor) or isinstance(other, Tensor) else scalar(input)
 
 
 def bad_arguments(function: str, *arguments: Any) -> TypeError:

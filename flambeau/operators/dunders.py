@@ -7,7 +7,7 @@ from typing import Any
 
 from .. import dtypes
 from ..graph.operator import Operator
-from ..tensor import Tensor, assign, record
+from ..tensor import Tensor, assign, record, record_pair
 from . import arithmetic, comparison, division, logical, matmul, power
 from .definition import NUMBERS
 
@@ -27,7 +27,9 @@ def _value(other: Any) -> Any:
 def _binary(op: Operator) -> Callable[[Any, Any], Any]:
     """``self op other``."""
     def method(self: Any, other: Any) -> Any:
-        if not isinstance(other, Tensor) and other.__class__ not in NUMBERS:
+        if isinstance(other, Tensor):
+            return record_pair(op, self, other)
+        if other.__class__ not in NUMBERS:
             other = _value(other)
             if other is None:
                 return NotImplemented

@@ -221,12 +221,7 @@ def _(ctx: Any, grad: Tensor, input: Tensor, other: Tensor) -> tuple[Tensor, Ten
 def _clamp_kernel(m: Any, input: Any, min: Any, max: Any) -> Any:
     if min is None:
         return m.minimum(input, max)
-    raised = m.maximum(input, min)
-    return (
-        raised
-        if max is None
-        else m.minimum(raised, max, out=raised if raised.ndim and m.ndim(max) == 0 else None)
-    )
+    return m.maximum(input, min) if max is None else m.bounded(input, min, max)
 
 
 def _inside(m: Any, input: Any, min: Any, max: Any) -> Any:

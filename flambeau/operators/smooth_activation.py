@@ -144,7 +144,7 @@ def mish(input: Tensor, inplace: bool = False) -> Tensor:
 SOFTPLUS = pointwise_operator("softplus", lambda m, input, beta, threshold: m.where(
     input * beta > threshold, input, m.log1p(m.exp(m.minimum(input * beta, threshold))) / beta))
 LOGSIGMOID = pointwise_operator("log_sigmoid", lambda m, input: -m.softplus(-input))
-refuse(SOFTPLUS, "softplus_cpu", *NOT_FLOATING)
+refuse(SOFTPLUS, "softplus_cpu", *NOT_FLOATING, first_only=True)
 refuse(LOGSIGMOID, "log_sigmoid_cpu", *NOT_FLOATING)
 
 

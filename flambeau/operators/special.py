@@ -204,7 +204,7 @@ def mvlgamma(input: Tensor, p: int) -> Tensor:
 
     >>> import flambeau as torch
     >>> torch.mvlgamma(torch.tensor([2., 3.]), 2)
-    tensor([0.4516, 1.8379])
+    tensor([0.4516, 1.5502])
     """
     if p < 1:
         raise RuntimeError("p has to be greater than or equal to 1")

@@ -9,7 +9,7 @@ import numpy as np
 
 Array = np.ndarray[Any, Any]
 
-BLOCK = 1 << 14  # elements: 64 KiB of float32
+BLOCK = 1 << 15  # elements: 128 KiB of float32
 
 
 def blockwise(step: Callable[..., None], x: Any, *others: Any) -> Array:

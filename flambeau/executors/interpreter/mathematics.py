@@ -12,6 +12,7 @@ from numpy import abs, all, any, max, min, round  # noqa: F401
 from .activations import *  # noqa: F403
 from .arrays import strided  # noqa: F401
 from .bessel import *  # type: ignore[no-redef,assignment,unused-ignore]  # noqa: F403
+from .choice import *  # type: ignore[assignment,no-redef,unused-ignore]  # noqa: F403
 from .polynomials import *  # noqa: F403
 from .products import linear, matmul  # noqa: F401
 from .reductions import sum  # noqa: F401
@@ -181,6 +182,11 @@ def sinc_of(x: Any) -> Any:
     """sin(pi x) / (pi x)."""
     turn = x * x.dtype.type(np.pi)
     return np.where(x == 0, x.dtype.type(1), np.sin(turn) / np.where(x == 0, x.dtype.type(1), turn))
+
+
+def log10_of(x: Any) -> Any:
+    """log10, exact at powers of 10 in single precision too."""
+    return np.log10(x, dtype=np.float64).astype(x.dtype) if x.dtype == np.float32 else np.log10(x)
 
 
 # --- logarithms ---------------------------------------------------------------------------------------------

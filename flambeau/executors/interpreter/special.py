@@ -210,7 +210,7 @@ def _lgamma_positive(x: Array) -> Array:
     stirling = (
         (shifted - 0.5) * np.log(shifted) - shifted + (0.5 * math.log(2 * math.pi) + series) - np.log(product)
     )
-    return np.where(x < 3, (x - 1) * (x - 2) * np.where(x < 1.5, low, high), stirling)
+    return np.where(x < 3, (x - 1) * (x - 2) * np.where(x < 1.5, low, high), stirling) + 0.0
 
 
 @in_double

@@ -1,0 +1,75 @@
+"""where(), rectifiers and bounds without branches: NumPy's where() jumps at every change of a random mask."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from .blocks import BLOCK, Array
+
+__all__ = ["bounded", "rectify", "where"]
+
+_BITS = {4: np.dtype(np.int32), 8: np.dtype(np.int64)}
+_SMALL = 1 << 11
+
+
+def where(condition: Any, first: Any, second: Any) -> Any:
+    """Elements of ``first`` where the condition holds, else of ``second``."""
+    if getattr(condition, "size", 0) < _SMALL or condition.dtype != np.bool_ or not condition.flags.c_contiguous:
+        return np.where(condition, first, second)
+    a, b = _prepared(first, second, condition.shape), _prepared(second, first, condition.shape)
+    if a is None or b is None or a.dtype != b.dtype:
+        return np.where(condition, first, second)
+    return _select(condition, a, b)
+
+
+def _prepared(x: Any, other: Any, shape: tuple[int, ...]) -> Array | None:
+    """An array that can be chosen from by its bits (one element for a number); None where it cannot."""
+    if isinstance(x, np.ndarray) and x.ndim:
+        usable = x.shape == shape and x.flags.c_contiguous
+    else:
+        if isinstance(other, np.ndarray) and other.ndim and not isinstance(x, (np.ndarray, np.generic)):
+            x = np.asarray(x).astype(other.dtype) if np.result_type(x, other.dtype) == other.dtype else np.asarray(x)
+        x, usable = np.asarray(x), True
+    return x if usable and x.dtype.kind in "fi" and x.dtype.itemsize in _BITS else None
+
+
+def _select(condition: Array, a: Array, b: Array) -> Array:
+    """b ^ ((a ^ b) & mask), the mask being all ones where the condition holds; simpler where one is 0."""
+    bits = _BITS[a.dtype.itemsize]
+    out = np.empty(condition.shape, a.dtype)
+    flat_out, flags = out.reshape(-1).view(bits), condition.reshape(-1).view(np.int8)
+    first, second = a.reshape(-1).view(bits), b.reshape(-1).view(bits)
+    zero_first = a.ndim == 0 and not first[0]
+    zero_second = b.ndim == 0 and not second[0]
+    mask = np.empty(min(BLOCK, flags.size), bits)
+    for start in range(0, flags.size, BLOCK):
+        part = slice(start, start + BLOCK)
+        o, flag = flat_out[part], flags[part]
+        m = mask[:flag.size]
+        x, y = first if a.ndim == 0 else first[part], second if b.ndim == 0 else second[part]
+        if zero_first:
+            np.subtract(flag, 1, out=m, dtype=bits, casting="unsafe")
+            np.bitwise_and(y, m, out=o)
+            continue
+        np.negative(flag, out=m, dtype=bits, casting="unsafe")
+        if zero_second:
+            np.bitwise_and(x, m, out=o)
+            continue
+        np.bitwise_xor(x, y, out=o)
+        o &= m
+        o ^= y
+    return out
+
+
+def bounded(x: Any, low: Any, high: Any) -> Any:
+    """min(max(x, low), high), NaN staying NaN."""
+    if x.dtype.kind == "f" and np.ndim(low) == 0 and np.ndim(high) == 0:
+        return np.clip(x, low, high)
+    return np.minimum(np.maximum(x, low), high)
+
+
+def rectify(x: Any) -> Any:
+    """max(x, 0)."""
+    return np.clip(x, 0, np.inf) if x.dtype.kind == "f" else np.maximum(x, x.dtype.type(0))
