@@ -10,13 +10,14 @@ from .blocks import BLOCK, Array
 
 __all__ = ["bounded", "rectify", "where"]
 
-_BITS = {4: np.dtype(np.int32), 8: np.dtype(np.int64)}
+_BITS: dict[int, Any] = {4: np.dtype(np.int32), 8: np.dtype(np.int64)}
 _SMALL = 1 << 11
 
 
 def where(condition: Any, first: Any, second: Any) -> Any:
     """Elements of ``first`` where the condition holds, else of ``second``."""
-    if getattr(condition, "size", 0) < _SMALL or condition.dtype != np.bool_ or not condition.flags.c_contiguous:
+    size = getattr(condition, "size", 0)
+    if size < _SMALL or condition.dtype != np.bool_ or not condition.flags.c_contiguous:
         return np.where(condition, first, second)
     a, b = _prepared(first, second, condition.shape), _prepared(second, first, condition.shape)
     if a is None or b is None or a.dtype != b.dtype:
@@ -30,7 +31,8 @@ def _prepared(x: Any, other: Any, shape: tuple[int, ...]) -> Array | None:
         usable = x.shape == shape and x.flags.c_contiguous
     else:
         if isinstance(other, np.ndarray) and other.ndim and not isinstance(x, (np.ndarray, np.generic)):
-            x = np.asarray(x).astype(other.dtype) if np.result_type(x, other.dtype) == other.dtype else np.asarray(x)
+            weak = np.result_type(x, other.dtype) == other.dtype
+            x = np.asarray(x, other.dtype) if weak else np.asarray(x)
         x, usable = np.asarray(x), True
     return x if usable and x.dtype.kind in "fi" and x.dtype.itemsize in _BITS else None
 
