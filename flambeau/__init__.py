@@ -3,7 +3,7 @@
 from typing import TYPE_CHECKING, Any
 
 from . import _assemble, amp, autograd, backends, config, cuda, devices, dtypes, fft, layouts, linalg, nn, optim, random, special
-from . import overrides, serialization, types, utils, version
+from . import masked, overrides, serialization, signal, types, utils, version
 from . import alias
 from .autograd import enable_grad, inference_mode, no_grad, set_grad_enabled
 from .autograd.modes import is_grad_enabled, is_inference_mode_enabled

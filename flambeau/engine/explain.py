@@ -19,7 +19,7 @@ class Look(NamedTuple):
     tier: str
 
 
-looks: deque[Look] = deque(maxlen=1000)
+looks: deque[Look] = deque(maxlen=256)
 
 
 def location(site: tuple[CodeType, int] | None) -> tuple[str, int]:

@@ -21,8 +21,10 @@ def default_dim(module: object) -> int:
     return 1 if isinstance(module, _ConvTransposeNd) else 0
 
 
-def iterate(matrix: Tensor, u: Tensor, v: Tensor, times: int, eps: float) -> None:
-    """Improve the singular vectors `u` and `v` in place: u = normalized W v, v = normalized W^T u."""
-    for _ in range(times):
-        v.copy_(F.normalize(ops.mv(matrix.t(), u), dim=0, eps=eps))
-        u.copy_(F.normalize(ops.mv(matrix, v), dim=0, eps=eps))
+def iterate(matrix: Tensor, u: Tensor, v: Tensor, times: int, eps: float, u_first: bool = False) -> None:
+    """Improve the singular vectors `u` and `v` in place: v = normalized W^T u, u = normalized W v, or u first."""
+    for i in range(2 * times):
+        if (i % 2 == 0) == u_first:
+            u.copy_(F.normalize(ops.mv(matrix, v), dim=0, eps=eps))
+        else:
+            v.copy_(F.normalize(ops.mv(matrix.t(), u), dim=0, eps=eps))

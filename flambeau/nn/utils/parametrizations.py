@@ -80,7 +80,7 @@ class _SpectralNorm(Module):
         self.register_buffer("_u", F.normalize(u, dim=0, eps=self.eps))
         self.register_buffer("_v", F.normalize(v, dim=0, eps=self.eps))
         with no_grad():
-            iterate(matrix, self._u, self._v, 15, self.eps)
+            iterate(matrix, self._u, self._v, 15, self.eps, u_first=True)
 
     def forward(self, weight: Tensor) -> Tensor:
         if weight.ndim == 1:
@@ -88,7 +88,7 @@ class _SpectralNorm(Module):
         matrix = as_matrix(weight, self.dim)
         if self.training:
             with no_grad():
-                iterate(matrix, self._u, self._v, self.n_power_iterations, self.eps)
+                iterate(matrix, self._u, self._v, self.n_power_iterations, self.eps, u_first=True)
         # Copies, since a second forward before the backward changes u and v in place.
         u, v = self._u.clone(), self._v.clone()
         return weight / ops.vdot(u, ops.mv(matrix, v))
