@@ -31,7 +31,8 @@ def block_diag(*tensors: Any) -> Tensor:
         return zeros(1, 0)
     for i, x in enumerate(tensors):
         if x.ndim > 2:
-            raise RuntimeError(f"torch.block_diag: Input tensors must have 2 or fewer dimensions. Input {i} has {x.ndim} "
+            raise RuntimeError(f"torch.block_diag: Input tensors must have 2 or fewer dimensions. Input {i} "
+                               f"has {x.ndim} "
                                "dimensions")
     dtype = result_dtype([x._geometry for x in tensors])
     blocks = [atleast_2d(x.to(dtype)) for x in tensors]
@@ -58,7 +59,8 @@ def meshgrid(*tensors: Any, indexing: str | None = None) -> tuple[Tensor, ...]:
     if len(tensors) == 1 and isinstance(tensors[0], (list, tuple)):
         tensors = tuple(tensors[0])
     if indexing is None:
-        warnings.warn("torch.meshgrid: in an upcoming release, it will be required to pass the indexing argument.",
+        warnings.warn("torch.meshgrid: in an upcoming release, it will be required to pass the indexing "
+                      "argument.",
                       UserWarning, stacklevel=2)
         indexing = "ij"
     if not tensors:
@@ -75,7 +77,10 @@ def meshgrid(*tensors: Any, indexing: str | None = None) -> tuple[Tensor, ...]:
     if swap:
         tensors = (tensors[1], tensors[0], *tensors[2:])
     shape = [x.numel() for x in tensors]
-    grids = [x.reshape([n if d == i else 1 for d, n in enumerate(shape)]).expand(shape) for i, x in enumerate(tensors)]
+    grids = [
+        x.reshape([n if d == i else 1 for d, n in enumerate(shape)]).expand(shape)
+        for i, x in enumerate(tensors)
+    ]
     if swap:
         grids[0], grids[1] = grids[1], grids[0]
     return tuple(grids)

@@ -16,8 +16,8 @@ from .registry import NAMESPACES, api
 
 for _format in layouts.FORMATS:
     NAMESPACES["torch"][_format.name] = _format  # type: ignore[assignment]
-NAMESPACES["torch"].update(memory_format=layouts.memory_format, layout=layouts.layout,
-                           strided=layouts.strided)  # type: ignore[arg-type]
+_names: Any = NAMESPACES["torch"]
+_names.update(memory_format=layouts.memory_format, layout=layouts.layout, strided=layouts.strided)
 
 
 def formatted_geometry(g: Geometry, memory_format: Any, dtype: Any = None) -> Geometry:
@@ -64,9 +64,19 @@ def clone(input: Tensor, *, memory_format: Any = None) -> Tensor:
             and not has_format(g, memory_format):
         return record(CLONE, (input,), (memory_format,))
     held = storage.geometry
-    if g.device is META or storage.exposed or g.offset != 0 or g.numel != held.numel or g.dtype is not held.dtype \
-            or not g.is_dense:
-        return record(CLONE, (input,)) if g.is_contiguous else record(CLONE, (input,), (layouts.preserve_format,))
+    if (
+        g.device is META
+        or storage.exposed
+        or g.offset != 0
+        or g.numel != held.numel
+        or g.dtype is not held.dtype
+        or not g.is_dense
+    ):
+        return (
+            record(CLONE, (input,))
+            if g.is_contiguous
+            else record(CLONE, (input,), (layouts.preserve_format,))
+        )
     out = object.__new__(Tensor)
     out._storage = Storage(storage.node, held)
     out._geometry = g

@@ -1,8 +1,7 @@
-"""Tensors from nothing: zeros, ones, full, arange and their kin. They are recorded; nothing is allocated until a look."""
+"""Tensors from nothing: zeros, ones, full, arange and their kin. Nothing is allocated until a look."""
 
 from __future__ import annotations
 
-import math
 from typing import Any
 
 from .. import devices, dtypes
@@ -76,8 +75,17 @@ def ones(*sizes: Any, size: Any = None, dtype: Any = None, layout: Any = None, d
 
 
 @api("torch", out=True)
-def empty(*sizes: Any, size: Any = None, dtype: Any = None, layout: Any = None, device: Any = None,
-          requires_grad: bool = False, pin_memory: bool = False, memory_format: Any = None, names: Any = None) -> Tensor:
+def empty(
+    *sizes: Any,
+    size: Any = None,
+    dtype: Any = None,
+    layout: Any = None,
+    device: Any = None,
+    requires_grad: bool = False,
+    pin_memory: bool = False,
+    memory_format: Any = None,
+    names: Any = None,
+) -> Tensor:
     """A tensor without particular values (here: zeros).
 
     >>> import flambeau as torch
@@ -114,15 +122,20 @@ def _of_value(g: Geometry, value: Any, requires_grad: bool) -> Tensor:
     return filled(g, value, requires_grad)
 
 
-# --- like a tensor ---------------------------------------------------------------------------------------------------
+# --- like a tensor ------------------------------------------------------------------------------------------
 
-def like_geometry(input: Tensor, dtype: Any, device: Any, memory_format: Any = None, name: str = "zeros_like") -> Geometry:
+
+def like_geometry(
+    input: Tensor, dtype: Any, device: Any, memory_format: Any = None, name: str = "zeros_like"
+) -> Geometry:
     """A fresh geometry like a tensor's, in memory too."""
     if not isinstance(input, Tensor):
         raise TypeError(f"{name}(): argument 'input' (position 1) must be Tensor, not {type(input).__name__}")
     g = input._geometry
     made = formatted_geometry(g, memory_format, dtype)
-    return made if device is None else intern(made.shape, made.strides, 0, made.dtype, devices.resolve(device))
+    return (
+        made if device is None else intern(made.shape, made.strides, 0, made.dtype, devices.resolve(device))
+    )
 
 
 @api("torch")
@@ -150,50 +163,96 @@ def empty_like(input: Tensor, *, dtype: Any = None, layout: Any = None, device: 
 def full_like(input: Tensor, fill_value: Any, *, dtype: Any = None, layout: Any = None, device: Any = None,
               requires_grad: bool = False, memory_format: Any = None, pin_memory: bool = False) -> Tensor:
     """One value in a tensor's shape and type."""
-    return _of_value(like_geometry(input, dtype, device, memory_format, "full_like"), fill_value, requires_grad)
+    return _of_value(
+        like_geometry(input, dtype, device, memory_format, "full_like"), fill_value, requires_grad
+    )
 
 
-# --- methods that make tensors of the same dtype ---------------------------------------------------------------------
+# --- methods that make tensors of the same dtype ------------------------------------------------------------
+
 
 def _new_geometry(x: Tensor, size: tuple[Any, ...], dtype: Any, device: Any, name: str) -> Geometry:
-    return factory_geometry(sizes_of(size, name), dtype or x.dtype, x.device if device is None else device, name)
+    return factory_geometry(
+        sizes_of(size, name), dtype or x.dtype, x.device if device is None else device, name
+    )
 
 
 @api("Tensor")
-def new_zeros(self: Tensor, *sizes: Any, size: Any = None, dtype: Any = None, device: Any = None, layout: Any = None,
-              requires_grad: bool = False, pin_memory: bool = False) -> Tensor:
+def new_zeros(
+    self: Tensor,
+    *sizes: Any,
+    size: Any = None,
+    dtype: Any = None,
+    device: Any = None,
+    layout: Any = None,
+    requires_grad: bool = False,
+    pin_memory: bool = False,
+) -> Tensor:
     """Zeros of this tensor's dtype and device."""
-    return filled(_new_geometry(self, sizes if size is None else (size,), dtype, device, "new_zeros"), 0, requires_grad)
+    return filled(
+        _new_geometry(self, sizes if size is None else (size,), dtype, device, "new_zeros"), 0, requires_grad
+    )
 
 
 @api("Tensor")
-def new_ones(self: Tensor, *sizes: Any, size: Any = None, dtype: Any = None, device: Any = None, layout: Any = None,
-             requires_grad: bool = False, pin_memory: bool = False) -> Tensor:
+def new_ones(
+    self: Tensor,
+    *sizes: Any,
+    size: Any = None,
+    dtype: Any = None,
+    device: Any = None,
+    layout: Any = None,
+    requires_grad: bool = False,
+    pin_memory: bool = False,
+) -> Tensor:
     """Ones of this tensor's dtype and device."""
-    return filled(_new_geometry(self, sizes if size is None else (size,), dtype, device, "new_ones"), 1, requires_grad)
+    return filled(
+        _new_geometry(self, sizes if size is None else (size,), dtype, device, "new_ones"), 1, requires_grad
+    )
 
 
 @api("Tensor")
-def new_empty(self: Tensor, *sizes: Any, size: Any = None, dtype: Any = None, device: Any = None, layout: Any = None,
-              requires_grad: bool = False, pin_memory: bool = False) -> Tensor:
+def new_empty(
+    self: Tensor,
+    *sizes: Any,
+    size: Any = None,
+    dtype: Any = None,
+    device: Any = None,
+    layout: Any = None,
+    requires_grad: bool = False,
+    pin_memory: bool = False,
+) -> Tensor:
     """A tensor of this one's dtype and device, without particular values."""
-    return filled(_new_geometry(self, sizes if size is None else (size,), dtype, device, "new_empty"), 0, requires_grad)
+    return filled(
+        _new_geometry(self, sizes if size is None else (size,), dtype, device, "new_empty"), 0, requires_grad
+    )
 
 
 @api("Tensor")
-def new_full(self: Tensor, size: Any, fill_value: Any, *, dtype: Any = None, device: Any = None, layout: Any = None,
-             requires_grad: bool = False, pin_memory: bool = False) -> Tensor:
+def new_full(
+    self: Tensor,
+    size: Any,
+    fill_value: Any,
+    *,
+    dtype: Any = None,
+    device: Any = None,
+    layout: Any = None,
+    requires_grad: bool = False,
+    pin_memory: bool = False,
+) -> Tensor:
     """One value in this tensor's dtype and device."""
     return _of_value(_new_geometry(self, (size,), dtype, device, "new_full"), fill_value, requires_grad)
 
 
-# --- with given strides ----------------------------------------------------------------------------------------------
+# --- with given strides -------------------------------------------------------------------------------------
+
 
 def _strided_geometry(size: Any, stride: Any, dtype: Any, device: Any, name: str) -> Geometry:
     g = factory_geometry(sizes_of((size,), name), dtype, device, name)
     stride = tuple(stride)
     if len(stride) != g.ndim:
-        raise RuntimeError(f"dimensionality of sizes ({g.ndim}) must match dimensionality of strides ({len(stride)})")
+        raise RuntimeError(f"dimensionality of sizes ({g.ndim}) must match dimensionality of strides "
+                           f"({len(stride)})")
     return intern(g.shape, stride, 0, g.dtype, g.device)
 
 
@@ -216,157 +275,56 @@ def empty_strided(size: Any, stride: Any, *, dtype: Any = None, layout: Any = No
 
 
 @api("Tensor")
-def new_empty_strided(self: Tensor, size: Any, stride: Any, *, dtype: Any = None, layout: Any = None, device: Any = None,
-                      requires_grad: bool = False, pin_memory: bool = False) -> Tensor:
+def new_empty_strided(
+    self: Tensor,
+    size: Any,
+    stride: Any,
+    *,
+    dtype: Any = None,
+    layout: Any = None,
+    device: Any = None,
+    requires_grad: bool = False,
+    pin_memory: bool = False,
+) -> Tensor:
     """A tensor of this one's dtype and device with given strides."""
-    return empty_strided(size, stride, dtype=dtype or self.dtype, device=self.device if device is None else device,
-                         requires_grad=requires_grad)
+    return empty_strided(
+        size,
+        stride,
+        dtype=dtype or self.dtype,
+        device=self.device if device is None else device,
+        requires_grad=requires_grad,
+    )
 
 
 @api("torch")
-def empty_permuted(size: Any, physical_layout: Any, *, dtype: Any = None, layout: Any = None, device: Any = None,
-                   requires_grad: bool = False, pin_memory: bool = False) -> Tensor:
+def empty_permuted(
+    size: Any,
+    physical_layout: Any,
+    *,
+    dtype: Any = None,
+    layout: Any = None,
+    device: Any = None,
+    requires_grad: bool = False,
+    pin_memory: bool = False,
+) -> Tensor:
     """A dense tensor whose dimensions lie in memory in the order ``physical_layout``, outermost first."""
     shape = sizes_of((size,), "empty_permuted")
     order = tuple(physical_layout)
     if len(order) != len(shape):
-        raise RuntimeError(f"Number of dimensions in size does not match the length of the physical_layout; i.e. "
+        raise RuntimeError("Number of dimensions in size does not match the length of the physical_layout; "
+                           "i.e. "
                            f"len(size) = {len(shape)} is not equal to len(physical_layout) = {len(order)}")
     for d in order:
         if not 0 <= d < len(shape):
-            raise RuntimeError(f"Dimension out of range (expected to be between 0 and {len(shape) - 1}, but got {d} at index "
-                               f"{order.index(d)}).  NB: negative dims not currently supported; file an issue if you want it.")
+            raise RuntimeError(f"Dimension out of range (expected to be between 0 and {len(shape) - 1}, but "
+                               f"got {d} at index "
+                               f"{order.index(d)}).  NB: negative dims not currently supported; file an "
+                               "issue if you want it.")
         if order.count(d) > 1:
             raise RuntimeError("Duplicate dim not allowed")
     from ..layouts import strides_in
     g = factory_geometry(shape, dtype, device, "empty_permuted")
     return filled(intern(Size(shape), strides_in(shape, order[::-1]), 0, g.dtype, g.device), 0, requires_grad)
-
-
-# --- ranges ----------------------------------------------------------------------------------------------------------
-
-def _arange_kernel(m: Any, start: Any, step: Any, geometry: Geometry) -> Any:
-    numpy_type = geometry.dtype.numpy
-    if geometry.dtype.category < dtypes.FLOATING:
-        return (int(start) + m.arange(geometry.numel) * int(step)).astype(numpy_type)
-    return (start + m.arange(geometry.numel) * m.float64(step)).astype(numpy_type)
-
-
-ARANGE = Operator("arange", _arange_kernel, lambda operands, attributes: attributes[0], ("start", "step"))
-
-
-def _number(x: Any) -> Any:
-    return x.item() if hasattr(x, "item") else x
-
-
-@api("torch", out=True)
-def arange(start: Any = 0, end: Any = None, step: Any = 1, *, dtype: Any = None, layout: Any = None, device: Any = None,
-           requires_grad: bool = False, pin_memory: bool = False) -> Tensor:
-    """The numbers from ``start`` to before ``end``, ``step`` apart.
-
-    >>> import flambeau as torch
-    >>> torch.arange(1, 2.5, 0.5)
-    tensor([1.0000, 1.5000, 2.0000])
-    """
-    start, end, step = _number(start), _number(end), _number(step)
-    if end is None:
-        start, end = 0, start
-    if dtype is None:
-        dtype = dtypes.int64 if all(isinstance(x, int) for x in (start, end, step)) else dtypes.get_default_dtype()
-    for x in (start, end, step):
-        if not isinstance(x, (int, float)):
-            raise TypeError(f"arange(): argument must be Number, not {type(x).__name__}")
-    if step == 0:
-        raise RuntimeError("step must be nonzero")
-    if not (math.isfinite(start) and math.isfinite(end)):
-        raise RuntimeError(f"unsupported range: {start:g} -> {end:g}")
-    if (end - start) * step < 0:
-        raise RuntimeError("upper bound and lower bound inconsistent with step sign")
-    if dtype.category < dtypes.FLOATING:
-        start, end, step = int(start), int(end), int(step)
-        count = -((start - end) // step) if step > 0 else -((end - start) // -step)
-    else:
-        count = math.ceil((end - start) / step)
-    out = record(ARANGE, (start, step), (contiguous((count,), dtype, devices.resolve(device)),))
-    return leaf(out) if requires_grad else out
-
-
-@api("torch", out=True)
-def range(start: Any = 0, end: Any = None, step: Any = 1, *, dtype: Any = None, layout: Any = None, device: Any = None,
-          requires_grad: bool = False) -> Tensor:
-    """The numbers from ``start`` to ``end``, both included (deprecated in PyTorch: use ``arange``)."""
-    start, end, step = _number(start), _number(end), _number(step)
-    if end is None:
-        start, end = 0, start
-    if step == 0:
-        raise RuntimeError("step must be nonzero")
-    if (end - start) * step < 0:
-        raise RuntimeError("upper bound and lower bound inconsistent with step sign")
-    count = int(math.floor((end - start) / step)) + 1
-    g = contiguous((count,), dtype or dtypes.get_default_dtype(), devices.resolve(device))
-    out = record(ARANGE, (start, step), (g,))
-    return leaf(out) if requires_grad else out
-
-
-def _linspace_kernel(m: Any, start: Any, end: Any, base: Any, geometry: Geometry) -> Any:
-    n, numpy_type = geometry.numel, geometry.dtype.numpy
-    work = m.dtype(m.float32) if geometry.dtype in dtypes.LOW_PRECISION else numpy_type
-    if geometry.dtype.category < dtypes.FLOATING:
-        first, last = int(start), int(end)
-        step = m.float32(last - first) / m.float32(max(n - 1, 1))
-        work = m.dtype(m.float32)
-        i = m.arange(n)
-        half = max(n // 2, 1)
-        values = m.where(i < half, first + step * i.astype(work), last - step * (n - 1 - i).astype(work))
-        if base is None:
-            return m.trunc(values).astype(numpy_type)
-        return m.power(m.float64(base), values).astype(numpy_type)
-    first, last = work.type(start), work.type(end)
-    i = m.arange(n)
-    step = (last - first) / work.type(max(n - 1, 1))
-    values = m.where(i < n // 2, first + step * i.astype(step.real.dtype), last - step * (n - 1 - i).astype(step.real.dtype))
-    if n == 1:
-        values = m.full(1, first)
-    if base is not None:
-        values = m.power(work.type(base), values)
-    return values.astype(numpy_type)
-
-
-LINSPACE = Operator("linspace", _linspace_kernel, lambda operands, attributes: attributes[0], ("start", "end", "base"))
-
-
-def _spaced(start: Any, end: Any, steps: int, base: Any, dtype: Any, device: Any, requires_grad: bool) -> Tensor:
-    start, end = _number(start), _number(end)
-    if steps < 0:
-        raise RuntimeError("number of steps must be non-negative")
-    found = dtype or (dtypes.get_default_dtype().to_complex() if isinstance(start, complex) or isinstance(end, complex)
-                      else dtypes.get_default_dtype())
-    out = record(LINSPACE, (start, end, base), (contiguous((steps,), found, devices.resolve(device)),))
-    return leaf(out) if requires_grad else out
-
-
-@api("torch", out=True)
-def linspace(start: Any, end: Any, steps: int, *, dtype: Any = None, layout: Any = None, device: Any = None,
-             requires_grad: bool = False, pin_memory: bool = False) -> Tensor:
-    """``steps`` numbers from ``start`` to ``end``, evenly spaced.
-
-    >>> import flambeau as torch
-    >>> torch.linspace(0, 1, 5)
-    tensor([0.0000, 0.2500, 0.5000, 0.7500, 1.0000])
-    """
-    return _spaced(start, end, steps, None, dtype, device, requires_grad)
-
-
-@api("torch", out=True)
-def logspace(start: Any, end: Any, steps: int, base: float = 10.0, *, dtype: Any = None, layout: Any = None,
-             device: Any = None, requires_grad: bool = False, pin_memory: bool = False) -> Tensor:
-    """``base`` to the power of ``steps`` evenly spaced numbers.
-
-    >>> import flambeau as torch
-    >>> torch.logspace(0, 2, 3)
-    tensor([  1.,  10., 100.])
-    """
-    return _spaced(start, end, steps, base, dtype, device, requires_grad)
 
 
 EYE = Operator("eye", lambda m, geometry: m.eye(*geometry.shape, dtype=geometry.dtype.numpy),
@@ -392,4 +350,6 @@ def eye(n: int, m: int | None = None, *, dtype: Any = None, layout: Any = None, 
     return leaf(out) if requires_grad else out
 
 
-__all__ = ["arange", "dense_like", "empty", "eye", "filled", "full", "linspace", "ones", "zeros"]
+from .ranges import arange, linspace, logspace  # noqa: E402
+
+__all__ = ["arange", "dense_like", "empty", "eye", "filled", "full", "linspace", "logspace", "ones", "zeros"]

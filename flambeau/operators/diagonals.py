@@ -15,7 +15,9 @@ def _diagonal_rule(g: Geometry, offset: int, dim1: int, dim2: int) -> Geometry:
     a, b = check_dim(dim1, g.ndim), check_dim(dim2, g.ndim)
     if a == b:
         raise RuntimeError(f"diagonal dimensions cannot be identical {dim1}, {dim2}")
-    length = max(0, min(g.shape[a], g.shape[b] - offset) if offset >= 0 else min(g.shape[a] + offset, g.shape[b]))
+    length = max(
+        0, min(g.shape[a], g.shape[b] - offset) if offset >= 0 else min(g.shape[a] + offset, g.shape[b])
+    )
     start = g.offset
     if length:
         start += offset * g.strides[b] if offset >= 0 else -offset * g.strides[a]

@@ -1,4 +1,4 @@
-"""copy.copy, copy.deepcopy and pickling of tensors. Tensors that share a storage still share it afterwards."""
+"""copy.copy, copy.deepcopy and pickling. Tensors that share a storage still share it afterwards."""
 
 from __future__ import annotations
 
@@ -43,8 +43,10 @@ def deepcopy(self: Tensor, memo: dict[int, Any]) -> Tensor:
     """``copy.deepcopy``: of leaves only, as the history of others cannot be copied."""
     if not self.is_leaf:
         raise RuntimeError(
-            "Only Tensors created explicitly by the user (graph leaves) support the deepcopy protocol at the moment.  If you "
-            "were attempting to deepcopy a module, this may be because of a torch.nn.utils.weight_norm usage, see "
+            "Only Tensors created explicitly by the user (graph leaves) support the deepcopy protocol at the "
+            "moment.  If you "
+            "were attempting to deepcopy a module, this may be because of a torch.nn.utils.weight_norm "
+            "usage, see "
             "https://github.com/pytorch/pytorch/pull/103001")
     found = memo.get(id(self))
     if found is not None:
@@ -60,7 +62,8 @@ def deepcopy(self: Tensor, memo: dict[int, Any]) -> Tensor:
     return out  # type: ignore[no-any-return]
 
 
-# --- pickling --------------------------------------------------------------------------------------------------------
+# --- pickling -----------------------------------------------------------------------------------------------
+
 
 def _reduce_storage(storage: Storage) -> tuple[Any, ...]:
     held = storage.geometry
@@ -76,8 +79,16 @@ def _rebuild_storage(data: Any, dtype: dtypes.dtype, count: int) -> Storage:
     return Storage(constant(flat), contiguous((count,), dtype))
 
 
-def _rebuild(cls: type, storage: Storage, dtype: dtypes.dtype, shape: tuple[int, ...], strides: tuple[int, ...], offset: int,
-             requires_grad: bool, extras: dict[str, Any]) -> Tensor:
+def _rebuild(
+    cls: type,
+    storage: Storage,
+    dtype: dtypes.dtype,
+    shape: tuple[int, ...],
+    strides: tuple[int, ...],
+    offset: int,
+    requires_grad: bool,
+    extras: dict[str, Any],
+) -> Tensor:
     out: Any = object.__new__(cls)
     out._storage = storage
     out._geometry = intern(Size(shape), strides, offset, dtype, storage.geometry.device)
@@ -91,8 +102,16 @@ def _rebuild(cls: type, storage: Storage, dtype: dtypes.dtype, shape: tuple[int,
 def reduce_tensor(self: Tensor, protocol: Any) -> tuple[Any, ...]:
     """Storage and geometry, for ``pickle`` and ``copy.copy``; the history is left behind."""
     g = self._geometry
-    return _rebuild, (type(self), self._storage, g.dtype, tuple(g.shape), g.strides, g.offset, self.requires_grad,
-                      _extras(self))
+    return _rebuild, (
+        type(self),
+        self._storage,
+        g.dtype,
+        tuple(g.shape),
+        g.strides,
+        g.offset,
+        self.requires_grad,
+        _extras(self),
+    )
 
 
 @api("Tensor", name="__setstate__")

@@ -29,7 +29,8 @@ def from_numpy_result(self: Tensor, array: Any, context: Any = None, return_scal
     return from_array(np.array(array))
 
 
-# --- addresses and storages ------------------------------------------------------------------------------------------
+# --- addresses and storages ---------------------------------------------------------------------------------
+
 
 @api("Tensor")
 def data_ptr(self: Tensor) -> int:
@@ -84,11 +85,18 @@ def pin_memory(self: Tensor, device: Any = None) -> Tensor:
     raise RuntimeError("Cannot access accelerator device when none is available.")
 
 
-# --- DLPack ----------------------------------------------------------------------------------------------------------
+# --- DLPack -------------------------------------------------------------------------------------------------
+
 
 @api("Tensor", name="__dlpack__")
-def dlpack_capsule(self: Tensor, *, stream: Any = None, max_version: Any = None, dl_device: Any = None, copy: Any = None,
-                   ) -> Any:
+def dlpack_capsule(
+    self: Tensor,
+    *,
+    stream: Any = None,
+    max_version: Any = None,
+    dl_device: Any = None,
+    copy: Any = None,
+) -> Any:
     """A DLPack capsule of this tensor's memory."""
     if self.requires_grad:
         raise BufferError("Can't export tensors that require gradient, use tensor.detach()")

@@ -17,13 +17,15 @@ def _expand_rule(g: Geometry, shape: tuple[int, ...]) -> Geometry:
     lead = len(shape) - g.ndim
     if lead < 0:
         raise RuntimeError(
-            f"expand({type_name(g)}{{{list(g.shape)}}}, size={list(shape)}): the number of sizes provided ({len(shape)}) must "
+            f"expand({type_name(g)}{{{list(g.shape)}}}, size={list(shape)}): the number of sizes provided "
+            f"({len(shape)}) must "
             f"be greater or equal to the number of dimensions in the tensor ({g.ndim})")
     sizes, strides = list(shape), [0] * len(shape)
     for d in reversed(range(len(shape))):
         if d < lead:
             if shape[d] < 0:
-                raise RuntimeError(f"The expanded size of the tensor ({shape[d]}) isn't allowed in a leading, "
+                raise RuntimeError(f"The expanded size of the tensor ({shape[d]}) isn't allowed in a "
+                                   "leading, "
                                    f"non-existing dimension {d}")
             if shape[d] == 1:  # not repeated: the stride of a contiguous dimension
                 strides[d] = sizes[d + 1] * strides[d + 1] if d + 1 < len(shape) else 1
@@ -32,8 +34,10 @@ def _expand_rule(g: Geometry, shape: tuple[int, ...]) -> Geometry:
         if shape[d] == -1 or shape[d] == n:
             sizes[d], strides[d] = n, s
         elif n != 1 or shape[d] < 0:
-            raise RuntimeError(f"The expanded size of the tensor ({shape[d]}) must match the existing size ({n}) at "
-                               f"non-singleton dimension {d}.  Target sizes: {list(shape)}.  Tensor sizes: {list(g.shape)}")
+            raise RuntimeError(f"The expanded size of the tensor ({shape[d]}) must match the existing size "
+                               f"({n}) at "
+                               f"non-singleton dimension {d}.  Target sizes: {list(shape)}.  Tensor sizes: "
+                               f"{list(g.shape)}")
     return g.with_view(sizes, strides, g.offset)
 
 
@@ -102,8 +106,10 @@ def broadcast_shapes(*shapes: Any) -> Size:
             if n == result[-back] or n == 1:
                 continue
             if result[-back] != 1 or n < 0:
-                raise RuntimeError(f"Attempting to broadcast a dimension of length {n} at {-back}! Mismatching argument at "
-                                   f"index {number} had {shape}; but expected shape should be broadcastable to {result}")
+                raise RuntimeError(f"Attempting to broadcast a dimension of length {n} at {-back}! "
+                                   "Mismatching argument at "
+                                   f"index {number} had {shape}; but expected shape should be broadcastable "
+                                   f"to {result}")
             result[-back] = n
     return Size(result)
 
@@ -111,7 +117,8 @@ def broadcast_shapes(*shapes: Any) -> Size:
 NAMESPACES["torch"]["broadcast_shapes"] = broadcast_shapes
 
 
-# --- squeeze and unsqueeze -------------------------------------------------------------------------------------------
+# --- squeeze and unsqueeze ----------------------------------------------------------------------------------
+
 
 def _squeeze_rule(g: Geometry, dims: tuple[int, ...] | None = None) -> Geometry:
     if dims is not None:
@@ -173,7 +180,8 @@ def unsqueeze(input: Tensor, dim: int) -> Tensor:
     return view(UNSQUEEZE, input, (index(dim),))
 
 
-# --- at least so many dimensions -------------------------------------------------------------------------------------
+# --- at least so many dimensions ----------------------------------------------------------------------------
+
 
 def _each(tensors: tuple[Any, ...], function: Any) -> Any:
     if len(tensors) == 1:

@@ -1,4 +1,4 @@
-"""Tensors from data: tensor, as_tensor, asarray, from_numpy, frombuffer, scalar_tensor, and ``new`` methods."""
+"""Tensors from data: tensor, as_tensor, asarray, from_numpy, frombuffer, scalar_tensor, and ``new``."""
 
 from __future__ import annotations
 
@@ -47,8 +47,14 @@ def as_tensor(data: Any, dtype: Any = None, device: Any = None) -> Tensor:
 
 
 @api("torch")
-def asarray(obj: Any, *, dtype: Any = None, device: Any = None, copy: bool | None = None, requires_grad: bool = False,
-            ) -> Tensor:
+def asarray(
+    obj: Any,
+    *,
+    dtype: Any = None,
+    device: Any = None,
+    copy: bool | None = None,
+    requires_grad: bool = False,
+) -> Tensor:
     """``obj`` as a tensor: tensors, arrays, buffers and DLPack capsules share memory unless ``copy``.
 
     >>> import flambeau as torch
@@ -80,7 +86,9 @@ def asarray(obj: Any, *, dtype: Any = None, device: Any = None, copy: bool | Non
 
 
 @api("torch")
-def frombuffer(buffer: Any, *, dtype: Any, count: int = -1, offset: int = 0, requires_grad: bool = False) -> Tensor:
+def frombuffer(
+    buffer: Any, *, dtype: Any, count: int = -1, offset: int = 0, requires_grad: bool = False
+) -> Tensor:
     """A vector that shares memory with an object that has the buffer protocol.
 
     >>> import flambeau as torch
@@ -95,20 +103,24 @@ def frombuffer(buffer: Any, *, dtype: Any, count: int = -1, offset: int = 0, req
     if size == 0 or count == 0:
         raise ValueError(f"both buffer length ({size}) and count ({count}) must not be 0")
     if not 0 <= offset < size:
-        raise ValueError(f"offset ({offset} bytes) must be non-negative and no greater than buffer length ({size} bytes) "
+        raise ValueError(f"offset ({offset} bytes) must be non-negative and no greater than buffer length "
+                         f"({size} bytes) "
                          "minus 1")
     if count > 0 and offset + count * itemsize > size:
-        raise ValueError(f"requested buffer length ({count} * {itemsize} bytes) after offset ({offset} bytes) must not be "
+        raise ValueError(f"requested buffer length ({count} * {itemsize} bytes) after offset ({offset} "
+                         "bytes) must not be "
                          f"greater than actual buffer length ({size} bytes)")
     if count < 0:
         if (size - offset) % itemsize:
-            raise ValueError(f"buffer length ({size - offset} bytes) after offset ({offset} bytes) must be a multiple of "
+            raise ValueError(f"buffer length ({size - offset} bytes) after offset ({offset} bytes) must be a "
+                             "multiple of "
                              f"element size ({itemsize})")
         count = (size - offset) // itemsize
     array = np.frombuffer(buffer, np.uint8, count * itemsize, offset).view(dtype.numpy)
     if not array.flags.writeable:
         import warnings
-        warnings.warn("The given buffer is not writable, and PyTorch does not support non-writable tensors.", UserWarning,
+        warnings.warn("The given buffer is not writable, and PyTorch does not support non-writable "
+                      "tensors.", UserWarning,
                       stacklevel=2)
         made = from_array(array.copy())
     else:
@@ -117,11 +129,21 @@ def frombuffer(buffer: Any, *, dtype: Any, count: int = -1, offset: int = 0, req
 
 
 @api("torch")
-def scalar_tensor(s: Any, *, dtype: Any = None, layout: Any = None, device: Any = None, requires_grad: bool = False,
-                  pin_memory: bool = False) -> Tensor:
+def scalar_tensor(
+    s: Any,
+    *,
+    dtype: Any = None,
+    layout: Any = None,
+    device: Any = None,
+    requires_grad: bool = False,
+    pin_memory: bool = False,
+) -> Tensor:
     """A 0-dim tensor of one number, of the default dtype."""
     from ..graph.geometry import contiguous
-    wanted = dtype or (dtypes.get_default_dtype().to_complex() if isinstance(s, complex) else dtypes.get_default_dtype())
+
+    wanted = dtype or (
+        dtypes.get_default_dtype().to_complex() if isinstance(s, complex) else dtypes.get_default_dtype()
+    )
     return filled(contiguous((), wanted, devices.resolve(device)), s, requires_grad)
 
 

@@ -23,7 +23,8 @@ def index_shape(shapes: list[tuple[int, ...]]) -> tuple[int, ...]:
         return broadcast_shapes(shapes)
     except RuntimeError:
         listed = ", ".join(str(list(s)) for s in shapes)
-        raise IndexError(f"shape mismatch: indexing tensors could not be broadcast together with shapes {listed}") from None
+        raise IndexError("shape mismatch: indexing tensors could not be broadcast together with shapes "
+                         f"{listed}") from None
 
 
 def indexed_shape(shape: tuple[int, ...], dims: tuple[int, ...], lead: tuple[int, ...]) -> tuple[int, ...]:
@@ -90,7 +91,8 @@ def _put_geometry(operands: Any, attributes: Any) -> Geometry:
                            f"{dtypes.SCALAR_NAMES[values.dtype]} for the source.")
     wanted = indexed_shape(g.shape, attributes[0], index_shape([i.shape for i in indices]))
     if values.numel != 1 and not _broadcasts(values.shape, wanted):
-        raise RuntimeError(f"shape mismatch: value tensor of shape {list(values.shape)} cannot be broadcast to indexing "
+        raise RuntimeError(f"shape mismatch: value tensor of shape {list(values.shape)} cannot be broadcast "
+                           "to indexing "
                            f"result of shape {list(wanted)}")
     return dense_like(g.shape, g, g.dtype)
 
@@ -114,7 +116,10 @@ def read_operator(count: int) -> Operator:
 
     @op.derivative("input", keeps=" ".join(names))
     def _(ctx: Any, grad: Tensor, *indices: Tensor) -> Tensor:
-        return record(add_operator(count), (grad, *indices), (ctx.attributes[0], ctx.operand_geometry(0).shape))
+        return record(
+            add_operator(count), (grad, *indices), (ctx.attributes[0], ctx.operand_geometry(0).shape)
+        )
+
     return op
 
 
@@ -161,7 +166,8 @@ def check_known(x: Tensor, indices: Any, dims: tuple[int, ...]) -> None:
         if limits is not None and (limits[0] < -n or limits[1] >= n):
             if n == 0:
                 raise IndexError("index is out of bounds for dimension with size 0")
-            raise IndexError(f"index {limits[1] if limits[1] >= n else limits[0]} is out of bounds for dimension {d} with size "
+            raise IndexError(f"index {limits[1] if limits[1] >= n else limits[0]} is out of bounds for "
+                             f"dimension {d} with size "
                              f"{n}")
 
 

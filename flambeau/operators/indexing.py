@@ -1,4 +1,4 @@
-"""Reading and writing along one dimension by an index tensor: index_select, index_add, index_copy, index_fill, take, put."""
+"""Reading and writing along one dimension by an index tensor: index_select, index_add, take and their kin."""
 
 from __future__ import annotations
 
@@ -28,7 +28,8 @@ def _along(x: Tensor, dim: int, index: Tensor) -> tuple[Tensor, int, Tensor]:
     return x, check_dim(dim, x.ndim), index if index.ndim else index.reshape(1)
 
 
-# --- index_select ----------------------------------------------------------------------------------------------------
+# --- index_select -------------------------------------------------------------------------------------------
+
 
 def _select_geometry(operands: Any, attributes: Any) -> Geometry:
     g, index = operands
@@ -71,11 +72,13 @@ def index_select(input: Tensor, dim: int, index: Tensor) -> Tensor:
     """
     check_vector("index_select", index)
     input, d, index = _along(input, dim, index)
-    bounds.check_index(index, 0, input.shape[d] if input.ndim else 1, IndexError, "index out of range in self")
+    bounds.check_index(index, 0, input.shape[d] if input.ndim else 1, IndexError, "index out of range in "
+                                                                                  "self")
     return record(INDEX_SELECT, (input, index), (d,))
 
 
-# --- writing along a dimension ---------------------------------------------------------------------------------------
+# --- writing along a dimension ------------------------------------------------------------------------------
+
 
 def _like_input(operands: Any, attributes: Any) -> Geometry:
     g = operands[0]
@@ -109,20 +112,23 @@ def _(ctx: Any, grad: Tensor, index: Tensor) -> Tensor:
 
 def _check_source(name: str, x: Tensor, dim: int, index: Tensor, source: Tensor) -> None:
     if x.dtype is not source.dtype:
-        raise RuntimeError(f"{name}_(): self ({_NAMES[x.dtype]}) and source ({_NAMES[source.dtype]}) must have the same "
+        raise RuntimeError(f"{name}_(): self ({_NAMES[x.dtype]}) and source ({_NAMES[source.dtype]}) must "
+                           "have the same "
                            "scalar type")
     if index.numel() != (source.shape[dim] if source.ndim else 1):
-        raise RuntimeError(f"{name}_(): Number of indices ({index.numel()}) should be equal to source.size(dim): "
+        raise RuntimeError(f"{name}_(): Number of indices ({index.numel()}) should be equal to "
+                           "source.size(dim): "
                            f"({source.shape[dim] if source.ndim else 1}), for dim: {dim}")
     if source.ndim and x.ndim and (source.ndim != x.ndim or any(
             a != b for d, (a, b) in enumerate(zip(source.shape, x.shape)) if d != dim)):
-        raise RuntimeError(f"source tensor shape must match self tensor shape, excluding the specified dimension. Got "
+        raise RuntimeError("source tensor shape must match self tensor shape, excluding the specified "
+                           "dimension. Got "
                            f"self.shape = {list(x.shape)} source.shape = {list(source.shape)}")
 
 
 @api("torch", "Tensor", out=True, inplace=True)
 def index_add(input: Tensor, dim: int, index: Tensor, source: Tensor, *, alpha: Any = 1) -> Tensor:
-    """``input`` with ``alpha * source`` added at the positions ``index`` of a dimension; positions may repeat.
+    """``input`` with ``alpha * source`` added at positions of a dimension; positions may repeat.
 
     >>> import flambeau as torch
     >>> torch.zeros(3).index_add(0, torch.tensor([0, 0, 2]), torch.ones(3))
@@ -131,7 +137,8 @@ def index_add(input: Tensor, dim: int, index: Tensor, source: Tensor, *, alpha: 
     check_vector("index_add", index)
     input, d, index = _along(input, dim, index)
     _check_source("index_add", input, d, index, source)
-    bounds.check_index(index, 0, input.shape[d] if input.ndim else 1, IndexError, "index out of range in self")
+    bounds.check_index(index, 0, input.shape[d] if input.ndim else 1, IndexError, "index out of range in "
+                                                                                  "self")
     return record(INDEX_ADD, (input, index, source, alpha), (d,))
 
 
@@ -177,16 +184,24 @@ def index_copy(input: Tensor, dim: int, index: Tensor, source: Tensor) -> Tensor
         raise RuntimeError(f"index_copy_(): self and source expected to have the same dtype, but got (self) "
                            f"{_NAMES[input.dtype]} and (source) {_NAMES[source.dtype]}")
     if source.ndim == 0 and index.numel() != 1:
-        raise IndexError(f"index_copy_(): When source is scalar, index should have one element (got {index.numel()})")
+        raise IndexError("index_copy_(): When source is scalar, index should have one element (got "
+                         f"{index.numel()})")
     if source.ndim != input.ndim and source.ndim and input.ndim:
-        raise IndexError("index_copy_(): When source and destination are not scalars, their dimensionality must match. Source "
+        raise IndexError("index_copy_(): When source and destination are not scalars, their dimensionality "
+                         "must match. Source "
                          f"dimensionality ({source.ndim}), destination dimensionality ({input.ndim})")
-    if source.ndim and input.ndim and any(a != b for k, (a, b) in enumerate(zip(source.shape, input.shape)) if k != d):
-        raise RuntimeError("index_copy_(): Source/destination tensor must have same slice shapes. Destination slice shape: "
+    if (
+        source.ndim
+        and input.ndim
+        and any(a != b for k, (a, b) in enumerate(zip(source.shape, input.shape)) if k != d)
+    ):
+        raise RuntimeError("index_copy_(): Source/destination tensor must have same slice shapes. "
+                           "Destination slice shape: "
                            f"{' '.join(map(str, input.shape))} at dimension {d} and source slice shape: "
                            f"{' '.join(map(str, source.shape))} at dimension 0.")
     if source.ndim and index.numel() != source.shape[d]:
-        raise IndexError(f"index_copy_(): Number of indices ({index.numel()}) should be equal to source.size(dim) "
+        raise IndexError(f"index_copy_(): Number of indices ({index.numel()}) should be equal to "
+                         "source.size(dim) "
                          f"({source.shape[d]})")
     extent = input.shape[d] if input.ndim else 1
     bounds.check_index(index, 0, extent, IndexError, _copy_message(d, extent))
@@ -224,7 +239,8 @@ def index_fill(input: Tensor, dim: int, index: Tensor, value: Any) -> Tensor:
     if index.dtype.name not in ("int64", "int32"):
         raise IndexError("index_fill_(): Expected dtype int64 for index.")
     if isinstance(value, Tensor) and value.ndim:
-        raise RuntimeError(f"Only supports 0-dimensional value tensor, but got tensor with {value.ndim} dimension(s).")
+        raise RuntimeError(f"Only supports 0-dimensional value tensor, but got tensor with {value.ndim} "
+                           "dimension(s).")
     if isinstance(value, complex) and not input.is_complex():
         raise RuntimeError("index_fill_(): Converting complex Scalar to non-complex type is not supported")
     input, d, index = _along(input, dim, index)
@@ -233,7 +249,8 @@ def index_fill(input: Tensor, dim: int, index: Tensor, value: Any) -> Tensor:
     return record(INDEX_FILL, (input, index, value), (d,))
 
 
-# --- index_put -------------------------------------------------------------------------------------------------------
+# --- index_put ----------------------------------------------------------------------------------------------
+
 
 @api("torch", "Tensor", inplace=True)
 def index_put(input: Tensor, indices: Any, values: Tensor, accumulate: bool = False) -> Tensor:
@@ -258,13 +275,16 @@ def index_put(input: Tensor, indices: Any, values: Tensor, accumulate: bool = Fa
     return index_operators.put(input, values, found.indices, dims, accumulate)
 
 
-# --- the flattened tensor --------------------------------------------------------------------------------------------
+# --- the flattened tensor -----------------------------------------------------------------------------------
+
 
 def _flat_message(numel: int) -> str:
     return f"out of range: tried to access index {{}} on a tensor of {numel} elements."
 
 
-@operator("take", lambda operands, attributes: contiguous(operands[1].shape, operands[0].dtype, operands[0].device))
+@operator(
+    "take", lambda operands, attributes: contiguous(operands[1].shape, operands[0].dtype, operands[0].device)
+)
 def TAKE(m: Any, input: Any, index: Any) -> Any:
     bounds.require(index, -input.size, input.size, IndexError, _flat_message(input.size))
     return m.take(input.reshape(-1), index)
@@ -343,7 +363,8 @@ def put(input: Tensor, index: Tensor, source: Tensor, accumulate: bool = False) 
         raise RuntimeError(f"put_(): self and source expected to have the same dtype, but got self.dtype = "
                            f"{_NAMES[input.dtype]} and source.dtype = {_NAMES[source.dtype]}")
     if index.numel() != source.numel():
-        raise RuntimeError("put_(): Expected source and index to have the same number of elements, but got source.numel() = "
+        raise RuntimeError("put_(): Expected source and index to have the same number of elements, but got "
+                           "source.numel() = "
                            f"{source.numel()}, index.numel() = {index.numel()}")
     n = input.numel()
     bounds.check_index(index, -n, n, IndexError, _flat_message(n))

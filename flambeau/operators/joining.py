@@ -23,10 +23,13 @@ def _cat_geometry(operands: Sequence[Geometry], attributes: Any) -> Geometry:
             raise RuntimeError(f"Tensors must have same number of dimensions: got {first.ndim} and {g.ndim}")
         for d, (n, expected) in enumerate(zip(g.shape, first.shape)):
             if d != dim and n != expected:
-                raise RuntimeError(f"Sizes of tensors must match except in dimension {dim}. Expected size {expected} but got "
+                raise RuntimeError(f"Sizes of tensors must match except in dimension {dim}. Expected size "
+                                   f"{expected} but got "
                                    f"size {n} for tensor number {i} in the list.")
         total += g.shape[dim]
-    return contiguous((*first.shape[:dim], total, *first.shape[dim + 1:]), result_dtype(operands), first.device)
+    return contiguous(
+        (*first.shape[:dim], total, *first.shape[dim + 1 :]), result_dtype(operands), first.device
+    )
 
 
 def _cat_kernel(m: Any, arrays: list[Any], dim: int, dtype: Any) -> Any:
@@ -42,9 +45,12 @@ def _stack_geometry(operands: Sequence[Geometry], attributes: Any) -> Geometry:
     first = operands[0]
     for i, g in enumerate(operands):
         if g.shape != first.shape:
-            raise RuntimeError(f"stack expects each tensor to be equal size, but got {list(first.shape)} at entry 0 and "
+            raise RuntimeError(f"stack expects each tensor to be equal size, but got {list(first.shape)} at "
+                               "entry 0 and "
                                f"{list(g.shape)} at entry {i}")
-    return contiguous((*first.shape[:dim], len(operands), *first.shape[dim:]), result_dtype(operands), first.device)
+    return contiguous(
+        (*first.shape[:dim], len(operands), *first.shape[dim:]), result_dtype(operands), first.device
+    )
 
 
 CAT = operator("cat", _cat_geometry, kind="variadic")(_cat_kernel)

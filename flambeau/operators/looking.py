@@ -18,7 +18,8 @@ def look(x: Tensor, cause: str) -> np.ndarray[Any, Any]:
     if x._geometry.device.type == "meta":
         if cause in ("tolist", "numpy"):
             raise NotImplementedError("Cannot copy out of meta tensor; no data!")
-        raise RuntimeError(f"Tensor.{'item' if cause == 'bool' else cause}() cannot be called on meta tensors")
+        raise RuntimeError(f"Tensor.{'item' if cause == 'bool' else cause}() cannot be called on meta "
+                           "tensors")
     return read(value_of(x._storage, cause), x._geometry)
 
 
@@ -45,7 +46,9 @@ def tolist(self: Tensor) -> Any:
     [[1, 2], [3, 4]]
     """
     array = look(self, "tolist")
-    return array.astype(np.float32).tolist() if self._geometry.dtype in dtypes.LOW_PRECISION else array.tolist()
+    return (
+        array.astype(np.float32).tolist() if self._geometry.dtype in dtypes.LOW_PRECISION else array.tolist()
+    )
 
 
 @api("Tensor")
@@ -57,16 +60,19 @@ def numpy(self: Tensor, *, force: bool = False) -> np.ndarray[Any, Any]:
     tensor([5., 0.])
     """
     if not force and self.requires_grad:
-        raise RuntimeError("Can't call numpy() on Tensor that requires grad. Use tensor.detach().numpy() instead.")
+        raise RuntimeError("Can't call numpy() on Tensor that requires grad. Use tensor.detach().numpy() "
+                           "instead.")
     if self._geometry.device.type == "meta":
-        raise TypeError("can't convert meta device type tensor to numpy. Use Tensor.cpu() to copy the tensor to host memory "
+        raise TypeError("can't convert meta device type tensor to numpy. Use Tensor.cpu() to copy the tensor "
+                        "to host memory "
                         "first.")
     if self._geometry.dtype in dtypes.LOW_PRECISION and self._geometry.dtype is not dtypes.float16:
         raise TypeError(f"Got unsupported ScalarType {dtypes.SCALAR_NAMES[self._geometry.dtype]}")
     return read(expose(self._storage, "numpy"), self._geometry)
 
 
-# --- Python's conversions --------------------------------------------------------------------------------------------
+# --- Python's conversions -----------------------------------------------------------------------------------
+
 
 @api("torch", "Tensor")
 def is_nonzero(input: Tensor) -> bool:
@@ -97,6 +103,6 @@ _T.__complex__ = lambda self: complex(_number(self))
 _T.__format__ = _format
 
 # What else shows values to the outside.
-from . import duplication, exchange, protocols  # noqa: E402
+from . import duplication, exchange, protocols, view_copies  # noqa: E402
 
-__all__ = ["duplication", "exchange", "look", "protocols"]
+__all__ = ["duplication", "exchange", "look", "protocols", "view_copies"]

@@ -62,11 +62,19 @@ def masked_fill(input: Tensor, mask: Tensor, value: Any) -> Tensor:
     return record(MASKED_FILL, (input, mask, value))
 
 
-_SPOKEN = {"int64": "long int", "int32": "int", "int16": "short int", "int8": "signed char", "uint8": "unsigned char",
-           "float32": "float", "float64": "double"}
+_SPOKEN = {
+    "int64": "long int",
+    "int32": "int",
+    "int16": "short int",
+    "int8": "signed char",
+    "uint8": "unsigned char",
+    "float32": "float",
+    "float64": "double",
+}
 
 
-# --- masked_select ---------------------------------------------------------------------------------------------------
+# --- masked_select ------------------------------------------------------------------------------------------
+
 
 def _select_geometry(operands: Any, attributes: Any) -> Geometry:
     return contiguous((operands[1].numel,), operands[0].dtype, operands[0].device)
@@ -104,7 +112,10 @@ def masked_select(input: Tensor, mask: Tensor) -> Tensor:
     return record(MASKED_SELECT, (wide, _positions(mask, shape)))
 
 
-@operator("masked_scatter", lambda operands, attributes: dense_like(operands[0].shape, operands[0], operands[0].dtype))
+@operator(
+    "masked_scatter",
+    lambda operands, attributes: dense_like(operands[0].shape, operands[0], operands[0].dtype),
+)
 def MASKED_SCATTER(m: Any, input: Any, source: Any, positions: Any) -> Any:
     result = m.array(input, order="C").reshape(-1)
     result[positions] = source.reshape(-1)[:positions.size]
@@ -139,7 +150,8 @@ def masked_scatter(input: Tensor, mask: Tensor, source: Tensor) -> Tensor:
         raise RuntimeError("masked_scatter: expected self and source to have same dtypes but got "
                            f"{dtypes.SCALAR_NAMES[input.dtype]} and {dtypes.SCALAR_NAMES[source.dtype]}")
     if mask.dtype is not dtypes.bool_:
-        raise RuntimeError(f"masked_scatter_ only supports boolean masks, but got mask with dtype {mask.dtype!r}")
+        raise RuntimeError("masked_scatter_ only supports boolean masks, but got mask with dtype "
+                           f"{mask.dtype!r}")
     shape = broadcast_shapes([input.shape, mask.shape])
     wide = input if input.shape == shape else input.expand(shape)
     positions = _positions(mask, shape)
@@ -148,7 +160,8 @@ def masked_scatter(input: Tensor, mask: Tensor, source: Tensor) -> Tensor:
     return record(MASKED_SCATTER, (wide, source, positions))
 
 
-# --- where a tensor is not zero --------------------------------------------------------------------------------------
+# --- where a tensor is not zero -----------------------------------------------------------------------------
+
 
 @api("torch", "Tensor")
 def nonzero(input: Tensor, *, as_tuple: bool = False, out: Any = None) -> Any:

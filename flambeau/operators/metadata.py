@@ -1,4 +1,4 @@
-"""In-place changes of how a storage is read: squeeze_, t_, resize_, set_ and their kin. No element is touched."""
+"""In-place changes of how a storage is read: squeeze_, t_, resize_, set_ and their kin."""
 
 from __future__ import annotations
 
@@ -117,8 +117,10 @@ def resize(self: Tensor, *sizes: Any) -> Tensor:
 
 
 @api("Tensor")
-def set_(self: Tensor, source: Any = None, storage_offset: int = 0, size: Any = None, stride: Any = None) -> Tensor:
-    """Let the tensor read another storage: that of a tensor, or a storage object, with shape, strides and offset."""
+def set_(
+    self: Tensor, source: Any = None, storage_offset: int = 0, size: Any = None, stride: Any = None
+) -> Tensor:
+    """Let the tensor read another storage: a tensor's, or a storage object with shape, strides and offset."""
     g = self._geometry
     check_writable(self)
     if source is None:
@@ -136,7 +138,13 @@ def set_(self: Tensor, source: Any = None, storage_offset: int = 0, size: Any = 
         made = contiguous((count,), g.dtype, g.device)
     if size is not None:
         shape = Size(sizes_of((size,), "set_"))
-        made = intern(shape, row_major_strides(shape) if stride is None else tuple(stride), storage_offset, g.dtype, g.device)
+        made = intern(
+            shape,
+            row_major_strides(shape) if stride is None else tuple(stride),
+            storage_offset,
+            g.dtype,
+            g.device,
+        )
         _grow(storage, made.extent, made)
     self._storage, self._geometry = storage, made
     self._base = self._view = self._counter = None

@@ -15,9 +15,10 @@ from .slicing import SELECT, SLICE
 
 def _geometry(operands: Any, attributes: Any) -> Geometry:
     g, src = operands
-    part = attributes[0].infer((g,), attributes[1])
+    part: Geometry = attributes[0].infer((g,), attributes[1])
     if part.shape != src.shape:
-        raise RuntimeError(f"expected src to have a size equal to the slice of self. src size = {list(src.shape)}, slice size "
+        raise RuntimeError("expected src to have a size equal to the slice of self. src size = "
+                           f"{list(src.shape)}, slice size "
                            f"= {list(part.shape)}")
     return contiguous(g.shape, g.dtype, g.device)
 
@@ -25,7 +26,7 @@ def _geometry(operands: Any, attributes: Any) -> Geometry:
 def _kernel(m: Any, input: Any, src: Any, how: Operator, arguments: tuple[Any, ...]) -> Any:
     from ..dtypes import from_numpy_dtype
     result = m.array(input, order="C")
-    part = how.infer((contiguous(input.shape, from_numpy_dtype(input.dtype)),), arguments)
+    part: Any = how.infer((contiguous(input.shape, from_numpy_dtype(input.dtype)),), arguments)
     if result.size:
         m.strided(result.reshape(-1), part.shape, part.strides, part.offset)[...] = src
     return result

@@ -38,24 +38,46 @@ def _dir(self: Tensor) -> list[str]:
 
 
 # Where a tensor keeps its own state, beside what users set on it.
-PRIVATE = frozenset(("_storage", "_geometry", "_requires_grad", "_grad_fn", "_output_nr", "_grad", "_base", "_view",
-                     "_base_version", "_counter", "_hooks", "_accumulate", "_inference", "_retains_grad", "_conj", "_name",
-                     "_keep"))
+PRIVATE = frozenset(
+    (
+        "_storage",
+        "_geometry",
+        "_requires_grad",
+        "_grad_fn",
+        "_output_nr",
+        "_grad",
+        "_base",
+        "_view",
+        "_base_version",
+        "_counter",
+        "_hooks",
+        "_accumulate",
+        "_inference",
+        "_retains_grad",
+        "_conj",
+        "_name",
+        "_keep",
+    )
+)
 
 _T: Any = Tensor
 _T.__len__, _T.__iter__, _T.__reversed__, _T.__delitem__, _T.__dir__ = _len, _iter, _reversed, _delitem, _dir
 
 
-# --- history ---------------------------------------------------------------------------------------------------------
+# --- history ------------------------------------------------------------------------------------------------
+
 
 @api("torch", "Tensor")
 def detach_(self: Tensor) -> Tensor:
     """Forget this tensor's history: it becomes a leaf that requires no gradient."""
     if self._base is not None and self._view is not None:
         raise RuntimeError(
-            "Can't detach views in-place. Use detach() instead. If you are using DistributedDataParallel (DDP) for training, "
-            "and gradient_as_bucket_view is set as True, gradients are views of DDP buckets, and hence detach_() cannot be "
-            "called on these gradients. To fix this error, please refer to the Optimizer.zero_grad() function in "
+            "Can't detach views in-place. Use detach() instead. If you are using DistributedDataParallel "
+            "(DDP) for training, "
+            "and gradient_as_bucket_view is set as True, gradients are views of DDP buckets, and hence "
+            "detach_() cannot be "
+            "called on these gradients. To fix this error, please refer to the Optimizer.zero_grad() "
+            "function in "
             "torch/optim/optimizer.py as the solution.")
     self._grad_fn, self._output_nr, self._requires_grad = None, 0, False
     return self
@@ -96,18 +118,22 @@ def is_set_to(self: Tensor, tensor: Tensor) -> bool:
     return self._storage is tensor._storage and self._geometry is tensor._geometry
 
 
-# --- Python functions on each element --------------------------------------------------------------------------------
+# --- Python functions on each element -----------------------------------------------------------------------
+
 
 def _writable(self: Tensor, name: str) -> None:
     if self.requires_grad:
-        raise RuntimeError(f"Can't call {name}() on Variable that requires grad. Use var.detach().{name}() instead.")
+        raise RuntimeError(f"Can't call {name}() on Variable that requires grad. Use var.detach().{name}() "
+                           "instead.")
 
 
 def _mapped(self: Tensor, function: Callable[..., Any], others: list[Tensor], name: str) -> Tensor:
     _writable(self, name)
     shape = self._geometry.shape
     arrays = [np.broadcast_to(look(x, name), shape).reshape(-1).tolist() for x in (self, *others)]
-    values = np.array([function(*row) for row in zip(*arrays)]).astype(self._geometry.dtype.numpy).reshape(shape)
+    values = (
+        np.array([function(*row) for row in zip(*arrays)]).astype(self._geometry.dtype.numpy).reshape(shape)
+    )
     return assign(self, from_array(values), name)
 
 
@@ -129,7 +155,8 @@ def map2_(self: Tensor, x: Tensor, y: Tensor, callable: Callable[..., Any]) -> T
     return _mapped(self, callable, [x, y], "map2_")
 
 
-# --- the main diagonal, positions ------------------------------------------------------------------------------------
+# --- the main diagonal, positions ---------------------------------------------------------------------------
+
 
 @api("Tensor")
 def fill_diagonal_(self: Tensor, fill_value: Any, wrap: bool = False) -> Tensor:
@@ -158,12 +185,14 @@ def unravel_index(indices: Tensor, shape: Any) -> tuple[Tensor, ...]:
     (tensor(1), tensor(2))
     """
     if not isinstance(indices, Tensor):
-        raise TypeError(f"unravel_index(): argument 'indices' (position 1) must be Tensor, not {type(indices).__name__}")
+        raise TypeError("unravel_index(): argument 'indices' (position 1) must be Tensor, not "
+                        f"{type(indices).__name__}")
     if indices.dtype.category != 1:
         raise ValueError(f"expected 'indices' to be integer dtype, but got {indices.dtype!r}")
     shape = (shape,) if isinstance(shape, int) else tuple(shape)
     if any(n < 0 for n in shape):
         raise ValueError(f"'shape' cannot have negative values, but got {shape}")
+    indices = indices.long()
     found: list[Tensor] = []
     step = 1
     for n in reversed(shape):

@@ -21,6 +21,23 @@ FLIP = operator("flip", _same)(lambda m, input, dims: m.flip(input, dims))
 ROLL = operator("roll", _same)(lambda m, input, shifts, dims: m.roll(input, shifts, dims))
 
 
+def _turned(operands: Any, attributes: Any) -> Geometry:
+    g, (k, (a, b)) = operands[0], attributes
+    shape = list(g.shape)
+    if k % 2:
+        shape[a], shape[b] = shape[b], shape[a]
+    return contiguous(shape, g.dtype, g.device)
+
+
+ROT90 = operator("rot90", _turned)(lambda m, input, k, dims: m.rot90(input, k, dims))
+
+
+@ROT90.derivative("input")
+def _(ctx: Any, grad: Tensor) -> Tensor:
+    k, dims = ctx.attributes
+    return record(ROT90, (grad,), (-k % 4, dims))
+
+
 @FLIP.derivative("input")
 def _(ctx: Any, grad: Tensor) -> Tensor:
     return record(FLIP, (grad,), ctx.attributes)
@@ -40,7 +57,9 @@ def flip(input: Tensor, *dims: Any, **named: Any) -> Tensor:
     >>> torch.arange(3).flip(0)
     tensor([2, 1, 0])
     """
-    found = tuple([check_dim(d, input.ndim) for d in sizes_of((named["dims"],) if named else dims, "flip", "dims")])
+    found = tuple(
+        [check_dim(d, input.ndim) for d in sizes_of((named["dims"],) if named else dims, "flip", "dims")]
+    )
     for position, d in enumerate(found):
         if d in found[:position]:
             raise RuntimeError(f"dim {d} appears multiple times in the list of dims")
@@ -79,8 +98,10 @@ def roll(input: Tensor, shifts: Any, dims: Any = None) -> Tensor:
         return record(ROLL, (input.reshape(-1),), (shifts, (0,))).reshape(input.shape)
     if len(shifts) != len(dims):
         raise RuntimeError(f"shifts and dimensions must align. shifts: {len(shifts)}, dims:{len(dims)}")
+    if input.ndim == 0:
+        raise IndexError(f"Dimension specified as {dims[0]} but tensor has no dimensions")
     found = tuple([check_dim(d, input.ndim) for d in dims])
-    return record(ROLL, (input,), (shifts, found)) if input.ndim else input.clone()
+    return record(ROLL, (input,), (shifts, found))
 
 
 @api("torch", "Tensor")
@@ -99,27 +120,23 @@ def rot90(input: Tensor, k: int = 1, dims: Any = (0, 1)) -> Tensor:
     if ndim < 2:
         raise RuntimeError(f"expected total dims >= 2, but got total dims = {ndim}")
     if dims[0] == dims[1] or abs(dims[0] - dims[1]) == ndim:
-        raise RuntimeError(f"expected rotation dims to be different, but got dim0 = {dims[0]} and dim1 = {dims[1]}")
+        raise RuntimeError(f"expected rotation dims to be different, but got dim0 = {dims[0]} and dim1 = "
+                           f"{dims[1]}")
     for name, d in zip(("dim0", "dim1"), dims):
         if not -ndim <= d < ndim:
             raise RuntimeError(f"Rotation {name} out of range, {name} = {d}")
-    k %= 4
-    if k == 1:
-        return flip(input, dims[1]).transpose(*dims).contiguous()
-    if k == 2:
-        return flip(input, dims)
-    if k == 3:
-        return flip(input, dims[0]).transpose(*dims).contiguous()
-    return input.clone()
+    return record(ROT90, (input,), (k % 4, tuple([d % ndim for d in dims])))
 
 
-# --- repetition ------------------------------------------------------------------------------------------------------
+# --- repetition ---------------------------------------------------------------------------------------------
+
 
 def _repeat_geometry(operands: Any, attributes: Any) -> Geometry:
     g, repeats = operands[0], attributes[0]
     lead = len(repeats) - g.ndim
     if lead < 0:
-        raise RuntimeError("Number of dimensions of repeat dims can not be smaller than number of dimensions of tensor")
+        raise RuntimeError("Number of dimensions of repeat dims can not be smaller than number of dimensions "
+                           "of tensor")
     if any(n < 0 for n in repeats):
         raise RuntimeError(f"Trying to create tensor with negative dimension {min(repeats)}: {list(repeats)}")
     shape = (*[1] * lead, *g.shape)
@@ -149,7 +166,9 @@ def repeat(self: Tensor, *repeats: Any, **named: Any) -> Tensor:
     tensor([[1, 2, 1, 2],
             [1, 2, 1, 2]])
     """
-    return record(REPEAT, (self,), (sizes_of((named["repeats"],) if named else repeats, "repeat", "repeats"),))
+    return record(
+        REPEAT, (self,), (sizes_of((named["repeats"],) if named else repeats, "repeat", "repeats"),)
+    )
 
 
 @api("torch", "Tensor")
@@ -160,7 +179,9 @@ def tile(input: Tensor, *dims: Any, **named: Any) -> Tensor:
 
 
 @api("torch", "Tensor")
-def repeat_interleave(input: Tensor, repeats: Any = None, dim: int | None = None, *, output_size: int | None = None) -> Tensor:
+def repeat_interleave(
+    input: Tensor, repeats: Any = None, dim: int | None = None, *, output_size: int | None = None
+) -> Tensor:
     """Each element repeated in place; ``repeats`` is one count, or one for each position of ``dim``.
 
     >>> import flambeau as torch

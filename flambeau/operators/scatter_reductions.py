@@ -32,7 +32,9 @@ def _like_input(operands: Any, attributes: Any) -> Geometry:
 
 
 @operator("scatter_reduce", _like_input)
-def SCATTER_REDUCE(m: Any, input: Any, index: Any, src: Any, dim: int, reduce: str, include_self: bool) -> Any:
+def SCATTER_REDUCE(
+    m: Any, input: Any, index: Any, src: Any, dim: int, reduce: str, include_self: bool
+) -> Any:
     _require(index, input, dim)
     where = _positions(m, index, input.shape, dim).reshape(-1)
     values = m.wide(_cut(src, index)).reshape(-1)
@@ -47,7 +49,9 @@ def SCATTER_REDUCE(m: Any, input: Any, index: Any, src: Any, dim: int, reduce: s
     return result.reshape(input.shape)
 
 
-def _gradients(ctx: Any, grad: Tensor, input: Tensor, index: Tensor, src: Tensor, output: Tensor) -> tuple[Any, Any]:
+def _gradients(
+    ctx: Any, grad: Tensor, input: Tensor, index: Tensor, src: Tensor, output: Tensor
+) -> tuple[Any, Any]:
     """Gradients by the input and by the part of the source that the index uses."""
     dim, reduce, include_self = ctx.attributes
     used = src if src.shape == index.shape else _corner(src, index)
@@ -72,7 +76,9 @@ def _corner(src: Tensor, index: Tensor) -> Tensor:
     return src
 
 
-def _extremum(grad: Tensor, input: Tensor, index: Tensor, src: Tensor, output: Tensor, dim: int) -> tuple[Tensor, Tensor]:
+def _extremum(
+    grad: Tensor, input: Tensor, index: Tensor, src: Tensor, output: Tensor, dim: int
+) -> tuple[Tensor, Tensor]:
     # Equal candidates share the gradient.
     ours = (input == output).to(grad.dtype)
     theirs = (src == gather(output, dim, index)).to(grad.dtype)
@@ -80,10 +86,17 @@ def _extremum(grad: Tensor, input: Tensor, index: Tensor, src: Tensor, output: T
     return ours * shared, theirs * gather(shared, dim, index)
 
 
-def _product(grad: Tensor, input: Tensor, index: Tensor, src: Tensor, output: Tensor, dim: int, include_self: bool,
-             ) -> tuple[Tensor, Tensor]:
+def _product(
+    grad: Tensor,
+    input: Tensor,
+    index: Tensor,
+    src: Tensor,
+    output: Tensor,
+    dim: int,
+    include_self: bool,
+) -> tuple[Tensor, Tensor]:
     by_input = grad * _reduced(input.new_ones(input.shape), dim, index, src, "prod", True)
-    # Where one factor is zero, its gradient is the product of the others; where several are, all gradients vanish.
+    # Where one factor is zero, its gradient is the product of the others; where several are, all vanish.
     zeros = (src == 0)
     count = src.new_zeros(input.shape).scatter_add(dim, index, zeros.to(src.dtype))
     if include_self:
@@ -106,7 +119,9 @@ def _(ctx: Any, grad: Tensor, input: Tensor, index: Tensor, src: Tensor, output:
 
 
 @api("torch", "Tensor", out=True, inplace=True)
-def scatter_reduce(input: Tensor, dim: int, index: Tensor, src: Tensor, reduce: str, *, include_self: bool = True) -> Tensor:
+def scatter_reduce(
+    input: Tensor, dim: int, index: Tensor, src: Tensor, reduce: str, *, include_self: bool = True
+) -> Tensor:
     """``input`` with the elements of ``src`` reduced into positions of one dimension.
 
     >>> import flambeau as torch
@@ -121,16 +136,19 @@ def scatter_reduce(input: Tensor, dim: int, index: Tensor, src: Tensor, reduce: 
 
 
 @api("torch", "Tensor", out=True, inplace=True)
-def index_reduce(input: Tensor, dim: int, index: Tensor, source: Tensor, reduce: str, *, include_self: bool = True) -> Tensor:
+def index_reduce(
+    input: Tensor, dim: int, index: Tensor, source: Tensor, reduce: str, *, include_self: bool = True
+) -> Tensor:
     """``input`` with slices of ``source`` reduced into the positions ``index`` of a dimension.
 
     >>> import flambeau as torch
-    >>> torch.zeros(2).index_reduce(0, torch.tensor([0, 0]), torch.tensor([3., 4.]), "prod", include_self=False)
-    tensor([12.,  0.])
+    >>> torch.ones(2).index_reduce(0, torch.tensor([0, 0]), torch.tensor([3., 4.]), "prod")
+    tensor([12.,  1.])
     """
     from .indexing import _check_source, check_vector
     if reduce not in ("prod", "mean", "amax", "amin"):
-        raise RuntimeError(f"index_reduce(): Expected reduce to be one of prod, mean, amax or amin but got {reduce}.")
+        raise RuntimeError("index_reduce(): Expected reduce to be one of prod, mean, amax or amin but got "
+                           f"{reduce}.")
     check_vector("index_reduce", index)
     d = check_dim(dim, input.ndim)
     index = index if index.ndim else index.reshape(1)
@@ -138,6 +156,8 @@ def index_reduce(input: Tensor, dim: int, index: Tensor, source: Tensor, reduce:
     n = input.shape[d] if input.ndim else 1
     bounds.check_index(index, 0, n, IndexError, "index out of range in self")
     if input.ndim == 0:
-        return _reduced(input.reshape(1), 0, index, source.reshape(-1), reduce, bool(include_self)).reshape(())
+        return _reduced(input.reshape(1), 0, index, source.reshape(-1), reduce, bool(include_self)).reshape(
+            ()
+        )
     grid = index.reshape([-1 if k == d else 1 for k in range(input.ndim)]).expand(source.shape)
     return _reduced(input, d, grid, source, reduce, bool(include_self))

@@ -1,6 +1,6 @@
 """Reading and writing by a grid of positions along one dimension: gather, scatter and their kin.
 
-``gather`` along dimension 0 of a matrix is ``output[i][j] = input[index[i][j]][j]``; ``scatter`` is its inverse.
+``gather`` along dimension 0 of a matrix is ``output[i][j] = input[index[i][j]][j]``; ``scatter`` inverts it.
 """
 
 from __future__ import annotations
@@ -36,7 +36,8 @@ def _positions(m: Any, index: Any, shape: tuple[int, ...], dim: int) -> Any:
     return m.grid_positions(index.reshape(index.shape or (1,)), shape or (1,), dim)
 
 
-# --- gather ----------------------------------------------------------------------------------------------------------
+# --- gather -------------------------------------------------------------------------------------------------
+
 
 def _gather_geometry(operands: Any, attributes: Any) -> Geometry:
     g, index = operands
@@ -87,7 +88,8 @@ def gather(input: Tensor, dim: int, index: Tensor, *, sparse_grad: bool = False)
     if index.numel():
         for k in range(input.ndim if index.ndim else 0):
             if k != d and index.shape[k] > input.shape[k]:
-                raise RuntimeError(f"Size does not match at dimension {k} expected index {list(index.shape)} to be no larger "
+                raise RuntimeError(f"Size does not match at dimension {k} expected index {list(index.shape)} "
+                                   "to be no larger "
                                    f"than self {list(input.shape)} apart from dimension {d}")
     return record(GATHER, (input, index), (d,))
 
@@ -109,7 +111,8 @@ def take_along_dim(input: Tensor, indices: Tensor, dim: int | None = None) -> Te
         return gather(input.reshape(-1), 0, indices.reshape(-1))
     # Negative positions count from the end here, unlike in gather.
     if input.ndim != indices.ndim:
-        raise RuntimeError("torch.take_along_dim(): input and indices should have the same number of dimensions, but got "
+        raise RuntimeError("torch.take_along_dim(): input and indices should have the same number of "
+                           "dimensions, but got "
                            f"{input.ndim} dimensions for input, and {indices.ndim} dimensions for indices")
     d = check_dim(dim, input.ndim)
     if input.ndim == 0:
@@ -121,7 +124,8 @@ def take_along_dim(input: Tensor, indices: Tensor, dim: int | None = None) -> Te
     return gather(wide, d, indices.expand(*shape[:d], indices.shape[d], *shape[d + 1:]))
 
 
-# --- scatter ---------------------------------------------------------------------------------------------------------
+# --- scatter ------------------------------------------------------------------------------------------------
+
 
 def _like_input(operands: Any, attributes: Any) -> Geometry:
     g = operands[0]
@@ -201,13 +205,21 @@ def _check_src(name: str, x: Tensor, dim: int, index: Tensor, src: Tensor) -> No
         raise RuntimeError("Index tensor must have the same number of dimensions as src tensor")
     for k in range(index.ndim if src.ndim and x.ndim else 0):
         if index.shape[k] > src.shape[k] or (k != dim and index.shape[k] > x.shape[k]):
-            raise RuntimeError(f"Expected index {list(index.shape)} to be no larger than self {list(x.shape)} apart from "
+            raise RuntimeError(f"Expected index {list(index.shape)} to be no larger than self "
+                               f"{list(x.shape)} apart from "
                                f"dimension {dim} and to be no larger size than src {list(src.shape)}")
 
 
 @api("torch", "Tensor", out=True, inplace=True)
-def scatter(input: Tensor, dim: int, index: Tensor, src: Any = None, *, value: Any = None, reduce: str | None = None,
-            ) -> Tensor:
+def scatter(
+    input: Tensor,
+    dim: int,
+    index: Tensor,
+    src: Any = None,
+    *,
+    value: Any = None,
+    reduce: str | None = None,
+) -> Tensor:
     """``input`` with the elements of ``src`` (or one ``value``) at positions of one dimension.
 
     >>> import flambeau as torch
@@ -226,7 +238,8 @@ def scatter(input: Tensor, dim: int, index: Tensor, src: Any = None, *, value: A
     else:
         for k in range(index.ndim if index.numel() and input.ndim else 0):
             if k != d and index.shape[k] > input.shape[k]:
-                raise RuntimeError(f"Expected index {list(index.shape)} to be no larger than self {list(input.shape)} apart "
+                raise RuntimeError(f"Expected index {list(index.shape)} to be no larger than self "
+                                   f"{list(input.shape)} apart "
                                    f"from dimension {d}")
         src = src.item() if isinstance(src, Tensor) else src
     if reduce is not None:

@@ -20,7 +20,8 @@ def _view_rule(g: Geometry, shape: tuple[int, ...]) -> Geometry:
     shape = infer_size(shape, g.numel)
     strides = view_strides(g, shape)
     if strides is None:
-        raise RuntimeError("view size is not compatible with input tensor's size and stride (at least one dimension spans "
+        raise RuntimeError("view size is not compatible with input tensor's size and stride (at least one "
+                           "dimension spans "
                            "across two contiguous subspaces). Use .reshape(...) instead.")
     return g.with_view(shape, strides, g.offset)
 
@@ -76,7 +77,9 @@ def _retype_rule(g: Geometry, dtype: Any) -> Geometry:
     have, want = g.dtype.itemsize, dtype.itemsize
     if have == want:
         return intern(g.shape, g.strides, g.offset, dtype, g.device)
-    names = f"to view {dtypes.SCALAR_NAMES[g.dtype]} as {dtypes.SCALAR_NAMES[dtype]} (different element sizes)"
+    names = (
+        f"to view {dtypes.SCALAR_NAMES[g.dtype]} as {dtypes.SCALAR_NAMES[dtype]} (different element sizes)"
+    )
     if g.ndim == 0:
         raise RuntimeError(f"self.dim() cannot be 0 {names}")
     if g.strides[-1] != 1:
@@ -168,7 +171,8 @@ def unflatten(input: Tensor, dim: int, sizes: Any) -> Tensor:
     except RuntimeError as error:
         if "is invalid" not in str(error):
             raise
-        raise RuntimeError(f"unflatten: Provided sizes {list(sizes)} don't multiply up to the size of dim {d} "
+        raise RuntimeError(f"unflatten: Provided sizes {list(sizes)} don't multiply up to the size of dim "
+                           f"{d} "
                            f"({g.shape[d]}) in the input tensor") from None
     return view_or_copy(input, (*g.shape[:d], *full, *g.shape[d + 1:]))
 
@@ -199,7 +203,22 @@ from . import (  # noqa: E402
     triangles,
 )
 from .expanding import EXPAND, expand  # noqa: E402
-from .transposing import T, TRANSPOSE, t, transpose  # noqa: E402
+from .transposing import TRANSPOSE, T, t, transpose  # noqa: E402
 
-__all__ += ["EXPAND", "T", "TRANSPOSE", "diagonals", "expand", "expanding", "metadata", "repeating", "slicing", "splitting",
-            "strided_views", "t", "transpose", "transposing", "triangles"]
+__all__ += [
+    "EXPAND",
+    "T",
+    "TRANSPOSE",
+    "diagonals",
+    "expand",
+    "expanding",
+    "metadata",
+    "repeating",
+    "slicing",
+    "splitting",
+    "strided_views",
+    "t",
+    "transpose",
+    "transposing",
+    "triangles",
+]

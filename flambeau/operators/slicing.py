@@ -17,7 +17,8 @@ def _select_rule(g: Geometry, dim: int, position: int) -> Geometry:
     d = check_dim(dim, g.ndim)
     n = g.shape[d]
     if not -n <= position < n:
-        raise IndexError(f"select(): index {position} out of range for tensor of size {list(g.shape)} at dimension {d}")
+        raise IndexError(f"select(): index {position} out of range for tensor of size {list(g.shape)} at "
+                         f"dimension {d}")
     if position < 0:
         position += n
     return g.with_view(g.shape[:d] + g.shape[d + 1:], g.strides[:d] + g.strides[d + 1:],

@@ -97,14 +97,17 @@ def _equal(extent: int, size: int) -> list[int]:
         raise RuntimeError(f"split expects split_size be non-negative, but got split_size={size}")
     if size == 0:
         if extent:
-            raise RuntimeError(f"split_size can only be 0 if dimension size is 0, but got dimension size of {extent}")
+            raise RuntimeError("split_size can only be 0 if dimension size is 0, but got dimension size of "
+                               f"{extent}")
         return [0]
     count = max(-(-extent // size), 1)
     return [size] * (count - 1) + [extent - size * (count - 1)]
 
 
 @api("torch", "Tensor")
-def split(tensor: Tensor, split_size_or_sections: Any = None, dim: int = 0, *, split_size: Any = None) -> tuple[Tensor, ...]:
+def split(
+    tensor: Tensor, split_size_or_sections: Any = None, dim: int = 0, *, split_size: Any = None
+) -> tuple[Tensor, ...]:
     """Parts of equal size (the last may be smaller), or of the given sizes.
 
     >>> import flambeau as torch
@@ -132,9 +135,11 @@ def _checked_sizes(input: Tensor, split_sizes: Any, dim: int) -> tuple[int, list
     d = check_dim(dim, input.ndim)
     sizes = [index(n) for n in split_sizes]
     if any(n < 0 for n in sizes):
-        raise RuntimeError(f"split_with_sizes expects split_sizes have only non-negative entries, but got split_sizes={sizes}")
+        raise RuntimeError("split_with_sizes expects split_sizes have only non-negative entries, but got "
+                           f"split_sizes={sizes}")
     if sum(sizes) != input.shape[d]:
-        raise RuntimeError(f"split_with_sizes expects split_sizes to sum exactly to {input.shape[d]} (input tensor's size at "
+        raise RuntimeError(f"split_with_sizes expects split_sizes to sum exactly to {input.shape[d]} (input "
+                           "tensor's size at "
                            f"dimension {d}), but got split_sizes={sizes}")
     return d, sizes
 
@@ -193,7 +198,8 @@ def unbind(input: Tensor, dim: int = 0) -> tuple[Tensor, ...]:
     return views_of(UNBIND, input, d, [(SELECT, (d, i)) for i in range(input.shape[d])])
 
 
-# --- tensor_split and its short forms --------------------------------------------------------------------------------
+# --- tensor_split and its short forms -----------------------------------------------------------------------
+
 
 @api("torch", "Tensor")
 def tensor_split(input: Tensor, indices_or_sections: Any = None, dim: int = 0, *, indices: Any = None,
@@ -206,11 +212,13 @@ def tensor_split(input: Tensor, indices_or_sections: Any = None, dim: int = 0, *
     """
     where = next((x for x in (indices_or_sections, indices, sections) if x is not None), None)
     if input.ndim == 0:
-        raise RuntimeError("tensor_split expected at least a 1-dimensional tensor, but got a tensor with 0 dims")
+        raise RuntimeError("tensor_split expected at least a 1-dimensional tensor, but got a tensor with 0 "
+                           "dims")
     d = check_dim(dim, input.ndim)
     if isinstance(where, Tensor):
         if where.dtype.name != "int64":
-            raise RuntimeError("tensor_split expected tensor_indices_or_sections to have dtype of long, but got "
+            raise RuntimeError("tensor_split expected tensor_indices_or_sections to have dtype of long, but "
+                               "got "
                                f"{str(where.dtype).removeprefix('torch.')}")
         if where.ndim > 1:
             raise RuntimeError("tensor_split expected tensor_indices_or_sections to be a zero-dimensional or "
@@ -231,32 +239,40 @@ def tensor_split(input: Tensor, indices_or_sections: Any = None, dim: int = 0, *
 
 def _short_form(input: Tensor, where: Any, dim: int, name: str, at_least: int) -> tuple[Tensor, ...]:
     if input.ndim < at_least:
-        raise RuntimeError(f"torch.{name} requires a tensor with at least {at_least} dimension, but got a tensor with "
+        raise RuntimeError(f"torch.{name} requires a tensor with at least {at_least} dimension, but got a "
+                           "tensor with "
                            f"{input.ndim} dimensions!")
     if isinstance(where, int):
         extent = input.shape[dim]
         if where <= 0 or extent % where:
-            raise RuntimeError(f"torch.{name} attempted to split along dimension {dim}, but the size of the dimension "
+            raise RuntimeError(f"torch.{name} attempted to split along dimension {dim}, but the size of the "
+                               "dimension "
                                f"{extent} is not divisible by the split_size {where}!")
     return tensor_split(input, where, dim)
 
 
 @api("torch", "Tensor")
-def hsplit(input: Tensor, indices_or_sections: Any = None, *, indices: Any = None, sections: Any = None) -> Any:
+def hsplit(
+    input: Tensor, indices_or_sections: Any = None, *, indices: Any = None, sections: Any = None
+) -> Any:
     """``tensor_split`` along the columns (of a vector: its elements)."""
     where = next(x for x in (indices_or_sections, indices, sections) if x is not None)
     return _short_form(input, where, 0 if input.ndim == 1 else 1, "hsplit", 1)
 
 
 @api("torch", "Tensor")
-def vsplit(input: Tensor, indices_or_sections: Any = None, *, indices: Any = None, sections: Any = None) -> Any:
+def vsplit(
+    input: Tensor, indices_or_sections: Any = None, *, indices: Any = None, sections: Any = None
+) -> Any:
     """``tensor_split`` along the rows."""
     where = next(x for x in (indices_or_sections, indices, sections) if x is not None)
     return _short_form(input, where, 0, "vsplit", 2)
 
 
 @api("torch", "Tensor")
-def dsplit(input: Tensor, indices_or_sections: Any = None, *, indices: Any = None, sections: Any = None) -> Any:
+def dsplit(
+    input: Tensor, indices_or_sections: Any = None, *, indices: Any = None, sections: Any = None
+) -> Any:
     """``tensor_split`` along the third dimension."""
     where = next(x for x in (indices_or_sections, indices, sections) if x is not None)
     return _short_form(input, where, 2, "dsplit", 3)

@@ -71,15 +71,20 @@ def _(ctx: Any, grad: Tensor) -> Tensor:
     return view(UNFOLD, grad, ctx.attributes[1:])
 
 
-# --- as_strided ------------------------------------------------------------------------------------------------------
+# --- as_strided ---------------------------------------------------------------------------------------------
 
-def _as_strided_rule(g: Geometry, size: tuple[int, ...], stride: tuple[int, ...], offset: int | None) -> Geometry:
+
+def _as_strided_rule(
+    g: Geometry, size: tuple[int, ...], stride: tuple[int, ...], offset: int | None
+) -> Geometry:
     if len(size) != len(stride):
         raise RuntimeError("mismatch in length of strides and shape")
     if any(s < 0 for s in stride):
-        raise RuntimeError(f"as_strided: Negative strides are not supported at the moment, got strides: {list(stride)}")
+        raise RuntimeError("as_strided: Negative strides are not supported at the moment, got strides: "
+                           f"{list(stride)}")
     if any(n < 0 for n in size):
-        raise RuntimeError(f"Storage size calculation overflowed with sizes={list(size)} and strides={list(stride)}")
+        raise RuntimeError(f"Storage size calculation overflowed with sizes={list(size)} and "
+                           f"strides={list(stride)}")
     return g.with_view(size, stride, g.offset if offset is None else offset)
 
 
@@ -101,7 +106,8 @@ def as_strided(input: Tensor, size: Any, stride: Any, storage_offset: int | None
     itemsize = g.dtype.itemsize
     if g.device is not META and g.numel and g.extent * itemsize > held.numel * held.dtype.itemsize:
         raise RuntimeError(
-            f"setStorage: sizes {list(size)}, strides {list(stride)}, storage offset {g.offset}, and itemsize {itemsize} "
+            f"setStorage: sizes {list(size)}, strides {list(stride)}, storage offset {g.offset}, and "
+            f"itemsize {itemsize} "
             f"requiring a storage size of {g.extent * itemsize} are out of bounds for storage of size "
             f"{held.numel * held.dtype.itemsize}")
     return view(AS_STRIDED, input, (size, stride, storage_offset))
@@ -144,14 +150,17 @@ def _(ctx: Any, grad: Tensor) -> Tensor:
 
 
 @api("torch", "Tensor")
-def as_strided_scatter(input: Tensor, src: Tensor, size: Any, stride: Any, storage_offset: int | None = None) -> Tensor:
+def as_strided_scatter(
+    input: Tensor, src: Tensor, size: Any, stride: Any, storage_offset: int | None = None
+) -> Tensor:
     """``input`` with the elements that an ``as_strided`` view shows replaced by ``src``."""
     result = input.clone()
     if not input._geometry.is_contiguous:
         result = result.as_strided(input.shape, input.stride(), 0)
     part = result.as_strided(size, stride, storage_offset)
     if part.shape != src.shape:
-        raise RuntimeError(f"expected src to have a size equal to the slice of self. src size = {list(src.shape)}, slice "
+        raise RuntimeError("expected src to have a size equal to the slice of self. src size = "
+                           f"{list(src.shape)}, slice "
                            f"size = {list(part.shape)}")
     part.copy_(src)
     return result

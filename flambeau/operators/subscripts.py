@@ -1,4 +1,4 @@
-"""``x[key]`` and ``x[key] = value``: views for integers, slices, None and Ellipsis; index tensors for the rest."""
+"""``x[key]`` and ``x[key] = value``: views for integers, slices, None and Ellipsis; indices for the rest."""
 
 from __future__ import annotations
 
@@ -21,7 +21,8 @@ from .shape import ALIAS
 from .slicing import SELECT, SLICE
 
 _SEQUENCE = (list, tuple, range)
-_BAD = "only integers, slices (`:`), ellipsis (`...`), None and long or byte Variables are valid indices (got {})"
+_BAD = ("only integers, slices (`:`), ellipsis (`...`), None and long or byte Variables are valid indices "
+        "(got {})")
 
 
 def _select(x: Tensor, dim: int, position: int, place: int) -> Tensor:
@@ -30,7 +31,8 @@ def _select(x: Tensor, dim: int, position: int, place: int) -> Tensor:
         if g.ndim == 0:
             if position:
                 raise IndexError(f"index {position} is out of bounds for dimension 0 with size 0")
-            raise IndexError("invalid index of a 0-dim tensor. Use `tensor.item()` in Python or `tensor.item<T>()` in C++ to "
+            raise IndexError("invalid index of a 0-dim tensor. Use `tensor.item()` in Python or "
+                             "`tensor.item<T>()` in C++ to "
                              "convert a 0-dim tensor to a number")
         raise IndexError(f"too many indices for tensor of dimension {g.ndim}")
     n = g.shape[dim]
@@ -59,7 +61,12 @@ def _slice(x: Tensor, dim: int, key: slice, keep_whole: bool) -> Tensor:
         if not shape:
             raise IndexError("slice() cannot be applied to a 0-dim tensor.")
         raise IndexError(f"too many indices for tensor of dimension {len(shape)}")
-    if not keep_whole and step == 1 and (start is None or start == 0) and (stop is None or stop >= shape[dim]):
+    if (
+        not keep_whole
+        and step == 1
+        and (start is None or start == 0)
+        and (stop is None or stop >= shape[dim])
+    ):
         return x
     return view(SLICE, x, (dim, start, stop, step))
 
@@ -90,15 +97,19 @@ def _as_index_tensor(item: Any) -> Tensor:
 
 
 class Subscript:
-    """A key applied to a tensor: the view of its integers, slices and new dimensions, and what is left to index."""
+    """A key applied to a tensor: the view of its integers, slices and new dimensions, and what is left."""
 
     __slots__ = ("view", "dims", "indices", "mask", "bare", "keep_whole")
 
     def __init__(self, x: Tensor, key: Any, keep_masks: bool = False, writing: bool = False) -> None:
         self.bare = key.__class__ is not tuple
         self.keep_whole = self.bare and not writing  # x[:] is a view of its own; x[:] = value writes x itself
-        items = [item if item is None or item is Ellipsis or item.__class__ in (int, bool, slice) else self._prepared(item)
-                 for item in _as_items(key)]
+        items = [
+            item
+            if item is None or item is Ellipsis or item.__class__ in (int, bool, slice)
+            else self._prepared(item)
+            for item in _as_items(key)
+        ]
         self.dims: list[int] = []
         self.indices: list[Tensor] = []
         self.mask: tuple[Tensor, int] | None = None
@@ -112,7 +123,14 @@ class Subscript:
             return item.item()
         tensor = _as_index_tensor(item)
         category = tensor._geometry.dtype.category
-        if category > 1 or tensor._geometry.dtype.name not in ("int64", "int32", "uint8", "bool", "int16", "int8"):
+        if category > 1 or tensor._geometry.dtype.name not in (
+            "int64",
+            "int32",
+            "uint8",
+            "bool",
+            "int16",
+            "int8",
+        ):
             raise IndexError("tensors used as indices must be long, int, byte or bool tensors")
         if tensor._geometry.ndim == 0 and tensor._geometry.device.type != "meta":
             return tensor.item()  # a view, as PyTorch gives
@@ -167,7 +185,8 @@ class Subscript:
         shape = x._geometry.shape
         for d, n in enumerate(g.shape):
             if n != shape[dim + d]:
-                raise IndexError(f"The shape of the mask {list(g.shape)} at index {d} does not match the shape of the indexed "
+                raise IndexError(f"The shape of the mask {list(g.shape)} at index {d} does not match the "
+                                 "shape of the indexed "
                                  f"tensor {list(shape)} at index {dim + d}")
         if keep_mask:
             self.mask = (item, dim)

@@ -57,7 +57,8 @@ def t(input: Tensor) -> Tensor:
 def _permute_rule(g: Geometry, dims: tuple[int, ...]) -> Geometry:
     if len(dims) != g.ndim:
         raise RuntimeError(
-            "permute(sparse_coo): number of dimensions in the tensor input does not match the length of the desired ordering "
+            "permute(sparse_coo): number of dimensions in the tensor input does not match the length of the "
+            "desired ordering "
             f"of dimensions i.e. input.dim() = {g.ndim} is not equal to len(dims) = {len(dims)}")
     order = [check_dim(d, g.ndim) for d in dims]
     if len(set(order)) != len(order):
@@ -99,12 +100,14 @@ def movedim(input: Tensor, source: Any, destination: Any) -> Tensor:
     if isinstance(source, int) != isinstance(destination, int):
         raise TypeError("movedim() received an invalid combination of arguments - got "
                         f"({type(source).__name__}, {type(destination).__name__}), but expected one of:\n"
-                        " * (int source, int destination)\n * (tuple of ints source, tuple of ints destination)\n")
+                        " * (int source, int destination)\n * (tuple of ints source, tuple of ints "
+                        "destination)\n")
     ndim = input._geometry.ndim
     sources = [source] if isinstance(source, int) else list(source)
     places = [destination] if isinstance(destination, int) else list(destination)
     if len(sources) != len(places):
-        raise RuntimeError(f"movedim: Invalid source or destination dims: source ({sources} dims) should contain the same "
+        raise RuntimeError(f"movedim: Invalid source or destination dims: source ({sources} dims) should "
+                           "contain the same "
                            f"number of dims as destination ({places} dims)")
     from_dims, to_dims = [check_dim(d, ndim) for d in sources], [check_dim(d, ndim) for d in places]
     for name, given, found in (("source", sources, from_dims), ("destination", places, to_dims)):
@@ -123,7 +126,8 @@ def movedim(input: Tensor, source: Any, destination: Any) -> Tensor:
 def adjoint(input: Tensor) -> Tensor:
     """The conjugate transpose of (a batch of) matrices."""
     if input._geometry.ndim == 1:
-        raise RuntimeError("tensor.adjoint() is only supported on matrices or batches of matrices. Got 1-D tensor.")
+        raise RuntimeError("tensor.adjoint() is only supported on matrices or batches of matrices. Got 1-D "
+                           "tensor.")
     return _conjugated(view(TRANSPOSE, input, (-2, -1)) if input._geometry.ndim else input)
 
 
@@ -135,8 +139,10 @@ def _t_property(self: Tensor) -> Tensor:
     ndim = self._geometry.ndim
     if ndim not in (0, 2):
         warnings.warn(
-            "The use of `x.T` on tensors of dimension other than 2 to reverse their shape is deprecated and it will throw an "
-            "error in a future release. Consider `x.mT` to transpose batches of matrices or `x.permute(*torch.arange(x.ndim - "
+            "The use of `x.T` on tensors of dimension other than 2 to reverse their shape is deprecated and "
+            "it will throw an "
+            "error in a future release. Consider `x.mT` to transpose batches of matrices or "
+            "`x.permute(*torch.arange(x.ndim - "
             "1, -1, -1))` to reverse the dimensions of a tensor.", UserWarning, stacklevel=2)
     return view(PERMUTE, self, (tuple(range(ndim))[::-1],))
 

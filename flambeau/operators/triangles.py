@@ -75,8 +75,16 @@ def _indices(found: tuple[Any, Any], row: int, col: int, dtype: Any, device: Any
 
 
 @api("torch")
-def tril_indices(row: int, col: int, offset: int = 0, *, dtype: Any = None, device: Any = None, layout: Any = None,
-                 pin_memory: bool = False) -> Tensor:
+def tril_indices(
+    row: int,
+    col: int,
+    offset: int = 0,
+    *,
+    dtype: Any = None,
+    device: Any = None,
+    layout: Any = None,
+    pin_memory: bool = False,
+) -> Tensor:
     """Rows and columns of a lower triangle, (2, K).
 
     >>> import flambeau as torch
@@ -88,7 +96,15 @@ def tril_indices(row: int, col: int, offset: int = 0, *, dtype: Any = None, devi
 
 
 @api("torch")
-def triu_indices(row: int, col: int, offset: int = 0, *, dtype: Any = None, device: Any = None, layout: Any = None,
-                 pin_memory: bool = False) -> Tensor:
+def triu_indices(
+    row: int,
+    col: int,
+    offset: int = 0,
+    *,
+    dtype: Any = None,
+    device: Any = None,
+    layout: Any = None,
+    pin_memory: bool = False,
+) -> Tensor:
     """Rows and columns of an upper triangle, (2, K)."""
     return _indices(np.triu_indices(max(row, 0), offset, max(col, 0)), row, col, dtype, device)

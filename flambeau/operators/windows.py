@@ -40,11 +40,20 @@ def _kernel(m: Any, kind: str, periodic: bool, terms: tuple[float, ...], geometr
 WINDOW = Operator("window", _kernel, lambda operands, attributes: attributes[3], ())
 
 
-def _window(name: str, kind: str, length: int, periodic: bool, terms: tuple[float, ...], dtype: Any, device: Any,
-            requires_grad: bool) -> Tensor:
+def _window(
+    name: str,
+    kind: str,
+    length: int,
+    periodic: bool,
+    terms: tuple[float, ...],
+    dtype: Any,
+    device: Any,
+    requires_grad: bool,
+) -> Tensor:
     dtype = dtype or dtypes.get_default_dtype()
     if not (dtype.is_floating_point or dtype.is_complex):
-        raise RuntimeError(f"{name} expects floating point dtypes, got: TensorOptions(dtype={dtype.name}, device=cpu, "
+        raise RuntimeError(f"{name} expects floating point dtypes, got: TensorOptions(dtype={dtype.name}, "
+                           "device=cpu, "
                            "layout=Strided (default), requires_grad=false (default), pinned_memory=false, "
                            "memory_format=(nullopt))")
     if length < 0:
@@ -57,40 +66,96 @@ def _window(name: str, kind: str, length: int, periodic: bool, terms: tuple[floa
 
 
 @api("torch")
-def hann_window(window_length: int, periodic: bool = True, *, dtype: Any = None, layout: Any = None, device: Any = None,
-                requires_grad: bool = False, pin_memory: bool = False) -> Tensor:
+def hann_window(
+    window_length: int,
+    periodic: bool = True,
+    *,
+    dtype: Any = None,
+    layout: Any = None,
+    device: Any = None,
+    requires_grad: bool = False,
+    pin_memory: bool = False,
+) -> Tensor:
     """w[n] = 0.5 - 0.5 cos(2 pi n / (N - 1)).
 
     >>> import flambeau as torch
     >>> torch.hann_window(4)
     tensor([0.0000, 0.5000, 1.0000, 0.5000])
     """
-    return _window("hann_window", "cosines", window_length, periodic, (0.5, -0.5), dtype, device, requires_grad)
+    return _window(
+        "hann_window", "cosines", window_length, periodic, (0.5, -0.5), dtype, device, requires_grad
+    )
 
 
 @api("torch")
-def hamming_window(window_length: int, periodic: bool = True, alpha: float = 0.54, beta: float = 0.46, *, dtype: Any = None,
-                   layout: Any = None, device: Any = None, requires_grad: bool = False, pin_memory: bool = False) -> Tensor:
+def hamming_window(
+    window_length: int,
+    periodic: bool = True,
+    alpha: float = 0.54,
+    beta: float = 0.46,
+    *,
+    dtype: Any = None,
+    layout: Any = None,
+    device: Any = None,
+    requires_grad: bool = False,
+    pin_memory: bool = False,
+) -> Tensor:
     """w[n] = alpha - beta cos(2 pi n / (N - 1))."""
-    return _window("hamming_window", "cosines", window_length, periodic, (alpha, -beta), dtype, device, requires_grad)
+    return _window(
+        "hamming_window", "cosines", window_length, periodic, (alpha, -beta), dtype, device, requires_grad
+    )
 
 
 @api("torch")
-def blackman_window(window_length: int, periodic: bool = True, *, dtype: Any = None, layout: Any = None, device: Any = None,
-                    requires_grad: bool = False, pin_memory: bool = False) -> Tensor:
+def blackman_window(
+    window_length: int,
+    periodic: bool = True,
+    *,
+    dtype: Any = None,
+    layout: Any = None,
+    device: Any = None,
+    requires_grad: bool = False,
+    pin_memory: bool = False,
+) -> Tensor:
     """w[n] = 0.42 - 0.5 cos(2 pi n / (N - 1)) + 0.08 cos(4 pi n / (N - 1))."""
-    return _window("blackman_window", "cosines", window_length, periodic, (0.42, -0.5, 0.08), dtype, device, requires_grad)
+    return _window(
+        "blackman_window",
+        "cosines",
+        window_length,
+        periodic,
+        (0.42, -0.5, 0.08),
+        dtype,
+        device,
+        requires_grad,
+    )
 
 
 @api("torch")
-def bartlett_window(window_length: int, periodic: bool = True, *, dtype: Any = None, layout: Any = None, device: Any = None,
-                    requires_grad: bool = False, pin_memory: bool = False) -> Tensor:
+def bartlett_window(
+    window_length: int,
+    periodic: bool = True,
+    *,
+    dtype: Any = None,
+    layout: Any = None,
+    device: Any = None,
+    requires_grad: bool = False,
+    pin_memory: bool = False,
+) -> Tensor:
     """The triangle w[n] = 1 - |2 n / (N - 1) - 1|."""
     return _window("bartlett_window", "bartlett", window_length, periodic, (), dtype, device, requires_grad)
 
 
 @api("torch")
-def kaiser_window(window_length: int, periodic: bool = True, beta: float = 12.0, *, dtype: Any = None, layout: Any = None,
-                  device: Any = None, requires_grad: bool = False, pin_memory: bool = False) -> Tensor:
+def kaiser_window(
+    window_length: int,
+    periodic: bool = True,
+    beta: float = 12.0,
+    *,
+    dtype: Any = None,
+    layout: Any = None,
+    device: Any = None,
+    requires_grad: bool = False,
+    pin_memory: bool = False,
+) -> Tensor:
     """w[n] = I0(beta sqrt(1 - ((n - (N - 1) / 2) / ((N - 1) / 2))^2)) / I0(beta)."""
     return _window("kaiser_window", "kaiser", window_length, periodic, (beta,), dtype, device, requires_grad)

@@ -26,8 +26,14 @@ _PROFILES: dict[str, tuple[int, float, int, int]] = {
     "default": (4, 1000, 3, 80), "short": (2, 1000, 2, 80), "full": (4, math.inf, 3, 80)}
 
 
-def set_printoptions(precision: int | None = None, threshold: float | None = None, edgeitems: int | None = None,
-                     linewidth: int | None = None, profile: str | None = None, sci_mode: bool | None = None) -> None:
+def set_printoptions(
+    precision: int | None = None,
+    threshold: float | None = None,
+    edgeitems: int | None = None,
+    linewidth: int | None = None,
+    profile: str | None = None,
+    sci_mode: bool | None = None,
+) -> None:
     """Set how tensors are printed; ``profile`` is "default", "short" or "full".
 
     >>> import flambeau as torch
@@ -122,7 +128,11 @@ def _vector(array: np.ndarray[Any, Any], indent: int, summarize: bool, numbers: 
 
 def _nested(array: np.ndarray[Any, Any], indent: int, summarize: bool, numbers: Any) -> str:
     if array.ndim == 0:
-        return numbers.format(array.item()) if not isinstance(numbers, _ComplexNumbers) else numbers.format(complex(array))
+        return (
+            numbers.format(array.item())
+            if not isinstance(numbers, _ComplexNumbers)
+            else numbers.format(complex(array))
+        )
     if array.ndim == 1:
         return _vector(array, indent, summarize, numbers)
     edge = options.edgeitems
@@ -140,7 +150,9 @@ def format_array(array: np.ndarray[Any, Any], indent: int) -> str:
         array = array.astype(np.float32)
     summarize = array.size > options.threshold
     shown = _summarized(array) if summarize else array
-    numbers: Any = _ComplexNumbers(shown.reshape(-1)) if array.dtype.kind == "c" else _Numbers(shown.reshape(-1))
+    numbers: Any = (
+        _ComplexNumbers(shown.reshape(-1)) if array.dtype.kind == "c" else _Numbers(shown.reshape(-1))
+    )
     return _nested(array, indent, summarize, numbers)
 
 

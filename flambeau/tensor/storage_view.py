@@ -159,7 +159,9 @@ class TypedStorage:
 
     is_cuda = is_sparse = False
 
-    def __init__(self, *, wrap_storage: UntypedStorage | None = None, dtype: dtypes.dtype | None = None, **_: Any) -> None:
+    def __init__(
+        self, *, wrap_storage: UntypedStorage | None = None, dtype: dtypes.dtype | None = None, **_: Any
+    ) -> None:
         self.dtype = dtype or dtypes.get_default_dtype()
         self._untyped_storage = UntypedStorage() if wrap_storage is None else wrap_storage
 
@@ -255,4 +257,8 @@ class TypedStorage:
 
     def __repr__(self) -> str:
         text = "..." if self.device is devices.META else " " + "\n ".join(map(str, self.tolist()))
-        return text + f"\n[torch.storage.TypedStorage(dtype={self.dtype!r}, device={self.device}) of size {len(self)}]"
+        return (
+            text
+            + f"\n[torch.storage.TypedStorage(dtype={self.dtype!r}, device={self.device}) of size "
+              f"{len(self)}]"
+        )

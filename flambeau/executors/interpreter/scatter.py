@@ -38,7 +38,7 @@ def add_rows(target: Array, rows: Array, values: Array) -> None:
 
 
 def grid_positions(index: Array, shape: tuple[int, ...], dim: int) -> Array:
-    """Flat positions in a contiguous array of ``shape`` that ``index`` along ``dim`` names (gather's rule)."""
+    """Flat positions in a contiguous array of ``shape`` that ``index`` names along ``dim``, as in gather."""
     step = 1
     where = np.zeros((1,) * index.ndim, np.int64)
     for d in range(index.ndim - 1, -1, -1):
@@ -63,7 +63,7 @@ def row_positions(indices: list[Array], extents: list[int]) -> Array:
 
 def add_at(shape: tuple[int, ...], dims: tuple[int, ...], indices: list[Array], values: Array,
            target: Array | None = None) -> Array:
-    """``target[..., indices, ...] += values`` with indices in ``dims`` (zeros of ``shape`` without a target)."""
+    """``target[..., indices, ...] += values``, indices in ``dims``; zeros of ``shape`` without a target."""
     lead = np.broadcast_shapes(*[i.shape for i in indices])
     indices = [np.broadcast_to(i, lead) for i in indices]
     rest = [d for d in range(len(shape)) if d not in dims]

@@ -1,0 +1,177 @@
+"""Ranges of numbers: arange, linspace, logspace."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+from .. import devices, dtypes
+from ..graph.geometry import Geometry, contiguous
+from ..graph.operator import Operator
+from ..tensor import Tensor, record
+from .creation import leaf
+from .registry import api
+
+
+def _arange_kernel(m: Any, start: Any, step: Any, geometry: Geometry) -> Any:
+    numpy_type = geometry.dtype.numpy
+    if geometry.dtype.category < dtypes.FLOATING:
+        return (int(start) + m.arange(geometry.numel) * int(step)).astype(numpy_type)
+    return (start + m.arange(geometry.numel) * m.float64(step)).astype(numpy_type)
+
+
+ARANGE = Operator("arange", _arange_kernel, lambda operands, attributes: attributes[0], ("start", "step"))
+
+
+def _number(x: Any) -> Any:
+    return x.item() if hasattr(x, "item") else x
+
+
+@api("torch", out=True)
+def arange(
+    start: Any = 0,
+    end: Any = None,
+    step: Any = 1,
+    *,
+    dtype: Any = None,
+    layout: Any = None,
+    device: Any = None,
+    requires_grad: bool = False,
+    pin_memory: bool = False,
+) -> Tensor:
+    """The numbers from ``start`` to before ``end``, ``step`` apart.
+
+    >>> import flambeau as torch
+    >>> torch.arange(1, 2.5, 0.5)
+    tensor([1.0000, 1.5000, 2.0000])
+    """
+    start, end, step = _number(start), _number(end), _number(step)
+    if end is None:
+        start, end = 0, start
+    if dtype is None:
+        dtype = (
+            dtypes.int64
+            if all(isinstance(x, int) for x in (start, end, step))
+            else dtypes.get_default_dtype()
+        )
+    for x in (start, end, step):
+        if not isinstance(x, (int, float)):
+            raise TypeError(f"arange(): argument must be Number, not {type(x).__name__}")
+    if step == 0:
+        raise RuntimeError("step must be nonzero")
+    if not (math.isfinite(start) and math.isfinite(end)):
+        raise RuntimeError(f"unsupported range: {start:g} -> {end:g}")
+    if (end - start) * step < 0:
+        raise RuntimeError("upper bound and lower bound inconsistent with step sign")
+    if dtype.category < dtypes.FLOATING:
+        start, end, step = int(start), int(end), int(step)
+        count = -((start - end) // step) if step > 0 else -((end - start) // -step)
+    else:
+        count = math.ceil((end - start) / step)
+    out = record(ARANGE, (start, step), (contiguous((count,), dtype, devices.resolve(device)),))
+    return leaf(out) if requires_grad else out
+
+
+@api("torch", out=True)
+def range(
+    start: Any = 0,
+    end: Any = None,
+    step: Any = 1,
+    *,
+    dtype: Any = None,
+    layout: Any = None,
+    device: Any = None,
+    requires_grad: bool = False,
+) -> Tensor:
+    """The numbers from ``start`` to ``end``, both included (deprecated in PyTorch: use ``arange``)."""
+    start, end, step = _number(start), _number(end), _number(step)
+    if end is None:
+        start, end = 0, start
+    if step == 0:
+        raise RuntimeError("step must be nonzero")
+    if (end - start) * step < 0:
+        raise RuntimeError("upper bound and lower bound inconsistent with step sign")
+    count = math.floor((end - start) / step) + 1
+    g = contiguous((count,), dtype or dtypes.get_default_dtype(), devices.resolve(device))
+    out = record(ARANGE, (start, step), (g,))
+    return leaf(out) if requires_grad else out
+
+
+def _linspace_kernel(m: Any, start: Any, end: Any, base: Any, geometry: Geometry) -> Any:
+    n, numpy_type = geometry.numel, geometry.dtype.numpy
+    work = m.dtype(m.float32) if geometry.dtype in dtypes.LOW_PRECISION else numpy_type
+    if geometry.dtype.category < dtypes.FLOATING:
+        first, last = int(start), int(end)
+        step = m.float32(last - first) / m.float32(max(n - 1, 1))
+        work = m.dtype(m.float32)
+        i = m.arange(n)
+        half = max(n // 2, 1)
+        values = m.where(i < half, first + step * i.astype(work), last - step * (n - 1 - i).astype(work))
+        if base is None:
+            return m.trunc(values).astype(numpy_type)
+        return m.power(m.float64(base), values).astype(numpy_type)
+    first, last = work.type(start), work.type(end)
+    i = m.arange(n)
+    step = (last - first) / work.type(max(n - 1, 1))
+    values = m.where(
+        i < n // 2,
+        first + step * i.astype(step.real.dtype),
+        last - step * (n - 1 - i).astype(step.real.dtype),
+    )
+    if n == 1:
+        values = m.full(1, first)
+    if base is not None:
+        values = m.power(work.type(base), values)
+    return values.astype(numpy_type)
+
+
+LINSPACE = Operator(
+    "linspace", _linspace_kernel, lambda operands, attributes: attributes[0], ("start", "end", "base")
+)
+
+
+def _spaced(
+    name: str, start: Any, end: Any, steps: int, base: Any, dtype: Any, device: Any, requires_grad: bool
+) -> Tensor:
+    if not isinstance(steps, int):
+        given = ", ".join(type(x).__name__ for x in (start, end, steps))
+        raise TypeError(f"{name}() received an invalid combination of arguments - got ({given})")
+    for which, x in (("start", start), ("end", end)):
+        if isinstance(x, Tensor) and x.ndim:
+            raise RuntimeError(f"{name} only supports 0-dimensional start and end tensors, but got {which} "
+                               "with "
+                               f"{x.ndim} dimension(s).")
+    start, end = _number(start), _number(end)
+    if steps < 0:
+        raise RuntimeError("number of steps must be non-negative")
+    found = dtype or (
+        dtypes.get_default_dtype().to_complex()
+        if isinstance(start, complex) or isinstance(end, complex)
+        else dtypes.get_default_dtype()
+    )
+    out = record(LINSPACE, (start, end, base), (contiguous((steps,), found, devices.resolve(device)),))
+    return leaf(out) if requires_grad else out
+
+
+@api("torch", out=True)
+def linspace(start: Any, end: Any, steps: int, *, dtype: Any = None, layout: Any = None, device: Any = None,
+             requires_grad: bool = False, pin_memory: bool = False) -> Tensor:
+    """``steps`` numbers from ``start`` to ``end``, evenly spaced.
+
+    >>> import flambeau as torch
+    >>> torch.linspace(0, 1, 5)
+    tensor([0.0000, 0.2500, 0.5000, 0.7500, 1.0000])
+    """
+    return _spaced("linspace", start, end, steps, None, dtype, device, requires_grad)
+
+
+@api("torch", out=True)
+def logspace(start: Any, end: Any, steps: int, base: float = 10.0, *, dtype: Any = None, layout: Any = None,
+             device: Any = None, requires_grad: bool = False, pin_memory: bool = False) -> Tensor:
+    """``base`` to the power of ``steps`` evenly spaced numbers.
+
+    >>> import flambeau as torch
+    >>> torch.logspace(0, 2, 3)
+    tensor([  1.,  10., 100.])
+    """
+    return _spaced("logspace", start, end, steps, base, dtype, device, requires_grad)
