@@ -1,4 +1,4 @@
-"""Views, joining, indexing, creation, printing and copies: each case runs in flambeau and, where there is one, in PyTorch."""
+"""Views, joining, indexing, creation, printing and copies, compared with PyTorch where there is one."""
 
 from __future__ import annotations
 
@@ -17,8 +17,7 @@ try:
 except ImportError:
     oracle = None  # type: ignore[assignment]
 
-# Expressions over T, the module, and x = arange(24.) as (2, 3, 4). Where PyTorch is missing, NumPy has the answer (third
-# column, over np and a), or the case only has to run.
+# Expressions over T, the module, and x = arange(24.) as (2, 3, 4), and over np and a, the same in NumPy.
 CASES: list[tuple[str, str]] = [
     ("x.view(4, 6)", "a.reshape(4, 6)"),
     ("x.transpose(0, 2).reshape(-1)", "a.transpose(2, 1, 0).reshape(-1)"),
