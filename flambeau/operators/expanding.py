@@ -28,7 +28,7 @@ def _expand_rule(g: Geometry, shape: tuple[int, ...]) -> Geometry:
                                    "leading, "
                                    f"non-existing dimension {d}")
             if shape[d] == 1:  # not repeated: the stride of a contiguous dimension
-                strides[d] = sizes[d + 1] * strides[d + 1] if d + 1 < len(shape) else 1
+                strides[d] = sizes[d + 1] * strides[d + 1] if d + 1 < len(shape) else 0
             continue
         n, s = g.shape[d - lead], g.strides[d - lead]
         if shape[d] == -1 or shape[d] == n:

@@ -100,10 +100,20 @@ def assign(x: Tensor, result: Tensor, name: str) -> Tensor:
         raise RuntimeError(
             f"output with shape {list(geometry.shape)} doesn't match the broadcast shape {list(result.shape)}")
     history_edge = edge(x._base) if x._base is not None and x._base._requires_grad and state.enabled else None
+    if state.enabled and result._grad_fn is not None:
+        _keep_original(x, result._grad_fn)
     write(x, result)
     if state.enabled:
         _rebase(x, result, history_edge, name)
     return x
+
+
+def _keep_original(x: Tensor, fn: GradFn) -> None:
+    """Where the derivative of an in-place operator needs what x was before, keep a copy of that."""
+    saved = fn.saved.get(0) if fn.saved.__class__ is dict else None
+    if saved.__class__ is tuple and saved[0] is x:
+        original = x.clone()
+        fn.saved[0] = (original, original._version)
 
 
 def write(x: Tensor, result: Tensor) -> None:

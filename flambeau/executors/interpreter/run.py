@@ -84,6 +84,8 @@ def _compute_type(signature: Signature) -> np.dtype[Any] | None:
 
 def _reader(geometry: Any, compute: np.dtype[Any] | None, owned: bool) -> Callable[[tuple[Any, ...], int], Any]:
     if isinstance(geometry, Geometry):
+        if owned and not geometry.is_dense:  # elements may share memory: a copy in which they do not
+            return lambda operands, i: read(operands[i].value, geometry).copy()
         if owned:
             return lambda operands, i: _private(operands, i, geometry)
         if compute is not None and geometry.dtype.numpy != compute:
