@@ -2,9 +2,31 @@
 
 from typing import TYPE_CHECKING, Any
 
-from . import _assemble, amp, autograd, backends, config, cuda, devices, dtypes, fft, layouts, linalg, nn, optim, random, special
-from . import masked, overrides, serialization, signal, types, utils, version
-from . import alias
+from . import (
+    _assemble,
+    alias,
+    amp,
+    autograd,
+    backends,
+    config,
+    cuda,
+    devices,
+    dtypes,
+    fft,
+    layouts,
+    linalg,
+    masked,
+    nn,
+    optim,
+    overrides,
+    random,
+    serialization,
+    signal,
+    special,
+    types,
+    utils,
+    version,
+)
 from .autograd import enable_grad, inference_mode, no_grad, set_grad_enabled
 from .autograd.modes import is_grad_enabled, is_inference_mode_enabled
 from .devices import device, get_default_device, set_default_device

@@ -30,15 +30,18 @@ def _rebuild_tensor(storage: Any, storage_offset: int, size: Any, stride: Any) -
     shape, strides = tuple(size), tuple(stride)
     numbers = (storage_offset, *shape, *strides)
     if len(shape) != len(strides) or any(type(n) is not int or n < 0 for n in numbers):
-        raise RuntimeError(f"a tensor in the file has an impossible geometry: size {list(shape)}, stride {list(strides)}, "
+        raise RuntimeError(f"a tensor in the file has an impossible geometry: size {list(shape)}, stride "
+                           f"{list(strides)}, "
                            f"storage offset {storage_offset}")
     geometry = intern(Size(shape), strides, storage_offset, storage.dtype, storage.device)
     held = storage.storage.geometry
     room = held.numel * held.dtype.itemsize // storage.dtype.itemsize
     if geometry.extent > room:
-        raise RuntimeError(f"setStorage: sizes {list(shape)}, strides {list(strides)}, storage offset {storage_offset}, and "
+        raise RuntimeError(f"setStorage: sizes {list(shape)}, strides {list(strides)}, storage offset "
+                           f"{storage_offset}, and "
                            f"itemsize {storage.dtype.itemsize} requiring a storage size of "
-                           f"{geometry.extent * storage.dtype.itemsize} are out of bounds for storage of size "
+                           f"{geometry.extent * storage.dtype.itemsize} are out of bounds for storage of "
+                           "size "
                            f"{room * storage.dtype.itemsize}")
     return fresh(storage.storage, geometry)
 

@@ -32,7 +32,8 @@ class device:
             type, index = "cuda", type
         elif ":" in type:
             if index is not None:
-                raise RuntimeError(f"type (string) must not include an index because index was passed explicitly: {type}")
+                raise RuntimeError("type (string) must not include an index because index was passed "
+                                   f"explicitly: {type}")
             type, _, digits = type.partition(":")
             if not digits.isdigit():
                 raise RuntimeError(f"Invalid device string: '{type}:{digits}'")

@@ -100,7 +100,8 @@ def from_numpy_dtype(numpy_type: Any) -> dtype:
     found = _FROM_NUMPY.get(np.dtype(numpy_type))
     if found is None:
         raise TypeError(
-            f"can't convert np.ndarray of type {getattr(np.dtype(numpy_type), 'type', numpy_type).__module__}."
+            "can't convert np.ndarray of type "
+            f"{getattr(np.dtype(numpy_type), 'type', numpy_type).__module__}."
             f"{np.dtype(numpy_type).type.__name__}. The only supported types are: float64, float32, float16, "
             "complex64, complex128, int64, int32, int16, int8, uint64, uint32, uint16, uint8, and bool."
         )
@@ -253,7 +254,8 @@ class finfo:
 
     def __repr__(self) -> str:
         return (
-            f"finfo(resolution={self.resolution:.6g}, min={self.min:.6g}, max={self.max:.6g}, eps={self.eps:.6g}, "
+            f"finfo(resolution={self.resolution:.6g}, min={self.min:.6g}, max={self.max:.6g}, "
+            f"eps={self.eps:.6g}, "
             f"smallest_normal={self.smallest_normal:.6g}, tiny={self.tiny:.6g}, dtype={self.dtype})"
         )
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from typing import Any
 
-from .tensor.overrides import has_torch_function, handle_torch_function
 from .tensor import Tensor
+from .tensor.overrides import handle_torch_function, has_torch_function
 
 
 def is_tensor_like(inp: Any) -> bool:

@@ -30,7 +30,8 @@ class autocast:
         self.cache_enabled = True if cache_enabled is None else cache_enabled
         self._enabled = enabled
         if enabled and device_type == "cuda":
-            warnings.warn("User provided device_type of 'cuda', but CUDA is not available. Disabling", stacklevel=2)
+            warnings.warn("User provided device_type of 'cuda', but CUDA is not available. "
+                          "Disabling", stacklevel=2)
             self._enabled = False
         elif enabled:
             raise RuntimeError(f"flambeau has no autocast for device_type '{device_type}' yet")

@@ -26,7 +26,8 @@ class GradScaler:
         self._device = device
         self._enabled = enabled
         if enabled and device == "cuda":
-            warnings.warn("torch.cuda.amp.GradScaler is enabled, but CUDA is not available.  Disabling.", stacklevel=2)
+            warnings.warn("torch.cuda.amp.GradScaler is enabled, but CUDA is not available.  "
+                          "Disabling.", stacklevel=2)
             self._enabled = False
         if self._enabled:
             if growth_factor <= 1.0:
@@ -58,7 +59,8 @@ class GradScaler:
         if id(optimizer) in self._stepped:
             raise RuntimeError("unscale_() is being called after step().")
         if id(optimizer) in self._found_inf:
-            raise RuntimeError("unscale_() has already been called on this optimizer since the last update().")
+            raise RuntimeError("unscale_() has already been called on this optimizer since the last "
+                               "update().")
         isfinite = NAMESPACES["torch"]["isfinite"]
         finite: Any = None
         for group in optimizer.param_groups:
@@ -143,7 +145,8 @@ class GradScaler:
         if not self._enabled:
             return
         if not state_dict:
-            raise RuntimeError("The source state dict is empty, possibly because it was saved from a disabled instance of "
+            raise RuntimeError("The source state dict is empty, possibly because it was saved from a "
+                               "disabled instance of "
                                "GradScaler.")
         self._scale = state_dict["scale"]
         self._growth_factor = state_dict["growth_factor"]

@@ -73,11 +73,13 @@ def grad(outputs: Any, inputs: Any, grad_outputs: Any = None, retain_graph: bool
     (tensor(12.),)
     """
     if materialize_grads and allow_unused is False:
-        raise ValueError("Expected allow_unused to be True or not passed when materialize_grads=True, but got: "
+        raise ValueError("Expected allow_unused to be True or not passed when materialize_grads=True, but "
+                         "got: "
                          "allow_unused=False.")
     allow = bool(materialize_grads) if allow_unused is None else allow_unused
     if not only_inputs:
-        warnings.warn("only_inputs argument is deprecated and is ignored now (defaults to True). To accumulate gradient "
+        warnings.warn("only_inputs argument is deprecated and is ignored now (defaults to True). To "
+                      "accumulate gradient "
                       "for other parts of the graph, please use torch.autograd.backward.", FutureWarning, stacklevel=2)
     roots, wanted = _as_tuple(outputs), _as_tuple(inputs)
     if is_grads_batched:
@@ -91,7 +93,8 @@ def grad(outputs: Any, inputs: Any, grad_outputs: Any = None, retain_graph: bool
     results = []
     for x, one in zip(wanted, found):
         if one is None and not allow:
-            raise RuntimeError("One of the differentiated Tensors appears to not have been used in the graph. Set "
+            raise RuntimeError("One of the differentiated Tensors appears to not have been used in the "
+                               "graph. Set "
                                "allow_unused=True if this is the desired behavior.")
         if one is None and materialize_grads:
             from ..operators.creation import zeros_like
@@ -160,17 +163,21 @@ def _starting_gradient(root: Tensor, given: Any) -> Tensor:
         if root.numel() != 1:
             raise RuntimeError("grad can be implicitly created only for scalar outputs")
         if root.dtype.category != dtypes.FLOATING:
-            raise RuntimeError(f"grad can be implicitly created only for real scalar outputs but got {root.dtype!r}")
+            raise RuntimeError("grad can be implicitly created only for real scalar outputs but got "
+                               f"{root.dtype!r}")
         from ..operators.creation import ones_like
         return ones_like(root)
     if not isinstance(given, Tensor):
         raise TypeError(f"gradients can be either Tensors or None, but got {type(given).__name__}")
     if given.shape != root.shape:
-        raise RuntimeError(f"Mismatch in shape: grad_output[0] has a shape of {given.shape} and output[0] has a shape of "
+        raise RuntimeError(f"Mismatch in shape: grad_output[0] has a shape of {given.shape} and output[0] "
+                           "has a shape of "
                            f"{root.shape}.")
     if given.is_complex() != root.is_complex():
-        raise RuntimeError("For complex Tensors, both grad_output and output are required to have the same dtype. Mismatch "
-                           f"in dtype: grad_output[0] has a dtype of {given.dtype!r} and output[0] has a dtype of "
+        raise RuntimeError("For complex Tensors, both grad_output and output are required to have the same "
+                           "dtype. Mismatch "
+                           f"in dtype: grad_output[0] has a dtype of {given.dtype!r} and output[0] has a "
+                           "dtype of "
                            f"{root.dtype!r}.")
     return given.to(root.dtype)
 

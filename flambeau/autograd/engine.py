@@ -125,9 +125,12 @@ def gradients(fn: GradFn, grads: list[Any]) -> Sequence[Any]:
     saved = fn.saved
     if saved is None:
         raise RuntimeError(
-            "Trying to backward through the graph a second time (or directly access saved tensors after they have already "
-            "been freed). Saved intermediate values of the graph are freed when you call .backward() or autograd.grad(). "
-            "Specify retain_graph=True if you need to backward through the graph a second time or if you need to access "
+            "Trying to backward through the graph a second time (or directly access saved tensors after they "
+            "have already "
+            "been freed). Saved intermediate values of the graph are freed when you call .backward() or "
+            "autograd.grad(). "
+            "Specify retain_graph=True if you need to backward through the graph a second time or if you "
+            "need to access "
             "saved tensors after calling backward.")
     operator = fn.signature.operator
     grad = grads[0] if fn.signature.single else tuple(grads)
@@ -207,8 +210,10 @@ def _raise_modified(fn: GradFn, saved: SavedTensor, x: Tensor, position: int) ->
     produced = f", which is output {~position if saved.is_output else x._output_nr} of {_operator_of(maker)}," if maker else ""
     error = RuntimeError(
         "one of the variables needed for gradient computation has been modified by an inplace operation: "
-        f"[{kind} {list(x.shape)}]{produced} is at version {x._version}; expected version {saved.version} instead. Hint: "
-        + ("the backtrace further above shows the operation that failed to compute its gradient. The variable in question "
+        f"[{kind} {list(x.shape)}]{produced} is at version {x._version}; expected version {saved.version} "
+        "instead. Hint: "
+        + ("the backtrace further above shows the operation that failed to compute its gradient. The "
+           "variable in question "
            "was changed in there or anywhere later. Good luck!" if fn.trace else
            "enable anomaly detection to find the operation that failed to compute its gradient, with "
            "torch.autograd.set_detect_anomaly(True, check_nan=False)."))

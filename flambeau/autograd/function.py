@@ -33,7 +33,8 @@ class _Context:
         """Keep inputs or outputs for backward, where ``ctx.saved_tensors`` has them."""
         for x in tensors:
             if x is not None and not isinstance(x, Tensor):
-                raise TypeError(f"save_for_backward can only save variables, but argument {tensors.index(x)} is of type "
+                raise TypeError(f"save_for_backward can only save variables, but argument {tensors.index(x)} "
+                                "is of type "
                                 f"{type(x).__name__}")
         self._to_save = tensors
 
@@ -58,9 +59,12 @@ class _Context:
         """What ``save_for_backward`` kept, checked for in-place writes since."""
         if self._freed:
             raise RuntimeError(
-                "Trying to backward through the graph a second time (or directly access saved tensors after they have "
-                "already been freed). Saved intermediate values of the graph are freed when you call .backward() or "
-                "autograd.grad(). Specify retain_graph=True if you need to backward through the graph a second time or if "
+                "Trying to backward through the graph a second time (or directly access saved tensors after "
+                "they have "
+                "already been freed). Saved intermediate values of the graph are freed when you call "
+                ".backward() or "
+                "autograd.grad(). Specify retain_graph=True if you need to backward through the graph a "
+                "second time or if "
                 "you need to access saved tensors after calling backward.")
         if self._saved_entries is None:
             return self._for_forward or self._to_save
@@ -95,14 +99,15 @@ class BackwardCFunction(GradFn, _Context):
         received = []
         for grad, geometry in zip(grads, self._output_geometries):
             if grad is None and self._materialize and geometry is not None:
-                from ..operators.creation import filled
                 from ..graph.geometry import contiguous
+                from ..operators.creation import filled
                 grad = filled(contiguous(geometry.shape, geometry.dtype, geometry.device), 0)
             received.append(grad)
         function = self._function
         if function.vjp is not Function.vjp:
             if function.backward is not Function.backward:
-                raise RuntimeError("Implementing both 'backward' and 'vjp' for a custom Function is not allowed. You should "
+                raise RuntimeError("Implementing both 'backward' and 'vjp' for a custom Function is not "
+                                   "allowed. You should "
                                    "only implement one of them.")
             returned = function.vjp(self, *received)
         else:
@@ -116,13 +121,15 @@ class BackwardCFunction(GradFn, _Context):
         if len(returned) > count and all(r is None for r in returned[count:]):
             returned = returned[:count]
         if len(returned) != count:
-            raise RuntimeError(f"function {self.name()} returned an incorrect number of gradients (expected {count}, got "
+            raise RuntimeError(f"function {self.name()} returned an incorrect number of gradients (expected "
+                               f"{count}, got "
                                f"{len(returned)})")
         results = []
         for i, (grad, geometry) in enumerate(zip(returned, self._argument_geometries)):
             if geometry is None:
                 if grad is not None:
-                    raise RuntimeError(f"function {self.name()} returned a gradient different from None at position "
+                    raise RuntimeError(f"function {self.name()} returned a gradient different from None at "
+                                       "position "
                                        f"{i + 1}, but the corresponding forward input was not a Variable")
                 results.append(None)
                 continue
@@ -139,7 +146,8 @@ class BackwardCFunction(GradFn, _Context):
                 return fit(grad, geometry)
             except RuntimeError:
                 raise RuntimeError(f"Function {self.name()} returned an invalid gradient at index {i} - got "
-                                   f"{list(grad.shape)} but expected shape compatible with {list(geometry.shape)}"
+                                   f"{list(grad.shape)} but expected shape compatible with "
+                                   f"{list(geometry.shape)}"
                                    ) from None
         return fit(grad, geometry)
 
@@ -173,8 +181,10 @@ class Function:
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         import warnings
-        warnings.warn(f"{type(self)} should not be instantiated. Methods on autograd functions are all static, so you "
-                      "should invoke them on the class itself. Instantiating an autograd function will raise an error in a "
+        warnings.warn(f"{type(self)} should not be instantiated. Methods on autograd functions are all "
+                      "static, so you "
+                      "should invoke them on the class itself. Instantiating an autograd function will raise "
+                      "an error in a "
                       "future version of PyTorch.", DeprecationWarning, stacklevel=2)
 
     @staticmethod
@@ -190,7 +200,8 @@ class Function:
     @staticmethod
     def backward(ctx: Any, *grad_outputs: Any) -> Any:
         """The gradients of forward's arguments."""
-        raise NotImplementedError("You must implement either the backward or vjp method for your custom autograd.Function to "
+        raise NotImplementedError("You must implement either the backward or vjp method for your custom "
+                                  "autograd.Function to "
                                   "use it with backward mode AD.")
 
     @staticmethod
@@ -201,7 +212,8 @@ class Function:
     @staticmethod
     def jvp(ctx: Any, *grad_inputs: Any) -> Any:
         """The forward-mode derivative."""
-        raise NotImplementedError("You must implement the jvp function for custom autograd.Function to use it with forward "
+        raise NotImplementedError("You must implement the jvp function for custom autograd.Function to use "
+                                  "it with forward "
                                   "mode AD.")
 
     @classmethod
@@ -300,7 +312,8 @@ class _Refuse(Function):
 
     @staticmethod
     def backward(ctx: Any, *grads: Any) -> Any:
-        raise RuntimeError("trying to differentiate twice a function that was marked with @once_differentiable")
+        raise RuntimeError("trying to differentiate twice a function that was marked with "
+                           "@once_differentiable")
 
 
 def _refusing(x: Tensor) -> Any:

@@ -19,9 +19,11 @@ def _tuple(value: Any, name: str, function: str) -> tuple[bool, tuple[Tensor, ..
     for i, x in enumerate(values):
         if not isinstance(x, Tensor):
             if several:
-                raise TypeError(f"The {name} given to {function} must be either a Tensor or a tuple of Tensors but the value "
+                raise TypeError(f"The {name} given to {function} must be either a Tensor or a tuple of "
+                                "Tensors but the value "
                                 f"at index {i} has type {type(x)}.")
-            raise TypeError(f"The {name} given to {function} must be either a Tensor or a tuple of Tensors but the given "
+            raise TypeError(f"The {name} given to {function} must be either a Tensor or a tuple of Tensors "
+                            "but the given "
                             f"{name} has type {type(x)}.")
     return several, values
 
@@ -50,7 +52,8 @@ def vjp(func: Callable[..., Any], inputs: Any, v: Any = None, create_graph: bool
         out_several, outs = _tuple(func(*xs), "outputs of the user-provided function", "vjp")
         weights = None if v is None else _tuple(v, "v", "vjp")[1]
         if v is None and outs[0].numel() != 1:
-            raise RuntimeError("The vector v can only be None if the user-provided function returns a single Tensor with a "
+            raise RuntimeError("The vector v can only be None if the user-provided function returns a single "
+                               "Tensor with a "
                                "single element.")
         grads = _grads(outs, xs, weights, create_graph)
     return _shaped(outs, out_several, create_graph), _shaped(grads, several, create_graph)
@@ -119,7 +122,8 @@ def hessian(func: Callable[..., Any], inputs: Any, create_graph: bool = False, s
         args = tuple(x if x.requires_grad else x.requires_grad_() for x in args)
         value = func(*args)
         if not isinstance(value, Tensor) or value.numel() != 1:
-            raise RuntimeError("The Tensor returned by the function given to hessian should contain a single element.")
+            raise RuntimeError("The Tensor returned by the function given to hessian should contain a single "
+                               "element.")
         found = _zeros_for_none(grad(value.reshape(()), args, create_graph=True, allow_unused=True), args)
         return found if several else found[0]
     return jacobian(gradient, inputs, create_graph=create_graph)

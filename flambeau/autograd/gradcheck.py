@@ -76,12 +76,15 @@ def _check(func: Callable[..., Any], inputs: tuple[Any, ...], eps: float, atol: 
            nondet_tol: float) -> None:
     checked = [x for x in inputs if isinstance(x, Tensor) and x.requires_grad]
     if not checked:
-        raise ValueError("gradcheck expects at least one input tensor to require gradient, but none of the them have "
+        raise ValueError("gradcheck expects at least one input tensor to require gradient, but none of the "
+                         "them have "
                          "requires_grad=True.")
     for i, x in enumerate(inputs):
         if isinstance(x, Tensor) and x.requires_grad and x.dtype.to_real().itemsize < 8:
-            warnings.warn(f"Input #{i} requires gradient and is not a double precision floating point or complex. This check "
-                          "will likely fail if all the inputs are not of double precision floating point or complex. ",
+            warnings.warn(f"Input #{i} requires gradient and is not a double precision floating point or "
+                          "complex. This check "
+                          "will likely fail if all the inputs are not of double precision floating point or "
+                          "complex. ",
                           stacklevel=3)
     outputs = _outputs(func, inputs)
     for i, output in enumerate(outputs):

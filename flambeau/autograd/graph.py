@@ -84,7 +84,8 @@ class GradientEdge:
 def get_gradient_edge(tensor: Tensor) -> GradientEdge:
     """The edge along which the gradient of a tensor arrives."""
     if not tensor.requires_grad:
-        raise RuntimeError("It is not possible to get the gradient edge for a Tensor that does not require gradients")
+        raise RuntimeError("It is not possible to get the gradient edge for a Tensor that does not require "
+                           "gradients")
     from ..tensor.tape import _next_function
     return GradientEdge(*_next_function(edge(tensor)))
 

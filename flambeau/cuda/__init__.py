@@ -114,4 +114,4 @@ class device:
         pass
 
 
-from . import amp  # noqa: E402, F401
+from . import amp  # noqa: E402

@@ -1,7 +1,16 @@
 """When to run: what forces a value, the pending budget, and the record of looks."""
 
 from .explain import explain, looks
-from .look import check_budget, compute_pending, expose, look_at_step_end, snapshot, synchronize, user_site, value_of
+from .look import (
+           check_budget,
+           compute_pending,
+           expose,
+           look_at_step_end,
+           snapshot,
+           synchronize,
+           user_site,
+           value_of,
+)
 
 __all__ = ["check_budget", "compute_pending", "explain", "expose", "look_at_step_end", "looks", "snapshot",
            "synchronize", "user_site", "value_of"]

@@ -57,7 +57,8 @@ def compute_pending(cause: str) -> None:
 def _execute(live: list[Node]) -> BaseException | None:
     run = EXECUTORS.get(settings.executor)
     if run is None:
-        raise RuntimeError(f"flambeau has no executor '{settings.executor}' yet; there is {sorted(EXECUTORS)}")
+        raise RuntimeError(f"flambeau has no executor '{settings.executor}' yet; there is "
+                           f"{sorted(EXECUTORS)}")
     try:
         failed = run(live)
     except BaseException:

@@ -77,9 +77,11 @@ class Operator:
         return rule
 
     def _position(self, name: str) -> int:
-        if name.startswith("output"):
-            return ~int(name[6:] or 0)
-        return self.parameters.index(name)
+        if name in self.parameters:
+            return self.parameters.index(name)
+        if not name.startswith("output"):
+            raise ValueError(f"operator {self.name} has no operand or output {name}")
+        return ~int(name[6:] or 0)
 
     @property
     def differentiable(self) -> bool:

@@ -44,7 +44,8 @@ def _adaptive_avg(x: Tensor, output_size: Any, dims: int) -> Tensor:
     name = f"adaptive_avg_pool{dims}d"
     sizes = _sizes(x, output_size, dims, name)
     if any(n == 0 for n in x.shape[1:]):
-        raise RuntimeError(f"{name}(): Expected input to have non-zero size for non-batch dimensions, but input has sizes "
+        raise RuntimeError(f"{name}(): Expected input to have non-zero size for non-batch dimensions, but "
+                           "input has sizes "
                            f"{list(x.shape)} with dimension {list(x.shape).index(0)} being empty")
     if all(n == 1 for n in sizes):
         return x.mean(tuple(range(-dims, 0)), keepdim=True)
@@ -122,8 +123,10 @@ def _publish_adaptive_max(dims: int) -> None:
         """Maxima over a grid of windows, and their positions in the flattened space."""
         sizes = _sizes(input, output_size, dims, name)
         if any(n == 0 for n in input.shape[1:]):
-            raise RuntimeError(f"{name}(): Expected input to have non-zero size for non-batch dimensions, but input has "
-                               f"sizes {list(input.shape)} with dimension {list(input.shape).index(0)} being empty")
+            raise RuntimeError(f"{name}(): Expected input to have non-zero size for non-batch dimensions, "
+                               "but input has "
+                               f"sizes {list(input.shape)} with dimension {list(input.shape).index(0)} being "
+                               "empty")
         result: tuple[Tensor, Tensor] = record(ADAPTIVE_MAX_POOL, (input,), (sizes,))
         return result
 
@@ -159,9 +162,11 @@ def _unpool(x: Tensor, indices: Tensor, kernel_size: Any, stride: Any, padding: 
                 raise ValueError(f"invalid output_size {wanted} (dim 0 must be between {n - s} and {n + s})")
         space = wanted
     if indices.dtype is not dtypes.int64:
-        raise RuntimeError(f"elements in indices should be type int64 but got: {dtypes.SCALAR_NAMES[indices.dtype]}")
+        raise RuntimeError("elements in indices should be type int64 but got: "
+                           f"{dtypes.SCALAR_NAMES[indices.dtype]}")
     if x.shape != indices.shape:
-        raise RuntimeError(f"Expected shape of indices to be same as that of the input tensor ({list(x.shape)}) but got "
+        raise RuntimeError("Expected shape of indices to be same as that of the input tensor "
+                           f"({list(x.shape)}) but got "
                            f"indices tensor with shape: {list(indices.shape)}")
     lead = x.shape[:x.ndim - dims]
     flat = x.new_zeros((*lead, int(np.prod(space))))

@@ -103,7 +103,8 @@ def _additive(mask: Any, query: Tensor) -> Any:
     if mask.dtype is dtypes.bool_:
         return query.new_zeros(mask.shape).masked_fill(~mask, -math.inf)
     if mask.dtype is not query.dtype:
-        raise RuntimeError("Expected attn_mask dtype to be bool or float or to match query dtype, but got attn_mask.dtype: "
+        raise RuntimeError("Expected attn_mask dtype to be bool or float or to match query dtype, but got "
+                           "attn_mask.dtype: "
                            f"{_c_name(mask)} and  query.dtype: {_c_name(query)} instead.")
     return mask
 
@@ -127,12 +128,15 @@ def scaled_dot_product_attention(query: Tensor, key: Tensor, value: Tensor, attn
     """
     if query.dtype is not key.dtype or key.dtype is not value.dtype:
         raise RuntimeError("Expected query, key, and value to have the same dtype, but got query.dtype: "
-                           f"{_c_name(query)} key.dtype: {_c_name(key)} and value.dtype: {_c_name(value)} instead.")
+                           f"{_c_name(query)} key.dtype: {_c_name(key)} and value.dtype: {_c_name(value)} "
+                           "instead.")
     if query.ndim < 2 or key.ndim < 2 or value.ndim < 2:
-        raise RuntimeError("Expected query, key, and value to all be  at least 2 dimensional, but got query.dim(): "
+        raise RuntimeError("Expected query, key, and value to all be  at least 2 dimensional, but got "
+                           "query.dim(): "
                            f"{query.ndim}, key.dim(): {key.ndim} and value.dim(): {value.ndim} instead.")
     if is_causal and attn_mask is not None:
-        raise RuntimeError("_scaled_dot_product_attention: Explicit attn_mask should not be set when is_causal=True")
+        raise RuntimeError("_scaled_dot_product_attention: Explicit attn_mask should not be set when "
+                           "is_causal=True")
     if enable_gqa:
         key = key.repeat_interleave(query.shape[-3] // key.shape[-3], -3)
         value = value.repeat_interleave(query.shape[-3] // value.shape[-3], -3)

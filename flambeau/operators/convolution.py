@@ -219,37 +219,46 @@ def _ints(value: Any, dims: int, name: str) -> Ints:
     if len(found) == 1:
         return found * dims
     if len(found) != dims:
-        raise RuntimeError(f"expected {name} to be a single integer value or a list of {dims} values to match the "
+        raise RuntimeError(f"expected {name} to be a single integer value or a list of {dims} values to "
+                           "match the "
                            f"convolution dimensions, but got {name}={list(found)}")
     return found
 
 
 def _check(x: Tensor, weight: Tensor, bias: Any, dims: int, name: str, groups: int, transposed: bool) -> None:
     if x.ndim not in (dims + 1, dims + 2):
-        raise RuntimeError(f"Expected {dims + 1}D (unbatched) or {dims + 2}D (batched) input to {name}, but got input of "
+        raise RuntimeError(f"Expected {dims + 1}D (unbatched) or {dims + 2}D (batched) input to {name}, but "
+                           "got input of "
                            f"size: {list(x.shape)}")
     if groups <= 0:
         raise RuntimeError("non-positive groups is not supported")
     if weight.ndim != dims + 2:
-        raise RuntimeError(f"expected {dims + 2}-dimensional weight, but got {weight.ndim}-dimensional weight")
+        raise RuntimeError(f"expected {dims + 2}-dimensional weight, but got {weight.ndim}-dimensional "
+                           "weight")
     if x.dtype is not weight.dtype:
-        raise RuntimeError(f"Input type ({_type_name(x)}) and weight type ({_type_name(weight)}) should be the same")
+        raise RuntimeError(f"Input type ({_type_name(x)}) and weight type ({_type_name(weight)}) should be "
+                           "the same")
     if bias is not None and bias.dtype is not x.dtype:
-        raise RuntimeError(f"Input type ({_type_name(x)}) and bias type ({_type_name(bias)}) should be the same")
+        raise RuntimeError(f"Input type ({_type_name(x)}) and bias type ({_type_name(bias)}) should be the "
+                           "same")
     channels = x.shape[-dims - 1]
     expected = weight.shape[0] if transposed else weight.shape[1] * groups
     if not transposed and weight.shape[0] % groups:
-        raise RuntimeError(f"Given groups={groups}, expected weight to be divisible by {groups} at dimension 0, but got "
+        raise RuntimeError(f"Given groups={groups}, expected weight to be divisible by {groups} at dimension "
+                           "0, but got "
                            f"weight of size [{', '.join(map(str, weight.shape))}] instead")
     if channels != expected:
         if transposed:
-            raise RuntimeError(f"Given transposed=1, weight of size {list(weight.shape)}, expected input{list(x.shape)} to "
+            raise RuntimeError(f"Given transposed=1, weight of size {list(weight.shape)}, expected "
+                               f"input{list(x.shape)} to "
                                f"have {weight.shape[0]} channels, but got {channels} channels instead")
-        raise RuntimeError(f"Given groups={groups}, weight of size {list(weight.shape)}, expected input{list(x.shape)} to "
+        raise RuntimeError(f"Given groups={groups}, weight of size {list(weight.shape)}, expected "
+                           f"input{list(x.shape)} to "
                            f"have {expected} channels, but got {channels} channels instead")
     outs = weight.shape[1] * groups if transposed else weight.shape[0]
     if bias is not None and tuple(bias.shape) != (outs,):
-        raise RuntimeError(f"Given weight of size {list(weight.shape)}, expected bias to be 1-dimensional with {outs} "
+        raise RuntimeError(f"Given weight of size {list(weight.shape)}, expected bias to be 1-dimensional "
+                           f"with {outs} "
                            f"elements, but got bias of size {list(bias.shape)} instead")
 
 
@@ -298,8 +307,10 @@ def _check_extents(x: Tensor, kernel: Ints, stride: Ints, padding: Ints, dilatio
     have = [n + 2 * p for n, p in zip(x.shape[2:], padding)]
     need = [d * (k - 1) + 1 for k, d in zip(kernel, dilation)]
     if any(h < n for h, n in zip(have, need)):
-        raise RuntimeError(f"Calculated padded input size per channel: ({' x '.join(map(str, have))}). Kernel size: "
-                           f"({' x '.join(map(str, need))}). Kernel size can't be greater than actual input size")
+        raise RuntimeError(f"Calculated padded input size per channel: ({' x '.join(map(str, have))}). "
+                           "Kernel size: "
+                           f"({' x '.join(map(str, need))}). Kernel size can't be greater than actual input "
+                           "size")
 
 
 def _transpose_convolve(x: Tensor, weight: Tensor, bias: Any, stride: Any, padding: Any, output_padding: Any,
@@ -311,13 +322,16 @@ def _transpose_convolve(x: Tensor, weight: Tensor, bias: Any, stride: Any, paddi
     steps, around = _ints(stride, dims, "stride"), _ints(padding, dims, "padding")
     extra, gaps = _ints(output_padding, dims, "output_padding"), _ints(dilation, dims, "dilation")
     if any(e >= max(s, d) for e, s, d in zip(extra, steps, gaps)):
-        raise RuntimeError(f"output padding must be smaller than either stride or dilation, but got output_padding_height: "
-                           f"{extra[0]} output_padding_width: {extra[-1]} stride_height: {steps[0]} stride_width: "
+        raise RuntimeError("output padding must be smaller than either stride or dilation, but got "
+                           "output_padding_height: "
+                           f"{extra[0]} output_padding_width: {extra[-1]} stride_height: {steps[0]} "
+                           "stride_width: "
                            f"{steps[-1]} dilation_height: {gaps[0]} dilation_width: {gaps[-1]}")
     space = tuple((n - 1) * s - 2 * p + d * (k - 1) + e + 1
                   for n, s, p, d, k, e in zip(x.shape[2:], steps, around, gaps, weight.shape[2:], extra))
     if any(n <= 0 for n in space):
-        raise RuntimeError(f"Given input size per channel: {list(x.shape[2:])}. Calculated output size per channel: "
+        raise RuntimeError(f"Given input size per channel: {list(x.shape[2:])}. Calculated output size per "
+                           "channel: "
                            f"{list(space)}. Output size is too small")
     result = record(CONVOLUTION_INPUT, (x, weight), (space, steps, around, gaps, groups))
     if bias is not None:

@@ -176,7 +176,8 @@ def pointwise(*namespaces: str, name: str | None = None, promotes: str = "same",
 def _unary(op: Operator, name: str) -> Any:
     def function(input: Any, *, out: Any = None) -> Any:
         if not isinstance(input, Tensor):
-            raise TypeError(f"{name}(): argument 'input' (position 1) must be Tensor, not {type(input).__name__}")
+            raise TypeError(f"{name}(): argument 'input' (position 1) must be Tensor, not "
+                            f"{type(input).__name__}")
         result = record(op, (input,))
         return result if out is None else write_out(result, out, name)
     return function

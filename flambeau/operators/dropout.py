@@ -58,10 +58,14 @@ def _torch_dropout(input: Tensor, p: float, train: bool) -> Tensor:
 def _features(input: Tensor, p: float, training: bool, inplace: bool, dims: int) -> Tensor:
     _check(p)
     if input.ndim not in (dims + 1, dims + 2):
-        warnings.warn(f"dropout{dims}d: Received a {input.ndim}-D input to dropout{dims}d, which is deprecated and will "
-                      f"result in an error in a future release. To retain the behavior and silence this warning, please use "
-                      f"dropout instead. Note that dropout{dims}d exists to provide channel-wise dropout on inputs with "
-                      f"{dims} spatial dimensions, a channel dimension, and an optional batch dimension (i.e. {dims + 1}D or "
+        warnings.warn(f"dropout{dims}d: Received a {input.ndim}-D input to dropout{dims}d, which is "
+                      "deprecated and will "
+                      "result in an error in a future release. To retain the behavior and silence this "
+                      "warning, please use "
+                      f"dropout instead. Note that dropout{dims}d exists to provide channel-wise dropout on "
+                      "inputs with "
+                      f"{dims} spatial dimensions, a channel dimension, and an optional batch dimension "
+                      f"(i.e. {dims + 1}D or "
                       f"{dims + 2}D inputs).", stacklevel=3)
     batched = input.ndim == dims + 2 or dims == 1
     result = _drop(input if batched else input.unsqueeze(0), p, training, True)
@@ -74,8 +78,10 @@ def dropout1d(input: Tensor, p: float = 0.5, training: bool = True, inplace: boo
     """Whole channels of (N, C, L) or (C, L) set to zero."""
     _check(p)
     if input.ndim not in (2, 3):
-        raise RuntimeError(f"dropout1d: Expected 2D or 3D input, but received a {input.ndim}D input. Note that dropout1d "
-                           "exists to provide channel-wise dropout on inputs with 1 spatial dimension, a channel dimension, "
+        raise RuntimeError(f"dropout1d: Expected 2D or 3D input, but received a {input.ndim}D input. Note "
+                           "that dropout1d "
+                           "exists to provide channel-wise dropout on inputs with 1 spatial dimension, a "
+                           "channel dimension, "
                            "and an optional batch dimension (i.e. 2D or 3D inputs).")
     batched = input.ndim == 3
     result = _drop(input if batched else input.unsqueeze(0), p, training, True)

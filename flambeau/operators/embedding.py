@@ -109,7 +109,8 @@ def _embedding(weight: Tensor, indices: Tensor, padding_idx: int | None) -> Tens
     if weight.ndim != 2:
         raise RuntimeError("'weight' must be 2-D")
     if indices.dtype not in (dtypes.int64, dtypes.int32):
-        raise RuntimeError("Expected tensor for argument #1 'indices' to have one of the following scalar types: Long, Int; "
+        raise RuntimeError("Expected tensor for argument #1 'indices' to have one of the following scalar "
+                           "types: Long, Int; "
                            f"but got {indices.type()} instead (while checking arguments for embedding)")
     check_bounds(indices, weight.shape[0])
     return record(EMBEDDING, (weight, indices), (padding_idx,))
@@ -149,16 +150,19 @@ def embedding_bag(input: Tensor, weight: Tensor, offsets: Any = None, max_norm: 
                   padding_idx: int | None = None) -> Tensor:
     """Sum, mean or maximum of the rows of each bag: indices (B, N), or (N) with the offsets (B) where bags begin: (B, D)."""
     if per_sample_weights is not None and mode != "sum":
-        raise NotImplementedError("embedding_bag: per_sample_weights was not None. per_sample_weights is only supported for "
+        raise NotImplementedError("embedding_bag: per_sample_weights was not None. per_sample_weights is "
+                                  "only supported for "
                                   f"mode='sum' (got mode='{mode}'). Please open a feature request on GitHub.")
     if per_sample_weights is not None and per_sample_weights.shape != input.shape:
-        raise ValueError(f"embedding_bag: If per_sample_weights ({list(per_sample_weights.shape)}) is not None, then it must "
+        raise ValueError(f"embedding_bag: If per_sample_weights ({list(per_sample_weights.shape)}) is not "
+                         "None, then it must "
                          f"have the same shape as the input ({list(input.shape)})")
     if mode not in ("sum", "mean", "max"):
         raise ValueError("mode has to be one of sum, mean or max")
     if input.ndim == 2:
         if offsets is not None:
-            raise ValueError("if input is 2D, then offsets has to be None, as input is treated is a mini-batch of fixed "
+            raise ValueError("if input is 2D, then offsets has to be None, as input is treated is a "
+                             "mini-batch of fixed "
                              f"length sequences. However, found offsets of type {type(offsets)}")
         bags, length = input.shape
         which = _repeat_bags(bags, length)
@@ -193,10 +197,12 @@ def _bags_of(offsets: Tensor, count: int, include_last: bool) -> tuple[int, Tens
     from .looking import look
     starts = np.array(look(offsets, "embedding_bag"))
     if starts.size and starts[0] != 0:
-        raise RuntimeError(f"offsets[0] has to be 0, i.e., the first sequence in the mini-batch has to start from position "
+        raise RuntimeError("offsets[0] has to be 0, i.e., the first sequence in the mini-batch has to start "
+                           "from position "
                            f"0. However, got {starts[0]}")
     if starts.size and starts[-1] > count:
-        raise RuntimeError(f"offsets[-1] can not be greater than input's length({count}) but got offsets[-1] of "
+        raise RuntimeError(f"offsets[-1] can not be greater than input's length({count}) but got offsets[-1] "
+                           "of "
                            f"{starts[-1]}")
     if include_last:
         starts = starts[:-1]

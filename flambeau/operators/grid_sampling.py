@@ -94,14 +94,18 @@ def grid_sample(input: Tensor, grid: Tensor, mode: str = "bilinear", padding_mod
                 align_corners: bool | None = None) -> Tensor:
     """Values of (N, C, H, W) at points (N, OH, OW, 2) of [-1, 1], x before y; five dimensions likewise."""
     if mode not in ("bilinear", "nearest", "bicubic"):
-        raise ValueError("nn.functional.grid_sample(): expected mode to be 'bilinear', 'nearest' or 'bicubic', but got: "
+        raise ValueError("nn.functional.grid_sample(): expected mode to be 'bilinear', 'nearest' or "
+                         "'bicubic', but got: "
                          f"'{mode}'")
     if padding_mode not in ("zeros", "border", "reflection"):
-        raise ValueError("nn.functional.grid_sample(): expected padding_mode to be 'zeros', 'border', or 'reflection', but got: "
+        raise ValueError("nn.functional.grid_sample(): expected padding_mode to be 'zeros', 'border', or "
+                         "'reflection', but got: "
                          f"'{padding_mode}'")
     if align_corners is None:
-        warnings.warn("Default grid_sample and affine_grid behavior has changed to align_corners=False since 1.3.0. Please "
-                      "specify align_corners=True if the old behavior is desired. See the documentation of grid_sample for "
+        warnings.warn("Default grid_sample and affine_grid behavior has changed to align_corners=False since "
+                      "1.3.0. Please "
+                      "specify align_corners=True if the old behavior is desired. See the documentation of "
+                      "grid_sample for "
                       "details.", stacklevel=2)
         align_corners = False
     _check(input, grid, mode)
@@ -118,19 +122,24 @@ def grid_sample(input: Tensor, grid: Tensor, mode: str = "bilinear", padding_mod
 
 def _check(input: Tensor, grid: Tensor, mode: str) -> None:
     if input.dtype is not grid.dtype:
-        raise RuntimeError(f"grid_sampler(): expected input and grid to have same dtype, but input has {input.dtype.name} and "
+        raise RuntimeError("grid_sampler(): expected input and grid to have same dtype, but input has "
+                           f"{input.dtype.name} and "
                            f"grid has {grid.dtype.name}")
     if input.ndim not in (4, 5) or input.ndim != grid.ndim:
-        raise RuntimeError("grid_sampler(): expected 4D or 5D input and grid with same number of dimensions, but got input with "
+        raise RuntimeError("grid_sampler(): expected 4D or 5D input and grid with same number of dimensions, "
+                           "but got input with "
                            f"sizes {list(input.shape)} and grid with sizes {list(grid.shape)}")
     if input.shape[0] != grid.shape[0]:
-        raise RuntimeError("grid_sampler(): expected grid and input to have same batch size, but got input with sizes "
+        raise RuntimeError("grid_sampler(): expected grid and input to have same batch size, but got input "
+                           "with sizes "
                            f"{list(input.shape)} and grid with sizes {list(grid.shape)}")
     if grid.shape[-1] != input.ndim - 2:
-        raise RuntimeError(f"grid_sampler(): expected grid to have size {input.ndim - 2} in last dimension, but got grid with "
+        raise RuntimeError(f"grid_sampler(): expected grid to have size {input.ndim - 2} in last dimension, "
+                           "but got grid with "
                            f"sizes {list(grid.shape)}")
     if any(n == 0 for n in input.shape[2:]):
-        raise RuntimeError("grid_sampler(): expected input to have non-empty spatial dimensions, but input has sizes "
+        raise RuntimeError("grid_sampler(): expected input to have non-empty spatial dimensions, but input "
+                           "has sizes "
                            f"{list(input.shape)} with dimension {list(input.shape).index(0)} being empty")
     if mode == "bicubic" and input.ndim == 5:
         raise RuntimeError("grid_sampler(): bicubic interpolation only supports 4D input")
@@ -140,15 +149,18 @@ def _check(input: Tensor, grid: Tensor, mode: str) -> None:
 def affine_grid(theta: Tensor, size: Any, align_corners: bool | None = None) -> Tensor:
     """Points of an affine transformation: (N, 2, 3) and a size (N, C, H, W) give (N, H, W, 2); in 3-D likewise."""
     if align_corners is None:
-        warnings.warn("Default grid_sample and affine_grid behavior has changed to align_corners=False since 1.3.0. Please "
-                      "specify align_corners=True if the old behavior is desired. See the documentation of grid_sample for "
+        warnings.warn("Default grid_sample and affine_grid behavior has changed to align_corners=False since "
+                      "1.3.0. Please "
+                      "specify align_corners=True if the old behavior is desired. See the documentation of "
+                      "grid_sample for "
                       "details.", stacklevel=2)
         align_corners = False
     if theta.dtype.category != dtypes.FLOATING:
         raise ValueError(f"Expected theta to have floating point type, but got {theta.dtype}")
     dims = len(size) - 2
     if tuple(theta.shape) != (size[0], dims, dims + 1) or dims not in (2, 3):
-        raise ValueError(f"Expected a batch of {'2D' if dims == 2 else '3D'} affine matrices of shape Nx{dims}x{dims + 1} for "
+        raise ValueError(f"Expected a batch of {'2D' if dims == 2 else '3D'} affine matrices of shape "
+                         f"Nx{dims}x{dims + 1} for "
                          f"size {tuple(size)}. Got {theta.shape}.")
     if min(size) <= 0:
         raise ValueError(f"Expected non-zero, positive output size. Got {size}")

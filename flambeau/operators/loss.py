@@ -10,9 +10,9 @@ import numpy as np
 from .. import dtypes
 from ..graph.geometry import contiguous
 from ..tensor import Tensor, record
-from .softmax import log_softmax
 from .definition import arithmetic_dtype, operator, pointwise_operator
 from .registry import api
+from .softmax import log_softmax
 
 
 def reduction_of(size_average: Any, reduce: Any, reduction: str) -> str:
@@ -20,7 +20,8 @@ def reduction_of(size_average: Any, reduce: Any, reduction: str) -> str:
     if size_average is not None or reduce is not None:
         average = True if size_average is None else size_average
         reduction = "none" if reduce is False else "mean" if average else "sum"
-        warnings.warn(f"size_average and reduce args will be deprecated, please use reduction='{reduction}' instead.",
+        warnings.warn(f"size_average and reduce args will be deprecated, please use reduction='{reduction}' "
+                      "instead.",
                       stacklevel=3)
     if reduction not in ("none", "mean", "sum"):
         raise ValueError(f"{reduction} is not a valid value for reduction")
@@ -116,14 +117,15 @@ def _check_nll(input: Tensor, target: Tensor, weight: Any) -> None:
     if input.ndim > 1 and (target.ndim == 0 or target.shape[0] != batch):
         raise ValueError(f"Expected input batch_size ({batch}) to match target batch_size "
                          f"({target.shape[0] if target.ndim else 1}).")
-    if input.ndim == 1 and target.ndim not in (0, 1) or input.ndim == 2 and target.ndim != 1:
+    if (input.ndim == 1 and target.ndim not in (0, 1)) or (input.ndim == 2 and target.ndim != 1):
         raise RuntimeError("0D or 1D target tensor expected, multi-target not supported")
     if input.ndim > 2 and tuple(target.shape) != (batch, *input.shape[2:]):
         raise RuntimeError(f"Expected target size {[batch, *input.shape[2:]]}, got {list(target.shape)}")
     if target.dtype is not dtypes.int64 and target.dtype is not dtypes.uint8:
         raise RuntimeError(f"expected scalar type Long but found {dtypes.SCALAR_NAMES[target.dtype]}")
     if weight is not None and tuple(weight.shape) != (classes,):
-        raise RuntimeError(f"weight tensor should be defined either for all {classes} classes or no classes but got weight "
+        raise RuntimeError(f"weight tensor should be defined either for all {classes} classes or no classes "
+                           "but got weight "
                            f"tensor of shape: {list(weight.shape)}")
     if weight is not None and weight.dtype is not input.dtype:
         raise RuntimeError(f"expected scalar type {dtypes.SCALAR_NAMES[input.dtype]} but found "
@@ -164,7 +166,8 @@ def cross_entropy(input: Tensor, target: Tensor, weight: Any = None, size_averag
     """
     reduction = reduction_of(size_average, reduce, reduction)
     if not isinstance(target, Tensor):
-        raise TypeError(f"cross_entropy_loss(): argument 'target' (position 2) must be Tensor, not {type(target).__name__}")
+        raise TypeError("cross_entropy_loss(): argument 'target' (position 2) must be Tensor, not "
+                        f"{type(target).__name__}")
     axis = 0 if input.ndim == 1 else 1
     if not 0.0 <= label_smoothing <= 1.0:
         raise RuntimeError(f"label_smoothing must be between 0.0 and 1.0. Got: {label_smoothing}")
@@ -243,7 +246,8 @@ def binary_cross_entropy(input: Tensor, target: Tensor, weight: Any = None, size
     """-(y log p + (1 - y) log(1 - p)), the logarithms clamped at -100."""
     reduction = reduction_of(size_average, reduce, reduction)
     if target.shape != input.shape:
-        raise ValueError(f"Using a target size ({target.size()}) that is different to the input size ({input.size()}) is "
+        raise ValueError(f"Using a target size ({target.size()}) that is different to the input size "
+                         f"({input.size()}) is "
                          "deprecated. Please ensure they have the same size.")
     loss: Tensor = record(BINARY_CROSS_ENTROPY, (input, target))
     return reduce_loss(loss if weight is None else loss * weight, reduction)

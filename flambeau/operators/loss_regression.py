@@ -16,8 +16,10 @@ from .registry import NAMESPACES, api
 
 def _warn_sizes(input: Tensor, target: Tensor) -> None:
     if input.shape != target.shape:
-        warnings.warn(f"Using a target size ({target.size()}) that is different to the input size ({input.size()}). This will "
-                      "likely lead to incorrect results due to broadcasting. Please ensure they have the same size.",
+        warnings.warn(f"Using a target size ({target.size()}) that is different to the input size "
+                      f"({input.size()}). This will "
+                      "likely lead to incorrect results due to broadcasting. Please ensure they have the "
+                      "same size.",
                       stacklevel=3)
 
 
@@ -185,7 +187,8 @@ def margin_ranking_loss(input1: Tensor, input2: Tensor, target: Tensor, margin: 
     if isinstance(reduction, int):
         reduction = ("none", "mean", "sum")[reduction]
     if not input1.ndim == input2.ndim == target.ndim:
-        raise RuntimeError("margin_ranking_loss : All input tensors should have same dimension but got sizes: input1: "
+        raise RuntimeError("margin_ranking_loss : All input tensors should have same dimension but got "
+                           "sizes: input1: "
                            f"{input1.size()}, input2: {input2.size()}, target: {target.size()} ")
     return reduce_loss((-target * (input1 - input2) + margin).clamp_min(0), reduction_of(size_average, reduce, reduction))
 
@@ -238,7 +241,8 @@ def multi_margin_loss(input: Tensor, target: Tensor, p: int = 1, margin: float =
     flat = input.ndim < 2
     scores, classes = (input.reshape(1, -1), target.reshape(1)) if flat else (input, target)
     if scores.ndim != 2 or classes.ndim != 1 or classes.shape[0] != scores.shape[0]:
-        raise RuntimeError(f"inconsistent target size, expected {scores.shape[0]} but got {list(target.shape)}")
+        raise RuntimeError(f"inconsistent target size, expected {scores.shape[0]} but got "
+                           f"{list(target.shape)}")
     index = classes.unsqueeze(1)
     hinge = (margin - scores.gather(1, index) + scores).clamp_min(0)
     if p == 2:
@@ -256,7 +260,8 @@ def multilabel_margin_loss(input: Tensor, target: Tensor, size_average: Any = No
     """Hinge between each target class and each other class: (N, C), targets listed up to the first -1."""
     reduction = reduction_of(size_average, reduce, reduction)
     if input.shape != target.shape:
-        raise RuntimeError(f"inconsistent target size: {list(target.shape)} for input of size: {list(input.shape)}")
+        raise RuntimeError(f"inconsistent target size: {list(target.shape)} for input of size: "
+                           f"{list(input.shape)}")
     flat = input.ndim < 2
     scores, classes = (input.reshape(1, -1), target.reshape(1, -1)) if flat else (input, target)
     used = (classes < 0).to(dtypes.int64).cumsum(1) == 0
@@ -281,8 +286,10 @@ def triplet_margin_loss(anchor: Tensor, positive: Tensor, negative: Tensor, marg
     if margin <= 0:
         raise ValueError(f"margin must be greater than 0, got {margin}")
     if not anchor.ndim == positive.ndim == negative.ndim:
-        raise RuntimeError("The anchor, positive, and negative tensors are expected to have the same number of dimensions, "
-                           f"but got: anchor {anchor.ndim}D, positive {positive.ndim}D, and negative {negative.ndim}D inputs")
+        raise RuntimeError("The anchor, positive, and negative tensors are expected to have the same number "
+                           "of dimensions, "
+                           f"but got: anchor {anchor.ndim}D, positive {positive.ndim}D, and negative "
+                           f"{negative.ndim}D inputs")
     near, far = pairwise_distance(anchor, positive, p, eps), pairwise_distance(anchor, negative, p, eps)
     if swap:
         far = NAMESPACES["torch"]["minimum"](far, pairwise_distance(positive, negative, p, eps))

@@ -7,13 +7,13 @@ from typing import Any
 
 from .. import dtypes
 from ..tensor import Tensor
-from .softmax import softmax
 from .attention import scaled_dot_product_attention
 from .dropout import dropout
 from .joining import cat
 from .linear import linear
 from .padding import pad
 from .registry import api
+from .softmax import softmax
 
 
 def canonical_mask(mask: Any, name: str, like: Tensor) -> Any:
@@ -50,14 +50,17 @@ def _heads(x: Tensor, batch: int, heads: int) -> Tensor:
 def _check_shapes(query: Tensor, key: Tensor, value: Tensor, key_padding_mask: Any, attn_mask: Any) -> bool:
     """Whether the input is batched."""
     if query.ndim not in (2, 3):
-        raise AssertionError(f"query should be unbatched 2D or batched 3D tensor but received {query.ndim}-D query tensor")
+        raise AssertionError(f"query should be unbatched 2D or batched 3D tensor but received {query.ndim}-D "
+                             "query tensor")
     batched = query.ndim == 3
     word = "batched (3-D)" if batched else "unbatched (2-D)"
     if key.ndim != query.ndim or value.ndim != query.ndim:
-        raise AssertionError(f"For {word} `query`, expected `key` and `value` to be {query.ndim}-D but found {key.ndim}-D "
+        raise AssertionError(f"For {word} `query`, expected `key` and `value` to be {query.ndim}-D but found "
+                             f"{key.ndim}-D "
                              f"and {value.ndim}-D tensors respectively")
     if key_padding_mask is not None and key_padding_mask.ndim != query.ndim - 1:
-        raise AssertionError(f"For {word} `query`, expected `key_padding_mask` to be `None` or {query.ndim - 1}-D but found "
+        raise AssertionError(f"For {word} `query`, expected `key_padding_mask` to be `None` or "
+                             f"{query.ndim - 1}-D but found "
                              f"{key_padding_mask.ndim}-D tensor instead")
     if attn_mask is not None and attn_mask.ndim not in (2, 3):
         raise AssertionError(f"For {word} `query`, expected `attn_mask` to be `None`, 2-D or 3-D but found "
@@ -138,7 +141,8 @@ def _attend(q: Tensor, k: Tensor, v: Tensor, mask: Any, p: float, causal: bool,
 def _expanded_mask(mask: Tensor, length: int, keys: int, batch: int, heads: int) -> Tensor:
     if mask.ndim == 2:
         if tuple(mask.shape) != (length, keys):
-            raise RuntimeError(f"The shape of the 2D attn_mask is {mask.shape}, but should be {(length, keys)}.")
+            raise RuntimeError(f"The shape of the 2D attn_mask is {mask.shape}, but should be "
+                               f"{(length, keys)}.")
         return mask.reshape(1, 1, length, keys)
     if tuple(mask.shape) != (batch * heads, length, keys):
         raise RuntimeError(f"The shape of the 3D attn_mask is {mask.shape}, but should be "

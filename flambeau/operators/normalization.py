@@ -97,15 +97,18 @@ def normalized(x: Tensor, dims: Dims, eps: float) -> tuple[Tensor, Tensor, Tenso
 def _check_normalized_shape(x: Tensor, shape: Any, weight: Any, bias: Any) -> tuple[int, ...]:
     wanted = (shape,) if isinstance(shape, int) else tuple(shape)
     if not wanted:
-        raise RuntimeError("Expected normalized_shape to be at least 1-dimensional, i.e., containing at least one element, "
+        raise RuntimeError("Expected normalized_shape to be at least 1-dimensional, i.e., containing at "
+                           "least one element, "
                            "but got normalized_shape = []")
     for name, p in (("weight", weight), ("bias", bias)):
         if p is not None and tuple(p.shape) != wanted:
-            raise RuntimeError(f"Expected {name} to be of same shape as normalized_shape, but got {name} of shape "
+            raise RuntimeError(f"Expected {name} to be of same shape as normalized_shape, but got {name} of "
+                               "shape "
                                f"{list(p.shape)} and normalized_shape = {list(wanted)}")
     if tuple(x.shape[x.ndim - len(wanted):]) != wanted or x.ndim < len(wanted):
         stars = "".join(f", {n}" for n in wanted)
-        raise RuntimeError(f"Given normalized_shape={list(wanted)}, expected input with shape [*{stars}], but got input of "
+        raise RuntimeError(f"Given normalized_shape={list(wanted)}, expected input with shape [*{stars}], "
+                           "but got input of "
                            f"size{list(x.shape)}")
     return wanted
 
@@ -201,11 +204,13 @@ def group_norm(input: Tensor, num_groups: int, weight: Any = None, bias: Any = N
     if num_groups <= 0:
         raise RuntimeError(f"Expected num groups to be greater than 0, got {num_groups}")
     if channels % num_groups:
-        raise RuntimeError(f"Expected number of channels in input to be divisible by num_groups, but got input of shape "
+        raise RuntimeError("Expected number of channels in input to be divisible by num_groups, but got "
+                           "input of shape "
                            f"{list(input.shape)} and num_groups={num_groups}")
     for name, p in (("weight", weight), ("bias", bias)):
         if p is not None and tuple(p.shape) != (channels,):
-            raise RuntimeError(f"Expected {name} to be a vector of size equal to the number of channels in input, but got "
+            raise RuntimeError(f"Expected {name} to be a vector of size equal to the number of channels in "
+                               "input, but got "
                                f"{name} of shape {list(p.shape)} and input of shape {list(input.shape)}")
     if input.numel() == 0:
         result = input.reshape(input.shape) * 1
@@ -231,9 +236,11 @@ def instance_norm(input: Tensor, running_mean: Any = None, running_var: Any = No
         for n in input.shape[2:]:
             spatial *= n
         if spatial == 1:
-            raise ValueError(f"Expected more than 1 spatial element when training, got input size {input.size()}")
+            raise ValueError("Expected more than 1 spatial element when training, got input size "
+                             f"{input.size()}")
     elif running_mean is None or running_var is None:
-        raise RuntimeError("Expected running_mean and running_var to be defined when use_input_stats is false")
+        raise RuntimeError("Expected running_mean and running_var to be defined when use_input_stats is "
+                           "false")
     if not use_input_stats:
         result = (input - _per_channel(running_mean, input.ndim)) \
             * (_per_channel(running_var, input.ndim) + eps).rsqrt()
@@ -331,14 +338,16 @@ def batch_norm(input: Tensor, running_mean: Any = None, running_var: Any = None,
             raise RuntimeError(f"{name} should contain {channels} elements not {p.numel()}")
     if not training:
         if running_mean is None or running_var is None:
-            raise RuntimeError(f"running_{'mean' if running_mean is None else 'var'} must be defined in evaluation mode")
+            raise RuntimeError(f"running_{'mean' if running_mean is None else 'var'} must be defined in "
+                               "evaluation mode")
         scale = (running_var + eps).rsqrt()
         scale = scale if weight is None else scale * weight
         shift = -running_mean * scale if bias is None else bias - running_mean * scale
         return (input * _per_channel(scale, input.ndim) + _per_channel(shift, input.ndim)).to(input.dtype)
     count = input.numel() // max(channels, 1)
     if count == 1:
-        raise ValueError(f"Expected more than 1 value per channel when training, got input size {input.size()}")
+        raise ValueError("Expected more than 1 value per channel when training, got input size "
+                         f"{input.size()}")
     result, mean, rstd = record(BATCH_NORM, (input, weight, bias, float(eps)))
     if running_mean is not None:
         _update_running(running_mean, running_var, mean.detach(), rstd.detach(), count, momentum, eps)
@@ -359,7 +368,8 @@ def _update_running(running_mean: Tensor, running_var: Tensor, mean: Tensor, rst
 def local_response_norm(input: Tensor, size: int, alpha: float = 0.0001, beta: float = 0.75, k: float = 1.0) -> Tensor:
     """x / (k + alpha mean of x^2 over ``size`` neighbouring channels)^beta (Krizhevsky et al. 2012)."""
     if input.ndim < 3:
-        raise ValueError(f"Expected 3D or higher dimensionality                          input (got {input.ndim} dimensions)")
+        raise ValueError("Expected 3D or higher dimensionality                          input (got "
+                         f"{input.ndim} dimensions)")
     if input.numel() == 0:
         return input
     from .padding import pad

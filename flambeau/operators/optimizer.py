@@ -331,8 +331,8 @@ def _outputs(geometries: Sequence[Any], attributes: tuple[Any, ...]) -> tuple[An
     return tuple(contiguous(g.shape, g.dtype, g.device) for g in targets)
 
 
-# Operands: parameters, states one after the other, gradients, numbers. The kernel is that of one parameter (or of a
-# part of one, rules being elementwise): executors apply it to each.
+# Operands: parameters, states one after the other, gradients, numbers. The kernel is that of one parameter
+# (or of a part of one, rules being elementwise): executors apply it to each.
 MULTI_TENSOR = Operator("multi_tensor", apply_rule, _outputs, (), kind="multi_tensor")
 
 
@@ -341,7 +341,7 @@ class UnsuitableTensor(Exception):
 
 
 def suits(geometry: Geometry) -> bool:
-    """Rules compute in 32 and 64 bits; in 16 bits each operation has to be rounded by itself, as PyTorch does."""
+    """Rules compute in 32 and 64 bits; in 16 bits each operation has to be rounded, as PyTorch does."""
     return geometry.is_contiguous and geometry.dtype in (float32, float64)
 
 

@@ -23,7 +23,8 @@ def _padded_geometry(operands: Any, attributes: Any) -> Geometry:
     shape = [n + a + b for n, (a, b) in zip(x.shape, _pairs(pad, x.ndim))]
     for n, (a, b), size in zip(x.shape, _pairs(pad, x.ndim), shape):
         if size < 0:
-            raise RuntimeError(f"The input size {n}, plus negative padding {a} and {b}, resulted in a negative output size, "
+            raise RuntimeError(f"The input size {n}, plus negative padding {a} and {b}, resulted in a "
+                               "negative output size, "
                                "which is invalid. Check dimension "
                                f"{shape.index(size)} of your input.")
     return contiguous(shape, x.dtype, x.device)
@@ -52,7 +53,8 @@ def constant_pad_nd(input: Tensor, pad: Any, value: Any = 0) -> Tensor:
     if len(widths) % 2:
         raise RuntimeError(f"Length of pad must be even but instead it equals {len(widths)}")
     if len(widths) // 2 > input.ndim:
-        raise RuntimeError("Length of pad should be no more than twice the number of dimensions of the input. Pad length is "
+        raise RuntimeError("Length of pad should be no more than twice the number of dimensions of the "
+                           "input. Pad length is "
                            f"{len(widths)} while the input has {input.ndim} dimensions.")
     return record(CONSTANT_PAD, (input, value), (widths,))
 
@@ -70,12 +72,15 @@ def _index_of(mode: str, n: int, before: int, after: int) -> list[int]:
 def _check_mode(input: Tensor, widths: Ints, mode: str) -> None:
     spatial = len(widths) // 2
     if input.ndim not in (spatial + 1, spatial + 2) or spatial > 3:
-        raise NotImplementedError("Only 2D, 3D, 4D, 5D padding with non-constant padding are supported for now")
+        raise NotImplementedError("Only 2D, 3D, 4D, 5D padding with non-constant padding are supported for "
+                                  "now")
     for i in range(spatial):
         n, before, after = input.shape[-1 - i], widths[2 * i], widths[2 * i + 1]
         if mode == "reflect" and (before >= n or after >= n):
-            raise RuntimeError(f"Argument #{4 + 2 * i}: Padding size should be less than the corresponding input dimension, "
-                               f"but got: padding ({before}, {after}) at dimension {input.ndim - 1 - i} of input "
+            raise RuntimeError(f"Argument #{4 + 2 * i}: Padding size should be less than the corresponding "
+                               "input dimension, "
+                               f"but got: padding ({before}, {after}) at dimension {input.ndim - 1 - i} of "
+                               "input "
                                f"{list(input.shape)}")
         if mode == "circular" and (before > n or after > n):
             raise RuntimeError("Padding value causes wrapping around more than once.")

@@ -45,7 +45,8 @@ def pooled_extents(space: Ints, kernel: Ints, stride: Ints, padding: Ints, dilat
 
 def _check(x: Tensor, dims: int, kernel: Ints, stride: Ints, padding: Ints, dilation: Ints, name: str) -> None:
     if x.ndim not in (dims + 1, dims + 2):
-        raise RuntimeError(f"{name}: Expected {dims + 1}D or {dims + 2}D (batch mode) tensor with optional 0 dim batch size "
+        raise RuntimeError(f"{name}: Expected {dims + 1}D or {dims + 2}D (batch mode) tensor with optional 0 "
+                           "dim batch size "
                            f"for input, but got: {list(x.shape)}")
     if any(s == 0 for s in stride):
         raise RuntimeError("stride should not be zero")
@@ -60,17 +61,20 @@ def _check(x: Tensor, dims: int, kernel: Ints, stride: Ints, padding: Ints, dila
         if p < 0:
             raise RuntimeError(f"pad must be non-negative, but got pad: {p}")
         if p > ((k - 1) * d + 1) // 2:
-            raise RuntimeError(f"pad should be at most half of effective kernel size, but got pad={p}, kernel_size={k} and "
+            raise RuntimeError(f"pad should be at most half of effective kernel size, but got pad={p}, "
+                               f"kernel_size={k} and "
                                f"dilation={d}")
 
 
 def _check_output(x: Tensor, space: Ints, extents: Ints) -> None:
     if any(n < 1 for n in extents):
         channels = x.shape[-len(space) - 1]
-        raise RuntimeError(f"Given input size: ({channels}x{'x'.join(map(str, space))}). Calculated output size: "
+        raise RuntimeError(f"Given input size: ({channels}x{'x'.join(map(str, space))}). Calculated output "
+                           "size: "
                            f"({channels}x{'x'.join(map(str, extents))}). Output size is too small")
     if any(n == 0 for n in x.shape[1:]) if x.ndim == len(space) + 2 else x.numel() == 0:
-        raise RuntimeError(f"Expected input with non-zero size for non-batch dimensions but got {list(x.shape)}")
+        raise RuntimeError("Expected input with non-zero size for non-batch dimensions but got "
+                           f"{list(x.shape)}")
 
 
 # --- maxima --------------------------------------------------------------------------------------------------------------

@@ -271,7 +271,8 @@ def bernoulli_(self: Tensor, p: Any = 0.5, *, generator: Any = None) -> Tensor:
     geometry = dense_like(self.shape, self._geometry, self.dtype)
     if isinstance(p, Tensor):
         if p.dtype.category < dtypes.FLOATING:
-            raise RuntimeError(f"expected probabilities tensor to have floating type, got {dtypes.SCALAR_NAMES[p.dtype]}")
+            raise RuntimeError("expected probabilities tensor to have floating type, got "
+                               f"{dtypes.SCALAR_NAMES[p.dtype]}")
         return assign(self, drawn(BERNOULLI_EACH, generator, (p.detach(),), geometry), "bernoulli_")
     if not 0 <= p <= 1:
         raise RuntimeError(f"bernoulli_ expects p to be in [0, 1], but got p={p}")
@@ -284,7 +285,8 @@ def _bernoulli(input: Tensor, p: Any = None, *, generator: Any = None) -> Tensor
     if p is not None:
         return drawn(BERNOULLI, generator, (float(p),), geometry)
     if input.dtype.category < dtypes.FLOATING:
-        raise NotImplementedError(f"\"bernoulli_tensor_cpu_p_\" not implemented for '{dtypes.SCALAR_NAMES[input.dtype]}'")
+        raise NotImplementedError("\"bernoulli_tensor_cpu_p_\" not implemented for "
+                                  f"'{dtypes.SCALAR_NAMES[input.dtype]}'")
     return drawn(BERNOULLI_EACH, generator, (input.detach(),), geometry)
 
 

@@ -133,7 +133,8 @@ def multinomial(input: Tensor, num_samples: int, replacement: bool = False, *, g
     if input.ndim not in (1, 2):
         raise RuntimeError("prob_dist must be 1 or 2 dim")
     if input.dtype.category != dtypes.FLOATING:
-        raise RuntimeError(f"multinomial only supports floating-point dtypes for input, got: {dtypes.SCALAR_NAMES[input.dtype]}")
+        raise RuntimeError("multinomial only supports floating-point dtypes for input, got: "
+                           f"{dtypes.SCALAR_NAMES[input.dtype]}")
     if num_samples <= 0:
         raise RuntimeError("cannot sample n_sample <= 0 samples")
     if not replacement and num_samples > input.shape[-1]:

@@ -15,12 +15,12 @@ from typing import Any
 
 from ..tensor import Tensor
 from .activation import relu
-from .exponential import sigmoid
-from .trigonometric import tanh
 from .dropout import dropout as _dropout
+from .exponential import sigmoid
 from .joining import cat, stack
 from .linear import linear
 from .registry import api
+from .trigonometric import tanh
 
 # One step: (projected input, hidden state, recurrent weights) -> new hidden state; the output is its first part.
 Step = Callable[[Tensor, tuple[Tensor, ...], Any, Any, Any], tuple[Tensor, ...]]

@@ -102,15 +102,20 @@ def _target(input: Tensor, size: Any, scale_factor: Any, recompute: Any) -> tupl
     if size is not None:
         sizes = list(size) if isinstance(size, (list, tuple)) else [size] * dims
         if len(sizes) != dims:
-            raise ValueError(f"Input and output must have the same number of spatial dimensions, but got input with spatial "
-                             f"dimensions of {list(input.shape[2:])} and output size of {size}. Please provide input tensor in "
+            raise ValueError("Input and output must have the same number of spatial dimensions, but got "
+                             "input with spatial "
+                             f"dimensions of {list(input.shape[2:])} and output size of {size}. Please "
+                             "provide input tensor in "
                              "(N, C, d1, d2, ...,dK) format and output size in (o1, o2, ...,oK) format.")
         return [int(n) for n in sizes], [None] * dims
     factors = list(scale_factor) if isinstance(scale_factor, (list, tuple)) else [scale_factor] * dims
     if len(factors) != dims:
-        raise ValueError(f"Input and scale_factor must have the same number of spatial dimensions, but got input with spatial "
-                         f"dimensions of {list(input.shape[2:])} and scale_factor of shape {scale_factor}. Please provide "
-                         "input tensor in (N, C, d1, d2, ...,dK) format and scale_factor in (s1, s2, ...,sK) format.")
+        raise ValueError("Input and scale_factor must have the same number of spatial dimensions, but got "
+                         "input with spatial "
+                         f"dimensions of {list(input.shape[2:])} and scale_factor of shape {scale_factor}. "
+                         "Please provide "
+                         "input tensor in (N, C, d1, d2, ...,dK) format and scale_factor in (s1, s2, ...,sK) "
+                         "format.")
     sizes = [math.floor(float(n) * f) for n, f in zip(input.shape[2:], factors)]
     return sizes, [None] * dims if recompute else [float(f) for f in factors]
 
@@ -127,7 +132,8 @@ def interpolate(input: Tensor, size: Any = None, scale_factor: Any = None, mode:
     """
     if mode in ("nearest", "area", "nearest-exact"):
         if align_corners is not None:
-            raise ValueError("align_corners option can only be set with the interpolating modes: linear | bilinear | bicubic | "
+            raise ValueError("align_corners option can only be set with the interpolating modes: linear | "
+                             "bilinear | bicubic | "
                              "trilinear")
     else:
         align_corners = bool(align_corners)
@@ -135,14 +141,17 @@ def interpolate(input: Tensor, size: Any = None, scale_factor: Any = None, mode:
         raise ValueError("recompute_scale_factor is not meaningful with an explicit size.")
     sizes, scales = _target(input, size, scale_factor, recompute_scale_factor)
     if antialias and not (mode in ("bilinear", "bicubic") and input.ndim == 4):
-        raise ValueError("Anti-alias option is restricted to bilinear and bicubic modes and requires a 4-D tensor as input")
+        raise ValueError("Anti-alias option is restricted to bilinear and bicubic modes and requires a 4-D "
+                         "tensor as input")
     dims = input.ndim - 2
     if dims not in (1, 2, 3):
-        raise NotImplementedError(f"Input Error: Only 3D, 4D and 5D input Tensors supported (got {input.ndim}D) for the modes: "
+        raise NotImplementedError("Input Error: Only 3D, 4D and 5D input Tensors supported (got "
+                                  f"{input.ndim}D) for the modes: "
                                   "nearest | linear | bilinear | bicubic | trilinear | area | nearest-exact "
                                   f"(got {mode})")
     if any(n <= 0 for n in (*sizes, *input.shape[1:])):
-        raise RuntimeError(f"Input and output sizes should be greater than 0, but got input (H: {input.shape[-2]}, W: "
+        raise RuntimeError("Input and output sizes should be greater than 0, but got input (H: "
+                           f"{input.shape[-2]}, W: "
                            f"{input.shape[-1]}) output (H: {sizes[0]}, W: {sizes[-1]})")
     if mode in ("nearest", "nearest-exact"):
         return _nearest(input, sizes, scales, mode == "nearest-exact")
@@ -157,7 +166,8 @@ def interpolate(input: Tensor, size: Any = None, scale_factor: Any = None, mode:
 def _weighted(x: Tensor, sizes: list[int], scales: list[float | None], mode: str, align_corners: bool,
               antialias: bool) -> Tensor:
     if x.dtype.category != dtypes.FLOATING and x.dtype is not dtypes.uint8:
-        raise NotImplementedError(f'"compute_indices_weights_{mode}" not implemented for \'{dtypes.SCALAR_NAMES[x.dtype]}\'')
+        raise NotImplementedError(f'"compute_indices_weights_{mode}" not implemented for '
+                                  f'\'{dtypes.SCALAR_NAMES[x.dtype]}\'')
     wide = x.to(dtypes.float32 if x.dtype is dtypes.uint8 else arithmetic_dtype(x.dtype))
     for d, (count, scale) in enumerate(zip(sizes, scales)):
         n = x.shape[2 + d]
@@ -176,19 +186,22 @@ def _weighted(x: Tensor, sizes: list[int], scales: list[float | None], mode: str
 def upsample(input: Tensor, size: Any = None, scale_factor: Any = None, mode: str = "nearest",
              align_corners: bool | None = None) -> Tensor:
     """The older name of ``interpolate``."""
-    warnings.warn("`nn.functional.upsample` is deprecated. Use `nn.functional.interpolate` instead.", stacklevel=2)
+    warnings.warn("`nn.functional.upsample` is deprecated. Use `nn.functional.interpolate` "
+                  "instead.", stacklevel=2)
     return interpolate(input, size, scale_factor, mode, align_corners)
 
 
 @api("nn.functional")
 def upsample_nearest(input: Tensor, size: Any = None, scale_factor: Any = None) -> Tensor:
     """``interpolate(mode="nearest")``."""
-    warnings.warn("`nn.functional.upsample_nearest` is deprecated. Use `nn.functional.interpolate` instead.", stacklevel=2)
+    warnings.warn("`nn.functional.upsample_nearest` is deprecated. Use `nn.functional.interpolate` "
+                  "instead.", stacklevel=2)
     return interpolate(input, size, scale_factor, "nearest")
 
 
 @api("nn.functional")
 def upsample_bilinear(input: Tensor, size: Any = None, scale_factor: Any = None) -> Tensor:
     """``interpolate(mode="bilinear", align_corners=True)``."""
-    warnings.warn("`nn.functional.upsample_bilinear` is deprecated. Use `nn.functional.interpolate` instead.", stacklevel=2)
+    warnings.warn("`nn.functional.upsample_bilinear` is deprecated. Use `nn.functional.interpolate` "
+                  "instead.", stacklevel=2)
     return interpolate(input, size, scale_factor, "bilinear", True)

@@ -44,8 +44,9 @@ def apply_rule(
 ) -> None:
     """Write ``rule``'s results into the parameters and the states, in place.
 
-    `states` holds one list per state of the rule, each as long as `params`, or ``None`` for a state that is not
-    in use. One operator does it all, unless the step is to be differentiated or the tensors are unsuitable.
+    `states` holds one list per state of the rule, each as long as `params`, or ``None`` for a state that is
+    not in use. One operator does it all, unless the step is to be differentiated or the tensors are
+    unsuitable.
     """
     if not is_grad_enabled():
         try:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable
 from typing import Any
 
@@ -86,7 +87,7 @@ class LBFGS(Optimizer):
             start += flat.numel()
 
     def _evaluate(
-        self, closure: Callable[[], Any], start: list[Tensor], length: float, direction: Tensor
+        self, closure: Callable[[], Any], start: list[Tensor], direction: Tensor, length: float
     ) -> tuple[float, Tensor]:
         """Loss and gradient at ``start + length * direction``; the parameters return to `start`."""
         self._move(length, direction)
@@ -145,7 +146,7 @@ class LBFGS(Optimizer):
                     raise RuntimeError("only 'strong_wolfe' is supported")
                 start = [p.clone() for p in self._params]
                 loss, grad, length, spent = strong_wolfe(
-                    lambda t, start=start, d=direction: self._evaluate(closure, start, t, d),
+                    functools.partial(self._evaluate, closure, start, direction),
                     length,
                     direction,
                     loss,

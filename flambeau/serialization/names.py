@@ -3,66 +3,124 @@
 from __future__ import annotations
 
 import importlib
+import types
 from typing import Any
 
-from .. import devices, dtypes
+from .. import _utils, devices, dtypes, layouts
+from ..operators import NAMESPACES
 from ..operators.generator import Generator
 from ..size import Size
 from ..tensor import Tensor
+from ..tensor.storage_view import TypedStorage, UntypedStorage
 
-# What a storage of each dtype is called in a pickle.
+_HERE = __name__.split(".")[0]
+
+# What a storage of each dtype is called in a pickle; others are written as untyped bytes.
 STORAGE_NAMES = {
     dtypes.float32: "FloatStorage", dtypes.float64: "DoubleStorage", dtypes.float16: "HalfStorage",
     dtypes.bfloat16: "BFloat16Storage", dtypes.int64: "LongStorage", dtypes.int32: "IntStorage",
-    dtypes.int16: "ShortStorage", dtypes.int8: "CharStorage", dtypes.uint8: "ByteStorage", dtypes.bool_: "BoolStorage",
-    dtypes.complex64: "ComplexFloatStorage", dtypes.complex128: "ComplexDoubleStorage",
+    dtypes.int16: "ShortStorage", dtypes.int8: "CharStorage", dtypes.uint8: "ByteStorage",
+    dtypes.bool_: "BoolStorage", dtypes.complex64: "ComplexFloatStorage",
+    dtypes.complex128: "ComplexDoubleStorage",
 }
-STORAGE_DTYPES = {name: d for d, name in STORAGE_NAMES.items()}
+UNTYPED = "UntypedStorage"
 
-_SPECIAL: dict[Any, tuple[str, str]] = {
-    Tensor: ("torch", "Tensor"), Size: ("torch", "Size"), devices.device: ("torch", "device"),
-    Generator: ("torch._C", "Generator"),
+# Modules of flambeau's whose classes PyTorch keeps elsewhere (the other way `find` looks in the package around).
+_MOVED = {
+    "nn.modules.adaptive_pooling": "nn.modules.pooling",
+    "nn.modules.fractional_pooling": "nn.modules.pooling",
+    "nn.modules.margin_losses": "nn.modules.loss",
+    "nn.modules.cross_map_lrn": "nn.modules.normalization",
+    "nn.modules.rnn_cells": "nn.modules.rnn",
+    "nn.modules.softmax": "nn.modules.activation",
+    "nn.modules.shrink": "nn.modules.activation",
+    "nn.modules.attention": "nn.modules.activation",
+    "nn.modules.lazy_conv": "nn.modules.conv",
+    "nn.modules._parameter_containers": "nn.modules.container",
+    "optim.adafactor": "optim",
+    "optim.muon": "optim",
+    "autograd.modes": "autograd.grad_mode",
+    "cuda.amp": "cuda.amp.grad_scaler",
 }
 
 
 class StorageType:
     """Stands for ``torch.FloatStorage`` and its kin in pickles."""
 
-    def __init__(self, name: str) -> None:
+    def __init__(self, name: str, dtype: dtypes.dtype) -> None:
         self.name = name
-        self.dtype = STORAGE_DTYPES.get(name, dtypes.uint8)
+        self.dtype = dtype
+
+    @property
+    def module(self) -> str:
+        """Where PyTorch has the class."""
+        return "torch.storage" if self.name == UNTYPED else "torch"
 
 
-def public_name(obj: Any, name: str | None) -> tuple[str, str]:
+STORAGE_TYPES = {name: StorageType(name, d) for d, name in STORAGE_NAMES.items()}
+STORAGE_TYPES[UNTYPED] = StorageType(UNTYPED, dtypes.uint8)
+
+
+def _get_layout(name: str) -> layouts.layout:
+    """The layout with a name such as ``torch.strided``."""
+    found = getattr(layouts, name.removeprefix("torch."), None)
+    if not isinstance(found, layouts.layout):
+        raise RuntimeError(f"flambeau has no layout {name!r}: tensors are strided")
+    return found
+
+
+# Objects by the names they have in checkpoints; the inverse names them when they are saved.
+SPECIAL: dict[tuple[str, str], Any] = {
+    ("torch", "Tensor"): Tensor,
+    ("torch", "Size"): Size,
+    ("torch", "device"): devices.device,
+    ("torch", "dtype"): dtypes.dtype,
+    ("torch", "layout"): layouts.layout,
+    ("torch._C", "Generator"): Generator,
+    ("torch.storage", "TypedStorage"): TypedStorage,
+    ("torch.serialization", "_get_layout"): _get_layout,
+    ("torch._tensor", "_rebuild_from_type_v2"): _utils._rebuild_from_type_v2,
+    **{("torch", d.name): d for d in dtypes.ALL},
+    **{("torch", kind.name): kind for kind in STORAGE_TYPES.values()},
+    ("torch.storage", UNTYPED): STORAGE_TYPES[UNTYPED],
+}
+_NAMES: dict[int, tuple[str, str]] = {id(value): name for name, value in SPECIAL.items()}
+_NAMES[id(UntypedStorage)] = ("torch.storage", UNTYPED)
+
+
+def public_name(obj: Any, name: str | None = None) -> tuple[str, str]:
     """Module and name under which PyTorch would find a global of flambeau's."""
-    if isinstance(obj, dtypes.dtype):
-        return "torch", obj.name
-    if isinstance(obj, StorageType):
-        return "torch", obj.name
-    found = _SPECIAL.get(obj) if isinstance(obj, type) else None
-    if found is not None:
-        return found
+    known = _NAMES.get(id(obj))
+    if known is not None:
+        return known
+    name = name or getattr(obj, "__qualname__", None) or obj.__name__
     module = getattr(obj, "__module__", None) or "__main__"
-    if module == "flambeau" or module.startswith("flambeau."):
-        module = "torch" + module[len("flambeau"):]
-    return module, name or obj.__qualname__
+    if module != _HERE and not module.startswith(_HERE + "."):
+        return module, name
+    if isinstance(obj, types.FunctionType):
+        for namespace in ("nn.functional", "torch", "linalg", "fft", "special"):
+            if NAMESPACES.get(namespace, {}).get(name) is obj:
+                return ("torch" if namespace == "torch" else "torch." + namespace), name
+    inner = module[len(_HERE) + 1:]
+    if inner.startswith("optim.lr_scheduler."):
+        inner = "optim.lr_scheduler"
+    inner = _MOVED.get(inner, inner)
+    return f"torch.{inner}" if inner else "torch", name
 
 
 def find(module: str, name: str) -> Any:
     """The object that a name of PyTorch's stands for here."""
-    if module == "torch":
-        if name in STORAGE_DTYPES or name in ("UntypedStorage", "TypedStorage"):
-            return StorageType(name)
-        for special, path in _SPECIAL.items():
-            if path == (module, name):
-                return special
-    if (module, name) == ("torch._C", "Generator"):
-        return Generator
-    if module == "torch.storage" and name in ("UntypedStorage", "TypedStorage"):
-        return StorageType(name)
-    if module == "torch" or module.startswith("torch."):
-        module = "flambeau" + module[len("torch"):]
-    found: Any = importlib.import_module(module)
-    for part in name.split("."):
-        found = getattr(found, part)
-    return found
+    special = SPECIAL.get((module, name))
+    if special is not None:
+        return special
+    package = _HERE + module[len("torch"):]
+    while True:
+        try:
+            found: Any = importlib.import_module(package)
+            for part in name.split("."):
+                found = getattr(found, part)
+            return found
+        except (ImportError, AttributeError):
+            package = package.rpartition(".")[0]  # PyTorch may keep it in a module beside
+            if not package:
+                raise AttributeError(f"flambeau has no {module}.{name}, which the checkpoint names") from None

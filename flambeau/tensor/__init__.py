@@ -1,6 +1,6 @@
 """The tensor: a handle on (storage, geometry), recording, views and in-place writes."""
 
-from . import printing  # noqa: F401
+from . import printing
 from .inplace import assign, check_writable
 from .record import record, record_pair
 from .tape import GradFn, state

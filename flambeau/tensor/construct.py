@@ -39,10 +39,13 @@ def shared(array: np.ndarray[Any, Any]) -> Tensor:
     itemsize = array.itemsize
     if any(s < 0 for s in array.strides):
         raise ValueError(
-            "At least one stride in the given numpy array is negative, and tensors with negative strides are not currently "
-            "supported. (You can probably work around this by making a copy of your array  with array.copy().) ")
+            "At least one stride in the given numpy array is negative, and tensors with negative strides are "
+            "not currently "
+            "supported. (You can probably work around this by making a copy of your array  with "
+            "array.copy().) ")
     if any(s % itemsize for s in array.strides):
-        raise ValueError("given numpy array strides not a multiple of the element byte size. Copy the numpy array to "
+        raise ValueError("given numpy array strides not a multiple of the element byte size. Copy the numpy "
+                         "array to "
                          "reallocate the memory.")
     strides = tuple(s // itemsize for s in array.strides)
     geometry = intern(Size(array.shape), strides, 0, dtype, devices.CPU)
@@ -138,7 +141,8 @@ def _fill(data: Any, shape: tuple[int, ...], dtype: dtypes.dtype) -> np.ndarray[
             raise TypeError("can't convert complex to int") from None
         limits = np.iinfo(dtype.numpy)
         if array.size and (array.min() < limits.min or array.max() > limits.max):
-            raise RuntimeError(f"value cannot be converted to type {dtype.name}_t without overflow".replace("uint8_t", "uint8_t"))
+            raise RuntimeError(f"value cannot be converted to type {dtype.name}_t without "
+                               "overflow".replace("uint8_t", "uint8_t"))
         return array.reshape(shape).astype(dtype.numpy)
     if dtype.category == dtypes.FLOATING:
         try:

@@ -68,8 +68,10 @@ def check_writable(x: Tensor) -> None:
     """Raise PyTorch's error where autograd forbids writing x in place."""
     if x._inference and not state.inference:
         raise RuntimeError(
-            "Inplace update to inference tensor outside InferenceMode is not allowed.You can make a clone to get a normal "
-            "tensor before doing inplace update.See https://github.com/pytorch/rfcs/pull/17 for more details.")
+            "Inplace update to inference tensor outside InferenceMode is not allowed.You can make a clone to "
+            "get a normal "
+            "tensor before doing inplace update.See https://github.com/pytorch/rfcs/pull/17 for more "
+            "details.")
     if not state.enabled:
         return
     base = x._base
@@ -78,12 +80,16 @@ def check_writable(x: Tensor) -> None:
     if base is not None and base._requires_grad:
         if x._view is None:
             raise RuntimeError(
-                "A view was created in no_grad mode and is being modified inplace with grad mode enabled. Given that this "
-                "use case is ambiguous and error-prone, it is forbidden. You can clarify your code by moving both the view "
-                "and the inplace either both inside the no_grad block (if you don't want the inplace to be tracked) or both "
+                "A view was created in no_grad mode and is being modified inplace with grad mode enabled. "
+                "Given that this "
+                "use case is ambiguous and error-prone, it is forbidden. You can clarify your code by moving "
+                "both the view "
+                "and the inplace either both inside the no_grad block (if you don't want the inplace to be "
+                "tracked) or both "
                 "outside (if you want the inplace to be tracked).")
         if base._grad_fn is None:
-            raise RuntimeError("a view of a leaf Variable that requires grad is being used in an in-place operation.")
+            raise RuntimeError("a view of a leaf Variable that requires grad is being used in an in-place "
+                               "operation.")
 
 
 def assign(x: Tensor, result: Tensor, name: str) -> Tensor:
@@ -98,7 +104,8 @@ def assign(x: Tensor, result: Tensor, name: str) -> Tensor:
         result = result.to(geometry.dtype)
     if result._geometry.shape != geometry.shape:
         raise RuntimeError(
-            f"output with shape {list(geometry.shape)} doesn't match the broadcast shape {list(result.shape)}")
+            f"output with shape {list(geometry.shape)} doesn't match the broadcast shape "
+            f"{list(result.shape)}")
     history_edge = edge(x._base) if x._base is not None and x._base._requires_grad and state.enabled else None
     if state.enabled and result._grad_fn is not None:
         _keep_original(x, result._grad_fn)
@@ -156,7 +163,8 @@ def _next_node(storage: Storage, geometry: Geometry, result: Tensor) -> Any:
 def _require_no_overlap(geometry: Geometry) -> None:
     if 0 in geometry.strides and any(s == 0 and n > 1 for s, n in zip(geometry.strides, geometry.shape)):
         raise RuntimeError(
-            "unsupported operation: more than one element of the written-to tensor refers to a single memory location. "
+            "unsupported operation: more than one element of the written-to tensor refers to a single memory "
+            "location. "
             "Please clone() the tensor before performing the operation.")
 
 

@@ -81,7 +81,8 @@ def handle_torch_function(public_api: Callable[..., Any], relevant_args: Iterabl
         result = type(c).__torch_function__(public_api, types, args, kwargs)
         if result is not NotImplemented:
             return result
-    raise TypeError(f"Multiple dispatch failed for 'torch.{public_api.__name__}'; all __torch_function__ handlers returned "
+    raise TypeError(f"Multiple dispatch failed for 'torch.{public_api.__name__}'; all __torch_function__ "
+                    "handlers returned "
                     f"NotImplemented:\n\n" + "\n".join(f"  - tensor subclass {t}" for t in types))
 
 

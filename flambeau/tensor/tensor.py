@@ -186,13 +186,15 @@ class Tensor:
         if not requires_grad:
             if self.grad_fn is not None:
                 raise RuntimeError(
-                    "you can only change requires_grad flags of leaf variables. If you want to use a computed variable "
+                    "you can only change requires_grad flags of leaf variables. If you want to use a "
+                    "computed variable "
                     "in a subgraph that doesn't require differentiation use var_no_grad = var.detach()."
                 )
         elif self._geometry.dtype.category < dtypes.FLOATING:
             raise RuntimeError("only Tensors of floating point dtype can require gradients")
         elif self._inference:
-            raise RuntimeError("Setting requires_grad=True on inference tensor outside InferenceMode is not allowed.")
+            raise RuntimeError("Setting requires_grad=True on inference tensor outside InferenceMode is not "
+                               "allowed.")
         if self.grad_fn is None:
             self._requires_grad = bool(requires_grad)
         return self
@@ -221,8 +223,10 @@ class Tensor:
         if self._grad is None and self.requires_grad and not self.is_leaf and not self._retains_grad:
             import warnings
             warnings.warn(
-                "The .grad attribute of a Tensor that is not a leaf Tensor is being accessed. Its .grad attribute won't be "
-                "populated during autograd.backward(). If you indeed want the .grad field to be populated for a non-leaf "
+                "The .grad attribute of a Tensor that is not a leaf Tensor is being accessed. Its .grad "
+                "attribute won't be "
+                "populated during autograd.backward(). If you indeed want the .grad field to be populated "
+                "for a non-leaf "
                 "Tensor, use .retain_grad() on the non-leaf Tensor.", UserWarning, stacklevel=2)
         return self._grad
 
@@ -317,12 +321,14 @@ def check_dim(dim: int, ndim: int) -> int:
     extent = ndim or 1
     if -extent <= dim < extent:
         return dim + extent if dim < 0 else dim
-    raise IndexError(f"Dimension out of range (expected to be in range of [{-extent}, {extent - 1}], but got {dim})")
+    raise IndexError(f"Dimension out of range (expected to be in range of [{-extent}, {extent - 1}], but got "
+                     f"{dim})")
 
 
 def _check_grad(tensor: Tensor, value: Any) -> None:
     if not isinstance(value, Tensor):
-        raise TypeError(f"assigned grad expected to be a Tensor or None but got grad of type {type(value).__name__}")
+        raise TypeError("assigned grad expected to be a Tensor or None but got grad of type "
+                        f"{type(value).__name__}")
     if value is tensor:
         raise RuntimeError("can't assign Variable as its own grad")
     if value.dtype is not tensor.dtype:

@@ -20,7 +20,8 @@ BLOCK = 1 << 14
 # Parameters up to this size are put together: calls into NumPy would cost more than their arithmetic.
 SMALL = 1 << 12
 
-# A value that only its reader holds: a local variable, the argument of getrefcount, and the tuple of operands.
+# A value that only its reader holds: a local variable, the argument of getrefcount, and the tuple of
+# operands.
 _SOLE_READER = pending.UNHELD + 1
 
 

@@ -105,8 +105,8 @@ class ReduceLROnPlateau(LRScheduler):
                 raise RuntimeError(
                     f"The number of param groups in the `optimizer` ({len(groups)}) differs from when "
                     f"`ReduceLROnPlateau` was initialized ({len(self.min_lrs)}), usually due to a new "
-                    "param group being added to the optimizer. Please modify the `min_lrs` field to match the "
-                    "length of the `optimizer` param groups."
+                    "param group being added to the optimizer. Please modify the `min_lrs` field to match "
+                    "the length of the `optimizer` param groups."
                 )
             self.min_lrs = [self.default_min_lr] * len(groups)
         for group, lowest in zip(groups, self.min_lrs, strict=True):

@@ -6,6 +6,7 @@ import functools
 import itertools
 import os
 import signal
+import time
 import warnings
 import weakref
 from typing import TYPE_CHECKING, Any
@@ -105,6 +106,16 @@ class _Worker:
         self.outstanding = 0
 
 
+def _join(process: Any, seconds: float) -> None:
+    try:
+        process.join(seconds)
+    except OSError:
+        # Collected together with this iterator, a process may have closed what it waits with.
+        deadline = time.monotonic() + seconds
+        while process.is_alive() and time.monotonic() < deadline:
+            time.sleep(0.01)
+
+
 # The ends of all connections in this process, which a forked worker has to close.
 _connections: weakref.WeakSet[Any] = weakref.WeakSet()
 
@@ -140,6 +151,7 @@ class _MultiProcessingDataLoaderIter(_BaseDataLoaderIter):
         ours, theirs = context.Pipe(duplex=True)
         _connections.add(ours)
         to_close = list(_connections) if context.get_start_method() == "fork" else []
+        make, *arguments = loader._fetcher_arguments()
         process = context.Process(
             target=work,
             daemon=True,
@@ -148,7 +160,7 @@ class _MultiProcessingDataLoaderIter(_BaseDataLoaderIter):
                 loader.num_workers,
                 self._base_seed,
                 loader.dataset,
-                functools.partial(*loader._fetcher_arguments()),
+                functools.partial(make, *arguments),
                 loader.worker_init_fn,
                 theirs,
                 to_close,
@@ -278,7 +290,7 @@ class _MultiProcessingDataLoaderIter(_BaseDataLoaderIter):
         raise RuntimeError(f"DataLoader timed out after {self._loader.timeout} seconds")
 
     def _report_death(self, worker: _Worker) -> None:
-        worker.process.join(_PATIENCE)
+        _join(worker.process, _PATIENCE)
         dead = [each.process for each in self._workers if not each.process.is_alive() and each.active]
         pids = ", ".join(str(process.pid) for process in dead) or str(worker.process.pid)
         cause = None
@@ -304,10 +316,10 @@ class _MultiProcessingDataLoaderIter(_BaseDataLoaderIter):
         for worker in self._workers:
             worker.connection.close()  # the worker reads the end of the connection as the end of its tasks
         for worker in self._workers:
-            worker.process.join(_PATIENCE)
+            _join(worker.process, _PATIENCE)
             if worker.process.is_alive():
                 worker.process.terminate()
-                worker.process.join()
+                _join(worker.process, _PATIENCE)
 
     def __del__(self) -> None:
         if hasattr(self, "_workers"):

@@ -497,6 +497,18 @@ def test_no_descriptor_is_left(torch: ModuleType) -> None:
     assert len(list(path.iterdir())) <= before
 
 
+def test_collected_in_a_cycle(torch: ModuleType) -> None:
+    """The garbage collector may take a worker's process apart before the iterator that owns it."""
+    before = remaining_children()
+    iterator = iter(torch.utils.data.DataLoader(Numbers(), num_workers=2))
+    next(iterator)
+    cycle = [iterator]
+    cycle.append(cycle)
+    del iterator, cycle
+    gc.collect()
+    assert remaining_children() <= before
+
+
 def test_two_loaders_at_once(torch: ModuleType) -> None:
     loaders = [torch.utils.data.DataLoader(Numbers(), num_workers=2) for _ in range(2)]
     assert [a.item() + b.item() for a, b in zip(*loaders, strict=True)] == list(range(0, 20, 2))

@@ -143,6 +143,6 @@ def default_collate(batch: Any) -> Any:
 
     >>> import flambeau as torch
     >>> torch.utils.data.default_collate([{"x": 1.0, "y": (1, "a")}, {"x": 2.0, "y": (2, "b")}])
-    {'x': tensor([1., 2.], dtype=torch.float64), 'y': [tensor([1, 2]), ['a', 'b']]}
+    {'x': tensor([1., 2.], dtype=torch.float64), 'y': [tensor([1, 2]), ('a', 'b')]}
     """
     return collate(batch, collate_fn_map=default_collate_fn_map)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import traceback
+from typing import Any
 
 
 class KeyErrorMessage(str):
@@ -16,7 +17,7 @@ class CaughtException:
     """An exception with the text of its traceback; the traceback itself does not leave its process."""
 
     def __init__(self, error: BaseException, where: str) -> None:
-        self.type = type(error)
+        self.type: Any = type(error)
         self.name = type(error).__name__
         self.text = "".join(traceback.format_exception(type(error), error, error.__traceback__))
         self.where = where

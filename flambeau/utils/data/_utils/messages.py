@@ -158,7 +158,7 @@ class Receiver:
         os.close(descriptor)
 
     def _buffers(self, segment: int, sizes: Sequence[int]) -> list[memoryview]:
-        whole = np.frombuffer(self.segments[segment], np.uint8)
+        whole: Any = np.frombuffer(self.segments[segment], np.uint8)
         # Every array made from the parts keeps `whole` alive; when it goes, so may the content.
         finalizer = weakref.finalize(whole, self.released.append, segment)
         finalizer.atexit = False

@@ -14,7 +14,7 @@ from ....graph.storage import Storage
 from ....tensor import Tensor
 from ....tensor.tensor import fresh
 
-Bytes = np.ndarray[Any, np.dtype[np.uint8]]
+Bytes = Any  # a one-dimensional array of uint8
 
 
 def to_bytes(tensor: Tensor) -> Bytes:

@@ -65,6 +65,12 @@ def seed_everything(base_seed: int, worker_id: int) -> int:
     return seed
 
 
+def _use_one_thread() -> None:
+    from .... import set_num_threads  # of the top of the package, which is complete by now
+
+    set_num_threads(1)
+
+
 class _Tasks:
     """Reads tasks in a thread of its own: whoever sends them is never kept waiting by a busy worker."""
 
@@ -105,6 +111,7 @@ def work(
         failure: CaughtException | None = None
         fetcher: Any = None
         try:
+            _use_one_thread()
             seed = seed_everything(base_seed, worker_id)
             _worker_info = WorkerInfo(id=worker_id, num_workers=num_workers, seed=seed, dataset=dataset)
             if init_fn is not None:
