@@ -15,6 +15,8 @@ from . import (
     convolution,
     creation,
     cumulative,
+    differences,
+    distances,
     division,
     dropout,
     dunders,
@@ -70,7 +72,8 @@ from .registry import NAMESPACES
 
 MODULES = (
     activation, adaptive_pooling, arithmetic, attention, bessel, binary_exponent, casting, comparison,
-    complex_numbers, convolution, creation, cumulative, division, dropout, dunders, einsum, embedding,
+    complex_numbers, convolution, creation, cumulative, differences, distances, division, dropout, dunders, einsum,
+    embedding,
     exponential, extrema, factories, folding, grid_sampling, histograms, indexing, integration, joining,
     linalg, linear, logical, looking, loss, loss_regression, magnitude, matmul, matmul_add,
     multi_head_attention, normalization, norms, optimizer, order_statistics, padding, pairs, pooling, power,

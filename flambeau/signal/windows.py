@@ -145,7 +145,7 @@ def kaiser(
 
     >>> import flambeau as torch
     >>> torch.signal.windows.kaiser(3, beta=1.0)
-    tensor([0.7899, 1.0000, 0.7899])
+    tensor([0.7898, 1.0000, 0.7898])
     """
     options = _options("kaiser", M, dtype, layout, device, requires_grad)
     if beta < 0:
