@@ -1,7 +1,7 @@
 """The interpreter's loop.
 
-A node's operands are dropped when its value is there, so a value is freed as soon as its last reader has run: no
-lifetime analysis is needed (Note: liveness).
+A node's operands are dropped when its value is there, so a value is freed as soon as its last reader has run:
+no lifetime analysis is needed (Note: liveness).
 """
 
 from __future__ import annotations
@@ -20,7 +20,8 @@ from .arrays import Array, flatten, read
 
 Plan = Callable[[tuple[Any, ...]], Any]
 
-# An operand that only its reader holds: a local variable, the argument of getrefcount, and the tuple of operands.
+# An operand that only its reader holds: a local variable, the argument of getrefcount, and the tuple of
+# operands.
 _SOLE_READER = pending.UNHELD + 1
 
 
@@ -33,11 +34,12 @@ def run(nodes: list[Node]) -> list[Node]:
     with np.errstate(all="ignore"):
         while nodes:
             node = nodes[-1]
-            try:
-                node.value = _compute(node)
-            except Exception as error:
-                node.value = Failure(error)
-                failed.append(node)
+            if node.value is None:  # else an interrupt fell between the next lines
+                try:
+                    node.value = _compute(node)
+                except Exception as error:
+                    node.value = Failure(error)
+                    failed.append(node)
             node.operands = ()
             nodes.pop()
             del node
@@ -66,7 +68,8 @@ def prepare(signature: Signature) -> Plan:
     if operator.kind == "multi_tensor":
         return multi_tensor.prepare(signature)
     kernel, attributes, outputs = operator.kernel, signature.attributes, signature.outputs
-    readers = [_reader(g, _compute_type(signature), i in operator.owns) for i, g in enumerate(signature.geometries)]
+    readers = [_reader(g, _compute_type(signature), i in operator.owns) for i,
+               g in enumerate(signature.geometries)]
     variadic = operator.kind == "variadic"
 
     def execute(operands: tuple[Any, ...]) -> Any:
@@ -127,7 +130,8 @@ def _own(value: Array, operands: tuple[Any, ...], owns: tuple[int, ...]) -> Arra
         for i, operand in enumerate(operands):
             if operand.__class__ is Node and i not in owns:
                 other = operand.value
-                if other.__class__ is not tuple and (other is root or (other.base is not None and other.base is root)):
+                if other.__class__ is not tuple and (other is root
+                                                     or (other.base is not None and other.base is root)):
                     return value.copy()
         if not value.flags.writeable:
             return value.copy()
