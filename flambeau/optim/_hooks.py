@@ -8,7 +8,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 from ..engine import look_at_step_end
-from ..nn.modules._handle import RemovableHandle
+from ..tensor.handle import RemovableHandle
 
 if TYPE_CHECKING:
     from .optimizer import Optimizer

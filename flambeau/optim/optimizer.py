@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable
 from itertools import chain
 from typing import Any, TypeAlias
 
-from ..nn.modules._handle import RemovableHandle
+from ..tensor.handle import RemovableHandle
 from ..tensor import Tensor
 from ._hooks import (
     Hook,

@@ -6,7 +6,6 @@ import functools
 import itertools
 import os
 import signal
-import time
 import warnings
 import weakref
 from typing import TYPE_CHECKING, Any
@@ -106,16 +105,6 @@ class _Worker:
         self.outstanding = 0
 
 
-def _join(process: Any, seconds: float) -> None:
-    try:
-        process.join(seconds)
-    except OSError:
-        # Collected together with this iterator, a process may have closed what it waits with.
-        deadline = time.monotonic() + seconds
-        while process.is_alive() and time.monotonic() < deadline:
-            time.sleep(0.01)
-
-
 # The ends of all connections in this process, which a forked worker has to close.
 _connections: weakref.WeakSet[Any] = weakref.WeakSet()
 
@@ -129,9 +118,11 @@ class _MultiProcessingDataLoaderIter(_BaseDataLoaderIter):
 
     def __init__(self, loader: DataLoader[Any]) -> None:
         super().__init__(loader)
-        self._owner = os.getpid()
         self._workers: list[_Worker] = []
         self._shut_down = False
+        # Not __del__: when the garbage collector takes this iterator, the connections and processes may have
+        # been taken apart already. The finalizer holds them whole.
+        self._end_workers = weakref.finalize(self, _end, self._workers, os.getpid())
         synchronize()  # what is pending is computed once, not by every worker
         try:
             for number in range(loader.num_workers):
@@ -290,7 +281,7 @@ class _MultiProcessingDataLoaderIter(_BaseDataLoaderIter):
         raise RuntimeError(f"DataLoader timed out after {self._loader.timeout} seconds")
 
     def _report_death(self, worker: _Worker) -> None:
-        _join(worker.process, _PATIENCE)
+        worker.process.join(_PATIENCE)
         dead = [each.process for each in self._workers if not each.process.is_alive() and each.active]
         pids = ", ".join(str(process.pid) for process in dead) or str(worker.process.pid)
         cause = None
@@ -310,17 +301,18 @@ class _MultiProcessingDataLoaderIter(_BaseDataLoaderIter):
         raise RuntimeError(f"DataLoader worker (pid(s) {pids}) exited unexpectedly") from cause
 
     def _shutdown_workers(self) -> None:
-        if self._shut_down or self._owner != os.getpid():
-            return
         self._shut_down = True
-        for worker in self._workers:
-            worker.connection.close()  # the worker reads the end of the connection as the end of its tasks
-        for worker in self._workers:
-            _join(worker.process, _PATIENCE)
-            if worker.process.is_alive():
-                worker.process.terminate()
-                _join(worker.process, _PATIENCE)
+        self._end_workers()
 
-    def __del__(self) -> None:
-        if hasattr(self, "_workers"):
-            self._shutdown_workers()
+
+def _end(workers: list[_Worker], owner: int) -> None:
+    """End worker processes: the end of their connection is the end of their tasks."""
+    if owner != os.getpid():  # a copy in a forked process
+        return
+    for worker in workers:
+        worker.connection.close()
+    for worker in workers:
+        worker.process.join(_PATIENCE)
+        if worker.process.is_alive():
+            worker.process.terminate()
+            worker.process.join()

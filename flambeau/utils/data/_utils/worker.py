@@ -66,9 +66,9 @@ def seed_everything(base_seed: int, worker_id: int) -> int:
 
 
 def _use_one_thread() -> None:
-    from .... import set_num_threads  # of the top of the package, which is complete by now
+    from .... import _assemble  # the top of the package, complete by now
 
-    set_num_threads(1)
+    _assemble.set_num_threads(1)
 
 
 class _Tasks:
