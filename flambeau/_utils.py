@@ -1,92 +1,144 @@
-"""Rebuilding tensors from checkpoints: the functions that PyTorch's pickles call, under the names they call them by."""
+"""Rebuilding tensors from checkpoints: the functions that PyTorch's pickles call, under those names."""
 
 from __future__ import annotations
 
 from typing import Any
 
+from . import dtypes
+from .devices import META
 from .graph.geometry import intern
-from .graph.storage import Storage
 from .size import Size
 from .tensor import Tensor, fresh
+from .tensor.construct import empty_geometry
+from .tensor.storage_view import TypedStorage
 
-_NO_SHARE = object()
+_MOST_DIMENSIONS = 64
+_LARGEST = 2**63 - 1
 
 
-class LoadedStorage:
-    """A storage from a file, with the dtype under which it was referred to."""
-
-    __slots__ = ("storage", "dtype", "device")
-
-    def __init__(self, storage: Storage, dtype: Any, device: Any) -> None:
-        self.storage = storage
-        self.dtype = dtype
-        self.device = device
+def _checked(offset: Any, size: Any, stride: Any) -> tuple[Size, tuple[int, ...]]:
+    """Sizes and strides from a file, which are not trusted."""
+    shape, strides = tuple(size), tuple(stride)
+    if len(shape) != len(strides):
+        raise RuntimeError(f"unequal size length ({len(shape)}) and stride length ({len(strides)})")
+    if len(shape) > _MOST_DIMENSIONS:
+        raise RuntimeError(
+            f"a tensor in the file has {len(shape)} dimensions; {_MOST_DIMENSIONS} are possible"
+        )
+    if any(type(n) is not int for n in (offset, *shape, *strides)):
+        raise RuntimeError("sizes, strides and storage offset of a tensor in the file must be integers")
+    if offset < 0:
+        raise RuntimeError(f"Tensor: invalid storage offset {offset}")
+    if any(n < 0 for n in (*shape, *strides)):
+        raise RuntimeError(
+            f"a tensor in the file has negative sizes or strides: sizes={list(shape)} and "
+            f"strides={list(strides)}"
+        )
+    if Size(shape).numel() > _LARGEST or max((offset, *shape, *strides)) > _LARGEST:
+        raise RuntimeError("numel: integer multiplication overflow")
+    return Size(shape), strides
 
 
 def _rebuild_tensor(storage: Any, storage_offset: int, size: Any, stride: Any) -> Tensor:
-    """A tensor on a loaded storage; sizes and strides from a file are not trusted."""
-    if not isinstance(storage, LoadedStorage):
+    """A tensor on a loaded storage, if it lies within it."""
+    if not isinstance(storage, TypedStorage):
         raise RuntimeError("a tensor in the file refers to something that is not a storage")
-    shape, strides = tuple(size), tuple(stride)
-    numbers = (storage_offset, *shape, *strides)
-    if len(shape) != len(strides) or any(type(n) is not int or n < 0 for n in numbers):
-        raise RuntimeError(f"a tensor in the file has an impossible geometry: size {list(shape)}, stride "
-                           f"{list(strides)}, "
-                           f"storage offset {storage_offset}")
-    geometry = intern(Size(shape), strides, storage_offset, storage.dtype, storage.device)
-    held = storage.storage.geometry
-    room = held.numel * held.dtype.itemsize // storage.dtype.itemsize
-    if geometry.extent > room:
-        raise RuntimeError(f"setStorage: sizes {list(shape)}, strides {list(strides)}, storage offset "
-                           f"{storage_offset}, and "
-                           f"itemsize {storage.dtype.itemsize} requiring a storage size of "
-                           f"{geometry.extent * storage.dtype.itemsize} are out of bounds for storage of "
-                           "size "
-                           f"{room * storage.dtype.itemsize}")
-    return fresh(storage.storage, geometry)
+    shape, strides = _checked(storage_offset, size, stride)
+    geometry = intern(shape, strides, storage_offset, storage.dtype, storage.device)
+    room = storage.nbytes()
+    if geometry.extent * storage.dtype.itemsize > room:
+        raise RuntimeError(
+            f"setStorage: sizes {list(shape)}, strides {list(strides)}, storage offset {storage_offset}, "
+            f"and itemsize {storage.dtype.itemsize} requiring a storage size of "
+            f"{geometry.extent * storage.dtype.itemsize} are out of bounds for storage of size {room}"
+        )
+    return fresh(storage._storage, geometry)
 
 
-def _rebuild_tensor_v2(storage: Any, storage_offset: int, size: Any, stride: Any, requires_grad: bool,
-                       backward_hooks: Any, metadata: Any = None) -> Tensor:
-    """A tensor as saved since PyTorch 0.4."""
+def _rebuild_tensor_v2(
+    storage: Any,
+    storage_offset: int,
+    size: Any,
+    stride: Any,
+    requires_grad: bool,
+    backward_hooks: Any,
+    metadata: Any = None,
+) -> Tensor:
+    """A tensor as saved since PyTorch 0.4; ``metadata`` says whether to conjugate or negate it."""
     made = _rebuild_tensor(storage, storage_offset, size, stride)
+    if isinstance(metadata, dict):
+        for name in ("conj", "neg"):
+            if metadata.get(name) is True:
+                made = getattr(made, name)()
     return made.requires_grad_() if requires_grad else made
 
 
-def _rebuild_tensor_v3(storage: Any, storage_offset: int, size: Any, stride: Any, requires_grad: bool,
-                       backward_hooks: Any, dtype: Any, metadata: Any = None) -> Tensor:
+def _rebuild_tensor_v3(
+    storage: Any,
+    storage_offset: int,
+    size: Any,
+    stride: Any,
+    requires_grad: bool,
+    backward_hooks: Any,
+    dtype: Any,
+    metadata: Any = None,
+) -> Tensor:
     """A tensor whose dtype has no typed storage of its own."""
-    typed = LoadedStorage(storage.storage, dtype, storage.device)
-    return _rebuild_tensor_v2(typed, storage_offset, size, stride, requires_grad, backward_hooks)
+    if not isinstance(storage, TypedStorage) or not isinstance(dtype, dtypes.dtype):
+        raise RuntimeError("a tensor in the file is described by something else than a storage and a dtype")
+    typed = TypedStorage(wrap_storage=storage.untyped(), dtype=dtype)
+    return _rebuild_tensor_v2(typed, storage_offset, size, stride, requires_grad, backward_hooks, metadata)
 
 
 def _rebuild_parameter(data: Tensor, requires_grad: bool, backward_hooks: Any) -> Any:
     """A Parameter."""
     from .nn.parameter import Parameter
-    return Parameter(data, requires_grad)
+
+    if not isinstance(data, Tensor):
+        raise RuntimeError("a parameter in the file is made of something that is not a tensor")
+    return Parameter(data, bool(requires_grad))
 
 
 def _rebuild_parameter_with_state(data: Tensor, requires_grad: bool, backward_hooks: Any, state: Any) -> Any:
     """A Parameter with attributes of its own."""
     made = _rebuild_parameter(data, requires_grad, backward_hooks)
-    for name, value in (state if isinstance(state, dict) else state[0]).items():
-        setattr(made, name, value)
+    _set_attributes(made, state)
     return made
 
 
 def _rebuild_from_type_v2(func: Any, new_type: Any, args: Any, state: Any) -> Any:
-    """An instance of a subclass of Tensor."""
+    """An instance of a subclass of Tensor, or a tensor with attributes of its own."""
+    if getattr(func, "__module__", None) != __name__ or not (
+        isinstance(new_type, type) and issubclass(new_type, Tensor)
+    ):
+        raise RuntimeError("a tensor in the file is made by something else than a function for it")
     made = func(*args)
     if type(made) is not new_type:
         made = made.as_subclass(new_type)
-    if state:
-        (made.__setstate__ if hasattr(type(made), "__setstate__") else made.__dict__.update)(state)
+    if type(made).__setstate__ is not Tensor.__setstate__:  # type: ignore[attr-defined]
+        made.__setstate__(state)
+    else:
+        _set_attributes(made, state)
     return made
+
+
+def _set_attributes(x: Tensor, state: Any) -> None:
+    """Attributes that users had set: never those by which a tensor knows its memory."""
+    from .operators.protocols import PRIVATE
+
+    plain, slots = state if isinstance(state, tuple) and len(state) == 2 else (state, None)
+    for attributes in (plain or {}, slots or {}):
+        if not isinstance(attributes, dict) or any(type(name) is not str for name in attributes):
+            raise RuntimeError("the attributes of a tensor in the file are not a dictionary of names")
+        if not PRIVATE.isdisjoint(attributes):
+            raise RuntimeError("the file sets attributes of a tensor that are not its user's")
+        x.__dict__.update(attributes)
 
 
 def _rebuild_meta_tensor_no_storage(dtype: Any, size: Any, stride: Any, requires_grad: bool) -> Tensor:
     """A tensor of the meta device."""
-    from .devices import META
-    from .tensor.construct import empty_geometry
-    made = empty_geometry(intern(Size(size), tuple(stride), 0, dtype, META))
+    if not isinstance(dtype, dtypes.dtype):
+        raise RuntimeError("a tensor in the file has no dtype")
+    shape, strides = _checked(0, size, stride)
+    made = empty_geometry(intern(shape, strides, 0, dtype, META))
     return made.requires_grad_() if requires_grad else made

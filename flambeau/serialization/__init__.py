@@ -1,7 +1,40 @@
 """``torch.save`` and ``torch.load`` in PyTorch's own file format, in both directions."""
 
+from ..types import FileLike
+from .endianness import LoadEndianness, get_default_load_endianness, set_default_load_endianness
+from .inspection import get_unsafe_globals_in_checkpoint
+from .legacy import MAGIC_NUMBER, PROTOCOL_VERSION
 from .load import load
+from .locations import MAP_LOCATION, default_restore_location, location_tag, register_package
+from .names import _get_layout
 from .safety import add_safe_globals, clear_safe_globals, get_safe_globals, safe_globals
 from .save import save
 
-__all__ = ["add_safe_globals", "clear_safe_globals", "get_safe_globals", "load", "safe_globals", "save"]
+DEFAULT_PROTOCOL = 2
+
+
+class SourceChangeWarning(Warning):
+    """The source of a saved class has changed. Checkpoints hold no sources today: nothing warns so."""
+
+
+__all__ = [
+    "DEFAULT_PROTOCOL",
+    "FileLike",
+    "LoadEndianness",
+    "MAGIC_NUMBER",
+    "MAP_LOCATION",
+    "PROTOCOL_VERSION",
+    "SourceChangeWarning",
+    "add_safe_globals",
+    "clear_safe_globals",
+    "default_restore_location",
+    "get_default_load_endianness",
+    "get_safe_globals",
+    "get_unsafe_globals_in_checkpoint",
+    "load",
+    "location_tag",
+    "register_package",
+    "safe_globals",
+    "save",
+    "set_default_load_endianness",
+]

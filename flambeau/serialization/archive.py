@@ -12,11 +12,13 @@ from ..dtypes import dtype
 
 Array = np.ndarray[Any, Any]
 
-_HEADER = 30                 # bytes of a local file header without name and extra field
-_BOMB_SIZE = 64 << 20        # compressed records larger than this ...
-_BOMB_RATIO = 100            # ... and than this many times their compressed size are refused
-_DAMAGED = (" The file is probably damaged: not saved to its end, not transferred completely, or changed since it "
-            "was saved.")
+_HEADER = 30  # bytes of a local file header without name and extra field
+_BOMB_SIZE = 64 << 20  # compressed records larger than this ...
+_BOMB_RATIO = 100  # ... and than this many times their compressed size are refused
+_DAMAGED = (
+    " The file is probably damaged: not saved to its end, not transferred completely, or changed since it "
+    "was saved."
+)
 
 
 class Archive:
@@ -28,16 +30,24 @@ class Archive:
         try:
             self.zip = zipfile.ZipFile(file)
         except Exception as error:  # a damaged directory fails in many ways
-            reason = "failed finding central directory" if isinstance(error, zipfile.BadZipFile) else repr(error)
-            raise RuntimeError(f"PytorchStreamReader failed reading zip archive: {reason}.{_DAMAGED}") from None
+            reason = (
+                "failed finding central directory" if isinstance(error, zipfile.BadZipFile) else repr(error)
+            )
+            raise RuntimeError(
+                f"PytorchStreamReader failed reading zip archive: {reason}.{_DAMAGED}"
+            ) from None
         self.records = self.zip.NameToInfo
         if sum(info.compress_size for info in self.zip.infolist()) > self.length:
-            raise RuntimeError("PytorchStreamReader failed reading zip archive: its records claim more bytes than the "
-                               f"file has.{_DAMAGED}")
+            raise RuntimeError(
+                "PytorchStreamReader failed reading zip archive: its records claim more bytes than the "
+                f"file has.{_DAMAGED}"
+            )
         found = [name for name in self.records if name.endswith("/data.pkl") and name.count("/") == 1]
         if not found:
-            raise RuntimeError(f"PytorchStreamReader failed locating file data.pkl: file not found.{_DAMAGED}")
-        self.prefix = found[0][:-len("data.pkl")]
+            raise RuntimeError(
+                f"PytorchStreamReader failed locating file data.pkl: file not found.{_DAMAGED}"
+            )
+        self.prefix = found[0][: -len("data.pkl")]
 
     def has(self, name: str) -> bool:
         """Whether there is such a record."""
@@ -52,12 +62,13 @@ class Archive:
         return self._complete(self.file.read(info.file_size), info, name)
 
     def array(self, name: str, of: dtype, count: int, mapped: bool) -> Array:
-        """A record as ``count`` elements: read into memory of its own, or mapped (pages are read when needed)."""
+        """A record as ``count`` elements: read into memory, or mapped (pages are read when needed)."""
         info = self._info(name)
         need = count * of.itemsize
         if info.file_size != need:
             raise RuntimeError(
-                f"record size ({info.file_size} bytes) does not match expected size ({need} bytes = {need} elements "
+                f"record size ({info.file_size} bytes) does not match expected size ({need} bytes = {need} "
+                f"elements "
                 f"* 1 bytes/element) for dtype Byte"
             )
         if count == 0:
@@ -116,7 +127,7 @@ class Archive:
 def read_array(file: Any, of: dtype, count: int, failure: str) -> Array:
     """The next ``count`` elements of a file, read straight into an array."""
     flat = np.empty(count, of.numpy)
-    room = memoryview(flat.view(np.uint8))
+    room = memoryview(flat.view(np.uint8).data)
     done = 0
     while done < len(room):
         if hasattr(file, "readinto"):
@@ -124,7 +135,7 @@ def read_array(file: Any, of: dtype, count: int, failure: str) -> Array:
         else:
             data = file.read(len(room) - done)
             got = len(data)
-            room[done:done + got] = data
+            room[done : done + got] = data
         if not got:
             raise RuntimeError(f"{failure}: unexpected end of the file.{_DAMAGED}")
         done += got

@@ -1,4 +1,4 @@
-"""PyTorch's format before 1.6: a row of pickles, then the bytes of the storages. Read, and written when asked for."""
+"""PyTorch's format before 1.6: a row of pickles, then the bytes of the storages."""
 
 from __future__ import annotations
 
@@ -22,8 +22,11 @@ from .locations import restore
 
 MAGIC_NUMBER = 0x1950A86A20F9469CFC6C
 PROTOCOL_VERSION = 1001
-_SYSTEM = {"protocol_version": PROTOCOL_VERSION, "little_endian": True,
-           "type_sizes": {"short": 2, "int": 4, "long": 4}}
+_SYSTEM = {
+    "protocol_version": PROTOCOL_VERSION,
+    "little_endian": True,
+    "type_sizes": {"short": 2, "int": 4, "long": 4},
+}
 
 Unpickle = Callable[[Any, Callable[[Any], Any]], Any]
 
@@ -41,7 +44,9 @@ class _Storages:
             return saved_id[1]  # a class, with its source code: only a trusting unpickler comes so far
         kind, key, location, count = described(saved_id, 6)
         if saved_id[5] is not None:
-            raise pickle.UnpicklingError("the file has views of storages, which PyTorch wrote before version 0.4 only")
+            raise pickle.UnpicklingError(
+                "the file has views of storages, which PyTorch wrote before version 0.4 only"
+            )
         if key not in self.made:
             if count * kind.dtype.itemsize > self.room:
                 raise pickle.UnpicklingError(f"a storage of {count} elements is larger than the file")
@@ -56,12 +61,16 @@ class _Storages:
         """Read the bytes of all storages."""
         for key in keys if isinstance(keys, list) else ():
             if key not in self.made:
-                raise pickle.UnpicklingError(f"the file has bytes for a storage {str(key)[:80]!r} that nothing names")
+                raise pickle.UnpicklingError(
+                    f"the file has bytes for a storage {str(key)[:80]!r} that nothing names"
+                )
             placed, own = self.made[key]
             held = own.geometry
             count = int.from_bytes(file.read(8), "big" if swap else "little", signed=True)
             if count != held.numel:
-                raise RuntimeError(f"storage has wrong byte size: expected {held.numel} elements, got {count}")
+                raise RuntimeError(
+                    f"storage has wrong byte size: expected {held.numel} elements, got {count}"
+                )
             flat = read_array(file, held.dtype, count, "a storage cannot be read")
             target = placed._storage
             if target.geometry.device is not META:
@@ -84,8 +93,11 @@ def load_legacy(file: Any, unpickle_plain: Unpickle, unpickle: Unpickle, map_loc
         file.seek(start)
         tar = file.read(262)[257:] == b"ustar"
         raise pickle.UnpicklingError(
-            "the file is a tar archive, as PyTorch wrote them before version 0.1.10" if tar else
-            "Invalid magic number; corrupt file? It is neither a zip archive nor of PyTorch's older format.")
+            "the file is a tar archive, as PyTorch wrote them before version 0.1.10"
+            if tar
+            else "Invalid magic number; corrupt file? It is neither a zip archive nor of PyTorch's older "
+            "format."
+        )
     version = unpickle_plain(file, described_nowhere)
     if version != PROTOCOL_VERSION:
         raise RuntimeError(f"Invalid protocol version: {version}")
@@ -111,4 +123,4 @@ def save_legacy(file: Any, protocol: int, pickled: bytes, storages: list[tuple[S
     for storage, of in storages:
         data = value_of(storage, "save").view(np.uint8)
         file.write((data.size // of.itemsize).to_bytes(8, "little"))
-        file.write(memoryview(data))
+        file.write(data.data)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pickle
+import reprlib
 from typing import Any
 
 from ..devices import META
@@ -51,11 +52,15 @@ def described(saved_id: Any, length: int) -> tuple[StorageType, str, str, int]:
     if not isinstance(saved_id, tuple):
         raise pickle.UnpicklingError(f"saved_id must be a tuple, got {type(saved_id).__name__}")
     if not saved_id or saved_id[0] != "storage":
-        raise pickle.UnpicklingError(f"Only persistent_load of storage is allowed, but got {str(saved_id)[:80]}")
+        raise pickle.UnpicklingError(
+            f"Only persistent_load of storage is allowed, but got {reprlib.repr(saved_id[:1])}"
+        )
     if len(saved_id) == length:
         _, kind, key, location, count, *_ = saved_id
         known = isinstance(kind, StorageType) and isinstance(key, str) and isinstance(location, str)
         if known and type(count) is int and 0 <= count <= _LARGEST // kind.dtype.itemsize:
             return kind, key, location, count
-    raise pickle.UnpicklingError("a storage is described by something else than its type, key, location and number of "
-                                 f"elements: {str(saved_id)[:200]}")
+    raise pickle.UnpicklingError(
+        "a storage is described by something else than its type, key, location and number of "
+        f"elements: {reprlib.repr(saved_id)}"
+    )

@@ -74,7 +74,9 @@ def named_location(location: str, map_location: Any) -> str | None:
     if isinstance(map_location, dict):
         target = map_location.get(location, location)
         if not isinstance(target, str):
-            raise TypeError(f"map_location: expected a string for {location!r}, got {type(target).__name__!r}")
+            raise TypeError(
+                f"map_location: expected a string for {location!r}, got {type(target).__name__!r}"
+            )
         return target
     if isinstance(map_location, str):
         return map_location
@@ -98,8 +100,10 @@ def _tag(kind: str) -> Tagger:
 def _restore_cuda(storage: Any, location: str) -> None:
     if location.startswith("cuda"):
         raise RuntimeError(
-            "Attempting to deserialize object on a CUDA device but torch.cuda.is_available() is False. If you are "
-            "running on a CPU-only machine, please use torch.load with map_location=torch.device('cpu') to map your "
+            "Attempting to deserialize object on a CUDA device but torch.cuda.is_available() is False. If "
+            "you are "
+            "running on a CPU-only machine, please use torch.load with map_location=torch.device('cpu') to "
+            "map your "
             "storages to the CPU."
         )
 
@@ -112,5 +116,8 @@ def _restore_mps(storage: Any, location: str) -> None:
 register_package(10, _tag("cpu"), lambda storage, location: storage if location == "cpu" else None)
 register_package(20, _tag("cuda"), _restore_cuda)
 register_package(21, _tag("mps"), _restore_mps)
-register_package(22, _tag("meta"), lambda storage, location: on_meta(storage.untyped()._storage)
-                 if location == "meta" else None)
+register_package(
+    22,
+    _tag("meta"),
+    lambda storage, location: on_meta(storage.untyped()._storage) if location == "meta" else None,
+)

@@ -17,15 +17,22 @@ _HERE = __name__.split(".")[0]
 
 # What a storage of each dtype is called in a pickle; others are written as untyped bytes.
 STORAGE_NAMES = {
-    dtypes.float32: "FloatStorage", dtypes.float64: "DoubleStorage", dtypes.float16: "HalfStorage",
-    dtypes.bfloat16: "BFloat16Storage", dtypes.int64: "LongStorage", dtypes.int32: "IntStorage",
-    dtypes.int16: "ShortStorage", dtypes.int8: "CharStorage", dtypes.uint8: "ByteStorage",
-    dtypes.bool_: "BoolStorage", dtypes.complex64: "ComplexFloatStorage",
+    dtypes.float32: "FloatStorage",
+    dtypes.float64: "DoubleStorage",
+    dtypes.float16: "HalfStorage",
+    dtypes.bfloat16: "BFloat16Storage",
+    dtypes.int64: "LongStorage",
+    dtypes.int32: "IntStorage",
+    dtypes.int16: "ShortStorage",
+    dtypes.int8: "CharStorage",
+    dtypes.uint8: "ByteStorage",
+    dtypes.bool_: "BoolStorage",
+    dtypes.complex64: "ComplexFloatStorage",
     dtypes.complex128: "ComplexDoubleStorage",
 }
 UNTYPED = "UntypedStorage"
 
-# Modules of flambeau's whose classes PyTorch keeps elsewhere (the other way `find` looks in the package around).
+# Modules whose classes PyTorch keeps elsewhere (the other way `find` looks in the package around).
 _MOVED = {
     "nn.modules.adaptive_pooling": "nn.modules.pooling",
     "nn.modules.fractional_pooling": "nn.modules.pooling",
@@ -101,7 +108,7 @@ def public_name(obj: Any, name: str | None = None) -> tuple[str, str]:
         for namespace in ("nn.functional", "torch", "linalg", "fft", "special"):
             if NAMESPACES.get(namespace, {}).get(name) is obj:
                 return ("torch" if namespace == "torch" else "torch." + namespace), name
-    inner = module[len(_HERE) + 1:]
+    inner = module[len(_HERE) + 1 :]
     if inner.startswith("optim.lr_scheduler."):
         inner = "optim.lr_scheduler"
     inner = _MOVED.get(inner, inner)
@@ -113,7 +120,7 @@ def find(module: str, name: str) -> Any:
     special = SPECIAL.get((module, name))
     if special is not None:
         return special
-    package = _HERE + module[len("torch"):]
+    package = _HERE + module[len("torch") :]
     while True:
         try:
             found: Any = importlib.import_module(package)

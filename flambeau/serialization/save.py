@@ -1,116 +1,41 @@
-"""Writing checkpoints: a zip archive with a pickle of the structure and a record of bytes for each storage."""
+"""Writing checkpoints: a zip archive with a pickle of the structure and a record of bytes per storage."""
 
 from __future__ import annotations
 
+import contextlib
 import io
 import os
 import pickle
+import secrets
+import stat
 import struct
-import tempfile
 import zipfile
-from collections import OrderedDict
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from .. import _utils, dtypes
+import numpy as np
+
+from ..dtypes import dtype
 from ..engine import value_of
 from ..graph.storage import Storage
-from ..nn.parameter import Parameter
-from ..tensor import Tensor
-from .names import STORAGE_NAMES, StorageType, public_name
+from .legacy import save_legacy
+from .pickling import pickled
 
 _ALIGNMENT = 64
+_NO_FILE = "expected 'f' to be string, path, or a file-like object with a 'write' attribute"
+_ZIP64_EXTRA = 20  # bytes that zipfile puts into the header of a large record
+_ZIP64_FROM = zipfile.ZIP64_LIMIT / 1.05
 
 
-class _StorageReference:
-    """A storage as seen by a tensor of some dtype: written as a persistent id."""
-
-    def __init__(self, storage: Storage, dtype: dtypes.dtype) -> None:
-        self.storage = storage
-        self.dtype = dtype
-
-
-class _Pickler(pickle._Pickler):  # type: ignore[misc,name-defined]
-    """Writes globals under PyTorch's names, and storages as references to records.
-
-    The pure-Python pickler is used because only it lets a global's name be chosen.
-    """
-
-    def __init__(self, file: Any, protocol: int) -> None:
-        super().__init__(file, protocol)
-        self.keys: dict[int, str] = {}
-        self.storages: list[Storage] = []
-
-    def persistent_id(self, obj: Any) -> Any:
-        """The id of a storage; other objects have none."""
-        if not isinstance(obj, _StorageReference):
-            return None
-        storage = obj.storage
-        key = self.keys.get(id(storage))
-        if key is None:
-            key = self.keys[id(storage)] = str(len(self.storages))
-            self.storages.append(storage)
-        held = storage.geometry
-        numel = held.numel * held.dtype.itemsize // obj.dtype.itemsize
-        return "storage", StorageType(STORAGE_NAMES.get(obj.dtype, "UntypedStorage")), key, str(held.device), numel
-
-    def reducer_override(self, obj: Any) -> Any:
-        """How tensors and the stand-ins for storage types are written."""
-        if isinstance(obj, StorageType):
-            return obj.name
-        if isinstance(obj, Tensor):
-            return _reduce_tensor(obj)
-        return NotImplemented
-
-    def save_global(self, obj: Any, name: str | None = None) -> None:
-        """A global under the name it has in PyTorch."""
-        module, qualified = public_name(obj, name)
-        if module.split(".")[0] != "torch":
-            super().save_global(obj, name)
-            return
-        self.write(pickle.GLOBAL + f"{module}\n{qualified}\n".encode())
-        self.memoize(obj)
-
-    dispatch = dict(pickle._Pickler.dispatch)  # type: ignore[attr-defined]
-
-
-def _save_type(self: _Pickler, obj: Any) -> None:
-    if obj in (type(None), type(NotImplemented), type(...)):
-        pickle._Pickler.save_type(self, obj)  # type: ignore[attr-defined]
-    else:
-        self.save_global(obj)
-
-
-_Pickler.dispatch[type] = _save_type
-_Pickler.dispatch[type(_save_type)] = _Pickler.save_global
-
-
-def _reduce_tensor(x: Tensor) -> Any:
-    """The call that makes a tensor again."""
-    hooks: OrderedDict[Any, Any] = OrderedDict()
-    if isinstance(x, Parameter):
-        plain = x.detach()
-        return _utils._rebuild_parameter, (plain, x.requires_grad, hooks)
-    g = x._geometry
-    if g.device.type == "meta":
-        return _utils._rebuild_meta_tensor_no_storage, (g.dtype, tuple(g.shape), g.strides, x.requires_grad)
-    reference = _StorageReference(x._storage, g.dtype)
-    arguments = (reference, g.offset, tuple(g.shape), g.strides, x.requires_grad, hooks)
-    if g.dtype in STORAGE_NAMES:
-        made: Any = (_utils._rebuild_tensor_v2, arguments)
-    else:
-        made = (_utils._rebuild_tensor_v3, (_StorageReference(x._storage, dtypes.uint8), *arguments[1:], g.dtype))
-    if type(x) is not Tensor:
-        return _utils._rebuild_from_type_v2, (made[0], type(x), made[1], dict(_own_attributes(x)))
-    return made
-
-
-def _own_attributes(x: Tensor) -> dict[str, Any]:
-    return {name: value for name, value in vars(x).items() if not hasattr(Tensor, name) and name[0] != "_"}
-
-
-def save(obj: Any, f: Any, pickle_module: Any = pickle, pickle_protocol: int = 2,
-         _use_new_zipfile_serialization: bool = True, _disable_byteorder_record: bool = False) -> None:
+def save(
+    obj: Any,
+    f: Any,
+    pickle_module: Any = pickle,
+    pickle_protocol: int = 2,
+    _use_new_zipfile_serialization: bool = True,
+    _disable_byteorder_record: bool = False,
+) -> None:
     """Save an object to a path (atomically: a failure leaves the old file) or a binary file.
 
     >>> import io; import flambeau as torch
@@ -118,53 +43,106 @@ def save(obj: Any, f: Any, pickle_module: Any = pickle, pickle_protocol: int = 2
     >>> _ = file.seek(0); torch.load(file)
     {'x': tensor([1., 1.])}
     """
-    if not isinstance(f, (str, os.PathLike)):
-        if not hasattr(f, "write"):
-            raise AttributeError("expected 'f' to be string, path, or a file-like object with a 'write' attribute")
-        _write_archive(obj, f, "archive", pickle_protocol)
-        return
-    path = Path(f)
-    if not path.absolute().parent.is_dir():
-        raise RuntimeError(f"Parent directory {path.parent} does not exist.")
-    if path.is_dir():
-        raise IsADirectoryError(f"[Errno 21] Is a directory: '{path}'")
-    handle, temporary = tempfile.mkstemp(dir=path.absolute().parent, prefix=f".{path.name}.")
+    is_path = isinstance(f, (str, os.PathLike))
+    if not is_path and not hasattr(f, "write"):
+        raise AttributeError(_NO_FILE)
+    legacy = not _use_new_zipfile_serialization
+    data, storages = pickled(obj, pickle_module, pickle_protocol, legacy)
+    name = _archive_name(Path(f)) if is_path else "archive"
+
+    def write(file: Any) -> None:
+        if legacy:
+            save_legacy(file, pickle_protocol, data, storages)
+        else:
+            _write_archive(file, name, data, storages, _disable_byteorder_record)
+
+    if is_path:
+        with _replacing(Path(f)) as file:
+            write(file)
+    elif legacy or _is_seekable(f):
+        write(f)
+    else:
+        buffer = io.BytesIO()
+        write(buffer)
+        f.write(buffer.getbuffer())
+
+
+def _archive_name(path: Path) -> str:
+    return path.stem if path.stem.isascii() and path.stem else "archive"
+
+
+def _is_seekable(file: Any) -> bool:
     try:
-        with os.fdopen(handle, "wb") as file:
-            _write_archive(obj, file, path.stem or "archive", pickle_protocol)
+        return bool(file.seekable() and file.tell() == 0 and hasattr(file, "flush"))
+    except (AttributeError, OSError):
+        return False
+
+
+@contextlib.contextmanager
+def _replacing(path: Path) -> Iterator[Any]:
+    """A new file that takes the place of ``path`` when it is complete, and vanishes when that fails."""
+    with contextlib.suppress(OSError):
+        path = path.resolve()  # a link stays, its target is replaced
+    if not path.parent.is_dir():
+        raise RuntimeError(f"Parent directory {path.parent} does not exist.")
+    old = _mode(path)
+    if old is not None and stat.S_ISDIR(old):
+        raise RuntimeError(f"open file failed with strerror: Is a directory: '{path}'")
+    if old is not None and not stat.S_ISREG(old):  # a device or a pipe cannot be replaced
+        with open(path, "wb") as file:
+            yield file
+        return
+    temporary = path.parent / f".{path.name[:200]}.{secrets.token_hex(6)}.tmp"
+    try:
+        handle = os.open(temporary, os.O_RDWR | os.O_CREAT | os.O_EXCL | getattr(os, "O_BINARY", 0), 0o666)
+    except OSError as error:
+        raise RuntimeError(f"open file failed with strerror: {error.strerror}: '{temporary}'") from error
+    try:
+        with os.fdopen(handle, "w+b") as file:
+            yield file
             file.flush()
             os.fsync(file.fileno())
-        os.chmod(temporary, 0o666 & ~_umask())
+        if old is not None:
+            os.chmod(temporary, stat.S_IMODE(old))
         os.replace(temporary, path)
     except BaseException:
-        os.unlink(temporary)
+        with contextlib.suppress(OSError):
+            os.unlink(temporary)
         raise
 
 
-def _umask() -> int:
-    mask = os.umask(0)
-    os.umask(mask)
-    return mask
+def _mode(path: Path) -> int | None:
+    try:
+        return path.stat().st_mode
+    except OSError:
+        return None
 
 
-def _write_archive(obj: Any, file: Any, name: str, protocol: int) -> None:
-    buffer = io.BytesIO()
-    pickler = _Pickler(buffer, protocol)
-    pickler.dump(obj)
+def _write_archive(
+    file: Any, name: str, data: bytes, storages: list[tuple[Storage, dtype]], without_byteorder: bool
+) -> None:
     with zipfile.ZipFile(file, "w", zipfile.ZIP_STORED) as archive:
-        _record(archive, f"{name}/data.pkl", buffer.getvalue())
+        _record(archive, f"{name}/data.pkl", data)
         _record(archive, f"{name}/.format_version", b"1")
         _record(archive, f"{name}/.storage_alignment", str(_ALIGNMENT).encode())
-        _record(archive, f"{name}/byteorder", b"little")
-        for key, storage in enumerate(pickler.storages):
-            _record(archive, f"{name}/data/{key}", memoryview(value_of(storage, "save").view("u1")))
+        if not without_byteorder:
+            _record(archive, f"{name}/byteorder", b"little")
+        for key, (storage, _) in enumerate(storages):
+            flat = _little(value_of(storage, "save"))
+            _record(archive, f"{name}/data/{key}", flat.view(np.uint8).data)
         _record(archive, f"{name}/version", b"3\n")
+
+
+def _little(value: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
+    return value.byteswap() if np.little_endian is False else value
 
 
 def _record(archive: zipfile.ZipFile, name: str, data: Any) -> None:
     """A stored record whose bytes begin at a multiple of 64, so that it can be memory-mapped."""
     info = zipfile.ZipInfo(name)
-    start = archive.fp.tell() + zipfile.sizeFileHeader + len(name.encode())  # type: ignore[union-attr]
+    start = archive.fp.tell() + zipfile.sizeFileHeader + len(name.encode())  # type: ignore[union-attr, attr-defined]
+    if len(data) > _ZIP64_FROM:
+        start += _ZIP64_EXTRA
     padding = -(start + 4) % _ALIGNMENT
     info.extra = struct.pack("<2sH", b"FB", padding) + b"Z" * padding
     archive.writestr(info, data)
