@@ -1,4 +1,4 @@
-"""flambeau: a deep-learning framework with PyTorch's programming model that records first and computes when looked at."""
+"""flambeau: deep learning with PyTorch's programming model, recording first and computing when looked at."""
 
 from typing import TYPE_CHECKING, Any
 

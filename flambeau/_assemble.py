@@ -22,7 +22,8 @@ def typename(obj: Any) -> str:
     if isinstance(obj, Tensor):
         return str(obj.type())
     kind = obj if isinstance(obj, type) else type(obj)
-    return kind.__qualname__ if kind.__module__ in ("builtins", None) else f"{kind.__module__}.{kind.__qualname__}"
+    prefix = "" if kind.__module__ in ("builtins", None) else f"{kind.__module__}."
+    return prefix + kind.__qualname__
 
 
 _threads = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
@@ -80,9 +81,9 @@ def are_deterministic_algorithms_enabled() -> bool:
     return _deterministic
 
 
-FUNCTIONS = (is_tensor, typename, get_num_threads, set_num_threads, get_num_interop_threads, set_num_interop_threads,
-             set_float32_matmul_precision, get_float32_matmul_precision, use_deterministic_algorithms,
-             are_deterministic_algorithms_enabled, set_printoptions)
+FUNCTIONS = (is_tensor, typename, get_num_threads, set_num_threads, get_num_interop_threads,
+             set_num_interop_threads, set_float32_matmul_precision, get_float32_matmul_precision,
+             use_deterministic_algorithms, are_deterministic_algorithms_enabled, set_printoptions)
 
 # PyTorch's classes by dtype, such as torch.FloatTensor.
 _LEGACY = {"FloatTensor": dtypes.float32, "DoubleTensor": dtypes.float64, "HalfTensor": dtypes.float16,
@@ -114,11 +115,12 @@ def fill(namespace: dict[str, Any]) -> None:
         namespace[function.__name__] = function
     for name, d in _LEGACY.items():
         namespace[name] = _LegacyType(name, (), {"wanted": d, "dtype": d})
-    for name in ("strided", "contiguous_format", "channels_last", "channels_last_3d", "preserve_format", "memory_format",
-                 "layout"):
+    for name in ("strided", "contiguous_format", "channels_last", "channels_last_3d", "preserve_format",
+                 "memory_format", "layout"):
         if hasattr(layouts, name):
             namespace[name] = getattr(layouts, name)
-    namespace.update(inf=float("inf"), nan=float("nan"), pi=3.141592653589793, e=2.718281828459045, newaxis=None)
+    namespace.update(inf=float("inf"), nan=float("nan"), pi=3.141592653589793, e=2.718281828459045,
+                     newaxis=None)
 
 
 def missing(name: str) -> Any:

@@ -48,8 +48,8 @@ def _rebuild_tensor(storage: Any, storage_offset: int, size: Any, stride: Any) -
     room = storage.nbytes()
     if geometry.extent * storage.dtype.itemsize > room:
         raise RuntimeError(
-            f"setStorage: sizes {list(shape)}, strides {list(strides)}, storage offset {storage_offset}, "
-            f"and itemsize {storage.dtype.itemsize} requiring a storage size of "
+            f"setStorage: sizes {list(shape)}, strides {list(strides)}, storage offset {storage_offset}, and "
+            f"itemsize {storage.dtype.itemsize} requiring a storage size of "
             f"{geometry.extent * storage.dtype.itemsize} are out of bounds for storage of size {room}"
         )
     return fresh(storage._storage, geometry)

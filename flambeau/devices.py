@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-_TYPES = ("cpu", "cuda", "ipu", "xpu", "mkldnn", "opengl", "opencl", "ideep", "hip", "ve", "fpga", "maia", "xla",
-          "lazy", "vulkan", "mps", "meta", "hpu", "mtia", "privateuseone")
+_TYPES = ("cpu", "cuda", "ipu", "xpu", "mkldnn", "opengl", "opencl", "ideep", "hip", "ve", "fpga", "maia",
+          "xla", "lazy", "vulkan", "mps", "meta", "hpu", "mtia", "privateuseone")
 AVAILABLE = frozenset(("cpu", "meta"))
 
 _known: dict[tuple[str, int | None], device] = {}  # one object for each: they are compared by identity
@@ -23,13 +23,15 @@ class device:
 
     type: str
     index: int | None
+    _hash: int
 
     def __new__(cls, type: str | int | device = "cpu", index: int | None = None) -> device:
         if isinstance(type, device):
             return type
         self = object.__new__(cls)
         if isinstance(type, int):
-            type, index = "cuda", type
+            index = type
+            type = "cuda"
         elif ":" in type:
             if index is not None:
                 raise RuntimeError("type (string) must not include an index because index was passed "
@@ -48,13 +50,15 @@ class device:
         return _known.setdefault((type, index), self)
 
     def __repr__(self) -> str:
-        return f"device(type='{self.type}')" if self.index is None else f"device(type='{self.type}', index={self.index})"
+        index = "" if self.index is None else f", index={self.index}"
+        return f"device(type='{self.type}'{index})"
 
     def __str__(self) -> str:
         return self.type if self.index is None else f"{self.type}:{self.index}"
 
     def __eq__(self, other: object) -> bool:
-        return self is other or (isinstance(other, device) and (self.type, self.index) == (other.type, other.index))
+        return self is other or (isinstance(other, device)
+                                 and (self.type, self.index) == (other.type, other.index))
 
     def __hash__(self) -> int:
         return self._hash

@@ -19,7 +19,8 @@ class dtype:
     (4, True)
     """
 
-    __slots__ = ("name", "numpy", "category", "itemsize", "is_floating_point", "is_complex", "is_signed", "abbr")
+    __slots__ = ("name", "numpy", "category", "itemsize", "is_floating_point", "is_complex", "is_signed",
+                 "abbr")
 
     name: str
     numpy: np.dtype[Any]
@@ -101,9 +102,9 @@ def from_numpy_dtype(numpy_type: Any) -> dtype:
     if found is None:
         raise TypeError(
             "can't convert np.ndarray of type "
-            f"{getattr(np.dtype(numpy_type), 'type', numpy_type).__module__}."
-            f"{np.dtype(numpy_type).type.__name__}. The only supported types are: float64, float32, float16, "
-            "complex64, complex128, int64, int32, int16, int8, uint64, uint32, uint16, uint8, and bool."
+            f"{getattr(np.dtype(numpy_type), 'type', numpy_type).__module__}.{np.dtype(numpy_type).type.__name__}. "
+            "The only supported types are: float64, float32, float16, complex64, complex128, int64, int32, "
+            "int16, int8, uint64, uint32, uint16, uint8, and bool."
         )
     return found
 
@@ -255,8 +256,8 @@ class finfo:
     def __repr__(self) -> str:
         return (
             f"finfo(resolution={self.resolution:.6g}, min={self.min:.6g}, max={self.max:.6g}, "
-            f"eps={self.eps:.6g}, "
-            f"smallest_normal={self.smallest_normal:.6g}, tiny={self.tiny:.6g}, dtype={self.dtype})"
+            f"eps={self.eps:.6g}, smallest_normal={self.smallest_normal:.6g}, tiny={self.tiny:.6g}, "
+            f"dtype={self.dtype})"
         )
 
     def __eq__(self, other: object) -> bool:

@@ -41,8 +41,8 @@ def set_rng_state(new_state: Tensor) -> None:
 
 
 @contextmanager
-def fork_rng(devices: Any = None, enabled: bool = True, _caller: str = "fork_rng", _devices_kw: str = "devices",
-             device_type: str = "cuda") -> Iterator[None]:
+def fork_rng(devices: Any = None, enabled: bool = True, _caller: str = "fork_rng",
+             _devices_kw: str = "devices", device_type: str = "cuda") -> Iterator[None]:
     """Let the default stream continue afterwards as if nothing had been drawn inside."""
     before = default_generator.get_state() if enabled else None
     try:

@@ -1,4 +1,4 @@
-"""``autocast``: choosing lower precision by operator. On devices that are not there it warns and does nothing."""
+"""``autocast``: choosing lower precision by operator. On absent devices it warns and does nothing."""
 
 from __future__ import annotations
 
@@ -18,7 +18,8 @@ def is_autocast_available(device_type: str) -> bool:
 class autocast:
     """Run matrix products in lower precision inside. Also a decorator.
 
-    On ``'cuda'``, which flambeau has not, it warns and does nothing, as PyTorch does on a machine without CUDA.
+    On ``'cuda'``, which flambeau has not, it warns and does nothing, as PyTorch does on a machine without
+    CUDA.
     """
 
     def __init__(self, device_type: str, dtype: Any = None, enabled: bool = True,

@@ -53,7 +53,7 @@ class GradScaler:
         raise ValueError("outputs must be a Tensor or an iterable of Tensors")
 
     def unscale_(self, optimizer: Any) -> None:
-        """Divide the gradients of an optimizer's parameters by the scale, in place; note whether they are finite."""
+        """Divide the gradients of an optimizer's parameters by the scale, in place; note if they are finite."""
         if not self._enabled:
             return
         if id(optimizer) in self._stepped:
@@ -137,8 +137,8 @@ class GradScaler:
         """The scale and how it adapts; empty when disabled."""
         if not self._enabled:
             return {}
-        return {"scale": self._scale, "growth_factor": self._growth_factor, "backoff_factor": self._backoff_factor,
-                "growth_interval": self._growth_interval, "_growth_tracker": self._growth_tracker}
+        return {"scale": self._scale, "growth_factor": self._growth_factor,
+                "backoff_factor": self._backoff_factor, "growth_interval": self._growth_interval, "_growth_tracker": self._growth_tracker}
 
     def load_state_dict(self, state_dict: dict[str, Any]) -> None:
         """Continue from a ``state_dict``."""
@@ -146,8 +146,7 @@ class GradScaler:
             return
         if not state_dict:
             raise RuntimeError("The source state dict is empty, possibly because it was saved from a "
-                               "disabled instance of "
-                               "GradScaler.")
+                               "disabled instance of GradScaler.")
         self._scale = state_dict["scale"]
         self._growth_factor = state_dict["growth_factor"]
         self._backoff_factor = state_dict["backoff_factor"]

@@ -9,6 +9,6 @@ from .modes import enable_grad, inference_mode, is_grad_enabled, no_grad, set_gr
 
 Variable = function.Tensor
 
-__all__ = ["Function", "Variable", "anomaly_mode", "backward", "detect_anomaly", "enable_grad", "function", "grad",
-           "gradcheck", "gradgradcheck", "graph", "inference_mode", "is_grad_enabled", "no_grad", "set_detect_anomaly",
-           "set_grad_enabled", "tensor_hooks"]
+__all__ = ["Function", "Variable", "anomaly_mode", "backward", "detect_anomaly", "enable_grad", "function",
+           "grad", "gradcheck", "gradgradcheck", "graph", "inference_mode", "is_grad_enabled", "no_grad",
+           "set_detect_anomaly", "set_grad_enabled", "tensor_hooks"]

@@ -29,8 +29,7 @@ class detect_anomaly(set_detect_anomaly):
         self.before = (state.anomaly, state.check_nan)
         self.check_nan = check_nan
         warnings.warn("Anomaly Detection has been enabled. This mode will increase the runtime and should "
-                      "only be enabled "
-                      "for debugging.", stacklevel=2)
+                      "only be enabled for debugging.", stacklevel=2)
 
     def __enter__(self) -> None:
         self.before = (state.anomaly, state.check_nan)
@@ -50,14 +49,14 @@ def is_anomaly_check_nan_enabled() -> bool:
 def describe_forward(fn: Any) -> None:
     """Warn with the forward traceback of a node whose backward failed."""
     if fn.trace:
-        lines = "".join(f'  File "{f.filename}", line {f.lineno}, in {f.name}\n    {f.line}\n' for f in fn.trace)
+        lines = "".join(f'  File "{f.filename}", line {f.lineno}, in {f.name}\n    {f.line}\n'
+                        for f in fn.trace)
         warnings.warn(f"Error detected in {fn.name()}. Traceback of forward call that caused the "
                       f"error:\n{lines}",
                       UserWarning, stacklevel=2)
     else:
         warnings.warn(f"Error detected in {fn.name()}. No forward pass information available. Enable detect "
-                      "anomaly during "
-                      "forward pass for more information.", UserWarning, stacklevel=2)
+                      "anomaly during forward pass for more information.", UserWarning, stacklevel=2)
 
 
 def check_nan(fn: Any, results: Any) -> None:

@@ -19,8 +19,8 @@ def _as_tuple(value: Any) -> tuple[Any, ...]:
     return tuple(value) if isinstance(value, (tuple, list)) else (value,)
 
 
-def backward(tensors: Any, grad_tensors: Any = None, retain_graph: bool | None = None, create_graph: bool = False,
-             grad_variables: Any = None, inputs: Any = None) -> None:
+def backward(tensors: Any, grad_tensors: Any = None, retain_graph: bool | None = None,
+             create_graph: bool = False, grad_variables: Any = None, inputs: Any = None) -> None:
     """Add the gradients of ``tensors`` to the ``.grad`` of the leaves (or of ``inputs`` only).
 
     >>> import flambeau as torch
@@ -30,7 +30,8 @@ def backward(tensors: Any, grad_tensors: Any = None, retain_graph: bool | None =
     tensor(6.)
     """
     if grad_variables is not None:
-        warnings.warn("`grad_variables` is deprecated. Use `grad_tensors` instead.", FutureWarning, stacklevel=2)
+        warnings.warn("`grad_variables` is deprecated. Use `grad_tensors` instead.", FutureWarning,
+                      stacklevel=2)
         grad_tensors = grad_variables if grad_tensors is None else grad_tensors
     roots = _as_tuple(tensors)
     if inputs is not None:
@@ -74,13 +75,13 @@ def grad(outputs: Any, inputs: Any, grad_outputs: Any = None, retain_graph: bool
     """
     if materialize_grads and allow_unused is False:
         raise ValueError("Expected allow_unused to be True or not passed when materialize_grads=True, but "
-                         "got: "
-                         "allow_unused=False.")
+                         "got: allow_unused=False.")
     allow = bool(materialize_grads) if allow_unused is None else allow_unused
     if not only_inputs:
         warnings.warn("only_inputs argument is deprecated and is ignored now (defaults to True). To "
-                      "accumulate gradient "
-                      "for other parts of the graph, please use torch.autograd.backward.", FutureWarning, stacklevel=2)
+                      "accumulate gradient for other parts of the graph, please use "
+                      "torch.autograd.backward.", FutureWarning,
+                      stacklevel=2)
     roots, wanted = _as_tuple(outputs), _as_tuple(inputs)
     if is_grads_batched:
         from .batched import batched_grad
@@ -89,13 +90,13 @@ def grad(outputs: Any, inputs: Any, grad_outputs: Any = None, retain_graph: bool
     for x in wanted:
         if not x.requires_grad:
             raise RuntimeError("One of the differentiated Tensors does not require grad")
-    found = _gradients_of(roots, starting, wanted, create_graph if retain_graph is None else retain_graph, create_graph)
+    found = _gradients_of(roots, starting, wanted, create_graph if retain_graph is None else retain_graph,
+                          create_graph)
     results = []
-    for x, one in zip(wanted, found):
+    for i, (x, one) in enumerate(zip(wanted, found)):
         if one is None and not allow:
-            raise RuntimeError("One of the differentiated Tensors appears to not have been used in the "
-                               "graph. Set "
-                               "allow_unused=True if this is the desired behavior.")
+            raise RuntimeError(f"The differentiated Tensor at index {i} appears to not have been used in the "
+                               "graph. Set allow_unused=True if this is the desired behavior.")
         if one is None and materialize_grads:
             from ..operators.creation import zeros_like
             one = zeros_like(x, requires_grad=create_graph)
@@ -171,21 +172,18 @@ def _starting_gradient(root: Tensor, given: Any) -> Tensor:
         raise TypeError(f"gradients can be either Tensors or None, but got {type(given).__name__}")
     if given.shape != root.shape:
         raise RuntimeError(f"Mismatch in shape: grad_output[0] has a shape of {given.shape} and output[0] "
-                           "has a shape of "
-                           f"{root.shape}.")
+                           f"has a shape of {root.shape}.")
     if given.is_complex() != root.is_complex():
         raise RuntimeError("For complex Tensors, both grad_output and output are required to have the same "
-                           "dtype. Mismatch "
-                           f"in dtype: grad_output[0] has a dtype of {given.dtype!r} and output[0] has a "
-                           "dtype of "
-                           f"{root.dtype!r}.")
+                           f"dtype. Mismatch in dtype: grad_output[0] has a dtype of {given.dtype!r} and "
+                           f"output[0] has a dtype of {root.dtype!r}.")
     return given.to(root.dtype)
 
 
-def _tensor_backward(self: Tensor, gradient: Any = None, retain_graph: bool | None = None, create_graph: bool = False,
-                     inputs: Any = None) -> None:
+def _tensor_backward(self: Tensor, gradient: Any = None, retain_graph: bool | None = None,
+                     create_graph: bool = False, inputs: Any = None) -> None:
     """Add the gradients of this tensor to the ``.grad`` of the leaves it was computed from."""
     backward(self, gradient, retain_graph, create_graph, inputs=inputs)
 
 
-Tensor.backward = _tensor_backward  # type: ignore[method-assign]
+Tensor.backward = _tensor_backward  # type: ignore[attr-defined]

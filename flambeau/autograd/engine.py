@@ -1,7 +1,7 @@
 """backward(): walking the tape.
 
-GradFns run in descending order of their sequence number (Note: edges). Each gives gradients for its edges; broadcasting
-is undone and dtypes are restored here and nowhere else.
+GradFns run in descending order of their sequence number (Note: edges). Each gives gradients for its edges;
+broadcasting is undone and dtypes are restored here and nowhere else.
 """
 
 from __future__ import annotations
@@ -29,14 +29,16 @@ class GradientError(RuntimeError):
 class Walk:
     """One backward pass."""
 
-    __slots__ = ("heap", "waiting", "create_graph", "retain", "capture", "leaf_results", "accumulate", "wanted")
+    __slots__ = ("heap", "waiting", "create_graph", "retain", "capture", "leaf_results", "accumulate",
+                 "wanted")
 
     def __init__(self, retain: bool, create_graph: bool) -> None:
         self.heap: list[tuple[int, GradFn]] = []
         self.waiting: dict[GradFn, list[Any]] = {}
         self.retain = retain
         self.create_graph = create_graph
-        self.capture: dict[tuple[Any, int], Any] = {}   # (GradFn, output number) -> gradient, for autograd.grad
+        # (GradFn, output number) -> gradient, for autograd.grad
+        self.capture: dict[tuple[Any, int], Any] = {}
         self.leaf_results: dict[int, Any] = {}          # id(leaf) -> gradient, when not accumulating
         self.accumulate = True
         self.wanted: set[Any] | None = None             # GradFns that lead to a wanted input
@@ -53,8 +55,9 @@ class Walk:
             number = 0
         grads = self.waiting.get(target)
         if grads is None:
-            grads = self.waiting[target] = [None] * max(len(target.output_geometries) if target.signature is not None
-                                                        else target.output_count, number + 1)
+            signature = target.signature
+            count = target.output_count if signature is None else len(signature.outputs)
+            grads = self.waiting[target] = [None] * max(count, number + 1)
             heappush(self.heap, (-target.sequence, target))
             grads[number] = grad
             return
@@ -126,12 +129,9 @@ def gradients(fn: GradFn, grads: list[Any]) -> Sequence[Any]:
     if saved is None:
         raise RuntimeError(
             "Trying to backward through the graph a second time (or directly access saved tensors after they "
-            "have already "
-            "been freed). Saved intermediate values of the graph are freed when you call .backward() or "
-            "autograd.grad(). "
-            "Specify retain_graph=True if you need to backward through the graph a second time or if you "
-            "need to access "
-            "saved tensors after calling backward.")
+            "have already been freed). Saved intermediate values of the graph are freed when you call "
+            ".backward() or autograd.grad(). Specify retain_graph=True if you need to backward through the "
+            "graph a second time or if you need to access saved tensors after calling backward.")
     operator = fn.signature.operator
     grad = grads[0] if fn.signature.single else tuple(grads)
     if operator.variadic_derivative is not None:
@@ -143,7 +143,8 @@ def gradients(fn: GradFn, grads: list[Any]) -> Sequence[Any]:
         if len(positions) == 1:
             i = positions[0]
             if needs[i]:
-                results[i] = fit(d.rule(fn, grad, *[_kept(fn, k) for k in d.keeps]), fn.signature.geometries[i])
+                results[i] = fit(d.rule(fn, grad, *[_kept(fn, k) for k in d.keeps]),
+                                 fn.signature.geometries[i])
         elif any([needs[i] for i in positions]):
             several = d.rule(fn, grad, *[_kept(fn, k) for k in d.keeps])
             for i, one in zip(positions, several):
@@ -207,14 +208,14 @@ def _raise_modified(fn: GradFn, saved: SavedTensor, x: Tensor, position: int) ->
     maker = fn if saved.is_output else x._grad_fn
     kind = {"float32": "torch.FloatTensor", "float64": "torch.DoubleTensor", "float16": "torch.HalfTensor",
             "bfloat16": "torch.BFloat16Tensor", "int64": "torch.LongTensor"}.get(x.dtype.name, "torch.Tensor")
-    produced = f", which is output {~position if saved.is_output else x._output_nr} of {_operator_of(maker)}," if maker else ""
+    number = ~position if saved.is_output else x._output_nr
+    produced = f", which is output {number} of {_operator_of(maker)}," if maker else ""
     error = RuntimeError(
         "one of the variables needed for gradient computation has been modified by an inplace operation: "
         f"[{kind} {list(x.shape)}]{produced} is at version {x._version}; expected version {saved.version} "
         "instead. Hint: "
         + ("the backtrace further above shows the operation that failed to compute its gradient. The "
-           "variable in question "
-           "was changed in there or anywhere later. Good luck!" if fn.trace else
+           "variable in question was changed in there or anywhere later. Good luck!" if fn.trace else
            "enable anomaly detection to find the operation that failed to compute its gradient, with "
            "torch.autograd.set_detect_anomaly(True, check_nan=False)."))
     raise error
@@ -229,7 +230,8 @@ def accumulate_grad(leaf: Tensor, grad: Tensor, create_graph: bool) -> None:
         if create_graph:
             leaf._grad = grad
         else:
-            if not grad._geometry.is_dense:  # expanded, as by sum's derivative: later gradients are added in place
+            # expanded, as by sum's derivative: later gradients are added in place
+            if not grad._geometry.is_dense:
                 grad = grad.contiguous()
             fresh = _new(Tensor)  # a storage of its own on the same value: copying costs nothing
             source = grad._storage

@@ -34,8 +34,7 @@ class _Context:
         for x in tensors:
             if x is not None and not isinstance(x, Tensor):
                 raise TypeError(f"save_for_backward can only save variables, but argument {tensors.index(x)} "
-                                "is of type "
-                                f"{type(x).__name__}")
+                                f"is of type {type(x).__name__}")
         self._to_save = tensors
 
     def save_for_forward(self, *tensors: Any) -> None:
@@ -60,12 +59,10 @@ class _Context:
         if self._freed:
             raise RuntimeError(
                 "Trying to backward through the graph a second time (or directly access saved tensors after "
-                "they have "
-                "already been freed). Saved intermediate values of the graph are freed when you call "
-                ".backward() or "
-                "autograd.grad(). Specify retain_graph=True if you need to backward through the graph a "
-                "second time or if "
-                "you need to access saved tensors after calling backward.")
+                "they have already been freed). Saved intermediate values of the graph are freed when you "
+                "call .backward() or autograd.grad(). Specify retain_graph=True if you need to backward "
+                "through the graph a second time or if you need to access saved tensors after calling "
+                "backward.")
         if self._saved_entries is None:
             return self._for_forward or self._to_save
         fn: Any = self
@@ -84,8 +81,13 @@ class BackwardCFunction(GradFn, _Context):
 
     __slots__ = ("__dict__",)
 
+    _function: type[Function]
+    _needs_input_grad: tuple[bool, ...]
+    _argument_geometries: list[Geometry | None]
+    _output_geometries: list[Geometry | None]
+
     @property
-    def output_count(self) -> int:
+    def output_count(self) -> int:  # type: ignore[override]
         """How many gradients backward gets."""
         return len(self._output_geometries)
 
@@ -107,8 +109,7 @@ class BackwardCFunction(GradFn, _Context):
         if function.vjp is not Function.vjp:
             if function.backward is not Function.backward:
                 raise RuntimeError("Implementing both 'backward' and 'vjp' for a custom Function is not "
-                                   "allowed. You should "
-                                   "only implement one of them.")
+                                   "allowed. You should only implement one of them.")
             returned = function.vjp(self, *received)
         else:
             returned = function.backward(self, *received)
@@ -122,15 +123,14 @@ class BackwardCFunction(GradFn, _Context):
             returned = returned[:count]
         if len(returned) != count:
             raise RuntimeError(f"function {self.name()} returned an incorrect number of gradients (expected "
-                               f"{count}, got "
-                               f"{len(returned)})")
-        results = []
+                               f"{count}, got {len(returned)})")
+        results: list[Any] = []
         for i, (grad, geometry) in enumerate(zip(returned, self._argument_geometries)):
             if geometry is None:
                 if grad is not None:
                     raise RuntimeError(f"function {self.name()} returned a gradient different from None at "
-                                       "position "
-                                       f"{i + 1}, but the corresponding forward input was not a Variable")
+                                       f"position {i + 1}, but the corresponding forward input was not a "
+                                       "Variable")
                 results.append(None)
                 continue
             results.append(self._checked(grad, geometry, i))
@@ -182,10 +182,9 @@ class Function:
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         import warnings
         warnings.warn(f"{type(self)} should not be instantiated. Methods on autograd functions are all "
-                      "static, so you "
-                      "should invoke them on the class itself. Instantiating an autograd function will raise "
-                      "an error in a "
-                      "future version of PyTorch.", DeprecationWarning, stacklevel=2)
+                      "static, so you should invoke them on the class itself. Instantiating an autograd "
+                      "function will raise an error in a future version of "
+                      "PyTorch.", DeprecationWarning, stacklevel=2)
 
     @staticmethod
     def forward(*args: Any, **kwargs: Any) -> Any:
@@ -201,8 +200,7 @@ class Function:
     def backward(ctx: Any, *grad_outputs: Any) -> Any:
         """The gradients of forward's arguments."""
         raise NotImplementedError("You must implement either the backward or vjp method for your custom "
-                                  "autograd.Function to "
-                                  "use it with backward mode AD.")
+                                  "autograd.Function to use it with backward mode AD.")
 
     @staticmethod
     def vjp(ctx: Any, *grad_outputs: Any) -> Any:
@@ -213,8 +211,7 @@ class Function:
     def jvp(ctx: Any, *grad_inputs: Any) -> Any:
         """The forward-mode derivative."""
         raise NotImplementedError("You must implement the jvp function for custom autograd.Function to use "
-                                  "it with forward "
-                                  "mode AD.")
+                                  "it with forward mode AD.")
 
     @classmethod
     def apply(cls, *args: Any, **kwargs: Any) -> Any:

@@ -20,11 +20,9 @@ def _tuple(value: Any, name: str, function: str) -> tuple[bool, tuple[Tensor, ..
         if not isinstance(x, Tensor):
             if several:
                 raise TypeError(f"The {name} given to {function} must be either a Tensor or a tuple of "
-                                "Tensors but the value "
-                                f"at index {i} has type {type(x)}.")
+                                f"Tensors but the value at index {i} has type {type(x)}.")
             raise TypeError(f"The {name} given to {function} must be either a Tensor or a tuple of Tensors "
-                            "but the given "
-                            f"{name} has type {type(x)}.")
+                            f"but the given {name} has type {type(x)}.")
     return several, values
 
 
@@ -53,14 +51,15 @@ def vjp(func: Callable[..., Any], inputs: Any, v: Any = None, create_graph: bool
         weights = None if v is None else _tuple(v, "v", "vjp")[1]
         if v is None and outs[0].numel() != 1:
             raise RuntimeError("The vector v can only be None if the user-provided function returns a single "
-                               "Tensor with a "
-                               "single element.")
+                               "Tensor with a single element.")
         grads = _grads(outs, xs, weights, create_graph)
     return _shaped(outs, out_several, create_graph), _shaped(grads, several, create_graph)
 
 
-def _grads(outs: tuple[Tensor, ...], xs: tuple[Tensor, ...], weights: Any, create_graph: bool) -> tuple[Tensor, ...]:
-    live = [(o, None if weights is None else w) for o, w in zip(outs, weights or (None,) * len(outs)) if o.requires_grad]
+def _grads(outs: tuple[Tensor, ...], xs: tuple[Tensor, ...], weights: Any,
+           create_graph: bool) -> tuple[Tensor, ...]:
+    live = [(o, None if weights is None else w) for o, w in zip(outs, weights or (None,) * len(outs))
+            if o.requires_grad]
     if not live:
         return tuple(_torch["zeros_like"](x) for x in xs)
     found = grad([o for o, _ in live], xs, [w for _, w in live], create_graph=create_graph, retain_graph=True,

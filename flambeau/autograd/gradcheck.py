@@ -50,9 +50,10 @@ def _analytical(output: Tensor, x: Tensor, weight: Tensor) -> Any:
     return np.array(found.detach().reshape(-1).tolist())
 
 
-def gradcheck(func: Callable[..., Any], inputs: Any, *, eps: float = 1e-6, atol: float = 1e-5, rtol: float = 1e-3,
-              raise_exception: bool = True, nondet_tol: float = 0.0, check_undefined_grad: bool = True,
-              check_grad_dtypes: bool = False, check_batched_grad: bool = False, check_batched_forward_grad: bool = False,
+def gradcheck(func: Callable[..., Any], inputs: Any, *, eps: float = 1e-6, atol: float = 1e-5,
+              rtol: float = 1e-3, raise_exception: bool = True, nondet_tol: float = 0.0,
+              check_undefined_grad: bool = True, check_grad_dtypes: bool = False,
+              check_batched_grad: bool = False, check_batched_forward_grad: bool = False,
               check_forward_ad: bool = False, check_backward_ad: bool = True, fast_mode: bool = False,
               masked: bool | None = None) -> bool:
     """Whether the gradients of ``func`` agree with central differences, in double precision.
@@ -77,14 +78,12 @@ def _check(func: Callable[..., Any], inputs: tuple[Any, ...], eps: float, atol: 
     checked = [x for x in inputs if isinstance(x, Tensor) and x.requires_grad]
     if not checked:
         raise ValueError("gradcheck expects at least one input tensor to require gradient, but none of the "
-                         "them have "
-                         "requires_grad=True.")
+                         "them have requires_grad=True.")
     for i, x in enumerate(inputs):
         if isinstance(x, Tensor) and x.requires_grad and x.dtype.to_real().itemsize < 8:
             warnings.warn(f"Input #{i} requires gradient and is not a double precision floating point or "
-                          "complex. This check "
-                          "will likely fail if all the inputs are not of double precision floating point or "
-                          "complex. ",
+                          "complex. This check will likely fail if all the inputs are not of double "
+                          "precision floating point or complex. ",
                           stacklevel=3)
     outputs = _outputs(func, inputs)
     for i, output in enumerate(outputs):
@@ -95,8 +94,8 @@ def _check(func: Callable[..., Any], inputs: tuple[Any, ...], eps: float, atol: 
                 _compare(func, inputs, output, i, x, j, eps, atol, rtol)
 
 
-def _compare(func: Callable[..., Any], inputs: tuple[Any, ...], output: Tensor, i: int, x: Tensor, j: int, eps: float,
-             atol: float, rtol: float) -> None:
+def _compare(func: Callable[..., Any], inputs: tuple[Any, ...], output: Tensor, i: int, x: Tensor, j: int,
+             eps: float, atol: float, rtol: float) -> None:
     columns = _numerical(func, inputs, x, i, eps)
     for k in range(output.numel()):
         for unit in (1, 1j) if output.is_complex() else (1,):
@@ -118,8 +117,9 @@ def _cotangent(parts: Any, k: int, unit: Any) -> Any:
 def gradgradcheck(func: Callable[..., Any], inputs: Any, grad_outputs: Any = None, *, eps: float = 1e-6,
                   atol: float = 1e-5, rtol: float = 1e-3, gen_non_contig_grad_outputs: bool = False,
                   raise_exception: bool = True, nondet_tol: float = 0.0, check_undefined_grad: bool = True,
-                  check_grad_dtypes: bool = False, check_batched_grad: bool = False, check_fwd_over_rev: bool = False,
-                  check_rev_over_rev: bool = True, fast_mode: bool = False, masked: bool = False) -> bool:
+                  check_grad_dtypes: bool = False, check_batched_grad: bool = False,
+                  check_fwd_over_rev: bool = False, check_rev_over_rev: bool = True, fast_mode: bool = False,
+                  masked: bool = False) -> bool:
     """Whether the second derivatives of ``func`` agree with differences of the first."""
     from ..operators.registry import NAMESPACES
     tupled = (inputs,) if isinstance(inputs, Tensor) else tuple(inputs)
@@ -136,6 +136,7 @@ def gradgradcheck(func: Callable[..., Any], inputs: Any, grad_outputs: Any = Non
             xs = tuple(x if not (isinstance(x, Tensor) and isinstance(y, Tensor) and y.requires_grad)
                        or x.requires_grad else x.detach().requires_grad_() for x, y in zip(xs, tupled))
             wanted = [x for x in xs if isinstance(x, Tensor) and x.requires_grad]
-            return grad(_outputs(func, xs), wanted, ws, create_graph=True, allow_unused=True, materialize_grads=True)
+            return grad(_outputs(func, xs), wanted, ws, create_graph=True, allow_unused=True,
+                        materialize_grads=True)
     return gradcheck(first_gradients, (*tupled, *weights), eps=eps, atol=atol, rtol=rtol,
                      raise_exception=raise_exception, nondet_tol=nondet_tol)

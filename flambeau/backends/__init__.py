@@ -1,5 +1,7 @@
-"""``torch.backends``: switches of PyTorch's libraries. flambeau has none of these libraries; the switches keep what they
-are set to and say that the library is not there."""
+"""``torch.backends``: switches of PyTorch's libraries, which flambeau does not have.
+
+The switches keep what they are set to and say that the library is not there.
+"""
 
 from __future__ import annotations
 
@@ -29,9 +31,9 @@ cudnn = _unavailable(enabled=True, benchmark=False, deterministic=False, allow_t
 cudnn.version = lambda: None
 cuda = _unavailable(matmul=SimpleNamespace(allow_tf32=False, allow_fp16_reduced_precision_reduction=True,
                                            allow_bf16_reduced_precision_reduction=True),
-                    flash_sdp_enabled=lambda: True, mem_efficient_sdp_enabled=lambda: True, math_sdp_enabled=lambda: True,
-                    enable_flash_sdp=lambda enabled: None, enable_mem_efficient_sdp=lambda enabled: None,
-                    enable_math_sdp=lambda enabled: None)
+                    flash_sdp_enabled=lambda: True, mem_efficient_sdp_enabled=lambda: True,
+                    math_sdp_enabled=lambda: True, enable_flash_sdp=lambda enabled: None,
+                    enable_mem_efficient_sdp=lambda enabled: None, enable_math_sdp=lambda enabled: None)
 mps = _unavailable()
 mkl = _unavailable()
 mkldnn = _unavailable(enabled=True)

@@ -1,4 +1,4 @@
-"""The null executor: computes nothing. Its results are uninitialised; it exists to measure the cost of recording."""
+"""The null executor: computes nothing (results are uninitialised), to measure the cost of recording."""
 
 from __future__ import annotations
 

@@ -1,13 +1,14 @@
 """Geometry: how a flat storage is read as a tensor. A view is a geometry, not an operation.
 
-Geometries are interned: two tensors of equal shape, strides, offset, dtype and device share one object, so that
-caches can be keyed by identity.
+Geometries are interned: two tensors of equal shape, strides, offset, dtype and device share one object, so
+that caches can be keyed by identity.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 
+from .. import devices, dtypes
 from ..devices import CPU, device
 from ..dtypes import dtype
 from ..size import Size
@@ -22,10 +23,11 @@ class Geometry:
     shape: Size
     strides: tuple[int, ...]
     offset: int
-    dtype: dtype
-    device: device
+    dtype: dtypes.dtype
+    device: devices.device
 
-    def __init__(self, shape: Size, strides: tuple[int, ...], offset: int, dtype: dtype, device: device) -> None:
+    def __init__(self, shape: Size, strides: tuple[int, ...], offset: int, dtype: dtypes.dtype,
+                 device: devices.device) -> None:
         self.shape = shape
         self.strides = strides
         self.offset = offset
@@ -39,7 +41,8 @@ class Geometry:
         self._order: tuple[int, ...] | None = None
 
     def __repr__(self) -> str:
-        return f"Geometry({list(self.shape)}, strides={list(self.strides)}, offset={self.offset}, {self.dtype.name})"
+        return (f"Geometry({list(self.shape)}, strides={list(self.strides)}, offset={self.offset}, "
+                f"{self.dtype.name})")
 
     @property
     def order(self) -> tuple[int, ...]:
@@ -122,8 +125,9 @@ def dense_like(shape: Sequence[int], template: Geometry, dtype: dtype) -> Geomet
 def dense_strides(shape: Sequence[int], operands: Sequence[Sequence[int]]) -> tuple[int, ...]:
     """The strides of a result without gaps, ordered in memory as the operands are.
 
-    ``operands`` are strides aligned with ``shape``. The first operand that tells two dimensions apart decides:
-    one with a stride of 0 in either (a broadcast dimension) does not. Otherwise the order stays row-major.
+    ``operands`` are strides aligned with ``shape``. The first operand that tells two dimensions apart
+    decides: one with a stride of 0 in either (a broadcast dimension) does not. Otherwise the order stays
+    row-major.
     """
     inner_first = list(range(len(shape)))[::-1]
     for i in range(1, len(inner_first)):

@@ -1,8 +1,8 @@
 """Node: one recorded operation. Signature: all of it that stays the same from step to step.
 
-Note: values and versions. A node stands for one value for ever. An in-place operator does not change a node: it
-records a new one and lets the storage point to it. Copying a tensor is therefore a second storage on the same node,
-and costs nothing.
+Note: values and versions. A node stands for one value for ever. An in-place operator does not change a node:
+it records a new one and lets the storage point to it. Copying a tensor is therefore a second storage on the
+same node, and costs nothing.
 """
 
 from __future__ import annotations
@@ -60,7 +60,7 @@ class Node:
 
 
 class Failure:
-    """The value of a node whose kernel failed: whoever looks at it, or at what depends on it, gets the error."""
+    """The value of a node whose kernel failed: who looks at it, or at what depends on it, gets the error."""
 
     __slots__ = ("error",)
 

@@ -8,7 +8,7 @@ from typing import Any
 from .geometry import Geometry
 
 Kernel = Callable[..., Any]
-# Geometries (or, for Python numbers, their types; None for an absent operand) and attributes -> output geometries.
+# Geometries (for Python numbers their types, None for an absent operand), attributes -> output geometries.
 ShapeRule = Callable[..., "Geometry | tuple[Geometry, ...]"]
 
 
@@ -30,18 +30,20 @@ class Derivative:
 class Operator:
     """A named kernel with its shape rule and derivatives.
 
-    ``kernel(m, *operands, *attributes)`` computes on arrays of the namespace ``m`` (NumPy's in the interpreter).
+    ``kernel(m, *operands, *attributes)`` computes on arrays of the namespace ``m`` (in the interpreter NumPy's).
     ``infer(operands, attributes)`` gives the outputs' geometries, or raises what PyTorch raises.
     ``compute(operands)`` names the dtype in which a kernel wants its operands (None: as they are).
-    ``owns`` lists the operands that the kernel may overwrite, and gets as private copies where they are still needed.
+    ``owns`` lists the operands that the kernel may overwrite, and gets as private copies where they are
+    still needed.
     """
 
-    __slots__ = ("name", "kernel", "infer", "compute", "parameters", "derivatives", "variadic_derivative", "plans",
-                 "grad_class", "outputs", "owns", "kind", "non_differentiable_outputs")
+    __slots__ = ("name", "kernel", "infer", "compute", "parameters", "derivatives", "variadic_derivative",
+                 "plans", "grad_class", "outputs", "owns", "kind", "non_differentiable_outputs")
 
     def __init__(self, name: str, kernel: Kernel, infer: ShapeRule, parameters: tuple[str, ...], *,
-                 compute: Callable[..., Any] | None = None, owns: tuple[int, ...] = (), kind: str = "structured",
-                 grad_name: str | None = None, non_differentiable_outputs: tuple[int, ...] = ()) -> None:
+                 compute: Callable[..., Any] | None = None, owns: tuple[int, ...] = (),
+                 kind: str = "structured", grad_name: str | None = None,
+                 non_differentiable_outputs: tuple[int, ...] = ()) -> None:
         self.name = name
         self.kernel = kernel
         self.infer = infer
@@ -52,7 +54,8 @@ class Operator:
         self.derivatives: list[Derivative] = []
         self.variadic_derivative: Callable[..., Any] | None = None
         self.plans: dict[tuple[bool, ...], tuple[Any, ...]] = {}
-        self.grad_class: Any = grad_name or "".join(part.capitalize() for part in name.split("_")) + "Backward0"
+        title = "".join(part.capitalize() for part in name.split("_"))
+        self.grad_class: Any = grad_name or title + "Backward0"
         self.non_differentiable_outputs = non_differentiable_outputs
 
     def __repr__(self) -> str:

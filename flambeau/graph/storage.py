@@ -12,8 +12,9 @@ class Storage:
     """What views of one another share.
 
     ``node`` stands for the current value. ``version`` counts in-place writes (Note: values and versions).
-    ``exposed`` is true while memory outside flambeau may alias the buffer (``from_numpy``, ``numpy()``, ``data_ptr``):
-    then results are written into that very buffer, and readers take its value at the time of the call.
+    ``exposed`` is true while memory outside flambeau may alias the buffer (``from_numpy``, ``numpy()``,
+    ``data_ptr``): then results are written into that very buffer, and readers take its value at the time of
+    the call.
     """
 
     __slots__ = ("node", "version", "exposed", "geometry", "owner", "__weakref__")

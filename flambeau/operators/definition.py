@@ -1,7 +1,7 @@
 """How operators are declared: pointwise, view and structured ones.
 
-``@pointwise`` takes the formula on arrays; everything else follows: broadcasting, type promotion, the public function
-with ``out=``, the method, the in-place method.
+``@pointwise`` takes the formula on arrays; everything else follows: broadcasting, type promotion, the public
+function with ``out=``, the method, the in-place method.
 """
 
 from __future__ import annotations
@@ -32,16 +32,16 @@ def operator(name: str, infer: Callable[..., Any], *, compute: Any = None, owns:
     """Declare a structured operator.
 
     The decorated kernel is ``kernel(m, *operands, *attributes)`` and returns one array or a tuple.
-    ``infer(geometries, attributes)`` returns one ``Geometry`` or a tuple; ``compute(geometries)`` may name the dtype
-    to which the operands are converted first.
+    ``infer(geometries, attributes)`` returns one ``Geometry`` or a tuple; ``compute(geometries)`` may name
+    the dtype to which the operands are converted first.
     """
     def declare(kernel: Callable[..., Any]) -> Operator:
-        return Operator(name, kernel, infer, parameters_of(kernel), compute=compute, owns=owns, grad_name=grad_name,
-                        kind=kind, non_differentiable_outputs=non_differentiable_outputs)
+        return Operator(name, kernel, infer, parameters_of(kernel), compute=compute, owns=owns,
+                        grad_name=grad_name, kind=kind, non_differentiable_outputs=non_differentiable_outputs)
     return declare
 
 
-# --- shapes and types ------------------------------------------------------------------------------------------------
+# --- shapes and types ---------------------------------------------------------------------------------------
 
 def broadcast_shapes(shapes: Sequence[tuple[int, ...]]) -> tuple[int, ...]:
     """The common shape of operands, PyTorch's error where there is none."""
@@ -124,7 +124,7 @@ def _aligned(g: Geometry, shape: Sequence[int]) -> tuple[int, ...]:
     return (*[0] * lead, *read)
 
 
-# --- pointwise operators ---------------------------------------------------------------------------------------------
+# --- pointwise operators ------------------------------------------------------------------------------------
 
 _PROMOTIONS: dict[str, Callable[[Sequence[Any]], dtypes.dtype]] = {"same": result_dtype, "float": float_dtype}
 
@@ -133,8 +133,8 @@ def pointwise_operator(name: str, kernel: Callable[..., Any], promotes: str = "s
                        grad_name: str | None = None) -> Operator:
     """The operator of a formula on arrays.
 
-    ``promotes``: "same" (ordinary promotion), "float" (integers become floating), "bool" (a truth value of operands
-    promoted ordinarily), "real" (as float, and complex numbers give real ones).
+    ``promotes``: "same" (ordinary promotion), "float" (integers become floating), "bool" (a truth value of
+    operands promoted ordinarily), "real" (as float, and complex numbers give real ones).
     """
     promotion = _PROMOTIONS.get(promotes, result_dtype)
 
@@ -154,10 +154,12 @@ def pointwise_operator(name: str, kernel: Callable[..., Any], promotes: str = "s
 
 
 def pointwise(*namespaces: str, name: str | None = None, promotes: str = "same", inplace: bool = True,
-              aliases: tuple[str, ...] = (), grad_name: str | None = None) -> Callable[[Callable[..., Any]], Any]:
+              aliases: tuple[str, ...] = (),
+              grad_name: str | None = None) -> Callable[[Callable[..., Any]], Any]:
     """Declare a pointwise operator of one, two or three tensors and publish its function.
 
-    Default namespaces: ``torch`` and ``Tensor``. The returned function carries ``.operator`` and ``.derivative``.
+    Default namespaces: ``torch`` and ``Tensor``. The returned function carries ``.operator`` and
+    ``.derivative``.
     """
     def declare(kernel: Callable[..., Any]) -> Any:
         public_name = name or kernel.__name__

@@ -93,7 +93,7 @@ def _along(x: Tensor, d: int, step: Any, edge_order: int) -> Tensor:
         shape[d] = -1
         steps = (step.narrow(0, 1, n - 1) - step.narrow(0, 0, n - 1)).reshape(shape)
 
-        def at(place: int) -> Tensor:
+        def at(place: int) -> Any:
             return steps.narrow(d, place, 1)
 
         a, b = steps.narrow(d, 0, n - 2), steps.narrow(d, 1, n - 2)

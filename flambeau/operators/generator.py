@@ -1,7 +1,8 @@
 """Generator: a source of random numbers whose state is an ordinary tensor.
 
-Note: random numbers. A random operator takes the state as an operand and returns the state after it beside its values:
-what is drawn, in which order, is fixed when it is recorded, and dead values do not disturb the stream of the living.
+Note: random numbers. A random operator takes the state as an operand and returns the state after it beside
+its values: what is drawn, in which order, is fixed when it is recorded, and dead values do not disturb the
+stream of the living.
 """
 
 from __future__ import annotations
@@ -71,6 +72,10 @@ class Generator:
         """Another generator in the same state."""
         return Generator(self.device).set_state(self.get_state())
 
+    def __setstate__(self, saved: tuple[int, Any, Tensor]) -> None:
+        """Seed, offset (of other devices' streams) and state, as checkpoints have them."""
+        self.set_state(saved[2])
+
     def __reduce__(self) -> Any:
         return _restore, (str(self.device), self.get_state())
 
@@ -84,7 +89,10 @@ default_generator = Generator()
 
 def draw(operator: Operator, generator: Generator | None, operands: tuple[Any, ...],
          attributes: tuple[Any, ...]) -> Tensor:
-    """Record a random operator ``kernel(m, state, *operands, *attributes) -> values, new state``; returns the values."""
+    """Record a random operator ``kernel(m, state, *operands, *attributes) -> values, new state``.
+
+    Returns the values.
+    """
     source = generator or default_generator
     enabled, state.enabled = state.enabled, False
     try:

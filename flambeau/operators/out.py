@@ -28,25 +28,22 @@ def _store_one(out: Any, result: Tensor, name: str) -> Tensor:
     if state.enabled and (out.requires_grad or result.requires_grad):
         raise RuntimeError(
             f"{name}(): functions with out=... arguments don't support automatic differentiation, but one of "
-            "the "
-            "arguments requires grad.")
+            "the arguments requires grad.")
     if result.device != out.device:
         raise RuntimeError(f"Expected out tensor to have device {result.device}, but got {out.device} "
                            "instead")
     if not dtypes.can_cast(result.dtype, out.dtype):
         raise RuntimeError(f"result type {dtypes.SCALAR_NAMES[result.dtype]} can't be cast to the desired "
-                           "output type "
-                           f"{dtypes.SCALAR_NAMES[out.dtype]}")
+                           f"output type {dtypes.SCALAR_NAMES[out.dtype]}")
     if out.shape != result.shape:
         if out.numel() != 0:
             warnings.warn(
                 f"An output with one or more elements was resized since it had shape {list(out.shape)}, "
-                "which does not "
-                f"match the required output shape {list(result.shape)}. This behavior is deprecated, and in "
-                "a future "
-                "PyTorch release outputs will not be resized unless they have zero elements. You can "
-                "explicitly reuse an "
-                "out tensor t by resizing it, inplace, to zero elements with t.resize_(0).", UserWarning, stacklevel=4)
+                f"which does not match the required output shape {list(result.shape)}. This behavior is "
+                "deprecated, and in a future PyTorch release outputs will not be resized unless they have "
+                "zero elements. You can explicitly reuse an out tensor t by resizing it, inplace, to zero "
+                "elements with t.resize_(0).", UserWarning,
+                stacklevel=4)
         out.resize_(result.shape)
         if not result._geometry.is_contiguous:
             out._geometry = dense_like(result.shape, result._geometry, out.dtype)

@@ -7,5 +7,5 @@ from .tape import GradFn, state
 from .tensor import Tensor, check_dim, fresh
 from .views import view, view_operator
 
-__all__ = ["GradFn", "Tensor", "assign", "check_dim", "check_writable", "fresh", "record", "record_pair", "state", "view",
-           "view_operator"]
+__all__ = ["GradFn", "Tensor", "assign", "check_dim", "check_writable", "fresh", "record", "record_pair",
+           "state", "view", "view_operator"]

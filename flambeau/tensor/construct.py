@@ -18,7 +18,7 @@ _new = object.__new__
 
 
 def from_array(array: np.ndarray[Any, Any], dtype: dtypes.dtype | None = None, device: Any = None) -> Tensor:
-    """A tensor with the values of an array that nobody else will write to (it is not copied if contiguous)."""
+    """A tensor with the values of an array that nobody else will write to (not copied if contiguous)."""
     found = dtypes.from_numpy_dtype(array.dtype)
     if dtype is not None and dtype is not found:
         array = array.astype(dtype.numpy)
@@ -40,13 +40,11 @@ def shared(array: np.ndarray[Any, Any]) -> Tensor:
     if any(s < 0 for s in array.strides):
         raise ValueError(
             "At least one stride in the given numpy array is negative, and tensors with negative strides are "
-            "not currently "
-            "supported. (You can probably work around this by making a copy of your array  with "
-            "array.copy().) ")
+            "not currently supported. (You can probably work around this by making a copy of your array  "
+            "with array.copy().) ")
     if any(s % itemsize for s in array.strides):
         raise ValueError("given numpy array strides not a multiple of the element byte size. Copy the numpy "
-                         "array to "
-                         "reallocate the memory.")
+                         "array to reallocate the memory.")
     strides = tuple(s // itemsize for s in array.strides)
     geometry = intern(Size(array.shape), strides, 0, dtype, devices.CPU)
     if geometry.is_contiguous:
@@ -134,7 +132,7 @@ def _fill(data: Any, shape: tuple[int, ...], dtype: dtypes.dtype) -> np.ndarray[
     plain = _plain(data)
     if dtype.category == dtypes.INTEGER:
         try:
-            array = np.array(plain, dtype=np.int64) if dtype is not dtypes.uint64 else np.array(plain, dtype=np.uint64)
+            array = np.array(plain, dtype=np.uint64 if dtype is dtypes.uint64 else np.int64)
         except (OverflowError, TypeError) as error:
             if isinstance(error, OverflowError):
                 raise RuntimeError("Overflow when unpacking long long") from None
@@ -207,7 +205,7 @@ def legacy_new(cls: type, *data: Any, dtype: Any = None, device: Any = None) -> 
                         f"({', '.join(type(d).__name__ for d in data)})")
     if cls is Tensor:
         return made
-    out = _new(cls)
+    out: Any = _new(cls)
     out._storage, out._geometry = made._storage, made._geometry
     if state.inference:
         out._inference = True

@@ -1,7 +1,7 @@
 """In-place operators: the functional operator, then the storage's next version.
 
-There is one mechanism for all of them: ``assign(x, result)``. A storage points to the result's node (Note: values and
-versions); through a view it points to a node that writes a part of the old value.
+There is one mechanism for all of them: ``assign(x, result)``. A storage points to the result's node (Note:
+values and versions); through a view it points to a node that writes a part of the old value.
 """
 
 from __future__ import annotations
@@ -21,20 +21,24 @@ from .views import replay
 
 
 def _write_kernel(m: Any, old: Any, value: Any, geometry: Geometry) -> Any:
-    m.strided(m.reinterpret(old, geometry.dtype.numpy), geometry.shape, geometry.strides, geometry.offset)[...] = value
+    m.strided(m.reinterpret(old, geometry.dtype.numpy), geometry.shape, geometry.strides,
+              geometry.offset)[...] = value
     return old
 
 
-WRITE = Operator("write", _write_kernel, lambda geometries, attributes: geometries[0], ("old", "value"), owns=(0,))
+WRITE = Operator("write", _write_kernel, lambda geometries, attributes: geometries[0], ("old", "value"),
+                 owns=(0,))
 CONTIGUOUS = Operator("contiguous_copy", lambda m, x: x,
                       lambda geometries, attributes: contiguous(geometries[0].shape, geometries[0].dtype,
                                                                 geometries[0].device), ("input",))
 
 
 class CopySlices(GradFn):
-    """History of a base that was written through a view: the written part's gradient goes to what was written."""
+    """History of a base written through a view: the written part's gradient goes to what was written."""
 
     __slots__ = ("chain",)
+
+    chain: Any  # from the base to the view: view operators and their arguments
 
     def run(self, grads: tuple[Any, ...]) -> tuple[Any, ...]:
         """Gradients by (the base before the write, the value written)."""
@@ -69,9 +73,8 @@ def check_writable(x: Tensor) -> None:
     if x._inference and not state.inference:
         raise RuntimeError(
             "Inplace update to inference tensor outside InferenceMode is not allowed.You can make a clone to "
-            "get a normal "
-            "tensor before doing inplace update.See https://github.com/pytorch/rfcs/pull/17 for more "
-            "details.")
+            "get a normal tensor before doing inplace update.See https://github.com/pytorch/rfcs/pull/17 for "
+            "more details.")
     if not state.enabled:
         return
     base = x._base
@@ -81,12 +84,10 @@ def check_writable(x: Tensor) -> None:
         if x._view is None:
             raise RuntimeError(
                 "A view was created in no_grad mode and is being modified inplace with grad mode enabled. "
-                "Given that this "
-                "use case is ambiguous and error-prone, it is forbidden. You can clarify your code by moving "
-                "both the view "
-                "and the inplace either both inside the no_grad block (if you don't want the inplace to be "
-                "tracked) or both "
-                "outside (if you want the inplace to be tracked).")
+                "Given that this use case is ambiguous and error-prone, it is forbidden. You can clarify "
+                "your code by moving both the view and the inplace either both inside the no_grad block (if "
+                "you don't want the inplace to be tracked) or both outside (if you want the inplace to be "
+                "tracked).")
         if base._grad_fn is None:
             raise RuntimeError("a view of a leaf Variable that requires grad is being used in an in-place "
                                "operation.")
@@ -145,11 +146,11 @@ def _next_node(storage: Storage, geometry: Geometry, result: Tensor) -> Any:
     """The node of the storage's value after the write."""
     whole = geometry.numel == storage.geometry.numel and geometry.offset == 0 \
         and geometry.dtype is storage.geometry.dtype
-    source = result._geometry
+    source, held = result._geometry, result._storage.geometry
     before, state.enabled = state.enabled, False
     try:
         if whole and source.strides == geometry.strides and source.offset == 0 \
-                and result._storage.geometry.numel == geometry.numel and result._storage.geometry.dtype is source.dtype \
+                and held.numel == geometry.numel and held.dtype is source.dtype \
                 and not result._storage.exposed and geometry.is_dense:
             return result._storage.node
         if whole and geometry.is_contiguous:
@@ -164,8 +165,7 @@ def _require_no_overlap(geometry: Geometry) -> None:
     if 0 in geometry.strides and any(s == 0 and n > 1 for s, n in zip(geometry.strides, geometry.shape)):
         raise RuntimeError(
             "unsupported operation: more than one element of the written-to tensor refers to a single memory "
-            "location. "
-            "Please clone() the tensor before performing the operation.")
+            "location. Please clone() the tensor before performing the operation.")
 
 
 def _rebase(x: Tensor, result: Tensor, history_edge: Any, name: str) -> None:
@@ -181,7 +181,8 @@ def _rebase(x: Tensor, result: Tensor, history_edge: Any, name: str) -> None:
             _move_hooks(x)
             x._grad_fn, x._output_nr, x._requires_grad = fn, result._output_nr, True
             for saved in fn.saved.values() if hasattr(fn, "saved") and isinstance(fn.saved, dict) else ():
-                if saved.__class__ is SavedTensor and saved.is_output and saved.unpack is None and saved.tensor._storage is result._storage:
+                if saved.__class__ is SavedTensor and saved.is_output and saved.unpack is None \
+                        and saved.tensor._storage is result._storage:
                     saved.tensor = detached(x)
                     saved.version = x._version
         elif x._requires_grad:

@@ -1,7 +1,8 @@
 """``__torch_function__``: subclasses and modes that want to see every call.
 
-Note: overrides. The public functions are bare until the first class that overrides ``__torch_function__`` (or the first
-mode) exists: then each is wrapped once with a dispatcher (``on_first_override``), so that others pay nothing.
+Note: overrides. The public functions are bare until the first class that overrides ``__torch_function__`` (or
+the first mode) exists: then each is wrapped once with a dispatcher (``on_first_override``), so that others
+pay nothing.
 """
 
 from __future__ import annotations
@@ -82,8 +83,7 @@ def handle_torch_function(public_api: Callable[..., Any], relevant_args: Iterabl
         if result is not NotImplemented:
             return result
     raise TypeError(f"Multiple dispatch failed for 'torch.{public_api.__name__}'; all __torch_function__ "
-                    "handlers returned "
-                    f"NotImplemented:\n\n" + "\n".join(f"  - tensor subclass {t}" for t in types))
+                    "handlers returned NotImplemented:\n\n" + "\n".join(f"  - tensor subclass {t}" for t in types))
 
 
 def dispatching(function: Callable[..., Any]) -> Callable[..., Any]:

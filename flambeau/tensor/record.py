@@ -1,7 +1,8 @@
 """record(): check an operation and put it down, computing nothing.
 
-This is the hot path of every program: it is bare on purpose. A signature found in the table carries everything that
-is the same each time (output geometry, dtype to compute in, which operands can have gradients).
+This is the hot path of every program: it is bare on purpose. A signature found in the table carries
+everything that is the same each time (output geometry, dtype to compute in, which operands can have
+gradients).
 """
 
 from __future__ import annotations
@@ -132,7 +133,8 @@ def record_pair(operator: Operator, a: Tensor, b: Tensor) -> Tensor:
     return out
 
 
-PROJECT = Operator("project", lambda m, x, i: x[i], lambda geometries, attributes: (), ("input",), kind="project")
+PROJECT = Operator("project", lambda m, x, i: x[i], lambda geometries, attributes: (), ("input",),
+                   kind="project")
 _projections: dict[tuple[int, Geometry], Signature] = {}
 
 
@@ -157,7 +159,8 @@ def _sign(operator: Operator, key: tuple[Any, ...], attributes: tuple[Any, ...])
     outputs = operator.infer(geometries, attributes)
     single = isinstance(outputs, Geometry)
     compute = operator.compute(geometries) if operator.compute is not None else None
-    signature = Signature(operator, attributes, geometries, (outputs,) if single else tuple(outputs), single, compute)
+    several = (outputs,) if isinstance(outputs, Geometry) else tuple(outputs)
+    signature = Signature(operator, attributes, geometries, several, single, compute)
     if len(_signatures) > _LIMIT:
         _signatures.clear()
     _signatures[key] = signature
@@ -178,9 +181,10 @@ def check_devices(operator: Operator, geometries: Sequence[Any]) -> None:
                 )
 
 
-# --- the tape -------------------------------------------------------------------------------------------------------
+# --- the tape -----------------------------------------------------------------------------------------------
 
-def attach(operator: Operator, signature: Signature, operands: Sequence[Any], outs: tuple[Tensor, ...]) -> None:
+def attach(operator: Operator, signature: Signature, operands: Sequence[Any],
+           outs: tuple[Tensor, ...]) -> None:
     """Give the results of a differentiable operator their grad_fn."""
     needs: list[bool] = []
     edges: list[Any] = []
@@ -250,7 +254,8 @@ def _attach_several(operator: Operator, signature: Signature, outs: tuple[Tensor
     """Give several results their history; false when none of them can have one."""
     differentiable = False
     for i, out in enumerate(outs):
-        if signature.outputs[i].dtype.category >= dtypes.FLOATING and i not in operator.non_differentiable_outputs:
+        if signature.outputs[i].dtype.category >= dtypes.FLOATING \
+                and i not in operator.non_differentiable_outputs:
             out._grad_fn = fn
             out._requires_grad = True
             differentiable = True

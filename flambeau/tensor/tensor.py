@@ -70,7 +70,7 @@ class Tensor:
         def __eq__(self, other: Any) -> Any: ...
         def __ne__(self, other: Any) -> Any: ...
 
-    # --- facts ------------------------------------------------------------------------------------------------------
+    # --- facts ----------------------------------------------------------------------------------------------
 
     @property
     def shape(self) -> Size:
@@ -167,7 +167,7 @@ class Tensor:
     def name(self) -> str | None:
         return self._name
 
-    # --- autograd ---------------------------------------------------------------------------------------------------
+    # --- autograd -------------------------------------------------------------------------------------------
 
     @property
     def requires_grad(self) -> bool:
@@ -187,8 +187,8 @@ class Tensor:
             if self.grad_fn is not None:
                 raise RuntimeError(
                     "you can only change requires_grad flags of leaf variables. If you want to use a "
-                    "computed variable "
-                    "in a subgraph that doesn't require differentiation use var_no_grad = var.detach()."
+                    "computed variable in a subgraph that doesn't require differentiation use var_no_grad = "
+                    "var.detach()."
                 )
         elif self._geometry.dtype.category < dtypes.FLOATING:
             raise RuntimeError("only Tensors of floating point dtype can require gradients")
@@ -208,7 +208,8 @@ class Tensor:
     def grad_fn(self) -> Any:
         """The recorded operation that made this tensor, None for a leaf."""
         base = self._base
-        if base is not None and self._view is not None and self._base_version != (base._counter or base._storage).version:
+        if base is not None and self._view is not None \
+                and self._base_version != (base._counter or base._storage).version:
             from .views import refresh_grad_fn
             refresh_grad_fn(self)
         return self._grad_fn
@@ -224,10 +225,9 @@ class Tensor:
             import warnings
             warnings.warn(
                 "The .grad attribute of a Tensor that is not a leaf Tensor is being accessed. Its .grad "
-                "attribute won't be "
-                "populated during autograd.backward(). If you indeed want the .grad field to be populated "
-                "for a non-leaf "
-                "Tensor, use .retain_grad() on the non-leaf Tensor.", UserWarning, stacklevel=2)
+                "attribute won't be populated during autograd.backward(). If you indeed want the .grad field "
+                "to be populated for a non-leaf Tensor, use .retain_grad() on the non-leaf "
+                "Tensor.", UserWarning, stacklevel=2)
         return self._grad
 
     @grad.setter
@@ -273,7 +273,7 @@ class Tensor:
         self._storage = new._storage
         self._geometry = new._geometry
 
-    # --- subclassing ------------------------------------------------------------------------------------------------
+    # --- subclassing ----------------------------------------------------------------------------------------
 
     _overrides = False          # whether this class has a __torch_function__ of its own
 
@@ -298,7 +298,7 @@ class Tensor:
     @staticmethod
     def _make_subclass(cls: type, data: Tensor, require_grad: bool = False) -> Any:
         """``data``'s storage as an instance of ``cls``, a leaf."""
-        out = _new(cls)
+        out: Any = _new(cls)
         out._storage = data._storage
         out._geometry = data._geometry
         if require_grad:
@@ -309,7 +309,7 @@ class Tensor:
 
     def as_subclass(self, cls: type) -> Any:
         """This tensor as an instance of another class, sharing storage and history."""
-        out = _new(cls)
+        out: Any = _new(cls)
         out.__dict__.update(self.__dict__)
         return out
 

@@ -1,8 +1,8 @@
 """Views: another geometry on the same storage. Nothing is computed.
 
-Note: views and autograd. A view knows its base and how to be made from it again (``_view``: view operators and their
-arguments). When base or view is written in place, the base gets new history (``inplace.py``), and a view whose
-``_base_version`` is not the base's version makes its grad_fn anew from the base.
+Note: views and autograd. A view knows its base and how to be made from it again (``_view``: view operators
+and their arguments). When base or view is written in place, the base gets new history (``inplace.py``), and a
+view whose ``_base_version`` is not the base's version makes its grad_fn anew from the base.
 """
 
 from __future__ import annotations

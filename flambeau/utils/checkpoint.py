@@ -97,17 +97,15 @@ class _Frame:
             state.saved_hooks = hooks
         if len(kept) != self.count:
             raise CheckpointError("torch.utils.checkpoint: A different number of tensors was saved during "
-                                  "the original forward "
-                                  "and recomputation.\nNumber of tensors saved during forward: "
-                                  f"{self.count}\nNumber of "
-                                  f"tensors saved during recomputation: {len(kept)}.")
+                                  "the original forward and recomputation.\nNumber of tensors saved during "
+                                  f"forward: {self.count}\nNumber of tensors saved during recomputation: "
+                                  f"{len(kept)}.")
         for i, (x, (shape, dtype)) in enumerate(zip(kept, self.metadata)):
             if x.shape != shape or x.dtype is not dtype:
                 raise CheckpointError("torch.utils.checkpoint: Recomputed values for the following tensors "
-                                      "have different "
-                                      "metadata than during the forward pass.\ntensor at position "
-                                      f"{i}:\nsaved metadata: "
-                                      f"{(shape, dtype)}\nrecomputed metadata: {(x.shape, x.dtype)}")
+                                      "have different metadata than during the forward pass.\ntensor at "
+                                      f"position {i}:\nsaved metadata: {(shape, dtype)}\nrecomputed "
+                                      f"metadata: {(x.shape, x.dtype)}")
         self.again = dict(enumerate(kept))
 
 
@@ -124,12 +122,10 @@ def checkpoint(function: Callable[..., Any], *args: Any, use_reentrant: bool | N
     """
     if use_reentrant is None:
         warnings.warn("torch.utils.checkpoint: the use_reentrant parameter should be passed explicitly. "
-                      "Starting in PyTorch "
-                      "2.9, calling checkpoint without use_reentrant will raise an exception. "
-                      "use_reentrant=False is "
-                      "recommended, but if you need to preserve the current default behavior, you can pass "
-                      "use_reentrant=True. Refer to docs for more details on the differences between the two "
-                      "variants.",
+                      "Starting in PyTorch 2.9, calling checkpoint without use_reentrant will raise an "
+                      "exception. use_reentrant=False is recommended, but if you need to preserve the "
+                      "current default behavior, you can pass use_reentrant=True. Refer to docs for more "
+                      "details on the differences between the two variants.",
                       stacklevel=2)
         use_reentrant = True
     if use_reentrant:
@@ -170,8 +166,7 @@ def checkpoint_sequential(functions: Any, segments: int, input: Any, use_reentra
     """Run a sequence of modules in ``segments`` checkpointed pieces; the last piece is not checkpointed."""
     if use_reentrant is None:
         warnings.warn("torch.utils.checkpoint.checkpoint_sequential: the use_reentrant parameter should be "
-                      "passed "
-                      "explicitly.", stacklevel=2)
+                      "passed explicitly.", stacklevel=2)
         use_reentrant = True
     steps: list[Any] = list(functions.children()) if hasattr(functions, "children") else list(functions)
     size = len(steps) // segments

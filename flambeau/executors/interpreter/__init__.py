@@ -1,4 +1,4 @@
-"""The interpreter: runs a list of nodes with NumPy, operator by operator, freeing values after their last use."""
+"""The interpreter: runs nodes with NumPy, operator by operator, freeing values after their last use."""
 
 from .run import run
 

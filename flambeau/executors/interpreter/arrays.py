@@ -11,7 +11,7 @@ from ...graph.geometry import Geometry
 Array = np.ndarray[Any, Any]
 
 # ml_dtypes' arrays export no buffer: they are read as integers of their size.
-_CARRIERS = {1: np.dtype(np.uint8), 2: np.dtype(np.uint16)}
+_CARRIERS: dict[int, np.dtype[Any]] = {1: np.dtype(np.uint8), 2: np.dtype(np.uint16)}
 _NATIVE_KINDS = frozenset("biufc?")
 
 
@@ -41,8 +41,8 @@ def strided(value: Array, shape: tuple[int, ...], strides: tuple[int, ...], offs
     """A writable view of a flat array with strides and an offset in elements."""
     itemsize = value.itemsize
     held = carrier(value.dtype)
-    array: Array = np.ndarray(shape, held, value if held is value.dtype else value.view(held), offset * itemsize,
-                              tuple([s * itemsize for s in strides]))
+    array: Array = np.ndarray(shape, held, value if held is value.dtype else value.view(held),
+                              offset * itemsize, tuple([s * itemsize for s in strides]))
     return array if held is value.dtype else array.view(value.dtype)
 
 

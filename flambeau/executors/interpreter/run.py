@@ -20,13 +20,12 @@ from .arrays import Array, flatten, read
 
 Plan = Callable[[tuple[Any, ...]], Any]
 
-# An operand that only its reader holds: a local variable, the argument of getrefcount, and the tuple of
-# operands.
+# An operand that only its reader holds: a local variable, getrefcount's argument, the tuple of operands.
 _SOLE_READER = pending.UNHELD + 1
 
 
 def run(nodes: list[Node]) -> list[Node]:
-    """Compute ``nodes`` (last one first), emptying the list. A failing kernel leaves a ``Failure`` as the value.
+    """Compute ``nodes`` (last one first), emptying the list. A failing kernel leaves a ``Failure`` as value.
 
     Returns the nodes whose own kernel failed. On an interrupt the nodes not yet computed stay in the list.
     """
@@ -68,13 +67,13 @@ def prepare(signature: Signature) -> Plan:
     if operator.kind == "multi_tensor":
         return multi_tensor.prepare(signature)
     kernel, attributes, outputs = operator.kernel, signature.attributes, signature.outputs
-    readers = [_reader(g, _compute_type(signature), i in operator.owns) for i,
-               g in enumerate(signature.geometries)]
+    compute = _compute_type(signature)
+    readers = [_reader(g, compute, i in operator.owns) for i, g in enumerate(signature.geometries)]
     variadic = operator.kind == "variadic"
 
     def execute(operands: tuple[Any, ...]) -> Any:
         arrays = [reader(operands, i) for i, reader in enumerate(readers)]
-        result = kernel(mathematics, arrays, *attributes) if variadic else kernel(mathematics, *arrays, *attributes)
+        result = kernel(mathematics, *((arrays,) if variadic else arrays), *attributes)
         if len(outputs) == 1 and signature.single:
             return _own(flatten(result, outputs[0]), operands, operator.owns)
         return tuple([_own(flatten(r, g), operands, operator.owns) for r, g in zip(result, outputs)])
@@ -85,7 +84,8 @@ def _compute_type(signature: Signature) -> np.dtype[Any] | None:
     return signature.compute.numpy if signature.compute is not None else None
 
 
-def _reader(geometry: Any, compute: np.dtype[Any] | None, owned: bool) -> Callable[[tuple[Any, ...], int], Any]:
+def _reader(geometry: Any, compute: np.dtype[Any] | None,
+            owned: bool) -> Callable[[tuple[Any, ...], int], Any]:
     if isinstance(geometry, Geometry):
         if owned and not geometry.is_dense:  # elements may share memory: a copy in which they do not
             return lambda operands, i: read(operands[i].value, geometry).copy()
@@ -113,8 +113,8 @@ def _private(operands: tuple[Any, ...], i: int, geometry: Geometry) -> Array:
     """The operand's array, for the kernel to overwrite: itself when nobody else can see it, else a copy."""
     node = operands[i]
     value = node.value
-    if sys.getrefcount(node) > _SOLE_READER or sys.getrefcount(value) > _SOLE_READER or value.base is not None \
-            or not value.flags.writeable:
+    if sys.getrefcount(node) > _SOLE_READER or sys.getrefcount(value) > _SOLE_READER \
+            or value.base is not None or not value.flags.writeable:
         value = value.copy()
     return read(value, geometry)
 

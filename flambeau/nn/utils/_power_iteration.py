@@ -22,7 +22,7 @@ def default_dim(module: object) -> int:
 
 
 def iterate(matrix: Tensor, u: Tensor, v: Tensor, times: int, eps: float, u_first: bool = False) -> None:
-    """Improve the singular vectors `u` and `v` in place: v = normalized W^T u, u = normalized W v, or u first."""
+    """Improve the singular vectors in place: v = normalized W^T u, u = normalized W v, or u first."""
     for i in range(2 * times):
         if (i % 2 == 0) == u_first:
             u.copy_(F.normalize(ops.mv(matrix, v), dim=0, eps=eps))
