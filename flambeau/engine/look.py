@@ -1,8 +1,8 @@
 """Looking: computing what is pending because somebody needs a value.
 
-Note: exposed memory. Once outsiders can see a buffer (``from_numpy``, ``numpy()``), an operator that reads it reads a
-snapshot taken at that moment, and in-place results are written into that buffer at once. Exposure ends when nobody
-outside holds the buffer any more, which its reference count tells.
+Note: exposed memory. Once outsiders can see a buffer (``from_numpy``, ``numpy()``), an operator that reads it
+reads a snapshot taken at that moment, and in-place results are written into that buffer at once. Exposure
+ends when nobody outside holds the buffer any more, which its reference count tells.
 """
 
 from __future__ import annotations
@@ -22,7 +22,8 @@ from ..graph.node import Failure, Node, constant
 from ..graph.storage import Storage
 from .explain import Look, describe, looks
 
-# An executor takes nodes (last one first), empties the list and returns the nodes that failed. Others plug in here.
+# An executor takes nodes (last one first), empties the list and returns the nodes that failed.
+# Others plug in here.
 EXECUTORS: dict[str, Callable[[list[Node]], list[Node]]] = {"interpreter": interpreter.run, "null": null.run}
 
 _LIBRARY = __file__.rsplit("/", 2)[0]
@@ -37,19 +38,28 @@ def user_site(depth: int = 2) -> tuple[CodeType, int] | None:
     return None if frame is None else (frame.f_code, frame.f_lasti)
 
 
-def compute_pending(cause: str) -> None:
-    """Compute everything pending that is still reachable."""
+def compute_pending(cause: str, keep: int = 0) -> None:
+    """Compute everything pending that is still reachable, but the ``keep`` nodes recorded last."""
     if not pending.nodes:
         return
     with pending.lock:
         began = time.perf_counter()
-        recorded = len(pending.nodes)
-        live = pending.take_live()
-        if not live:
-            return
-        computed = len(live)
-        failures = _execute(live)
-        looks.append(Look(cause, user_site(), recorded, computed, time.perf_counter() - began, settings.executor))
+        recorded = len(pending.nodes) - keep
+        live: list[Node] = []
+        try:
+            pending.take_live(live, keep)
+            _budget.cut_by = 0
+            settings.check_at = 0 if settings.eager else _CHECK_EVERY
+            if not live:
+                return
+            computed = len(live)
+            failures = _execute(live)
+        except BaseException:
+            # Interrupted: what is left is still pending, in order, before anything recorded since.
+            pending.nodes[:0] = live[::-1]
+            raise
+        looks.append(Look(cause, user_site(), recorded, computed, time.perf_counter() - began,
+                          settings.executor))
     if failures is not None:
         raise failures
 
@@ -59,12 +69,7 @@ def _execute(live: list[Node]) -> BaseException | None:
     if run is None:
         raise RuntimeError(f"flambeau has no executor '{settings.executor}' yet; there is "
                            f"{sorted(EXECUTORS)}")
-    try:
-        failed = run(live)
-    except BaseException:
-        # Interrupted: what is left is still pending, in order, before anything recorded since.
-        pending.nodes[:0] = live[::-1]
-        raise
+    failed = run(live)
     for node in failed:
         _with_line(node.value.error, node)
     return failed[0].value.error if failed else None
@@ -91,8 +96,22 @@ def value_of(storage: Storage, cause: str) -> np.ndarray[Any, Any]:
     return value
 
 
+class _Budget:
+    """Note: the pending budget. A loop that never looks is cut where it has been before: once more bytes are promised
+    than allowed, the next node that is recorded where the first pending one was begins a new graph. So the
+    graphs are whole rounds of the loop, and come back. Where no line comes round again, twice the budget is
+    the end.
+    """
+
+    cut_by = 0  # number of pending nodes at which to cut at any line; 0 while the budget is not used up
+
+
+_budget = _Budget()
+_NODE_LIMIT = 200_000
+
+
 def check_budget() -> None:
-    """Called by recording when enough nodes are pending: compute them if they promise more bytes than allowed.
+    """Called by recording when enough nodes are pending (Note: the pending budget).
 
     The next check is due after a few more nodes, fewer the larger the results are.
     """
@@ -100,21 +119,31 @@ def check_budget() -> None:
         compute_pending("eager")
         return
     nodes = pending.nodes
-    promised = sum(node.signature.nbytes for node in nodes[:] if node.signature is not None)
-    if promised > settings.budget_bytes or len(nodes) > _NODE_LIMIT:
-        compute_pending("budget")
-        settings.check_at = _CHECK_EVERY
+    count = len(nodes)
+    if _budget.cut_by and count > 1:
+        if nodes[-1].site == nodes[0].site:
+            _cut(keep=1)
+        elif count >= _budget.cut_by:
+            _cut(keep=0)
         return
-    average = promised // max(len(nodes), 1) + 1
+    promised = sum(node.signature.nbytes for node in nodes[:] if node.signature is not None)
+    if promised > settings.budget_bytes or count > _NODE_LIMIT:
+        _budget.cut_by = 2 * count
+        settings.check_at = 0
+        return
+    average = promised // max(count, 1) + 1
     room = (settings.budget_bytes - promised) // average
-    settings.check_at = len(nodes) + max(1, min(room, max(_CHECK_EVERY, len(nodes))))
+    settings.check_at = count + max(1, min(room, max(_CHECK_EVERY, count)))
 
 
-_NODE_LIMIT = 200_000
+def _cut(keep: int) -> None:
+    _budget.cut_by = 0
+    settings.check_at = _CHECK_EVERY
+    compute_pending("budget", keep)
 
 
 def look_at_step_end() -> None:
-    """The end of an optimizer's step: compute what is pending, so that a loop that never looks stays bounded."""
+    """The end of an optimizer's step: compute what is pending; a loop that never looks stays bounded."""
     compute_pending("step")
 
 

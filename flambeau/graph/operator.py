@@ -30,11 +30,10 @@ class Derivative:
 class Operator:
     """A named kernel with its shape rule and derivatives.
 
-    ``kernel(m, *operands, *attributes)`` computes on arrays of the namespace ``m`` (in the interpreter NumPy's).
-    ``infer(operands, attributes)`` gives the outputs' geometries, or raises what PyTorch raises.
-    ``compute(operands)`` names the dtype in which a kernel wants its operands (None: as they are).
-    ``owns`` lists the operands that the kernel may overwrite, and gets as private copies where they are
-    still needed.
+    ``kernel(m, *operands, *attributes)`` computes on arrays of the namespace ``m`` (in the interpreter
+    NumPy's). ``infer(operands, attributes)`` gives the outputs' geometries, or raises what PyTorch raises.
+    ``compute(operands)`` names the dtype in which a kernel wants its operands (None: as they are). ``owns``
+    lists the operands that the kernel may overwrite, and gets as private copies where they are still needed.
     """
 
     __slots__ = ("name", "kernel", "infer", "compute", "parameters", "derivatives", "variadic_derivative",

@@ -1,11 +1,11 @@
 """The list of nodes recorded and not yet computed, in the order of recording.
 
-One list for all threads: ``append`` and slicing are atomic, and the order in which it was recorded is a valid order
-of execution whatever the threads do.
+One list for all threads: ``append`` and slicing are atomic, and the order in which it was recorded is a valid
+order of execution whatever the threads do.
 
-Note: liveness. Nothing marks a node as needed. A node is needed when somebody beside this list refers to it: a
-storage, or a needed node that reads it. Taking nodes from the end of the list and letting go of those that nobody
-else holds frees, in one pass, exactly what is unreachable.
+Note: liveness. Nothing marks a node as needed. A node is needed when somebody beside this list refers to it:
+a storage, or a needed node that reads it. Taking nodes from the end of the list and letting go of those that
+nobody else holds frees, in one pass, exactly what is unreachable.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from .node import Node
 nodes: list[Node] = []
 lock = threading.RLock()
 
-# References that a node has when nobody holds it: measured, since interpreters differ in what a local variable costs.
+# References that a node has when nobody holds it: measured, since interpreters differ in what a local costs.
 def _baseline() -> int:
     held = [Node(None, (), None)]
     node = held.pop()
@@ -28,15 +28,30 @@ def _baseline() -> int:
 UNHELD = _baseline()
 
 
-def take_live() -> list[Node]:
-    """Remove all pending nodes; return those that are needed, last one first."""
-    count = len(nodes)
-    batch = nodes[:count]
-    del nodes[:count]
-    live: list[Node] = []
+def take_live(live: list[Node], keep: int = 0) -> None:
+    """Move the pending nodes that are needed to ``live``, last one first, but for the ``keep`` recorded last.
+
+    Interrupted, it moves none.
+    """
+    batch: list[Node] = []
     refcount = sys.getrefcount
-    while batch:
-        node = batch.pop()
-        if refcount(node) > UNHELD:
-            live.append(node)
-    return live
+    try:
+        count = len(nodes) - keep
+        batch.extend(nodes[:count])
+        del nodes[:count]
+        while batch:
+            node = batch[-1]
+            if refcount(node) > _HELD_BY_BATCH:
+                live.append(node)
+            batch.pop()
+            del node
+    except BaseException:  # each node is put back once, whatever the interrupt fell between
+        if batch and live and batch[-1] is live[-1]:
+            live.pop()
+        if not (batch and nodes and nodes[0] is batch[0]):
+            nodes[:0] = batch + live[::-1]
+        live.clear()
+        raise
+
+
+_HELD_BY_BATCH = UNHELD + 1

@@ -1,5 +1,5 @@
 """Utilities of the public namespace ``torch.utils``."""
 
-from . import data
+from . import _pytree, checkpoint, data, hooks
 
-__all__ = ["data"]
+__all__ = ["checkpoint", "data", "hooks"]
