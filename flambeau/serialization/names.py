@@ -58,14 +58,17 @@ class StorageType:
         self.name = name
         self.dtype = dtype
 
-    @property
-    def module(self) -> str:
-        """Where PyTorch has the class."""
-        return "torch.storage" if self.name == UNTYPED else "torch"
+    def __reduce__(self) -> tuple[Any, ...]:
+        return storage_type, (self.name,)  # for picklers that write flambeau's own names
 
 
 STORAGE_TYPES = {name: StorageType(name, d) for d, name in STORAGE_NAMES.items()}
 STORAGE_TYPES[UNTYPED] = StorageType(UNTYPED, dtypes.uint8)
+
+
+def storage_type(name: str) -> StorageType:
+    """The storage type with a name such as ``FloatStorage``."""
+    return STORAGE_TYPES[name]
 
 
 def _get_layout(name: str) -> layouts.layout:

@@ -20,7 +20,6 @@ from .locations import location_tag
 from .names import STORAGE_NAMES, STORAGE_TYPES, UNTYPED, StorageType, _get_layout, public_name
 
 _Pickler: Any = pickle._Pickler  # type: ignore[attr-defined]  # written in Python
-_OWN = (Tensor.__reduce_ex__, Parameter.__reduce_ex__)
 
 
 class StorageReferences:
@@ -46,7 +45,7 @@ class StorageReferences:
 def reduce(obj: Any) -> Any:
     """How tensors and what belongs to them are written; NotImplemented for all else."""
     if isinstance(obj, Tensor):
-        return reduce_tensor(obj) if type(obj).__reduce_ex__ in _OWN else NotImplemented
+        return reduce_tensor(obj) if _is_reduced_here(type(obj)) else NotImplemented
     if isinstance(obj, layout):
         return _get_layout, (str(obj),)
     if isinstance(obj, (dtype, StorageType)):
@@ -54,6 +53,12 @@ def reduce(obj: Any) -> Any:
     if isinstance(obj, Generator):
         return Generator, (obj.device,), (obj.initial_seed(), None, obj.get_state())
     return NotImplemented
+
+
+def _is_reduced_here(cls: type) -> bool:
+    """Whether a class of tensors leaves it to us how it is written: no subclass says it itself."""
+    owner = next(kind for kind in cls.__mro__ if "__reduce_ex__" in vars(kind) or "__reduce__" in vars(kind))
+    return owner is Tensor or owner is Parameter
 
 
 def reduce_tensor(x: Tensor) -> Any:
@@ -158,7 +163,7 @@ def _foreign_pickler(module: Any) -> type:
 
         def reducer_override(self, obj: Any) -> Any:
             """Tensors are written as ever, all else as the module does."""
-            if isinstance(obj, (Tensor, StorageType)):
+            if isinstance(obj, Tensor):
                 return reduce(obj)
             inherited = getattr(super(), "reducer_override", None)
             return NotImplemented if inherited is None else inherited(obj)
