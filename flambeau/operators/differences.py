@@ -13,8 +13,8 @@ from .registry import NAMESPACES, api
 def gradient(input: Tensor, *, spacing: Any = 1, dim: Any = None, edge_order: int = 1) -> tuple[Tensor, ...]:
     """Derivatives along each dimension by central differences, one-sided at the edges.
 
-    ``spacing`` is one step for all dimensions, a step for each, or a tensor of coordinates for each. With steps a
-    and b to the left and the right of a point the difference is, exact for parabolas (Fornberg 1988),
+    ``spacing`` is one step for all dimensions, a step for each, or a tensor of coordinates for each. With
+    steps a and b to the left and the right of a point the difference is, exact for parabolas (Fornberg 1988),
 
         f' = -b / (a (a + b)) f(x - a) + (b - a) / (a b) f(x) + a / (b (a + b)) f(x + b)
 
@@ -53,13 +53,14 @@ def _spacings(input: Tensor, spacing: Any, dims: list[int], dims_given: bool) ->
     if len(listed) != len(dims):
         if dims_given:
             raise RuntimeError(
-                "torch.gradient expected spacing to be unspecified, a scalar or it's spacing and dim arguments "
-                f"to have the same length, but got a spacing argument of length {len(listed)} and a dim argument "
-                f"of length {len(dims)}."
+                "torch.gradient expected spacing to be unspecified, a scalar or it's spacing and dim "
+                f"arguments to have the same length, but got a spacing argument of length {len(listed)} and "
+                f"a dim argument of length {len(dims)}."
             )
         raise RuntimeError(
             "torch.gradient expected spacing to be unspecified, a scalar, or a list of length equal to "
-            f"'self.dim() = {input.ndim}', since dim argument was not given, but got a list of length {len(listed)}"
+            f"'self.dim() = {input.ndim}', since dim argument was not given, but got a list of length "
+            f"{len(listed)}"
         )
     if isinstance(spacing, Tensor):
         raise RuntimeError(
@@ -70,13 +71,13 @@ def _spacings(input: Tensor, spacing: Any, dims: list[int], dims_given: bool) ->
         if isinstance(each, Tensor):
             if each.ndim != 1:
                 raise RuntimeError(
-                    "torch.gradient expected each element of spacing to have one dimension, but got an element with "
-                    f"{each.ndim} dimensions!"
+                    "torch.gradient expected each element of spacing to have one dimension, but got an "
+                    f"element with {each.ndim} dimensions!"
                 )
             if each.shape[0] != input.shape[d] and each.shape[0] != 1:
                 raise RuntimeError(
-                    "torch.gradient expected the number of coordinates to be the size of the dimension, but got "
-                    f"{each.shape[0]} coordinates for a size of {input.shape[d]}"
+                    "torch.gradient expected the number of coordinates to be the size of the dimension, but "
+                    f"got {each.shape[0]} coordinates for a size of {input.shape[d]}"
                 )
     return listed
 

@@ -1,7 +1,7 @@
 """Distances between rows, cdist and pdist, and the renormalization of slices by their norm.
 
-Note: gradient of a distance. With d = x - y and r = ||d||_p the derivative is sign(d) (|d| / r)^(p-1); where it is
-not defined it is 0, and where several elements attain the maximum norm each gets the whole.
+Note: gradient of a distance. With d = x - y and r = ||d||_p the derivative is sign(d) (|d| / r)^(p-1); where
+it is not defined it is 0, and where several elements attain the maximum norm each gets the whole.
 """
 
 from __future__ import annotations
@@ -213,7 +213,8 @@ def _(ctx: Any, grad: Tensor, input: Tensor) -> Tensor:
     norm = NAMESPACES["linalg"]["vector_norm"](wide, p, others, True)
     scale = maxnorm / (norm + _TINY)
     where: Any = NAMESPACES["torch"]["where"]
-    return where(norm > maxnorm, _scaled_gradient(grad, wide, norm, scale, p, others), grad)  # type: ignore[no-any-return]
+    scaled = _scaled_gradient(grad, wide, norm, scale, p, others)
+    return where(norm > maxnorm, scaled, grad)  # type: ignore[no-any-return]
 
 
 def _scaled_gradient(

@@ -78,12 +78,14 @@ def _cubic_taps(t: Tensor) -> list[Tensor]:
     return [far(t + 1), near(t), near(1 - t), far(2 - t)]
 
 
-def _bicubic(flat: Tensor, points: list[Tensor], space: list[int], padding_mode: str, align_corners: bool) -> Tensor:
+def _bicubic(flat: Tensor, points: list[Tensor], space: list[int], padding_mode: str,
+             align_corners: bool) -> Tensor:
     lows = [p.detach().floor() for p in points]
     taps = [_cubic_taps(p - low) for p, low in zip(points, lows)]
     total: Any = None
     for i, j in itertools.product(range(4), range(4)):
-        index = [_placed(low + k - 1, n, padding_mode, align_corners) for low, k, n in zip(lows, (i, j), space)]
+        index = [_placed(low + k - 1, n, padding_mode, align_corners)
+                 for low, k, n in zip(lows, (i, j), space)]
         part = _pick(flat, index, space) * (taps[0][i] * taps[1][j]).unsqueeze(1)
         total = part if total is None else total + part
     return total
@@ -93,21 +95,21 @@ def _bicubic(flat: Tensor, points: list[Tensor], space: list[int], padding_mode:
 def grid_sample(input: Tensor, grid: Tensor, mode: str = "bilinear", padding_mode: str = "zeros",
                 align_corners: bool | None = None) -> Tensor:
     """Values of (N, C, H, W) at points (N, OH, OW, 2) of [-1, 1], x before y; five dimensions likewise."""
-    if mode not in ("bilinear", "nearest", "bicubic"):
+    if mode not in _MODES:
         raise ValueError("nn.functional.grid_sample(): expected mode to be 'bilinear', 'nearest' or "
-                         "'bicubic', but got: "
-                         f"'{mode}'")
-    if padding_mode not in ("zeros", "border", "reflection"):
+                         f"'bicubic', but got: '{mode}'")
+    if padding_mode not in _PADDINGS:
         raise ValueError("nn.functional.grid_sample(): expected padding_mode to be 'zeros', 'border', or "
-                         "'reflection', but got: "
-                         f"'{padding_mode}'")
+                         f"'reflection', but got: '{padding_mode}'")
     if align_corners is None:
         warnings.warn("Default grid_sample and affine_grid behavior has changed to align_corners=False since "
-                      "1.3.0. Please "
-                      "specify align_corners=True if the old behavior is desired. See the documentation of "
-                      "grid_sample for "
-                      "details.", stacklevel=2)
+                      "1.3.0. Please specify align_corners=True if the old behavior is desired. See the "
+                      "documentation of grid_sample for details.", stacklevel=2)
         align_corners = False
+    return _sample(input, grid, mode, padding_mode, align_corners)
+
+
+def _sample(input: Tensor, grid: Tensor, mode: str, padding_mode: str, align_corners: bool) -> Tensor:
     _check(input, grid, mode)
     space = list(input.shape[2:])
     flat = input.reshape(*input.shape[:2], -1)
@@ -120,48 +122,91 @@ def grid_sample(input: Tensor, grid: Tensor, mode: str = "bilinear", padding_mod
     return _linear(flat, points, space)
 
 
+_MODES = ("bilinear", "nearest", "bicubic")
+_PADDINGS = ("zeros", "border", "reflection")
+
+
+def _numbered(dims: int, input: Tensor, grid: Tensor, mode: int, padding: int, align_corners: bool) -> Tensor:
+    """The form in which modes are numbers, for one number of dimensions."""
+    if input.ndim != dims + 2 or grid.ndim != dims + 2:
+        raise RuntimeError(f"grid_sampler_{dims}d(): expected {dims + 2}D input and grid with same number of "
+                           f"dimensions, but got input with sizes {list(input.shape)} and grid with sizes "
+                           f"{list(grid.shape)}")
+    return _sample(input, grid, _MODES[mode], _PADDINGS[padding], align_corners)
+
+
+@api("torch")
+def grid_sampler_2d(input: Tensor, grid: Tensor, interpolation_mode: int, padding_mode: int,
+                    align_corners: bool) -> Tensor:
+    """``grid_sample`` of (N, C, H, W), the modes given as numbers in the order of its documentation.
+
+    >>> import flambeau as torch
+    >>> torch.grid_sampler_2d(torch.ones(1, 1, 2, 2), torch.zeros(1, 1, 1, 2), 0, 0, False)
+    tensor([[[[1.]]]])
+    """
+    return _numbered(2, input, grid, interpolation_mode, padding_mode, align_corners)
+
+
+@api("torch")
+def grid_sampler_3d(input: Tensor, grid: Tensor, interpolation_mode: int, padding_mode: int,
+                    align_corners: bool) -> Tensor:
+    """``grid_sample`` of (N, C, D, H, W), the modes given as numbers in the order of its documentation.
+
+    >>> import flambeau as torch
+    >>> torch.grid_sampler_3d(torch.ones(1, 1, 2, 2, 2), torch.zeros(1, 1, 1, 1, 3), 0, 0, False)
+    tensor([[[[[1.]]]]])
+    """
+    return _numbered(3, input, grid, interpolation_mode, padding_mode, align_corners)
+
+
+@api("torch")
+def grid_sampler(input: Tensor, grid: Tensor, interpolation_mode: int, padding_mode: int,
+                 align_corners: bool) -> Tensor:
+    """``grid_sample`` with the modes given as numbers.
+
+    >>> import flambeau as torch
+    >>> torch.grid_sampler(torch.ones(1, 1, 2, 2), torch.zeros(1, 1, 1, 2), 0, 0, False)
+    tensor([[[[1.]]]])
+    """
+    return _sample(input, grid, _MODES[interpolation_mode], _PADDINGS[padding_mode], align_corners)
+
+
 def _check(input: Tensor, grid: Tensor, mode: str) -> None:
     if input.dtype is not grid.dtype:
         raise RuntimeError("grid_sampler(): expected input and grid to have same dtype, but input has "
-                           f"{input.dtype.name} and "
-                           f"grid has {grid.dtype.name}")
+                           f"{input.dtype.name} and grid has {grid.dtype.name}")
     if input.ndim not in (4, 5) or input.ndim != grid.ndim:
         raise RuntimeError("grid_sampler(): expected 4D or 5D input and grid with same number of dimensions, "
-                           "but got input with "
-                           f"sizes {list(input.shape)} and grid with sizes {list(grid.shape)}")
+                           f"but got input with sizes {list(input.shape)} and grid with sizes "
+                           f"{list(grid.shape)}")
     if input.shape[0] != grid.shape[0]:
         raise RuntimeError("grid_sampler(): expected grid and input to have same batch size, but got input "
-                           "with sizes "
-                           f"{list(input.shape)} and grid with sizes {list(grid.shape)}")
+                           f"with sizes {list(input.shape)} and grid with sizes {list(grid.shape)}")
     if grid.shape[-1] != input.ndim - 2:
         raise RuntimeError(f"grid_sampler(): expected grid to have size {input.ndim - 2} in last dimension, "
-                           "but got grid with "
-                           f"sizes {list(grid.shape)}")
+                           f"but got grid with sizes {list(grid.shape)}")
     if any(n == 0 for n in input.shape[2:]):
         raise RuntimeError("grid_sampler(): expected input to have non-empty spatial dimensions, but input "
-                           "has sizes "
-                           f"{list(input.shape)} with dimension {list(input.shape).index(0)} being empty")
+                           f"has sizes {list(input.shape)} with dimension {list(input.shape).index(0)} being "
+                           "empty")
     if mode == "bicubic" and input.ndim == 5:
         raise RuntimeError("grid_sampler(): bicubic interpolation only supports 4D input")
 
 
 @api("nn.functional")
 def affine_grid(theta: Tensor, size: Any, align_corners: bool | None = None) -> Tensor:
-    """Points of an affine transformation: (N, 2, 3) and a size (N, C, H, W) give (N, H, W, 2); in 3-D likewise."""
+    """Points of an affine transformation: (N, 2, 3) and a size (N, C, H, W) give (N, H, W, 2), or in 3-D."""
     if align_corners is None:
         warnings.warn("Default grid_sample and affine_grid behavior has changed to align_corners=False since "
-                      "1.3.0. Please "
-                      "specify align_corners=True if the old behavior is desired. See the documentation of "
-                      "grid_sample for "
-                      "details.", stacklevel=2)
+                      "1.3.0. Please specify align_corners=True if the old behavior is desired. See the "
+                      "documentation of grid_sample for details.", stacklevel=2)
         align_corners = False
     if theta.dtype.category != dtypes.FLOATING:
         raise ValueError(f"Expected theta to have floating point type, but got {theta.dtype}")
     dims = len(size) - 2
     if tuple(theta.shape) != (size[0], dims, dims + 1) or dims not in (2, 3):
         raise ValueError(f"Expected a batch of {'2D' if dims == 2 else '3D'} affine matrices of shape "
-                         f"Nx{dims}x{dims + 1} for "
-                         f"size {tuple(size)}. Got {theta.shape}.")
+                         f"Nx{dims}x{dims + 1} for size {tuple(size)}. Got {theta.shape}.")
     if min(size) <= 0:
         raise ValueError(f"Expected non-zero, positive output size. Got {size}")
     axes = []

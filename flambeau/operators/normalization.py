@@ -1,7 +1,8 @@
 """Normalizations: layer, RMS, group, batch and instance norm.
 
-Note: normalization. Everything is one operator: x is seen as (outer, channels, inner) and normalized over ``dims``;
-mean and rstd = 1 / sqrt(var + eps) are results of their own, so that derivatives of any order see how they depend on x:
+Note: normalization. Everything is one operator: x is seen as (outer, channels, inner) and normalized over
+``dims``; mean and rstd = 1 / sqrt(var + eps) are results of their own, so that derivatives of any order see
+how they depend on x:
 
     xhat = (x - mean) rstd,      d mean / dx = 1 / n,      d rstd / dx = -rstd^3 (x - mean) / n
 
@@ -92,24 +93,21 @@ def normalized(x: Tensor, dims: Dims, eps: float) -> tuple[Tensor, Tensor, Tenso
     return result
 
 
-# --- layer norm, RMS norm ------------------------------------------------------------------------------------------------
+# --- layer norm, RMS norm -----------------------------------------------------------------------------------
 
 def _check_normalized_shape(x: Tensor, shape: Any, weight: Any, bias: Any) -> tuple[int, ...]:
     wanted = (shape,) if isinstance(shape, int) else tuple(shape)
     if not wanted:
         raise RuntimeError("Expected normalized_shape to be at least 1-dimensional, i.e., containing at "
-                           "least one element, "
-                           "but got normalized_shape = []")
+                           "least one element, but got normalized_shape = []")
     for name, p in (("weight", weight), ("bias", bias)):
         if p is not None and tuple(p.shape) != wanted:
             raise RuntimeError(f"Expected {name} to be of same shape as normalized_shape, but got {name} of "
-                               "shape "
-                               f"{list(p.shape)} and normalized_shape = {list(wanted)}")
+                               f"shape {list(p.shape)} and normalized_shape = {list(wanted)}")
     if tuple(x.shape[x.ndim - len(wanted):]) != wanted or x.ndim < len(wanted):
         stars = "".join(f", {n}" for n in wanted)
         raise RuntimeError(f"Given normalized_shape={list(wanted)}, expected input with shape [*{stars}], "
-                           "but got input of "
-                           f"size{list(x.shape)}")
+                           f"but got input of size{list(x.shape)}")
     return wanted
 
 
@@ -132,7 +130,6 @@ def LAYER_NORM(m: Any, input: Any, weight: Any, bias: Any, eps: Any, dims: Dims)
 
 @LAYER_NORM.derivative("input", keeps="input weight output1 output2")
 def _(ctx: Any, grads: Any, input: Tensor, weight: Any, mean: Tensor, rstd: Tensor) -> Any:
-    (dims,) = ctx.attributes
     grad, grad_mean, grad_rstd = grads
     if grad is not None and weight is not None:
         grad = grad * weight
@@ -165,12 +162,28 @@ def layer_norm(input: Tensor, normalized_shape: Any, weight: Any = None, bias: A
     >>> torch.nn.functional.layer_norm(torch.tensor([[1., 3.]]), (2,))
     tensor([[-1.0000,  1.0000]])
     """
-    return native_layer_norm(input, normalized_shape, weight, bias, eps)[0]
+    return _layer_norm(input, normalized_shape, weight, bias, eps)[0]  # type: ignore[no-any-return]
 
 
 @api("torch")
 def native_layer_norm(input: Tensor, normalized_shape: Any, weight: Any, bias: Any, eps: float) -> Any:
-    """Layer norm with the mean and the reciprocal standard deviation."""
+    """Layer norm with the mean and the reciprocal standard deviation.
+
+    >>> import flambeau as torch
+    >>> torch.native_layer_norm(torch.tensor([[1., 3.]]), (2,), None, None, 0.0)[1:]
+    (tensor([[2.]]), tensor([[1.]]))
+    """
+    result, mean, rstd = _layer_norm(input, normalized_shape, weight, bias, eps)
+    kind = statistics_in(input, weight)
+    return result, mean.to(kind), rstd.to(kind)
+
+
+def statistics_in(input: Tensor, weight: Any) -> dtypes.dtype:
+    """The type in which statistics are given out: the weight's, which may be wider than the input's."""
+    return input.dtype if weight is None else weight.dtype  # type: ignore[no-any-return]
+
+
+def _layer_norm(input: Tensor, normalized_shape: Any, weight: Any, bias: Any, eps: float) -> Any:
     shape = _check_normalized_shape(input, normalized_shape, weight, bias)
     dims = tuple(range(input.ndim - len(shape), input.ndim))
     return record(LAYER_NORM, (input, weight, bias, float(eps)), (dims,))
@@ -178,7 +191,10 @@ def native_layer_norm(input: Tensor, normalized_shape: Any, weight: Any, bias: A
 
 @api("torch", "nn.functional")
 def rms_norm(input: Tensor, normalized_shape: Any, weight: Any = None, eps: float | None = None) -> Tensor:
-    """x / sqrt(mean(x^2) + eps) * weight over the last dimensions (Zhang and Sennrich 2019); eps defaults to the type's."""
+    """x / sqrt(mean(x^2) + eps) * weight over the last dimensions (Zhang and Sennrich 2019).
+
+    ``eps`` defaults to the dtype's.
+    """
     shape = _check_normalized_shape(input, normalized_shape, weight, None)
     dims = tuple(range(input.ndim - len(shape), input.ndim))
     wide = input.to(arithmetic_dtype(input.dtype))
@@ -188,7 +204,7 @@ def rms_norm(input: Tensor, normalized_shape: Any, weight: Any = None, eps: floa
     return result if weight is None else result * weight
 
 
-# --- group, instance, batch norm -----------------------------------------------------------------------------------------
+# --- group, instance, batch norm ----------------------------------------------------------------------------
 
 def _per_channel(p: Tensor, ndim: int) -> Tensor:
     return p.reshape(1, -1, *([1] * (ndim - 2)))
@@ -205,13 +221,12 @@ def group_norm(input: Tensor, num_groups: int, weight: Any = None, bias: Any = N
         raise RuntimeError(f"Expected num groups to be greater than 0, got {num_groups}")
     if channels % num_groups:
         raise RuntimeError("Expected number of channels in input to be divisible by num_groups, but got "
-                           "input of shape "
-                           f"{list(input.shape)} and num_groups={num_groups}")
+                           f"input of shape {list(input.shape)} and num_groups={num_groups}")
     for name, p in (("weight", weight), ("bias", bias)):
         if p is not None and tuple(p.shape) != (channels,):
             raise RuntimeError(f"Expected {name} to be a vector of size equal to the number of channels in "
-                               "input, but got "
-                               f"{name} of shape {list(p.shape)} and input of shape {list(input.shape)}")
+                               f"input, but got {name} of shape {list(p.shape)} and input of shape "
+                               f"{list(input.shape)}")
     if input.numel() == 0:
         result = input.reshape(input.shape) * 1
     else:
@@ -228,8 +243,9 @@ def _affine(x: Tensor, weight: Any, bias: Any) -> Tensor:
 
 
 @api("nn.functional")
-def instance_norm(input: Tensor, running_mean: Any = None, running_var: Any = None, weight: Any = None, bias: Any = None,
-                  use_input_stats: bool = True, momentum: float = 0.1, eps: float = 1e-05) -> Tensor:
+def instance_norm(input: Tensor, running_mean: Any = None, running_var: Any = None, weight: Any = None,
+                  bias: Any = None, use_input_stats: bool = True, momentum: float = 0.1,
+                  eps: float = 1e-05) -> Tensor:
     """Normalization over the positions of each channel of each sample (Ulyanov et al. 2016): (N, C, *)."""
     if use_input_stats:
         spatial = 1
@@ -246,7 +262,7 @@ def instance_norm(input: Tensor, running_mean: Any = None, running_var: Any = No
             * (_per_channel(running_var, input.ndim) + eps).rsqrt()
         return _affine(result, weight, bias)
     dims = tuple(range(2, input.ndim))
-    result, mean, rstd = normalized(input, dims, float(eps))
+    result, mean, _ = normalized(input, dims, float(eps))
     if running_mean is not None:
         before, state.enabled = state.enabled, False
         try:
@@ -261,7 +277,8 @@ def instance_norm(input: Tensor, running_mean: Any = None, running_var: Any = No
 
 def _move(running: Tensor, new: Tensor, momentum: float) -> None:
     """running <- (1 - momentum) running + momentum new."""
-    write(running, (running * (1 - momentum) + new.to(running.dtype) * momentum).to(running.dtype))
+    wide = running.to(new.dtype) if running.dtype in dtypes.LOW_PRECISION else running
+    write(running, (wide * (1 - momentum) + new.to(wide.dtype) * momentum).to(running.dtype))
 
 
 def _batch_norm_geometry(operands: Any, attributes: Any) -> Any:
@@ -324,18 +341,23 @@ def _(ctx: Any, grads: Any) -> Any:
 
 
 @api("torch", "nn.functional")
-def batch_norm(input: Tensor, running_mean: Any = None, running_var: Any = None, weight: Any = None, bias: Any = None,
-               training: bool = False, momentum: float = 0.1, eps: float = 1e-05, cudnn_enabled: bool = True) -> Tensor:
+def batch_norm(input: Tensor, running_mean: Any = None, running_var: Any = None, weight: Any = None,
+               bias: Any = None, training: bool = False, momentum: float = 0.1, eps: float = 1e-05,
+               cudnn_enabled: bool = True) -> Tensor:
     """Normalization over the batch and all positions of each channel (Ioffe and Szegedy 2015): (N, C, *).
 
     In training the running statistics move towards the batch's by ``momentum`` (variance unbiased).
     """
-    if input.ndim < 2:
-        raise RuntimeError(f"Expected at least 2 dimensions for batch_norm input, got {input.ndim}")
-    channels = input.shape[1]
-    for name, p in (("running_mean", running_mean), ("running_var", running_var), ("weight", weight), ("bias", bias)):
+    channels = input.shape[1] if input.ndim > 1 else 0
+    for name, p in (("running_mean", running_mean), ("running_var", running_var), ("weight", weight),
+                    ("bias", bias)):
         if p is not None and p.numel() != channels:
             raise RuntimeError(f"{name} should contain {channels} elements not {p.numel()}")
+    if input.ndim < 2:
+        if input.numel():
+            raise IndexError(f"Dimension out of range (expected to be in range of [{-max(input.ndim, 1)}, "
+                             f"{max(input.ndim, 1) - 1}], but got 1)")
+        return input.clone()
     if not training:
         if running_mean is None or running_var is None:
             raise RuntimeError(f"running_{'mean' if running_mean is None else 'var'} must be defined in "
@@ -354,8 +376,8 @@ def batch_norm(input: Tensor, running_mean: Any = None, running_var: Any = None,
     return result
 
 
-def _update_running(running_mean: Tensor, running_var: Tensor, mean: Tensor, rstd: Tensor, count: int, momentum: float,
-                    eps: float) -> None:
+def _update_running(running_mean: Tensor, running_var: Tensor, mean: Tensor, rstd: Tensor, count: int,
+                    momentum: float, eps: float) -> None:
     before, state.enabled = state.enabled, False
     try:
         _move(running_mean, mean, momentum)
@@ -365,7 +387,8 @@ def _update_running(running_mean: Tensor, running_var: Tensor, mean: Tensor, rst
 
 
 @api("nn.functional")
-def local_response_norm(input: Tensor, size: int, alpha: float = 0.0001, beta: float = 0.75, k: float = 1.0) -> Tensor:
+def local_response_norm(input: Tensor, size: int, alpha: float = 0.0001, beta: float = 0.75,
+                        k: float = 1.0) -> Tensor:
     """x / (k + alpha mean of x^2 over ``size`` neighbouring channels)^beta (Krizhevsky et al. 2012)."""
     if input.ndim < 3:
         raise ValueError("Expected 3D or higher dimensionality                          input (got "
@@ -373,7 +396,8 @@ def local_response_norm(input: Tensor, size: int, alpha: float = 0.0001, beta: f
     if input.numel() == 0:
         return input
     from .padding import pad
-    squares = pad((input * input).reshape(input.shape[0], 1, input.shape[1], -1), [0, 0, size // 2, (size - 1) // 2])
+    squares = pad((input * input).reshape(input.shape[0], 1, input.shape[1], -1),
+                  [0, 0, size // 2, (size - 1) // 2])
     total: Any = None
     for i in range(size):
         part = squares.narrow(2, i, input.shape[1])

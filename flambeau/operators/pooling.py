@@ -1,7 +1,7 @@
 """Pooling: maxima and averages over windows, with indices, adaptive and power-mean forms.
 
-Note: pooling indices. Maxima come with the position of each in the flattened space, as in PyTorch. The gradient scatters
-by these indices, and the gradient of scattering gathers by them.
+Note: pooling indices. Maxima come with the position of each in the flattened space, as in PyTorch. The
+gradient scatters by these indices, and the gradient of scattering gathers by them.
 """
 
 from __future__ import annotations
@@ -31,7 +31,8 @@ def _ints(value: Any, dims: int, name: str, function: str) -> Ints:
     return found
 
 
-def pooled_extents(space: Ints, kernel: Ints, stride: Ints, padding: Ints, dilation: Ints, ceil_mode: bool) -> Ints:
+def pooled_extents(space: Ints, kernel: Ints, stride: Ints, padding: Ints, dilation: Ints,
+                   ceil_mode: bool) -> Ints:
     """Extents of the result; with ``ceil_mode`` a last window may hang over, if it starts inside."""
     extents = []
     for n, k, s, p, d in zip(space, kernel, stride, padding, dilation):
@@ -43,11 +44,11 @@ def pooled_extents(space: Ints, kernel: Ints, stride: Ints, padding: Ints, dilat
     return tuple(extents)
 
 
-def _check(x: Tensor, dims: int, kernel: Ints, stride: Ints, padding: Ints, dilation: Ints, name: str) -> None:
+def _check(x: Tensor, dims: int, kernel: Ints, stride: Ints, padding: Ints, dilation: Ints,
+           name: str) -> None:
     if x.ndim not in (dims + 1, dims + 2):
         raise RuntimeError(f"{name}: Expected {dims + 1}D or {dims + 2}D (batch mode) tensor with optional 0 "
-                           "dim batch size "
-                           f"for input, but got: {list(x.shape)}")
+                           f"dim batch size for input, but got: {list(x.shape)}")
     if any(s == 0 for s in stride):
         raise RuntimeError("stride should not be zero")
     if any(k <= 0 for k in kernel):
@@ -62,22 +63,20 @@ def _check(x: Tensor, dims: int, kernel: Ints, stride: Ints, padding: Ints, dila
             raise RuntimeError(f"pad must be non-negative, but got pad: {p}")
         if p > ((k - 1) * d + 1) // 2:
             raise RuntimeError(f"pad should be at most half of effective kernel size, but got pad={p}, "
-                               f"kernel_size={k} and "
-                               f"dilation={d}")
+                               f"kernel_size={k} and dilation={d}")
 
 
 def _check_output(x: Tensor, space: Ints, extents: Ints) -> None:
     if any(n < 1 for n in extents):
         channels = x.shape[-len(space) - 1]
         raise RuntimeError(f"Given input size: ({channels}x{'x'.join(map(str, space))}). Calculated output "
-                           "size: "
-                           f"({channels}x{'x'.join(map(str, extents))}). Output size is too small")
+                           f"size: ({channels}x{'x'.join(map(str, extents))}). Output size is too small")
     if any(n == 0 for n in x.shape[1:]) if x.ndim == len(space) + 2 else x.numel() == 0:
         raise RuntimeError("Expected input with non-zero size for non-batch dimensions but got "
                            f"{list(x.shape)}")
 
 
-# --- maxima --------------------------------------------------------------------------------------------------------------
+# --- maxima -------------------------------------------------------------------------------------------------
 
 def _max_geometry(operands: Any, attributes: Any) -> Any:
     x, extents = operands[0], attributes[4]
@@ -86,7 +85,8 @@ def _max_geometry(operands: Any, attributes: Any) -> Any:
 
 
 @operator("max_pool", _max_geometry, grad_name="MaxPool2DWithIndicesBackward0")
-def MAX_POOL(m: Any, input: Any, kernel: Ints, stride: Ints, padding: Ints, dilation: Ints, extents: Ints) -> Any:
+def MAX_POOL(m: Any, input: Any, kernel: Ints, stride: Ints, padding: Ints, dilation: Ints,
+             extents: Ints) -> Any:
     """Maxima over windows and their positions in the flattened space (..., *space)."""
     dims = len(kernel)
     space = input.shape[-dims:]
@@ -95,7 +95,8 @@ def MAX_POOL(m: Any, input: Any, kernel: Ints, stride: Ints, padding: Ints, dila
     best: Any = None
     index: Any = None
     for offsets in np.ndindex(*kernel):
-        where = tuple(slice(o * d, o * d + s * (n - 1) + 1, s) for o, d, s, n in zip(offsets, dilation, stride, extents))
+        where = tuple(slice(o * d, o * d + s * (n - 1) + 1, s)
+                      for o, d, s, n in zip(offsets, dilation, stride, extents))
         values = padded[(..., *where)]
         position = _positions(offsets, stride, padding, dilation, extents, space)
         if best is None:
@@ -125,7 +126,8 @@ def _padded_for_windows(x: Any, space: Ints, kernel: Ints, stride: Ints, padding
 
 
 def _axis_coordinates(offsets: Ints, stride: Ints, padding: Ints, dilation: Ints, extents: Ints) -> list[Any]:
-    return [np.arange(n) * s + o * d - p for n, s, o, d, p in zip(extents, stride, offsets, dilation, padding)]
+    return [np.arange(n) * s + o * d - p
+            for n, s, o, d, p in zip(extents, stride, offsets, dilation, padding)]
 
 
 def _positions(offsets: Ints, stride: Ints, padding: Ints, dilation: Ints, extents: Ints, space: Ints) -> Any:
@@ -185,8 +187,8 @@ def _(ctx: Any, grad: Tensor, indices: Tensor) -> Tensor:
     return record(POOL_SCATTER, (grad, indices), (tuple(ctx.operand_geometry(0).shape[-dims:]), dims))
 
 
-def _max_pool(x: Tensor, kernel_size: Any, stride: Any, padding: Any, dilation: Any, ceil_mode: bool, dims: int,
-              name: str) -> tuple[Tensor, Tensor]:
+def _max_pool(x: Tensor, kernel_size: Any, stride: Any, padding: Any, dilation: Any, ceil_mode: bool,
+              dims: int, name: str) -> tuple[Tensor, Tensor]:
     kernel = _ints(kernel_size, dims, "kernel_size", name)
     steps = kernel if stride is None or stride == [] or stride == () else _ints(stride, dims, "stride", name)
     around, gaps = _ints(padding, dims, "padding", name), _ints(dilation, dims, "dilation", name)
@@ -224,7 +226,7 @@ for _dims in (1, 2, 3):
     _publish_max_pool(_dims)
 
 
-# --- averages ------------------------------------------------------------------------------------------------------------
+# --- averages -----------------------------------------------------------------------------------------------
 
 def _window_counts(space: Ints, kernel: Ints, stride: Ints, padding: Ints, extents: Ints, include_pad: bool,
                    divisor: int | None) -> Any:
@@ -260,7 +262,8 @@ def AVG_POOL(m: Any, input: Any, kernel: Ints, stride: Ints, padding: Ints, exte
     padded = _padded_for_windows(input, space, kernel, stride, padding, ones, extents)
     total = m.zeros((*input.shape[:-len(kernel)], *extents), input.dtype)
     for offsets in np.ndindex(*kernel):
-        total += padded[(..., *(slice(o, o + s * (n - 1) + 1, s) for o, s, n in zip(offsets, stride, extents)))]
+        total += padded[(...,
+                         *(slice(o, o + s * (n - 1) + 1, s) for o, s, n in zip(offsets, stride, extents)))]
     counts = _window_counts(space, kernel, stride, padding, extents, include_pad, divisor)
     return total / np.asarray(counts, total.dtype)
 
@@ -268,17 +271,19 @@ def AVG_POOL(m: Any, input: Any, kernel: Ints, stride: Ints, padding: Ints, exte
 @operator("avg_pool_backward", lambda operands, attributes: contiguous(attributes[0], operands[0].dtype,
                                                                       operands[0].device),
           compute=_compute, grad_name="AvgPool2DBackwardBackward0")
-def AVG_POOL_BACKWARD(m: Any, grad: Any, shape: Ints, kernel: Ints, stride: Ints, padding: Ints, extents: Ints,
-                      include_pad: bool, divisor: int | None) -> Any:
+def AVG_POOL_BACKWARD(m: Any, grad: Any, shape: Ints, kernel: Ints, stride: Ints, padding: Ints,
+                      extents: Ints, include_pad: bool, divisor: int | None) -> Any:
     """The adjoint: each value spread over its window."""
     dims = len(kernel)
     space = shape[-dims:]
     counts = _window_counts(space, kernel, stride, padding, extents, include_pad, divisor)
     share = grad / np.asarray(counts, grad.dtype)
-    sizes = [max(s * (n - 1) + k, b + 2 * p) for s, n, k, b, p in zip(stride, extents, kernel, space, padding)]
+    sizes = [max(s * (n - 1) + k, b + 2 * p)
+             for s, n, k, b, p in zip(stride, extents, kernel, space, padding)]
     padded = m.zeros((*shape[:-dims], *sizes), grad.dtype)
     for offsets in np.ndindex(*kernel):
-        padded[(..., *(slice(o, o + s * (n - 1) + 1, s) for o, s, n in zip(offsets, stride, extents)))] += share
+        padded[(...,
+                *(slice(o, o + s * (n - 1) + 1, s) for o, s, n in zip(offsets, stride, extents)))] += share
     return padded[(..., *(slice(p, p + n) for p, n in zip(padding, space)))]
 
 
@@ -321,14 +326,14 @@ def avg_pool1d(input: Tensor, kernel_size: Any, stride: Any = None, padding: Any
     return _avg_pool(input, kernel_size, stride, padding, ceil_mode, count_include_pad, None, 1)
 
 
-@api("nn.functional")
+@api("nn.functional", out=True)
 def avg_pool2d(input: Tensor, kernel_size: Any, stride: Any = None, padding: Any = 0, ceil_mode: bool = False,
                count_include_pad: bool = True, divisor_override: int | None = None) -> Tensor:
     """Averages over windows of (N, C, H, W)."""
     return _avg_pool(input, kernel_size, stride, padding, ceil_mode, count_include_pad, divisor_override, 2)
 
 
-@api("nn.functional")
+@api("nn.functional", out=True)
 def avg_pool3d(input: Tensor, kernel_size: Any, stride: Any = None, padding: Any = 0, ceil_mode: bool = False,
                count_include_pad: bool = True, divisor_override: int | None = None) -> Tensor:
     """Averages over windows of (N, C, D, H, W)."""
@@ -336,19 +341,22 @@ def avg_pool3d(input: Tensor, kernel_size: Any, stride: Any = None, padding: Any
 
 
 @api("nn.functional")
-def lp_pool1d(input: Tensor, norm_type: Any, kernel_size: Any, stride: Any = None, ceil_mode: bool = False) -> Tensor:
+def lp_pool1d(input: Tensor, norm_type: Any, kernel_size: Any, stride: Any = None,
+              ceil_mode: bool = False) -> Tensor:
     """(sum of x^p over windows)^(1/p) of (N, C, L)."""
     return _lp_pool(input, norm_type, kernel_size, stride, ceil_mode, 1)
 
 
 @api("nn.functional")
-def lp_pool2d(input: Tensor, norm_type: Any, kernel_size: Any, stride: Any = None, ceil_mode: bool = False) -> Tensor:
+def lp_pool2d(input: Tensor, norm_type: Any, kernel_size: Any, stride: Any = None,
+              ceil_mode: bool = False) -> Tensor:
     """(sum of x^p over windows)^(1/p) of (N, C, H, W)."""
     return _lp_pool(input, norm_type, kernel_size, stride, ceil_mode, 2)
 
 
 @api("nn.functional")
-def lp_pool3d(input: Tensor, norm_type: Any, kernel_size: Any, stride: Any = None, ceil_mode: bool = False) -> Tensor:
+def lp_pool3d(input: Tensor, norm_type: Any, kernel_size: Any, stride: Any = None,
+              ceil_mode: bool = False) -> Tensor:
     """(sum of x^p over windows)^(1/p) of (N, C, D, H, W)."""
     return _lp_pool(input, norm_type, kernel_size, stride, ceil_mode, 3)
 

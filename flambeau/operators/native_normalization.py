@@ -1,0 +1,74 @@
+"""Group and batch norm together with the statistics that they used."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from ..tensor import Tensor, record
+from .normalization import BATCH_NORM, _affine, _update_running, batch_norm, normalized, statistics_in
+from .registry import api
+
+
+@api("torch")
+def native_group_norm(
+    input: Tensor, weight: Any, bias: Any, N: int, C: int, HxW: int, group: int, eps: float
+) -> tuple[Tensor, Tensor, Tensor]:
+    """``group_norm`` of N samples of C channels of HxW elements, with mean and reciprocal deviation (N, groups).
+
+    >>> import flambeau as torch
+    >>> torch.native_group_norm(torch.tensor([[[1.], [3.]]]), None, None, 1, 2, 1, 1, 0.0)[1:]
+    (tensor([[2.]]), tensor([[1.]]))
+    """
+    if group <= 0:
+        raise RuntimeError(f"Expected num groups to be greater than 0, got {group}")
+    if C % group:
+        raise RuntimeError(
+            "Expected number of channels in input to be divisible by num_groups, but got input of shape "
+            f"{list(input.shape)} and num_groups={group}"
+        )
+    for name, p in (("weight", weight), ("bias", bias)):
+        if p is not None and tuple(p.shape) != (C,):
+            raise RuntimeError(
+                f"Expected {name} to be a vector of size equal to the number of channels in input, but got "
+                f"{name} of shape {list(p.shape)} and input of shape {list(input.shape)}"
+            )
+    if input.numel() != N * C * HxW:
+        raise RuntimeError(
+            "Expected X.numel() == N * C * HxW to be true, but got false.  (Could this error message be "
+            "improved?  If so, please report an enhancement request to PyTorch.)"
+        )
+    kind = statistics_in(input, weight)
+    if not input.numel():
+        nothing = input.new_zeros((N, group), dtype=kind)
+        return _affine(input.clone(), weight, bias), nothing, nothing.detach() * float("nan")
+    result, mean, rstd = normalized(input.reshape(N, group, -1), (2,), float(eps))
+    result = _affine(result.reshape(input.shape), weight, bias)
+    return result, mean.reshape(N, group).to(kind), rstd.reshape(N, group).to(kind)
+
+
+@api("torch", out=True)
+def native_batch_norm(
+    input: Tensor,
+    weight: Any,
+    bias: Any,
+    running_mean: Any,
+    running_var: Any,
+    training: bool,
+    momentum: float,
+    eps: float,
+) -> tuple[Tensor, Tensor, Tensor]:
+    """``batch_norm`` with the batch's mean and reciprocal deviation (C), which are empty in evaluation.
+
+    >>> import flambeau as torch
+    >>> torch.native_batch_norm(torch.tensor([[1.], [3.]]), None, None, None, None, True, 0.1, 0.0)[1:]
+    (tensor([2.]), tensor([1.]))
+    """
+    if not training:
+        result = batch_norm(input, running_mean, running_var, weight, bias, False, momentum, eps)
+        return result, input.new_empty(0), input.new_empty(0)
+    result, mean, rstd = record(BATCH_NORM, (input, weight, bias, float(eps)))
+    if running_mean is not None:
+        count = input.numel() // max(input.shape[1], 1)
+        _update_running(running_mean, running_var, mean.detach(), rstd.detach(), count, momentum, eps)
+    kind = statistics_in(input, weight)
+    return result, mean.to(kind), rstd.to(kind)
