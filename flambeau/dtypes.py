@@ -102,7 +102,8 @@ def from_numpy_dtype(numpy_type: Any) -> dtype:
     if found is None:
         raise TypeError(
             "can't convert np.ndarray of type "
-            f"{getattr(np.dtype(numpy_type), 'type', numpy_type).__module__}.{np.dtype(numpy_type).type.__name__}. "
+            f"{getattr(np.dtype(numpy_type), 'type', numpy_type).__module__}."
+            f"{np.dtype(numpy_type).type.__name__}. "
             "The only supported types are: float64, float32, float16, complex64, complex128, int64, int32, "
             "int16, int8, uint64, uint32, uint16, uint8, and bool."
         )

@@ -53,7 +53,7 @@ class GradScaler:
         raise ValueError("outputs must be a Tensor or an iterable of Tensors")
 
     def unscale_(self, optimizer: Any) -> None:
-        """Divide the gradients of an optimizer's parameters by the scale, in place; note if they are finite."""
+        """Divide the gradients of an optimizer's parameters by the scale, in place; note if all are finite."""
         if not self._enabled:
             return
         if id(optimizer) in self._stepped:
@@ -138,7 +138,8 @@ class GradScaler:
         if not self._enabled:
             return {}
         return {"scale": self._scale, "growth_factor": self._growth_factor,
-                "backoff_factor": self._backoff_factor, "growth_interval": self._growth_interval, "_growth_tracker": self._growth_tracker}
+                "backoff_factor": self._backoff_factor, "growth_interval": self._growth_interval,
+                "_growth_tracker": self._growth_tracker}
 
     def load_state_dict(self, state_dict: dict[str, Any]) -> None:
         """Continue from a ``state_dict``."""

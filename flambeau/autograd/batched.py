@@ -8,8 +8,8 @@ from typing import Any
 from ..tensor import Tensor
 
 
-def batched_grad(roots: Sequence[Tensor], wanted: Sequence[Tensor], grad_outputs: Any, retain_graph: bool | None,
-                 create_graph: bool, allow_unused: bool, materialize_grads: bool) -> tuple[Any, ...]:
+def batched_grad(roots: Sequence[Tensor], wanted: Sequence[Tensor], grad_outputs: Any, retain_graph: bool
+                 | None, create_graph: bool, allow_unused: bool, materialize_grads: bool) -> tuple[Any, ...]:
     """The gradients for each entry of the first dimension (B, ...) of ``grad_outputs``, stacked: (B, *shape).
 
     The rows of a Jacobian are the gradients for the rows of the identity:
@@ -38,22 +38,24 @@ def _batches(roots: Sequence[Tensor], given: Any) -> list[Tensor]:
     for i, (root, grad) in enumerate(zip(roots, grads)):
         if grad is not None and grad[0].shape != root.shape:
             raise RuntimeError(
-                "If `is_grads_batched=True`, we interpret the first dimension of each grad_output as the batch "
+                "If `is_grads_batched=True`, we interpret the first dimension of each grad_output as the "
+                "batch "
                 "dimension. The sizes of the remaining dimensions are expected to match the shape of "
                 f"corresponding output, but a mismatch was detected: grad_output[{i}] has a shape of "
-                f"{grad[0].shape} and output[{i}] has a shape of {root.shape}. If you only want some tensors in "
+                f"{grad[0].shape} and output[{i}] has a shape of {root.shape}. If you only want some tensors "
+                "in "
                 "`grad_output` to be considered batched, consider using vmap.")
         if grad is None and root.numel() != 1:
             raise RuntimeError("grad can be implicitly created only for scalar outputs")
         if grad is None:
-            raise ValueError("vmap(vjp, in_dims=0, ...)(<inputs>): Got in_dim=0 for some input, but that input is "
-                             f"a Tensor of dimensionality {root.ndim} so expected in_dim to satisfy "
+            raise ValueError("vmap(vjp, in_dims=0, ...)(<inputs>): Got in_dim=0 for some input, but that "
+                             f"input is a Tensor of dimensionality {root.ndim} so expected in_dim to satisfy "
                              f"0 <= in_dim < {root.ndim}.")
         found.append(grad)
     sizes = [batch.shape[0] for batch in found]
     if len(set(sizes)) > 1:
-        raise ValueError("vmap: Expected all tensors to have the same size in the mapped dimension, got sizes "
-                         f"{sizes} for the mapped dimension")
+        raise ValueError("vmap: Expected all tensors to have the same size in the mapped dimension, got "
+                         f"sizes {sizes} for the mapped dimension")
     return found
 
 

@@ -145,7 +145,7 @@ def gradients(fn: GradFn, grads: list[Any]) -> Sequence[Any]:
             if needs[i]:
                 results[i] = fit(d.rule(fn, grad, *[_kept(fn, k) for k in d.keeps]),
                                  fn.signature.geometries[i])
-        elif any([needs[i] for i in positions]):
+        elif any([needs[i] for i in positions]):  # noqa: C419 (a list is faster than a generator)
             several = d.rule(fn, grad, *[_kept(fn, k) for k in d.keeps])
             for i, one in zip(positions, several):
                 if needs[i]:

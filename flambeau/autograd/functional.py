@@ -71,7 +71,7 @@ def jvp(func: Callable[..., Any], inputs: Any, v: Any = None, create_graph: bool
         strict: bool = False) -> tuple[Any, Any]:
     """The output and the product of the Jacobian of ``func`` with a vector (by differentiating twice)."""
     with enable_grad():
-        several, xs = _tuple(inputs, "inputs", "jvp")
+        _, xs = _tuple(inputs, "inputs", "jvp")
         xs = _inputs(xs, create_graph)
         vs = tuple(_torch["ones_like"](x) for x in xs) if v is None else _tuple(v, "v", "jvp")[1]
         out_several, outs = _tuple(func(*xs), "outputs of the user-provided function", "jvp")
@@ -115,7 +115,7 @@ def jacobian(func: Callable[..., Any], inputs: Any, create_graph: bool = False, 
 def hessian(func: Callable[..., Any], inputs: Any, create_graph: bool = False, strict: bool = False,
             vectorize: bool = False, outer_jacobian_strategy: str = "reverse-mode") -> Any:
     """The Hessian of a function with one number as its output."""
-    several, xs = _tuple(inputs, "inputs", "hessian")
+    several, _ = _tuple(inputs, "inputs", "hessian")
 
     def gradient(*args: Tensor) -> Any:
         args = tuple(x if x.requires_grad else x.requires_grad_() for x in args)

@@ -12,7 +12,6 @@ from .definition import pointwise_operator
 from .domain import BOOL, COMPLEX, NOT_FLOATING, not_implemented, refuse
 from .exponential import exp, sigmoid
 from .registry import NAMESPACES, api
-from .softmax import log_softmax, softmax
 from .trigonometric import tanh
 
 SELU_ALPHA = 1.6732632423543772
@@ -397,6 +396,3 @@ for _name, _function in (
 
 api("nn.functional", name="sigmoid")(sigmoid)
 api("nn.functional", name="tanh")(tanh)
-
-
-__all__ = ["log_softmax", "relu", "sigmoid", "softmax", "tanh"]

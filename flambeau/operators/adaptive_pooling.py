@@ -10,7 +10,7 @@ from .. import dtypes
 from ..graph.geometry import contiguous
 from ..tensor import Tensor, record
 from .definition import operator
-from .pooling import MAX_POOL, POOL_SCATTER, Ints
+from .pooling import POOL_SCATTER, Ints
 from .registry import api
 
 
@@ -20,7 +20,8 @@ def _window(i: int, n: int, count: int) -> tuple[int, int]:
 
 
 def _sizes(x: Tensor, output_size: Any, dims: int, name: str) -> Ints:
-    sizes = (output_size,) * dims if isinstance(output_size, int) or output_size is None else tuple(output_size)
+    single = output_size is None or isinstance(output_size, int)
+    sizes = (output_size,) * dims if single else tuple(output_size)
     if len(sizes) == 1 and dims > 1 and not isinstance(output_size, int):
         sizes = sizes * dims
     if len(sizes) != dims:
@@ -45,8 +46,8 @@ def _adaptive_avg(x: Tensor, output_size: Any, dims: int) -> Tensor:
     sizes = _sizes(x, output_size, dims, name)
     if any(n == 0 for n in x.shape[1:]):
         raise RuntimeError(f"{name}(): Expected input to have non-zero size for non-batch dimensions, but "
-                           "input has sizes "
-                           f"{list(x.shape)} with dimension {list(x.shape).index(0)} being empty")
+                           f"input has sizes {list(x.shape)} with dimension {list(x.shape).index(0)} being "
+                           "empty")
     if all(n == 1 for n in sizes):
         return x.mean(tuple(range(-dims, 0)), keepdim=True)
     for d, count in zip(range(-dims, 0), sizes):
@@ -124,9 +125,8 @@ def _publish_adaptive_max(dims: int) -> None:
         sizes = _sizes(input, output_size, dims, name)
         if any(n == 0 for n in input.shape[1:]):
             raise RuntimeError(f"{name}(): Expected input to have non-zero size for non-batch dimensions, "
-                               "but input has "
-                               f"sizes {list(input.shape)} with dimension {list(input.shape).index(0)} being "
-                               "empty")
+                               f"but input has sizes {list(input.shape)} with dimension "
+                               f"{list(input.shape).index(0)} being empty")
         result: tuple[Tensor, Tensor] = record(ADAPTIVE_MAX_POOL, (input,), (sizes,))
         return result
 
@@ -146,7 +146,7 @@ for _dims in (1, 2, 3):
     _publish_adaptive_max(_dims)
 
 
-# --- unpooling -----------------------------------------------------------------------------------------------------------
+# --- unpooling ----------------------------------------------------------------------------------------------
 
 def _unpool(x: Tensor, indices: Tensor, kernel_size: Any, stride: Any, padding: Any, output_size: Any,
             dims: int) -> Tensor:
@@ -166,8 +166,7 @@ def _unpool(x: Tensor, indices: Tensor, kernel_size: Any, stride: Any, padding: 
                            f"{dtypes.SCALAR_NAMES[indices.dtype]}")
     if x.shape != indices.shape:
         raise RuntimeError("Expected shape of indices to be same as that of the input tensor "
-                           f"({list(x.shape)}) but got "
-                           f"indices tensor with shape: {list(indices.shape)}")
+                           f"({list(x.shape)}) but got indices tensor with shape: {list(indices.shape)}")
     lead = x.shape[:x.ndim - dims]
     flat = x.new_zeros((*lead, int(np.prod(space))))
     return flat.scatter(-1, indices.reshape(*lead, -1), x.reshape(*lead, -1)).reshape(*lead, *space)
@@ -192,6 +191,3 @@ def max_unpool3d(input: Tensor, indices: Tensor, kernel_size: Any, stride: Any =
                  output_size: Any = None) -> Tensor:
     """Values put back where ``max_pool3d`` found them, zeros elsewhere."""
     return _unpool(input, indices, kernel_size, stride, padding, output_size, 3)
-
-
-__all__ = ["ADAPTIVE_MAX_POOL", "MAX_POOL"]

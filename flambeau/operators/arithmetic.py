@@ -384,6 +384,3 @@ def lerp(input: Tensor, end: Tensor, weight: Any) -> Tensor:
             "lerp_kernel_tensor" if isinstance(weight, Tensor) else "lerp_kernel_scalar", dtype
         )
     return record(LERP if isinstance(weight, Tensor) else LERP_NUMBER, (input, end, weight))
-
-
-__all__ = ["ADD", "ADDCDIV", "ADDCMUL", "LERP", "MUL", "RSUB", "SUB", "conjugate"]

@@ -2,8 +2,8 @@
 
     softmax(q k^T scale + mask) v                                   (Vaswani et al. 2017)
 
-One operator with its backward as another, so that an executor can run them without ever storing the scores; the
-derivative is also written on tensors, for when it is differentiated again.
+One operator with its backward as another, so that an executor can run them without ever storing the scores;
+the derivative is also written on tensors, for when it is differentiated again.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ def _compute(operands: Any) -> dtypes.dtype:
 
 
 def _attention_geometry(operands: Any, attributes: Any) -> Any:
-    q, k, v = operands[:3]
+    q, _, v = operands[:3]
     return contiguous((*q.shape[:-1], v.shape[-1]), q.dtype, q.device)
 
 
@@ -54,12 +54,13 @@ def ATTENTION(m: Any, query: Any, key: Any, value: Any, mask: Any, scale: Any, c
 
 
 def _attention_backward_geometry(operands: Any, attributes: Any) -> Any:
-    grad, q, k, v = operands[:4]
+    q, k, v = operands[1:4]
     return tuple(contiguous(g.shape, g.dtype, g.device) for g in (q, k, v))
 
 
 @operator("scaled_dot_product_attention_backward", _attention_backward_geometry, compute=_compute)
-def ATTENTION_BACKWARD(m: Any, grad: Any, query: Any, key: Any, value: Any, mask: Any, scale: Any, causal: bool) -> Any:
+def ATTENTION_BACKWARD(m: Any, grad: Any, query: Any, key: Any, value: Any, mask: Any, scale: Any,
+                       causal: bool) -> Any:
     """Gradients by query, key and value; the probabilities are computed anew."""
     scale = query.dtype.type(scale)
     p = _probabilities(m, query, key, mask, scale, causal)
@@ -79,7 +80,8 @@ def _(ctx: Any, grad: Tensor, query: Tensor, key: Tensor, value: Tensor, mask: A
     p = _weights(query, key, mask, scale, causal)
     grad_p = grad.matmul(value.transpose(-1, -2))
     grad_scores = p * (grad_p - (grad_p * p).sum(-1, keepdim=True)) * scale
-    return (grad_scores.matmul(key), grad_scores.transpose(-1, -2).matmul(query), p.transpose(-1, -2).matmul(grad))
+    return (grad_scores.matmul(key), grad_scores.transpose(-1, -2).matmul(query),
+            p.transpose(-1, -2).matmul(grad))
 
 
 def _weights(query: Tensor, key: Tensor, mask: Any, scale: float, causal: bool) -> Tensor:
@@ -104,8 +106,7 @@ def _additive(mask: Any, query: Tensor) -> Any:
         return query.new_zeros(mask.shape).masked_fill(~mask, -math.inf)
     if mask.dtype is not query.dtype:
         raise RuntimeError("Expected attn_mask dtype to be bool or float or to match query dtype, but got "
-                           "attn_mask.dtype: "
-                           f"{_c_name(mask)} and  query.dtype: {_c_name(query)} instead.")
+                           f"attn_mask.dtype: {_c_name(mask)} and  query.dtype: {_c_name(query)} instead.")
     return mask
 
 
@@ -132,8 +133,8 @@ def scaled_dot_product_attention(query: Tensor, key: Tensor, value: Tensor, attn
                            "instead.")
     if query.ndim < 2 or key.ndim < 2 or value.ndim < 2:
         raise RuntimeError("Expected query, key, and value to all be  at least 2 dimensional, but got "
-                           "query.dim(): "
-                           f"{query.ndim}, key.dim(): {key.ndim} and value.dim(): {value.ndim} instead.")
+                           f"query.dim(): {query.ndim}, key.dim(): {key.ndim} and value.dim(): {value.ndim} "
+                           "instead.")
     if is_causal and attn_mask is not None:
         raise RuntimeError("_scaled_dot_product_attention: Explicit attn_mask should not be set when "
                            "is_causal=True")

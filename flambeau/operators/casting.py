@@ -10,7 +10,7 @@ from ..devices import META
 from ..graph.geometry import Geometry, contiguous, dense_like, intern
 from ..tensor import Tensor, record
 from .definition import operator
-from .registry import NAMESPACES, api
+from .registry import api
 
 
 def _cast_geometry(operands: Any, attributes: Any) -> Geometry:
@@ -211,6 +211,3 @@ def result_type(tensor1: Any, tensor2: Any) -> dtypes.dtype:
     """
     from .definition import result_dtype
     return result_dtype([x._geometry if isinstance(x, Tensor) else x.__class__ for x in (tensor1, tensor2)])
-
-
-__all__ = ["CAST", "NAMESPACES", "cast"]

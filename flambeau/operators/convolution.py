@@ -1,8 +1,8 @@
 """Convolutions in one, two and three dimensions, plain and transposed, as matrix products over patches.
 
-Note: convolution. All directions are three operators on tensors (N, C, *space): the forward product, its gradient by the
-input (which is also the transposed convolution) and its gradient by the weight. Each one's derivatives are the other two,
-so they can be differentiated any number of times.
+Note: convolution. All directions are three operators on tensors (N, C, *space): the forward product, its
+gradient by the input (which is also the transposed convolution) and its gradient by the weight. Each one's
+derivatives are the other two, so they can be differentiated any number of times.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ def _output_extents(space: Ints, kernel: Ints, stride: Ints, padding: Ints, dila
                  for n, k, s, p, d in zip(space, kernel, stride, padding, dilation))
 
 
-# --- patches -----------------------------------------------------------------------------------------------------------
+# --- patches ------------------------------------------------------------------------------------------------
 
 def _pad(m: Any, x: Any, padding: Ints) -> Any:
     """x (N, C, *space) with zeros around the space."""
@@ -40,7 +40,8 @@ def windows(m: Any, x: Any, kernel: Ints, stride: Ints, dilation: Ints, extents:
     """The view (N, C, *kernel, *extents) of all patches of a padded x (N, C, *space)."""
     strides = x.strides
     shape = (*x.shape[:2], *kernel, *extents)
-    steps = (*strides[:2], *(s * d for s, d in zip(strides[2:], dilation)), *(s * t for s, t in zip(strides[2:], stride)))
+    steps = (*strides[:2], *(s * d for s, d in zip(strides[2:], dilation)),
+             *(s * t for s, t in zip(strides[2:], stride)))
     return np.lib.stride_tricks.as_strided(x, shape, steps)
 
 
@@ -50,10 +51,11 @@ def _positions(kernel: Ints) -> Any:
 
 def _slices(offsets: Ints, stride: Ints, dilation: Ints, extents: Ints) -> tuple[slice, ...]:
     """Where one element of the kernel meets the padded space."""
-    return tuple(slice(o * d, o * d + s * (n - 1) + 1, s) for o, s, d, n in zip(offsets, stride, dilation, extents))
+    return tuple(slice(o * d, o * d + s * (n - 1) + 1, s)
+                 for o, s, d, n in zip(offsets, stride, dilation, extents))
 
 
-# Patches of a batch are taken this many bytes at a time, so that they stay in the cache and memory stays bounded.
+# Patches of a batch are taken this many bytes at a time, to stay in the cache and to bound the memory.
 _CHUNK_BYTES = 8 << 20
 
 
@@ -72,11 +74,11 @@ def _is_pointwise(kernel: Ints, stride: Ints, padding: Ints) -> bool:
     return all(k == 1 for k in kernel) and all(s == 1 for s in stride) and not any(padding)
 
 
-# --- kernels -----------------------------------------------------------------------------------------------------------
+# --- kernels ------------------------------------------------------------------------------------------------
 
 def _forward_geometry(operands: Any, attributes: Any) -> Geometry:
     x, weight = operands[:2]
-    stride, padding, dilation, groups = attributes
+    stride, padding, dilation, _ = attributes
     extents = _output_extents(x.shape[2:], weight.shape[2:], stride, padding, dilation)
     return contiguous((x.shape[0], weight.shape[0], *extents), x.dtype, x.device)
 
@@ -103,7 +105,8 @@ def CONVOLUTION(m: Any, input: Any, weight: Any, bias: Any, stride: Ints, paddin
         part = padded[first:first + step]
         columns = part.reshape(*part.shape[:2], -1) if _is_pointwise(kernel, stride, padding) \
             else _patches(m, part, kernel, stride, dilation, extents)
-        flat[first:first + step] = m.matmul(matrix, columns.reshape(part.shape[0], groups, matrix.shape[2], -1))
+        flat[first:first + step] = m.matmul(matrix,
+                                            columns.reshape(part.shape[0], groups, matrix.shape[2], -1))
     if bias is not None:
         result += bias.reshape(-1, *([1] * len(extents)))
     return result
@@ -116,8 +119,8 @@ def _input_geometry(operands: Any, attributes: Any) -> Geometry:
 
 
 @operator("convolution_input", _input_geometry, compute=_first_arithmetic, grad_name="ConvolutionBackward0")
-def CONVOLUTION_INPUT(m: Any, grad: Any, weight: Any, space: Ints, stride: Ints, padding: Ints, dilation: Ints,
-                      groups: int) -> Any:
+def CONVOLUTION_INPUT(m: Any, grad: Any, weight: Any, space: Ints, stride: Ints, padding: Ints,
+                      dilation: Ints, groups: int) -> Any:
     """(N, O, *extents) and (O, C / groups, *kernel) give (N, C, *space): the adjoint of the convolution."""
     kernel, extents = weight.shape[2:], grad.shape[2:]
     batch, out_channels, per_group = grad.shape[0], weight.shape[0], weight.shape[1]
@@ -144,8 +147,8 @@ def _weight_geometry(operands: Any, attributes: Any) -> Geometry:
 
 
 @operator("convolution_weight", _weight_geometry, compute=_first_arithmetic, grad_name="ConvolutionBackward0")
-def CONVOLUTION_WEIGHT(m: Any, grad: Any, input: Any, kernel: Ints, stride: Ints, padding: Ints, dilation: Ints,
-                       groups: int) -> Any:
+def CONVOLUTION_WEIGHT(m: Any, grad: Any, input: Any, kernel: Ints, stride: Ints, padding: Ints,
+                       dilation: Ints, groups: int) -> Any:
     """(N, O, *extents) and (N, C, *space) give (O, C / groups, *kernel): the gradient by the weight."""
     batch, out_channels = grad.shape[:2]
     extents = grad.shape[2:]
@@ -158,21 +161,24 @@ def CONVOLUTION_WEIGHT(m: Any, grad: Any, input: Any, kernel: Ints, stride: Ints
         step = _chunk(rows * groups * int(np.prod(extents)) * grad.itemsize, batch)
         for first in range(0, batch, step):
             part = padded[first:first + step]
-            columns = _patches(m, part, kernel, stride, dilation, extents).reshape(part.shape[0], groups, rows, -1)
+            columns = _patches(m, part, kernel, stride, dilation, extents)
+            columns = columns.reshape(part.shape[0], groups, rows, -1)
             total += m.matmul(flat[first:first + step], columns.transpose(0, 1, 3, 2)).sum(axis=0)
     return total.reshape(out_channels, per_group, *kernel)
 
 
-# --- derivatives -------------------------------------------------------------------------------------------------------
+# --- derivatives --------------------------------------------------------------------------------------------
 
 @CONVOLUTION.derivative("input", keeps="weight")
 def _(ctx: Any, grad: Tensor, weight: Tensor) -> Tensor:
-    return record(CONVOLUTION_INPUT, (grad, _conj(weight)), (tuple(ctx.operand_geometry(0).shape[2:]), *ctx.attributes))
+    return record(CONVOLUTION_INPUT, (grad, _conj(weight)),
+                  (tuple(ctx.operand_geometry(0).shape[2:]), *ctx.attributes))
 
 
 @CONVOLUTION.derivative("weight", keeps="input")
 def _(ctx: Any, grad: Tensor, input: Tensor) -> Tensor:
-    return record(CONVOLUTION_WEIGHT, (grad, _conj(input)), (tuple(ctx.operand_geometry(1).shape[2:]), *ctx.attributes))
+    return record(CONVOLUTION_WEIGHT, (grad, _conj(input)),
+                  (tuple(ctx.operand_geometry(1).shape[2:]), *ctx.attributes))
 
 
 @CONVOLUTION.derivative("bias")
@@ -183,7 +189,8 @@ def _(ctx: Any, grad: Tensor) -> Tensor:
 @CONVOLUTION_INPUT.derivative("grad", keeps="weight")
 def _(ctx: Any, grad: Tensor, weight: Tensor) -> Tensor:
     result: Tensor = record(CONVOLUTION, (grad, _conj(weight), None), ctx.attributes[1:])
-    for d, n in enumerate(ctx.operand_geometry(0).shape):  # output padding of a whole stride adds places without a source
+    # output padding of a whole stride adds places without a source
+    for d, n in enumerate(ctx.operand_geometry(0).shape):
         if result.shape[d] != n:
             result = result.narrow(d, 0, n)
     return result
@@ -210,7 +217,7 @@ def _conj(x: Tensor) -> Tensor:
     return x.conj() if x.is_complex() else x
 
 
-# --- public functions --------------------------------------------------------------------------------------------------
+# --- public functions ---------------------------------------------------------------------------------------
 
 def _ints(value: Any, dims: int, name: str) -> Ints:
     if isinstance(value, int):
@@ -220,16 +227,14 @@ def _ints(value: Any, dims: int, name: str) -> Ints:
         return found * dims
     if len(found) != dims:
         raise RuntimeError(f"expected {name} to be a single integer value or a list of {dims} values to "
-                           "match the "
-                           f"convolution dimensions, but got {name}={list(found)}")
+                           f"match the convolution dimensions, but got {name}={list(found)}")
     return found
 
 
 def _check(x: Tensor, weight: Tensor, bias: Any, dims: int, name: str, groups: int, transposed: bool) -> None:
     if x.ndim not in (dims + 1, dims + 2):
         raise RuntimeError(f"Expected {dims + 1}D (unbatched) or {dims + 2}D (batched) input to {name}, but "
-                           "got input of "
-                           f"size: {list(x.shape)}")
+                           f"got input of size: {list(x.shape)}")
     if groups <= 0:
         raise RuntimeError("non-positive groups is not supported")
     if weight.ndim != dims + 2:
@@ -245,21 +250,19 @@ def _check(x: Tensor, weight: Tensor, bias: Any, dims: int, name: str, groups: i
     expected = weight.shape[0] if transposed else weight.shape[1] * groups
     if not transposed and weight.shape[0] % groups:
         raise RuntimeError(f"Given groups={groups}, expected weight to be divisible by {groups} at dimension "
-                           "0, but got "
-                           f"weight of size [{', '.join(map(str, weight.shape))}] instead")
+                           f"0, but got weight of size [{', '.join(map(str, weight.shape))}] instead")
     if channels != expected:
         if transposed:
             raise RuntimeError(f"Given transposed=1, weight of size {list(weight.shape)}, expected "
-                               f"input{list(x.shape)} to "
-                               f"have {weight.shape[0]} channels, but got {channels} channels instead")
+                               f"input{list(x.shape)} to have {weight.shape[0]} channels, but got {channels} "
+                               "channels instead")
         raise RuntimeError(f"Given groups={groups}, weight of size {list(weight.shape)}, expected "
-                           f"input{list(x.shape)} to "
-                           f"have {expected} channels, but got {channels} channels instead")
+                           f"input{list(x.shape)} to have {expected} channels, but got {channels} channels "
+                           "instead")
     outs = weight.shape[1] * groups if transposed else weight.shape[0]
     if bias is not None and tuple(bias.shape) != (outs,):
         raise RuntimeError(f"Given weight of size {list(weight.shape)}, expected bias to be 1-dimensional "
-                           f"with {outs} "
-                           f"elements, but got bias of size {list(bias.shape)} instead")
+                           f"with {outs} elements, but got bias of size {list(bias.shape)} instead")
 
 
 def _type_name(x: Tensor) -> str:
@@ -278,8 +281,8 @@ def _same_padding(x: Tensor, kernel: Ints, stride: Ints, dilation: Ints) -> tupl
     return x, tuple(t // 2 for t in totals)
 
 
-def _convolve(x: Tensor, weight: Tensor, bias: Any, stride: Any, padding: Any, dilation: Any, groups: int, dims: int,
-              name: str) -> Tensor:
+def _convolve(x: Tensor, weight: Tensor, bias: Any, stride: Any, padding: Any, dilation: Any, groups: int,
+              dims: int, name: str) -> Tensor:
     _check(x, weight, bias, dims, name, groups, False)
     unbatched = x.ndim == dims + 1
     if unbatched:
@@ -308,9 +311,8 @@ def _check_extents(x: Tensor, kernel: Ints, stride: Ints, padding: Ints, dilatio
     need = [d * (k - 1) + 1 for k, d in zip(kernel, dilation)]
     if any(h < n for h, n in zip(have, need)):
         raise RuntimeError(f"Calculated padded input size per channel: ({' x '.join(map(str, have))}). "
-                           "Kernel size: "
-                           f"({' x '.join(map(str, need))}). Kernel size can't be greater than actual input "
-                           "size")
+                           f"Kernel size: ({' x '.join(map(str, need))}). Kernel size can't be greater than "
+                           "actual input size")
 
 
 def _transpose_convolve(x: Tensor, weight: Tensor, bias: Any, stride: Any, padding: Any, output_padding: Any,
@@ -323,16 +325,14 @@ def _transpose_convolve(x: Tensor, weight: Tensor, bias: Any, stride: Any, paddi
     extra, gaps = _ints(output_padding, dims, "output_padding"), _ints(dilation, dims, "dilation")
     if any(e >= max(s, d) for e, s, d in zip(extra, steps, gaps)):
         raise RuntimeError("output padding must be smaller than either stride or dilation, but got "
-                           "output_padding_height: "
-                           f"{extra[0]} output_padding_width: {extra[-1]} stride_height: {steps[0]} "
-                           "stride_width: "
-                           f"{steps[-1]} dilation_height: {gaps[0]} dilation_width: {gaps[-1]}")
+                           f"output_padding_height: {extra[0]} output_padding_width: {extra[-1]} "
+                           f"stride_height: {steps[0]} stride_width: {steps[-1]} dilation_height: {gaps[0]} "
+                           f"dilation_width: {gaps[-1]}")
     space = tuple((n - 1) * s - 2 * p + d * (k - 1) + e + 1
                   for n, s, p, d, k, e in zip(x.shape[2:], steps, around, gaps, weight.shape[2:], extra))
     if any(n <= 0 for n in space):
         raise RuntimeError(f"Given input size per channel: {list(x.shape[2:])}. Calculated output size per "
-                           "channel: "
-                           f"{list(space)}. Output size is too small")
+                           f"channel: {list(space)}. Output size is too small")
     result = record(CONVOLUTION_INPUT, (x, weight), (space, steps, around, gaps, groups))
     if bias is not None:
         result = result + bias.reshape(-1, *([1] * dims))
@@ -340,9 +340,11 @@ def _transpose_convolve(x: Tensor, weight: Tensor, bias: Any, stride: Any, paddi
 
 
 @api("torch", "nn.functional")
-def conv1d(input: Tensor, weight: Tensor, bias: Any = None, stride: Any = 1, padding: Any = 0, dilation: Any = 1,
-           groups: int = 1) -> Tensor:
-    """Convolution of (N, C, L) with (O, C / groups, K): (N, O, (L + 2 padding - dilation (K - 1) - 1) / stride + 1).
+def conv1d(input: Tensor, weight: Tensor, bias: Any = None, stride: Any = 1, padding: Any = 0,
+           dilation: Any = 1, groups: int = 1) -> Tensor:
+    """Convolution of (N, C, L) with (O, C / groups, K).
+
+    Result: (N, O, (L + 2 padding - dilation (K - 1) - 1) / stride + 1).
 
     >>> import flambeau as torch
     >>> torch.nn.functional.conv1d(torch.ones(1, 1, 4), torch.ones(1, 1, 2))
@@ -352,15 +354,15 @@ def conv1d(input: Tensor, weight: Tensor, bias: Any = None, stride: Any = 1, pad
 
 
 @api("torch", "nn.functional")
-def conv2d(input: Tensor, weight: Tensor, bias: Any = None, stride: Any = 1, padding: Any = 0, dilation: Any = 1,
-           groups: int = 1) -> Tensor:
+def conv2d(input: Tensor, weight: Tensor, bias: Any = None, stride: Any = 1, padding: Any = 0,
+           dilation: Any = 1, groups: int = 1) -> Tensor:
     """Convolution of (N, C, H, W) with (O, C / groups, KH, KW)."""
     return _convolve(input, weight, bias, stride, padding, dilation, groups, 2, "conv2d")
 
 
 @api("torch", "nn.functional")
-def conv3d(input: Tensor, weight: Tensor, bias: Any = None, stride: Any = 1, padding: Any = 0, dilation: Any = 1,
-           groups: int = 1) -> Tensor:
+def conv3d(input: Tensor, weight: Tensor, bias: Any = None, stride: Any = 1, padding: Any = 0,
+           dilation: Any = 1, groups: int = 1) -> Tensor:
     """Convolution of (N, C, D, H, W) with (O, C / groups, KD, KH, KW)."""
     return _convolve(input, weight, bias, stride, padding, dilation, groups, 3, "conv3d")
 
@@ -390,11 +392,11 @@ def conv_transpose3d(input: Tensor, weight: Tensor, bias: Any = None, stride: An
 
 
 @api("torch")
-def convolution(input: Tensor, weight: Tensor, bias: Any, stride: Any, padding: Any, dilation: Any, transposed: bool,
-                output_padding: Any, groups: int) -> Tensor:
+def convolution(input: Tensor, weight: Tensor, bias: Any, stride: Any, padding: Any, dilation: Any,
+                transposed: bool, output_padding: Any, groups: int) -> Tensor:
     """Convolution in as many dimensions as the weight has, plain or transposed."""
     dims = weight.ndim - 2
     if transposed:
-        return _transpose_convolve(input, weight, bias, stride, padding, output_padding, groups, dilation, dims,
-                                   f"conv_transpose{dims}d")
+        return _transpose_convolve(input, weight, bias, stride, padding, output_padding, groups, dilation,
+                                   dims, f"conv_transpose{dims}d")
     return _convolve(input, weight, bias, stride, padding, dilation, groups, dims, f"conv{dims}d")

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from .. import devices, dtypes
-from ..graph.geometry import Geometry, contiguous, dense_like, intern
+from ..graph.geometry import Geometry, contiguous, intern
 from ..graph.operator import Operator
 from ..size import Size
 from ..tensor import Tensor, record
@@ -348,8 +348,3 @@ def eye(n: int, m: int | None = None, *, dtype: Any = None, layout: Any = None, 
         raise RuntimeError(f"m must be greater or equal to 0, got {columns}")
     out = record(EYE, (), (factory_geometry((n, columns), dtype, device, "eye"),))
     return leaf(out) if requires_grad else out
-
-
-from .ranges import arange, linspace, logspace  # noqa: E402
-
-__all__ = ["arange", "dense_like", "empty", "eye", "filled", "full", "linspace", "logspace", "ones", "zeros"]

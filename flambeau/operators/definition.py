@@ -16,7 +16,7 @@ from ..graph.operator import Operator
 from ..size import Size
 from ..tensor import Tensor, record, record_pair
 from ..tensor.construct import tensor
-from .registry import NAMESPACES, api, write_out
+from .registry import api, write_out
 
 NUMBERS = (int, float, bool, complex)
 
@@ -219,6 +219,3 @@ def operand(value: Any, function: str, argument: str, position: int) -> Any:
         return item()
     raise TypeError(f"{function}(): argument '{argument}' (position {position}) must be Tensor, not "
                     f"{type(value).__name__}")
-
-
-__all__ = ["NAMESPACES", "api", "operator", "pointwise", "pointwise_operator"]

@@ -1,4 +1,4 @@
-"""Dropout: elements, channels and the self-normalizing kind set to zero at random (Srivastava et al. 2014)."""
+"""Dropout: elements or channels set to zero at random (Srivastava et al. 2014); a self-normalizing kind."""
 
 from __future__ import annotations
 
@@ -59,14 +59,11 @@ def _features(input: Tensor, p: float, training: bool, inplace: bool, dims: int)
     _check(p)
     if input.ndim not in (dims + 1, dims + 2):
         warnings.warn(f"dropout{dims}d: Received a {input.ndim}-D input to dropout{dims}d, which is "
-                      "deprecated and will "
-                      "result in an error in a future release. To retain the behavior and silence this "
-                      "warning, please use "
-                      f"dropout instead. Note that dropout{dims}d exists to provide channel-wise dropout on "
-                      "inputs with "
-                      f"{dims} spatial dimensions, a channel dimension, and an optional batch dimension "
-                      f"(i.e. {dims + 1}D or "
-                      f"{dims + 2}D inputs).", stacklevel=3)
+                      "deprecated and will result in an error in a future release. To retain the behavior "
+                      f"and silence this warning, please use dropout instead. Note that dropout{dims}d "
+                      f"exists to provide channel-wise dropout on inputs with {dims} spatial dimensions, a "
+                      f"channel dimension, and an optional batch dimension (i.e. {dims + 1}D or {dims + 2}D "
+                      "inputs).", stacklevel=3)
     batched = input.ndim == dims + 2 or dims == 1
     result = _drop(input if batched else input.unsqueeze(0), p, training, True)
     result = result if batched else result.squeeze(0)
@@ -79,10 +76,9 @@ def dropout1d(input: Tensor, p: float = 0.5, training: bool = True, inplace: boo
     _check(p)
     if input.ndim not in (2, 3):
         raise RuntimeError(f"dropout1d: Expected 2D or 3D input, but received a {input.ndim}D input. Note "
-                           "that dropout1d "
-                           "exists to provide channel-wise dropout on inputs with 1 spatial dimension, a "
-                           "channel dimension, "
-                           "and an optional batch dimension (i.e. 2D or 3D inputs).")
+                           "that dropout1d exists to provide channel-wise dropout on inputs with 1 spatial "
+                           "dimension, a channel dimension, and an optional batch dimension (i.e. 2D or 3D "
+                           "inputs).")
     batched = input.ndim == 3
     result = _drop(input if batched else input.unsqueeze(0), p, training, True)
     result = result if batched else result.squeeze(0)
@@ -121,7 +117,8 @@ def alpha_dropout(input: Tensor, p: float = 0.5, training: bool = False, inplace
 
 
 @api("nn.functional")
-def feature_alpha_dropout(input: Tensor, p: float = 0.5, training: bool = False, inplace: bool = False) -> Tensor:
+def feature_alpha_dropout(input: Tensor, p: float = 0.5, training: bool = False,
+                          inplace: bool = False) -> Tensor:
     """Alpha dropout of whole channels."""
     _check(p)
     result = _alpha_drop(input, p, training, True)

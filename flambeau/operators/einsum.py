@@ -10,7 +10,7 @@ from math import prod
 from typing import Any
 
 from ..tensor import Tensor
-from .matmul import bmm, c_name, mm, require_scalar_type
+from .matmul import bmm, mm, require_scalar_type
 from .registry import api
 
 ELLIPSIS = -1
@@ -301,6 +301,3 @@ def _aligned(x: Tensor, own: _Labels, labels: _Labels) -> Tensor:
         return turned
     position = count()
     return turned.reshape([turned.shape[next(position)] if n in own else 1 for n in labels])
-
-
-__all__ = ["c_name", "einsum"]

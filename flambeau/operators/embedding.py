@@ -43,7 +43,7 @@ def EMBEDDING_BACKWARD(m: Any, grad: Any, indices: Any, rows: int, padding_idx: 
 
 
 def sum_rows(index: Any, values: Any, rows: int) -> Any:
-    """(N, D) values summed into (rows, D) by index (N): sorted, so that each run of equal indices is one reduction."""
+    """(N, D) values summed into (rows, D) by index (N): sorted, a run of equal indices is one reduction."""
     result = np.zeros((rows, values.shape[1]), values.dtype)
     if index.size == 0:
         return result
@@ -110,8 +110,8 @@ def _embedding(weight: Tensor, indices: Tensor, padding_idx: int | None) -> Tens
         raise RuntimeError("'weight' must be 2-D")
     if indices.dtype not in (dtypes.int64, dtypes.int32):
         raise RuntimeError("Expected tensor for argument #1 'indices' to have one of the following scalar "
-                           "types: Long, Int; "
-                           f"but got {indices.type()} instead (while checking arguments for embedding)")
+                           f"types: Long, Int; but got {indices.type()} instead (while checking arguments "
+                           "for embedding)")
     check_bounds(indices, weight.shape[0])
     return record(EMBEDDING, (weight, indices), (padding_idx,))
 
@@ -145,25 +145,27 @@ def _torch_embedding(weight: Tensor, indices: Tensor, padding_idx: int = -1, sca
 
 @api("nn.functional")
 def embedding_bag(input: Tensor, weight: Tensor, offsets: Any = None, max_norm: float | None = None,
-                  norm_type: float = 2, scale_grad_by_freq: bool = False, mode: str = "mean", sparse: bool = False,
-                  per_sample_weights: Any = None, include_last_offset: bool = False,
+                  norm_type: float = 2, scale_grad_by_freq: bool = False, mode: str = "mean",
+                  sparse: bool = False, per_sample_weights: Any = None, include_last_offset: bool = False,
                   padding_idx: int | None = None) -> Tensor:
-    """Sum, mean or maximum of the rows of each bag: indices (B, N), or (N) with the offsets (B) where bags begin: (B, D)."""
+    """Sum, mean or maximum of the rows of each bag: (B, D).
+
+    Indices are (B, N), or (N) with the offsets (B) where bags begin.
+    """
     if per_sample_weights is not None and mode != "sum":
         raise NotImplementedError("embedding_bag: per_sample_weights was not None. per_sample_weights is "
-                                  "only supported for "
-                                  f"mode='sum' (got mode='{mode}'). Please open a feature request on GitHub.")
+                                  f"only supported for mode='sum' (got mode='{mode}'). Please open a feature "
+                                  "request on GitHub.")
     if per_sample_weights is not None and per_sample_weights.shape != input.shape:
         raise ValueError(f"embedding_bag: If per_sample_weights ({list(per_sample_weights.shape)}) is not "
-                         "None, then it must "
-                         f"have the same shape as the input ({list(input.shape)})")
+                         f"None, then it must have the same shape as the input ({list(input.shape)})")
     if mode not in ("sum", "mean", "max"):
         raise ValueError("mode has to be one of sum, mean or max")
     if input.ndim == 2:
         if offsets is not None:
             raise ValueError("if input is 2D, then offsets has to be None, as input is treated is a "
-                             "mini-batch of fixed "
-                             f"length sequences. However, found offsets of type {type(offsets)}")
+                             "mini-batch of fixed length sequences. However, found offsets of type "
+                             f"{type(offsets)}")
         bags, length = input.shape
         which = _repeat_bags(bags, length)
         input = input.reshape(-1)
@@ -198,12 +200,10 @@ def _bags_of(offsets: Tensor, count: int, include_last: bool) -> tuple[int, Tens
     starts = np.array(look(offsets, "embedding_bag"))
     if starts.size and starts[0] != 0:
         raise RuntimeError("offsets[0] has to be 0, i.e., the first sequence in the mini-batch has to start "
-                           "from position "
-                           f"0. However, got {starts[0]}")
+                           f"from position 0. However, got {starts[0]}")
     if starts.size and starts[-1] > count:
         raise RuntimeError(f"offsets[-1] can not be greater than input's length({count}) but got offsets[-1] "
-                           "of "
-                           f"{starts[-1]}")
+                           f"of {starts[-1]}")
     if include_last:
         starts = starts[:-1]
     lengths = np.diff(np.append(starts, count))

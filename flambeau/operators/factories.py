@@ -10,7 +10,6 @@ from .. import devices, dtypes
 from ..tensor import Tensor
 from ..tensor.construct import from_array, shared, to_array
 from ..tensor.construct import tensor as _tensor
-from . import filling, windows
 from .creation import filled, leaf
 from .registry import NAMESPACES, api
 
@@ -174,4 +173,3 @@ def set_default_tensor_type(t: Any) -> None:
 
 
 NAMESPACES["torch"]["set_default_tensor_type"] = set_default_tensor_type
-__all__ = ["as_tensor", "filling", "from_numpy", "tensor", "windows"]

@@ -26,7 +26,7 @@ def _blocks(space: Ints, kernel: Ints, dilation: Ints, padding: Ints, stride: In
 
 def _unfold_geometry(operands: Any, attributes: Any) -> Geometry:
     x = operands[0]
-    kernel, dilation, padding, stride = attributes
+    kernel = attributes[0]
     count = int(np.prod(_blocks(x.shape[2:], *attributes)))
     return contiguous((x.shape[0], x.shape[1] * kernel[0] * kernel[1], count), x.dtype, x.device)
 
@@ -69,8 +69,7 @@ def _(ctx: Any, grad: Tensor) -> Tensor:
 def _check_positive(name: str, value: Ints, zero: bool = False) -> None:
     if any(v < 0 if zero else v <= 0 for v in value):
         raise RuntimeError(f"{name} should be {'non-negative' if zero else 'greater than zero'}, but got "
-                           f"{name}_height: "
-                           f"{value[0]} {name}_width: {value[-1]}")
+                           f"{name}_height: {value[0]} {name}_width: {value[-1]}")
 
 
 @api("nn.functional")
@@ -87,17 +86,14 @@ def unfold(input: Tensor, kernel_size: Any, dilation: Any = 1, padding: Any = 0,
     _check_positive("padding", around, True)
     if input.ndim not in (3, 4):
         raise RuntimeError("Expected 3D or 4D (batch mode) tensor with possibly 0 batch size and other "
-                           "non-zero dimensions for "
-                           f"input, but got: {list(input.shape)}")
+                           f"non-zero dimensions for input, but got: {list(input.shape)}")
     extents = _blocks(tuple(input.shape[-2:]), kernel, gaps, around, steps)
     if any(n < 1 for n in extents):
         raise RuntimeError(f"Given input with spatial size ({', '.join(map(str, input.shape[-2:]))}), "
-                           "kernel_size="
-                           f"({kernel[0]}, {kernel[1]}), dilation=({gaps[0]}, {gaps[1]}), "
-                           f"padding=({around[0]}, {around[1]}), "
-                           f"stride=({steps[0]}, {steps[1]}), calculated shape of the array of sliding "
-                           "blocks as "
-                           f"({extents[0]}, {extents[1]}), but its components must be at least one.")
+                           f"kernel_size=({kernel[0]}, {kernel[1]}), dilation=({gaps[0]}, {gaps[1]}), "
+                           f"padding=({around[0]}, {around[1]}), stride=({steps[0]}, {steps[1]}), calculated "
+                           f"shape of the array of sliding blocks as ({extents[0]}, {extents[1]}), but its "
+                           "components must be at least one.")
     batched = input if input.ndim == 4 else input.unsqueeze(0)
     result = record(UNFOLD, (batched,), (kernel, gaps, around, steps))
     return result if input.ndim == 4 else result.squeeze(0)
@@ -113,22 +109,19 @@ def fold(input: Tensor, output_size: Any, kernel_size: Any, dilation: Any = 1, p
         _check_positive(name, value)
     if input.ndim not in (2, 3):
         raise RuntimeError("Expected 2D or 3D (batch mode) tensor for input with possibly 0 batch size and "
-                           "non-zero dimensions "
-                           f"for input, but got: {list(input.shape)}")
+                           f"non-zero dimensions for input, but got: {list(input.shape)}")
     if input.shape[-2] % (kernel[0] * kernel[1]):
         raise RuntimeError("Expected size of input's dimension 1 to be divisible by the product of "
-                           "kernel_size, but got "
-                           f"input.size(1)={input.shape[-2]} and kernel_size=({kernel[0]}, {kernel[1]}).")
+                           f"kernel_size, but got input.size(1)={input.shape[-2]} and "
+                           f"kernel_size=({kernel[0]}, {kernel[1]}).")
     extents = _blocks(space, kernel, gaps, around, steps)
     if input.shape[-1] != extents[0] * extents[1] or min(extents) < 1:
         raise RuntimeError(f"Given output_size=({space[0]}, {space[1]}), kernel_size=({kernel[0]}, "
-                           f"{kernel[1]}), dilation="
-                           f"({gaps[0]}, {gaps[1]}), padding=({around[0]}, {around[1]}), stride=({steps[0]}, "
-                           f"{steps[1]}), "
-                           "expected size of input's dimension 2 to match the calculated number of sliding "
-                           "blocks "
-                           f"{extents[0]} * {extents[1]} = {extents[0] * extents[1]}, but got input.size(2)="
-                           f"{input.shape[-1]}.")
+                           f"{kernel[1]}), dilation=({gaps[0]}, {gaps[1]}), padding=({around[0]}, "
+                           f"{around[1]}), stride=({steps[0]}, {steps[1]}), expected size of input's "
+                           f"dimension 2 to match the calculated number of sliding blocks {extents[0]} * "
+                           f"{extents[1]} = {extents[0] * extents[1]}, but got "
+                           f"input.size(2)={input.shape[-1]}.")
     batched = input if input.ndim == 3 else input.unsqueeze(0)
     result = record(FOLD, (batched,), (space, kernel, gaps, around, steps))
     return result if input.ndim == 3 else result.squeeze(0)
@@ -140,15 +133,14 @@ def pixel_shuffle(input: Tensor, upscale_factor: int) -> Tensor:
     r = upscale_factor
     if input.ndim < 3:
         raise RuntimeError("pixel_shuffle expects input to have at least 3 dimensions, but got input with "
-                           f"{input.ndim} "
-                           "dimension(s)")
+                           f"{input.ndim} dimension(s)")
     if r <= 0:
         raise RuntimeError(f"pixel_shuffle expects a positive upscale_factor, but got {r}")
     channels, height, width = input.shape[-3:]
     if channels % (r * r):
         raise RuntimeError("pixel_shuffle expects its input's 'channel' dimension to be divisible by the "
-                           "square of "
-                           f"upscale_factor, but input.size(-3)={channels} is not divisible by {r * r}")
+                           f"square of upscale_factor, but input.size(-3)={channels} is not divisible by "
+                           f"{r * r}")
     lead = input.shape[:-3]
     n = len(lead)
     parts = input.reshape(*lead, channels // (r * r), r, r, height, width)
@@ -162,16 +154,14 @@ def pixel_unshuffle(input: Tensor, downscale_factor: int) -> Tensor:
     r = downscale_factor
     if input.ndim < 3:
         raise RuntimeError("pixel_unshuffle expects input to have at least 3 dimensions, but got input with "
-                           f"{input.ndim} "
-                           "dimension(s)")
+                           f"{input.ndim} dimension(s)")
     if r <= 0:
         raise RuntimeError(f"pixel_unshuffle expects a positive downscale_factor, but got {r}")
     channels, height, width = input.shape[-3:]
     for d, n, name in ((-2, height, "height"), (-1, width, "width")):
         if n % r:
             raise RuntimeError(f"pixel_unshuffle expects {name} to be divisible by downscale_factor, but "
-                               f"input.size({d})={n} "
-                               f"is not divisible by {r}")
+                               f"input.size({d})={n} is not divisible by {r}")
     lead = input.shape[:-3]
     n = len(lead)
     parts = input.reshape(*lead, channels, height // r, r, width // r, r)

@@ -7,7 +7,7 @@ from typing import Any
 from .. import dtypes
 from ..graph.geometry import Geometry, contiguous, dense_like
 from ..tensor import Tensor, assign, check_dim, record
-from . import bounds, index_operators, masking, partial_writes, scattering, subscripts
+from . import bounds, index_operators
 from .definition import operator
 from .registry import api
 from .subscripts import Subscript
@@ -369,6 +369,3 @@ def put(input: Tensor, index: Tensor, source: Tensor, accumulate: bool = False) 
     n = input.numel()
     bounds.check_index(index, -n, n, IndexError, _flat_message(n))
     return record(PUT, (input, index, source), (bool(accumulate),))
-
-
-__all__ = ["Subscript", "index_select", "masking", "partial_writes", "scattering", "subscripts"]

@@ -193,8 +193,3 @@ def column_stack(tensors: Any) -> Tensor:
     """
     parts = _nonempty(tensors, "column_stack")
     return hstack([x.reshape(x.numel(), 1) if x.ndim < 2 else x for x in parts])
-
-
-from . import combining  # noqa: E402
-
-__all__ = ["CAT", "STACK", "cat", "combining", "stack"]

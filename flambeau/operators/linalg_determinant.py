@@ -115,6 +115,3 @@ def logdet(input: Tensor) -> Tensor:
     if input.is_complex():
         return logarithm + sign.log()  # type: ignore[no-any-return]
     return logarithm.masked_fill(sign == -1, float("nan"))  # type: ignore[no-any-return]
-
-
-__all__ = ["det", "logdet", "slogdet"]

@@ -21,7 +21,8 @@ from .matmul import (
     rows_of,
 )
 from .registry import api, write_out
-from .shape import T, reshape
+from .shape import reshape
+from .transposing import T
 
 
 def _linear_geometry(operands: Any, attributes: Any) -> Geometry:

@@ -101,8 +101,3 @@ _T.__float__ = lambda self: float(_number(self))
 _T.__int__ = _T.__long__ = lambda self: int(_number(self))
 _T.__complex__ = lambda self: complex(_number(self))
 _T.__format__ = _format
-
-# What else shows values to the outside.
-from . import duplication, exchange, protocols, view_copies  # noqa: E402
-
-__all__ = ["duplication", "exchange", "look", "protocols", "view_copies"]

@@ -35,7 +35,7 @@ def reduce_loss(loss: Tensor, reduction: str) -> Tensor:
     return loss.sum() if reduction == "sum" else loss
 
 
-# --- negative log likelihood ---------------------------------------------------------------------------------------------
+# --- negative log likelihood --------------------------------------------------------------------------------
 
 def _nll_geometry(operands: Any, attributes: Any) -> Any:
     x, target = operands[:2]
@@ -48,7 +48,8 @@ def _compute(operands: Any) -> dtypes.dtype:
     return arithmetic_dtype(operands[0].dtype)
 
 
-def _target_weights(target: Any, weight: Any, classes: int, ignore_index: int, numpy_type: Any) -> tuple[Any, Any]:
+def _target_weights(target: Any, weight: Any, classes: int, ignore_index: int,
+                    numpy_type: Any) -> tuple[Any, Any]:
     """Valid indices (ignored ones as 0) and the weight of each position."""
     ignored = target == ignore_index
     wrong = ~ignored & ((target < 0) | (target >= classes))
@@ -80,8 +81,8 @@ def _nll_backward_geometry(operands: Any, attributes: Any) -> Any:
 
 
 @operator("nll_loss_backward", _nll_backward_geometry)
-def NLL_LOSS_BACKWARD(m: Any, grad: Any, target: Any, weight: Any, total: Any, ignore_index: int, reduction: str,
-                      shape: Any, dtype: Any) -> Any:
+def NLL_LOSS_BACKWARD(m: Any, grad: Any, target: Any, weight: Any, total: Any, ignore_index: int,
+                      reduction: str, shape: Any, dtype: Any) -> Any:
     """-weight[target] at the targets, 0 elsewhere."""
     axis = 1 if len(shape) > 1 else 0
     numpy_type = arithmetic_dtype(dtype).numpy
@@ -104,7 +105,7 @@ def _(ctx: Any, grads: Any, target: Tensor, weight: Any, total: Tensor) -> Any:
 
 @NLL_LOSS_BACKWARD.derivative("grad", keeps="target weight total")
 def _(ctx: Any, grad: Tensor, target: Tensor, weight: Any, total: Tensor) -> Tensor:
-    ignore_index, reduction, shape, _ = ctx.attributes
+    ignore_index, reduction, _, _ = ctx.attributes
     result: Tensor = record(NLL_LOSS, (grad, target, weight), (ignore_index, reduction))[0]
     return result
 
@@ -125,8 +126,7 @@ def _check_nll(input: Tensor, target: Tensor, weight: Any) -> None:
         raise RuntimeError(f"expected scalar type Long but found {dtypes.SCALAR_NAMES[target.dtype]}")
     if weight is not None and tuple(weight.shape) != (classes,):
         raise RuntimeError(f"weight tensor should be defined either for all {classes} classes or no classes "
-                           "but got weight "
-                           f"tensor of shape: {list(weight.shape)}")
+                           f"but got weight tensor of shape: {list(weight.shape)}")
     if weight is not None and weight.dtype is not input.dtype:
         raise RuntimeError(f"expected scalar type {dtypes.SCALAR_NAMES[input.dtype]} but found "
                            f"{dtypes.SCALAR_NAMES[weight.dtype]}")
@@ -143,8 +143,8 @@ def check_classes(target: Tensor, classes: int, ignore_index: int) -> None:
 
 
 @api("nn.functional")
-def nll_loss(input: Tensor, target: Tensor, weight: Any = None, size_average: Any = None, ignore_index: int = -100,
-             reduce: Any = None, reduction: str = "mean") -> Tensor:
+def nll_loss(input: Tensor, target: Tensor, weight: Any = None, size_average: Any = None,
+             ignore_index: int = -100, reduce: Any = None, reduction: str = "mean") -> Tensor:
     """-input[target] weighted by class: log probabilities (N, C, *) and classes (N, *)."""
     reduction = reduction_of(size_average, reduce, reduction)
     _check_nll(input, target, weight)
@@ -156,8 +156,9 @@ def nll_loss(input: Tensor, target: Tensor, weight: Any = None, size_average: An
 
 
 @api("nn.functional")
-def cross_entropy(input: Tensor, target: Tensor, weight: Any = None, size_average: Any = None, ignore_index: int = -100,
-                  reduce: Any = None, reduction: str = "mean", label_smoothing: float = 0.0) -> Tensor:
+def cross_entropy(input: Tensor, target: Tensor, weight: Any = None, size_average: Any = None,
+                  ignore_index: int = -100, reduce: Any = None, reduction: str = "mean",
+                  label_smoothing: float = 0.0) -> Tensor:
     """-log softmax(input)[target]: logits (N, C, *) with classes (N, *) or probabilities (N, C, *).
 
     >>> import flambeau as torch
@@ -193,7 +194,8 @@ def _smoothed(logs: Tensor, target: Tensor, weight: Any, ignore_index: int, redu
         smooth = spread.sum()
     elif reduction == "mean":
         total = kept.to(logs.dtype).sum() if weight is None else \
-            weight[target.masked_fill(~kept.reshape(target.shape), 0)].masked_fill(~kept.reshape(target.shape), 0.0).sum()
+            weight[target.masked_fill(~kept.reshape(target.shape), 0)] \
+            .masked_fill(~kept.reshape(target.shape), 0.0).sum()
         smooth = spread.sum() / total
     else:
         smooth = spread
@@ -219,7 +221,7 @@ def _cross_entropy_probabilities(input: Tensor, target: Tensor, weight: Any, red
     return losses.sum() / max(batch, 1) if batch else losses.sum() * float("nan")
 
 
-# --- binary cross entropy ------------------------------------------------------------------------------------------------
+# --- binary cross entropy -----------------------------------------------------------------------------------
 
 def _bce_kernel(m: Any, input: Any, target: Any) -> Any:
     if input.size and not ((input >= 0) & (input <= 1)).all():
@@ -247,15 +249,15 @@ def binary_cross_entropy(input: Tensor, target: Tensor, weight: Any = None, size
     reduction = reduction_of(size_average, reduce, reduction)
     if target.shape != input.shape:
         raise ValueError(f"Using a target size ({target.size()}) that is different to the input size "
-                         f"({input.size()}) is "
-                         "deprecated. Please ensure they have the same size.")
+                         f"({input.size()}) is deprecated. Please ensure they have the same size.")
     loss: Tensor = record(BINARY_CROSS_ENTROPY, (input, target))
     return reduce_loss(loss if weight is None else loss * weight, reduction)
 
 
 @api("nn.functional", "torch")
-def binary_cross_entropy_with_logits(input: Tensor, target: Tensor, weight: Any = None, size_average: Any = None,
-                                     reduce: Any = None, reduction: str = "mean", pos_weight: Any = None) -> Tensor:
+def binary_cross_entropy_with_logits(input: Tensor, target: Tensor, weight: Any = None,
+                                     size_average: Any = None, reduce: Any = None, reduction: str = "mean",
+                                     pos_weight: Any = None) -> Tensor:
     """Binary cross entropy of sigmoid(input), computed without overflow.
 
     >>> import flambeau as torch

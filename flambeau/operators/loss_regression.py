@@ -17,9 +17,8 @@ from .registry import NAMESPACES, api
 def _warn_sizes(input: Tensor, target: Tensor) -> None:
     if input.shape != target.shape:
         warnings.warn(f"Using a target size ({target.size()}) that is different to the input size "
-                      f"({input.size()}). This will "
-                      "likely lead to incorrect results due to broadcasting. Please ensure they have the "
-                      "same size.",
+                      f"({input.size()}). This will likely lead to incorrect results due to broadcasting. "
+                      "Please ensure they have the same size.",
                       stacklevel=3)
 
 
@@ -37,8 +36,8 @@ def _(ctx: Any, grad: Tensor, input: Tensor, target: Tensor) -> Tensor:
 
 
 @api("nn.functional")
-def mse_loss(input: Tensor, target: Tensor, size_average: Any = None, reduce: Any = None, reduction: str = "mean",
-             weight: Any = None) -> Tensor:
+def mse_loss(input: Tensor, target: Tensor, size_average: Any = None, reduce: Any = None,
+             reduction: str = "mean", weight: Any = None) -> Tensor:
     """(input - target)^2.
 
     >>> import flambeau as torch
@@ -56,8 +55,8 @@ def mse_loss(input: Tensor, target: Tensor, size_average: Any = None, reduce: An
 
 
 @api("nn.functional")
-def l1_loss(input: Tensor, target: Tensor, size_average: Any = None, reduce: Any = None, reduction: str = "mean",
-            weight: Any = None) -> Tensor:
+def l1_loss(input: Tensor, target: Tensor, size_average: Any = None, reduce: Any = None,
+            reduction: str = "mean", weight: Any = None) -> Tensor:
     """|input - target|."""
     reduction = reduction_of(size_average, reduce, reduction)
     _warn_sizes(input, target)
@@ -69,8 +68,8 @@ def l1_loss(input: Tensor, target: Tensor, size_average: Any = None, reduce: Any
 
 
 @api("nn.functional")
-def smooth_l1_loss(input: Tensor, target: Tensor, size_average: Any = None, reduce: Any = None, reduction: str = "mean",
-                   beta: float = 1.0) -> Tensor:
+def smooth_l1_loss(input: Tensor, target: Tensor, size_average: Any = None, reduce: Any = None,
+                   reduction: str = "mean", beta: float = 1.0) -> Tensor:
     """d^2 / (2 beta) where d = |input - target| < beta, else d - beta / 2 (Girshick 2015)."""
     reduction = reduction_of(size_average, reduce, reduction)
     _warn_sizes(input, target)
@@ -80,11 +79,13 @@ def smooth_l1_loss(input: Tensor, target: Tensor, size_average: Any = None, redu
     if beta == 0:
         return reduce_loss(difference, reduction)
     where = NAMESPACES["torch"]["where"]
-    return reduce_loss(where(difference < beta, difference * difference * (0.5 / beta), difference - 0.5 * beta), reduction)
+    return reduce_loss(where(difference < beta, difference * difference * (0.5 / beta),
+                             difference - 0.5 * beta), reduction)
 
 
 @api("nn.functional")
-def huber_loss(input: Tensor, target: Tensor, reduction: str = "mean", delta: float = 1.0, weight: Any = None) -> Tensor:
+def huber_loss(input: Tensor, target: Tensor, reduction: str = "mean", delta: float = 1.0,
+               weight: Any = None) -> Tensor:
     """d^2 / 2 where d = |input - target| <= delta, else delta (d - delta / 2) (Huber 1964)."""
     reduction = reduction_of(None, None, reduction)
     _warn_sizes(input, target)
@@ -100,20 +101,24 @@ def huber_loss(input: Tensor, target: Tensor, reduction: str = "mean", delta: fl
 
 
 @api("nn.functional", "torch")
-def kl_div(input: Tensor, target: Tensor, size_average: Any = None, reduce: Any = None, reduction: Any = "mean",
-           log_target: bool = False) -> Tensor:
+def kl_div(input: Tensor, target: Tensor, size_average: Any = None, reduce: Any = None,
+           reduction: Any = "mean", log_target: bool = False) -> Tensor:
     """target (log target - input): the input, and with ``log_target`` the target too, in logarithms."""
     if isinstance(reduction, int):
         reduction = ("none", "mean", "sum")[reduction]
-    losses = target.exp() * (target - input) if log_target else NAMESPACES["torch"]["xlogy"](target, target) - target * input
+    if log_target:
+        losses = target.exp() * (target - input)
+    else:
+        losses = NAMESPACES["torch"]["xlogy"](target, target) - target * input
     if reduction == "batchmean":
         return losses.sum() / input.shape[0] if input.ndim else losses.sum()
     return reduce_loss(losses, reduction_of(size_average, reduce, reduction))
 
 
 @api("nn.functional", "torch")
-def poisson_nll_loss(input: Tensor, target: Tensor, log_input: bool = True, full: bool = False, size_average: Any = None,
-                     eps: float = 1e-08, reduce: Any = None, reduction: Any = "mean") -> Tensor:
+def poisson_nll_loss(input: Tensor, target: Tensor, log_input: bool = True, full: bool = False,
+                     size_average: Any = None, eps: float = 1e-08, reduce: Any = None,
+                     reduction: Any = "mean") -> Tensor:
     """exp(input) - target input, and with ``full`` Stirling's approximation of log(target!)."""
     if isinstance(reduction, int):
         reduction = ("none", "mean", "sum")[reduction]
@@ -135,7 +140,8 @@ def gaussian_nll_loss(input: Tensor, target: Tensor, var: Any, full: bool = Fals
     if var.shape != input.shape:
         if input.shape[:-1] == var.shape:
             var = var.unsqueeze(-1)
-        elif not (input.shape[:-1] == var.shape[:-1] and var.shape[-1] == 1) and not _broadcasts_once(var, input):
+        elif not (input.shape[:-1] == var.shape[:-1] and var.shape[-1] == 1) \
+                and not _broadcasts_once(var, input):
             raise ValueError("var is of incorrect size")
     if reduction not in ("none", "mean", "sum"):
         raise ValueError(f"{reduction} is not valid")
@@ -165,7 +171,8 @@ def cosine_similarity(x1: Tensor, x2: Tensor, dim: int = 1, eps: float = 1e-08) 
 
 
 @api("nn.functional", "torch")
-def pairwise_distance(x1: Tensor, x2: Tensor, p: float = 2.0, eps: float = 1e-06, keepdim: bool = False) -> Tensor:
+def pairwise_distance(x1: Tensor, x2: Tensor, p: float = 2.0, eps: float = 1e-06,
+                      keepdim: bool = False) -> Tensor:
     """||x1 - x2 + eps||_p along the last dimension."""
     return (x1 - x2 + eps).norm(p, -1, keepdim)
 
@@ -181,21 +188,22 @@ def hinge_embedding_loss(input: Tensor, target: Tensor, margin: float = 1.0, siz
 
 
 @api("nn.functional", "torch")
-def margin_ranking_loss(input1: Tensor, input2: Tensor, target: Tensor, margin: float = 0, size_average: Any = None,
-                        reduce: Any = None, reduction: Any = "mean") -> Tensor:
+def margin_ranking_loss(input1: Tensor, input2: Tensor, target: Tensor, margin: float = 0,
+                        size_average: Any = None, reduce: Any = None, reduction: Any = "mean") -> Tensor:
     """max(0, -target (input1 - input2) + margin)."""
     if isinstance(reduction, int):
         reduction = ("none", "mean", "sum")[reduction]
     if not input1.ndim == input2.ndim == target.ndim:
         raise RuntimeError("margin_ranking_loss : All input tensors should have same dimension but got "
-                           "sizes: input1: "
-                           f"{input1.size()}, input2: {input2.size()}, target: {target.size()} ")
-    return reduce_loss((-target * (input1 - input2) + margin).clamp_min(0), reduction_of(size_average, reduce, reduction))
+                           f"sizes: input1: {input1.size()}, input2: {input2.size()}, target: "
+                           f"{target.size()} ")
+    return reduce_loss((-target * (input1 - input2) + margin).clamp_min(0),
+                       reduction_of(size_average, reduce, reduction))
 
 
 @api("nn.functional", "torch")
-def cosine_embedding_loss(input1: Tensor, input2: Tensor, target: Tensor, margin: float = 0, size_average: Any = None,
-                          reduce: Any = None, reduction: Any = "mean") -> Tensor:
+def cosine_embedding_loss(input1: Tensor, input2: Tensor, target: Tensor, margin: float = 0,
+                          size_average: Any = None, reduce: Any = None, reduction: Any = "mean") -> Tensor:
     """1 - cos where the target is 1, max(0, cos - margin) where it is -1: (N, D), (N, D) and (N)."""
     if isinstance(reduction, int):
         reduction = ("none", "mean", "sum")[reduction]
@@ -207,7 +215,8 @@ def cosine_embedding_loss(input1: Tensor, input2: Tensor, target: Tensor, margin
     dot = (input1 * input2).sum(target.ndim)
     squares = ((input1 * input1).sum(target.ndim) + 1e-12) * ((input2 * input2).sum(target.ndim) + 1e-12)
     cosine = dot / squares.sqrt()
-    losses = (1 - cosine).masked_fill(target != 1, 0) + (cosine - margin).clamp_min(0).masked_fill(target != -1, 0)
+    alike = (1 - cosine).masked_fill(target != 1, 0)
+    losses = alike + (cosine - margin).clamp_min(0).masked_fill(target != -1, 0)
     return reduce_loss(losses, reduction_of(size_average, reduce, reduction))
 
 
@@ -232,7 +241,7 @@ def multilabel_soft_margin_loss(input: Tensor, target: Tensor, weight: Any = Non
 @api("nn.functional")
 def multi_margin_loss(input: Tensor, target: Tensor, p: int = 1, margin: float = 1.0, weight: Any = None,
                       size_average: Any = None, reduce: Any = None, reduction: str = "mean") -> Tensor:
-    """Mean over the classes of max(0, margin - input[target] + input)^p, without the target: (N, C) and (N)."""
+    """Mean over the classes but the target of max(0, margin - input[target] + input)^p: (N, C) and (N)."""
     reduction = reduction_of(size_average, reduce, reduction)
     if p not in (1, 2):
         raise ValueError("only p == 1 and p == 2 supported")
@@ -287,9 +296,8 @@ def triplet_margin_loss(anchor: Tensor, positive: Tensor, negative: Tensor, marg
         raise ValueError(f"margin must be greater than 0, got {margin}")
     if not anchor.ndim == positive.ndim == negative.ndim:
         raise RuntimeError("The anchor, positive, and negative tensors are expected to have the same number "
-                           "of dimensions, "
-                           f"but got: anchor {anchor.ndim}D, positive {positive.ndim}D, and negative "
-                           f"{negative.ndim}D inputs")
+                           f"of dimensions, but got: anchor {anchor.ndim}D, positive {positive.ndim}D, and "
+                           f"negative {negative.ndim}D inputs")
     near, far = pairwise_distance(anchor, positive, p, eps), pairwise_distance(anchor, negative, p, eps)
     if swap:
         far = NAMESPACES["torch"]["minimum"](far, pairwise_distance(positive, negative, p, eps))
@@ -298,8 +306,9 @@ def triplet_margin_loss(anchor: Tensor, positive: Tensor, negative: Tensor, marg
 
 @api("nn.functional")
 def triplet_margin_with_distance_loss(anchor: Tensor, positive: Tensor, negative: Tensor, *,
-                                      distance_function: Callable[..., Tensor] | None = None, margin: float = 1.0,
-                                      swap: bool = False, reduction: str = "mean") -> Tensor:
+                                      distance_function: Callable[..., Tensor] | None = None,
+                                      margin: float = 1.0, swap: bool = False,
+                                      reduction: str = "mean") -> Tensor:
     """The triplet loss with a distance of the caller's."""
     if reduction not in ("none", "mean", "sum"):
         raise ValueError(f"{reduction} is not a valid value for reduction")

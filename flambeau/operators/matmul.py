@@ -9,7 +9,8 @@ from ..graph.geometry import Geometry, contiguous
 from ..tensor import Tensor, record, view
 from .definition import arithmetic_dtype, broadcast_shapes, operator
 from .registry import api
-from .shape import TRANSPOSE, T, reshape
+from .shape import reshape
+from .transposing import TRANSPOSE, T
 
 _C_NAMES = {
     "float32": "float",

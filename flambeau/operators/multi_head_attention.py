@@ -27,7 +27,8 @@ def canonical_mask(mask: Any, name: str, like: Tensor) -> Any:
     return mask
 
 
-def _projected(query: Tensor, key: Tensor, value: Tensor, weights: Any, bias: Any) -> tuple[Tensor, Tensor, Tensor]:
+def _projected(query: Tensor, key: Tensor, value: Tensor, weights: Any,
+               bias: Any) -> tuple[Tensor, Tensor, Tensor]:
     """q, k, v by one packed weight (3E, E) or three of their own."""
     if isinstance(weights, Tensor):
         width = query.shape[-1]
@@ -39,7 +40,8 @@ def _projected(query: Tensor, key: Tensor, value: Tensor, weights: Any, bias: An
     else:
         parts = weights
         biases = (None, None, None) if bias is None else bias.split(bias.shape[0] // 3, 0)
-    return linear(query, parts[0], biases[0]), linear(key, parts[1], biases[1]), linear(value, parts[2], biases[2])
+    return (linear(query, parts[0], biases[0]), linear(key, parts[1], biases[1]),
+            linear(value, parts[2], biases[2]))
 
 
 def _heads(x: Tensor, batch: int, heads: int) -> Tensor:
@@ -56,12 +58,10 @@ def _check_shapes(query: Tensor, key: Tensor, value: Tensor, key_padding_mask: A
     word = "batched (3-D)" if batched else "unbatched (2-D)"
     if key.ndim != query.ndim or value.ndim != query.ndim:
         raise AssertionError(f"For {word} `query`, expected `key` and `value` to be {query.ndim}-D but found "
-                             f"{key.ndim}-D "
-                             f"and {value.ndim}-D tensors respectively")
+                             f"{key.ndim}-D and {value.ndim}-D tensors respectively")
     if key_padding_mask is not None and key_padding_mask.ndim != query.ndim - 1:
         raise AssertionError(f"For {word} `query`, expected `key_padding_mask` to be `None` or "
-                             f"{query.ndim - 1}-D but found "
-                             f"{key_padding_mask.ndim}-D tensor instead")
+                             f"{query.ndim - 1}-D but found {key_padding_mask.ndim}-D tensor instead")
     if attn_mask is not None and attn_mask.ndim not in (2, 3):
         raise AssertionError(f"For {word} `query`, expected `attn_mask` to be `None`, 2-D or 3-D but found "
                              f"{attn_mask.ndim}-D tensor instead")
@@ -70,13 +70,17 @@ def _check_shapes(query: Tensor, key: Tensor, value: Tensor, key_padding_mask: A
 
 @api("nn.functional")
 def multi_head_attention_forward(
-        query: Tensor, key: Tensor, value: Tensor, embed_dim_to_check: int, num_heads: int, in_proj_weight: Any,
-        in_proj_bias: Any, bias_k: Any, bias_v: Any, add_zero_attn: bool, dropout_p: float, out_proj_weight: Tensor,
-        out_proj_bias: Any, training: bool = True, key_padding_mask: Any = None, need_weights: bool = True,
-        attn_mask: Any = None, use_separate_proj_weight: bool = False, q_proj_weight: Any = None,
-        k_proj_weight: Any = None, v_proj_weight: Any = None, static_k: Any = None, static_v: Any = None,
+        query: Tensor, key: Tensor, value: Tensor, embed_dim_to_check: int, num_heads: int,
+        in_proj_weight: Any, in_proj_bias: Any, bias_k: Any, bias_v: Any, add_zero_attn: bool,
+        dropout_p: float, out_proj_weight: Tensor, out_proj_bias: Any, training: bool = True,
+        key_padding_mask: Any = None, need_weights: bool = True, attn_mask: Any = None,
+        use_separate_proj_weight: bool = False, q_proj_weight: Any = None, k_proj_weight: Any = None,
+        v_proj_weight: Any = None, static_k: Any = None, static_v: Any = None,
         average_attn_weights: bool = True, is_causal: bool = False) -> tuple[Tensor, Any]:
-    """Attention of several heads (Vaswani et al. 2017): (L, N, E), (S, N, Ek), (S, N, Ev) give (L, N, E) and the weights."""
+    """Attention of several heads (Vaswani et al. 2017).
+
+    (L, N, E), (S, N, Ek), (S, N, Ev) give (L, N, E) and the weights.
+    """
     batched = _check_shapes(query, key, value, key_padding_mask, attn_mask)
     same = key is value, query is key
     if not batched:

@@ -24,9 +24,8 @@ def _padded_geometry(operands: Any, attributes: Any) -> Geometry:
     for n, (a, b), size in zip(x.shape, _pairs(pad, x.ndim), shape):
         if size < 0:
             raise RuntimeError(f"The input size {n}, plus negative padding {a} and {b}, resulted in a "
-                               "negative output size, "
-                               "which is invalid. Check dimension "
-                               f"{shape.index(size)} of your input.")
+                               f"negative output size, which is invalid. Check dimension {shape.index(size)} "
+                               "of your input.")
     return contiguous(shape, x.dtype, x.device)
 
 
@@ -54,8 +53,7 @@ def constant_pad_nd(input: Tensor, pad: Any, value: Any = 0) -> Tensor:
         raise RuntimeError(f"Length of pad must be even but instead it equals {len(widths)}")
     if len(widths) // 2 > input.ndim:
         raise RuntimeError("Length of pad should be no more than twice the number of dimensions of the "
-                           "input. Pad length is "
-                           f"{len(widths)} while the input has {input.ndim} dimensions.")
+                           f"input. Pad length is {len(widths)} while the input has {input.ndim} dimensions.")
     return record(CONSTANT_PAD, (input, value), (widths,))
 
 
@@ -78,10 +76,8 @@ def _check_mode(input: Tensor, widths: Ints, mode: str) -> None:
         n, before, after = input.shape[-1 - i], widths[2 * i], widths[2 * i + 1]
         if mode == "reflect" and (before >= n or after >= n):
             raise RuntimeError(f"Argument #{4 + 2 * i}: Padding size should be less than the corresponding "
-                               "input dimension, "
-                               f"but got: padding ({before}, {after}) at dimension {input.ndim - 1 - i} of "
-                               "input "
-                               f"{list(input.shape)}")
+                               f"input dimension, but got: padding ({before}, {after}) at dimension "
+                               f"{input.ndim - 1 - i} of input {list(input.shape)}")
         if mode == "circular" and (before > n or after > n):
             raise RuntimeError("Padding value causes wrapping around more than once.")
         if n + before + after < 1:

@@ -88,7 +88,7 @@ def drawn(op: Any, generator: Any, operands: tuple[Any, ...], geometry: Geometry
     return draw(op, generator, operands, (*attributes, geometry))
 
 
-# --- factories -----------------------------------------------------------------------------------------------------------
+# --- factories ----------------------------------------------------------------------------------------------
 
 def _finished(x: Tensor, requires_grad: bool) -> Tensor:
     return x.requires_grad_() if requires_grad else x
@@ -128,8 +128,9 @@ def randn(*size: Any, generator: Any = None, dtype: Any = None, layout: Any = No
 
 
 @api("torch")
-def rand_like(input: Tensor, *, dtype: Any = None, layout: Any = None, device: Any = None, requires_grad: bool = False,
-              memory_format: Any = None, pin_memory: bool = False, generator: Any = None) -> Tensor:
+def rand_like(input: Tensor, *, dtype: Any = None, layout: Any = None, device: Any = None,
+              requires_grad: bool = False, memory_format: Any = None, pin_memory: bool = False,
+              generator: Any = None) -> Tensor:
     """Uniform numbers of [0, 1) in a tensor's shape and type."""
     geometry = like_geometry(input, dtype, device)
     _require_floating(geometry.dtype, "check_uniform_bounds")
@@ -146,7 +147,8 @@ def randn_like(input: Tensor, *, dtype: Any = None, layout: Any = None, device: 
     return _finished(drawn(NORMAL, generator, (0.0, 1.0), geometry, geometry.is_contiguous), requires_grad)
 
 
-def _integer_arguments(args: tuple[Any, ...], low: Any, high: Any, size: Any) -> tuple[int, int, tuple[int, ...]]:
+def _integer_arguments(args: tuple[Any, ...], low: Any, high: Any,
+                       size: Any) -> tuple[int, int, tuple[int, ...]]:
     """(low, high, size) from ``randint(high, size)`` and ``randint(low, high, size)``."""
     values = list(args)
     if size is None:
@@ -160,8 +162,9 @@ def _integer_arguments(args: tuple[Any, ...], low: Any, high: Any, size: Any) ->
 
 
 @api("torch", out=True)
-def randint(*args: Any, low: Any = None, high: Any = None, size: Any = None, generator: Any = None, dtype: Any = None,
-            layout: Any = None, device: Any = None, requires_grad: bool = False, pin_memory: bool = False) -> Tensor:
+def randint(*args: Any, low: Any = None, high: Any = None, size: Any = None, generator: Any = None,
+            dtype: Any = None, layout: Any = None, device: Any = None, requires_grad: bool = False,
+            pin_memory: bool = False) -> Tensor:
     """Integers of [low, high): ``randint(high, size)`` or ``randint(low, high, size)``.
 
     >>> import flambeau as torch
@@ -187,14 +190,14 @@ def _check_range(d: dtypes.dtype, first: int, last: int) -> None:
 
 
 def _c_type(d: dtypes.dtype) -> str:
-    return {"int64": "long", "int32": "int", "uint8": "unsigned char", "int8": "signed char", "int16": "short",
-            "bool": "bool"}.get(d.name, d.name)
+    return {"int64": "long", "int32": "int", "uint8": "unsigned char", "int8": "signed char",
+            "int16": "short", "bool": "bool"}.get(d.name, d.name)
 
 
 @api("torch")
-def randint_like(input: Tensor, *args: Any, low: Any = None, high: Any = None, dtype: Any = None, layout: Any = None,
-                 device: Any = None, requires_grad: bool = False, memory_format: Any = None,
-                 pin_memory: bool = False, generator: Any = None) -> Tensor:
+def randint_like(input: Tensor, *args: Any, low: Any = None, high: Any = None, dtype: Any = None,
+                 layout: Any = None, device: Any = None, requires_grad: bool = False,
+                 memory_format: Any = None, pin_memory: bool = False, generator: Any = None) -> Tensor:
     """Integers of [low, high) in a tensor's shape and type."""
     low, high, _ = _integer_arguments(args, low, high, ())
     if low >= high:
@@ -214,9 +217,10 @@ def randperm(n: int, *, generator: Any = None, dtype: Any = None, layout: Any = 
     return _finished(drawn(RANDPERM, generator, (), geometry), requires_grad)
 
 
-# --- filling in place ----------------------------------------------------------------------------------------------------
+# --- filling in place ---------------------------------------------------------------------------------------
 
-def fill_with(x: Tensor, op: Any, operands: tuple[Any, ...], generator: Any, name: str, *attributes: Any) -> Tensor:
+def fill_with(x: Tensor, op: Any, operands: tuple[Any, ...], generator: Any, name: str,
+              *attributes: Any) -> Tensor:
     """Let x take drawn values, in the order of x's memory."""
     geometry = dense_like(x.shape, x._geometry, x.dtype)
     return assign(x, drawn(op, generator, operands, geometry, *attributes), name)
@@ -240,12 +244,14 @@ def normal_(self: Tensor, mean: Any = 0, std: Any = 1, *, generator: Any = None)
     _require_floating(self.dtype, "normal_kernel_cpu")
     if std < 0:
         raise RuntimeError(f"normal expects std >= 0.0, but found std {std}")
-    return fill_with(self, NORMAL, (float(mean), float(std)), generator, "normal_", self._geometry.is_contiguous)
+    return fill_with(self, NORMAL, (float(mean), float(std)), generator, "normal_",
+                     self._geometry.is_contiguous)
 
 
 @api("torch", out=True)
-def normal(mean: Any, std: Any = 1.0, size: Any = None, *, generator: Any = None, dtype: Any = None, layout: Any = None,
-           device: Any = None, requires_grad: bool = False, pin_memory: bool = False) -> Tensor:
+def normal(mean: Any, std: Any = 1.0, size: Any = None, *, generator: Any = None, dtype: Any = None,
+           layout: Any = None, device: Any = None, requires_grad: bool = False,
+           pin_memory: bool = False) -> Tensor:
     """Normal numbers with means and standard deviations given as numbers (with a size) or tensors."""
     if not isinstance(mean, Tensor) and not isinstance(std, Tensor):
         if size is None:

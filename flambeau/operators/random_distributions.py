@@ -11,7 +11,7 @@ from ..graph.geometry import Geometry, contiguous
 from ..random_streams import continuous, counts, gammas
 from ..random_streams.bernoulli import rrelu_slopes
 from ..random_streams.multinomial import multinomial as draw_multinomial
-from ..tensor import Tensor, record
+from ..tensor import Tensor
 from .creation import like_geometry
 from .definition import operator
 from .looking import look
@@ -124,11 +124,13 @@ def binomial(count: Tensor, prob: Tensor, generator: Any = None) -> Tensor:
 @api("torch")
 def _standard_gamma(input: Tensor, generator: Any = None) -> Tensor:
     """Numbers of the gamma distribution of rate 1 with the shapes of a tensor."""
-    return drawn(STANDARD_GAMMA, generator, (input.detach(),), contiguous(input.shape, input.dtype, input.device))
+    return drawn(STANDARD_GAMMA, generator, (input.detach(),),
+                 contiguous(input.shape, input.dtype, input.device))
 
 
 @api("torch", "Tensor", out=True)
-def multinomial(input: Tensor, num_samples: int, replacement: bool = False, *, generator: Any = None) -> Tensor:
+def multinomial(input: Tensor, num_samples: int, replacement: bool = False, *,
+                generator: Any = None) -> Tensor:
     """Categories drawn with the weights of (K) or (N, K): (num_samples) or (N, num_samples)."""
     if input.ndim not in (1, 2):
         raise RuntimeError("prob_dist must be 1 or 2 dim")
@@ -151,6 +153,3 @@ def multinomial(input: Tensor, num_samples: int, replacement: bool = False, *, g
 def rrelu_noise(input: Tensor, lower: float, upper: float, generator: Any = None) -> Tensor:
     """The slopes of ``rrelu`` in training: 1 where the input is positive."""
     return drawn(RRELU_SLOPES, generator, (input.detach(), lower, upper), like_geometry(input, None, None))
-
-
-__all__ = ["record", "rrelu_noise"]

@@ -4,8 +4,8 @@
     GRU   r, z from x W_i + h W_h + b;  n = tanh(x W_in + b_in + r (h W_hn + b_hn));  h' = (1 - z) n + z h
     RNN   h' = tanh(x W_i + h W_h + b), or relu
 
-The products of the inputs with their weights are one matrix product for the whole sequence; what is recurrent is a
-Python loop that is recorded like any other.
+The products of the inputs with their weights are one matrix product for the whole sequence; what is recurrent
+is a Python loop that is recorded like any other.
 """
 
 from __future__ import annotations
@@ -22,11 +22,12 @@ from .linear import linear
 from .registry import api
 from .trigonometric import tanh
 
-# One step: (projected input, hidden state, recurrent weights) -> new hidden state; the output is its first part.
+# One step: (projected input, hidden state, recurrent weights) -> new hidden state, the output first.
 Step = Callable[[Tensor, tuple[Tensor, ...], Any, Any, Any], tuple[Tensor, ...]]
 
 
-def _lstm_step(gates_x: Tensor, hidden: tuple[Tensor, ...], w_hh: Tensor, b_hh: Any, w_hr: Any) -> tuple[Tensor, ...]:
+def _lstm_step(gates_x: Tensor, hidden: tuple[Tensor, ...], w_hh: Tensor, b_hh: Any,
+               w_hr: Any) -> tuple[Tensor, ...]:
     h, c = hidden
     i, f, g, o = (gates_x + linear(h, w_hh, b_hh)).chunk(4, -1)
     c = sigmoid(f) * c + sigmoid(i) * tanh(g)
@@ -34,7 +35,8 @@ def _lstm_step(gates_x: Tensor, hidden: tuple[Tensor, ...], w_hh: Tensor, b_hh: 
     return (h if w_hr is None else linear(h, w_hr)), c
 
 
-def _gru_step(gates_x: Tensor, hidden: tuple[Tensor, ...], w_hh: Tensor, b_hh: Any, w_hr: Any) -> tuple[Tensor, ...]:
+def _gru_step(gates_x: Tensor, hidden: tuple[Tensor, ...], w_hh: Tensor, b_hh: Any,
+              w_hr: Any) -> tuple[Tensor, ...]:
     (h,) = hidden
     r_x, z_x, n_x = gates_x.chunk(3, -1)
     r_h, z_h, n_h = linear(h, w_hh, b_hh).chunk(3, -1)
@@ -43,17 +45,20 @@ def _gru_step(gates_x: Tensor, hidden: tuple[Tensor, ...], w_hh: Tensor, b_hh: A
     return ((h - n) * z + n,)
 
 
-def _tanh_step(gates_x: Tensor, hidden: tuple[Tensor, ...], w_hh: Tensor, b_hh: Any, w_hr: Any) -> tuple[Tensor, ...]:
+def _tanh_step(gates_x: Tensor, hidden: tuple[Tensor, ...], w_hh: Tensor, b_hh: Any,
+               w_hr: Any) -> tuple[Tensor, ...]:
     return (tanh(gates_x + linear(hidden[0], w_hh, b_hh)),)
 
 
-def _relu_step(gates_x: Tensor, hidden: tuple[Tensor, ...], w_hh: Tensor, b_hh: Any, w_hr: Any) -> tuple[Tensor, ...]:
+def _relu_step(gates_x: Tensor, hidden: tuple[Tensor, ...], w_hh: Tensor, b_hh: Any,
+               w_hr: Any) -> tuple[Tensor, ...]:
     return (relu(gates_x + linear(hidden[0], w_hh, b_hh)),)
 
 
-# --- whole sequences ---------------------------------------------------------------------------------------------------
+# --- whole sequences ----------------------------------------------------------------------------------------
 
-def _direction(step: Step, x: Tensor, hidden: tuple[Tensor, ...], weights: Any, reverse: bool) -> tuple[Any, ...]:
+def _direction(step: Step, x: Tensor, hidden: tuple[Tensor, ...], weights: Any,
+               reverse: bool) -> tuple[Any, ...]:
     """One layer in one direction over x (T, N, C): outputs (T, N, H) and the last hidden state."""
     w_ih, w_hh, b_ih, b_hh, w_hr = weights
     parts = linear(x, w_ih, b_ih).unbind(0)
@@ -99,8 +104,9 @@ def _grouped(params: Any, has_biases: bool, layers: int, directions: int, projec
     return groups
 
 
-def _run(step: Step, x: Tensor, hidden: tuple[Tensor, ...], params: Any, has_biases: bool, layers: int, dropout: float,
-         train: bool, bidirectional: bool, sizes: list[int] | None, projected: bool) -> tuple[Tensor, tuple[Tensor, ...]]:
+def _run(step: Step, x: Tensor, hidden: tuple[Tensor, ...], params: Any, has_biases: bool, layers: int,
+         dropout: float, train: bool, bidirectional: bool, sizes: list[int] | None,
+         projected: bool) -> tuple[Tensor, tuple[Tensor, ...]]:
     """All layers: x (T, N, C) or packed; hidden states (layers * directions, N, H)."""
     directions = 2 if bidirectional else 1
     groups = _grouped(params, has_biases, layers, directions, projected)
@@ -124,8 +130,9 @@ def _run(step: Step, x: Tensor, hidden: tuple[Tensor, ...], params: Any, has_bia
 
 def _sequence(step: Step, args: tuple[Any, ...], states: int) -> tuple[Tensor, tuple[Tensor, ...]]:
     """Both call forms: (input, hx, params, ..., batch_first) and (data, batch_sizes, hx, params, ...)."""
-    packed = isinstance(args[1], Tensor) and isinstance(args[3], (list, tuple)) and not isinstance(args[2], bool) \
-        and (states == 1 or isinstance(args[2], (list, tuple))) and args[1].ndim == 1
+    packed = isinstance(args[1], Tensor) and isinstance(args[3], (list, tuple)) \
+        and not isinstance(args[2], bool) and (states == 1 or isinstance(args[2], (list, tuple))) \
+        and args[1].ndim == 1
     if packed:
         data, batch_sizes, hx, params, has_biases, layers, dropout, train, bidirectional = args
         sizes = batch_sizes.tolist()
@@ -142,14 +149,17 @@ def _sequence(step: Step, args: tuple[Any, ...], states: int) -> tuple[Tensor, t
 
 
 def _is_projected(params: Any, has_biases: bool, states: int) -> bool:
-    """Whether an LSTM's weights include projections: its recurrent weight reads fewer features than it has cells."""
+    """Whether an LSTM has projections: then its recurrent weight reads fewer features than it has cells."""
     return states == 2 and params[1].shape[0] != 4 * params[1].shape[1]
 
 
 @api("torch")
 def lstm(*args: Any) -> tuple[Tensor, Tensor, Tensor]:
-    """LSTM over sequences: (input, (h, c), params, has_biases, num_layers, dropout, train, bidirectional, batch_first),
-    or (data, batch_sizes, (h, c), params, has_biases, num_layers, dropout, train, bidirectional) for packed ones."""
+    """LSTM over sequences.
+
+    Arguments: (input, (h, c), params, has_biases, num_layers, dropout, train, bidirectional, batch_first),
+    for packed ones (data, batch_sizes, (h, c), params, has_biases, num_layers, dropout, train, bidirectional).
+    """
     out, (h, c) = _sequence(_lstm_step, args, 2)
     return out, h, c
 
@@ -175,7 +185,7 @@ def rnn_relu(*args: Any) -> tuple[Tensor, Tensor]:
     return out, h
 
 
-# --- cells -------------------------------------------------------------------------------------------------------------
+# --- cells --------------------------------------------------------------------------------------------------
 
 @api("torch")
 def lstm_cell(input: Tensor, hx: Any, w_ih: Tensor, w_hh: Tensor, b_ih: Any = None,
@@ -186,18 +196,21 @@ def lstm_cell(input: Tensor, hx: Any, w_ih: Tensor, w_hh: Tensor, b_ih: Any = No
 
 
 @api("torch")
-def gru_cell(input: Tensor, hx: Tensor, w_ih: Tensor, w_hh: Tensor, b_ih: Any = None, b_hh: Any = None) -> Tensor:
+def gru_cell(input: Tensor, hx: Tensor, w_ih: Tensor, w_hh: Tensor, b_ih: Any = None,
+             b_hh: Any = None) -> Tensor:
     """One step of a GRU."""
     return _gru_step(linear(input, w_ih, b_ih), (hx,), w_hh, b_hh, None)[0]
 
 
 @api("torch")
-def rnn_tanh_cell(input: Tensor, hx: Tensor, w_ih: Tensor, w_hh: Tensor, b_ih: Any = None, b_hh: Any = None) -> Tensor:
+def rnn_tanh_cell(input: Tensor, hx: Tensor, w_ih: Tensor, w_hh: Tensor, b_ih: Any = None,
+                  b_hh: Any = None) -> Tensor:
     """One step of a plain RNN with tanh."""
     return _tanh_step(linear(input, w_ih, b_ih), (hx,), w_hh, b_hh, None)[0]
 
 
 @api("torch")
-def rnn_relu_cell(input: Tensor, hx: Tensor, w_ih: Tensor, w_hh: Tensor, b_ih: Any = None, b_hh: Any = None) -> Tensor:
+def rnn_relu_cell(input: Tensor, hx: Tensor, w_ih: Tensor, w_hh: Tensor, b_ih: Any = None,
+                  b_hh: Any = None) -> Tensor:
     """One step of a plain RNN with relu."""
     return _relu_step(linear(input, w_ih, b_ih), (hx,), w_hh, b_hh, None)[0]

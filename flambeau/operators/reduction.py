@@ -116,7 +116,7 @@ def sum(input: Tensor, dim: Any = None, keepdim: bool = False, *, dtype: Any = N
 @api("Tensor")
 def sum_to_size(input: Tensor, *size: Any) -> Tensor:
     """The sum over the dimensions along which ``size`` was broadcast to this shape."""
-    from .shape import sizes_of
+    from .extents import sizes_of
 
     shape = sizes_of(size)
     g = input._geometry
@@ -305,6 +305,3 @@ def nanmean(input: Tensor, dim: Any = None, keepdim: bool = False, *, dtype: Any
         )
     count = sum(input.isnan().logical_not(), dim, keepdim)
     return nansum(input, dim, keepdim, dtype=dtype) / count
-
-
-__all__ = ["normalize_dims", "reduced_shape"]

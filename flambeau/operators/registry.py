@@ -1,4 +1,4 @@
-"""Where public names are collected: ``torch.*`` functions, Tensor methods, ``nn.functional`` and other namespaces.
+"""Where public names are collected: ``torch.*`` functions, Tensor methods, ``nn.functional`` and others.
 
 An operator registers itself where it is defined, with ``@api``; the namespaces only read these tables.
 """
@@ -24,19 +24,20 @@ def api(*namespaces: str, out: bool = False, inplace: bool = False, aliases: tup
         name: str | None = None) -> Callable[[F], F]:
     """Publish a function in ``namespaces``.
 
-    ``out``: the functions (not the methods) take ``out=``. ``inplace``: Tensor gets the method ``name_`` as well,
-    and so does ``torch``. ``aliases`` are further names in the same namespaces.
+    ``out``: the functions (not the methods) take ``out=``. ``inplace``: Tensor gets the method ``name_`` as
+    well, and so does ``torch``. ``aliases`` are further names in the same namespaces.
     """
     def publish(function: F) -> F:
         public_name = name or function.__name__
-        offered = with_out(function) if out else function
+        offered = _placed(with_out(function), namespaces[0], public_name) if out else function
         for each in (public_name, *aliases):
             for namespace in namespaces:
                 NAMESPACES[namespace][each] = function if namespace == "Tensor" else offered
                 if namespace == "Tensor":
                     setattr(Tensor, each, function)
             if inplace:
-                written = in_place(function, each + "_")
+                home = "torch" if "torch" in namespaces else "Tensor"
+                written = _placed(in_place(function, each + "_"), home, each + "_")
                 NAMESPACES["Tensor"][each + "_"] = written
                 setattr(Tensor, each + "_", written)
                 if "torch" in namespaces:
@@ -45,11 +46,22 @@ def api(*namespaces: str, out: bool = False, inplace: bool = False, aliases: tup
     return publish
 
 
+def _placed(function: Callable[..., Any], namespace: str, name: str) -> Callable[..., Any]:
+    """Let a wrapper say where it is to be found, so that it can be pickled."""
+    package = __name__.partition(".")[0]
+    function.__module__ = package if namespace in ("torch", "Tensor") else f"{package}.{namespace}"
+    function.__qualname__ = f"Tensor.{name}" if namespace == "Tensor" else name
+    return function
+
+
 def _dispatch_everything() -> None:
     """Let subclasses and modes see every public call (Note: overrides)."""
     for namespace, table in NAMESPACES.items():
         for key, function in table.items():
-            table[key] = wrapped = dispatching(function)
+            wrapped = dispatching(function)
+            if wrapped is not function:
+                _placed(wrapped, namespace, key)
+            table[key] = wrapped
             if namespace == "Tensor":
                 setattr(Tensor, key, wrapped)
     for key in [k for k, v in vars(Tensor).items() if k.startswith("__") and k in PYTHON_OPERATORS]:
@@ -59,10 +71,12 @@ def _dispatch_everything() -> None:
 
 
 PYTHON_OPERATORS = frozenset(
-    f"__{sign}{name}__" for name in ("add", "sub", "mul", "truediv", "floordiv", "mod", "pow", "matmul", "and", "or", "xor",
-                                     "lshift", "rshift")
-    for sign in ("", "r", "i")) | {"__neg__", "__abs__", "__invert__", "__eq__", "__ne__", "__lt__", "__le__", "__gt__",
-                                   "__ge__", "__getitem__", "__setitem__", "__len__", "__repr__", "__bool__", "__pos__"}
+    f"__{sign}{name}__"
+    for name in ("add", "sub", "mul", "truediv", "floordiv", "mod", "pow", "matmul", "and", "or", "xor",
+                 "lshift", "rshift")
+    for sign in ("", "r", "i")
+) | {"__neg__", "__abs__", "__invert__", "__eq__", "__ne__", "__lt__", "__le__", "__gt__", "__ge__",
+     "__getitem__", "__setitem__", "__len__", "__repr__", "__bool__", "__pos__"}
 # Namespaces that copied the tables copy them again.
 on_dispatch: list[Callable[[], None]] = []
 on_first_override.append(_dispatch_everything)

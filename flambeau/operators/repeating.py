@@ -188,7 +188,7 @@ def repeat_interleave(
     >>> torch.repeat_interleave(torch.tensor([1, 2]), torch.tensor([1, 2]))
     tensor([1, 2, 2])
     """
-    from .creation import arange
+    from .ranges import arange
     if repeats is None:  # the counts alone: positions, each as often as its count says
         return repeat_interleave(arange(input.numel()), input, 0)
     if dim is None:

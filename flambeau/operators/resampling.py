@@ -1,4 +1,4 @@
-"""Resampling: interpolation to another size. Each dimension is resampled by a matrix of weights of its own."""
+"""Resampling: interpolation to another size, of each dimension by a matrix of weights of its own."""
 
 from __future__ import annotations
 
@@ -53,7 +53,8 @@ def _cubic_weights(n: int, count: int, scale: float | None, align_corners: bool)
     base = np.floor(position).astype(np.int64)
     matrix = np.zeros((n, count))
     for tap in range(-1, 3):
-        np.add.at(matrix, (np.clip(base + tap, 0, n - 1), np.arange(count)), cubic(position - (base + tap), -0.75))
+        np.add.at(matrix, (np.clip(base + tap, 0, n - 1), np.arange(count)),
+                  cubic(position - (base + tap), -0.75))
     return matrix
 
 
@@ -88,12 +89,14 @@ def _nearest(x: Tensor, sizes: list[int], scales: list[float | None], exact: boo
         n = x.shape[2 + d]
         step = np.float32(1 / scale if scale else n / count)
         i = np.arange(count, dtype=np.float32)
-        index = np.minimum(np.floor((i + np.float32(0.5)) * step if exact else i * step).astype(np.int64), n - 1)
+        index = np.minimum(np.floor((i + np.float32(0.5)) * step if exact else i * step).astype(np.int64),
+                           n - 1)
         x = x.index_select(2 + d, from_array(index))
     return x
 
 
-def _target(input: Tensor, size: Any, scale_factor: Any, recompute: Any) -> tuple[list[int], list[float | None]]:
+def _target(input: Tensor, size: Any, scale_factor: Any,
+            recompute: Any) -> tuple[list[int], list[float | None]]:
     dims = input.ndim - 2
     if size is not None and scale_factor is not None:
         raise ValueError("only one of size or scale_factor should be defined")
@@ -103,19 +106,16 @@ def _target(input: Tensor, size: Any, scale_factor: Any, recompute: Any) -> tupl
         sizes = list(size) if isinstance(size, (list, tuple)) else [size] * dims
         if len(sizes) != dims:
             raise ValueError("Input and output must have the same number of spatial dimensions, but got "
-                             "input with spatial "
-                             f"dimensions of {list(input.shape[2:])} and output size of {size}. Please "
-                             "provide input tensor in "
-                             "(N, C, d1, d2, ...,dK) format and output size in (o1, o2, ...,oK) format.")
+                             f"input with spatial dimensions of {list(input.shape[2:])} and output size of "
+                             f"{size}. Please provide input tensor in (N, C, d1, d2, ...,dK) format and "
+                             "output size in (o1, o2, ...,oK) format.")
         return [int(n) for n in sizes], [None] * dims
     factors = list(scale_factor) if isinstance(scale_factor, (list, tuple)) else [scale_factor] * dims
     if len(factors) != dims:
         raise ValueError("Input and scale_factor must have the same number of spatial dimensions, but got "
-                         "input with spatial "
-                         f"dimensions of {list(input.shape[2:])} and scale_factor of shape {scale_factor}. "
-                         "Please provide "
-                         "input tensor in (N, C, d1, d2, ...,dK) format and scale_factor in (s1, s2, ...,sK) "
-                         "format.")
+                         f"input with spatial dimensions of {list(input.shape[2:])} and scale_factor of "
+                         f"shape {scale_factor}. Please provide input tensor in (N, C, d1, d2, ...,dK) "
+                         "format and scale_factor in (s1, s2, ...,sK) format.")
     sizes = [math.floor(float(n) * f) for n, f in zip(input.shape[2:], factors)]
     return sizes, [None] * dims if recompute else [float(f) for f in factors]
 
@@ -124,7 +124,9 @@ def _target(input: Tensor, size: Any, scale_factor: Any, recompute: Any) -> tupl
 def interpolate(input: Tensor, size: Any = None, scale_factor: Any = None, mode: str = "nearest",
                 align_corners: bool | None = None, recompute_scale_factor: bool | None = None,
                 antialias: bool = False) -> Tensor:
-    """(N, C, *space) at another size: "nearest", "nearest-exact", "linear", "bilinear", "bicubic", "trilinear", "area".
+    """(N, C, *space) at another size.
+
+    Modes: "nearest", "nearest-exact", "linear", "bilinear", "bicubic", "trilinear", "area".
 
     >>> import flambeau as torch
     >>> torch.nn.functional.interpolate(torch.tensor([[[1., 3.]]]), scale_factor=2.)
@@ -133,8 +135,7 @@ def interpolate(input: Tensor, size: Any = None, scale_factor: Any = None, mode:
     if mode in ("nearest", "area", "nearest-exact"):
         if align_corners is not None:
             raise ValueError("align_corners option can only be set with the interpolating modes: linear | "
-                             "bilinear | bicubic | "
-                             "trilinear")
+                             "bilinear | bicubic | trilinear")
     else:
         align_corners = bool(align_corners)
     if recompute_scale_factor and size is not None:
@@ -146,13 +147,11 @@ def interpolate(input: Tensor, size: Any = None, scale_factor: Any = None, mode:
     dims = input.ndim - 2
     if dims not in (1, 2, 3):
         raise NotImplementedError("Input Error: Only 3D, 4D and 5D input Tensors supported (got "
-                                  f"{input.ndim}D) for the modes: "
-                                  "nearest | linear | bilinear | bicubic | trilinear | area | nearest-exact "
-                                  f"(got {mode})")
+                                  f"{input.ndim}D) for the modes: nearest | linear | bilinear | bicubic | "
+                                  f"trilinear | area | nearest-exact (got {mode})")
     if any(n <= 0 for n in (*sizes, *input.shape[1:])):
         raise RuntimeError("Input and output sizes should be greater than 0, but got input (H: "
-                           f"{input.shape[-2]}, W: "
-                           f"{input.shape[-1]}) output (H: {sizes[0]}, W: {sizes[-1]})")
+                           f"{input.shape[-2]}, W: {input.shape[-1]}) output (H: {sizes[0]}, W: {sizes[-1]})")
     if mode in ("nearest", "nearest-exact"):
         return _nearest(input, sizes, scales, mode == "nearest-exact")
     if mode == "area":
@@ -174,7 +173,8 @@ def _weighted(x: Tensor, sizes: list[int], scales: list[float | None], mode: str
         if antialias:
             matrix = _antialias_weights(n, count, scale, align_corners, mode == "bicubic")
         else:
-            matrix = (_cubic_weights if mode == "bicubic" else _linear_weights)(n, count, scale, align_corners)
+            weights = _cubic_weights if mode == "bicubic" else _linear_weights
+            matrix = weights(n, count, scale, align_corners)
         if n != count or not np.array_equal(matrix, np.eye(n)):
             wide = _resample(wide, 2 + d, matrix)
     if x.dtype is dtypes.uint8:

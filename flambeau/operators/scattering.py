@@ -258,8 +258,3 @@ def scatter_add(input: Tensor, dim: int, index: Tensor, src: Tensor) -> Tensor:
     d = _check_index("scatter", input, dim, index)
     _check_src("scatter", input, d, index, src)
     return record(SCATTER_ADD, (input, index, src), (d, "add"))
-
-
-from . import scatter_reductions  # noqa: E402
-
-__all__ = ["GATHER", "SCATTER", "SCATTER_ADD", "gather", "into_shape", "scatter", "scatter_reductions"]

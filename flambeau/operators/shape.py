@@ -9,8 +9,7 @@ from .. import dtypes
 from ..graph.geometry import Geometry, intern
 from ..size import Size
 from ..tensor import Tensor, check_dim, record, view, view_operator
-from ..tensor.inplace import CONTIGUOUS
-from .copying import clone, clone_contiguous
+from .copying import clone_contiguous
 from .definition import operator
 from .extents import infer_size, sizes_of, view_strides
 from .registry import api
@@ -186,39 +185,3 @@ def view_or_copy(input: Tensor, shape: tuple[int, ...]) -> Tensor:
 def ravel(input: Tensor) -> Tensor:
     """The elements in one dimension, contiguous."""
     return reshape(input if input._geometry.is_contiguous else clone_contiguous(input), (-1,))
-
-
-__all__ = ["ALIAS", "CONTIGUOUS", "VIEW", "Size", "clone", "clone_contiguous", "infer_size", "sizes_of"]
-
-# The other families of views, one file each.
-from . import (  # noqa: E402
-    diagonals,
-    expanding,
-    metadata,
-    repeating,
-    slicing,
-    splitting,
-    strided_views,
-    transposing,
-    triangles,
-)
-from .expanding import EXPAND, expand  # noqa: E402
-from .transposing import TRANSPOSE, T, t, transpose  # noqa: E402
-
-__all__ += [
-    "EXPAND",
-    "T",
-    "TRANSPOSE",
-    "diagonals",
-    "expand",
-    "expanding",
-    "metadata",
-    "repeating",
-    "slicing",
-    "splitting",
-    "strided_views",
-    "t",
-    "transpose",
-    "transposing",
-    "triangles",
-]

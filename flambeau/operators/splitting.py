@@ -9,7 +9,7 @@ from typing import Any
 from ..graph.geometry import Geometry
 from ..graph.node import Signature
 from ..graph.operator import Operator
-from ..tensor import Tensor, check_dim, record, state, view
+from ..tensor import Tensor, check_dim, state, view
 from ..tensor.record import attach
 from .creation import filled
 from .registry import api
@@ -276,6 +276,3 @@ def dsplit(
     """``tensor_split`` along the third dimension."""
     where = next(x for x in (indices_or_sections, indices, sections) if x is not None)
     return _short_form(input, where, 2, "dsplit", 3)
-
-
-__all__ = ["SPLIT", "UNBIND", "chunk", "record", "split", "tensor_split", "unbind", "views_of"]

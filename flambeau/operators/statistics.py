@@ -10,7 +10,6 @@ from ..graph.geometry import Geometry, contiguous
 from ..graph.operator import Operator
 from ..tensor import Tensor, record
 from .axes import normalize_dims, numpy_names, reduced_shape
-from .definition import operator
 from .reduction import count_of, kept, operand_dtype, spread
 from .registry import api
 
@@ -286,6 +285,3 @@ def corrcoef(input: Tensor) -> Tensor:
     deviation = c.diagonal().real.sqrt() if c.is_complex() else c.diagonal().sqrt()
     c = c / deviation.reshape(-1, 1) / deviation.reshape(1, -1)
     return c if c.is_complex() else c.clamp(-1, 1)
-
-
-__all__ = ["operator", "var"]
