@@ -3,35 +3,48 @@
 from typing import TYPE_CHECKING, Any
 
 from . import (
+    __config__,
     _assemble,
+    _dynamo,
     alias,
     amp,
     autograd,
     backends,
+    compiler,
     config,
     cuda,
     devices,
+    distributed,
     dtypes,
     fft,
+    func,
+    fx,
+    hub,
+    jit,
     layouts,
     linalg,
     masked,
+    multiprocessing,
     nn,
     optim,
     overrides,
     random,
+    return_types,
     serialization,
     signal,
     special,
+    testing,
     types,
     utils,
     version,
 )
 from .autograd import enable_grad, inference_mode, no_grad, set_grad_enabled
 from .autograd.modes import is_grad_enabled, is_inference_mode_enabled
+from .compiler import compile
 from .devices import device, get_default_device, set_default_device
 from .dtypes import can_cast, dtype, finfo, get_default_dtype, iinfo, promote_types, set_default_dtype
 from .engine import explain, synchronize
+from .func import vmap
 from .operators.generator import Generator, default_generator
 from .random import get_rng_state, initial_seed, manual_seed, seed, set_rng_state
 from .serialization import load, save

@@ -7,23 +7,15 @@ from typing import Any
 
 from . import dtypes, layouts
 from .dtypes import dtype
-from .operators import NAMESPACES
+from .operators.registry import place_all, publish_in
 from .tensor import Tensor
 from .tensor.printing import set_printoptions
+from .tensor.typename import typename
 
 
 def is_tensor(obj: Any) -> bool:
     """Whether something is a tensor."""
     return isinstance(obj, Tensor)
-
-
-def typename(obj: Any) -> str:
-    """The name of an object's type, for tensors such as ``torch.FloatTensor``."""
-    if isinstance(obj, Tensor):
-        return str(obj.type())
-    kind = obj if isinstance(obj, type) else type(obj)
-    prefix = "" if kind.__module__ in ("builtins", None) else f"{kind.__module__}."
-    return prefix + kind.__qualname__
 
 
 _threads = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
@@ -110,7 +102,8 @@ def fill(namespace: dict[str, Any]) -> None:
     for d in dtypes.ALL:
         namespace[d.name] = d
     namespace.update(dtypes.ALIASES)
-    namespace.update(NAMESPACES["torch"])
+    publish_in(namespace, "torch")
+    place_all("Tensor")
     for function in FUNCTIONS:
         namespace[function.__name__] = function
     for name, d in _LEGACY.items():

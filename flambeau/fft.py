@@ -5,8 +5,9 @@ from __future__ import annotations
 from typing import Any
 
 from .operators import NAMESPACES
+from .operators.registry import publish_in
 
-globals().update(NAMESPACES["fft"])
+publish_in(globals(), "fft")
 
 __all__ = sorted(NAMESPACES["fft"])  # noqa: PLE0605
 

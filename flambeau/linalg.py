@@ -5,8 +5,9 @@ from __future__ import annotations
 from typing import Any
 
 from .operators import NAMESPACES
+from .operators.registry import publish_in
 
-globals().update(NAMESPACES["linalg"])
+publish_in(globals(), "linalg")
 
 __all__ = sorted(NAMESPACES["linalg"])  # noqa: PLE0605
 

@@ -5,8 +5,9 @@ from __future__ import annotations
 from typing import Any
 
 from .operators import NAMESPACES
+from .operators.registry import publish_in
 
-globals().update(NAMESPACES["special"])
+publish_in(globals(), "special")
 
 __all__ = sorted(NAMESPACES["special"])  # noqa: PLE0605
 

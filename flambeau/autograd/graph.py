@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
+from collections import OrderedDict
 from collections.abc import Callable, Sequence
 from typing import Any
 
 from ..tensor import GradFn as Node
 from ..tensor import Tensor, state
+from ..tensor.handle import RemovableHandle
 from ..tensor.record import edge
-from ..tensor.tape import RemovableHandle, hooks_of, leaf_hooks_of
+from ..tensor.tape import hooks_of, leaf_hooks_of
 
 
 class saved_tensors_hooks:
-    """Pack and unpack what is saved for backward: ``pack(tensor) -> anything``, ``unpack(anything) -> tensor``.
+    """Transform what is saved for backward: ``pack(tensor) -> anything``, ``unpack(anything) -> tensor``.
 
     >>> import flambeau as torch
     >>> with torch.autograd.graph.saved_tensors_hooks(lambda t: t, lambda t: t * 10):
@@ -90,13 +92,13 @@ def get_gradient_edge(tensor: Tensor) -> GradientEdge:
     return GradientEdge(*_next_function(edge(tensor)))
 
 
-def register_multi_grad_hook(tensors: Sequence[Tensor], fn: Callable[..., None], *, mode: str = "all") -> RemovableHandle:
+def register_multi_grad_hook(tensors: Sequence[Tensor], fn: Callable[..., None], *,
+                             mode: str = "all") -> RemovableHandle:
     """Call ``fn`` when the gradients of all tensors (or of ``"any"`` one) are there."""
     if mode not in ("all", "any"):
         raise ValueError(f"Expects mode to be one of ('all', 'any') but got {mode}")
     grads: list[Any] = [None] * len(tensors)
     seen = [0]
-    tables: list[Any] = []
 
     def hook_of(i: int) -> Callable[[Tensor], None]:
         def hook(grad: Tensor) -> None:
@@ -111,14 +113,20 @@ def register_multi_grad_hook(tensors: Sequence[Tensor], fn: Callable[..., None],
                 fn(grads)
         return hook
 
-    handle = RemovableHandle({})
-    for i, x in enumerate(tensors):
-        function = x.grad_fn
-        table = leaf_hooks_of(x).before if function is None else hooks_of(function).tensor.setdefault(x.output_nr, {})
+    tables = [_hook_table(x) for x in tensors]
+    handle = RemovableHandle(OrderedDict(), extra_dict=tables)
+    for i, table in enumerate(tables):
         table[handle.id] = hook_of(i)
-        tables.append(table)
-    handle.extra_dict = tables
     return handle
+
+
+def _hook_table(x: Tensor) -> OrderedDict[int, Any]:
+    """Where the hooks on the gradient of a tensor are."""
+    function = x.grad_fn
+    if function is None:
+        return leaf_hooks_of(x).before
+    table: OrderedDict[int, Any] = hooks_of(function).tensor.setdefault(x.output_nr, OrderedDict())
+    return table
 
 
 def increment_version(tensor: Any) -> None:
@@ -127,5 +135,6 @@ def increment_version(tensor: Any) -> None:
         (x._counter or x._storage).version += 1
 
 
-__all__ = ["GradientEdge", "Node", "allow_mutation_on_saved_tensors", "disable_saved_tensors_hooks", "get_gradient_edge",
-           "increment_version", "register_multi_grad_hook", "save_on_cpu", "saved_tensors_hooks"]
+__all__ = ["GradientEdge", "Node", "allow_mutation_on_saved_tensors", "disable_saved_tensors_hooks",
+           "get_gradient_edge", "increment_version", "register_multi_grad_hook", "save_on_cpu",
+           "saved_tensors_hooks"]

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import weakref
+from collections import OrderedDict
 from collections.abc import Callable
 from typing import Any
 
 from ..tensor import Tensor
-from ..tensor.tape import RemovableHandle, hooks_of, leaf_hooks_of
+from ..tensor.handle import RemovableHandle, hooked
+from ..tensor.tape import hooks_of, leaf_hooks_of
 
 Hook = Callable[[Tensor], Any]
 
@@ -26,9 +28,9 @@ def register_hook(self: Tensor, hook: Hook) -> RemovableHandle:
     fn = self.grad_fn
     checked = _same_kind(hook)
     if fn is None:
-        return RemovableHandle.add(leaf_hooks_of(self).before, checked)
-    table = hooks_of(fn).tensor.setdefault(self._output_nr, {})
-    return RemovableHandle.add(table, checked)
+        return hooked(leaf_hooks_of(self).before, checked)
+    table = hooks_of(fn).tensor.setdefault(self._output_nr, OrderedDict())
+    return hooked(table, checked)
 
 
 def _same_kind(hook: Hook) -> Hook:
@@ -50,7 +52,7 @@ def register_post_accumulate_grad_hook(self: Tensor, hook: Callable[[Tensor], No
         raise RuntimeError("cannot register a hook on a tensor that doesn't require gradient")
     if self.grad_fn is not None:
         raise RuntimeError("post accumulate grad hooks cannot be registered on non-leaf tensors")
-    return RemovableHandle.add(leaf_hooks_of(self).after, hook)
+    return hooked(leaf_hooks_of(self).after, hook)
 
 
 def retain_grad(self: Tensor) -> None:

@@ -115,3 +115,12 @@ class device:
 
 
 from . import amp  # noqa: E402
+from .streams import (  # noqa: E402, F401
+    CUDAGraph,
+    Event,
+    OutOfMemoryError,
+    Stream,
+    StreamContext,
+    is_current_stream_capturing,
+    stream,
+)

@@ -1,6 +1,6 @@
 """Neural network layers and what belongs to them (`torch.nn`)."""
 
-from . import functional, init, modules, parallel, parameter, utils
+from . import attention, functional, init, modules, parallel, parameter, utils
 from .modules import *  # noqa: F403
 from .modules import __all__ as _layers
 from .parallel import DataParallel
@@ -8,6 +8,6 @@ from .parameter import Buffer, Parameter, UninitializedBuffer, UninitializedPara
 
 __all__ = [  # noqa: PLE0604
     *_layers,
-    "Buffer", "DataParallel", "Parameter", "UninitializedBuffer", "UninitializedParameter", "functional",
+    "Buffer", "DataParallel", "Parameter", "UninitializedBuffer", "UninitializedParameter", "attention", "functional",
     "init", "modules", "parallel", "parameter", "utils",
 ]  # fmt: skip

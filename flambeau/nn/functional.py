@@ -5,8 +5,9 @@ from __future__ import annotations
 from typing import Any
 
 from ..operators import NAMESPACES
+from ..operators.registry import publish_in
 
-globals().update(NAMESPACES["nn.functional"])
+publish_in(globals(), "nn.functional")
 
 __all__ = sorted(NAMESPACES["nn.functional"])  # noqa: PLE0605
 

@@ -5,8 +5,10 @@ An operator registers itself where it is defined, with ``@api``; the namespaces 
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable
 from functools import wraps
+from types import FunctionType
 from typing import Any, TypeVar
 
 from ..tensor import Tensor, assign
@@ -29,15 +31,14 @@ def api(*namespaces: str, out: bool = False, inplace: bool = False, aliases: tup
     """
     def publish(function: F) -> F:
         public_name = name or function.__name__
-        offered = _placed(with_out(function), namespaces[0], public_name) if out else function
+        offered = with_out(function) if out else function
         for each in (public_name, *aliases):
             for namespace in namespaces:
                 NAMESPACES[namespace][each] = function if namespace == "Tensor" else offered
                 if namespace == "Tensor":
                     setattr(Tensor, each, function)
             if inplace:
-                home = "torch" if "torch" in namespaces else "Tensor"
-                written = _placed(in_place(function, each + "_"), home, each + "_")
+                written = in_place(function, each + "_")
                 NAMESPACES["Tensor"][each + "_"] = written
                 setattr(Tensor, each + "_", written)
                 if "torch" in namespaces:
@@ -46,12 +47,36 @@ def api(*namespaces: str, out: bool = False, inplace: bool = False, aliases: tup
     return publish
 
 
-def _placed(function: Callable[..., Any], namespace: str, name: str) -> Callable[..., Any]:
-    """Let a wrapper say where it is to be found, so that it can be pickled."""
+def publish_in(module: dict[str, Any], namespace: str) -> None:
+    """Put a namespace into a public module, now and again when dispatchers come (Note: overrides)."""
+    module.update(NAMESPACES[namespace])
+    place_all(namespace)
+
+    def refresh() -> None:
+        for name, function in NAMESPACES[namespace].items():
+            if module.get(name) is getattr(function, "__wrapped__", None):
+                module[name] = function
+    on_dispatch.append(refresh)
+
+
+def place_all(namespace: str) -> None:
+    """Let functions that cannot be found where they say they are name their public place: pickle looks there."""
+    for name, function in NAMESPACES[namespace].items():
+        if isinstance(function, FunctionType) and _found(function) is not function:
+            _place(function, namespace, name)
+
+
+def _found(function: Callable[..., Any]) -> Any:
+    found: Any = sys.modules.get(function.__module__)
+    for part in function.__qualname__.split("."):
+        found = getattr(found, "__dict__", {}).get(part)
+    return found
+
+
+def _place(function: Callable[..., Any], namespace: str, name: str) -> None:
     package = __name__.partition(".")[0]
     function.__module__ = package if namespace in ("torch", "Tensor") else f"{package}.{namespace}"
     function.__qualname__ = f"Tensor.{name}" if namespace == "Tensor" else name
-    return function
 
 
 def _dispatch_everything() -> None:
@@ -60,7 +85,8 @@ def _dispatch_everything() -> None:
         for key, function in table.items():
             wrapped = dispatching(function)
             if wrapped is not function:
-                _placed(wrapped, namespace, key)
+                wrapped.__name__ = key
+                _place(wrapped, namespace, key)
             table[key] = wrapped
             if namespace == "Tensor":
                 setattr(Tensor, key, wrapped)

@@ -1,16 +1,19 @@
-"""The tape: what recording remembers so that gradients can be derived. Walking it is ``autograd.engine``'s work.
+"""The tape: what recording remembers for deriving gradients. Walking it is ``autograd.engine``'s work.
 
-Note: edges. ``GradFn.edges`` has one entry per operand: None (no gradient wanted), a leaf tensor, the GradFn that made
-the operand, or ``(GradFn, output number)`` where that number is not 0. A GradFn is always younger than what its edges
-lead to, so descending ``sequence`` is an order in which to run backward.
+Note: edges. ``GradFn.edges`` has one entry per operand: None (no gradient wanted), a leaf tensor, the GradFn
+that made the operand, or ``(GradFn, output number)`` where that number is not 0. A GradFn is always younger
+than what its edges lead to, so descending ``sequence`` is an order in which to run backward.
 """
 
 from __future__ import annotations
 
 import threading
-import weakref
+from collections import OrderedDict
+from collections.abc import Sequence
 from itertools import count
 from typing import Any
+
+from .handle import RemovableHandle, hooked
 
 
 class GradState(threading.local):
@@ -33,8 +36,15 @@ next_sequence = count().__next__
 class GradFn:
     """One differentiable operation that was recorded (PyTorch's ``grad_fn``)."""
 
-    __slots__ = ("signature", "numbers", "edges", "saved", "needs", "sequence", "hooks", "trace", "__weakref__",
-                 "_metadata")
+    __slots__ = ("signature", "numbers", "edges", "saved", "needs", "sequence", "hooks", "trace", "_metadata",
+                 "__weakref__")
+
+    signature: Any  # the operator's Signature; None for a node that computes gradients in ``run``
+    numbers: Any    # Python numbers among the operands, by position
+    edges: tuple[Any, ...]
+    saved: Any      # position -> what the derivative keeps; None once freed
+    needs: tuple[bool, ...]
+    sequence: int
 
     def __init__(self) -> None:
         self.sequence = next_sequence()
@@ -60,6 +70,10 @@ class GradFn:
 
     output_count = 1  # of nodes that have no signature
 
+    def run(self, grads: tuple[Any, ...]) -> Sequence[Any]:
+        """The operands' gradients; nodes that have no signature say how."""
+        raise RuntimeError(f"{self.name()} is differentiated by the rules of its operator")
+
     def release(self) -> None:
         """Forget what a node without a signature saved."""
 
@@ -74,16 +88,16 @@ class GradFn:
 
     @property
     def next_functions(self) -> tuple[tuple[Any, int], ...]:
-        """What the edges lead to, as pairs of a function (``AccumulateGrad`` for leaves) and an output number."""
+        """What the edges lead to: pairs of a function (``AccumulateGrad`` for leaves) and output number."""
         return tuple(_next_function(target) for target in self.edges)
 
     def register_hook(self, fn: Any) -> RemovableHandle:
         """Call ``fn(grad_inputs, grad_outputs)`` after this node ran; it may return other gradients."""
-        return RemovableHandle.add(hooks_of(self).post, fn)
+        return hooked(hooks_of(self).post, fn)
 
     def register_prehook(self, fn: Any) -> RemovableHandle:
         """Call ``fn(grad_outputs)`` before this node runs; it may return other gradients."""
-        return RemovableHandle.add(hooks_of(self).pre, fn)
+        return hooked(hooks_of(self).pre, fn)
 
     def __repr__(self) -> str:
         return f"<{type(self).__name__} object at {id(self):#x}>"
@@ -126,14 +140,14 @@ class AccumulateGrad:
         """Call ``fn(grad_inputs, grad_outputs)`` after the gradient was accumulated."""
         def call(leaf: Any) -> None:
             fn((), (leaf.grad,))
-        return RemovableHandle.add(leaf_hooks_of(self.variable).after, call)
+        return hooked(leaf_hooks_of(self.variable).after, call)
 
     def register_prehook(self, fn: Any) -> RemovableHandle:
         """Call ``fn(grad_outputs)`` before the gradient is accumulated."""
         def call(grad: Any) -> Any:
             changed = fn((grad,))
             return None if changed is None else changed[0]
-        return RemovableHandle.add(leaf_hooks_of(self.variable).before, call)
+        return hooked(leaf_hooks_of(self.variable).before, call)
 
     def __repr__(self) -> str:
         return f"<AccumulateGrad object at {id(self):#x}>"
@@ -145,8 +159,8 @@ class LeafHooks:
     __slots__ = ("before", "after")
 
     def __init__(self) -> None:
-        self.before: dict[int, Any] = {}
-        self.after: dict[int, Any] = {}
+        self.before: OrderedDict[int, Any] = OrderedDict()
+        self.after: OrderedDict[int, Any] = OrderedDict()
 
     def run(self, grad: Any) -> Any:
         """The gradient after all hooks."""
@@ -170,39 +184,6 @@ def leaf_hooks_of(leaf: Any) -> LeafHooks:
     return found
 
 
-class RemovableHandle:
-    """What registering a hook returns: ``remove()`` takes the hook away; also a context manager."""
-
-    next_id = 0
-
-    def __init__(self, hooks_dict: Any, *, extra_dict: Any = None) -> None:
-        self.hooks_dict_ref = weakref.ref(hooks_dict) if not isinstance(hooks_dict, dict) \
-            or type(hooks_dict) is not dict else (lambda: hooks_dict)
-        self.id = RemovableHandle.next_id
-        RemovableHandle.next_id += 1
-        extras = extra_dict if isinstance(extra_dict, (list, tuple)) else [extra_dict] if extra_dict is not None else []
-        self.extra_dict = extras
-
-    @classmethod
-    def add(cls, table: dict[int, Any], hook: Any) -> RemovableHandle:
-        """Put a hook into a table."""
-        handle = cls(table)
-        table[handle.id] = hook
-        return handle
-
-    def remove(self) -> None:
-        """Take the hook away; doing so twice is harmless."""
-        for table in (self.hooks_dict_ref(), *self.extra_dict):
-            if table is not None:
-                table.pop(self.id, None)
-
-    def __enter__(self) -> RemovableHandle:
-        return self
-
-    def __exit__(self, *exc: object) -> None:
-        self.remove()
-
-
 def grad_class(name: str) -> type[GradFn]:
     """The class of one operator's GradFns: PyTorch's users read its name."""
     return type(name, (GradFn,), {"__slots__": (), "__module__": "torch.autograd"})
@@ -215,9 +196,10 @@ class Hooks:
 
     def __init__(self) -> None:
         self.tensor: dict[int, Any] = {}   # output number -> ordered dict of hooks on that tensor's gradient
-        self.pre: dict[int, Any] = {}      # hook id -> hook(grad_outputs)
-        self.post: dict[int, Any] = {}     # hook id -> hook(grad_inputs, grad_outputs)
-        self.retained: dict[int, Any] = {}  # output number -> weak reference to a tensor that retains its gradient
+        self.pre: OrderedDict[int, Any] = OrderedDict()   # hook id -> hook(grad_outputs)
+        self.post: OrderedDict[int, Any] = OrderedDict()  # hook id -> hook(grad_inputs, grad_outputs)
+        # output number -> weak reference to a tensor that retains its gradient
+        self.retained: dict[int, Any] = {}
 
 
 class SavedTensor:

@@ -9,7 +9,7 @@ from typing import Any
 
 from ...tensor import Tensor
 from ._backward_hooks import BackwardHook, warn_if_not_single_node
-from ._handle import RemovableHandle
+from ...tensor.handle import RemovableHandle
 from ._state_dict import ModuleStateDict, WrappedHook
 
 Hook = Callable[..., Any]

@@ -6,7 +6,7 @@ from collections import OrderedDict
 from collections.abc import Callable
 from typing import Any
 
-from ._handle import RemovableHandle
+from ...tensor.handle import RemovableHandle
 
 RegistrationHook = Callable[[Any, str, Any], Any]
 

@@ -1,8 +1,9 @@
-"""The object that every `register_*` method returns, to take the registration back."""
+"""The object that every ``register_*`` method returns, to take the registration back (``torch.utils.hooks``)."""
 
 from __future__ import annotations
 
 import weakref
+from collections import OrderedDict
 from collections.abc import MutableMapping, Sequence
 from typing import Any
 
@@ -43,9 +44,18 @@ class RemovableHandle:
         return self.hooks_dict_ref(), self.id, tuple(reference() for reference in self.extra_dict_ref)
 
     def __setstate__(self, state: tuple[Any, ...]) -> None:
-        from collections import OrderedDict
-
         table, self.id, extra = state
         self.hooks_dict_ref = weakref.ref(table if table is not None else OrderedDict())
         self.extra_dict_ref = tuple(weakref.ref(t if t is not None else OrderedDict()) for t in extra)
         RemovableHandle.next_id = max(RemovableHandle.next_id, self.id + 1)
+
+
+# Where PyTorch's users import it from, and pickles find it.
+RemovableHandle.__module__ = "flambeau.utils.hooks"
+
+
+def hooked(table: OrderedDict[int, Any], hook: Any) -> RemovableHandle:
+    """Put a hook into a table (one that can be referred to weakly, so no plain dict)."""
+    handle = RemovableHandle(table)
+    table[handle.id] = hook
+    return handle

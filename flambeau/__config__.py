@@ -1,0 +1,26 @@
+"""``torch.__config__``: how this library was put together."""
+
+from __future__ import annotations
+
+import sys
+
+import numpy as np
+
+
+def show() -> str:
+    """The versions of what runs the operators, a line each."""
+    from .version import __version__, api_version
+
+    python = ".".join(map(str, sys.version_info[:3]))
+    return (f"flambeau {__version__} built with:\n  - PyTorch API {api_version}\n  - Python {python}\n"
+            f"  - NumPy {np.__version__}\n")
+
+
+def parallel_info() -> str:
+    """How many threads operators use."""
+    from ._assemble import get_num_interop_threads, get_num_threads
+
+    return f"at::get_num_threads() : {get_num_threads()}\nat::get_num_interop_threads() : {get_num_interop_threads()}\n"
+
+
+__all__ = ["parallel_info", "show"]

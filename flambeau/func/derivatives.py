@@ -1,0 +1,140 @@
+"""``grad``, ``grad_and_value`` and ``vjp``: derivatives by the tape."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import wraps
+from typing import Any
+
+from .. import operators
+from ..autograd import enable_grad
+from ..autograd import grad as tape_grad
+from ..tensor import Tensor
+from ..utils import _pytree as pytree
+from .levels import Level
+
+Argnums = int | tuple[int, ...]
+
+
+def grad(func: Callable[..., Any], argnums: Argnums = 0, has_aux: bool = False) -> Callable[..., Any]:
+    """The function that computes the gradient of ``func``, whose result is a scalar.
+
+    ``argnums`` says with respect to which positional arguments; with ``has_aux`` the function returns a pair,
+    and its second item comes back besides the gradient. Transforms nest.
+
+    >>> import flambeau as torch
+    >>> torch.func.grad(torch.func.grad(torch.sin))(torch.tensor(0.5))
+    tensor(-0.4794)
+    """
+    both = grad_and_value(func, argnums, has_aux)
+
+    @wraps(func)
+    def gradient(*args: Any, **kwargs: Any) -> Any:
+        gradients, value = both(*args, **kwargs)
+        return (gradients, value[1]) if has_aux else gradients
+    return gradient
+
+
+def grad_and_value(func: Callable[..., Any], argnums: Argnums = 0, has_aux: bool = False) -> Callable[..., Any]:
+    """Like ``grad``, but the value comes back as well: ``(gradient, value)`` or ``(gradient, (value, aux))``."""
+    @wraps(func)
+    def gradient_and_value(*args: Any, **kwargs: Any) -> Any:
+        level = Level()
+        with enable_grad():
+            chosen = level.enter(select(args, argnums))
+            result = func(*replace(args, argnums, chosen), **kwargs)
+            value, aux = _with_aux(result, "grad_and_value") if has_aux else (result, None)
+            _check_scalar(value)
+            gradients = gradients_of([value], None, chosen)
+        value = level.leave(value)
+        return level.leave(gradients), (value, level.leave(aux)) if has_aux else value
+    return gradient_and_value
+
+
+def vjp(func: Callable[..., Any], *primals: Any, has_aux: bool = False) -> Any:
+    """The value of ``func(*primals)``, and the function from cotangents of it to those of the inputs.
+
+    >>> import flambeau as torch
+    >>> value, pull = torch.func.vjp(torch.sin, torch.tensor(0.))
+    >>> pull(torch.tensor(2.))
+    (tensor(2.),)
+    """
+    level = Level()
+    with enable_grad():
+        fresh = level.enter(primals)
+        result = func(*fresh)
+    result, aux = _with_aux(result, "vjp") if has_aux else (result, None)
+    outputs, spec = pytree.tree_flatten(result)
+    if not outputs or not all(isinstance(out, Tensor) for out in outputs):
+        raise RuntimeError(f"vjp(f, *primals): Expected f to be a function that has non-empty output, got: {result}"
+                           if not outputs else
+                           "vjp(f, *primals): Expected f(*primals) to return only tensors, got unsupported type "
+                           f"{next(type(out) for out in outputs if not isinstance(out, Tensor))}")
+
+    def pull(*cotangents: Any, retain_graph: bool = True, create_graph: bool | None = None) -> Any:
+        tree = cotangents[0] if len(cotangents) == 1 and not (isinstance(result, tuple) and len(result) == 1) \
+            else tuple(cotangents)
+        weights, given = pytree.tree_flatten(tree)
+        if given != spec:
+            raise RuntimeError(f"Expected pytree structure of cotangents to be the same as pytree structure of outputs "
+                               f"to the function. cotangents: {given}, primal output: {spec}")
+        with enable_grad():
+            gradients = gradients_of(outputs, weights, fresh)
+        return level.leave(gradients)
+
+    value = level.leave(result)
+    return (value, pull, level.leave(aux)) if has_aux else (value, pull)
+
+
+def gradients_of(outputs: list[Tensor], weights: Any, variables: Any) -> Any:
+    """The gradients of outputs with respect to a tree of variables; zeros where there is no dependence."""
+    leaves, spec = pytree.tree_flatten(variables)
+    wanted = [x for x in leaves if isinstance(x, Tensor) and x.requires_grad]
+    used = [i for i, out in enumerate(outputs) if out.requires_grad]
+    if used:
+        found = iter(tape_grad([outputs[i] for i in used], wanted,
+                               None if weights is None else [weights[i] for i in used],
+                               create_graph=True, allow_unused=True))
+    else:
+        found = iter([None] * len(wanted))
+
+    def of(x: Any) -> Any:
+        if not isinstance(x, Tensor):
+            return x
+        gradient = next(found) if x.requires_grad else None
+        return operators.zeros_like(x) if gradient is None else gradient
+    return spec.unflatten([of(x) for x in leaves])
+
+
+def select(args: tuple[Any, ...], argnums: Argnums) -> Any:
+    """The arguments that ``argnums`` names: one, or a tuple."""
+    numbers = argnums if isinstance(argnums, tuple) else (argnums,)
+    if isinstance(argnums, tuple) and not argnums:
+        raise RuntimeError("argnums must be non-empty")
+    for number in numbers:
+        if not -len(args) <= number < len(args):
+            raise RuntimeError(f"Got argnum={number}, but only {len(args)} positional inputs")
+    return tuple(args[i] for i in argnums) if isinstance(argnums, tuple) else args[argnums]
+
+
+def replace(args: tuple[Any, ...], argnums: Argnums, chosen: Any) -> tuple[Any, ...]:
+    """The arguments with others in the places that ``argnums`` names."""
+    found = list(args)
+    for i, value in zip(argnums, chosen) if isinstance(argnums, tuple) else ((argnums, chosen),):
+        found[i] = value
+    return tuple(found)
+
+
+def _with_aux(result: Any, name: str) -> tuple[Any, Any]:
+    if not (isinstance(result, tuple) and len(result) == 2):
+        raise RuntimeError(f"{name}(f)(*args): output of function f should be a tuple: (output, aux) if has_aux is "
+                           "True")
+    return result
+
+
+def _check_scalar(value: Any) -> None:
+    if not isinstance(value, Tensor):
+        raise RuntimeError(f"Expected the given function to return a single tensor, got {type(value)}")
+    if value.dim() != 0:
+        raise RuntimeError("grad_and_value(f)(*args): Expected f(*args) to return a scalar tensor, got tensor with "
+                           f"{value.dim()} dims. Maybe you wanted to use the vjp or jacrev APIs instead?")

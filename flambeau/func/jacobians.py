@@ -1,0 +1,162 @@
+"""``jacrev``, ``jacfwd``, ``hessian`` and ``jvp``.
+
+Forward derivatives are computed by differentiating the backward pass: the gradient g(v) of an output is linear in
+its cotangent v, so the derivative of <g(v), t> with respect to v is the forward derivative along t.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import wraps
+from typing import Any
+
+from .. import operators
+from ..autograd import enable_grad
+from ..autograd import grad as tape_grad
+from ..tensor import Tensor
+from ..utils import _pytree as pytree
+from .derivatives import Argnums, _with_aux, gradients_of, replace, select
+from .levels import Level
+
+
+def jacrev(func: Callable[..., Any], argnums: Argnums = 0, *, has_aux: bool = False,
+           chunk_size: int | None = None) -> Callable[..., Any]:
+    """The function that computes the Jacobian of ``func``, a row (an output's gradient) at a time.
+
+    Its shape is that of the output followed by that of the input.
+
+    >>> import flambeau as torch
+    >>> torch.func.jacrev(lambda x: x ** 2)(torch.tensor([1., 2.]))
+    tensor([[2., 0.],
+            [0., 4.]])
+    """
+    @wraps(func)
+    def jacobian(*args: Any, **kwargs: Any) -> Any:
+        level = Level()
+        with enable_grad():
+            chosen = level.enter(select(args, argnums))
+            result = func(*replace(args, argnums, chosen), **kwargs)
+            result, aux = _with_aux(result, "jacrev") if has_aux else (result, None)
+            rows = pytree.tree_map(lambda out: _rows(out, chosen), result)
+        return (level.leave(rows), level.leave(aux)) if has_aux else level.leave(rows)
+    return jacobian
+
+
+def _rows(output: Tensor, variables: Any) -> Any:
+    """The Jacobian of one output, as a tree like the variables."""
+    flat = output.reshape(-1)
+    rows = [gradients_of([flat[i]], None, variables) for i in range(flat.numel())]
+
+    def join(variable: Tensor, *parts: Tensor) -> Tensor:
+        if not parts:
+            return operators.zeros(tuple(output.shape) + tuple(variable.shape), dtype=variable.dtype)
+        joined: Tensor = operators.stack(parts).reshape(tuple(output.shape) + tuple(variable.shape))
+        return joined
+    return pytree.tree_map(join, variables, *rows)
+
+
+def jacfwd(func: Callable[..., Any], argnums: Argnums = 0, has_aux: bool = False, *,
+           randomness: str = "error") -> Callable[..., Any]:
+    """The function that computes the Jacobian of ``func``, a column (an input's derivative) at a time.
+
+    >>> import flambeau as torch
+    >>> torch.func.jacfwd(torch.sum)(torch.ones(2))
+    tensor([1., 1.])
+    """
+    @wraps(func)
+    def jacobian(*args: Any, **kwargs: Any) -> Any:
+        primals = args
+        chosen = select(primals, argnums)
+        several = isinstance(argnums, tuple)
+        inputs: tuple[Any, ...] = chosen if several else (chosen,)
+
+        def of(*values: Any) -> Any:
+            return func(*replace(primals, argnums, values if several else values[0]), **kwargs)
+
+        value, push, aux = _pushforward(of, inputs, has_aux)
+        columns = [_columns(push, inputs, i) for i in range(len(inputs))]
+        outputs, spec = pytree.tree_flatten(value)
+        found = []
+        for number, output in enumerate(outputs):
+            per_input = [_join_columns(cols, number, output, x) for cols, x in zip(columns, inputs)]
+            found.append(tuple(per_input) if several else per_input[0])
+        result = spec.unflatten(found)
+        return (result, aux) if has_aux else result
+    return jacobian
+
+
+def _columns(push: Callable[..., Any], inputs: tuple[Tensor, ...], i: int) -> list[list[Tensor]]:
+    """The forward derivative along each direction of input i, as lists over outputs."""
+    columns = []
+    for place in range(inputs[i].numel()):
+        tangents = [operators.zeros_like(x) for x in inputs]
+        tangents[i].view(-1)[place] = 1
+        columns.append(push(tangents))
+    return columns
+
+
+def _join_columns(columns: list[list[Tensor]], number: int, output: Tensor, x: Tensor) -> Tensor:
+    shape = tuple(output.shape) + tuple(x.shape)
+    if not columns:
+        return operators.zeros(shape, dtype=output.dtype)
+    joined: Tensor = operators.stack([column[number] for column in columns], -1).reshape(shape)
+    return joined
+
+
+def hessian(func: Callable[..., Any], argnums: Argnums = 0) -> Callable[..., Any]:
+    """The function that computes the Hessian of ``func``: ``jacfwd(jacrev(func))``.
+
+    >>> import flambeau as torch
+    >>> torch.func.hessian(lambda x: (x ** 3).sum())(torch.tensor([1., 2.]))
+    tensor([[ 6.,  0.],
+            [ 0., 12.]])
+    """
+    return jacfwd(jacrev(func, argnums), argnums)
+
+
+def jvp(func: Callable[..., Any], primals: Any, tangents: Any, *, strict: bool = False,
+        has_aux: bool = False) -> Any:
+    """The value of ``func(*primals)``, and its derivative along the tangents.
+
+    >>> import flambeau as torch
+    >>> torch.func.jvp(torch.sin, (torch.tensor(0.),), (torch.tensor(3.),))
+    (tensor(0.), tensor(3.))
+    """
+    if not isinstance(primals, tuple) or not primals:
+        raise RuntimeError(f"jvp(f, primals, tangents): Expected primals to be a tuple. Got {type(primals).__name__}"
+                           if not isinstance(primals, tuple) else
+                           "jvp(f, primals, tangents): Expected primals to be non-empty.")
+    leaves, spec = pytree.tree_flatten(primals)
+    directions, given = pytree.tree_flatten(tangents)
+    if given != spec:
+        raise RuntimeError("jvp(f, primals, tangents): Expected primals and tangents to have the same python "
+                           "structure. For example, if primals is a tuple of 3 tensors, tangents also must be. Got "
+                           f"primals with structure {spec} and tangents with structure {given}")
+    value, push, aux = _pushforward(lambda *xs: func(*spec.unflatten(xs)), tuple(leaves), has_aux)
+    derivative = pytree.tree_structure(value).unflatten(push(directions))
+    return (value, derivative, aux) if has_aux else (value, derivative)
+
+
+def _pushforward(func: Callable[..., Any], primals: tuple[Tensor, ...], has_aux: bool) -> tuple[Any, Any, Any]:
+    """The value, the function from tangents to derivatives of the outputs (a list), and the aux."""
+    level = Level()
+    with enable_grad():
+        fresh = level.enter(primals)
+        result = func(*fresh)
+        result, aux = _with_aux(result, "jvp") if has_aux else (result, None)
+        outputs = pytree.tree_leaves(result)
+        # Where the gradient is asked for does not matter: it is linear in these (see the module's docstring).
+        cotangents = [operators.zeros_like(out).requires_grad_() for out in outputs]
+        level.leaves.update(map(id, cotangents))
+        gradients = gradients_of(outputs, cotangents, fresh)
+
+    def push(tangents: Any) -> list[Tensor]:
+        with enable_grad():
+            pairs = [(g, t) for g, t in zip(gradients, tangents) if g.requires_grad]
+            if not pairs:
+                return [operators.zeros_like(out) for out in outputs]
+            found = tape_grad([g for g, _ in pairs], cotangents, [t for _, t in pairs], create_graph=True,
+                              allow_unused=True)
+        return [level.leave(operators.zeros_like(out) if d is None else d) for out, d in zip(outputs, found)]
+
+    return level.leave(result), push, level.leave(aux)

@@ -1,0 +1,69 @@
+"""Levels of differentiation: inputs that start one, and results that leave it.
+
+Note: levels. A transform differentiates with respect to fresh variables. An input that requires no gradient is
+detached and becomes a leaf; one that does (of an enclosing transform, or of the caller) becomes a view of itself,
+so gradients flow on to where it came from. On the way out a result is detached when everything it depends on is
+a leaf that the transform made: then no one outside can ask for its gradient.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any
+
+from ..tensor import Tensor
+from ..tensor.tape import GradFn
+from ..utils import _pytree as pytree
+
+
+class Level:
+    """One transform's variables."""
+
+    def __init__(self) -> None:
+        self.leaves: set[int] = set()
+        self.kept: list[Tensor] = []
+
+    def enter(self, tree: Any) -> Any:
+        """The tree with fresh variables for its tensors."""
+        return pytree.tree_map_only(Tensor, self._fresh, tree)
+
+    def _fresh(self, x: Tensor) -> Tensor:
+        if not (x.is_floating_point() or x.is_complex()):
+            return x
+        if x.requires_grad:
+            return x.view_as(x)
+        leaf = x.detach().requires_grad_()
+        self.leaves.add(id(leaf))
+        self.kept.append(leaf)
+        return leaf
+
+    def leave(self, tree: Any) -> Any:
+        """The tree with results that depend on nothing outside detached (Note: levels)."""
+        return pytree.tree_map_only(Tensor, self._released, tree)
+
+    def _released(self, x: Tensor) -> Tensor:
+        if not x.requires_grad or any(id(leaf) not in self.leaves for leaf in _leaves_below(x)):
+            return x
+        return x.detach()
+
+
+def _leaves_below(x: Tensor) -> Iterable[Tensor]:
+    """The leaves that a tensor was computed from."""
+    if x.grad_fn is None:
+        yield x
+        return
+    pending: list[Any] = [x.grad_fn]
+    seen: set[int] = set()
+    while pending:
+        fn = pending.pop()
+        if id(fn) in seen:
+            continue
+        seen.add(id(fn))
+        for edge in fn.edges:
+            target = edge[0] if edge.__class__ is tuple else edge
+            if isinstance(target, Tensor):
+                yield target
+            elif isinstance(target, GradFn):
+                pending.append(target)
+            elif target is not None and hasattr(target, "variable"):
+                yield target.variable

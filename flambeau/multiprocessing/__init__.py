@@ -1,0 +1,25 @@
+"""``torch.multiprocessing``: Python's ``multiprocessing``, and ``spawn``.
+
+Tensors that are sent to another process are pickled, so the other process gets a copy.
+"""
+
+from __future__ import annotations
+
+from multiprocessing import *  # noqa: F403
+from multiprocessing import __all__ as _python
+
+from .spawn import (
+    ProcessContext,
+    ProcessException,
+    ProcessExitedException,
+    ProcessRaisedException,
+    SpawnContext,
+    spawn,
+    start_processes,
+)
+
+__all__ = [  # noqa: PLE0604
+    *_python,
+    "ProcessContext", "ProcessException", "ProcessExitedException", "ProcessRaisedException", "SpawnContext",
+    "spawn", "start_processes",
+]  # fmt: skip

@@ -1,0 +1,6 @@
+"""``torch.testing``: comparing tensors, and making them."""
+
+from .comparison import assert_close
+from .creation import make_tensor
+
+__all__ = ["assert_close", "make_tensor"]

@@ -1,0 +1,204 @@
+"""Functions over trees: mapping, questions, paths and dumps (see ``_pytree``)."""
+
+from __future__ import annotations
+
+import json
+import types
+from collections.abc import Callable
+from typing import Any
+
+from . import _pytree as trees
+from ._pytree import LeafTest, PyTree, TreeSpec
+
+
+def tree_map(func: Callable[..., Any], tree: PyTree, *rests: PyTree, is_leaf: LeafTest = None) -> PyTree:
+    """A tree of ``func`` of each leaf; ``rests`` are trees that reach at least as deep.
+
+    >>> from flambeau.utils._pytree import tree_map
+    >>> tree_map(lambda a, b: a + b, {"x": 1, "y": [2]}, {"x": 10, "y": [20]})
+    {'x': 11, 'y': [22]}
+    """
+    leaves, spec = trees.tree_flatten(tree, is_leaf)
+    return spec.unflatten([func(*each) for each in zip(leaves, *map(spec.flatten_up_to, rests))])
+
+
+def tree_map_(func: Callable[..., Any], tree: PyTree, *rests: PyTree, is_leaf: LeafTest = None) -> PyTree:
+    """Call ``func`` on each leaf for what it does; the tree comes back."""
+    leaves, spec = trees.tree_flatten(tree, is_leaf)
+    for each in zip(leaves, *map(spec.flatten_up_to, rests)):
+        func(*each)
+    return tree
+
+
+def _predicate(wanted: Any) -> Callable[[Any], bool]:
+    if isinstance(wanted, (type, tuple, types.UnionType)):
+        return lambda x: isinstance(x, wanted)
+    if callable(wanted):
+        return wanted  # type: ignore[no-any-return]
+    raise TypeError("Argument must be a type, a tuple of types, or a callable.")
+
+
+def map_only(type_or_types_or_pred: Any, /) -> Callable[[Callable[[Any], Any]], Callable[[Any], Any]]:
+    """Make a function leave alone what is not of the type (or what the predicate denies)."""
+    wanted = _predicate(type_or_types_or_pred)
+
+    def wrap(func: Callable[[Any], Any]) -> Callable[[Any], Any]:
+        return lambda x: func(x) if wanted(x) else x
+    return wrap
+
+
+def tree_map_only(type_or_types_or_pred: Any, /, func: Callable[[Any], Any], tree: PyTree,
+                  is_leaf: LeafTest = None) -> PyTree:
+    """``tree_map`` on the leaves of a type; the others stay."""
+    return tree_map(map_only(type_or_types_or_pred)(func), tree, is_leaf=is_leaf)
+
+
+def tree_map_only_(type_or_types_or_pred: Any, /, func: Callable[[Any], Any], tree: PyTree,
+                   is_leaf: LeafTest = None) -> PyTree:
+    """``tree_map_`` on the leaves of a type."""
+    return tree_map_(map_only(type_or_types_or_pred)(func), tree, is_leaf=is_leaf)
+
+
+def tree_any(pred: Callable[[Any], bool], tree: PyTree, is_leaf: LeafTest = None) -> bool:
+    """Whether some leaf satisfies ``pred``."""
+    return any(map(pred, trees.tree_iter(tree, is_leaf)))
+
+
+def tree_all(pred: Callable[[Any], bool], tree: PyTree, is_leaf: LeafTest = None) -> bool:
+    """Whether every leaf satisfies ``pred``."""
+    return all(map(pred, trees.tree_iter(tree, is_leaf)))
+
+
+def tree_any_only(type_or_types: Any, /, pred: Callable[[Any], bool], tree: PyTree,
+                  is_leaf: LeafTest = None) -> bool:
+    """Whether some leaf of a type satisfies ``pred``."""
+    return any(pred(x) for x in trees.tree_iter(tree, is_leaf) if isinstance(x, type_or_types))
+
+
+def tree_all_only(type_or_types: Any, /, pred: Callable[[Any], bool], tree: PyTree,
+                  is_leaf: LeafTest = None) -> bool:
+    """Whether every leaf of a type satisfies ``pred``."""
+    return all(pred(x) for x in trees.tree_iter(tree, is_leaf) if isinstance(x, type_or_types))
+
+
+def _broadcast_to_and_flatten(tree: PyTree, treespec: TreeSpec, is_leaf: LeafTest = None) -> list[Any] | None:
+    """The leaves of ``tree`` repeated to fill ``treespec``; None where they do not fit."""
+    if trees._is_leaf(tree, is_leaf):
+        return [tree] * treespec.num_leaves
+    kind = trees._get_node_type(tree)
+    if treespec.is_leaf() or kind is not treespec.type:
+        return None
+    children, context = trees.SUPPORTED_NODES[kind].flatten_fn(tree)
+    if len(children) != treespec.num_children or context != treespec.context:
+        return None
+    found: list[Any] = []
+    for child, spec in zip(children, treespec.children_specs):
+        leaves = _broadcast_to_and_flatten(child, spec, is_leaf)
+        if leaves is None:
+            return None
+        found.extend(leaves)
+    return found
+
+
+# -- paths --------------------------------------------------------------------------------------------------
+
+
+def tree_flatten_with_path(tree: PyTree, is_leaf: LeafTest = None) -> tuple[list[tuple[Any, Any]], TreeSpec]:
+    """The leaves with their paths, and the nesting."""
+    return tree_leaves_with_path(tree, is_leaf), trees.tree_structure(tree, is_leaf)
+
+
+def tree_leaves_with_path(tree: PyTree, is_leaf: LeafTest = None) -> list[tuple[Any, Any]]:
+    """The leaves with their paths."""
+    found: list[tuple[Any, Any]] = []
+    _walk((), tree, is_leaf, found)
+    return found
+
+
+def _walk(path: trees.KeyPath, tree: PyTree, is_leaf: LeafTest, found: list[tuple[Any, Any]]) -> None:
+    if trees._is_leaf(tree, is_leaf):
+        found.append((path, tree))
+        return
+    kind = trees._get_node_type(tree)
+    with_keys = trees.SUPPORTED_NODES[kind].flatten_with_keys_fn
+    if with_keys is None:
+        raise ValueError(f"Did not find a flatten_with_keys_fn for type: {kind}. Please pass a flatten_with_keys_fn "
+                         "argument to register_pytree_node.")
+    for key, child in with_keys(tree)[0]:
+        _walk((*path, key), child, is_leaf, found)
+
+
+def tree_map_with_path(func: Callable[..., Any], tree: PyTree, *rests: PyTree, is_leaf: LeafTest = None) -> PyTree:
+    """``tree_map`` of ``func(path, leaf, ...)``."""
+    found, spec = tree_flatten_with_path(tree, is_leaf)
+    others = [spec.flatten_up_to(rest) for rest in rests]
+    return spec.unflatten([func(path, leaf, *more) for (path, leaf), *more in zip(found, *others)])
+
+
+def keystr(kp: trees.KeyPath) -> str:
+    """A path as Python would write it."""
+    return "".join(str(key) for key in kp)
+
+
+def key_get(obj: Any, kp: trees.KeyPath) -> Any:
+    """What lies at the end of a path."""
+    for key in kp:
+        obj = key.get(obj)
+    return obj
+
+
+# -- dumps --------------------------------------------------------------------------------------------------
+
+PROTOCOL = 1
+_BUILTIN = {f"{kind.__module__}.{kind.__name__}": kind for kind in (
+    tuple, list, dict, trees.OrderedDict, trees.defaultdict, trees.deque)} | {"torch.Size": trees.Size}
+
+
+def treespec_dumps(treespec: TreeSpec, protocol: int | None = None) -> str:
+    """A nesting as JSON."""
+    if not isinstance(treespec, TreeSpec):
+        raise TypeError("treespec_dumps(treespec, protocol): Expected `treespec` to be instance of TreeSpec but got "
+                        f"item of type {type(treespec)}.")
+    if protocol not in (None, PROTOCOL):
+        raise ValueError(f"Unknown protocol {protocol}. Available protocols: [{PROTOCOL}]")
+    return json.dumps((PROTOCOL, _to_dict(treespec)))
+
+
+def _to_dict(spec: TreeSpec) -> dict[str, Any]:
+    if spec.is_leaf():
+        return {"type": None, "context": None, "children_spec": []}
+    name, context = _dumped(spec)
+    return {"type": name, "context": context, "children_spec": [_to_dict(child) for child in spec.children_specs]}
+
+
+def _dumped(spec: TreeSpec) -> tuple[str, Any]:
+    for name, kind in _BUILTIN.items():
+        if kind is spec.type and kind is not trees.defaultdict:
+            return name, json.dumps(spec.context)
+    if spec.type not in trees.SERIALIZED:
+        raise NotImplementedError(f"No registered serialization name for {spec.type} found. Please update your "
+                                  "_register_pytree_node call with a `serialized_type_name` kwarg.")
+    name, dump, _ = trees.SERIALIZED[spec.type]
+    return name, dump(spec.context) if dump is not None else json.dumps(spec.context)
+
+
+def treespec_loads(serialized: str) -> TreeSpec:
+    """The nesting that ``treespec_dumps`` wrote."""
+    protocol, data = json.loads(serialized)
+    if protocol != PROTOCOL:
+        raise ValueError(f"Unknown protocol {protocol}. Available protocols: [{PROTOCOL}]")
+    return _from_dict(data)
+
+
+def _from_dict(data: dict[str, Any]) -> TreeSpec:
+    name = data["type"]
+    if name is None:
+        return trees.LeafSpec()
+    children = [_from_dict(child) for child in data["children_spec"]]
+    if name in _BUILTIN:
+        return TreeSpec(_BUILTIN[name], json.loads(data["context"]), children)
+    for kind, (serialized_name, _, load) in trees.SERIALIZED.items():
+        if serialized_name == name:
+            context = load(data["context"]) if load is not None else json.loads(data["context"])
+            return TreeSpec(kind, context, children)
+    raise NotImplementedError(f"Deserializing `{name}` in pytree is not registered.")

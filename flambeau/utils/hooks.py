@@ -1,0 +1,11 @@
+"""``torch.utils.hooks``: the handle that registering a hook returns.
+
+>>> import flambeau as torch
+>>> handle = torch.nn.Linear(1, 1).register_forward_hook(lambda module, args, output: None)
+>>> isinstance(handle, torch.utils.hooks.RemovableHandle)
+True
+"""
+
+from ..tensor.handle import RemovableHandle
+
+__all__ = ["RemovableHandle"]
