@@ -69,8 +69,8 @@ def load(
     """Load what ``save`` (PyTorch's or flambeau's) wrote, from a path or a binary file.
 
     With ``weights_only`` (the default) nothing in the file can run code: tensors, numbers, strings and plain
-    containers are loaded, anything else raises ``pickle.UnpicklingError``. ``weights_only=False`` runs what the
-    file says: only for files one trusts. ``map_location`` says where storages go (a device, its name, a
+    containers are loaded, anything else raises ``pickle.UnpicklingError``. ``weights_only=False`` runs what
+    the file says: only for files one trusts. ``map_location`` says where storages go (a device, its name, a
     dictionary of locations, or a function of a storage and its location). With ``mmap`` bytes are read from
     the file when they are needed.
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import importlib
 import types
 from typing import Any
@@ -98,6 +99,17 @@ _NAMES: dict[int, tuple[str, str]] = {id(value): name for name, value in SPECIAL
 _NAMES[id(UntypedStorage)] = ("torch.storage", UNTYPED)
 
 
+@functools.cache
+def _function_names() -> dict[int, tuple[str, str]]:
+    """Public modules and names of operators, which are defined elsewhere."""
+    found: dict[int, tuple[str, str]] = {}
+    for namespace in ("nn.functional", "torch", "linalg", "fft", "special"):
+        module = "torch" if namespace == "torch" else "torch." + namespace
+        for name, function in NAMESPACES.get(namespace, {}).items():
+            found.setdefault(id(function), (module, name))
+    return found
+
+
 def public_name(obj: Any, name: str | None = None) -> tuple[str, str]:
     """Module and name under which PyTorch would find a global of flambeau's."""
     known = _NAMES.get(id(obj))
@@ -107,10 +119,9 @@ def public_name(obj: Any, name: str | None = None) -> tuple[str, str]:
     module = getattr(obj, "__module__", None) or "__main__"
     if module != _HERE and not module.startswith(_HERE + "."):
         return module, name
-    if isinstance(obj, types.FunctionType):
-        for namespace in ("nn.functional", "torch", "linalg", "fft", "special"):
-            if NAMESPACES.get(namespace, {}).get(name) is obj:
-                return ("torch" if namespace == "torch" else "torch." + namespace), name
+    function = _function_names().get(id(obj)) if isinstance(obj, types.FunctionType) else None
+    if function is not None:
+        return function
     inner = module[len(_HERE) + 1 :]
     if inner.startswith("optim.lr_scheduler."):
         inner = "optim.lr_scheduler"

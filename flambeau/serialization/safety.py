@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import _compat_pickle
 import pickle
 import reprlib
 from collections import Counter, OrderedDict
@@ -145,8 +146,9 @@ def is_safe(module: str, name: str) -> bool:
 
 
 def canonical(module: str, name: str) -> tuple[str, str]:
-    """Python 2's name of the built-in module, which old protocols use, is the same module."""
-    return ("builtins" if module == "__builtin__" else module), name
+    """Python 3's name of a global that old protocols write under Python 2's."""
+    renamed: tuple[str, str] | None = _compat_pickle.NAME_MAPPING.get((module, name))
+    return renamed or (_compat_pickle.IMPORT_MAPPING.get(module, module), name)
 
 
 def _is_added(obj: Any) -> bool:
@@ -197,7 +199,7 @@ class RestrictedUnpickler(_Unpickler):  # type: ignore[misc]
             raise pickle.UnpicklingError(
                 f"Trying to load unsupported GLOBAL {module}.{name} whose module {module} is blocked."
             )
-        full = name if key[0] == "builtins" else f"{module}.{name}"
+        full = key[1] if key[0] == "builtins" else ".".join(key)
         raise UnsafeGlobal(
             f"Unsupported global: GLOBAL {full} was not an allowed global by default. Please use "
             f"`torch.serialization.add_safe_globals([{full}])` or the "

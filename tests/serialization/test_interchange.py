@@ -248,8 +248,8 @@ def test_generators_go_on(pair: tuple[Any, Any]) -> None:
 @pytest.mark.oracle
 def test_conjugate_views_of_pytorch(oracle: Any) -> None:
     x = oracle.tensor([1 + 2j, 3 - 1j])
-    back = flambeau.load(written(oracle, [x.conj(), x.conj().imag], "zip"))
-    assert back[0].tolist() == [1 - 2j, 3 + 1j] and back[1].tolist() == [-2.0, 1.0]
+    assert flambeau.load(written(oracle, x.conj(), "zip")).tolist() == [1 - 2j, 3 + 1j]
+    assert flambeau.load(written(oracle, x.conj().imag, "zip")).tolist() == [-2.0, 1.0]
 
 
 @pytest.mark.oracle
@@ -297,9 +297,7 @@ def test_numpy_as_in_pytorch(oracle: Any) -> None:
     ]
     for writer, reader in ((oracle, flambeau), (flambeau, oracle), (flambeau, flambeau)):
         file = written(writer, {"s": np.float64(2.5), "i": np.int64(3), "a": np.arange(3)}, "zip")
-        with pytest.raises(
-            pickle.UnpicklingError, match="numpy._core.multiarray.scalar was not an allowed global"
-        ):
+        with pytest.raises(pickle.UnpicklingError, match=r"multiarray\.scalar was not an allowed global"):
             reader.load(file)
         file.seek(0)
         with reader.serialization.safe_globals(allowed):
@@ -312,7 +310,8 @@ def test_numpy_as_in_pytorch(oracle: Any) -> None:
 def test_plain_pickles_of_pytorch(oracle: Any) -> None:
     import flambeau.storage
 
-    data = pickle.dumps(oracle.arange(3.0).storage())
+    data = pickle.dumps(oracle.arange(3.0).untyped_storage())
     assert b"torch.storage" in data and b"_load_from_bytes" in data
-    file = written(oracle, oracle.arange(3.0).storage(), "old")
-    assert flambeau.storage._load_from_bytes(file.getvalue()).tolist() == [0.0, 1.0, 2.0]
+    file = written(oracle, oracle.arange(3.0).untyped_storage(), "old")
+    loaded = flambeau.storage._load_from_bytes(file.getvalue())
+    assert loaded.tolist() == oracle.arange(3.0).untyped_storage().tolist()

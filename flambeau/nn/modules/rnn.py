@@ -138,6 +138,13 @@ class RNNBase(Module):
         for weight in self.parameters():
             init.uniform_(weight, -bound, bound)
 
+    def __getstate__(self) -> dict[str, Any]:
+        # PyTorch keeps the list beside the parameters, and misses it in modules that it loads.
+        return {**self.__dict__, "_flat_weights": self._flat_weights}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        super().__setstate__({name: value for name, value in state.items() if name != "_flat_weights"})
+
     @property
     def _flat_weights(self) -> list[Tensor]:
         """The parameters in the order in which the operators take them."""
