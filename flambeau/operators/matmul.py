@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 from ..dtypes import BOOL, SCALAR_NAMES, dtype
 from ..graph.geometry import Geometry, contiguous
+from ..graph.operator import Operator
 from ..tensor import Tensor, record, view
 from .definition import arithmetic_dtype, broadcast_shapes, operator
 from .registry import api
@@ -93,17 +95,22 @@ def _matmul_kernel(m: Any, input: Any, mat2: Any) -> Any:
     return m.matmul(input, mat2)
 
 
-MM = operator("mm", _mm_geometry, compute=product_dtype)(_matmul_kernel)
+def _product(name: str, infer: Callable[..., Geometry]) -> Operator:
+    """C = A B, of matrices or batches of them: dA = dC B^T and dB = A^T dC are such products again."""
+    product = operator(name, infer, compute=product_dtype)(_matmul_kernel)
+
+    @product.derivative("input", keeps="mat2")
+    def _(ctx: Any, grad: Tensor, mat2: Tensor) -> Any:
+        return record(product, (grad, transposed(mat2)))
+
+    @product.derivative("mat2", keeps="input")
+    def _(ctx: Any, grad: Tensor, input: Tensor) -> Any:
+        return record(product, (transposed(input), grad))
+
+    return product
 
 
-@MM.derivative("input", keeps="mat2")
-def _(ctx: Any, grad: Tensor, mat2: Tensor) -> Any:
-    return record(MM, (grad, transposed(mat2)))
-
-
-@MM.derivative("mat2", keeps="input")
-def _(ctx: Any, grad: Tensor, input: Tensor) -> Any:
-    return record(MM, (transposed(input), grad))
+MM = _product("mm", _mm_geometry)
 
 
 @api("torch", "Tensor", out=True)
@@ -147,17 +154,7 @@ def _bmm_geometry(operands: Any, attributes: Any) -> Geometry:
     return contiguous(shape, a.dtype, a.device)
 
 
-BMM = operator("bmm", _bmm_geometry, compute=product_dtype)(_matmul_kernel)
-
-
-@BMM.derivative("input", keeps="mat2")
-def _(ctx: Any, grad: Tensor, mat2: Tensor) -> Any:
-    return record(BMM, (grad, transposed(mat2)))
-
-
-@BMM.derivative("mat2", keeps="input")
-def _(ctx: Any, grad: Tensor, input: Tensor) -> Any:
-    return record(BMM, (transposed(input), grad))
+BMM = _product("bmm", _bmm_geometry)
 
 
 @api("torch", "Tensor", out=True)

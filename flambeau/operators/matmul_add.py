@@ -84,17 +84,22 @@ def _product_kernel(m: Any, input: Any, mat1: Any, mat2: Any, beta: Any, alpha: 
     return combine(m.matmul(mat1, mat2), input, beta, alpha, mode)
 
 
-ADDMM = _declare("addmm", _addmm_geometry, _product_kernel)
+def _declare_product(name: str, infer: Callable[..., Geometry], product: Operator) -> Operator:
+    """beta input + alpha A B with the gradients of the product, those of ``product`` scaled by alpha."""
+    op = _declare(name, infer, _product_kernel)
+
+    @op.derivative("mat1", keeps="mat2")
+    def _(ctx: Any, grad: Tensor, mat2: Tensor) -> Any:
+        return _scaled(record(product, (grad, transposed(mat2))), ctx.numbers[4])
+
+    @op.derivative("mat2", keeps="mat1")
+    def _(ctx: Any, grad: Tensor, mat1: Tensor) -> Any:
+        return _scaled(record(product, (transposed(mat1), grad)), ctx.numbers[4])
+
+    return op
 
 
-@ADDMM.derivative("mat1", keeps="mat2")
-def _(ctx: Any, grad: Tensor, mat2: Tensor) -> Any:
-    return _scaled(record(MM, (grad, transposed(mat2))), ctx.numbers[4])
-
-
-@ADDMM.derivative("mat2", keeps="mat1")
-def _(ctx: Any, grad: Tensor, mat1: Tensor) -> Any:
-    return _scaled(record(MM, (transposed(mat1), grad)), ctx.numbers[4])
+ADDMM = _declare_product("addmm", _addmm_geometry, MM)
 
 
 @api("torch", "Tensor", out=True, inplace=True)
@@ -227,17 +232,7 @@ def _baddbmm_geometry(operands: Any, attributes: Any) -> Geometry:
     return contiguous(shape, a.dtype, a.device)
 
 
-BADDBMM = _declare("baddbmm", _baddbmm_geometry, _product_kernel)
-
-
-@BADDBMM.derivative("mat1", keeps="mat2")
-def _(ctx: Any, grad: Tensor, mat2: Tensor) -> Any:
-    return _scaled(record(BMM, (grad, transposed(mat2))), ctx.numbers[4])
-
-
-@BADDBMM.derivative("mat2", keeps="mat1")
-def _(ctx: Any, grad: Tensor, mat1: Tensor) -> Any:
-    return _scaled(record(BMM, (transposed(mat1), grad)), ctx.numbers[4])
+BADDBMM = _declare_product("baddbmm", _baddbmm_geometry, BMM)
 
 
 @api("torch", "Tensor", out=True, inplace=True)

@@ -3,21 +3,20 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
 from typing import Any
 
 from .. import operators as ops
-from ..autograd import enable_grad, no_grad
 from ..dtypes import bfloat16
 from ..tensor import Tensor
 from ._arguments import check_lr
+from ._parameterwise import ParameterwiseOptimizer
 from ._rule_optimizer import number
-from .optimizer import Optimizer, ParamsT
+from .optimizer import ParamsT
 
 __all__ = ["Muon"]
 
 
-class Muon(Optimizer):
+class Muon(ParameterwiseOptimizer):
     r"""Muon (Jordan et al., 2024, https://kellerjordan.github.io/posts/muon/), for matrices (N, M) alone.
 
     .. math::
@@ -74,19 +73,6 @@ class Muon(Optimizer):
                 raise ValueError(
                     f"Muon only supports 2D parameters whereas we found a parameter with size: {p.size()}"
                 )
-
-    def step(self, closure: Callable[[], Any] | None = None) -> Any:
-        """Update the parameters once; `closure` recomputes the loss, and its value is returned."""
-        with no_grad():
-            loss = None
-            if closure is not None:
-                with enable_grad():
-                    loss = closure()
-            for group in self.param_groups:
-                for p in group["params"]:
-                    if p.grad is not None:
-                        self._step_one(p, p.grad, group)
-            return loss
 
     def _step_one(self, p: Tensor, grad: Tensor, group: dict[str, Any]) -> None:
         if p.is_complex():

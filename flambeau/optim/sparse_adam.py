@@ -6,16 +6,16 @@ from collections.abc import Callable
 from typing import Any
 
 from .. import operators as ops
-from ..autograd import enable_grad, no_grad
 from ..tensor import Tensor
 from ._arguments import check_betas
+from ._parameterwise import ParameterwiseOptimizer
 from ._rule_optimizer import number
-from .optimizer import Optimizer, ParamsT
+from .optimizer import ParamsT
 
 __all__ = ["SparseAdam"]
 
 
-class SparseAdam(Optimizer):
+class SparseAdam(ParameterwiseOptimizer):
     """Adam that updates only the elements for which a sparse gradient has values, moments included.
 
     >>> import flambeau as torch
@@ -51,19 +51,6 @@ class SparseAdam(Optimizer):
         ]
         if found:
             raise ValueError(f"{what} at indices {found}: SparseAdam {problem}")
-
-    def step(self, closure: Callable[[], Any] | None = None) -> Any:
-        """Update the parameters once; `closure` recomputes the loss, and its value is returned."""
-        with no_grad():
-            loss = None
-            if closure is not None:
-                with enable_grad():
-                    loss = closure()
-            for group in self.param_groups:
-                for p in group["params"]:
-                    if p.grad is not None:
-                        self._step_one(p, p.grad, group)
-            return loss
 
     def _step_one(self, p: Tensor, grad: Tensor, group: dict[str, Any]) -> None:
         if not grad.is_sparse:

@@ -6,6 +6,7 @@ from collections import OrderedDict
 from typing import Any, ClassVar
 
 from ...tensor import Tensor
+from ...tensor.typename import typename
 from ..parameter import Buffer, Parameter
 from ._member_access import install, installed_on
 from ._registration_hooks import (
@@ -14,7 +15,6 @@ from ._registration_hooks import (
     parameter_registration_hooks,
     run_registration_hooks,
 )
-from ._typename import typename
 
 _TABLES = ("_parameters", "_buffers", "_modules")
 

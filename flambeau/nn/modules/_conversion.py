@@ -11,8 +11,8 @@ from ...autograd import no_grad
 from ...devices import device as Device
 from ...dtypes import dtype as DType
 from ...tensor import Tensor
+from ...tensor.typename import typename
 from ._state_dict import ModuleStateDict
-from ._typename import typename
 
 _TO_SIGNATURES = (
     " * (torch.device device = None, torch.dtype dtype = None, bool non_blocking = False, bool copy = False, "

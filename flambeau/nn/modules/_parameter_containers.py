@@ -7,8 +7,8 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any, Self
 
 from ...tensor import Tensor
+from ...tensor.typename import typename
 from ..parameter import Parameter
-from ._typename import typename
 from .module import Module
 
 

@@ -6,7 +6,7 @@ from collections.abc import Iterable
 
 from ... import operators as ops
 from ...tensor import Tensor
-from ..modules._typename import typename
+from ...tensor.typename import typename
 
 __all__ = ["parameters_to_vector", "vector_to_parameters"]
 
