@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 
 from ..config import settings
-from ..executors import interpreter, null
+from ..executors import interpreter, native, null
 from ..graph import pending
 from ..graph.node import Failure, Node, constant
 from ..graph.storage import Storage
@@ -24,7 +24,11 @@ from .explain import Look, describe, looks
 
 # An executor takes nodes (last one first), empties the list and returns the nodes that failed.
 # Others plug in here.
-EXECUTORS: dict[str, Callable[[list[Node]], list[Node]]] = {"interpreter": interpreter.run, "null": null.run}
+EXECUTORS: dict[str, Callable[[list[Node]], list[Node]]] = {
+    "interpreter": interpreter.run,
+    "native": native.run,
+    "null": null.run,
+}
 
 _LIBRARY = __file__.rsplit("/", 2)[0]
 _CHECK_EVERY = 64

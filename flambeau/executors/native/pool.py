@@ -1,0 +1,82 @@
+"""Helping threads. They sleep on a queue while there is nothing to do, and are made anew in a forked process."""
+
+from __future__ import annotations
+
+import os
+import threading
+from collections.abc import Callable
+from queue import SimpleQueue
+from typing import Any
+
+Task = Callable[[int, int, int], Any]
+
+
+def _available() -> int:
+    try:
+        return len(os.sched_getaffinity(0))
+    except AttributeError:  # not on Linux
+        return os.cpu_count() or 1
+
+
+class _Pool:
+    """The threads beside the calling one; started by the first kernel that is large enough."""
+
+    def __init__(self) -> None:
+        self.tasks: SimpleQueue[Any] = SimpleQueue()
+        self.started = 0
+
+    def start(self, helpers: int) -> None:
+        """Have that many threads."""
+        while self.started < helpers:
+            threading.Thread(target=_serve, args=(self.tasks,), name="flambeau-native", daemon=True).start()
+            self.started += 1
+
+
+_pool = _Pool()
+
+
+def _renew() -> None:
+    global _pool
+    _pool = _Pool()
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_renew)
+
+
+def _serve(tasks: SimpleQueue[Any]) -> None:
+    while True:
+        function, start, stop, address, done = tasks.get()
+        function(start, stop, address)
+        done.release()
+
+
+def run_rows(function: Task, rows: int, address: int, threads: int) -> None:
+    """``function(start, stop, address)`` over all rows, shared between threads; returns when all are done."""
+    threads = min(threads, rows, _available())
+    if threads <= 1:
+        function(0, rows, address)
+        return
+    pool = _pool
+    pool.start(threads - 1)
+    done = threading.Semaphore(0)
+    cuts = [rows * i // threads for i in range(threads + 1)]
+    for i in range(1, threads):
+        pool.tasks.put((function, cuts[i], cuts[i + 1], address, done))
+    try:
+        function(0, cuts[1], address)
+    finally:
+        _wait(done, threads - 1)
+
+
+def _wait(done: threading.Semaphore, count: int) -> None:
+    """Wait for the helpers even when interrupted: they write into buffers that must not be freed before."""
+    interrupt: BaseException | None = None
+    while count:
+        try:
+            done.acquire()
+            count -= 1
+        except KeyboardInterrupt as error:
+            interrupt = error
+    if interrupt is not None:
+        raise interrupt

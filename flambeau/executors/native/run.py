@@ -1,0 +1,43 @@
+"""The native executor: fused kernels where it has them, the interpreter's kernels in between."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from ...graph.node import Node
+from .. import interpreter
+from .launch import run_unit
+from .schedule import Unit, schedule
+
+
+def run(nodes: list[Node]) -> list[Node]:
+    """Compute ``nodes`` (last one first), emptying the list; what the interpreter's ``run`` promises holds here too."""
+    units = schedule(nodes)
+    failed: list[Node] = []
+    remaining: list[Node | None] = list(nodes)
+    nodes.clear()
+    batch: list[Node] = []
+    try:
+        with np.errstate(all="ignore"):
+            for unit in units:
+                batch = _take(unit, remaining)
+                if unit.fused and run_unit(unit, batch):
+                    batch.clear()
+                else:
+                    failed += interpreter.run(batch)
+    finally:
+        # Interrupted: what is not computed stays in the list, that of the present unit last, to be computed first.
+        nodes += [node for node in remaining if node is not None]
+        nodes += [node for node in batch if node.value is None]
+    return failed
+
+
+def _take(unit: Unit, remaining: list[Node | None]) -> list[Node]:
+    """The unit's nodes, last one first; the list of what remains lets go of them."""
+    taken: list[Node] = []
+    for k in reversed(unit.members):
+        node = remaining[k]
+        assert node is not None
+        taken.append(node)
+        remaining[k] = None
+    return taken
