@@ -56,7 +56,9 @@ def _walk(roots: Sequence[Tensor], grads: Sequence[Any], retain: bool, create_gr
     site, state.site = state.site, state.site or user_site()
     try:
         for root, grad in zip(roots, grads):
-            walk.give(edge(root), grad)
+            start = edge(root)
+            if start is not None:
+                walk.give(start, grad)
         walk.run()
         walk.finish()
     finally:
@@ -128,7 +130,8 @@ def _gradients_of(roots: Sequence[Tensor], grads: Sequence[Any], inputs: Sequenc
     site, state.site = state.site, state.site or user_site()
     try:
         for start, g in zip(starts, grads):
-            walk.give(start, g)
+            if start is not None:
+                walk.give(start, g)
         walk.run()
     finally:
         state.enabled, state.site = before, site

@@ -79,6 +79,7 @@ def views_of(operator: Operator, input: Tensor, dim: int, parts: Sequence[tuple[
         if chain is not None:
             out._view = (*chain, how)
         out._base_version = version
+        out._multiple = not operator.name.startswith("unsafe")
     attach(operator, signature, (input,), outs)
     return outs
 

@@ -1,4 +1,4 @@
-"""The object that every ``register_*`` method returns, to take the registration back (``torch.utils.hooks``)."""
+"""The object that every ``register_*`` method returns, to undo the registration (``torch.utils.hooks``)."""
 
 from __future__ import annotations
 

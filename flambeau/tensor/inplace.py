@@ -6,6 +6,7 @@ values and versions); through a view it points to a node that writes a part of t
 
 from __future__ import annotations
 
+import re
 from typing import Any
 
 from .. import dtypes
@@ -88,6 +89,13 @@ def check_writable(x: Tensor) -> None:
                 "your code by moving both the view and the inplace either both inside the no_grad block (if "
                 "you don't want the inplace to be tracked) or both outside (if you want the inplace to be "
                 "tracked).")
+        if x._multiple:
+            name = re.sub(r"Backward\d+$", "", x.grad_fn.name())
+            raise RuntimeError(
+                f"Output {x._output_nr} of {name} is a view and is being modified inplace. This view is the "
+                "output of a function that returns multiple views. Such functions do not allow the output "
+                "views to be modified inplace. You should replace the inplace operation by an out-of-place "
+                "one.")
         if base._grad_fn is None:
             raise RuntimeError("a view of a leaf Variable that requires grad is being used in an in-place "
                                "operation.")
@@ -134,7 +142,7 @@ def write(x: Tensor, result: Tensor) -> None:
         counter.version += 1
     if geometry.device is META or geometry.numel == 0:
         return
-    _require_no_overlap(geometry)
+    require_no_overlap(geometry)
     node = _next_node(storage, geometry, result)
     if storage.exposed:
         write_through(storage, node)
@@ -161,7 +169,7 @@ def _next_node(storage: Storage, geometry: Geometry, result: Tensor) -> Any:
         state.enabled = before
 
 
-def _require_no_overlap(geometry: Geometry) -> None:
+def require_no_overlap(geometry: Geometry) -> None:
     if 0 in geometry.strides and any(s == 0 and n > 1 for s, n in zip(geometry.strides, geometry.shape)):
         raise RuntimeError(
             "unsupported operation: more than one element of the written-to tensor refers to a single memory "

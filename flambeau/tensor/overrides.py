@@ -83,7 +83,8 @@ def handle_torch_function(public_api: Callable[..., Any], relevant_args: Iterabl
         if result is not NotImplemented:
             return result
     raise TypeError(f"Multiple dispatch failed for 'torch.{public_api.__name__}'; all __torch_function__ "
-                    "handlers returned NotImplemented:\n\n" + "\n".join(f"  - tensor subclass {t}" for t in types))
+                    "handlers returned NotImplemented:\n\n"
+                    + "\n".join(f"  - tensor subclass {t}" for t in types))
 
 
 def dispatching(function: Callable[..., Any]) -> Callable[..., Any]:

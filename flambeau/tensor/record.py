@@ -289,8 +289,8 @@ def _plan(operator: Operator, needs: tuple[bool, ...]) -> Any:
 def edge(x: Tensor) -> Any:
     """Where the gradient of x goes (Note: edges)."""
     fn = x._grad_fn if x._base is None else x.grad_fn
-    if fn is None:
-        return x
+    if fn is None:  # a view made without recording lets no gradient through
+        return x if x._base is None or x._requires_grad else None
     return (fn, x._output_nr) if x._output_nr else fn
 
 

@@ -35,6 +35,8 @@ class Tensor:
     _grad: Any = None
     _base: Any = None           # the tensor of which this is a view
     _view: Any = None           # how to make this view from its base again: tuple of (operator, arguments)
+    # whether this is a view of one of several outputs, which may not be written in place
+    _multiple = False
     _base_version = 0           # version at which a view's grad_fn was made
     _counter: Any = None        # a version counter other than the storage's
     _hooks: Any = None          # gradient hooks of a leaf
@@ -97,6 +99,8 @@ class Tensor:
         shape = self._geometry.shape
         if dim is None:
             return shape
+        if not shape:
+            raise IndexError(f"Dimension specified as {dim} but tensor has no dimensions")
         return shape[check_dim(dim, len(shape))]
 
     def dim(self) -> int:
@@ -175,7 +179,7 @@ class Tensor:
         if self._requires_grad:
             return True
         base = self._base
-        return base is not None and base._requires_grad and self._view is not None and not self._inference
+        return base is not None and base._requires_grad and not self._inference
 
     @requires_grad.setter
     def requires_grad(self, wanted: bool) -> None:

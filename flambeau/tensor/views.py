@@ -46,7 +46,12 @@ def view(operator: Operator, x: Tensor, attributes: tuple[Any, ...] = ()) -> Ten
     counter = x._counter
     if counter is not None:
         out._counter = counter
-    out._base = x if base is None else base
+    if base is None:
+        out._base = x
+    else:
+        out._base = base
+        if x._multiple:
+            out._multiple = True
     if state.enabled:
         if base is None:
             out._view = ((operator, attributes),)
