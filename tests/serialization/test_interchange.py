@@ -12,6 +12,8 @@ import pytest
 
 import flambeau
 
+from .record_files import FOLDER, network
+
 DTYPES = (
     "bool",
     "uint8",
@@ -315,3 +317,21 @@ def test_plain_pickles_of_pytorch(oracle: Any) -> None:
     file = written(oracle, oracle.arange(3.0).untyped_storage(), "old")
     loaded = flambeau.storage._load_from_bytes(file.getvalue())
     assert loaded.tolist() == oracle.arange(3.0).untyped_storage().tolist()
+
+
+@formats
+@pytest.mark.parametrize("mmap", [False, True])
+def test_recorded_files_of_pytorch(form: str, mmap: bool) -> None:
+    if mmap and form == "old":
+        pytest.skip("files of the old format cannot be mapped")
+    back = flambeau.load(FOLDER / f"{form}.pt", mmap=mmap)
+    assert described(back) == described(contents(flambeau))
+
+
+def test_recorded_module_of_pytorch() -> None:
+    expected = network(flambeau)
+    back = flambeau.load(FOLDER / "module.pt", weights_only=False)
+    assert repr(back) == repr(expected)
+    assert described(back.state_dict()) == described(expected.state_dict())
+    x = flambeau.tensor([[1.0, 2.0], [0.5, -1.0]])
+    assert flambeau.equal(back(x)[0], expected(x)[0])
