@@ -286,6 +286,8 @@ def addcmul(input: Tensor, tensor1: Tensor, tensor2: Tensor, *, value: Any = 1) 
     """
     for position, (name, one) in enumerate((("input", input), ("tensor1", tensor1), ("tensor2", tensor2))):
         require_tensor(one, "addcmul", name, position + 1)
+    if input.dtype is tensor1.dtype is tensor2.dtype is dtypes.bool_:
+        raise NotImplementedError("\"addcmul_cpu_out\" not implemented for 'Bool'")
     if value.__class__ is int and value == 1:
         return record(ADDCMUL_ONE, (input, tensor1, tensor2))
     dtype = result_dtype([input._geometry, tensor1._geometry, tensor2._geometry])

@@ -58,6 +58,8 @@ def expand(input: Tensor, *sizes: Any, size: Any = None, implicit: bool = False)
     tensor([[1, 1, 1],
             [2, 2, 2]])
     """
+    if not sizes and size is None:
+        raise TypeError('expand() missing 1 required positional arguments: "size"')
     return view(EXPAND, input, (sizes_of(sizes if size is None else (size,), "expand"),))
 
 

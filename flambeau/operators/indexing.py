@@ -245,6 +245,12 @@ def index_fill(input: Tensor, dim: int, index: Tensor, value: Any) -> Tensor:
         raise RuntimeError("index_fill_(): Converting complex Scalar to non-complex type is not supported")
     input, d, index = _along(input, dim, index)
     extent = input.shape[d] if input.ndim else 1
+    if input.numel() == 0 and index.numel():
+        if extent == 0 and input.ndim == 1:
+            size = input.element_size()
+            raise RuntimeError(f"setStorage: sizes [{index.numel()}], strides [0], storage offset 0, and itemsize "
+                               f"{size} requiring a storage size of {size} are out of bounds for storage of size 0")
+        return input.clone()
     bounds.check_index(index, -extent, extent, IndexError, bounds.out_of_bounds(d, extent))
     return record(INDEX_FILL, (input, index, value), (d,))
 

@@ -185,6 +185,9 @@ def statistics_in(input: Tensor, weight: Any) -> dtypes.dtype:
 
 def _layer_norm(input: Tensor, normalized_shape: Any, weight: Any, bias: Any, eps: float) -> Any:
     shape = _check_normalized_shape(input, normalized_shape, weight, bias)
+    if input.dtype.category != dtypes.FLOATING:
+        raise NotImplementedError("\"LayerNormKernelImpl\" not implemented for "
+                                  f"'{dtypes.SCALAR_NAMES[input.dtype]}'")
     dims = tuple(range(input.ndim - len(shape), input.ndim))
     return record(LAYER_NORM, (input, weight, bias, float(eps)), (dims,))
 
@@ -402,7 +405,8 @@ def local_response_norm(input: Tensor, size: int, alpha: float = 0.0001, beta: f
     for i in range(size):
         part = squares.narrow(2, i, input.shape[1])
         total = part if total is None else total + part
-    divisor = (total / size).reshape(input.shape)
+    whole = not (total.is_floating_point() or total.is_complex())
+    divisor = (total // size if whole else total / size).reshape(input.shape)
     return input / (divisor * alpha + k) ** beta
 
 
