@@ -22,12 +22,27 @@ def _window(i: int, n: int, count: int) -> tuple[int, int]:
 def _sizes(x: Tensor, output_size: Any, dims: int, name: str) -> Ints:
     single = output_size is None or isinstance(output_size, int)
     sizes = (output_size,) * dims if single else tuple(output_size)
-    if len(sizes) == 1 and dims > 1 and not isinstance(output_size, int):
-        sizes = sizes * dims
+    if dims > 1 and not single and x.ndim <= len(sizes):
+        raise ValueError(f"Input dimension should be at least {len(sizes) + 1}")
+    maximum = "max" in name
     if len(sizes) != dims:
-        raise RuntimeError(f"{name}: output_size must be {dims}")
+        if dims == 1:
+            raise RuntimeError(f"{name}() argument 'output_size' should contain one int (got {len(sizes)})")
+        raise RuntimeError(f"{name}(): internal error: output_size.size() must be {dims}" if maximum else
+                           f"{name}: output_size must be {dims}")
     if x.ndim not in (dims + 1, dims + 2):
-        raise RuntimeError(f"{name}(): Expected {dims + 1}D or {dims + 2}D tensor, but got {list(x.shape)}")
+        if dims == 1:
+            raise RuntimeError(f"Expected 2 to 3 dimensions, but got {x.ndim}-dimensional tensor for "
+                               f"argument #1 'self' (while checking arguments for {name})")
+        raise RuntimeError(f"{name}(): Expected {dims + 1}D or {dims + 2}D tensor, but got"
+                           f"{':' if maximum else ''} {list(x.shape)}")
+    least = min((n for n in sizes if n is not None), default=0)
+    if least < 0:
+        if maximum:
+            shape = [*x.shape[:x.ndim - dims], *sizes]
+            raise RuntimeError(f"Trying to create tensor with negative dimension {least}: {shape}")
+        raise RuntimeError(f"{name}: elements of output_size must be greater than or equal to 0 but received "
+                           "{" + ", ".join(map(str, sizes)) + "}")
     return tuple(x.shape[x.ndim - dims + d] if n is None else int(n) for d, n in enumerate(sizes))
 
 

@@ -146,8 +146,12 @@ def scaled_dot_product_attention(query: Tensor, key: Tensor, value: Tensor, attn
     if dropout_p == 0.0 and (mask is None or not mask.requires_grad) and _same_lead(query, key, value):
         return record(ATTENTION, (query, key, value, mask, factor), (bool(is_causal),))
     from .dropout import dropout
+    narrow, wide = query.dtype, arithmetic_dtype(query.dtype)
+    if wide is not narrow:  # rounding before the softmax would be magnified by it
+        query, key, value = query.to(wide), key.to(wide), value.to(wide)
+        mask = None if mask is None else mask.to(wide)
     weights = _weights(query, key, mask, factor, is_causal)
-    return dropout(weights, dropout_p).matmul(value) if dropout_p else weights.matmul(value)
+    return (dropout(weights, dropout_p) if dropout_p else weights).matmul(value).to(narrow)
 
 
 def _same_lead(query: Tensor, key: Tensor, value: Tensor) -> bool:

@@ -1,9 +1,10 @@
-"""Connectionist temporal classification: the loss of a label sequence that is aligned with nothing (Graves et al. 2006).
+"""Connectionist temporal classification: the loss of label sequences without alignment (Graves et al. 2006).
 
-Note: alignments. A target of S labels is read as 2 S + 1 symbols, a blank before, between and after the labels. An
-alignment stays on a symbol, goes to the next one, or skips a blank between two different labels. ``alpha[t, s]`` is the
-log of the summed probability of all alignments that have read up to symbol s at time t, ``beta`` the same from the end;
-their product over the loss is the probability of being at s at time t, which gives the gradient
+Note: alignments. A target of S labels is read as 2 S + 1 symbols, a blank before, between and after the
+labels. An alignment stays on a symbol, goes to the next one, or skips a blank between two different labels.
+``alpha[t, s]`` is the log of the summed probability of all alignments that have read up to symbol s at time
+t, ``beta`` the same from the end; their product over the loss is the probability of being at s at time t,
+which gives the gradient
 
     d loss / d logit[t, k] = p[t, k] - sum of these over the symbols that are k.
 
@@ -229,7 +230,7 @@ def ctc_loss(
     reduction: Any = "mean",
     zero_infinity: bool = False,
 ) -> Tensor:
-    """The negative log probability of label sequences under (T, N, C), summed over all alignments (Graves et al. 2006).
+    """The negative log probability of label sequences under (T, N, C) over all alignments (Graves 2006).
 
     Targets are (N, S) or one behind the other; ``"mean"`` divides each loss by its target's length first.
 

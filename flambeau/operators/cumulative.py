@@ -262,11 +262,14 @@ def _(ctx: Any, grad: Tensor, input: Tensor, output: Tensor) -> Tensor:
     dim = ctx.attributes[0]
     if not input.ndim or not input.numel():
         return grad
-    if input.is_complex():
-        scaled = grad * (-_conj(output)).exp()
-        return scaled.flip(dim).cumsum(dim).flip(dim) * _conj(input).exp()
     least = float("-inf")
-    up_only, down_only = grad <= 0, grad >= 0
+    if input.is_complex():
+        none = grad == 0
+        terms = grad.masked_fill(none, 1).log().masked_fill(none, least) - _conj(output)
+        return (terms.flip(dim).logcumsumexp(dim).flip(dim) + _conj(input)).exp()
+    empty = output == least  # nothing has been added up yet, so nothing flows back
+    output = output.masked_fill(empty, 0)
+    up_only, down_only = (grad <= 0) | empty, (grad >= 0) | empty
     positive = grad.masked_fill(up_only, 1).log().masked_fill(up_only, least) - output
     negative = (-grad).masked_fill(down_only, 1).log().masked_fill(down_only, least) - output
     up = (positive.flip(dim).logcumsumexp(dim).flip(dim) + input).exp()

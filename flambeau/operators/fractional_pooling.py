@@ -42,7 +42,7 @@ def _kernel(m: Any, input: Any, samples: Any, kernel: Ints, sizes: Ints) -> Any:
     flat = input.reshape(*lead, int(np.prod(space)))
     count = int(np.prod(sizes))
     batch = samples[: lead[0]] if len(lead) == 2 else samples[0]
-    # Samples are given for the last dimension first where there are two, for the first one first where there are three.
+    # Samples are given for the last dimension first where there are two, else for the first one first.
     order = (1, 0) if dims == 2 else range(dims)
     starts = [_starts(batch[..., i], n, k, count) for i, n, k, count in zip(order, space, kernel, sizes)]
     best = np.full((*lead, *sizes), -np.inf, input.dtype)
@@ -158,7 +158,7 @@ def fractional_max_pool2d(
     return_indices: bool = False,
     _random_samples: Any = None,
 ) -> Any:
-    """Maxima over windows of (N, C, H, W) at random places (Graham 2014); the result's size or its ratio is given.
+    """Maxima over windows of (N, C, H, W) at random places (Graham 2014), to a given size or ratio.
 
     >>> import flambeau as torch
     >>> torch.nn.functional.fractional_max_pool2d(torch.ones(1, 1, 5, 5), 2, output_size=3).shape

@@ -26,7 +26,8 @@ def HASH(m: Any, input: Any, dims: tuple[int, ...], keepdim: bool) -> Any:
     wide = input.astype(
         np.uint64 if input.dtype.kind == "u" else np.int64 if input.dtype.kind in "bi" else np.float64
     )
-    return np.bitwise_xor.reduce(wide.view(np.uint64), axis=dims, keepdims=keepdim)
+    xor: Any = np.bitwise_xor
+    return xor.reduce(wide.view(np.uint64), axis=dims, keepdims=keepdim)
 
 
 @api("torch", "Tensor", out=True)
@@ -43,7 +44,8 @@ def hash_tensor(input: Tensor, dim: Any = (), *, keepdim: bool = False, mode: in
         raise not_implemented("xor_sum_cpu", input.dtype)
     if not input.numel() and (dim is None or dim == ()):
         raise RuntimeError(
-            "hash_tensor: Expected reduction dim to be specified for input.numel() == 0. Specify the reduction "
-            "dim with the 'dim' argument."
+            "hash_tensor: Expected reduction dim to be specified for input.numel() == 0. Specify the "
+            "reduction dim with the 'dim' argument."
         )
-    return record(HASH, (input,), (normalize_dims(dim, input.ndim), bool(keepdim)))  # type: ignore[no-any-return]
+    dims = normalize_dims(dim, input.ndim)
+    return record(HASH, (input,), (dims, bool(keepdim)))  # type: ignore[no-any-return]

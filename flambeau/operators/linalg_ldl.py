@@ -1,7 +1,8 @@
 """Symmetric indefinite systems: A = P L D L^T P^T with blocks of 1 and 2 in D (Bunch and Kaufman 1977).
 
-Note: pivots. They follow LAPACK: a positive k at place i says that D has a block of 1 there and that rows i and k (from 1)
-were exchanged; the same negative -k at two places says that D has a block of 2 and that the second row went to k.
+Note: pivots. They follow LAPACK: a positive k at place i says that D has a block of 1 there and that rows i
+and k (from 1) were exchanged; the same negative -k at two places says that D has a block of 2 and that the
+second row went to k.
 """
 
 from __future__ import annotations
@@ -124,7 +125,7 @@ def ldl_factor_ex(A: Tensor, *, hermitian: bool = False, check_errors: bool = Fa
     tensor(0, dtype=torch.int32)
     """
     _require(A, "torch.linalg.ldl_factor_ex")
-    found = return_types.linalg_ldl_factor_ex(*record(LDL_FACTOR, (A,), (bool(hermitian),)))
+    found: Any = return_types.linalg_ldl_factor_ex(*record(LDL_FACTOR, (A,), (bool(hermitian),)))
     if check_errors:
         _refuse_singular(found.info, "torch.linalg.ldl_factor_ex")
     return found
@@ -132,7 +133,7 @@ def ldl_factor_ex(A: Tensor, *, hermitian: bool = False, check_errors: bool = Fa
 
 @api("linalg", out=True)
 def ldl_factor(A: Tensor, *, hermitian: bool = False) -> Any:
-    """A symmetric (or Hermitian) matrix as L D L^T, packed, with pivots as of LAPACK's sytrf; only the lower triangle is read.
+    """A symmetric (or Hermitian) matrix as L D L^T, packed, with LAPACK's pivots; reads the lower triangle.
 
     >>> import flambeau as torch
     >>> torch.linalg.ldl_factor(torch.tensor([[4., 2.], [2., 3.]])).LD
@@ -235,8 +236,8 @@ def ldl_solve(LD: Tensor, pivots: Tensor, B: Tensor, *, hermitian: bool = False)
     _require(LD, name)
     if LD.shape[-1] != B.shape[-2]:
         raise RuntimeError(
-            f"Incompatible matrix sizes for {name}: each A matrix is {LD.shape[-1]} by {LD.shape[-1]} but each "
-            f"b matrix is {B.shape[-2]} by {B.shape[-1]}"
+            f"Incompatible matrix sizes for {name}: each A matrix is {LD.shape[-1]} by {LD.shape[-1]} but "
+            f"each b matrix is {B.shape[-2]} by {B.shape[-1]}"
         )
     if LD.shape[:-1] != pivots.shape:
         raise RuntimeError(
@@ -247,7 +248,7 @@ def ldl_solve(LD: Tensor, pivots: Tensor, B: Tensor, *, hermitian: bool = False)
         raise RuntimeError(f"{name}: Expected pivots to be integers. Got {SCALAR_NAMES[pivots.dtype]}")
     if LD.dtype is not B.dtype:
         raise RuntimeError(
-            "Expected b and A to have the same dtype, but found b of type "
-            f"{SCALAR_NAMES[B.dtype]} and A of type {SCALAR_NAMES[LD.dtype]} instead."
+            f"Expected b and A to have the same dtype, but found b of type {SCALAR_NAMES[B.dtype]} and A of "
+            f"type {SCALAR_NAMES[LD.dtype]} instead."
         )
     return record(LDL_SOLVE, (LD, pivots, B), (bool(hermitian),))  # type: ignore[no-any-return]

@@ -142,6 +142,8 @@ def householder_product(A: Tensor, tau: Tensor) -> Tensor:
         raise RuntimeError(f"{name}: tau dtype {tau.dtype} does not match input dtype {A.dtype}")
     rows, columns = A.shape[-2:]
     start = A.new_ones(rows).diag_embed()[:, :columns].expand(*A.shape[:-2], rows, columns)
+    if not tau.shape[-1]:
+        return start + A * 0  # no reflection, but a result that depends on A
     return _reflect(A, tau, start, reverse=True, conjugated=False)
 
 
@@ -181,11 +183,12 @@ def ormqr(input: Tensor, tau: Tensor, other: Tensor, left: bool = True, transpos
         if x.ndim < 2:
             raise RuntimeError(f"torch.ormqr: {name} must have at least 2 dimensions.")
     side = -2 if left else -1
-    if other.shape[side] < tau.shape[-1] or other.shape[side] != input.shape[-2]:
+    if tau.ndim and min(other.shape[side], input.shape[-1]) != tau.shape[-1]:
         raise RuntimeError(
-            f"torch.ormqr: other.shape[{side}] must be greater than or equal to tau.shape[-1] and equal to "
-            "input.shape[-2]"
+            f"torch.ormqr: tau.shape[-1] must be equal to min(other.shape[{side}], input.shape[-1])"
         )
+    if other.shape[side] != input.shape[-2]:
+        raise RuntimeError(f"torch.ormqr: other.shape[{side}] must be equal to input.shape[-2]")
     if tau.ndim != input.ndim - 1 or other.ndim != input.ndim:
         raise RuntimeError("torch.ormqr: Expected tau and other to have as many batch dimensions as input")
     if left:

@@ -268,6 +268,9 @@ def multilabel_margin_loss(input: Tensor, target: Tensor, size_average: Any = No
                            reduction: str = "mean") -> Tensor:
     """Hinge between each target class and each other class: (N, C), targets listed up to the first -1."""
     reduction = reduction_of(size_average, reduce, reduction)
+    if input.ndim > 2 or 0 in input.shape[-1:]:
+        raise RuntimeError("Expected non-empty vector or matrix with optional 0-dim batch size, but got: "
+                           f"{list(input.shape)}")
     if input.shape != target.shape:
         raise RuntimeError(f"inconsistent target size: {list(target.shape)} for input of size: "
                            f"{list(input.shape)}")

@@ -13,7 +13,7 @@ from .registry import api
 def native_group_norm(
     input: Tensor, weight: Any, bias: Any, N: int, C: int, HxW: int, group: int, eps: float
 ) -> tuple[Tensor, Tensor, Tensor]:
-    """``group_norm`` of N samples of C channels of HxW elements, with mean and reciprocal deviation (N, groups).
+    """``group_norm`` of N samples of C channels of HxW elements, with mean and 1 / deviation (N, groups).
 
     >>> import flambeau as torch
     >>> torch.native_group_norm(torch.tensor([[[1.], [3.]]]), None, None, 1, 2, 1, 1, 0.0)[1:]
@@ -39,8 +39,8 @@ def native_group_norm(
         )
     kind = statistics_in(input, weight)
     if not input.numel():
-        nothing = input.new_zeros((N, group), dtype=kind)
-        return _affine(input.clone(), weight, bias), nothing, nothing.detach() * float("nan")
+        mean = input.sum() * input.new_zeros((N, group), dtype=kind)
+        return _affine(input.clone(), weight, bias), mean, mean * float("nan")
     result, mean, rstd = normalized(input.reshape(N, group, -1), (2,), float(eps))
     result = _affine(result.reshape(input.shape), weight, bias)
     return result, mean.reshape(N, group).to(kind), rstd.reshape(N, group).to(kind)

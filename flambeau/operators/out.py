@@ -8,7 +8,7 @@ from typing import Any
 from .. import dtypes
 from ..graph.geometry import dense_like
 from ..tensor import Tensor, state
-from ..tensor.inplace import write
+from ..tensor.inplace import require_no_overlap, write
 
 
 def store(result: Any, out: Any, name: str) -> Any:
@@ -22,6 +22,67 @@ def store(result: Any, out: Any, name: str) -> Any:
     return _store_one(out, result, name)
 
 
+# Functions that want the result's type exactly, with PyTorch's message.
+_HAVE_DTYPE = "Expected out tensor to have dtype {result}, but got {out} instead"
+_MATCH = ("Expected the dtype for input and out to match, but got {Result} for input's dtype and {Out} for "
+          "out's "
+          "dtype.")
+_SAME_DTYPE = {
+    "aminmax": _HAVE_DTYPE,
+    "gather": _HAVE_DTYPE,
+    "amax": _MATCH,
+    "amin": _MATCH,
+    "complex": "Expected object of scalar type {Result} but got scalar type {Out} for argument 'out'",
+    "multinomial": "multinomial expects Long tensor out, got: {Out}",
+}
+# Functions that read their operands while they write.
+_NO_ALIASES = frozenset({"cat", "concat", "concatenate", "gather", "index_select", "kthvalue",
+                         "masked_select", "take"})
+_C_NAMES = {"float32": "float", "float64": "double", "int64": "long int", "int32": "int",
+            "uint8": "unsigned char"}
+
+
+def _require_dtype(out: Tensor, result: Tensor, name: str) -> None:
+    if name in _SAME_DTYPE and out.dtype is not result.dtype:
+        names = [_C_NAMES.get(d.name, d.name) for d in (result.dtype, out.dtype)]
+        scalars = [dtypes.SCALAR_NAMES[d] for d in (result.dtype, out.dtype)]
+        raise RuntimeError(_SAME_DTYPE[name].format(result=names[0], out=names[1], Result=scalars[0],
+                                                    Out=scalars[1]))
+
+
+def refuse_aliases(operands: Any, out: Any, name: str) -> None:
+    """PyTorch's error where a function would write over what it still reads."""
+    if name not in _NO_ALIASES:
+        return
+    for written in out if isinstance(out, (tuple, list)) else (out,):
+        for x in operands:
+            for each in x if isinstance(x, (tuple, list)) else (x,):
+                if isinstance(each, Tensor) and isinstance(written, Tensor) \
+                        and _share_elements(each, written):
+                    raise RuntimeError(
+                        "unsupported operation: some elements of the input tensor and the written-to tensor "
+                        "refer to a single memory location. Please clone() the tensor before performing the "
+                        "operation.")
+
+
+def _share_elements(a: Tensor, b: Tensor) -> bool:
+    """Whether two tensors may have memory in common."""
+    if a._storage is not b._storage:
+        return False
+    if a is b:
+        return True
+    (low, high), (first, last) = (_extent(x) for x in (a, b))
+    return low <= last and first <= high
+
+
+def _extent(x: Tensor) -> tuple[int, int]:
+    """First and last place in the storage; an empty interval for no elements."""
+    start = x.storage_offset()
+    if not x.numel():
+        return start, start - 1
+    return start, start + sum((n - 1) * s for n, s in zip(x.shape, x.stride()))
+
+
 def _store_one(out: Any, result: Tensor, name: str) -> Tensor:
     if not isinstance(out, Tensor):
         raise TypeError(f"{name}(): argument 'out' must be Tensor, not {type(out).__name__}")
@@ -32,6 +93,7 @@ def _store_one(out: Any, result: Tensor, name: str) -> Tensor:
     if result.device != out.device:
         raise RuntimeError(f"Expected out tensor to have device {result.device}, but got {out.device} "
                            "instead")
+    _require_dtype(out, result, name)
     if not dtypes.can_cast(result.dtype, out.dtype):
         raise RuntimeError(f"result type {dtypes.SCALAR_NAMES[result.dtype]} can't be cast to the desired "
                            f"output type {dtypes.SCALAR_NAMES[out.dtype]}")
@@ -47,5 +109,6 @@ def _store_one(out: Any, result: Tensor, name: str) -> Tensor:
         out.resize_(result.shape)
         if not result._geometry.is_contiguous:
             out._geometry = dense_like(result.shape, result._geometry, out.dtype)
+    require_no_overlap(out._geometry)
     write(out, result.detach().to(out.dtype))
     return out

@@ -61,8 +61,9 @@ def _index_of(mode: str, n: int, before: int, after: int) -> list[int]:
     positions = range(-before, n + after)
     if mode == "replicate":
         return [min(max(i, 0), n - 1) for i in positions]
-    if mode == "circular":
-        return [i % n for i in positions]
+    if mode == "circular":  # what a negative width cuts off is not wrapped around
+        first, kept = max(0, -before), n - max(0, -before) - max(0, -after)
+        return [first + i % kept for i in range(-max(0, before), kept + max(0, after))]
     period = 2 * (n - 1)
     return [i if i < n else period - i for i in ((i % period) if period else 0 for i in positions)]
 

@@ -120,7 +120,7 @@ def _padded_for_windows(x: Any, space: Ints, kernel: Ints, stride: Ints, padding
     if not any(padding) and all(a <= b for a, b in zip(need, space)):
         return x
     sizes = [max(a, b + 2 * p) for a, b, p in zip(need, space, padding)]
-    padded = np.zeros((*x.shape[:x.ndim - len(space)], *sizes), x.dtype)
+    padded: Any = np.zeros((*x.shape[:x.ndim - len(space)], *sizes), x.dtype)
     padded[(..., *(slice(p, p + n) for p, n in zip(padding, space)))] = x
     return padded
 
@@ -154,6 +154,8 @@ def POOL_SCATTER(m: Any, grad: Any, indices: Any, space: Ints, dims: int) -> Any
     """Sum of values (..., *extents) at their positions in a flattened (..., *space)."""
     lead = grad.shape[:grad.ndim - dims]
     size, rows = int(np.prod(space)), int(np.prod(lead))
+    if not rows:
+        return np.zeros((*lead, *space), grad.dtype)
     flat = (indices.reshape(rows, -1) + (np.arange(rows) * size)[:, None]).reshape(-1)
     wide = grad.reshape(-1).astype(np.float64, copy=False)
     return np.bincount(flat, wide, rows * size).reshape(*lead, *space)

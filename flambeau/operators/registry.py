@@ -60,7 +60,7 @@ def publish_in(module: dict[str, Any], namespace: str) -> None:
 
 
 def place_all(namespace: str) -> None:
-    """Let functions that cannot be found where they say they are name their public place: pickle looks there."""
+    """Let functions not found where they say they are name their public place, where pickle looks."""
     for name, function in NAMESPACES[namespace].items():
         if isinstance(function, FunctionType) and _found(function) is not function:
             _place(function, namespace, name)
@@ -123,6 +123,8 @@ def with_out(function: Callable[..., Any]) -> Callable[..., Any]:
     def wrapper(*args: Any, out: Any = None, **kwargs: Any) -> Any:
         if out is None:
             return function(*args, **kwargs)
+        from .out import refuse_aliases
+        refuse_aliases(args, out, function.__name__)
         return write_out(function(*args, **kwargs), out, function.__name__)
     return wrapper
 

@@ -168,7 +168,9 @@ def _weighted(x: Tensor, sizes: list[int], scales: list[float | None], mode: str
         raise NotImplementedError(f'"compute_indices_weights_{mode}" not implemented for '
                                   f'\'{dtypes.SCALAR_NAMES[x.dtype]}\'')
     wide = x.to(dtypes.float32 if x.dtype is dtypes.uint8 else arithmetic_dtype(x.dtype))
-    for d, (count, scale) in enumerate(zip(sizes, scales)):
+    in_bytes = x.dtype is dtypes.uint8
+    passes = list(enumerate(zip(sizes, scales)))
+    for d, (count, scale) in reversed(passes) if in_bytes else passes:
         n = x.shape[2 + d]
         if antialias:
             matrix = _antialias_weights(n, count, scale, align_corners, mode == "bicubic")
@@ -177,8 +179,8 @@ def _weighted(x: Tensor, sizes: list[int], scales: list[float | None], mode: str
             matrix = weights(n, count, scale, align_corners)
         if n != count or not np.array_equal(matrix, np.eye(n)):
             wide = _resample(wide, 2 + d, matrix)
-    if x.dtype is dtypes.uint8:
-        wide = wide.round().clamp(0, 255)
+            if in_bytes:  # every pass gives bytes, halves rounded up
+                wide = (wide + 0.5).floor().clamp(0, 255)
     return wide.to(x.dtype).contiguous()
 
 

@@ -39,8 +39,8 @@ def _stft_call(
         )
     )
     return (
-        f"stft({_shown(x)}{list(x.shape)}, n_fft={n_fft}, hop_length={hop}, win_length={length}, window={held}, "
-        f"{flags}) : "
+        f"stft({_shown(x)}{list(x.shape)}, n_fft={n_fft}, hop_length={hop}, win_length={length}, "
+        f"window={held}, {flags}) : "
     )
 
 
@@ -133,9 +133,9 @@ def _stft(
         raise RuntimeError("Cannot have onesided output if window or input is complex")
     if return_complex is not None and not return_complex:
         warnings.warn(
-            "stft with return_complex=False is deprecated. In a future pytorch release, stft will return complex "
-            "tensors for all inputs, and return_complex=False will raise an error.\nNote: you can still call "
-            "torch.view_as_real on the complex output to recover the old return format.",
+            "stft with return_complex=False is deprecated. In a future pytorch release, stft will return "
+            "complex tensors for all inputs, and return_complex=False will raise an error.\nNote: you can "
+            "still call torch.view_as_real on the complex output to recover the old return format.",
             stacklevel=3,
         )
     shape = x.shape
@@ -301,8 +301,8 @@ def _overlapped(frames: Tensor, window: Any, hop: int, center: bool, length: int
     signal = signal / envelope
     if length is not None and signal.shape[1] < length:
         warnings.warn(
-            "The length of signal is shorter than the length parameter. Result is being padded with zeros in the "
-            "tail. Please check your center and hop_length settings.",
+            "The length of signal is shorter than the length parameter. Result is being padded with zeros in "
+            "the tail. Please check your center and hop_length settings.",
             stacklevel=3,
         )
         signal = NAMESPACES["nn.functional"]["pad"](signal, [0, length - signal.shape[1]])

@@ -90,4 +90,8 @@ def narrow(input: Tensor, dim: int, start: Any, length: int) -> Tensor:
 @api("torch", "Tensor", out=True)
 def narrow_copy(input: Tensor, dim: int, start: Any, length: int) -> Tensor:
     """A copy of ``narrow``'s view."""
+    if dim >= input.ndim > 0:
+        raise RuntimeError("Expected dim < static_cast<int64_t>(self_sizes.size()) to be true, but got "
+                           "false.  (Could this error message be improved?  If so, please report an "
+                           "enhancement request to PyTorch.)")
     return narrow(input, dim, start, length).clone()
