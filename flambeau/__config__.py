@@ -20,7 +20,8 @@ def parallel_info() -> str:
     """How many threads operators use."""
     from ._assemble import get_num_interop_threads, get_num_threads
 
-    return f"at::get_num_threads() : {get_num_threads()}\nat::get_num_interop_threads() : {get_num_interop_threads()}\n"
+    return (f"at::get_num_threads() : {get_num_threads()}\n"
+            f"at::get_num_interop_threads() : {get_num_interop_threads()}\n")
 
 
 __all__ = ["parallel_info", "show"]

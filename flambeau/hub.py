@@ -16,7 +16,7 @@ from collections.abc import Callable
 from typing import Any
 from urllib.parse import urlparse
 
-from .serialization import load as _load_file
+from .serialization.load import load as _load_file
 
 # A file name such as resnet18-bfd8deac.pth says how its content's hash begins.
 HASH_REGEX = re.compile(r"-([a-f0-9]*)\.")
@@ -80,21 +80,22 @@ def _entry(module: Any, name: str) -> Callable[..., Any]:
     return function  # type: ignore[no-any-return]
 
 
-def list(github: str, force_reload: bool = False, skip_validation: bool = False,  # noqa: A001
+def list(github: str, force_reload: bool = False, skip_validation: bool = False,
          trust_repo: Any = "check", verbose: bool = True, *, source: str = "local") -> builtins.list[str]:
     """The names of the models that a folder's ``hubconf.py`` offers."""
     module = _hubconf(github, source)
     return [name for name in dir(module) if callable(getattr(module, name)) and not name.startswith("_")]
 
 
-def help(github: str, model: str, force_reload: bool = False, skip_validation: bool = False,  # noqa: A001
+def help(github: str, model: str, force_reload: bool = False, skip_validation: bool = False,
          trust_repo: Any = "check", *, source: str = "local") -> str | None:
     """The docstring of a model's function."""
     return _entry(_hubconf(github, source), model).__doc__
 
 
 def load(repo_or_dir: str, model: str, *args: Any, source: str = "github", trust_repo: Any = "check",
-         force_reload: bool = False, verbose: bool = True, skip_validation: bool = False, **kwargs: Any) -> Any:
+         force_reload: bool = False, verbose: bool = True, skip_validation: bool = False,
+         **kwargs: Any) -> Any:
     """What the function ``model`` in the ``hubconf.py`` of a folder returns (``source="local"``)."""
     module = _hubconf(repo_or_dir, str(source).lower())
     sys.path.insert(0, repo_or_dir)

@@ -1,4 +1,4 @@
-"""``torch._dynamo``: the names that libraries import from PyTorch's tracing compiler, which is not needed here."""
+"""``torch._dynamo``: the names that libraries import from PyTorch's tracing compiler, not needed here."""
 
 from __future__ import annotations
 
@@ -28,4 +28,5 @@ def mark_static_address(t: Any, guard: bool = True) -> None:
 
 
 __all__ = ["OptimizedModule", "allow_in_graph", "assume_constant_result", "disable", "graph_break",
-           "is_compiling", "mark_dynamic", "mark_static", "mark_static_address", "maybe_mark_dynamic", "reset"]
+           "is_compiling", "mark_dynamic", "mark_static", "mark_static_address", "maybe_mark_dynamic",
+           "reset"]

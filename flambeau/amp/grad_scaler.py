@@ -53,7 +53,7 @@ class GradScaler:
         raise ValueError("outputs must be a Tensor or an iterable of Tensors")
 
     def unscale_(self, optimizer: Any) -> None:
-        """Divide the gradients of an optimizer's parameters by the scale, in place; note if all are finite."""
+        """Divide the gradients of an optimizer's parameters by the scale; note whether all are finite."""
         if not self._enabled:
             return
         if id(optimizer) in self._stepped:

@@ -1,5 +1,7 @@
-"""``torch.backends``: switches of PyTorch's libraries. flambeau has none of these libraries; the switches keep what
-they are set to and say that the library is not there."""
+"""``torch.backends``: switches of PyTorch's libraries, which flambeau does not have.
+
+The switches keep what they are set to and say that the library is not there.
+"""
 
 from . import cpu, cuda, cudnn, mkl, mkldnn, mps, openmp, opt_einsum
 

@@ -66,7 +66,8 @@ def sdp_kernel(enable_flash: bool = True, enable_math: bool = True, enable_mem_e
                enable_cudnn: bool = True) -> Iterator[None]:
     """Remember other settings inside; older than ``torch.nn.attention.sdpa_kernel``."""
     before = dict(_kernels)
-    _kernels.update(flash=enable_flash, math=enable_math, mem_efficient=enable_mem_efficient, cudnn=enable_cudnn)
+    _kernels.update(flash=enable_flash, math=enable_math, mem_efficient=enable_mem_efficient,
+                    cudnn=enable_cudnn)
     try:
         yield
     finally:

@@ -1,7 +1,7 @@
 """``torch.compiler`` and ``torch.compile``.
 
-What is recorded is compiled when it is hot, without being asked: ``compile`` gives back an equivalent callable,
-and what tells PyTorch's compiler how to treat a function gives the function back.
+What is recorded is compiled when it is hot, without being asked: ``compile`` gives back an equivalent
+callable, and what tells PyTorch's compiler how to treat a function gives the function back.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from .optimized_module import OptimizedModule
 T = TypeVar("T")
 
 
-def compile(model: Any = None, *, fullgraph: bool = False, dynamic: bool | None = None,  # noqa: A001
+def compile(model: Any = None, *, fullgraph: bool = False, dynamic: bool | None = None,
             backend: Any = None, mode: str | None = None, options: dict[str, Any] | None = None,
             name: str | None = None, disable: bool = False, **more: Any) -> Any:
     """A callable that does what ``model`` does; a decorator where ``model`` is left out.
@@ -31,7 +31,8 @@ def compile(model: Any = None, *, fullgraph: bool = False, dynamic: bool | None 
     tensor([2., 2.])
     """
     if mode is not None and options is not None:
-        raise RuntimeError("Either mode or options can be specified, but both can't be specified at the same time.")
+        raise RuntimeError("Either mode or options can be specified, but both can't be specified at the same "
+                           "time.")
     if model is None:
         return lambda model: compile(model, fullgraph=fullgraph, dynamic=dynamic, backend=backend, mode=mode,
                                      options=options, name=name, disable=disable, **more)
@@ -110,11 +111,12 @@ def list_backends(exclude_tags: tuple[str, ...] = ("debug", "experimental")) -> 
 
 
 @contextmanager
-def set_stance(stance: str = "default", *, skip_guard_eval_unsafe: bool = False, force_backend: Any = None) -> Any:
+def set_stance(stance: str = "default", *, skip_guard_eval_unsafe: bool = False,
+               force_backend: Any = None) -> Any:
     """Accepted: the same code runs in every stance."""
     yield
 
 
-__all__ = ["OptimizedModule", "allow_in_graph", "assume_constant_result", "compile", "cudagraph_mark_step_begin",
-           "disable", "is_compiling", "is_dynamo_compiling", "is_exporting", "list_backends",
-           "nested_compile_region", "reset", "set_stance", "substitute_in_graph"]
+__all__ = ["OptimizedModule", "allow_in_graph", "assume_constant_result", "compile",
+           "cudagraph_mark_step_begin", "disable", "is_compiling", "is_dynamo_compiling", "is_exporting",
+           "list_backends", "nested_compile_region", "reset", "set_stance", "substitute_in_graph"]

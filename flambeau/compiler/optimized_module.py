@@ -33,7 +33,8 @@ class OptimizedModule(Module):
         return getattr(self._orig_mod, name)
 
     def __setattr__(self, name: str, value: Any) -> None:
-        own = name in ("_orig_mod", "training", "forward") or "_orig_mod" not in self.__dict__.get("_modules", ())
+        own = name in ("_orig_mod", "training", "forward") \
+            or "_orig_mod" not in self.__dict__.get("_modules", ())
         if own or name in type(self).__dict__ or name.startswith("_"):
             super().__setattr__(name, value)
         else:

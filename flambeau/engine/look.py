@@ -101,10 +101,10 @@ def value_of(storage: Storage, cause: str) -> np.ndarray[Any, Any]:
 
 
 class _Budget:
-    """Note: the pending budget. A loop that never looks is cut where it has been before: once more bytes are promised
-    than allowed, the next node that is recorded where the first pending one was begins a new graph. So the
-    graphs are whole rounds of the loop, and come back. Where no line comes round again, twice the budget is
-    the end.
+    """Note: the pending budget. A loop that never looks is cut where it has been before: once more bytes are
+    promised than allowed, the next node that is recorded where the first pending one was begins a new graph.
+    So the graphs are whole rounds of the loop, and come back. Where no line comes round again, twice the
+    budget is the end.
     """
 
     cut_by = 0  # number of pending nodes at which to cut at any line; 0 while the budget is not used up

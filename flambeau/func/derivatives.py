@@ -35,8 +35,9 @@ def grad(func: Callable[..., Any], argnums: Argnums = 0, has_aux: bool = False) 
     return gradient
 
 
-def grad_and_value(func: Callable[..., Any], argnums: Argnums = 0, has_aux: bool = False) -> Callable[..., Any]:
-    """Like ``grad``, but the value comes back as well: ``(gradient, value)`` or ``(gradient, (value, aux))``."""
+def grad_and_value(func: Callable[..., Any], argnums: Argnums = 0,
+                   has_aux: bool = False) -> Callable[..., Any]:
+    """Like ``grad``, but with the value: ``(gradient, value)`` or ``(gradient, (value, aux))``."""
     @wraps(func)
     def gradient_and_value(*args: Any, **kwargs: Any) -> Any:
         level = Level()
@@ -66,18 +67,20 @@ def vjp(func: Callable[..., Any], *primals: Any, has_aux: bool = False) -> Any:
     result, aux = _with_aux(result, "vjp") if has_aux else (result, None)
     outputs, spec = pytree.tree_flatten(result)
     if not outputs or not all(isinstance(out, Tensor) for out in outputs):
-        raise RuntimeError(f"vjp(f, *primals): Expected f to be a function that has non-empty output, got: {result}"
+        raise RuntimeError("vjp(f, *primals): Expected f to be a function that has non-empty output, got: "
+                           f"{result}"
                            if not outputs else
-                           "vjp(f, *primals): Expected f(*primals) to return only tensors, got unsupported type "
-                           f"{next(type(out) for out in outputs if not isinstance(out, Tensor))}")
+                           "vjp(f, *primals): Expected f(*primals) to return only tensors, got unsupported "
+                           f"type {next(type(out) for out in outputs if not isinstance(out, Tensor))}")
 
     def pull(*cotangents: Any, retain_graph: bool = True, create_graph: bool | None = None) -> Any:
-        tree = cotangents[0] if len(cotangents) == 1 and not (isinstance(result, tuple) and len(result) == 1) \
+        tree = cotangents[0] if len(cotangents) == 1 and not (isinstance(result, tuple)
+                                                              and len(result) == 1) \
             else tuple(cotangents)
         weights, given = pytree.tree_flatten(tree)
         if given != spec:
-            raise RuntimeError(f"Expected pytree structure of cotangents to be the same as pytree structure of outputs "
-                               f"to the function. cotangents: {given}, primal output: {spec}")
+            raise RuntimeError("Expected pytree structure of cotangents to be the same as pytree structure "
+                               f"of outputs to the function. cotangents: {given}, primal output: {spec}")
         with enable_grad():
             gradients = gradients_of(outputs, weights, fresh)
         return level.leave(gradients)
@@ -127,8 +130,8 @@ def replace(args: tuple[Any, ...], argnums: Argnums, chosen: Any) -> tuple[Any, 
 
 def _with_aux(result: Any, name: str) -> tuple[Any, Any]:
     if not (isinstance(result, tuple) and len(result) == 2):
-        raise RuntimeError(f"{name}(f)(*args): output of function f should be a tuple: (output, aux) if has_aux is "
-                           "True")
+        raise RuntimeError(f"{name}(f)(*args): output of function f should be a tuple: (output, aux) if "
+                           "has_aux is True")
     return result
 
 
@@ -136,5 +139,6 @@ def _check_scalar(value: Any) -> None:
     if not isinstance(value, Tensor):
         raise RuntimeError(f"Expected the given function to return a single tensor, got {type(value)}")
     if value.dim() != 0:
-        raise RuntimeError("grad_and_value(f)(*args): Expected f(*args) to return a scalar tensor, got tensor with "
-                           f"{value.dim()} dims. Maybe you wanted to use the vjp or jacrev APIs instead?")
+        raise RuntimeError("grad_and_value(f)(*args): Expected f(*args) to return a scalar tensor, got "
+                           f"tensor with {value.dim()} dims. Maybe you wanted to use the vjp or jacrev APIs "
+                           "instead?")

@@ -1,7 +1,7 @@
 """``jacrev``, ``jacfwd``, ``hessian`` and ``jvp``.
 
-Forward derivatives are computed by differentiating the backward pass: the gradient g(v) of an output is linear in
-its cotangent v, so the derivative of <g(v), t> with respect to v is the forward derivative along t.
+Forward derivatives are computed by differentiating the backward pass: the gradient g(v) of an output is
+linear in its cotangent v, so the derivative of <g(v), t> with respect to v is the forward derivative along t.
 """
 
 from __future__ import annotations
@@ -123,21 +123,23 @@ def jvp(func: Callable[..., Any], primals: Any, tangents: Any, *, strict: bool =
     (tensor(0.), tensor(3.))
     """
     if not isinstance(primals, tuple) or not primals:
-        raise RuntimeError(f"jvp(f, primals, tangents): Expected primals to be a tuple. Got {type(primals).__name__}"
+        raise RuntimeError("jvp(f, primals, tangents): Expected primals to be a tuple. Got "
+                           f"{type(primals).__name__}"
                            if not isinstance(primals, tuple) else
                            "jvp(f, primals, tangents): Expected primals to be non-empty.")
     leaves, spec = pytree.tree_flatten(primals)
     directions, given = pytree.tree_flatten(tangents)
     if given != spec:
         raise RuntimeError("jvp(f, primals, tangents): Expected primals and tangents to have the same python "
-                           "structure. For example, if primals is a tuple of 3 tensors, tangents also must be. Got "
-                           f"primals with structure {spec} and tangents with structure {given}")
+                           "structure. For example, if primals is a tuple of 3 tensors, tangents also must "
+                           f"be. Got primals with structure {spec} and tangents with structure {given}")
     value, push, aux = _pushforward(lambda *xs: func(*spec.unflatten(xs)), tuple(leaves), has_aux)
     derivative = pytree.tree_structure(value).unflatten(push(directions))
     return (value, derivative, aux) if has_aux else (value, derivative)
 
 
-def _pushforward(func: Callable[..., Any], primals: tuple[Tensor, ...], has_aux: bool) -> tuple[Any, Any, Any]:
+def _pushforward(func: Callable[..., Any], primals: tuple[Tensor, ...],
+                 has_aux: bool) -> tuple[Any, Any, Any]:
     """The value, the function from tangents to derivatives of the outputs (a list), and the aux."""
     level = Level()
     with enable_grad():

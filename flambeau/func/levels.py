@@ -1,9 +1,9 @@
 """Levels of differentiation: inputs that start one, and results that leave it.
 
-Note: levels. A transform differentiates with respect to fresh variables. An input that requires no gradient is
-detached and becomes a leaf; one that does (of an enclosing transform, or of the caller) becomes a view of itself,
-so gradients flow on to where it came from. On the way out a result is detached when everything it depends on is
-a leaf that the transform made: then no one outside can ask for its gradient.
+Note: levels. A transform differentiates with respect to fresh variables. An input that requires no gradient
+is detached and becomes a leaf; one that does (of an enclosing transform, or of the caller) becomes a view of
+itself, so gradients flow on to where it came from. On the way out a result is detached when everything it
+depends on is a leaf that the transform made: then no one outside can ask for its gradient.
 """
 
 from __future__ import annotations

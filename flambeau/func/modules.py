@@ -12,9 +12,10 @@ from ..nn.utils import stateless
 from ..tensor import Tensor
 
 
-def functional_call(module: Module, parameter_and_buffer_dicts: dict[str, Tensor] | Sequence[dict[str, Tensor]],
-                    args: Any = None, kwargs: dict[str, Any] | None = None, *, tie_weights: bool = True,
-                    strict: bool = False) -> Any:
+def functional_call(module: Module,
+                    parameter_and_buffer_dicts: dict[str, Tensor] | Sequence[dict[str, Tensor]],
+                    args: Any = None, kwargs: dict[str, Any] | None = None, *,
+                    tie_weights: bool = True, strict: bool = False) -> Any:
     """Call a module with other tensors in place of its parameters and buffers.
 
     >>> import flambeau as torch
@@ -30,12 +31,12 @@ def functional_call(module: Module, parameter_and_buffer_dicts: dict[str, Tensor
         for each in parameter_and_buffer_dicts:
             repeated = sorted(values.keys() & each.keys())
             if repeated:
-                raise ValueError(f"{repeated} appeared in multiple dictionaries; behavior of functional call is "
-                                 "ambiguous")
+                raise ValueError(f"{repeated} appeared in multiple dictionaries; behavior of functional call "
+                                 "is ambiguous")
             values.update(each)
     else:
-        raise ValueError("Expected parameter_and_buffer_dicts to be a dict, or a list/tuple of dicts, but got "
-                         f"{type(parameter_and_buffer_dicts)}")
+        raise ValueError("Expected parameter_and_buffer_dicts to be a dict, or a list/tuple of dicts, but "
+                         f"got {type(parameter_and_buffer_dicts)}")
     return stateless.functional_call(module, values, args, kwargs, tie_weights=tie_weights, strict=strict)
 
 

@@ -1,9 +1,9 @@
 """``vmap``: a function of one example as a function of a batch.
 
-The function is called once for each example, and the results are stacked. So the results are those of a batched
-computation and the time is that of a loop (though all of it is one recorded graph), control flow may depend on
-values, and random numbers are drawn example by example: with ``randomness="different"`` they differ from
-PyTorch's, which draws them for the whole batch.
+The function is called once for each example, and the results are stacked. So the results are those of a
+batched computation and the time is that of a loop (though all of it is one recorded graph), control flow may
+depend on values, and random numbers are drawn example by example: with ``randomness="different"`` they differ
+from PyTorch's, which draws them for the whole batch.
 """
 
 from __future__ import annotations
@@ -53,25 +53,28 @@ def vmap(func: Callable[..., Any], in_dims: Any = 0, out_dims: Any = 0, randomne
     return batched
 
 
-def _dims_of(leaves: list[Any], spec: pytree.TreeSpec, in_dims: Any, args: tuple[Any, ...]) -> list[int | None]:
+def _dims_of(leaves: list[Any], spec: pytree.TreeSpec, in_dims: Any,
+             args: tuple[Any, ...]) -> list[int | None]:
     """The batch dimension of each leaf, not negative."""
     if not args:
-        raise ValueError("vmap: got no inputs. Maybe you forgot to add inputs, or you are trying to vmap over a "
-                         "function with no inputs. The latter is unsupported.")
+        raise ValueError("vmap: got no inputs. Maybe you forgot to add inputs, or you are trying to vmap "
+                         "over a function with no inputs. The latter is unsupported.")
     tree = tuple(in_dims) if isinstance(in_dims, list) else in_dims
     dims = pytree._broadcast_to_and_flatten(tree, spec, is_leaf=lambda x: x is None)
     if dims is None:
-        raise ValueError(f"vmap: in_dims is not compatible with the structure of inputs. in_dims has structure "
-                         f"{pytree.tree_structure(tree)} but inputs has structure {spec}.")
+        raise ValueError("vmap: in_dims is not compatible with the structure of inputs. in_dims has "
+                         f"structure {pytree.tree_structure(tree)} but inputs has structure {spec}.")
     for i, (leaf, dim) in enumerate(zip(leaves, dims)):
         if dim is None:
             continue
         if not isinstance(leaf, Tensor):
-            raise ValueError(f"vmap: Got in_dim={dim} for an input but the input is of type {type(leaf)}. We cannot "
-                             "vmap over non-Tensor arguments, please use None as the respective in_dim")
+            raise ValueError(f"vmap: Got in_dim={dim} for an input but the input is of type {type(leaf)}. We "
+                             "cannot vmap over non-Tensor arguments, please use None as the respective "
+                             "in_dim")
         if not -leaf.dim() <= dim < leaf.dim():
-            raise ValueError(f"vmap: Got in_dim={dim} for some input, but that input is a Tensor of dimensionality "
-                             f"{leaf.dim()} so expected in_dim to satisfy -{leaf.dim()} <= in_dim < {leaf.dim()}.")
+            raise ValueError(f"vmap: Got in_dim={dim} for some input, but that input is a Tensor of "
+                             f"dimensionality {leaf.dim()} so expected in_dim to satisfy -{leaf.dim()} <= "
+                             f"in_dim < {leaf.dim()}.")
         dims[i] = dim % leaf.dim()
     return dims
 
@@ -81,8 +84,8 @@ def _batch_size(leaves: list[Any], dims: list[int | None]) -> int:
     if not sizes:
         raise ValueError("vmap: at least one input must have a non-None in_dim")
     if any(size != sizes[0] for size in sizes):
-        raise ValueError("vmap: Expected all tensors to have the same size in the mapped dimension, got sizes "
-                         f"{sizes} for the mapped dimension")
+        raise ValueError("vmap: Expected all tensors to have the same size in the mapped dimension, got "
+                         f"sizes {sizes} for the mapped dimension")
     return int(sizes[0])
 
 
@@ -95,12 +98,12 @@ def _stacked(results: list[Any], out_dims: Any) -> Any:
     columns = [spec.flatten_up_to(result) for result in results]
     dims = pytree._broadcast_to_and_flatten(out_dims, spec, is_leaf=lambda x: x is None)
     if dims is None:
-        raise ValueError(f"vmap: out_dims is not compatible with the structure of outputs. out_dims has structure "
-                         f"{pytree.tree_structure(out_dims)} but outputs has structure {spec}.")
+        raise ValueError("vmap: out_dims is not compatible with the structure of outputs. out_dims has "
+                         f"structure {pytree.tree_structure(out_dims)} but outputs has structure {spec}.")
     joined = []
     for i, dim in enumerate(dims):
         if not isinstance(first[i], Tensor):
-            raise ValueError(f"vmap: `func` must only return Tensors, got type {type(first[i])}. Did you mean to "
-                             "set out_dims= to None for output?")
+            raise ValueError(f"vmap: `func` must only return Tensors, got type {type(first[i])}. Did you "
+                             "mean to set out_dims= to None for output?")
         joined.append(first[i] if dim is None else operators.stack([column[i] for column in columns], dim))
     return spec.unflatten(joined)

@@ -16,7 +16,7 @@ from contextlib import contextmanager
 from typing import Any, Final, TypeVar
 
 from ..nn.modules.module import Module
-from . import annotations as annotations
+from . import annotations as annotations  # type: ignore[assignment]  # shadows the __future__ feature
 
 T = TypeVar("T")
 Attribute = namedtuple("Attribute", ["value", "type"])
@@ -118,7 +118,7 @@ def annotate(the_type: Any, the_value: T) -> T:
     return the_value
 
 
-def isinstance(obj: Any, target_type: Any) -> bool:  # noqa: A001
+def isinstance(obj: Any, target_type: Any) -> bool:
     """``isinstance`` that understands ``list[int]`` and its kin, by looking at every item.
 
     >>> import flambeau as torch
@@ -164,7 +164,7 @@ _strategy: list[tuple[str, int]] = [("STATIC", 2), ("DYNAMIC", 10)]
 
 
 def fork(func: Callable[..., T], *args: Any, **kwargs: Any) -> Future[T]:
-    """Call the function; ``wait`` gives its result. It is called at once, as PyTorch does outside TorchScript."""
+    """Call the function, at once as PyTorch does outside TorchScript; ``wait`` gives its result."""
     return Future(func(*args, **kwargs))
 
 
@@ -189,8 +189,8 @@ class Future(typing.Generic[T]):
 
 
 __all__ = [
-    "Attribute", "Final", "Future", "ScriptFunction", "ScriptModule", "TracerWarning", "annotate", "annotations",
-    "export", "fork", "freeze", "fuser", "ignore", "interface", "is_scripting", "is_tracing", "isinstance",
-    "optimize_for_inference", "optimized_execution", "script", "script_if_tracing", "script_method",
-    "set_fusion_strategy", "unused", "wait",
+    "Attribute", "Final", "Future", "ScriptFunction", "ScriptModule", "TracerWarning", "annotate",
+    "annotations", "export", "fork", "freeze", "fuser", "ignore", "interface", "is_scripting", "is_tracing",
+    "isinstance", "optimize_for_inference", "optimized_execution", "script", "script_if_tracing",
+    "script_method", "set_fusion_strategy", "unused", "wait",
 ]  # fmt: skip

@@ -99,8 +99,8 @@ class ProcessContext:
             name = signal.Signals(-process.exitcode).name
             return ProcessExitedException(f"process {i} terminated with signal {name}", i, process.pid,
                                           process.exitcode, name)
-        return ProcessExitedException(f"process {i} terminated with exit code {process.exitcode}", i, process.pid,
-                                      process.exitcode)
+        return ProcessExitedException(f"process {i} terminated with exit code {process.exitcode}", i,
+                                      process.pid, process.exitcode)
 
 
 SpawnContext = ProcessContext

@@ -8,6 +8,7 @@ from .parameter import Buffer, Parameter, UninitializedBuffer, UninitializedPara
 
 __all__ = [  # noqa: PLE0604
     *_layers,
-    "Buffer", "DataParallel", "Parameter", "UninitializedBuffer", "UninitializedParameter", "attention", "functional",
+    "Buffer", "DataParallel", "Parameter", "UninitializedBuffer", "UninitializedParameter", "attention",
+    "functional",
     "init", "modules", "parallel", "parameter", "utils",
 ]  # fmt: skip

@@ -96,7 +96,7 @@ def isnan(m: Any, input: Any) -> Any:
     """Whether elements are NaN.
 
     >>> import flambeau as torch
-    >>> torch.isnan(torch.tensor([1., float('nan')]))
+    >>> torch.isnan(torch.tensor([1., torch.nan]))
     tensor([False,  True])
     """
     return m.isnan(input)
@@ -107,7 +107,7 @@ def isinf(m: Any, input: Any) -> Any:
     """Whether elements are infinite.
 
     >>> import flambeau as torch
-    >>> torch.isinf(torch.tensor([1., float('-inf')]))
+    >>> torch.isinf(torch.tensor([1., -torch.inf]))
     tensor([False,  True])
     """
     return m.isinf(input)
@@ -118,7 +118,7 @@ def isfinite(m: Any, input: Any) -> Any:
     """Whether elements are neither infinite nor NaN.
 
     >>> import flambeau as torch
-    >>> torch.isfinite(torch.tensor([1., float('inf')]))
+    >>> torch.isfinite(torch.tensor([1., torch.inf]))
     tensor([ True, False])
     """
     return m.isfinite(input)
@@ -129,7 +129,7 @@ def isposinf(m: Any, input: Any) -> Any:
     """Whether elements are positive infinity.
 
     >>> import flambeau as torch
-    >>> torch.isposinf(torch.tensor([float('inf'), float('-inf')]))
+    >>> torch.isposinf(torch.tensor([torch.inf, -torch.inf]))
     tensor([ True, False])
     """
     return input == m.inf
@@ -140,7 +140,7 @@ def isneginf(m: Any, input: Any) -> Any:
     """Whether elements are negative infinity.
 
     >>> import flambeau as torch
-    >>> torch.isneginf(torch.tensor([float('inf'), float('-inf')]))
+    >>> torch.isneginf(torch.tensor([torch.inf, -torch.inf]))
     tensor([False,  True])
     """
     return input == -m.inf

@@ -12,7 +12,10 @@ from .registry import NAMESPACES, api
 
 
 def _range_basis(A: Tensor, q: int, rounds: int, M: Tensor | None) -> Tensor:
-    """Orthonormal columns (..., m, q) that nearly span the range of A - M: a random image, sharpened by power iterations."""
+    """Orthonormal columns (..., m, q) that nearly span the range of A - M.
+
+    They come from a random image, sharpened by power iterations.
+    """
     qr = NAMESPACES["linalg"]["qr"]
     if M is not None:
         A = A - M
@@ -27,7 +30,7 @@ def _range_basis(A: Tensor, q: int, rounds: int, M: Tensor | None) -> Tensor:
 def svd_lowrank(
     A: Tensor, q: int | None = 6, niter: int | None = 2, M: Tensor | None = None
 ) -> tuple[Tensor, Tensor, Tensor]:
-    """U (..., m, q), S (..., q) and V (..., n, q) with A - M nearly U diag(S) V^H; algorithm 5.1 of Halko et al.
+    """U (..., m, q), S (..., q), V (..., n, q) with A - M nearly U diag(S) V^H: algorithm 5.1 of Halko et al.
 
     >>> import flambeau as torch
     >>> A = torch.outer(torch.tensor([1., 2.]), torch.tensor([2., 0., 1.]))

@@ -140,7 +140,7 @@ def fmax(m: Any, input: Any, other: Any) -> Any:
     """The larger one; a number rather than NaN.
 
     >>> import flambeau as torch
-    >>> torch.fmax(torch.tensor([1., float('nan')]), torch.tensor([3., 2.]))
+    >>> torch.fmax(torch.tensor([1., torch.nan]), torch.tensor([3., 2.]))
     tensor([3., 2.])
     """
     return m.fmax(input, other)
@@ -151,7 +151,7 @@ def fmin(m: Any, input: Any, other: Any) -> Any:
     """The smaller one; a number rather than NaN.
 
     >>> import flambeau as torch
-    >>> torch.fmin(torch.tensor([1., float('nan')]), torch.tensor([3., 2.]))
+    >>> torch.fmin(torch.tensor([1., torch.nan]), torch.tensor([3., 2.]))
     tensor([1., 2.])
     """
     return m.fmin(input, other)
@@ -347,7 +347,7 @@ def nan_to_num(input: Tensor, nan: float | None = None, posinf: float | None = N
     """``input`` with NaN and infinities replaced: by 0 and the type's limits unless numbers are given.
 
     >>> import flambeau as torch
-    >>> torch.nan_to_num(torch.tensor([float('nan'), float('inf'), 1.]), posinf=5.)
+    >>> torch.nan_to_num(torch.tensor([torch.nan, torch.inf, 1.]), posinf=5.)
     tensor([0., 5., 1.])
     """
     dtype = input._geometry.dtype

@@ -123,7 +123,7 @@ def nanmedian(input: Tensor, dim: int | None = None, keepdim: bool = False) -> A
     """The median of the elements that are not NaN.
 
     >>> import flambeau as torch
-    >>> torch.nanmedian(torch.tensor([1., float("nan"), 3.]))
+    >>> torch.nanmedian(torch.tensor([1., torch.nan, 3.]))
     tensor(1.)
     """
     return _median("nanmedian", NANMEDIAN, NANMEDIAN_DIM, input, dim, keepdim)
@@ -254,7 +254,7 @@ def nanquantile(
     """Quantiles of the elements that are not NaN.
 
     >>> import flambeau as torch
-    >>> torch.nanquantile(torch.tensor([1., float("nan"), 3.]), 0.5)
+    >>> torch.nanquantile(torch.tensor([1., torch.nan, 3.]), 0.5)
     tensor(2.)
     """
     return _quantile("nanquantile", input, q, dim, keepdim, interpolation)

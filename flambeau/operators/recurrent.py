@@ -157,8 +157,8 @@ def _is_projected(params: Any, has_biases: bool, states: int) -> bool:
 def lstm(*args: Any) -> tuple[Tensor, Tensor, Tensor]:
     """LSTM over sequences.
 
-    Arguments: (input, (h, c), params, has_biases, num_layers, dropout, train, bidirectional, batch_first),
-    for packed ones (data, batch_sizes, (h, c), params, has_biases, num_layers, dropout, train, bidirectional).
+    Arguments: (input, (h, c), params, has_biases, num_layers, dropout, train, bidirectional, batch_first);
+    packed: (data, batch_sizes, (h, c), params, has_biases, num_layers, dropout, train, bidirectional).
     """
     out, (h, c) = _sequence(_lstm_step, args, 2)
     return out, h, c

@@ -275,7 +275,7 @@ def nansum(input: Tensor, dim: Any = None, keepdim: bool = False, *, dtype: Any 
     """The sum, with NaN counted as zero.
 
     >>> import flambeau as torch
-    >>> torch.nansum(torch.tensor([1., float("nan"), 2.]))
+    >>> torch.nansum(torch.tensor([1., torch.nan, 2.]))
     tensor(3.)
     """
     g = input._geometry
@@ -295,7 +295,7 @@ def nanmean(input: Tensor, dim: Any = None, keepdim: bool = False, *, dtype: Any
     """The mean of the elements that are not NaN.
 
     >>> import flambeau as torch
-    >>> torch.nanmean(torch.tensor([1., float("nan"), 2.]))
+    >>> torch.nanmean(torch.tensor([1., torch.nan, 2.]))
     tensor(1.5000)
     """
     if input.dtype.category < dtypes.FLOATING:

@@ -7,8 +7,8 @@ from collections.abc import Callable, Iterable
 from itertools import chain
 from typing import Any, TypeAlias
 
-from ..tensor.handle import RemovableHandle
 from ..tensor import Tensor
+from ..tensor.handle import RemovableHandle
 from ._hooks import (
     Hook,
     add_hook,

@@ -67,7 +67,8 @@ def assert_close(
     if (rtol is None) != (atol is None):
         raise ValueError("Both 'rtol' and 'atol' must be either specified or omitted, but got no "
                          f"{'rtol' if rtol is None else 'atol'}.")
-    rules = _Rules(rtol, atol, equal_nan, allow_subclasses, check_device, check_dtype, check_layout, check_stride)
+    rules = _Rules(rtol, atol, equal_nan, allow_subclasses, check_device, check_dtype, check_layout,
+                   check_stride)
     try:
         _compare(actual, expected, rules, ())
     except _Mismatch as mismatch:
@@ -94,7 +95,8 @@ def _compare(actual: Any, expected: Any, rules: _Rules, place: tuple[Any, ...]) 
     elif _all_are(pair, Tensor) and (rules.allow_subclasses or type(actual) is type(expected)):
         _tensors(actual, expected, rules, place)
     else:
-        raise TypeError(f"No comparison pair was able to handle inputs of type {type(actual)} and {type(expected)}.")
+        raise TypeError(f"No comparison pair was able to handle inputs of type {type(actual)} and "
+                        f"{type(expected)}.")
 
 
 def _all_are(pair: tuple[Any, Any], kind: Any) -> bool:

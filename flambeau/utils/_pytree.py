@@ -7,8 +7,8 @@
 >>> pytree.tree_unflatten([x * 10 for x in leaves], spec)
 {'a': [10, 20], 'b': (30,)}
 
-Lists, tuples, named tuples, dicts (in insertion order), OrderedDict, defaultdict, deque and ``torch.Size`` are
-containers; ``register_pytree_node`` adds others. Everything else, None included, is a leaf.
+Lists, tuples, named tuples, dicts (in insertion order), OrderedDict, defaultdict, deque and ``torch.Size``
+are containers; ``register_pytree_node`` adds others. Everything else, None included, is a leaf.
 """
 
 from __future__ import annotations
@@ -103,8 +103,8 @@ def register_pytree_node(
 
 def _register_pytree_node(
     cls: Any, flatten_fn: Callable[[Any], tuple[list[Any], Context]],
-    unflatten_fn: Callable[[Iterable[Any], Context], Any], to_str_fn: Any = None, maybe_from_str_fn: Any = None,
-    **options: Any,
+    unflatten_fn: Callable[[Iterable[Any], Context], Any], to_str_fn: Any = None,
+    maybe_from_str_fn: Any = None, **options: Any,
 ) -> None:
     """The older name of ``register_pytree_node``."""
     register_pytree_node(cls, flatten_fn, unflatten_fn, **options)
@@ -198,8 +198,10 @@ _register(namedtuple, _namedtuple_flatten, lambda values, context: context(*valu
 _register(OrderedDict, _dict_flatten, lambda values, context: OrderedDict(zip(context, values)),
           _dict_flatten_with_keys)
 _register(defaultdict, _defaultdict_flatten,
-          lambda values, context: defaultdict(context[0], zip(context[1], values)), _defaultdict_flatten_with_keys)
-_register(deque, _deque_flatten, lambda values, context: deque(values, maxlen=context), _deque_flatten_with_keys)
+          lambda values, context: defaultdict(context[0], zip(context[1], values)),
+          _defaultdict_flatten_with_keys)
+_register(deque, _deque_flatten, lambda values, context: deque(values, maxlen=context),
+          _deque_flatten_with_keys)
 _register(Size, _list_flatten, lambda values, context: Size(values), _list_flatten_with_keys)
 
 
@@ -242,6 +244,9 @@ class TreeSpec:
     """The nesting of a tree without its leaves."""
 
     __slots__ = ("type", "_context", "_children", "num_nodes", "num_leaves", "num_children")
+
+    num_nodes: int
+    num_leaves: int
 
     def __init__(self, type: Any, context: Context, children_specs: list[TreeSpec]) -> None:
         self.type = type
@@ -296,8 +301,8 @@ class TreeSpec:
                 raise ValueError(f"Node keys mismatch; expected {keys!r}, but got {list(tree)!r}.")
             children = [tree[key] for key in keys]
         elif context != self._context and self.type is not deque:
-            raise ValueError(f"Node context mismatch for node type {self.type!r}; expected {self._context!r}, "
-                             f"but got {context!r}.")
+            raise ValueError(f"Node context mismatch for node type {self.type!r}; expected "
+                             f"{self._context!r}, but got {context!r}.")
         for child, spec in zip(children, self._children):
             spec._flatten_up_to(child, found)
 
@@ -306,14 +311,15 @@ class TreeSpec:
         values = leaves if isinstance(leaves, (list, tuple)) else list(leaves)
         if len(values) != self.num_leaves:
             raise ValueError(
-                f"treespec.unflatten(leaves): `leaves` has length {len(values)} but the spec refers to a pytree "
-                f"that holds {self.num_leaves} items ({self}).")
+                f"treespec.unflatten(leaves): `leaves` has length {len(values)} but the spec refers to a "
+                f"pytree that holds {self.num_leaves} items ({self}).")
         return self._build(iter(values))
 
     def _build(self, leaves: Iterator[Any]) -> PyTree:
         if self.type is None:
             return next(leaves)
-        return SUPPORTED_NODES[self.type].unflatten_fn([c._build(leaves) for c in self._children], self._context)
+        return SUPPORTED_NODES[self.type].unflatten_fn([c._build(leaves) for c in self._children],
+                                                       self._context)
 
     def __repr__(self, indent: int = 0) -> str:
         if self.type is None:
@@ -336,7 +342,7 @@ _DICTS = (dict, OrderedDict, defaultdict)
 _LEAF = TreeSpec(None, None, [])
 
 
-def LeafSpec() -> TreeSpec:  # noqa: N802
+def LeafSpec() -> TreeSpec:
     """The description of a single leaf."""
     return _LEAF
 
@@ -359,8 +365,8 @@ def _flatten(tree: PyTree, is_leaf: LeafTest, leaves: list[Any]) -> TreeSpec:
 def tree_unflatten(leaves: Iterable[Any], treespec: TreeSpec) -> PyTree:
     """The tree with these leaves and this nesting."""
     if not isinstance(treespec, TreeSpec):
-        raise TypeError("tree_unflatten(leaves, treespec): Expected `treespec` to be instance of TreeSpec but got "
-                        f"item of type {type(treespec)}.")
+        raise TypeError("tree_unflatten(leaves, treespec): Expected `treespec` to be instance of TreeSpec "
+                        f"but got item of type {type(treespec)}.")
     return treespec.unflatten(leaves)
 
 

@@ -122,13 +122,14 @@ def _walk(path: trees.KeyPath, tree: PyTree, is_leaf: LeafTest, found: list[tupl
     kind = trees._get_node_type(tree)
     with_keys = trees.SUPPORTED_NODES[kind].flatten_with_keys_fn
     if with_keys is None:
-        raise ValueError(f"Did not find a flatten_with_keys_fn for type: {kind}. Please pass a flatten_with_keys_fn "
-                         "argument to register_pytree_node.")
+        raise ValueError(f"Did not find a flatten_with_keys_fn for type: {kind}. Please pass a "
+                         "flatten_with_keys_fn argument to register_pytree_node.")
     for key, child in with_keys(tree)[0]:
         _walk((*path, key), child, is_leaf, found)
 
 
-def tree_map_with_path(func: Callable[..., Any], tree: PyTree, *rests: PyTree, is_leaf: LeafTest = None) -> PyTree:
+def tree_map_with_path(func: Callable[..., Any], tree: PyTree, *rests: PyTree,
+                       is_leaf: LeafTest = None) -> PyTree:
     """``tree_map`` of ``func(path, leaf, ...)``."""
     found, spec = tree_flatten_with_path(tree, is_leaf)
     others = [spec.flatten_up_to(rest) for rest in rests]
@@ -157,8 +158,8 @@ _BUILTIN = {f"{kind.__module__}.{kind.__name__}": kind for kind in (
 def treespec_dumps(treespec: TreeSpec, protocol: int | None = None) -> str:
     """A nesting as JSON."""
     if not isinstance(treespec, TreeSpec):
-        raise TypeError("treespec_dumps(treespec, protocol): Expected `treespec` to be instance of TreeSpec but got "
-                        f"item of type {type(treespec)}.")
+        raise TypeError("treespec_dumps(treespec, protocol): Expected `treespec` to be instance of TreeSpec "
+                        f"but got item of type {type(treespec)}.")
     if protocol not in (None, PROTOCOL):
         raise ValueError(f"Unknown protocol {protocol}. Available protocols: [{PROTOCOL}]")
     return json.dumps((PROTOCOL, _to_dict(treespec)))
@@ -168,7 +169,8 @@ def _to_dict(spec: TreeSpec) -> dict[str, Any]:
     if spec.is_leaf():
         return {"type": None, "context": None, "children_spec": []}
     name, context = _dumped(spec)
-    return {"type": name, "context": context, "children_spec": [_to_dict(child) for child in spec.children_specs]}
+    return {"type": name, "context": context,
+            "children_spec": [_to_dict(child) for child in spec.children_specs]}
 
 
 def _dumped(spec: TreeSpec) -> tuple[str, Any]:
@@ -176,8 +178,8 @@ def _dumped(spec: TreeSpec) -> tuple[str, Any]:
         if kind is spec.type and kind is not trees.defaultdict:
             return name, json.dumps(spec.context)
     if spec.type not in trees.SERIALIZED:
-        raise NotImplementedError(f"No registered serialization name for {spec.type} found. Please update your "
-                                  "_register_pytree_node call with a `serialized_type_name` kwarg.")
+        raise NotImplementedError(f"No registered serialization name for {spec.type} found. Please update "
+                                  "your _register_pytree_node call with a `serialized_type_name` kwarg.")
     name, dump, _ = trees.SERIALIZED[spec.type]
     return name, dump(spec.context) if dump is not None else json.dumps(spec.context)
 

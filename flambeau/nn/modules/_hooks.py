@@ -8,8 +8,8 @@ from collections.abc import Callable
 from typing import Any
 
 from ...tensor import Tensor
-from ._backward_hooks import BackwardHook, warn_if_not_single_node
 from ...tensor.handle import RemovableHandle
+from ._backward_hooks import BackwardHook, warn_if_not_single_node
 from ._state_dict import ModuleStateDict, WrappedHook
 
 Hook = Callable[..., Any]

@@ -11,8 +11,8 @@ from typing import Any, NamedTuple
 
 from ...autograd import no_grad
 from ...tensor import Tensor
-from ..parameter import Parameter, is_lazy
 from ...tensor.handle import RemovableHandle
+from ..parameter import Parameter, is_lazy
 from ._traversal import ModuleTraversal
 
 _EXTRA_STATE_KEY_SUFFIX = "_extra_state"
