@@ -37,6 +37,10 @@ class StorageReferences:
         if key is None:
             key = self.keys[id(held)] = str(len(self.found))
             self.found.append((held, of))
+        elif self.found[int(key)][1] is not of:  # a file says the type of a storage once
+            raise RuntimeError(
+                "Cannot save multiple tensors or storages that view the same data as different types"
+            )
         kind = STORAGE_TYPES[STORAGE_NAMES.get(of, UNTYPED)]
         saved_id = "storage", kind, key, location_tag(storage), storage.nbytes() // kind.dtype.itemsize
         return (*saved_id, None) if self.legacy else saved_id

@@ -1,4 +1,4 @@
-"""Where checkpoints are written and read: paths, files, devices, byte orders; what a failure leaves."""
+"""Where checkpoints are written and read: paths, files, mapping, byte orders; what a failure leaves."""
 
 from __future__ import annotations
 
@@ -16,17 +16,9 @@ import numpy as np
 import pytest
 
 import flambeau as torch
-from flambeau import nn, serialization
+from flambeau import serialization
 
 from . import hostile
-
-NO_CUDA = (
-    "Attempting to deserialize object on a CUDA device but torch.cuda.is_available() is False. If you are "
-    "running "
-    "on a CPU-only machine, please use torch.load with map_location=torch.device('cpu') to map your "
-    "storages to the "
-    "CPU."
-)
 
 
 def saved(obj: Any, **options: Any) -> io.BytesIO:
@@ -36,108 +28,7 @@ def saved(obj: Any, **options: Any) -> io.BytesIO:
     return file
 
 
-def on(location: str) -> io.BytesIO:
-    """A tensor of four ones that was saved on a device."""
-    return io.BytesIO(hostile.archive(hostile.tensor(location=location), _0=hostile.ONES))
-
-
-# --- map_location ------------------------------------------------------------------------------------------
-
-CPU_FORMS: dict[str, Any] = {
-    "text": "cpu",
-    "device": torch.device("cpu"),
-    "dictionary": {"cuda:0": "cpu", "cuda:1": "cpu"},
-    "function": lambda storage, location: storage,
-    "function that tells": lambda storage, location: storage if location.startswith("cuda") else None,
-    "method": lambda storage, location: storage.cpu(),
-}
-
-
-@pytest.mark.parametrize("form", CPU_FORMS)
-@pytest.mark.parametrize("location", ["cuda:0", "cuda:1"])
-def test_saved_on_cuda(form: str, location: str) -> None:
-    with pytest.raises(RuntimeError) as caught:
-        torch.load(on(location))
-    assert str(caught.value) == NO_CUDA
-    loaded = torch.load(on(location), map_location=CPU_FORMS[form])
-    assert loaded.tolist() == [1.0] * 4 and loaded.device.type == "cpu"
-
-
-@pytest.mark.parametrize(
-    "where",
-    [
-        "cuda",
-        "cuda:1",
-        torch.device("cuda"),
-        {"cpu": "cuda:0"},
-        lambda storage, location: serialization.default_restore_location(storage, "cuda"),
-    ],
-    ids=str,
-)
-def test_to_cuda(where: Any) -> None:
-    with pytest.raises(RuntimeError) as caught:
-        torch.load(saved(torch.ones(2)), map_location=where)
-    assert str(caught.value) == NO_CUDA
-
-
-@pytest.mark.parametrize(
-    "where",
-    [
-        "meta",
-        torch.device("meta"),
-        {"cpu": "meta"},
-        lambda storage, location: serialization.default_restore_location(storage, "meta"),
-    ],
-    ids=str,
-)
-@pytest.mark.parametrize("legacy", [False, True])
-def test_to_meta(where: Any, legacy: bool) -> None:
-    file = saved({"w": nn.Parameter(torch.ones(2, 3))}, _use_new_zipfile_serialization=not legacy)
-    back = torch.load(file, map_location=where)["w"]
-    assert back.is_meta and back.shape == (2, 3) and back.requires_grad and isinstance(back, nn.Parameter)
-
-
-MISTAKES: list[tuple[Any, type[Exception], str]] = [
-    (
-        "moon",
-        RuntimeError,
-        r"don't know how to restore data location of torch.storage.UntypedStorage \(tagged with moon\)",
-    ),
-    ("cpu:0", RuntimeError, r"\(tagged with cpu:0\)"),
-    ("mps", RuntimeError, "Storage device not recognized: mps"),
-    (3, TypeError, "'int' object is not callable"),
-    ([1], TypeError, "'list' object is not callable"),
-    ({"cpu": torch.device("cpu")}, TypeError, "expected a string"),
-    (lambda storage, location: 3, TypeError, "must return an UntypedStorage or None"),
-]
-
-
-@pytest.mark.parametrize(("where", "error", "message"), MISTAKES, ids=lambda value: str(value)[:30])
-def test_mistaken_map_location(where: Any, error: type[Exception], message: str) -> None:
-    with pytest.raises(error, match=message):
-        torch.load(saved(torch.ones(2)), map_location=where)
-
-
-def test_a_function_sees_storage_and_location() -> None:
-    seen = []
-
-    def note(storage: Any, location: str) -> None:
-        seen.append((type(storage).__name__, storage.nbytes(), storage[3], location))
-
-    torch.load(saved([torch.ones(2), torch.ones(3)]), map_location=note)
-    assert seen == [("UntypedStorage", 8, 0x3F, "cpu"), ("UntypedStorage", 12, 0x3F, "cpu")]
-
-
-def test_registered_package(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(serialization.locations, "_packages", list(serialization.locations._packages))
-    serialization.register_package(
-        5, lambda storage: None, lambda storage, location: storage if location == "moon" else None
-    )
-    assert torch.load(on("moon")).tolist() == [1.0] * 4
-    assert serialization.location_tag(torch.ones(1).untyped_storage()) == "cpu"
-
-
-# --- files -------------------------------------------------------------------------------------------------
+# --- files --------------------------------------------------------------------------------------------------
 
 
 def test_path_like_objects(tmp_path: Path) -> None:
@@ -311,7 +202,7 @@ def test_mistakes(name: str, tmp_path: Path) -> None:
         action(tmp_path)
 
 
-# --- mapping -----------------------------------------------------------------------------------------------
+# --- mapping ------------------------------------------------------------------------------------------------
 
 
 def test_mapped_tensors_do_not_write_to_the_file(tmp_path: Path) -> None:
@@ -333,7 +224,7 @@ def test_mapped_tensors_outlive_the_file(tmp_path: Path) -> None:
     assert x.tolist() == [1.0] * 4
 
 
-# --- byte orders -------------------------------------------------------------------------------------------
+# --- byte orders --------------------------------------------------------------------------------------------
 
 NUMBERS = {
     "f4": "FloatStorage",
@@ -366,70 +257,6 @@ def test_default_endianness() -> None:
         assert torch.load(file).tolist() == [1.0]
     finally:
         serialization.set_default_load_endianness(None)
-
-
-# --- safe globals ------------------------------------------------------------------------------------------
-
-
-class Plain:
-    def __init__(self, value: int) -> None:
-        self.value = value
-
-
-class Slotted:
-    __slots__ = ("a",)
-
-
-class Stateful:
-    def __getstate__(self) -> Any:
-        return {"x": 1}
-
-    def __setstate__(self, state: Any) -> None:
-        self.restored = state
-
-
-def test_allowed_classes() -> None:
-    slotted = Slotted()
-    slotted.a = torch.ones(1)  # type: ignore[attr-defined]
-    file = saved([Plain(3), slotted, Stateful()])
-    names = serialization.get_unsafe_globals_in_checkpoint(file)
-    assert [name.rsplit(".", 1)[1] for name in names] == ["Plain", "Slotted", "Stateful"]
-    with pytest.raises(pickle.UnpicklingError, match="add_safe_globals"):
-        torch.load(file)
-    with serialization.safe_globals([Plain, Slotted, Stateful]):
-        file.seek(0)
-        plain, slots, stateful = torch.load(file)
-        file.seek(0)
-        assert serialization.get_unsafe_globals_in_checkpoint(file) == []
-    assert plain.value == 3 and slots.a.tolist() == [1.0] and stateful.restored == {"x": 1}
-    assert serialization.get_safe_globals() == []
-
-
-def test_the_list_of_safe_globals() -> None:
-    try:
-        serialization.add_safe_globals([Plain, (Plain, "old.module.Name")])
-        assert set(serialization.get_safe_globals()) == {Plain, (Plain, "old.module.Name")}
-        renamed = b"\x80\x02cold.module\nName\n)\x81}X\x05\0\0\0valueK\x04sb."
-        assert torch.load(io.BytesIO(hostile.archive(renamed))).value == 4
-    finally:
-        serialization.clear_safe_globals()
-    assert serialization.get_safe_globals() == []
-    with pytest.raises(TypeError, match="not iterable"):
-        serialization.add_safe_globals(3)  # type: ignore[arg-type]
-
-
-def test_whole_module_by_allowed_classes() -> None:
-    file = saved(nn.Linear(2, 2))
-    with serialization.safe_globals([nn.Linear, set]):
-        assert isinstance(torch.load(file), nn.Linear)
-
-
-def test_encoding() -> None:
-    data = hostile.archive(b"\x80\x02U\x03\xe9bc.")
-    with pytest.raises(UnicodeDecodeError):
-        torch.load(io.BytesIO(data))
-    assert torch.load(io.BytesIO(data), encoding="latin1") == "ébc"
-    assert torch.load(io.BytesIO(data), encoding="bytes") == b"\xe9bc"
 
 
 def test_archives_packed_again_with_compression() -> None:

@@ -187,9 +187,21 @@ def test_meta(way: Way, tmp_path: Path) -> None:
 @ways
 def test_storages(way: Way, tmp_path: Path) -> None:
     x = torch.arange(3.0)
-    typed, untyped = way([x.storage(), x.untyped_storage()], tmp_path)
+    typed, untyped = way(x.storage(), tmp_path), way(x.untyped_storage(), tmp_path)
     assert typed.tolist() == [0.0, 1.0, 2.0] and typed.dtype is torch.float32
     assert untyped.tolist() == x.untyped_storage().tolist()
+
+
+@ways
+def test_one_storage_has_one_type(way: Way, tmp_path: Path) -> None:
+    x = torch.ones(4)
+    numbers = torch.ones(2, dtype=torch.complex64)
+    message = "Cannot save multiple tensors or storages that view the same data as different types"
+    for obj in ([x, x.view(torch.int32)], [x.view(torch.uint16), x], [numbers, torch.view_as_real(numbers)]):
+        with pytest.raises(RuntimeError, match=message):
+            way(obj, tmp_path)
+    bytes_twice = way([x.view(torch.uint16), x.view(torch.float8_e5m2)], tmp_path)
+    assert bytes_twice[0].untyped_storage() == bytes_twice[1].untyped_storage()
 
 
 def model() -> Any:
