@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib
 import os
 from typing import Any
 
@@ -116,6 +117,11 @@ def fill(namespace: dict[str, Any]) -> None:
                      newaxis=None)
 
 
+LAZY = frozenset({"distributions"})     # imported when first asked for, so that the start stays quick
+
+
 def missing(name: str) -> Any:
-    """A name that does not exist (yet)."""
+    """A submodule that waits to be imported, or an error about a name that does not exist (yet)."""
+    if name in LAZY:
+        return importlib.import_module("." + name, __package__)
     raise AttributeError(f"flambeau has no torch.{name} yet")
