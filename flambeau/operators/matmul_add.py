@@ -8,7 +8,7 @@ from typing import Any
 from ..dtypes import SCALAR_NAMES
 from ..graph.geometry import Geometry, contiguous
 from ..graph.operator import Operator
-from ..tensor import Tensor, record
+from ..tensor import Tensor, assign, record
 from .definition import arithmetic_dtype, operator, result_dtype
 from .linear import expandable, require_addable
 from .matmul import (
@@ -285,7 +285,7 @@ def _(ctx: Any, grad: Tensor, mat1: Tensor) -> Any:
     return _scaled(transposed(mat1).matmul(grad), ctx.numbers[4])
 
 
-@api("torch", "Tensor", out=True, inplace=True)
+@api("torch", "Tensor", out=True)
 def addbmm(input: Tensor, batch1: Tensor, batch2: Tensor, *, beta: Any = 1, alpha: Any = 1) -> Tensor:
     """``beta * input + alpha * bmm(batch1, batch2).sum(0)``: (B, N, K) by (B, K, M) gives (N, M).
 
@@ -294,3 +294,17 @@ def addbmm(input: Tensor, batch1: Tensor, batch2: Tensor, *, beta: Any = 1, alph
     tensor([[6.]])
     """
     return record(ADDBMM, (input, batch1, batch2, beta, alpha), (_mode(beta, alpha),))  # type: ignore[no-any-return]
+
+
+@api("Tensor")
+def addbmm_(self: Tensor, batch1: Tensor, batch2: Tensor, *, beta: Any = 1, alpha: Any = 1) -> Tensor:
+    """In-place version of ``addbmm``, which as an exception gives the tensor the result's shape.
+
+    >>> import flambeau as torch
+    >>> torch.zeros(1).addbmm_(torch.ones(2, 1, 3), torch.ones(2, 3, 1))
+    tensor([[6.]])
+    """
+    result = addbmm(self, batch1, batch2, beta=beta, alpha=alpha)
+    if result.shape != self.shape:
+        self.resize_(result.shape)
+    return assign(self, result, "addbmm_")

@@ -93,6 +93,7 @@ def _store_one(out: Any, result: Tensor, name: str) -> Tensor:
     if result.device != out.device:
         raise RuntimeError(f"Expected out tensor to have device {result.device}, but got {out.device} "
                            "instead")
+    require_no_overlap(out._geometry)
     _require_dtype(out, result, name)
     if not dtypes.can_cast(result.dtype, out.dtype):
         raise RuntimeError(f"result type {dtypes.SCALAR_NAMES[result.dtype]} can't be cast to the desired "
@@ -109,6 +110,5 @@ def _store_one(out: Any, result: Tensor, name: str) -> Tensor:
         out.resize_(result.shape)
         if not result._geometry.is_contiguous:
             out._geometry = dense_like(result.shape, result._geometry, out.dtype)
-    require_no_overlap(out._geometry)
     write(out, result.detach().to(out.dtype))
     return out

@@ -16,7 +16,7 @@ from ..random_streams.normal import normal as draw_normal
 from ..random_streams.permutation import randperm as draw_permutation
 from ..random_streams.state import STATE_BYTES
 from ..random_streams.uniform import uniform as draw_uniform
-from ..tensor import Tensor, assign
+from ..tensor import Tensor, assign, record
 from .creation import factory_geometry, like_geometry
 from .definition import operator
 from .extents import sizes_of
@@ -62,6 +62,17 @@ def BERNOULLI(m: Any, state: Any, p: Any, geometry: Geometry) -> Any:
 @operator("bernoulli_each", _with_state)
 def BERNOULLI_EACH(m: Any, state: Any, p: Any, geometry: Geometry) -> Any:
     return bernoulli_each(state, np.broadcast_to(p, geometry.shape), geometry.dtype.numpy)
+
+
+@operator("bernoulli", lambda operands, attributes: operands[0])
+def OF_PROBABILITIES(m: Any, draws: Any, p: Any) -> Any:
+    """The draws, as a result that depends on the probabilities."""
+    return draws
+
+
+@OF_PROBABILITIES.derivative("p")
+def _(ctx: Any, grad: Tensor) -> Tensor:
+    return grad * 0  # the draws do not change with small changes of p
 
 
 @operator("randint", _with_state)
@@ -293,7 +304,8 @@ def _bernoulli(input: Tensor, p: Any = None, *, generator: Any = None) -> Tensor
     if input.dtype.category < dtypes.FLOATING:
         raise NotImplementedError("\"bernoulli_tensor_cpu_p_\" not implemented for "
                                   f"'{dtypes.SCALAR_NAMES[input.dtype]}'")
-    return drawn(BERNOULLI_EACH, generator, (input.detach(),), geometry)
+    draws = drawn(BERNOULLI_EACH, generator, (input.detach(),), geometry)
+    return record(OF_PROBABILITIES, (draws, input)) if input.requires_grad else draws
 
 
 api("torch", "Tensor", out=True, name="bernoulli")(_bernoulli)
