@@ -14,6 +14,7 @@ import numpy as np
 from ..graph.geometry import Geometry, contiguous
 from ..tensor import Tensor, record
 from .definition import arithmetic_dtype, operator
+from .extents import per_dimension
 from .registry import api
 
 Ints = tuple[int, ...]
@@ -220,11 +221,7 @@ def _conj(x: Tensor) -> Tensor:
 # --- public functions ---------------------------------------------------------------------------------------
 
 def _ints(value: Any, dims: int, name: str) -> Ints:
-    if isinstance(value, int):
-        return (value,) * dims
-    found = tuple(int(v) for v in value)
-    if len(found) == 1:
-        return found * dims
+    found = per_dimension(value, dims)
     if len(found) != dims:
         raise RuntimeError(f"expected {name} to be a single integer value or a list of {dims} values to "
                            f"match the convolution dimensions, but got {name}={list(found)}")

@@ -83,3 +83,11 @@ def view_strides(g: Geometry, shape: Sequence[int]) -> tuple[int, ...] | None:
 def type_name(g: Geometry) -> str:
     """PyTorch's name of a tensor's type in messages, ``torch.FloatTensor``."""
     return f"torch.{SCALAR_NAMES[g.dtype]}Tensor"
+
+
+def per_dimension(value: Any, dims: int) -> tuple[int, ...]:
+    """An integer for each of ``dims`` dimensions, a single one for all; the caller refuses other counts."""
+    if isinstance(value, int):
+        return (value,) * dims
+    found = tuple(int(v) for v in value)
+    return found * dims if len(found) == 1 else found

@@ -248,8 +248,9 @@ def index_fill(input: Tensor, dim: int, index: Tensor, value: Any) -> Tensor:
     if input.numel() == 0 and index.numel():
         if extent == 0 and input.ndim == 1:
             size = input.element_size()
-            raise RuntimeError(f"setStorage: sizes [{index.numel()}], strides [0], storage offset 0, and itemsize "
-                               f"{size} requiring a storage size of {size} are out of bounds for storage of size 0")
+            raise RuntimeError(f"setStorage: sizes [{index.numel()}], strides [0], storage offset 0, and "
+                               f"itemsize {size} requiring a storage size of {size} are out of bounds for "
+                               "storage of size 0")
         return input.clone()
     bounds.check_index(index, -extent, extent, IndexError, bounds.out_of_bounds(d, extent))
     return record(INDEX_FILL, (input, index, value), (d,))

@@ -14,17 +14,14 @@ from .. import dtypes
 from ..graph.geometry import Geometry, contiguous
 from ..tensor import Tensor, record
 from .definition import arithmetic_dtype, operator
+from .extents import per_dimension
 from .registry import api
 
 Ints = tuple[int, ...]
 
 
 def _ints(value: Any, dims: int, name: str, function: str) -> Ints:
-    if isinstance(value, int):
-        return (value,) * dims
-    found = tuple(int(v) for v in value)
-    if len(found) == 1:
-        return found * dims
+    found = per_dimension(value, dims)
     if len(found) != dims:
         raise RuntimeError(f"{function}: {name} must either be a single int, or a tuple of "
                            f"{('one', 'two', 'three')[dims - 1]} ints")
