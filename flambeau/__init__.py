@@ -3,9 +3,11 @@
 from typing import TYPE_CHECKING, Any
 
 from . import (
+    _C,
     __config__,
     _assemble,
     _dynamo,
+    accelerator,
     alias,
     amp,
     autograd,
@@ -15,6 +17,7 @@ from . import (
     cuda,
     devices,
     distributed,
+    distributions,
     dtypes,
     fft,
     func,
@@ -22,10 +25,13 @@ from . import (
     hub,
     jit,
     layouts,
+    library,
     linalg,
     masked,
+    mps,
     multiprocessing,
     nn,
+    ops,
     optim,
     overrides,
     random,
@@ -33,10 +39,12 @@ from . import (
     serialization,
     signal,
     special,
+    storage,
     testing,
     types,
     utils,
     version,
+    xpu,
 )
 from .autograd import enable_grad, inference_mode, no_grad, set_grad_enabled
 from .autograd.modes import is_grad_enabled, is_inference_mode_enabled
@@ -50,6 +58,7 @@ from .random import get_rng_state, initial_seed, manual_seed, seed, set_rng_stat
 from .serialization import load, save
 from .size import Size
 from .tensor import Tensor
+from .tensor.storage_view import TypedStorage, UntypedStorage
 from .version import __version__
 
 _assemble.fill(globals())

@@ -115,12 +115,13 @@ class device:
 
 
 from . import amp  # noqa: E402
-from .streams import (  # noqa: E402, F401
+from .streams import (  # noqa: E402
     CUDAGraph,
     Event,
     OutOfMemoryError,
     Stream,
     StreamContext,
+    graph,
     is_current_stream_capturing,
     stream,
 )

@@ -26,6 +26,13 @@ class CUDAGraph:
         raise RuntimeError("Tried to instantiate dummy base class CUDAGraph")
 
 
+class graph:
+    """Records into a CUDAGraph inside."""
+
+    def __new__(cls, *args: Any, **kwargs: Any) -> graph:
+        raise RuntimeError("torch.cuda.Stream requires CUDA support")
+
+
 class OutOfMemoryError(RuntimeError):
     """The device's memory is exhausted."""
 

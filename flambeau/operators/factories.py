@@ -7,9 +7,11 @@ from typing import Any
 import numpy as np
 
 from .. import devices, dtypes
+from ..engine import expose
 from ..tensor import Tensor
 from ..tensor.construct import from_array, shared, to_array
 from ..tensor.construct import tensor as _tensor
+from ..tensor.storage_view import UntypedStorage
 from .creation import filled, leaf
 from .registry import NAMESPACES, api
 
@@ -60,6 +62,8 @@ def asarray(
     >>> torch.asarray([1, 2], dtype=torch.float32)
     tensor([1., 2.])
     """
+    if isinstance(obj, UntypedStorage):
+        obj = expose(obj._storage, "asarray").view(np.uint8)
     if isinstance(obj, Tensor):
         made = obj.detach() if obj.requires_grad and not requires_grad else obj
     elif isinstance(obj, np.ndarray) and obj.flags.writeable:

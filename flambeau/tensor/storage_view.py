@@ -35,6 +35,14 @@ class UntypedStorage:
     def __init__(self, size: int = 0, *, device: Any = None, _storage: Storage | None = None) -> None:
         self._storage = _zeros(size, dtypes.uint8) if _storage is None else _storage
 
+    @classmethod
+    def from_file(cls, filename: str, shared: bool = False, nbytes: int = 0) -> UntypedStorage:
+        """The first bytes of a file, mapped into memory; with ``shared`` writes go to the file."""
+        if nbytes == 0:
+            return cls()
+        mapped = np.memmap(filename, np.uint8, "r+" if shared else "c", shape=(nbytes,))
+        return cls(_storage=Storage(constant(np.asarray(mapped)), contiguous((nbytes,), dtypes.uint8)))
+
     @property
     def device(self) -> devices.device:
         """Where the bytes live."""

@@ -1,0 +1,167 @@
+"""``custom_op``: a Python function as an operator, and what one can register for it."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable, Iterable, Sequence
+from typing import Any
+
+from ..autograd import Function, no_grad
+from ..autograd.modes import is_grad_enabled
+from ..tensor import Tensor
+from ..utils import _pytree as pytree
+from .table import Operator, find, put
+
+Kernel = Callable[..., Any]
+
+
+class CustomOpDef(Operator):
+    """An operator made with ``custom_op``: call it, or ``torch.ops.namespace.name``."""
+
+    def __init__(self, qualname: str, fn: Kernel | None, mutates_args: str | Iterable[str] = (),
+                 device_types: str | Sequence[str] | None = None) -> None:
+        super().__init__(qualname)
+        self._init_fn = fn
+        self._signature = None if fn is None else inspect.signature(fn)
+        self._mutates = mutates_args if isinstance(mutates_args, str) else tuple(mutates_args)
+        self._kernels: dict[str | None, Kernel] = {}
+        self._fake: Kernel | None = None
+        self._backward: Kernel | None = None
+        self._setup: Kernel | None = None
+        self._function: type[Function] | None = None
+        if fn is not None:
+            self._add_kernel(device_types, fn)
+
+    def __repr__(self) -> str:
+        return f"<CustomOpDef({self.qualname})>"
+
+    def _add_kernel(self, device_types: str | Sequence[str] | None, fn: Kernel) -> None:
+        for kind in [device_types] if isinstance(device_types, str) or device_types is None else device_types:
+            self._kernels[kind] = fn
+        if self._signature is None:
+            self._signature = inspect.signature(fn)
+
+    def register_kernel(self, device_types: str | Sequence[str] | None, fn: Kernel | None = None, /) -> Any:
+        """Compute with ``fn`` on tensors of a type of device; a decorator where it is left out."""
+        def register(fn: Kernel) -> Kernel:
+            self._add_kernel(device_types, fn)
+            return fn
+        return register if fn is None else register(fn)
+
+    def register_fake(self, fn: Kernel, /) -> Kernel:
+        """Compute with ``fn`` on tensors of the meta device: shapes without values."""
+        self._fake = fn
+        return fn
+
+    def register_autograd(self, backward: Kernel, /, *, setup_context: Kernel | None = None) -> None:
+        """``backward(ctx, *grads)`` gives the inputs' gradients; ``setup_context(ctx, inputs, output)`` saves."""
+        self._backward, self._setup, self._function = backward, setup_context, None
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        inputs = self._normalized(args, kwargs)
+        leaves = pytree.tree_leaves(inputs)
+        if is_grad_enabled() and not self._mutates and any(isinstance(x, Tensor) and x.requires_grad
+                                                           for x in leaves):
+            if self._function is None:
+                self._function = _differentiable(self)
+            return self._function.apply(*inputs)
+        return self.compute(inputs)
+
+    def _normalized(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[Any, ...]:
+        """All arguments by position, defaults filled in."""
+        if self._signature is None:
+            raise NotImplementedError(f"There were no kernels registered for {self.qualname}")
+        bound = self._signature.bind(*args, **kwargs)
+        bound.apply_defaults()
+        return (*bound.args, *bound.kwargs.values())
+
+    def compute(self, inputs: tuple[Any, ...]) -> Any:
+        """The result without a gradient."""
+        tensors = [x for x in pytree.tree_leaves(inputs) if isinstance(x, Tensor)]
+        kind = tensors[0].device.type if tensors else "cpu"
+        kernel = self._fake if kind == "meta" and self._fake is not None else self._kernels.get(
+            kind, self._kernels.get(None))
+        if kernel is None:
+            raise NotImplementedError(f"{self.qualname} has no kernel for the device {kind}")
+        with no_grad():
+            result = kernel(*inputs)
+        given = {id(x) for x in tensors}
+        if any(id(x) in given for x in pytree.tree_leaves(result) if isinstance(x, Tensor)):
+            raise RuntimeError(
+                f"{self.qualname}: The output of this custom operator (1) must not also be an input to this custom "
+                "operator and (2) may not alias any inputs to this custom operator or other returns. The most "
+                "common way to trigger this error is if we have y = custom_op(x) and y and x are the same Tensor. "
+                "Please instead return a clone of the offending output tensor(s) (e.g. return x.clone()) or "
+                "refactor the custom operator to not return y.")
+        return result
+
+
+def _differentiable(op: CustomOpDef) -> type[Function]:
+    """The autograd Function of an operator."""
+    def forward(*inputs: Any) -> Any:
+        return op.compute(inputs)
+
+    def setup_context(ctx: Any, inputs: tuple[Any, ...], output: Any) -> None:
+        if op._setup is not None:
+            op._setup(ctx, inputs, output)
+
+    def backward(ctx: Any, *grads: Any) -> Any:
+        if op._backward is None:
+            raise RuntimeError(f"Trying to backward through {op.default} but no autograd formula was registered. "
+                               "Please use register_autograd to add one.")
+        return op._backward(ctx, *grads)
+
+    body = {"forward": staticmethod(forward), "setup_context": staticmethod(setup_context),
+            "backward": staticmethod(backward)}
+    made: type[Function] = type(f"GeneratedBackwardFor_{op.namespace}_{op.name}_default", (Function,), body)
+    return made
+
+
+def custom_op(name: str, fn: Kernel | None = None, /, *, mutates_args: str | Iterable[str],
+              device_types: str | Sequence[str] | None = None, schema: str | None = None, tags: Any = None) -> Any:
+    """Make an operator ``"namespace::name"`` of a function; a decorator where the function is left out.
+
+    The function works on values that need no gradient; ``register_autograd`` of what comes back adds one. With
+    ``device_types`` it is the kernel for these only.
+
+    >>> import flambeau as torch
+    >>> @torch.library.custom_op("doc::twice", mutates_args=())
+    ... def twice(x: torch.Tensor) -> torch.Tensor:
+    ...     return x * 2
+    >>> twice.register_autograd(lambda ctx, grad: grad * 2)
+    >>> torch.ops.doc.twice(torch.ones(2))
+    tensor([2., 2.])
+    """
+    namespace, colons, rest = name.partition("::")
+    if not colons or not namespace or not rest:
+        raise ValueError(f"Expected `name` to be of the form `namespace::name`, got {name!r}")
+
+    def make(fn: Kernel) -> CustomOpDef:
+        op = CustomOpDef(name, fn, mutates_args, device_types)
+        put(op)
+        return op
+    return make if fn is None else make(fn)
+
+
+def _resolve(op: Any) -> CustomOpDef:
+    found = op if isinstance(op, Operator) else find(op) if isinstance(op, str) else getattr(op, "operator", None)
+    if found is None:
+        raise RuntimeError(f"operator {op} does not exist")
+    return found  # type: ignore[return-value]
+
+
+def register_fake(op: Any, func: Kernel | None = None, /, *, lib: Any = None, _stacklevel: int = 1,
+                  allow_override: bool = True) -> Any:
+    """``CustomOpDef.register_fake`` of an operator or its name; a decorator without ``func``."""
+    return _resolve(op).register_fake if func is None else _resolve(op).register_fake(func)
+
+
+def register_autograd(op: Any, backward: Kernel, /, *, setup_context: Kernel | None = None, lib: Any = None) -> None:
+    """``CustomOpDef.register_autograd`` of an operator or its name."""
+    _resolve(op).register_autograd(backward, setup_context=setup_context)
+
+
+def register_kernel(op: Any, device_types: str | Sequence[str] | None, func: Kernel | None = None, /, *,
+                    lib: Any = None) -> Any:
+    """``CustomOpDef.register_kernel`` of an operator or its name; a decorator without ``func``."""
+    return _resolve(op).register_kernel(device_types, func)

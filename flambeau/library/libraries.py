@@ -1,0 +1,62 @@
+"""``Library``, ``define`` and ``impl``: the older way to make operators, from a schema and kernels."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from .custom_ops import CustomOpDef, _resolve
+from .table import find, put
+
+# Dispatch keys and types of devices, by the type of device; None is any.
+_KINDS: dict[str, str | None] = {
+    "": None, "default": None, "CompositeExplicitAutograd": None, "CompositeImplicitAutograd": None, "CPU": "cpu",
+    "cpu": "cpu", "Meta": "meta", "meta": "meta", "CUDA": "cuda", "cuda": "cuda",
+}
+
+
+class Library:
+    """A namespace of operators. ``kind`` is "DEF" (a new one), "FRAGMENT" or "IMPL".
+
+    >>> import flambeau as torch
+    >>> lib = torch.library.Library("doc2", "DEF")
+    >>> lib.define("inc(Tensor x) -> Tensor")
+    'inc'
+    >>> lib.impl("inc", lambda x: x + 1, "CPU")
+    >>> torch.ops.doc2.inc(torch.ones(1))
+    tensor([2.])
+    """
+
+    def __init__(self, ns: str, kind: str, dispatch_key: str = "") -> None:
+        if kind not in ("IMPL", "DEF", "FRAGMENT"):
+            raise ValueError(f"Unsupported library type: {kind}")
+        self.ns, self.kind, self.dispatch_key = ns, kind, dispatch_key
+
+    def define(self, schema: str, alias_analysis: str = "", *, tags: Any = ()) -> str:
+        """Make an operator of a schema such as ``"f(Tensor x) -> Tensor"``; its name comes back."""
+        name = schema.partition("(")[0].strip()
+        define(f"{self.ns}::{name}", schema[len(name):])
+        return name
+
+    def impl(self, op_name: Any, fn: Callable[..., Any], dispatch_key: str = "", **options: Any) -> None:
+        """Add a kernel for a device's dispatch key."""
+        name = op_name if isinstance(op_name, str) else op_name.operator.name
+        impl(f"{self.ns}::{name.partition('::')[2] or name}", dispatch_key or self.dispatch_key, fn)
+
+
+def define(qualname: str, schema: str = "", *, lib: Any = None, tags: Any = ()) -> None:
+    """Make an operator without kernels; they come with ``impl``."""
+    if "::" not in qualname:
+        raise ValueError(f"define(qualname, ...): expected qualname to be of the form 'namespace::name', got {qualname}")
+    if find(qualname) is None:
+        put(CustomOpDef(qualname, None, mutates_args="unknown" if "!" in schema else ()))
+
+
+def impl(qualname: str, types: str | Sequence[str], func: Callable[..., Any] | None = None, *,
+         lib: Any = None) -> Any:
+    """Add a kernel for types of devices; a decorator without ``func``."""
+    kinds = [types] if isinstance(types, str) else types
+    unknown = [kind for kind in kinds if kind not in _KINDS]
+    if unknown:
+        raise ValueError(f"flambeau has no kernels for {unknown[0]!r}")
+    return _resolve(qualname).register_kernel([_KINDS[kind] for kind in kinds], func)  # type: ignore[misc]

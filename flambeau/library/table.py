@@ -1,0 +1,68 @@
+"""The operators that users made, by name: ``torch.ops`` reads this table."""
+
+from __future__ import annotations
+
+from typing import Any
+
+
+class Operator:
+    """An operator ``namespace::name``."""
+
+    def __init__(self, qualname: str) -> None:
+        self.qualname = qualname
+        self.namespace, _, self.name = qualname.partition("::")
+        self.default = Overload(self)
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        raise NotImplementedError
+
+
+class Overload:
+    """``torch.ops.namespace.name.default``."""
+
+    def __init__(self, operator: Operator) -> None:
+        self.operator = operator
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        return self.operator(*args, **kwargs)
+
+    def __str__(self) -> str:
+        return f"{self.operator.namespace}.{self.operator.name}.default"
+
+    def __repr__(self) -> str:
+        return f"<OpOverload(op='{self.operator.namespace}.{self.operator.name}', overload='default')>"
+
+
+class Packet:
+    """``torch.ops.namespace.name``."""
+
+    def __init__(self, operator: Operator) -> None:
+        self.operator = operator
+        self.default = operator.default
+        self.__name__ = operator.name
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        return self.operator(*args, **kwargs)
+
+    def overloads(self) -> list[str]:
+        """The names of the variants: one."""
+        return ["default"]
+
+    def __str__(self) -> str:
+        return f"{self.operator.namespace}.{self.operator.name}"
+
+    def __repr__(self) -> str:
+        return f"<OpOverloadPacket(op='{self}')>"
+
+
+_operators: dict[str, Operator] = {}
+
+
+def put(operator: Operator) -> None:
+    """Make an operator known by its name."""
+    _operators[operator.qualname] = operator
+
+
+def find(qualname: str) -> Operator | None:
+    """The operator of a name."""
+    return _operators.get(qualname)

@@ -1,0 +1,190 @@
+"""``flex_attention``: attention whose scores go through a function, and whose mask is one.
+
+The functions get a score and the indices of batch, head, query and key. They are called once, with index tensors
+of shapes (B, 1, 1, 1), (1, H, 1, 1), (1, 1, Q, 1) and (1, 1, 1, K), which broadcast: what is computed is the dense
+score matrix. Blocks that a mask leaves out are therefore not skipped.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+from ... import dtypes, operators
+from ...tensor import Tensor
+
+MaskMod = Callable[[Tensor, Tensor, Tensor, Tensor], Tensor]
+ScoreMod = Callable[[Tensor, Tensor, Tensor, Tensor, Tensor], Tensor]
+
+_DEFAULT_SPARSE_BLOCK_SIZE = 128
+
+
+class AuxRequest(NamedTuple):
+    """What ``flex_attention`` returns besides the result."""
+
+    lse: bool = False
+    max_scores: bool = False
+
+
+class AuxOutput(NamedTuple):
+    """What was asked for with ``AuxRequest``."""
+
+    lse: Tensor | None = None
+    max_scores: Tensor | None = None
+
+
+def noop_mask(batch: Tensor, head: Tensor, token_q: Tensor, token_kv: Tensor) -> Tensor:
+    """A mask that leaves nothing out."""
+    return operators.ones_like(batch, dtype=dtypes.bool_)
+
+
+def and_masks(*mask_mods: MaskMod) -> MaskMod:
+    """The mask that keeps what all keep."""
+    if not all(callable(mod) for mod in mask_mods):
+        raise RuntimeError(f"All inputs should be callable mask_mods: {mask_mods}")
+
+    def both(b: Tensor, h: Tensor, q: Tensor, kv: Tensor) -> Tensor:
+        kept = operators.ones_like(b, dtype=dtypes.bool_)
+        for mod in mask_mods:
+            kept = kept & mod(b, h, q, kv)
+        return kept
+    return both
+
+
+def or_masks(*mask_mods: MaskMod) -> MaskMod:
+    """The mask that keeps what some mask keeps."""
+    if not all(callable(mod) for mod in mask_mods):
+        raise RuntimeError(f"All inputs should be callable mask_mods: {mask_mods}")
+
+    def either(b: Tensor, h: Tensor, q: Tensor, kv: Tensor) -> Tensor:
+        kept = operators.zeros_like(b, dtype=dtypes.bool_)
+        for mod in mask_mods:
+            kept = kept | mod(b, h, q, kv)
+        return kept
+    return either
+
+
+def _indices(b: int, h: int, q: int, kv: int, device: Any) -> tuple[Tensor, ...]:
+    sizes = (b, h, q, kv)
+    return tuple(operators.arange(size, device=device).view(tuple(size if i == j else 1 for j in range(4)))
+                 for i, size in enumerate(sizes))
+
+
+def create_mask(mod_fn: MaskMod, B: int | None, H: int | None, Q_LEN: int, KV_LEN: int,
+                device: Any = None) -> Tensor:
+    """The mask as a tensor of booleans (B, H, Q_LEN, KV_LEN), true where a key is attended to.
+
+    >>> import flambeau as torch
+    >>> from flambeau.nn.attention.flex_attention import create_mask
+    >>> create_mask(lambda b, h, q, kv: q >= kv, 1, 1, 2, 2)
+    tensor([[[[ True, False],
+              [ True,  True]]]])
+    """
+    b, h = 1 if B is None else B, 1 if H is None else H
+    mask: Tensor = mod_fn(*_indices(b, h, Q_LEN, KV_LEN, device)).expand(b, h, Q_LEN, KV_LEN)
+    return mask
+
+
+class BlockMask:
+    """A mask for ``flex_attention``; blocks are what PyTorch's kernels skip."""
+
+    def __init__(self, mask_mod: MaskMod, shape: tuple[int, int, int, int], block_size: tuple[int, int],
+                 dense: Tensor) -> None:
+        self.mask_mod = mask_mod
+        self.shape = shape
+        self.seq_lengths = shape[2:]
+        self.BLOCK_SIZE = block_size
+        self.mask = dense
+
+    def to_dense(self) -> Tensor:
+        """One integer per block: 1 where something in it is kept."""
+        b, h, q, kv = self.shape
+        rows, columns = self.BLOCK_SIZE
+        padded = operators.zeros((b, h, -(-q // rows) * rows, -(-kv // columns) * columns), dtype=dtypes.bool_)
+        padded[:, :, :q, :kv] = self.mask
+        blocks = padded.view(b, h, -(-q // rows), rows, -(-kv // columns), columns)
+        kept: Tensor = blocks.any(5).any(3).to(dtypes.int32)
+        return kept
+
+    def numel(self) -> int:
+        """The number of elements of the mask."""
+        return math.prod(self.shape)
+
+    def sparsity(self) -> float:
+        """How many percent of the blocks are left out."""
+        return 100.0 * (1 - float(self.to_dense().float().mean()))
+
+    def to(self, device: Any) -> BlockMask:
+        """This mask on another device."""
+        return BlockMask(self.mask_mod, self.shape, self.BLOCK_SIZE, self.mask.to(device))
+
+    def __repr__(self) -> str:
+        return f"BlockMask(shape={self.shape}, sparsity={self.sparsity():.2f}%)"
+
+
+def create_block_mask(mask_mod: MaskMod, B: int | None, H: int | None, Q_LEN: int, KV_LEN: int,
+                      device: Any = None, BLOCK_SIZE: int | tuple[int, int] = _DEFAULT_SPARSE_BLOCK_SIZE,
+                      _compile: bool = False, **options: Any) -> BlockMask:
+    """A ``BlockMask`` of a function of indices; ``None`` for B or H where it does not depend on them."""
+    size = (BLOCK_SIZE, BLOCK_SIZE) if isinstance(BLOCK_SIZE, int) else (BLOCK_SIZE[0], BLOCK_SIZE[1])
+    shape = (1 if B is None else B, 1 if H is None else H, Q_LEN, KV_LEN)
+    return BlockMask(mask_mod, shape, size, create_mask(mask_mod, B, H, Q_LEN, KV_LEN, device))
+
+
+def flex_attention(
+    query: Tensor, key: Tensor, value: Tensor, score_mod: ScoreMod | None = None,
+    block_mask: BlockMask | None = None, scale: float | None = None, enable_gqa: bool = False,
+    return_lse: bool = False, kernel_options: Any = None, *, return_aux: AuxRequest | None = None,
+) -> Any:
+    """softmax(score_mod(Q K^T * scale, b, h, q, kv)) V, with -inf where the mask leaves out.
+
+    query (B, Hq, L, E), key (B, Hkv, S, E), value (B, Hkv, S, Ev) give (B, Hq, L, Ev). With ``enable_gqa`` Hq is a
+    multiple of Hkv. ``return_lse`` adds the logarithm of the softmax's denominators (B, Hq, L). A row that the mask
+    leaves out altogether gives zeros. FlexAttention, https://arxiv.org/abs/2412.05496.
+
+    >>> import flambeau as torch
+    >>> from flambeau.nn.attention.flex_attention import flex_attention
+    >>> q = torch.ones(1, 1, 2, 4)
+    >>> flex_attention(q, q, q, score_mod=lambda score, b, h, i, j: score - (i - j).abs()).shape
+    torch.Size([1, 1, 2, 4])
+    """
+    if query.dim() != 4 or key.dim() != 4 or value.dim() != 4:
+        raise NotImplementedError("NYI: query, key, and value must be 4D tensors")
+    if query.size(-1) != key.size(-1):
+        raise ValueError("Expect query and key/value to have the same embedding dimension but got "
+                         f"E={query.size(-1)} and E={key.size(-1)}.")
+    groups = query.size(1) // key.size(1)
+    if groups != 1 or query.size(1) != key.size(1):
+        if not enable_gqa:
+            raise RuntimeError(
+                f"Expect query and key/value to have the same num_heads but got Hq={query.size(1)} and "
+                f"Hkv={key.size(1)}. Try setting enable_gqa=True for GQA.")
+        key, value = key.repeat_interleave(groups, 1), value.repeat_interleave(groups, 1)
+    scores = _scores(query, key, score_mod, block_mask, scale)
+    lse = operators.logsumexp(scores, -1)
+    none_left = lse == -math.inf
+    weights = (scores - lse.masked_fill(none_left, 0).unsqueeze(-1)).exp()
+    result = (weights.to(value.dtype) @ value).to(query.dtype)
+    if return_aux is not None:
+        return result, AuxOutput(lse if return_aux.lse else None,
+                                 scores.amax(-1) if return_aux.max_scores else None)
+    return (result, lse) if return_lse else result
+
+
+def _scores(query: Tensor, key: Tensor, score_mod: ScoreMod | None, block_mask: BlockMask | None,
+            scale: float | None) -> Tensor:
+    factor = 1 / math.sqrt(query.size(-1)) if scale is None else scale
+    wide = query.dtype if query.dtype is dtypes.float64 else dtypes.float32
+    scores: Tensor = (query.to(wide) @ key.to(wide).transpose(-2, -1)) * factor
+    indices = _indices(query.size(0), query.size(1), query.size(2), key.size(2), query.device)
+    if score_mod is not None:
+        scores = score_mod(scores, *indices).to(wide)
+    if block_mask is not None:
+        kept = block_mask.mask[:, :, :query.size(2), :key.size(2)]
+        scores = scores.masked_fill(~kept, -math.inf)
+    return scores
+
+
+__all__ = ["AuxOutput", "AuxRequest", "BlockMask", "and_masks", "create_block_mask", "create_mask",
+           "flex_attention", "noop_mask", "or_masks"]
