@@ -109,8 +109,9 @@ def fill(namespace: dict[str, Any]) -> None:
         namespace[function.__name__] = function
     for name, d in _LEGACY.items():
         namespace[name] = _LegacyType(name, (), {"wanted": d, "dtype": d})
-    for name in ("strided", "contiguous_format", "channels_last", "channels_last_3d", "preserve_format",
-                 "memory_format", "layout"):
+    for name in ("strided", "sparse_coo", "sparse_csr", "sparse_csc", "sparse_bsr", "sparse_bsc", "jagged",
+                 "contiguous_format", "channels_last", "channels_last_3d", "preserve_format", "memory_format",
+                 "layout"):
         if hasattr(layouts, name):
             namespace[name] = getattr(layouts, name)
     namespace.update(inf=float("inf"), nan=float("nan"), pi=3.141592653589793, e=2.718281828459045,

@@ -27,7 +27,12 @@ class memory_format:
 
 
 class layout:
-    """A way of storing elements: ``flambeau.strided`` is the one there is."""
+    """A way of storing elements. All tensors are ``flambeau.strided``; the others are there to be compared with.
+
+    >>> import flambeau as torch
+    >>> torch.zeros(2).layout == torch.sparse_coo
+    False
+    """
 
     __slots__ = ("name",)
 
@@ -46,6 +51,12 @@ preserve_format = memory_format("preserve_format", None)
 channels_last = memory_format("channels_last", (1, 3, 2, 0))
 channels_last_3d = memory_format("channels_last_3d", (1, 4, 3, 2, 0))
 strided = layout("strided")
+sparse_coo = layout("sparse_coo")
+sparse_csr = layout("sparse_csr")
+sparse_csc = layout("sparse_csc")
+sparse_bsr = layout("sparse_bsr")
+sparse_bsc = layout("sparse_bsc")
+jagged = layout("jagged")
 
 FORMATS = (contiguous_format, preserve_format, channels_last, channels_last_3d)
 

@@ -11,6 +11,7 @@ from functools import wraps
 from types import FunctionType
 from typing import Any, TypeVar
 
+from .. import layouts
 from ..tensor import Tensor, assign
 from ..tensor.overrides import dispatching, on_first_override
 
@@ -32,11 +33,14 @@ def api(*namespaces: str, out: bool = False, inplace: bool = False, aliases: tup
     def publish(function: F) -> F:
         public_name = name or function.__name__
         offered = with_out(function) if out else function
+        method: Callable[..., Any] = function
+        if _has_parameter(function, "layout"):
+            offered, method = dense_only(offered), dense_only(function)
         for each in (public_name, *aliases):
             for namespace in namespaces:
-                NAMESPACES[namespace][each] = function if namespace == "Tensor" else offered
+                NAMESPACES[namespace][each] = method if namespace == "Tensor" else offered
                 if namespace == "Tensor":
-                    setattr(Tensor, each, function)
+                    setattr(Tensor, each, method)
             if inplace:
                 written = in_place(function, each + "_")
                 NAMESPACES["Tensor"][each + "_"] = written
@@ -115,6 +119,26 @@ def in_place(function: Callable[..., Any], name: str) -> Callable[..., Any]:
     method.__name__ = method.__qualname__ = name
     method.__doc__ = f"In-place version of ``{name[:-1]}``."
     return method
+
+
+def _has_parameter(function: Any, name: str) -> bool:
+    code = getattr(function, "__code__", None)
+    return code is not None and name in code.co_varnames[:code.co_argcount + code.co_kwonlyargcount]
+
+
+def dense_only(function: Callable[..., Any]) -> Callable[..., Any]:
+    """``function`` refusing every ``layout`` but the strided one, which is the one there is."""
+    @wraps(function)
+    def wrapper(*args: Any, **kwargs: Any) -> Any:
+        layout = kwargs.get("layout")
+        if layout is not None and layout is not layouts.strided:
+            if not isinstance(layout, layouts.layout):
+                raise TypeError(f"{function.__name__}(): argument 'layout' must be torch.layout, not "
+                                f"{type(layout).__name__}")
+            raise RuntimeError(f"{function.__name__}(): flambeau's tensors are dense; there is no layout "
+                               f"{layout}")
+        return function(*args, **kwargs)
+    return wrapper
 
 
 def with_out(function: Callable[..., Any]) -> Callable[..., Any]:
