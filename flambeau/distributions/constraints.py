@@ -10,11 +10,11 @@ from .. import operators as ops
 from ..tensor import Tensor
 
 __all__ = ["Constraint", "boolean", "cat", "corr_cholesky", "dependent", "dependent_property", "greater_than",
-           "greater_than_eq", "independent", "integer_interval", "interval", "half_open_interval", "is_dependent",
-           "less_than", "lower_cholesky", "lower_triangular", "MixtureSameFamilyConstraint", "multinomial",
-           "nonnegative", "nonnegative_integer", "one_hot", "positive", "positive_semidefinite",
-           "positive_definite", "positive_integer", "real", "real_vector", "simplex", "square", "stack",
-           "symmetric", "unit_interval"]
+           "greater_than_eq", "independent", "integer_interval", "interval", "half_open_interval",
+           "is_dependent", "less_than", "lower_cholesky", "lower_triangular", "MixtureSameFamilyConstraint",
+           "multinomial", "nonnegative", "nonnegative_integer", "one_hot", "positive",
+           "positive_semidefinite", "positive_definite", "positive_integer", "real", "real_vector", "simplex",
+           "square", "stack", "symmetric", "unit_interval"]
 
 
 class Constraint:
@@ -359,7 +359,8 @@ class _PositiveDefinite(_Symmetric):
 class _Cat(Constraint):
     """Constraints on consecutive pieces of one dimension."""
 
-    def __init__(self, cseq: Sequence[Constraint], dim: int = 0, lengths: Sequence[int] | None = None) -> None:
+    def __init__(self, cseq: Sequence[Constraint], dim: int = 0,
+                 lengths: Sequence[int] | None = None) -> None:
         assert all(isinstance(c, Constraint) for c in cseq)
         self.cseq = list(cseq)
         self.lengths = [1] * len(self.cseq) if lengths is None else list(lengths)

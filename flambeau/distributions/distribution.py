@@ -36,7 +36,8 @@ class Distribution:
             raise ValueError
         Distribution._validate_args = value
 
-    def __init__(self, batch_shape: Any = (), event_shape: Any = (), validate_args: bool | None = None) -> None:
+    def __init__(self, batch_shape: Any = (), event_shape: Any = (),
+                 validate_args: bool | None = None) -> None:
         self._batch_shape = Size(batch_shape)
         self._event_shape = Size(event_shape)
         if validate_args is not None:
@@ -77,7 +78,7 @@ class Distribution:
                 value = self.__dict__[name]
                 own = value.shape[value.dim() - count:]
                 new.__dict__[name] = value.expand(batch_shape + own)
-        super(cls, new).__init__(batch_shape, self._event_shape, validate_args=False)  # type: ignore[misc]
+        super(cls, new).__init__(batch_shape, self._event_shape, validate_args=False)  # type: ignore[arg-type]
         new._validate_args = self._validate_args
         return new
 
@@ -170,8 +171,8 @@ class Distribution:
             raise ValueError("The value argument to log_prob must be a Tensor")
         start = value.dim() - len(self._event_shape)
         if value.shape[start:] != self._event_shape:
-            raise ValueError("The right-most size of value must match event_shape: "
-                             f"{value.shape} vs {self._event_shape}.")
+            raise ValueError(f"The right-most size of value must match event_shape: {value.shape} vs "
+                             f"{self._event_shape}.")
         actual, expected = value.shape, self._batch_shape + self._event_shape
         for i, j in zip(reversed(actual), reversed(expected), strict=False):
             if i != 1 and j != 1 and i != j:

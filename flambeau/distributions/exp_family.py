@@ -17,7 +17,8 @@ class ExponentialFamily(Distribution):
 
     theta are the natural parameters, t the sufficient statistic, F the log normalizer and k the carrier
     measure, each known in closed form. The gradient of F is the mean of t, which gives entropy and
-    Kullback-Leibler divergence (Nielsen and Nock 2010, "Entropies and cross-entropies of exponential families").
+    Kullback-Leibler divergence (Nielsen and Nock 2010, "Entropies and cross-entropies of exponential
+    families").
     """
 
     @property
