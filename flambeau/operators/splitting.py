@@ -64,6 +64,10 @@ def views_of(operator: Operator, input: Tensor, dim: int, parts: Sequence[tuple[
         outs = tuple([view(op, input, attributes) for op, attributes in parts])
     finally:
         state.enabled = before
+    several = not operator.name.startswith("unsafe")
+    if before and several:
+        for out in outs:
+            out._multiple = True
     if not needs_grad or not outs:
         return outs
     geometries = tuple([out._geometry for out in outs])
@@ -79,7 +83,7 @@ def views_of(operator: Operator, input: Tensor, dim: int, parts: Sequence[tuple[
         if chain is not None:
             out._view = (*chain, how)
         out._base_version = version
-        out._multiple = not operator.name.startswith("unsafe")
+        out._multiple = several
     attach(operator, signature, (input,), outs)
     return outs
 

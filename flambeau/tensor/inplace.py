@@ -6,7 +6,6 @@ values and versions); through a view it points to a node that writes a part of t
 
 from __future__ import annotations
 
-import re
 from typing import Any
 
 from .. import dtypes
@@ -18,7 +17,10 @@ from ..graph.storage import Storage
 from .record import detached, edge, record
 from .tape import GradFn, SavedTensor, state
 from .tensor import Tensor, fresh
-from .views import replay
+from .views import ambiguous_write, replay
+
+
+_WRITTEN = "is being modified inplace"
 
 
 def _write_kernel(m: Any, old: Any, value: Any, geometry: Geometry) -> Any:
@@ -56,13 +58,14 @@ class CopySlices(GradFn):
 
 
 class ConstantWritten(GradFn):
-    """History of a tensor that was overwritten with constants: no gradient flows further."""
+    """History of a tensor that was overwritten with constants: the gradient of what it was before is zero."""
 
     __slots__ = ()
 
     def run(self, grads: tuple[Any, ...]) -> tuple[Any, ...]:
-        """Nothing lies behind."""
-        return ()
+        """Zeros for what was overwritten."""
+        grad = grads[0]
+        return (None if grad is None else grad.new_zeros(grad.shape),) + (None,) * (len(self.edges) - 1)
 
 
 def _copy(x: Tensor) -> Tensor:
@@ -82,20 +85,9 @@ def check_writable(x: Tensor) -> None:
     if x._requires_grad and x.grad_fn is None and base is None:
         raise RuntimeError("a leaf Variable that requires grad is being used in an in-place operation.")
     if base is not None and base._requires_grad:
-        if x._view is None:
-            raise RuntimeError(
-                "A view was created in no_grad mode and is being modified inplace with grad mode enabled. "
-                "Given that this use case is ambiguous and error-prone, it is forbidden. You can clarify "
-                "your code by moving both the view and the inplace either both inside the no_grad block (if "
-                "you don't want the inplace to be tracked) or both outside (if you want the inplace to be "
-                "tracked).")
-        if x._multiple:
-            name = re.sub(r"Backward\d+$", "", x.grad_fn.name())
-            raise RuntimeError(
-                f"Output {x._output_nr} of {name} is a view and is being modified inplace. This view is the "
-                "output of a function that returns multiple views. Such functions do not allow the output "
-                "views to be modified inplace. You should replace the inplace operation by an out-of-place "
-                "one.")
+        if x._view is None or x._multiple:
+            x.grad_fn  # noqa: B018  (raises where the base was written since)
+            raise ambiguous_write(x, _WRITTEN)
         if base._grad_fn is None:
             raise RuntimeError("a view of a leaf Variable that requires grad is being used in an in-place "
                                "operation.")
@@ -135,14 +127,16 @@ def _keep_original(x: Tensor, fn: GradFn) -> None:
 def write(x: Tensor, result: Tensor) -> None:
     """Record the write of ``result`` (same shape and dtype) to x's part of the storage; bump the version."""
     storage, geometry = x._storage, x._geometry
+    valued = geometry.device is not META and geometry.numel > 0
+    if valued:
+        require_no_overlap(geometry)
     counter = x._counter
     if counter is None:
         storage.version += 1
     else:
         counter.version += 1
-    if geometry.device is META or geometry.numel == 0:
+    if not valued:
         return
-    require_no_overlap(geometry)
     node = _next_node(storage, geometry, result)
     if storage.exposed:
         write_through(storage, node)
@@ -179,6 +173,8 @@ def require_no_overlap(geometry: Geometry) -> None:
 def _rebase(x: Tensor, result: Tensor, history_edge: Any, name: str) -> None:
     """Give x, or the base that x is a view of, the history of what was written."""
     base = x._base
+    if base is not None and (x._view is None or x._multiple) and result._requires_grad:
+        raise ambiguous_write(x, _WRITTEN)
     if base is None or x._view is None:
         if result._requires_grad:
             fn = result._grad_fn if result._grad_fn is not None else None
@@ -194,7 +190,9 @@ def _rebase(x: Tensor, result: Tensor, history_edge: Any, name: str) -> None:
                     saved.tensor = detached(x)
                     saved.version = x._version
         elif x._requires_grad:
-            x._grad_fn, x._output_nr = _constant_history(name), 0
+            fn = _constant_history(name, edge(x))
+            _move_hooks(x)
+            x._grad_fn, x._output_nr = fn, 0
         return
     if not (result._requires_grad or base._requires_grad):
         return
@@ -214,21 +212,24 @@ def _move_hooks(x: Tensor) -> None:
         x._retains_grad = False
 
 
-def _constant_history(name: str) -> GradFn:
+def _constant_history(name: str, before: Any) -> GradFn:
+    """History of a tensor all of whose elements ``name`` wrote; ``before`` is the edge to what it was."""
     fn = object.__new__(_constant_class(name))
     GradFn.__init__(fn)
-    fn.signature, fn.numbers, fn.needs, fn.saved, fn.edges = None, (), (), {}, ()
+    fn.signature, fn.numbers, fn.needs, fn.saved = None, (), (), {}
+    fn.edges = (before, None) if name == "copy_" else (before,)
     return fn
 
 
 _constant_classes: dict[str, type[ConstantWritten]] = {}
+_TITLES = {"copy_": "CopyBackwards", "fill_": "FillBackward2"}
 
 
 def _constant_class(name: str) -> type[ConstantWritten]:
-    title = "".join(part.capitalize() for part in name.strip("_").split("_")) + "Backward0"
-    if title not in _constant_classes:
-        _constant_classes[title] = type(title, (ConstantWritten,), {"__slots__": ()})
-    return _constant_classes[title]
+    if name not in _constant_classes:
+        title = "".join(part.capitalize() for part in name.strip("_").split("_")) + "Backward0"
+        _constant_classes[name] = type(_TITLES.get(name, title), (ConstantWritten,), {"__slots__": ()})
+    return _constant_classes[name]
 
 
 def _identity(result: Tensor) -> Any:

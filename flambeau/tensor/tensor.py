@@ -212,8 +212,7 @@ class Tensor:
     def grad_fn(self) -> Any:
         """The recorded operation that made this tensor, None for a leaf."""
         base = self._base
-        if base is not None and self._view is not None \
-                and self._base_version != (base._counter or base._storage).version:
+        if base is not None and self._base_version != (base._counter or base._storage).version:
             from .views import refresh_grad_fn
             refresh_grad_fn(self)
         return self._grad_fn

@@ -7,6 +7,7 @@ view whose ``_base_version`` is not the base's version makes its grad_fn anew fr
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from typing import Any
 
@@ -52,12 +53,12 @@ def view(operator: Operator, x: Tensor, attributes: tuple[Any, ...] = ()) -> Ten
         out._base = base
         if x._multiple:
             out._multiple = True
+    out._base_version = storage.version if counter is None else counter.version
     if state.enabled:
         if base is None:
             out._view = ((operator, attributes),)
         elif x._view is not None:
             out._view = (*x._view, (operator, attributes))
-        out._base_version = storage.version if counter is None else counter.version
         if x._requires_grad or (base is not None and x.requires_grad):
             attach(operator, signature, (x,), (out,))
     if x._inference:
@@ -72,12 +73,34 @@ def replay(base: Tensor, chain: tuple[tuple[Operator, tuple[Any, ...]], ...]) ->
     return base
 
 
+def ambiguous_write(x: Tensor, what: str) -> RuntimeError:
+    """PyTorch's error for a view whose history cannot be made anew: made without recording, or with others."""
+    if x._grad_fn is None:
+        origin, what = "A view was created in no_grad mode and ", f"{what} with grad mode enabled"
+    else:
+        origin = f"Output {x._output_nr} of {re.sub(r'Backward[0-9]+$', '', x._grad_fn.name())} is a view and "
+    if x._multiple:
+        return RuntimeError(
+            f"{origin}{what}. This view is the output of a function that returns multiple views. Such functions "
+            "do not allow the output views to be modified inplace. You should replace the inplace operation by "
+            "an out-of-place one.")
+    return RuntimeError(
+        f"{origin}{what}. Given that this use case is ambiguous and error-prone, it is forbidden. You can "
+        "clarify your code by moving both the view and the inplace either both inside the no_grad block (if you "
+        "don't want the inplace to be tracked) or both outside (if you want the inplace to be tracked).")
+
+
 def refresh_grad_fn(x: Tensor) -> None:
     """Make the history of a view anew after its base was written (Note: views and autograd)."""
     base = x._base
-    x._base_version = (base._counter or base._storage).version
     if not base._requires_grad:
+        x._base_version = (base._counter or base._storage).version
         return
+    if x._view is None or x._multiple:
+        if x._inference:
+            return
+        raise ambiguous_write(x, "its base or another view of its base has been modified inplace")
+    x._base_version = (base._counter or base._storage).version
     before, state.enabled = state.enabled, True
     try:
         again = replay(base, x._view)
