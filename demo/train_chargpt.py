@@ -107,7 +107,7 @@ def evaluate(model, data, options, batches=8):
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--steps", type=int, default=1000)
+    parser.add_argument("--steps", type=int, default=600)
     parser.add_argument("--batch-size", type=int, default=16)
     parser.add_argument("--context", type=int, default=64)
     parser.add_argument("--width", type=int, default=128)
