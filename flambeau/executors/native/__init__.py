@@ -1,4 +1,4 @@
-"""The native executor: fused pointwise loops and sums compiled with LLVM, the interpreter's kernels in between."""
+"""The native executor: fused loops compiled with LLVM, the interpreter's kernels in between."""
 
 from __future__ import annotations
 

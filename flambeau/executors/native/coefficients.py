@@ -1,4 +1,4 @@
-"""Coefficients of the functions in generated code, highest power first, by Chebyshev interpolation in 40 digits."""
+"""Coefficients of functions in generated code, highest power first: Chebyshev interpolation in 40 digits."""
 
 from __future__ import annotations
 

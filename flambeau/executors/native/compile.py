@@ -1,7 +1,7 @@
 """From LLVM's language to machine code, and the cache of kernels.
 
-Note: the key of a kernel. A kernel is found by its ``Structure``: operators, element types and how inputs are read.
-Shapes, strides, pointers and numbers are arguments, so that another shape compiles nothing.
+Note: the key of a kernel. A kernel is found by its ``Structure``: operators, element types and how inputs are
+read. Shapes, strides, pointers and numbers are arguments, so that another shape compiles nothing.
 """
 
 from __future__ import annotations
@@ -53,34 +53,34 @@ def kernel_of(structure: Structure) -> Kernel | None:
     return found
 
 
+def _new_machine() -> Any:
+    target = llvm.Target.from_default_triple()
+    features = llvm.get_host_cpu_features().flatten()
+    return target.create_target_machine(cpu=llvm.get_host_cpu_name(), features=features, opt=3, jit=True)
+
+
 def _target_machine() -> Any:
+    """The machine that optimizes; each engine owns another one that emits."""
     global _machine
     if _machine is None:
         llvm.initialize_native_target()
         llvm.initialize_native_asmprinter()
-        features = llvm.get_host_cpu_features().flatten()
-        target = llvm.Target.from_default_triple()
-        _machine = target.create_target_machine(cpu=llvm.get_host_cpu_name(), features=features, opt=3, jit=True)
+        _machine = _new_machine()
     return _machine
 
 
 def _engine(text: str, structure: Structure) -> Any:
-    # Each engine owns a target machine, so the one that optimizes is not the one that emits.
     machine = _target_machine()
     module = llvm.parse_assembly(text)
     module.triple = machine.triple
     module.data_layout = str(machine.target_data)
     tuning = llvm.create_pipeline_tuning_options(speed_level=3)
-    tuning.loop_vectorization = True
+    tuning.loop_vectorization = tuning.loop_interleaving = True
     tuning.slp_vectorization = False
-    tuning.loop_interleaving = True
     builder = llvm.create_pass_builder(machine, tuning)
     builder.getModulePassManager().run(module, builder)
     _dump(text, module, structure)
-    target = llvm.Target.from_default_triple()
-    own = target.create_target_machine(cpu=llvm.get_host_cpu_name(),
-                                       features=llvm.get_host_cpu_features().flatten(), opt=3, jit=True)
-    engine = llvm.create_mcjit_compiler(module, own)
+    engine = llvm.create_mcjit_compiler(module, _new_machine())
     engine.finalize_object()
     return engine
 

@@ -1,4 +1,4 @@
-"""LLVM's textual language, written line by line: what llvmlite's object model does too slowly for many kernels."""
+"""LLVM's textual language, written line by line: llvmlite's object model is too slow for many kernels."""
 
 from __future__ import annotations
 
@@ -86,13 +86,15 @@ class Emitter:
     def call(self, function: str, result: str, types: Sequence[str], arguments: Sequence[str]) -> str:
         """A call of an intrinsic function."""
         self.declarations[f"declare {result} @{function}({', '.join(types)})"] = None
-        return self.emit(f"call {result} @{function}({', '.join(f'{t} {a}' for t, a in zip(types, arguments))})")
+        passed = ", ".join(f"{t} {a}" for t, a in zip(types, arguments))
+        return self.emit(f"call {result} @{function}({passed})")
 
     # --- memory ---------------------------------------------------------------------------------------------
 
     def load(self, pointer: str, dtype: Dtype) -> str:
         """The element at a pointer, as it is computed with."""
-        return self.widen(self.emit(f"load {memory_type(dtype)}, ptr {pointer}, align {dtype.itemsize}"), dtype)
+        return self.widen(self.emit(f"load {memory_type(dtype)}, ptr {pointer}, align {dtype.itemsize}"),
+                          dtype)
 
     def store(self, register: str, pointer: str, dtype: Dtype) -> None:
         """Write a register that holds an element of ``dtype``."""

@@ -1,8 +1,9 @@
 """Expressions: elements that a kernel combines, written as LLVM instructions instead of being computed.
 
-An ``Expression`` stands for one element of an array in the namespace ``m`` of native kernels. Arithmetic is rounded
-after each operation exactly as NumPy rounds it; only the functions of ``functions.py`` use fused operations inside.
-Whatever has no native form raises ``Unsupported``, and its operator stays with the interpreter.
+An ``Expression`` stands for one element of an array in the namespace ``m`` of native kernels. Arithmetic is
+rounded after each operation exactly as NumPy rounds it; only the functions of ``functions.py`` use fused
+operations inside. Whatever has no native form raises ``Unsupported``, and its operator stays with the
+interpreter.
 """
 
 from __future__ import annotations
@@ -192,27 +193,27 @@ def _to_float(x: Expression, dtype: Dtype, source: str, target: str) -> Expressi
 
 def arithmetic(symbol: str, x: Any, y: Any) -> Expression:
     """x symbol y, in their common type."""
-    x, y = pair(x, y)
-    kind = register_type(x.dtype)
-    if is_float(x):
+    first, second = pair(x, y)
+    kind = register_type(first.dtype)
+    if is_float(first):
         table = _FLOAT_ARITHMETIC
     else:
-        table = _TRUTH_ARITHMETIC if x.dtype.kind == "b" else _INTEGER_ARITHMETIC
+        table = _TRUTH_ARITHMETIC if first.dtype.kind == "b" else _INTEGER_ARITHMETIC
     if symbol not in table:
-        raise Unsupported(f"{symbol} of {x.dtype}")
-    return x.emit(f"{table[symbol]} {kind} {x.register}, {y.register}", x.dtype)
+        raise Unsupported(f"{symbol} of {first.dtype}")
+    return first.emit(f"{table[symbol]} {kind} {first.register}, {second.register}", first.dtype)
 
 
 def compare(symbol: str, x: Any, y: Any) -> Expression:
     """Whether x symbol y."""
     if isinstance(y, int) and isinstance(x, Expression) and x.dtype.kind in "iu" and not _fits(y, x.dtype):
         raise Unsupported("comparison with a number outside the type's range")
-    x, y = pair(x, y)
-    kind = register_type(x.dtype)
-    if is_float(x):
-        return x.emit(f"fcmp {_FLOAT_ORDER[symbol]} {kind} {x.register}, {y.register}", BOOL)
-    order = _SIGNED_ORDER if x.dtype.kind == "i" else _UNSIGNED_ORDER
-    return x.emit(f"icmp {order[symbol]} {kind} {x.register}, {y.register}", BOOL)
+    first, second = pair(x, y)
+    kind = register_type(first.dtype)
+    if is_float(first):
+        return first.emit(f"fcmp {_FLOAT_ORDER[symbol]} {kind} {first.register}, {second.register}", BOOL)
+    order = _SIGNED_ORDER if first.dtype.kind == "i" else _UNSIGNED_ORDER
+    return first.emit(f"icmp {order[symbol]} {kind} {first.register}, {second.register}", BOOL)
 
 
 def _fits(number: int, dtype: Dtype) -> bool:

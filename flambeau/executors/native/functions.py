@@ -1,8 +1,8 @@
-"""Elementary functions in generated code: range reduction, then a polynomial evaluated with fused multiply-adds.
+"""Elementary functions in generated code: range reduction, then a polynomial by fused multiply-adds.
 
-All are free of branches, so that LLVM computes as many elements at once as a vector holds. In single precision the
-error is below 2 units in the last place; special values are those of C. Where a formula needs more precision than
-its type has, single precision is computed in double (``wide``).
+All are free of branches, so that LLVM computes as many elements at once as a vector holds. In single
+precision the error is below 2 units in the last place; special values are those of C. Where a formula needs
+more precision than its type has, single precision is computed in double (``wide``).
 """
 
 from __future__ import annotations
@@ -158,15 +158,25 @@ def expm1(x: Expression) -> Expression:
 
 
 def tanh(x: Expression) -> Expression:
-    """The hyperbolic tangent: t / (t + 2) with t = expm1(2 |x|)."""
+    """The hyperbolic tangent: t / (t + 2) with t = expm1(2 |x|), the quotient corrected by what it lacks."""
     size = at_most(absolute(x), _format(x).flat / 2)
     t = expm1(size + size)
-    return copysign(t / (t + 2), x)
+    bottom = t + 2
+    lost = t - (bottom - 2)
+    inverse = 1 / bottom
+    quotient = t * inverse
+    rest = fma(-quotient, lost, fma(-quotient, bottom, t))
+    return copysign(fma(rest, inverse, quotient), x)
 
 
 def sigmoid(x: Expression) -> Expression:
-    """1 / (1 + exp(-x))."""
-    return 1 / (exp(-x) + 1)
+    """1 / (1 + exp(-x)), exp(-x) = 2^n (1 + p) added in its two parts; 0 where it is below normal numbers."""
+    f = _format(x)
+    limit = math.floor(f.exp_range[1]) - 1.0
+    r, n = _by_ln2(at_most(at_least(-x, -f.flat), limit))
+    scale = _power_of_two(n, x)
+    value = 1 / (fma(scale, _reduced_expm1(r), 1.0) + scale)
+    return select(compare("<", x, -limit), constant(x, 0.0), value)
 
 
 @wide
@@ -367,5 +377,5 @@ def erf(x: Expression) -> Expression:
     return select(compare("<", size, 1), near, copysign(1 - tail * gaussian, x))
 
 
-__all__ = ["absolute", "cos", "cosh", "erf", "exp", "exp2", "expm1", "log", "log10", "log1p", "log2", "power", "sigmoid",
-           "sin", "sinh", "tanh"]
+__all__ = ["absolute", "cos", "cosh", "erf", "exp", "exp2", "expm1", "log", "log10", "log1p", "log2", "power",
+           "sigmoid", "sin", "sinh", "tanh"]

@@ -91,8 +91,9 @@ class Launch:
 
     __slots__ = ("kernel", "words", "rows", "threads", "inputs", "outputs", "sums", "numbers")
 
-    def __init__(self, kernel: Kernel, loop: Loop, inputs: Sequence[Geometry], outputs: list[tuple[int, Any, int]],
-                 sums: list[tuple[int, Signature, Any]], numbers: list[Any]) -> None:
+    def __init__(self, kernel: Kernel, loop: Loop, inputs: Sequence[Geometry],
+                 outputs: list[tuple[int, Any, int]], sums: list[tuple[int, Signature, Any]],
+                 numbers: list[Any]) -> None:
         layout = kernel.layout
         self.kernel = kernel
         self.words = np.zeros(layout.size, np.int64)
@@ -107,7 +108,8 @@ class Launch:
         self.inputs = [(layout.inputs + k, g.offset * g.dtype.itemsize) for k, g in enumerate(inputs)]
         self.outputs = outputs
         self.sums = sums
-        self.numbers = [(dtype, (layout.numbers + k) * 8 // dtype.itemsize) for k, dtype in enumerate(numbers)]
+        self.numbers = [(dtype, (layout.numbers + k) * 8 // dtype.itemsize)
+                        for k, dtype in enumerate(numbers)]
 
     def run(self, members: list[Node], inputs: list[Node], numbers: list[Any]) -> None:
         """Compute the members' values."""
@@ -148,7 +150,7 @@ _launches: dict[Any, Launch | None] = {}
 
 
 def run_unit(unit: Unit, nodes: list[Node]) -> bool:
-    """Run a fused kernel (last member first) natively; false if the interpreter has to compute its members."""
+    """Run a fused kernel (last member first); false if the interpreter has to compute its members."""
     members = nodes[::-1]
     position = {id(node): i for i, node in enumerate(members)}
     inputs: list[Node] = []
@@ -180,7 +182,8 @@ def run_unit(unit: Unit, nodes: list[Node]) -> bool:
                 own.append(("number", len(numbers)))
                 numbers.append(operand)
         references.append(tuple(own))
-    found = (tuple([node.signature for node in members]), tuple(references), tuple(unit.stored), tuple(geometries))
+    found = (tuple([node.signature for node in members]), tuple(references), tuple(unit.stored),
+             tuple(geometries))
     try:
         launch = _launches[found]
     except KeyError:
@@ -205,7 +208,10 @@ def _prepare(unit: Unit, signatures: Sequence[Any], references: list[tuple[Refer
     loop = loop_of(space, geometries, unit.row)
     if loop is None:
         return None
-    members, outputs, sums, structure_sums = [], [], [], []
+    members: list[Any] = []
+    outputs: list[Any] = []
+    sums: list[Any] = []
+    structure_sums: list[Any] = []
     numbers: list[Any] = []
     renamed: dict[int, int] = {}
     for i, (signature, own) in enumerate(zip(signatures, references)):

@@ -1,11 +1,12 @@
 """From the structure of a fused kernel to LLVM's language.
 
-Note: the loop nest. A kernel walks ``total`` elements in the order in which its results lie in memory, in rows of
-``inner``; a caller asks for the rows from ``start`` to ``stop``, so that threads can share the work. Extents, strides,
-pointers and numbers come in one block of 64-bit words: nothing of a shape is in the code.
+Note: the loop nest. A kernel walks ``total`` elements in the order in which its results lie in memory, in
+rows of ``inner``; a caller asks for the rows from ``start`` to ``stop``, so that threads can share the work.
+Extents, strides, pointers and numbers come in one block of 64-bit words: nothing of a shape is in the code.
 
-Note: sums. A row is added up in blocks of 4096, each in the type of its elements and in the vectors' lanes, the blocks
-in double precision; the caller adds the rows. The order does not depend on how many threads there are.
+Note: sums. A row is added up in blocks of 4096, each in the type of its elements and in the vectors' lanes,
+the blocks in double precision; the caller adds the rows. The order does not depend on how many threads there
+are.
 """
 
 from __future__ import annotations
@@ -20,7 +21,8 @@ from .expression import Expression, convert
 
 SUM_BLOCK = 4096
 
-# How an input is read: at the result's own position, one element for all, or by strides (the innermost one 0, 1, other).
+# How an input is read: at the result's own position, one element for all, or by strides (the innermost one
+# 0, 1 or another).
 FLAT, ONE, REPEATED, ADJACENT, STRIDED = range(5)
 
 
@@ -46,7 +48,7 @@ class Member(NamedTuple):
 
 
 class Structure(NamedTuple):
-    """All that a kernel's code depends on. ``sums``: members that are added up along the rows, and in which type."""
+    """All that a kernel's code depends on. ``sums``: members added up along rows, and in which type."""
 
     members: tuple[Member, ...]
     inputs: tuple[Input, ...]
@@ -100,10 +102,12 @@ class _Kernel:
         self._members()
         sums = [self._addend(i, dtype) for i, dtype in self.structure.sums]
         arguments = ", ".join(["i64 %start", "i64 %stop", "ptr noalias readonly %args",
-                               *[f"ptr noalias {'readonly ' if name[1] == 'i' else ''}{name}" for name in self._pointers()]])
+                               *[f"ptr noalias {'readonly ' if name[1] == 'i' else ''}{name}"
+                                 for name in self._pointers()]])
         lines = [*self.body.declarations, "", f"define internal void @body({arguments}) #0 {{", "entry:",
                  *self._entry(), *self._row(), *(self._sum_loop(sums) if sums else self._plain_loop()),
-                 "row_end:", *self._store_sums(sums), "  %row_next = add nsw i64 %row, 1", "  br label %row_head",
+                 "row_end:", *self._store_sums(sums), "  %row_next = add nsw i64 %row, 1",
+                 "  br label %row_head",
                  "exit:", "  ret void", "}", "", *self._wrapper(),
                  'attributes #0 = { nounwind "no-trapping-math"="true" "prefer-vector-width"="512" }']
         return "\n".join(lines) + "\n"
@@ -120,7 +124,8 @@ class _Kernel:
             result = convert(result, member.dtype)
             self.values.append(result)
             if member.stored:
-                at = self.body.emit(f"getelementptr inbounds {memory_type(member.dtype)}, ptr %o{positions[i]}, i64 %at")
+                at = self.body.emit(f"getelementptr inbounds {memory_type(member.dtype)}, "
+                                    f"ptr %o{positions[i]}, i64 %at")
                 self.body.store(result.register, at, member.dtype)
 
     def _operand(self, reference: Any, compute: Dtype | None) -> Expression | None:
@@ -218,7 +223,8 @@ class _Kernel:
         yield "  %block_start = phi i64 [ 0, %row_start ], [ %block_stop, %block_end ]"
         for k, x in enumerate(sums):
             wide = sum_type(x.dtype)
-            yield f"  %sum{k} = phi {register_type(wide)} [ {literal(0, wide)}, %row_start ], [ %sum_next{k}, %block_end ]"
+            zero = f"[ {literal(0, wide)}, %row_start ]"
+            yield f"  %sum{k} = phi {register_type(wide)} {zero}, [ %sum_next{k}, %block_end ]"
         yield f"  %block_full = add nsw i64 %block_start, {SUM_BLOCK}"
         yield "  %block_last = icmp slt i64 %count, %block_full"
         yield "  %block_stop = select i1 %block_last, i64 %count, i64 %block_full"
@@ -226,7 +232,8 @@ class _Kernel:
         yield "loop:"
         yield "  %j = phi i64 [ %block_start, %block ], [ %j_next, %loop ]"
         for k, x in enumerate(sums):
-            yield f"  %acc{k} = phi {register_type(x.dtype)} [ {literal(0, x.dtype)}, %block ], [ %acc_next{k}, %loop ]"
+            zero = f"[ {literal(0, x.dtype)}, %block ]"
+            yield f"  %acc{k} = phi {register_type(x.dtype)} {zero}, [ %acc_next{k}, %loop ]"
         yield "  %at = add nsw i64 %base, %j"
         yield from self.body.lines
         for k, x in enumerate(sums):
@@ -266,8 +273,9 @@ class _Kernel:
 
 
 def lower(structure: Structure) -> str:
-    """The LLVM module of a kernel, whose function is ``kernel(start, stop, args)``; Unsupported where it has none."""
+    """The LLVM module of a kernel: ``kernel(start, stop, args)``; Unsupported where it has none."""
     try:
         return _Kernel(structure).text()
-    except (ArithmeticError, AttributeError, IndexError, TypeError, ValueError) as error:  # a kernel that wants an array
+    except (ArithmeticError, AttributeError, IndexError, TypeError, ValueError) as error:
+        # A kernel that wants an array.
         raise Unsupported(str(error)) from error

@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from .emitter import BOOL, Unsupported, register_type
+from .emitter import BOOL, Unsupported
 from .expression import (
     Expression,
     arithmetic,
@@ -25,7 +25,23 @@ from .expression import (
     pair,
     select,
 )
-from .functions import absolute, copysign, cos, cosh, erf, exp, exp2, expm1, fma, log, log1p, log2, sigmoid, sin, sinh, tanh
+from .functions import (
+    absolute,
+    copysign,
+    cos,
+    cosh,
+    erf,
+    exp,
+    exp2,
+    expm1,
+    log,
+    log1p,
+    log2,
+    sigmoid,
+    sin,
+    sinh,
+    tanh,
+)
 from .functions import log10 as log10_of
 from .functions import power as _power
 
@@ -311,5 +327,5 @@ def clamped_logit(x: Expression, eps: Any) -> Expression:
     return log(x / (1 - x))
 
 
-__all__ = ["cos", "cosh", "erf", "exp", "exp2", "expm1", "fma", "invert", "log", "log10_of", "log1p", "log2", "negative",
-           "register_type", "sigmoid", "sin", "sinh", "tanh"]
+__all__ = ["cos", "cosh", "erf", "exp", "exp2", "expm1", "invert", "log", "log10_of", "log1p", "log2",
+           "negative", "sigmoid", "sin", "sinh", "tanh"]

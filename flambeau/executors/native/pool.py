@@ -1,4 +1,4 @@
-"""Helping threads. They sleep on a queue while there is nothing to do, and are made anew in a forked process."""
+"""Helping threads: they sleep while there is nothing to do, and are made anew in a forked process."""
 
 from __future__ import annotations
 

@@ -11,7 +11,7 @@ from .schedule import Unit, schedule
 
 
 def run(nodes: list[Node]) -> list[Node]:
-    """Compute ``nodes`` (last one first), emptying the list; what the interpreter's ``run`` promises holds here too."""
+    """Compute ``nodes`` (last one first), emptying the list; it promises what the interpreter's does."""
     units = schedule(nodes)
     failed: list[Node] = []
     remaining: list[Node | None] = list(nodes)
@@ -26,7 +26,7 @@ def run(nodes: list[Node]) -> list[Node]:
                 else:
                     failed += interpreter.run(batch)
     finally:
-        # Interrupted: what is not computed stays in the list, that of the present unit last, to be computed first.
+        # Interrupted: what is not computed stays in the list, the present unit last, to be computed first.
         nodes += [node for node in remaining if node is not None]
         nodes += [node for node in batch if node.value is None]
     return failed

@@ -1,10 +1,11 @@
 """Which nodes become one kernel.
 
-Note: stages. A pointwise node has the stage of its latest operand if it can be computed in one loop with it (same
-extents, same order in memory), else a later one; everything else comes one stage after its operands. Nodes of one
-stage that read each other form a kernel: a way from a kernel through anything else back into it would pass a later
-stage, so kernels never wait for each other in a circle. Kernels are functions of values that no one changes (in-place
-operators write into memory only when nobody else refers to it), so any order that respects the operands is right.
+Note: stages. A pointwise node has the stage of its latest operand if it can be computed in one loop with it
+(same extents, same order in memory), else a later one; everything else comes one stage after its operands.
+Nodes of one stage that read each other form a kernel: a way from a kernel through anything else back into it
+would pass a later stage, so kernels never wait for each other in a circle. Kernels are functions of values
+that no one changes (in-place operators write into memory only when nobody else refers to it), so any order
+that respects the operands is right.
 """
 
 from __future__ import annotations
@@ -70,7 +71,8 @@ def _row_of(signature: Signature) -> int:
     """The length of the rows that a sum adds up: trailing dimensions of a contiguous operand."""
     g = signature.geometries[0]
     dims, _, dtype = signature.attributes
-    if not isinstance(g, Geometry) or not g.is_contiguous or not g.numel or dtype.is_complex or dtype is dtypes.bool_:
+    if not isinstance(g, Geometry) or not g.is_contiguous or not g.numel \
+            or dtype.is_complex or dtype is dtypes.bool_:
         return 0
     if len(dims) == g.ndim:
         return -1
@@ -83,7 +85,7 @@ def _row_of(signature: Signature) -> int:
 
 
 def is_native(signature: Signature) -> bool:
-    """Whether the operator has a native form on these types: found by writing its code, which is thrown away."""
+    """Whether the operator has a native form on these types: found by writing its code once."""
     member = member_of(signature, _references(signature), True)
     inputs = tuple([Input(g.dtype.numpy, FLAT) for g in signature.geometries if isinstance(g, Geometry)])
     numbers = sum(reference is not None and reference[0] == "number" for reference in member.operands)
@@ -117,7 +119,8 @@ def _references(signature: Signature) -> tuple[Any, ...]:
 def member_of(signature: Signature, references: tuple[Any, ...], stored: bool) -> Member:
     """A signature as a kernel's member."""
     compute = signature.compute.numpy if signature.compute is not None else None
-    return Member(signature.operator, signature.attributes, compute, signature.outputs[0].dtype.numpy, references, stored)
+    return Member(signature.operator, signature.attributes, compute, signature.outputs[0].dtype.numpy,
+                  references, stored)
 
 
 class _Partition:

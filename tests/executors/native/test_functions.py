@@ -1,0 +1,108 @@
+"""Functions in generated code against higher precision: within 2 units, and as C at the ends."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+import pytest
+
+import flambeau
+from flambeau import config
+
+pytest.importorskip("llvmlite")
+
+# Every 1999th of all floats, and all floats around 0 and 1; as many doubles at random.
+PATTERNS = np.concatenate([
+    np.arange(0, 1 << 32, 1999, dtype=np.uint64).astype(np.uint32),
+    np.arange(0x3F7F0000, 0x3F810000, dtype=np.uint32),
+    np.arange(0xBF7F0000, 0xBF810000, 3, dtype=np.uint32),
+    np.arange(0, 4096, dtype=np.uint32), np.arange(0x7F7FFF00, 0x7F800010, dtype=np.uint32),
+])
+SPECIAL = np.array([0.0, -0.0, 1, -1, 0.5, -0.5, 2, np.inf, -np.inf, np.nan, 1e-45, -1e-45, 88.72, 88.73,
+                    -87.4, -103.9, -104, 709.7, 709.8, -745, -746, 1e30, -1e30, 3, -3, 1.5, -2.5])
+
+
+def extended(name: str) -> Any:
+    """The function in higher precision than double where NumPy has that."""
+    if name == "sigmoid":
+        return lambda x: 1 / (1 + np.exp(-x))
+    if name == "erf":
+        return lambda x: np.vectorize(math.erf, otypes=[np.float64])(x.astype(np.float64))
+    if name == "rsqrt":
+        return lambda x: 1 / np.sqrt(x)
+    return getattr(np, name)
+
+
+def units(found: Any, exact: Any) -> Any:
+    """The error in units in the last place of ``found``'s type; where it must be equal, 0 or infinite."""
+    kind = found.dtype
+    with np.errstate(all="ignore"):
+        rounded = exact.astype(kind)
+        same = (found == rounded) | (np.isnan(found) & np.isnan(rounded))
+        spacing = np.spacing(np.abs(rounded).astype(kind)).astype(np.longdouble)
+        error = np.abs(found.astype(np.longdouble) - exact) / spacing
+    return np.where(same, np.minimum(np.nan_to_num(error, posinf=0), 1), np.nan_to_num(error, nan=np.inf))
+
+
+def described(name: str, x: Any, found: Any, exact: Any) -> str:
+    """What went wrong, and by how much."""
+    return f"{name}({x}) = {found}, not {exact}: {abs(found - exact) / np.spacing(abs(found))} units"
+
+
+SINGLE = ["exp", "exp2", "expm1", "log", "log2", "log10", "log1p", "tanh", "sigmoid", "sin", "cos", "sinh",
+          "cosh", "erf", "sqrt", "rsqrt"]
+DOUBLE = ["exp", "exp2", "expm1", "log", "log1p", "tanh", "sigmoid", "sqrt", "rsqrt"]
+
+
+@pytest.mark.parametrize("name", SINGLE)
+def test_single_precision(name: str) -> None:
+    x = np.concatenate([PATTERNS.view(np.float32), SPECIAL.astype(np.float32)])
+    if name == "erf":
+        x = x[::8]  # the reference is slow
+    with np.errstate(all="ignore"):
+        exact = np.asarray(extended(name)(x.astype(np.float64)))
+    with config.executor("native"):
+        found = getattr(flambeau, name)(flambeau.tensor(x)).numpy()
+    error = units(found, exact)
+    normal = np.abs(exact) >= 2.0 ** -126
+    worst = int(np.argmax(np.where(normal, error, 0)))
+    assert error[worst] <= 2, described(name, x[worst], found[worst], exact[worst])
+    with np.errstate(invalid="ignore"):
+        tiny = np.abs(found - exact) <= 2.0 ** -125  # sigmoid below exp's range is 0
+    assert np.all(normal | tiny | (np.isnan(found) & np.isnan(exact)))
+    zero = x == 0
+    assert np.array_equal(np.signbit(found[zero]), np.signbit(exact[zero]))
+
+
+@pytest.mark.parametrize("name", DOUBLE)
+def test_double_precision(name: str) -> None:
+    rng = np.random.default_rng(0)
+    x = np.concatenate([rng.uniform(-40, 40, 200_000),
+                        rng.standard_normal(200_000) * 10.0 ** rng.integers(-30, 3, 200_000), SPECIAL])
+    with np.errstate(all="ignore"):
+        exact = extended(name)(x.astype(np.longdouble))
+    with config.executor("native"):
+        found = getattr(flambeau, name)(flambeau.tensor(x)).numpy()
+    error = np.where(np.abs(exact) >= 2.0 ** -1022, units(found, exact), 0)
+    worst = int(np.argmax(error))
+    assert error[worst] <= 3, described(name, x[worst], found[worst], exact[worst])
+
+
+def test_power() -> None:
+    rng = np.random.default_rng(1)
+    base = np.concatenate([np.exp(rng.uniform(-20, 20, 100_000)),
+                           rng.uniform(-5, 5, 100_000)]).astype(np.float32)
+    exponent = np.concatenate([rng.uniform(-4, 4, 100_000), rng.integers(-5, 6, 100_000)]).astype(np.float32)
+    special = SPECIAL.astype(np.float32)
+    base = np.concatenate([base, np.repeat(special, special.size)])
+    exponent = np.concatenate([exponent, np.tile(special, special.size)])
+    with np.errstate(all="ignore"):
+        exact = np.power(base.astype(np.float64), exponent.astype(np.float64))
+    with config.executor("native"):
+        found = flambeau.pow(flambeau.tensor(base), flambeau.tensor(exponent)).numpy()
+    error = np.where(np.abs(exact) < 2.0 ** -126, 0, units(found, exact))
+    worst = int(np.argmax(error))
+    assert error[worst] <= 2, described(
+        "pow", (base[worst], exponent[worst]), found[worst], exact[worst])
