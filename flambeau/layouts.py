@@ -27,7 +27,7 @@ class memory_format:
 
 
 class layout:
-    """A way of storing elements. All tensors are ``flambeau.strided``; the others are there to be compared with.
+    """A way of storing elements. All tensors are ``flambeau.strided``; the others are for comparison.
 
     >>> import flambeau as torch
     >>> torch.zeros(2).layout == torch.sparse_coo

@@ -115,7 +115,7 @@ def add(input: Any, other: Any, *, alpha: Any = 1) -> Tensor:
         input = some_tensor(input, other)
     if alpha.__class__ is int and alpha == 1:
         return record(ADD, (input, other))
-    _check_alpha(input, other, alpha)
+    alpha = _scale(input, other, alpha)
     return record(ADD_SCALED, (input, other, alpha))
 
 
@@ -132,7 +132,7 @@ def sub(input: Any, other: Any, *, alpha: Any = 1) -> Tensor:
         input = some_tensor(input, other)
     if alpha.__class__ is int and alpha == 1:
         return record(SUB, (input, other))
-    _check_alpha(input, other, alpha)
+    alpha = _scale(input, other, alpha)
     return record(SUB_SCALED, (input, other, alpha))
 
 
@@ -151,8 +151,8 @@ def rsub(input: Tensor, other: Any, *, alpha: Any = 1) -> Tensor:
     return sub(other, input, alpha=alpha)
 
 
-def _check_alpha(input: Any, other: Any, alpha: Any) -> None:
-    """The scale must fit the result's type."""
+def _scale(input: Any, other: Any, alpha: Any) -> Any:
+    """The scale, which must fit the result's type: a truth value for truth values."""
     dtype = result_dtype([x._geometry if isinstance(x, Tensor) else x.__class__ for x in (input, other)])
     if isinstance(alpha, bool) and dtype is not dtypes.bool_:
         raise RuntimeError("Boolean alpha only supported for Boolean results.")
@@ -160,6 +160,7 @@ def _check_alpha(input: Any, other: Any, alpha: Any) -> None:
         raise RuntimeError("For integral input tensors, argument alpha must not be a floating point number.")
     if isinstance(alpha, complex) and not dtype.is_complex:
         raise RuntimeError("For non-complex input tensors, argument alpha must not be a complex number.")
+    return bool(alpha) if dtype is dtypes.bool_ else alpha
 
 
 @pointwise(aliases=("multiply",))

@@ -17,7 +17,9 @@ DIV_FLOOR = pointwise_operator(
 )
 DIV_TRUNC = pointwise_operator("div", lambda m, input, other: m.truncated_quotient(input, other),
                                grad_name="DivBackward2")
-FLOOR_DIVIDE = pointwise_operator("floor_divide", lambda m, input, other: m.floored_quotient(input, other))
+FLOOR_DIVIDE = pointwise_operator(
+    "floor_divide", lambda m, input, other: m.floored_quotient(input, other), grad_name="NotImplemented"
+)
 REMAINDER = pointwise_operator("remainder", lambda m, input, other: m.floored_remainder(input, other))
 FMOD = pointwise_operator("fmod", lambda m, input, other: m.truncated_remainder(input, other))
 for _op, _name in (
@@ -30,6 +32,12 @@ for _op, _name in (
     refuse(_op, _name, dtypes.BOOL, COMPLEX)
 zero_gradient(DIV_FLOOR, "input", "other")
 zero_gradient(DIV_TRUNC, "input", "other")
+
+
+@FLOOR_DIVIDE.derivative("input")
+@FLOOR_DIVIDE.derivative("other")
+def _(ctx: Any, grad: Tensor) -> Tensor:
+    raise RuntimeError("derivative for aten::floor_divide is not implemented")
 
 
 @TRUE_DIVIDE.derivative("input", keeps="other")

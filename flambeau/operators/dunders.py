@@ -8,6 +8,7 @@ from typing import Any
 from .. import dtypes
 from ..graph.operator import Operator
 from ..tensor import Tensor, assign, record, record_pair
+from ..tensor.overlap import require_apart
 from . import arithmetic, comparison, division, logical, matmul, power
 from .definition import NUMBERS
 
@@ -55,7 +56,10 @@ def _in_place(op: Operator, name: str) -> Callable[[Any, Any], Any]:
             other = _value(other)
             if other is None:
                 return NotImplemented
-        return assign(self, record(op, (self, other)), name)
+        result = record(op, (self, other))
+        if isinstance(other, Tensor) and other._storage is self._storage:
+            require_apart(self, (other,))
+        return assign(self, result, name)
     return method
 
 
@@ -101,7 +105,7 @@ def _rpow(self: Any, other: Any) -> Any:
 
 def _ipow(self: Any, other: Any) -> Any:
     other = _value(other)
-    return NotImplemented if other is None else assign(self, power.pow(self, other), "pow_")
+    return NotImplemented if other is None else self.pow_(other)
 
 
 def _matmul(self: Any, other: Any) -> Any:

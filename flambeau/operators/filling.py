@@ -8,6 +8,7 @@ from typing import Any
 from .. import dtypes
 from ..graph.geometry import Geometry, dense_like
 from ..tensor import Tensor, assign, record, view
+from ..tensor.overlap import require_apart
 from .creation import filled
 from .definition import broadcast_shapes, operator
 from .expanding import EXPAND
@@ -60,6 +61,8 @@ def copy_(self: Tensor, src: Any, non_blocking: bool = False) -> Tensor:
     g, source = self._geometry, src._geometry
     if source.device is not g.device and source.device.type == "meta":
         raise NotImplementedError("Cannot copy out of meta tensor; no data!")
+    if src._storage is self._storage:
+        require_apart(self, (src,))
     if source.shape != g.shape:
         if broadcast_shapes([g.shape, source.shape]) != g.shape:
             raise RuntimeError(f"output with shape {list(g.shape)} doesn't match the broadcast shape "

@@ -72,6 +72,9 @@ def index_select(input: Tensor, dim: int, index: Tensor) -> Tensor:
     """
     check_vector("index_select", index)
     input, d, index = _along(input, dim, index)
+    if input.ndim == 0 and index.numel() != 1:
+        raise RuntimeError(f"index_select(): Index to scalar can have only 1 value, got {index.numel()} "
+                           "value(s)")
     bounds.check_index(index, 0, input.shape[d] if input.ndim else 1, IndexError, "index out of range in "
                                                                                   "self")
     return record(INDEX_SELECT, (input, index), (d,))

@@ -47,9 +47,9 @@ def require_tensor(g: Any, function: str, argument: str, position: int) -> Geome
     return g
 
 
-def refuse_bool(g: Geometry, name: str) -> None:
-    """Products of truth values are not defined."""
-    if g.dtype.category == BOOL:
+def refuse_bool(g: Geometry, name: str, *unless_empty: Geometry) -> None:
+    """Products of truth values are not defined, but for some where there is nothing to multiply."""
+    if g.dtype.category == BOOL and all(other.numel for other in unless_empty):
         raise NotImplementedError(f"\"{name}\" not implemented for 'Bool'")
 
 
@@ -79,7 +79,7 @@ def _mm_geometry(operands: Any, attributes: Any) -> Geometry:
         raise RuntimeError(f"{'self' if a.ndim != 2 else 'mat2'} must be a matrix")
     shape = multiplied_shape(a, b)
     require_same_dtype(a, b)
-    refuse_bool(a, "addmm_impl_cpu_")
+    refuse_bool(a, "addmm_impl_cpu_", a, b)
     return contiguous(shape, a.dtype, a.device)
 
 
@@ -150,7 +150,7 @@ def _bmm_geometry(operands: Any, attributes: Any) -> Geometry:
     b = require_tensor(operands[1], "bmm", "mat2", 2)
     shape = batched_shape(a, b)
     require_scalar_type(a, b)
-    refuse_bool(a, "bmm")
+    refuse_bool(a, "bmm", a, b)
     return contiguous(shape, a.dtype, a.device)
 
 
@@ -186,7 +186,7 @@ def _mv_geometry(operands: Any, attributes: Any) -> Geometry:
             f"addmv input tensors must have the same dtype, but got {first}, {SCALAR_NAMES[a.dtype]}, and "
             f"{first}"
         )
-    refuse_bool(a, "addmv_impl_cpu")
+    refuse_bool(a, "addmv_impl_cpu", a)
     return contiguous((a.shape[0],), a.dtype, a.device)
 
 
@@ -302,7 +302,7 @@ def _matmul_geometry(operands: Any, attributes: Any) -> Geometry:
             f"but got: [{count}, {b.shape[-2]}]."
         )
     require_scalar_type(a, b)
-    refuse_bool(a, "bmm")
+    refuse_bool(a, "bmm", a, b)
     return contiguous((*batch, a.shape[-2], b.shape[-1]), a.dtype, a.device)
 
 
@@ -317,7 +317,7 @@ def _folded_geometry(a: Geometry, b: Geometry) -> Geometry:
             f"mat1 and mat2 shapes cannot be multiplied ({one[0]}x{one[1]} and {two[0]}x{two[1]})"
         )
     require_same_dtype(a, b)
-    refuse_bool(a, "addmm_impl_cpu_")
+    refuse_bool(a, "addmm_impl_cpu_", a, b)
     batch = a.shape[:-2] if b.ndim == 2 else b.shape[:-2]
     return contiguous((*batch, a.shape[-2], b.shape[-1]), a.dtype, a.device)
 

@@ -36,7 +36,12 @@ def _adopt(x: Tensor, viewed: Tensor) -> Tensor:
 
 def _in_place(name: str, function: Callable[..., Tensor]) -> None:
     def method(self: Tensor, *args: Any, **kwargs: Any) -> Tensor:
-        return _adopt(self, function(self, *args, **kwargs))
+        try:
+            viewed = function(self, *args, **kwargs)
+        except (IndexError, RuntimeError):
+            check_writable(self)
+            raise
+        return _adopt(self, viewed)
     method.__name__ = method.__qualname__ = name
     method.__doc__ = f"In-place version of ``{name[:-1]}``."
     api("Tensor", name=name)(method)

@@ -12,7 +12,8 @@ from types import FunctionType
 from typing import Any, TypeVar
 
 from .. import layouts
-from ..tensor import Tensor, assign
+from ..tensor import Tensor, assign, check_writable
+from ..tensor.overlap import require_apart
 from ..tensor.overrides import dispatching, on_first_override
 
 F = TypeVar("F", bound=Callable[..., Any])
@@ -112,10 +113,30 @@ on_dispatch: list[Callable[[], None]] = []
 on_first_override.append(_dispatch_everything)
 
 
+# In-place methods of pointwise operators on several tensors: these may not overlap with ``self``.
+_JOINT = frozenset(
+    f"{name}_" for name in (
+        "add", "sub", "subtract", "mul", "multiply", "div", "divide", "true_divide", "floor_divide",
+        "remainder", "fmod", "pow", "float_power", "atan2", "arctan2", "hypot", "eq", "ne", "lt", "le", "gt",
+        "ge", "not_equal", "less", "less_equal", "greater", "greater_equal", "copysign", "xlogy", "nextafter",
+        "logical_and", "logical_or", "logical_xor", "bitwise_and", "bitwise_or", "bitwise_xor",
+        "bitwise_left_shift", "bitwise_right_shift", "lerp", "addcmul", "addcdiv", "clamp", "clip",
+        "clamp_min", "clamp_max", "gcd", "lcm", "igamma", "igammac", "heaviside", "ldexp"))
+
+
 def in_place(function: Callable[..., Any], name: str) -> Callable[..., Any]:
     """The in-place method of a function: its result is written to ``self``."""
+    joint = name in _JOINT
+
     def method(self: Any, *args: Any, **kwargs: Any) -> Any:
-        return assign(self, function(self, *args, **kwargs), name)
+        try:
+            result = function(self, *args, **kwargs)
+        except (IndexError, RuntimeError):
+            check_writable(self)  # what may not be written is refused whatever is wrong with the arguments
+            raise
+        if joint:
+            require_apart(self, args)
+        return assign(self, result, name)
     method.__name__ = method.__qualname__ = name
     method.__doc__ = f"In-place version of ``{name[:-1]}``."
     return method

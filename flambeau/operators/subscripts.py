@@ -9,6 +9,7 @@ import numpy as np
 
 from .. import dtypes
 from ..tensor import Tensor, assign, view
+from ..tensor.overlap import require_apart
 from ..tensor.construct import from_array
 from ..tensor.construct import tensor as make_tensor
 from . import index_operators
@@ -255,6 +256,7 @@ def setitem(self: Tensor, key: Any, value: Any) -> None:
     index_operators.check_known(target, found.indices, dims)
     lead = index_operators.indexed_shape(target._geometry.shape, dims, index_operators.index_shape(
         [i._geometry.shape for i in found.indices]))
+    require_apart(target, (value,))
     value = _without_leading_ones(value, len(lead))
     assign(target, index_operators.put(target, value, found.indices, dims, False), "index_put_")
 
