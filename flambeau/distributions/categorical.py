@@ -17,7 +17,7 @@ __all__ = ["Categorical"]
 
 
 class Categorical(CategoricalParameters, Distribution):
-    """One of the categories 0 .. K - 1, with probabilities ``probs`` or log-probabilities ``logits`` (..., K).
+    """One of the categories 0 .. K - 1, with probabilities ``probs`` or their logarithms ``logits`` (..., K).
 
     Neither needs to be normalised.
 
@@ -46,7 +46,8 @@ class Categorical(CategoricalParameters, Distribution):
         return constraints.integer_interval(0, self._num_events - 1)
 
     def _undefined(self) -> Tensor:
-        return ops.full(self._extended_shape(), float("nan"), dtype=self.probs.dtype, device=self.probs.device)
+        return ops.full(self._extended_shape(), float("nan"), dtype=self.probs.dtype,
+                        device=self.probs.device)
 
     @property
     def mean(self) -> Tensor:
