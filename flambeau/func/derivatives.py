@@ -137,7 +137,8 @@ def _with_aux(result: Any, name: str) -> tuple[Any, Any]:
 
 def _check_scalar(value: Any) -> None:
     if not isinstance(value, Tensor):
-        raise RuntimeError(f"Expected the given function to return a single tensor, got {type(value)}")
+        raise RuntimeError("grad_and_value(f)(*args): Expected f(*args) to return a Tensor, got "
+                           f"{type(value)}")
     if value.dim() != 0:
         raise RuntimeError("grad_and_value(f)(*args): Expected f(*args) to return a scalar tensor, got "
                            f"tensor with {value.dim()} dims. Maybe you wanted to use the vjp or jacrev APIs "

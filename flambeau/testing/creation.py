@@ -38,7 +38,7 @@ def make_tensor(
     room = sizes[:-1] + Size((sizes[-1] * 2,)) if noncontiguous and sizes.numel() > 1 else sizes
     made = _drawn(create, room, dtype, device, low, high)
     if room != sizes:
-        made = made[..., ::2]
+        made = made[..., 1::2]
     if memory_format is not None:
         made = made.clone(memory_format=memory_format)
     if exclude_zero:
@@ -50,15 +50,15 @@ def make_tensor(
 def _drawn(create: Any, sizes: Size, dtype: dtypes.dtype, device: Any, low: Any, high: Any) -> Tensor:
     if dtype.is_complex:
         kind = dtypes.float64 if dtype is dtypes.complex128 else dtypes.float32
-        parts = [_drawn(create, sizes, kind, device, low, high) for _ in range(2)]
-        whole: Tensor = create["complex"](*parts).to(dtype)
+        parts = _drawn(create, Size((*sizes, 2)), kind, device, low, high)
+        whole: Tensor = create["view_as_complex"](parts).to(dtype)
         return whole
     if dtype.is_floating_point:
         start, stop = -9.0 if low is None else low, 9.0 if high is None else high
-        drawn: Tensor = create["rand"](sizes, device=device) * (stop - start) + start
-        return drawn.to(dtype)
+        drawn: Tensor = create["empty"](sizes, dtype=dtype, device=device).uniform_(start, stop)
+        return drawn
     first, last = _WIDE.get(dtype, (-9, 10))
-    start = first if low is None else math.ceil(low)
+    start = first if low is None else max(math.ceil(low), 0) if first == 0 else math.ceil(low)
     stop = last if high is None else math.ceil(high)
     integers: Tensor = create["randint"](start, stop, sizes, device=device)
     return integers.to(dtype)

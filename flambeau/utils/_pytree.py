@@ -202,7 +202,8 @@ _register(defaultdict, _defaultdict_flatten,
           _defaultdict_flatten_with_keys)
 _register(deque, _deque_flatten, lambda values, context: deque(values, maxlen=context),
           _deque_flatten_with_keys)
-_register(Size, _list_flatten, lambda values, context: Size(values), _list_flatten_with_keys)
+# As in PyTorch, what comes back is a plain tuple: the leaves need not be sizes any more.
+_register(Size, _list_flatten, lambda values, context: tuple(values), _list_flatten_with_keys)
 
 
 def _register_results(kind: Any) -> None:
@@ -298,7 +299,10 @@ class TreeSpec:
         if both_dicts:
             keys = self._context[1] if self.type is defaultdict else self._context
             if set(keys) != set(tree):
-                raise ValueError(f"Node keys mismatch; expected {keys!r}, but got {list(tree)!r}.")
+                missing, extra = set(keys) - set(tree), set(tree) - set(keys)
+                told = f"; missing key(s): {missing}" if missing else ""
+                told += f"; extra key(s): {extra}" if extra else ""
+                raise ValueError(f"Node keys mismatch{told}.")
             children = [tree[key] for key in keys]
         elif context != self._context and self.type is not deque:
             raise ValueError(f"Node context mismatch for node type {self.type!r}; expected "
