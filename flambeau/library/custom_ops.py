@@ -54,7 +54,7 @@ class CustomOpDef(Operator):
         return fn
 
     def register_autograd(self, backward: Kernel, /, *, setup_context: Kernel | None = None) -> None:
-        """``backward(ctx, *grads)`` gives the inputs' gradients; ``setup_context(ctx, inputs, output)`` saves."""
+        """``backward(ctx, *grads)`` gives gradients; ``setup_context(ctx, inputs, output)`` saves for it."""
         self._backward, self._setup, self._function = backward, setup_context, None
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
@@ -88,11 +88,11 @@ class CustomOpDef(Operator):
         given = {id(x) for x in tensors}
         if any(id(x) in given for x in pytree.tree_leaves(result) if isinstance(x, Tensor)):
             raise RuntimeError(
-                f"{self.qualname}: The output of this custom operator (1) must not also be an input to this custom "
-                "operator and (2) may not alias any inputs to this custom operator or other returns. The most "
-                "common way to trigger this error is if we have y = custom_op(x) and y and x are the same Tensor. "
-                "Please instead return a clone of the offending output tensor(s) (e.g. return x.clone()) or "
-                "refactor the custom operator to not return y.")
+                f"{self.qualname}: The output of this custom operator (1) must not also be an input to this "
+                "custom operator and (2) may not alias any inputs to this custom operator or other returns. "
+                "The most common way to trigger this error is if we have y = custom_op(x) and y and x are "
+                "the same Tensor. Please instead return a clone of the offending output tensor(s) (e.g. "
+                "return x.clone()) or refactor the custom operator to not return y.")
         return result
 
 
@@ -107,8 +107,8 @@ def _differentiable(op: CustomOpDef) -> type[Function]:
 
     def backward(ctx: Any, *grads: Any) -> Any:
         if op._backward is None:
-            raise RuntimeError(f"Trying to backward through {op.default} but no autograd formula was registered. "
-                               "Please use register_autograd to add one.")
+            raise RuntimeError(f"Trying to backward through {op.default} but no autograd formula was "
+                               "registered. Please use register_autograd to add one.")
         return op._backward(ctx, *grads)
 
     body = {"forward": staticmethod(forward), "setup_context": staticmethod(setup_context),
@@ -118,11 +118,12 @@ def _differentiable(op: CustomOpDef) -> type[Function]:
 
 
 def custom_op(name: str, fn: Kernel | None = None, /, *, mutates_args: str | Iterable[str],
-              device_types: str | Sequence[str] | None = None, schema: str | None = None, tags: Any = None) -> Any:
+              device_types: str | Sequence[str] | None = None, schema: str | None = None,
+              tags: Any = None) -> Any:
     """Make an operator ``"namespace::name"`` of a function; a decorator where the function is left out.
 
-    The function works on values that need no gradient; ``register_autograd`` of what comes back adds one. With
-    ``device_types`` it is the kernel for these only.
+    The function works on values that need no gradient; ``register_autograd`` of what comes back adds one.
+    With ``device_types`` it is the kernel for these only.
 
     >>> import flambeau as torch
     >>> @torch.library.custom_op("doc::twice", mutates_args=())
@@ -144,10 +145,12 @@ def custom_op(name: str, fn: Kernel | None = None, /, *, mutates_args: str | Ite
 
 
 def _resolve(op: Any) -> CustomOpDef:
-    found = op if isinstance(op, Operator) else find(op) if isinstance(op, str) else getattr(op, "operator", None)
+    found: Any = op
+    if not isinstance(op, Operator):
+        found = find(op) if isinstance(op, str) else getattr(op, "operator", None)
     if found is None:
         raise RuntimeError(f"operator {op} does not exist")
-    return found  # type: ignore[return-value]
+    return found  # type: ignore[no-any-return]
 
 
 def register_fake(op: Any, func: Kernel | None = None, /, *, lib: Any = None, _stacklevel: int = 1,
@@ -156,7 +159,8 @@ def register_fake(op: Any, func: Kernel | None = None, /, *, lib: Any = None, _s
     return _resolve(op).register_fake if func is None else _resolve(op).register_fake(func)
 
 
-def register_autograd(op: Any, backward: Kernel, /, *, setup_context: Kernel | None = None, lib: Any = None) -> None:
+def register_autograd(op: Any, backward: Kernel, /, *, setup_context: Kernel | None = None,
+                      lib: Any = None) -> None:
     """``CustomOpDef.register_autograd`` of an operator or its name."""
     _resolve(op).register_autograd(backward, setup_context=setup_context)
 

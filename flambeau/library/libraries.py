@@ -10,8 +10,8 @@ from .table import find, put
 
 # Dispatch keys and types of devices, by the type of device; None is any.
 _KINDS: dict[str, str | None] = {
-    "": None, "default": None, "CompositeExplicitAutograd": None, "CompositeImplicitAutograd": None, "CPU": "cpu",
-    "cpu": "cpu", "Meta": "meta", "meta": "meta", "CUDA": "cuda", "cuda": "cuda",
+    "": None, "default": None, "CompositeExplicitAutograd": None, "CompositeImplicitAutograd": None,
+    "CPU": "cpu", "cpu": "cpu", "Meta": "meta", "meta": "meta", "CUDA": "cuda", "cuda": "cuda",
 }
 
 
@@ -47,7 +47,8 @@ class Library:
 def define(qualname: str, schema: str = "", *, lib: Any = None, tags: Any = ()) -> None:
     """Make an operator without kernels; they come with ``impl``."""
     if "::" not in qualname:
-        raise ValueError(f"define(qualname, ...): expected qualname to be of the form 'namespace::name', got {qualname}")
+        raise ValueError("define(qualname, ...): expected qualname to be of the form 'namespace::name', got "
+                         f"{qualname}")
     if find(qualname) is None:
         put(CustomOpDef(qualname, None, mutates_args="unknown" if "!" in schema else ()))
 

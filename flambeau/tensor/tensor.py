@@ -57,6 +57,8 @@ class Tensor:
         __rmul__: Any
         __truediv__: Any
         __rtruediv__: Any
+        __floordiv__: Any
+        __mod__: Any
         __matmul__: Any
         __pow__: Any
         __neg__: Any

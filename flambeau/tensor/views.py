@@ -74,20 +74,21 @@ def replay(base: Tensor, chain: tuple[tuple[Operator, tuple[Any, ...]], ...]) ->
 
 
 def ambiguous_write(x: Tensor, what: str) -> RuntimeError:
-    """PyTorch's error for a view whose history cannot be made anew: made without recording, or with others."""
+    """PyTorch's error for a view whose history cannot be made anew: made unrecorded, or with others."""
     if x._grad_fn is None:
         origin, what = "A view was created in no_grad mode and ", f"{what} with grad mode enabled"
     else:
-        origin = f"Output {x._output_nr} of {re.sub(r'Backward[0-9]+$', '', x._grad_fn.name())} is a view and "
+        maker = re.sub(r"Backward[0-9]+$", "", x._grad_fn.name())
+        origin = f"Output {x._output_nr} of {maker} is a view and "
     if x._multiple:
         return RuntimeError(
-            f"{origin}{what}. This view is the output of a function that returns multiple views. Such functions "
-            "do not allow the output views to be modified inplace. You should replace the inplace operation by "
-            "an out-of-place one.")
+            f"{origin}{what}. This view is the output of a function that returns multiple views. Such "
+            "functions do not allow the output views to be modified inplace. You should replace the inplace "
+            "operation by an out-of-place one.")
     return RuntimeError(
         f"{origin}{what}. Given that this use case is ambiguous and error-prone, it is forbidden. You can "
-        "clarify your code by moving both the view and the inplace either both inside the no_grad block (if you "
-        "don't want the inplace to be tracked) or both outside (if you want the inplace to be tracked).")
+        "clarify your code by moving both the view and the inplace either both inside the no_grad block (if "
+        "you don't want the inplace to be tracked) or both outside (if you want the inplace to be tracked).")
 
 
 def refresh_grad_fn(x: Tensor) -> None:

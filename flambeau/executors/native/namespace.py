@@ -54,7 +54,7 @@ bitwise_and, bitwise_or, bitwise_xor = map(by_operator, "&|^")
 
 
 def __getattr__(name: str) -> Any:
-    raise Unsupported(f"the function {name}")
+    raise AttributeError(f"the function {name} has no native form")  # ``lower`` makes it Unsupported
 
 
 def true_divide(x: Any, y: Any) -> Expression:

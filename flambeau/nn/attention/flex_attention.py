@@ -1,8 +1,8 @@
 """``flex_attention``: attention whose scores go through a function, and whose mask is one.
 
-The functions get a score and the indices of batch, head, query and key. They are called once, with index tensors
-of shapes (B, 1, 1, 1), (1, H, 1, 1), (1, 1, Q, 1) and (1, 1, 1, K), which broadcast: what is computed is the dense
-score matrix. Blocks that a mask leaves out are therefore not skipped.
+The functions get a score and the indices of batch, head, query and key. They are called once, with index
+tensors of shapes (B, 1, 1, 1), (1, H, 1, 1), (1, 1, Q, 1) and (1, 1, 1, K), which broadcast: what is computed
+is the dense score matrix. Blocks that a mask leaves out are therefore not skipped.
 """
 
 from __future__ import annotations
@@ -101,7 +101,8 @@ class BlockMask:
         """One integer per block: 1 where something in it is kept."""
         b, h, q, kv = self.shape
         rows, columns = self.BLOCK_SIZE
-        padded = operators.zeros((b, h, -(-q // rows) * rows, -(-kv // columns) * columns), dtype=dtypes.bool_)
+        padded = operators.zeros((b, h, -(-q // rows) * rows, -(-kv // columns) * columns),
+                                 dtype=dtypes.bool_)
         padded[:, :, :q, :kv] = self.mask
         blocks = padded.view(b, h, -(-q // rows), rows, -(-kv // columns), columns)
         kept: Tensor = blocks.any(5).any(3).to(dtypes.int32)
@@ -139,9 +140,9 @@ def flex_attention(
 ) -> Any:
     """softmax(score_mod(Q K^T * scale, b, h, q, kv)) V, with -inf where the mask leaves out.
 
-    query (B, Hq, L, E), key (B, Hkv, S, E), value (B, Hkv, S, Ev) give (B, Hq, L, Ev). With ``enable_gqa`` Hq is a
-    multiple of Hkv. ``return_lse`` adds the logarithm of the softmax's denominators (B, Hq, L). A row that the mask
-    leaves out altogether gives zeros. FlexAttention, https://arxiv.org/abs/2412.05496.
+    query (B, Hq, L, E), key (B, Hkv, S, E), value (B, Hkv, S, Ev) give (B, Hq, L, Ev). With ``enable_gqa`` Hq
+    is a multiple of Hkv. ``return_lse`` adds the logarithm of the softmax's denominators (B, Hq, L). A row
+    that the mask leaves out altogether gives zeros. FlexAttention, https://arxiv.org/abs/2412.05496.
 
     >>> import flambeau as torch
     >>> from flambeau.nn.attention.flex_attention import flex_attention
