@@ -43,6 +43,11 @@ CPU_FORMS: dict[str, Any] = {
 }
 
 
+def label(value: Any) -> str:
+    """Name a parameter, without the address in a function's ``str``: test processes must agree on names."""
+    return getattr(value, "__name__", str(value))
+
+
 @pytest.mark.parametrize("form", CPU_FORMS)
 @pytest.mark.parametrize("location", ["cuda:0", "cuda:1"])
 def test_saved_on_cuda(form: str, location: str) -> None:
@@ -62,7 +67,7 @@ def test_saved_on_cuda(form: str, location: str) -> None:
         {"cpu": "cuda:0"},
         lambda storage, location: serialization.default_restore_location(storage, "cuda"),
     ],
-    ids=str,
+    ids=label,
 )
 def test_to_cuda(where: Any) -> None:
     with pytest.raises(RuntimeError) as caught:
@@ -78,7 +83,7 @@ def test_to_cuda(where: Any) -> None:
         {"cpu": "meta"},
         lambda storage, location: serialization.default_restore_location(storage, "meta"),
     ],
-    ids=str,
+    ids=label,
 )
 @pytest.mark.parametrize("legacy", [False, True])
 def test_to_meta(where: Any, legacy: bool) -> None:
@@ -102,7 +107,7 @@ MISTAKES: list[tuple[Any, type[Exception], str]] = [
 ]
 
 
-@pytest.mark.parametrize(("where", "error", "message"), MISTAKES, ids=lambda value: str(value)[:30])
+@pytest.mark.parametrize(("where", "error", "message"), MISTAKES, ids=lambda value: label(value)[:30])
 def test_mistaken_map_location(where: Any, error: type[Exception], message: str) -> None:
     with pytest.raises(error, match=message):
         torch.load(saved(torch.ones(2)), map_location=where)
