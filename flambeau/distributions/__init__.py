@@ -21,3 +21,8 @@ from .one_hot_categorical import OneHotCategorical, OneHotCategoricalStraightThr
 from .poisson import Poisson
 from .studentT import StudentT
 from .uniform import Uniform
+from . import constraint_registry, constraints, transforms
+from .constraint_registry import biject_to, transform_to
+from .independent import Independent
+from .transformed_distribution import TransformedDistribution
+from .transforms import *
