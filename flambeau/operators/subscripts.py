@@ -9,9 +9,9 @@ import numpy as np
 
 from .. import dtypes
 from ..tensor import Tensor, assign, view
-from ..tensor.overlap import require_apart
 from ..tensor.construct import from_array
 from ..tensor.construct import tensor as make_tensor
+from ..tensor.overlap import require_apart
 from . import index_operators
 from .casting import cast
 from .creation import filled

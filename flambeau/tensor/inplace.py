@@ -19,7 +19,6 @@ from .tape import GradFn, SavedTensor, state
 from .tensor import Tensor, fresh
 from .views import ambiguous_write, replay
 
-
 _WRITTEN = "is being modified inplace"
 
 
