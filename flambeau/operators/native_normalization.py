@@ -71,4 +71,4 @@ def native_batch_norm(
         count = input.numel() // max(input.shape[1], 1)
         _update_running(running_mean, running_var, mean.detach(), rstd.detach(), count, momentum, eps)
     kind = statistics_in(input, weight)
-    return result, mean.to(kind), rstd.to(kind)
+    return result, mean.detach().to(kind), rstd.detach().to(kind)

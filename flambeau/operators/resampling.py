@@ -162,12 +162,20 @@ def interpolate(input: Tensor, size: Any = None, scale_factor: Any = None, mode:
     return _weighted(input, sizes, scales, mode, bool(align_corners), antialias)
 
 
+def _fixed_point(matrix: Any) -> Any:
+    """Weights with as many binary places as leave the largest one within 16 bits, as for images of bytes."""
+    places, largest = 0, float(np.abs(matrix).max())
+    while places < 22 and int(0.5 + largest * (1 << (places + 1))) < 1 << 15:
+        places += 1
+    return np.trunc(matrix * (1 << places) + np.copysign(0.5, matrix)) / (1 << places)
+
+
 def _weighted(x: Tensor, sizes: list[int], scales: list[float | None], mode: str, align_corners: bool,
               antialias: bool) -> Tensor:
     if x.dtype.category != dtypes.FLOATING and x.dtype is not dtypes.uint8:
         raise NotImplementedError(f'"compute_indices_weights_{mode}" not implemented for '
                                   f'\'{dtypes.SCALAR_NAMES[x.dtype]}\'')
-    wide = x.to(dtypes.float32 if x.dtype is dtypes.uint8 else arithmetic_dtype(x.dtype))
+    wide = x.to(dtypes.float64 if x.dtype is dtypes.uint8 else arithmetic_dtype(x.dtype))
     in_bytes = x.dtype is dtypes.uint8
     passes = list(enumerate(zip(sizes, scales)))
     for d, (count, scale) in reversed(passes) if in_bytes else passes:
@@ -178,7 +186,7 @@ def _weighted(x: Tensor, sizes: list[int], scales: list[float | None], mode: str
             weights = _cubic_weights if mode == "bicubic" else _linear_weights
             matrix = weights(n, count, scale, align_corners)
         if n != count or not np.array_equal(matrix, np.eye(n)):
-            wide = _resample(wide, 2 + d, matrix)
+            wide = _resample(wide, 2 + d, _fixed_point(matrix) if in_bytes else matrix)
             if in_bytes:  # every pass gives bytes, halves rounded up
                 wide = (wide + 0.5).floor().clamp(0, 255)
     return wide.to(x.dtype).contiguous()

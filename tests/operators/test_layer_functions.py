@@ -1,0 +1,128 @@
+"""The functions behind layers, distances, masked operations, windows and transforms, against PyTorch 2.13.
+
+Values and gradients of each expression are compared with facts recorded from PyTorch (``record_layers.py``), and
+element by element where PyTorch is importable.
+"""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import flambeau
+from tests.operators.layer_expressions import FAMILIES, names, outcome, summary
+
+FACTS = json.loads((Path(__file__).parent / "layers.json").read_text())
+EXPRESSIONS = [e for expressions in FAMILIES.values() for e in expressions]
+
+
+def _close(found: Any, expected: Any) -> None:
+    np.testing.assert_allclose(found, expected, rtol=2e-4, atol=2e-4)
+
+
+@pytest.mark.parametrize("expression", EXPRESSIONS)
+def test_recorded(expression: str) -> None:
+    found, fact = summary(outcome(flambeau, expression)), FACTS[expression]
+    assert (found["dtype"], found["shape"]) == (fact["dtype"], fact["shape"])
+    _close(found["value"], fact["value"])
+    assert [g is None for g in found["gradients"]] == [g is None for g in fact["gradients"]]
+    for ours, theirs in zip(found["gradients"], fact["gradients"]):
+        if theirs is not None:
+            _close(ours, theirs)
+
+
+@pytest.mark.oracle
+@pytest.mark.parametrize("expression", EXPRESSIONS)
+def test_beside_pytorch(expression: str, oracle: Any) -> None:
+    found, expected = outcome(flambeau, expression), outcome(oracle, expression)
+    _close(found["value"], expected["value"])
+    for ours, theirs in zip(found["gradients"], expected["gradients"]):
+        if theirs is not None:
+            _close(ours, theirs)
+
+
+ERRORS: list[tuple[str, type[Exception], str]] = [
+    (
+        "F.conv2d(x(1, 2, 4, 4), x(3, 3, 2, 2))",
+        RuntimeError,
+        "to have 3 channels, but got 2 channels instead",
+    ),
+    (
+        "F.max_pool2d(x(1, 1, 4, 4), 2, padding=2)",
+        RuntimeError,
+        "pad should be at most half of effective kernel size",
+    ),
+    ("F.adaptive_avg_pool2d(x(2, 2), (2, 2))", ValueError, "Input dimension should be at least 3"),
+    (
+        "F.adaptive_max_pool1d(x(1, 1, 3), (-1,))",
+        RuntimeError,
+        "Trying to create tensor with negative dimension -1",
+    ),
+    (
+        "F.layer_norm(x(2, 3), (2,))",
+        RuntimeError,
+        "Given normalized_shape=[2], expected input with shape [*, 2]",
+    ),
+    (
+        "F.batch_norm(x(1, 3), None, None, training=True)",
+        ValueError,
+        "Expected more than 1 value per channel",
+    ),
+    ("F.cross_entropy(x(2, 3), torch.tensor([0, 3]))", IndexError, "Target 3 is out of bounds."),
+    (
+        "F.ctc_loss(x(3, 1, 4), torch.tensor([[1]]), (4,), (1,))",
+        RuntimeError,
+        "to have value at most 3, but got value 4",
+    ),
+    ("F.fractional_max_pool2d(x(1, 1, 4, 4), 2)", ValueError, "requires specifying either an output_size"),
+    ("torch.cdist(x(2, 3), x(2, 4))", RuntimeError, "must have the same number of columns. X1: 3 X2: 4"),
+    (
+        "torch.stft(x(20), 8)",
+        RuntimeError,
+        "stft requires the return_complex parameter be given for real inputs",
+    ),
+    ("torch.signal.windows.kaiser(5, beta=-1)", ValueError, "beta must be non-negative, got: -1 instead."),
+    ("torch.masked.mean(k((3,), 2))", ValueError, "Could not infer output dtype."),
+    (
+        "torch.gather(c(3), 0, k((2,), 2), out=c(2).double())",
+        RuntimeError,
+        "Expected out tensor to have dtype float, but got double instead",
+    ),
+    ("torch.zeros(2, layout='x')", TypeError, "argument 'layout' must be torch.layout, not str"),
+]
+
+
+@pytest.mark.parametrize(("expression", "kind", "message"), ERRORS, ids=[row[0] for row in ERRORS])
+def test_errors(expression: str, kind: type[Exception], message: str) -> None:
+    with pytest.raises(kind) as caught:
+        _ = repr(eval(expression, names(flambeau)))
+    assert message in str(caught.value)
+
+
+def test_results_do_not_overwrite_what_is_read() -> None:
+    x = flambeau.arange(4.0)
+    with pytest.raises(RuntimeError, match="refer to a single memory location"):
+        flambeau.take(x, flambeau.tensor([1]), out=x)
+    with pytest.raises(RuntimeError, match="more than one element of the written-to tensor"):
+        flambeau.add(x, 1, out=flambeau.zeros(1).expand(4))
+
+
+def test_random_windows_differ_and_repeat_with_the_seed() -> None:
+    x = flambeau.arange(81.0).reshape(1, 1, 9, 9)
+    pooled = []
+    for seed in (0, 1, 0):
+        flambeau.manual_seed(seed)
+        pooled.append(flambeau.nn.functional.fractional_max_pool2d(x, 2, output_size=5).tolist())
+    assert pooled[0] == pooled[2] != pooled[1]
+
+
+def test_ctc_loss_has_one_derivative() -> None:
+    logits = flambeau.randn(4, 1, 3, requires_grad=True)
+    loss = flambeau.nn.functional.ctc_loss(logits.log_softmax(2), flambeau.tensor([[1]]), (4,), (1,))
+    (grad,) = flambeau.autograd.grad(loss, logits, create_graph=True)
+    with pytest.raises(RuntimeError, match="derivative for aten::_ctc_loss_backward is not implemented"):
+        flambeau.autograd.grad(grad.sum(), logits)
