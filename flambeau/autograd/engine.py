@@ -106,7 +106,8 @@ class Walk:
         """Accumulate what reached leaves into their ``.grad``."""
         if self.accumulate:
             for leaf, grad in self.leaf_results.values():
-                accumulate_grad(leaf, grad, self.create_graph)
+                if leaf._requires_grad:  # not detached since
+                    accumulate_grad(leaf, grad, self.create_graph)
 
 
 def _checked_gradients(fn: GradFn, grads: list[Any]) -> Sequence[Any]:

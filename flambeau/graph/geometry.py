@@ -116,9 +116,14 @@ def contiguous(shape: Sequence[int], dtype: dtype, device: device = CPU) -> Geom
 
 
 def dense_like(shape: Sequence[int], template: Geometry, dtype: dtype) -> Geometry:
-    """A fresh dense geometry whose dimensions lie in memory in the order of ``template``'s."""
-    if template.is_contiguous or len(shape) != template.ndim:
+    """A fresh dense geometry whose dimensions lie in memory in the order of ``template``'s.
+
+    Of a dense template of the same shape the strides are kept as they are, also where the size is 1.
+    """
+    if len(shape) != template.ndim:
         return contiguous(shape, dtype, template.device)
+    if template.is_dense and tuple(shape) == template.shape:
+        return intern(template.shape, template.strides, 0, dtype, template.device)
     return intern(Size(shape), dense_strides(shape, [template.strides]), 0, dtype, template.device)
 
 

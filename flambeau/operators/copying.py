@@ -24,7 +24,7 @@ def formatted_geometry(g: Geometry, memory_format: Any, dtype: Any = None) -> Ge
     """A fresh geometry of g's shape in a memory format (None and preserve_format: as g where g is dense)."""
     dtype = dtype or g.dtype
     if memory_format is None or memory_format is layouts.preserve_format:
-        return dense_like(g.shape, g, dtype) if not g.is_contiguous else contiguous(g.shape, dtype, g.device)
+        return dense_like(g.shape, g, dtype)
     order = memory_format.order
     if order is None:
         return contiguous(g.shape, dtype, g.device)

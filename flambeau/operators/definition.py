@@ -101,20 +101,19 @@ def pointwise_geometry(operands: Sequence[Any], dtype: dtypes.dtype) -> Geometry
     if not tensors:
         raise TypeError("argument 'input' (position 1) must be Tensor, not a number")
     first = tensors[0]
+    device = device_of(tensors)
     if all(g.shape == first.shape for g in tensors):
         shape: tuple[int, ...] = first.shape
+        # One tensor and one number are two tensors of different shapes to PyTorch.
+        if len(tensors) > 1 or len(operands) != 2:
+            if all(g.is_contiguous for g in tensors):
+                return contiguous(shape, dtype, device)
+            if first.is_dense and all(g.strides == first.strides for g in tensors):
+                return intern(first.shape, first.strides, 0, dtype, device)
     else:
         shape = broadcast_shapes([g.shape for g in tensors])
-    device = device_of(tensors)
-    for g in tensors:
-        if g.shape == shape:
-            if not g.is_contiguous:
-                if g.is_dense and all(other.strides == g.strides for other in tensors):
-                    return intern(g.shape, g.strides, 0, dtype, device)
-                strides = dense_strides(shape, [_aligned(other, shape) for other in tensors])
-                return intern(Size(shape), strides, 0, dtype, device)
-            break
-    return contiguous(shape, dtype, device)
+    strides = dense_strides(shape, [_aligned(g, shape) for g in tensors])
+    return intern(Size(shape), strides, 0, dtype, device)
 
 
 def _aligned(g: Geometry, shape: Sequence[int]) -> tuple[int, ...]:

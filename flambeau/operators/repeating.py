@@ -17,8 +17,13 @@ def _same(operands: Any, attributes: Any) -> Geometry:
     return dense_like(g.shape, g, g.dtype)
 
 
+def _rolled(operands: Any, attributes: Any) -> Geometry:
+    g = operands[0]
+    return contiguous(g.shape, g.dtype, g.device)
+
+
 FLIP = operator("flip", _same)(lambda m, input, dims: m.flip(input, dims))
-ROLL = operator("roll", _same)(lambda m, input, shifts, dims: m.roll(input, shifts, dims))
+ROLL = operator("roll", _rolled)(lambda m, input, shifts, dims: m.roll(input, shifts, dims))
 
 
 def _turned(operands: Any, attributes: Any) -> Geometry:

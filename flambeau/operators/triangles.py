@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from .. import devices, dtypes
-from ..graph.geometry import Geometry, dense_like
+from ..graph.geometry import Geometry, contiguous
 from ..tensor import Tensor, record
 from ..tensor.construct import from_array
 from .definition import operator
@@ -16,7 +16,7 @@ from .registry import api
 
 def _geometry(operands: Any, attributes: Any) -> Geometry:
     g = operands[0]
-    return dense_like(g.shape, g, g.dtype)
+    return contiguous(g.shape, g.dtype, g.device)
 
 
 def _kernel(m: Any, input: Any, diagonal: int, upper: bool) -> Any:
