@@ -1,7 +1,7 @@
 """Expressions over the functions behind layers, and the tensors they are about.
 
-``x(shape)`` is a tensor of fixed values that requires grad, ``c(shape)`` one that does not; ``k(shape, n)`` holds
-class numbers below n.
+``x(shape)`` is a tensor of fixed values that requires grad, ``c(shape)`` one that does not, and ``k(shape, n)``
+holds class numbers below n.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ FAMILIES: dict[str, list[str]] = {
     "convolution": [
         "F.conv1d(x(2, 3, 8), x(4, 3, 3), x(4), stride=2, padding=1)",
         "F.conv2d(x(1, 4, 6, 5), x(6, 2, 3, 2), x(6), (2, 1), (1, 2), (1, 2), 2)",
-        "F.conv2d(x(2, 2, 5, 5), x(3, 2, 2, 4), padding='same')",
+        "F.conv2d(x(2, 2, 5, 5), x(3, 2, 3, 5), padding='same')",
         "F.conv3d(x(2, 4, 4, 4), x(3, 2, 2, 2, 2), x(3))",
         "F.conv_transpose1d(x(2, 4, 5), x(4, 3, 3), x(3), stride=2, padding=1, output_padding=1)",
         "F.conv_transpose2d(x(1, 4, 3, 3), x(4, 2, 3, 2), stride=2, groups=2, dilation=2)",

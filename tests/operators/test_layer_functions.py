@@ -1,6 +1,6 @@
 """The functions behind layers, distances, masked operations, windows and transforms, against PyTorch 2.13.
 
-Values and gradients of each expression are compared with facts recorded from PyTorch (``record_layers.py``), and
+Values and gradients of each expression are compared with facts recorded by ``record_layers.py``, and
 element by element where PyTorch is importable.
 """
 
