@@ -20,6 +20,7 @@ from ..executors import interpreter, native, null
 from ..graph import pending
 from ..graph.node import Failure, Node, constant
 from ..graph.storage import Storage
+from ..graph.verify import verify
 from .explain import Look, describe, looks
 
 # An executor takes nodes (last one first), empties the list and returns the nodes that failed.
@@ -73,6 +74,8 @@ def _execute(live: list[Node]) -> BaseException | None:
     if run is None:
         raise RuntimeError(f"flambeau has no executor '{settings.executor}' yet; there is "
                            f"{sorted(EXECUTORS)}")
+    if settings.verify:
+        verify(live)
     failed = run(live)
     for node in failed:
         _with_line(node.value.error, node)
