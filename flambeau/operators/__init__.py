@@ -72,6 +72,7 @@ from . import (
     pairs,
     partial_writes,
     pathwise,
+    pathwise,
     pooling,
     power,
     products,

@@ -121,13 +121,6 @@ def binomial(count: Tensor, prob: Tensor, generator: Any = None) -> Tensor:
                  contiguous(prob.shape, prob.dtype, prob.device))
 
 
-@api("torch")
-def _standard_gamma(input: Tensor, generator: Any = None) -> Tensor:
-    """Numbers of the gamma distribution of rate 1 with the shapes of a tensor."""
-    return drawn(STANDARD_GAMMA, generator, (input.detach(),),
-                 contiguous(input.shape, input.dtype, input.device))
-
-
 @api("torch", "Tensor", out=True)
 def multinomial(input: Tensor, num_samples: int, replacement: bool = False, *,
                 generator: Any = None) -> Tensor:
