@@ -1,7 +1,7 @@
 """Expressions over the functions behind layers, and the tensors they are about.
 
-``x(shape)`` is a tensor of fixed values that requires grad, ``c(shape)`` one that does not, and ``k(shape, n)``
-holds class numbers below n.
+``x(shape)`` is a tensor of fixed values that requires grad, ``c(shape)`` one that does not;
+``k(shape, n)`` holds class numbers below n.
 """
 
 from __future__ import annotations
