@@ -6,13 +6,14 @@ import numpy as np
 
 from ...graph.node import Node
 from .. import interpreter
-from .launch import run_unit
-from .schedule import Unit, schedule
+from .binding import bind
+from .programs import program_of
+from .schedule import Unit
 
 
 def run(nodes: list[Node]) -> list[Node]:
     """Compute ``nodes`` (last one first), emptying the list; it promises what the interpreter's does."""
-    units = schedule(nodes)
+    units = program_of(nodes)
     failed: list[Node] = []
     remaining: list[Node | None] = list(nodes)
     nodes.clear()
@@ -21,7 +22,7 @@ def run(nodes: list[Node]) -> list[Node]:
         with np.errstate(all="ignore"):
             for unit in units:
                 batch = _take(unit, remaining)
-                if unit.fused and run_unit(unit, batch):
+                if unit.fused and _natively(unit, batch[::-1]):
                     batch.clear()
                 else:
                     failed += interpreter.run(batch)
@@ -30,6 +31,16 @@ def run(nodes: list[Node]) -> list[Node]:
         nodes += [node for node in remaining if node is not None]
         nodes += [node for node in batch if node.value is None]
     return failed
+
+
+def _natively(unit: Unit, members: list[Node]) -> bool:
+    """Compute a kernel's members; false if the interpreter has to."""
+    if unit.binding is None:
+        unit.binding = bind(unit, members)
+        if unit.binding is None:
+            unit.fused = False
+            return False
+    return bool(unit.binding.run(members))
 
 
 def _take(unit: Unit, remaining: list[Node | None]) -> list[Node]:

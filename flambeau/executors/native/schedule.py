@@ -17,6 +17,7 @@ from ... import dtypes
 from ...graph import pending
 from ...graph.geometry import Geometry
 from ...graph.node import Node, Signature
+from . import cost
 from .emitter import Unsupported
 from .lowering import FLAT, Input, Member, Structure, lower
 
@@ -58,13 +59,18 @@ def _examine(signature: Signature) -> Traits:
     if not signature.single or signature.on_meta or operator.owns:
         return _OTHER
     output = signature.outputs[0]
-    if operator.name in _SUMS and operator.kind == "structured":
+    if is_sum(signature):
         return Traits(False, None, _row_of(signature))
     if operator.kind != "pointwise" and operator.name not in _CONVERSIONS:
         return _OTHER
     if not output.numel or output.offset or not output.is_dense or not is_native(signature):
         return _OTHER
     return Traits(True, (output.shape, output.strides), 0)
+
+
+def is_sum(signature: Signature) -> bool:
+    """Whether the signature is a sum or a mean."""
+    return signature.operator.name in _SUMS and signature.operator.kind == "structured"
 
 
 def _row_of(signature: Signature) -> int:
@@ -239,13 +245,14 @@ class _Partition:
 class Unit:
     """A kernel, or nodes for the interpreter. ``members`` are positions in the list of nodes, in order."""
 
-    __slots__ = ("members", "stored", "row", "fused")
+    __slots__ = ("members", "stored", "row", "fused", "binding")
 
     def __init__(self, members: list[int], stored: list[bool], row: int, fused: bool) -> None:
         self.members = members
         self.stored = stored
         self.row = row
         self.fused = fused
+        self.binding: Any = None  # of a kernel: how it is launched
 
 
 def schedule(nodes: list[Node]) -> list[Unit]:
@@ -255,16 +262,20 @@ def schedule(nodes: list[Node]) -> list[Unit]:
     last = partition.last
     units: list[Unit] = []
     for members in partition.units():
-        fused = partition.traits[members[0]].fusible
         row = partition.row[partition.root(members[0])]
         positions = [last - i for i in members]
-        if fused:
+        if partition.traits[members[0]].fusible and _worthwhile(nodes[positions[0]], len(members)):
             units.append(Unit(positions, _stored(nodes, positions), row, True))
         elif units and not units[-1].fused:
             units[-1].members += positions
         else:
             units.append(Unit(positions, [], 0, False))
     return units
+
+
+def _worthwhile(first: Node, operators: int) -> bool:
+    assert first.signature is not None
+    return cost.worthwhile(first.signature.outputs[0].numel, operators)
 
 
 def _stored(nodes: list[Node], positions: list[int]) -> list[bool]:
