@@ -7,7 +7,7 @@ from typing import Any
 
 from .. import devices, dtypes
 from ..devices import META
-from ..graph.geometry import Geometry, contiguous, dense_like, intern
+from ..graph.geometry import Geometry, dense_like, intern
 from ..tensor import Tensor, record
 from .definition import operator
 from .registry import api
@@ -17,8 +17,6 @@ def _cast_geometry(operands: Any, attributes: Any) -> Geometry:
     g, (dtype, device) = operands[0], attributes
     if g.device is META and device is not META:
         raise NotImplementedError("Cannot copy out of meta tensor; no data!")
-    if g.is_contiguous:
-        return contiguous(g.shape, dtype, device)
     if g.is_dense:
         return intern(g.shape, g.strides, 0, dtype, device)
     return dense_like(g.shape, g, dtype)

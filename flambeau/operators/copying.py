@@ -6,7 +6,7 @@ from typing import Any
 
 from .. import layouts
 from ..devices import META
-from ..graph.geometry import Geometry, contiguous, dense_like, intern
+from ..graph.geometry import Geometry, contiguous, dense_like, intern, row_major_strides
 from ..graph.node import Signature
 from ..graph.storage import Storage
 from ..tensor import Tensor, record, state
@@ -74,7 +74,7 @@ def clone(input: Tensor, *, memory_format: Any = None) -> Tensor:
     ):
         return (
             record(CLONE, (input,))
-            if g.is_contiguous
+            if g.strides == row_major_strides(g.shape)
             else record(CLONE, (input,), (layouts.preserve_format,))
         )
     out = object.__new__(Tensor)

@@ -65,8 +65,8 @@ GATHER_BACKWARD = operator("gather_backward", lambda operands, attributes: conti
     attributes[1], operands[0].dtype, operands[0].device))(_gather_backward_kernel)
 
 
-@GATHER.derivative("input", keeps="index")
-def _(ctx: Any, grad: Tensor, index: Tensor) -> Tensor:
+@GATHER.derivative("input", keeps="index input")  # input is not read: writing it is refused, as in PyTorch
+def _(ctx: Any, grad: Tensor, index: Tensor, input: Tensor) -> Tensor:
     return record(GATHER_BACKWARD, (grad, index), (ctx.attributes[0], ctx.operand_geometry(0).shape))
 
 

@@ -206,7 +206,8 @@ def index_select(m: Any, x: Any, y: Any, n: N) -> Any:
 
 @operation
 def gather(m: Any, x: Any, y: Any, n: N) -> Any:
-    return x.gather(dim(x, n[0]), m.full([1] * x.dim(), n[1] % extent(x, n[0])))
+    index = m.tensor([n[1] % extent(x, n[0])]).reshape([1] * x.dim())
+    return x.gather(dim(x, n[0]), index)
 
 
 @operation

@@ -266,7 +266,7 @@ def index_fill_(m: Any, x: Any, y: Any, n: N) -> None:
 
 @operation
 def scatter_(m: Any, x: Any, y: Any, n: N) -> None:
-    index = m.full([1] * x.dim(), n[1] % extent(x, n[0]))
+    index = m.tensor([n[1] % extent(x, n[0])]).reshape([1] * x.dim())
     x.scatter_(dim(x, n[0]), index, n[2] / 2)
 
 
