@@ -234,6 +234,8 @@ def _check(x: Tensor, weight: Tensor, bias: Any, dims: int, name: str, groups: i
                            f"got input of size: {list(x.shape)}")
     if groups <= 0:
         raise RuntimeError("non-positive groups is not supported")
+    if weight.ndim < 3:
+        raise RuntimeError("weight should have at least three dimensions")
     if weight.ndim != dims + 2:
         raise RuntimeError(f"expected {dims + 2}-dimensional weight, but got {weight.ndim}-dimensional "
                            "weight")
@@ -245,6 +247,9 @@ def _check(x: Tensor, weight: Tensor, bias: Any, dims: int, name: str, groups: i
                            "same")
     channels = x.shape[-dims - 1]
     expected = weight.shape[0] if transposed else weight.shape[1] * groups
+    if not transposed and weight.shape[0] < groups:
+        raise RuntimeError(f"Given groups={groups}, expected weight to be at least {groups} at dimension 0, "
+                           f"but got weight of size {list(weight.shape)} instead")
     if not transposed and weight.shape[0] % groups:
         raise RuntimeError(f"Given groups={groups}, expected weight to be divisible by {groups} at dimension "
                            f"0, but got weight of size [{', '.join(map(str, weight.shape))}] instead")

@@ -247,11 +247,21 @@ def multi_margin_loss(input: Tensor, target: Tensor, p: int = 1, margin: float =
         raise ValueError("only p == 1 and p == 2 supported")
     if weight is not None and weight.ndim != 1:
         raise ValueError("weight must be one-dimensional")
+    if input.ndim > 2 or 0 in input.shape[-1:]:
+        raise RuntimeError("Expected non-empty vector or matrix with optional 0-dim batch size, but got: "
+                           f"{list(input.shape)}")
     flat = input.ndim < 2
+    batch = 1 if flat else input.shape[0]
+    if target.ndim > 1 or target.numel() != batch:
+        raise RuntimeError("multi_margin_loss: target tensor should be 1-D with size equal to the number of "
+                           f"input samples (batch size). Expected target size [{batch}], but got "
+                           f"{list(target.shape)}. Input has shape {list(input.shape)}.")
+    if weight is not None and weight.numel() != input.shape[-1]:
+        raise RuntimeError(f"inconsistent weight size, expected {input.shape[-1]} but got "
+                           f"{list(weight.shape)}")
+    if target.dtype is not dtypes.int64:
+        raise RuntimeError(f"expected scalar type Long but found {dtypes.SCALAR_NAMES[target.dtype]}")
     scores, classes = (input.reshape(1, -1), target.reshape(1)) if flat else (input, target)
-    if scores.ndim != 2 or classes.ndim != 1 or classes.shape[0] != scores.shape[0]:
-        raise RuntimeError(f"inconsistent target size, expected {scores.shape[0]} but got "
-                           f"{list(target.shape)}")
     index = classes.unsqueeze(1)
     hinge = (margin - scores.gather(1, index) + scores).clamp_min(0)
     if p == 2:
@@ -317,6 +327,10 @@ def triplet_margin_with_distance_loss(anchor: Tensor, positive: Tensor, negative
         raise ValueError(f"{reduction} is not a valid value for reduction")
     if margin <= 0:
         raise ValueError(f"margin must be greater than 0, got {margin}")
+    if not anchor.ndim == positive.ndim == negative.ndim:
+        raise RuntimeError("The anchor, positive, and negative tensors are expected to have the same number "
+                           f"of dimensions, but got: anchor {anchor.ndim}D, positive {positive.ndim}D, and "
+                           f"negative {negative.ndim}D inputs")
     distance = distance_function or pairwise_distance
     near, far = distance(anchor, positive), distance(anchor, negative)
     if swap:

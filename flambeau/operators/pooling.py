@@ -63,6 +63,26 @@ def _check(x: Tensor, dims: int, kernel: Ints, stride: Ints, padding: Ints, dila
                                f"kernel_size={k} and dilation={d}")
 
 
+def _check_line(x: Tensor, kernel: int, stride: int, padding: int, dilation: int) -> None:
+    """What ``_check`` does, in the words of maxima over one dimension."""
+    if x.ndim not in (2, 3) or 0 in x.shape[1 if x.ndim == 3 else 0:]:
+        raise RuntimeError("max_pool1d: Expected 2D or 3D (batch mode) tensor with optional 0 dim batch "
+                           f"size for input, but got:{list(x.shape)}")
+    for name, value in (("kernel_size", kernel), ("stride", stride)):
+        if value <= 0:
+            raise RuntimeError(f"max_pool1d() {name} must be greater than zero, but got {value}")
+    if padding < 0:
+        raise RuntimeError(f"max_pool1d() padding must be non-negative, but got {padding}")
+    if padding > kernel // 2:
+        raise RuntimeError(f"max_pool1d() padding should be at most half of kernel size, but got "
+                           f"padding={padding} and kernel_size={kernel}")
+    if dilation <= 0:
+        raise RuntimeError(f"max_pool1d() dilation must be greater than zero, but got {dilation}")
+    room = x.shape[-1] + 2 * padding - dilation * (kernel - 1) - 1
+    if room < 0:
+        raise RuntimeError(f"max_pool1d() Invalid computed output size: {room // stride + 1}")
+
+
 def _check_output(x: Tensor, space: Ints, extents: Ints) -> None:
     if any(n < 1 for n in extents):
         channels = x.shape[-len(space) - 1]
@@ -191,7 +211,10 @@ def _max_pool(x: Tensor, kernel_size: Any, stride: Any, padding: Any, dilation: 
     kernel = _ints(kernel_size, dims, "kernel_size", name)
     steps = kernel if stride is None or stride == [] or stride == () else _ints(stride, dims, "stride", name)
     around, gaps = _ints(padding, dims, "padding", name), _ints(dilation, dims, "dilation", name)
-    _check(x, dims, kernel, steps, around, gaps, name)
+    if dims == 1:
+        _check_line(x, kernel[0], steps[0], around[0], gaps[0])
+    else:
+        _check(x, dims, kernel, steps, around, gaps, name)
     space = tuple(x.shape[-dims:])
     extents = pooled_extents(space, kernel, steps, around, gaps, ceil_mode)
     _check_output(x, space, extents)
