@@ -1,0 +1,1 @@
+"""Kullback-Leibler divergences of distributions of different kinds: -H(p) - E[log q] under p."""
