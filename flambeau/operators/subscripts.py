@@ -256,7 +256,7 @@ def setitem(self: Tensor, key: Any, value: Any) -> None:
     index_operators.check_known(target, found.indices, dims)
     lead = index_operators.indexed_shape(target._geometry.shape, dims, index_operators.index_shape(
         [i._geometry.shape for i in found.indices]))
-    require_apart(target, (value,))
+    require_apart(target, (value,), same_allowed=False)
     value = _without_leading_ones(value, len(lead))
     assign(target, index_operators.put(target, value, found.indices, dims, False), "index_put_")
 

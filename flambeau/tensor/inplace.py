@@ -15,7 +15,7 @@ from ..graph.geometry import Geometry, contiguous
 from ..graph.operator import Operator
 from ..graph.storage import Storage
 from .record import detached, edge, record
-from .tape import GradFn, SavedTensor, state
+from .tape import GradFn, SavedTensor, hooks_of, state
 from .tensor import Tensor, fresh
 from .views import ambiguous_write, replay
 
@@ -95,6 +95,8 @@ def check_writable(x: Tensor) -> None:
 def assign(x: Tensor, result: Tensor, name: str) -> Tensor:
     """Let x take the values (and the history) of ``result``; returns x."""
     check_writable(x)
+    if state.enabled and result._grad_fn is not None:
+        _keep_original(x, result._grad_fn)
     geometry = x._geometry
     if result._geometry.dtype is not geometry.dtype:
         if not dtypes.can_cast(result._geometry.dtype, geometry.dtype):
@@ -107,8 +109,6 @@ def assign(x: Tensor, result: Tensor, name: str) -> Tensor:
             f"output with shape {list(geometry.shape)} doesn't match the broadcast shape "
             f"{list(result.shape)}")
     history_edge = edge(x._base) if x._base is not None and x._base._requires_grad and state.enabled else None
-    if state.enabled and result._grad_fn is not None:
-        _keep_original(x, result._grad_fn)
     write(x, result)
     if state.enabled:
         _rebase(x, result, history_edge, name)
@@ -181,7 +181,7 @@ def _rebase(x: Tensor, result: Tensor, history_edge: Any, name: str) -> None:
                 fn = _identity(result)
                 x._grad_fn, x._output_nr, x._requires_grad = fn, 0, True
                 return
-            _move_hooks(x)
+            _move_hooks(x, fn, result._output_nr)
             x._grad_fn, x._output_nr, x._requires_grad = fn, result._output_nr, True
             for saved in fn.saved.values() if hasattr(fn, "saved") and isinstance(fn.saved, dict) else ():
                 if saved.__class__ is SavedTensor and saved.is_output and saved.unpack is None \
@@ -190,7 +190,7 @@ def _rebase(x: Tensor, result: Tensor, history_edge: Any, name: str) -> None:
                     saved.version = x._version
         elif x._requires_grad:
             fn = _constant_history(name, edge(x))
-            _move_hooks(x)
+            _move_hooks(x, fn, 0)
             x._grad_fn, x._output_nr = fn, 0
         return
     if not (result._requires_grad or base._requires_grad):
@@ -200,15 +200,17 @@ def _rebase(x: Tensor, result: Tensor, history_edge: Any, name: str) -> None:
     fn.chain = x._view
     fn.signature, fn.numbers, fn.needs, fn.saved = None, (), (), {}
     fn.edges = (history_edge, edge(result) if result._requires_grad else None)
+    _move_hooks(base, fn, 0)
     base._grad_fn, base._output_nr, base._requires_grad = fn, 0, True
     x._base_version = -1  # make the view's history anew when asked for
 
 
-def _move_hooks(x: Tensor) -> None:
-    """Hooks that retain the gradient of x belong to its new history."""
+def _move_hooks(x: Tensor, fn: GradFn, output_nr: int) -> None:
+    """What retains the gradient of x belongs to its new history."""
     if x._retains_grad and x._grad_fn is not None and x._grad_fn.hooks is not None:
-        x._grad_fn.hooks.retained.pop(x._output_nr, None)
-        x._retains_grad = False
+        retained = x._grad_fn.hooks.retained.pop(x._output_nr, None)
+        if retained is not None:
+            hooks_of(fn).retained[output_nr] = retained
 
 
 def _constant_history(name: str, before: Any) -> GradFn:
