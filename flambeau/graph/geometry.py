@@ -144,10 +144,12 @@ def dense_strides(shape: Sequence[int], operands: Sequence[Sequence[int]]) -> tu
             if order > 0:
                 inner_first[before], inner_first[at] = inner_first[at], inner_first[before]
                 at = before
+    if inner_first == list(range(len(shape)))[::-1]:
+        return row_major_strides(shape)
     strides, step = [1] * len(shape), 1
     for d in inner_first:
         strides[d] = step
-        step *= max(shape[d], 1)
+        step *= shape[d]
     return tuple(strides)
 
 

@@ -18,7 +18,7 @@ from .registry import api, write_out
 def _fill_geometry(operands: Any, attributes: Any) -> Geometry:
     g, mask = operands[:2]
     shape = broadcast_shapes([g.shape, mask.shape])
-    return dense_like(shape, g, g.dtype) if shape == g.shape else contiguous(shape, g.dtype, g.device)
+    return contiguous(shape, g.dtype, g.device)
 
 
 def _fill_kernel(m: Any, input: Any, mask: Any, value: Any) -> Any:

@@ -192,7 +192,7 @@ def attach(operator: Operator, signature: Signature, operands: Sequence[Any],
     for x in operands:
         if isinstance(x, Tensor):
             if x._base is not None:
-                wanted = x.requires_grad
+                wanted = operator.differentiable and x.requires_grad
                 edges.append(edge(x) if wanted else None)
             elif x._requires_grad:
                 wanted = True

@@ -15,7 +15,7 @@ from ..graph.geometry import Geometry
 from ..graph.node import Signature
 from ..graph.operator import Operator
 from .record import attach
-from .tape import state
+from .tape import hooks_of, state
 from .tensor import Tensor
 
 _new = object.__new__
@@ -107,4 +107,8 @@ def refresh_grad_fn(x: Tensor) -> None:
         again = replay(base, x._view)
     finally:
         state.enabled = before
+    if x._retains_grad and x._grad_fn is not None and x._grad_fn.hooks is not None:
+        retained = x._grad_fn.hooks.retained.pop(x._output_nr, None)
+        if retained is not None:
+            hooks_of(again._grad_fn).retained[again._output_nr] = retained
     x._grad_fn, x._output_nr, x._requires_grad = again._grad_fn, again._output_nr, True

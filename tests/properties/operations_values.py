@@ -113,6 +113,8 @@ def addcmul(m: Any, x: Any, y: Any, n: N) -> Any:
 
 @operation
 def matmul(m: Any, x: Any, y: Any, n: N) -> Any:
+    if x.dim() == 1:  # KNOWN_DIFFERENCES["matmul"]
+        x = x[None]
     return x @ (x.transpose(-1, -2) if n[0] % 2 and x.dim() > 1 else y)
 
 
@@ -180,7 +182,8 @@ def logsumexp(m: Any, x: Any, y: Any, n: N) -> Any:
 
 @operation
 def prod(m: Any, x: Any, y: Any, n: N) -> Any:
-    return x.prod(dim(x, n[0]))
+    # KNOWN_DIFFERENCES["prod"]
+    return x.prod(dim(x, n[0])) if x.dim() else x.clone()
 
 
 @operation
@@ -191,12 +194,15 @@ def any_all(m: Any, x: Any, y: Any, n: N) -> Any:
 @operation
 def index_tensor(m: Any, x: Any, y: Any, n: N) -> Any:
     size = extent(x, 0)
+    if 1 in x.shape:  # KNOWN_DIFFERENCES["index_tensor"]
+        x = x.reshape(-1).reshape(x.shape)
     return x[m.tensor([n[0] % size, n[1] % size, n[2] % size])]
 
 
 @operation
 def index_two(m: Any, x: Any, y: Any, n: N) -> Any:
-    return x[..., [n[0] % 2, 0], None]
+    # Where there are no elements PyTorch looks at no index.
+    return x[..., [n[0] % (2 if x.numel() else 1), 0], None]
 
 
 @operation

@@ -16,6 +16,16 @@ from typing import Any
 MOST_ELEMENTS = 96
 LARGEST = 1e6
 
+# Where flambeau is known to differ from PyTorch, by operation: programs go round these cases.
+KNOWN_DIFFERENCES = {
+    "prod": "of a 0-dim tensor PyTorch keeps the result for backward and refuses that it is written; "
+    "flambeau has no use for it",
+    "index_tensor": "the stride of a result's dimension of size 1, where the operand's was not row-major",
+    "matmul": "a vector times a matrix is squeezed in place by PyTorch and has version 1",
+    "index_fill_": "PyTorch fills expanded tensors, with a warning; flambeau refuses to write them",
+    "as_strided": "the gradient of what was written through a view whose elements overlap",
+}
+
 
 @dataclass(frozen=True)
 class Step:
