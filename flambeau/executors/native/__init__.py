@@ -2,14 +2,32 @@
 
 from __future__ import annotations
 
+import logging
+from collections.abc import Callable
+
 from ...graph.node import Node
+
+_log = logging.getLogger("flambeau")
+_execute: Callable[[list[Node]], list[Node]] | None = None
 
 
 def run(nodes: list[Node]) -> list[Node]:
     """Compute nodes, last one first; llvmlite is imported by the first call."""
-    from .run import run as execute
+    global _execute
+    if _execute is None:
+        _execute = _executor()
+    return _execute(nodes)
 
-    return execute(nodes)
+
+def _executor() -> Callable[[list[Node]], list[Node]]:
+    try:
+        from .run import run as native
+    except ImportError as error:
+        from .. import interpreter
+
+        _log.warning("the native tier needs llvmlite, which cannot be imported (%s): interpreting instead", error)
+        return interpreter.run
+    return native
 
 
 __all__ = ["run"]
