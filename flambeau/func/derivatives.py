@@ -140,6 +140,6 @@ def _check_scalar(value: Any) -> None:
         raise RuntimeError("grad_and_value(f)(*args): Expected f(*args) to return a Tensor, got "
                            f"{type(value)}")
     if value.dim() != 0:
-        raise RuntimeError("grad_and_value(f)(*args): Expected f(*args) to return a scalar tensor, got "
+        raise RuntimeError("grad_and_value(f)(*args): Expected f(*args) to return a scalar Tensor, got "
                            f"tensor with {value.dim()} dims. Maybe you wanted to use the vjp or jacrev APIs "
                            "instead?")

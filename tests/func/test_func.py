@@ -1,0 +1,102 @@
+"""torch.func: derivatives of functions, vmap, functional modules."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+Program = Any
+
+
+def _vectors(torch: Any) -> tuple[Any, Any]:
+    return torch.tensor([1.0, 2.0, 3.0]), torch.tensor([0.5, 0.5, 2.0])
+
+
+def test_grad_nests(torch: Any) -> None:
+    x = torch.tensor(0.3)
+    assert torch.func.grad(torch.func.grad(torch.sin))(x).item() == pytest.approx(-x.sin().item(), rel=1e-6)
+
+
+def test_grad_of_several_arguments_and_trees(torch: Any) -> None:
+    x, y = _vectors(torch)
+    by_x, by_y = torch.func.grad(lambda a, b: (a * b).sum(), argnums=(0, 1))(x, y)
+    assert torch.equal(by_x, y) and torch.equal(by_y, x)
+    gradient, (value, aux) = torch.func.grad_and_value(
+        lambda d: ((d["a"] * d["b"][0]).sum(), d["a"] + 1), has_aux=True
+    )({"a": x, "b": [y]})
+    assert torch.equal(gradient["b"][0], x) and value.item() == 7.5 and torch.equal(aux, x + 1)
+
+
+def test_results_depend_on_nothing_inside(torch: Any) -> None:
+    x, _ = _vectors(torch)
+    gradient = torch.func.grad(lambda a: (a**3).sum())(x)
+    assert not gradient.requires_grad and x.grad is None
+    weight = torch.ones(3, requires_grad=True)
+    gradient = torch.func.grad(lambda a: (a**2 * weight).sum())(x)
+    assert torch.equal(torch.autograd.grad(gradient.sum(), weight)[0], 2 * x)
+
+
+def test_vjp_and_jvp(torch: Any) -> None:
+    x, y = _vectors(torch)
+    (_, total), pull = torch.func.vjp(lambda a: (a * 2, a.sum()), x)
+    assert total.item() == 6 and torch.equal(pull((x, torch.tensor(1.0)))[0], 2 * x + 1)
+    value, derivative = torch.func.jvp(lambda a, b: a * b, (x, y), (y, x))
+    assert torch.equal(value, x * y) and torch.equal(derivative, x * x + y * y)
+
+
+def test_jacobians(torch: Any) -> None:
+    x, y = _vectors(torch)
+    expected = torch.diag(2 * x)
+    assert torch.equal(torch.func.jacrev(torch.square)(x), expected)
+    assert torch.equal(torch.func.jacfwd(torch.square)(x), expected)
+    assert torch.equal(torch.func.hessian(lambda a: (a**3).sum())(x), torch.diag(6 * x))
+    rows, sums = torch.func.jacfwd(lambda a, b: (a * b, a.sum()), argnums=(0, 1))(x, y)
+    assert torch.equal(rows[1], torch.diag(x)) and torch.equal(sums[1], torch.zeros(3))
+
+
+@pytest.mark.parametrize(
+    ("function", "arguments", "message"),
+    [
+        (
+            lambda f: f.grad(lambda x: x * 2),
+            1,
+            "Expected f(*args) to return a scalar Tensor, got tensor with 1 dims",
+        ),
+        (lambda f: f.vmap(lambda x: 3), 1, "`func` must only return Tensors, got type <class 'int'>"),
+        (lambda f: f.vmap(lambda x: x, in_dims=3), 1, "that input is a Tensor of dimensionality 1"),
+        (lambda f: f.vmap(lambda x: x), 0, "got no inputs"),
+    ],
+)
+def test_errors(torch: Any, function: Program, arguments: int, message: str) -> None:
+    with pytest.raises((RuntimeError, ValueError)) as error:
+        function(torch.func)(*[torch.ones(3)] * arguments)
+    assert message in str(error.value)
+
+
+def test_vmap(torch: Any) -> None:
+    batch, (x, _) = torch.arange(6.0).view(2, 3), _vectors(torch)
+    assert torch.equal(torch.vmap(torch.dot, in_dims=(0, None))(batch, x), batch @ x)
+    assert torch.equal(torch.vmap(lambda a: a * 2, in_dims=1, out_dims=1)(batch), batch * 2)
+    outer = torch.vmap(torch.vmap(torch.mul, (0, None)), (None, 0))(x, x)
+    assert torch.equal(outer, torch.outer(x, x))
+    assert torch.equal(torch.vmap(torch.func.grad(lambda a: (a**2).sum()))(batch), 2 * batch)
+
+
+def test_ensembles_and_gradients_per_example(torch: Any) -> None:
+    torch.manual_seed(0)
+    models = [torch.nn.Linear(3, 2) for _ in range(3)]
+    parameters, buffers = torch.func.stack_module_state(models)
+    x = torch.randn(4, 3)
+    call = torch.func.functional_call
+    together = torch.vmap(lambda p, b, x: call(models[0], (p, b), (x,)), in_dims=(0, 0, None))(
+        parameters, buffers, x
+    )
+    torch.testing.assert_close(together, torch.stack([model(x) for model in models]))
+
+    values = {name: p.detach() for name, p in models[0].named_parameters()}
+    each = torch.vmap(
+        torch.func.grad(lambda p, x: call(models[0], p, (x,)).square().sum()), in_dims=(None, 0)
+    )
+    models[0](x).square().sum().backward()
+    torch.testing.assert_close(each(values, x)["weight"].sum(0), models[0].weight.grad)

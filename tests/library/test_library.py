@@ -1,0 +1,67 @@
+"""torch.library: operators of one's own."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+
+def _scale(torch: Any, name: str) -> Any:
+    def scale(x, s=2.0):
+        return x * s
+
+    scale.__annotations__ = {"x": torch.Tensor, "s": float, "return": torch.Tensor}
+    return torch.library.custom_op(f"tests::{name}", scale, mutates_args=())
+
+
+def test_call_by_every_name(torch: Any) -> None:
+    _scale(torch, "called")
+    x = torch.ones(2)
+    assert torch.ops.tests.called(x, 3.0).tolist() == [3.0, 3.0]
+    assert torch.ops.tests.called.default(x, s=3.0).tolist() == [3.0, 3.0]
+    assert str(torch.ops.tests.called.default) == "tests.called.default"
+    assert not hasattr(torch.ops.tests, "absent")
+
+
+def test_gradient(torch: Any) -> None:
+    op = _scale(torch, "derived")
+    x = torch.ones(2, requires_grad=True)
+    with pytest.raises(
+        RuntimeError, match=r"Trying to backward through tests\.derived\.default but no autograd formula"
+    ):
+        op(x).sum().backward()
+
+    def setup(ctx, inputs, output):
+        ctx.scale = inputs[1]
+
+    op.register_autograd(lambda ctx, grad: (grad * ctx.scale, None), setup_context=setup)
+    result = op(x)
+    assert type(result.grad_fn).__name__ == "GeneratedBackwardFor_tests_derived_defaultBackward"
+    result.sum().backward()
+    assert x.grad.tolist() == [2.0, 2.0]
+
+
+def test_shapes_without_values(torch: Any) -> None:
+    op = _scale(torch, "shaped")
+    op.register_fake(lambda x, s=2.0: torch.empty_like(x))
+    assert op(torch.ones(3, device="meta")).shape == (3,)
+
+
+def test_an_input_must_not_come_back(torch: Any) -> None:
+    def same(x):
+        return x
+
+    same.__annotations__ = {"x": torch.Tensor, "return": torch.Tensor}
+    op = torch.library.custom_op("tests::same", same, mutates_args=())
+    with pytest.raises(RuntimeError, match="must not also be an input"):
+        op(torch.ones(1))
+
+
+def test_libraries(torch: Any) -> None:
+    library = torch.library.Library("tests_lib", "DEF")
+    library.define("plus(Tensor x) -> Tensor")
+    library.impl("plus", lambda x: x + 5, "CPU")
+    assert torch.ops.tests_lib.plus(torch.ones(1)).tolist() == [6.0]
+    with pytest.raises(RuntimeError, match="does not exist"):
+        torch.library.register_fake("tests_lib::absent", lambda x: x)
