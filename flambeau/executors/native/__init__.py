@@ -25,7 +25,7 @@ def _executor() -> Callable[[list[Node]], list[Node]]:
     except ImportError as error:
         from .. import interpreter
 
-        _log.warning("the native tier needs llvmlite, which cannot be imported (%s): interpreting instead", error)
+        _log.warning("the native tier needs llvmlite (%s): interpreting instead", error)
         return interpreter.run
     return native
 
