@@ -40,3 +40,5 @@ from .transforms import *
 from .uniform import Uniform
 from .von_mises import VonMises
 from .weibull import Weibull
+from .lowrank_multivariate_normal import LowRankMultivariateNormal
+from .lkj_cholesky import LKJCholesky

@@ -67,4 +67,4 @@ def kl_divergence(p: Distribution, q: Distribution) -> Tensor:
     return function(p, q)  # type: ignore[no-any-return]
 
 
-from . import kl_different, kl_same  # noqa: E402, F401
+from . import kl_different, kl_multivariate, kl_same  # noqa: E402, F401

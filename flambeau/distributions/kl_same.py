@@ -118,7 +118,7 @@ def _gamma(p: Any, q: Any) -> Tensor:
 def _gumbel(p: Any, q: Any) -> Tensor:
     ratio = p.scale / q.scale
     at_p, at_q = p.loc / q.scale, q.loc / q.scale
-    t1 = -ratio.log() - at_p + at_q
+    t1 = -ratio.log() + at_p - at_q
     t2 = ratio * euler_constant
     t3 = ops.exp(at_q + (1 + ratio).lgamma() - at_p)
     return t1 + t2 + t3 - (1 + euler_constant)

@@ -72,7 +72,6 @@ from . import (
     pairs,
     partial_writes,
     pathwise,
-    pathwise,
     pooling,
     power,
     products,
