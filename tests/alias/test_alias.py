@@ -80,8 +80,8 @@ def test_a_torch_that_is_already_there(python: Python, tmp_path: Path) -> None:
 MISSING = {
     "import torch.absent":
         "ModuleNotFoundError: No module named 'torch.absent': flambeau has no torch.absent yet",
-    "import torch._C":
-        "ModuleNotFoundError: No module named 'torch._C': flambeau has no torch._C yet",
+    "import torch.nn.absent":
+        "ModuleNotFoundError: No module named 'torch.nn.absent': flambeau has no torch.nn.absent yet",
     "from torch import absent":
         "ImportError: cannot import name 'absent' from 'torch': flambeau has no torch.absent yet",
     "from torch.nn import Absent":
