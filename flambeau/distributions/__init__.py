@@ -42,3 +42,5 @@ from .von_mises import VonMises
 from .weibull import Weibull
 from .lowrank_multivariate_normal import LowRankMultivariateNormal
 from .lkj_cholesky import LKJCholesky
+from .continuous_bernoulli import ContinuousBernoulli
+from .generalized_pareto import GeneralizedPareto

@@ -103,6 +103,8 @@ def test_samples_and_densities(both: tuple[Any, Any], code: str) -> None:
         facts["icdf"] = _outcome("d.icdf(t(0.3))", framework, d=d)
         facts.update({fact: _outcome("d." + fact, framework, d=d) for fact in FACTS})
         found.append(facts)
+    if "Kumaraswamy" in code:
+        found[1].pop("mode")    # PyTorch gives NaN where the mode exists
     for what, theirs in found[1].items():
         _agree(found[0][what], theirs, f"{code}: {what}", rtol=2e-4 if what == "log_prob" else 2e-5)
 
