@@ -13,11 +13,11 @@ import timm
 import timm.optim
 
 
-def trained(name, rate, **options):
+def trained(name, size, **options):
     torch.manual_seed(0)
     model = timm.create_model(name, num_classes=10, **options)
-    optimizer = timm.optim.create_optimizer_v2(model, opt="sgd", lr=rate, momentum=0.9)
-    images, target = torch.randn(2, 3, 32, 32), torch.tensor([1, 7])
+    optimizer = timm.optim.create_optimizer_v2(model, opt="sgd", lr=1e-4, momentum=0.9)
+    images, target = torch.randn(4, 3, size, size), torch.tensor([1, 7, 3, 3])
     losses = []
     for _ in range(3):
         loss = torch.nn.functional.cross_entropy(model(images), target)
@@ -34,8 +34,8 @@ def trained(name, rate, **options):
 print(
     json.dumps(
         {
-            "resnet18": trained("resnet18", 1e-3),
-            "vit": trained("vit_tiny_patch16_224", 1e-3, img_size=32, depth=3),
+            "resnet18": trained("resnet18", 64),
+            "vit": trained("vit_tiny_patch16_224", 32, img_size=32, depth=3),
         }
     )
 )
