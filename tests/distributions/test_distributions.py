@@ -88,6 +88,7 @@ def both(oracle: Any) -> tuple[Any, Any]:
     return importlib.import_module("flambeau"), oracle
 
 
+@pytest.mark.filterwarnings("ignore:Singular sample")
 @pytest.mark.parametrize("code", DISTRIBUTIONS)
 def test_samples_and_densities(both: tuple[Any, Any], code: str) -> None:
     found = []
