@@ -42,14 +42,17 @@ class Launch:
                         for k, dtype in enumerate(numbers)]
 
     def run(self, members: list[Node], inputs: list[Node], numbers: list[Any]) -> bool:
-        """Compute the members' values; false if an operand has none."""
+        """Compute the members' values; false if an operand has none, or none that lies flat in memory."""
         words = self.words.copy()
         layout = self.kernel.layout
         for (at, shift), node in zip(self.inputs, inputs):
             value = node.value
             if value.__class__ is Failure:
                 return False
-            words[at] = value.__array_interface__["data"][0] + shift
+            memory = value.__array_interface__
+            if memory["strides"] is not None:  # not contiguous
+                return False
+            words[at] = memory["data"][0] + shift
         results: list[tuple[int, Any]] = []
         for k, (i, dtype, size) in enumerate(self.outputs):
             array = np.empty(size, dtype)

@@ -13,7 +13,8 @@ from .schedule import Unit
 
 def run(nodes: list[Node]) -> list[Node]:
     """Compute ``nodes`` (last one first), emptying the list; it promises what the interpreter's does."""
-    units = program_of(nodes)
+    with np.errstate(all="ignore"):
+        units = program_of(nodes)
     failed: list[Node] = []
     remaining: list[Node | None] = list(nodes)
     nodes.clear()
