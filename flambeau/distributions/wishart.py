@@ -120,10 +120,15 @@ class Wishart(ExponentialFamily):
         return factor @ factor.mT
 
     def rsample(self, sample_shape: Any = Size(), max_try_correction: int | None = None) -> Tensor:
-        """Draw; what rounding made singular is drawn again, at most ``max_try_correction`` (10) times."""
+        """Draw; what rounding made singular is drawn again, at most ``max_try_correction`` (10) times.
+
+        PyTorch takes the first draw's regular matrices for singular ones, warns and draws them again; so does
+        this, for the same numbers from a seed.
+        """
         sample_shape = Size(sample_shape)
         sample = self._bartlett_sampling(sample_shape)
-        singular = self._singular(sample, len(sample_shape))
+        regular = self.support.check(sample)
+        singular = regular.reshape((*sample_shape, -1)).any(-1)
         if singular.any():
             warnings.warn("Singular sample detected.", stacklevel=2)
             for _ in range(10 if max_try_correction is None else max_try_correction):
