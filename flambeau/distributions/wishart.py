@@ -68,7 +68,8 @@ class Wishart(ExponentialFamily):
     def expand(self, batch_shape: Any, _instance: Any = None) -> Any:
         new = self._get_checked_instance(Wishart, _instance)
         new._unbroadcasted_scale_tril = self._unbroadcasted_scale_tril
-        new = self._expanded(Wishart, batch_shape, new, df=0, covariance_matrix=2, precision_matrix=2, scale_tril=2)
+        new = self._expanded(Wishart, batch_shape, new, df=0, covariance_matrix=2, precision_matrix=2,
+                             scale_tril=2)
         new._dist_chi2 = new._chi_squared(Size(batch_shape))
         return new
 
