@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from .library.table import Packet, find
+from .library.table import Packet, find, namespaces
 
 
 class _OpNamespace:
@@ -25,6 +25,6 @@ class _OpNamespace:
 
 
 def __getattr__(name: str) -> Any:
-    if name.startswith("__"):
-        raise AttributeError(name)
+    if name not in namespaces():
+        raise AttributeError(f"flambeau has no torch.ops.{name}: no operator was registered there")
     return _OpNamespace(name)
