@@ -44,7 +44,7 @@ def eager(enabled: bool = True) -> Any:
 
 
 def executor(name: str) -> Any:
-    """Who computes: ``'interpreter'``, or ``'null'``, which computes nothing (``FLAMBEAU_TIER``)."""
+    """Who computes (``FLAMBEAU_TIER``): ``'interpreter'``, ``'native'``, or ``'null'``, which does not."""
     return _set("executor", name)
 
 

@@ -84,7 +84,7 @@ def _to_less(constraint: Any) -> Any:
 @transform_to.register(constraints.half_open_interval)
 def _to_interval(constraint: Any) -> Any:
     low, high = constraint.lower_bound, constraint.upper_bound
-    if isinstance(low, Number) and isinstance(high, Number) and (low, high) == (0, 1):
+    if isinstance(low, Number) and isinstance(high, Number) and (low, high) == (0, 1):  # type: ignore[comparison-overlap]
         return transforms.SigmoidTransform()
     return transforms.ComposeTransform([transforms.SigmoidTransform(),
                                         transforms.AffineTransform(low, high - low)])
@@ -119,7 +119,8 @@ def _to_corr_cholesky(constraint: Any) -> Any:
 
 @biject_to.register(constraints.cat)
 def _bijection_to_cat(constraint: Any) -> Any:
-    return transforms.CatTransform([biject_to(c) for c in constraint.cseq], constraint.dim, constraint.lengths)
+    return transforms.CatTransform([biject_to(c) for c in constraint.cseq], constraint.dim,
+                                   constraint.lengths)
 
 
 @transform_to.register(constraints.cat)

@@ -53,7 +53,8 @@ class ContinuousBernoulli(BinaryParameters, ExponentialFamily):
 
     def _cut_probs(self) -> Tensor:
         """The probabilities, with the unstable ones moved to the lower limit."""
-        return ops.where(self._outside_unstable_region(), self.probs, ops.full_like(self.probs, self._lims[0]))
+        return ops.where(self._outside_unstable_region(), self.probs,
+                         ops.full_like(self.probs, self._lims[0]))
 
     def _cont_bern_log_norm(self) -> Tensor:
         """log C = log |2 artanh(1 - 2 p)| - log |1 - 2 p|."""

@@ -34,7 +34,7 @@ for _p in (Exponential, Gamma, Gumbel, Laplace, Normal, Pareto):
         if _p is not _q:
             register_kl(_p, _q)(_infinite)
 for _p in (Gumbel, Laplace, Normal):
-    for _q in (Exponential, Gamma):
+    for _q in (Exponential, Gamma):  # type: ignore[assignment]
         register_kl(_p, _q)(_infinite)
 register_kl(Beta, Pareto)(_infinite)
 register_kl(Poisson, Bernoulli)(_infinite)

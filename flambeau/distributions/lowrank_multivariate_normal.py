@@ -19,7 +19,7 @@ __all__ = ["LowRankMultivariateNormal"]
 
 def _capacitance_tril(w: Tensor, d: Tensor) -> Tensor:
     """The Cholesky factor of I + Wᵀ D⁻¹ W (..., M, M)."""
-    k = ops.matmul(w.mT / d.unsqueeze(-2), w)
+    k = ops.matmul(w.mT / d.unsqueeze(-2), w)  # type: ignore[operator]
     return linalg.cholesky(k + ops.eye(k.shape[-1], dtype=k.dtype, device=k.device))
 
 
@@ -29,7 +29,8 @@ class LowRankMultivariateNormal(Distribution):
     By Woodbury's identity and the matrix determinant lemma only M x M matrices are factored.
     """
 
-    arg_constraints = {"loc": constraints.real_vector, "cov_factor": constraints.independent(constraints.real, 2),
+    arg_constraints = {"loc": constraints.real_vector,
+                       "cov_factor": constraints.independent(constraints.real, 2),
                        "cov_diag": constraints.independent(constraints.positive, 1)}
     support = constraints.real_vector
     has_rsample = True
@@ -91,7 +92,7 @@ class LowRankMultivariateNormal(Distribution):
     def covariance_matrix(self) -> Tensor:
         """The covariance (..., N, N)."""
         w = self._unbroadcasted_cov_factor
-        return self._full(ops.matmul(w, w.mT) + ops.diag_embed(self._unbroadcasted_cov_diag))
+        return self._full(ops.matmul(w, w.mT) + ops.diag_embed(self._unbroadcasted_cov_diag))  # type: ignore[operator]
 
     @lazy_property
     def precision_matrix(self) -> Tensor:
@@ -104,7 +105,7 @@ class LowRankMultivariateNormal(Distribution):
         shape = self._extended_shape(sample_shape)
         eps_w = _standard_normal(shape[:-1] + self.cov_factor.shape[-1:], self.loc.dtype, self.loc.device)
         eps_d = _standard_normal(shape, self.loc.dtype, self.loc.device)
-        along = ops.matmul(self._unbroadcasted_cov_factor, eps_w.unsqueeze(-1)).squeeze(-1)
+        along = ops.matmul(self._unbroadcasted_cov_factor, eps_w.unsqueeze(-1)).squeeze(-1)  # type: ignore[operator]
         return self.loc + along + self._unbroadcasted_cov_diag.sqrt() * eps_d
 
     def _log_det(self) -> Tensor:
@@ -115,7 +116,8 @@ class LowRankMultivariateNormal(Distribution):
         if self._validate_args:
             self._validate_sample(value)
         x, d = value - self.loc, self._unbroadcasted_cov_diag
-        projected = ops.matmul(self._unbroadcasted_cov_factor.mT / d.unsqueeze(-2), x.unsqueeze(-1)).squeeze(-1)
+        projected = ops.matmul(self._unbroadcasted_cov_factor.mT / d.unsqueeze(-2),  # type: ignore[operator]
+                               x.unsqueeze(-1)).squeeze(-1)
         distance = (x.pow(2) / d).sum(-1) - _batch_mahalanobis(self._capacitance_tril, projected)
         return -0.5 * (self._event_shape[0] * math.log(2 * math.pi) + self._log_det() + distance)
 

@@ -60,7 +60,8 @@ class MultivariateNormal(Distribution):
         ((name, matrix),) = given.items()
         if matrix.dim() < 2:
             shown = "scale_tril matrix" if name == "scale_tril" else name
-            raise ValueError(f"{shown} must be at least two-dimensional, with optional leading batch dimensions")
+            raise ValueError(f"{shown} must be at least two-dimensional, with optional leading batch "
+                             "dimensions")
         batch_shape = Size(ops.broadcast_shapes(matrix.shape[:-2], loc.shape[:-1]))
         self.__dict__[name] = matrix.expand(batch_shape + (-1, -1))
         self.loc = loc.expand(batch_shape + (-1,))
@@ -111,7 +112,7 @@ class MultivariateNormal(Distribution):
 
     def rsample(self, sample_shape: Any = Size()) -> Tensor:
         eps = _standard_normal(self._extended_shape(sample_shape), self.loc.dtype, self.loc.device)
-        return self.loc + ops.matmul(self._unbroadcasted_scale_tril, eps.unsqueeze(-1)).squeeze(-1)
+        return self.loc + ops.matmul(self._unbroadcasted_scale_tril, eps.unsqueeze(-1)).squeeze(-1)  # type: ignore[operator]
 
     def _half_log_det(self) -> Tensor:
         return self._unbroadcasted_scale_tril.diagonal(dim1=-2, dim2=-1).log().sum(-1)

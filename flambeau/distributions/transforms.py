@@ -191,7 +191,8 @@ class ComposeTransform(Transform):
         first = self.parts[0].domain
         event_dim = self.parts[-1].codomain.event_dim
         for part in reversed(self.parts):
-            event_dim = max(event_dim + part.domain.event_dim - part.codomain.event_dim, part.domain.event_dim)
+            event_dim = max(event_dim + part.domain.event_dim - part.codomain.event_dim,
+                            part.domain.event_dim)
         extra = event_dim - first.event_dim
         return constraints.independent(first, extra) if extra else first
 
@@ -268,7 +269,8 @@ identity_transform = ComposeTransform([])
 class IndependentTransform(Transform):
     """A map whose rightmost batch dimensions are taken into the event, as in :class:`Independent`."""
 
-    def __init__(self, base_transform: Transform, reinterpreted_batch_ndims: int, cache_size: int = 0) -> None:
+    def __init__(self, base_transform: Transform, reinterpreted_batch_ndims: int,
+                 cache_size: int = 0) -> None:
         super().__init__(cache_size=cache_size)
         self.base_transform = base_transform.with_cache(cache_size)
         self.reinterpreted_batch_ndims = reinterpreted_batch_ndims
@@ -276,7 +278,8 @@ class IndependentTransform(Transform):
     def with_cache(self, cache_size: int = 1) -> Transform:
         if self._cache_size == cache_size:
             return self
-        return IndependentTransform(self.base_transform, self.reinterpreted_batch_ndims, cache_size=cache_size)
+        return IndependentTransform(self.base_transform, self.reinterpreted_batch_ndims,
+                                    cache_size=cache_size)
 
     @constraints.dependent_property(is_discrete=False)
     def domain(self) -> Any:  # type: ignore[override]

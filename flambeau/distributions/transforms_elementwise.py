@@ -54,7 +54,9 @@ class PowerTransform(Transform):
         (self.exponent,) = broadcast_all(exponent)
 
     def with_cache(self, cache_size: int = 1) -> Transform:
-        return self if self._cache_size == cache_size else PowerTransform(self.exponent, cache_size=cache_size)
+        if self._cache_size == cache_size:
+            return self
+        return PowerTransform(self.exponent, cache_size=cache_size)
 
     @property
     def sign(self) -> Any:
@@ -168,7 +170,8 @@ class AffineTransform(Transform):
 
     @constraints.dependent_property(is_discrete=False)
     def domain(self) -> Any:  # type: ignore[override]
-        return constraints.independent(constraints.real, self.event_dim) if self.event_dim else constraints.real
+        return constraints.independent(constraints.real,
+                                       self.event_dim) if self.event_dim else constraints.real
 
     codomain = domain
 

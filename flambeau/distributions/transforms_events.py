@@ -219,7 +219,8 @@ class CatTransform(Transform):
         self.transforms = list(tseq)
         self.lengths = [1] * len(self.transforms) if lengths is None else list(lengths)
         if len(self.lengths) != len(self.transforms):
-            raise AssertionError(f"lengths ({len(self.lengths)}) must match transforms ({len(self.transforms)})")
+            raise AssertionError(f"lengths ({len(self.lengths)}) must match transforms "
+                                 f"({len(self.transforms)})")
         self.dim = dim
 
     @property
@@ -285,7 +286,9 @@ class StackTransform(Transform):
         self.dim = dim
 
     def with_cache(self, cache_size: int = 1) -> Transform:
-        return self if self._cache_size == cache_size else StackTransform(self.transforms, self.dim, cache_size)
+        if self._cache_size == cache_size:
+            return self
+        return StackTransform(self.transforms, self.dim, cache_size)
 
     def _slice(self, z: Tensor, name: str = "x") -> list[Tensor]:
         assert -z.dim() <= self.dim < z.dim()

@@ -24,15 +24,17 @@ __all__ = ["Wishart"]
 class Wishart(ExponentialFamily):
     """Positive definite matrices (..., P, P): the scatter of ``df`` normal vectors of a covariance V = L Lᵀ.
 
-    log p(X) = (df - P - 1) / 2 log det X - tr(V⁻¹ X) / 2 - df P / 2 log 2 - df log det L - log Gamma_P(df / 2).
+    log p(X) = (df - P - 1) / 2 log det X - tr(V⁻¹ X) / 2 - df P / 2 log 2 - df log det L - log Gamma_P(df /
+    2).
     """
 
     support = constraints.positive_definite
     has_rsample = True
     _mean_carrier_measure = 0
 
-    def __init__(self, df: Any, covariance_matrix: Tensor | None = None, precision_matrix: Tensor | None = None,
-                 scale_tril: Tensor | None = None, validate_args: bool | None = None) -> None:
+    def __init__(self, df: Any, covariance_matrix: Tensor | None = None,
+                 precision_matrix: Tensor | None = None, scale_tril: Tensor | None = None,
+                 validate_args: bool | None = None) -> None:
         given = {name: matrix for name, matrix in (("covariance_matrix", covariance_matrix),
                                                    ("precision_matrix", precision_matrix),
                                                    ("scale_tril", scale_tril)) if matrix is not None}
@@ -41,14 +43,16 @@ class Wishart(ExponentialFamily):
                                  "specified.")
         ((name, matrix),) = given.items()
         if matrix.dim() < 2:
-            raise ValueError("scale_tril must be at least two-dimensional, with optional leading batch dimensions")
+            raise ValueError("scale_tril must be at least two-dimensional, with optional leading batch "
+                             "dimensions")
         df = ops.tensor(df, dtype=matrix.dtype, device=matrix.device) if isinstance(df, Number) else df
         batch_shape = Size(ops.broadcast_shapes(matrix.shape[:-2], df.shape))
         event_shape = matrix.shape[-2:]
         self.df = df.expand(batch_shape)
         self.__dict__[name] = matrix.expand(batch_shape + (-1, -1))
         if self.df.le(event_shape[-1] - 1).any():
-            raise ValueError(f"Value of df={df} expected to be greater than ndim - 1 = {event_shape[-1] - 1}.")
+            raise ValueError(f"Value of df={df} expected to be greater than ndim - 1 = "
+                             f"{event_shape[-1] - 1}.")
         factor = {"scale_tril": lambda m: m, "covariance_matrix": linalg.cholesky,
                   "precision_matrix": _precision_to_scale_tril}[name]
         self._unbroadcasted_scale_tril = factor(matrix)
@@ -109,7 +113,7 @@ class Wishart(ExponentialFamily):
         return self.df.view((*self._batch_shape, 1, 1)) * spread
 
     def _bartlett_sampling(self, sample_shape: Any = Size()) -> Tensor:
-        """L A Aᵀ Lᵀ with the roots of chi-squared values on A's diagonal and normal values below (Bartlett)."""
+        """L A Aᵀ Lᵀ, A with roots of chi-squared values on the diagonal and normal ones below (Bartlett)."""
         p = self._event_shape[-1]
         roots = self._dist_chi2.rsample(sample_shape).clamp(min=finfo(self.df.dtype).tiny).sqrt()
         noise = ops.diag_embed(roots, dim1=-2, dim2=-1)

@@ -1,4 +1,4 @@
-"""What every graph must satisfy before it runs. For tests and ``FLAMBEAU_VERIFY=1``; a violation is a bug of flambeau's."""
+"""What every graph must satisfy before it runs: for tests and ``FLAMBEAU_VERIFY=1``."""
 
 from __future__ import annotations
 

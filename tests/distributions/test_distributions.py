@@ -10,13 +10,15 @@ import pytest
 
 # Expressions in D (the module), t (tensor) and T (the framework), evaluated under both.
 DISTRIBUTIONS = [
-    "D.Bernoulli(t([0.2, 0.7]))", "D.Bernoulli(logits=t([0.2, -0.7]))", "D.Beta(t([1.5, 0.5]), t([2.0, 3.0]))",
+    "D.Bernoulli(t([0.2, 0.7]))", "D.Bernoulli(logits=t([0.2, -0.7]))", "D.Beta(t([1.5, 0.5]), t([2.0, "
+                                                                        "3.0]))",
     "D.Binomial(5, t([0.2, 0.7]))", "D.Categorical(t([[0.2, 0.3, 0.5], [0.1, 0.1, 0.9]]))",
     "D.Categorical(logits=t([0.2, -1.0]))", "D.Cauchy(0.5, 2.0)", "D.Chi2(t([3.0, 0.5]))",
     "D.ContinuousBernoulli(t([0.2, 0.5, 0.7]))", "D.Dirichlet(t([[1.0, 2.0, 0.5], [2.0, 2.0, 2.0]]))",
     "D.Exponential(t([0.5, 2.0]))", "D.FisherSnedecor(t([4.0, 5.0]), t([5.0, 6.0]))",
     "D.Gamma(t([0.5, 3.0]), t([2.0, 0.3]))", "D.GeneralizedPareto(t([0.0, 1.0]), 1.0, t([0.1, -0.3]))",
-    "D.Geometric(t([0.2, 0.7]))", "D.Gumbel(t([0.0, 1.0]), 2.0)", "D.HalfCauchy(2.0)", "D.HalfNormal(t([2.0, 1.0]))",
+    "D.Geometric(t([0.2, 0.7]))", "D.Gumbel(t([0.0, 1.0]), 2.0)", "D.HalfCauchy(2.0)", "D.HalfNormal(t([2.0, "
+                                                                                       "1.0]))",
     "D.Independent(D.Normal(T.zeros(3, 2), 1.0), 1)", "D.InverseGamma(t([3.0, 1.5]), 2.0)",
     "D.Kumaraswamy(t([2.0, 3.0]), 1.5)", "D.Laplace(t([0.0, 1.0]), 2.0)", "D.LKJCholesky(3, t(1.5))",
     "D.LogNormal(0.5, t([0.5, 1.0]))", "D.LogisticNormal(T.zeros(2), T.ones(2))",
@@ -29,7 +31,8 @@ DISTRIBUTIONS = [
     "D.OneHotCategorical(t([0.2, 0.8]))", "D.OneHotCategoricalStraightThrough(t([0.2, 0.8]))",
     "D.Pareto(1.0, t([1.5, 3.0]))", "D.Poisson(t([0.5, 20.0]))", "D.RelaxedBernoulli(t(0.7), t([0.2, 0.7]))",
     "D.RelaxedOneHotCategorical(t(0.7), t([0.2, 0.8]))", "D.StudentT(t([3.0, 1.5]), 1.0, 2.0)",
-    "D.TransformedDistribution(D.Normal(t([0.0, 1.0]), 1.0), [D.AffineTransform(1.0, 0.5), D.TanhTransform()])",
+    "D.TransformedDistribution(D.Normal(t([0.0, 1.0]), 1.0), [D.AffineTransform(1.0, 0.5), "
+    "D.TanhTransform()])",
     "D.Uniform(t([0.0, 1.0]), 3.0)", "D.VonMises(t([0.0, 1.0]), t([1.0, 4.0]))",
     "D.Weibull(t([1.0, 2.0]), 1.5)", "D.Wishart(t(4.0), t([[2.0, 0.5], [0.5, 1.0]]))",
 ]
@@ -40,8 +43,10 @@ FACTS = ["mean", "mode", "variance", "stddev", "batch_shape", "event_shape", "ha
 PAIRS = [
     ("D.Normal(0.0, 1.0)", "D.Normal(1.0, 2.0)"), ("D.Gamma(2.0, 1.0)", "D.Gamma(1.5, 3.0)"),
     ("D.Beta(2.0, 1.0)", "D.Beta(1.5, 3.0)"), ("D.Bernoulli(0.2)", "D.Bernoulli(0.7)"),
-    ("D.Categorical(t([0.2, 0.8]))", "D.Categorical(t([0.5, 0.5]))"), ("D.Laplace(0.0, 1.0)", "D.Laplace(1.0, 2.0)"),
-    ("D.Dirichlet(t([1.0, 2.0]))", "D.Dirichlet(t([3.0, 0.5]))"), ("D.Cauchy(0.0, 1.0)", "D.Cauchy(1.0, 2.0)"),
+    ("D.Categorical(t([0.2, 0.8]))", "D.Categorical(t([0.5, 0.5]))"),
+    ("D.Laplace(0.0, 1.0)", "D.Laplace(1.0, 2.0)"),
+    ("D.Dirichlet(t([1.0, 2.0]))", "D.Dirichlet(t([3.0, 0.5]))"), ("D.Cauchy(0.0, 1.0)", "D.Cauchy(1.0, "
+                                                                                         "2.0)"),
     ("D.Exponential(1.0)", "D.Exponential(2.0)"), ("D.Gumbel(0.0, 1.0)", "D.Gumbel(1.0, 2.0)"),
     ("D.Geometric(0.2)", "D.Geometric(0.7)"), ("D.Poisson(1.0)", "D.Poisson(2.0)"),
     ("D.Pareto(2.0, 1.0)", "D.Pareto(1.0, 2.0)"), ("D.Uniform(0.0, 1.0)", "D.Uniform(-1.0, 2.0)"),
