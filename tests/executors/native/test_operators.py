@@ -29,7 +29,7 @@ ATTRIBUTES: dict[str,
 
 def operators() -> list[Operator]:
     """All pointwise operators, in the order of their names and of their declaration."""
-    found = [o for o in gc.get_objects() if isinstance(o, Operator) and o.kind == "pointwise"]
+    found = [o for o in gc.get_objects() if type(o) is Operator and o.kind == "pointwise"]
     return sorted(found, key=lambda o: (o.name, len(o.parameters)))
 
 
