@@ -10,6 +10,7 @@ from ..graph.geometry import Geometry
 from ..tensor import Tensor, state
 from ..tensor.record import detached, edge, save
 from ..tensor.tape import GradFn
+from . import forward_ad
 from .engine import fit, unpack
 from .modes import no_grad
 
@@ -233,6 +234,12 @@ class Function:
             else:
                 output = cls.forward(*args, **kwargs)
                 cls.setup_context(ctx, args, output)
+        if forward_ad.levels and cls.jvp is not Function.jvp:
+            several = isinstance(output, (tuple, list))
+            outputs = list(output) if several else [output]
+            duals = forward_ad.custom_tangents(cls, ctx, args, outputs)
+            if duals is not outputs:
+                return tuple(duals) if several else duals[0]
         return _finish(ctx, args, output, wants_grad)
 
 
