@@ -58,6 +58,9 @@ def gradcheck(func: Callable[..., Any], inputs: Any, *, eps: float = 1e-6, atol:
               masked: bool | None = None) -> bool:
     """Whether the gradients of ``func`` agree with central differences, in double precision.
 
+    Every element is checked, in reverse mode: the arguments for other checks (``nondet_tol``, ``fast_mode``,
+    ``check_undefined_grad``, ``check_forward_ad``, batched ones) are accepted and have no effect yet.
+
     >>> import flambeau as torch
     >>> x = torch.tensor([1., 2.], dtype=torch.float64, requires_grad=True)
     >>> torch.autograd.gradcheck(lambda x: (x * x).sum(), (x,))
