@@ -13,19 +13,20 @@ from ..interpreter.run import _number
 from . import cost
 from .compile import Kernel
 from .loops import Loop
-from .pool import run_rows
+from .pool import native_function, run_rows
 
 
 class Launch:
     """A kernel prepared for operands of given geometry."""
 
-    __slots__ = ("kernel", "words", "rows", "threads", "inputs", "outputs", "sums", "numbers")
+    __slots__ = ("kernel", "function", "words", "rows", "threads", "inputs", "outputs", "sums", "numbers")
 
     def __init__(self, kernel: Kernel, loop: Loop, inputs: Sequence[Geometry],
                  outputs: list[tuple[int, Any, int]], sums: list[tuple[int, Signature, Any]],
                  numbers: list[Any]) -> None:
         layout = kernel.layout
         self.kernel = kernel
+        self.function = native_function(kernel.address)
         self.words = np.zeros(layout.size, np.int64)
         self.words[:2] = loop.total, loop.inner
         if loop.extents:
@@ -65,7 +66,7 @@ class Launch:
             partial.append(array)
         for (dtype, at), number in zip(self.numbers, numbers):
             words.view(dtype)[at] = _number(number, dtype)
-        run_rows(self.kernel.function, self.rows, words.__array_interface__["data"][0], self.threads)
+        run_rows(self.function, self.rows, words.__array_interface__["data"][0], self.threads)
         for i, array in results:
             members[i].value = array
         for (i, signature, _), array in zip(self.sums, partial):

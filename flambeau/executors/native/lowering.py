@@ -104,7 +104,9 @@ class _Kernel:
         arguments = ", ".join(["i64 %start", "i64 %stop", "ptr noalias readonly %args",
                                *[f"ptr noalias {'readonly ' if name[1] == 'i' else ''}{name}"
                                  for name in self._pointers()]])
-        lines = [*self.body.declarations, "", f"define internal void @body({arguments}) #0 {{", "entry:",
+        listing = [f"; {i}: {m.operator.name}{m.operands} -> {m.dtype}{' stored' if m.stored else ''}"
+                   for i, m in enumerate(self.structure.members)]
+        lines = [*listing, *self.body.declarations, "", f"define internal void @body({arguments}) #0 {{", "entry:",
                  *self._entry(), *self._row(), *(self._sum_loop(sums) if sums else self._plain_loop()),
                  "row_end:", *self._store_sums(sums), "  %row_next = add nsw i64 %row, 1",
                  "  br label %row_head",
@@ -262,7 +264,7 @@ class _Kernel:
             yield f"  store {kind} %sum_next{k}, ptr %sum_at{k}, align 8"
 
     def _wrapper(self) -> Iterator[str]:
-        yield "define void @kernel(i64 %start, i64 %stop, ptr %args) {"
+        yield "define void @kernel(i64 %start, i64 %stop, ptr %args, ptr %scratch) {"
         pointers = self._pointers()
         for k, name in enumerate(pointers):
             yield from self._word(name, self.layout.inputs + k, "ptr")

@@ -7,6 +7,7 @@ import numpy as np
 from ...graph.node import Node
 from .. import interpreter
 from .binding import bind
+from .execute import execute
 from .programs import program_of
 from .schedule import Unit
 
@@ -36,6 +37,8 @@ def run(nodes: list[Node]) -> list[Node]:
 
 def _natively(unit: Unit, members: list[Node]) -> bool:
     """Compute a kernel's members; false if the interpreter has to."""
+    if unit.plan is not None:
+        return execute(unit.plan, members)
     if unit.binding is None:
         unit.binding = bind(unit, members)
         if unit.binding is None:

@@ -20,6 +20,8 @@ from ...graph.node import Node, Signature
 from . import cost
 from .emitter import Unsupported
 from .lowering import FLAT, Input, Member, Structure, lower
+from .plan import Plan
+from .templates import plan_of
 
 MAX_MEMBERS = 48
 _LIMIT = 1 << 16
@@ -245,7 +247,7 @@ class _Partition:
 class Unit:
     """A kernel, or nodes for the interpreter. ``members`` are positions in the list of nodes, in order."""
 
-    __slots__ = ("members", "stored", "row", "fused", "binding")
+    __slots__ = ("members", "stored", "row", "fused", "binding", "plan")
 
     def __init__(self, members: list[int], stored: list[bool], row: int, fused: bool) -> None:
         self.members = members
@@ -253,6 +255,7 @@ class Unit:
         self.row = row
         self.fused = fused
         self.binding: Any = None  # of a kernel: how it is launched
+        self.plan: Plan | None = None
 
 
 def schedule(nodes: list[Node]) -> list[Unit]:
@@ -266,11 +269,19 @@ def schedule(nodes: list[Node]) -> list[Unit]:
         positions = [last - i for i in members]
         if partition.traits[members[0]].fusible and _worthwhile(nodes[positions[0]], len(members)):
             units.append(Unit(positions, _stored(nodes, positions), row, True))
+        elif len(positions) == 1 and (plan := plan_of(_signature(nodes[positions[0]]))) is not None:
+            units.append(Unit(positions, [], 0, True))
+            units[-1].plan = plan
         elif units and not units[-1].fused:
             units[-1].members += positions
         else:
             units.append(Unit(positions, [], 0, False))
     return units
+
+
+def _signature(node: Node) -> Signature:
+    assert node.signature is not None
+    return node.signature
 
 
 def _worthwhile(first: Node, operators: int) -> bool:

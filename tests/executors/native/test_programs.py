@@ -163,14 +163,15 @@ def test_a_failure_reaches_what_depends_on_it_only() -> None:
 
 
 def test_dump(tmp_path: Any, monkeypatch: pytest.MonkeyPatch) -> None:
-    from flambeau.executors.native import binding, compile
+    from flambeau.executors.native import binding, code, compile
 
     monkeypatch.setenv("FLAMBEAU_DUMP", str(tmp_path))
     compile.clear()
+    code._code.clear()
     binding._launches.clear()
     with config.executor("native"):
         (flambeau.ones(16).atan2(flambeau.ones(16)).exp() + 1).tolist()
-    assert {p.suffix for p in tmp_path.iterdir()} == {".schedule", ".ll", ".s"}
+    assert {p.suffix for p in tmp_path.iterdir()} == {".ll", ".s"}
 
 
 def test_without_llvmlite_everything_is_interpreted(monkeypatch: pytest.MonkeyPatch, caplog: Any) -> None:

@@ -1,0 +1,289 @@
+"""Functions in LLVM's language with loops, conditions, variables and vectors: what kernel generators write in.
+
+Registers and constants are strings, integers may be given as Python numbers. Variables are stack slots, which
+LLVM turns into registers, so that a generator never writes a phi.
+
+    module = Module()
+    with module.kernel("scale") as f:               # f(begin, end, words, scratch)
+        source, target = f.word(0, "ptr"), f.word(1, "ptr")
+        with f.loop(f.begin, f.end) as i:
+            x = f.read("float", f.at(source, i))
+            f.write("float", f.emit(f"fmul float {x}, {x}"), f.at(target, i))
+    address = functions_of(module.text())["scale"]   # code.py
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+
+from .emitter import Emitter
+
+Value = str | int
+
+ATTRIBUTES = 'nounwind "no-trapping-math"="true" "prefer-vector-width"="512"'
+
+
+def vector(lanes: int, element: str = "float") -> str:
+    """The type of a vector: ``<16 x float>``."""
+    return f"<{lanes} x {element}>" if lanes > 1 else element
+
+
+def suffix(kind: str) -> str:
+    """How intrinsics call a type: ``v16f32``."""
+    if kind.startswith("<"):
+        lanes, element = kind[1:-1].split(" x ")
+        return f"v{lanes}{suffix(element)}"
+    return {"float": "f32", "double": "f64", "half": "f16", "ptr": "p0"}.get(kind, kind)
+
+
+class Variable:
+    """A value that changes: ``get`` and ``set``."""
+
+    __slots__ = ("function", "kind", "slot")
+
+    def __init__(self, function: Function, kind: str, initial: Value | None) -> None:
+        self.function = function
+        self.kind = kind
+        self.slot = function.name()
+        function.slots.append(f"  {self.slot} = alloca {kind}")
+        if initial is not None:
+            self.set(initial)
+
+    def get(self) -> str:
+        return self.function.emit(f"load {self.kind}, ptr {self.slot}")
+
+    def set(self, value: Value) -> None:
+        self.function.effect(f"store {self.kind} {value}, ptr {self.slot}")
+
+
+class Function(Emitter):
+    """One function under construction. ``begin``, ``end``, ``words``, ``scratch`` are a kernel's parameters."""
+
+    begin, end, words, scratch = "%begin", "%end", "%words", "%scratch"
+
+    def __init__(self, name: str, parameters: Sequence[tuple[str, str]], result: str, internal: bool) -> None:
+        super().__init__()
+        self.title = name
+        self.parameters = parameters
+        self.result = result
+        self.internal = internal
+        self.slots: list[str] = []
+        self._labels = 0
+
+    # --- instructions ---------------------------------------------------------------------------------------
+
+    def emit(self, instruction: str) -> str:
+        """The register of an instruction's result; nothing is shared, since blocks need not dominate."""
+        found = self.name()
+        self.lines.append(f"  {found} = {instruction}")
+        return found
+
+    def add(self, x: Value, y: Value) -> str:
+        return self.emit(f"add nsw i64 {x}, {y}")
+
+    def sub(self, x: Value, y: Value) -> str:
+        return self.emit(f"sub nsw i64 {x}, {y}")
+
+    def mul(self, x: Value, y: Value) -> str:
+        return self.emit(f"mul nsw i64 {x}, {y}")
+
+    def div(self, x: Value, y: Value) -> str:
+        """The quotient of numbers that are not negative."""
+        return self.emit(f"udiv i64 {x}, {y}")
+
+    def rem(self, x: Value, y: Value) -> str:
+        """The remainder of numbers that are not negative."""
+        return self.emit(f"urem i64 {x}, {y}")
+
+    def least(self, x: Value, y: Value) -> str:
+        return self.call("llvm.smin.i64", "i64", ["i64", "i64"], [str(x), str(y)])
+
+    def most(self, x: Value, y: Value) -> str:
+        return self.call("llvm.smax.i64", "i64", ["i64", "i64"], [str(x), str(y)])
+
+    def compare(self, order: str, x: Value, y: Value) -> str:
+        """``order``: eq, ne, slt, sle, sgt, sge, ult, ..."""
+        return self.emit(f"icmp {order} i64 {x}, {y}")
+
+    def choose(self, condition: str, kind: str, x: Value, y: Value) -> str:
+        return self.emit(f"select i1 {condition}, {kind} {x}, {kind} {y}")
+
+    def run(self, function: Function, *arguments: Value) -> str | None:
+        """Call another function of the module."""
+        passed = ", ".join(f"{kind.split()[0]} {x}" for (kind, _), x in zip(function.parameters, arguments))
+        text = f"call {function.result} @{function.title}({passed})"
+        if function.result == "void":
+            self.effect(text)
+            return None
+        return self.emit(text)
+
+    def give(self, value: Value) -> None:
+        """Return a result."""
+        self.effect(f"ret {self.result} {value}")
+        self._block(self._label("after"))
+
+    # --- memory ---------------------------------------------------------------------------------------------
+
+    def word(self, k: int, kind: str = "i64") -> str:
+        """Argument k of a kernel, of 8 bytes: ``i64``, ``ptr``, ``double``, or ``float`` in the lower half."""
+        at = self.emit(f"getelementptr inbounds i64, ptr {self.words}, i64 {k}")
+        return self.emit(f"load {kind}, ptr {at}, align 8")
+
+    def at(self, pointer: str, index: Value, kind: str = "float") -> str:
+        """The address of element ``index``."""
+        return self.emit(f"getelementptr inbounds {kind}, ptr {pointer}, i64 {index}")
+
+    def read(self, kind: str, pointer: str, align: int = 4) -> str:
+        """The element or vector at an address."""
+        return self.emit(f"load {kind}, ptr {pointer}, align {align}")
+
+    def write(self, kind: str, value: Value, pointer: str, align: int = 4) -> None:
+        """Store an element or vector."""
+        self.effect(f"store {kind} {value}, ptr {pointer}, align {align}")
+
+    # --- vectors --------------------------------------------------------------------------------------------
+
+    def splat(self, value: Value, lanes: int, element: str = "float") -> str:
+        """A vector of equal elements."""
+        kind = vector(lanes, element)
+        first = self.emit(f"insertelement {kind} poison, {element} {value}, i32 0")
+        return self.emit(f"shufflevector {kind} {first}, {kind} poison, <{lanes} x i32> zeroinitializer")
+
+    def fma(self, kind: str, x: str, y: str, z: str) -> str:
+        """x * y + z, rounded once."""
+        return self.call(f"llvm.fma.{suffix(kind)}", kind, [kind] * 3, [x, y, z])
+
+    def first_lanes(self, count: Value, lanes: int) -> str:
+        """The mask of the first ``count`` lanes."""
+        numbers = ", ".join(f"i64 {i}" for i in range(lanes))
+        limit = self.splat(count, lanes, "i64")
+        return self.emit(f"icmp slt <{lanes} x i64> <{numbers}>, {limit}")
+
+    def read_masked(self, kind: str, pointer: str, mask: str, align: int = 4, other: str = "") -> str:
+        """The lanes of a mask; the others are zero or those of ``other``. Nothing else is touched."""
+        lanes = kind[1:].split(" ")[0]
+        return self.call(f"llvm.masked.load.{suffix(kind)}.p0", kind, ["ptr", "i32", f"<{lanes} x i1>", kind],
+                         [pointer, str(align), mask, other or "zeroinitializer"], immediate=(1,))
+
+    def write_masked(self, kind: str, value: str, pointer: str, mask: str, align: int = 4) -> None:
+        """Store the lanes of a mask."""
+        lanes = kind[1:].split(" ")[0]
+        self.declarations[f"declare void @llvm.masked.store.{suffix(kind)}.p0({kind}, ptr, i32 immarg, "
+                          f"<{lanes} x i1>)"] = None
+        self.effect(f"call void @llvm.masked.store.{suffix(kind)}.p0({kind} {value}, ptr {pointer}, "
+                    f"i32 {align}, <{lanes} x i1> {mask})")
+
+    def call(self, function: str, result: str, types: Sequence[str], arguments: Sequence[str],
+             immediate: Sequence[int] = ()) -> str:
+        """A call of an intrinsic function; ``immediate``: parameters that must be constants."""
+        declared = [f"{t} immarg" if i in immediate else t for i, t in enumerate(types)]
+        self.declarations[f"declare {result} @{function}({', '.join(declared)})"] = None
+        passed = ", ".join(f"{t} {a}" for t, a in zip(types, arguments))
+        return self.emit(f"call {result} @{function}({passed})")
+
+    def total(self, kind: str, x: str) -> str:
+        """The sum of a vector's lanes, in any order."""
+        element = kind[1:-1].split(" x ")[1]
+        zero = "-0.0"
+        self.declarations[f"declare {element} @llvm.vector.reduce.fadd.{suffix(kind)}({element}, {kind})"] = None
+        return self.emit(f"call reassoc {element} @llvm.vector.reduce.fadd.{suffix(kind)}({element} {zero}, "
+                         f"{kind} {x})")
+
+    def greatest(self, kind: str, x: str) -> str:
+        """The largest lane; NaN only where all are."""
+        element = kind[1:-1].split(" x ")[1]
+        return self.call(f"llvm.vector.reduce.fmax.{suffix(kind)}", element, [kind], [x])
+
+    # --- control flow ---------------------------------------------------------------------------------------
+
+    def variable(self, kind: str, initial: Value | None = None) -> Variable:
+        """A value that changes."""
+        return Variable(self, kind, initial)
+
+    @contextmanager
+    def loop(self, start: Value, stop: Value, step: Value = 1, hint: str = "") -> Iterator[str]:
+        """``for i in range(start, stop, step)`` with a positive step. ``hint``: loop metadata of the module."""
+        head, body, after = self._label("head"), self._label("body"), self._label("after")
+        entry = self._label("entry")
+        self._goto(entry)
+        self._block(entry)
+        i, following = self.name(), self.name()
+        some = self.compare("slt", start, stop)
+        self.effect(f"br i1 {some}, label %{head}, label %{after}")
+        # The induction variable is a true phi, so that LLVM sees a plain counted loop at once.
+        latch = self._label("latch")
+        self._block(head)
+        self.lines.append(f"  {i} = phi i64 [ {start}, %{entry} ], [ {following}, %{latch} ]")
+        self._goto(body)
+        self._block(body)
+        yield i
+        self._goto(latch)
+        self._block(latch)
+        self.lines.append(f"  {following} = add nsw i64 {i}, {step}")
+        again = self.compare("slt", following, stop)
+        self.effect(f"br i1 {again}, label %{head}, label %{after}{hint}")
+        self._block(after)
+
+    @contextmanager
+    def when(self, condition: str) -> Iterator[None]:
+        """What is done if a condition (i1) holds."""
+        inside, after = self._label("then"), self._label("after")
+        self.effect(f"br i1 {condition}, label %{inside}, label %{after}")
+        self._block(inside)
+        yield
+        self._goto(after)
+        self._block(after)
+
+    @contextmanager
+    def otherwise(self, condition: str) -> Iterator[None]:
+        """What is done if a condition does not hold."""
+        with self.when(self.emit(f"xor i1 {condition}, true")):
+            yield
+
+    def _label(self, name: str) -> str:
+        self._labels += 1
+        return f"{name}{self._labels}"
+
+    def _goto(self, label: str) -> None:
+        self.effect(f"br label %{label}")
+
+    def _block(self, label: str) -> None:
+        self.lines.append(f"{label}:")
+
+    def text(self) -> str:
+        """The function's definition."""
+        own = ", ".join(f"{kind} {name}" for kind, name in self.parameters)
+        linkage = "internal " if self.internal else ""
+        ending = "  ret void" if self.result == "void" else "  unreachable"
+        return "\n".join([f"define {linkage}{self.result} @{self.title}({own}) #0 {{", "entry:", *self.slots,
+                          *self.lines, ending, "}"])
+
+
+class Module:
+    """Functions that are compiled together."""
+
+    def __init__(self) -> None:
+        self.functions: list[Function] = []
+
+    @contextmanager
+    def kernel(self, name: str) -> Iterator[Function]:
+        """A function that a plan can call: ``void name(i64 begin, i64 end, ptr words, ptr scratch)``."""
+        parameters = [("i64", "%begin"), ("i64", "%end"), ("ptr noalias readonly", "%words"),
+                      ("ptr noalias", "%scratch")]
+        yield self._new(Function(name, parameters, "void", False))
+
+    @contextmanager
+    def helper(self, name: str, parameters: Sequence[tuple[str, str]], result: str = "void") -> Iterator[Function]:
+        """A function for others of this module; ``parameters``: (type and attributes, ``%name``)."""
+        yield self._new(Function(name, parameters, result, True))
+
+    def _new(self, function: Function) -> Function:
+        self.functions.append(function)
+        return function
+
+    def text(self) -> str:
+        """The module in LLVM's language."""
+        declarations = dict.fromkeys(d for function in self.functions for d in function.declarations)
+        return "\n".join([*declarations, "", *[function.text() for function in self.functions], "",
+                          f"attributes #0 = {{ {ATTRIBUTES} }}", ""])

@@ -1,0 +1,106 @@
+"""Plans: what a signature, or a fused kernel, is computed by in native code.
+
+A plan is a list of calls that run one after the other. A call is a function ``f(begin, end, words, scratch)``
+over ``tasks`` that may run in any order and on any thread: the result must not depend on how they are shared.
+``words`` is a block of 64-bit arguments: extents and strides as they are, and places for what is only known
+when the plan runs (pointers, numbers). Operands are named (member, operand): of a template the one member
+is its node.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+
+class Words:
+    """The arguments of a call under construction: each method returns the position, for ``Function.word``.
+
+    ``input(operand)``: pointer to the first element that the operand's geometry reads. ``output(result)``:
+    pointer to a result. ``number(operand, dtype)``: a Python number. ``workspace(offset)``: pointer into memory
+    that the plan's calls share. ``status()``: pointer to an i64 that a kernel sets to 1 where an operand's
+    values are not allowed (an index out of range): it must then still write only inside its results; the
+    program stops there, and the interpreter computes the node again to report the error.
+    """
+
+    def __init__(self) -> None:
+        self.values: list[int] = []
+        self.inputs: list[tuple[int, int, int, int]] = []
+        self.outputs: list[tuple[int, int, int]] = []
+        self.numbers: list[tuple[int, Any, int, int]] = []
+        self.workspaces: list[tuple[int, int]] = []
+        self.status_word: int | None = None
+
+    def _place(self, value: int = 0) -> int:
+        self.values.append(value)
+        return len(self.values) - 1
+
+    def constant(self, *values: int) -> int:
+        """Integers known now; the position of the first."""
+        first = len(self.values)
+        self.values += values
+        return first
+
+    def real(self, value: float, dtype: Any = np.float64) -> int:
+        """A floating number known now, in the type in which the kernel reads it."""
+        word = np.zeros(1, np.int64)
+        word.view(dtype)[0] = value
+        return self._place(int(word[0]))
+
+    def input(self, operand: int, geometry: Any, member: int = 0) -> int:
+        self.inputs.append((len(self.values), member, operand, geometry.offset * geometry.dtype.itemsize))
+        return self._place()
+
+    def output(self, result: int = 0, member: int = 0) -> int:
+        self.outputs.append((len(self.values), member, result))
+        return self._place()
+
+    def number(self, operand: int, dtype: Any, member: int = 0) -> int:
+        self.numbers.append((len(self.values), np.dtype(dtype), member, operand))
+        return self._place()
+
+    def workspace(self, offset: int = 0) -> int:
+        self.workspaces.append((len(self.values), offset))
+        return self._place()
+
+    def status(self) -> int:
+        self.status_word = len(self.values)
+        return self._place()
+
+
+class Call:
+    """One function and its arguments. ``grain``: how many tasks a thread takes at a time."""
+
+    __slots__ = ("function", "words", "tasks", "grain", "scratch", "values")
+
+    def __init__(self, function: int, words: Words, tasks: int, grain: int = 1, scratch: int = 0) -> None:
+        self.function = function    # its address
+        self.words = words
+        self.tasks = tasks
+        self.grain = grain
+        self.scratch = scratch      # bytes that each thread has for itself, aligned to 64
+        self.values = np.array(words.values, np.int64)
+
+
+class Plan:
+    """Calls in order.
+
+    ``in_place``: (operand, result) pairs, result in the operand's memory; the operator must own the operand.
+    ``workspace``: bytes that the calls share, aligned to 64, of undefined content. ``flops`` and ``traffic``
+    (bytes read and written) are the model from which costs are estimated. ``nanoseconds``, where given, is the
+    modelled time on one thread and stands for both.
+    """
+
+    __slots__ = ("calls", "workspace", "in_place", "flops", "traffic", "nanoseconds")
+
+    def __init__(self, calls: Sequence[Call], *, workspace: int = 0,
+                 in_place: Sequence[tuple[int, int]] = (), flops: float = 0.0, traffic: float = 0.0,
+                 nanoseconds: float = 0.0) -> None:
+        self.calls = tuple(calls)
+        self.workspace = workspace
+        self.in_place = tuple(in_place)
+        self.flops = flops
+        self.traffic = traffic
+        self.nanoseconds = nanoseconds

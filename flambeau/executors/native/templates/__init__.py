@@ -1,0 +1,47 @@
+"""Native forms of structured operators, by the operator's name.
+
+A template looks at a signature (geometries, attributes, element types) and makes a plan, or None where it has
+no native form for it and the interpreter computes the node. The code that it compiles must not depend on
+shapes: extents and strides are arguments. Found out once per signature.
+"""
+
+from __future__ import annotations
+
+import importlib
+from collections.abc import Callable
+
+from ....graph.node import Signature
+from ..emitter import Unsupported
+from ..plan import Plan
+
+Template = Callable[[Signature], "Plan | None"]
+
+# Which file of this folder holds the template of an operator.
+FILES: dict[str, str] = {}
+
+_plans: dict[Signature, Plan | None] = {}
+_LIMIT = 1 << 16
+
+
+def plan_of(signature: Signature) -> Plan | None:
+    """The plan of a signature; None where the interpreter computes it."""
+    try:
+        return _plans[signature]
+    except KeyError:
+        pass
+    if len(_plans) > _LIMIT:
+        _plans.clear()
+    found = _plans[signature] = _make(signature)
+    return found
+
+
+def _make(signature: Signature) -> Plan | None:
+    file = FILES.get(signature.operator.name)
+    if file is None or signature.on_meta:
+        return None
+    module = importlib.import_module(f".{file}", __name__)
+    template: Template = module.TEMPLATES[signature.operator.name]
+    try:
+        return template(signature)
+    except Unsupported:
+        return None
