@@ -14,10 +14,11 @@ LLVM turns into registers, so that a generator never writes a phi.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 
 from .emitter import Emitter
+from .machine import machine
 
 Value = str | int
 
@@ -226,6 +227,28 @@ class Function(Emitter):
         self._block(after)
 
     @contextmanager
+    def forever(self) -> Iterator[Callable[[str], None]]:
+        """``while True``; calling what it yields with a condition (i1) leaves the loop if that holds."""
+        head, after = self._label("head"), self._label("after")
+        self._goto(head)
+        self._block(head)
+
+        def leave(condition: str) -> None:
+            inside = self._label("stay")
+            self.effect(f"br i1 {condition}, label %{after}, label %{inside}")
+            self._block(inside)
+        yield leave
+        self._goto(head)
+        self._block(after)
+
+    def pause(self) -> None:
+        """Tell the core that this thread is waiting in a loop."""
+        if machine().registers == 32 and machine().vector == 16:
+            self.effect('call void asm sideeffect "yield", ""()')
+        else:
+            self.effect('call void asm sideeffect "pause", ""()')
+
+    @contextmanager
     def when(self, condition: str) -> Iterator[None]:
         """What is done if a condition (i1) holds."""
         inside, after = self._label("then"), self._label("after")
@@ -272,6 +295,11 @@ class Module:
         parameters = [("i64", "%begin"), ("i64", "%end"), ("ptr noalias readonly", "%words"),
                       ("ptr noalias", "%scratch")]
         yield self._new(Function(name, parameters, "void", False))
+
+    @contextmanager
+    def function(self, name: str, parameters: Sequence[tuple[str, str]], result: str = "void") -> Iterator[Function]:
+        """A public function of other parameters."""
+        yield self._new(Function(name, parameters, result, False))
 
     @contextmanager
     def helper(self, name: str, parameters: Sequence[tuple[str, str]], result: str = "void") -> Iterator[Function]:

@@ -20,6 +20,8 @@ def worthwhile(elements: int, operators: int) -> bool:
     return always or native < operators * (OPERATOR + INTERPRETED_ELEMENT * elements)
 
 
-def threads(elements: int, operators: int) -> int:
-    """How many threads share a kernel's work."""
-    return 2 if NATIVE_ELEMENT * elements * max(operators, 4) >= SHARED else 1
+def grain(tasks: int, each: float) -> int:
+    """How many tasks of ``each`` nanoseconds a thread takes at a time; all of them where sharing would not pay."""
+    if tasks * each < SHARED:
+        return max(tasks, 1)
+    return max(1, min(-(-tasks // 2), int(SHARED / 4 / each)))

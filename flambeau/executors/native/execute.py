@@ -21,7 +21,7 @@ def execute(plan: Plan, members: list[Node]) -> bool:
     """Compute the members' values; false if the interpreter has to."""
     for node in members:
         for operand in node.operands:
-            if operand.__class__ is Node and not _is_flat(operand.value) and operand not in members:
+            if operand.__class__ is Node and operand not in members and not _is_flat(operand.value):
                 return False
             operand = None
     workspace = _aligned(plan.workspace)
@@ -43,7 +43,7 @@ def execute(plan: Plan, members: list[Node]) -> bool:
         if signature.single:
             if (m, 0) in results:
                 node.value = results[m, 0]
-        elif signature.outputs:
+        elif (m, 0) in results:  # else only members read it
             node.value = tuple([results[m, k] for k in range(len(signature.outputs))])
         node.operands = ()
     return True

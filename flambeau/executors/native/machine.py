@@ -29,6 +29,7 @@ def machine() -> Machine:
     """The CPU of this process, or the one that ``FLAMBEAU_CPU`` names (``haswell``: AVX2)."""
     llvm.initialize_native_target()
     llvm.initialize_native_asmprinter()
+    llvm.initialize_native_asmparser()
     chosen = os.environ.get("FLAMBEAU_CPU", "")
     name = chosen or llvm.get_host_cpu_name()
     features = "" if chosen else llvm.get_host_cpu_features().flatten()
