@@ -135,6 +135,7 @@ def _plan(kernel: Kernel, loop: Loop, parts: _Parts, outputs: list[int], sums: l
         words.workspace(k * apart)
     for (member, operand), dtype in zip(parts.numbers, numbers):
         words.number(operand, dtype, member)
+    signatures: list[Any] = parts.signatures
     row = loop.inner * cost.NATIVE_ELEMENT * max(kernel.work, 4)
     calls = [Call(kernel.address, words, loop.rows, cost.grain(loop.rows, row))]
     for k, (member, signature, partial) in enumerate(sums):
@@ -143,5 +144,5 @@ def _plan(kernel: Kernel, loop: Loop, parts: _Parts, outputs: list[int], sums: l
         calls.append(finish(partial, result.dtype.numpy, k * apart, loop.rows // result.numel, result.numel,
                             divisor, member))
     traffic = sum(g.numel * g.dtype.itemsize for g in parts.geometries) \
-        + sum(parts.signatures[member].nbytes for member in outputs)  # type: ignore[union-attr]
+        + sum(signatures[member].nbytes for member in outputs)
     return Plan(calls, workspace=len(sums) * apart, traffic=float(traffic), nanoseconds=row * loop.rows)

@@ -21,7 +21,7 @@ def worthwhile(elements: int, operators: int) -> bool:
 
 
 def grain(tasks: int, each: float) -> int:
-    """How many tasks of ``each`` nanoseconds a thread takes at a time; all of them where sharing would not pay."""
+    """How many tasks of ``each`` nanoseconds a thread takes at a time; all where sharing would not pay."""
     if tasks * each < SHARED:
         return max(tasks, 1)
     return max(1, min(-(-tasks // 2), int(SHARED / 4 / each)))

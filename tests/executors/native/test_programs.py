@@ -168,7 +168,7 @@ def test_dump(tmp_path: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("FLAMBEAU_DUMP", str(tmp_path))
     compile.clear()
     code._code.clear()
-    binding._launches.clear()
+    binding._plans.clear()
     with config.executor("native"):
         (flambeau.ones(16).atan2(flambeau.ones(16)).exp() + 1).tolist()
     assert {p.suffix for p in tmp_path.iterdir()} == {".ll", ".s"}
