@@ -17,7 +17,9 @@ from ..plan import Plan
 Template = Callable[[Signature], "Plan | None"]
 
 # Which file of this folder holds the template of an operator.
-FILES: dict[str, str] = {}
+FILES: dict[str, str] = {
+    "multi_tensor": "optimizer",
+}
 
 _plans: dict[Signature, Plan | None] = {}
 _LIMIT = 1 << 16
