@@ -4,98 +4,68 @@
     GRU   r, z from x W_i + h W_h + b;  n = tanh(x W_in + b_in + r (h W_hn + b_hn));  h' = (1 - z) n + z h
     RNN   h' = tanh(x W_i + h W_h + b), or relu
 
-The products of the inputs with their weights are one matrix product for the whole sequence; what is recurrent
-is a Python loop that is recorded like any other.
+Each layer and direction is one operator (``recurrent_sequence.py``), which computes all steps.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import Any
+from typing import Any, NamedTuple
 
-from ..tensor import Tensor
-from .activation import relu
+from .. import dtypes
+from ..graph.operator import Operator
+from ..tensor import Tensor, record
+from ..tensor.tape import state
+from . import recurrent_sequence as sequence
 from .dropout import dropout as _dropout
-from .exponential import sigmoid
 from .joining import cat, stack
-from .linear import linear
+from .recurrent_steps import Step, gru_step, lstm_step, relu_step, tanh_step, unrolled
 from .registry import api
-from .trigonometric import tanh
-
-# One step: (projected input, hidden state, recurrent weights) -> new hidden state, the output first.
-Step = Callable[[Tensor, tuple[Tensor, ...], Any, Any, Any], tuple[Tensor, ...]]
 
 
-def _lstm_step(gates_x: Tensor, hidden: tuple[Tensor, ...], w_hh: Tensor, b_hh: Any,
-               w_hr: Any) -> tuple[Tensor, ...]:
-    h, c = hidden
-    i, f, g, o = (gates_x + linear(h, w_hh, b_hh)).chunk(4, -1)
-    c = sigmoid(f) * c + sigmoid(i) * tanh(g)
-    h = sigmoid(o) * tanh(c)
-    return (h if w_hr is None else linear(h, w_hr)), c
+class _Kind(NamedTuple):
+    """A kind of layer: its step, the operators that compute all steps, and how many states it has."""
+
+    step: Step
+    padded: Operator
+    packed: Operator
+    cell: Operator
+    states: int
+    attributes: tuple[bool, ...] = ()
 
 
-def _gru_step(gates_x: Tensor, hidden: tuple[Tensor, ...], w_hh: Tensor, b_hh: Any,
-              w_hr: Any) -> tuple[Tensor, ...]:
-    (h,) = hidden
-    r_x, z_x, n_x = gates_x.chunk(3, -1)
-    r_h, z_h, n_h = linear(h, w_hh, b_hh).chunk(3, -1)
-    z = sigmoid(z_x + z_h)
-    n = tanh(n_x + sigmoid(r_x + r_h) * n_h)
-    return ((h - n) * z + n,)
+_LSTM = _Kind(lstm_step, sequence.LSTM_PADDED, sequence.LSTM_PACKED, sequence.LSTM_CELL, 2)
+_GRU = _Kind(gru_step, sequence.GRU_PADDED, sequence.GRU_PACKED, sequence.GRU_CELL, 1)
+_TANH = _Kind(tanh_step, sequence.RNN_PADDED, sequence.RNN_PACKED, sequence.TANH_CELL, 1, (False,))
+_RELU = _Kind(relu_step, sequence.RNN_PADDED, sequence.RNN_PACKED, sequence.RELU_CELL, 1, (True,))
 
 
-def _tanh_step(gates_x: Tensor, hidden: tuple[Tensor, ...], w_hh: Tensor, b_hh: Any,
-               w_hr: Any) -> tuple[Tensor, ...]:
-    return (tanh(gates_x + linear(hidden[0], w_hh, b_hh)),)
-
-
-def _relu_step(gates_x: Tensor, hidden: tuple[Tensor, ...], w_hh: Tensor, b_hh: Any,
-               w_hr: Any) -> tuple[Tensor, ...]:
-    return (relu(gates_x + linear(hidden[0], w_hh, b_hh)),)
+def _direction(kind: _Kind, x: Tensor, sizes: Tensor | None, hidden: tuple[Any, ...],
+               weights: tuple[Any, ...], reverse: bool) -> tuple[Tensor, tuple[Tensor, ...]]:
+    """One layer in one direction: outputs and the last hidden state."""
+    dtype = x._geometry.dtype
+    if dtype.category != dtypes.FLOATING:
+        counts = None if sizes is None else sizes.tolist()
+        return unrolled(kind.step, x, counts, hidden, weights, reverse)
+    chosen = kind.cell if x._geometry.ndim == 2 else kind.padded
+    if sizes is not None:
+        chosen = kind.packed
+    elif chosen is sequence.LSTM_PADDED and weights[-1] is None and dtype is not dtypes.float64:
+        chosen = sequence.LSTM_FUSED
+    if kind.states == 1:
+        weights = weights[:-1]
+    operands = (x, sizes, *hidden, *weights)
+    keeps = state.enabled and any([each is not None and each.requires_grad for each in operands])  # noqa: C419
+    results = record(chosen, operands, (reverse, keeps, *kind.attributes))
+    return results[0], results[1:1 + kind.states]
 
 
 # --- whole sequences ----------------------------------------------------------------------------------------
 
-def _direction(step: Step, x: Tensor, hidden: tuple[Tensor, ...], weights: Any,
-               reverse: bool) -> tuple[Any, ...]:
-    """One layer in one direction over x (T, N, C): outputs (T, N, H) and the last hidden state."""
-    w_ih, w_hh, b_ih, b_hh, w_hr = weights
-    parts = linear(x, w_ih, b_ih).unbind(0)
-    outputs: list[Any] = [None] * len(parts)
-    order = range(len(parts) - 1, -1, -1) if reverse else range(len(parts))
-    for t in order:
-        hidden = step(parts[t], hidden, w_hh, b_hh, w_hr)
-        outputs[t] = hidden[0]
-    return stack(outputs, 0), hidden
-
-
-def _packed_direction(step: Step, x: Tensor, sizes: list[int], hidden: tuple[Tensor, ...], weights: Any,
-                      reverse: bool) -> tuple[Any, ...]:
-    """The same over packed steps: x (sum of sizes, C), the longest sequences first."""
-    w_ih, w_hh, b_ih, b_hh, w_hr = weights
-    parts = linear(x, w_ih, b_ih).split(sizes, 0)
-    outputs: list[Any] = [None] * len(sizes)
-    full = hidden
-    order = range(len(sizes) - 1, -1, -1) if reverse else range(len(sizes))
-    finished: list[tuple[Tensor, ...]] = []
-    current = tuple(h.narrow(0, 0, sizes[order[0]]) for h in full)
-    for t in order:
-        size, have = sizes[t], current[0].shape[0]
-        if size < have:  # sequences that have ended, the last ones
-            finished.append(tuple(h.narrow(0, size, have - size) for h in current))
-            current = tuple(h.narrow(0, 0, size) for h in current)
-        elif size > have:  # sequences that begin, in the reverse direction
-            current = tuple(cat([h, f.narrow(0, have, size - have)], 0) for h, f in zip(current, full))
-        current = step(parts[t], current, w_hh, b_hh, w_hr)
-        outputs[t] = current[0]
-    last = tuple(cat([h, *(f[i] for f in reversed(finished))], 0) for i, h in enumerate(current))
-    return cat(outputs, 0), last
-
-
 def _grouped(params: Any, has_biases: bool, layers: int, directions: int, projected: bool) -> list[Any]:
     """Flat weights as (w_ih, w_hh, b_ih, b_hh, w_hr) per layer and direction."""
     each = 2 + 2 * bool(has_biases) + projected
+    if len(params) != each * layers * directions:
+        raise RuntimeError("got an incorrect number of RNN parameters")
     groups = []
     for i in range(layers * directions):
         part = list(params[i * each:(i + 1) * each])
@@ -104,10 +74,10 @@ def _grouped(params: Any, has_biases: bool, layers: int, directions: int, projec
     return groups
 
 
-def _run(step: Step, x: Tensor, hidden: tuple[Tensor, ...], params: Any, has_biases: bool, layers: int,
-         dropout: float, train: bool, bidirectional: bool, sizes: list[int] | None,
+def _run(kind: _Kind, x: Tensor, hidden: tuple[Any, ...], params: Any, has_biases: bool, layers: int,
+         dropout: float, train: bool, bidirectional: bool, sizes: Tensor | None,
          projected: bool) -> tuple[Tensor, tuple[Tensor, ...]]:
-    """All layers: x (T, N, C) or packed; hidden states (layers * directions, N, H)."""
+    """All layers: x (T, N, C) or packed; hidden states (layers * directions, N, H), or None for zeros."""
     directions = 2 if bidirectional else 1
     groups = _grouped(params, has_biases, layers, directions, projected)
     last: list[tuple[Tensor, ...]] = []
@@ -115,40 +85,41 @@ def _run(step: Step, x: Tensor, hidden: tuple[Tensor, ...], params: Any, has_bia
         outputs = []
         for d in range(directions):
             i = layer * directions + d
-            start = tuple(h[i] for h in hidden)
-            if sizes is None:
-                out, end = _direction(step, x, start, groups[i], d == 1)
-            else:
-                out, end = _packed_direction(step, x, sizes, start, groups[i], d == 1)
+            start = tuple([None if h is None else h[i] for h in hidden])
+            out, end = _direction(kind, x, sizes, start, groups[i], d == 1)
             outputs.append(out)
             last.append(end)
         x = outputs[0] if directions == 1 else cat(outputs, -1)
         if dropout and train and layer < layers - 1:
             x = _dropout(x, dropout, True)
-    return x, tuple(stack([end[k] for end in last], 0) for k in range(len(hidden)))
+    return x, tuple([stack([end[k] for end in last], 0) for k in range(len(hidden))])
 
 
-def _sequence(step: Step, args: tuple[Any, ...], states: int) -> tuple[Tensor, tuple[Tensor, ...]]:
+def _sequence(kind: _Kind, args: tuple[Any, ...]) -> tuple[Tensor, tuple[Tensor, ...]]:
     """Both call forms: (input, hx, params, ..., batch_first) and (data, batch_sizes, hx, params, ...)."""
+    states = kind.states
     packed = isinstance(args[1], Tensor) and isinstance(args[3], (list, tuple)) \
         and not isinstance(args[2], bool) and (states == 1 or isinstance(args[2], (list, tuple))) \
         and args[1].ndim == 1
     if packed:
         data, batch_sizes, hx, params, has_biases, layers, dropout, train, bidirectional = args
-        sizes = batch_sizes.tolist()
         hidden = tuple(hx) if states == 2 else (hx,)
-        return _run(step, data, hidden, params, has_biases, layers, dropout, train, bidirectional, sizes,
-                    _is_projected(params, has_biases, states))
+        return _run(kind, data, hidden, params, has_biases, layers, dropout, train, bidirectional,
+                    batch_sizes, _is_projected(params, states))
     x, hx, params, has_biases, layers, dropout, train, bidirectional, batch_first = args
-    hidden = tuple(hx) if states == 2 else (hx,)
+    hidden = (None,) * states if hx is None else tuple(hx) if states == 2 else (hx,)
     if batch_first:
         x = x.transpose(0, 1)
-    out, last = _run(step, x, hidden, params, has_biases, layers, dropout, train, bidirectional, None,
-                     _is_projected(params, has_biases, states))
+    if x.shape[0] == 0:
+        raise RuntimeError("Expected sequence length to be larger than 0 in RNN")
+    if not x._geometry.is_contiguous:
+        x = x.contiguous()  # steps under each other, once for the products of forward and backward
+    out, last = _run(kind, x, hidden, params, has_biases, layers, dropout, train, bidirectional, None,
+                     _is_projected(params, states))
     return (out.transpose(0, 1) if batch_first else out), last
 
 
-def _is_projected(params: Any, has_biases: bool, states: int) -> bool:
+def _is_projected(params: Any, states: int) -> bool:
     """Whether an LSTM has projections: then its recurrent weight reads fewer features than it has cells."""
     return states == 2 and params[1].shape[0] != 4 * params[1].shape[1]
 
@@ -160,38 +131,44 @@ def lstm(*args: Any) -> tuple[Tensor, Tensor, Tensor]:
     Arguments: (input, (h, c), params, has_biases, num_layers, dropout, train, bidirectional, batch_first);
     packed: (data, batch_sizes, (h, c), params, has_biases, num_layers, dropout, train, bidirectional).
     """
-    out, (h, c) = _sequence(_lstm_step, args, 2)
+    out, (h, c) = _sequence(_LSTM, args)
     return out, h, c
 
 
 @api("torch")
 def gru(*args: Any) -> tuple[Tensor, Tensor]:
     """GRU over sequences; arguments as for ``lstm`` with one hidden state."""
-    out, (h,) = _sequence(_gru_step, args, 1)
+    out, (h,) = _sequence(_GRU, args)
     return out, h
 
 
 @api("torch")
 def rnn_tanh(*args: Any) -> tuple[Tensor, Tensor]:
     """Plain RNN with tanh over sequences; arguments as for ``gru``."""
-    out, (h,) = _sequence(_tanh_step, args, 1)
+    out, (h,) = _sequence(_TANH, args)
     return out, h
 
 
 @api("torch")
 def rnn_relu(*args: Any) -> tuple[Tensor, Tensor]:
     """Plain RNN with relu over sequences; arguments as for ``gru``."""
-    out, (h,) = _sequence(_relu_step, args, 1)
+    out, (h,) = _sequence(_RELU, args)
     return out, h
 
 
 # --- cells --------------------------------------------------------------------------------------------------
 
+def _cell(kind: _Kind, input: Tensor, hidden: tuple[Any, ...],
+          weights: tuple[Any, ...]) -> tuple[Tensor, ...]:
+    """The states after one step."""
+    return _direction(kind, input, None, hidden, (*weights, None), False)[1]
+
+
 @api("torch")
 def lstm_cell(input: Tensor, hx: Any, w_ih: Tensor, w_hh: Tensor, b_ih: Any = None,
               b_hh: Any = None) -> tuple[Tensor, Tensor]:
     """One step of an LSTM: (N, C), ((N, H), (N, H)) give the new (h, c)."""
-    h, c = _lstm_step(linear(input, w_ih, b_ih), tuple(hx), w_hh, b_hh, None)
+    h, c = _cell(_LSTM, input, tuple(hx), (w_ih, w_hh, b_ih, b_hh))
     return h, c
 
 
@@ -199,18 +176,18 @@ def lstm_cell(input: Tensor, hx: Any, w_ih: Tensor, w_hh: Tensor, b_ih: Any = No
 def gru_cell(input: Tensor, hx: Tensor, w_ih: Tensor, w_hh: Tensor, b_ih: Any = None,
              b_hh: Any = None) -> Tensor:
     """One step of a GRU."""
-    return _gru_step(linear(input, w_ih, b_ih), (hx,), w_hh, b_hh, None)[0]
+    return _cell(_GRU, input, (hx,), (w_ih, w_hh, b_ih, b_hh))[0]
 
 
 @api("torch")
 def rnn_tanh_cell(input: Tensor, hx: Tensor, w_ih: Tensor, w_hh: Tensor, b_ih: Any = None,
                   b_hh: Any = None) -> Tensor:
     """One step of a plain RNN with tanh."""
-    return _tanh_step(linear(input, w_ih, b_ih), (hx,), w_hh, b_hh, None)[0]
+    return _cell(_TANH, input, (hx,), (w_ih, w_hh, b_ih, b_hh))[0]
 
 
 @api("torch")
 def rnn_relu_cell(input: Tensor, hx: Tensor, w_ih: Tensor, w_hh: Tensor, b_ih: Any = None,
                   b_hh: Any = None) -> Tensor:
     """One step of a plain RNN with relu."""
-    return _relu_step(linear(input, w_ih, b_ih), (hx,), w_hh, b_hh, None)[0]
+    return _cell(_RELU, input, (hx,), (w_ih, w_hh, b_ih, b_hh))[0]

@@ -184,9 +184,7 @@ class RNNBase(Module):
         if not batched:
             input = input.unsqueeze(0 if self.batch_first else 1)
         batch = input.size(0 if self.batch_first else 1)
-        if hx is None:
-            hx = self._zero_state(input, batch)
-        else:
+        if hx is not None:
             self._check_state_dims(hx, batched)
             if not batched:
                 hx = self._each(hx, lambda state: state.unsqueeze(1))
@@ -269,8 +267,10 @@ class RNNBase(Module):
             )
 
     def _check_sizes(self, input: Tensor, hx: Any, batch: int, dims: int) -> None:
+        """Check the input and the state, where there is one: the operators take None for zeros."""
         self._check_input(input, dims)
-        self.check_hidden_size(hx, self.get_expected_hidden_size(input, None, batch))
+        if hx is not None:
+            self.check_hidden_size(hx, self.get_expected_hidden_size(input, None, batch))
 
     def _check_input(self, input: Tensor, dims: int) -> None:
         weight = getattr(self, self._flat_weights_names[0])
@@ -404,6 +404,8 @@ class LSTM(RNNBase):
 
     def _check_sizes(self, input: Tensor, hx: Any, batch: int, dims: int) -> None:
         self._check_input(input, dims)
+        if hx is None:
+            return
         hidden = self.get_expected_hidden_size(input, None, batch)
         self.check_hidden_size(hx[0], hidden, "Expected hidden[0] size {}, got {}")
         cell = self.get_expected_cell_size(input, None, batch)
