@@ -26,6 +26,7 @@ from .explain import Look, describe, looks
 # An executor takes nodes (last one first), empties the list and returns the nodes that failed.
 # Others plug in here.
 EXECUTORS: dict[str, Callable[[list[Node]], list[Node]]] = {
+    "auto": native.auto,
     "interpreter": interpreter.run,
     "native": native.run,
     "null": null.run,
@@ -89,8 +90,12 @@ def _with_line(error: BaseException, node: Node) -> BaseException:
     return error
 
 
+values_read = [0]  # how often a value was asked for: a change tells that code depended on one
+
+
 def value_of(storage: Storage, cause: str) -> np.ndarray[Any, Any]:
     """The flat value of a storage, computed now if it is pending."""
+    values_read[0] += 1
     node = storage.node
     if node.value is None:
         compute_pending(cause)

@@ -6,28 +6,40 @@ import logging
 from collections.abc import Callable
 
 from ...graph.node import Node
+from .. import interpreter
+from .tiers import ledger
 
 _log = logging.getLogger("flambeau")
-_execute: Callable[[list[Node]], list[Node]] | None = None
+_execute: Callable[[list[Node], bool], list[Node]] | None = None
 
 
 def run(nodes: list[Node]) -> list[Node]:
-    """Compute nodes, last one first; llvmlite is imported by the first call."""
+    """Compute nodes, last one first, natively wherever there is a kernel, compiled now if it is new."""
+    return _executor()(nodes, True)
+
+
+def auto(nodes: list[Node]) -> list[Node]:
+    """Compute nodes, last one first, by the interpreter until a program pays (Note: rent or buy)."""
+    if ledger.is_early(nodes):
+        return interpreter.run(nodes)
+    return _executor()(nodes, False)
+
+
+def _executor() -> Callable[[list[Node], bool], list[Node]]:
+    """The native executor; llvmlite is imported by the first call."""
     global _execute
     if _execute is None:
-        _execute = _executor()
-    return _execute(nodes)
+        try:
+            from .run import run as native
+            _execute = native
+        except ImportError as error:
+            _log.warning("the native tier needs llvmlite (%s): interpreting instead", error)
+            _execute = _interpret
+    return _execute
 
 
-def _executor() -> Callable[[list[Node]], list[Node]]:
-    try:
-        from .run import run as native
-    except ImportError as error:
-        from .. import interpreter
-
-        _log.warning("the native tier needs llvmlite (%s): interpreting instead", error)
-        return interpreter.run
-    return native
+def _interpret(nodes: list[Node], forced: bool) -> list[Node]:
+    return interpreter.run(nodes)
 
 
-__all__ = ["run"]
+__all__ = ["auto", "run"]

@@ -1,51 +1,64 @@
-"""The schedules of graphs that come back.
-
-Note: programs. A graph is known again by its signatures, by which operand is which node, and by how often
-each node is referred to, which tells what somebody holds. A training step is scheduled once; values and
-numbers are no part of the key.
-"""
+"""The programs of graphs that come back."""
 
 from __future__ import annotations
 
-import sys
 from typing import Any
 
 from ...graph.node import Node
-from .schedule import Unit, schedule
+from .outline import Outline, Reading
+from .planning import Draft
+from .program import Program
+from .tiers import Rent, ledger
 
-_LIMIT = 256
-_programs: dict[tuple[Any, ...], list[Unit]] = {}
-
-
-def program_of(nodes: list[Node]) -> list[Unit]:
-    """The units of a graph (last node first), in the order in which they run."""
-    key = _key(nodes)
-    found = _programs.get(key)
-    if found is None:
-        if len(_programs) >= _LIMIT:
-            _programs.clear()
-        found = _programs[key] = schedule(nodes)
-    return found
+_LIMIT = 1024
 
 
-def _key(nodes: list[Node]) -> tuple[Any, ...]:
-    index: dict[int, int] = {}
-    key: list[Any] = []
-    refcount = sys.getrefcount
-    for node in reversed(nodes):
-        key.append(node.signature)
-        key.append(refcount(node))
-        for operand in node.operands:
-            if operand.__class__ is Node:
-                k = id(operand)
-                if k not in index:
-                    index[k] = len(index)
-                key.append(index[k])
-        index[id(node)] = len(index)
-        operand = None
-    return tuple(key)
+class Entry:
+    """A graph that was seen: its outline, its program once it has one, and the entry that came after it."""
+
+    __slots__ = ("outline", "program", "rent", "following")
+
+    def __init__(self, outline: Outline) -> None:
+        self.outline = outline
+        self.program: Program | None = None
+        self.rent = Rent()
+        self.following: Entry | None = None
+
+
+_entries: dict[tuple[Any, ...], Entry] = {}
+_latest: Entry | None = None
+
+
+def program_of(nodes: list[Node], forced: bool) -> Program | None:
+    """The program of a graph (last node first); None while it is to be interpreted (unless ``forced``)."""
+    global _latest
+    reading = Reading(nodes)
+    entry = _latest.following if _latest is not None else None
+    if entry is None or not entry.outline.fits(reading):
+        entry = _find(reading)
+    if _latest is not None:
+        _latest.following = entry
+    _latest = entry
+    del reading     # it refers to the graph's nodes
+    if entry.program is None and (forced or ledger.buys(entry.rent, nodes)):
+        draft = Draft(nodes, entry.outline)
+        entry.program = Program(nodes, draft)
+    return entry.program
+
+
+def _find(reading: Reading) -> Entry:
+    outline = Outline(reading)
+    key = outline.key()
+    entry = _entries.get(key)
+    if entry is None:
+        if len(_entries) >= _LIMIT:
+            clear()
+        entry = _entries[key] = Entry(outline)
+    return entry
 
 
 def clear() -> None:
     """Forget all programs."""
-    _programs.clear()
+    global _latest
+    _entries.clear()
+    _latest = None

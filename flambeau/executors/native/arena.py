@@ -1,0 +1,74 @@
+"""Memory that stays from step to step.
+
+Note: the arena. Fresh large buffers cost page faults, and small pages cost address look-ups, as much as the
+arithmetic that is done in them. Values that only kernels of one program see lie in one block that all programs
+use in turn, in huge pages where the system grants them. ``FLAMBEAU_ARENA=0`` gives the block back after each
+program.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import mmap
+import os
+from typing import Any
+
+import numpy as np
+
+_HUGE = 2 << 20
+KEEP = os.environ.get("FLAMBEAU_ARENA", "1") not in ("", "0")
+
+
+class Block:
+    """Zeroed memory of its own, freed with this object."""
+
+    __slots__ = ("size", "address", "bytes")
+
+    def __init__(self, size: int) -> None:
+        large = size >= _HUGE
+        self.size = size
+        room = size + (_HUGE if large else 64)
+        memory: Any = mmap.mmap(-1, max(room, 1))
+        if large and hasattr(mmap, "MADV_HUGEPAGE"):
+            try:
+                memory.madvise(mmap.MADV_HUGEPAGE)
+            except OSError:  # the kernel has none
+                pass
+        whole = np.frombuffer(memory, np.uint8)
+        start = whole.__array_interface__["data"][0]
+        shift = -start % (_HUGE if large else 64)
+        self.address = start + shift
+        self.bytes = whole[shift:shift + size]
+
+
+class Arena:
+    """The block in which programs keep their intermediate values; it grows, and then lies elsewhere."""
+
+    def __init__(self) -> None:
+        self.block: Block | None = None
+
+    def reserve(self, size: int) -> Block:
+        """A block of at least ``size`` bytes, the same one as before where that is large enough."""
+        if self.block is None or self.block.size < size:
+            self.block = None  # freed before the larger one is taken
+            self.block = Block(size + size // 8)
+        return self.block
+
+    def release(self) -> None:
+        """Give the memory back."""
+        self.block = None
+
+
+arena = Arena()
+
+
+def keep_freed_memory() -> None:
+    """Ask the C library (glibc) to keep what is freed, so that results of each step reuse the last one's pages."""
+    libc = ctypes.CDLL(None)
+    mallopt = getattr(libc, "mallopt", None)
+    if mallopt is not None and KEEP:
+        mallopt(_MMAP_THRESHOLD, 32 << 20)  # the largest that it takes
+        mallopt(_TRIM_THRESHOLD, 1 << 29)
+
+
+_TRIM_THRESHOLD, _MMAP_THRESHOLD = -1, -3

@@ -1,0 +1,119 @@
+"""The helping threads: they sleep while there is nothing to do, and are made anew in a forked process."""
+
+from __future__ import annotations
+
+import atexit
+import ctypes
+import os
+import threading
+from typing import Any
+
+from . import runtime
+from .arena import Block
+
+
+def available() -> int:
+    """How many cores this process may use, or ``OMP_NUM_THREADS``."""
+    wanted = os.environ.get("OMP_NUM_THREADS", "").split(",")[0]
+    if wanted.isdigit() and int(wanted):
+        return int(wanted)
+    try:
+        return len(os.sched_getaffinity(0))
+    except AttributeError:  # not on Linux
+        return os.cpu_count() or 1
+
+
+class Team:
+    """The threads beside the one that looks; started by the first program that is large enough."""
+
+    def __init__(self) -> None:
+        native = runtime.entries()
+        # Never freed: a helper may sleep in it while the process ends.
+        size = 8 * runtime.TEAM_WORDS + 128
+        raw = _LIBC.calloc(1, size)
+        self.address = raw + -raw % 64
+        self._prepare = _function(native["prepare"], 1)
+        self._open = _function(native["open"], 3)
+        self._close = _function(native["close"], 1)
+        self._quit = _function(native["quit"], 1)
+        self._serve = _function(native["serve"], 3)
+        self._threads: list[threading.Thread] = []
+        self._blocks: list[Block] = []
+        self._scratch = 0
+        self.process = os.getpid()
+        self._prepare(self.address)
+        atexit.register(self.stop)
+
+    def open(self, program: int, helpers: int, scratch: int) -> None:
+        """Call the helpers to a program; each has ``scratch`` bytes for itself."""
+        if scratch > self._scratch:
+            self.stop()
+            self._scratch = max(scratch, 1 << 20)
+        while len(self._threads) < helpers:
+            self._start()
+        self._open(self.address, program, helpers)
+
+    def close(self) -> None:
+        """Wait until no helper looks at the program any more."""
+        self._close(self.address)
+
+    def _start(self) -> None:
+        block = Block(self._scratch)
+        self._blocks.append(block)
+        thread = threading.Thread(target=self._serve, args=(self.address, block.address, self._scratch),
+                                  name="flambeau-native", daemon=True)
+        thread.start()
+        self._threads.append(thread)
+
+    def stop(self) -> None:
+        """Let the helpers end; more work starts others."""
+        if self._threads and self.process == os.getpid():
+            self._quit(self.address)
+            for thread in self._threads:
+                thread.join()
+            ctypes.c_int64.from_address(self.address + 8 * runtime.QUIT).value = 0
+        self._threads.clear()
+        self._blocks.clear()
+
+
+def _function(address: int, arguments: int) -> Any:
+    return ctypes.CFUNCTYPE(None, *[ctypes.c_int64] * arguments)(address)
+
+
+_LIBC = ctypes.CDLL(None)
+_LIBC.calloc.restype = ctypes.c_void_p
+_LIBC.calloc.argtypes = [ctypes.c_size_t, ctypes.c_size_t]
+
+_team: Team | None = None
+_limit = 0  # set_num_threads; 0 for as many as there are cores
+
+
+def team() -> Team:
+    """The team of this process."""
+    global _team
+    if _team is None:
+        _team = Team()
+    return _team
+
+
+def threads() -> int:
+    """How many threads may share a program's work."""
+    return _limit or _AVAILABLE
+
+
+def set_threads(count: int) -> None:
+    """Let at most ``count`` threads share a program's work."""
+    global _limit
+    _limit = count
+
+
+_AVAILABLE = available()
+
+
+def _renew() -> None:
+    global _team
+    _team = None
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_renew)

@@ -1,0 +1,86 @@
+"""When a graph's program is made.
+
+Note: rent or buy. A graph is interpreted until what that cost so far, as a model has it, exceeds what its
+program costs to make; and nothing is compiled before the process as a whole has interpreted enough for the
+compiler to be worth starting. Both are functions of the graphs seen so far and of nothing else: not of a
+clock, nor of what the disk holds. So a seeded script gives the same bits on every run.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable
+
+from ...graph.geometry import Geometry
+from ...graph.node import Node, Signature
+
+# All in modelled nanoseconds.
+COMPILER = 8e6              # interpreted by the process before anything is compiled
+PLANNED_NODE = 30e3         # to plan one node of a program
+OPERATOR = 4e3              # to interpret one operator
+BYTE = 0.4                  # for each byte of its result
+FLOP = 0.01                 # for each operation of a product
+OFTEN = 6                   # a graph that came so often will come again
+
+_PRODUCTS = frozenset(("linear", "mm", "matmul", "bmm", "addmm", "baddbmm", "convolution", "convolution_input",
+                       "convolution_weight", "scaled_dot_product_attention",
+                       "scaled_dot_product_attention_backward"))
+
+_costs: dict[Signature, float] = {}
+_LIMIT = 1 << 16
+
+
+class Rent:
+    """What one graph cost so far."""
+
+    __slots__ = ("spent", "count")
+
+    def __init__(self) -> None:
+        self.spent = 0.0
+        self.count = 0
+
+
+class Ledger:
+    """What the process has interpreted so far."""
+
+    def __init__(self) -> None:
+        self.total = 0.0
+
+    def is_early(self, nodes: list[Node]) -> bool:
+        """Whether the process has not yet interpreted enough to start the compiler; puts a graph on the bill."""
+        if self.total >= COMPILER:
+            return False
+        self.total += interpreted(nodes)
+        return True
+
+    def buys(self, rent: Rent, nodes: list[Node]) -> bool:
+        """Whether the program of a graph is made now; else its interpretation is put on the bill."""
+        rent.spent += interpreted(nodes)
+        rent.count += 1
+        return rent.count > OFTEN or rent.spent > PLANNED_NODE * len(nodes)
+
+
+def interpreted(nodes: Iterable[Node]) -> float:
+    """The modelled time of the interpreter."""
+    total = 0.0
+    for node in nodes:
+        signature = node.signature
+        assert signature is not None
+        price = _costs.get(signature)
+        if price is None:
+            if len(_costs) > _LIMIT:
+                _costs.clear()
+            price = _costs[signature] = _price(signature)
+        total += price
+    return total
+
+
+def _price(signature: Signature) -> float:
+    price = OPERATOR + BYTE * signature.nbytes
+    if signature.operator.name in _PRODUCTS:
+        sizes = [g.numel for g in signature.geometries[:2] if isinstance(g, Geometry)]
+        price += FLOP * 2 * math.sqrt(math.prod(sizes) * max(signature.outputs[0].numel, 1))
+    return price
+
+
+ledger = Ledger()
