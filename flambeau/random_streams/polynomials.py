@@ -16,13 +16,13 @@ def _floats(*values: float) -> tuple[float, ...]:
     return tuple(float(np.float32(v)) for v in values)
 
 
-_LOG = _floats(7.0376836292e-2, -1.1514610310e-1, 1.1676998740e-1, -1.2420140846e-1, 1.4249322787e-1,
-               -1.6668057665e-1, 2.0000714765e-1, -2.4999993993e-1, 3.3333331174e-1)
-_SINE = _floats(-1.9515295891e-4, 8.3321608736e-3, -1.6666654611e-1)
-_COSINE = _floats(2.443315711809948e-5, -1.388731625493765e-3, 4.166664568298827e-2)
-_LOG2_LOW, _LOG2_HIGH, _SQRT_HALF = _floats(-2.12194440e-4, 0.693359375, 0.707106781186547524)
-_FOUR_OVER_PI, *_PI_OVER_4 = _floats(1.27323954473516, 0.78515625, 2.4187564849853515625e-4,
-                                     3.77489497744594108e-8)
+LOG = _floats(7.0376836292e-2, -1.1514610310e-1, 1.1676998740e-1, -1.2420140846e-1, 1.4249322787e-1,
+              -1.6668057665e-1, 2.0000714765e-1, -2.4999993993e-1, 3.3333331174e-1)
+SINE = _floats(-1.9515295891e-4, 8.3321608736e-3, -1.6666654611e-1)
+COSINE = _floats(2.443315711809948e-5, -1.388731625493765e-3, 4.166664568298827e-2)
+LOG2_LOW, LOG2_HIGH, SQRT_HALF = _floats(-2.12194440e-4, 0.693359375, 0.707106781186547524)
+FOUR_OVER_PI, *PI_OVER_4 = _floats(1.27323954473516, 0.78515625, 2.4187564849853515625e-4,
+                                    3.77489497744594108e-8)
 
 
 def _single(values: Array) -> Array:
@@ -44,24 +44,24 @@ def _horner(x: Array, coefficients: tuple[float, ...]) -> Array:
 def log(values: Array) -> Array:
     """Natural logarithm of positive float32 values, as float64 holding float32 numbers."""
     mantissa, exponent = np.frexp(values.astype(FLOAT64))
-    small = mantissa < _SQRT_HALF
+    small = mantissa < SQRT_HALF
     x = np.where(small, mantissa + mantissa, mantissa)
     x -= 1.0
     power = exponent.astype(FLOAT64)
     power -= small
     square = _single(x * x)
-    y = _horner(x, _LOG)
+    y = _horner(x, LOG)
     y *= x
     y = _single(y)
     y *= square
-    y += _single(power * _LOG2_LOW)
+    y += _single(power * LOG2_LOW)
     y = _single(y)
     square *= 0.5
     y -= square
     y = _single(y)
     y += x
     y = _single(y)
-    power *= _LOG2_HIGH
+    power *= LOG2_HIGH
     y += power
     return _single(y)
 
@@ -69,11 +69,11 @@ def log(values: Array) -> Array:
 def sine_cosine(angles: Array) -> tuple[Array, Array]:
     """Sine and cosine of float32 angles of [0, 8192), as float64 holding float32 numbers."""
     x = angles.astype(FLOAT64)
-    octant = _single(x * _FOUR_OVER_PI).astype(np.int32)
+    octant = _single(x * FOUR_OVER_PI).astype(np.int32)
     octant += 1
     octant &= -2
     turns = octant.astype(FLOAT64)
-    for part in _PI_OVER_4:  # x - octant * pi / 4, pi in three parts
+    for part in PI_OVER_4:  # x - octant * pi / 4, pi in three parts
         x -= turns * part
         x = _single(x)
     square = _single(x * x)
@@ -89,7 +89,7 @@ def sine_cosine(angles: Array) -> tuple[Array, Array]:
 
 
 def _cosine_near_zero(square: Array) -> Array:
-    y = _horner(square, _COSINE)
+    y = _horner(square, COSINE)
     y *= square
     y = _single(y)
     y *= square
@@ -100,7 +100,7 @@ def _cosine_near_zero(square: Array) -> Array:
 
 
 def _sine_near_zero(x: Array, square: Array) -> Array:
-    y = _horner(square, _SINE)
+    y = _horner(square, SINE)
     y *= square
     y = _single(y)
     y *= x

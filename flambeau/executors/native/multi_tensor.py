@@ -87,9 +87,10 @@ def _span(module: Module, s: Structure, unit: bool) -> Function:
     The pointers never overlap: an operand that somebody else can see was copied.
     """
     element = memory_type(s.dtype)
-    targets = [(f"ptr noalias", f"%target{k}") for k in range(s.targets)]
+    targets = [("ptr noalias", f"%target{k}") for k in range(s.targets)]
     numbers = [(element, f"%number{k}") for k in range(s.numbers)]
-    parameters = [*targets, ("ptr noalias readonly", "%grad"), ("i64", "%stride"), ("i64", "%count"), *numbers]
+    parameters = [*targets, ("ptr noalias readonly", "%grad"), ("i64", "%stride"), ("i64", "%count"),
+                  *numbers]
     with module.helper("span" if unit else "strided_span", parameters) as f, f.loop(0, "%count") as i:
         places = [f.at(name, i, element) for _, name in targets]
         position = i if unit else f.mul(i, "%stride")

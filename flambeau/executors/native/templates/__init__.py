@@ -18,7 +18,14 @@ Template = Callable[[Signature], "Plan | None"]
 
 # Which file of this folder holds the template of an operator.
 FILES: dict[str, str] = {
+    **dict.fromkeys(("unsafe_view", "contiguous_copy", "clone", "copy", "write", "select_scatter",
+                     "slice_scatter", "diagonal_scatter", "view_backward", "constant_pad_nd", "diag_embed",
+                     "flip", "rot90", "roll", "repeat", "full", "fill"), "movement"),
+    "cat": "joining", "stack": "joining", "arange": "creation", "tril": "creation", "triu": "creation",
     "multi_tensor": "optimizer",
+    "scaled_dot_product_attention": "attention",
+    "uniform": "random", "normal": "random", "bernoulli": "random", "bernoulli_each": "random",
+    "randint": "random", "random_full": "random", "randperm": "random", "exponential": "random",
 }
 
 _plans: dict[Signature, Plan | None] = {}

@@ -1,0 +1,218 @@
+"""The native forms of random operators: values and the state after them from the state before.
+
+A stream of random words is sequential, so each operator is one task; its words cost less than writing the
+results. What needs the C library's functions to its last bit (float64 and small arrays of normal numbers)
+stays with the interpreter.
+"""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable
+from typing import Any
+
+from ....graph.geometry import Geometry
+from ....graph.node import Signature
+from ....random_streams.integers import limit_of
+from .. import draws
+from ..build import Function, Module
+from ..code import functions_of
+from ..emitter import BFLOAT16, FLOAT16, FLOAT32, FLOAT64, INT64, Dtype, memory_type
+from ..expression import Expression
+from ..mersenne import SCRATCH, STATE_BYTES, Formula, draw_kernel
+from ..plan import Call, Plan, Words
+
+_FLOATS = (FLOAT16, BFLOAT16, FLOAT32, FLOAT64)
+_GROUP = 16                # of normal numbers
+_LONGEST = ((1 << 32) - 1) // 20  # permutations from here on take words of 64 bits
+_CHUNK = 1 << 16
+_COST = {"normal": 1.0, "exponential": 3.0, "randperm": 4.0}  # nanoseconds for one element; others: 0.5
+
+
+def _dense(signature: Signature) -> Geometry | None:
+    """The result's geometry where its elements are drawn in the order of memory."""
+    output = signature.outputs[0]
+    state = signature.geometries[0]
+    usable = output.is_dense and output.offset == 0 and isinstance(state, Geometry) \
+        and state.is_contiguous and state.numel == STATE_BYTES
+    return output if usable else None
+
+
+@functools.cache
+def _kernel(make: Callable[..., Formula], arguments: tuple[Any, ...], dtype: Dtype,
+            per: int | Callable[[Function], str]) -> int:
+    module = Module()
+    width = per if callable(per) else lambda f: per
+    draw_kernel(module, "draw", make(*arguments), width, memory_type(dtype))
+    return functions_of(module.text(), "draw")["draw"]
+
+
+def _call(signature: Signature, address: int, numbers: list[tuple[int, Any]], count: int, lost: int = 0,
+          last: int = 0, chances: Geometry | None = None) -> Call:
+    words = Words()
+    words.input(0, signature.geometries[0])
+    words.output(1)
+    words.output(0)
+    words.constant(count, lost, last, signature.outputs[0].numel - last)
+    for operand, kind in numbers:
+        words.number(operand, kind)
+    if chances is not None:
+        words.input(1, chances)
+    return Call(address, words, 1, scratch=SCRATCH)
+
+
+def _plan(signature: Signature, *calls: Call, workspace: int = 0) -> Plan:
+    output = signature.outputs[0]
+    cost = _COST.get(signature.operator.name, 0.5)
+    return Plan(calls, workspace=workspace, nanoseconds=500 + cost * output.numel,
+                traffic=float(signature.nbytes))
+
+
+def _simple(make: Callable[[Dtype], Formula], dtypes: tuple[Dtype, ...], per: Callable[[Dtype], int],
+            numbers: int) -> Callable[[Signature], Plan | None]:
+    """A template of elements that are drawn one like the other."""
+    def template(signature: Signature) -> Plan | None:
+        output = _dense(signature)
+        if output is None or output.dtype.numpy not in dtypes:
+            return None
+        dtype = output.dtype.numpy
+        address = _kernel(make, (dtype,), dtype, per(dtype))
+        operands = [(1 + k, FLOAT64) for k in range(numbers)]
+        return _plan(signature, _call(signature, address, operands, output.numel))
+    return template
+
+
+def bernoulli(signature: Signature) -> Plan | None:
+    """Tosses of one probability; or, under the same name, draws as a result of their probabilities."""
+    output = _dense(signature) if len(signature.outputs) == 2 else None
+    if output is None or not _any_real(output.dtype.numpy):
+        return None
+    dtype = output.dtype.numpy
+    return _plan(signature, _call(signature, _kernel(draws.bernoulli, (dtype,), dtype, 2), [(1, FLOAT64)],
+                                  output.numel))
+
+
+def _any_real(dtype: Dtype) -> bool:
+    return dtype.kind in "biu" or dtype in _FLOATS
+
+
+def bernoulli_each(signature: Signature) -> Plan | None:
+    """Tosses, each of its own probability, in the order of the elements."""
+    output, chances = _dense(signature), signature.geometries[1]
+    if output is None or not output.is_contiguous:
+        return None
+    if not chances.is_contiguous or chances.shape != output.shape:
+        return None
+    dtype, kind = output.dtype.numpy, chances.dtype.numpy
+    if not _any_real(dtype) or kind not in _FLOATS:
+        return None
+    address = _kernel(draws.bernoulli_each, (dtype, kind), dtype, 2 if kind == FLOAT64 else 1)
+    return _plan(signature, _call(signature, address, [], output.numel, chances=chances))
+
+
+def randint(signature: Signature) -> Plan | None:
+    """Integers of [low, high) of an integer type; bounds of floating types are moved, by the interpreter."""
+    output = _dense(signature)
+    if output is None or output.dtype.numpy.kind not in "biu":
+        return None
+    dtype = output.dtype.numpy
+    address = _kernel(draws.integers, (dtype,), dtype, draws.integer_words)
+    return _plan(signature, _call(signature, address, [(1, INT64), (2, INT64)], output.numel))
+
+
+def random_full(signature: Signature) -> Plan | None:
+    """Integers of a type's whole range."""
+    output = _dense(signature)
+    if output is None or not _any_real(output.dtype.numpy):
+        return None
+    dtype = output.dtype.numpy
+    wide = dtype in (FLOAT64, INT64)
+    if dtype.itemsize == 8 and not wide:
+        return None
+    address = _kernel(draws.full_range, (dtype, limit_of(dtype)), dtype, 2 if wide else 1)
+    return _plan(signature, _call(signature, address, [], output.numel))
+
+
+def normal(signature: Signature) -> Plan | None:
+    """Normal numbers in groups; an incomplete group's are lost, and the last 16 made anew."""
+    output = _dense(signature)
+    one_by_one = not signature.attributes[0]
+    if output is None or one_by_one or output.numel < _GROUP \
+            or output.dtype.numpy not in (FLOAT16, BFLOAT16, FLOAT32):
+        return None
+    dtype = output.dtype.numpy
+    address = _kernel(draws.normal, (dtype,), dtype, 1)
+    rest = output.numel % _GROUP
+    return _plan(signature, _call(signature, address, [(1, FLOAT64), (2, FLOAT64)], output.numel - rest,
+                                  lost=rest if dtype == FLOAT32 else 0, last=_GROUP if rest else 0))
+
+
+# --- permutations -------------------------------------------------------------------------------------------
+
+def randperm(signature: Signature) -> Plan | None:
+    """0 .. n - 1 in order, shuffled in 32 bits, then in the type that is wanted."""
+    output = _dense(signature)
+    if output is None or output.numel >= _LONGEST or not _any_real(output.dtype.numpy):
+        return None
+    n, dtype = output.numel, output.dtype.numpy
+    order, widened = _in_order(), _widened(dtype)
+    start = Words()
+    start.constant(n, _CHUNK)
+    start.workspace()
+    shuffle = Words()
+    shuffle.input(0, signature.geometries[0])
+    shuffle.output(1)
+    shuffle.workspace()
+    shuffle.constant(max(n - 1, 0), 0, 0, 0, n)
+    finish = Words()
+    finish.constant(n, _CHUNK)
+    finish.workspace()
+    finish.output(0)
+    tasks = -(-n // _CHUNK)
+    return _plan(signature, Call(order, start, tasks), Call(_shuffle(), shuffle, 1, scratch=SCRATCH),
+                 Call(widened, finish, tasks), workspace=4 * n)
+
+
+@functools.cache
+def _shuffle() -> int:
+    module = Module()
+    draw_kernel(module, "shuffle", draws.shuffle, lambda f: 1, "i32")
+    return functions_of(module.text(), "shuffle")["shuffle"]
+
+
+@functools.cache
+def _in_order() -> int:
+    module = Module()
+    with module.kernel("order") as f:
+        order = f.word(2, "ptr")
+        with f.loop(f.mul(f.begin, f.word(1)), f.least(f.mul(f.end, f.word(1)), f.word(0))) as i:
+            f.write("i32", f.emit(f"trunc i64 {i} to i32"), f.at(order, i, "i32"))
+    return functions_of(module.text(), "order")["order"]
+
+
+@functools.cache
+def _widened(dtype: Dtype) -> int:
+    module = Module()
+    with module.kernel("widened") as f:
+        order, result = f.word(2, "ptr"), f.word(3, "ptr")
+        with f.loop(f.mul(f.begin, f.word(1)), f.least(f.mul(f.end, f.word(1)), f.word(0))) as i:
+            number = f.emit(f"zext i32 {f.read('i32', f.at(order, i, 'i32'))} to i64")
+            value = draws.element_of(Expression(f, number, INT64), dtype)
+            f.store(value.register, f.at(result, i, memory_type(dtype)), dtype)
+    return functions_of(module.text(), "widened")["widened"]
+
+
+def _words_of_float(dtype: Dtype) -> int:
+    return 2 if dtype == FLOAT64 else 1
+
+
+TEMPLATES = {
+    "uniform": _simple(draws.uniform, _FLOATS, _words_of_float, 2),
+    "normal": normal,
+    "bernoulli": bernoulli,
+    "bernoulli_each": bernoulli_each,
+    "randint": randint,
+    "random_full": random_full,
+    "randperm": randperm,
+    "exponential": _simple(draws.exponential, _FLOATS[:3], lambda dtype: 2, 1),
+}

@@ -1,0 +1,126 @@
+"""Random operators in native code: the interpreter's numbers and states, bit for bit."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+
+import flambeau as torch
+from flambeau import config
+from flambeau.executors.native import code
+from flambeau.executors.native.templates import plan_of
+
+FLOATS = [torch.float32, torch.float64, torch.float16, torch.bfloat16]
+INTEGERS = [torch.int64, torch.int32, torch.int16, torch.int8, torch.uint8]
+# Around the group of 16, batches of 64, the block of 624 words, four blocks at a time, and larger.
+SIZES = [0, 1, 15, 16, 17, 63, 65, 312, 623, 624, 625, 1249, 2497, 10007, 40000]
+# Words drawn before: the stream stands at the start, within or at the end of a block.
+POSITIONS = [0, 5, 619, 624]
+
+Draw = Callable[[], Any]
+
+
+def drawn(tier: str, before: int, draw: Draw) -> tuple[bytes, bytes]:
+    """Values and the state after them."""
+    with config.executor(tier):
+        torch.manual_seed(11)
+        if before:
+            torch.rand(before).tolist()
+        values = draw()
+        values = values.float() if values.dtype is torch.bfloat16 else values
+        return values.numpy().tobytes(), torch.get_rng_state().numpy().tobytes()
+
+
+def check(draw: Draw) -> None:
+    """Both tiers draw the same."""
+    for before in POSITIONS:
+        assert drawn("native", before, draw) == drawn("interpreter", before, draw)
+
+
+def of_floats(n: int, dtype: Any) -> dict[str, Draw]:
+    return {
+        "rand": lambda: torch.rand(n, dtype=dtype),
+        "uniform_": lambda: torch.empty(n, dtype=dtype).uniform_(-0.7, 2.3),
+        "randn": lambda: torch.randn(n, dtype=dtype),
+        "normal_": lambda: torch.empty(n, dtype=dtype).normal_(0.1, 0.3),
+        "exponential_": lambda: torch.empty(n, dtype=dtype).exponential_(1.5),
+        "bernoulli": lambda: torch.bernoulli(torch.linspace(0, 1, n).to(dtype)),
+    }
+
+
+def of_all(n: int, dtype: Any) -> dict[str, Draw]:
+    cases: dict[str, Draw] = {
+        "bernoulli_": lambda: torch.empty(n, dtype=dtype).bernoulli_(0.3),
+        "random_": lambda: torch.empty(n, dtype=dtype).random_(),
+        "randint": lambda: torch.randint(2, 100, (n,), dtype=dtype),
+    }
+    if n <= 127 or dtype in (torch.int64, torch.int32, torch.float32, torch.float64):
+        cases["randperm"] = lambda: torch.randperm(n, dtype=dtype)
+    return cases
+
+
+@pytest.mark.parametrize("dtype", FLOATS, ids=str)
+def test_floats(dtype: Any) -> None:
+    for n in SIZES:
+        for draw in of_floats(n, dtype).values():
+            check(draw)
+
+
+@pytest.mark.parametrize("dtype", [*FLOATS, *INTEGERS], ids=str)
+def test_discrete(dtype: Any) -> None:
+    for n in SIZES:
+        for draw in of_all(n, dtype).values():
+            check(draw)
+
+
+@pytest.mark.parametrize("low, high", [(0, 1), (0, 7), (-5, (1 << 28) - 6), (0, 1 << 28), (-5, 1 << 40),
+                                       (-(1 << 63), (1 << 63) - 1)])
+def test_widths(low: int, high: int) -> None:
+    check(lambda: torch.randint(low, high, (10007,)))
+
+
+@pytest.mark.parametrize("shape", [(30, 50), (2, 3, 5, 7)])
+def test_order_of_memory(shape: tuple[int, ...]) -> None:
+    check(lambda: torch.empty(shape).transpose(0, 1).bernoulli_(0.3))
+    check(lambda: torch.empty(shape).transpose(0, 1).uniform_())
+    check(lambda: torch.empty(shape).transpose(0, 1).normal_())
+    check(lambda: torch.empty(shape)[..., ::2].uniform_())
+    check(lambda: torch.nn.functional.dropout(torch.ones(shape).transpose(0, 1), 0.1))
+
+
+def test_probabilities() -> None:
+    for p in (0.0, 1.0, 2.0 ** -53, 0.5):
+        check(lambda p=p: torch.empty(1000).bernoulli_(p))  # type: ignore[misc]
+    check(lambda: torch.bernoulli(torch.rand(30, 40).t()))
+    check(lambda: torch.bernoulli(torch.rand(40)[::2]))
+
+
+def test_draws_that_follow_each_other() -> None:
+    def draw() -> Any:
+        parts = [torch.rand(7), torch.randn(20), torch.randn(3), torch.empty(9).bernoulli_(0.5),
+                 torch.randperm(10).float(), torch.randn(700)]
+        return torch.cat(parts)
+    check(draw)
+
+
+def test_another_size_compiles_nothing() -> None:
+    def draw(n: int) -> None:
+        with config.executor("native"):
+            for case in (of_floats(n, torch.float32), of_all(n, torch.int64)):
+                for one in case.values():
+                    one().numpy()
+    draw(100)
+    before = len(code._code)
+    draw(1003)
+    assert len(code._code) == before
+
+
+def test_they_are_native() -> None:
+    x = torch.randn(100)
+    node = x._storage.node.operands[0]
+    assert node.signature is not None
+    assert plan_of(node.signature) is not None
+    np.testing.assert_allclose(x.mean().item(), 0, atol=0.5)
