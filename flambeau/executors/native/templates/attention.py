@@ -1,0 +1,158 @@
+"""Plans of scaled dot-product attention and its backward."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from ....graph.geometry import Geometry
+from ....graph.node import Signature
+from ..attention import FORWARD, forward_text
+from ..attention_arguments import LEAD, Scratch
+from ..attention_tiles import keys_of
+from ..code import functions_of
+from ..emitter import BFLOAT16, FLOAT16, FLOAT32, FLOAT64, Dtype
+from ..microkernel import tile_of
+from ..plan import Call, Plan, Words
+
+_TASKS = 32             # for this many threads at least there is something to do
+_SMALL = 4e6            # operations that are not worth a second thread
+_FAR = 1024             # bytes between rows from which on a copy pays
+
+
+class _Problem:
+    """Extents, strides and element types of an attention."""
+
+    def __init__(self, signature: Signature, first: int) -> None:
+        self.geometries: dict[str, Geometry] = {}
+        names = ("grad", "query", "key", "value", "mask")[first:]
+        for name, geometry in zip(names, signature.geometries):
+            if isinstance(geometry, Geometry):
+                self.geometries[name] = geometry
+        self.operands = {name: i for i, name in enumerate(names)}
+        self.scale = len(names)
+        q, v = self.geometries["query"], self.geometries["value"]
+        self.lead = (1,) * (LEAD - q.ndim + 2) + tuple(q.shape[:-2])
+        self.heads = int(np.prod(self.lead))
+        self.queries, self.depth = q.shape[-2:]
+        self.keys, self.width = v.shape[-2:]
+        self.storage: Dtype = q.dtype.numpy
+        self.compute: Dtype = (signature.compute or q.dtype).numpy
+        self.causal = bool(signature.attributes[0])
+        tile = tile_of(self.compute.itemsize)
+        self.block = tile.columns
+        self.lanes = tile.lanes
+        self.block_keys = keys_of(self.compute)
+        pairs = self.queries * self.keys * (0.5 if self.causal else 1.0)
+        self.flops = 2.0 * self.heads * pairs * (self.depth + self.width)
+        self.traffic = float(sum(g.numel * g.dtype.itemsize for g in self.geometries.values()))
+
+    @property
+    def native(self) -> bool:
+        """Whether the kernels take this problem."""
+        pairs = {(FLOAT32, FLOAT32), (FLOAT64, FLOAT64), (BFLOAT16, FLOAT32), (FLOAT16, FLOAT32)}
+        return (len(self.lead) == LEAD and (self.storage, self.compute) in pairs
+                and min(self.heads, self.queries, self.keys, self.depth, self.width) > 0
+                and all(g.dtype.numpy == self.storage for g in self.geometries.values()))
+
+    def padded(self, count: int) -> int:
+        """Whole vectors of columns."""
+        return -(-count // self.lanes) * self.lanes
+
+    @property
+    def blocks(self) -> int:
+        return -(-self.queries // self.block)
+
+    def sizes(self, chunks: int) -> dict[str, int]:
+        """Arguments that are no pointers or reals."""
+        found = {"lead.1": self.lead[1], "lead.2": self.lead[2], "queries": self.queries, "keys": self.keys,
+                 "depth": self.depth, "width": self.width, "causal": int(self.causal),
+                 "masked": int("mask" in self.geometries), "chunks": chunks}
+        for name in self.operands:
+            geometry = self.geometries.get(name)
+            strides = self._strides(geometry)
+            found |= {f"{name}.{i}": strides[i] for i in range(LEAD)}
+            found |= {f"{name}.row": strides[-2], f"{name}.column": strides[-1],
+                      f"{name}.copied": int(self.is_copied(name))}
+        return found
+
+    def _strides(self, geometry: Geometry | None) -> list[int]:
+        """Of a mask too, which may have fewer dimensions or extents of 1."""
+        if geometry is None:
+            return [0] * (LEAD + 2)
+        strides = [0 if n == 1 else s for n, s in zip(geometry.shape, geometry.strides)]
+        return [0] * (LEAD + 2 - len(strides)) + strides
+
+    def is_copied(self, name: str) -> bool:
+        """Whether an operand is read from a copy: to widen it, or as rows far apart share few cache lines."""
+        geometry = self.geometries.get(name)
+        if geometry is None or name == "mask":
+            return False
+        if self.storage != self.compute:
+            return True
+        if name in ("key", "value"):
+            row = geometry.strides[-2]
+            return self.blocks > 1 and row > geometry.shape[-1] and row * self.storage.itemsize >= _FAR
+        return geometry.strides[-1] != 1
+
+    def words(self, names: tuple[str, ...], values: dict[str, int], results: dict[str, int]) -> Words:
+        """The arguments of a kernel, in the order of ``names``."""
+        words = Words()
+        for name in names:
+            if name in self.geometries:
+                words.input(self.operands[name], self.geometries[name])
+            elif name in results:
+                words.output(results[name])
+            elif name == "scale":
+                words.number(self.scale, self.compute)
+            else:
+                words.constant(values.get(name, 0))
+        return words
+
+    def call(self, function: int, words: Words, tasks: int, flops: float, scratch: Scratch) -> Call:
+        """A call whose tasks are shared only if there is enough to do."""
+        share = flops / tasks
+        grain = tasks if flops < _SMALL else max(1, min(int(_SMALL / 4 / share), tasks // _TASKS))
+        return Call(function, words, tasks, grain, scratch.size)
+
+
+def attention(signature: Signature) -> Plan | None:
+    """The plan of scaled_dot_product_attention."""
+    problem = _Problem(signature, 1)
+    if not problem.native:
+        return None
+    chunks = min(problem.blocks, -(-_TASKS // problem.heads))
+    scratch = _forward_scratch(problem)
+    words = problem.words(FORWARD, problem.sizes(chunks) | scratch.offsets, {"result": 0})
+    function = functions_of(forward_text(problem.storage, problem.compute), "attention")["attention"]
+    call = problem.call(function, words, problem.heads * chunks, problem.flops, scratch)
+    return Plan([call], flops=problem.flops, traffic=problem.traffic)
+
+
+def _forward_scratch(problem: _Problem) -> Scratch:
+    scratch = Scratch(problem.compute.itemsize)
+    block, depth, width = problem.block, problem.padded(problem.depth), problem.padded(problem.width)
+    scratch.add("query_t", depth * block)
+    scratch.add("scores", problem.block_keys * block)
+    scratch.add("output_t", width * block)
+    scratch.add("statistics", 3 * block)
+    _add_copies(scratch, problem)
+    if problem.storage != problem.compute:
+        scratch.add("output", block * problem.width)
+    return scratch
+
+
+def _add_copies(scratch: Scratch, problem: _Problem) -> None:
+    if problem.is_copied("query"):
+        scratch.add("query", problem.block * problem.depth)
+    if problem.is_copied("key"):
+        scratch.add("key", problem.keys * problem.depth)
+    if problem.is_copied("value"):
+        scratch.add("value", problem.keys * problem.width)
+    if "mask" in problem.geometries:
+        scratch.add("mask", problem.block * problem.block_keys)
+        scratch.add("mask_t", problem.block * problem.padded(problem.block_keys))
+
+
+TEMPLATES: dict[str, Any] = {"scaled_dot_product_attention": attention}
