@@ -1,0 +1,43 @@
+"""Boxes in contiguous tensors: which views are boxes, and what lies around one."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+from ....graph.geometry import Geometry
+
+
+def box_of(whole: Geometry, part: Geometry) -> tuple[list[int], list[int]] | None:
+    """Starts and extents of the box of ``whole`` (contiguous) that ``part`` shows; None if it is no box."""
+    dims = [d for d in range(whole.ndim) if whole.shape[d] != 1]
+    by_stride = {whole.strides[d]: d for d in dims}
+    extents = [1] * whole.ndim
+    for n, s in zip(part.shape, part.strides):
+        if n != 1:
+            d = by_stride.pop(s, None)
+            if d is None:
+                return None
+            extents[d] = n
+    starts, rest = [0] * whole.ndim, part.offset - whole.offset
+    for d in dims:
+        starts[d], rest = divmod(rest, whole.strides[d])
+        if starts[d] + extents[d] > whole.shape[d]:
+            return None
+    return starts, extents
+
+
+def surroundings(shape: Sequence[int], strides: Sequence[int], starts: Sequence[int],
+                 extents: Sequence[int]) -> Iterator[tuple[int, list[int]]]:
+    """Offsets and extents of slabs that together are all that lies outside a box."""
+    offset = 0
+    slab = list(shape)
+    for d, (n, s) in enumerate(zip(shape, strides)):
+        end = starts[d] + extents[d]
+        if starts[d]:
+            slab[d] = starts[d]
+            yield offset, list(slab)
+        if end < n:
+            slab[d] = n - end
+            yield offset + end * s, list(slab)
+        slab[d] = extents[d]
+        offset += starts[d] * s

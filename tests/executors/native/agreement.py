@@ -1,0 +1,54 @@
+"""Comparing the native form of an operator with the interpreter's."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+import flambeau
+from flambeau import config
+from flambeau.executors.native import programs, templates
+from flambeau.tensor import Tensor
+
+
+def leaves(result: Any) -> list[Tensor]:
+    """The tensors of a result."""
+    return [result] if isinstance(result, Tensor) else [x for part in result for x in leaves(part)]
+
+
+def value(x: Tensor) -> Any:
+    """A tensor as a NumPy array; narrow floating types as float32."""
+    return x.detach().to(flambeau.float32).numpy() if x.dtype in (flambeau.bfloat16, flambeau.float16) \
+        else x.detach().numpy()
+
+
+def results(function: Callable[..., Any], operands: Sequence[Any], tier: str) -> list[Any]:
+    """What a function returns in a tier."""
+    with config.executor(tier):
+        found = leaves(function(*operands))
+        flambeau.synchronize()
+        return [(x.stride(), value(x)) for x in found]
+
+
+def is_native(name: str) -> bool:
+    """Whether an operator of this name has been planned natively."""
+    return any(s.operator.name == name and plan is not None for s, plan in templates._plans.items())
+
+
+def check(function: Callable[..., Any], operands: Sequence[Any], name: str, tolerance: float = 0.0) -> None:
+    """Both tiers give the same, and the native one by a template of the operator ``name``."""
+    want = results(function, operands, "interpreter")
+    templates._plans.clear()
+    programs.clear()
+    found = results(function, operands, "native")
+    assert is_native(name), f"{name} was interpreted"
+    assert len(found) == len(want)
+    for (strides, x), (expected_strides, y) in zip(found, want):
+        assert strides == expected_strides
+        assert x.dtype == y.dtype
+        if tolerance and x.dtype.kind == "f":
+            np.testing.assert_allclose(x, y, tolerance, tolerance)
+        else:
+            np.testing.assert_array_equal(x, y)
