@@ -7,16 +7,18 @@ import re
 from pathlib import Path
 from typing import Any
 
+import llvmlite
 import llvmlite.binding as llvm
 
-from .machine import target_machine
+from . import disk
+from .machine import machine, target_machine
 
-_LIMIT = 4096
 _DEFINED = re.compile(r"^define (?!internal)\S+ @([\w.]+)\(", re.MULTILINE)
 
 _code: dict[str, Code] = {}
 _optimizer: Any = None
 _dumped = 0
+compiled = 0    # how many modules this process has compiled, those found on disk not counted
 
 
 class Code:
@@ -25,8 +27,16 @@ class Code:
     __slots__ = ("addresses", "_engine")
 
     def __init__(self, text: str, title: str) -> None:
-        self._engine = _compiled(text, title)
-        self.addresses = {name: self._engine.get_function_address(name) for name in _DEFINED.findall(text)}
+        host = machine()
+        key = disk.key_of(text, host.name, host.features, llvmlite.__version__,
+                          ".".join(map(str, llvm.llvm_version_info)))
+        names = _DEFINED.findall(text)
+        found = None if os.environ.get("FLAMBEAU_DUMP") else disk.load(key)
+        if found is None:
+            found = _compiled(text, title)
+            disk.store(key, found)
+        self._engine = _linked(found)
+        self.addresses = {name: self._engine.get_function_address(name) for name in names}
 
 
 def functions_of(text: str, title: str = "kernel") -> dict[str, int]:
@@ -50,18 +60,28 @@ def _machine() -> Any:
     return _optimizer
 
 
-def _compiled(text: str, title: str) -> Any:
-    machine = _machine()
+def _compiled(text: str, title: str) -> bytes:
+    """The object of a module."""
+    global compiled
+    compiled += 1
+    target = _machine()
     module = llvm.parse_assembly(text)
-    module.triple = machine.triple
-    module.data_layout = str(machine.target_data)
+    module.triple = target.triple
+    module.data_layout = str(target.target_data)
     tuning = llvm.create_pipeline_tuning_options(speed_level=3)
     tuning.loop_vectorization = tuning.loop_interleaving = True
     tuning.slp_vectorization = False
-    builder = llvm.create_pass_builder(machine, tuning)
+    builder = llvm.create_pass_builder(target, tuning)
     builder.getModulePassManager().run(module, builder)
     _dump(text, module, title)
-    engine = llvm.create_mcjit_compiler(module, target_machine())
+    found: bytes = target.emit_object(module)
+    return found
+
+
+def _linked(content: bytes) -> Any:
+    """An engine that holds an object's code, ready to be called."""
+    engine = llvm.create_mcjit_compiler(llvm.parse_assembly(""), target_machine())
+    engine.add_object_file(llvm.ObjectFileRef.from_data(content))
     engine.finalize_object()
     return engine
 

@@ -180,17 +180,16 @@ class Segment:
         self.values: list[tuple[int, Result]] = []
         self.tuples: list[tuple[int, list[Result]]] = []
         arrays = {*self.earlier, *self.made, *[result for _, _, result in self.owned]}
-        outdated = _outdated(draft)
         for k in self.members:
             count = len(draft.signature(k).outputs)
             if draft.signature(k).single:
-                if draft.root((k, 0)) in arrays and (k, 0) not in outdated:
+                if draft.root((k, 0)) in arrays:
                     self.values.append((k, draft.root((k, 0))))
             elif all(draft.root((k, r)) in arrays for r in range(count)) and k in draft.seen:
                 self.tuples.append((k, [draft.root((k, r)) for r in range(count)]))
         own = set(self.members)
         for k, result in draft.projections.items():
-            if result[0] in own and draft.root(result) in arrays and result not in outdated:
+            if result[0] in own and draft.root(result) in arrays:
                 self.values.append((k, draft.root(result)))
         self.stage_of = {k: draft.made[draft.projections.get(k, (k, 0))] for k in
                          [*[k for k, _ in self.values], *[k for k, _ in self.tuples]]}
@@ -276,16 +275,6 @@ class Segment:
             return found
         return [x if count == wanted and seen == UNHELD + 1 and _all_own([x]) else np.array(x)
                 for x, count, wanted, seen in zip(found, counts, self._expected, shared)]
-
-
-def _outdated(draft: Draft) -> set[Result]:
-    """Results in whose place a later one lies when the program is over."""
-    latest: dict[Result, Result] = {}
-    for result in draft.made:
-        root = draft.root(result)
-        if root not in latest or draft.made[result] > draft.made[latest[root]]:
-            latest[root] = result
-    return {result for result in draft.made if latest[draft.root(result)] != result}
 
 
 def _all_own(arrays: list[Any]) -> bool:

@@ -1,0 +1,112 @@
+"""Object code on disk, shared by processes.
+
+Note: the disk cache. An entry is found by what its code depends on: the text it was made from, the CPU's name
+and features, LLVM's version. It is written to a temporary file and renamed, so that a reader sees a whole entry
+or none; a checksum tells a damaged one, which counts as absent. What cannot be written (a full disk, a read-only
+folder) is not written. ``FLAMBEAU_CACHE_DIR`` is the folder (default ``~/.cache/flambeau/kernels``),
+``FLAMBEAU_CACHE_MB`` its size (default 256; 0: no cache).
+"""
+
+from __future__ import annotations
+
+import contextlib
+import hashlib
+import os
+import tempfile
+from pathlib import Path
+
+_MAGIC = b"flambeau-object-1\n"
+_DIGEST = 32
+_SWEEP_EVERY = 64   # writes between two looks at the folder's size
+
+
+def _limit() -> int:
+    with contextlib.suppress(ValueError):
+        return int(os.environ.get("FLAMBEAU_CACHE_MB", "256")) << 20
+    return 256 << 20
+
+
+def folder() -> Path | None:
+    """Where entries lie; None without a cache."""
+    if _limit() <= 0:
+        return None
+    chosen = os.environ.get("FLAMBEAU_CACHE_DIR")
+    if chosen:
+        return Path(chosen)
+    try:
+        base = os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache"
+    except RuntimeError:  # nobody's home
+        return None
+    return Path(base) / "flambeau" / "kernels"
+
+
+def key_of(*parts: str) -> str:
+    """The name of an entry that depends on all parts."""
+    digest = hashlib.sha256()
+    for part in parts:
+        digest.update(len(part).to_bytes(8, "little"))
+        digest.update(part.encode())
+    return digest.hexdigest()
+
+
+def load(key: str) -> bytes | None:
+    """The object of an entry; None if there is none, or none that is whole."""
+    base = folder()
+    if base is None:
+        return None
+    try:
+        content = (base / key[:2] / key).read_bytes()
+    except OSError:
+        return None
+    start = len(_MAGIC) + _DIGEST
+    payload = content[start:]
+    if not content.startswith(_MAGIC) or hashlib.sha256(payload).digest() != content[len(_MAGIC):start]:
+        return None
+    return payload
+
+
+_writes = 0
+
+
+def store(key: str, payload: bytes) -> None:
+    """Write an entry, if that is possible."""
+    global _writes
+    base = folder()
+    if base is None:
+        return
+    target = base / key[:2] / key
+    try:
+        target.parent.mkdir(parents=True, exist_ok=True)
+        descriptor, temporary = tempfile.mkstemp(prefix=".", dir=target.parent)
+        try:
+            with os.fdopen(descriptor, "wb") as file:
+                file.write(_MAGIC + hashlib.sha256(payload).digest() + payload)
+            os.replace(temporary, target)
+        except BaseException:
+            with contextlib.suppress(OSError):
+                os.unlink(temporary)
+            raise
+    except OSError:
+        return
+    if _writes % _SWEEP_EVERY == 0:
+        sweep()
+    _writes += 1
+
+
+def sweep() -> None:
+    """Delete the entries that were not written for longest, and remains of killed processes, beyond the limit."""
+    base = folder()
+    if base is None:
+        return
+    found: list[tuple[float, int, Path]] = []
+    for path in base.glob("*/*"):
+        with contextlib.suppress(OSError):
+            status = path.stat()
+            found.append((status.st_mtime, status.st_size, path))
+    total = sum(size for _, size, _ in found)
+    for _, size, path in sorted(found, key=lambda entry: entry[0]):
+        if total <= _limit():
+            break
+        with contextlib.suppress(OSError):
+            path.unlink()
+            total -= size
