@@ -14,13 +14,15 @@ from typing import Any
 class _Settings:
     """The values in force. One object, read by attribute on the hot path."""
 
-    __slots__ = ("eager", "executor", "budget_bytes", "verify", "check_at")
+    __slots__ = ("eager", "executor", "budget_bytes", "verify", "check_at",
+                 "backward_templates")
 
     def __init__(self) -> None:
         self.eager = os.environ.get("FLAMBEAU_EAGER", "0") not in ("", "0")
         self.executor = os.environ.get("FLAMBEAU_TIER", "interpreter")
         self.budget_bytes = int(os.environ.get("FLAMBEAU_BUDGET_MB", "1024")) << 20
         self.verify = os.environ.get("FLAMBEAU_VERIFY", "0") not in ("", "0")
+        self.backward_templates = os.environ.get("FLAMBEAU_BACKWARD_TEMPLATES", "1") not in ("", "0")
         self.check_at = 0 if self.eager else 64  # pending nodes at which recording asks the engine
 
 
@@ -56,3 +58,11 @@ def budget(megabytes: int) -> Any:
 def verify(enabled: bool = True) -> Any:
     """Check every graph against the graph's invariants before it runs (``FLAMBEAU_VERIFY=1``)."""
     return _set("verify", enabled)
+
+
+def backward_templates(enabled: bool = True) -> Any:
+    """Whether backward repeats what derivative rules recorded before (``FLAMBEAU_BACKWARD_TEMPLATES=1``).
+
+    Off, every rule runs every time, for a debugger.
+    """
+    return _set("backward_templates", enabled)

@@ -13,6 +13,7 @@ from ..tensor.record import edge
 from ..tensor.tape import GradFn
 from .engine import Walk, reachable_to
 from .modes import set_grad_enabled
+from .templates import TemplateWalk, may_replay
 
 
 def _as_tuple(value: Any) -> tuple[Any, ...]:
@@ -50,8 +51,12 @@ def backward(tensors: Any, grad_tensors: Any = None, retain_graph: bool | None =
                 accumulate_grad(x, found, create_graph)
 
 
+def _new_walk(retain: bool, create_graph: bool) -> Walk:
+    return TemplateWalk(retain) if may_replay(create_graph) else Walk(retain, create_graph)
+
+
 def _walk(roots: Sequence[Tensor], grads: Sequence[Any], retain: bool, create_graph: bool) -> None:
-    walk = Walk(retain, create_graph)
+    walk = _new_walk(retain, create_graph)
     before, state.enabled = state.enabled, create_graph
     site, state.site = state.site, state.site or user_site()
     try:
@@ -108,8 +113,7 @@ def grad(outputs: Any, inputs: Any, grad_outputs: Any = None, retain_graph: bool
 
 def _gradients_of(roots: Sequence[Tensor], grads: Sequence[Any], inputs: Sequence[Tensor], retain: bool,
                   create_graph: bool) -> list[Any]:
-    walk = Walk(retain, create_graph)
-    walk.accumulate = False
+    walk = _new_walk(retain, create_graph)
     targets: set[Any] = set()
     places: list[Any] = []
     for x in inputs:
@@ -137,7 +141,7 @@ def _gradients_of(roots: Sequence[Tensor], grads: Sequence[Any], inputs: Sequenc
         state.enabled, state.site = before, site
     results = []
     for x, place in zip(inputs, places):
-        found = walk.leaf_results.get(id(x)) if place is None else walk.capture[place]
+        found = walk.leaf_gradient(x) if place is None else walk.capture[place]
         if found is not None and place is None and x._hooks is not None:
             with set_grad_enabled(create_graph):
                 found = x._hooks.run(found)

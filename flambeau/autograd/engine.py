@@ -19,9 +19,6 @@ from ..tensor.tape import GradFn, SavedTensor
 
 _new = object.__new__
 
-Sink = Any  # where the gradient of a leaf goes: None to accumulate, or a dict for autograd.grad
-
-
 class GradientError(RuntimeError):
     """Raised when a graph cannot be walked (a second time)."""
 
@@ -29,85 +26,91 @@ class GradientError(RuntimeError):
 class Walk:
     """One backward pass."""
 
-    __slots__ = ("heap", "waiting", "create_graph", "retain", "capture", "leaf_results", "accumulate",
-                 "wanted")
+    __slots__ = ("heap", "waiting", "create_graph", "retain", "capture", "leaf_results", "wanted")
 
     def __init__(self, retain: bool, create_graph: bool) -> None:
-        self.heap: list[tuple[int, GradFn]] = []
-        self.waiting: dict[GradFn, list[Any]] = {}
+        self.heap: list[int] = []                       # sequence numbers of what waits, negated
+        self.waiting: dict[int, tuple[GradFn, list[Any]]] = {}
         self.retain = retain
         self.create_graph = create_graph
         # (GradFn, output number) -> gradient, for autograd.grad
         self.capture: dict[tuple[Any, int], Any] = {}
-        self.leaf_results: dict[int, Any] = {}          # id(leaf) -> gradient, when not accumulating
-        self.accumulate = True
+        self.leaf_results: dict[int, tuple[Tensor, Any]] = {}  # id(leaf) -> leaf, gradient
         self.wanted: set[Any] | None = None             # GradFns that lead to a wanted input
 
-    def give(self, target: Any, grad: Tensor) -> None:
+    def give(self, target: Any, grad: Any) -> None:
         """Add a gradient to what an edge leads to."""
-        cls = target.__class__
-        if cls is tuple:
+        number = 0
+        if target.__class__ is tuple:
             target, number = target
-        elif isinstance(target, Tensor):
-            self._leaf(target, grad)
+        elif not isinstance(target, GradFn):
+            waiting = self.leaf_results.get(id(target))
+            self.leaf_results[id(target)] = (target, grad if waiting is None else self.add(waiting[1], grad))
             return
-        else:
-            number = 0
-        grads = self.waiting.get(target)
-        if grads is None:
+        at = -target.sequence
+        found = self.waiting.get(at)
+        if found is None:
             signature = target.signature
             count = target.output_count if signature is None else len(signature.outputs)
-            grads = self.waiting[target] = [None] * max(count, number + 1)
-            heappush(self.heap, (-target.sequence, target))
+            grads = [None] * max(count, number + 1)
+            self.waiting[at] = (target, grads)
+            heappush(self.heap, at)
             grads[number] = grad
             return
+        grads = found[1]
         have = grads[number]
-        grads[number] = grad if have is None else record_pair(ADD, have, grad)
+        grads[number] = grad if have is None else self.add(have, grad)
 
-    def _leaf(self, leaf: Tensor, grad: Tensor) -> None:
-        if not self.accumulate:
-            have = self.leaf_results.get(id(leaf))
-            self.leaf_results[id(leaf)] = grad if have is None else record_pair(ADD, have, grad)
-            return
-        waiting = self.leaf_results.get(id(leaf))
-        self.leaf_results[id(leaf)] = (leaf, grad if waiting is None else record_pair(ADD, waiting[1], grad))
+    def add(self, have: Any, grad: Any) -> Any:
+        """The sum of two gradients for the same place."""
+        return record_pair(ADD, have, grad)
 
     def run(self) -> None:
         """Run until nothing waits."""
-        heap, waiting = self.heap, self.waiting
-        while heap:
-            fn = heappop(heap)[1]
-            grads = waiting.pop(fn)
-            if self.wanted is not None and fn not in self.wanted:
-                self._note(fn, grads)
-                continue
-            if fn.hooks is not None:
-                grads = _run_pre_hooks(fn, grads)
-            self._note(fn, grads)
-            results = gradients(fn, grads) if not state.anomaly else _checked_gradients(fn, grads)
-            if fn.hooks is not None and fn.hooks.post:
-                results = _run_post_hooks(fn, results, grads)
-            if not self.retain:
-                if fn.saved:
-                    fn.saved = None
-                elif fn.signature is None:
-                    fn.release()
-            for target, grad in zip(fn.edges, results):
-                if target is not None and grad is not None:
-                    self.give(target, grad)
+        while self.heap:
+            self.step(*self.waiting.pop(heappop(self.heap)))
 
-    def _note(self, fn: GradFn, grads: list[Any]) -> None:
+    def step(self, fn: GradFn, grads: list[Any]) -> None:
+        """Give the gradients of what fn was computed from, for those of its outputs."""
+        if self.wanted is not None and fn not in self.wanted:
+            self.note(fn, grads)
+            return
+        if fn.hooks is not None:
+            grads = _run_pre_hooks(fn, grads)
+        self.note(fn, grads)
+        results = gradients(fn, grads) if not state.anomaly else _checked_gradients(fn, grads)
+        if fn.hooks is not None and fn.hooks.post:
+            results = _run_post_hooks(fn, results, grads)
+        self.pass_on(fn, results)
+
+    def pass_on(self, fn: GradFn, results: Sequence[Any]) -> None:
+        """Let go of what fn kept, and give its operands' gradients to its edges."""
+        if not self.retain:
+            if fn.saved:
+                fn.saved = None
+            elif fn.signature is None:
+                fn.release()
+        for target, grad in zip(fn.edges, results):
+            if target is not None and grad is not None:
+                self.give(target, grad)
+
+    def note(self, fn: GradFn, grads: list[Any]) -> None:
+        """Remember gradients that were asked for."""
         if self.capture:
             for number, grad in enumerate(grads):
                 if (fn, number) in self.capture:
                     self.capture[fn, number] = grad
 
+    def leaf_gradient(self, leaf: Tensor) -> Any:
+        """What reached a leaf; None where nothing did."""
+        found = self.leaf_results.get(id(leaf))
+        return None if found is None else found[1]
+
     def finish(self) -> None:
         """Accumulate what reached leaves into their ``.grad``."""
-        if self.accumulate:
-            for leaf, grad in self.leaf_results.values():
-                if leaf._requires_grad:  # not detached since
-                    accumulate_grad(leaf, grad, self.create_graph)
+        for leaf, grad in self.leaf_results.values():
+            if leaf._requires_grad:  # not detached since
+                accumulate_grad(leaf, grad, self.create_graph)
 
 
 def _checked_gradients(fn: GradFn, grads: list[Any]) -> Sequence[Any]:

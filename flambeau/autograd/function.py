@@ -224,7 +224,7 @@ class Function:
         GradFn.__init__(ctx)
         ctx._reset()
         ctx._function = cls
-        ctx.signature, ctx.numbers, ctx.needs, ctx.saved = None, None, (), None
+        ctx.signature, ctx.plan, ctx.numbers, ctx.saved = None, None, None, None
         needs = tuple([isinstance(x, Tensor) and x.requires_grad for x in args])
         ctx._needs_input_grad = needs
         wants_grad = state.enabled and any(needs)

@@ -19,7 +19,7 @@ class Signature:
     """An operator applied to operands of given geometry. Interned: comparing two is comparing pointers."""
 
     __slots__ = ("operator", "attributes", "geometries", "outputs", "single", "compute", "nbytes", "plan",
-                 "on_meta")
+                 "on_meta", "tape_plans")
 
     def __init__(self, operator: Operator, attributes: tuple[Any, ...], geometries: tuple[Any, ...],
                  outputs: tuple[Geometry, ...], single: bool, compute: Any) -> None:
@@ -32,6 +32,7 @@ class Signature:
         self.nbytes = sum(g.numel * g.dtype.itemsize for g in outputs)
         self.on_meta = bool(outputs) and outputs[0].device is META
         self.plan: Any = None  # an executor's own preparation of this signature
+        self.tape_plans: dict[tuple[bool, ...], Any] = {}  # by the operands that want gradients
 
     def __repr__(self) -> str:
         return f"<{self.operator.name} {list(self.geometries)} -> {list(self.outputs)}>"

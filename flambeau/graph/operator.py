@@ -37,7 +37,7 @@ class Operator:
     """
 
     __slots__ = ("name", "kernel", "infer", "compute", "parameters", "derivatives", "variadic_derivative",
-                 "plans", "grad_class", "outputs", "owns", "kind", "non_differentiable_outputs")
+                 "grad_class", "outputs", "owns", "kind", "non_differentiable_outputs")
 
     def __init__(self, name: str, kernel: Kernel, infer: ShapeRule, parameters: tuple[str, ...], *,
                  compute: Callable[..., Any] | None = None, owns: tuple[int, ...] = (),
@@ -52,7 +52,6 @@ class Operator:
         self.kind = kind
         self.derivatives: list[Derivative] = []
         self.variadic_derivative: Callable[..., Any] | None = None
-        self.plans: dict[tuple[bool, ...], tuple[Any, ...]] = {}
         title = "".join(part.capitalize() for part in name.split("_"))
         self.grad_class: Any = grad_name or title + "Backward0"
         self.non_differentiable_outputs = non_differentiable_outputs
@@ -69,7 +68,6 @@ class Operator:
         def declare(rule: Callable[..., Any]) -> Callable[..., Any]:
             positions = tuple(self.parameters.index(name) for name in names)
             self.derivatives.append(Derivative(rule, positions, tuple(map(self._position, keeps.split()))))
-            self.plans.clear()
             return rule
         return declare
 

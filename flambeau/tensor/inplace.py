@@ -198,7 +198,7 @@ def _rebase(x: Tensor, result: Tensor, history_edge: Any, name: str) -> None:
     fn = object.__new__(CopySlices)
     GradFn.__init__(fn)
     fn.chain = x._view
-    fn.signature, fn.numbers, fn.needs, fn.saved = None, (), (), {}
+    fn.signature, fn.plan, fn.numbers, fn.saved = None, None, (), {}
     fn.edges = (history_edge, edge(result) if result._requires_grad else None)
     _move_hooks(base, fn, 0)
     base._grad_fn, base._output_nr, base._requires_grad = fn, 0, True
@@ -217,7 +217,7 @@ def _constant_history(name: str, before: Any) -> GradFn:
     """History of a tensor all of whose elements ``name`` wrote; ``before`` is the edge to what it was."""
     fn = object.__new__(_constant_class(name))
     GradFn.__init__(fn)
-    fn.signature, fn.numbers, fn.needs, fn.saved = None, (), (), {}
+    fn.signature, fn.plan, fn.numbers, fn.saved = None, None, (), {}
     fn.edges = (before, None) if name == "copy_" else (before,)
     return fn
 

@@ -36,6 +36,11 @@ def activate() -> None:
             wrap()
 
 
+def active() -> bool:
+    """Whether a class that overrides, or a mode, was ever defined."""
+    return _active
+
+
 def _disabled_torch_function(cls: Any, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
     """A ``__torch_function__`` that does nothing special."""
     return func(*args, **(kwargs or {}))

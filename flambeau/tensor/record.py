@@ -19,7 +19,7 @@ from ..graph.geometry import Geometry
 from ..graph.node import Node, Signature, constant
 from ..graph.operator import Operator
 from ..graph.storage import Storage
-from .tape import GradFn, SavedTensor, grad_class, next_sequence, state
+from .tape import GradFn, SavedTensor, TapePlan, grad_class, next_sequence, state
 from .tensor import Tensor
 
 _signatures: dict[Any, Signature] = {}
@@ -207,9 +207,9 @@ def attach(operator: Operator, signature: Signature, operands: Sequence[Any],
             edges.append(None)
             numbers = operands
     found = tuple(needs)
-    plan = operator.plans.get(found)
+    plan = signature.tape_plans.get(found)
     if plan is None:
-        plan = operator.plans[found] = _plan(operator, found)
+        plan = signature.tape_plans[found] = _tape_plan(signature, found)
     if plan is _NO_GRADIENT:
         return
     cls = operator.grad_class
@@ -218,30 +218,27 @@ def attach(operator: Operator, signature: Signature, operands: Sequence[Any],
     made: GradFn = _new(cls)
     made.sequence = next_sequence()
     made.signature = signature
+    made.plan = plan
     made.numbers = numbers
-    made.needs = found
     made.hooks = made.trace = None
     made.edges = tuple(edges)
     if signature.single:
-        if signature.outputs[0].dtype.category < dtypes.FLOATING:
-            return
         outs[0]._grad_fn = made
         outs[0]._requires_grad = True
     elif not _attach_several(operator, signature, outs, made):
         return
-    kept_inputs, kept_outputs = plan
     saved: dict[int, Any] = {}
     if state.saved_hooks:
-        for i in kept_inputs:
+        for i in plan.inputs:
             if isinstance(operands[i], Tensor):
                 saved[i] = save(operands[i])
     else:
-        for i in kept_inputs:
+        for i in plan.inputs:
             x = operands[i]
             if isinstance(x, Tensor):
                 counter = x._counter
                 saved[i] = (x, x._storage.version if counter is None else counter.version)
-    for i in kept_outputs:
+    for i in plan.outputs:
         saved[i] = save(detached(outs[~i]), is_output=True)
     made.saved = saved
     if numbers is not None:
@@ -264,26 +261,25 @@ def _attach_several(operator: Operator, signature: Signature, outs: tuple[Tensor
     return differentiable
 
 
-_NO_GRADIENT: Any = (None, None)
+_NO_GRADIENT: Any = TapePlan((), (), ())
 
 
-def _plan(operator: Operator, needs: tuple[bool, ...]) -> Any:
+def _tape_plan(signature: Signature, needs: tuple[bool, ...]) -> TapePlan:
     """Which operands and outputs the rules for these operands keep."""
-    if operator.variadic_derivative is not None:
-        return (), ()
-    inputs: list[int] = []
-    outputs: list[int] = []
-    wanted = False
-    if not operator.differentiable:
+    operator = signature.operator
+    if signature.single and signature.outputs[0].dtype.category < dtypes.FLOATING:
         return _NO_GRADIENT
+    if operator.variadic_derivative is not None:
+        return TapePlan(needs, (), ())
+    kept: list[int] = []
+    wanted = False
     for d in operator.derivatives:
         if any(needs[i] for i in d.operands):
             wanted = True
-            for kept in d.keeps:
-                target = inputs if kept >= 0 else outputs
-                if kept not in target:
-                    target.append(kept)
-    return (tuple(inputs), tuple(outputs)) if wanted else _NO_GRADIENT
+            kept += [k for k in d.keeps if k not in kept]
+    if not wanted:
+        return _NO_GRADIENT
+    return TapePlan(needs, tuple([k for k in kept if k >= 0]), tuple([k for k in kept if k < 0]))
 
 
 def edge(x: Tensor) -> Any:

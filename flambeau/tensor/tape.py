@@ -33,17 +33,34 @@ state = GradState()
 next_sequence = count().__next__
 
 
+class TapePlan:
+    """What the GradFns of one signature have in common that want gradients of the same operands.
+
+    ``inputs`` and ``outputs`` are what their rules keep: positions of operands, and of results as ``~i``.
+    ``templates`` and ``room`` belong to ``autograd.templates``.
+    """
+
+    __slots__ = ("needs", "inputs", "outputs", "templates", "room")
+
+    def __init__(self, needs: tuple[bool, ...], inputs: tuple[int, ...], outputs: tuple[int, ...]) -> None:
+        self.needs = needs
+        self.inputs = inputs
+        self.outputs = outputs
+        self.templates: dict[Any, Any] = {}
+        self.room = 64
+
+
 class GradFn:
     """One differentiable operation that was recorded (PyTorch's ``grad_fn``)."""
 
-    __slots__ = ("signature", "numbers", "edges", "saved", "needs", "sequence", "hooks", "trace", "_metadata",
+    __slots__ = ("signature", "plan", "numbers", "edges", "saved", "sequence", "hooks", "trace", "_metadata",
                  "__weakref__")
 
     signature: Any  # the operator's Signature; None for a node that computes gradients in ``run``
+    plan: Any       # its TapePlan; None for a node without a signature
     numbers: Any    # Python numbers among the operands, by position
     edges: tuple[Any, ...]
     saved: Any      # position -> what the derivative keeps; None once freed
-    needs: tuple[bool, ...]
     sequence: int
 
     def __init__(self) -> None:
@@ -54,6 +71,11 @@ class GradFn:
     def name(self) -> str:
         """The name that ``repr`` of a tensor shows, such as ``AddBackward0``."""
         return type(self).__name__
+
+    @property
+    def needs(self) -> tuple[bool, ...]:
+        """Which operands want a gradient."""
+        return () if self.plan is None else self.plan.needs
 
     @property
     def attributes(self) -> tuple[Any, ...]:

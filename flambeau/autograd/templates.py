@@ -1,0 +1,363 @@
+"""Templates: what a derivative rule recorded once, recorded again without running the rule.
+
+Note: backward templates. What a rule records depends on the signature of its operator, on which operands
+want gradients, on the Python numbers among the operands and on how the incoming gradients read their nodes:
+on nothing else, least of all on values. So the first time, the rule runs as ever (``engine.gradients``) and
+what it recorded is kept as a *template*: a list of signatures, each with the places its operands come from
+(an incoming gradient, a saved tensor, a number, an earlier node of the list). From then on the nodes are made
+from the template, at a tenth of the cost, and gradients travel as pairs (node, ``Reading``), not as tensors.
+
+No template is made of a rule that looked at a value, or that used a node from elsewhere (a random state, a
+tensor it made of numbers); none is used where a user may watch or interfere: hooks on the node, a Function,
+``create_graph``, anomaly mode, classes with ``__torch_function__``, eager execution. There, and wherever a
+saved tensor is not as it was (another version, another geometry, freed), the ordinary engine takes the step,
+and raises what there is to raise. ``FLAMBEAU_BACKWARD_TEMPLATES=0`` or ``config.backward_templates(False)``
+leaves everything to the ordinary engine, which is what to step through in a debugger.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from heapq import heappop
+from operator import itemgetter
+from typing import Any
+
+from .. import dtypes
+from ..config import settings
+from ..engine.look import check_budget, snapshot, values_read
+from ..graph import pending
+from ..graph.geometry import Geometry
+from ..graph.node import Node, Signature
+from ..graph.storage import Storage
+from ..operators.arithmetic import ADD
+from ..tensor import Tensor, overrides, record_pair, state
+from ..tensor.record import META_NODE
+from ..tensor.tape import GradFn, SavedTensor
+from .engine import Walk, accumulate_grad, gradients
+
+_new = object.__new__
+_nodes = pending.nodes
+_append = pending.nodes.append
+
+
+class Reading:
+    """How a gradient on its way reads its node. Interned."""
+
+    __slots__ = ("geometry", "stored")
+
+    def __init__(self, geometry: Geometry, stored: Geometry) -> None:
+        self.geometry = geometry
+        self.stored = stored  # the geometry of the whole value
+
+
+Gradient = tuple[Node, Reading]  # on its way; a Tensor where the ordinary engine made it
+
+_LIMIT = 1 << 16
+_readings: dict[tuple[Geometry, Geometry], Reading] = {}
+_sums: dict[tuple[Reading, Reading], tuple[Signature, Reading]] = {}
+
+
+def _forget() -> None:
+    """Make all templates unreachable: they are found by readings, which will be new ones."""
+    _readings.clear()
+    _sums.clear()
+
+
+dtypes.on_default_change.append(_forget)
+
+
+def _reading(geometry: Geometry, stored: Geometry) -> Reading:
+    found = _readings.get((geometry, stored))
+    if found is None:
+        if len(_readings) > _LIMIT:
+            _forget()
+        found = _readings[geometry, stored] = Reading(geometry, stored)
+    return found
+
+
+def _travelling(x: Tensor) -> Gradient | None:
+    """A tensor as a gradient on its way, None if it is more than its value."""
+    storage = x._storage
+    if storage.exposed or x._overrides or storage.node is META_NODE:
+        return None
+    return storage.node, _reading(x._geometry, storage.geometry)
+
+
+def _travelling_all(grads: list[Any]) -> list[Any] | None:
+    """Gradients as gradients on their way, absent ones as None; None if one cannot be."""
+    for grad in grads:
+        if grad.__class__ is not tuple and grad is not None:
+            break
+    else:
+        return grads
+    found = [_travelling(x) if isinstance(x, Tensor) else x for x in grads]
+    return None if any(new is None and old is not None for new, old in zip(found, grads)) else found
+
+
+def _tensor(grad: Any) -> Any:
+    """A gradient on its way as a tensor."""
+    if grad.__class__ is not tuple:
+        return grad
+    x = _new(Tensor)
+    x._storage = Storage(grad[0], grad[1].stored)
+    x._geometry = grad[1].geometry
+    return x
+
+
+class Template:
+    """The nodes of one derivative. Places count gradients coming in, what is kept, ``constants``, nodes.
+
+    ``kept``: position, geometry and storage's geometry of saved tensors. ``aliases``: pairs of places that
+    were one node, so that it is not known which of the two was meant; they have to be one node again.
+    ``steps``: signature and operands of each node. ``results``: number of the edge, place, reading.
+    """
+
+    __slots__ = ("kept", "aliases", "constants", "steps", "results")
+
+    def __init__(self, kept: tuple[tuple[int, Geometry, Geometry], ...], aliases: tuple[tuple[int, int], ...],
+                 constants: tuple[Any, ...], steps: tuple[tuple[Signature, Any], ...],
+                 results: tuple[tuple[int, int, Reading], ...]) -> None:
+        self.kept = kept
+        self.aliases = aliases
+        self.constants = constants
+        self.steps = steps
+        self.results = results
+
+
+# --- making a template --------------------------------------------------------------------------------------
+
+class Tracing:
+    """The places of a derivative that is about to run, and afterwards the template of what it recorded."""
+
+    def __init__(self, fn: GradFn, sources: list[Gradient | None]) -> None:
+        self.fn = fn
+        self.places: list[Any] = [None if g is None else g[0] for g in sources]
+        self.kept: list[tuple[int, Geometry, Geometry]] = []
+        self.possible = all(self._keep(position) for position in (*fn.plan.inputs, *fn.plan.outputs))
+        self.start = len(_nodes)
+        self.read = values_read[0]
+
+    def _keep(self, position: int) -> bool:
+        """Give a saved tensor its place; false where it is not simply a value."""
+        saved = self.fn.saved.get(position)
+        if saved is None:
+            return True  # a number or nothing
+        if saved.__class__ is SavedTensor and saved.unpack is not None:
+            return False
+        x: Tensor = saved[0] if saved.__class__ is tuple else saved.tensor
+        storage = x._storage
+        self.places.append(storage.node)
+        self.kept.append((position, x._geometry, storage.geometry))
+        return not (storage.exposed or x._overrides or storage.node is META_NODE)
+
+    def template(self, results: Sequence[Any]) -> Template | None:
+        """What was recorded since, as a template; None where that would not say everything."""
+        if not self.possible or self.read != values_read[0]:
+            return None
+        needs = self.fn.needs
+        wanted = [(i, results[i]) for i in range(len(needs)) if needs[i] and results[i] is not None]
+        if any(x.__class__ is not Tensor or _travelling(x) is None for _, x in wanted):
+            return None
+        place: dict[int, int] = {}
+        aliases = []
+        for i, node in enumerate(self.places):
+            first = place.setdefault(id(node), i)
+            if node is not None and first != i:
+                aliases.append((first, i))
+        recorded = self._recorded([x._storage.node for _, x in wanted], place)
+        constants = None if recorded is None else _constants(recorded)
+        if recorded is None or constants is None:
+            return None
+        base = len(self.places)
+        for i, node in enumerate(recorded):
+            place[id(node)] = base + len(constants) + i
+        number = {_exact(x): base + i for i, x in enumerate(constants)}
+        steps = tuple([
+            (node.signature, _pick([place[id(x)] if x.__class__ is Node else number[_exact(x)]
+                                    for x in node.operands]))
+            for node in recorded
+        ])
+        found = tuple([
+            (i, place[id(x._storage.node)], _reading(x._geometry, x._storage.geometry)) for i, x in wanted
+        ])
+        return Template(tuple(self.kept), tuple(aliases), constants, steps, found)  # type: ignore[arg-type]
+
+    def _recorded(self, roots: list[Node], place: dict[int, int]) -> list[Node] | None:
+        """The nodes that the results need, in the order of recording; None if one comes from elsewhere."""
+        needed: set[int] = set()
+        waiting = list(roots)
+        while waiting:
+            node = waiting.pop()
+            if id(node) in place or id(node) in needed:
+                continue
+            if node.value is not None or node.signature is None:
+                return None
+            needed.add(id(node))
+            waiting += [x for x in node.operands if x.__class__ is Node]
+        recorded = [node for node in _nodes[self.start:] if id(node) in needed]
+        return recorded if len(recorded) == len(needed) else None
+
+
+_CONSTANTS = (int, float, bool, complex, type(None))
+
+
+def _exact(x: Any) -> Any:
+    """A key that tells numbers apart that compare equal: 1 and 1.0, 0.0 and -0.0."""
+    return x.__class__, repr(x)
+
+
+def _constants(nodes: list[Node]) -> tuple[Any, ...] | None:
+    """What the nodes' operands are beside nodes; None if there is more than numbers among them."""
+    found = {_exact(x): x for node in nodes for x in node.operands if x.__class__ is not Node}
+    return tuple(found.values()) if all(x.__class__ in _CONSTANTS for x in found.values()) else None
+
+
+def _pick(places: list[int]) -> Callable[[list[Any]], tuple[Any, ...]]:
+    """What takes the operands out of the list of places."""
+    if len(places) > 1:
+        return itemgetter(*places)
+    if not places:
+        return lambda values: ()
+    only = places[0]
+    return lambda values: (values[only],)
+
+
+def _key(fn: GradFn, sources: list[Gradient | None]) -> Any:
+    """What a template is found by, beside the plan: numbers, and how the gradients read their nodes."""
+    readings = tuple([None if g is None else g[1] for g in sources])
+    if fn.numbers is None:
+        return readings[0] if len(readings) == 1 else readings
+    # Numbers are compared by their text where equal ones may differ: 0.0 and -0.0.
+    if 0 in fn.numbers or any(x.__class__ is complex for x in fn.numbers):
+        return readings, repr(fn.numbers)
+    return readings, fn.numbers
+
+
+# --- walking ------------------------------------------------------------------------------------------------
+
+def may_replay(create_graph: bool) -> bool:
+    """Whether templates may be used in a backward pass (Note: backward templates)."""
+    return settings.backward_templates and not (
+        create_graph or settings.eager or state.anomaly or state.inference or overrides.modes)
+
+
+class TemplateWalk(Walk):
+    """A backward pass by templates (Note: backward templates)."""
+
+    __slots__ = ("site", "overridden")
+
+    def __init__(self, retain: bool) -> None:
+        super().__init__(retain, False)
+        self.site: Any = None
+        self.overridden = overrides.active()  # whether a saved tensor may be of a class that overrides
+
+    def run(self) -> None:
+        """Run until nothing waits."""
+        heap, waiting, retain = self.heap, self.waiting, self.retain
+        site = self.site = state.site
+        selective = self.wanted is not None or bool(self.capture)
+        while heap:
+            fn, grads = waiting.pop(heappop(heap))
+            if selective and not self._is_wanted(fn, grads):
+                continue
+            plan = fn.plan
+            if plan is None or fn.hooks is not None or fn.saved is None or site is None:
+                self.step(fn, grads)
+                continue
+            sources = _travelling_all(grads)
+            if sources is None:
+                self.step(fn, grads)
+                continue
+            if len(sources) == 1 and fn.numbers is None:
+                source = sources[0]
+                key: Any = source[1]
+                values: list[Any] = [source[0]]
+            else:
+                key = _key(fn, sources)
+                values = [None if source is None else source[0] for source in sources]
+            template = plan.templates.get(key)
+            if template is None or not self._keep(template, fn.saved, values):
+                self._trace(fn, grads, sources, key)
+                continue
+            values += template.constants
+            for signature, pick in template.steps:
+                node = Node(signature, pick(values), site)
+                _append(node)
+                values.append(node)
+            if not retain and fn.saved:
+                fn.saved = None
+            edges = fn.edges
+            for i, place, reading in template.results:
+                if edges[i] is not None:
+                    self.give(edges[i], (values[place], reading))
+            if len(_nodes) > settings.check_at:
+                check_budget()
+
+    def _keep(self, template: Template, saved: dict[int, Any], values: list[Any]) -> bool:
+        """Add the nodes of what fn kept to ``values``; false if one is not as the template has it."""
+        for position, geometry, stored in template.kept:
+            found = saved[position]
+            if found.__class__ is tuple:
+                x, version = found
+            elif found.unpack is None:
+                x, version = found.tensor, found.version
+            else:
+                return False
+            storage, counter = x._storage, x._counter
+            if ((storage.version if counter is None else counter.version) != version
+                    or x._geometry is not geometry or storage.geometry is not stored
+                    or (self.overridden and x._overrides)):
+                return False
+            values.append(snapshot(storage) if storage.exposed else storage.node)
+        for first, second in template.aliases:
+            if values[first] is not values[second]:
+                return False
+        return True
+
+    def _trace(self, fn: GradFn, grads: list[Any], sources: list[Gradient | None], key: Any) -> None:
+        """Let the rule run, and make a template of what it records."""
+        plan = fn.plan
+        if plan.room <= 0:
+            self.step(fn, grads)
+            return
+        plan.room -= 1
+        tracing = Tracing(fn, sources)
+        results = gradients(fn, [_tensor(grad) for grad in grads])
+        template = tracing.template(results)
+        if template is not None:
+            plan.templates[key] = template
+        self.pass_on(fn, results)
+
+    def step(self, fn: GradFn, grads: list[Any]) -> None:
+        """The ordinary engine's step, for what templates are not made for."""
+        super().step(fn, [_tensor(grad) for grad in grads])
+
+    def add(self, have: Any, grad: Any) -> Any:
+        """The sum of two gradients for the same place."""
+        if have.__class__ is not tuple or grad.__class__ is not tuple:
+            return record_pair(ADD, _tensor(have), _tensor(grad))
+        known = _sums.get((have[1], grad[1]))
+        if known is not None:
+            node = Node(known[0], (have[0], grad[0]), self.site)
+            _append(node)
+            return node, known[1]
+        total = record_pair(ADD, _tensor(have), _tensor(grad))
+        signature = total._storage.node.signature
+        if signature is not None:
+            _sums[have[1], grad[1]] = signature, _reading(total._geometry, total._storage.geometry)
+        return total
+
+    def _is_wanted(self, fn: GradFn, grads: list[Any]) -> bool:
+        if self.capture:
+            self.note(fn, [_tensor(grad) for grad in grads])
+        return self.wanted is None or fn in self.wanted
+
+    def leaf_gradient(self, leaf: Tensor) -> Any:
+        """What reached a leaf; None where nothing did."""
+        return _tensor(super().leaf_gradient(leaf))
+
+    def finish(self) -> None:
+        """Accumulate what reached leaves into their ``.grad``."""
+        for leaf, grad in self.leaf_results.values():
+            if leaf._requires_grad:
+                accumulate_grad(leaf, _tensor(grad), False)
