@@ -18,12 +18,17 @@ Template = Callable[[Signature], "Plan | None"]
 
 # Which file of this folder holds the template of an operator.
 FILES: dict[str, str] = {
+    "convolution": "convolution",
+    "convolution_input": "convolution",
     **dict.fromkeys(("unsafe_view", "contiguous_copy", "clone", "copy", "write", "select_scatter",
                      "slice_scatter", "diagonal_scatter", "view_backward", "constant_pad_nd", "diag_embed",
                      "flip", "rot90", "roll", "repeat", "full", "fill"), "movement"),
+    "nll_loss": "losses", "nll_loss_backward": "losses",
     "cat": "joining", "stack": "joining", "arange": "creation", "tril": "creation", "triu": "creation",
+    **dict.fromkeys(("linear", "mm", "bmm", "matmul", "addmm", "baddbmm", "mv", "addmv", "dot", "addr"),
+                    "matmul"),
     "multi_tensor": "optimizer",
-    "scaled_dot_product_attention": "attention",
+    "scaled_dot_product_attention": "attention", "scaled_dot_product_attention_backward": "attention",
     "uniform": "random", "normal": "random", "bernoulli": "random", "bernoulli_each": "random",
     "randint": "random", "random_full": "random", "randperm": "random", "exponential": "random",
 }

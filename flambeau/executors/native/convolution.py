@@ -1,0 +1,234 @@
+"""Plans of forward convolutions and of gradients by the input: weights into panels, then the products."""
+
+from __future__ import annotations
+
+import functools
+import math
+from typing import Any
+
+from ...graph.geometry import Geometry
+from .code import functions_of
+from .convolution_arguments import Argument, words
+from .convolution_kernel import NUMBERS, PHASE, POINTERS, forward_module
+from .convolution_packing import PACK_NUMBERS, PACK_POINTERS, pack_module
+from .convolution_problem import Problem
+from .convolution_staging import WIDTH
+from .convolution_vectors import Elements
+from .microkernel import Tile, tile_of
+from .plan import Call, Plan, Words
+
+# Bytes of V that a task should have: with a panel of weights they fill the second cache.
+BUDGET = 640 << 10
+_NOWHERE = 1 << 40
+
+
+def tile_for(e: Elements) -> Tile:
+    """The tile of the microkernel that computes with these elements."""
+    return tile_of(e.width)
+
+
+@functools.cache
+def _convolve(name: str, mode: str, adjacent: str, bias: bool, direct: bool) -> int:
+    e = elements(name)
+    return functions_of(forward_module(e, tile_for(e), mode, adjacent, bias, direct), "convolution")["convolve"]
+
+
+@functools.cache
+def _pack(name: str, mode: str, lowest: bool) -> int:
+    e = elements(name)
+    return functions_of(pack_module(e, tile_for(e), mode, lowest), "convolution_weights")["pack_weights"]
+
+
+_elements: dict[str, Elements] = {}
+
+
+def elements(name: Any) -> Elements:
+    """The element type of a NumPy type, or of the name of one that was asked for before."""
+    found = _elements.get(str(name))
+    if found is None:
+        found = _elements[str(name)] = Elements(name)
+    return found
+
+
+def rounded(n: int, unit: int) -> int:
+    """n rounded up to a multiple."""
+    return -(-n // unit) * unit
+
+
+def adjacent_of(problem: Problem) -> str:
+    """What lies side by side in the source."""
+    if problem.source.space[2] == 1 or problem.extents[2] == 1:
+        return "pixels"
+    return "channels" if problem.source.channel == 1 else "nothing"
+
+
+class Blocking:
+    """How channels are cut into blocks, and the grid into tasks."""
+
+    def __init__(self, problem: Problem, e: Elements, tile: Tile, mode: str) -> None:
+        taps = 16 if mode == "winograd" else max(1, *(len(p.taps) for p in problem.phases))
+        depth = problem.ins * taps if mode == "narrow" else problem.ins
+        self.blocks = -(-depth // WIDTH)
+        self.width = -(-depth // self.blocks)          # channels of a block
+        if mode != "narrow" and self.blocks > 1:
+            self.width = rounded(self.width, e.lanes)  # blocks start at whole vectors
+            self.blocks = -(-depth // self.width)
+        self.vectors = -(-self.width // e.lanes)
+        self.depth = self.blocks if mode == "narrow" else taps * self.blocks
+        self.padded = self.blocks * self.width
+        self.panels = -(-problem.outs // tile.columns)
+        step = 2 if mode == "winograd" else 1
+        self.grid = [-(-max(p.grid[d] for p in problem.phases) // (step if d != 1 else 1)) for d in range(3)]
+        self._cut(problem, e, step)
+
+    def _cut(self, problem: Problem, e: Elements, step: int) -> None:
+        line, cells = self.grid[1] * self.grid[2], math.prod(self.grid)
+        wanted = max(48, min(240, BUDGET // (self.depth * WIDTH * e.width)))
+        if cells >= wanted:
+            self.images = 1
+            self.chunks = -(-self.grid[0] // max(1, wanted // line))
+            lines = -(-self.grid[0] // self.chunks)
+            self.chunks = -(-self.grid[0] // lines)
+        else:
+            self.chunks, lines = 1, self.grid[0]
+            self.images = -(-problem.batch // -(-problem.batch // max(1, wanted // cells)))
+        self.lines = lines * step
+        self.rows = self.images * lines * line
+        tasks = -(-problem.batch // self.images) * self.chunks * problem.groups
+        self.splits = 1
+        if tasks < 8 and problem.products > 1 << 19:
+            self.splits = min(self.panels, -(-8 // tasks))
+        self.tasks = tasks * self.splits
+
+
+def product_plan(problem: Problem, dtype: Any, operands: tuple[Geometry, Geometry, Geometry | None],
+                 volume: int, mode: str, turned: bool) -> Plan:
+    """The plan of a problem. ``operands``: source, weight and bias; ``volume``: adjacent taps, or 0.
+
+    ``turned`` (Winograd): the kernel is turned by half.
+    """
+    e = elements(dtype)
+    tile = tile_for(e)
+    blocking = Blocking(problem, e, tile, mode)
+    packing = _packing_call(problem, e, tile, operands[1], blocking, volume, mode, turned)
+    main = _main_call(problem, e, tile, operands, blocking, mode)
+    taps = 16 if mode == "winograd" else sum(len(p.taps) for p in problem.phases)
+    depth = blocking.padded if mode == "narrow" else blocking.padded * taps
+    size = problem.groups * blocking.panels * depth * tile.columns * e.width
+    moved = sum(g.numel * g.dtype.itemsize for g in operands if g is not None)
+    return Plan([packing, main], workspace=size, flops=2.0 * problem.products, traffic=float(2 * moved))
+
+
+def _packing_call(problem: Problem, e: Elements, tile: Tile, weight: Geometry, blocking: Blocking, volume: int,
+                  mode: str, turned: bool) -> Call:
+    taps = [tap.weight for phase in problem.phases for tap in phase.taps]
+    channels, padded, step_in = problem.ins, blocking.padded, problem.weight.channel
+    if mode == "narrow":
+        # Every (channel, tap) is a tap of one channel, whose place is in the table.
+        taps = [c * step_in + tap for c in range(channels) for tap in taps]
+        taps += [0] * (blocking.padded - len(taps))
+        channels = padded = 1
+    how = "winograd" if mode == "winograd" else "run" if 1 < volume <= e.lanes and mode == "taps" else "taps"
+    run = max(1, min(padded, (1 << 14) // max(1, len(taps) * tile.columns)))
+    runs = -(-padded // run)
+    given: dict[str, Argument] = {
+        "weight": lambda w: w.input(1, weight), "packed": lambda w: w.workspace(0),
+        "w_group": problem.weight.group, "w_out": problem.weight.batch, "w_in": step_in, "outs": problem.outs,
+        "channels": channels, "panels": blocking.panels, "taps": len(taps), "padded": padded, "volume": volume,
+        "runs": runs, "run": run}
+    function = _pack(e.name, how, turned and how == "winograd")
+    return Call(function, words(PACK_POINTERS, PACK_NUMBERS, given, taps), problem.groups * blocking.panels * runs)
+
+
+def _main_call(problem: Problem, e: Elements, tile: Tile, operands: tuple[Geometry, Geometry, Geometry | None],
+               b: Blocking, mode: str) -> Call:
+    source, _, bias = operands
+    tap_step = b.padded * tile.columns if mode != "narrow" else 0
+    span = problem.span
+    p_step, extent = problem.step, problem.extents
+    staged_w = 2 * b.grid[2] + 2 if mode == "winograd" else (b.grid[2] - 1) * p_step[2] + span[2]
+    staged_b = (b.grid[1] - 1) * p_step[1] + span[1]
+    staged_a = (b.lines - 1) * p_step[0] + span[0]
+    left = min(max(problem.before[2], 0), staged_w)
+    first = max(-problem.before[2], 0)
+    middle = max(0, min(staged_w - left, extent[2] - first))
+    x_n = staged_a * staged_b * staged_w
+    x_size = b.images * x_n * b.blocks * WIDTH if mode != "narrow" else 0
+    most = rounded(b.rows, tile.rows) + tile.rows
+    # The odd vectors keep the 16 matrices from meeting in the same sets of the cache.
+    v_step = most * WIDTH + 5 * e.lanes
+    m_step = (most + e.lanes) * tile.columns + 5 * e.lanes
+    m_size = m_step * (16 if mode == "winograd" else 1)
+    p_size = (4 * b.rows + e.lanes) * tile.columns if mode == "winograd" else 0
+    v_at = rounded(x_size * e.width, 64)
+    m_at = v_at + rounded(b.depth * v_step * e.width, 64)
+    p_at = m_at + rounded(m_size * e.width, 64)
+    table, u_panel = _phase_table(problem, b, mode, tap_step, (x_n, staged_b, staged_w))
+    direct = problem.positions[2] == 1 or all(p.grid[2] == 1 for p in problem.phases)
+    packed_panel = u_panel if mode != "winograd" else 16 * tap_step
+    if mode == "narrow":
+        packed_panel = b.padded * tile.columns
+    given: dict[str, Argument] = {
+        "source": lambda w: w.input(0, source), "packed": lambda w: w.workspace(0),
+        "bias": (lambda w: w.input(2, bias)) if bias is not None else (lambda w: w.constant(0)),
+        "target": lambda w: w.output(0),
+        "s_n": problem.source.batch, "s_c": problem.source.channel, "s_a": problem.source.space[0],
+        "s_b": problem.source.space[1], "s_w": problem.source.space[2], "extent_a": extent[0],
+        "extent_b": extent[1], "channels": problem.ins, "before_a": problem.before[0],
+        "before_b": problem.before[1], "left": left, "middle": middle, "right": staged_w - left - middle,
+        "first": first, "x_n": x_n, "x_a": staged_b * staged_w, "x_b": staged_w, "x_block": b.images * x_n,
+        "x_pixel": WIDTH, "blocks": b.blocks, "vectors": b.vectors, "x_rows_b": staged_b, "span_a": span[0],
+        "step_a": p_step[0], "step_b": p_step[1], "step_w": p_step[2], "v_step": v_step, "v_pixel": WIDTH,
+        "depth": b.padded if mode == "narrow" else 0, "narrow_width": b.width,
+        "batch": problem.batch, "groups": problem.groups, "images_each": b.images, "chunks": b.chunks,
+        "rows_each": b.lines, "splits": b.splits, "panels": b.panels, "outs": problem.outs,
+        "s_group": problem.source.group, "t_group": problem.target.group, "u_group": packed_panel * b.panels,
+        "u_panel": packed_panel, "t_n": problem.target.batch, "t_c": problem.target.channel,
+        "t_a": problem.positions[0], "t_b": problem.positions[1], "t_w": problem.positions[2],
+        "v_at": v_at, "m_at": m_at, "p_at": p_at, "m_step": m_step, "depth_each": b.width,
+        "phases": len(problem.phases), "merged": int(_is_merged(problem, mode)), "grid_step": p_step[0]}
+    function = _convolve(e.name, mode, adjacent_of(problem), bias is not None, direct)
+    return Call(function, words(POINTERS, NUMBERS, given, table), b.tasks,
+                scratch=p_at + p_size * e.width + 64 * WIDTH)
+
+
+def _is_merged(problem: Problem, mode: str) -> bool:
+    """Whether the results of an image are a line in the target, and in M."""
+    phase, (a, b, w) = problem.phases[0], problem.positions
+    return len(problem.phases) == 1 and (phase.grid[2] == 1 or w == 1) \
+        and (phase.grid[1] == 1 or b == phase.grid[2] * w) \
+        and (phase.grid[0] == 1 or a == phase.grid[1] * phase.grid[2] * w) \
+        and (mode != "winograd" or phase.grid[2] % 2 == 0)
+
+
+def _phase_table(problem: Problem, b: Blocking, mode: str, tap_step: int,
+                 staged: tuple[int, int, int]) -> tuple[list[int], int]:
+    """The table of phases and their taps, and how many packed elements a panel has."""
+    _, staged_b, staged_w = staged
+    heads: list[int] = []
+    tails: list[int] = []
+    at = len(PHASE) * len(problem.phases)
+    u = 0
+    for phase in problem.phases:
+        count = len(phase.taps)
+        entries = _narrow_taps(problem, phase, b.padded) if mode == "narrow" else [
+            (tap.offset[0] * staged_b + tap.offset[1]) * staged_w + tap.offset[2] for tap in phase.taps]
+        heads += [1 if mode == "narrow" else count, at + len(tails), u, phase.target, *phase.grid]
+        tails += entries
+        u += count * tap_step
+    return heads + tails, u
+
+
+def _narrow_taps(problem: Problem, phase: Any, padded: int) -> list[int]:
+    strides, found = problem.source.space, []
+    for c in range(problem.ins):
+        for tap in phase.taps:
+            shift = tap.offset[2] - problem.before[2]
+            step = problem.step[2]
+            first = min(phase.grid[2], max(0, -(shift // step)))
+            last = max(first, min(phase.grid[2], -(-(problem.extents[2] - shift) // step)))
+            place = c * problem.source.channel + shift * strides[2] \
+                + tap.offset[0] * strides[0] + tap.offset[1] * strides[1]
+            found += [place, tap.offset[0], tap.offset[1], first, last]
+    found += [0, _NOWHERE, 0, 0, 0] * (padded - len(found) // 5)
+    return found

@@ -1,0 +1,253 @@
+"""The kernel of forward convolutions and of gradients by the input: products of staged pixels with weights.
+
+A task takes a part of the grid of results (some images, or some rows of one) and a share of the panels of
+output channels. It stages the part of the source that it needs (``convolution_staging.py``), fills V with a
+row of channels for each pixel and tap, and multiplies by packed weights with the register-tiled microkernel,
+pixels being the rows and output channels the columns of its tiles. A panel of results, M[pixel][channels], is
+transposed to the target at once, while it is in the cache.
+
+For kernels of 3 x 3 and stride 1 there is Winograd's F(2 x 2, 3 x 3) (Lavin and Gray, "Fast Algorithms for
+Convolutional Neural Networks", 2015): with input tiles d of 4 x 4 pixels, Y = A^T [(G w G^T) . (B^T d B)] A
+gives 2 x 2 results from 16 products instead of 36. The sums over channels are 16 independent matrix products;
+all transforms are additions of vectors of channels.
+"""
+
+from __future__ import annotations
+
+from .build import Function, Module
+from .convolution_arguments import Registers, entry, registers
+from .convolution_staging import (FILL_NUMBERS, NARROW_NUMBERS, STAGE_NUMBERS, WIDTH, Part, fill_narrow, fill_taps,
+                                  fill_tiles, stage)
+from .convolution_vectors import Elements, arithmetic, transposed
+from .microkernel import Accumulators, Tile, accumulate
+
+POINTERS = ("source", "packed", "bias", "target")
+NUMBERS = (*STAGE_NUMBERS, *FILL_NUMBERS, *NARROW_NUMBERS, "narrow_width", "batch", "groups", "images_each",
+           "chunks", "rows_each", "splits", "panels", "outs", "s_group", "t_group", "u_group", "u_panel",
+           "t_n", "t_c", "t_a", "t_b", "t_w", "v_at", "m_at", "p_at", "m_step", "depth_each",
+           "phases", "merged", "grid_step")
+# Entries of a phase in the table, followed by taps.
+PHASE = ("taps", "taps_at", "u_at", "target_at", "grid_a", "grid_b", "grid_w")
+# How many blocks of channels a tile sums up before it lets go of its registers.
+DEPTH = 8
+
+
+def short_rows(tile: Tile) -> Tile:
+    """The tile for a remainder of rows."""
+    return tile._replace(rows=max(2, 2 * tile.rows // 3))
+
+
+def forward_module(e: Elements, tile: Tile, mode: str, adjacent: str, bias: bool, direct: bool) -> str:
+    """Code of ``convolve``. ``mode``: taps, winograd, or narrow (few channels).
+
+    ``adjacent``: what lies side by side in the source. ``direct``: whether pixels do in the target.
+    """
+    module = Module()
+    tiles = {t.rows: _tile_function(module, e, t) for t in (tile, short_rows(tile))}
+    with module.kernel("convolve") as f:
+        a = registers(f, POINTERS, NUMBERS)
+        x = f.scratch
+        v, m, p = (f.at(f.scratch, at, "i8") for at in (a.v_at, a.m_at, a.p_at))
+        with f.loop(f.begin, f.end) as task:
+            share, rest = f.rem(task, a.splits), f.div(task, a.splits)
+            group, rest = f.rem(rest, a.groups), f.div(rest, a.groups)
+            part = Part()
+            chunk = f.rem(rest, a.chunks)
+            part["first_image"] = f.mul(f.div(rest, a.chunks), a.images_each)
+            part["images"] = f.least(a.images_each, f.sub(a.batch, part["first_image"]))
+            grid_first = f.mul(chunk, a.rows_each)
+            part["first_a"] = f.mul(grid_first, a.grid_step)
+            source = e.at(f, a.source, f.mul(group, a.s_group))
+            if mode != "narrow":
+                part["rows"] = f.add(f.mul(f.sub(a.rows_each, 1), a.grid_step), a.span_a)
+                stage(f, a, e, source, x, part, adjacent)
+            with f.loop(0, a.phases) as number:
+                at = f.at(a.table, f.mul(number, len(PHASE)), "i64")
+                phase = {name: entry(f, at, k) for k, name in enumerate(PHASE)}
+                part["grid_a"] = f.most(f.least(a.rows_each, f.sub(phase["grid_a"], grid_first)), 0)
+                part["grid_b"], part["grid_w"] = phase["grid_b"], phase["grid_w"]
+                taps = f.at(a.table, phase["taps_at"], "i64")
+                tiles_a = part["grid_a"]
+                part["p_b"] = part["grid_w"]
+                part["p_a"] = f.mul(part["grid_b"], part["p_b"])
+                part["p_n"] = f.mul(part["grid_a"], part["p_a"])
+                if mode == "winograd":
+                    part = Part(part)
+                    part["grid_a"] = f.div(f.add(tiles_a, 1), 2)
+                    part["grid_w"] = f.div(f.add(phase["grid_w"], 1), 2)
+                    part["p_b"] = f.mul(part["grid_w"], 2)
+                    part["p_a"] = part["p_b"]
+                    part["p_n"] = f.mul(part["p_a"], f.mul(part["grid_a"], 2))
+                    fill_tiles(f, a, e, x, v, part)
+                elif mode == "narrow":
+                    fill_narrow(f, a, e, source, v, part, taps)
+                else:
+                    fill_taps(f, a, e, x, v, part, taps, phase["taps"])
+                pixels = f.mul(f.mul(part["images"], part["grid_a"]), f.mul(part["grid_b"], part["grid_w"]))
+                first = f.div(f.mul(share, a.panels), a.splits)
+                last = f.div(f.mul(f.add(share, 1), a.panels), a.splits)
+                with f.loop(first, last) as panel:
+                    u = f.at(a.packed, f.add(f.add(f.mul(group, a.u_group), f.mul(panel, a.u_panel)),
+                                             phase["u_at"]), e.element)
+                    blocks = f.mul(phase["taps"], a.blocks)
+                    if mode == "winograd":
+                        with f.loop(0, 16) as i:
+                            shift = f.mul(i, a.blocks)
+                            _product(f, a, e, tile, tiles, pixels, a.blocks,
+                                     f.at(v, f.mul(shift, a.v_step), e.element),
+                                     f.at(u, f.mul(shift, f.mul(a.depth_each, tile.columns)), e.element),
+                                     f.at(m, f.mul(i, a.m_step), e.element))
+                        _untile(f, a, e, tile, m, p, part)
+                    else:
+                        _product(f, a, e, tile, tiles, pixels, blocks, v, u, m)
+                    shape = (part["images"], tiles_a, phase["grid_b"], phase["grid_w"])
+                    place = f.add(f.add(f.mul(part["first_image"], a.t_n), phase["target_at"]),
+                                  f.add(f.mul(grid_first, a.t_a), f.mul(group, a.t_group)))
+                    _deliver(f, a, e, tile, p if mode == "winograd" else m, place, (group, panel), shape, part, bias,
+                             direct)
+    return module.text()
+
+
+# --- products -----------------------------------------------------------------------------------------------
+
+def _tile_function(module: Module, e: Elements, tile: Tile) -> Function:
+    """M (+)= V U for a tile: a sum over blocks of channels."""
+    parameters = [("ptr noalias", "%v"), ("ptr noalias", "%u"), ("ptr noalias", "%m"), ("i64", "%blocks"),
+                  ("i64", "%v_step"), ("i64", "%depth"), ("i64", "%more")]
+    with module.helper(f"tile{tile.rows}", parameters) as f:
+        acc = Accumulators(f, tile)
+
+        def place(i: int, j: int) -> str:
+            return f.at("%m", i * tile.columns + j * tile.lanes, e.element)
+        with f.when(f.compare("ne", "%more", 0)):
+            for i in range(tile.rows):
+                for j in range(tile.vectors):
+                    acc.set(i, j, f.read(e.kind, place(i, j)))
+        size = f.mul("%depth", tile.columns)
+        with f.loop(0, "%blocks") as block:
+            accumulate(f, acc, "%depth", f.at("%v", f.mul(block, "%v_step"), e.element),
+                       f.at("%u", f.mul(block, size), e.element), a_row=WIDTH, a_step=1, b_step=tile.columns)
+        for i in range(tile.rows):
+            for j in range(tile.vectors):
+                f.write(e.kind, acc.get(i, j), place(i, j))
+    return f
+
+
+def _product(f: Function, a: Registers, e: Elements, tile: Tile, tiles: dict[int, Function], pixels: str,
+             blocks: str, v: str, u: str, m: str) -> None:
+    """M[pixel][columns] = V U for a panel. Some blocks of U at a time, so that they stay in the cache."""
+    short = short_rows(tile).rows
+    remainder = f.rem(pixels, tile.rows)
+    # A remainder is done by one or two short tiles: 12 n + 4 = 12 (n - 1) + 8 + 8.
+    two = f.emit(f"and i1 {f.compare('sgt', remainder, 0)}, {f.compare('sle', remainder, 2 * short - tile.rows)}")
+    two = f.emit(f"and i1 {two}, {f.compare('sge', pixels, tile.rows)}")
+    one = f.emit(f"and i1 {f.compare('sgt', remainder, 0)}, {f.compare('sle', remainder, short)}")
+    whole = f.sub(pixels, remainder)
+    long = f.choose(two, "i64", f.sub(whole, tile.rows),
+                    f.choose(one, "i64", whole, f.mul(f.div(f.add(pixels, tile.rows - 1), tile.rows), tile.rows)))
+    with f.loop(0, f.most(blocks, 1), DEPTH) as block:
+        count = f.least(f.sub(blocks, block), DEPTH)
+        from_v = f.at(v, f.mul(block, a.v_step), e.element)
+        from_u = f.at(u, f.mul(f.mul(block, a.depth_each), tile.columns), e.element)
+        for rows, start, stop in ((tile.rows, "0", long), (short, long, pixels)):
+            with f.loop(start, stop, rows) as pixel:
+                f.run(tiles[rows], f.at(from_v, f.mul(pixel, WIDTH), e.element), from_u,
+                      f.at(m, f.mul(pixel, tile.columns), e.element), count, a.v_step, a.depth_each, block)
+
+
+# --- results ------------------------------------------------------------------------------------------------
+
+def _output_side(f: Function, kind: str, m: list[str]) -> list[str]:
+    """A^T m of F(2, 3): two values from four."""
+    middle = arithmetic(f, "fadd", kind, m[1], m[2])
+    apart = arithmetic(f, "fsub", kind, m[1], m[2])
+    return [arithmetic(f, "fadd", kind, m[0], middle), arithmetic(f, "fsub", kind, apart, m[3])]
+
+
+def _untile(f: Function, a: Registers, e: Elements, tile: Tile, m: str, p: str, part: Part) -> None:
+    """P[image][a][w][columns] = A^T M A of all tiles."""
+    columns = tile.columns
+    source = f.variable("ptr", m)
+    with f.loop(0, part["images"]) as image, f.loop(0, part["grid_a"]) as row:
+        target = f.at(p, f.mul(f.add(f.mul(image, part["p_n"]), f.mul(f.mul(row, 2), part["p_a"])), columns), e.element)
+        from_ = source.get()
+        with f.loop(0, part["grid_w"]) as w:
+            for j in range(tile.vectors):
+                x = f.at(from_, f.add(f.mul(w, columns), j * e.lanes), e.element)
+                y = f.at(target, f.add(f.mul(w, 2 * columns), j * e.lanes), e.element)
+                half: list[list[str]] = []
+                for c in range(4):
+                    read = [f.read(e.kind, f.at(x, f.mul(a.m_step, 4 * r + c), e.element)) for r in range(4)]
+                    half.append(_output_side(f, e.kind, read))
+                for r in range(2):
+                    for c, value in enumerate(_output_side(f, e.kind, [h[r] for h in half])):
+                        at = f.add(f.mul(part["p_a"], r * columns), c * columns)
+                        f.write(e.kind, value, f.at(y, at, e.element))
+        source.set(f.at(from_, f.mul(part["grid_w"], columns), e.element))
+
+
+def _deliver(f: Function, a: Registers, e: Elements, tile: Tile, p: str, place: str, at: tuple[str, str],
+             shape: tuple[str, str, str, str], part: Part, bias: bool, direct: bool) -> None:
+    """Write a panel of results, [image][a][b][w][columns], to the target, and add the bias."""
+    group, panel = at
+    images, rows, planes, width = shape
+    merged = f.compare("ne", a.merged, 0)
+    run = f.choose(merged, "i64", f.mul(f.mul(rows, planes), width), width)
+    rows, planes = f.choose(merged, "i64", 1, rows), f.choose(merged, "i64", 1, planes)
+    empty = f.compare("eq", run, 0)
+    rows = f.choose(empty, "i64", 0, rows)
+    for j in range(tile.vectors):
+        out = f.add(f.mul(panel, tile.columns), j * e.lanes)
+        left = f.sub(a.outs, out)
+        with f.when(f.compare("sgt", left, 0)):
+            added = ""
+            if bias:
+                from_ = e.at(f, a.bias, f.add(f.mul(group, a.outs), out))
+                added = e.read(f, from_, f.first_lanes(left, e.lanes))
+            with f.loop(0, images) as image, f.loop(0, rows) as row, f.loop(0, planes) as plane:
+                pixel = f.add(f.mul(image, part["p_n"]), f.add(f.mul(row, part["p_a"]), f.mul(plane, part["p_b"])))
+                x = f.at(p, f.add(f.mul(pixel, tile.columns), j * e.lanes), e.element)
+                to = f.add(f.add(f.mul(image, a.t_n), f.mul(out, a.t_c)),
+                           f.add(f.mul(row, a.t_a), f.mul(plane, a.t_b)))
+                y = e.at(f, a.target, f.add(place, to))
+                if direct:
+                    _transposed(f, a, e, tile, x, y, run, left, added)
+                else:
+                    _scattered(f, a, e, tile, x, y, run, left, added)
+
+
+def _transposed(f: Function, a: Registers, e: Elements, tile: Tile, x: str, y: str, run: str, left: str,
+                bias: str) -> None:
+    n = e.lanes
+    places = [f.mul(a.t_c, i) for i in range(n)]
+    with f.loop(0, run, n) as w:
+        from_, to = f.at(x, f.mul(w, tile.columns), e.element), e.at(f, y, w)
+        rows = [f.read(e.kind, f.at(from_, i * tile.columns, e.element)) for i in range(n)]
+        if bias:
+            rows = [arithmetic(f, "fadd", e.kind, row, bias) for row in rows]
+        columns = transposed(f, e.kind, rows)
+        rest = f.sub(run, w)
+        whole = f.emit(f"and i1 {f.compare('sge', rest, n)}, {f.compare('sge', left, n)}")
+        with f.when(whole):
+            for i, column in enumerate(columns):
+                e.write(f, column, e.at(f, to, places[i]))
+        with f.otherwise(whole):
+            mask = f.first_lanes(rest, n)
+            for i, column in enumerate(columns):
+                with f.when(f.compare("slt", i, left)):
+                    e.write(f, column, e.at(f, to, places[i]), mask)
+
+
+def _scattered(f: Function, a: Registers, e: Elements, tile: Tile, x: str, y: str, run: str, left: str,
+               bias: str) -> None:
+    n = e.lanes
+    count = f.least(left, n)
+    with f.loop(0, run) as w:
+        from_ = f.at(x, f.mul(w, tile.columns), e.element)
+        if bias:
+            row = arithmetic(f, "fadd", e.kind, f.read(e.kind, from_), bias)
+            f.write(e.kind, row, from_)
+        to = e.at(f, y, f.mul(w, a.t_w))
+        with f.loop(0, count) as c:
+            value = f.read(e.element, f.at(from_, c, e.element), e.width)
+            e.write_one(f, value, e.at(f, to, f.mul(c, a.t_c)))

@@ -1,0 +1,108 @@
+"""Weights as panels: packed[group][panel][tap][channel][lanes of a panel], or Winograd's 16 matrices for taps.
+
+A panel is as many output channels as the microkernel has columns. A task packs one panel of one group for a
+run of input channels. Taps that lie side by side in memory (contiguous weights, at most a vector of them) are
+read a vector for each output channel and transposed; others are read one by one.
+"""
+
+from __future__ import annotations
+
+from .build import Function, Module
+from .convolution_arguments import Registers, entry, registers
+from .convolution_vectors import Elements, arithmetic, transposed
+from .microkernel import Tile, local_array
+
+PACK_POINTERS = ("weight", "packed")
+PACK_NUMBERS = ("w_group", "w_out", "w_in", "outs", "channels", "panels", "taps", "padded", "volume", "runs",
+                "run")
+
+
+def pack_module(e: Elements, tile: Tile, mode: str, lowest: bool) -> str:
+    """Code of ``pack_weights``. ``mode``: taps, run (taps side by side), or winograd.
+
+    ``lowest`` (Winograd): the kernel is turned by half, as the gradient by the input needs it.
+    """
+    module = Module()
+    with module.kernel("pack_weights") as f:
+        a = registers(f, PACK_POINTERS, PACK_NUMBERS)
+        with f.loop(f.begin, f.end) as task:
+            number = f.div(task, a.runs)
+            run = f.mul(f.rem(task, a.runs), a.run)
+            group, panel = f.div(number, a.panels), f.rem(number, a.panels)
+            out = f.mul(panel, tile.columns)
+            source = e.at(f, a.weight, f.add(f.mul(group, a.w_group), f.mul(out, a.w_out)))
+            taps = 16 if mode == "winograd" else a.taps
+            size = f.mul(f.mul(a.padded, taps), tile.columns)
+            target = f.at(a.packed, f.mul(number, size), e.element)
+            left = f.sub(a.outs, out)
+            with f.loop(run, f.least(f.add(run, a.run), a.padded)) as k:
+                _row(f, a, e, tile, mode, lowest, (source, target, k, left))
+    return module.text()
+
+
+def _row(f: Function, a: Registers, e: Elements, tile: Tile, mode: str, lowest: bool,
+         at: tuple[str, str, str, str]) -> None:
+    """All taps of one input channel."""
+    source, target, k, left = at
+    from_ = e.at(f, source, f.mul(k, a.w_in))
+    to = f.at(target, f.mul(k, tile.columns), e.element)
+    apart = f.mul(a.padded, tile.columns)
+    exists = f.compare("slt", k, a.channels)
+    outs = f.choose(exists, "i64", left, 0)
+    for j in range(tile.vectors):
+        first = j * e.lanes
+        mine, place = f.sub(outs, first), f.at(to, first, e.element)
+        if mode == "taps":
+            _gathered(f, a, e, from_, place, first, mine, apart)
+            continue
+        columns = _columns(f, a, e, e.at(f, from_, f.mul(a.w_out, first)), mine)
+        if mode == "winograd":
+            kernel = columns[8::-1] if lowest else columns[:9]
+            for i, value in enumerate(_weight_transform(f, e.kind, kernel)):
+                f.write(e.kind, value, f.at(place, f.mul(apart, i), e.element))
+            continue
+        buffer = local_array(f, e.lanes * e.lanes, e.element)
+        for i, value in enumerate(columns):
+            f.write(e.kind, value, f.at(buffer, i * e.lanes, e.element))
+        with f.loop(0, a.taps) as tap:
+            where = f.mul(entry(f, a.table, tap), e.lanes)
+            f.write(e.kind, f.read(e.kind, f.at(buffer, where, e.element)),
+                    f.at(place, f.mul(apart, tap), e.element))
+
+
+def _columns(f: Function, a: Registers, e: Elements, source: str, outs: str) -> list[str]:
+    """For each tap a vector of output channels."""
+    mask = f.first_lanes(a.volume, e.lanes)
+    rows = []
+    for i in range(e.lanes):
+        exists = f.compare("slt", i, outs)
+        mine = f.choose(exists, f"<{e.lanes} x i1>", mask, "zeroinitializer")
+        shift = f.choose(exists, "i64", f.mul(a.w_out, i), 0)
+        rows.append(e.read(f, e.at(f, source, shift), mine))
+    return transposed(f, e.kind, rows)
+
+
+def _gathered(f: Function, a: Registers, e: Elements, source: str, target: str, first: int, outs: str,
+              apart: str) -> None:
+    with f.loop(0, a.taps) as tap:
+        to = f.at(target, f.mul(apart, tap), e.element)
+        from_ = e.at(f, source, entry(f, a.table, tap))
+        f.write(e.kind, "zeroinitializer", to)
+        with f.loop(0, f.most(f.least(outs, e.lanes), 0)) as lane:
+            value = e.read_one(f, e.at(f, from_, f.mul(f.add(lane, first), a.w_out)))
+            f.write(e.element, value, f.at(to, lane, e.element), e.width)
+
+
+def _weight_side(f: Function, kind: str, w: list[str], half: str) -> list[str]:
+    """G w of F(2, 3): four values from three."""
+    ends = arithmetic(f, "fadd", kind, w[0], w[2])
+    plus, minus = arithmetic(f, "fadd", kind, ends, w[1]), arithmetic(f, "fsub", kind, ends, w[1])
+    return [w[0], arithmetic(f, "fmul", kind, plus, half), arithmetic(f, "fmul", kind, minus, half), w[2]]
+
+
+def _weight_transform(f: Function, kind: str, w: list[str]) -> list[str]:
+    """G w G^T: sixteen values from nine."""
+    lanes, element = kind[1:-1].split(" x ")
+    half = f.splat("0.5", int(lanes), element)
+    columns = [_weight_side(f, kind, [w[3 * r + c] for r in range(3)], half) for c in range(3)]
+    return [value for r in range(4) for value in _weight_side(f, kind, [c[r] for c in columns], half)]

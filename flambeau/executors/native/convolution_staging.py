@@ -1,0 +1,207 @@
+"""Bringing a part of an image into the form in which convolutions multiply.
+
+Staged images are [block of channels][image][a][b][w][64 channels] with the zeros of the padding around them:
+adjacent channels of a pixel are a vector, so that pixels can be taken one by one whatever the stride is and
+however small an image is. From there the operand V of the matrix products is filled: for each tap (or each of
+the 16 elements of a Winograd tile) rows of 64 channels, one for each pixel (or tile) of the grid.
+"""
+
+from __future__ import annotations
+
+from .build import Function, Value
+from .convolution_arguments import Registers, entry
+from .convolution_vectors import Elements, arithmetic, transposed
+
+# Channels in a row of a staged image, and of V.
+WIDTH = 64
+
+STAGE_NUMBERS = ("s_n", "s_c", "s_a", "s_b", "s_w", "extent_a", "extent_b", "channels", "before_a", "before_b",
+                 "left", "middle", "right", "first", "x_n", "x_a", "x_b", "x_block", "x_pixel", "blocks",
+                 "vectors", "x_rows_b", "span_a")
+
+
+class Part(dict[str, str]):
+    """What a task works on: registers ``first_image``, ``images``, ``first_a``, ``rows``."""
+
+
+def stage(f: Function, a: Registers, e: Elements, source: str, buffer: str, part: Part, adjacent: str) -> None:
+    """Copy rows first_a ... of some images; ``adjacent``: what lies side by side in the source.
+
+    ``pixels``, ``channels``, or ``nothing``.
+    """
+    whole = e.element
+    width = f.mul(a.vectors, e.lanes)
+    with f.loop(0, a.blocks) as block, f.loop(0, part["images"]) as image, f.loop(0, part["rows"]) as row, \
+            f.loop(0, a.x_rows_b) as plane:
+        at_a, at_b = f.sub(f.add(part["first_a"], row), a.before_a), f.sub(plane, a.before_b)
+        to = f.add(f.add(f.mul(block, a.x_block), f.mul(image, a.x_n)),
+                   f.add(f.mul(row, a.x_a), f.mul(plane, a.x_b)))
+        target = f.at(buffer, f.mul(to, a.x_pixel), whole)
+        good = f.emit(f"and i1 {f.compare('ult', at_a, a.extent_a)}, {f.compare('ult', at_b, a.extent_b)}")
+        middle = f.choose(good, "i64", a.middle, 0)
+        right = f.choose(good, "i64", a.right, f.add(f.add(a.left, a.middle), a.right))
+        left = f.choose(good, "i64", a.left, 0)
+        _zero(f, a, e, target, left)
+        past = f.at(target, f.mul(f.add(left, middle), a.x_pixel), whole)
+        _zero(f, a, e, past, right)
+        channel = f.mul(block, width)
+        start = f.add(f.add(f.mul(f.add(part["first_image"], image), a.s_n), f.mul(channel, a.s_c)),
+                      f.add(f.mul(at_a, a.s_a), f.add(f.mul(at_b, a.s_b), f.mul(a.first, a.s_w))))
+        inside = f.at(target, f.mul(left, a.x_pixel), whole)
+        count = f.least(f.sub(a.channels, channel), width)
+        _row(f, a, e, e.at(f, source, start), inside, middle, count, adjacent)
+
+
+def _zero(f: Function, a: Registers, e: Elements, target: str, pixels: Value) -> None:
+    with f.loop(0, pixels) as w:
+        pixel = f.at(target, f.mul(w, a.x_pixel), e.element)
+        with f.loop(0, a.vectors) as v:
+            f.write(e.kind, "zeroinitializer", f.at(pixel, f.mul(v, e.lanes), e.element))
+
+
+def _row(f: Function, a: Registers, e: Elements, source: str, target: str, pixels: str, channels: str,
+         adjacent: str) -> None:
+    """Some channels of a row of pixels; those that are missing are zeros."""
+    n = e.lanes
+    with f.loop(0, a.vectors) as v:
+        here = f.sub(channels, f.mul(v, n))
+        read_at = e.at(f, source, f.mul(f.mul(v, n), a.s_c))
+        write_at = f.at(target, f.mul(v, n), e.element)
+        if adjacent == "pixels":
+            _transposed_row(f, a, e, read_at, write_at, pixels, here)
+        elif adjacent == "channels":
+            mask = f.first_lanes(here, n)
+            with f.loop(0, pixels) as w:
+                value = e.read(f, e.at(f, read_at, f.mul(w, a.s_w)), mask)
+                f.write(e.kind, value, f.at(write_at, f.mul(w, a.x_pixel), e.element))
+        else:
+            _gathered_row(f, a, e, read_at, write_at, pixels, here)
+
+
+def _transposed_row(f: Function, a: Registers, e: Elements, source: str, target: str, pixels: str,
+                    channels: str) -> None:
+    n = e.lanes
+    rows = [f.mul(a.s_c, i) for i in range(n)]
+    with f.loop(0, pixels, n) as w:
+        left = f.sub(pixels, w)
+        whole = f.emit(f"and i1 {f.compare('sge', channels, n)}, {f.compare('sge', left, n)}")
+        from_, to = e.at(f, source, w), f.at(target, f.mul(w, a.x_pixel), e.element)
+        with f.when(whole):
+            read = [e.read(f, e.at(f, from_, rows[i])) for i in range(n)]
+            for i, column in enumerate(transposed(f, e.kind, read)):
+                f.write(e.kind, column, f.at(to, f.mul(a.x_pixel, i), e.element))
+        with f.otherwise(whole):
+            mask = f.first_lanes(left, n)
+            read = []
+            for i in range(n):
+                exists = f.compare("slt", i, channels)
+                mine = f.choose(exists, f"<{n} x i1>", mask, "zeroinitializer")
+                read.append(e.read(f, e.at(f, from_, f.choose(exists, "i64", rows[i], 0)), mine))
+            for i, column in enumerate(transposed(f, e.kind, read)):
+                with f.when(f.compare("slt", i, left)):
+                    f.write(e.kind, column, f.at(to, f.mul(a.x_pixel, i), e.element))
+
+
+def _gathered_row(f: Function, a: Registers, e: Elements, source: str, target: str, pixels: str,
+                  channels: str) -> None:
+    with f.loop(0, pixels) as w:
+        from_, to = e.at(f, source, f.mul(w, a.s_w)), f.at(target, f.mul(w, a.x_pixel), e.element)
+        f.write(e.kind, "zeroinitializer", to)
+        with f.loop(0, f.least(channels, e.lanes)) as c:
+            value = e.read_one(f, e.at(f, from_, f.mul(c, a.s_c)))
+            f.write(e.element, value, f.at(to, c, e.element), e.width)
+
+
+# --- filling V ----------------------------------------------------------------------------------------------
+
+FILL_NUMBERS = ("step_a", "step_b", "step_w", "v_step", "v_pixel")
+
+
+def fill_taps(f: Function, a: Registers, e: Elements, buffer: str, v: str, part: Part, offsets: str,
+              taps: str) -> None:
+    """V[tap][block][pixel][channels]: copies of the pixels that each tap meets; ``offsets``: a table."""
+    with f.loop(0, taps) as tap, f.loop(0, a.blocks) as block:
+        offset = f.add(entry(f, offsets, tap), f.mul(block, a.x_block))
+        k = f.add(f.mul(tap, a.blocks), block)
+        target = f.variable("ptr", f.at(v, f.mul(k, a.v_step), e.element))
+        with f.loop(0, part["images"]) as image, f.loop(0, part["grid_a"]) as row, \
+                f.loop(0, part["grid_b"]) as plane:
+            start = f.add(f.add(offset, f.mul(image, a.x_n)),
+                          f.add(f.mul(f.mul(row, a.step_a), a.x_a), f.mul(f.mul(plane, a.step_b), a.x_b)))
+            source = f.at(buffer, f.mul(start, a.x_pixel), e.element)
+            skip = f.mul(a.step_w, a.x_pixel)
+            to = target.get()
+            with f.loop(0, part["grid_w"]) as w:
+                x, y = f.at(source, f.mul(w, skip), e.element), f.at(to, f.mul(w, a.v_pixel), e.element)
+                with f.loop(0, a.vectors) as i:
+                    lane = f.mul(i, e.lanes)
+                    f.write(e.kind, f.read(e.kind, f.at(x, lane, e.element)), f.at(y, lane, e.element))
+            target.set(f.at(to, f.mul(part["grid_w"], a.v_pixel), e.element))
+
+
+def _input_side(f: Function, kind: str, d: list[str]) -> list[str]:
+    """B^T d of F(2, 3): four values from four."""
+    return [arithmetic(f, "fsub", kind, d[0], d[2]), arithmetic(f, "fadd", kind, d[1], d[2]),
+            arithmetic(f, "fsub", kind, d[2], d[1]), arithmetic(f, "fsub", kind, d[1], d[3])]
+
+
+def fill_tiles(f: Function, a: Registers, e: Elements, buffer: str, v: str, part: Part) -> None:
+    """V[16][block][tile][channels] = B^T d B of all tiles d of 4 x 4 pixels, two apart."""
+    with f.loop(0, a.blocks) as block:
+        target = f.variable("ptr", f.at(v, f.mul(block, a.v_step), e.element))
+        element_step = f.mul(a.v_step, a.blocks)
+        with f.loop(0, part["images"]) as image, f.loop(0, part["grid_a"]) as row:
+            start = f.add(f.add(f.mul(block, a.x_block), f.mul(image, a.x_n)), f.mul(f.mul(row, 2), a.x_a))
+            source = f.at(buffer, f.mul(start, a.x_pixel), e.element)
+            to = target.get()
+            with f.loop(0, part["grid_w"]) as w, f.loop(0, a.vectors) as i:
+                lane = f.mul(i, e.lanes)
+                x = f.at(source, f.add(f.mul(f.mul(w, 2), a.x_pixel), lane), e.element)
+                y = f.at(to, f.add(f.mul(w, a.v_pixel), lane), e.element)
+                columns: list[list[str]] = []
+                for j in range(4):
+                    d = [f.read(e.kind, f.at(x, f.mul(f.add(f.mul(a.x_a, r), j), a.x_pixel), e.element))
+                         for r in range(4)]
+                    columns.append(_input_side(f, e.kind, d))
+                for r in range(4):
+                    for j, value in enumerate(_input_side(f, e.kind, [column[r] for column in columns])):
+                        f.write(e.kind, value, f.at(y, f.mul(element_step, 4 * r + j), e.element))
+            target.set(f.at(to, f.mul(part["grid_w"], a.v_pixel), e.element))
+
+
+NARROW_NUMBERS = ("depth",)
+
+
+def fill_narrow(f: Function, a: Registers, e: Elements, source: str, v: str, part: Part, taps: str) -> None:
+    """V[block][pixel][(channel, tap)] of few channels, straight from the source.
+
+    ``taps``: a table of (place in the source, offset a, offset b, first and last pixel that is inside).
+    """
+    width = a.narrow_width
+    row_of_v = f.variable("ptr", v)
+    with f.loop(0, part["images"]) as image, f.loop(0, part["grid_a"]) as row, \
+            f.loop(0, part["grid_b"]) as plane:
+        to = row_of_v.get()
+        at_a = f.sub(f.add(part["first_a"], f.mul(row, a.step_a)), a.before_a)
+        at_b = f.sub(f.mul(plane, a.step_b), a.before_b)
+        start = f.add(f.mul(f.add(part["first_image"], image), a.s_n),
+                      f.add(f.mul(at_a, a.s_a), f.mul(at_b, a.s_b)))
+        skip = f.mul(a.step_w, a.s_w)
+        with f.loop(0, a.depth) as k:
+            place, in_a, in_b, first, last = (entry(f, taps, f.add(f.mul(k, 5), i)) for i in range(5))
+            good = f.emit(f"and i1 {f.compare('ult', f.add(at_a, in_a), a.extent_a)}, "
+                          f"{f.compare('ult', f.add(at_b, in_b), a.extent_b)}")
+            stop = f.choose(good, "i64", last, first)
+            block = f.div(k, width)
+            column = f.add(f.mul(block, a.v_step), f.sub(k, f.mul(block, width)))
+            y = f.at(to, column, e.element)
+            zero = "0.0"
+            with f.loop(0, first) as w:
+                f.write(e.element, zero, f.at(y, f.mul(w, a.v_pixel), e.element), e.width)
+            x = e.at(f, source, f.add(start, place))
+            with f.loop(first, stop) as w:
+                value = e.read_one(f, e.at(f, x, f.mul(w, skip)))
+                f.write(e.element, value, f.at(y, f.mul(w, a.v_pixel), e.element), e.width)
+            with f.loop(stop, part["grid_w"]) as w:
+                f.write(e.element, zero, f.at(y, f.mul(w, a.v_pixel), e.element), e.width)
+        row_of_v.set(f.at(to, f.mul(part["grid_w"], a.v_pixel), e.element))

@@ -1,0 +1,71 @@
+"""Convolutions: forward, and the gradients by input and weight."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from ....graph.geometry import Geometry
+from ....graph.node import Signature
+from ..convolution import product_plan
+from ..convolution_problem import Problem, forward_problem, input_problem
+from ..emitter import BFLOAT16, FLOAT16, FLOAT32, FLOAT64
+from ..plan import Plan
+
+_TYPES = (FLOAT32, FLOAT64, FLOAT16, BFLOAT16)
+# Fewer channels than this are not worth a transform, or vectors of channels.
+_WINOGRAD, _NARROW = 16, 16
+
+
+def _usable(signature: Signature) -> Any:
+    """The NumPy type of all operands and the result, if there is a native form."""
+    geometries = [g for g in (*signature.geometries, *signature.outputs) if isinstance(g, Geometry)]
+    dtype = geometries[0].dtype
+    if any(g.dtype is not dtype or g.numel == 0 for g in geometries) or dtype.numpy not in _TYPES:
+        return None
+    return dtype.numpy
+
+
+def _row_major(weight: Geometry) -> int:
+    """How many taps lie side by side: all of them, or 0."""
+    volume = 1
+    for n, s in zip(reversed(weight.shape[2:]), reversed(weight.strides[2:])):
+        if n != 1 and s != volume:
+            return 0
+        volume *= n
+    return volume
+
+
+def _mode(problem: Problem, volume: int, dtype: Any) -> str:
+    phase = problem.phases[0]
+    if len(problem.phases) == 1 and len(phase.taps) == volume == 9 and problem.span == (3, 1, 3) \
+            and problem.step[0] == problem.step[2] == 1 and min(problem.ins, problem.outs) >= _WINOGRAD \
+            and dtype != FLOAT64:
+        return "winograd"
+    return "narrow" if problem.ins < _NARROW and len(problem.phases) == 1 else "taps"
+
+
+def _forward(signature: Signature) -> Plan | None:
+    dtype = _usable(signature)
+    if dtype is None:
+        return None
+    x, weight, bias = signature.geometries
+    if not isinstance(bias, Geometry):
+        bias = None
+    elif bias.strides[0] != 1 and bias.shape[0] != 1:
+        return None
+    problem = forward_problem(x, weight, signature.outputs[0], signature.attributes)
+    volume = _row_major(weight)
+    return product_plan(problem, dtype, (x, weight, bias), volume, _mode(problem, volume, dtype), False)
+
+
+def _input(signature: Signature) -> Plan | None:
+    dtype = _usable(signature)
+    if dtype is None:
+        return None
+    grad, weight = signature.geometries
+    problem = input_problem(grad, weight, signature.outputs[0], signature.attributes)
+    volume = _row_major(weight)
+    return product_plan(problem, dtype, (grad, weight, None), volume, _mode(problem, volume, dtype), True)
+
+
+TEMPLATES = {"convolution": _forward, "convolution_input": _input}
