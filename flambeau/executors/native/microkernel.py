@@ -28,8 +28,8 @@ from typing import NamedTuple
 from .build import Function, Value, Variable, vector
 from .machine import machine
 
-# What becomes of the vector j of row i: its register, and the mask of its lanes that count (None: all).
-Emit = Callable[[int, int, str, "str | None"], None]
+# What becomes of vector j of row i: its register, and the mask of its lanes that count (None: all).
+Emit = Callable[[Value, int, str, "str | None"], None]
 
 _ROWS = {(64, 32): 12, (32, 16): 6, (16, 32): 8, (16, 16): 4}
 
@@ -150,20 +150,37 @@ class _RowPointers:
             pointer.set(self.f.at(pointer.get(), step, self.element))
 
 
-def finish(f: Function, acc: Accumulators, rows: Value, columns: Value, emit: Emit) -> None:
-    """Hand each vector of the tile to ``emit``: of a tile that is whole without masks, else row by row.
+def finish(f: Function, acc: Accumulators, rows: Value, columns: Value, emit: Emit,
+           fast: str = "true") -> None:
+    """Hand each vector of the tile to ``emit``, in the order of columns.
 
-    ``rows``, ``columns``: how much of the tile lies in the result, which may be all of it or more.
+    ``rows``, ``columns``: how much of the tile lies in the result, which may be all of it or more. A tile
+    that is whole is handed over from its registers, without masks, i being a number; of another one the rows
+    come in a loop, i being a register, with masks. ``fast`` (an i1): whether the first way is allowed at all.
     """
     tile = acc.tile
-    whole = f.emit(f"and i1 {f.compare('sge', rows, tile.rows)}, {f.compare('sge', columns, tile.columns)}")
+    inside = f.emit(f"and i1 {f.compare('sge', rows, tile.rows)}, {f.compare('sge', columns, tile.columns)}")
+    whole = f.emit(f"and i1 {inside}, {fast}")
     with f.when(whole):
-        for i in range(tile.rows):
-            for j in range(tile.vectors):
+        for j in range(tile.vectors):
+            for i in range(tile.rows):
                 emit(i, j, acc.get(i, j), None)
     with f.otherwise(whole):
-        masks = [f.first_lanes(f.sub(columns, j * tile.lanes), tile.lanes) for j in range(tile.vectors)]
+        buffer = local_array(f, tile.rows * tile.columns, tile.element)
         for i in range(tile.rows):
-            with f.when(f.compare("slt", i, rows)):
-                for j in range(tile.vectors):
-                    emit(i, j, acc.get(i, j), masks[j])
+            for j in range(tile.vectors):
+                at = f.at(buffer, i * tile.columns + j * tile.lanes, tile.element)
+                f.write(tile.vector, acc.get(i, j), at, tile.itemsize)
+        masks = [f.first_lanes(f.sub(columns, j * tile.lanes), tile.lanes) for j in range(tile.vectors)]
+        with f.loop(0, f.least(rows, tile.rows)) as row:
+            start = f.at(buffer, f.mul(row, tile.columns), tile.element)
+            for j in range(tile.vectors):
+                at = f.at(start, j * tile.lanes, tile.element)
+                emit(row, j, f.read(tile.vector, at, tile.itemsize), masks[j])
+
+
+def local_array(f: Function, size: int, element: str) -> str:
+    """The address of ``size`` elements on the stack."""
+    name = f.name()
+    f.slots.append(f"  {name} = alloca [{size} x {element}], align 64")
+    return name

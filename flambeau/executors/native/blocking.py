@@ -1,0 +1,199 @@
+"""Plans of general matrix products: which blocks, which tasks, who packs what."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+from .emitter import Dtype
+from .epilogue import ITEM, Arguments
+from .gemm import Kind, Source, packing_kernel, product_kernel
+from .machine import machine
+from .microkernel import Tile
+from .packing import padded
+from .plan import Call, Plan, Words
+
+DEPTH = 768             # of a block: a panel of B of this depth takes a part of the second cache
+TASK = 2e6              # floating operations worth a task: 20 microseconds
+SHARED = 3e7            # from here on B is packed by a call of its own
+MOST_TASKS = 16
+DIRECT_ROWS = 24        # up to so many rows, packing B costs more than reading it where it lies
+
+
+class Matrix(NamedTuple):
+    """An operand: its place among the node's operands, and strides in elements."""
+
+    position: int
+    geometry: object
+    row: int
+    column: int
+    item: tuple[int, ...] = (0,) * ITEM
+
+    def transposed(self) -> Matrix:
+        return self._replace(row=self.column, column=self.row)
+
+
+class Target(NamedTuple):
+    """The strides of the result."""
+
+    row: int
+    column: int
+    item: tuple[int, ...] = (0,) * ITEM
+
+
+class Problem(NamedTuple):
+    """C = A B for each item of a batch, (m, k) by (k, n), and what follows."""
+
+    m: int
+    n: int
+    k: int
+    batch: tuple[int, ...]
+    a: Matrix
+    b: Matrix
+    c: Target
+    source: Dtype
+    target: Dtype
+    compute: Dtype
+    epilogue: Arguments | None = None
+
+    @property
+    def items(self) -> int:
+        count = 1
+        for extent in self.batch:
+            count *= extent
+        return count
+
+    @property
+    def flops(self) -> float:
+        return 2.0 * self.items * self.m * self.n * self.k
+
+    @property
+    def traffic(self) -> float:
+        size = self.source.itemsize
+        read = (self.m + self.n) * self.k * size + self.m * self.n * self.target.itemsize
+        return float(self.items * read)
+
+
+class _Blocks(NamedTuple):
+    """The arguments that blocking decides."""
+
+    mc: int
+    kc: int
+    rows: int
+    columns: int
+    row_blocks: int
+    column_blocks: int
+    source: Source
+
+
+def product_plan(problem: Problem) -> Plan:
+    """The plan of a product."""
+    kind = Kind(problem.source, problem.target, problem.compute,
+                problem.epilogue.code if problem.epilogue is not None else None)
+    tile = kind.tile
+    blocks = _blocks(problem, tile)
+    size, lanes = tile.itemsize, tile.lanes
+    depth = padded(problem.k, size)
+    panels = -(-problem.n // tile.columns)
+    scratch = blocks.mc * padded(min(problem.k, blocks.kc), size) * size
+    if blocks.source is not Source.SHARED:
+        own = 1 if blocks.source is Source.DIRECT else -(-min(blocks.columns, problem.n) // tile.columns)
+        scratch += own * tile.columns * depth * size
+    words = _words(problem, blocks, tile, panels * tile.columns * depth)
+    tasks = problem.items * blocks.row_blocks * blocks.column_blocks
+    grain = max(1, int(TASK * tasks / max(problem.flops, 1.0)))
+    product = Call(product_kernel(kind), words, tasks, min(grain, tasks), scratch + 64 * lanes)
+    if blocks.source is not Source.SHARED:
+        return Plan([product], flops=problem.flops, traffic=problem.traffic)
+    packed = _packed_items(problem)
+    packing = Call(packing_kernel(problem.source, problem.compute), _packing_words(problem, panels),
+                   packed * panels, max(1, (1 << 16) // (tile.columns * problem.k)))
+    return Plan([packing, product], workspace=packed * panels * tile.columns * depth * size,
+                flops=problem.flops, traffic=problem.traffic)
+
+
+def _packed_items(problem: Problem) -> int:
+    """How many items of B differ."""
+    return problem.items if any(problem.b.item) else 1
+
+
+def _words(problem: Problem, blocks: _Blocks, tile: Tile, packed_size: int) -> Words:
+    words = Words()
+    a, b, c = problem.a, problem.b, problem.c
+    words.input(a.position, a.geometry)
+    item = b.item
+    if blocks.source is Source.SHARED:
+        words.workspace()
+        if any(item):
+            item = (problem.batch[1] * problem.batch[2] * packed_size, problem.batch[2] * packed_size,
+                    packed_size)
+    else:
+        words.input(b.position, b.geometry)
+    words.output()
+    words.constant(problem.m, problem.n, problem.k, a.row, a.column, b.row, b.column, c.row, c.column)
+    words.constant(*blocks)
+    words.constant(*problem.batch, *a.item, *item, *c.item)
+    if problem.epilogue is not None:
+        problem.epilogue.fill(words)
+    return words
+
+
+def _packing_words(problem: Problem, panels: int) -> Words:
+    words = Words()
+    b = problem.b
+    words.input(b.position, b.geometry)
+    words.workspace()
+    words.constant(problem.n, problem.k, b.row, b.column, panels)
+    words.constant(*problem.batch, *b.item)
+    return words
+
+
+# --- choosing -----------------------------------------------------------------------------------------------
+
+
+def _blocks(problem: Problem, tile: Tile) -> _Blocks:
+    size = tile.itemsize
+    kc = problem.k
+    if problem.target == problem.compute:
+        pieces = -(-problem.k * size // (DEPTH * 4))
+        kc = padded(-(-problem.k // pieces), size)
+    # A block of A fills less than half of the second cache: B's panels and the result pass through it too.
+    most = int(0.4 * machine().second_cache) // (padded(kc, size) * size)
+    mc = max(tile.rows, most // tile.rows * tile.rows)
+    wanted = min(MOST_TASKS, int(problem.flops / TASK))
+    wanted = -(-wanted // problem.items)
+    direct = problem.b.column == 1 and problem.source == problem.compute and problem.m <= DIRECT_ROWS
+    shared = not direct and problem.items < 4 and problem.flops >= SHARED and wanted > 1
+    row_blocks, column_blocks = _split(problem, tile, max(wanted, 1), shared)
+    rows = _share(problem.m, row_blocks, tile.rows)
+    columns = _share(problem.n, column_blocks, tile.columns)
+    row_blocks, column_blocks = -(-problem.m // rows), -(-problem.n // columns)
+    shared = shared and row_blocks > 1
+    source = Source.DIRECT if direct else Source.SHARED if shared else Source.OWN
+    return _Blocks(min(mc, rows), kc, rows, columns, row_blocks, column_blocks, source)
+
+
+def _share(extent: int, blocks: int, unit: int) -> int:
+    """Elements of a block, whole tiles."""
+    tiles = -(-extent // unit)
+    return -(-tiles // blocks) * unit
+
+
+def _split(problem: Problem, tile: Tile, wanted: int, shared: bool) -> tuple[int, int]:
+    """Blocks of rows and of columns: ``wanted`` or more where there are as many tiles, packing least often."""
+    row_tiles, column_tiles = -(-problem.m // tile.rows), -(-problem.n // tile.columns)
+    best, cost = (1, 1), float("inf")
+    for rows in range(1, min(wanted, row_tiles) + 1):
+        columns = min(-(-wanted // rows), column_tiles)
+        # A is packed for each block of columns, B for each block of rows; tasks that are missing leave a
+        # thread idle, and the last block of either may be almost empty.
+        packing = (columns * problem.m + (0 if shared else rows * problem.n)) / (problem.m * problem.n) * 4
+        uneven = _waste(row_tiles, rows) * _waste(column_tiles, columns)
+        missing = wanted / min(wanted, rows * columns)
+        found = (1 + packing) * uneven * missing
+        if found < cost:
+            best, cost = (rows, columns), found
+    return best
+
+
+def _waste(tiles: int, blocks: int) -> float:
+    return -(-tiles // blocks) * blocks / tiles
