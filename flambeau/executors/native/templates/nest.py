@@ -112,6 +112,16 @@ def rank_for(space: Space) -> int:
     return rows
 
 
+class Block(NamedTuple):
+    """A task: its number, its rows and columns."""
+
+    task: str
+    row: str
+    end: str
+    first: str
+    last: str
+
+
 class Row(NamedTuple):
     """What the body of ``Nest.rows`` gets: each operand's offset at the row's first column, the columns."""
 
@@ -152,10 +162,24 @@ class Nest:
         return f.word(self.at + 2)
 
     @contextmanager
-    def rows(self, f: Function) -> Iterator[Row]:
-        """Loops over tasks and their rows."""
+    def tasks(self, f: Function) -> Iterator[Block]:
+        """The loop over tasks."""
+        rows, high, columns, wide, across = [f.word(self.at + k) for k in range(5)]
+        with f.loop(f.begin, f.end) as task:
+            block = f.div(task, across)
+            first = f.mul(f.sub(task, f.mul(block, across)), wide)
+            row = f.mul(block, high)
+            end, last = f.least(f.add(row, high), rows), f.least(f.add(first, wide), columns)
+            yield Block(task, row, end, first, last)
+
+    @contextmanager
+    def rows(self, f: Function, block: Block | None = None) -> Iterator[Row]:
+        """The loop over the rows of a task, by default of all tasks."""
+        if block is None:
+            with self.tasks(f) as each, self.rows(f, each) as row:
+                yield row
+            return
         at, rank = self.at, self.rank
-        rows, high, columns, wide, across = [f.word(at + k) for k in range(5)]
         extents = [f.word(at + 5 + d) for d in range(rank)]
         strides = [[f.word(at + 5 + rank + o * (rank + 1) + d) for d in range(rank)]
                    for o in range(self.operands)]
@@ -165,15 +189,10 @@ class Nest:
                 for own in strides]
         at_row = [f.variable("i64", 0) for _ in range(rank)]
         offsets = [f.variable("i64", 0) for _ in range(self.operands)]
-        with f.loop(f.begin, f.end) as task:
-            block = f.div(task, across)
-            first = f.mul(f.sub(task, f.mul(block, across)), wide)
-            last = f.least(f.add(first, wide), columns)
-            row = f.mul(block, high)
-            self._seek(f, row, extents, strides, steps, first, at_row, offsets)
-            with f.loop(row, f.least(f.add(row, high), rows)):
-                yield Row([o.get() for o in offsets], first, last)
-                self._advance(f, rank - 1, extents, strides, back, at_row, offsets)
+        self._seek(f, block.row, extents, strides, steps, block.first, at_row, offsets)
+        with f.loop(block.row, block.end):
+            yield Row([o.get() for o in offsets], block.first, block.last)
+            self._advance(f, rank - 1, extents, strides, back, at_row, offsets)
 
     def _seek(self, f: Function, row: str, extents: list[str], strides: list[list[str]], steps: list[str],
               first: str, at_row: list[Variable], offsets: list[Variable]) -> None:
