@@ -10,6 +10,7 @@ from ....graph.geometry import Geometry
 from ....graph.node import Signature
 from ..attention import FORWARD, forward_text
 from ..attention_arguments import LEAD, Scratch
+from ..attention_backward import BACKWARD, STATISTICS, backward_text
 from ..attention_tiles import keys_of
 from ..code import functions_of
 from ..emitter import BFLOAT16, FLOAT16, FLOAT32, FLOAT64, Dtype
@@ -96,14 +97,16 @@ class _Problem:
             return self.blocks > 1 and row > geometry.shape[-1] and row * self.storage.itemsize >= _FAR
         return geometry.strides[-1] != 1
 
-    def words(self, names: tuple[str, ...], values: dict[str, int], results: dict[str, int]) -> Words:
+    def words(self, names: tuple[str, ...], values: dict[str, int], *results: str) -> Words:
         """The arguments of a kernel, in the order of ``names``."""
         words = Words()
         for name in names:
             if name in self.geometries:
                 words.input(self.operands[name], self.geometries[name])
             elif name in results:
-                words.output(results[name])
+                words.output(results.index(name))
+            elif name == "shares":
+                words.workspace()
             elif name == "scale":
                 words.number(self.scale, self.compute)
             else:
@@ -124,7 +127,7 @@ def attention(signature: Signature) -> Plan | None:
         return None
     chunks = min(problem.blocks, -(-_TASKS // problem.heads))
     scratch = _forward_scratch(problem)
-    words = problem.words(FORWARD, problem.sizes(chunks) | scratch.offsets, {"result": 0})
+    words = problem.words(FORWARD, problem.sizes(chunks) | scratch.offsets, "result")
     function = functions_of(forward_text(problem.storage, problem.compute), "attention")["attention"]
     call = problem.call(function, words, problem.heads * chunks, problem.flops, scratch)
     return Plan([call], flops=problem.flops, traffic=problem.traffic)
@@ -144,7 +147,7 @@ def _forward_scratch(problem: _Problem) -> Scratch:
 
 
 def _add_copies(scratch: Scratch, problem: _Problem) -> None:
-    if problem.is_copied("query"):
+    if problem.is_copied("query") and "at.query" not in scratch.offsets:
         scratch.add("query", problem.block * problem.depth)
     if problem.is_copied("key"):
         scratch.add("key", problem.keys * problem.depth)
@@ -155,4 +158,49 @@ def _add_copies(scratch: Scratch, problem: _Problem) -> None:
         scratch.add("mask_t", problem.block * problem.padded(problem.block_keys))
 
 
-TEMPLATES: dict[str, Any] = {"scaled_dot_product_attention": attention}
+def attention_backward(signature: Signature) -> Plan | None:
+    """The plan of scaled_dot_product_attention_backward."""
+    problem = _Problem(signature, 0)
+    if not problem.native:
+        return None
+    chunks = min(problem.blocks, -(-_TASKS // problem.heads))
+    depth, width = problem.padded(problem.depth), problem.padded(problem.width)
+    # Results are added up in place if their rows are whole vectors.
+    direct = (chunks == 1 and problem.storage == problem.compute
+              and (depth, width) == (problem.depth, problem.width))
+    share = problem.keys * (depth + width)
+    scratch = _backward_scratch(problem, depth, width)
+    values = problem.sizes(chunks) | scratch.offsets | {
+        "direct": int(direct), "depth.padded": depth, "width.padded": width, "share": share}
+    words = problem.words(BACKWARD, values, "grad_query", "grad_key", "grad_value")
+    functions = functions_of(backward_text(problem.storage, problem.compute), "attention_backward")
+    flops = 2.5 * problem.flops
+    calls = [problem.call(functions["attention_backward"], words, problem.heads * chunks, flops, scratch)]
+    if not direct:
+        added = float(problem.heads * chunks * share)
+        calls.append(problem.call(functions["attention_gather"], words, problem.heads, 8 * added,
+                                  Scratch(problem.compute.itemsize)))
+    workspace = 0 if direct else problem.heads * chunks * share * problem.compute.itemsize
+    return Plan(calls, workspace=workspace, flops=flops, traffic=2 * problem.traffic + 2 * workspace)
+
+
+def _backward_scratch(problem: _Problem, depth: int, width: int) -> Scratch:
+    scratch = Scratch(problem.compute.itemsize)
+    block = problem.block
+    for name, columns in (("query", depth), ("grad", width)):
+        scratch.add(name, block * columns)
+        scratch.add(f"{name}_t", block * columns)
+    scratch.add("grad_query_t", block * depth)
+    for name in ("scores", "grads"):
+        scratch.add(name, problem.keys * block)
+    scratch.add("statistics", STATISTICS * block)
+    _add_copies(scratch, problem)
+    if problem.storage != problem.compute:
+        scratch.add("grad_query_rows", block * problem.depth)
+    return scratch
+
+
+TEMPLATES: dict[str, Any] = {
+    "scaled_dot_product_attention": attention,
+    "scaled_dot_product_attention_backward": attention_backward,
+}
