@@ -11,6 +11,7 @@ from ....graph.node import Signature
 from ..attention import FORWARD, forward_text
 from ..attention_arguments import LEAD, Scratch
 from ..attention_backward import BACKWARD, STATISTICS, backward_text
+from ..attention_row import ROW, row_text
 from ..attention_tiles import keys_of
 from ..code import functions_of
 from ..emitter import BFLOAT16, FLOAT16, FLOAT32, FLOAT64, Dtype
@@ -19,6 +20,7 @@ from ..plan import Call, Plan, Words
 
 _TASKS = 32             # for this many threads at least there is something to do
 _SMALL = 4e6            # operations that are not worth a second thread
+_FEW = 4                # queries of a head up to which they are computed one by one
 _FAR = 1024             # bytes between rows from which on a copy pays
 
 
@@ -56,6 +58,12 @@ class _Problem:
         return (len(self.lead) == LEAD and (self.storage, self.compute) in pairs
                 and min(self.heads, self.queries, self.keys, self.depth, self.width) > 0
                 and all(g.dtype.numpy == self.storage for g in self.geometries.values()))
+
+    @property
+    def has_adjacent_columns(self) -> bool:
+        """Whether rows of Q, K and V can be read as vectors, as they are."""
+        rows = [self.geometries[name] for name in ("query", "key", "value")]
+        return self.storage == self.compute and all(g.strides[-1] == 1 or g.shape[-1] == 1 for g in rows)
 
     def padded(self, count: int) -> int:
         """Whole vectors of columns."""
@@ -125,12 +133,25 @@ def attention(signature: Signature) -> Plan | None:
     problem = _Problem(signature, 1)
     if not problem.native:
         return None
+    if problem.has_adjacent_columns and problem.queries <= _FEW:
+        return _row_plan(problem)
     chunks = min(problem.blocks, -(-_TASKS // problem.heads))
     scratch = _forward_scratch(problem)
     words = problem.words(FORWARD, problem.sizes(chunks) | scratch.offsets, "result")
     function = functions_of(forward_text(problem.storage, problem.compute), "attention")["attention"]
     call = problem.call(function, words, problem.heads * chunks, problem.flops, scratch)
     return Plan([call], flops=problem.flops, traffic=problem.traffic)
+
+
+def _row_plan(problem: _Problem) -> Plan:
+    """A task is a query of a head."""
+    scratch = Scratch(problem.compute.itemsize)
+    scratch.add("scores", problem.padded(problem.keys))
+    words = problem.words(ROW, problem.sizes(1) | scratch.offsets, "result")
+    function = functions_of(row_text(problem.compute), "attention_row")["attention_row"]
+    # Bound by reading K and V, which is several times slower than what tiles do with them.
+    call = problem.call(function, words, problem.heads * problem.queries, 4 * problem.flops, scratch)
+    return Plan([call], flops=4 * problem.flops, traffic=problem.traffic)
 
 
 def _forward_scratch(problem: _Problem) -> Scratch:
