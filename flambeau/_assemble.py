@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import importlib
-import os
 from typing import Any
 
 from . import dtypes, layouts
+from .config import settings
 from .dtypes import dtype
 from .operators.registry import place_all, publish_in
 from .tensor import Tensor
@@ -19,20 +19,16 @@ def is_tensor(obj: Any) -> bool:
     return isinstance(obj, Tensor)
 
 
-_threads = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
-
-
 def get_num_threads() -> int:
-    """How many threads an operator may use."""
-    return _threads
+    """How many threads a native kernel may use: ``OMP_NUM_THREADS``, or as many as there are cores."""
+    return settings.threads
 
 
 def set_num_threads(num: int) -> None:
-    """Set how many threads an operator may use (NumPy's own are set by the environment before the start)."""
-    global _threads
+    """Set how many threads a native kernel may use (NumPy's own are set by the environment before the start)."""
     if num <= 0:
         raise RuntimeError("set_num_threads expects a positive integer")
-    _threads = num
+    settings.threads = num
 
 
 def get_num_interop_threads() -> int:

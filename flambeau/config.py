@@ -15,7 +15,7 @@ class _Settings:
     """The values in force. One object, read by attribute on the hot path."""
 
     __slots__ = ("eager", "executor", "budget_bytes", "verify", "check_at",
-                 "backward_templates")
+                 "backward_templates", "kernel_times", "threads")
 
     def __init__(self) -> None:
         self.eager = os.environ.get("FLAMBEAU_EAGER", "0") not in ("", "0")
@@ -23,7 +23,17 @@ class _Settings:
         self.budget_bytes = int(os.environ.get("FLAMBEAU_BUDGET_MB", "1024")) << 20
         self.verify = os.environ.get("FLAMBEAU_VERIFY", "0") not in ("", "0")
         self.backward_templates = os.environ.get("FLAMBEAU_BACKWARD_TEMPLATES", "1") not in ("", "0")
+        self.kernel_times = os.environ.get("FLAMBEAU_KERNEL_TIMES", "0") not in ("", "0")
+        self.threads = _threads()
         self.check_at = 0 if self.eager else 64  # pending nodes at which recording asks the engine
+
+
+def _threads() -> int:
+    """``OMP_NUM_THREADS``, or as many as there are cores for this process."""
+    wanted = os.environ.get("OMP_NUM_THREADS", "").split(",")[0]
+    if wanted.isdigit() and int(wanted):
+        return int(wanted)
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
 settings = _Settings()
@@ -46,7 +56,11 @@ def eager(enabled: bool = True) -> Any:
 
 
 def executor(name: str) -> Any:
-    """Who computes (``FLAMBEAU_TIER``): ``'interpreter'``, ``'native'``, or ``'null'``, which does not."""
+    """Who computes (``FLAMBEAU_TIER``).
+
+    ``'auto'``: the interpreter, and native programs for graphs that come back; ``'interpreter'``; ``'native'``:
+    a program for every graph at once; ``'null'``, which does not compute.
+    """
     return _set("executor", name)
 
 
@@ -66,3 +80,8 @@ def backward_templates(enabled: bool = True) -> Any:
     Off, every rule runs every time, for a debugger.
     """
     return _set("backward_templates", enabled)
+
+
+def kernel_times(enabled: bool = True) -> Any:
+    """Measure each kernel by itself, for ``explain(kernels=True)`` (``FLAMBEAU_KERNEL_TIMES=1``); it costs time."""
+    return _set("kernel_times", enabled)

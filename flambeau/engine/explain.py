@@ -7,6 +7,8 @@ from collections import deque
 from types import CodeType
 from typing import NamedTuple
 
+from ..executors.measure import KernelTime
+
 
 class Look(NamedTuple):
     """One run of what was pending."""
@@ -17,6 +19,7 @@ class Look(NamedTuple):
     computed: int
     seconds: float
     tier: str
+    kernels: tuple[KernelTime, ...] = ()
 
 
 looks: deque[Look] = deque(maxlen=256)
@@ -41,8 +44,11 @@ def describe(site: tuple[CodeType, int] | None) -> str:
     return f"{name}:{line}" + (f": {source}" if source else "")
 
 
-def explain(last: int = 20) -> str:
+def explain(last: int = 20, kernels: bool = False) -> str:
     """A table of the last looks: source line, cause, nodes recorded and computed, time, tier.
+
+    ``kernels``: also what each look was made of, where ``config.kernel_times`` was on: kernels of one name and
+    line are added up; time as measured and as the cost model expects it, GFLOP/s and GB/s by the model's counts.
 
     >>> import flambeau as torch
     >>> torch.ones(2).sum().item()
@@ -54,4 +60,22 @@ def explain(last: int = 20) -> str:
     for look in list(looks)[-last:]:
         lines.append(f"{look.cause:14s} {look.recorded:8d} {look.computed:8d} {look.seconds * 1e3:9.3f} "
                      f"{look.tier:12s} {describe(look.site)}")
+        if kernels and look.kernels:
+            lines += _kernel_lines(look.kernels)
     return "\n".join(lines)
+
+
+def _kernel_lines(kernels: tuple[KernelTime, ...]) -> list[str]:
+    groups: dict[tuple[object, ...], list[KernelTime]] = {}
+    for kernel in kernels:
+        groups.setdefault((kernel.name, kernel.tier, kernel.site), []).append(kernel)
+    lines = [f"    {'us':>10s} {'modelled':>10s} {'calls':>5s} {'GFLOP/s':>8s} {'GB/s':>7s} {'tier':11s} kernel, line"]
+    for group in sorted(groups.values(), key=lambda group: -sum(kernel.seconds for kernel in group)):
+        seconds = max(sum(kernel.seconds for kernel in group), 1e-12)
+        modelled, flops, traffic = (sum(getattr(kernel, field) for kernel in group)
+                                    for field in ("modelled", "flops", "traffic"))
+        first = group[0]
+        name = first.name if len(first.name) <= 60 else first.name[:57] + "..."
+        lines.append(f"    {seconds * 1e6:10.1f} {modelled * 1e6:10.1f} {len(group):5d} {flops / seconds / 1e9:8.1f} "
+                     f"{traffic / seconds / 1e9:7.1f} {first.tier:11s} {name}, {describe(first.site)}")
+    return lines

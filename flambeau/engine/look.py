@@ -17,6 +17,7 @@ import numpy as np
 
 from ..config import settings
 from ..executors import interpreter, native, null
+from ..executors.measure import measured
 from ..graph import pending
 from ..graph.node import Failure, Node, constant
 from ..graph.storage import Storage
@@ -65,7 +66,8 @@ def compute_pending(cause: str, keep: int = 0) -> None:
             pending.nodes[:0] = live[::-1]
             raise
         looks.append(Look(cause, user_site(), recorded, computed, time.perf_counter() - began,
-                          settings.executor))
+                          settings.executor, tuple(measured)))
+        measured.clear()
     if failures is not None:
         raise failures
 

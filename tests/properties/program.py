@@ -187,12 +187,12 @@ def agree(a: Any, b: Any, rtol: float = 1e-5, atol: float = 1e-6) -> bool:
     return type(a) is type(b) and a == b
 
 
-def difference(a: Observed, b: Observed) -> str:
+def difference(a: Observed, b: Observed, rtol: float = 1e-5) -> str:
     """Name the first observation that two runs do not share; an empty string if they agree."""
     for what in ("steps", "values", "gradients"):
         left, right = getattr(a, what), getattr(b, what)
         for index, (one, other) in enumerate(zip(left, right)):
-            if not agree(one, other):
+            if not agree(one, other, rtol, rtol / 10):
                 return f"{what}[{index}]:\n  {one}\n  {other}"
         if len(left) != len(right):
             return f"{len(left)} {what} against {len(right)}"

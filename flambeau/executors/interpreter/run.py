@@ -7,14 +7,17 @@ no lifetime analysis is needed (Note: liveness).
 from __future__ import annotations
 
 import sys
+import time
 from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 
+from ...config import settings
 from ...graph import pending
 from ...graph.geometry import Geometry
 from ...graph.node import Failure, Node, Signature
+from ..measure import KernelTime, measured
 from . import mathematics, multi_tensor
 from .arrays import Array, flatten, read
 
@@ -35,7 +38,7 @@ def run(nodes: list[Node]) -> list[Node]:
             node = nodes[-1]
             if node.value is None:  # else an interrupt fell between the next lines
                 try:
-                    node.value = _compute(node)
+                    node.value = _measured(node) if settings.kernel_times else _compute(node)
                 except Exception as error:
                     node.value = Failure(error)
                     failed.append(node)
@@ -43,6 +46,14 @@ def run(nodes: list[Node]) -> list[Node]:
             nodes.pop()
             del node
     return failed
+
+
+def _measured(node: Node) -> Any:
+    began = time.perf_counter()
+    value = _compute(node)
+    assert node.signature is not None
+    measured.append(KernelTime(node.signature.operator.name, "interpreter", node.site, time.perf_counter() - began))
+    return value
 
 
 def _compute(node: Node) -> Any:

@@ -4,18 +4,21 @@ from __future__ import annotations
 
 import ctypes
 import sys
+import time
 from array import array
 from typing import Any
 
 import numpy as np
 
+from ...config import settings
 from ..interpreter.run import _number
+from ..measure import KernelTime, measured
 from . import runtime
 from .arena import Block
 from .outline import LEAF, UNHELD
 from .plan import Call
 from .planning import Draft, Result
-from .team import team, threads
+from .team import team
 
 SHARED = 40_000.0      # modelled nanoseconds from which helpers are called
 
@@ -115,6 +118,7 @@ class Segment:
         self.scratch = max((call.scratch for call, _, _ in written.steps), default=0)
         self.nanoseconds = sum(_nanoseconds(draft.stages[s].plan) for s in range(first, after))
         self.step_stages = [s for _, _, s in written.steps]
+        self.kernels = [_kernel(draft, s) for s in range(first, after)]
         self._lay_out(written)
         self._owning(draft, written)
         self._results(draft)
@@ -248,20 +252,41 @@ class Segment:
                 nodes[k].value = tuple([arrays[result] for result in results])
 
     def _go(self) -> None:
-        helpers = threads() - 1 if self.nanoseconds >= SHARED else 0
+        helpers = settings.threads - 1 if self.nanoseconds >= SHARED or settings.kernel_times else 0
         memory = self.memory
         memory[runtime.SCRATCH] = _scratch_of(self.scratch)
-        if not helpers:
+        if not helpers and not settings.kernel_times:
             memory[runtime.TEAM] = 0
             _native("run")(self.address)
             return
         crew = team()
         memory[runtime.TEAM] = crew.address
+        if settings.kernel_times:
+            self._measure(crew, helpers)
+            return
         crew.open(self.address, helpers, self.scratch)
         try:
             _native("run")(self.address)
         finally:
             crew.close()
+
+    def _measure(self, crew: Any, helpers: int) -> None:
+        """Run stage by stage, with a clock."""
+        memory = self.memory
+        last = int(memory[runtime.LAST])
+        step = 0
+        while step < last and not memory[runtime.FAILED]:
+            stage, first = self.step_stages[step], step
+            while step < last and self.step_stages[step] == stage:
+                step += 1
+            memory[runtime.FIRST], memory[runtime.LAST] = first, step
+            crew.open(self.address, helpers, self.scratch)
+            began = time.perf_counter()
+            _native("run")(self.address)
+            seconds = time.perf_counter() - began
+            crew.close()
+            measured.append(self.kernels[stage - self.first]._replace(seconds=seconds))
+        memory[runtime.FIRST], memory[runtime.LAST] = 0, last
 
     def _private(self, nodes: list[Any]) -> list[Any]:
         """The arrays of owned operands, for kernels to overwrite; copies where somebody else can see them."""
@@ -286,6 +311,15 @@ def _scratch_of(size: int) -> int:
     if _scratch.size < size:
         _scratch = Block(size)
     return _scratch.address
+
+
+def _kernel(draft: Draft, stage: int) -> KernelTime:
+    """What there is to say of a stage before it runs."""
+    members, plan = draft.stages[stage]
+    assert plan is not None
+    name = "+".join(draft.signature(k).operator.name for k in sorted(members, reverse=True))
+    return KernelTime(name, "native", draft.nodes[members[0]].site, 0.0, _nanoseconds(plan) * 1e-9, plan.flops,
+                      plan.traffic)
 
 
 def _nanoseconds(plan: Any) -> float:

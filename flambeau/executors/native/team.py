@@ -12,17 +12,6 @@ from . import runtime
 from .arena import Block
 
 
-def available() -> int:
-    """How many cores this process may use, or ``OMP_NUM_THREADS``."""
-    wanted = os.environ.get("OMP_NUM_THREADS", "").split(",")[0]
-    if wanted.isdigit() and int(wanted):
-        return int(wanted)
-    try:
-        return len(os.sched_getaffinity(0))
-    except AttributeError:  # not on Linux
-        return os.cpu_count() or 1
-
-
 class Team:
     """The threads beside the one that looks; started by the first program that is large enough."""
 
@@ -85,7 +74,6 @@ _LIBC.calloc.restype = ctypes.c_void_p
 _LIBC.calloc.argtypes = [ctypes.c_size_t, ctypes.c_size_t]
 
 _team: Team | None = None
-_limit = 0  # set_num_threads; 0 for as many as there are cores
 
 
 def team() -> Team:
@@ -94,20 +82,6 @@ def team() -> Team:
     if _team is None:
         _team = Team()
     return _team
-
-
-def threads() -> int:
-    """How many threads may share a program's work."""
-    return _limit or _AVAILABLE
-
-
-def set_threads(count: int) -> None:
-    """Let at most ``count`` threads share a program's work."""
-    global _limit
-    _limit = count
-
-
-_AVAILABLE = available()
 
 
 def _renew() -> None:

