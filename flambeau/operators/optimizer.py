@@ -21,8 +21,8 @@ from typing import Any
 from ..dtypes import float32, float64
 from ..graph.geometry import Geometry, contiguous
 from ..graph.operator import Operator
-from ..tensor import Tensor, record
-from ..tensor.inplace import write
+from ..tensor import Tensor
+from ..tensor.inplace_many import record_in_place
 
 Array = Any
 Number = Any
@@ -361,6 +361,4 @@ def multi_tensor(
     targets = [x for column in columns for x in column]
     present = tuple(column is not None for column in states)
     attributes = (rule, len(params), present, tuple(flags.items()))
-    results = record(MULTI_TENSOR, (*targets, *grads, *map(float, numbers)), attributes)
-    for target, result in zip(targets, results):
-        write(target, result)
+    record_in_place(MULTI_TENSOR, attributes, targets, grads, list(map(float, numbers)))

@@ -30,7 +30,8 @@ OPTIMIZERS: list[tuple[Any, dict[str, Any]]] = [
     (torch.optim.ASGD, {"t0": 1}),
 ]
 # Empty, scalar, short, with tails, of several tasks.
-SHAPES: list[tuple[int, ...]] = [(5, 7), (1,), (), (0, 3), (33,), (17, 1, 3), (2, 2, 3, 5), (64, 300), (50_001,)]
+SHAPES: list[tuple[int, ...]] = [(5, 7), (1,), (), (0, 3), (33,), (17, 1, 3), (2, 2, 3, 5), (64, 300),
+                                 (50_001,)]
 
 
 def trained(tier: str, optimizer: Any, options: dict[str, Any], dtype: Any = torch.float32, steps: int = 7,
