@@ -1,7 +1,7 @@
 """Attention of single queries, as in decoding with a cache of keys and values: one pass over K, one over V.
 
-Lanes are elements of a row. Scores of as many keys as a vector has lanes are computed together: each key has a
-vector of partial sums, and the sums across lanes of all of them come out of one tree of shuffles, in which
+Lanes are elements of a row. Scores of as many keys as a vector has lanes are computed together: each key has
+a vector of partial sums, and the sums across lanes of all of them come out of one tree of shuffles, in which
 vectors are halved and paired at each level. The softmax then runs along the buffer of scores.
 """
 
@@ -129,7 +129,7 @@ class _Row:
 
     def _values(self, values: str, result: str, divisor: str, vectors: int, mask: str | None) -> None:
         """Some columns of the row of the result."""
-        w, f, parts = self.w, self.f, self.parts
+        f, parts = self.f, self.parts
         sums = [[f.variable(parts.vector, "zeroinitializer") for _ in range(vectors)] for _ in range(_CHAINS)]
         whole = f.sub(self.keys, f.rem(self.keys, _CHAINS))
         with f.loop(0, whole, _CHAINS) as j:

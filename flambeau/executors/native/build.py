@@ -62,6 +62,7 @@ class Function(Emitter):
     """One function under construction. ``begin``, ``end``, ``words``, ``scratch`` are a kernel's parameters."""
 
     begin, end, words, scratch = "%begin", "%end", "%words", "%scratch"
+    attributes = "#0"   # "noinline #0": one copy of the code, however few the calls
 
     def __init__(self, name: str, parameters: Sequence[tuple[str, str]], result: str, internal: bool) -> None:
         super().__init__()
@@ -279,7 +280,8 @@ class Function(Emitter):
         own = ", ".join(f"{kind} {name}" for kind, name in self.parameters)
         linkage = "internal " if self.internal else ""
         ending = "  ret void" if self.result == "void" else "  unreachable"
-        return "\n".join([f"define {linkage}{self.result} @{self.title}({own}) #0 {{", "entry:", *self.slots,
+        head = f"define {linkage}{self.result} @{self.title}({own}) {self.attributes} {{"
+        return "\n".join([head, "entry:", *self.slots,
                           *self.lines, ending, "}"])
 
 
