@@ -9,7 +9,7 @@ from typing import Any
 from .. import dtypes
 from ..engine import user_site
 from ..tensor import Tensor, state
-from ..tensor.record import edge
+from ..tensor.history import edge
 from ..tensor.tape import GradFn
 from .engine import Walk, reachable_to
 from .modes import set_grad_enabled

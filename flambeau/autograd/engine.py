@@ -179,12 +179,25 @@ def _kept(fn: GradFn, position: int) -> Any:
     if saved is None:
         return None if fn.numbers is None or position < 0 else fn.numbers[position]
     if saved.__class__ is tuple:
+        if position < 0:
+            return _kept_output(fn, position, saved)
         x, version = saved
         counter = x._counter
         if (x._storage.version if counter is None else counter.version) != version:
             _raise_modified(fn, SavedTensor(x, version), x, position)
         return x
     return unpack(fn, saved, position)
+
+
+def _kept_output(fn: GradFn, position: int, saved: tuple[Any, ...]) -> Tensor:
+    """A saved result, with its history where gradients are to be differentiated again."""
+    x = _new(Tensor)
+    x._storage, x._geometry, version = saved
+    if x._storage.version != version:
+        _raise_modified(fn, SavedTensor(x, version, None, True), x, position)
+    if state.enabled:
+        x._grad_fn, x._output_nr, x._requires_grad = fn, ~position, True
+    return x  # type: ignore[no-any-return]
 
 
 def unpack(fn: GradFn, saved: SavedTensor, position: int) -> Any:

@@ -8,7 +8,7 @@ from typing import Any
 
 from ..graph.geometry import Geometry
 from ..tensor import Tensor, state
-from ..tensor.record import detached, edge, save
+from ..tensor.history import detached, edge, save
 from ..tensor.tape import GradFn
 from . import forward_ad
 from .engine import fit, unpack

@@ -9,7 +9,7 @@ from typing import Any
 from ..tensor import GradFn as Node
 from ..tensor import Tensor, state
 from ..tensor.handle import RemovableHandle
-from ..tensor.record import edge
+from ..tensor.history import edge
 from ..tensor.tape import hooks_of, leaf_hooks_of
 
 

@@ -32,7 +32,7 @@ from ..graph.storage import Storage
 from ..operators.arithmetic import ADD
 from ..tensor import Tensor, overrides, record_pair, state
 from ..tensor.record import META_NODE
-from ..tensor.tape import GradFn, SavedTensor
+from ..tensor.tape import GradFn
 from .engine import Walk, accumulate_grad, gradients
 
 _new = object.__new__
@@ -142,13 +142,18 @@ class Tracing:
         saved = self.fn.saved.get(position)
         if saved is None:
             return True  # a number or nothing
-        if saved.__class__ is SavedTensor and saved.unpack is not None:
-            return False
-        x: Tensor = saved[0] if saved.__class__ is tuple else saved.tensor
-        storage = x._storage
+        if saved.__class__ is not tuple:
+            return False  # under hooks on saved tensors
+        if position < 0:
+            storage, geometry, _ = saved
+        else:
+            x = saved[0]
+            if x._overrides:
+                return False
+            storage, geometry = x._storage, x._geometry
         self.places.append(storage.node)
-        self.kept.append((position, x._geometry, storage.geometry))
-        return not (storage.exposed or x._overrides or storage.node is META_NODE)
+        self.kept.append((position, geometry, storage.geometry))
+        return not storage.exposed and storage.node is not META_NODE
 
     def template(self, results: Sequence[Any]) -> Template | None:
         """What was recorded since, as a template; None where that would not say everything."""
@@ -297,16 +302,18 @@ class TemplateWalk(Walk):
         """Add the nodes of what fn kept to ``values``; false if one is not as the template has it."""
         for position, geometry, stored in template.kept:
             found = saved[position]
-            if found.__class__ is tuple:
-                x, version = found
-            elif found.unpack is None:
-                x, version = found.tensor, found.version
-            else:
+            if found.__class__ is not tuple:
                 return False
-            storage, counter = x._storage, x._counter
-            if ((storage.version if counter is None else counter.version) != version
-                    or x._geometry is not geometry or storage.geometry is not stored
-                    or (self.overridden and x._overrides)):
+            if position < 0:
+                storage, read, version = found
+                now = storage.version
+            else:
+                x, version = found
+                storage, read, counter = x._storage, x._geometry, x._counter
+                now = storage.version if counter is None else counter.version
+                if self.overridden and x._overrides:
+                    return False
+            if now != version or read is not geometry or storage.geometry is not stored:
                 return False
             values.append(snapshot(storage) if storage.exposed else storage.node)
         for first, second in template.aliases:

@@ -19,7 +19,7 @@ class Signature:
     """An operator applied to operands of given geometry. Interned: comparing two is comparing pointers."""
 
     __slots__ = ("operator", "attributes", "geometries", "outputs", "single", "compute", "nbytes", "plan",
-                 "on_meta", "tape_plans")
+                 "on_meta", "usual", "tape_plans")
 
     def __init__(self, operator: Operator, attributes: tuple[Any, ...], geometries: tuple[Any, ...],
                  outputs: tuple[Geometry, ...], single: bool, compute: Any) -> None:
@@ -31,8 +31,9 @@ class Signature:
         self.compute = compute
         self.nbytes = sum(g.numel * g.dtype.itemsize for g in outputs)
         self.on_meta = bool(outputs) and outputs[0].device is META
+        self.usual = single and not self.on_meta
         self.plan: Any = None  # an executor's own preparation of this signature
-        self.tape_plans: dict[tuple[bool, ...], Any] = {}  # by the operands that want gradients
+        self.tape_plans: dict[int, Any] = {}  # by the operands that want gradients, a bit each
 
     def __repr__(self) -> str:
         return f"<{self.operator.name} {list(self.geometries)} -> {list(self.outputs)}>"

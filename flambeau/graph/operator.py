@@ -37,7 +37,8 @@ class Operator:
     """
 
     __slots__ = ("name", "kernel", "infer", "compute", "parameters", "derivatives", "variadic_derivative",
-                 "grad_class", "outputs", "owns", "kind", "non_differentiable_outputs")
+                 "grad_class", "outputs", "owns", "kind", "non_differentiable_outputs",
+                 "differentiable")
 
     def __init__(self, name: str, kernel: Kernel, infer: ShapeRule, parameters: tuple[str, ...], *,
                  compute: Callable[..., Any] | None = None, owns: tuple[int, ...] = (),
@@ -55,6 +56,7 @@ class Operator:
         title = "".join(part.capitalize() for part in name.split("_"))
         self.grad_class: Any = grad_name or title + "Backward0"
         self.non_differentiable_outputs = non_differentiable_outputs
+        self.differentiable = False
 
     def __repr__(self) -> str:
         return f"<operator {self.name}>"
@@ -68,12 +70,14 @@ class Operator:
         def declare(rule: Callable[..., Any]) -> Callable[..., Any]:
             positions = tuple(self.parameters.index(name) for name in names)
             self.derivatives.append(Derivative(rule, positions, tuple(map(self._position, keeps.split()))))
+            self.differentiable = True
             return rule
         return declare
 
     def derivative_of_all(self, rule: Callable[..., Any]) -> Callable[..., Any]:
         """Declare ``rule(ctx, grad_output) -> gradients of all operands``, for operators on lists (cat)."""
         self.variadic_derivative = rule
+        self.differentiable = True
         return rule
 
     def _position(self, name: str) -> int:
@@ -82,7 +86,3 @@ class Operator:
         if not name.startswith("output"):
             raise ValueError(f"operator {self.name} has no operand or output {name}")
         return ~int(name[6:] or 0)
-
-    @property
-    def differentiable(self) -> bool:
-        return bool(self.derivatives) or self.variadic_derivative is not None

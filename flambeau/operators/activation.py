@@ -6,7 +6,7 @@ from collections.abc import Callable
 from typing import Any
 
 from .. import dtypes
-from ..tensor import Tensor, assign, record
+from ..tensor import Tensor, assign, record, record_one
 from .comparison import where
 from .definition import pointwise_operator
 from .domain import BOOL, COMPLEX, NOT_FLOATING, not_implemented, refuse
@@ -58,13 +58,13 @@ def relu(input: Tensor) -> Tensor:
     >>> torch.relu(torch.tensor([-1., 2.]))
     tensor([0., 2.])
     """
-    return record(RELU, (input,))
+    return record_one(RELU, input)
 
 
 @api("nn.functional", name="relu")
 def _functional_relu(input: Tensor, inplace: bool = False) -> Tensor:
     """``max(input, 0)`` (see ``torch.relu``)."""
-    result: Tensor = record(RELU, (input,))
+    result = record_one(RELU, input)
     return assign(input, result, "relu_") if inplace else result
 
 

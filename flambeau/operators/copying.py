@@ -10,7 +10,7 @@ from ..graph.geometry import Geometry, contiguous, dense_like, intern, row_major
 from ..graph.node import Signature
 from ..graph.storage import Storage
 from ..tensor import Tensor, record, state
-from ..tensor.record import attach
+from ..tensor.history import attach
 from .definition import operator
 from .registry import NAMESPACES, api
 

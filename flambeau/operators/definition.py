@@ -14,7 +14,7 @@ from .. import dtypes
 from ..graph.geometry import Geometry, contiguous, dense_strides, intern
 from ..graph.operator import Operator
 from ..size import Size
-from ..tensor import Tensor, record, record_pair
+from ..tensor import Tensor, record, record_one, record_pair
 from ..tensor.construct import tensor
 from .registry import api, write_out
 
@@ -179,7 +179,7 @@ def _unary(op: Operator, name: str) -> Any:
         if not isinstance(input, Tensor):
             raise TypeError(f"{name}(): argument 'input' (position 1) must be Tensor, not "
                             f"{type(input).__name__}")
-        result = record(op, (input,))
+        result = record_one(op, input)
         return result if out is None else write_out(result, out, name)
     return function
 

@@ -10,7 +10,7 @@ from ..graph.geometry import Geometry
 from ..graph.node import Signature
 from ..graph.operator import Operator
 from ..tensor import Tensor, check_dim, state, view
-from ..tensor.record import attach
+from ..tensor.history import attach
 from .creation import filled
 from .registry import api
 from .slicing import SELECT, SLICE

@@ -14,8 +14,9 @@ from ..engine.look import write_through
 from ..graph.geometry import Geometry, contiguous
 from ..graph.operator import Operator
 from ..graph.storage import Storage
-from .record import detached, edge, record
-from .tape import GradFn, SavedTensor, hooks_of, state
+from .history import detached, edge
+from .record import record
+from .tape import GradFn, hooks_of, state
 from .tensor import Tensor, fresh
 from .views import ambiguous_write, replay
 
@@ -183,11 +184,9 @@ def _rebase(x: Tensor, result: Tensor, history_edge: Any, name: str) -> None:
                 return
             _move_hooks(x, fn, result._output_nr)
             x._grad_fn, x._output_nr, x._requires_grad = fn, result._output_nr, True
-            for saved in fn.saved.values() if hasattr(fn, "saved") and isinstance(fn.saved, dict) else ():
-                if saved.__class__ is SavedTensor and saved.is_output and saved.unpack is None \
-                        and saved.tensor._storage is result._storage:
-                    saved.tensor = detached(x)
-                    saved.version = x._version
+            for position, saved in (fn.saved or {}).items():
+                if position < 0 and saved.__class__ is tuple and saved[0] is result._storage:
+                    fn.saved[position] = (x._storage, x._geometry, x._storage.version)
         elif x._requires_grad:
             fn = _constant_history(name, edge(x))
             _move_hooks(x, fn, 0)

@@ -19,7 +19,8 @@ from ..graph.geometry import Geometry
 from ..graph.node import Node, Signature, constant
 from ..graph.operator import Operator
 from ..graph.storage import Storage
-from .tape import GradFn, SavedTensor, TapePlan, grad_class, next_sequence, state
+from .history import attach, attach_one, attach_two
+from .tape import state
 from .tensor import Tensor
 
 _signatures: dict[Any, Signature] = {}
@@ -35,12 +36,11 @@ _is_library_file: dict[str, bool] = {}
 META_NODE = constant(None)
 
 
-def _site(depth: int) -> Any:
-    """Code and instruction offset of the nearest caller outside the package."""
+def _site_from(frame: Any) -> Any:
+    """Code and instruction offset of the nearest caller outside the package, at or above ``frame``."""
     if state.site is not None:
         return state.site
     while True:
-        frame = _frame(depth)
         code = frame.f_code
         name = code.co_filename
         inside = _is_library_file.get(name)
@@ -48,7 +48,12 @@ def _site(depth: int) -> Any:
             inside = _is_library_file[name] = name.startswith(_LIBRARY)
         if not inside or frame.f_back is None:
             return (code, frame.f_lasti)
-        depth += 1
+        frame = frame.f_back
+
+
+def _site(depth: int) -> Any:
+    """The same, from ``depth`` callers up."""
+    return _site_from(_frame(depth))
 
 
 def record(operator: Operator, operands: Sequence[Any], attributes: tuple[Any, ...] = ()) -> Any:
@@ -79,10 +84,8 @@ def record(operator: Operator, operands: Sequence[Any], attributes: tuple[Any, .
     else:
         frame = _frame(2)
         code = frame.f_code
-        if _is_library_file.get(code.co_filename, True):
-            node = Node(signature, tuple(inputs), _site(2))
-        else:
-            node = Node(signature, tuple(inputs), (code, frame.f_lasti))
+        inside = _is_library_file.get(code.co_filename, True)
+        node = Node(signature, tuple(inputs), _site_from(frame) if inside else (code, frame.f_lasti))
         _append(node)
     if signature.single:
         out = _new(Tensor)
@@ -103,29 +106,56 @@ def record(operator: Operator, operands: Sequence[Any], attributes: tuple[Any, .
     return outs
 
 
+def record_one(operator: Operator, x: Tensor, attributes: tuple[Any, ...] = ()) -> Tensor:
+    """``record`` for one tensor and one result: the same, unrolled."""
+    key = (operator, attributes, x._geometry)
+    signature = _signatures.get(key)
+    if signature is None:
+        signature = _sign(operator, key, attributes)
+    if not signature.usual:
+        return record(operator, (x,), attributes)  # type: ignore[no-any-return]
+    storage = x._storage
+    frame = _frame(2)
+    code = frame.f_code
+    inside = _is_library_file.get(code.co_filename, True)
+    node = Node(signature, (snapshot(storage) if storage.exposed else storage.node,),
+                _site_from(frame) if inside else (code, frame.f_lasti))
+    _append(node)
+    out = _new(Tensor)
+    out._geometry = geometry = signature.outputs[0]
+    out._storage = Storage(node, geometry)
+    if (x._requires_grad or (x._base is not None and x.requires_grad)) and state.enabled:
+        attach_one(signature, x, out)
+    elif state.inference:
+        out._inference = True
+    if len(_nodes) > settings.check_at:
+        check_budget()
+    return out
+
+
 def record_pair(operator: Operator, a: Tensor, b: Tensor) -> Tensor:
-    """``record`` for the commonest case, two tensors and one result: the same, unrolled."""
+    """``record`` for two tensors and one result: the same, unrolled."""
     key = (operator, a._geometry, b._geometry)
     signature = _signatures.get(key)
     if signature is None:
         signature = _sign(operator, (operator, (), a._geometry, b._geometry), ())
         _signatures[key] = signature
-    if signature.on_meta:
-        return record(operator, (a, b))
+    if not signature.usual:
+        return record(operator, (a, b))  # type: ignore[no-any-return]
     storage, other = a._storage, b._storage
     frame = _frame(2)
     code = frame.f_code
+    inside = _is_library_file.get(code.co_filename, True)
     node = Node(signature, (snapshot(storage) if storage.exposed else storage.node,
                             snapshot(other) if other.exposed else other.node),
-                _site(2) if _is_library_file.get(code.co_filename, True) else (code, frame.f_lasti))
+                _site_from(frame) if inside else (code, frame.f_lasti))
     _append(node)
     out = _new(Tensor)
     out._geometry = geometry = signature.outputs[0]
     out._storage = Storage(node, geometry)
     if (a._requires_grad or b._requires_grad or (a._base is not None and a.requires_grad)
-            or (b._base is not None and b.requires_grad)):
-        if state.enabled:
-            attach(operator, signature, (a, b), (out,))
+            or (b._base is not None and b.requires_grad)) and state.enabled:
+        attach_two(signature, a, b, out)
     elif state.inference:
         out._inference = True
     if len(_nodes) > settings.check_at:
@@ -179,138 +209,3 @@ def check_devices(operator: Operator, geometries: Sequence[Any]) -> None:
                     "Expected all tensors to be on the same device, but found at least two devices, "
                     f"{found.device} and {g.device}!"
                 )
-
-
-# --- the tape -----------------------------------------------------------------------------------------------
-
-def attach(operator: Operator, signature: Signature, operands: Sequence[Any],
-           outs: tuple[Tensor, ...]) -> None:
-    """Give the results of a differentiable operator their grad_fn."""
-    needs: list[bool] = []
-    edges: list[Any] = []
-    numbers = None
-    for x in operands:
-        if isinstance(x, Tensor):
-            if x._base is not None:
-                wanted = operator.differentiable and x.requires_grad
-                edges.append(edge(x) if wanted else None)
-            elif x._requires_grad:
-                wanted = True
-                fn = x._grad_fn
-                edges.append(x if fn is None else (fn, x._output_nr) if x._output_nr else fn)
-            else:
-                wanted = False
-                edges.append(None)
-            needs.append(wanted)
-        else:
-            needs.append(False)
-            edges.append(None)
-            numbers = operands
-    found = tuple(needs)
-    plan = signature.tape_plans.get(found)
-    if plan is None:
-        plan = signature.tape_plans[found] = _tape_plan(signature, found)
-    if plan is _NO_GRADIENT:
-        return
-    cls = operator.grad_class
-    if cls.__class__ is str:
-        cls = operator.grad_class = grad_class(cls)
-    made: GradFn = _new(cls)
-    made.sequence = next_sequence()
-    made.signature = signature
-    made.plan = plan
-    made.numbers = numbers
-    made.hooks = made.trace = None
-    made.edges = tuple(edges)
-    if signature.single:
-        outs[0]._grad_fn = made
-        outs[0]._requires_grad = True
-    elif not _attach_several(operator, signature, outs, made):
-        return
-    saved: dict[int, Any] = {}
-    if state.saved_hooks:
-        for i in plan.inputs:
-            if isinstance(operands[i], Tensor):
-                saved[i] = save(operands[i])
-    else:
-        for i in plan.inputs:
-            x = operands[i]
-            if isinstance(x, Tensor):
-                counter = x._counter
-                saved[i] = (x, x._storage.version if counter is None else counter.version)
-    for i in plan.outputs:
-        saved[i] = save(detached(outs[~i]), is_output=True)
-    made.saved = saved
-    if numbers is not None:
-        made.numbers = tuple([None if isinstance(x, Tensor) else x for x in operands])
-    if state.anomaly:
-        made.trace = _stack()
-
-
-def _attach_several(operator: Operator, signature: Signature, outs: tuple[Tensor, ...], fn: GradFn) -> bool:
-    """Give several results their history; false when none of them can have one."""
-    differentiable = False
-    for i, out in enumerate(outs):
-        if signature.outputs[i].dtype.category >= dtypes.FLOATING \
-                and i not in operator.non_differentiable_outputs:
-            out._grad_fn = fn
-            out._requires_grad = True
-            differentiable = True
-            if i:
-                out._output_nr = i
-    return differentiable
-
-
-_NO_GRADIENT: Any = TapePlan((), (), ())
-
-
-def _tape_plan(signature: Signature, needs: tuple[bool, ...]) -> TapePlan:
-    """Which operands and outputs the rules for these operands keep."""
-    operator = signature.operator
-    if signature.single and signature.outputs[0].dtype.category < dtypes.FLOATING:
-        return _NO_GRADIENT
-    if operator.variadic_derivative is not None:
-        return TapePlan(needs, (), ())
-    kept: list[int] = []
-    wanted = False
-    for d in operator.derivatives:
-        if any(needs[i] for i in d.operands):
-            wanted = True
-            kept += [k for k in d.keeps if k not in kept]
-    if not wanted:
-        return _NO_GRADIENT
-    return TapePlan(needs, tuple([k for k in kept if k >= 0]), tuple([k for k in kept if k < 0]))
-
-
-def edge(x: Tensor) -> Any:
-    """Where the gradient of x goes (Note: edges)."""
-    fn = x._grad_fn if x._base is None else x.grad_fn
-    if fn is None:  # a view made without recording lets no gradient through
-        return x if x._base is None or x._requires_grad else None
-    return (fn, x._output_nr) if x._output_nr else fn
-
-
-def detached(x: Tensor) -> Tensor:
-    """A handle on the same storage, without history."""
-    out = _new(Tensor)
-    out._storage = x._storage
-    out._geometry = x._geometry
-    return out
-
-
-def save(x: Tensor, is_output: bool = False) -> SavedTensor:
-    """Keep x for backward, through the hooks in force."""
-    if state.saved_hooks:
-        pack, unpack = state.saved_hooks[-1]
-        fn, state.enabled = state.enabled, False
-        try:
-            return SavedTensor(pack(x), -1, unpack, is_output)
-        finally:
-            state.enabled = fn
-    counter = x._counter
-    return SavedTensor(x, x._storage.version if counter is None else counter.version, None, is_output)
-
-
-def _stack() -> Any:
-    import traceback
-    return [f for f in traceback.extract_stack() if not f.filename.startswith(_LIBRARY)]

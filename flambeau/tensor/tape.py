@@ -21,12 +21,33 @@ class GradState(threading.local):
 
     enabled = True
     inference = False
-    # (pack, unpack) of saved_tensors_hooks in force, innermost last.
-    saved_hooks: tuple[Any, ...] = ()
-    anomaly = False
     check_nan = True
     # Where backward was called: the line of everything it records.
     site: Any = None
+    # Whether there are saved_hooks or anomaly mode is on: one question for the hot path.
+    watched = False
+    _saved_hooks: tuple[Any, ...] = ()
+    _anomaly = False
+
+    @property
+    def saved_hooks(self) -> tuple[Any, ...]:
+        """(pack, unpack) of saved_tensors_hooks in force, innermost last."""
+        return self._saved_hooks
+
+    @saved_hooks.setter
+    def saved_hooks(self, hooks: tuple[Any, ...]) -> None:
+        self._saved_hooks = hooks
+        self.watched = bool(hooks) or self._anomaly
+
+    @property
+    def anomaly(self) -> bool:
+        """Whether anomaly mode is on."""
+        return self._anomaly
+
+    @anomaly.setter
+    def anomaly(self, wanted: bool) -> None:
+        self._anomaly = wanted
+        self.watched = wanted or bool(self._saved_hooks)
 
 
 state = GradState()
@@ -40,12 +61,14 @@ class TapePlan:
     ``templates`` and ``room`` belong to ``autograd.templates``.
     """
 
-    __slots__ = ("needs", "inputs", "outputs", "templates", "room")
+    __slots__ = ("needs", "inputs", "outputs", "grad_class", "templates", "room")
 
-    def __init__(self, needs: tuple[bool, ...], inputs: tuple[int, ...], outputs: tuple[int, ...]) -> None:
+    def __init__(self, needs: tuple[bool, ...], inputs: tuple[int, ...], outputs: tuple[int, ...],
+                 grad_class: type[GradFn]) -> None:
         self.needs = needs
         self.inputs = inputs
         self.outputs = outputs
+        self.grad_class = grad_class
         self.templates: dict[Any, Any] = {}
         self.room = 64
 
@@ -60,7 +83,9 @@ class GradFn:
     plan: Any       # its TapePlan; None for a node without a signature
     numbers: Any    # Python numbers among the operands, by position
     edges: tuple[Any, ...]
-    saved: Any      # position -> what the derivative keeps; None once freed
+    # What the derivative keeps, None once freed: operand i as (tensor, version), output i under ~i as
+    # (storage, geometry, version); a SavedTensor under hooks on saved tensors.
+    saved: Any
     sequence: int
 
     def __init__(self) -> None:

@@ -14,7 +14,7 @@ from typing import Any
 from ..graph.geometry import Geometry
 from ..graph.node import Signature
 from ..graph.operator import Operator
-from .record import attach
+from .history import attach
 from .tape import hooks_of, state
 from .tensor import Tensor
 

@@ -1,0 +1,244 @@
+"""History: giving the results of a recorded operator their grad_fn.
+
+``attach`` does it for any operator; ``attach_one`` and ``attach_two`` are the same for one and two tensors
+and one result, unrolled: they are most of what a program records.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from .. import dtypes
+from ..graph.node import Signature
+from ..graph.operator import Operator
+from .tape import GradFn, SavedTensor, TapePlan, grad_class, next_sequence, state
+from .tensor import Tensor
+
+_new = object.__new__
+_LIBRARY = __file__.rsplit("/", 2)[0]
+_NO_GRADIENT: Any = TapePlan((), (), (), GradFn)
+
+
+def tape_plan(signature: Signature, wanted: int, count: int) -> TapePlan:
+    """The plan of a signature for the operands wanted (bit i for operand i of ``count``)."""
+    plan: TapePlan | None = signature.tape_plans.get(wanted)
+    if plan is None:
+        needs = tuple([bool(wanted >> i & 1) for i in range(count)])
+        plan = signature.tape_plans[wanted] = _made_plan(signature, needs)
+    return plan
+
+
+def _made_plan(signature: Signature, needs: tuple[bool, ...]) -> TapePlan:
+    """Which operands and outputs the rules for these operands keep."""
+    operator = signature.operator
+    if signature.single and signature.outputs[0].dtype.category < dtypes.FLOATING:
+        return _NO_GRADIENT
+    if operator.grad_class.__class__ is str:
+        operator.grad_class = grad_class(operator.grad_class)
+    if operator.variadic_derivative is not None:
+        return TapePlan(needs, (), (), operator.grad_class)
+    kept: list[int] = []
+    wanted = False
+    for d in operator.derivatives:
+        if any(needs[i] for i in d.operands):
+            wanted = True
+            kept += [k for k in d.keeps if k not in kept]
+    if not wanted:
+        return _NO_GRADIENT
+    return TapePlan(needs, tuple([k for k in kept if k >= 0]), tuple([k for k in kept if k < 0]),
+                    operator.grad_class)
+
+
+def attach(operator: Operator, signature: Signature, operands: Sequence[Any],
+           outs: tuple[Tensor, ...]) -> None:
+    """Give the results of an operator their grad_fn, where it is differentiable."""
+    if not operator.differentiable:
+        return
+    edges: list[Any] = []
+    numbers = None
+    wanted, bit = 0, 1
+    for x in operands:
+        if isinstance(x, Tensor):
+            if x._base is not None:
+                if x.requires_grad:
+                    wanted |= bit
+                    edges.append(edge(x))
+                else:
+                    edges.append(None)
+            elif x._requires_grad:
+                wanted |= bit
+                fn = x._grad_fn
+                edges.append(x if fn is None else (fn, x._output_nr) if x._output_nr else fn)
+            else:
+                edges.append(None)
+        else:
+            edges.append(None)
+            numbers = operands
+        bit <<= 1
+    plan = signature.tape_plans.get(wanted)
+    if plan is None:
+        plan = tape_plan(signature, wanted, len(operands))
+    if plan is _NO_GRADIENT:
+        return
+    made: GradFn = _new(plan.grad_class)
+    made.sequence = next_sequence()
+    made.signature = signature
+    made.plan = plan
+    made.numbers = None if numbers is None else tuple([None if isinstance(x, Tensor) else x for x in numbers])
+    made.hooks = made.trace = None
+    made.edges = tuple(edges)
+    if signature.single:
+        outs[0]._grad_fn = made
+        outs[0]._requires_grad = True
+    elif not _attach_several(operator, signature, outs, made):
+        return
+    if state.watched:
+        _keep_watched(made, operands, outs)
+        return
+    saved: dict[int, Any] = {}
+    for i in plan.inputs:
+        x = operands[i]
+        if isinstance(x, Tensor):
+            counter = x._counter
+            saved[i] = (x, x._storage.version if counter is None else counter.version)
+    for i in plan.outputs:
+        x = outs[~i]
+        saved[i] = (x._storage, x._geometry, x._storage.version)
+    made.saved = saved
+
+
+def attach_one(signature: Signature, x: Tensor, out: Tensor) -> None:
+    """``attach`` for a tensor that wants a gradient, and one result."""
+    plan = signature.tape_plans.get(1)
+    if plan is None:
+        plan = tape_plan(signature, 1, 1)
+    if plan is _NO_GRADIENT:
+        return
+    made: GradFn = _new(plan.grad_class)
+    made.sequence = next_sequence()
+    made.signature = signature
+    made.plan = plan
+    made.numbers = made.hooks = made.trace = None
+    if x._base is None:
+        fn = x._grad_fn
+        made.edges = (x if fn is None else (fn, x._output_nr) if x._output_nr else fn,)
+    else:
+        made.edges = (edge(x),)
+    out._grad_fn = made
+    out._requires_grad = True
+    if state.watched:
+        _keep_watched(made, (x,), (out,))
+        return
+    saved: dict[int, Any] = {}
+    if plan.inputs:
+        counter = x._counter
+        saved[0] = (x, x._storage.version if counter is None else counter.version)
+    if plan.outputs:
+        storage = out._storage
+        saved[-1] = (storage, out._geometry, storage.version)
+    made.saved = saved
+
+
+def attach_two(signature: Signature, a: Tensor, b: Tensor, out: Tensor) -> None:
+    """``attach`` for two tensors, one of which wants a gradient, and one result."""
+    if not signature.operator.differentiable:
+        return
+    wanted = 0
+    left = right = None
+    if a._base is not None:
+        if a.requires_grad:
+            wanted, left = 1, edge(a)
+    elif a._requires_grad:
+        wanted = 1
+        fn = a._grad_fn
+        left = a if fn is None else (fn, a._output_nr) if a._output_nr else fn
+    if b._base is not None:
+        if b.requires_grad:
+            wanted, right = wanted | 2, edge(b)
+    elif b._requires_grad:
+        wanted |= 2
+        fn = b._grad_fn
+        right = b if fn is None else (fn, b._output_nr) if b._output_nr else fn
+    plan = signature.tape_plans.get(wanted)
+    if plan is None:
+        plan = tape_plan(signature, wanted, 2)
+    if plan is _NO_GRADIENT:
+        return
+    made: GradFn = _new(plan.grad_class)
+    made.sequence = next_sequence()
+    made.signature = signature
+    made.plan = plan
+    made.numbers = made.hooks = made.trace = None
+    made.edges = (left, right)
+    out._grad_fn = made
+    out._requires_grad = True
+    if state.watched:
+        _keep_watched(made, (a, b), (out,))
+        return
+    saved: dict[int, Any] = {}
+    for i in plan.inputs:
+        x = b if i else a
+        counter = x._counter
+        saved[i] = (x, x._storage.version if counter is None else counter.version)
+    if plan.outputs:
+        storage = out._storage
+        saved[-1] = (storage, out._geometry, storage.version)
+    made.saved = saved
+
+
+def _attach_several(operator: Operator, signature: Signature, outs: tuple[Tensor, ...], fn: GradFn) -> bool:
+    """Give several results their history; false when none of them can have one."""
+    differentiable = False
+    for i, out in enumerate(outs):
+        if signature.outputs[i].dtype.category >= dtypes.FLOATING \
+                and i not in operator.non_differentiable_outputs:
+            out._grad_fn = fn
+            out._requires_grad = True
+            differentiable = True
+            if i:
+                out._output_nr = i
+    return differentiable
+
+
+def _keep_watched(fn: GradFn, operands: Sequence[Any], outs: tuple[Tensor, ...]) -> None:
+    """Keep what derivatives need under hooks on saved tensors, and the traceback under anomaly mode."""
+    fn.saved = {i: save(operands[i]) for i in fn.plan.inputs if isinstance(operands[i], Tensor)}
+    for i in fn.plan.outputs:
+        fn.saved[i] = save(detached(outs[~i]), is_output=True)
+    if state.anomaly:
+        fn.trace = _stack()
+
+
+def edge(x: Tensor) -> Any:
+    """Where the gradient of x goes (Note: edges)."""
+    fn = x._grad_fn if x._base is None else x.grad_fn
+    if fn is None:  # a view made without recording lets no gradient through
+        return x if x._base is None or x._requires_grad else None
+    return (fn, x._output_nr) if x._output_nr else fn
+
+
+def detached(x: Tensor) -> Tensor:
+    """A handle on the same storage, without history."""
+    out = _new(Tensor)
+    out._storage = x._storage
+    out._geometry = x._geometry
+    return out
+
+
+def save(x: Tensor, is_output: bool = False) -> SavedTensor:
+    """Keep x for backward, through the hooks in force."""
+    if state.saved_hooks:
+        pack, unpack = state.saved_hooks[-1]
+        fn, state.enabled = state.enabled, False
+        try:
+            return SavedTensor(pack(x), -1, unpack, is_output)
+        finally:
+            state.enabled = fn
+    counter = x._counter
+    return SavedTensor(x, x._storage.version if counter is None else counter.version, None, is_output)
+
+
+def _stack() -> Any:
+    import traceback
+    return [f for f in traceback.extract_stack() if not f.filename.startswith(_LIBRARY)]
