@@ -6,26 +6,47 @@ read. Shapes, strides, pointers and numbers are arguments, so that another shape
 
 from __future__ import annotations
 
+from .body import passes_of
 from .code import code_of
-from .emitter import Unsupported
-from .lowering import Layout, Structure, layout_of, lower
+from .columns import Columns
+from .emitter import Dtype, Unsupported
+from .rows import Rows
+from .structure import Structure
 
 _LIMIT = 4096
 
 
 class Kernel:
-    """Machine code of a structure."""
+    """Machine code of a structure: the functions of its calls, the words they take, the memory they use.
 
-    __slots__ = ("address", "layout", "work")
+    ``work``: instructions for each element, over all passes.
+    """
+
+    __slots__ = ("calls", "words", "reductions", "regions", "buffers", "work")
 
     def __init__(self, structure: Structure) -> None:
+        bodies, progress = passes(structure)
+        frame = (Columns if structure.columns else Rows)(structure, bodies, progress)
         title = "_".join(dict.fromkeys(member.operator.name for member in structure.members))[:60]
-        self.address = code_of(lower(structure), title).addresses["kernel"]
-        self.layout: Layout = layout_of(structure)
-        self.work = len(structure.members)
+        names = frame.write()
+        addresses = code_of(frame.text(), title).addresses
+        self.calls = [(name, addresses[name]) for name in names]
+        self.words = frame.words
+        self.reductions: list[tuple[str, Dtype]] = progress.reductions
+        self.regions = frame.regions()
+        self.buffers = len(progress.buffers)
+        self.work = sum(len(body.code) for body in bodies)
 
 
 _kernels: dict[Structure, Kernel | None] = {}
+
+
+def passes(structure: Structure):  # type: ignore[no-untyped-def]
+    """``passes_of``; Unsupported where a kernel wants an array."""
+    try:
+        return passes_of(structure)
+    except (ArithmeticError, AttributeError, IndexError, KeyError, TypeError, ValueError) as error:
+        raise Unsupported(str(error)) from error
 
 
 def kernel_of(structure: Structure) -> Kernel | None:

@@ -7,6 +7,7 @@ import os
 LAUNCH = 6000.0           # nanoseconds to prepare and call a kernel
 OPERATOR = 1500.0         # to run one operator in the interpreter
 NATIVE_ELEMENT = 0.05     # for one element in one operator of a kernel
+ELEMENT_INSTRUCTION = 0.012   # for one element in one instruction of a kernel
 INTERPRETED_ELEMENT = 0.4
 SHARED = 100_000.0        # from here on two threads pay
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import struct
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import ml_dtypes
@@ -88,6 +88,16 @@ class Emitter:
         self.declarations[f"declare {result} @{function}({', '.join(types)})"] = None
         passed = ", ".join(f"{t} {a}" for t, a in zip(types, arguments))
         return self.emit(f"call {result} @{function}({passed})")
+
+    # --- rows -----------------------------------------------------------------------------------------------
+
+    def costly(self, function: Callable[..., Any], *operands: Any) -> Any:
+        """What an expensive function gives."""
+        return function(*operands)
+
+    def reduce(self, kind: str, x: Any) -> Any:
+        """A reduction over a row, where there are rows."""
+        raise Unsupported("a reduction")
 
     # --- memory ---------------------------------------------------------------------------------------------
 

@@ -25,25 +25,28 @@ from .expression import (
     pair,
     select,
 )
-from .functions import (
-    absolute,
-    copysign,
-    cos,
-    cosh,
-    erf,
-    exp,
-    exp2,
-    expm1,
-    log,
-    log1p,
-    log2,
-    sigmoid,
-    sin,
-    sinh,
-    tanh,
+from . import functions as exact
+from .functions import absolute, copysign
+from .reductions import (
+    all,
+    any,
+    argmax,
+    argmin,
+    count_of,
+    log_softmax,
+    log_softmax_gradient,
+    logsumexp,
+    max,
+    max_along,
+    mean,
+    min,
+    min_along,
+    prod,
+    reshape,
+    softmax,
+    softmax_gradient,
+    sum,
 )
-from .functions import log10 as log10_of
-from .functions import power as _power
 
 pi, inf, nan, e = math.pi, math.inf, math.nan, math.e
 
@@ -53,13 +56,28 @@ less, less_equal, greater, greater_equal = map(by_comparison, ("<", "<=", ">", "
 bitwise_and, bitwise_or, bitwise_xor = map(by_operator, "&|^")
 
 
+
+def _expensive(function: Any) -> Any:
+    """A function that is computed once for each element, however many passes a kernel has."""
+    def wrapper(*operands: Expression) -> Expression:
+        return operands[0].emitter.costly(function, *operands)  # type: ignore[no-any-return]
+    return wrapper
+
+
+cos, cosh, erf, exp, exp2, expm1 = map(_expensive, (exact.cos, exact.cosh, exact.erf, exact.exp, exact.exp2,
+                                                    exact.expm1))
+log, log1p, log2, log10_of = map(_expensive, (exact.log, exact.log1p, exact.log2, exact.log10))
+sigmoid, sin, sinh, tanh, _power = map(_expensive, (exact.sigmoid, exact.sin, exact.sinh, exact.tanh,
+                                                    exact.power))
+
+
 def __getattr__(name: str) -> Any:
     raise AttributeError(f"the function {name} has no native form")  # ``lower`` makes it Unsupported
 
 
-def true_divide(x: Any, y: Any) -> Expression:
+def true_divide(x: Any, y: Any, dtype: Any = None) -> Expression:
     """x / y of floating numbers."""
-    return arithmetic("/", x, y)
+    return arithmetic("/", x if dtype is None else cast(x, dtype), y)
 
 
 divide = true_divide
@@ -327,5 +345,6 @@ def clamped_logit(x: Expression, eps: Any) -> Expression:
     return log(x / (1 - x))
 
 
-__all__ = ["cos", "cosh", "erf", "exp", "exp2", "expm1", "invert", "log", "log10_of", "log1p", "log2",
-           "negative", "sigmoid", "sin", "sinh", "tanh"]
+__all__ = ["all", "any", "argmax", "argmin", "count_of", "invert", "log_softmax", "log_softmax_gradient",
+           "logsumexp", "max", "max_along", "mean", "min", "min_along", "negative", "prod", "reshape", "softmax",
+           "softmax_gradient", "sum"]

@@ -1,11 +1,11 @@
 """Which nodes become one kernel.
 
-Note: stages. A pointwise node has the stage of its latest operand if it can be computed in one loop with it
-(same extents, same order in memory), else a later one; everything else comes one stage after its operands.
-Nodes of one stage that read each other form a kernel: a way from a kernel through anything else back into it
-would pass a later stage, so kernels never wait for each other in a circle. Kernels are functions of values
-that no one changes (in-place operators write into memory only when nobody else refers to it), so any order
-that respects the operands is right.
+Note: stages. A node has the stage of its latest operand if it can be computed in one kernel with it (the same
+elements in the same order in memory, the same dimensions reduced), else a later one; everything else comes one
+stage after its operands. Nodes of one stage that read each other form a kernel: a way from a kernel through
+anything else back into it would pass a later stage, so kernels never wait for each other in a circle. Kernels
+are functions of values that no one changes (in-place operators write into memory only when nobody else refers
+to it), so any order that respects the operands is right.
 """
 
 from __future__ import annotations
@@ -13,126 +13,24 @@ from __future__ import annotations
 import sys
 from typing import Any
 
-from ... import dtypes
 from ...graph import pending
 from ...graph.geometry import Geometry
 from ...graph.node import Node, Signature
 from . import cost
-from .emitter import Unsupported
-from .lowering import FLAT, Input, Member, Structure, lower
 from .plan import Plan
+from .structure import ELEMENT, ROW
 from .templates import plan_of
+from .traits import Dims, Space, Traits, kept_dims, row_strides, space_of, strides_in, traits_of
 
 MAX_MEMBERS = 48
-_LIMIT = 1 << 16
-# Pointwise by what they compute, though they declare their shapes themselves.
-_CONVERSIONS = frozenset(("to_copy", "clone"))
-_SUMS = frozenset(("sum", "mean"))
-
-
-class Traits:
-    """What scheduling needs to know of a signature."""
-
-    __slots__ = ("fusible", "space", "row")
-
-    def __init__(self, fusible: bool, space: tuple[Any, ...] | None, row: int) -> None:
-        self.fusible = fusible  # can be computed in a loop over its result
-        self.space = space      # extents and strides of that loop
-        self.row = row          # of a sum: how many elements are added up; -1 for all; 0 if it is none
-
-
-_traits: dict[Signature, Traits] = {}
-_native: dict[Any, bool] = {}
-_OTHER = Traits(False, None, 0)
-
-
-def traits_of(signature: Signature) -> Traits:
-    """The traits of a signature, found out once."""
-    found = _traits.get(signature)
-    if found is None:
-        if len(_traits) > _LIMIT:
-            _traits.clear()
-        found = _traits[signature] = _examine(signature)
-    return found
-
-
-def _examine(signature: Signature) -> Traits:
-    operator = signature.operator
-    if not signature.single or signature.on_meta or operator.owns:
-        return _OTHER
-    output = signature.outputs[0]
-    if is_sum(signature):
-        return Traits(False, None, _row_of(signature))
-    if operator.kind != "pointwise" and operator.name not in _CONVERSIONS:
-        return _OTHER
-    if not output.numel or output.offset or not output.is_dense or not is_native(signature):
-        return _OTHER
-    return Traits(True, (output.shape, output.strides), 0)
-
-
-def is_sum(signature: Signature) -> bool:
-    """Whether the signature is a sum or a mean."""
-    return signature.operator.name in _SUMS and signature.operator.kind == "structured"
-
-
-def _row_of(signature: Signature) -> int:
-    """The length of the rows that a sum adds up: trailing dimensions of a contiguous operand."""
-    g = signature.geometries[0]
-    dims, _, dtype = signature.attributes
-    if not isinstance(g, Geometry) or not g.is_contiguous or not g.numel \
-            or dtype.is_complex or dtype is dtypes.bool_:
-        return 0
-    if len(dims) == g.ndim:
-        return -1
-    if sorted(dims) != list(range(g.ndim - len(dims), g.ndim)):
-        return 0
-    row = 1
-    for d in dims:
-        row *= g.shape[d]
-    return row
-
-
-def is_native(signature: Signature) -> bool:
-    """Whether the operator has a native form on these types: found by writing its code once."""
-    member = member_of(signature, _references(signature), True)
-    inputs = tuple([Input(g.dtype.numpy, FLAT) for g in signature.geometries if isinstance(g, Geometry)])
-    numbers = sum(reference is not None and reference[0] == "number" for reference in member.operands)
-    structure = Structure((member,), inputs, numbers, 0, ())
-    found = _native.get(structure)
-    if found is None:
-        try:
-            lower(structure)
-            found = True
-        except Unsupported:
-            found = False
-        if len(_native) > _LIMIT:
-            _native.clear()
-        _native[structure] = found
-    return found
-
-
-def _references(signature: Signature) -> tuple[Any, ...]:
-    counts = {"input": 0, "number": 0}
-    references: list[Any] = []
-    for g in signature.geometries:
-        if g is type(None):
-            references.append(None)
-            continue
-        kind = "input" if isinstance(g, Geometry) else "number"
-        references.append((kind, counts[kind]))
-        counts[kind] += 1
-    return tuple(references)
-
-
-def member_of(signature: Signature, references: tuple[Any, ...], stored: bool) -> Member:
-    """A signature as a kernel's member."""
-    compute = signature.compute.numpy if signature.compute is not None else None
-    return Member(signature.operator, signature.attributes, compute, signature.outputs[0].dtype.numpy,
-                  references, stored)
 
 
 class _Partition:
-    """Kernels under construction: a forest whose roots are their latest members."""
+    """Kernels under construction: a forest whose roots are their latest members.
+
+    ``space`` and ``dims`` belong to roots. ``levels``: of each result of a node, whether the kernel has one for
+    each element or for each row; None of a node that is in no kernel.
+    """
 
     def __init__(self, nodes: list[Node]) -> None:
         count = len(nodes)
@@ -141,12 +39,15 @@ class _Partition:
         self.stage = [0] * count
         self.parent = list(range(count))
         self.size = [1] * count
-        self.row = [0] * count
-        self.traits: list[Traits] = []
+        self.space: list[Space | None] = [None] * count
+        self.dims: list[Dims | None] = [None] * count
+        self.levels: list[tuple[int, ...] | None] = [None] * count
         self.reads: list[list[int]] = []
 
-    def node(self, i: int) -> Node:
-        return self.nodes[self.last - i]
+    def signature(self, i: int) -> Signature:
+        found = self.nodes[self.last - i].signature
+        assert found is not None
+        return found
 
     def root(self, i: int) -> int:
         parent = self.parent
@@ -159,63 +60,73 @@ class _Partition:
         index = {id(node): self.last - k for k, node in enumerate(self.nodes)}
         for i in range(self.last + 1):
             node = self.nodes[self.last - i]
-            signature = node.signature
-            assert signature is not None
+            signature = self.signature(i)
             traits = traits_of(signature)
-            self.traits.append(traits)
             reads: list[int] = []
-            near: list[int] = []
-            stage = 0
-            for operand, g in zip(node.operands, signature.geometries):
+            near: dict[int, int] = {}
+            for j, operand in enumerate(node.operands):
                 k = index.get(id(operand)) if operand.__class__ is Node else None
                 if k is None:
                     continue
                 reads.append(k)
-                if self._shares_loop(traits, k, g):
-                    near.append(k)
-                    stage = max(stage, self.stage[k])
+                level = self._together(signature, traits, j, k)
+                if level is None or near.get(k, level) != level:
+                    near[k] = -1
                 else:
-                    stage = max(stage, self.stage[k] + 1)
-            if len(reads) < len(node.operands):
-                reads += self._others(node, index, reads)
-                for k in reads:
-                    if k not in near:
-                        stage = max(stage, self.stage[k] + 1)
+                    near[k] = level
             self.reads.append(reads)
+            self._place(i, traits, reads, {k: level for k, level in near.items() if level >= 0})
+
+    # --- what fits together ---------------------------------------------------------------------------------
+
+    def _together(self, signature: Signature, traits: Traits, j: int, k: int) -> int | None:
+        """The level at which a node, whose operand j is node k, can be in k's kernel; None if it can not."""
+        levels = self.levels[k]
+        if levels is None:
+            return None
+        if traits.projects:
+            return levels[signature.attributes[0]]
+        if not traits.fusible or len(levels) > 1:
+            return None
+        root = self.root(k)
+        space, dims = self.space[root], self.dims[root]
+        g = signature.geometries[j]
+        if not isinstance(g, Geometry) or g.offset or space is None:
+            return None
+        if levels[0] == ELEMENT:
+            return ELEMENT if traits.space == space and space_of(g) == space else None
+        assert dims is not None
+        if traits.space == space and g.ndim <= len(space[0]):
+            return ELEMENT if strides_in(signature, j, g, len(space[0])) == row_strides(space, dims) else None
+        output = signature.outputs[0]
+        if traits.dims is None and g.is_contiguous and output.is_contiguous and g.shape == output.shape \
+                and kept_dims(space, dims, output.shape) is not None:
+            return ROW
+        return None
+
+    def _place(self, i: int, traits: Traits, reads: list[int], near: dict[int, int]) -> None:
+        """Give node i its stage, and its kernel."""
+        stage = max([self.stage[k] + (k not in near) for k in reads], default=0)
+        near = {k: level for k, level in near.items() if self.stage[k] == stage}
+        roots = {self.root(k) for k in near}
+        dims = {d for d in [traits.dims, *[self.dims[r] for r in roots]] if d is not None}
+        fits = len(set(near.values())) <= 1 and len({self.space[r] for r in roots}) <= 1 and len(dims) <= 1 \
+            and sum(self.size[r] for r in roots) < MAX_MEMBERS
+        if roots and fits:
+            level = next(iter(near.values()))
+            for r in roots:
+                self.parent[r] = i
+                self.size[i] += self.size[r]
+                self.space[i] = self.space[r]
+            self.dims[i] = dims.pop() if dims else None
+            self.levels[i] = (level,) if traits.projects or level == ROW else traits.levels
             self.stage[i] = stage
-            self._join(i, [k for k in near if self.stage[k] == stage])
-
-    @staticmethod
-    def _others(node: Node, index: dict[int, int], reads: list[int]) -> list[int]:
-        """Operands without a geometry of their own: lists, results of several."""
-        found = []
-        for operand in node.operands:
-            if operand.__class__ is Node:
-                k = index.get(id(operand))
-                if k is not None and k not in reads:
-                    found.append(k)
-        return found
-
-    def _shares_loop(self, traits: Traits, k: int, g: Any) -> bool:
-        """Whether a node of these traits, reading node k through g, can be in k's loop."""
-        before = self.traits[k]
-        if not before.fusible or not (traits.fusible or traits.row):
-            return False
-        signature = self.node(k).signature
-        assert signature is not None
-        return g == signature.outputs[0] and (bool(traits.row) or traits.space == before.space)
-
-    def _join(self, i: int, others: list[int]) -> None:
-        roots = {self.root(k) for k in others}
-        row = self.traits[i].row
-        rows = {r for r in (row, *[self.row[k] for k in roots]) if r}
-        if roots and (len(rows) > 1 or sum(self.size[k] for k in roots) >= MAX_MEMBERS):
-            self.stage[i] += 1
             return
-        for k in roots:
-            self.parent[k] = i
-            self.size[i] += self.size[k]
-        self.row[i] = rows.pop() if rows else 0
+        self.stage[i] = stage + bool(roots)
+        if traits.fusible:
+            self.space[i], self.dims[i], self.levels[i] = traits.space, traits.dims, traits.levels
+
+    # --- in which order -------------------------------------------------------------------------------------
 
     def units(self) -> list[list[int]]:
         """Members of the kernels and single nodes, each in order, in an order in which they can run."""
@@ -245,48 +156,58 @@ class _Partition:
 
 
 class Unit:
-    """A kernel, or nodes for the interpreter. ``members`` are positions in the list of nodes, in order."""
+    """A kernel, or nodes for the interpreter. ``members`` are positions in the list of nodes, in order.
 
-    __slots__ = ("members", "stored", "row", "fused", "binding", "plan")
+    Of a kernel: ``stored``, whether somebody beside its members reads a member's value; the space, the reduced
+    dimensions and the members' levels (see ``_Partition``).
+    """
 
-    def __init__(self, members: list[int], stored: list[bool], row: int, fused: bool) -> None:
+    __slots__ = ("members", "stored", "fused", "plan", "space", "dims", "levels")
+
+    def __init__(self, members: list[int], stored: list[bool], fused: bool) -> None:
         self.members = members
         self.stored = stored
-        self.row = row
         self.fused = fused
-        self.binding: Any = None  # of a kernel: how it is launched
         self.plan: Plan | None = None
+        self.space: Space | None = None
+        self.dims: Dims | None = None
+        self.levels: tuple[tuple[int, ...], ...] = ()
 
 
 def schedule(nodes: list[Node]) -> list[Unit]:
     """Partition a list of nodes (last one first) into units, in the order in which they run."""
     partition = _Partition(nodes)
     partition.build()
-    last = partition.last
     units: list[Unit] = []
     for members in partition.units():
-        row = partition.row[partition.root(members[0])]
-        positions = [last - i for i in members]
-        if partition.traits[members[0]].fusible and _worthwhile(nodes[positions[0]], len(members)):
-            units.append(Unit(positions, _stored(nodes, positions), row, True))
-        elif len(positions) == 1 and (plan := plan_of(_signature(nodes[positions[0]]))) is not None:
-            units.append(Unit(positions, [], 0, True))
+        positions = [partition.last - i for i in members]
+        if partition.levels[members[0]] is not None and _worthwhile(partition, members):
+            units.append(_kernel(partition, members, positions))
+        elif len(positions) == 1 and (plan := plan_of(partition.signature(members[0]))) is not None:
+            units.append(Unit(positions, [], True))
             units[-1].plan = plan
         elif units and not units[-1].fused:
             units[-1].members += positions
         else:
-            units.append(Unit(positions, [], 0, False))
+            units.append(Unit(positions, [], False))
     return units
 
 
-def _signature(node: Node) -> Signature:
-    assert node.signature is not None
-    return node.signature
+def _kernel(partition: _Partition, members: list[int], positions: list[int]) -> Unit:
+    unit = Unit(positions, _stored(partition.nodes, positions), True)
+    root = partition.root(members[0])
+    unit.space, unit.dims = partition.space[root], partition.dims[root]
+    unit.levels = tuple([partition.levels[i] or () for i in members])
+    return unit
 
 
-def _worthwhile(first: Node, operators: int) -> bool:
-    assert first.signature is not None
-    return cost.worthwhile(first.signature.outputs[0].numel, operators)
+def _worthwhile(partition: _Partition, members: list[int]) -> bool:
+    space = partition.space[partition.root(members[0])]
+    assert space is not None
+    elements = 1
+    for n in space[0]:
+        elements *= n
+    return cost.worthwhile(elements, len(members))
 
 
 def _stored(nodes: list[Node], positions: list[int]) -> list[bool]:

@@ -15,7 +15,7 @@ from flambeau.tensor import record
 
 pytest.importorskip("llvmlite")
 
-from flambeau.executors.native import schedule
+from flambeau.executors.native import traits
 
 VALUES = [0.0, -0.0, 1, -1, 0.5, -0.5, 2, -2, 3, 7, 100, -100, 1e-3, 0.25, 0.75, np.inf, -np.inf, np.nan, 6.5,
           -3.25]
@@ -61,9 +61,9 @@ def test_agrees_with_the_interpreter(dtype: dtypes.dtype) -> None:
                 want = computed(operator, operands, attributes, "interpreter")
             except Exception:
                 continue  # not defined for this type or these attributes
-            before = sum(schedule._native.values())
+            before = sum(traits._native.values())
             found = computed(operator, operands, attributes, "native")
-            natives += sum(schedule._native.values()) > before
+            natives += sum(traits._native.values()) > before
             relative, absolute = TOLERANCES.get(dtype.name, (2e-6, 1e-5))
             close = np.isclose(found, want, relative, absolute, equal_nan=True)
             named = f"{operator.name}{operator.parameters}"
@@ -78,4 +78,4 @@ def test_most_operators_are_native() -> None:
                      flambeau.nn.functional.gelu, flambeau.nn.functional.silu, flambeau.abs, flambeau.sin):
         y = function(x)
         signature = y._storage.node.signature
-        assert signature is None or schedule.traits_of(signature).fusible, function.__name__
+        assert signature is None or traits.traits_of(signature).fusible, function.__name__
