@@ -11,11 +11,11 @@ from .code import functions_of
 from .convolution_arguments import Argument, words
 from .convolution_kernel import NUMBERS, PHASE, POINTERS, forward_module
 from .convolution_packing import PACK_NUMBERS, PACK_POINTERS, pack_module
-from .convolution_problem import Problem
+from .convolution_problem import Phase, Problem, Tensor, Three
 from .convolution_staging import WIDTH
 from .convolution_vectors import Elements
 from .microkernel import Tile, tile_of
-from .plan import Call, Plan, Words
+from .plan import Call, Plan
 
 # Bytes of V that a task should have: with a panel of weights they fill the second cache.
 BUDGET = 640 << 10
@@ -55,11 +55,11 @@ def rounded(n: int, unit: int) -> int:
     return -(-n // unit) * unit
 
 
-def adjacent_of(problem: Problem) -> str:
-    """What lies side by side in the source."""
-    if problem.source.space[2] == 1 or problem.extents[2] == 1:
+def adjacent_of(tensor: Tensor, extents: Three) -> str:
+    """What lies side by side in a tensor."""
+    if tensor.space[2] == 1 or extents[2] == 1:
         return "pixels"
-    return "channels" if problem.source.channel == 1 else "nothing"
+    return "channels" if tensor.channel == 1 else "nothing"
 
 
 class Blocking:
@@ -187,7 +187,7 @@ def _main_call(problem: Problem, e: Elements, tile: Tile, operands: tuple[Geomet
         "t_a": problem.positions[0], "t_b": problem.positions[1], "t_w": problem.positions[2],
         "v_at": v_at, "m_at": m_at, "p_at": p_at, "m_step": m_step, "depth_each": b.width,
         "phases": len(problem.phases), "merged": int(_is_merged(problem, mode)), "grid_step": p_step[0]}
-    function = _convolve(e.name, mode, adjacent_of(problem), bias is not None, direct)
+    function = _convolve(e.name, mode, adjacent_of(problem.source, problem.extents), bias is not None, direct)
     return Call(function, words(POINTERS, NUMBERS, given, table), b.tasks,
                 scratch=p_at + p_size * e.width + 64 * WIDTH)
 
@@ -211,7 +211,7 @@ def _phase_table(problem: Problem, b: Blocking, mode: str, tap_step: int,
     u = 0
     for phase in problem.phases:
         count = len(phase.taps)
-        entries = _narrow_taps(problem, phase, b.padded) if mode == "narrow" else [
+        entries = narrow_taps(problem, phase, b.padded) if mode == "narrow" else [
             (tap.offset[0] * staged_b + tap.offset[1]) * staged_w + tap.offset[2] for tap in phase.taps]
         heads += [1 if mode == "narrow" else count, at + len(tails), u, phase.target, *phase.grid]
         tails += entries
@@ -219,7 +219,8 @@ def _phase_table(problem: Problem, b: Blocking, mode: str, tap_step: int,
     return heads + tails, u
 
 
-def _narrow_taps(problem: Problem, phase: Any, padded: int) -> list[int]:
+def narrow_taps(problem: Problem, phase: Phase, padded: int) -> list[int]:
+    """The table of ``fill_narrow``: what each (channel, tap) reads, and nothing up to ``padded`` entries."""
     strides, found = problem.source.space, []
     for c in range(problem.ins):
         for tap in phase.taps:

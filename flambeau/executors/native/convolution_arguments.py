@@ -19,6 +19,15 @@ class Registers:
     def __getattr__(self, name: str) -> str:
         return self._found[name]
 
+    def replaced(self, **changes: str) -> Registers:
+        """The same with other registers for some names."""
+        return Registers({**self._found, **changes})
+
+    def named(self, prefix: str) -> Registers:
+        """The arguments whose names begin with a prefix, without it."""
+        return Registers({name[len(prefix):]: register for name, register in self._found.items()
+                          if name.startswith(prefix)})
+
 
 def registers(f: Function, pointers: Sequence[str], numbers: Sequence[str]) -> Registers:
     """Read all arguments: pointers, then numbers, then ``table``, the place of what follows."""

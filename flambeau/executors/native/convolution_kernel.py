@@ -133,18 +133,27 @@ def _tile_function(module: Module, e: Elements, tile: Tile) -> Function:
     return f
 
 
+def rows_of_long_tiles(f: Function, tile: Tile, rows: str) -> str:
+    """How many of some rows are left to whole tiles; short ones do the others.
+
+    A remainder takes one or two short tiles: 12 n + 4 = 12 (n - 1) + 8 + 8.
+    """
+    long, short = tile.rows, short_rows(tile).rows
+    remainder = f.rem(rows, long)
+    some = f.compare("sgt", remainder, 0)
+    little = f.emit(f"and i1 {some}, {f.compare('sle', remainder, 2 * short - long)}")
+    two = f.emit(f"and i1 {little}, {f.compare('sge', rows, long)}")
+    one = f.emit(f"and i1 {some}, {f.compare('sle', remainder, short)}")
+    whole = f.sub(rows, remainder)
+    up = f.mul(f.div(f.add(rows, long - 1), long), long)
+    return f.choose(two, "i64", f.sub(whole, long), f.choose(one, "i64", whole, up))
+
+
 def _product(f: Function, a: Registers, e: Elements, tile: Tile, tiles: dict[int, Function], pixels: str,
              blocks: str, v: str, u: str, m: str) -> None:
     """M[pixel][columns] = V U for a panel. Some blocks of U at a time, so that they stay in the cache."""
     short = short_rows(tile).rows
-    remainder = f.rem(pixels, tile.rows)
-    # A remainder is done by one or two short tiles: 12 n + 4 = 12 (n - 1) + 8 + 8.
-    two = f.emit(f"and i1 {f.compare('sgt', remainder, 0)}, {f.compare('sle', remainder, 2 * short - tile.rows)}")
-    two = f.emit(f"and i1 {two}, {f.compare('sge', pixels, tile.rows)}")
-    one = f.emit(f"and i1 {f.compare('sgt', remainder, 0)}, {f.compare('sle', remainder, short)}")
-    whole = f.sub(pixels, remainder)
-    long = f.choose(two, "i64", f.sub(whole, tile.rows),
-                    f.choose(one, "i64", whole, f.mul(f.div(f.add(pixels, tile.rows - 1), tile.rows), tile.rows)))
+    long = rows_of_long_tiles(f, tile, pixels)
     with f.loop(0, f.most(blocks, 1), DEPTH) as block:
         count = f.least(f.sub(blocks, block), DEPTH)
         from_v = f.at(v, f.mul(block, a.v_step), e.element)

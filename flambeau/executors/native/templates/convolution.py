@@ -8,6 +8,7 @@ from ....graph.geometry import Geometry
 from ....graph.node import Signature
 from ..convolution import product_plan
 from ..convolution_problem import Problem, forward_problem, input_problem
+from ..convolution_weight import weight_plan
 from ..emitter import BFLOAT16, FLOAT16, FLOAT32, FLOAT64
 from ..plan import Plan
 
@@ -68,4 +69,14 @@ def _input(signature: Signature) -> Plan | None:
     return product_plan(problem, dtype, (grad, weight, None), volume, _mode(problem, volume, dtype), True)
 
 
-TEMPLATES = {"convolution": _forward, "convolution_input": _input}
+def _weight(signature: Signature) -> Plan | None:
+    dtype = _usable(signature)
+    if dtype is None:
+        return None
+    grad, x = signature.geometries
+    result = signature.outputs[0]
+    problem = forward_problem(x, result, grad, signature.attributes[1:])
+    return weight_plan(problem, dtype, grad, x, result, _mode(problem, _row_major(result), dtype))
+
+
+TEMPLATES = {"convolution": _forward, "convolution_input": _input, "convolution_weight": _weight}

@@ -1,0 +1,248 @@
+"""The kernels of the gradient by the weight: sums over all pixels of products of gradients with inputs.
+
+    sum[tap][c][o] = sum over pixels of grad[pixel][o] * V[tap][pixel][c]
+
+with V as in the forward convolution, but in panels of as many channels as a tile of the microkernel has
+columns; the output channels are its rows. A task takes a range of the grid and a slice of the output channels.
+It walks through its range in chunks that fit into the cache and adds up in its own part of the workspace; a
+second call adds the ranges in their order. So the result does not depend on who does what.
+
+Winograd's way is the forward one transposed: with the same tiles d, and 2 x 2 gradients g,
+dW = G^T [sum of (A g A^T) . (B^T d B)] G.
+"""
+
+from __future__ import annotations
+
+from .build import Function, Module
+from .convolution_arguments import Registers, registers
+from .convolution_kernel import rows_of_long_tiles, short_rows
+from .convolution_staging import (
+    FILL_NUMBERS,
+    NARROW_NUMBERS,
+    STAGE_NUMBERS,
+    Part,
+    fill_narrow,
+    fill_taps,
+    fill_tiles,
+    stage,
+)
+from .convolution_vectors import Elements, arithmetic, transposed
+from .microkernel import Accumulators, Tile, accumulate
+
+POINTERS = ("source", "grad", "sums")
+NUMBERS = (*STAGE_NUMBERS, *FILL_NUMBERS, *NARROW_NUMBERS, *(f"g_{name}" for name in STAGE_NUMBERS),
+           "narrow_width", "batch", "groups", "images_each", "chunks", "rows_each", "ranges", "total", "slices",
+           "slice", "outs", "s_group", "g_group", "g_c", "v_at", "g_at", "h_at", "h_step", "taps", "grid_a",
+           "grid_b", "grid_w", "grid_step", "sum_range", "sum_block", "blocks_out")
+
+
+def gradient_module(e: Elements, tile: Tile, mode: str, adjacent: str, adjacent_grad: str) -> str:
+    """Code of ``add_up``. ``mode``: taps, winograd, or narrow (few channels)."""
+    module = Module()
+    tiles = {t.rows: _tile_function(module, e, t) for t in (tile, short_rows(tile))}
+    with module.kernel("add_up") as f:
+        a = registers(f, POINTERS, NUMBERS)
+        v, g, h = (f.at(f.scratch, at, "i8") for at in (a.v_at, a.g_at, a.h_at))
+        with f.loop(f.begin, f.end) as task:
+            slice_, rest = f.rem(task, a.slices), f.div(task, a.slices)
+            group, range_ = f.rem(rest, a.groups), f.div(rest, a.groups)
+            first_out = f.mul(slice_, a.slice)
+            outs = f.least(a.slice, f.sub(a.outs, first_out))
+            source = e.at(f, a.source, f.mul(group, a.s_group))
+            grad = e.at(f, a.grad, f.add(f.mul(group, a.g_group), f.mul(first_out, a.g_c)))
+            sums = f.at(a.sums, f.add(f.mul(f.add(f.mul(range_, a.groups), group), a.sum_range),
+                                      f.mul(first_out, tile.columns)), e.element)
+            first = f.div(f.mul(range_, a.total), a.ranges)
+            last = f.div(f.mul(f.add(range_, 1), a.total), a.ranges)
+            with f.loop(first, last) as chunk:
+                part = _chunk(f, a, chunk)
+                _stage_both(f, a, e, mode, (source, f.scratch, v, grad, g), part, outs, (adjacent, adjacent_grad))
+                if mode == "winograd":
+                    part["grid_a"] = f.div(f.add(part["grid_a"], 1), 2)
+                    part["grid_w"] = f.div(f.add(part["grid_w"], 1), 2)
+                    fill_tiles(f, a, e, f.scratch, v, part)
+                    _fill_grad_tiles(f, a, e, g, h, part, f.div(f.add(outs, tile.columns - 1), tile.columns))
+                pixels = f.mul(f.mul(part["images"], part["grid_a"]), f.mul(part["grid_b"], part["grid_w"]))
+                more = f.emit(f"zext i1 {f.compare('sgt', chunk, first)} to i64")
+                taps = "16" if mode == "winograd" else "1" if mode == "narrow" else a.taps
+                grads = h if mode == "winograd" else g
+                _products(f, a, e, tile, tiles, (v, grads, sums), taps, pixels, outs, more, mode)
+    return module.text()
+
+
+def _chunk(f: Function, a: Registers, chunk: str) -> Part:
+    part = Part()
+    part["first_image"] = f.mul(f.div(chunk, a.chunks), a.images_each)
+    part["images"] = f.least(a.images_each, f.sub(a.batch, part["first_image"]))
+    part["grid_first"] = f.mul(f.rem(chunk, a.chunks), a.rows_each)
+    part["first_a"] = f.mul(part["grid_first"], a.grid_step)
+    part["grid_a"] = f.least(a.rows_each, f.sub(a.grid_a, part["grid_first"]))
+    part["grid_b"], part["grid_w"] = a.grid_b, a.grid_w
+    part["rows"] = f.add(f.mul(f.sub(a.rows_each, 1), a.grid_step), a.span_a)
+    return part
+
+
+def _stage_both(f: Function, a: Registers, e: Elements, mode: str, pointers: tuple[str, str, str, str, str],
+                part: Part, outs: str, adjacent: tuple[str, str]) -> None:
+    source, x, v, grad, g = pointers
+    if mode == "narrow":
+        fill_narrow(f, a, e, source, v, part, a.table)
+    else:
+        stage(f, a, e, source, x, part, adjacent[0])
+        if mode == "taps":
+            fill_taps(f, a, e, x, v, part, a.table, a.taps)
+    mine = a.named("g_").replaced(channels=outs)
+    theirs = Part(part)
+    theirs["first_a"], theirs["rows"] = part["grid_first"], a.g_span_a
+    stage(f, mine, e, grad, g, theirs, adjacent[1])
+
+
+def _grad_side(f: Function, kind: str, g: list[str]) -> list[str]:
+    """A g of F(2, 3): four values from two."""
+    negative = f.emit(f"fneg {kind} {g[1]}")
+    return [g[0], arithmetic(f, "fadd", kind, g[0], g[1]), arithmetic(f, "fsub", kind, g[0], g[1]), negative]
+
+
+def _fill_grad_tiles(f: Function, a: Registers, e: Elements, g: str, h: str, part: Part, blocks: str) -> None:
+    """H[16][block][tile][channels] = A g A^T of all tiles g of 2 x 2 gradients."""
+    with f.loop(0, blocks) as block:
+        target = f.variable("ptr", f.at(h, f.mul(block, a.h_step), e.element))
+        element_step = f.mul(a.h_step, a.g_blocks)
+        with f.loop(0, part["images"]) as image, f.loop(0, part["grid_a"]) as row:
+            start = f.add(f.add(f.mul(block, a.g_x_block), f.mul(image, a.g_x_n)), f.mul(f.mul(row, 2), a.g_x_a))
+            source = f.at(g, f.mul(start, a.g_x_pixel), e.element)
+            to = target.get()
+            with f.loop(0, part["grid_w"]) as w, f.loop(0, a.g_vectors) as i:
+                lane = f.mul(i, e.lanes)
+                x = f.at(source, f.add(f.mul(f.mul(w, 2), a.g_x_pixel), lane), e.element)
+                y = f.at(to, f.add(f.mul(w, a.g_x_pixel), lane), e.element)
+                columns = []
+                for j in range(2):
+                    read = [f.read(e.kind, f.at(x, f.mul(f.add(f.mul(a.g_x_a, r), j), a.g_x_pixel), e.element))
+                            for r in range(2)]
+                    columns.append(_grad_side(f, e.kind, read))
+                for r in range(4):
+                    for j, value in enumerate(_grad_side(f, e.kind, [column[r] for column in columns])):
+                        f.write(e.kind, value, f.at(y, f.mul(element_step, 4 * r + j), e.element))
+            target.set(f.at(to, f.mul(part["grid_w"], a.g_x_pixel), e.element))
+
+
+# --- products -----------------------------------------------------------------------------------------------
+
+def _tile_function(module: Module, e: Elements, tile: Tile) -> Function:
+    """S (+)= G^T V for a tile: a sum over pixels."""
+    parameters = [("ptr noalias", "%g"), ("ptr noalias", "%v"), ("ptr noalias", "%s"), ("i64", "%pixels"),
+                  ("i64", "%more")]
+    with module.helper(f"tile{tile.rows}", parameters) as f:
+        acc = Accumulators(f, tile)
+
+        def place(i: int, j: int) -> str:
+            return f.at("%s", i * tile.columns + j * tile.lanes, e.element)
+        accumulate(f, acc, "%pixels", "%g", "%v", a_row=1, a_step=tile.columns, b_step=tile.columns)
+        with f.when(f.compare("ne", "%more", 0)):
+            for i in range(tile.rows):
+                for j in range(tile.vectors):
+                    acc.set(i, j, arithmetic(f, "fadd", e.kind, acc.get(i, j), f.read(e.kind, place(i, j))))
+        for i in range(tile.rows):
+            for j in range(tile.vectors):
+                f.write(e.kind, acc.get(i, j), place(i, j))
+    return f
+
+
+def _products(f: Function, a: Registers, e: Elements, tile: Tile, tiles: dict[int, Function],
+              pointers: tuple[str, str, str], taps: str, pixels: str, outs: str, more: str, mode: str) -> None:
+    v, grads, sums = pointers
+    short, columns = short_rows(tile).rows, tile.columns
+    with f.loop(0, taps) as tap, f.loop(0, a.blocks) as block:
+        k = f.add(f.mul(tap, a.blocks), block)
+        from_v = f.at(v, f.mul(k, a.v_step), e.element)
+        to = f.at(sums, f.mul(k, a.sum_block), e.element)
+        with f.loop(0, outs, columns) as out:
+            number = f.div(out, columns)
+            if mode == "winograd":
+                from_g = f.at(grads, f.mul(f.add(f.mul(tap, a.g_blocks), number), a.h_step), e.element)
+            else:
+                from_g = f.at(grads, f.mul(number, f.mul(a.g_x_block, columns)), e.element)
+            count = f.least(f.sub(outs, out), columns)
+            long = rows_of_long_tiles(f, tile, count)
+            for rows, start, stop in ((tile.rows, "0", long), (short, long, count)):
+                with f.loop(start, stop, rows) as row:
+                    f.run(tiles[rows], f.at(from_g, row, e.element), from_v,
+                          f.at(to, f.mul(f.add(out, row), columns), e.element), pixels, more)
+
+
+# --- the sum of all ranges ----------------------------------------------------------------------------------
+
+FINISH_POINTERS = ("sums", "target")
+FINISH_NUMBERS = ("ranges", "groups", "sum_range", "sum_block", "taps", "blocks", "outs", "channels", "volume",
+                  "t_out")
+
+
+def finish_module(e: Elements, tile: Tile, mode: str) -> str:
+    """Code of ``finish``: a task adds the ranges of a block of channels of one output channel.
+
+    ``mode``: winograd, run (taps side by side, at most a vector), taps (more of them), or narrow.
+    """
+    module = Module()
+    with module.kernel("finish") as f:
+        a = registers(f, FINISH_POINTERS, FINISH_NUMBERS)
+        with f.loop(f.begin, f.end) as task, f.loop(0, a.blocks) as block:
+            group, out = f.div(task, a.outs), f.rem(task, a.outs)
+            sums = f.at(a.sums, f.add(f.mul(group, a.sum_range),
+                                      f.add(f.mul(block, a.sum_block), f.mul(out, tile.columns))), e.element)
+            target = e.at(f, a.target, f.mul(task, a.t_out))
+            for j in range(tile.vectors):
+                channel = f.add(f.mul(block, tile.columns), j * e.lanes)
+                left = f.sub(a.channels, channel)
+                with f.when(f.compare("sgt", left, 0)):
+                    _finish_vector(f, a, e, mode, f.at(sums, j * e.lanes, e.element),
+                                   e.at(f, target, f.mul(channel, a.volume)), left)
+    return module.text()
+
+
+def _finish_vector(f: Function, a: Registers, e: Elements, mode: str, sums: str, target: str, left: str) -> None:
+    apart = f.mul(a.blocks, a.sum_block)
+
+    def total(tap: str | int) -> str:
+        place = f.at(sums, f.mul(apart, tap), e.element)
+        found = f.variable(e.kind, f.read(e.kind, place))
+        with f.loop(1, a.ranges) as k:
+            at = f.at(place, f.mul(k, f.mul(a.groups, a.sum_range)), e.element)
+            found.set(arithmetic(f, "fadd", e.kind, found.get(), f.read(e.kind, at)))
+        return found.get()
+    if mode == "narrow":
+        e.write(f, total(0), target, f.first_lanes(left, e.lanes))
+    elif mode == "taps":
+        with f.loop(0, a.taps) as tap:
+            value = total(tap)
+            for lane in range(e.lanes):
+                with f.when(f.compare("slt", lane, left)):
+                    one = f.emit(f"extractelement {e.kind} {value}, i32 {lane}")
+                    e.write_one(f, one, e.at(f, target, f.add(f.mul(a.volume, lane), tap)))
+    else:
+        if mode == "winograd":
+            rows = _weight_of(f, e.kind, [total(k) for k in range(16)])
+        else:
+            rows = []
+            for k in range(e.lanes):
+                inside = f.compare("slt", k, a.taps)
+                value = total(f.choose(inside, "i64", k, 0))
+                rows.append(value)
+        rows += [rows[0]] * (e.lanes - len(rows))
+        mask = f.first_lanes(a.volume, e.lanes)
+        for lane, column in enumerate(transposed(f, e.kind, rows)):
+            with f.when(f.compare("slt", lane, left)):
+                e.write(f, column, e.at(f, target, f.mul(a.volume, lane)), mask)
+
+
+def _weight_of(f: Function, kind: str, u: list[str]) -> list[str]:
+    """G^T u G: nine values from sixteen."""
+    lanes, element = kind[1:-1].split(" x ")
+    half = f.splat("0.5", int(lanes), element)
+
+    def side(x: list[str]) -> list[str]:
+        plus = arithmetic(f, "fmul", kind, arithmetic(f, "fadd", kind, x[1], x[2]), half)
+        minus = arithmetic(f, "fmul", kind, arithmetic(f, "fsub", kind, x[1], x[2]), half)
+        return [arithmetic(f, "fadd", kind, x[0], plus), minus, arithmetic(f, "fadd", kind, plus, x[3])]
+    columns = [side([u[4 * r + c] for r in range(4)]) for c in range(4)]
+    return [value for r in range(3) for value in side([column[r] for column in columns])]
