@@ -11,11 +11,16 @@ from .machine import machine
 from .microkernel import Tile
 from .packing import padded
 from .plan import Call, Plan, Words
+from .skinny import skinny_kernel, width_of
 
 DEPTH = 768             # of a block: a panel of B of this depth takes a part of the second cache
 TASK = 2e6              # floating operations worth a task: 20 microseconds
 SHARED = 3e7            # from here on B is packed by a call of its own
 MOST_TASKS = 16
+READ = 1 << 18          # bytes of B worth a task where there are few rows
+INNER_ROWS = 16         # up to so many rows, B is read where it lies: adjacent along the depth
+INNER_DEPTH = 192       # of at least this size
+OUTER_ROWS = 4          # or along the columns
 DIRECT_ROWS = 24        # up to so many rows, packing B costs more than reading it where it lies
 
 
@@ -89,6 +94,8 @@ def product_plan(problem: Problem) -> Plan:
     """The plan of a product."""
     kind = Kind(problem.source, problem.target, problem.compute,
                 problem.epilogue.code if problem.epilogue is not None else None)
+    if _is_skinny(problem):
+        return _skinny_plan(problem, kind)
     tile = kind.tile
     blocks = _blocks(problem, tile)
     size, lanes = tile.itemsize, tile.lanes
@@ -109,6 +116,32 @@ def product_plan(problem: Problem) -> Plan:
                    packed * panels, max(1, (1 << 16) // (tile.columns * problem.k)))
     return Plan([packing, product], workspace=packed * panels * tile.columns * depth * size,
                 flops=problem.flops, traffic=problem.traffic)
+
+
+def _is_skinny(problem: Problem) -> bool:
+    """Whether there are so few rows that B should be read where it lies."""
+    if problem.b.row == 1:
+        # Adding up lanes in the end costs as much as several steps.
+        return problem.m <= (INNER_ROWS if problem.k >= INNER_DEPTH else OUTER_ROWS)
+    return problem.b.column == 1 and problem.m <= OUTER_ROWS
+
+
+def _skinny_plan(problem: Problem, kind: Kind) -> Plan:
+    """B is read once, where it lies."""
+    inner = problem.b.row == 1
+    rows = 4 if problem.m > 2 else problem.m
+    size = problem.compute.itemsize
+    width = width_of(kind, rows, inner)
+    work = max(problem.n * problem.k * problem.source.itemsize / READ, problem.flops / problem.items / TASK)
+    columns = _share(problem.n, max(1, min(MOST_TASKS, int(work))), width)
+    copied = -(-problem.m // rows) * rows
+    blocks = _Blocks(0, 0, copied, columns, 1, -(-problem.n // columns), Source.DIRECT)
+    tasks = problem.items * blocks.column_blocks
+    grain = max(1, int(tasks / (work * problem.items)))
+    words = _words(problem, blocks, kind.tile, 0)
+    call = Call(skinny_kernel(kind, rows, inner), words, tasks, min(grain, tasks),
+                copied * padded(problem.k, size) * size)
+    return Plan([call], flops=problem.flops, traffic=problem.traffic)
 
 
 def _packed_items(problem: Problem) -> int:
@@ -179,7 +212,7 @@ def _share(extent: int, blocks: int, unit: int) -> int:
 
 
 def _split(problem: Problem, tile: Tile, wanted: int, shared: bool) -> tuple[int, int]:
-    """Blocks of rows and of columns: ``wanted`` or more where there are as many tiles, packing least often."""
+    """Blocks of rows and of columns: ``wanted`` or more where there are so many tiles, packing least."""
     row_tiles, column_tiles = -(-problem.m // tile.rows), -(-problem.n // tile.columns)
     best, cost = (1, 1), float("inf")
     for rows in range(1, min(wanted, row_tiles) + 1):

@@ -139,19 +139,24 @@ def _exchange(f: Function, kind: str, lanes: int, x: str, y: str, d: int) -> tup
     return low, high
 
 
-def sums_of(f: Function, kind: str, vectors: Sequence[str]) -> str:
-    """A vector whose lane i is the sum of the lanes of vector i, of n vectors of n lanes.
+def sums_of(f: Function, kind: str, lanes: int, vectors: Sequence[str]) -> str:
+    """A vector whose lane i is the sum of the lanes of vector i; there may be fewer vectors than lanes.
 
-    Rounds as in ``transpose``, each of which adds what is exchanged: half the vectors are left.
+    Rounds as in ``transpose``, each of which adds what is exchanged: half the vectors are left. Then the last
+    one is folded, so that lane i + n repeats lane i.
     """
-    found, lanes, d = list(vectors), len(vectors), 1
+    found, d = list(vectors), 1
     while len(found) > 1:
         merged: list[str] = []
         for x, y in zip(found[::2], found[1::2]):
             low, high = _exchange(f, kind, lanes, x, y, d)
             merged.append(f.emit(f"fadd {kind} {low}, {high}"))
         found, d = merged, d * 2
-    return found[0]
+    total = found[0]
+    while d < lanes:
+        other = shuffle(f, kind, lanes, total, "poison", [k ^ d for k in range(lanes)])
+        total, d = f.emit(f"fadd {kind} {total}, {other}"), d * 2
+    return total
 
 
 def write_first(f: Function, element: str, lanes: int, count: int, value: str, pointer: str,

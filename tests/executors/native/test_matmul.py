@@ -1,0 +1,240 @@
+"""Matrix products give what the interpreter gives, in any shape, layout and number of threads."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+import flambeau
+from flambeau import Tensor, config
+
+pytest.importorskip("llvmlite")
+
+from flambeau.executors.native import blocking, code, microkernel, programs, templates
+from flambeau.executors.native.emitter import FLOAT32
+from flambeau.executors.native.gemm import Kind, product_text
+from flambeau.executors.native.machine import Machine
+from tests.executors.native.agreement import check, results, value
+
+F = flambeau.nn.functional
+TOLERANCES = {flambeau.float32: 2e-4, flambeau.float64: 1e-12, flambeau.bfloat16: 2e-2,
+              flambeau.float16: 2e-3}
+
+# (m, n, k): tiny, tails of tiles, few rows, few columns, one of them 1, blocks of the depth, several tasks.
+SHAPES = [(1, 1, 1), (7, 1, 33), (1, 100, 65), (2, 77, 200), (3, 50, 17), (4, 130, 64), (6, 31, 300),
+          (12, 32, 16), (13, 33, 17), (5, 100, 64), (33, 10, 64), (16, 66, 333), (48, 17, 3), (130, 70, 900),
+          (100, 64, 1700)]
+LARGE = [(300, 260, 400), (20, 700, 500)]
+
+
+def matrix(m: int, n: int, dtype: Any = flambeau.float32) -> Tensor:
+    """A computed matrix."""
+    x = flambeau.randn(m, n).to(dtype)
+    flambeau.synchronize()
+    return x
+
+
+LAYOUTS: dict[str, Callable[[int, int, Any], Tensor]] = {
+    "rows": matrix,
+    "columns": lambda m, n, dtype: matrix(n, m, dtype).t(),
+    "apart": lambda m, n, dtype: matrix(2 * m, 3 * n + 1, dtype)[1::2, 1::3],
+    "equal": lambda m, n, dtype: matrix(m, 1, dtype).expand(m, n),
+}
+
+
+@pytest.fixture(autouse=True)
+def _seeded() -> None:
+    flambeau.manual_seed(0)
+
+
+@pytest.mark.parametrize("dtype", TOLERANCES)
+@pytest.mark.parametrize("shape", SHAPES)
+def test_shapes(shape: tuple[int, int, int], dtype: Any) -> None:
+    m, n, k = shape
+    check(flambeau.mm, (matrix(m, k, dtype), matrix(k, n, dtype)), "mm", TOLERANCES[dtype])
+    check(flambeau.mm, (matrix(m, k, dtype), matrix(n, k, dtype).t()), "mm", TOLERANCES[dtype])
+
+
+@pytest.mark.parametrize("left", LAYOUTS)
+@pytest.mark.parametrize("right", LAYOUTS)
+@pytest.mark.parametrize("shape", [(3, 40, 35), (25, 37, 50)])
+def test_layouts(shape: tuple[int, int, int], left: str, right: str) -> None:
+    m, n, k = shape
+    a, b = LAYOUTS[left](m, k, flambeau.float32), LAYOUTS[right](k, n, flambeau.float32)
+    check(flambeau.mm, (a, b), "mm", 2e-4)
+
+
+@pytest.mark.parametrize("shape", LARGE)
+@pytest.mark.parametrize("dtype", [flambeau.float32, flambeau.bfloat16])
+def test_large(shape: tuple[int, int, int], dtype: Any) -> None:
+    m, n, k = shape
+    check(F.linear, (matrix(m, k, dtype), matrix(n, k, dtype), matrix(1, n, dtype)[0]), "linear",
+          TOLERANCES[dtype])
+
+
+def test_linear_folds_its_batch() -> None:
+    w, b = matrix(19, 24), matrix(1, 19)[0]
+    x = matrix(30, 24)
+    for x in (x[0], x.reshape(2, 3, 5, 24), x.reshape(5, 6, 24).transpose(0, 1)):
+        check(F.linear, (x, w, b), "linear", 1e-4)
+        check(F.linear, (x, w), "linear", 1e-4)
+    check(F.linear, (matrix(5, 24), w, matrix(5, 1)), "linear", 1e-4)
+
+
+def batch(*shape: int) -> Tensor:
+    x = flambeau.randn(*shape)
+    flambeau.synchronize()
+    return x
+
+
+BATCHES = {
+    "plain": lambda: (batch(6, 13, 17), batch(6, 17, 33)),
+    "transposed": lambda: (batch(6, 17, 13).transpose(1, 2), batch(6, 33, 17).transpose(1, 2)),
+    "broadcast left": lambda: (batch(13, 17), batch(6, 17, 33)),
+    "broadcast right": lambda: (batch(2, 6, 13, 17), batch(17, 33)),
+    "broadcast both": lambda: (batch(2, 1, 13, 17), batch(3, 17, 5)),
+    "heads": lambda: (batch(2, 13, 3, 8).transpose(1, 2), batch(2, 9, 3, 8).permute(0, 2, 3, 1)),
+    "rows of one": lambda: (batch(4, 3, 1, 40), batch(4, 3, 40, 21)),
+    "columns of one": lambda: (batch(4, 3, 21, 40), batch(4, 3, 40, 1)),
+    "four": lambda: (batch(2, 1, 2, 3, 5, 4), batch(1, 3, 1, 3, 4, 6)),
+}
+
+
+@pytest.mark.parametrize("case", [name for name in BATCHES if name != "four"])
+def test_batches(case: str) -> None:
+    check(flambeau.matmul, BATCHES[case](), "matmul", 1e-4)
+
+
+def test_batches_of_many_dimensions_are_right() -> None:
+    a, b = BATCHES["four"]()
+    want, found = (results(flambeau.matmul, (a, b), tier)[0][1] for tier in ("interpreter", "native"))
+    assert abs(want - found).max() < 1e-5
+
+
+@pytest.mark.parametrize("numbers", [(1, 1), (0.5, 2), (0, 3), (1, -1)])
+def test_summands(numbers: tuple[float, float]) -> None:
+    beta, alpha = numbers
+    a, b, batched = matrix(15, 20), matrix(20, 37), (batch(4, 15, 20), batch(4, 20, 37))
+    for summand in (matrix(15, 37), matrix(37, 15).t(), matrix(1, 37), matrix(15, 1), a[0, 0]):
+        check(lambda *x: flambeau.addmm(*x, beta=beta, alpha=alpha), (summand, a, b), "addmm", 1e-4)
+        check(lambda *x: flambeau.baddbmm(*x, beta=beta, alpha=alpha), (summand, *batched), "baddbmm", 1e-4)
+    for summand in (matrix(1, 15)[0], matrix(1, 1)[0]):
+        check(lambda *x: flambeau.addmv(*x, beta=beta, alpha=alpha), (summand, a, b[:, 0]), "addmv", 1e-4)
+    check(lambda *x: flambeau.addr(*x, beta=beta, alpha=alpha), (matrix(15, 37), a[:, 0], b[0]), "addr", 1e-5)
+
+
+def test_vectors() -> None:
+    a, x = matrix(70, 131), matrix(131, 1)[:, 0]
+    check(flambeau.mv, (a, x), "mv", 1e-4)
+    check(flambeau.mv, (matrix(131, 70).t(), x), "mv", 1e-4)
+    check(flambeau.mv, (a, matrix(131, 3)[:, 1]), "mv", 1e-4)
+    for n in (1, 7, 33, 5000, 200_001):
+        long = matrix(1, n)[0]
+        check(flambeau.dot, (long, matrix(1, n)[0]), "dot", 1e-3)
+    check(flambeau.dot, (x, matrix(131, 2)[:, 1]), "dot", 1e-4)
+
+
+def test_what_is_not_a_number_stays() -> None:
+    a, b = matrix(14, 20), matrix(20, 35)
+    a[3, 4], a[7, 1], b[5, 6] = float("nan"), float("inf"), float("-inf")
+    check(flambeau.mm, (a, b), "mm", 1e-4)
+    summand = flambeau.full((35,), float("nan"))
+    check(lambda s, a, b: flambeau.addmm(s, a, b, beta=0), (summand, a, b), "addmm", 1e-4)
+
+
+def test_results_can_be_transposed() -> None:
+    """Where the target's rows are adjacent the transposed product is computed."""
+    a, b = matrix(30, 20), matrix(20, 40)
+    target = flambeau.empty(40, 30).t()
+    with config.executor("native"):
+        flambeau.mm(a, b, out=target)
+        expected = value(a) @ value(b)
+    assert abs(value(target) - expected).max() < 1e-4
+
+
+def test_integers_are_interpreted() -> None:
+    x = flambeau.arange(12).reshape(3, 4)
+    with config.executor("native"):
+        assert flambeau.mm(x, x.t()).tolist() == (x.numpy() @ x.numpy().T).tolist()
+
+
+def test_another_shape_compiles_nothing() -> None:
+    def run(m: int, n: int, k: int) -> None:
+        with config.executor("native"):
+            x = F.linear(matrix(m, k), matrix(n, k), matrix(1, n)[0])
+            y = flambeau.mm(matrix(n, m), x)
+            flambeau.synchronize()
+            del x, y
+
+    for shape in ((20, 40, 60), (1, 40, 60), (2, 40, 60), (3, 40, 60), (300, 300, 300)):
+        run(*shape)
+    before = len(code._code)
+    for shape in ((21, 43, 67), (1, 77, 33), (2, 33, 200), (4, 9, 30), (290, 310, 500), (64, 64, 2000)):
+        run(*shape)
+    assert len(code._code) == before
+
+
+def test_threads_do_not_change_a_bit() -> None:
+    a, b = matrix(250, 900), matrix(900, 310)
+    found = []
+    for threads in (1, 2, 3):
+        before = flambeau.get_num_threads()
+        flambeau.set_num_threads(threads)
+        try:
+            programs.clear()
+            templates._plans.clear()
+            found.append(results(flambeau.mm, (a, b), "native")[0][1].tobytes())
+        finally:
+            flambeau.set_num_threads(before)
+    assert found[0] == found[1] == found[2]
+
+
+def test_blocks_cover_the_result() -> None:
+    tile = microkernel.tile_of()
+    for m, n, k in [(1024, 1024, 1024), (64, 5000, 300), (5000, 64, 300), (4096, 4096, 64), (128, 512, 784)]:
+        a, b = blocking.Matrix(0, None, k, 1), blocking.Matrix(1, None, n, 1)
+        problem = blocking.Problem(m, n, k, (1, 1, 1), a, b, blocking.Target(n, 1), FLOAT32, FLOAT32, FLOAT32)
+        blocks = blocking._blocks(problem, tile)
+        assert blocks.rows * blocks.row_blocks >= m and blocks.columns * blocks.column_blocks >= n
+        assert blocks.rows % tile.rows == 0 and blocks.columns % tile.columns == 0
+        assert blocks.row_blocks * blocks.column_blocks > 1
+
+
+def test_other_processors() -> None:
+    """The same tests with AVX2 code, in a process of its own."""
+    if os.environ.get("FLAMBEAU_CPU") or sys.platform == "darwin" or os.uname().machine != "x86_64":
+        pytest.skip("runs where this process' code is AVX-512 or AVX2")
+    command = [sys.executable, "-m", "pytest", "-q", "-x", "-p", "no:cacheprovider", __file__, "-k",
+               "shapes and dtype0 or equal-apart or heads"]
+    subprocess.run(command, check=True, env={**os.environ, "FLAMBEAU_CPU": "haswell"}, capture_output=True)
+
+
+def test_arm_code(monkeypatch: pytest.MonkeyPatch) -> None:
+    """LLVM accepts the code for NEON."""
+    import llvmlite.binding as llvm
+
+    neon = Machine("generic", "", 16, 32, 32 << 10, 1 << 20)
+    for module in ("microkernel", "packing", "skinny", "blocking"):
+        found = sys.modules[f"flambeau.executors.native.{module}"]
+        monkeypatch.setattr(found, "machine", lambda: neon)
+    from flambeau.executors.native.skinny import skinny_text
+
+    kind = Kind(FLOAT32, FLOAT32, FLOAT32)
+    assert kind.tile.lanes == 4
+    llvm.initialize_all_targets()
+    try:
+        target = llvm.Target.from_triple("aarch64-unknown-linux-gnu")
+    except RuntimeError:
+        target = None
+    for text in (product_text(kind), skinny_text(kind, 4, True), skinny_text(kind, 1, False)):
+        module = llvm.parse_assembly(text)
+        module.verify()
+        if target is not None:
+            llvm.initialize_all_asmprinters()
+            assembly = target.create_target_machine(opt=2).emit_assembly(module)
+            assert "fmla" in assembly
