@@ -1,0 +1,224 @@
+"""Kernels that read or write a tensor at positions that index tensors give.
+
+A space of positions is walked by two sides: the *dense* side moves with strides alone; the *indexed* side has
+strides too, 0 in the dimensions of the index, where it is found at the sum of index times stride. All of
+gather, scatter, ``x[i, j]``, index_select, embeddings and their gradients are such a walk (``indexing.py``):
+
+    read:   dense[p] = indexed[p, i(p)]
+    write:  indexed[p, i(p)] = dense[p]       or add, multiply
+
+Positions may repeat where the indexed side has stride 0. A task that writes takes all positions that could
+fall together, in their order, so that the last one wins, and sums do not depend on the number of threads.
+An index out of range sets the status, and stands for 0.
+"""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from ....graph.geometry import Geometry
+from ..build import Function, Module, Variable
+from ..code import functions_of
+from ..emitter import INT32, INT64, Dtype, Unsupported, register_type
+from ..plan import Call, Words
+from .copying import define_run, element
+from .nest import ALIGNED, Nest, Space, Split, fused, rank_for, split, tasks_for
+
+Strides = Sequence[int]
+INDICES = 3        # the words before those of the indices: dense side, indexed side, status
+EACH = 3           # words of an index: pointer, extent, bytes from one position to the next
+ARITHMETIC = {"add": ("add", "fadd"), "multiply": ("mul", "fmul")}
+
+
+class Index(NamedTuple):
+    """An index tensor: operand, geometry, strides over the space; extent and stride of what it indexes."""
+
+    operand: int
+    geometry: Geometry
+    strides: Strides
+    extent: int
+    step: int
+
+
+class Side(NamedTuple):
+    """The dense side of a walk: an operand, a result (no geometry), or a Python number (a type)."""
+
+    strides: Strides
+    number: int = 0
+    geometry: Any = None
+
+
+class Form(NamedTuple):
+    """What the code depends on."""
+
+    rank: int
+    action: str             # read, write, add, multiply
+    dtype: Dtype
+    indices: int
+    index_size: int
+    wraps: bool             # negative indices count from the end
+    varies: bool            # the index changes along the columns
+    units: tuple[bool, bool]
+    constant: bool          # the dense side is a number among the words
+    scaled: bool            # the dense side is multiplied by a number
+
+
+def walked(action: str, extents: Strides, dense: Side, indexed: Side, indices: Sequence[Index], dtype: Any, *,
+           wraps: bool = False, factor: int | None = None) -> Call:
+    """The call of a walk. ``factor``: the operand, a Python number, by which the dense side is multiplied."""
+    number_type = np.dtype(dtype.numpy)
+    size = number_type.itemsize
+    types = {np.dtype(i.geometry.dtype.numpy) for i in indices}
+    if len(types) != 1 or not types <= {INT32, INT64} or indexed.geometry == ():
+        raise Unsupported("indices of these types")
+    if action in ARITHMETIC and (size < 4 or number_type.kind not in "iuf"):
+        raise Unsupported("arithmetic on this type")
+    wide = types.pop().itemsize
+    strides = [[s * size for s in dense.strides], [s * size for s in indexed.strides],
+               *[[s * wide for s in i.strides] for i in indices]]
+    if action == "read":
+        space = fused(extents, strides)
+        cut = split(space, 2 * size + wide)
+    else:
+        space, cut = _for_writing(extents, strides, size, 2 * size + wide)
+    form = Form(rank_for(space), action, number_type, len(indices), wide, wraps,
+                any(own[-1] for own in space.strides[2:]),
+                (space.strides[0][-1] == size, space.strides[1][-1] == size),
+                isinstance(dense.geometry, type), factor is not None)
+    words = _words(form, dense, indexed, indices, number_type, factor)
+    Nest(form.rank, 2 + len(indices), len(words.values)).place(words, space, cut)
+    return Call(_kernel(form), words, cut.tasks, cut.grain)
+
+
+def _words(form: Form, dense: Side, indexed: Side, indices: Sequence[Index], dtype: Dtype,
+           factor: int | None) -> Words:
+    words = Words()
+    for side in (dense, indexed):
+        if side.geometry is None:
+            words.output(side.number)
+        elif isinstance(side.geometry, type):
+            words.number(side.number, dtype)
+        else:
+            words.input(side.number, side.geometry)
+    words.status()
+    for i in indices:
+        words.input(i.operand, i.geometry)
+        words.constant(i.extent, i.step * dtype.itemsize)
+    if factor is not None:
+        words.number(factor, dtype)
+    return words
+
+
+def _for_writing(extents: Strides, strides: list[list[int]], size: int, each: float) -> tuple[Space, Split]:
+    """Positions that may fall together inside: a task has all of them, or all of one range of columns."""
+    dims = [d for d, n in enumerate(extents) if n != 1]
+    apart = [d for d in dims if strides[1][d]]
+    apart.sort(key=lambda d: -strides[1][d])
+    together = [d for d in dims if not strides[1][d]]
+    column = apart.pop() if apart and (strides[1][apart[-1]] == size or not together) else None
+    order = [*apart, *together, *([] if column is None else [column])]
+    space = fused([extents[d] for d in order], [[own[d] for d in order] for own in strides], ordered=False)
+    groups = 1
+    for n, s in zip(space.extents[:-1], space.strides[1]):
+        if not s:
+            break
+        groups *= n
+    columns = space.extents[-1]
+    rows = space.size // columns // groups
+    wanted = tasks_for(space.size * each)
+    wide, high = columns, rows
+    if groups >= wanted or column is None:
+        high = rows * -(-groups // wanted)
+    else:
+        wide = min(columns, -(-columns // (-(-wanted // groups) * ALIGNED)) * ALIGNED)
+    tasks = -(-rows * groups // high) * -(-columns // wide)
+    return space, Split(high, wide, tasks, 1)
+
+
+# --- code ---------------------------------------------------------------------------------------------------
+
+@functools.cache
+def _kernel(form: Form) -> int:
+    module = Module()
+    runs = form.action in ("read", "write") and all(form.units) and not form.varies
+    run = define_run(module) if runs else None
+    after = INDICES + EACH * form.indices
+    nest = Nest(form.rank, 2 + form.indices, after + form.scaled)
+    with module.kernel("indexed") as f:
+        dense = f.at(f.words, 0, "i64") if form.constant else f.word(0, "ptr")
+        indexed = f.word(1, "ptr")
+        factor = f.read(register_type(form.dtype), f.at(f.words, after, "i64"), 4) if form.scaled else ""
+        finder = _Finder(f, form, nest)
+        size = str(form.dtype.itemsize)
+        steps = [size if unit else nest.step(f, side) for side, unit in enumerate(form.units)]
+        with nest.rows(f) as row:
+            first, at = f.at(dense, row.offsets[0], "i8"), f.at(indexed, row.offsets[1], "i8")
+            if not form.varies:
+                at = f.at(at, finder.offset(row.offsets[2:], None), "i8")
+            if run is not None:
+                to, source = (first, at) if form.action == "read" else (at, first)
+                f.run(run, to, source, f.mul(row.width(f), size))
+            else:
+                with f.loop(0, row.width(f)) as i:
+                    here = f.at(at, f.mul(i, steps[1]), "i8")
+                    if form.varies:
+                        here = f.at(here, finder.offset(row.offsets[2:], i), "i8")
+                    _act(f, form, f.at(first, f.mul(i, steps[0]), "i8"), here, factor)
+        finder.report()
+    return functions_of(module.text(), "indexed")["indexed"]
+
+
+class _Finder:
+    """Reads indices, checks them and adds up what they mean in bytes."""
+
+    def __init__(self, f: Function, form: Form, nest: Nest) -> None:
+        self.f = f
+        self.form = form
+        base = [INDICES + EACH * k for k in range(form.indices)]
+        self.pointers = [f.word(b, "ptr") for b in base]
+        self.extents = [f.word(b + 1) for b in base]
+        self.steps = [f.word(b + 2) for b in base]
+        self.along = [nest.step(f, 2 + k) for k in range(form.indices)]
+        self.wrong: Variable = f.variable("i1", "false")
+
+    def offset(self, rows: list[str], i: str | None) -> str:
+        """The bytes that the indices of column i add; of the whole row if they are the same in all."""
+        f, kind = self.f, element(self.form.index_size)
+        total = "0"
+        for k, row in enumerate(rows):
+            at = f.at(self.pointers[k], row, "i8")
+            at = at if i is None else f.at(at, f.mul(i, self.along[k]), "i8")
+            x = f.read(kind, at, self.form.index_size)
+            x = x if kind == "i64" else f.emit(f"sext {kind} {x} to i64")
+            if self.form.wraps:
+                x = f.choose(f.compare("slt", x, 0), "i64", f.emit(f"add i64 {x}, {self.extents[k]}"), x)
+            bad = f.compare("uge", x, self.extents[k])
+            self.wrong.set(f.emit(f"or i1 {self.wrong.get()}, {bad}"))
+            total = f.add(total, f.mul(f.choose(bad, "i64", "0", x), self.steps[k]))
+        return total
+
+    def report(self) -> None:
+        """Set the status if an index was wrong."""
+        with self.f.when(self.wrong.get()):
+            self.f.write("i64", 1, self.f.word(2, "ptr"), 8)
+
+
+def _act(f: Function, form: Form, dense: str, indexed: str, factor: str) -> None:
+    size = form.dtype.itemsize
+    align = min(size, 8)
+    if form.action in ("read", "write"):
+        kind = element(size)
+        to, source = (dense, indexed) if form.action == "read" else (indexed, dense)
+        f.write(kind, f.read(kind, source, align), to, align)
+        return
+    kind = register_type(form.dtype)
+    whole, real = ARITHMETIC[form.action]
+    x = f.read(kind, dense, align)
+    if form.scaled:
+        x = f.emit(f"{'mul' if form.dtype.kind in 'iu' else 'fmul'} {kind} {x}, {factor}")
+    y = f.emit(f"{whole if form.dtype.kind in 'iu' else real} {kind} {f.read(kind, indexed, align)}, {x}")
+    f.write(kind, y, indexed, align)

@@ -1,0 +1,278 @@
+"""gather, scatter, index_select, ``x[i, j]``, index_put and their gradients as walks (``indexed.py``)."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import Any
+
+from ....graph.geometry import Geometry, row_major_strides
+from ....graph.node import Signature
+from ..plan import Call, Plan
+from .copying import Place, copied, filled
+from .indexed import Index, Side, walked
+from .movement import Template, number_for, source_of
+
+Shape = Sequence[int]
+
+
+def _without(strides: Shape, dim: int) -> list[int]:
+    """Strides that do not move along the dimension of the index."""
+    return [0 if d == dim else s for d, s in enumerate(strides)]
+
+
+def _expanded(g: Geometry, shape: Shape) -> list[int]:
+    """Strides of a broadcast operand."""
+    lead = len(shape) - g.ndim
+    strides = g.strides[-lead:] if lead < 0 else (*[0] * lead, *g.strides)
+    sizes = g.shape[-lead:] if lead < 0 else (*[1] * lead, *g.shape)
+    return [s if n == wanted else 0 for n, wanted, s in zip(sizes, shape, strides)]
+
+
+def _traffic(signature: Signature, positions: Shape) -> float:
+    size = signature.outputs[0].dtype.itemsize
+    return float(signature.nbytes) + math.prod(positions) * (size + 8.0)
+
+
+def _reading(signature: Signature, positions: Shape, call: Call) -> Plan:
+    return Plan([call], traffic=_traffic(signature, positions))
+
+
+def _accumulated(signature: Signature, positions: Shape, call: Call) -> Plan:
+    """A walk that writes into zeros."""
+    out = signature.outputs[0]
+    return Plan([filled(Place((1,)), (out.numel,), out.dtype.itemsize), call],
+                traffic=_traffic(signature, positions))
+
+
+def _updated(signature: Signature, positions: Shape, call: Call) -> Plan:
+    """A walk that writes into the first operand: in place, or into a copy of an operand that is a part."""
+    g, out = signature.geometries[0], signature.outputs[0]
+    traffic = _traffic(signature, positions)
+    if g.is_dense and not g.offset and g.strides == out.strides:
+        return Plan([call], in_place=[(0, 0)], traffic=traffic)
+    copy = copied(Place(out.strides), source_of(g), g.shape, out.dtype.itemsize)
+    return Plan([copy, call], traffic=traffic)
+
+
+def _usable(signature: Signature, *positions: Geometry) -> bool:
+    """Whether there is something to do, and every extent has an element for an index that is wrong."""
+    g, out = signature.geometries[0], signature.outputs[0]
+    return g.numel > 0 and out.numel > 0 and g.dtype is out.dtype and all(p.numel for p in positions)
+
+
+# --- one index along a dimension ----------------------------------------------------------------------------
+
+def _gather(signature: Signature) -> Plan | None:
+    """out[..., j, ...] = x[..., index[..., j, ...], ...]."""
+    x, index = signature.geometries
+    out, dim = signature.outputs[0], signature.attributes[0]
+    if not _usable(signature, index) or not x.ndim or x.ndim != index.ndim:
+        return None
+    where = Index(1, index, index.strides, x.shape[dim], x.strides[dim])
+    wraps = len(signature.attributes) > 1   # what was chosen by max, sort, ...
+    return _reading(signature, index.shape, walked("read", index.shape, Side(out.strides),
+                                                   Side(_without(x.strides, dim), 0, x), [where], out.dtype,
+                                                   wraps=wraps))
+
+
+def _scattered(signature: Signature, dim: int, shape: Shape, action: str) -> Plan | None:
+    """Zeros of ``shape``, and the first operand written or added at the second along ``dim``."""
+    grad, index = signature.geometries
+    out = signature.outputs[0]
+    if not _usable(signature, index) or not len(shape) or len(shape) != index.ndim:
+        return None
+    strides = row_major_strides(shape)
+    where = Index(1, index, index.strides, shape[dim], strides[dim])
+    call = walked(action, index.shape, Side(grad.strides, 0, grad), Side(_without(strides, dim)), [where],
+                  out.dtype)
+    return _accumulated(signature, index.shape, call)
+
+
+def _gather_backward(signature: Signature) -> Plan | None:
+    dim, shape = signature.attributes
+    return _scattered(signature, dim, shape, "add")
+
+
+def _place(signature: Signature) -> Plan | None:
+    shape, dim, accumulate = signature.attributes
+    return _scattered(signature, dim, shape, "add" if accumulate else "write")
+
+
+def _scatter(signature: Signature) -> Plan | None:
+    """x[..., index[..., j, ...], ...] = src[..., j, ...], or with something added or multiplied."""
+    x, index, src = signature.geometries
+    out = signature.outputs[0]
+    dim, reduce = (*signature.attributes, "add")[:2]
+    if signature.operator.name == "scatter_add":
+        reduce = "add"
+    if not _usable(signature, index) or not x.ndim or x.ndim != index.ndim:
+        return None
+    dense = _values(src, 2, index.shape, out, broadcast=False)
+    if dense is None:
+        return None
+    where = Index(1, index, index.strides, x.shape[dim], out.strides[dim])
+    call = walked(reduce or "write", index.shape, dense, Side(_without(out.strides, dim)), [where], out.dtype)
+    return _updated(signature, index.shape, call)
+
+
+def _values(g: Any, operand: int, shape: Shape, out: Geometry, broadcast: bool = True) -> Side | None:
+    """What is written: a tensor or a number."""
+    if isinstance(g, Geometry):
+        if g.dtype is not out.dtype or not g.numel:
+            return None
+        return Side(_expanded(g, shape) if broadcast or not g.ndim else g.strides, operand, g)
+    return Side([0] * len(shape), operand, g) if number_for(g, out.dtype) else None
+
+
+# --- a vector along a dimension -----------------------------------------------------------------------------
+
+def _vector(index: Geometry, operand: int, shape: Shape, strides: Shape, dim: int) -> Index:
+    """An index that is the same in all dimensions but one."""
+    along = index.strides[0] if index.ndim else 0
+    return Index(operand, index, [along if d == dim else 0 for d in range(len(shape))], shape[dim],
+                 strides[dim])
+
+
+def _index_select(signature: Signature) -> Plan | None:
+    x, index = signature.geometries
+    out, dim = signature.outputs[0], signature.attributes[0]
+    if not _usable(signature, index) or not x.ndim:
+        return None
+    call = walked("read", out.shape, Side(out.strides), Side(_without(x.strides, dim), 0, x),
+                  [_vector(index, 1, x.shape, x.strides, dim)], out.dtype)
+    return _reading(signature, out.shape, call)
+
+
+def _index_select_backward(signature: Signature) -> Plan | None:
+    grad, index = signature.geometries
+    out, (dim, shape) = signature.outputs[0], signature.attributes
+    if not _usable(signature, index) or not len(shape):
+        return None
+    call = walked("add", grad.shape, Side(grad.strides, 0, grad), Side(_without(out.strides, dim)),
+                  [_vector(index, 1, out.shape, out.strides, dim)], out.dtype)
+    return _accumulated(signature, grad.shape, call)
+
+
+def _index_update(signature: Signature) -> Plan | None:
+    """index_add, index_copy, index_fill."""
+    x, index, source = signature.geometries[:3]
+    out, dim = signature.outputs[0], signature.attributes[0]
+    name = signature.operator.name
+    if not _usable(signature, index) or not x.ndim:
+        return None
+    shape = (*x.shape[:dim], index.numel, *x.shape[dim + 1:])
+    dense = _values(source, 2, shape, out)
+    if dense is None or (name == "index_add" and not number_for(signature.geometries[3], out.dtype)):
+        return None
+    call = walked("add" if name == "index_add" else "write", shape, dense, Side(_without(out.strides, dim)),
+                  [_vector(index, 1, out.shape, out.strides, dim)], out.dtype, wraps=name == "index_fill",
+                  factor=3 if name == "index_add" else None)
+    return _updated(signature, shape, call)
+
+
+# --- several index tensors ----------------------------------------------------------------------------------
+
+class _Subscript:
+    """x[..., i, j, ...]: the positions, where the indices' dimensions are among them."""
+
+    def __init__(self, x_shape: Shape, x_strides: Shape, dims: tuple[int, ...], indices: Sequence[Geometry],
+                 first: int) -> None:
+        lead = _broadcast([i.shape for i in indices])
+        rest = [d for d in range(len(x_shape)) if d not in dims]
+        at = dims[0] if dims[-1] - dims[0] == len(dims) - 1 else 0
+        before, after = rest[:at], rest[at:]
+        self.shape = (*[x_shape[d] for d in before], *lead, *[x_shape[d] for d in after])
+        self.strides = (*[x_strides[d] for d in before], *[0] * len(lead), *[x_strides[d] for d in after])
+        self.indices = [Index(first + k, g, [*[0] * len(before), *_expanded(g, lead), *[0] * len(after)],
+                              x_shape[d], x_strides[d]) for k, (g, d) in enumerate(zip(indices, dims))]
+
+
+def _broadcast(shapes: Sequence[Shape]) -> tuple[int, ...]:
+    rank = max(len(s) for s in shapes)
+    padded = [(*[1] * (rank - len(s)), *s) for s in shapes]
+    return tuple([next((n for n in own if n != 1), 1) for own in zip(*padded)])
+
+
+def _index(signature: Signature) -> Plan | None:
+    x, *indices = signature.geometries
+    if not _usable(signature, *indices):
+        return None
+    out = signature.outputs[0]
+    found = _Subscript(x.shape, x.strides, signature.attributes[0], indices, 1)
+    call = walked("read", found.shape, Side(out.strides), Side(found.strides, 0, x), found.indices, out.dtype,
+                  wraps=True)
+    return _reading(signature, found.shape, call)
+
+
+def _index_backward(signature: Signature) -> Plan | None:
+    grad, *indices = signature.geometries
+    if not _usable(signature, *indices):
+        return None
+    out = signature.outputs[0]
+    found = _Subscript(out.shape, out.strides, signature.attributes[0], indices, 1)
+    call = walked("add", found.shape, Side(grad.strides, 0, grad), Side(found.strides), found.indices,
+                  out.dtype, wraps=True)
+    return _accumulated(signature, found.shape, call)
+
+
+def _index_put(signature: Signature) -> Plan | None:
+    x, values, *indices = signature.geometries
+    if not _usable(signature, *indices):
+        return None
+    out = signature.outputs[0]
+    dims, accumulate = signature.attributes
+    found = _Subscript(x.shape, out.strides, dims, indices, 2)
+    dense = _values(values, 1, found.shape, out)
+    if dense is None or not math.prod(found.shape):
+        return None
+    call = walked("add" if accumulate else "write", found.shape, dense, Side(found.strides), found.indices,
+                  out.dtype, wraps=True)
+    return _updated(signature, found.shape, call)
+
+
+# --- the flattened tensor -----------------------------------------------------------------------------------
+
+def _flat(index: Geometry, operand: int, count: int) -> Index:
+    return Index(operand, index, index.strides, count, 1)
+
+
+def _take(signature: Signature) -> Plan | None:
+    x, index = signature.geometries
+    out = signature.outputs[0]
+    if not _usable(signature, index) or not x.is_contiguous:
+        return None
+    call = walked("read", index.shape, Side(out.strides), Side([0] * index.ndim, 0, x),
+                  [_flat(index, 1, x.numel)], out.dtype, wraps=True)
+    return _reading(signature, index.shape, call)
+
+
+def _take_backward(signature: Signature) -> Plan | None:
+    grad, index = signature.geometries
+    out = signature.outputs[0]
+    if not _usable(signature, index) or grad.shape != index.shape:
+        return None
+    call = walked("add", index.shape, Side(grad.strides, 0, grad), Side([0] * index.ndim),
+                  [_flat(index, 1, out.numel)], out.dtype, wraps=True)
+    return _accumulated(signature, index.shape, call)
+
+
+def _put(signature: Signature) -> Plan | None:
+    x, index, source = signature.geometries
+    out = signature.outputs[0]
+    if not _usable(signature, index) or not out.is_contiguous or source.shape != index.shape \
+            or source.dtype is not out.dtype:
+        return None
+    call = walked("add" if signature.attributes[0] else "write", index.shape, Side(source.strides, 2, source),
+                  Side([0] * index.ndim), [_flat(index, 1, x.numel)], out.dtype, wraps=True)
+    return _updated(signature, index.shape, call)
+
+
+TEMPLATES: dict[str, Template] = {
+    "gather": _gather, "gather_backward": _gather_backward, "value_selecting_reduction": _place,
+    "scatter": _scatter, "scatter_add": _scatter,
+    "index_select": _index_select, "index_select_backward": _index_select_backward,
+    "index_add": _index_update, "index_copy": _index_update, "index_fill": _index_update,
+    "index": _index, "index_backward": _index_backward, "index_put": _index_put,
+    "take": _take, "take_backward": _take_backward, "put": _put,
+}

@@ -1,0 +1,200 @@
+"""Reads and writes by index give what the interpreter gives."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+import flambeau
+from flambeau import Tensor, config
+
+pytest.importorskip("llvmlite")
+
+from flambeau.executors.native import code, templates
+from flambeau.executors.native.templates import nest
+from tests.executors.native.agreement import check
+
+SHAPES = [(1,), (9,), (17, 33), (40, 64), (3, 5, 7), (6, 1, 16)]
+DTYPES = [flambeau.float32, flambeau.int64, flambeau.bfloat16, flambeau.bool]
+
+
+def numbers(*shape: int, dtype: Any = flambeau.float32) -> Tensor:
+    """Small whole numbers, whose sums are exact in any order."""
+    count = flambeau.Size(shape).numel()
+    x = (flambeau.arange(count) * 7 % 61 - (0 if dtype is flambeau.uint8 else 30)).to(dtype).reshape(shape)
+    flambeau.synchronize()
+    return x
+
+
+def positions(low: int, high: int, *shape: int, dtype: Any = flambeau.int64) -> Tensor:
+    """Indices, some of them repeated."""
+    flambeau.manual_seed(3)
+    index = flambeau.randint(low, high, shape, dtype=dtype)
+    flambeau.synchronize()
+    return index
+
+
+def reversed_dims(x: Tensor) -> Tensor:
+    return x.permute(*reversed(range(x.ndim)))
+
+
+def gradient(function: Callable[..., Tensor]) -> Callable[..., Any]:
+    """The function's gradient by its first operand."""
+    def differentiated(x: Tensor, *rest: Any) -> Any:
+        leaf = x.detach().requires_grad_()
+        y = function(leaf, *rest)
+        weights = (flambeau.arange(y.numel()) % 5).to(y.dtype).reshape(y.shape)
+        return flambeau.autograd.grad(y, leaf, weights)
+    return differentiated
+
+
+@pytest.mark.parametrize("shape", SHAPES, ids=str)
+def test_along_a_dimension(shape: tuple[int, ...]) -> None:
+    for dtype in DTYPES:
+        x = numbers(*shape, dtype=dtype)
+        for d, n in enumerate(shape):
+            fewer = [max(m - 1, 1) for m in shape]
+            fewer[d] = 5
+            index = positions(0, n, *fewer, dtype=flambeau.int32 if d else flambeau.int64)
+            src = numbers(*[m + 1 for m in fewer], dtype=dtype)
+            check(lambda x, i, d=d: flambeau.gather(x, d, i), [x, index], "gather")
+            check(lambda x, i, d=d: flambeau.gather(reversed_dims(x), x.ndim - 1 - d, reversed_dims(i)),
+                  [x, index], "gather")
+            check(lambda x, i, s, d=d: (x & x).scatter(d, i, s) if x.dtype is flambeau.bool
+                  else (x + 0).scatter(d, i, s), [x, index, src], "scatter")
+            check(lambda x, i, d=d: (x * 1).scatter(d, i, 1), [x, index], "scatter")
+            if dtype in DTYPES[:2]:
+                check(lambda x, i, s, d=d: (x * 1).scatter_add(d, i, s), [x, index, src], "scatter_add")
+                check(lambda x, i, s, d=d: x.scatter(d, i, s, reduce="multiply"), [x, index, src], "scatter")
+            if dtype is flambeau.float32:
+                check(gradient(lambda x, i, d=d: x.gather(d, i)), [x, index], "gather_backward")
+                check(gradient(lambda x, d=d: x.max(d).values), [x], "value_selecting_reduction")
+
+
+@pytest.mark.parametrize("shape", SHAPES, ids=str)
+def test_vectors_along_a_dimension(shape: tuple[int, ...]) -> None:
+    for dtype in DTYPES:
+        x = numbers(*shape, dtype=dtype)
+        for d, n in enumerate(shape):
+            index = positions(0, n, 6)
+            source = numbers(*shape[:d], 6, *shape[d + 1:], dtype=dtype)
+            check(lambda x, i, d=d: x.index_select(d, i), [x, index], "index_select")
+            check(lambda x, i, d=d: reversed_dims(x).index_select(x.ndim - 1 - d, i), [x, index[::2]],
+                  "index_select")
+            check(lambda x, i, s, d=d: x.index_copy(d, i, s), [x, index, source], "index_copy")
+            check(lambda x, i, d=d: x.index_fill(d, i - 1, 1), [x, index], "index_fill")
+            if dtype in DTYPES[:2]:
+                check(lambda x, i, s, d=d: (x * 2).index_add(d, i, s, alpha=3), [x, index, source],
+                      "index_add")
+            if dtype is flambeau.float32:
+                check(gradient(lambda x, i, d=d: x.index_select(d, i)), [x, index], "index_select_backward")
+
+
+SUBSCRIPTS: list[Callable[[Tensor, Tensor], Any]] = [
+    lambda x, i: x[i % x.shape[0]],
+    lambda x, i: x[-1 - i % x.shape[0]],
+    lambda x, i: x[..., i % x.shape[-1]],
+    lambda x, i: x[:, i % x.shape[1]] if x.ndim > 1 else None,
+    lambda x, i: x[i % x.shape[0], i % x.shape[1]] if x.ndim > 1 else None,
+    lambda x, i: x[i % x.shape[0], :, i % x.shape[2]] if x.ndim > 2 else None,
+    lambda x, i: x[(i % x.shape[0])[:, None], i % x.shape[1]] if x.ndim > 1 else None,
+    lambda x, i: x.t()[i % x.shape[1]] if x.ndim == 2 else None,
+    lambda x, i: x[:, i % x.shape[1], (i % x.shape[2])[:, None]] if x.ndim > 2 else None,
+]
+
+
+@pytest.mark.parametrize("shape", SHAPES, ids=str)
+def test_subscripts(shape: tuple[int, ...]) -> None:
+    index = positions(0, 1000, 8)
+    for read in SUBSCRIPTS:
+        for dtype in DTYPES[:3]:
+            x = numbers(*shape, dtype=dtype)
+            if read(x, index) is None:
+                continue
+            check(read, [x, index], "index")
+            if dtype is flambeau.float32:
+                check(gradient(read), [x, index], "index_backward")
+
+
+KEYS: list[Callable[[Tensor, Tensor], Any]] = [
+    lambda x, i: (i % x.shape[0],),
+    lambda x, i: (i % x.shape[0], -1 - i % x.shape[1]) if x.ndim > 1 else (),
+    lambda x, i: (None, i % x.shape[1]) if x.ndim > 1 else (),
+    lambda x, i: (i % x.shape[0], None, (i % x.shape[2])[:, None]) if x.ndim > 2 else (),
+]
+
+
+@pytest.mark.parametrize("accumulate", [False, True])
+@pytest.mark.parametrize("shape", SHAPES, ids=str)
+def test_writes(shape: tuple[int, ...], accumulate: bool) -> None:
+    index = positions(0, 1000, 8)
+    x = numbers(*shape)
+    for key in KEYS:
+        if not key(x, index):
+            continue
+        found = x[tuple([slice(None) if i is None else i for i in key(x, index)])]
+        for values in (numbers(*found.shape), numbers(*found.shape[-1:]), numbers(1)):
+            check(lambda x, i, v, key=key: (x * 1).index_put(key(x, i), v, accumulate), [x, index, values],
+                  "index_put")
+
+
+def test_flattened() -> None:
+    x = numbers(7, 9)
+    index = positions(-63, 63, 4, 5)
+    check(lambda x, i: x.take(i), [x, index], "take")
+    check(gradient(lambda x, i: x.take(i)), [x, index], "take_backward")
+    for accumulate in (False, True):
+        check(lambda x, i, v, a=accumulate: (x * 1).put(i, v, a), [x, index, numbers(4, 5)], "put")
+
+
+@pytest.mark.parametrize("bad", [10, -11, 1 << 40])
+def test_bad_indices(bad: int) -> None:
+    x = numbers(10, 3)
+    calls: list[Callable[[Tensor], Tensor]] = [
+        lambda i: x.index_select(0, i), lambda i: x[i], lambda i: x.gather(0, i[:, None]),
+        lambda i: (x * 1).scatter(0, i[:, None], 1.0), lambda i: (x * 1).index_add(0, i, numbers(5, 3)),
+        lambda i: (x * 1).index_put((i,), numbers(3))]
+    for call in calls:
+        errors = []
+        for tier in ("interpreter", "native"):
+            with config.executor(tier):
+                index = flambeau.where(flambeau.arange(5) == 3, bad, 2)
+                with pytest.raises((IndexError, RuntimeError)) as raised:
+                    call(index).numpy()
+                errors.append((raised.type, str(raised.value).split("\n")[0]))
+        assert errors[0] == errors[1]
+
+
+def test_tasks_do_not_change_results(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(nest, "TASK_BYTES", 64)
+    flambeau.manual_seed(1)
+    x, index = flambeau.randn(50, 130), positions(0, 50, 40)
+    wide = positions(0, 50, 300, 130)
+    check(lambda x, i: x.index_select(0, i), [x, index], "index_select")
+    check(lambda x, i: x.index_select(1, i), [x, index], "index_select")
+    check(lambda x, i: x.gather(0, i), [x, wide], "gather")
+    check(lambda x, i: (x * 2).scatter_add(0, i, i.to(x.dtype)), [x, wide], "scatter_add", 1e-5)
+    check(lambda x, i: (x * 2).scatter(0, i, flambeau.arange(i.numel()).reshape(i.shape).to(x.dtype)),
+          [x, wide], "scatter")
+    check(lambda x, i: (x * 2).scatter(1, i.t(), flambeau.arange(i.numel()).reshape(i.t().shape).to(x.dtype)),
+          [x.t().contiguous().t()[:, :50], wide[:, :40]], "scatter")
+    check(lambda x, i: x.repeat(9, 1)[:300].new_zeros(50, 130).index_add(0, i[:, 0], x.repeat(9, 1)[:300]),
+          [x, wide], "index_add", 1e-5)
+    templates._plans.clear()
+
+
+def test_other_shapes_compile_nothing() -> None:
+    def work(n: int, m: int) -> Any:
+        x, i = numbers(n, m), positions(0, n, 7)
+        return [x[i], x.index_select(1, i % m), x.gather(0, i[:, None]), (x * 1).index_add(0, i, x[i]),
+                (x * 1).scatter(0, i[:, None], 3)]
+    with config.executor("native"):
+        kept = work(20, 30)
+        flambeau.synchronize()
+        before = len(code._code)
+        for n, m in ((33, 17), (100, 90)):
+            kept = work(n, m)
+            flambeau.synchronize()
+        assert kept and len(code._code) == before
