@@ -103,7 +103,7 @@ def _lstm_gradients(ctx: Any, grads: Any, input: Tensor, sizes: Any, h0: Any, c0
         return _through_steps(lstm_step, ctx, grads[:3], input, sizes, (h0, c0),
                               (w_ih, w_hh, b_ih, b_hh, w_hr))
     steps, batch = _extents(input, sizes, h0)
-    grad, grad_h, grad_c = _readable(grads[0]), grads[1], grads[2]
+    grad, grad_h, grad_c = map(_readable, grads[:3])
     dgates, dh, dc, cell_outputs, doutputs = record(
         LSTM_BACKWARD, (grad, grad_h, grad_c, sizes, gates, c_before, w_hh, w_hr),
         (steps, batch, ctx.attributes[0]))
@@ -155,7 +155,8 @@ def _gru_gradients(ctx: Any, grads: Any, input: Tensor, sizes: Any, h0: Any, w_i
     if state.enabled:
         return _through_steps(gru_step, ctx, grads[:2], input, sizes, (h0,), (w_ih, w_hh, b_ih, b_hh, None))
     steps, batch = _extents(input, sizes, h0)
-    dx, drecurrent, dh = record(GRU_BACKWARD, (_readable(grads[0]), grads[1], sizes, gates, h_before, w_hh),
+    grad, grad_h = map(_readable, grads[:2])
+    dx, drecurrent, dh = record(GRU_BACKWARD, (grad, grad_h, sizes, gates, h_before, w_hh),
                                 (steps, batch, ctx.attributes[0]))
     needs = ctx.needs
     return (_input_gradient(dx, w_ih, input) if needs[0] else None, dh,
@@ -204,7 +205,8 @@ def _rnn_gradients(ctx: Any, grads: Any, input: Tensor, sizes: Any, h0: Any, w_i
         return _through_steps(relu_step if rectified else tanh_step, ctx, grads[:2], input, sizes, (h0,),
                               (w_ih, w_hh, b_ih, b_hh, None))
     steps, batch = _extents(input, sizes, h0)
-    da, dh = record(RNN_BACKWARD, (_readable(grads[0]), grads[1], sizes, output, w_hh),
+    grad, grad_h = map(_readable, grads[:2])
+    da, dh = record(RNN_BACKWARD, (grad, grad_h, sizes, output, w_hh),
                     (steps, batch, reverse, rectified))
     needs = ctx.needs
     return (_input_gradient(da, w_ih, input) if needs[0] else None, dh,

@@ -1,0 +1,293 @@
+"""Recurrent layers in one direction: lstm_sequence, gru_sequence, rnn_sequence and their gradients.
+
+Weights are packed, the input of all steps is multiplied at once, then one call walks through time
+(``native/recurrent.py``). LSTMs with projections and 16-bit types stay with the interpreter.
+"""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+from ....graph.geometry import Geometry
+from ....graph.node import Signature
+from ..emitter import FLOAT32, FLOAT64, Dtype
+from ..microkernel import tile_of
+from ..packing import padded
+from ..plan import Call, Plan, Words
+from ..recurrent import BACKWARD, FORWARD, PROJECT, kernels, rows_of_a_task
+
+# How many numbers a layer keeps of each state of each step.
+_KEPT = {"lstm": 4, "gru": 4, "tanh": 1, "relu": 1}
+
+
+class _Operand(NamedTuple):
+    """An operand: its number, and its geometry if it is there."""
+
+    number: int
+    geometry: Any
+
+    @property
+    def is_given(self) -> bool:
+        return isinstance(self.geometry, Geometry)
+
+    @property
+    def row(self) -> int:
+        """The stride of a matrix's rows."""
+        return self.geometry.strides[-2] if self.is_given else 0
+
+    def put(self, words: Words) -> None:
+        """A pointer to it, null where it is absent."""
+        if self.is_given:
+            words.input(self.number, self.geometry)
+        else:
+            words.constant(0)
+
+
+class _Layer:
+    """A plan under construction."""
+
+    def __init__(self, signature: Signature, kind: str, dtype: Dtype) -> None:
+        self.operands = [_Operand(i, g) for i, g in enumerate(signature.geometries)]
+        self.kind = kind
+        self.dtype = dtype
+        self.columns = tile_of(dtype.itemsize).columns
+        self.itemsize = dtype.itemsize
+        self.workspace = 0
+        self.calls: list[Call] = []
+
+    def call(self, kernel: str, words: Words, tasks: int, grain: int = 1) -> None:
+        self.calls.append(Call(kernels(self.dtype, "products")[kernel], words, tasks, grain))
+
+    def space(self, elements: int) -> int:
+        """The offset of a new area of the workspace."""
+        start = self.workspace
+        self.workspace += -(-elements * self.itemsize // 64) * 64
+        return start
+
+    def packed(self, weight: _Operand, first: int = 0, count: int = 0) -> int:
+        """Pack the columns of a weight into panels; with ``count`` so many rows instead, from ``first`` on.
+
+        Returns where the panels are.
+        """
+        g = weight.geometry
+        along, across = g.strides
+        depth, width = g.shape
+        if count:
+            depth, width, across, along = width, count, along, across
+        panels = -(-width // self.columns)
+        place = self.space(panels * self.columns * padded(depth, self.itemsize))
+        words = Words()
+        words.input(weight.number, g.with_view(g.shape, g.strides, g.offset + first * across))
+        words.workspace(place)
+        words.constant(width, depth, across, along)
+        self.call("pack", words, panels, 4)
+        return place
+
+    def time(self, words: Words, steps: int, batch: int, rows: int, down: bool, sizes: _Operand,
+             width: int) -> None:
+        """The arguments of the walk through time."""
+        words.constant(batch, rows_of_a_task(batch), steps, rows, int(down))
+        sizes.put(words)
+        words.constant(sizes.geometry.strides[0] if sizes.is_given else 0, width)
+
+    def walk(self, kernel: str, words: Words, batch: int, width: int) -> None:
+        module = self.kind if kernel == "forward" else f"{self.kind}_backward"
+        tasks = -(-batch // rows_of_a_task(batch))
+        self.calls.append(Call(kernels(self.dtype, module)[kernel], words, tasks, 1, width * self.itemsize))
+
+    def plan(self, multiplications: float, traffic: float) -> Plan:
+        return Plan(self.calls, workspace=self.workspace, flops=2.0 * multiplications,
+                    traffic=traffic * self.itemsize)
+
+
+def _dtype(signature: Signature) -> Dtype | None:
+    """The element type of all but the steps' sizes, if there is one and it has a native form."""
+    found = {g.dtype.numpy for g in (*signature.geometries, *signature.outputs)
+             if isinstance(g, Geometry) and g.dtype.is_floating_point}
+    dtype: Dtype = found.pop()
+    return dtype if not found and dtype in (FLOAT32, FLOAT64) else None
+
+
+def _has_rows(*operands: _Operand) -> bool:
+    """Whether the elements of each row are adjacent."""
+    return all(x.geometry.strides[-1] == 1 or x.geometry.shape[-1] == 1 for x in operands if x.is_given)
+
+
+def _row_of(g: Geometry) -> int | None:
+    """The stride of the rows of (T, N, C), one under the other; None where it is not one."""
+    if g.ndim == 2 or g.shape[0] == 1:
+        return g.strides[-2]
+    if g.shape[1] == 1:
+        return g.strides[0]
+    return g.strides[1] if g.strides[0] == g.shape[1] * g.strides[1] else None
+
+
+# --- forward ------------------------------------------------------------------------------------------------
+
+
+def _forward(signature: Signature, kind: str) -> Plan | None:
+    """The products with the input, then the walk."""
+    dtype, has_cells = _dtype(signature), kind == "lstm"
+    if dtype is None:
+        return None
+    layer = _Layer(signature, kind, dtype)
+    x, sizes, h0 = layer.operands[:3]
+    c0 = layer.operands[3] if has_cells else _Operand(0, None)
+    w_hh, b_ih, b_hh = layer.operands[4 + has_cells:7 + has_cells]
+    gates, width = w_hh.geometry.shape
+    row = _row_of(x.geometry)
+    if row is None or not x.geometry.numel or not w_hh.geometry.numel or not _has_rows(h0, c0) \
+            or any(b.is_given and (b.geometry.shape != (gates,) or b.geometry.strides != (1,))
+                   for b in (b_ih, b_hh)) or (has_cells and layer.operands[8].is_given):
+        return None
+    reverse, keeps = signature.attributes[:2]
+    depth = x.geometry.shape[-1]
+    rows, batch = x.geometry.numel // depth, signature.outputs[1].shape[0]
+    kept = _KEPT[kind] * width
+    place = layer.space(rows * kept) if not keeps and kept > width else None
+    rest = _project(layer, x, row, rows, kept, place)
+    first = layer.packed(w_hh, 0, 2 * width if kind == "gru" else gates)
+    second = layer.packed(w_hh, 2 * width, width) if kind == "gru" else first
+    words = Words()
+    steps = sizes.geometry.shape[0] if sizes.is_given else rows // batch
+    layer.time(words, steps, batch, rows, reverse, sizes, width)
+    words.workspace(first)
+    words.workspace(second)
+    words.workspace(rest)
+    for state in (h0, c0):
+        state.put(words)
+        words.constant(state.row)
+    _put_results(words, has_cells, keeps, place, len(signature.outputs))
+    assert len(words.values) >= len(FORWARD)
+    layer.walk("forward", words, batch, width)
+    return layer.plan(rows * gates * (depth + width), rows * (depth + 2 * kept + 3 * width))
+
+
+def _put_results(words: Words, has_cells: bool, keeps: bool, place: int | None, results: int) -> None:
+    """Output, states, gates and states before each step; then, for their memory alone, unused results."""
+    words.output(0)
+    words.output(1)
+    if has_cells:
+        words.output(2)
+    else:
+        words.constant(0)
+    before = results - 1 - has_cells
+    if results == 3:
+        words.output(0)       # without gates of their own: what is the output in the end
+    elif place is None:
+        words.output(before - 1)
+    else:
+        words.workspace(place)
+    for result, is_there in ((before, keeps), (before + 1, keeps and has_cells)):
+        if is_there:
+            words.output(result)
+        else:
+            words.constant(0)
+    if not keeps:
+        for result in range(2 + has_cells, results):
+            words.output(result)
+
+
+def _project(layer: _Layer, x: _Operand, row: int, rows: int, kept: int, place: int | None) -> int:
+    """The input's products and the biases, to where the gates are; returns where the GRU's last bias is."""
+    has_cells = layer.kind == "lstm"
+    w_ih, w_hh, b_ih, b_hh = layer.operands[3 + has_cells:7 + has_cells]
+    gates, depth = w_ih.geometry.shape
+    width = w_hh.geometry.shape[1]
+    both = 2 * width if layer.kind == "gru" else gates
+    panels = layer.packed(w_ih, 0, gates)
+    total, rest = layer.space(gates), layer.space(gates - both)
+    words = Words()
+    b_ih.put(words)
+    b_hh.put(words)
+    words.workspace(total)
+    words.workspace(rest)
+    words.constant(gates, both)
+    layer.call("bias", words, 1)
+    per_task = max(24, min(192, -(-rows // 16 // 12) * 12))
+    words = Words()
+    words.input(x.number, x.geometry)
+    words.constant(row, x.geometry.strides[-1], depth)
+    words.workspace(panels)
+    words.workspace(total)
+    if place is None:
+        words.output(0 if kept == width else 2 + has_cells)
+    else:
+        words.workspace(place)
+    words.constant(kept, gates, rows, per_task)
+    assert len(words.values) == len(PROJECT)
+    layer.call("project", words, -(-rows // per_task))
+    return rest
+
+
+# --- backward -----------------------------------------------------------------------------------------------
+
+
+def _backward(signature: Signature, kind: str) -> Plan | None:
+    """The walk back."""
+    dtype, has_cells = _dtype(signature), kind == "lstm"
+    if dtype is None:
+        return None
+    layer = _Layer(signature, kind, dtype)
+    grad, grad_h = layer.operands[:2]
+    grad_c = layer.operands[2] if has_cells else _Operand(0, None)
+    sizes, gates = layer.operands[2 + has_cells:4 + has_cells]
+    before = gates if kind in ("tanh", "relu") else layer.operands[4 + has_cells]
+    w_hh = layer.operands[7 if has_cells else 4 if before is gates else 5]
+    if has_cells:
+        w_hh, w_hr = layer.operands[6:8]
+        if w_hr.is_given:
+            return None
+    steps, batch, reverse = signature.attributes[:3]
+    height, width = w_hh.geometry.shape
+    rows = signature.outputs[0].shape[0]
+    if not rows or not width or not _has_rows(grad, grad_h, grad_c) or not gates.geometry.is_contiguous \
+            or not before.geometry.is_contiguous:
+        return None
+    panels = layer.packed(w_hh)
+    words = Words()
+    layer.time(words, sizes.geometry.shape[0] if sizes.is_given else steps, batch, rows, not reverse, sizes,
+               width)
+    words.workspace(panels)
+    grad.put(words)
+    words.constant(*_steps_of(grad))
+    for state in (grad_h, grad_c):
+        state.put(words)
+        words.constant(state.row)
+    gates.put(words)
+    before.put(words)
+    last = 2 if kind == "gru" else 1
+    words.output(0)
+    words.output(last - 1)
+    words.output(last)
+    if has_cells:
+        words.output(2)
+        assert len(words.values) == len(BACKWARD)
+        words.output(3)
+        words.output(4)
+    else:
+        words.constant(0)
+    layer.walk("backward", words, batch, width)
+    return layer.plan(rows * height * width, rows * (2 * height + 3 * width))
+
+
+def _steps_of(grad: _Operand) -> tuple[int, int, int]:
+    """By how much the gradient moves with the step, with the step's first row, and with a row."""
+    if not grad.is_given:
+        return 0, 0, 0
+    g = grad.geometry
+    return (g.strides[0], 0, g.strides[1]) if g.ndim == 3 else (0, g.strides[0], g.strides[0])
+
+
+def _plain(signature: Signature) -> str:
+    return "relu" if signature.attributes[-1] else "tanh"
+
+
+TEMPLATES = {
+    "lstm_sequence": lambda signature: _forward(signature, "lstm"),
+    "gru_sequence": lambda signature: _forward(signature, "gru"),
+    "rnn_sequence": lambda signature: _forward(signature, _plain(signature)),
+    "lstm_sequence_backward": lambda signature: _backward(signature, "lstm"),
+    "gru_sequence_backward": lambda signature: _backward(signature, "gru"),
+    "rnn_sequence_backward": lambda signature: _backward(signature, _plain(signature)),
+}
