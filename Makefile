@@ -18,8 +18,18 @@ demo: $(STAMP)
 test: $(STAMP)
 	OPENBLAS_NUM_THREADS=1 OMP_NUM_THREADS=1 $(BIN)/python -m pytest -q --tb=short -n $(TEST_JOBS) $(PYTEST_ARGS)
 
-bench: $(STAMP)
-	@for script in benchmarks/*.py; do echo "== $$script"; $(BIN)/python $$script || exit 1; done
+# Beside PyTorch, in an environment of its own; ORACLE=PYTHON uses one that is there.
+ORACLE ?= .oracle/bin/python
+ROUNDS ?= 5
+bench: $(STAMP) $(ORACLE)
+	$(BIN)/python benchmarks/compare.py --oracle $(ORACLE) --rounds $(ROUNDS) --compile \
+		--markdown benchmarks/results/workloads.md --plot benchmarks/results/workloads.svg
+	$(BIN)/python benchmarks/roofline.py --oracle $(ORACLE)
+	$(BIN)/python benchmarks/recording.py --oracle $(ORACLE)
+
+.oracle/bin/python:
+	$(PYTHON) -m venv .oracle
+	.oracle/bin/python -m pip install --quiet --disable-pip-version-check torch==2.13.0 numpy
 
 lint: $(STAMP)
 	$(BIN)/ruff check flambeau tests demo conformance benchmarks

@@ -1,0 +1,147 @@
+"""Time the scripts of ``benchmarks/workloads`` under flambeau and under PyTorch, alternately, and print ratios.
+
+    python benchmarks/compare.py --oracle PYTHON [--rounds 5] [--compile] [--markdown FILE] [--plot FILE] [NAME ...]
+
+``--oracle``: a Python that has PyTorch. Each script runs ``--rounds`` times under each, one after the other, since
+the machine's speed changes from minute to minute: only ratios taken side by side mean anything. A ratio is the
+median over the rounds of flambeau's figure divided by PyTorch's; below 1 flambeau is faster, or smaller.
+``--compile`` also runs each script with its models passed through ``torch.compile``.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import statistics
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+HERE = Path(__file__).resolve().parent
+WORKLOADS = HERE / "workloads"
+FIGURES = {"median_ms": "step", "first_ms": "first step", "total_s": "whole script", "peak_mb": "peak memory"}
+# PyTorch compiles models, not steps: every module that a script has at its top level is passed through it.
+COMPILED = """
+import runpy, sys
+sys.path.insert(0, {folder!r})
+import torch, _bench
+plain = _bench.run
+def run(step, *arguments):
+    for name, value in list(step.__globals__.items()):
+        if isinstance(value, torch.nn.Module):
+            step.__globals__[name] = torch.compile(value)
+    plain(step, *arguments)
+_bench.run = run
+sys.argv = [{script!r}]
+runpy.run_path({script!r}, run_name="__main__")
+"""
+
+
+def measure(command: list[str], timeout: float, environment: dict[str, str]) -> dict[str, Any]:
+    """Run a script; its figures, or ``{"error": ...}``."""
+    try:
+        done = subprocess.run(command, capture_output=True, text=True, timeout=timeout, env=environment)
+    except subprocess.TimeoutExpired:
+        return {"error": f"no answer in {timeout:.0f} s"}
+    for line in reversed(done.stdout.splitlines()):
+        if line.startswith("{"):
+            found: dict[str, Any] = json.loads(line)
+            return found
+    return {"error": ((done.stderr or done.stdout).strip().splitlines() or [f"exit {done.returncode}"])[-1][:100]}
+
+
+def agree(a: list[float], b: list[float], rtol: float) -> bool:
+    """Whether two scripts print the same losses."""
+    return all(abs(x - y) <= rtol * max(abs(x), abs(y), 1e-2) for x, y in zip(a, b, strict=True))
+
+
+def compare(script: Path, options: argparse.Namespace) -> dict[str, Any]:
+    """The ratios of one script."""
+    commands = {"flambeau": [sys.executable, "-m", "flambeau", "run", str(script)],
+                "pytorch": [options.oracle, str(script)]}
+    if options.compile:
+        commands["compiled"] = [options.oracle, "-c",
+                                COMPILED.format(folder=str(script.parent), script=str(script))]
+    environment = {**os.environ, "PYTHONPATH": str(HERE.parent)}
+    found: dict[str, list[dict[str, Any]]] = {name: [] for name in commands}
+    for _ in range(options.rounds):
+        for name, command in commands.items():
+            figures = measure(command, options.timeout, environment)
+            if "error" in figures and name != "compiled":
+                return {"error": f"{name}: {figures['error']}"}
+            found[name].append(figures)
+    row: dict[str, Any] = {figure: statistics.median(a[figure] / b[figure] for a, b in
+                                                     zip(found["flambeau"], found["pytorch"]))
+                           for figure in FIGURES}
+    row["pytorch_ms"] = statistics.median(b["median_ms"] for b in found["pytorch"])
+    row["same"] = agree(found["flambeau"][0]["values"], found["pytorch"][0]["values"], options.rtol)
+    compiled = [(c["median_ms"] / b["median_ms"]) for c, b in zip(found.get("compiled", []), found["pytorch"])
+                if "error" not in c]
+    row["compiled"] = statistics.median(compiled) if compiled else None
+    return row
+
+
+def markdown(table: dict[str, dict[str, Any]], with_compiled: bool) -> str:
+    """The table of a report."""
+    head = ["workload", "PyTorch, ms a step", *FIGURES.values(), *(["torch.compile, step"] if with_compiled else [])]
+    lines = ["| " + " | ".join(head) + " |", "|" + "---|" * len(head)]
+    for name, row in table.items():
+        if "error" in row:
+            lines.append(f"| {name} | {row['error']} |" + " |" * (len(head) - 2))
+            continue
+        cells = [name, f"{row['pytorch_ms']:.2f}", *[f"{row[figure]:.2f}" for figure in FIGURES]]
+        if with_compiled:
+            cells.append("-" if row["compiled"] is None else f"{row['compiled']:.2f}")
+        lines.append("| " + " | ".join(cells) + (" |" if row["same"] else " (values differ) |"))
+    return "\n".join(lines) + "\n"
+
+
+def plot(table: dict[str, dict[str, Any]], path: str) -> None:
+    """Bars of the ratios of step time, on a logarithmic axis."""
+    import matplotlib
+    matplotlib.use("Agg")
+    from matplotlib import pyplot
+
+    rows = sorted(((name, row["median_ms"]) for name, row in table.items() if "error" not in row),
+                  key=lambda row: -row[1])
+    figure, axes = pyplot.subplots(figsize=(7, 0.4 * len(rows) + 1))
+    axes.barh([name for name, _ in rows], [ratio for _, ratio in rows],
+              color=["#2a7f62" if ratio < 1 else "#b3541e" for _, ratio in rows])
+    axes.axvline(1, color="black", linewidth=1)
+    axes.set_xscale("log")
+    axes.set_xlabel("time of a step, flambeau / PyTorch (left of the line: faster)")
+    figure.tight_layout()
+    figure.savefig(path)
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--oracle", required=True)
+    parser.add_argument("--rounds", type=int, default=5)
+    parser.add_argument("--rtol", type=float, default=2e-2)
+    parser.add_argument("--timeout", type=float, default=300)
+    parser.add_argument("--compile", action="store_true")
+    parser.add_argument("--markdown")
+    parser.add_argument("--plot")
+    parser.add_argument("names", nargs="*")
+    options = parser.parse_args()
+    table: dict[str, dict[str, Any]] = {}
+    for script in sorted(WORKLOADS.glob("[a-z]*.py")):
+        if options.names and script.stem not in options.names:
+            continue
+        row = table[script.stem] = compare(script, options)
+        print(script.stem, row.get("error") or {k: round(v, 3) if isinstance(v, float) else v
+                                                for k, v in row.items()}, flush=True)
+    text = markdown(table, options.compile)
+    print("\n" + text)
+    if options.markdown:
+        Path(options.markdown).write_text(text)
+    if options.plot:
+        plot(table, options.plot)
+    return int(any("error" in row or not row["same"] for row in table.values()))
+
+
+if __name__ == "__main__":
+    sys.exit(main())
