@@ -2,9 +2,9 @@
 
 A task has some blocks of queries of one head. For a block, keys are passed once, a block of them at a time,
 with the online softmax (Milakov and Gimelshein 2018; Dao et al. 2022): of each query are kept the maximum m
-of its scores so far, the sum l of 2^(s - m), and the sum o of 2^(s - m) v. Keys with scores s give
+of its scores so far, the sum l of exp(s - m), and the sum o of exp(s - m) v. Keys with scores s give
 
-    m' = max(m, max s)    alpha = 2^(m - m')    p = 2^(s - m')    l' = alpha l + sum p    o' = alpha o + p V
+    m' = max(m, max s)   alpha = exp(m - m')   p = exp(s - m')   l' = alpha l + sum p   o' = alpha o + p V
 
 and the result is o / l. Tiles are transposed, a lane being a query (``attention_tiles.py``). Under a causal
 mask, blocks of keys that lie behind all queries of the block are not visited.
@@ -16,7 +16,7 @@ import functools
 import math
 
 from .attention_arguments import SIZES, Arguments, Matrix, matrix, operand_names, scratch_names
-from .attention_tiles import LOG2_E, Parts
+from .attention_tiles import Parts
 from .build import Function, Module
 from .emitter import Dtype, memory_type
 
@@ -54,10 +54,9 @@ def _block(w: Arguments, head: str, first: str, k: Matrix, v: Matrix) -> None:
     count = f.least(f.sub(w["queries"], first), parts.width)
     wide = f.compare("sgt", count, parts.lanes)
     queries = rows_of(w, "query", head, first, count, w["depth"])
-    factor = f.emit(f"fmul {parts.element} {w['scale']}, {parts.number(LOG2_E)}")
     query_t, tile, output_t = w.scratch("query_t"), w.scratch("scores"), w.scratch("output_t")
     statistics = w.scratch("statistics")
-    parts.transpose_in(f, queries.pointer.get(), queries.row.get(), count, w["depth"], query_t, factor)
+    parts.transpose_in(f, queries.pointer.get(), queries.row.get(), count, w["depth"], query_t, w["scale"])
     parts.fill(f, statistics, parts.width, -math.inf)
     parts.fill(f, parts.at(f, statistics, parts.width), parts.width, 0.0)
     alpha = parts.at(f, statistics, 2 * parts.width)
@@ -95,7 +94,7 @@ def last_key(w: Arguments, first: str, count: str) -> str:
 
 def scores(w: Arguments, head: str, first: str, count: str, wide: str, k: Matrix, query_t: str, j: str,
            n: str, tile: str) -> None:
-    """Scores (base 2) of the n keys from j on with a block of queries, masks included."""
+    """Scores of the n keys from j on with a block of queries, masks included."""
     f, parts = w.f, w.parts
     keys = parts.at(f, k.pointer.get(), f.mul(j, k.row.get()))
     parts.product(f, wide, keys, k.row.get(), k.column.get(), query_t, parts.width, tile, parts.width, n,
@@ -130,7 +129,7 @@ def _add_mask(w: Arguments, head: str, first: str, count: str, j: str, n: str, t
 
 def _add_score(parts: Parts, f: Function, tile: str, place: str, x: str) -> None:
     before = parts.read(f, tile, place)
-    parts.write(f, f.fma(parts.vector, x, parts.numbers(LOG2_E), before), tile, place)
+    parts.write(f, f.emit(f"fadd {parts.vector} {before}, {x}"), tile, place)
 
 
 def _hide_later(parts: Parts, f: Function, ahead: str, n: str, tile: str) -> None:
@@ -144,7 +143,7 @@ def _hide_later(parts: Parts, f: Function, ahead: str, n: str, tile: str) -> Non
 
 
 def softmax_step(parts: Parts, f: Function, wide: str, tile: str, n: str, statistics: str) -> None:
-    """Scores to powers, in place; ``statistics``: m, l and alpha of each lane."""
+    """Scores to weights p, in place; ``statistics``: m, l and alpha of each lane."""
     with f.when(wide):
         f.run(_step(parts, 2), tile, n, statistics)
     with f.otherwise(wide):
@@ -159,14 +158,14 @@ def _step(parts: Parts, vectors: int) -> Function:
             old = parts.read(f, "%statistics", x)
             parts.write(f, before, "%statistics", x)
             tops.append(parts.finite_or_zero(f, before))
-            alpha = parts.power(f, f.emit(f"fsub {parts.vector} {old}, {tops[-1]}"))
+            alpha = parts.exponential(f, old, tops[-1])
             alphas.append(alpha)
             parts.write(f, alpha, "%statistics", x + 2 * parts.width)
         sums = [f.variable(parts.vector, "zeroinitializer") for _ in lanes]
         with f.loop(0, "%n") as i:
             for x, top, total in zip(lanes, tops, sums):
                 place = f.add(f.mul(i, parts.width), x)
-                p = parts.power(f, f.emit(f"fsub {parts.vector} {parts.read(f, '%tile', place)}, {top}"))
+                p = parts.exponential(f, parts.read(f, "%tile", place), top)
                 parts.write(f, p, "%tile", place)
                 total.set(f.emit(f"fadd {parts.vector} {total.get()}, {p}"))
         for x, alpha, total in zip(lanes, alphas, sums):

@@ -8,7 +8,7 @@ P is computed anew. The scores of one block of queries with all keys are kept (a
 that of the gradients), so that neither the sums of the softmax nor D need to be stored by the forward pass
 and each of the five matrix products is done once. What memory this takes grows with the keys alone.
 
-Weights are left unnormalized, p = 2^(s - m) with sum l over keys: 1 / l goes into the rows of G and Q that
+Weights are left unnormalized, p = exp(s - m) with sum l over keys: 1 / l goes into the rows of G and Q that
 are multiplied with them, and into the rows of dQ.
 
 A task has some blocks of queries of one head and adds up dK and dV: in the results if the head has no
@@ -22,7 +22,7 @@ import math
 
 from .attention import greatest, inverse, kinds, last_key, scores, send
 from .attention_arguments import SIZES, Arguments, Matrix, matrix, operand_names, scratch_names
-from .attention_tiles import LOG2_E, Parts
+from .attention_tiles import Parts
 from .build import Function, Module, Value
 from .emitter import Dtype, memory_type
 
@@ -115,8 +115,7 @@ class _Block:
     def _prepare(self) -> None:
         """Rows of Q and G, and both transposed."""
         w, f, parts = self.w, self.f, self.parts
-        factor = f.emit(f"fmul {parts.element} {w['scale']}, {parts.number(LOG2_E)}")
-        for name, columns, scaled in (("query", "depth", factor), ("grad", "width", parts.number(1.0))):
+        for name, columns, scaled in (("query", "depth", w["scale"]), ("grad", "width", parts.number(1.0))):
             row, column = w[f"{name}.row"], w[f"{name}.column"]
             source = f.at(w.of_head(name, self.head), f.mul(self.first, row), memory_type(parts.storage))
             block, padded = w.scratch(name), w[f"{columns}.padded"]
@@ -136,7 +135,7 @@ class _Block:
             parts.write(f, top, self.statistics, x * parts.lanes)
 
     def _weights(self, j: str) -> None:
-        """p = 2^(s - m), G V^T, and the sums l and D."""
+        """p = exp(s - m), G V^T, and the sums l and D."""
         w, f, parts, v = self.w, self.f, self.parts, self.v
         tile, n = self.panel(self.grads, j), self.keys(j)
         values = parts.at(f, v.pointer.get(), f.mul(j, v.row.get()))
@@ -198,7 +197,7 @@ def _weights(parts: Parts, vectors: int) -> Function:
         with f.loop(0, "%n") as i:
             for x, top, total, inner in zip(lanes, tops, sums, inners):
                 place = f.add(f.mul(i, parts.width), x)
-                p = parts.power(f, f.emit(f"fsub {parts.vector} {parts.read(f, '%scores', place)}, {top}"))
+                p = parts.exponential(f, parts.read(f, "%scores", place), top)
                 parts.write(f, p, "%scores", place)
                 total.set(f.emit(f"fadd {parts.vector} {total.get()}, {p}"))
                 inner.set(f.fma(parts.vector, p, parts.read(f, "%grads", place), inner.get()))

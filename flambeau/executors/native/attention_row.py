@@ -13,7 +13,7 @@ from collections.abc import Sequence
 
 from .attention import kinds
 from .attention_arguments import SIZES, Arguments, operand_names, scratch_names
-from .attention_tiles import LOG2_E, Parts, shuffled
+from .attention_tiles import Parts, shuffled
 from .build import Function, Module, Value, Variable
 from .emitter import Dtype
 
@@ -50,8 +50,7 @@ class _Row:
         n = parts.lanes
         source = parts.at(f, w.of_head("query", self.head), f.mul(self.query, w["query.row"]))
         keys = w.of_head("key", self.head)
-        factor = f.emit(f"fmul {parts.element} {w['scale']}, {parts.number(LOG2_E)}")
-        factors = f.splat(factor, n, parts.element)
+        factors = f.splat(w["scale"], n, parts.element)
         with f.loop(0, self.keys, n) as j:
             self._scores(source, keys, factors, j)
         with f.when(w.flag("masked")):
@@ -72,7 +71,7 @@ class _Row:
             self._values(parts.at(f, values, whole), parts.at(f, self.result, whole), divisor, 1, mask)
 
     def _scores(self, query: str, keys: str, factors: str, j: str) -> None:
-        """Scores (base 2) of a vector of keys into the buffer; minus infinity beyond the last one."""
+        """Scores of a vector of keys into the buffer; minus infinity beyond the last one."""
         w, f, parts = self.w, self.f, self.parts
         n, last = parts.lanes, f.sub(self.keys, 1)
         # Beyond the last key it is read again, so that nothing else is touched.
@@ -107,12 +106,11 @@ class _Row:
         with f.loop(0, self.keys) as j:
             x = f.read(parts.element, parts.at(f, mask, f.mul(j, w["mask.column"])), parts.itemsize)
             place = parts.at(f, self.buffer, j)
-            scaled = f.emit(f"fmul {parts.element} {x}, {parts.number(LOG2_E)}")
             before = f.read(parts.element, place, parts.itemsize)
-            f.write(parts.element, f.emit(f"fadd {parts.element} {before}, {scaled}"), place, parts.itemsize)
+            f.write(parts.element, f.emit(f"fadd {parts.element} {before}, {x}"), place, parts.itemsize)
 
     def _softmax(self) -> str:
-        """Powers in the buffer; their sum."""
+        """Weights into the buffer; their sum."""
         f, parts = self.f, self.parts
         top = f.variable(parts.vector, parts.numbers(-math.inf))
         with f.loop(0, self.keys, parts.lanes) as j:
@@ -121,8 +119,7 @@ class _Row:
         greatest = parts.finite_or_zero(f, greatest)
         total = f.variable(parts.vector, "zeroinitializer")
         with f.loop(0, self.keys, parts.lanes) as j:
-            x = f.emit(f"fsub {parts.vector} {parts.read(f, self.buffer, j)}, {greatest}")
-            p = parts.power(f, x)
+            p = parts.exponential(f, parts.read(f, self.buffer, j), greatest)
             parts.write(f, p, self.buffer, j)
             total.set(f.emit(f"fadd {parts.vector} {total.get()}, {p}"))
         return f.total(parts.vector, total.get())

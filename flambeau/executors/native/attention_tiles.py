@@ -6,10 +6,7 @@ as many queries. So the maximum and the sum over keys need no reduction across l
     S^T = K Q^T        O^T = V^T P^T        dP^T = V dO^T        dQ^T = K^T dS^T
 
 the left matrix is K or V, of which single elements are read (and broadcast) from wherever they lie, with any
-strides; only the queries of a block are transposed into scratch memory.
-
-Logarithms are to base 2: queries are scaled by scale * log2(e), which leaves one subtraction between a score
-and the power of two that is its weight.
+strides; only the queries of a block are transposed into scratch memory, and scaled on the way.
 """
 
 from __future__ import annotations
@@ -21,8 +18,6 @@ from .build import Function, Module, Value, vector
 from .emitter import FLOAT32, Dtype, literal, memory_type
 from .machine import machine
 from .microkernel import Accumulators, Tile, accumulate, tile_of
-
-LOG2_E = math.log2(math.e)
 
 # 2^r on [0, 1], lowest power first: Chebyshev interpolation of (2^r - 1) / r; relative errors 5.3e-9, 3e-17
 _POWER32 = (
@@ -245,8 +240,13 @@ class Parts:
         return f.emit(f"select <{self.lanes} x i1> {finite}, {self.vector} {x}, "
                       f"{self.vector} zeroinitializer")
 
-    def power(self, f: Function, x: str) -> str:
-        """2^x: 2^floor(x) times a polynomial in x - floor(x); results that are subnormal may be zero."""
+    def exponential(self, f: Function, x: str, subtracted: str) -> str:
+        """exp(x - subtracted) as a power of two; results that are subnormal may be zero."""
+        difference = f.emit(f"fsub {self.vector} {x}, {subtracted}")
+        return self._power(f, f.emit(f"fmul {self.vector} {difference}, {self.numbers(math.log2(math.e))}"))
+
+    def _power(self, f: Function, x: str) -> str:
+        """2^x: 2^floor(x) times a polynomial in x - floor(x)."""
         wide = machine().vector == 64
         kind = self.vector
         base = self._fraction(f, x) if wide else ""
