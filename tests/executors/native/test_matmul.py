@@ -79,8 +79,8 @@ def test_large(shape: tuple[int, int, int], dtype: Any) -> None:
 
 def test_linear_folds_its_batch() -> None:
     w, b = matrix(19, 24), matrix(1, 19)[0]
-    x = matrix(30, 24)
-    for x in (x[0], x.reshape(2, 3, 5, 24), x.reshape(5, 6, 24).transpose(0, 1)):
+    rows = matrix(30, 24)
+    for x in (rows[0], rows.reshape(2, 3, 5, 24), rows.reshape(5, 6, 24).transpose(0, 1)):
         check(F.linear, (x, w, b), "linear", 1e-4)
         check(F.linear, (x, w), "linear", 1e-4)
     check(F.linear, (matrix(5, 24), w, matrix(5, 1)), "linear", 1e-4)
