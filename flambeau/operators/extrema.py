@@ -123,9 +123,8 @@ def _indexed(find: str) -> Callable[..., Any]:
     def kernel(m: Any, input: Any, dim: int, keepdim: bool) -> Any:
         if not input.ndim:
             return input, m.int64(0)
-        indices = getattr(m, find)(input, axis=dim, keepdims=True)
-        values = m.take_along_axis(input, indices, axis=dim)
-        return (values, indices) if keepdim else (values.squeeze(dim), indices.squeeze(dim))
+        values, indices = getattr(m, find)(input, dim)
+        return (values, indices) if keepdim else (m.without_dims(values, (dim,)), m.without_dims(indices, (dim,)))
 
     return kernel
 
@@ -147,8 +146,8 @@ def indexed_operator(name: str, kernel: Callable[..., Any], infer: Any = indexed
     return op
 
 
-MAX_DIM = indexed_operator("max", _indexed("argmax"))
-MIN_DIM = indexed_operator("min", _indexed("argmin"))
+MAX_DIM = indexed_operator("max", _indexed("max_along"))
+MIN_DIM = indexed_operator("min", _indexed("min_along"))
 
 
 def _one_or_all(

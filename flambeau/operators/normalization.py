@@ -302,10 +302,10 @@ def BATCH_NORM(m: Any, input: Any, weight: Any, bias: Any, eps: Any) -> Any:
     shape = _channel_shape(input.ndim)
     result, mean, rstd = NORMALIZE.kernel(m, input, eps, dims)
     if weight is not None:
-        result *= weight.reshape(shape)
+        result *= m.reshape(weight, shape)
     if bias is not None:
-        result += bias.reshape(shape)
-    return result, mean.reshape(-1), rstd.reshape(-1)
+        result += m.reshape(bias, shape)
+    return result, m.reshape(mean, -1), m.reshape(rstd, -1)
 
 
 @BATCH_NORM.derivative("input", keeps="input weight output1 output2")

@@ -19,13 +19,7 @@ from .registry import api
 
 @operator("logsumexp", reduction_geometry)
 def LOGSUMEXP(m: Any, input: Any, dims: tuple[int, ...], keepdim: bool, dtype: Any) -> Any:
-    x = input.astype(arithmetic_dtype(dtype).numpy)
-    if not x.size:
-        return m.log(m.sum(x, axis=dims, keepdims=keepdim))
-    peak = m.max(x.real, axis=dims, keepdims=True)
-    peak = m.where(m.isfinite(peak), peak, peak.dtype.type(0))
-    total = m.log(m.sum(m.exp(x - peak), axis=dims, keepdims=keepdim))
-    return total + (peak if keepdim else peak.reshape(total.shape))
+    return m.logsumexp(input.astype(arithmetic_dtype(dtype).numpy), dims, keepdim)
 
 
 @LOGSUMEXP.derivative("input", keeps="input output")

@@ -138,7 +138,7 @@ def sum_to_size(input: Tensor, *size: Any) -> Tensor:
 
 def _mean_kernel(m: Any, input: Any, dims: tuple[int, ...], keepdim: bool, dtype: Any) -> Any:
     total = m.sum(input, axis=dims, keepdims=keepdim, dtype=arithmetic_dtype(dtype).numpy)
-    return m.true_divide(total, count_of(input.shape, dims), dtype=arithmetic_dtype(dtype).numpy)
+    return m.true_divide(total, m.count_of(input, dims), dtype=arithmetic_dtype(dtype).numpy)
 
 
 def _mean_gradient(ctx: Any, grad: Tensor) -> Tensor:

@@ -30,16 +30,16 @@ def _moments_geometry(operands: Any, attributes: Any) -> tuple[Geometry, Geometr
 
 def _moments(m: Any, input: Any, dims: tuple[int, ...], keepdim: bool, correction: float) -> Any:
     """Variance and mean, in two passes."""
-    count = count_of(input.shape, dims)
-    mean = m.sum(input, axis=dims, keepdims=True) / input.real.dtype.type(count)
+    mean = m.sum(input, axis=dims, keepdims=True) / m.count_of(input, dims)
     deviation = input - mean
     if deviation.dtype.kind == "c":
-        square = deviation.real * deviation.real + deviation.imag * deviation.imag
+        deviation = deviation.real * deviation.real + deviation.imag * deviation.imag
     else:
-        square = m.multiply(deviation, deviation, out=deviation) if deviation.ndim else deviation * deviation
-    total = m.sum(square, axis=dims, keepdims=keepdim)
-    divisor = total.dtype.type(count - correction if count > correction else 0)
-    return total / divisor, mean if keepdim else mean.reshape(reduced_shape(input.shape, dims, False))
+        deviation *= deviation
+    total = m.sum(deviation, axis=dims, keepdims=keepdim)
+    if not keepdim:
+        mean = m.without_dims(mean, dims)
+    return total / m.count_of(input, dims, correction), mean
 
 
 def _var_kernel(m: Any, *args: Any) -> Any:

@@ -37,6 +37,39 @@ def sum(x: Array, axis: Any = None, keepdims: bool = False, dtype: Any = None) -
     return result.reshape([1 if d in axes else n for d, n in enumerate(x.shape)]) if keepdims else result
 
 
+def count_of(x: Array, dims: tuple[int, ...], correction: float = 0) -> Any:
+    """The number of elements that are reduced, less a correction, at least 0; in the (real) type of x."""
+    count = prod([x.shape[d] for d in dims])
+    return x.real.dtype.type(count - correction if count > correction else 0)
+
+
+def without_dims(x: Array, dims: tuple[int, ...]) -> Any:
+    """x without dimensions of extent 1."""
+    return np.squeeze(x, tuple(dims) if x.ndim else ())
+
+
+def logsumexp(x: Array, dims: tuple[int, ...], keepdim: bool) -> Any:
+    """log(sum(exp(x))), the largest element taken out of it where it is finite."""
+    if not x.size:
+        return np.log(sum(x, axis=dims, keepdims=keepdim))
+    peak = np.max(x.real, axis=dims, keepdims=True)
+    peak = np.where(np.isfinite(peak), peak, peak.dtype.type(0))
+    total = np.log(sum(np.exp(x - peak), axis=dims, keepdims=keepdim))
+    return total + (peak if keepdim else peak.reshape(total.shape))
+
+
+def max_along(x: Array, dim: int) -> tuple[Any, Any]:
+    """The largest elements along a dimension and the places of the first ones."""
+    places = np.argmax(x, axis=dim, keepdims=True)
+    return np.take_along_axis(x, places, axis=dim), places
+
+
+def min_along(x: Array, dim: int) -> tuple[Any, Any]:
+    """The smallest elements along a dimension and the places of the first ones."""
+    places = np.argmin(x, axis=dim, keepdims=True)
+    return np.take_along_axis(x, places, axis=dim), places
+
+
 def _blocks(rows: Array, wanted: Any) -> Array:
     """The sum over the first dimension, in blocks of rows."""
     while len(rows) > _BLOCK:

@@ -61,7 +61,8 @@ class Body(Emitter):
         self.prefix = f"%p{number}"
         self.code: list[Line] = []
         self.accumulations: list[Accumulation] = []
-        self.ndim = self.structure.ndim
+        if self.structure.ndim is not None:
+            self.ndim = self.structure.ndim
         self.dims = self.structure.dims
         self.crossing: dict[str, str] | None = None
         self._unknown: set[str] = set()

@@ -102,6 +102,21 @@ class Expression:
 
     __hash__ = None  # type: ignore[assignment]
 
+    @property
+    def real(self) -> Expression:
+        return self
+
+    @property
+    def ndim(self) -> int:
+        """The number of dimensions of what a kernel goes over in rows; others have none."""
+        found: int = self.emitter.ndim  # type: ignore[attr-defined]
+        return found
+
+    def __pow__(self, exponent: Any) -> Any:
+        from . import namespace
+
+        return namespace.integer_safe_power(self, exponent)
+
     def astype(self, numpy_type: Any, copy: bool = True) -> Expression:
         """The element converted to another type."""
         return convert(self, np.dtype(numpy_type))

@@ -32,6 +32,7 @@ from .reductions import (
     any,
     argmax,
     argmin,
+    count_nonzero,
     count_of,
     log_softmax,
     log_softmax_gradient,
@@ -46,6 +47,7 @@ from .reductions import (
     softmax,
     softmax_gradient,
     sum,
+    without_dims,
 )
 
 pi, inf, nan, e = math.pi, math.inf, math.nan, math.e
@@ -345,6 +347,6 @@ def clamped_logit(x: Expression, eps: Any) -> Expression:
     return log(x / (1 - x))
 
 
-__all__ = ["all", "any", "argmax", "argmin", "count_of", "invert", "log_softmax", "log_softmax_gradient",
+__all__ = ["all", "any", "argmax", "argmin", "count_nonzero", "count_of", "invert", "log_softmax", "log_softmax_gradient",
            "logsumexp", "max", "max_along", "mean", "min", "min_along", "negative", "prod", "reshape", "softmax",
-           "softmax_gradient", "sum"]
+           "softmax_gradient", "sum", "without_dims"]

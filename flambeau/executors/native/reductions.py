@@ -81,12 +81,22 @@ def count_of(x: Expression, dims: Any, correction: float = 0) -> Expression:
     return found
 
 
+def count_nonzero(x: Expression, axis: Any = None) -> Expression:
+    """How many are not 0."""
+    return _reduce("sum", convert(convert(x, BOOL), INT64), axis)
+
+
 def mean(x: Expression, axis: Any = None, keepdims: bool = False) -> Expression:
     """The mean."""
     return sum(x, axis) / count_of(x, axis)
 
 
 def reshape(x: Expression, shape: Any) -> Expression:
+    """A value for each row stays one."""
+    return x
+
+
+def without_dims(x: Expression, dims: Any) -> Expression:
     """A value for each row stays one."""
     return x
 

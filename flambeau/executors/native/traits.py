@@ -126,7 +126,8 @@ def _of_rows(signature: Signature, dims: Dims) -> Traits:
         return _OTHER
     levels = tuple([ELEMENT if out.numel == g.numel else ROW for out in signature.outputs])
     kept = [d for d in g.order if d not in dims and g.shape[d] > 1]
-    if ELEMENT in levels or not g.is_dense or kept != sorted(kept):
+    places = signature.operator.name in ("argmax", "argmin")  # count elements row by row
+    if ELEMENT in levels or places or not g.is_dense or kept != sorted(kept):
         return Traits(contiguous_space(g.shape), dims, levels)
     return Traits(space_of(g), dims, levels)
 
