@@ -12,7 +12,7 @@ from flambeau import Tensor, config
 
 pytest.importorskip("llvmlite")
 
-from flambeau.executors.native import code, schedule, templates
+from flambeau.executors.native import code, templates, traits
 from flambeau.executors.native.templates import nest
 from tests.executors.native.agreement import check
 
@@ -24,10 +24,10 @@ SHAPES = [(1,), (7,), (17, 33), (64, 48), (3, 5, 7), (2, 16, 3, 17), (130, 70), 
 @pytest.fixture(autouse=True)
 def _copies_are_not_fused(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     """Copies alone are otherwise computed as pointwise operators."""
-    monkeypatch.setattr(schedule, "_CONVERSIONS", frozenset())
-    schedule._traits.clear()
+    monkeypatch.setattr(traits, "_CONVERSIONS", frozenset())
+    traits._traits.clear()
     yield
-    schedule._traits.clear()
+    traits._traits.clear()
 
 
 def numbers(*shape: int, dtype: Any = flambeau.float32) -> Tensor:

@@ -149,8 +149,9 @@ def _strided(to: Place, source: Place, space: Space, size: int) -> Call:
     near = space.extents[-2] if len(space.extents) > 1 else 1
     cut = split(space, 2 * size, widest=STRIP, together=near if near <= 16 else 1)
     Nest(rank, 2, 4).place(words, _in_bytes(space, size), cut)
-    kinds = tuple(["unit" if own[-1] == 1 else "same" if own[-1] == 0 else "any" for own in space.strides])
-    return Call(_strided_kernel(rank, size, *kinds), words, cut.tasks, cut.grain)
+    # Steps that LLVM has vector code for, when it knows them, are part of the code.
+    steps = [own[-1] if -1 <= own[-1] <= 4 else None for own in space.strides]
+    return Call(_strided_kernel(rank, size, *steps), words, cut.tasks, cut.grain)
 
 
 def element(size: int) -> str:
@@ -159,17 +160,17 @@ def element(size: int) -> str:
 
 
 @functools.cache
-def _strided_kernel(rank: int, size: int, into: str, out: str) -> int:
+def _strided_kernel(rank: int, size: int, into: int | None, out: int | None) -> int:
     kind, align = element(size), min(size, 8)
     module = Module()
     with module.kernel("strided_rows") as f:
         to, source = _pointers(f)
         nest = Nest(rank, 2, 4)
-        steps = [str(size) if known == "unit" else "0" if known == "same" else nest.step(f, o)
-                 for o, known in enumerate((into, out))]
+        steps = [nest.step(f, side) if known is None else str(known * size)
+                 for side, known in enumerate((into, out))]
         with nest.rows(f) as row:
             first, at = f.at(to, row.offsets[0], "i8"), f.at(source, row.offsets[1], "i8")
-            constant = f.read(kind, at, align) if out == "same" else ""
+            constant = f.read(kind, at, align) if out == 0 else ""
             with f.loop(0, row.width(f)) as i:
                 x = constant or f.read(kind, f.at(at, f.mul(i, steps[1]), "i8"), align)
                 f.write(kind, x, f.at(first, f.mul(i, steps[0]), "i8"), align)

@@ -9,7 +9,7 @@ gather, scatter, ``x[i, j]``, index_select, embeddings and their gradients are s
 
 Positions may repeat where the indexed side has stride 0. A task that writes takes all positions that could
 fall together, in their order, so that the last one wins, and sums do not depend on the number of threads.
-An index out of range sets the status, and stands for 0.
+An index out of range sets the status; what it would read or write is left out, or position 0 stands for it.
 """
 
 from __future__ import annotations
@@ -21,14 +21,15 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from ....graph.geometry import Geometry
-from ..build import Function, Module, Variable
+from ..build import Function, Module, Value, Variable
 from ..code import functions_of
 from ..emitter import INT32, INT64, Dtype, Unsupported, register_type
 from ..plan import Call, Words
 from .copying import define_run, element
-from .nest import ALIGNED, Nest, Space, Split, fused, rank_for, split, tasks_for
+from .nest import ALIGNED, Nest, Row, Space, Split, fused, rank_for, split, tasks_for
 
 Strides = Sequence[int]
+STRIP = 2048       # columns whose indices, once checked, are still in the first cache
 INDICES = 3        # the words before those of the indices: dense side, indexed side, status
 EACH = 3           # words of an index: pointer, extent, bytes from one position to the next
 ARITHMETIC = {"add": ("add", "fadd"), "multiply": ("mul", "fmul")}
@@ -62,6 +63,8 @@ class Form(NamedTuple):
     index_size: int
     wraps: bool             # negative indices count from the end
     varies: bool            # the index changes along the columns
+    packed: bool            # and lies along memory there
+    near: bool              # neighbouring indices mean neighbouring elements
     units: tuple[bool, bool]
     constant: bool          # the dense side is a number among the words
     scaled: bool            # the dense side is multiplied by a number
@@ -82,11 +85,12 @@ def walked(action: str, extents: Strides, dense: Side, indexed: Side, indices: S
                *[[s * wide for s in i.strides] for i in indices]]
     if action == "read":
         space = fused(extents, strides)
-        cut = split(space, 2 * size + wide)
+        cut = split(space, 2 * size + wide, widest=STRIP)
     else:
         space, cut = _for_writing(extents, strides, size, 2 * size + wide)
     form = Form(rank_for(space), action, number_type, len(indices), wide, wraps,
                 any(own[-1] for own in space.strides[2:]),
+                all(own[-1] == wide for own in space.strides[2:]), all(i.step == 1 for i in indices),
                 (space.strides[0][-1] == size, space.strides[1][-1] == size),
                 isinstance(dense.geometry, type), factor is not None)
     words = _words(form, dense, indexed, indices, number_type, factor)
@@ -157,16 +161,19 @@ def _kernel(form: Form) -> int:
         steps = [size if unit else nest.step(f, side) for side, unit in enumerate(form.units)]
         with nest.rows(f) as row:
             first, at = f.at(dense, row.offsets[0], "i8"), f.at(indexed, row.offsets[1], "i8")
-            if not form.varies:
-                at = f.at(at, finder.offset(row.offsets[2:], None), "i8")
+            if form.varies:
+                wrong = finder.check_row(row)
+            else:
+                at = f.at(at, finder.row_offset(row), "i8")
+                wrong = "false"
             if run is not None:
                 to, source = (first, at) if form.action == "read" else (at, first)
                 f.run(run, to, source, f.mul(row.width(f), size))
             else:
-                with f.loop(0, row.width(f)) as i:
+                with f.otherwise(wrong), f.loop(0, row.width(f)) as i:
                     here = f.at(at, f.mul(i, steps[1]), "i8")
                     if form.varies:
-                        here = f.at(here, finder.offset(row.offsets[2:], i), "i8")
+                        here = f.at(here, finder.offset(row, i), "i8")
                     _act(f, form, f.at(first, f.mul(i, steps[0]), "i8"), here, factor)
         finder.report()
     return functions_of(module.text(), "indexed")["indexed"]
@@ -181,24 +188,53 @@ class _Finder:
         base = [INDICES + EACH * k for k in range(form.indices)]
         self.pointers = [f.word(b, "ptr") for b in base]
         self.extents = [f.word(b + 1) for b in base]
-        self.steps = [f.word(b + 2) for b in base]
-        self.along = [nest.step(f, 2 + k) for k in range(form.indices)]
+        self.steps = [str(form.dtype.itemsize) if form.near else f.word(b + 2) for b in base]
+        self.along = [str(form.index_size) if form.packed else nest.step(f, 2 + k)
+                      for k in range(form.indices)]
         self.wrong: Variable = f.variable("i1", "false")
 
-    def offset(self, rows: list[str], i: str | None) -> str:
-        """The bytes that the indices of column i add; of the whole row if they are the same in all."""
+    def _read(self, k: int, row: Row, i: Value) -> str:
         f, kind = self.f, element(self.form.index_size)
-        total = "0"
-        for k, row in enumerate(rows):
-            at = f.at(self.pointers[k], row, "i8")
-            at = at if i is None else f.at(at, f.mul(i, self.along[k]), "i8")
-            x = f.read(kind, at, self.form.index_size)
-            x = x if kind == "i64" else f.emit(f"sext {kind} {x} to i64")
-            if self.form.wraps:
-                x = f.choose(f.compare("slt", x, 0), "i64", f.emit(f"add i64 {x}, {self.extents[k]}"), x)
-            bad = f.compare("uge", x, self.extents[k])
+        at = f.at(f.at(self.pointers[k], row.offsets[2 + k], "i8"), f.mul(i, self.along[k]), "i8")
+        x = f.read(kind, at, self.form.index_size)
+        return x if kind == "i64" else f.emit(f"sext {kind} {x} to i64")
+
+    def _wrapped(self, k: int, x: str) -> str:
+        if not self.form.wraps:
+            return x
+        f = self.f
+        return f.choose(f.compare("slt", x, 0), "i64", f.emit(f"add i64 {x}, {self.extents[k]}"), x)
+
+    def check_row(self, row: Row) -> str:
+        """Whether an index of the row is out of range: a loop of its own, which vectorizes."""
+        f, found = self.f, "false"
+        for k, extent in enumerate(self.extents):
+            largest = f.variable("i64", 0)
+            with f.loop(0, row.width(f)) as i:
+                # As numbers without sign, those below the range lie above it.
+                x = self._read(k, row, i)
+                x = f.emit(f"add i64 {x}, {extent}") if self.form.wraps else x
+                largest.set(f.call("llvm.umax.i64", "i64", ["i64", "i64"], [largest.get(), x]))
+            limit = f.add(extent, extent) if self.form.wraps else extent
+            found = f.emit(f"or i1 {found}, {f.compare('uge', largest.get(), limit)}")
+        self.wrong.set(f.emit(f"or i1 {self.wrong.get()}, {found}"))
+        return found
+
+    def offset(self, row: Row, i: str) -> str:
+        """The bytes that the indices of column i, which are in range, add."""
+        f, total = self.f, "0"
+        for k, step in enumerate(self.steps):
+            total = f.add(total, f.mul(self._wrapped(k, self._read(k, row, i)), step))
+        return total
+
+    def row_offset(self, row: Row) -> str:
+        """The bytes that the indices of a whole row add."""
+        f, total = self.f, "0"
+        for k, (extent, step) in enumerate(zip(self.extents, self.steps)):
+            x = self._wrapped(k, self._read(k, row, 0))
+            bad = f.compare("uge", x, extent)
             self.wrong.set(f.emit(f"or i1 {self.wrong.get()}, {bad}"))
-            total = f.add(total, f.mul(f.choose(bad, "i64", "0", x), self.steps[k]))
+            total = f.add(total, f.mul(f.choose(bad, "i64", "0", x), step))
         return total
 
     def report(self) -> None:
