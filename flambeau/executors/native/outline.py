@@ -1,8 +1,8 @@
 """What a graph is known again by.
 
 Note: replay. Comparing a graph with the one that is expected costs a tenth of a microsecond a node: lists of
-signatures and of reference counts are compared, and the identities of operands at the places where the
-expected graph had equal ones, all in loops of C. Only where no expected graph fits is a key made and looked up.
+signatures and of reference counts are compared, and the operands at the places where the expected graph had
+equal ones, all in loops of C. Only where no expected graph fits is a key made and looked up.
 """
 
 from __future__ import annotations
@@ -27,14 +27,13 @@ def _unheld() -> int:
 class Reading:
     """A graph as it comes: nodes, last one first. Holds operands until it is dropped."""
 
-    __slots__ = ("signatures", "counts", "flat", "operand_ids", "node_ids")
+    __slots__ = ("signatures", "counts", "flat", "nodes")
 
     def __init__(self, nodes: list[Node]) -> None:
         self.counts = list(map(sys.getrefcount, nodes))
         self.signatures: list[Signature] = list(map(_signature, nodes))
         self.flat = list(chain.from_iterable(map(_operands, nodes)))
-        self.operand_ids = list(map(id, self.flat))
-        self.node_ids = list(map(id, nodes))
+        self.nodes = nodes
 
 
 class Outline:
@@ -49,13 +48,14 @@ class Outline:
     def __init__(self, reading: Reading) -> None:
         self.signatures = reading.signatures
         self.counts = reading.counts
-        index = {key: k for k, key in enumerate(reading.node_ids)}
+        index = {id(node): k for k, node in enumerate(reading.nodes)}
         leaves: dict[int, int] = {}
         self.sources: list[tuple[int, int]] = []
         self.leaves: list[int] = []    # where each leaf is first met, as a position in the operands
         inner: list[tuple[int, int]] = []
         again: list[tuple[int, int]] = []
-        for at, (operand, key) in enumerate(zip(reading.flat, reading.operand_ids)):
+        for at, operand in enumerate(reading.flat):
+            key = id(operand)
             if operand.__class__ is not Node:
                 self.sources.append((NOTHING if operand is None else NUMBER, 0))
             elif key in index:
@@ -76,9 +76,10 @@ class Outline:
         if self.signatures != reading.signatures or self.counts != reading.counts \
                 or len(self.sources) != len(reading.flat):
             return False
-        ids = reading.operand_ids
-        return bool(self._inner(ids) == self._inner_nodes(reading.node_ids)
-                    and self._again(ids) == self._first(ids))
+        flat = reading.flat
+        # Nodes are equal only if they are one: these are comparisons of pointers.
+        return bool(self._inner(flat) == self._inner_nodes(reading.nodes)
+                    and self._again(flat) == self._first(flat))
 
     def key(self) -> tuple[Any, ...]:
         """What equal outlines have in common."""

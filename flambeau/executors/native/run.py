@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import numpy as np
-
 from ...graph.node import Node
 from .. import interpreter
 from .arena import keep_freed_memory
@@ -15,9 +13,8 @@ def run(nodes: list[Node], forced: bool = True) -> list[Node]:
 
     ``forced``: a program is made for every graph at once, and not when it pays.
     """
-    with np.errstate(all="ignore"):
-        program = program_of(nodes, forced)
-        return interpreter.run(nodes) if program is None else program.run(nodes)
+    program = program_of(nodes, forced)
+    return interpreter.run(nodes) if program is None else program.run(nodes)
 
 
 keep_freed_memory()

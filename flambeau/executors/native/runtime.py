@@ -7,7 +7,8 @@ its help, and a busy machine balances itself. Results do not depend on who runs 
 
 Memory that both sides know, in 64-bit words:
 
-    program:  PATCHES, PATCH_TABLE, ARRAYS, STEPS, FIRST, LAST, SCRATCH, ARRAY_TYPE, FAILED, COMPLETED, TEAM
+    program:  PATCHES, PATCH_TABLE, ARRAYS, STEPS, FIRST, LAST, SCRATCH, ARRAY_TYPE, FAILED, COMPLETED, TEAM,
+              OWNED (from this position on, arrays are overwritten), COUNT (of arrays)
     step:     FUNCTION, WORDS, TASKS, GRAIN, NEXT, FINISHED, STATUS (an address or 0), unused
     patch:    address of a word, position in ARRAYS, bytes to add
     team:     POSITION (-1: over), PROGRAM, ACTIVE, LIMIT, ROUND, QUIT, then a mutex and a condition
@@ -25,7 +26,8 @@ import numpy as np
 from .build import Function, Module
 from .code import functions_of
 
-(PATCHES, PATCH_TABLE, ARRAYS, STEPS, FIRST, LAST, SCRATCH, ARRAY_TYPE, FAILED, COMPLETED, TEAM) = range(11)
+(PATCHES, PATCH_TABLE, ARRAYS, STEPS, FIRST, LAST, SCRATCH, ARRAY_TYPE, FAILED, COMPLETED, TEAM,
+ OWNED, COUNT) = range(13)
 PROGRAM_WORDS = 16
 FUNCTION, WORDS, TASKS, GRAIN, NEXT, FINISHED, STATUS = range(7)
 STEP_WORDS = 8
@@ -35,8 +37,10 @@ MUTEX, CONDITION = 16, 40
 
 # Note: array objects. NumPy promises this layout of its array objects to C programs: after the object's header
 # the pointer to the data, the number of dimensions, pointers to extents and strides, base, dtype and flags, of
-# which the lowest bit says that the elements lie in order without gaps. ``layout_is_known`` checks it once.
-_TYPE_AT, _DATA_AT, _FLAGS_AT = 8, 16, 64
+# which the lowest bit says that the elements lie in order without gaps, and another one that they may be written.
+# ``layout_is_known`` checks it once.
+_TYPE_AT, _DATA_AT, _BASE_AT, _FLAGS_AT = 8, 16, 48, 64
+_WRITEABLE = 0x400
 
 _SPINS = 4000  # rounds of waiting before a thread offers its core to others
 
@@ -46,12 +50,15 @@ def layout_is_known() -> bool:
     import ctypes
 
     probe = np.arange(6, dtype=np.float32)
-    crossed = probe.reshape(2, 3).T
+    crossed, sealed = probe.reshape(2, 3).T, np.zeros(3)
+    sealed.flags.writeable = False
     read = ctypes.c_int64.from_address
     return all(read(id(x) + _DATA_AT).value == x.__array_interface__["data"][0]
                and read(id(x) + _TYPE_AT).value == id(np.ndarray)
+               and read(id(x) + _BASE_AT).value == (0 if x.base is None else id(x.base))
                and (ctypes.c_int32.from_address(id(x) + _FLAGS_AT).value & 1) == x.flags.c_contiguous
-               for x in (probe, crossed))
+               and bool(ctypes.c_int32.from_address(id(x) + _FLAGS_AT).value & _WRITEABLE) == x.flags.writeable
+               for x in (probe, crossed, sealed))
 
 
 def _field(f: Function, base: str, k: int) -> str:
@@ -63,8 +70,11 @@ def _get(f: Function, base: str, k: int, kind: str = "i64") -> str:
 
 
 def _bind(module: Module) -> None:
-    """``i64 bind(program)``: write the addresses of arrays into the words; 0, or 1 + the position of a value
-    that is no array of elements in order."""
+    """``i64 bind(program)``: write the addresses of arrays into the words.
+
+    0; or 1 + the position of a value that is no array of elements in order; or -1: one that is to be
+    overwritten is a view, or must not be written.
+    """
     with module.function("bind", [("ptr", "%program")], "i64") as f:
         arrays, table = _get(f, "%program", ARRAYS, "ptr"), _get(f, "%program", PATCH_TABLE, "ptr")
         wanted = _get(f, "%program", ARRAY_TYPE)
@@ -81,6 +91,13 @@ def _bind(module: Module) -> None:
                 f.give(f.add(position, 1))
             data = f.read("i64", f.at(array, _DATA_AT, "i8"), 8)
             f.write("i64", f.add(data, _get(f, patch, 2)), _get(f, patch, 0, "ptr"), 8)
+        with f.loop(_get(f, "%program", OWNED), _get(f, "%program", COUNT)) as i:
+            array = f.read("ptr", f.at(arrays, i, "i64"), 8)
+            with f.when(f.compare("ne", f.read("i64", f.at(array, _BASE_AT, "i8"), 8), 0)):
+                f.give(-1)
+            flags = f.read("i32", f.at(array, _FLAGS_AT, "i8"), 4)
+            with f.when(f.emit(f"icmp eq i32 {f.emit(f'and i32 {flags}, {_WRITEABLE}')}, 0")):
+                f.give(-1)
         f.give(0)
 
 

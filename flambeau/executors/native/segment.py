@@ -124,7 +124,13 @@ class Segment:
         self._results(draft)
         self._fresh = [(g.numel, g.dtype.numpy) for g in
                        (draft.signature(k).outputs[r] for k, r in self.made)]
-        self._names = [*self.made, *[result for _, _, result in self.owned]]
+        self._names = [*self.earlier, *self.made, *[result for _, _, result in self.owned]]
+        slot = {result: len(self.leaves) + i for i, result in enumerate(self._names)}
+        self._slots = [(k, slot[result]) for k, result in self.values]
+        self._tuple_slots = [(k, [slot[result] for result in results]) for k, results in self.tuples]
+        self._values: list[Any] = []
+        self._alone = [UNHELD + 1] * len(self.owned)
+        self.passes_on = first > 0 or after < len(draft.stages)
         self.cleared = [*self.members, *[k for k, _ in self.values if k in draft.projections]]
         self._bound_to = 0
 
@@ -155,13 +161,16 @@ class Segment:
             memory[at:at + runtime.STEP_WORDS] = (
                 call.function, base + 8 * (words_at + first), call.tasks, max(call.grain, 1), 0, 0,
                 0 if wanted is None else status_of[first + wanted], 0)
+        self._header = memoryview(memory)[:runtime.PROGRAM_WORDS]
         memory[[runtime.PATCHES, runtime.PATCH_TABLE, runtime.STEPS, runtime.FIRST, runtime.LAST,
-                runtime.ARRAY_TYPE]] = (len(written.patches), base + 8 * patches_at, base + 8 * steps_at, 0,
-                                        len(written.steps), id(np.ndarray))
+                runtime.ARRAY_TYPE, runtime.OWNED, runtime.COUNT]] = (
+            len(written.patches), base + 8 * patches_at, base + 8 * steps_at, 0, len(written.steps),
+            id(np.ndarray), len(names) - len(self.owned), len(names))
         self._arena_words = np.array([words_at + word for word, _ in written.in_arena], np.int64)
         self._arena_offsets = np.array([offset for _, offset in written.in_arena], np.int64)
-        self._numbers = [(dtype, memory.view(dtype), [(words_at + word) * 8 // dtype.itemsize for word, _, _ in own],
-                          [(k, j) for _, k, j in own]) for dtype, own in written.numbers.items()]
+        self._numbers = [(_writable(memory.view(dtype)), dtype,
+                          [((words_at + word) * 8 // dtype.itemsize, k, j) for word, k, j in own])
+                         for dtype, own in written.numbers.items()]
 
     def _owning(self, draft: Draft, written: _Writer) -> None:
         """What the reference counts of owned operands are if nobody else can see them."""
@@ -204,44 +213,65 @@ class Segment:
         """Compute the segment's stages; ``progress[0]`` becomes the first stage that was not computed."""
         memory = self.memory
         values: list[Any] = [nodes[k].operands[j].value for k, j in self.leaves]
-        values += [arrays[result] for result in self.earlier]
+        if self.earlier:
+            values += [arrays[result] for result in self.earlier]
         empty = np.empty
-        made = [empty(size, dtype) for size, dtype in self._fresh]
-        made += self._private(nodes)
-        values += made
-        ids = array("q", map(id, values))
-        memory[runtime.ARRAYS] = ids.buffer_info()[0]
+        values += [empty(size, dtype) for size, dtype in self._fresh]
+        values += self._private(nodes)
         if self._bound_to != block.address:
             memory[self._arena_words] = self._arena_offsets + block.address
             self._bound_to = block.address
-        if _native("bind")(self.address):
+        bound = self._bind(values)
+        if bound < 0:
+            first = len(values) - len(self.owned)
+            values[first:] = [x if _is_own(x) else np.array(x) for x in values[first:]]
+            bound = self._bind(values)
+        if bound:
             return
-        for dtype, view, places, operands in self._numbers:
-            view[places] = [_number(nodes[k].operands[j], dtype) for k, j in operands]
-        memory[runtime.FAILED] = memory[runtime.COMPLETED] = 0
-        arrays.update(zip(self._names, made))
+        self._fill_numbers(nodes)
+        self._values = values
         self._go()
         self.give(nodes, arrays, progress)
 
+    def _bind(self, values: list[Any]) -> int:
+        ids = array("q", map(id, values))
+        self._header[runtime.ARRAYS] = ids.buffer_info()[0]
+        self._header[runtime.FAILED] = self._header[runtime.COMPLETED] = 0
+        found: int = _native("bind")(self.address)
+        return found
+
+    def _fill_numbers(self, nodes: list[Any]) -> None:
+        for view, dtype, places in self._numbers:
+            for at, k, j in places:
+                number = nodes[k].operands[j]
+                try:
+                    view[at] = number
+                except (NotImplementedError, OverflowError, TypeError, ValueError):  # as NumPy converts it
+                    np.asarray(view)[at] = _number(number, dtype)
+
     def give(self, nodes: list[Any], arrays: dict[Result, Any], progress: list[int]) -> None:
         """Give the nodes their values, if the native call came to its end. To be repeated after an interrupt."""
-        memory = self.memory
-        if not memory[runtime.COMPLETED]:
+        header = self._header
+        if not header[runtime.COMPLETED]:
             return
-        failed = int(memory[runtime.FAILED])
+        values = self._values
+        failed = header[runtime.FAILED]
+        if failed or self.passes_on:
+            arrays.update(zip(self._names, values[len(self.leaves):]))
         if failed:
             self._give_until(nodes, arrays, self.step_stages[failed - 1])
             progress[0] = self.step_stages[failed - 1]
-            memory[self.statuses] = 0
+            self.memory[self.statuses] = 0
         else:
-            for k, result in self.values:
-                nodes[k].value = arrays[result]
-            for k, results in self.tuples:
-                nodes[k].value = tuple([arrays[result] for result in results])
+            for k, at in self._slots:
+                nodes[k].value = values[at]
+            for k, places in self._tuple_slots:
+                nodes[k].value = tuple([values[at] for at in places])
             for k in self.cleared:
                 nodes[k].operands = ()
             progress[0] = self.after
-        memory[runtime.COMPLETED] = 0
+        header[runtime.COMPLETED] = 0
+        self._values = []
 
     def _give_until(self, nodes: list[Any], arrays: dict[Result, Any], stage: int) -> None:
         for k, result in self.values:
@@ -253,7 +283,7 @@ class Segment:
 
     def _go(self) -> None:
         helpers = settings.threads - 1 if self.nanoseconds >= SHARED or settings.kernel_times else 0
-        memory = self.memory
+        memory = self._header
         memory[runtime.SCRATCH] = _scratch_of(self.scratch)
         if not helpers and not settings.kernel_times:
             memory[runtime.TEAM] = 0
@@ -272,8 +302,8 @@ class Segment:
 
     def _measure(self, crew: Any, helpers: int) -> None:
         """Run stage by stage, with a clock."""
-        memory = self.memory
-        last = int(memory[runtime.LAST])
+        memory = self._header
+        last = memory[runtime.LAST]
         step = 0
         while step < last and not memory[runtime.FAILED]:
             stage, first = self.step_stages[step], step
@@ -296,14 +326,22 @@ class Segment:
         counts = list(map(sys.getrefcount, owners))
         found = [node.value for node in owners]
         shared = list(map(sys.getrefcount, found))
-        if counts == self._expected and min(shared) == max(shared) == UNHELD + 1 and _all_own(found):
+        if counts == self._expected and shared == self._alone:
             return found
-        return [x if count == wanted and seen == UNHELD + 1 and _all_own([x]) else np.array(x)
+        return [x if count == wanted and seen == UNHELD + 1 else np.array(x)
                 for x, count, wanted, seen in zip(found, counts, self._expected, shared)]
 
 
-def _all_own(arrays: list[Any]) -> bool:
-    return all([x.base is None and x.flags.writeable for x in arrays])
+def _writable(words: Any) -> Any:
+    """Words as elements of a type: single ones are written faster through a memoryview, where it has the type."""
+    try:
+        return memoryview(words)
+    except (BufferError, NotImplementedError, ValueError):
+        return words
+
+
+def _is_own(x: Any) -> bool:
+    return x.base is None and bool(x.flags.writeable)
 
 
 def _scratch_of(size: int) -> int:
