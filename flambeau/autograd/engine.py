@@ -175,29 +175,18 @@ def fit(grad: Any, geometry: Geometry) -> Any:
 
 def _kept(fn: GradFn, position: int) -> Any:
     """What a derivative keeps: an operand (a number as itself) or an output (as ~number)."""
-    saved = fn.saved.get(position)
-    if saved is None:
+    at = 2 * fn.plan.kept.index(position)
+    found = fn.saved[at] if fn.saved else None
+    if found is None:
         return None if fn.numbers is None or position < 0 else fn.numbers[position]
-    if saved.__class__ is tuple:
-        if position < 0:
-            return _kept_output(fn, position, saved)
-        x, version = saved
-        counter = x._counter
-        if (x._storage.version if counter is None else counter.version) != version:
-            _raise_modified(fn, SavedTensor(x, version), x, position)
-        return x
-    return unpack(fn, saved, position)
-
-
-def _kept_output(fn: GradFn, position: int, saved: tuple[Any, ...]) -> Tensor:
-    """A saved result, with its history where gradients are to be differentiated again."""
-    x = _new(Tensor)
-    x._storage, x._geometry, version = saved
-    if x._storage.version != version:
-        _raise_modified(fn, SavedTensor(x, version, None, True), x, position)
-    if state.enabled:
-        x._grad_fn, x._output_nr, x._requires_grad = fn, ~position, True
-    return x  # type: ignore[no-any-return]
+    if found.__class__ is SavedTensor:
+        return unpack(fn, found, position)
+    if found.__class__ is Storage:
+        x = _new(Tensor)
+        x._storage, x._geometry = found, fn.signature.outputs[~position]
+    else:
+        x = found
+    return unpack(fn, SavedTensor(x, fn.saved[at + 1], None, position < 0), position)
 
 
 def unpack(fn: GradFn, saved: SavedTensor, position: int) -> Any:

@@ -32,7 +32,7 @@ from ..graph.storage import Storage
 from ..operators.arithmetic import ADD
 from ..tensor import Tensor, overrides, record_pair, state
 from ..tensor.record import META_NODE
-from ..tensor.tape import GradFn
+from ..tensor.tape import GradFn, SavedTensor
 from .engine import Walk, accumulate_grad, gradients
 
 _new = object.__new__
@@ -107,16 +107,16 @@ def _tensor(grad: Any) -> Any:
 class Template:
     """The nodes of one derivative. Places count gradients coming in, what is kept, ``constants``, nodes.
 
-    ``kept``: position, geometry and storage's geometry of saved tensors. ``aliases``: pairs of places that
-    were one node, so that it is not known which of the two was meant; they have to be one node again.
+    ``kept``: index in ``saved``, geometry and storage's geometry of saved tensors. ``aliases``: pairs of
+    places that were one node, so that it is not known which was meant; they have to be one node again.
     ``steps``: signature and operands of each node. ``results``: number of the edge, place, reading.
     """
 
     __slots__ = ("kept", "aliases", "constants", "steps", "results")
 
-    def __init__(self, kept: tuple[tuple[int, Geometry, Geometry], ...], aliases: tuple[tuple[int, int], ...],
-                 constants: tuple[Any, ...], steps: tuple[tuple[Signature, Any], ...],
-                 results: tuple[tuple[int, int, Reading], ...]) -> None:
+    def __init__(self, kept: list[tuple[int, Geometry | None, Geometry]], aliases: list[tuple[int, int]],
+                 constants: tuple[Any, ...], steps: list[tuple[Signature, Any]],
+                 results: list[tuple[int, int, Reading]]) -> None:
         self.kept = kept
         self.aliases = aliases
         self.constants = constants
@@ -132,28 +132,23 @@ class Tracing:
     def __init__(self, fn: GradFn, sources: list[Gradient | None]) -> None:
         self.fn = fn
         self.places: list[Any] = [None if g is None else g[0] for g in sources]
-        self.kept: list[tuple[int, Geometry, Geometry]] = []
-        self.possible = all(self._keep(position) for position in (*fn.plan.inputs, *fn.plan.outputs))
+        self.kept: list[tuple[int, Geometry | None, Geometry]] = []
+        self.possible = all(self._keep(at) for at in range(0, len(fn.saved), 2))
         self.start = len(_nodes)
         self.read = values_read[0]
 
-    def _keep(self, position: int) -> bool:
+    def _keep(self, at: int) -> bool:
         """Give a saved tensor its place; false where it is not simply a value."""
-        saved = self.fn.saved.get(position)
-        if saved is None:
+        found = self.fn.saved[at]
+        if found is None:
             return True  # a number or nothing
-        if saved.__class__ is not tuple:
-            return False  # under hooks on saved tensors
-        if position < 0:
-            storage, geometry, _ = saved
-        else:
-            x = saved[0]
-            if x._overrides:
-                return False
-            storage, geometry = x._storage, x._geometry
+        if found.__class__ is SavedTensor:
+            return False
+        storage = found if found.__class__ is Storage else found._storage
         self.places.append(storage.node)
-        self.kept.append((position, geometry, storage.geometry))
-        return not storage.exposed and storage.node is not META_NODE
+        self.kept.append((at, None if found is storage else found._geometry, storage.geometry))
+        usual = found is storage or not found._overrides
+        return usual and not storage.exposed and storage.node is not META_NODE
 
     def template(self, results: Sequence[Any]) -> Template | None:
         """What was recorded since, as a template; None where that would not say everything."""
@@ -298,22 +293,21 @@ class TemplateWalk(Walk):
             if len(_nodes) > settings.check_at:
                 check_budget()
 
-    def _keep(self, template: Template, saved: dict[int, Any], values: list[Any]) -> bool:
+    def _keep(self, template: Template, saved: tuple[Any, ...], values: list[Any]) -> bool:
         """Add the nodes of what fn kept to ``values``; false if one is not as the template has it."""
-        for position, geometry, stored in template.kept:
-            found = saved[position]
-            if found.__class__ is not tuple:
-                return False
-            if position < 0:
-                storage, read, version = found
+        for at, geometry, stored in template.kept:
+            found = saved[at]
+            if found.__class__ is Storage:
+                storage = found
                 now = storage.version
+            elif found.__class__ is SavedTensor:
+                return False
             else:
-                x, version = found
-                storage, read, counter = x._storage, x._geometry, x._counter
+                storage, counter = found._storage, found._counter
                 now = storage.version if counter is None else counter.version
-                if self.overridden and x._overrides:
+                if found._geometry is not geometry or (self.overridden and found._overrides):
                     return False
-            if now != version or read is not geometry or storage.geometry is not stored:
+            if now != saved[at + 1] or storage.geometry is not stored:
                 return False
             values.append(snapshot(storage) if storage.exposed else storage.node)
         for first, second in template.aliases:

@@ -17,7 +17,7 @@ from .tensor import Tensor
 
 _new = object.__new__
 _LIBRARY = __file__.rsplit("/", 2)[0]
-_NO_GRADIENT: Any = TapePlan((), (), (), GradFn)
+_NO_GRADIENT: Any = TapePlan((), (), GradFn)
 
 
 def tape_plan(signature: Signature, wanted: int, count: int) -> TapePlan:
@@ -37,7 +37,7 @@ def _made_plan(signature: Signature, needs: tuple[bool, ...]) -> TapePlan:
     if operator.grad_class.__class__ is str:
         operator.grad_class = grad_class(operator.grad_class)
     if operator.variadic_derivative is not None:
-        return TapePlan(needs, (), (), operator.grad_class)
+        return TapePlan(needs, (), operator.grad_class)
     kept: list[int] = []
     wanted = False
     for d in operator.derivatives:
@@ -46,8 +46,7 @@ def _made_plan(signature: Signature, needs: tuple[bool, ...]) -> TapePlan:
             kept += [k for k in d.keeps if k not in kept]
     if not wanted:
         return _NO_GRADIENT
-    return TapePlan(needs, tuple([k for k in kept if k >= 0]), tuple([k for k in kept if k < 0]),
-                    operator.grad_class)
+    return TapePlan(needs, tuple(kept), operator.grad_class)
 
 
 def attach(operator: Operator, signature: Signature, operands: Sequence[Any],
@@ -96,16 +95,25 @@ def attach(operator: Operator, signature: Signature, operands: Sequence[Any],
     if state.watched:
         _keep_watched(made, operands, outs)
         return
-    saved: dict[int, Any] = {}
-    for i in plan.inputs:
-        x = operands[i]
-        if isinstance(x, Tensor):
+    made.saved = _kept(plan.kept, operands, outs) if plan.kept else ()
+
+
+def _kept(positions: tuple[int, ...], operands: Sequence[Any], outs: tuple[Tensor, ...]) -> tuple[Any, ...]:
+    """What is at these positions, with versions (see ``GradFn.saved``)."""
+    kept: list[Any] = []
+    valued = False
+    for i in positions:
+        if i < 0:
+            storage = outs[~i]._storage
+            kept += storage, storage.version
+            valued = True
+        elif isinstance(x := operands[i], Tensor):
             counter = x._counter
-            saved[i] = (x, x._storage.version if counter is None else counter.version)
-    for i in plan.outputs:
-        x = outs[~i]
-        saved[i] = (x._storage, x._geometry, x._storage.version)
-    made.saved = saved
+            kept += x, x._storage.version if counter is None else counter.version
+            valued = True
+        else:
+            kept += None, None
+    return tuple(kept) if valued else ()
 
 
 def attach_one(signature: Signature, x: Tensor, out: Tensor) -> None:
@@ -130,14 +138,17 @@ def attach_one(signature: Signature, x: Tensor, out: Tensor) -> None:
     if state.watched:
         _keep_watched(made, (x,), (out,))
         return
-    saved: dict[int, Any] = {}
-    if plan.inputs:
-        counter = x._counter
-        saved[0] = (x, x._storage.version if counter is None else counter.version)
-    if plan.outputs:
+    kept = plan.kept
+    if not kept:
+        made.saved = ()
+    elif len(kept) > 1:
+        made.saved = _kept(kept, (x,), (out,))
+    elif kept[0]:
         storage = out._storage
-        saved[-1] = (storage, out._geometry, storage.version)
-    made.saved = saved
+        made.saved = (storage, storage.version)
+    else:
+        counter = x._counter
+        made.saved = (x, x._storage.version if counter is None else counter.version)
 
 
 def attach_two(signature: Signature, a: Tensor, b: Tensor, out: Tensor) -> None:
@@ -176,15 +187,18 @@ def attach_two(signature: Signature, a: Tensor, b: Tensor, out: Tensor) -> None:
     if state.watched:
         _keep_watched(made, (a, b), (out,))
         return
-    saved: dict[int, Any] = {}
-    for i in plan.inputs:
-        x = b if i else a
-        counter = x._counter
-        saved[i] = (x, x._storage.version if counter is None else counter.version)
-    if plan.outputs:
-        storage = out._storage
-        saved[-1] = (storage, out._geometry, storage.version)
-    made.saved = saved
+    kept = plan.kept
+    if not kept:
+        made.saved = ()
+    elif kept == _BOTH:
+        first, second = b._counter, a._counter
+        made.saved = (b, b._storage.version if first is None else first.version,
+                      a, a._storage.version if second is None else second.version)
+    else:
+        made.saved = _kept(kept, (a, b), (out,))
+
+
+_BOTH = (1, 0)  # what most products keep: each operand's derivative needs the other
 
 
 def _attach_several(operator: Operator, signature: Signature, outs: tuple[Tensor, ...], fn: GradFn) -> bool:
@@ -203,9 +217,11 @@ def _attach_several(operator: Operator, signature: Signature, outs: tuple[Tensor
 
 def _keep_watched(fn: GradFn, operands: Sequence[Any], outs: tuple[Tensor, ...]) -> None:
     """Keep what derivatives need under hooks on saved tensors, and the traceback under anomaly mode."""
-    fn.saved = {i: save(operands[i]) for i in fn.plan.inputs if isinstance(operands[i], Tensor)}
-    for i in fn.plan.outputs:
-        fn.saved[i] = save(detached(outs[~i]), is_output=True)
+    kept: list[Any] = []
+    for i in fn.plan.kept:
+        x = detached(outs[~i]) if i < 0 else operands[i]
+        kept += save(x, i < 0) if isinstance(x, Tensor) else None, None
+    fn.saved = tuple(kept) if any(x is not None for x in kept) else ()
     if state.anomaly:
         fn.trace = _stack()
 

@@ -16,7 +16,7 @@ from ..graph.operator import Operator
 from ..graph.storage import Storage
 from .history import detached, edge
 from .record import record
-from .tape import GradFn, hooks_of, state
+from .tape import GradFn, SavedTensor, hooks_of, state
 from .tensor import Tensor, fresh
 from .views import ambiguous_write, replay
 
@@ -118,10 +118,11 @@ def assign(x: Tensor, result: Tensor, name: str) -> Tensor:
 
 def _keep_original(x: Tensor, fn: GradFn) -> None:
     """Where the derivative of an in-place operator needs what x was before, keep a copy of that."""
-    saved = fn.saved.get(0) if fn.saved.__class__ is dict else None
-    if saved.__class__ is tuple and saved[0] is x:
-        original = x.clone()
-        fn.saved[0] = (original, original._version)
+    if fn.saved and fn.plan is not None and 0 in fn.plan.kept:
+        at = 2 * fn.plan.kept.index(0)
+        if fn.saved[at] is x:
+            original = x.clone()
+            fn.saved = (*fn.saved[:at], original, original._version, *fn.saved[at + 2:])
 
 
 def write(x: Tensor, result: Tensor) -> None:
@@ -184,9 +185,8 @@ def _rebase(x: Tensor, result: Tensor, history_edge: Any, name: str) -> None:
                 return
             _move_hooks(x, fn, result._output_nr)
             x._grad_fn, x._output_nr, x._requires_grad = fn, result._output_nr, True
-            for position, saved in (fn.saved or {}).items():
-                if position < 0 and saved.__class__ is tuple and saved[0] is result._storage:
-                    fn.saved[position] = (x._storage, x._geometry, x._storage.version)
+            if fn.saved:
+                _keep_written(fn, x, result)
         elif x._requires_grad:
             fn = _constant_history(name, edge(x))
             _move_hooks(x, fn, 0)
@@ -197,11 +197,22 @@ def _rebase(x: Tensor, result: Tensor, history_edge: Any, name: str) -> None:
     fn = object.__new__(CopySlices)
     GradFn.__init__(fn)
     fn.chain = x._view
-    fn.signature, fn.plan, fn.numbers, fn.saved = None, None, (), {}
+    fn.signature, fn.plan, fn.numbers, fn.saved = None, None, (), ()
     fn.edges = (history_edge, edge(result) if result._requires_grad else None)
     _move_hooks(base, fn, 0)
     base._grad_fn, base._output_nr, base._requires_grad = fn, 0, True
     x._base_version = -1  # make the view's history anew when asked for
+
+
+def _keep_written(fn: GradFn, x: Tensor, result: Tensor) -> None:
+    """Where fn keeps its result, keep what the result was written to instead."""
+    at = next((i for i, kept in enumerate(fn.saved) if kept is result._storage), None)
+    if at is None:
+        return
+    version = x._storage.version
+    now = (x._storage, version) if x._geometry is result._geometry else \
+        (SavedTensor(detached(x), version, None, True), None)
+    fn.saved = (*fn.saved[:at], *now, *fn.saved[at + 2:])
 
 
 def _move_hooks(x: Tensor, fn: GradFn, output_nr: int) -> None:
@@ -216,7 +227,7 @@ def _constant_history(name: str, before: Any) -> GradFn:
     """History of a tensor all of whose elements ``name`` wrote; ``before`` is the edge to what it was."""
     fn = object.__new__(_constant_class(name))
     GradFn.__init__(fn)
-    fn.signature, fn.plan, fn.numbers, fn.saved = None, None, (), {}
+    fn.signature, fn.plan, fn.numbers, fn.saved = None, None, (), ()
     fn.edges = (before, None) if name == "copy_" else (before,)
     return fn
 

@@ -57,17 +57,15 @@ next_sequence = count().__next__
 class TapePlan:
     """What the GradFns of one signature have in common that want gradients of the same operands.
 
-    ``inputs`` and ``outputs`` are what their rules keep: positions of operands, and of results as ``~i``.
-    ``templates`` and ``room`` belong to ``autograd.templates``.
+    ``kept`` is what their rules keep: positions of operands, and of results as ``~i``. ``templates`` and
+    ``room`` belong to ``autograd.templates``.
     """
 
-    __slots__ = ("needs", "inputs", "outputs", "grad_class", "templates", "room")
+    __slots__ = ("needs", "kept", "grad_class", "templates", "room")
 
-    def __init__(self, needs: tuple[bool, ...], inputs: tuple[int, ...], outputs: tuple[int, ...],
-                 grad_class: type[GradFn]) -> None:
+    def __init__(self, needs: tuple[bool, ...], kept: tuple[int, ...], grad_class: type[GradFn]) -> None:
         self.needs = needs
-        self.inputs = inputs
-        self.outputs = outputs
+        self.kept = kept
         self.grad_class = grad_class
         self.templates: dict[Any, Any] = {}
         self.room = 64
@@ -83,8 +81,9 @@ class GradFn:
     plan: Any       # its TapePlan; None for a node without a signature
     numbers: Any    # Python numbers among the operands, by position
     edges: tuple[Any, ...]
-    # What the derivative keeps, None once freed: operand i as (tensor, version), output i under ~i as
-    # (storage, geometry, version); a SavedTensor under hooks on saved tensors.
+    # What the plan keeps, each with its version, in one flat tuple: an operand's tensor (None for a number),
+    # an output's storage, or a SavedTensor where there is more to say. Empty where no tensor is kept, None
+    # once freed.
     saved: Any
     sequence: int
 
