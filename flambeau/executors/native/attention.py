@@ -134,7 +134,7 @@ def _add_score(parts: Parts, f: Function, tile: str, place: str, x: str) -> None
 
 def _hide_later(parts: Parts, f: Function, ahead: str, n: str, tile: str) -> None:
     """Minus infinity for keys after the query; ``ahead``: the first query's number less the first key's."""
-    with f.loop(0, n) as i:
+    with f.loop(f.most(0, f.add(ahead, 1)), n) as i:
         hidden = f.sub(i, ahead)    # lanes below it are earlier queries than this key
         for lane in range(0, parts.width, parts.lanes):
             mask = f.first_lanes(f.sub(hidden, lane), parts.lanes)

@@ -19,6 +19,8 @@ from .emitter import FLOAT32, Dtype, literal, memory_type
 from .machine import machine
 from .microkernel import Accumulators, Tile, accumulate, tile_of
 
+KEYS = 96       # keys of a block: a tile of scores takes less than half of the first cache
+
 # 2^r on [0, 1], lowest power first: Chebyshev interpolation of (2^r - 1) / r; relative errors 5.3e-9, 3e-17
 _POWER32 = (
     1.0, 0.6931471708649766, 0.24022720418109816, 0.05549602356402293, 0.009652195056014735,
@@ -41,7 +43,7 @@ class Parts:
         self.tile = tile_of(compute.itemsize)
         self.lanes = self.tile.lanes
         self.width = self.tile.columns          # queries of a block
-        self.keys = keys_of(compute)            # keys of a block
+        self.keys = KEYS                        # keys of a block
         self.element = self.tile.element
         self.vector = self.tile.vector
         self._made: dict[str, Function] = {}
@@ -99,7 +101,8 @@ class Parts:
     def _product(self, vectors: int) -> Function:
         def make(f: Function) -> None:
             done: Value = 0
-            for rows in (self.tile.rows, self.tile.rows // 3, 1):
+            most = min(self.tile.rows, 8)   # as extents are mostly multiples of 8
+            for rows in (most, most // 2, 1):
                 tile = self.tile._replace(rows=rows, vectors=vectors)
                 with f.loop(done, f.sub("%rows", tile.rows - 1), tile.rows) as row:
                     self._rows(f, tile, row)
@@ -135,7 +138,7 @@ class Parts:
                      factor: Value) -> None:
         """(rows, columns) with adjacent columns into scratch [columns][width], times ``factor``.
 
-        Lanes beyond ``rows`` become zero; the target has room for whole vectors of columns.
+        Lanes beyond ``rows`` repeat the last row; the target has room for whole vectors of columns.
         """
         helper = self.helper("transpose_in", [
             ("ptr readonly", "%source"), ("i64", "%row"), ("i64", "%rows"), ("i64", "%columns"),
@@ -147,15 +150,17 @@ class Parts:
         factors = g.splat("%factor", n, self.element)
         with g.loop(0, "%rows", n) as r, g.loop(0, "%columns", n) as c:
             inside = g.first_lanes(g.sub("%columns", c), n)
-            block = []
-            for i in range(n):
-                row = g.add(r, i)
-                mask = self._if_row(g, inside, row)
-                at = self.at(g, "%source", g.add(g.mul(row, "%row"), c))
-                block.append(g.emit(f"fmul {self.vector} {factors}, "
-                                    f"{g.read_masked(self.vector, at, mask, self.itemsize)}"))
+            block = [g.emit(f"fmul {self.vector} {factors}, "
+                            f"{g.read_masked(self.vector, at, inside, self.itemsize)}")
+                     for at in self._block_rows(g, "%source", r, c)]
             for i, x in enumerate(transposed(g, self.vector, block)):
                 self.write(g, x, "%target", g.add(g.mul(g.add(c, i), self.width), r))
+
+    def _block_rows(self, g: Function, matrix: str, r: str, c: str) -> list[str]:
+        """Where the rows of a square block begin; beyond the last row of the matrix, the last one again."""
+        last = g.sub("%rows", 1)
+        rows = [g.mul(g.least(g.add(r, i), last), "%row") for i in range(self.lanes)]
+        return [self.at(g, matrix, g.add(row, c)) for row in rows]
 
     def transpose_out(self, f: Function, source: str, factors: str, rows: Value, columns: Value, target: str,
                       row: Value) -> None:
@@ -173,14 +178,10 @@ class Parts:
             block = [g.emit(f"fmul {self.vector} {factor}, "
                             f"{self.read(g, '%source', g.add(g.mul(g.add(c, i), self.width), r))}")
                      for i in range(n)]
-            for i, x in enumerate(transposed(g, self.vector, block)):
-                row = g.add(r, i)
-                at = self.at(g, "%target", g.add(g.mul(row, "%row"), c))
-                g.write_masked(self.vector, x, at, self._if_row(g, inside, row), self.itemsize)
-
-    def _if_row(self, g: Function, mask: str, row: str) -> str:
-        kind = f"<{self.lanes} x i1>"
-        return g.choose(g.compare("slt", row, "%rows"), kind, mask, "zeroinitializer")
+            # From the last to the first: what lies beyond the last row is overwritten by it.
+            targets = self._block_rows(g, "%target", r, c)
+            for x, at in zip(transposed(g, self.vector, block)[::-1], targets[::-1]):
+                g.write_masked(self.vector, x, at, inside, self.itemsize)
 
     # --- moving blocks --------------------------------------------------------------------------------------
 
@@ -296,11 +297,6 @@ class Parts:
 
 def _suffix(parts: Parts) -> str:
     return f"v{parts.lanes}{'f32' if parts.compute == FLOAT32 else 'f64'}"
-
-
-def keys_of(compute: Dtype) -> int:
-    """Keys of a block: some whole tiles of scores, which fit into half of the first cache."""
-    return tile_of(compute.itemsize).rows * 8
 
 
 def transposed(f: Function, kind: str, block: Sequence[str]) -> list[str]:

@@ -12,7 +12,7 @@ from ..attention import FORWARD, forward_text
 from ..attention_arguments import LEAD, Scratch
 from ..attention_backward import BACKWARD, STATISTICS, backward_text
 from ..attention_row import ROW, row_text
-from ..attention_tiles import keys_of
+from ..attention_tiles import KEYS
 from ..code import functions_of
 from ..emitter import BFLOAT16, FLOAT16, FLOAT32, FLOAT64, Dtype
 from ..microkernel import tile_of
@@ -46,7 +46,6 @@ class _Problem:
         tile = tile_of(self.compute.itemsize)
         self.block = tile.columns
         self.lanes = tile.lanes
-        self.block_keys = keys_of(self.compute)
         pairs = self.queries * self.keys * (0.5 if self.causal else 1.0)
         self.flops = 2.0 * self.heads * pairs * (self.depth + self.width)
         self.traffic = float(sum(g.numel * g.dtype.itemsize for g in self.geometries.values()))
@@ -158,7 +157,7 @@ def _forward_scratch(problem: _Problem) -> Scratch:
     scratch = Scratch(problem.compute.itemsize)
     block, depth, width = problem.block, problem.padded(problem.depth), problem.padded(problem.width)
     scratch.add("query_t", depth * block)
-    scratch.add("scores", problem.block_keys * block)
+    scratch.add("scores", KEYS * block)
     scratch.add("output_t", width * block)
     scratch.add("statistics", 3 * block)
     _add_copies(scratch, problem)
@@ -175,8 +174,8 @@ def _add_copies(scratch: Scratch, problem: _Problem) -> None:
     if problem.is_copied("value"):
         scratch.add("value", problem.keys * problem.width)
     if "mask" in problem.geometries:
-        scratch.add("mask", problem.block * problem.block_keys)
-        scratch.add("mask_t", problem.block * problem.padded(problem.block_keys))
+        scratch.add("mask", problem.block * KEYS)
+        scratch.add("mask_t", problem.block * problem.padded(KEYS))
 
 
 def attention_backward(signature: Signature) -> Plan | None:
