@@ -228,11 +228,13 @@ def _finish_vector(f: Function, a: Registers, e: Elements, mode: str, sums: str,
                 inside = f.compare("slt", k, a.taps)
                 value = total(f.choose(inside, "i64", k, 0))
                 rows.append(value)
-        rows += [rows[0]] * (e.lanes - len(rows))
-        mask = f.first_lanes(a.volume, e.lanes)
-        for lane, column in enumerate(transposed(f, e.kind, rows)):
-            with f.when(f.compare("slt", lane, left)):
-                e.write(f, column, e.at(f, target, f.mul(a.volume, lane)), mask)
+        for first in range(0, len(rows), e.lanes):
+            square = rows[first:first + e.lanes]
+            square += [square[0]] * (e.lanes - len(square))
+            mask = f.first_lanes(f.sub(a.volume, first), e.lanes)
+            for lane, column in enumerate(transposed(f, e.kind, square)):
+                with f.when(f.compare("slt", lane, left)):
+                    e.write(f, column, e.at(f, target, f.add(f.mul(a.volume, lane), first)), mask)
 
 
 def _weight_of(f: Function, kind: str, u: list[str]) -> list[str]:

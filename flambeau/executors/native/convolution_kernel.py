@@ -16,8 +16,17 @@ from __future__ import annotations
 
 from .build import Function, Module
 from .convolution_arguments import Registers, entry, registers
-from .convolution_staging import (FILL_NUMBERS, NARROW_NUMBERS, STAGE_NUMBERS, WIDTH, Part, fill_narrow, fill_taps,
-                                  fill_tiles, stage)
+from .convolution_staging import (
+    FILL_NUMBERS,
+    NARROW_NUMBERS,
+    STAGE_NUMBERS,
+    WIDTH,
+    Part,
+    fill_narrow,
+    fill_taps,
+    fill_tiles,
+    stage,
+)
 from .convolution_vectors import Elements, arithmetic, transposed
 from .microkernel import Accumulators, Tile, accumulate
 

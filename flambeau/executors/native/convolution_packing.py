@@ -1,4 +1,4 @@
-"""Weights as panels: packed[group][panel][tap][channel][lanes of a panel], or Winograd's 16 matrices for taps.
+"""Weights as panels: packed[group][panel][tap][channel][lanes of a panel]; Winograd's 16 matrices are taps.
 
 A panel is as many output channels as the microkernel has columns. A task packs one panel of one group for a
 run of input channels. Taps that lie side by side in memory (contiguous weights, at most a vector of them) are
@@ -55,7 +55,7 @@ def _row(f: Function, a: Registers, e: Elements, tile: Tile, mode: str, lowest: 
         if mode == "taps":
             _gathered(f, a, e, from_, place, first, mine, apart)
             continue
-        columns = _columns(f, a, e, e.at(f, from_, f.mul(a.w_out, first)), mine)
+        columns = _columns(f, a, e, e.at(f, from_, f.mul(a.w_out, first)), mine, 9 if mode == "winograd" else 1)
         if mode == "winograd":
             kernel = columns[8::-1] if lowest else columns[:9]
             for i, value in enumerate(_weight_transform(f, e.kind, kernel)):
@@ -70,16 +70,19 @@ def _row(f: Function, a: Registers, e: Elements, tile: Tile, mode: str, lowest: 
                     f.at(place, f.mul(apart, tap), e.element))
 
 
-def _columns(f: Function, a: Registers, e: Elements, source: str, outs: str) -> list[str]:
-    """For each tap a vector of output channels."""
-    mask = f.first_lanes(a.volume, e.lanes)
-    rows = []
-    for i in range(e.lanes):
-        exists = f.compare("slt", i, outs)
-        mine = f.choose(exists, f"<{e.lanes} x i1>", mask, "zeroinitializer")
-        shift = f.choose(exists, "i64", f.mul(a.w_out, i), 0)
-        rows.append(e.read(f, e.at(f, source, shift), mine))
-    return transposed(f, e.kind, rows)
+def _columns(f: Function, a: Registers, e: Elements, source: str, outs: str, least: int) -> list[str]:
+    """For each tap a vector of output channels; for ``least`` taps or more."""
+    columns: list[str] = []
+    for first in range(0, least, e.lanes):
+        mask = f.first_lanes(f.sub(a.volume, first), e.lanes)
+        rows = []
+        for i in range(e.lanes):
+            exists = f.compare("slt", i, outs)
+            mine = f.choose(exists, f"<{e.lanes} x i1>", mask, "zeroinitializer")
+            shift = f.choose(exists, "i64", f.add(f.mul(a.w_out, i), first), 0)
+            rows.append(e.read(f, e.at(f, source, shift), mine))
+        columns += transposed(f, e.kind, rows)
+    return columns
 
 
 def _gathered(f: Function, a: Registers, e: Elements, source: str, target: str, first: int, outs: str,

@@ -1,0 +1,216 @@
+"""Pooling: maxima, averages, and the operators that follow positions."""
+
+from __future__ import annotations
+
+import functools
+import math
+from collections.abc import Sequence
+from typing import Any
+
+from ....graph.geometry import Geometry
+from ....graph.node import Signature
+from .. import pooling, pooling_positions
+from ..code import functions_of
+from ..convolution import elements
+from ..convolution_arguments import Argument, words
+from ..convolution_problem import Three, three
+from ..convolution_vectors import Elements
+from ..emitter import BFLOAT16, FLOAT16, FLOAT32, FLOAT64, INT64
+from ..plan import Call, Plan
+
+_TYPES = (FLOAT32, FLOAT64, FLOAT16, BFLOAT16)
+# Elements that are worth a task of its own.
+_TASK = 1 << 13
+
+
+@functools.cache
+def _window_code(name: str, kernel: str, step: int) -> int:
+    module = pooling.max_module if kernel == "max_pool" else pooling.average_module
+    return functions_of(module(elements(name), step), kernel)[kernel]
+
+
+@functools.cache
+def _plane_code(name: str, kernel: str) -> int:
+    make = {"avg_pool_backward": pooling.average_backward_module,
+            "pool_scatter": pooling_positions.scatter_module, "pool_gather": pooling_positions.gather_module,
+            "adaptive_max_pool": pooling_positions.adaptive_module}[kernel]
+    return functions_of(make(elements(name)), kernel)[kernel]
+
+
+def _elements(*geometries: Geometry) -> Elements | None:
+    dtype = geometries[0].dtype.numpy
+    if any(g.numel == 0 for g in geometries) or dtype not in _TYPES:
+        return None
+    return elements(dtype)
+
+
+def _planes(g: Geometry, dims: int, prefix: str = "s") -> dict[str, Argument] | None:
+    """The strides of (..., *space); the dimensions before the space must be one or two."""
+    lead = g.ndim - dims
+    if lead > 2 or dims > 3 or max(g.shape[lead:], default=0) >= 1 << 30:
+        return None
+    outer, inner = (0, 0, *g.strides[:lead])[-2:]
+    a, b, w = three(g.strides[lead:], 0)
+    return {f"{prefix}_outer": outer, f"{prefix}_inner": inner, f"{prefix}_a": a, f"{prefix}_b": b, f"{prefix}_w": w}
+
+
+def _inner(g: Geometry, dims: int) -> int:
+    return g.shape[g.ndim - dims - 1] if g.ndim > dims else 1
+
+
+def _axes(name: str, values: Three) -> dict[str, Argument]:
+    return {f"{name}_{axis}": value for axis, value in zip("abw", values)}
+
+
+def _call(function: int, given: Any, size: int, planes: int, scratch: int = 0) -> Call:
+    return Call(function, given, planes, grain=max(1, _TASK // max(1, size)), scratch=scratch)
+
+
+def _plan(signature: Signature, call: Call) -> Plan:
+    moved = sum(g.numel * g.dtype.itemsize for g in (*signature.geometries, *signature.outputs)
+                if isinstance(g, Geometry))
+    return Plan([call], traffic=float(moved))
+
+
+def _windows(signature: Signature, attributes: Sequence[Any]) -> dict[str, Argument] | None:
+    """What both kernels of windows want to know; ``attributes``: kernel, stride, padding, dilation, extents."""
+    x = signature.geometries[0]
+    kernel, stride, padding, dilation, extents = attributes
+    dims = len(kernel)
+    strides = _planes(x, dims)
+    space = x.shape[x.ndim - dims:]
+    if strides is None or math.prod(space) >= 1 << 31:
+        return None
+    given: dict[str, Argument] = {**strides, "inner": _inner(x, dims)}
+    for name, values, fill in (("space", space, 1), ("out", extents, 1), ("kernel", kernel, 1),
+                               ("stride", stride, 1), ("padding", padding, 0), ("dilation", dilation, 1)):
+        given |= _axes(name, three(values, fill))
+    return given
+
+
+def _step(given: dict[str, Argument]) -> int:
+    """The distance of neighbouring windows in memory, if there is a special way to read them."""
+    if given["s_w"] != 1 and given["space_w"] != 1:
+        return 0
+    return {1: 1, 2: 2}.get(given["stride_w"], 0)  # type: ignore[arg-type]
+
+
+def _is_met(space: Sequence[int], attributes: Sequence[Any]) -> bool:
+    """Whether every window meets the space."""
+    kernel, stride, padding, dilation, extents = attributes
+    return all(any(0 <= i * s - p + t * d < n for t in range(k)) for n, k, s, p, d, count in
+               zip(space, kernel, stride, padding, dilation, extents) for i in range(count))
+
+
+def _max_pool(signature: Signature) -> Plan | None:
+    x, out = signature.geometries[0], signature.outputs[0]
+    e = _elements(x, out)
+    given = _windows(signature, signature.attributes)
+    if e is None or given is None or not _is_met(x.shape[-len(signature.attributes[0]):], signature.attributes):
+        return None
+    step = _step(given)
+    given |= {"source": lambda w: w.input(0, x), "target": lambda w: w.output(0), "positions": lambda w: w.output(1)}
+    made = words(pooling.WINDOW_POINTERS, pooling.SPACE, given)
+    planes = out.numel // math.prod(signature.attributes[4])
+    return _plan(signature, _call(_window_code(e.name, "max_pool", step), made, x.numel // planes, planes))
+
+
+def _counts(given: dict[str, Argument], space: Three, padding: Three, include_pad: bool,
+            divisor: int | None) -> None:
+    low = _axes("low", three([-p if include_pad else 0 for p in padding], 0))
+    high = _axes("high", three([n + p if include_pad else n for n, p in zip(space, padding)], 1))
+    given |= {**low, **high, "divisor": divisor or 0}
+
+
+def _avg_pool(signature: Signature) -> Plan | None:
+    x, out = signature.geometries[0], signature.outputs[0]
+    kernel, stride, padding, extents, include_pad, divisor = signature.attributes
+    e = _elements(x, out)
+    given = _windows(signature, (kernel, stride, padding, (1,) * len(kernel), extents))
+    if e is None or given is None or not isinstance(divisor, (int, type(None))):
+        return None
+    step = _step(given)
+    _counts(given, x.shape[x.ndim - len(kernel):], padding, include_pad, divisor)
+    given |= {"source": lambda w: w.input(0, x), "target": lambda w: w.output(0)}
+    made = words(pooling.AVERAGE_POINTERS, pooling.AVERAGE, given)
+    planes = out.numel // math.prod(extents)
+    return _plan(signature, _call(_window_code(e.name, "avg_pool", step), made, x.numel // planes, planes))
+
+
+def _avg_pool_backward(signature: Signature) -> Plan | None:
+    grad, out = signature.geometries[0], signature.outputs[0]
+    shape, kernel, stride, padding, extents, include_pad, divisor = signature.attributes
+    dims = len(kernel)
+    e, strides = _elements(grad, out), _planes(grad, dims)
+    space = shape[len(shape) - dims:]
+    if e is None or strides is None or not isinstance(divisor, (int, type(None))):
+        return None
+    given: dict[str, Argument] = {**strides, "inner": _inner(grad, dims)}
+    for name, values, fill in (("space", space, 1), ("out", extents, 1), ("kernel", kernel, 1),
+                               ("stride", stride, 1), ("padding", padding, 0), ("dilation", (1,) * dims, 1)):
+        given |= _axes(name, three(values, fill))
+    _counts(given, space, padding, include_pad, divisor)
+    given |= {"source": lambda w: w.input(0, grad), "target": lambda w: w.output(0)}
+    made = words(pooling.AVERAGE_POINTERS, pooling.AVERAGE, given)
+    size = math.prod(space)
+    call = _call(_plane_code(e.name, "avg_pool_backward"), made, size, out.numel // size, size * e.width + 64)
+    return _plan(signature, call)
+
+
+def _follow(signature: Signature, x: Geometry, positions: Geometry, dims: int, x_dims: int,
+            size: int) -> dict[str, Argument] | None:
+    """Strides of values and positions; ``out``: the extents of the positions."""
+    mine, theirs = _planes(x, x_dims), _planes(positions, dims, "p")
+    if mine is None or theirs is None or positions.dtype.numpy != INT64:
+        return None
+    extents = three(positions.shape[positions.ndim - dims:], 1)
+    return {**mine, **theirs, **_axes("out", extents), "inner": _inner(positions, dims), "size": size,
+            "source": lambda w: w.input(0, x), "positions": lambda w: w.input(1, positions),
+            "target": lambda w: w.output(0), "status": lambda w: w.status()}
+
+
+def _pool_scatter(signature: Signature) -> Plan | None:
+    grad, positions = signature.geometries
+    space, dims = signature.attributes
+    out, size = signature.outputs[0], math.prod(space)
+    e = _elements(grad, positions, out)
+    given = _follow(signature, grad, positions, dims, dims, size)
+    if e is None or given is None or not out.is_contiguous:
+        return None
+    made = words(pooling_positions.FOLLOW_POINTERS, pooling_positions.FOLLOW, given)
+    call = _call(_plane_code(e.name, "pool_scatter"), made, size, out.numel // size, size * e.width + 64)
+    return _plan(signature, call)
+
+
+def _pool_gather(signature: Signature) -> Plan | None:
+    x, positions = signature.geometries
+    dims, = signature.attributes
+    out = signature.outputs[0]
+    e = _elements(x, positions, out)
+    space = x.shape[x.ndim - dims:]
+    given = _follow(signature, x, positions, dims, dims, math.prod(space))
+    if e is None or given is None:
+        return None
+    _, given["space_b"], given["space_w"] = three(space, 1)
+    made = words(pooling_positions.FOLLOW_POINTERS, pooling_positions.GATHER, given)
+    size = math.prod(out.shape[out.ndim - dims:])
+    return _plan(signature, _call(_plane_code(e.name, "pool_gather"), made, size, out.numel // size))
+
+
+def _adaptive_max_pool(signature: Signature) -> Plan | None:
+    x, out = signature.geometries[0], signature.outputs[0]
+    sizes, = signature.attributes
+    dims = len(sizes)
+    e, strides = _elements(x, out), _planes(x, dims)
+    if e is None or strides is None:
+        return None
+    given = {**strides, **_axes("space", three(x.shape[x.ndim - dims:], 1)), **_axes("out", three(sizes, 1)),
+             "inner": _inner(x, dims), "source": lambda w: w.input(0, x), "target": lambda w: w.output(0),
+             "positions": lambda w: w.output(1)}
+    made = words(pooling_positions.ADAPTIVE_POINTERS, pooling_positions.ADAPTIVE, given)
+    planes = out.numel // math.prod(sizes)
+    return _plan(signature, _call(_plane_code(e.name, "adaptive_max_pool"), made, x.numel // planes, planes))
+
+
+TEMPLATES = {"max_pool": _max_pool, "avg_pool": _avg_pool, "avg_pool_backward": _avg_pool_backward,
+             "pool_scatter": _pool_scatter, "pool_gather": _pool_gather, "adaptive_max_pool": _adaptive_max_pool}
