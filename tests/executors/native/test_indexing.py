@@ -149,6 +149,32 @@ def test_flattened() -> None:
         check(lambda x, i, v, a=accumulate: (x * 1).put(i, v, a), [x, index, numbers(4, 5)], "put")
 
 
+def test_rows_of_a_table() -> None:
+    F = flambeau.nn.functional
+    table = numbers(20, 9)
+    for shape in ((1,), (7,), (3, 5), (64,)):
+        index = positions(0, 20, *shape)
+        for view in (lambda t: t, lambda t: t.t().contiguous().t(), lambda t: t[:, 2:]):
+            check(lambda t, i, view=view: F.embedding(i, view(t)), [table, index], "embedding")
+        for padding in (None, 3, int(index.reshape(-1)[0])):
+            check(gradient(lambda t, i, p=padding: F.embedding(i, t, p)), [table, index],
+                  "embedding_dense_backward")
+
+
+def test_choices() -> None:
+    for shape in SHAPES:
+        for dtype in DTYPES:
+            x, mask = numbers(*shape, dtype=dtype), numbers(*shape) > 3
+            for view in (lambda v: v, reversed_dims, lambda v: v[..., :1], lambda v: v[:1]):
+                check(lambda x, m, view=view: flambeau.where(view(m), x, x[:1]) if view(m).ndim == x.ndim
+                      and view is not reversed_dims else flambeau.where(view(m), view(x), view(x).flip(0)),
+                      [x, mask], "where")
+            zero = False if dtype is flambeau.bool else 0
+            check(lambda x, m, z=zero: flambeau.where(m, x[-1:], z), [x, mask], "where")
+            check(lambda x, m: [x.masked_fill(m, 1), x.masked_fill(m[..., :1], 0)], [x, mask], "masked_fill")
+            check(lambda x, m: x.masked_fill(m, x.reshape(-1)[0]), [x, mask], "masked_fill")
+
+
 @pytest.mark.parametrize("bad", [10, -11, 1 << 40])
 def test_bad_indices(bad: int) -> None:
     x = numbers(10, 3)

@@ -21,7 +21,7 @@ def _without(strides: Shape, dim: int) -> list[int]:
     return [0 if d == dim else s for d, s in enumerate(strides)]
 
 
-def _expanded(g: Geometry, shape: Shape) -> list[int]:
+def expanded(g: Geometry, shape: Shape) -> list[int]:
     """Strides of a broadcast operand."""
     lead = len(shape) - g.ndim
     strides = g.strides[-lead:] if lead < 0 else (*[0] * lead, *g.strides)
@@ -121,7 +121,7 @@ def _values(g: Any, operand: int, shape: Shape, out: Geometry, broadcast: bool =
     if isinstance(g, Geometry):
         if g.dtype is not out.dtype or not g.numel:
             return None
-        return Side(_expanded(g, shape) if broadcast or not g.ndim else g.strides, operand, g)
+        return Side(expanded(g, shape) if broadcast or not g.ndim else g.strides, operand, g)
     return Side([0] * len(shape), operand, g) if number_for(g, out.dtype) else None
 
 
@@ -184,7 +184,7 @@ class _Subscript:
         before, after = rest[:at], rest[at:]
         self.shape = (*[x_shape[d] for d in before], *lead, *[x_shape[d] for d in after])
         self.strides = (*[x_strides[d] for d in before], *[0] * len(lead), *[x_strides[d] for d in after])
-        self.indices = [Index(first + k, g, [*[0] * len(before), *_expanded(g, lead), *[0] * len(after)],
+        self.indices = [Index(first + k, g, [*[0] * len(before), *expanded(g, lead), *[0] * len(after)],
                               x_shape[d], x_strides[d]) for k, (g, d) in enumerate(zip(indices, dims))]
 
 
@@ -268,9 +268,40 @@ def _put(signature: Signature) -> Plan | None:
     return _updated(signature, index.shape, call)
 
 
+# --- rows of a table ----------------------------------------------------------------------------------------
+
+def _embedding(signature: Signature) -> Plan | None:
+    """Rows of (V, D) at indices (*): (*, D)."""
+    table, index = signature.geometries
+    out = signature.outputs[0]
+    if not _usable(signature, index):
+        return None
+    found = _Subscript(table.shape, table.strides, (0,), [index], 1)
+    call = walked("read", found.shape, Side(out.strides), Side(found.strides, 0, table), found.indices,
+                  out.dtype)
+    return _reading(signature, found.shape, call)
+
+
+def _embedding_backward(signature: Signature) -> Plan | None:
+    """Gradients (*, D) added up by row; the padding row, which gets none, is cleared again."""
+    grad, index = signature.geometries
+    out, (_, padding) = signature.outputs[0], signature.attributes
+    if not _usable(signature, index) or grad.shape[:-1] != index.shape:
+        return None
+    found = _Subscript(out.shape, out.strides, (0,), [index], 1)
+    call = walked("add", found.shape, Side(grad.strides, 0, grad), Side(found.strides), found.indices,
+                  out.dtype)
+    size, (rows, width) = out.dtype.itemsize, out.shape
+    calls = [filled(Place((1,)), (out.numel,), size), call]
+    if padding is not None and 0 <= padding < rows:
+        calls.append(filled(Place((1,), padding * width), (width,), size))
+    return Plan(calls, traffic=_traffic(signature, found.shape))
+
+
 TEMPLATES: dict[str, Template] = {
     "gather": _gather, "gather_backward": _gather_backward, "value_selecting_reduction": _place,
     "scatter": _scatter, "scatter_add": _scatter,
+    "embedding": _embedding, "embedding_dense_backward": _embedding_backward,
     "index_select": _index_select, "index_select_backward": _index_select_backward,
     "index_add": _index_update, "index_copy": _index_update, "index_fill": _index_update,
     "index": _index, "index_backward": _index_backward, "index_put": _index_put,
