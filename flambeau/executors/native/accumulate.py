@@ -45,7 +45,10 @@ def combined(f: Function, kind: str, dtype: Dtype, x: str, y: str, loose: bool =
         name = {"max": "llvm.maximum", "min": "llvm.minimum"}[kind] + (".f32" if held == "float" else ".f64")
     else:
         name = f"llvm.{'s' if dtype.kind == 'i' else 'u'}{kind}.{held}"
-    return f.call(name, held, [held, held], [x, y])
+    if dtype.kind != "f":
+        return f.call(name, held, [held, held], [x, y])
+    f.declarations[f"declare {held} @{name}({held}, {held})"] = None
+    return f.emit(f"call nsz {held} @{name}({held} {x}, {held} {y})")
 
 
 def widened(f: Function, kind: str, dtype: Dtype, x: str) -> str:

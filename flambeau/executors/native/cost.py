@@ -9,7 +9,7 @@ OPERATOR = 1500.0         # to run one operator in the interpreter
 NATIVE_ELEMENT = 0.05     # for one element in one operator of a kernel
 ELEMENT_INSTRUCTION = 0.012   # for one element in one instruction of a kernel
 INTERPRETED_ELEMENT = 0.4
-SHARED = 100_000.0        # from here on two threads pay
+SHARED = 30_000.0         # from here on two threads pay
 
 # Set by FLAMBEAU_NATIVE_ALWAYS=1: kernels for the smallest arrays too, for tests.
 always = os.environ.get("FLAMBEAU_NATIVE_ALWAYS", "0") not in ("", "0")
@@ -25,4 +25,4 @@ def grain(tasks: int, each: float) -> int:
     """How many tasks of ``each`` nanoseconds a thread takes at a time; all where sharing would not pay."""
     if tasks * each < SHARED:
         return max(tasks, 1)
-    return max(1, min(-(-tasks // 2), int(SHARED / 4 / each)))
+    return max(1, min(-(-tasks // 2), int(20_000.0 / each)))
