@@ -1,0 +1,182 @@
+"""Convolutions in all three directions give what the interpreter gives."""
+
+from __future__ import annotations
+
+import math
+import os
+import subprocess
+import sys
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+
+import flambeau
+from flambeau import Tensor
+
+pytest.importorskip("llvmlite")
+
+from flambeau.executors.native import code, convolution, convolution_weight, programs, templates
+from tests.executors.native.agreement import check, results
+
+F = flambeau.nn.functional
+FUNCTIONS = {1: F.conv1d, 2: F.conv2d, 3: F.conv3d}
+# input, weight, and stride, padding, dilation, groups where they are not 1, 0, 1, 1
+CASES: list[tuple[Any, ...]] = [
+    ((2, 32, 8, 8), (32, 32, 3, 3), 1, 1),                  # Winograd
+    ((3, 16, 12, 12), (24, 16, 3, 3)),
+    ((40, 64, 4, 4), (64, 64, 3, 3), 1, 1),                 # several images in a task
+    ((2, 33, 31, 29), (65, 33, 3, 3), 1, 1),                # tails everywhere
+    ((2, 256, 10, 10), (40, 256, 3, 3), 1, (1, 2)),         # several blocks of channels
+    ((1, 17, 3, 1), (17, 17, 3, 3), 1, (1, 3)),
+    ((2, 20, 9, 7), (40, 20, 3, 3), 2, 1),                  # taps
+    ((2, 130, 9, 9), (20, 130, 3, 3), 2, 1, 2),
+    ((5, 70, 5, 5), (33, 70, 1, 1), 2),
+    ((2, 64, 6, 6), (70, 64, 1, 1)),
+    ((3, 20, 17, 17), (7, 20, 5, 5), 1, 2),                 # more taps than a vector has lanes
+    ((2, 16, 9, 20), (16, 16, 2, 3), (3, 2), (0, 1), (1, 2)),
+    ((2, 18, 4, 4), (18, 18, 2, 2), 5, 3),                  # windows without any element
+    ((2, 3, 10, 10), (16, 3, 3, 3), 1, 1),                  # few channels
+    ((4, 3, 33, 33), (10, 3, 7, 7), 2, 3),
+    ((1, 1, 28, 28), (32, 1, 3, 3)),
+    ((2, 64, 9), (48, 32, 5), 3, 2, 1, 2),                  # one dimension, groups
+    ((1, 20, 200), (20, 20, 4), 1, 0, 3),
+    ((2, 17, 5, 6, 7), (19, 17, 3, 2, 3), (1, 2, 1), 1),    # three dimensions
+    ((2, 6, 9, 9), (6, 1, 3, 3), 1, 1, 1, 6),               # depthwise
+    ((2, 35, 12, 11), (35, 1, 5, 5), 2, 2, 1, 35),
+    ((2, 6, 9, 40), (12, 1, 3, 3), 1, 1, 2, 6),
+]
+
+
+def options(case: Any) -> dict[str, Any]:
+    """The arguments of a case after input and weight."""
+    return dict(zip(("stride", "padding", "dilation", "groups"), case[2:]))
+
+
+def operands(case: Any, dtype: Any = flambeau.float32) -> list[Tensor]:
+    """Input, weight, bias, and the gradient of the result."""
+    flambeau.manual_seed(sum(case[0]))
+    x, w = (flambeau.randn(*shape) for shape in case[:2])
+    bias = flambeau.randn(case[1][0])
+    g = flambeau.randn(*convolved(case)(x, w, bias, None).shape)
+    return [t.to(dtype) for t in (x, w, bias, g)]
+
+
+def convolved(case: Any) -> Callable[..., Any]:
+    function = FUNCTIONS[len(case[0]) - 2]
+    return lambda x, w, bias, g: function(x, w, bias, **options(case))
+
+
+def gradient(case: Any, which: int) -> Callable[..., Any]:
+    """A function of the operands: the gradient by the input (0) or the weight (1)."""
+    def run(*arrays: Any) -> Any:
+        leaf = arrays[which].detach().requires_grad_()
+        given = [leaf if i == which else x for i, x in enumerate(arrays)]
+        return flambeau.autograd.grad(convolved(case)(*given), leaf, arrays[3])
+    return run
+
+
+def check_all(case: Any, arrays: list[Tensor], tolerance: float) -> None:
+    # Sums of K products of unit variance: their size, and so their rounding errors, grow with its root.
+    taps = math.prod(case[1][2:])
+    forward, back = (tolerance * math.sqrt(taps * n) for n in (case[1][1], case[1][0]))
+    check(convolved(case), arrays, "convolution", forward)
+    check(gradient(case, 0), arrays, "convolution_input", back)
+    pixels = arrays[3].numel() / arrays[3].shape[1]
+    check(gradient(case, 1), arrays, "convolution_weight", tolerance * math.sqrt(pixels))
+
+
+@pytest.mark.parametrize("case", CASES, ids=str)
+def test_shapes(case: Any) -> None:
+    check_all(case, operands(case), 3e-6)
+
+
+@pytest.mark.parametrize(("dtype", "tolerance"), [(flambeau.float64, 1e-13), (flambeau.bfloat16, 1e-2),
+                                                  (flambeau.float16, 2e-3)], ids=str)
+@pytest.mark.parametrize("case", [CASES[0], CASES[3], CASES[6], CASES[13], CASES[19]], ids=str)
+def test_element_types(case: Any, dtype: Any, tolerance: float) -> None:
+    check_all(case, operands(case, dtype), tolerance)
+
+
+@pytest.mark.parametrize("case", [CASES[1], CASES[6], CASES[13], CASES[20]], ids=str)
+def test_views(case: Any) -> None:
+    x, w, bias, g = operands(case)
+    last = [t.permute(0, 2, 3, 1).contiguous().permute(0, 3, 1, 2) for t in (x, w, g)]  # channels last
+    check_all(case, [last[0], last[1], bias, last[2]], 3e-6)
+    across = [t.mT.contiguous().mT for t in (x, w, g)]
+    check_all(case, [across[0], across[1], bias, across[2]], 3e-6)
+    apart = flambeau.randn(*x.shape, 2)[..., 1]
+    check_all(case, [apart, w, bias, g[:, :1].expand(g.shape)], 3e-6)
+
+
+def test_transposed_convolutions() -> None:
+    flambeau.manual_seed(0)
+    x, w, bias = flambeau.randn(2, 18, 7, 6), flambeau.randn(18, 10, 3, 3), flambeau.randn(20)
+    for kwargs in ({"stride": 2, "padding": 1, "output_padding": 1, "groups": 2}, {"stride": 3, "groups": 2},
+                   {"padding": 2, "groups": 2, "dilation": 2}):
+        check(lambda x, w, b, kwargs=kwargs: F.conv_transpose2d(x, w, b, **kwargs), [x, w, bias],
+              "convolution_input", 2e-5)
+
+
+def test_numbers_that_are_not_finite() -> None:
+    case = CASES[6]
+    arrays = operands(case)
+    arrays[0][0, 3, 4, 4] = float("nan")
+    arrays[0][1, 2, 0, 0] = float("inf")
+    arrays[3][1, 2, 1, 1] = float("-inf")
+    check_all(case, arrays, 3e-6)
+
+
+def test_another_shape_compiles_nothing() -> None:
+    def run(case: Any) -> set[str]:
+        arrays = operands(case)
+        for function in (convolved(case), gradient(case, 0), gradient(case, 1)):
+            results(function, arrays, "native")
+        return {text for text in code._code if "@convolve" in text or "@pack_weights" in text
+                or "@add_up" in text or "@finish" in text}
+    for first, others in ((CASES[0], CASES[1:6]), (CASES[6], CASES[7:8]), (CASES[13], CASES[14:16])):
+        known = run(first)
+        for case in others:
+            assert run(case) == known
+
+
+@pytest.mark.parametrize("case", [CASES[2], CASES[4], CASES[7], CASES[14], CASES[20]], ids=str)
+def test_the_same_bits_for_any_number_of_threads(case: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    from flambeau.config import settings
+    arrays = operands(case)
+    found = []
+    for count in (1, 2, 3):
+        monkeypatch.setattr(settings, "threads", count)
+        templates._plans.clear()
+        programs.clear()
+        found.append([results(f, arrays, "native")[0][1]
+                      for f in (convolved(case), gradient(case, 0), gradient(case, 1))])
+    for other in found[1:]:
+        for x, y in zip(found[0], other):
+            np.testing.assert_array_equal(x, y)
+
+
+def test_large_work_is_divided() -> None:
+    x, w = flambeau.empty(8, 64, 16, 16), flambeau.empty(64, 64, 3, 3)
+    e = convolution.elements(np.dtype(np.float32))
+    from flambeau.executors.native.convolution_problem import forward_problem
+    y = flambeau.empty(8, 64, 16, 16)
+    problem = forward_problem(x._geometry, w._geometry, y._geometry, ((1, 1), (1, 1), (1, 1), 1))
+    tile = convolution.tile_for(e)
+    assert convolution.Blocking(problem, e, tile, "winograd").tasks >= 4
+    assert convolution_weight.Blocking(problem, e, tile, "winograd").tasks >= 4
+
+
+def test_other_processors() -> None:
+    """The same for AVX2: half as many registers, of half the width."""
+    if os.environ.get("FLAMBEAU_CPU"):
+        pytest.skip("runs itself")
+    from flambeau.executors.native.machine import machine
+    if "+avx2" not in machine().features:
+        pytest.skip("the code could not run here")
+    command = [sys.executable, "-m", "pytest", "-q", "-x", "-p", "no:cacheprovider", __file__, "-k",
+               "test_views or test_transposed_convolutions or test_numbers_that_are_not_finite"]
+    environment = {**os.environ, "FLAMBEAU_CPU": "haswell"}
+    done = subprocess.run(command, env=environment, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stdout + done.stderr
