@@ -183,7 +183,8 @@ def attention_backward(signature: Signature) -> Plan | None:
     problem = _Problem(signature, 0)
     if not problem.native:
         return None
-    chunks = min(problem.blocks, -(-_TASKS // problem.heads))
+    # Each task of a head has sums of its own to keep, so there are fewer than in the forward pass.
+    chunks = min(problem.blocks, -(-_TASKS // (2 * problem.heads)))
     depth, width = problem.padded(problem.depth), problem.padded(problem.width)
     # Results are added up in place if their rows are whole vectors.
     direct = (chunks == 1 and problem.storage == problem.compute
