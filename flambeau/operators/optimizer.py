@@ -16,6 +16,7 @@ only on the numbers is computed by the caller in double precision, once for all 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from itertools import cycle
 from typing import Any
 
 from ..dtypes import float32, float64
@@ -321,18 +322,21 @@ def apply_rule(
 
 def _outputs(geometries: Sequence[Any], attributes: tuple[Any, ...]) -> tuple[Any, ...]:
     """The geometries of parameters and states. Checked here: a signature is checked once."""
-    _, count, present, _ = attributes
-    owned = count * (sum(present) + 1)
-    targets = geometries[:owned]
-    for i, g in enumerate(geometries[: owned + count]):
-        param = geometries[i % count]
-        if g.shape != param.shape or g.dtype is not param.dtype or not (i >= owned or suits(g)):
+    _, count, present, _, joined = attributes
+    owned = count + sum(present) * (1 if joined else count)
+    params, targets, grads = geometries[:count], geometries[:owned], geometries[owned : owned + count]
+    states = [] if joined else targets[count:]
+    for g, param in zip((*params, *states, *grads), cycle(params)):
+        if g.shape != param.shape or g.dtype is not param.dtype:
             raise UnsuitableTensor
+    if not all(map(suits, targets)) or (joined and any(g.dtype is not params[0].dtype for g in params)):
+        raise UnsuitableTensor
     return tuple(contiguous(g.shape, g.dtype, g.device) for g in targets)
 
 
-# Operands: parameters, states one after the other, gradients, numbers. The kernel is that of one parameter
-# (or of a part of one, rules being elementwise): executors apply it to each.
+# Operands: parameters, states one after the other, gradients, numbers. A state is a tensor for each
+# parameter, or (``joined``) one tensor with the elements of all of them in the parameters' order. The kernel
+# is that of one parameter (or of a part of one, rules being elementwise): executors apply it to each.
 MULTI_TENSOR = Operator("multi_tensor", apply_rule, _outputs, (), kind="multi_tensor")
 
 
@@ -352,13 +356,19 @@ def multi_tensor(
     states: Sequence[Sequence[Tensor] | None],
     numbers: Sequence[float],
     flags: dict[str, bool],
+    joined: bool = False,
 ) -> None:
     """Write ``rule``'s results into parameters and states, all of them by one operator.
 
-    Executors overwrite values in place where nobody else sees them: a step needs no memory of its own.
+    `states` has a tensor for each parameter, or (``joined``) one that holds the elements of all. Executors
+    overwrite values in place where nobody else sees them: a step needs no memory of its own.
     """
-    columns = [params, *(column for column in states if column is not None)]
-    targets = [x for column in columns for x in column]
-    present = tuple(column is not None for column in states)
-    attributes = (rule, len(params), present, tuple(flags.items()))
+    targets = [*params, *[x for column in states if column is not None for x in column]]
+    present = tuple([column is not None for column in states])
+    attributes = (rule, len(params), present, tuple(flags.items()), joined)
     record_in_place(MULTI_TENSOR, attributes, targets, grads, list(map(float, numbers)))
+
+
+def gradients(params: Sequence[Tensor]) -> list[Any]:
+    """The parameters' gradients, ``None`` where there is none."""
+    return [p._grad for p in params]

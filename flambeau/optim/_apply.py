@@ -41,15 +41,18 @@ def apply_rule(
     states: Sequence[Column],
     numbers: Sequence[Any],
     flags: dict[str, bool],
+    joined: Sequence[Column] | None = None,
 ) -> None:
     """Write ``rule``'s results into the parameters and the states, in place.
 
     `states` holds one list per state of the rule, each as long as `params`, or ``None`` for a state that is
-    not in use. One operator does it all, unless the step is to be differentiated or the tensors are
-    unsuitable.
+    not in use; `joined` the same states as one tensor each (Note: joined states). One operator does it all,
+    unless the step is to be differentiated or the tensors are unsuitable.
     """
     if not is_grad_enabled():
         try:
+            if joined is not None:
+                return multi_tensor(rule, params, grads, joined, numbers, flags, True)
             return multi_tensor(rule, params, grads, states, numbers, flags)
         except UnsuitableTensor:
             pass

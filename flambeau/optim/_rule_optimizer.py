@@ -13,14 +13,16 @@ import operator
 import struct
 from collections import Counter, defaultdict
 from collections.abc import Callable, Sequence
+from itertools import repeat
 from typing import Any, ClassVar
 
 from .. import operators as ops
 from ..autograd import enable_grad, set_grad_enabled
 from ..dtypes import dtype, float32, float64, get_default_dtype
-from ..operators.optimizer import suits
+from ..operators.optimizer import gradients, suits
 from ..tensor import Tensor
 from ._apply import Rule, apply_rule
+from ._columns import can_join, is_joined, join, separate, whole
 from .optimizer import Optimizer
 
 Counters = dict[str, float]
@@ -46,14 +48,20 @@ def number(value: Any) -> Any:
 
 
 class Cohort:
-    """Parameters of one group that share their counters, with their states as columns."""
+    """Parameters of one group that share their counters, with their states as columns.
 
-    __slots__ = ("params", "states", "counters", "targets", "complex_at")
+    ``at``: where they are among the group's parameters that have gradients; None if they are all of them.
+    ``joined``: the columns as one tensor each (Note: joined states), or None.
+    """
+
+    __slots__ = ("params", "at", "states", "joined", "counters", "targets", "complex_at")
 
     def __init__(self, counters: Counters) -> None:
         self.counters = counters
         self.params: list[Tensor] = []
+        self.at: list[int] | None = []
         self.states: list[list[Tensor] | None] = []
+        self.joined: list[list[Tensor] | None] | None = None
         self.targets: list[Tensor] = []
         self.complex_at: list[int] = []
 
@@ -84,6 +92,7 @@ class RuleOptimizer(Optimizer):
     sparse_message: ClassVar[str] = "{} does not support sparse gradients"
 
     _plans: dict[int, _Plan]
+    _laid_out: set[int]  # groups whose states were laid out before: only the first time they are joined
     _unpublished: dict[Tensor, Counters]
 
     # -- what a subclass says
@@ -120,24 +129,28 @@ class RuleOptimizer(Optimizer):
             return loss
 
     def _step_group(self, index: int, group: dict[str, Any]) -> None:
-        live = [p for p in group["params"] if p.grad is not None]
-        if not live:
-            return
+        live = group["params"]
+        grads = gradients(live)
+        if True in map(operator.is_, grads, repeat(None)):
+            live = [p for p, grad in zip(live, grads) if grad is not None]
+            grads = gradients(live)
+            if not live:
+                return
         names = self._state_names(group)
         plan = self._plans.get(index)
         if plan is None or not plan.fits(live, names):
-            plan = self._make_plan(index, live, names, group)
+            plan = self._make_plan(index, list(live), names, group)
         for cohort in plan.cohorts:
             numbers, flags = self._advance(group, cohort.counters)
-            grads: list[Any] = [p.grad for p in cohort.params]
+            own = grads if cohort.at is None else [grads[k] for k in cohort.at]
             for position in cohort.complex_at:
-                grads[position] = ops.view_as_real(grads[position])
-            self._update(cohort, grads, numbers, flags)
+                own[position] = ops.view_as_real(own[position])
+            self._update(cohort, own, numbers, flags)
 
     def _update(
         self, cohort: Cohort, grads: list[Tensor], numbers: Sequence[Any], flags: dict[str, bool]
     ) -> None:
-        apply_rule(type(self).rule, cohort.targets, grads, cohort.states, numbers, flags)
+        apply_rule(type(self).rule, cohort.targets, grads, cohort.states, numbers, flags, cohort.joined)
 
     def _options(self, group: dict[str, Any], *names: str) -> list[Any]:
         """Options of a group as Python numbers; as they are if the step itself is to be differentiated."""
@@ -159,7 +172,7 @@ class RuleOptimizer(Optimizer):
         self._check_group(live, group)
         cohorts: dict[tuple[Any, ...], Cohort] = {}
         times: Counter[Tensor] = Counter()
-        for p in live:
+        for position, p in enumerate(live):
             state = self._state.get(p, {})
             counters = self._unpublished.pop(p, None) or self._read_counters(state, group)
             if any(state.get(name) is None for name in (*self.counters, *names) if name is not None):
@@ -168,16 +181,21 @@ class RuleOptimizer(Optimizer):
                     if state.get(name) is None:
                         self._state[p][name] = value
             # A parameter given twice is stepped twice, one after the other.
-            key = (*counters.values(), suits(p._geometry), times[p])
+            key = (*counters.values(), p.dtype if suits(p._geometry) else None, times[p])
             times[p] += 1
             cohort = cohorts.setdefault(key, Cohort(dict(counters)))
             cohort.params.append(p)
+            assert cohort.at is not None
+            cohort.at.append(position)
         for cohort in cohorts.values():
-            self._lay_out(cohort, names)
+            if len(cohorts) == 1:
+                cohort.at = None
+            self._lay_out(cohort, names, index not in self._laid_out)
+        self._laid_out.add(index)
         plan = self._plans[index] = _Plan(live, names, list(cohorts.values()))
         return plan
 
-    def _lay_out(self, cohort: Cohort, names: tuple[str | None, ...]) -> None:
+    def _lay_out(self, cohort: Cohort, names: tuple[str | None, ...], first: bool) -> None:
         """Fill the columns that the rule is applied to; complex tensors are pairs of real numbers to it."""
         cohort.complex_at = [i for i, p in enumerate(cohort.params) if p.is_complex()]
         columns = [
@@ -190,6 +208,22 @@ class RuleOptimizer(Optimizer):
                     column[position] = ops.view_as_real(column[position])
         cohort.targets = [ops.view_as_real(p) if p.is_complex() else p for p in cohort.params]
         cohort.states = columns[1:]
+        if not cohort.complex_at and not self.defaults.get("differentiable"):
+            self._join(cohort, names, first)
+
+    def _join(self, cohort: Cohort, names: tuple[str | None, ...], first: bool) -> None:
+        """Join the states, or find them joined, or take them apart (Note: joined states)."""
+        used = [(k, column) for k, column in enumerate(cohort.states) if column is not None]
+        if not all(is_joined(column) for _, column in used):
+            move = join if first and all(can_join(x, cohort.params) for _, x in used) else separate
+            for k, column in used:
+                cohort.states[k] = moved = move(column)
+                for p, value in zip(cohort.params, moved):
+                    self._state[p][names[k]] = value
+            if move is separate:
+                return
+        if used:
+            cohort.joined = [None if column is None else [whole(column)] for column in cohort.states]
 
     def _check_group(self, live: list[Tensor], group: dict[str, Any]) -> None:
         """What is worth checking only when something has changed."""
@@ -226,6 +260,7 @@ class RuleOptimizer(Optimizer):
     def state(self, value: defaultdict[Any, Any]) -> None:
         self._state = value
         self._plans = {}
+        self._laid_out = set()
         self._unpublished = {}
 
     def __setstate__(self, state: dict[str, Any]) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable, Sequence
+from itertools import accumulate
 from typing import Any
 
 import numpy as np
@@ -28,10 +29,12 @@ _SOLE_READER = pending.UNHELD + 1
 def prepare(signature: Signature) -> Callable[[tuple[Any, ...]], Any]:
     """How to run one signature (the operands' order: ``operators/optimizer.py``)."""
     kernel = signature.operator.kernel
-    rule, count, present, flags = signature.attributes
-    owned = count * (sum(present) + 1)
+    rule, count, present, flags, joined = signature.attributes
+    states = sum(present)
+    owned = count + (states if joined else states * count)
     geometries = signature.geometries
     batches = _batches(geometries[:count])
+    starts = [0, *accumulate(g.numel for g in geometries[:count])]
 
     def execute(operands: tuple[Any, ...]) -> tuple[Array, ...]:
         targets = [_private(operands, i, geometries[i]) for i in range(owned)]
@@ -42,12 +45,16 @@ def prepare(signature: Signature) -> Callable[[tuple[Any, ...]], Any]:
             values: list[Array] = kernel(mathematics, rule, old[0], grad, old[1:], present, numbers, flags)
             return values
 
+        def written(k: int) -> list[Array]:
+            if joined:
+                return [targets[k], *[state[starts[k] : starts[k + 1]] for state in targets[count:]]]
+            return targets[k::count]
+
         for batch in batches:
-            columns = [[targets[i] for i in range(first, owned, count)] for first in batch]
             if len(batch) == 1:
-                _large(columns[0], grads[batch[0]], new_values)
+                _large(written(batch[0]), grads[batch[0]], new_values)
             else:
-                _small(columns, [grads[i] for i in batch], new_values)
+                _small([written(k) for k in batch], [grads[k] for k in batch], new_values)
         return tuple(targets)
 
     return execute

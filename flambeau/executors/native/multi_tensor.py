@@ -9,7 +9,8 @@ elements, cut into tasks of equal size whatever the sizes of the tensors:
     tasks     |----0----|----1----|----2----|----3----|----4----|-|
 
 Numbers (a learning rate, bias corrections) are arguments, and so is the table of the tensors: a kernel
-belongs to a rule, its flags and an element type.
+belongs to a rule, its flags and an element type. States that are ``joined`` have one pointer for all: their
+elements lie in the order of the list.
 """
 
 from __future__ import annotations
@@ -29,7 +30,7 @@ from .namespace import sign_of
 
 Kernel = Callable[..., list[Any]]
 
-# Words of a call: what comes before the numbers; the records of the tensors follow the numbers.
+# Words of a call: these, the numbers, pointers to joined states, and the records of the parameters.
 COUNT, CHUNK, TOTAL, HEADER = 0, 1, 2, 3
 
 # A record: start in the list of elements, where its gradient's strides stand, then its pointers.
@@ -46,6 +47,7 @@ class Structure(NamedTuple):
     flags: tuple[tuple[str, bool], ...]
     dtype: Dtype
     grad: Dtype
+    joined: bool
 
     @property
     def targets(self) -> int:
@@ -53,9 +55,19 @@ class Structure(NamedTuple):
         return 1 + sum(self.present)
 
     @property
+    def common(self) -> int:
+        """How many pointers all parameters have in common."""
+        return self.targets - 1 if self.joined else 0
+
+    @property
     def record(self) -> int:
         """Words that describe one parameter."""
-        return POINTERS + self.targets + 1
+        return POINTERS + self.targets - self.common + 1
+
+    @property
+    def table(self) -> int:
+        """Where the records start."""
+        return HEADER + self.numbers + self.common
 
 
 class _Namespace:
@@ -107,18 +119,19 @@ def _tasks(f: Function, s: Structure, span: Function, strided: Function) -> None
     count, chunk, total = f.word(COUNT), f.word(CHUNK), f.word(TOTAL)
     kind = memory_type(s.dtype)
     numbers = [f.word(HEADER + k, kind) for k in range(s.numbers)]
+    common = [f.word(HEADER + s.numbers + k, "ptr") for k in range(s.common)]
     first = f.mul(f.begin, chunk)
     last = f.least(f.mul(f.end, chunk), total)
-    table = HEADER + s.numbers
     with f.loop(0, count) as k:
-        record = f.at(f.words, f.add(f.mul(k, s.record), table), "i64")
+        record = f.at(f.words, f.add(f.mul(k, s.record), s.table), "i64")
         start = _field(f, record, START)
         begin = f.most(f.sub(first, start), 0)
         end = f.least(last, _field(f, record, s.record + START))
         end = f.sub(end, start)
         with f.when(f.compare("slt", begin, end)):
-            bases = [_field(f, record, POINTERS + j, "ptr") for j in range(s.targets)]
-            grad = _field(f, record, POINTERS + s.targets, "ptr")
+            bases = [_field(f, record, POINTERS + j, "ptr") for j in range(s.targets - s.common)]
+            bases += [f.at(base, start, kind) for base in common]
+            grad = _field(f, record, POINTERS + s.targets - s.common, "ptr")
             layout = _field(f, record, LAYOUT)
             dense = f.compare("eq", layout, 0)
             with f.when(dense):

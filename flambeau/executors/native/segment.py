@@ -173,20 +173,21 @@ class Segment:
                          for dtype, own in written.numbers.items()]
 
     def _owning(self, draft: Draft, written: _Writer) -> None:
-        """What the reference counts of owned operands are if nobody else can see them."""
+        """What the reference counts of owned operands are if nobody else can see them.
+
+        Nodes of earlier parts have let go of their operands by then. What somebody reads afterwards must not
+        be overwritten.
+        """
         uses: dict[int, int] = {}
-        for own in draft.sources:
-            for kind, leaf in own:
-                if kind == LEAF:
-                    uses[leaf] = uses.get(leaf, 0) + 1
-        early: set[int] = set()
-        for _, _, leaf, result in written.owned:
-            stage = draft.made[result]
-            if any(kind == LEAF and at == leaf and s > stage
-                   for s, (members, _) in enumerate(draft.stages) if s > stage
-                   for k in members for kind, at in draft.sources[k]):
-                early.add(leaf)     # somebody reads it afterwards: it must not be overwritten
-        self._expected = [UNHELD + uses[leaf] if leaf not in early else -1 for _, _, leaf, _ in written.owned]
+        last: dict[int, int] = {}
+        for s in range(self.first, len(draft.stages)):
+            for k in draft.stages[s].members:
+                for kind, leaf in draft.sources[k]:
+                    if kind == LEAF:
+                        uses[leaf] = uses.get(leaf, 0) + 1
+                        last[leaf] = s
+        self._expected = [UNHELD + uses[leaf] if last[leaf] <= draft.made[result] else -1
+                          for _, _, leaf, result in written.owned]
 
     def _results(self, draft: Draft) -> None:
         """Which node gets which array."""

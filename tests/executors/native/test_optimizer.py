@@ -131,3 +131,21 @@ def test_it_is_native() -> None:
                            {"maximize": False, "decay": False, "nesterov": False})
     node = p._storage.node.operands[0]
     assert plan_of(node.signature) is not None
+
+
+def test_copies_stay_apart_when_a_part_was_interpreted() -> None:
+    with config.executor("native"):
+        params = [torch.tensor([1.0, 2.0]).requires_grad_(), torch.ones(0).requires_grad_()]
+        optimizer = torch.optim.SGD(params, lr=1.0)
+        for _ in range(3):
+            for p in params:
+                p.grad = p.detach() * 0.5  # of nothing: the interpreter computes it
+            optimizer.step()
+            kept = params[0].detach().clone()
+        other = [p.detach().clone().requires_grad_() for p in params]
+        again = torch.optim.SGD(other, lr=1.0)
+        for p in other:
+            p.grad = p.detach() * 0.5
+        again.step()
+        assert params[0].tolist() == kept.tolist() == [0.125, 0.25]
+        assert other[0].tolist() == [0.0625, 0.125]

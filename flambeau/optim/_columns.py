@@ -1,0 +1,72 @@
+"""Columns of states: one storage for a state of many small parameters.
+
+Note: joined states. Recording a step costs time for each tensor that it writes. The states of small models
+are therefore laid one after the other in one storage, at the first step that uses them, and the step writes
+that storage as one tensor. The tensors of ``optimizer.state`` see their parts of it, as views do.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from .. import operators as ops
+from ..graph.geometry import intern
+from ..operators.optimizer import suits
+from ..tensor import Tensor
+from ..tensor.tensor import fresh
+
+# Elements up to which it pays: beyond, a step takes longer than its recording whatever the number of tensors.
+_LIMIT = 1 << 22
+
+
+def can_join(column: Sequence[Tensor], params: Sequence[Tensor]) -> bool:
+    """Whether the tensors are ordinary ones, each alone in its storage, with the parameters' elements."""
+    if len(column) < 2 or sum(p.numel() for p in params) > _LIMIT:
+        return False
+    dtype = params[0]._geometry.dtype
+    return suits(params[0]._geometry) and all(
+        _stands_alone(x) and x.shape == p.shape and x._geometry.dtype is p._geometry.dtype is dtype
+        for x, p in zip(column, params)
+    )
+
+
+def _stands_alone(x: Tensor) -> bool:
+    g, held = x._geometry, x._storage.geometry
+    return g.is_contiguous and g.offset == 0 and g.numel == held.numel and g.dtype is held.dtype \
+        and not x._storage.exposed and x._counter is None and x._base is None and not x.requires_grad
+
+
+def join(column: Sequence[Tensor]) -> list[Tensor]:
+    """The tensors as parts of one new storage, one after the other."""
+    storage = ops.cat([x.reshape(-1) for x in column])._storage
+    parts: list[Tensor] = []
+    start = 0
+    for x in column:
+        g = x._geometry
+        parts.append(fresh(storage, intern(g.shape, g.strides, start, g.dtype, g.device)))
+        start += g.numel
+    return parts
+
+
+def is_joined(column: Sequence[Tensor]) -> bool:
+    """Whether the tensors lie one after the other and are all that is in their storage."""
+    storage = column[0]._storage
+    start = 0
+    for x in column:
+        g = x._geometry
+        if x._storage is not storage or g.offset != start or not g.is_contiguous \
+                or g.dtype is not storage.geometry.dtype or x._counter is not None:
+            return False
+        start += g.numel
+    return len(column) > 1 and start == storage.size
+
+
+def whole(column: Sequence[Tensor]) -> Tensor:
+    """The tensor that sees the storage of a joined column."""
+    storage = column[0]._storage
+    return fresh(storage, storage.flat)
+
+
+def separate(column: Sequence[Tensor]) -> list[Tensor]:
+    """The tensors, those that are parts of a joined storage as copies of their own."""
+    return [x if x._geometry.numel == x._storage.size else x.detach().clone() for x in column]
