@@ -13,10 +13,13 @@ from .packing import padded
 from .plan import Call, Plan, Words
 from .skinny import skinny_kernel, width_of
 
-DEPTH = 768             # of a block: a panel of B of this depth takes a part of the second cache
+DEPTH = 1024            # of a block: a panel of B takes an eighth of the second cache, one of A a twentieth
 TASK = 2e6              # floating operations worth a task: 20 microseconds
-SHARED = 3e7            # from here on B is packed by a call of its own
+FEW_TASKS = 4           # more than these only where tasks are larger
 MOST_TASKS = 16
+SHARED = 1e8            # floating operations from which on B is packed by a call of its own
+PACKING = 5.0           # what packing an element costs, in multiply-adds of a vector
+READING = 1.5           # and what reading a packed element of B from the third cache does
 READ = 1 << 18          # bytes of B worth a task where there are few rows
 INNER_ROWS = 16         # up to so many rows, B is read where it lies: adjacent along the depth
 INNER_DEPTH = 192       # of at least this size
@@ -189,10 +192,10 @@ def _blocks(problem: Problem, tile: Tile) -> _Blocks:
     if problem.target == problem.compute:
         pieces = -(-problem.k * size // (DEPTH * 4))
         kc = padded(-(-problem.k // pieces), size)
-    # A block of A fills less than half of the second cache: B's panels and the result pass through it too.
-    most = int(0.4 * machine().second_cache) // (padded(kc, size) * size)
+    # A block of A fills a quarter of the second cache: B's panels and the result pass through it too.
+    most = machine().second_cache // 4 // (padded(kc, size) * size)
     mc = max(tile.rows, most // tile.rows * tile.rows)
-    wanted = min(MOST_TASKS, int(problem.flops / TASK))
+    wanted = min(MOST_TASKS, max(min(FEW_TASKS, int(problem.flops / TASK)), int(problem.flops / TASK / 2)))
     wanted = -(-wanted // problem.items)
     direct = problem.b.column == 1 and problem.source == problem.compute and problem.m <= DIRECT_ROWS
     shared = not direct and problem.items < 4 and problem.flops >= SHARED and wanted > 1
@@ -219,7 +222,7 @@ def _split(problem: Problem, tile: Tile, wanted: int, shared: bool) -> tuple[int
         columns = min(-(-wanted // rows), column_tiles)
         # A is packed for each block of columns, B for each block of rows; tasks that are missing leave a
         # thread idle, and the last block of either may be almost empty.
-        packing = (columns * problem.m + (0 if shared else rows * problem.n)) / (problem.m * problem.n) * 4
+        packing = columns * PACKING / problem.n + rows * (READING if shared else PACKING) / problem.m
         uneven = _waste(row_tiles, rows) * _waste(column_tiles, columns)
         missing = wanted / min(wanted, rows * columns)
         found = (1 + packing) * uneven * missing

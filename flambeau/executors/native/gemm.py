@@ -157,6 +157,7 @@ _TILE = (("ptr noalias readonly", "%words"), ("ptr", "%a"), ("ptr", "%b"), ("ptr
 _BLOCK = (("ptr noalias readonly", "%words"), ("ptr", "%scratch"), ("i64", "%rb"), ("i64", "%cb"),
           ("i64", "%i0"), ("i64", "%i1"), ("i64", "%i2"))
 _INDICES = ("%i0", "%i1", "%i2")
+_CHUNK = 8  # steps of the depth: as many lines of a cache's set as there usually are
 
 
 class _Writer:
@@ -274,13 +275,23 @@ class _Writer:
         return f
 
     def _pack_rows(self, f: Function, a: str, row: str, end: str, k: str, step: str, size: str) -> None:
+        """Pack rows of A; ``size``: of a panel.
+
+        Where the rows are adjacent all panels take a few steps of the depth, then the next ones: whole lines
+        of the cache are used while they are there. Else a panel is packed at once.
+        """
         tile = self.tile
         row_stride, k_stride = f.word(Word.A_ROW), f.word(Word.A_STEP)
-        with f.loop(row, end, tile.rows) as i:
-            source = element_at(f, self.kind.source, a, f.add(f.mul(i, row_stride), f.mul(k, k_stride)))
-            number = f.div(f.sub(i, row), tile.rows)
-            f.run(self.pack_a, source, f.at(f.scratch, f.mul(number, size), tile.element),
-                  f.least(f.sub(end, i), tile.rows), step, row_stride, k_stride)
+        chunk = f.choose(f.compare("eq", row_stride, 1), "i64", _CHUNK, step)
+        with f.loop(0, step, chunk) as part:
+            steps = f.least(chunk, f.sub(step, part))
+            start = f.mul(f.add(k, part), k_stride)
+            target = f.variable("ptr", f.at(f.scratch, f.mul(part, tile.rows), tile.element))
+            with f.loop(row, end, tile.rows) as i:
+                source = element_at(f, self.kind.source, a, f.add(f.mul(i, row_stride), start))
+                f.run(self.pack_a, source, target.get(), f.least(f.sub(end, i), tile.rows), steps, row_stride,
+                      k_stride)
+                target.set(f.at(target.get(), size, tile.element))
 
     def _column(self, f: Function, row: str, end: str, size: str, b: str, c: str, step: str,
                 common: tuple[str, ...]) -> None:
