@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
+from .dot import CHUNK, dot_kernels
 from .emitter import Dtype
 from .epilogue import ITEM, Arguments
 from .gemm import Kind, Source, packing_kernel, product_kernel
@@ -11,7 +12,7 @@ from .machine import machine
 from .microkernel import Tile
 from .packing import padded
 from .plan import Call, Plan, Words
-from .skinny import skinny_kernel, width_of
+from .skinny import reads_in_place, skinny_kernel, width_of
 
 DEPTH = 1024            # of a block: a panel of B takes an eighth of the second cache, one of A a twentieth
 TASK = 2e6              # floating operations worth a task: 20 microseconds
@@ -97,6 +98,9 @@ def product_plan(problem: Problem) -> Plan:
     """The plan of a product."""
     kind = Kind(problem.source, problem.target, problem.compute,
                 problem.epilogue.code if problem.epilogue is not None else None)
+    if problem.m == problem.n == problem.items == 1 and problem.epilogue is None \
+            and problem.a.column == problem.b.row == 1:
+        return _dot_plan(problem)
     if _is_skinny(problem):
         return _skinny_plan(problem, kind)
     tile = kind.tile
@@ -121,6 +125,23 @@ def product_plan(problem: Problem) -> Plan:
                 flops=problem.flops, traffic=problem.traffic)
 
 
+def _dot_plan(problem: Problem) -> Plan:
+    """The product of two vectors."""
+    partial, total = dot_kernels(problem.source, problem.target, problem.compute)
+    chunks = -(-problem.k // CHUNK)
+    first, second = Words(), Words()
+    first.input(problem.a.position, problem.a.geometry)
+    first.input(problem.b.position, problem.b.geometry)
+    first.workspace()
+    first.constant(problem.k)
+    second.output()
+    second.workspace()
+    second.constant(chunks)
+    calls = [Call(partial, first, chunks, 2 if chunks > 2 else chunks), Call(total, second, 1)]
+    return Plan(calls, workspace=chunks * problem.compute.itemsize, flops=problem.flops,
+                traffic=problem.traffic)
+
+
 def _is_skinny(problem: Problem) -> bool:
     """Whether there are so few rows that B should be read where it lies."""
     if problem.b.row == 1:
@@ -137,13 +158,12 @@ def _skinny_plan(problem: Problem, kind: Kind) -> Plan:
     width = width_of(kind, rows, inner)
     work = max(problem.n * problem.k * problem.source.itemsize / READ, problem.flops / problem.items / TASK)
     columns = _share(problem.n, max(1, min(MOST_TASKS, int(work))), width)
-    copied = -(-problem.m // rows) * rows
-    blocks = _Blocks(0, 0, copied, columns, 1, -(-problem.n // columns), Source.DIRECT)
+    blocks = _Blocks(0, 0, problem.m, columns, 1, -(-problem.n // columns), Source.DIRECT)
     tasks = problem.items * blocks.column_blocks
     grain = max(1, int(tasks / (work * problem.items)))
     words = _words(problem, blocks, kind.tile, 0)
     call = Call(skinny_kernel(kind, rows, inner), words, tasks, min(grain, tasks),
-                copied * padded(problem.k, size) * size)
+                0 if reads_in_place(problem.a.column, kind) else problem.m * padded(problem.k, size) * size)
     return Plan([call], flops=problem.flops, traffic=problem.traffic)
 
 
@@ -205,7 +225,8 @@ def _blocks(problem: Problem, tile: Tile) -> _Blocks:
     row_blocks, column_blocks = -(-problem.m // rows), -(-problem.n // columns)
     shared = shared and row_blocks > 1
     source = Source.DIRECT if direct else Source.SHARED if shared else Source.OWN
-    return _Blocks(min(mc, rows), kc, rows, columns, row_blocks, column_blocks, source)
+    mc = _share(min(rows, problem.m), -(-rows // mc), tile.rows)
+    return _Blocks(mc, kc, rows, columns, row_blocks, column_blocks, source)
 
 
 def _share(extent: int, blocks: int, unit: int) -> int:

@@ -2,11 +2,12 @@
 
     C[i, :] = sum over k of A[i, k] B[k, :]
 
-The rows of A are first copied, without gaps and padded with zeros, into the thread's scratch. Where B is
-adjacent along the depth (``inner``), a step multiplies a vector of each row of A with a vector of each of
-several columns of B; the lanes of the accumulators are added up at the end. Where it is adjacent along its
-columns (``outer``), a step multiplies one element of each row of A with several vectors of a row of B. Tasks
-are blocks of columns. More than four rows are computed in groups, column by column: B comes from memory once.
+The rows of A are first copied, without gaps, into the thread's scratch, if they have gaps or another type.
+Where B is adjacent along the depth (``inner``), a step multiplies a vector of each row of A with a vector of
+each of several columns of B; the lanes of the accumulators are added up at the end. Where it is adjacent along
+its columns (``outer``), a step multiplies one element of each row of A with several vectors of a row of B.
+Tasks are blocks of columns. More than four rows are computed in groups, column by column: B comes from memory
+once.
 """
 
 from __future__ import annotations
@@ -30,7 +31,7 @@ from .machine import machine
 _COPY = (("ptr", "%source"), ("ptr noalias", "%target"), ("i64", "%depth"), ("i64", "%stride"))
 _TASK = (("ptr noalias readonly", "%words"), ("ptr noalias", "%scratch"), ("i64", "%cb"), ("i64", "%i0"),
          ("i64", "%i1"), ("i64", "%i2"))
-_PART = (("ptr noalias readonly", "%words"), ("ptr noalias", "%scratch"), ("ptr", "%b"), ("ptr", "%c"),
+_PART = (("ptr noalias readonly", "%words"), ("ptr", "%a"), ("i64", "%apart"), ("ptr", "%b"), ("ptr", "%c"),
          ("i64", "%row"), ("i64", "%rows"), ("i64", "%column"), ("i64", "%right"),
          ("i64", "%i0"), ("i64", "%i1"), ("i64", "%i2"))
 _INDICES = ("%i0", "%i1", "%i2")
@@ -54,6 +55,11 @@ def width_of(kind: Kind, rows: int, inner: bool) -> int:
     if inner:
         return {1: 8, 2: 8, 4: 4}[rows] if registers == 32 else {1: 8, 2: 4, 4: 2}[rows]
     return lanes * ({1: 8, 2: 8, 4: 4}[rows] if registers == 32 else {1: 8, 2: 4, 4: 2}[rows])
+
+
+def reads_in_place(stride: int, kind: Kind) -> bool:
+    """Whether rows of A of this stride along the depth are read where they lie."""
+    return stride == 1 and kind.source == kind.compute
 
 
 class _Writer:
@@ -82,20 +88,15 @@ class _Writer:
         return self.module.text()
 
     def _copy(self) -> Function:
-        """A row of A, padded with zeros to whole vectors."""
+        """A row of A without gaps."""
         lanes, source = self.lanes, self.kind.source
         with self.module.helper("copy", _COPY) as f:
             adjacent = f.compare("eq", "%stride", 1)
-            whole = f.emit(f"and i64 %depth, {-lanes}")
-            tail = f.at("%target", whole, self.element)
-            with f.when(f.compare("slt", whole, "%depth")):
-                f.write(self.vector, "zeroinitializer", tail, self.size)
-            with f.when(adjacent):
-                with f.loop(0, whole, lanes) as k:
-                    value = read_lanes(f, source, lanes, element_at(f, source, "%source", k))
-                    f.write(self.vector, value, f.at("%target", k, self.element), self.size)
-            start = f.choose(adjacent, "i64", whole, 0)
-            with f.loop(start, "%depth") as k:
+            whole = f.choose(adjacent, "i64", f.emit(f"and i64 %depth, {-lanes}"), 0)
+            with f.loop(0, whole, lanes) as k:
+                value = read_lanes(f, source, lanes, element_at(f, source, "%source", k))
+                f.write(self.vector, value, f.at("%target", k, self.element), self.size)
+            with f.loop(whole, "%depth") as k:
                 value = f.load(element_at(f, source, "%source", f.mul(k, "%stride")), source)
                 f.write(self.element, value, f.at("%target", k, self.element), self.size)
         return f
@@ -113,22 +114,28 @@ class _Writer:
                            item_offset(f, _INDICES, Word.B_ITEM, "0"))
             c = element_at(f, kind.target, f.word(Word.C, "ptr"),
                            item_offset(f, _INDICES, Word.C_ITEM, "0"))
-            with f.loop(0, f.word(Word.ROWS)) as i:
-                # Rows that do not exist repeat the last one.
-                source = f.mul(f.least(i, f.sub(m, 1)), f.word(Word.A_ROW))
-                f.run(self.copy, element_at(f, kind.source, a, source),
-                      f.at(f.scratch, f.mul(i, self._padded(f)), self.element), depth, f.word(Word.A_STEP))
+            rows, apart = f.variable("ptr", a), f.variable("i64", f.word(Word.A_ROW))
+            if kind.source == kind.compute:
+                gaps = f.compare("ne", f.word(Word.A_STEP), 1)
+            else:
+                gaps = "true"
+            with f.when(gaps):
+                rows.set(f.scratch)
+                apart.set(depth)
+                with f.loop(0, m) as i:
+                    f.run(self.copy, element_at(f, kind.source, a, f.mul(i, f.word(Word.A_ROW))),
+                          f.at(f.scratch, f.mul(i, depth), self.element), depth, f.word(Word.A_STEP))
             with f.loop(left, right, self.width) as column:
                 with f.loop(0, m, self.rows) as row:
-                    group = f.at(f.scratch, f.mul(row, self._padded(f)), self.element)
-                    f.run(self.part, f.words, group, b, c, row, f.sub(m, row), column, right, *_INDICES)
+                    group = f.at(rows.get(), f.mul(row, apart.get()), self.element)
+                    f.run(self.part, f.words, group, apart.get(), b, c, row, f.sub(m, row), column, right,
+                          *_INDICES)
         return f
 
-    def _padded(self, f: Function) -> str:
-        return f.emit(f"and i64 {f.add(f.word(Word.K), self.lanes - 1)}, {-self.lanes}")
-
-    def _a(self, f: Function, i: int, k: str) -> str:
-        return f.at(f.at(f.scratch, f.mul(self._padded(f), i), self.element), k, self.element)
+    def _rows(self, f: Function) -> list[str]:
+        """Where the rows of A begin; one that does not exist repeats the last one."""
+        last = f.sub("%rows", 1)
+        return [f.at("%a", f.mul(f.least(i, last), "%apart"), self.element) for i in range(self.rows)]
 
     # --- B adjacent along the depth -------------------------------------------------------------------------
 
@@ -139,10 +146,12 @@ class _Writer:
             last = f.sub("%right", 1)
             columns = [element_at(f, source, "%b", f.mul(f.least(f.add("%column", j), last), stride))
                        for j in range(self.width)]
-            acc = [[f.variable(self.vector, "zeroinitializer") for _ in columns] for _ in range(self.rows)]
+            rows = self._rows(f)
+            acc = [[f.variable(self.vector, "zeroinitializer") for _ in columns] for _ in rows]
 
             def step(k: str, mask: str | None) -> None:
-                factors = [f.read(self.vector, self._a(f, i, k), self.size) for i in range(self.rows)]
+                factors = [read_lanes(f, self.kind.compute, lanes, f.at(row, k, self.element), mask)
+                           for row in rows]
                 for j, start in enumerate(columns):
                     value = read_lanes(f, source, lanes, element_at(f, source, start, k), mask)
                     for i, factor in enumerate(factors):
@@ -203,15 +212,16 @@ class _Writer:
         return f
 
     def _columns(self, f: Function, left: str, partial: bool) -> None:
-        lanes, source = self.lanes, self.kind.source
+        lanes, element, source = self.lanes, self.element, self.kind.source
         starts = range(0, self.width, lanes)
         masks = [f.first_lanes(f.sub(left, j), lanes) if partial else None for j in starts]
-        acc = [[f.variable(self.vector, "zeroinitializer") for _ in starts] for _ in range(self.rows)]
+        rows = self._rows(f)
+        acc = [[f.variable(self.vector, "zeroinitializer") for _ in starts] for _ in rows]
         stride = f.word(Word.B_STEP)
         origin = element_at(f, source, "%b", "%column")
         with f.loop(0, f.word(Word.K)) as k:
-            factors = [f.splat(f.read(self.element, self._a(f, i, k), self.size), lanes, self.element)
-                       for i in range(self.rows)]
+            factors = [f.splat(f.read(element, f.at(row, k, element), self.size), lanes, element)
+                       for row in rows]
             at = element_at(f, source, origin, f.mul(k, stride))
             for j, (start, mask) in enumerate(zip(starts, masks)):
                 value = read_lanes(f, source, lanes, element_at(f, source, at, start), mask)
