@@ -15,19 +15,13 @@ from __future__ import annotations
 import functools
 import math
 
-from .attention_arguments import SIZES, Arguments, Matrix, matrix, operand_names, scratch_names
+from .attention_arguments import SIZES, Arguments, Matrix, Names, matrix
 from .attention_tiles import Parts
 from .build import Function, Module
 from .emitter import Dtype, memory_type
 
 SCRATCH = ("query", "key", "value", "query_t", "scores", "output_t", "statistics", "output", "mask", "mask_t")
-FORWARD = (*SIZES, *operand_names("query"), *operand_names("key"), *operand_names("value"),
-           *operand_names("mask"), "result", *scratch_names(SCRATCH))
-
-
-def kinds(parts: Parts, *pointers: str) -> dict[str, str]:
-    """Types of the arguments that are no integers."""
-    return {**dict.fromkeys(pointers, "ptr"), "scale": parts.element}
+FORWARD = Names(("query", "key", "value", "mask"), ("result",), SIZES, SCRATCH)
 
 
 @functools.cache
@@ -36,7 +30,7 @@ def forward_text(storage: Dtype, compute: Dtype) -> str:
     module = Module()
     parts = Parts(module, storage, compute)
     with module.kernel("attention") as f:
-        w = Arguments(f, parts, FORWARD, kinds(parts, "query", "key", "value", "mask", "result"))
+        w = Arguments(f, parts, FORWARD)
         blocks = f.div(f.add(w["queries"], parts.width - 1), parts.width)
         with f.loop(f.begin, f.end) as task:
             head = f.div(task, w["chunks"])

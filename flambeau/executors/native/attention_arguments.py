@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
+from typing import NamedTuple
 
 from .attention_tiles import Parts
 from .build import Function
@@ -10,19 +11,28 @@ from .emitter import memory_type
 from .plan import Words
 
 LEAD = 3    # dimensions before the last two; fewer are filled up with extents of 1
+SIZES = ("lead.1", "lead.2", "queries", "keys", "depth", "width", "causal", "masked", "chunks")
 
 
-def operand_names(name: str) -> tuple[str, ...]:
-    """Pointer and strides of an operand; ``copied``: read it from a copy in scratch memory."""
-    return (name, *[f"{name}.{i}" for i in range(LEAD)], f"{name}.row", f"{name}.column", f"{name}.copied")
+class Names(NamedTuple):
+    """A kernel's arguments, in order: pointers to operands and others, the scale, integers."""
 
+    operands: tuple[str, ...]       # of each: pointer, strides, and whether it is read from a copy
+    pointers: tuple[str, ...]
+    sizes: tuple[str, ...]
+    scratch: tuple[str, ...]        # parts of scratch memory: where they begin
 
-def scratch_names(names: Iterable[str]) -> tuple[str, ...]:
-    """Offsets in scratch memory, in bytes."""
-    return tuple(f"at.{name}" for name in names)
+    @property
+    def in_order(self) -> list[str]:
+        strides = [f"{name}.{part}" for name in self.operands
+                   for part in (*range(LEAD), "row", "column", "copied")]
+        return [*self.operands, *self.pointers, "scale", *self.sizes, *strides,
+                *[f"at.{name}" for name in self.scratch]]
 
-
-SIZES = ("lead.1", "lead.2", "queries", "keys", "depth", "width", "causal", "masked", "scale", "chunks")
+    def integers(self, words: Words, sizes: Sequence[int], strides: Sequence[int], scratch: Scratch) -> None:
+        """Everything after the scale."""
+        offsets = scratch.offsets
+        words.constant(*sizes, *strides, *[offsets.get(name, 0) for name in self.scratch])
 
 
 class Scratch:
@@ -35,23 +45,18 @@ class Scratch:
 
     def add(self, name: str, count: int) -> None:
         """Room for ``count`` elements."""
-        self.offsets[f"at.{name}"] = self.size
+        self.offsets[name] = self.size
         self.size += -(-count * self.itemsize // 64) * 64
-
-
-def placed(names: Sequence[str], values: dict[str, int], words: Words) -> None:
-    """The integers among a kernel's arguments, in order; ``words`` has the pointers and reals before them."""
-    for name in names:
-        words.constant(values[name])
 
 
 class Arguments:
     """A kernel's arguments in registers."""
 
-    def __init__(self, f: Function, parts: Parts, names: Sequence[str], kinds: dict[str, str]) -> None:
+    def __init__(self, f: Function, parts: Parts, names: Names) -> None:
         self.f = f
         self.parts = parts
-        self.values = {name: f.word(k, kinds.get(name, "i64")) for k, name in enumerate(names)}
+        kinds = {**dict.fromkeys((*names.operands, *names.pointers), "ptr"), "scale": parts.element}
+        self.values = {name: f.word(k, kinds.get(name, "i64")) for k, name in enumerate(names.in_order)}
 
     def __getitem__(self, name: str) -> str:
         return self.values[name]

@@ -20,18 +20,17 @@ from __future__ import annotations
 import functools
 import math
 
-from .attention import greatest, inverse, kinds, last_key, scores, send
-from .attention_arguments import SIZES, Arguments, Matrix, matrix, operand_names, scratch_names
+from .attention import greatest, inverse, last_key, scores, send
+from .attention_arguments import SIZES, Arguments, Matrix, Names, matrix
 from .attention_tiles import Parts
 from .build import Function, Module, Value
 from .emitter import Dtype, memory_type
 
 SCRATCH = ("query", "grad", "key", "value", "query_t", "grad_t", "scores", "grads", "grad_query_t",
            "statistics", "grad_query_rows", "mask", "mask_t")
-RESULTS = ("grad_query", "grad_key", "grad_value")
-SHARES = ("direct", "depth.padded", "width.padded", "share", "shares")
-BACKWARD = (*SIZES, *SHARES, *operand_names("grad"), *operand_names("query"), *operand_names("key"),
-            *operand_names("value"), *operand_names("mask"), *RESULTS, *scratch_names(SCRATCH))
+BACKWARD = Names(("grad", "query", "key", "value", "mask"),
+                 ("grad_query", "grad_key", "grad_value", "shares"),
+                 (*SIZES, "direct", "depth.padded", "width.padded", "share"), SCRATCH)
 # Statistics of a block, each for all lanes.
 TOP, SUM, INNER, FACTOR, ONES, STATISTICS = range(6)
 
@@ -41,9 +40,8 @@ def backward_text(storage: Dtype, compute: Dtype) -> str:
     """The module of the kernels ``attention_backward`` and ``attention_gather``."""
     module = Module()
     parts = Parts(module, storage, compute)
-    types = kinds(parts, "grad", "query", "key", "value", "mask", *RESULTS, "shares")
     with module.kernel("attention_backward") as f:
-        w = Arguments(f, parts, BACKWARD, types)
+        w = Arguments(f, parts, BACKWARD)
         blocks = f.div(f.add(w["queries"], parts.width - 1), parts.width)
         with f.loop(f.begin, f.end) as task:
             head = f.div(task, w["chunks"])
@@ -53,7 +51,7 @@ def backward_text(storage: Dtype, compute: Dtype) -> str:
             with f.loop(f.rem(task, w["chunks"]), blocks, w["chunks"]) as block:
                 _Block(w, head, f.mul(block, parts.width), k, v, sums).run()
     with module.kernel("attention_gather") as f:
-        w = Arguments(f, parts, BACKWARD, types)
+        w = Arguments(f, parts, BACKWARD)
         with f.loop(f.begin, f.end) as head:
             _gather(w, head)
     return module.text()

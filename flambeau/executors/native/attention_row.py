@@ -11,14 +11,12 @@ import functools
 import math
 from collections.abc import Sequence
 
-from .attention import kinds
-from .attention_arguments import SIZES, Arguments, operand_names, scratch_names
+from .attention_arguments import SIZES, Arguments, Names
 from .attention_tiles import Parts, shuffled
 from .build import Function, Module, Value, Variable
 from .emitter import Dtype
 
-ROW = (*SIZES, *operand_names("query"), *operand_names("key"), *operand_names("value"),
-       *operand_names("mask"), "result", *scratch_names(["scores"]))
+ROW = Names(("query", "key", "value", "mask"), ("result",), SIZES, ("scores",))
 _CHAINS = 4     # sums over keys that run side by side, to hide the latency of the multiply-add
 
 
@@ -28,7 +26,7 @@ def row_text(compute: Dtype) -> str:
     module = Module()
     parts = Parts(module, compute, compute)
     with module.kernel("attention_row") as f:
-        w = Arguments(f, parts, ROW, kinds(parts, "query", "key", "value", "mask", "result"))
+        w = Arguments(f, parts, ROW)
         with f.loop(f.begin, f.end) as task:
             _Row(w, f.div(task, w["queries"]), f.rem(task, w["queries"]), task).run()
     return module.text()

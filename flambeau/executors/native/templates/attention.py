@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
+import math
+from collections.abc import Sequence
 from typing import Any
-
-import numpy as np
 
 from ....graph.geometry import Geometry
 from ....graph.node import Signature
 from ..attention import FORWARD, forward_text
-from ..attention_arguments import LEAD, Scratch
+from ..attention_arguments import LEAD, Names, Scratch
 from ..attention_backward import BACKWARD, STATISTICS, backward_text
 from ..attention_row import ROW, row_text
 from ..attention_tiles import KEYS
@@ -18,6 +18,7 @@ from ..emitter import BFLOAT16, FLOAT16, FLOAT32, FLOAT64, Dtype
 from ..microkernel import tile_of
 from ..plan import Call, Plan, Words
 
+_TYPES = (FLOAT32, FLOAT64, BFLOAT16, FLOAT16)
 _TASKS = 32             # for this many threads at least there is something to do
 _SMALL = 4e6            # operations that are not worth a second thread
 _FEW = 4                # queries of a head up to which they are computed one by one
@@ -28,16 +29,12 @@ class _Problem:
     """Extents, strides and element types of an attention."""
 
     def __init__(self, signature: Signature, first: int) -> None:
-        self.geometries: dict[str, Geometry] = {}
-        names = ("grad", "query", "key", "value", "mask")[first:]
-        for name, geometry in zip(names, signature.geometries):
-            if isinstance(geometry, Geometry):
-                self.geometries[name] = geometry
-        self.operands = {name: i for i, name in enumerate(names)}
-        self.scale = len(names)
+        self.operands = ("grad", "query", "key", "value", "mask")[first:]
+        self.geometries = {name: geometry for name, geometry in zip(self.operands, signature.geometries)
+                           if geometry.__class__ is Geometry}
         q, v = self.geometries["query"], self.geometries["value"]
         self.lead = (1,) * (LEAD - q.ndim + 2) + tuple(q.shape[:-2])
-        self.heads = int(np.prod(self.lead))
+        self.heads = math.prod(self.lead)
         self.queries, self.depth = q.shape[-2:]
         self.keys, self.width = v.shape[-2:]
         self.storage: Dtype = q.dtype.numpy
@@ -53,8 +50,7 @@ class _Problem:
     @property
     def native(self) -> bool:
         """Whether the kernels take this problem."""
-        pairs = {(FLOAT32, FLOAT32), (FLOAT64, FLOAT64), (BFLOAT16, FLOAT32), (FLOAT16, FLOAT32)}
-        return (len(self.lead) == LEAD and (self.storage, self.compute) in pairs
+        return (len(self.lead) == LEAD and self.storage in _TYPES
                 and min(self.heads, self.queries, self.keys, self.depth, self.width) > 0
                 and all(g.dtype.numpy == self.storage for g in self.geometries.values()))
 
@@ -72,25 +68,24 @@ class _Problem:
     def blocks(self) -> int:
         return -(-self.queries // self.block)
 
-    def sizes(self, chunks: int) -> dict[str, int]:
-        """Arguments that are no pointers or reals."""
-        found = {"lead.1": self.lead[1], "lead.2": self.lead[2], "queries": self.queries, "keys": self.keys,
-                 "depth": self.depth, "width": self.width, "causal": int(self.causal),
-                 "masked": int("mask" in self.geometries), "chunks": chunks}
+    def sizes(self, chunks: int) -> tuple[int, ...]:
+        """Arguments as ``SIZES`` names them."""
+        return (self.lead[1], self.lead[2], self.queries, self.keys, self.depth, self.width, int(self.causal),
+                int("mask" in self.geometries), chunks)
+
+    def strides(self) -> list[int]:
+        """Of all operands, as ``Names`` has them."""
+        found: list[int] = []
         for name in self.operands:
             geometry = self.geometries.get(name)
-            strides = self._strides(geometry)
-            found |= {f"{name}.{i}": strides[i] for i in range(LEAD)}
-            found |= {f"{name}.row": strides[-2], f"{name}.column": strides[-1],
-                      f"{name}.copied": int(self.is_copied(name))}
+            if geometry is None:
+                found += [0] * (LEAD + 3)
+                continue
+            # A mask may have fewer dimensions, or extents of 1.
+            found += [0] * (LEAD + 2 - geometry.ndim)
+            found += [0 if n == 1 else s for n, s in zip(geometry.shape, geometry.strides)]
+            found.append(int(self.is_copied(name)))
         return found
-
-    def _strides(self, geometry: Geometry | None) -> list[int]:
-        """Of a mask too, which may have fewer dimensions or extents of 1."""
-        if geometry is None:
-            return [0] * (LEAD + 2)
-        strides = [0 if n == 1 else s for n, s in zip(geometry.shape, geometry.strides)]
-        return [0] * (LEAD + 2 - len(strides)) + strides
 
     def is_copied(self, name: str) -> bool:
         """Whether an operand is read from a copy: to widen it, or as rows far apart share few cache lines."""
@@ -104,20 +99,22 @@ class _Problem:
             return self.blocks > 1 and row > geometry.shape[-1] and row * self.storage.itemsize >= _FAR
         return geometry.strides[-1] != 1
 
-    def words(self, names: tuple[str, ...], values: dict[str, int], *results: str) -> Words:
-        """The arguments of a kernel, in the order of ``names``."""
+    def words(self, names: Names, sizes: Sequence[int], scratch: Scratch) -> Words:
+        """The arguments of a kernel."""
         words = Words()
-        for name in names:
-            if name in self.geometries:
-                words.input(self.operands[name], self.geometries[name])
-            elif name in results:
-                words.output(results.index(name))
-            elif name == "shares":
-                words.workspace()
-            elif name == "scale":
-                words.number(self.scale, self.compute)
+        for i, name in enumerate(names.operands):
+            geometry = self.geometries.get(name)
+            if geometry is None:
+                words.constant(0)
             else:
-                words.constant(values.get(name, 0))
+                words.input(i, geometry)
+        for i, name in enumerate(names.pointers):
+            if name == "shares":
+                words.workspace()
+            else:
+                words.output(i)
+        words.number(len(self.operands), self.compute)
+        names.integers(words, sizes, self.strides(), scratch)
         return words
 
     def call(self, function: int, words: Words, tasks: int, flops: float, scratch: Scratch) -> Call:
@@ -136,7 +133,7 @@ def attention(signature: Signature) -> Plan | None:
         return _row_plan(problem)
     chunks = min(problem.blocks, -(-_TASKS // problem.heads))
     scratch = _forward_scratch(problem)
-    words = problem.words(FORWARD, problem.sizes(chunks) | scratch.offsets, "result")
+    words = problem.words(FORWARD, problem.sizes(chunks), scratch)
     function = functions_of(forward_text(problem.storage, problem.compute), "attention")["attention"]
     call = problem.call(function, words, problem.heads * chunks, problem.flops, scratch)
     return Plan([call], flops=problem.flops, traffic=problem.traffic)
@@ -146,7 +143,7 @@ def _row_plan(problem: _Problem) -> Plan:
     """A task is a query of a head."""
     scratch = Scratch(problem.compute.itemsize)
     scratch.add("scores", problem.padded(problem.keys))
-    words = problem.words(ROW, problem.sizes(1) | scratch.offsets, "result")
+    words = problem.words(ROW, problem.sizes(1), scratch)
     function = functions_of(row_text(problem.compute), "attention_row")["attention_row"]
     # Bound by reading K and V, which is several times slower than what tiles do with them.
     call = problem.call(function, words, problem.heads * problem.queries, 4 * problem.flops, scratch)
@@ -167,7 +164,7 @@ def _forward_scratch(problem: _Problem) -> Scratch:
 
 
 def _add_copies(scratch: Scratch, problem: _Problem) -> None:
-    if problem.is_copied("query") and "at.query" not in scratch.offsets:
+    if problem.is_copied("query") and "query" not in scratch.offsets:
         scratch.add("query", problem.block * problem.depth)
     if problem.is_copied("key"):
         scratch.add("key", problem.keys * problem.depth)
@@ -191,9 +188,7 @@ def attention_backward(signature: Signature) -> Plan | None:
               and (depth, width) == (problem.depth, problem.width))
     share = problem.keys * (depth + width)
     scratch = _backward_scratch(problem, depth, width)
-    values = problem.sizes(chunks) | scratch.offsets | {
-        "direct": int(direct), "depth.padded": depth, "width.padded": width, "share": share}
-    words = problem.words(BACKWARD, values, "grad_query", "grad_key", "grad_value")
+    words = problem.words(BACKWARD, (*problem.sizes(chunks), int(direct), depth, width, share), scratch)
     functions = functions_of(backward_text(problem.storage, problem.compute), "attention_backward")
     flops = 2.5 * problem.flops
     calls = [problem.call(functions["attention_backward"], words, problem.heads * chunks, flops, scratch)]
