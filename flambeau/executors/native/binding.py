@@ -20,6 +20,7 @@ from .schedule import Unit
 from .structure import ELEMENT, ROW, Output, Structure
 
 _LIMIT = 1 << 14
+_APART = 320    # bytes between areas of scratch memory, that they do not all begin in the same lines of a cache
 
 Place = tuple[int, int]  # (member, operand)
 
@@ -143,7 +144,7 @@ def _prepare(unit: Unit, parts: _Parts) -> Plan | None:
     nest = nest_of(unit.space, unit.dims, reads.geometries, reads.strides)
     structure = Structure(tuple(members), nest.inputs, len(numbers), tuple(outputs), len(nest.outer),
                           len(nest.mid), len(unit.space[0]) if unit.dims is not None else None, unit.dims or (),
-                          nest.columns, nest.split)
+                          nest.columns, nest.split, nest.packed)
     kernel = kernel_of(structure)
     return None if kernel is None else _plan(kernel, nest, reads, parts, results, numbers)
 
@@ -159,10 +160,11 @@ def _plan(kernel: Kernel, nest: Nest, reads: _Reads, parts: _Parts, results: lis
         for kind, dtype in kernel.reductions:
             partials.append(workspace)
             workspace += -(-positions * wide(kind, dtype).itemsize // 64) * 64
-    region = -(-nest.block * 8 // 64) * 64
-    buffer = nest.count * (nest.block if nest.columns else 1) * 8
-    buffer = -(-buffer // 64) * 64
-    scratch = kernel.regions * region + kernel.buffers * buffer
+    region = -(-nest.block * 8 // 64) * 64 + _APART
+    sizes = [dtype.itemsize for dtype in kernel.buffers]
+    buffer = nest.count * (nest.block if nest.columns else 1) * max(sizes, default=0)
+    buffer = -(-buffer // 64) * 64 + _APART
+    scratch = kernel.regions * region + len(sizes) * buffer
     calls: list[Call] = []
     elements = 1
     for n in (*nest.outer, *nest.mid, nest.inner):

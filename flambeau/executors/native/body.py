@@ -13,7 +13,7 @@ from collections.abc import Callable
 from typing import Any, NamedTuple
 
 from . import namespace
-from .emitter import INT64, Dtype, Emitter, Unsupported, memory_type, register_type
+from .emitter import FLOAT32, FLOAT64, INT64, Dtype, Emitter, Unsupported, memory_type, register_type
 from .expression import Expression, convert
 from .structure import ADJACENT, ELEMENT, FLAT, ONE, REPEATED, ROW, UNIFORM, Structure, layout_of
 
@@ -155,7 +155,7 @@ class Body(Emitter):
             return Expression(self, register, dtype)
         result = function(*operands)
         if self.structure.dims and not self.structure.split and self.is_known(result) \
-                and self.level(result.register) == ELEMENT and result.dtype.kind == "f":
+                and self.level(result.register) == ELEMENT and result.dtype in (FLOAT32, FLOAT64):
             self._kept[call] = result
         return result
 
@@ -219,9 +219,16 @@ class Body(Emitter):
 
     def _input(self, i: int) -> Expression:
         dtype, access, level = self.structure.inputs[i]
-        kind, prefix = memory_type(dtype), self.prefix
         if access == ONE:
             return Expression(self, self.load(f"%i{i}", dtype), dtype)
+        if self.structure.packed and level == ELEMENT and access != REPEATED:
+            return self.costly(lambda: self._read(i))
+        return self._read(i)
+
+    def _read(self, i: int) -> Expression:
+        """What lies at the element's position in an input."""
+        dtype, access, level = self.structure.inputs[i]
+        kind, prefix = memory_type(dtype), self.prefix
         if access == FLAT:
             at = self.emit(f"getelementptr inbounds {kind}, ptr %i{i}, i64 {prefix}at")
             return Expression(self, self.load(at, dtype), dtype)
@@ -266,6 +273,12 @@ class Body(Emitter):
             return register_type(self.progress.reductions[int(register[2:])][1])
         line = next(line for line in self.code if line.result == register)
         return _type_of(line.text.split(" = ", 1)[1])
+
+    @property
+    def is_packed(self) -> bool:
+        """Whether it reads from buffers alone and stores nothing else: the row is one loop then."""
+        places = (f"{self.prefix}at", f"{self.prefix}j", f"{self.prefix}m")
+        return not any(use.startswith(places) for line in self.at(ELEMENT) for use in line.uses)
 
     @property
     def stores_rows(self) -> bool:

@@ -34,7 +34,7 @@ class Kernel:
         self.words = frame.words
         self.reductions: list[tuple[str, Dtype]] = progress.reductions
         self.regions = frame.regions()
-        self.buffers = len(progress.buffers)
+        self.buffers = progress.buffers
         self.work = sum(len(body.code) for body in bodies)
 
 

@@ -22,7 +22,7 @@ class Nest:
     ``strides``: of each input that is read by strides, those of the outer and mid loops and the inner step.
     """
 
-    __slots__ = ("outer", "mid", "inner", "columns", "split", "own", "inputs", "strides", "chunk", "chunks",
+    __slots__ = ("outer", "mid", "inner", "columns", "split", "packed", "own", "inputs", "strides", "chunk", "chunks",
                  "block", "count")
 
     def __init__(self, loops: list[tuple[int, bool]], steps: list[list[int]], own: list[int],
@@ -79,6 +79,8 @@ class Nest:
             self.block = min(self.inner, max(64, _CACHED // self.count // 64 * 64))
         self.chunks = -(-first // self.chunk)
         self.split = reduces and self.chunks > 1
+        segmented = self.columns or bool(self.mid)
+        self.packed = reduces and segmented and not self.split and self.count * self.block <= 2 * _CACHED
 
     @property
     def rows(self) -> int:

@@ -81,6 +81,10 @@ class Rows(Frame):
         totals = [self._start(f, x, True) for x in body.accumulations]
         low = f.mul(chunk, "%chunk")
         mids = range(self.structure.outer, self.structure.outer + self.structure.mid)
+        if self.structure.packed and body.is_packed:
+            self.mid(f, body, [], own)
+            self._inner(f, body, "0", "%count", totals)
+            return totals
         with ExitStack() as stack:
             indices = []
             for n, d in enumerate(mids):

@@ -55,7 +55,11 @@ class Output(NamedTuple):
 
 
 class Structure(NamedTuple):
-    """All that a kernel's code depends on. ``split``: rows are shared between tasks, pass by pass."""
+    """All that a kernel's code depends on. ``split``: rows are shared between tasks, pass by pass.
+
+    ``packed``: elements that several passes read are copied together by the first one: segments of a row that
+    lie a power of two apart would drive each other out of the caches.
+    """
 
     members: tuple[Member, ...]
     inputs: tuple[Input, ...]
@@ -67,6 +71,7 @@ class Structure(NamedTuple):
     dims: tuple[int, ...] = ()
     columns: bool = False
     split: bool = False
+    packed: bool = False
 
 
 def strided(structure: Structure) -> list[int]:
