@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 from .dot import CHUNK, dot_kernels
 from .emitter import Dtype
-from .epilogue import ITEM, Arguments
+from .epilogue import ITEM, Arguments, PassArguments
 from .gemm import Kind, Source, packing_kernel, product_kernel
 from .machine import machine
 from .microkernel import Tile
@@ -63,6 +63,8 @@ class Problem(NamedTuple):
     target: Dtype
     compute: Dtype
     epilogue: Arguments | None = None
+    after: PassArguments | None = None
+    output: tuple[int, int] = (0, 0)    # result and member that C is the value of
 
     @property
     def items(self) -> int:
@@ -97,9 +99,10 @@ class _Blocks(NamedTuple):
 def product_plan(problem: Problem) -> Plan:
     """The plan of a product."""
     kind = Kind(problem.source, problem.target, problem.compute,
-                problem.epilogue.code if problem.epilogue is not None else None)
+                problem.epilogue.code if problem.epilogue is not None else None,
+                problem.after.code if problem.after is not None else None)
     if problem.m == problem.n == problem.items == 1 and problem.epilogue is None \
-            and problem.a.column == problem.b.row == 1:
+            and problem.after is None and problem.a.column == problem.b.row == 1:
         return _dot_plan(problem)
     if _is_skinny(problem):
         return _skinny_plan(problem, kind)
@@ -134,7 +137,7 @@ def _dot_plan(problem: Problem) -> Plan:
     first.input(problem.b.position, problem.b.geometry)
     first.workspace()
     first.constant(problem.k)
-    second.output()
+    second.output(*problem.output)
     second.workspace()
     second.constant(chunks)
     calls = [Call(partial, first, chunks, 2 if chunks > 2 else chunks), Call(total, second, 1)]
@@ -184,12 +187,14 @@ def _words(problem: Problem, blocks: _Blocks, tile: Tile, packed_size: int) -> W
                     packed_size)
     else:
         words.input(b.position, b.geometry)
-    words.output()
+    words.output(*problem.output)
     words.constant(problem.m, problem.n, problem.k, a.row, a.column, b.row, b.column, c.row, c.column)
     words.constant(*blocks)
     words.constant(*problem.batch, *a.item, *item, *c.item)
     if problem.epilogue is not None:
         problem.epilogue.fill(words)
+    if problem.after is not None:
+        problem.after.fill(words)
     return words
 
 

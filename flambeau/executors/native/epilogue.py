@@ -1,8 +1,9 @@
-"""What is done with the elements of a matrix product before they are stored, while they are in registers.
+"""What is done with the elements of a matrix product besides storing them.
 
-An epilogue writes its instructions into the kernel for a vector of adjacent columns of one row. It has
-arguments of its own, which lie behind the kernel's. Equal epilogues share code: they say how an operand is
-read, never which operand or how large.
+An ``Epilogue`` writes its instructions into the kernel for a vector of adjacent columns of one row, before it
+is stored. A ``Pass`` writes loops over results that have just been stored and are still in the cache, for
+whatever is written element by element: fused pointwise operators. Both have arguments of their own, which lie
+behind the kernel's. Equal ones share code: they say how an operand is read, never which operand or how large.
 """
 
 from __future__ import annotations
@@ -31,8 +32,43 @@ class Place(NamedTuple):
     known: dict[Any, str]
 
 
+class Region(NamedTuple):
+    """Results that are complete: ``rows`` x ``columns`` from (row, column) on of an item of the batch.
+
+    ``target``: address of the item's first element, which is element ``offset`` of the whole result.
+    """
+
+    target: str
+    offset: str
+    item: tuple[str, ...]
+    row: str
+    rows: str
+    column: str
+    columns: str
+    row_stride: str
+    column_stride: str
+
+    def place(self, f: Function, i: str, j: str) -> str:
+        """The place of row i and column j of the region, from ``target``."""
+        row = f.mul(f.add(self.row, i), self.row_stride)
+        return f.add(row, f.mul(f.add(self.column, j), self.column_stride))
+
+
+class Pass(Protocol):
+    """The code of a pass: hashable, equal where the code is equal."""
+
+    def apply(self, f: Function, first: int, region: Region) -> None:
+        """Loop over a region; the pass's arguments start at word ``first``."""
+        ...
+
+
 class Epilogue(Protocol):
-    """The code of an epilogue: hashable, equal where the code is equal."""
+    """The code of an epilogue: hashable, equal where the code is equal; ``size``: its arguments."""
+
+    @property
+    def size(self) -> int:
+        """How many arguments it has."""
+        ...
 
     def apply(self, f: Function, first: int, place: Place, value: str) -> str:
         """The register of the new value; the epilogue's arguments start at word ``first``."""
@@ -42,7 +78,23 @@ class Epilogue(Protocol):
 class Arguments(Protocol):
     """An epilogue together with its arguments."""
 
-    code: Epilogue
+    @property
+    def code(self) -> Epilogue:
+        """What is compiled."""
+        ...
+
+    def fill(self, words: Words) -> None:
+        """Append the arguments."""
+        ...
+
+
+class PassArguments(Protocol):
+    """A pass together with its arguments."""
+
+    @property
+    def code(self) -> Pass:
+        """What is compiled."""
+        ...
 
     def fill(self, words: Words) -> None:
         """Append the arguments."""
@@ -65,6 +117,10 @@ class Summand(NamedTuple):
     across: str      # adjacent columns: "unit", "equal" or "strided"
     rows: bool       # whether rows, or batch items, differ
     scaled: bool     # alpha * product + beta * summand, else their sum
+
+    @property
+    def size(self) -> int:
+        return 8 if self.scaled else 6
 
     def apply(self, f: Function, first: int, place: Place, value: str) -> str:
         kind = f"<{place.lanes} x {compute_type(self.compute)}>"
@@ -99,6 +155,10 @@ class Factor(NamedTuple):
     """The code of ``Scaled``."""
 
     compute: Dtype
+
+    @property
+    def size(self) -> int:
+        return 1
 
     def apply(self, f: Function, first: int, place: Place, value: str) -> str:
         kind = f"<{place.lanes} x {compute_type(self.compute)}>"

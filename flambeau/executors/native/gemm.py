@@ -24,7 +24,7 @@ from typing import NamedTuple
 from .build import Function, Module
 from .code import functions_of
 from .emitter import Dtype
-from .epilogue import Epilogue, Place
+from .epilogue import Epilogue, Pass, Place, Region
 from .lanes import element_at, gather_lanes, read_lanes, scatter_lanes, write_lanes
 from .microkernel import Accumulators, Tile, accumulate, finish, tile_of
 from .packing import packer, padded_in_code
@@ -74,6 +74,12 @@ class Kind(NamedTuple):
     target: Dtype   # of C in memory
     compute: Dtype
     epilogue: Epilogue | None = None
+    after: Pass | None = None
+
+    @property
+    def after_words(self) -> int:
+        """Where the arguments of ``after`` begin."""
+        return Word.END + (self.epilogue.size if self.epilogue is not None else 0)
 
     @property
     def tile(self) -> Tile:
@@ -272,6 +278,12 @@ class _Writer:
                         columns = f.least(f.sub(right, column), tile.columns)
                         common = (b_step, column, columns, first, last)
                         self._column(f, row, end, size, b, c, step, common)
+                        if kind.after is not None:
+                            with f.when(f.compare("ne", last, 0)):
+                                offset = item_offset(f, _INDICES, Word.C_ITEM, "0")
+                                kind.after.apply(f, kind.after_words, Region(
+                                    c, offset, _INDICES, row, f.sub(end, row), column, columns,
+                                    f.word(Word.C_ROW), f.word(Word.C_COLUMN)))
         return f
 
     def _pack_rows(self, f: Function, a: str, row: str, end: str, k: str, step: str, size: str) -> None:

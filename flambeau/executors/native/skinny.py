@@ -4,10 +4,10 @@
 
 The rows of A are first copied, without gaps, into the thread's scratch, if they have gaps or another type.
 Where B is adjacent along the depth (``inner``), a step multiplies a vector of each row of A with a vector of
-each of several columns of B; the lanes of the accumulators are added up at the end. Where it is adjacent along
-its columns (``outer``), a step multiplies one element of each row of A with several vectors of a row of B.
-Tasks are blocks of columns. More than four rows are computed in groups, column by column: B comes from memory
-once.
+each of several columns of B; the lanes of the accumulators are added up at the end. Where it is adjacent
+along its columns (``outer``), a step multiplies one element of each row of A with several vectors of a row of
+B. Tasks are blocks of columns. More than four rows are computed in groups, column by column: B comes from
+memory once.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ import functools
 
 from .build import Function, Module
 from .code import functions_of
-from .epilogue import Place
+from .epilogue import Place, Region
 from .gemm import Kind, Word, item_of, item_offset
 from .lanes import (
     element_at,
@@ -130,6 +130,10 @@ class _Writer:
                     group = f.at(rows.get(), f.mul(row, apart.get()), self.element)
                     f.run(self.part, f.words, group, apart.get(), b, c, row, f.sub(m, row), column, right,
                           *_INDICES)
+            if kind.after is not None:
+                region = Region(c, item_offset(f, _INDICES, Word.C_ITEM, "0"), _INDICES, "0", m, left,
+                                f.sub(right, left), f.word(Word.C_ROW), f.word(Word.C_COLUMN))
+                kind.after.apply(f, kind.after_words, region)
         return f
 
     def _rows(self, f: Function) -> list[str]:

@@ -8,7 +8,7 @@ are absorbed by packing, whatever their strides.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from ....graph.geometry import Geometry
 from ....graph.node import Signature
@@ -47,8 +47,8 @@ class _Summand(NamedTuple):
 
 def product(signature: Signature, a: int, b: int, batch: Sequence[Axis], row: Axis, column: Axis,
             depth: tuple[int, int, int], summand: _Summand | None = None,
-            alpha: int | None = None) -> Plan | None:
-    """The plan of operand a times operand b; ``depth``: extent, stride in A, stride in B."""
+            alpha: int | None = None) -> Problem | None:
+    """Operand a times operand b; ``depth``: extent, stride in A, stride in B."""
     output = signature.outputs[0]
     source, target = signature.geometries[a].dtype.numpy, output.dtype.numpy
     compute = FLOAT64 if source == FLOAT64 else FLOAT32
@@ -71,12 +71,12 @@ def product(signature: Signature, a: int, b: int, batch: Sequence[Axis], row: Ax
     elif alpha is not None:
         epilogue = Scaled(compute, alpha)
     geometries = signature.geometries
-    return product_plan(Problem(
+    return Problem(
         row.extent, column.extent, depth[0], tuple([axis.extent for axis in items]),
         Matrix(left[0], geometries[left[0]], row.a, left[1], tuple([axis.a for axis in items])),
         Matrix(right[0], geometries[right[0]], right[1], column.b, tuple([axis.b for axis in items])),
         Target(row.c, column.c if column.extent > 1 else 1, tuple([axis.c for axis in items])),
-        source, target, compute, epilogue))
+        source, target, compute, epilogue)
 
 
 def _merged(batch: Sequence[Axis], row: Axis, column: Axis) -> tuple[list[Axis], Axis, Axis]:
@@ -103,7 +103,7 @@ def _aligned(g: Geometry, shape: Sequence[int]) -> list[int]:
 # --- operators ----------------------------------------------------------------------------------------------
 
 
-def _linear(signature: Signature) -> Plan | None:
+def _linear(signature: Signature) -> Problem | None:
     x, w, bias = signature.geometries
     out = signature.outputs[0]
     if x.ndim == 0:
@@ -116,13 +116,13 @@ def _linear(signature: Signature) -> Plan | None:
     return product(signature, 0, 1, batch, row, column, (x.shape[-1], x.strides[-1], w.strides[1]), summand)
 
 
-def _matmul(signature: Signature) -> Plan | None:
+def _matmul(signature: Signature) -> Problem | None:
     a, b = signature.geometries
     return _matrices(signature, 0, 1, a, b)
 
 
 def _matrices(signature: Signature, i: int, j: int, a: Geometry, b: Geometry,
-              summand: _Summand | None = None, alpha: int | None = None) -> Plan | None:
+              summand: _Summand | None = None, alpha: int | None = None) -> Problem | None:
     """(..., M, K) by (..., K, N), leading dimensions broadcast."""
     out = signature.outputs[0]
     added = _aligned(summand.geometry, out.shape) if summand is not None else [0] * out.ndim
@@ -143,7 +143,7 @@ def _with_summand(signature: Signature) -> tuple[_Summand | None, int | None]:
     return _Summand(0, signature.geometries[0], (3, 4) if mode == _SCALED else None), None
 
 
-def _addmm(signature: Signature) -> Plan | None:
+def _addmm(signature: Signature) -> Problem | None:
     g, a, b = signature.geometries[:3]
     if g.dtype is not a.dtype:
         return None
@@ -151,7 +151,7 @@ def _addmm(signature: Signature) -> Plan | None:
 
 
 def _vector(signature: Signature, i: int, summand: _Summand | None = None,
-            alpha: int | None = None) -> Plan | None:
+            alpha: int | None = None) -> Problem | None:
     """(N, K) by (K)."""
     a, v = signature.geometries[i:i + 2]
     out = signature.outputs[0]
@@ -161,21 +161,21 @@ def _vector(signature: Signature, i: int, summand: _Summand | None = None,
                    summand, alpha)
 
 
-def _mv(signature: Signature) -> Plan | None:
+def _mv(signature: Signature) -> Problem | None:
     return _vector(signature, 0)
 
 
-def _addmv(signature: Signature) -> Plan | None:
+def _addmv(signature: Signature) -> Problem | None:
     return _vector(signature, 1, *_with_summand(signature))
 
 
-def _dot(signature: Signature) -> Plan | None:
+def _dot(signature: Signature) -> Problem | None:
     a, b = signature.geometries
     return product(signature, 0, 1, [], Axis(1, 0, 0, 1), Axis(1, 0, 0, 1),
                    (a.shape[0], a.strides[0], b.strides[0]))
 
 
-def _addr(signature: Signature) -> Plan | None:
+def _addr(signature: Signature) -> Problem | None:
     g, a, b = signature.geometries[:3]
     if not (g.dtype is a.dtype is b.dtype):
         return None
@@ -187,7 +187,20 @@ def _addr(signature: Signature) -> Plan | None:
     return product(signature, 1, 2, [], row, column, (1, 0, 0), summand, alpha)
 
 
-TEMPLATES: dict[str, Callable[[Signature], Any]] = {
+_PROBLEMS: dict[str, Callable[[Signature], Problem | None]] = {
     "linear": _linear, "mm": _matmul, "bmm": _matmul, "matmul": _matmul, "addmm": _addmm, "baddbmm": _addmm,
     "mv": _mv, "addmv": _addmv, "dot": _dot, "addr": _addr,
 }
+
+
+def problem_of(signature: Signature) -> Problem | None:
+    """The product that a signature is; who fuses what follows into it adds that as ``after``."""
+    return _PROBLEMS[signature.operator.name](signature)
+
+
+def _plan(signature: Signature) -> Plan | None:
+    problem = problem_of(signature)
+    return None if problem is None else product_plan(problem)
+
+
+TEMPLATES = dict.fromkeys(_PROBLEMS, _plan)
