@@ -53,7 +53,7 @@ def _norm_geometry(operands: Any, attributes: Any) -> Geometry:
     return contiguous(reduced_shape(g.shape, dims, keepdim), dtype.to_real(), g.device)
 
 
-def _norm_kernel(m: Any, input: Any, p: float, dims: tuple[int, ...], keepdim: bool, dtype: Any) -> Any:
+def norm_kernel(m: Any, input: Any, p: float, dims: tuple[int, ...], keepdim: bool, dtype: Any) -> Any:
     x = input.astype(arithmetic_dtype(dtype).numpy, copy=False)
     if p == 2:
         square = x.real * x.real + x.imag * x.imag if x.dtype.kind == "c" else x * x
@@ -68,8 +68,8 @@ def _norm_kernel(m: Any, input: Any, p: float, dims: tuple[int, ...], keepdim: b
     return m.sum(x ** x.dtype.type(p), axis=dims, keepdims=keepdim) ** x.dtype.type(1 / p)
 
 
-VECTOR_NORM = operator("linalg_vector_norm", _norm_geometry, compute=operand_dtype)(_norm_kernel)
-DIST = operator("dist", _norm_geometry, compute=operand_dtype)(_norm_kernel)
+VECTOR_NORM = operator("linalg_vector_norm", _norm_geometry, compute=operand_dtype)(norm_kernel)
+DIST = operator("dist", _norm_geometry, compute=operand_dtype)(norm_kernel)
 
 
 def _norm_gradient(ctx: Any, grad: Tensor, input: Tensor, output: Tensor) -> Any:

@@ -372,3 +372,9 @@ def multi_tensor(
 def gradients(params: Sequence[Tensor]) -> list[Any]:
     """The parameters' gradients, ``None`` where there is none."""
     return [p._grad for p in params]
+
+
+def forget_gradients(params: Sequence[Tensor]) -> None:
+    """Leave the parameters without gradients."""
+    for p in params:
+        p._grad = None

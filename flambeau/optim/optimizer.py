@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterable
 from itertools import chain
 from typing import Any, TypeAlias
 
+from ..operators.optimizer import forget_gradients
 from ..tensor import Tensor
 from ..tensor.handle import RemovableHandle
 from ._hooks import (
@@ -114,11 +115,11 @@ class Optimizer:
     def zero_grad(self, set_to_none: bool = True) -> None:
         """Forget the gradients of all parameters, or with ``set_to_none=False`` fill them with zeros."""
         for group in self.param_groups:
+            if set_to_none:
+                forget_gradients(group["params"])
+                continue
             for p in group["params"]:
                 if p.grad is None:
-                    continue
-                if set_to_none:
-                    p.grad = None
                     continue
                 if p.grad.grad_fn is not None:
                     p.grad.detach_()

@@ -1,4 +1,4 @@
-"""One operator that writes many tensors: ``record`` and ``write`` for all of them at once.
+"""One operator of many tensors: ``record``, and ``write`` of its results, for all of them at once.
 
 An optimizer's step writes hundreds of tensors whose geometries stay as they are. What ``record`` and
 ``write`` find out for each is remembered here: a step like the last one costs a third of a microsecond for a
@@ -17,9 +17,10 @@ from ..graph import pending
 from ..graph.geometry import Geometry
 from ..graph.node import Node, Signature
 from ..graph.operator import Operator
+from ..graph.storage import Storage
 from .inplace import write
 from .record import _LIMIT, PROJECT, _projections, _sign, _signatures, _site, record
-from .tensor import Tensor
+from .tensor import Tensor, fresh
 
 
 class _Known:
@@ -89,6 +90,23 @@ def record_in_place(operator: Operator, attributes: tuple[Any, ...], targets: Se
         check_budget()
 
 
+def record_many(operator: Operator, attributes: tuple[Any, ...], tensors: Sequence[Tensor]) -> Tensor:
+    """``record`` for an operator of many tensors with one result and no history."""
+    geometries = [x._geometry for x in tensors]
+    storages = [x._storage for x in tensors]
+    known = _latest.get((operator, attributes))
+    if known is None or known.geometries != geometries:
+        known = _find(operator, attributes, geometries, [], 0)
+    signature = known.signature
+    if signature.on_meta or True in [storage.exposed for storage in storages]:
+        return record(operator, tensors, attributes)  # type: ignore[no-any-return]
+    node = Node(signature, tuple([storage.node for storage in storages]), _site(2))
+    pending.nodes.append(node)
+    if len(pending.nodes) > settings.check_at:
+        check_budget()
+    return fresh(Storage(node, signature.outputs[0]), signature.outputs[0])
+
+
 def _find(operator: Operator, attributes: tuple[Any, ...], geometries: list[Geometry], held: list[Geometry],
           numbers: int) -> _Known:
     key = (operator, attributes, numbers, *geometries, *held)
@@ -104,4 +122,4 @@ def _find(operator: Operator, attributes: tuple[Any, ...], geometries: list[Geom
     return found
 
 
-__all__ = ["record_in_place"]
+__all__ = ["record_in_place", "record_many"]

@@ -9,6 +9,8 @@ from typing import Any
 from ... import linalg
 from ... import operators as ops
 from ...autograd import no_grad
+from ...operators import gradient_norms as together
+from ...operators.optimizer import gradients
 from ...tensor import Tensor
 
 __all__ = ["clip_grad_norm", "clip_grad_norm_", "clip_grad_value_", "clip_grads_with_norm_", "get_total_norm"]
@@ -21,7 +23,7 @@ def _as_list(tensors: Tensors) -> list[Tensor]:
 
 
 def _gradients(parameters: Tensors) -> list[Tensor]:
-    return [parameter.grad for parameter in _as_list(parameters) if parameter.grad is not None]
+    return [grad for grad in gradients(_as_list(parameters)) if grad is not None]
 
 
 def get_total_norm(
@@ -41,8 +43,11 @@ def get_total_norm(
         norm_type = float(norm_type)
         if not every:
             return ops.tensor(0.0)
-        norms = ops.stack([linalg.vector_norm(tensor, norm_type) for tensor in every])
-        total = linalg.vector_norm(norms, norm_type)
+        if together.suit(every):
+            total = together.total_norm(every, norm_type)
+        else:
+            norms = ops.stack([linalg.vector_norm(tensor, norm_type) for tensor in every])
+            total = linalg.vector_norm(norms, norm_type)
         if error_if_nonfinite and bool(ops.logical_or(total.isnan(), total.isinf())):
             raise RuntimeError(
                 f"The total norm of order {norm_type} for gradients from `parameters` is non-finite, so it "
@@ -67,10 +72,16 @@ def clip_grads_with_norm_(
     tensor([2.0000])
     """
     with no_grad():
-        # Multiplying by 1 where nothing is clipped costs less than asking whether something is.
-        factor = ops.clamp(float(max_norm) / (total_norm + 1e-6), max=1.0)
-        for gradient in _gradients(parameters):
-            gradient.mul_(factor.to(gradient.device))
+        _scale(_gradients(parameters), float(max_norm), total_norm)
+
+
+def _scale(every: list[Tensor], max_norm: float, total_norm: Tensor) -> None:
+    # Multiplying by 1 where nothing is clipped costs less than asking whether something is.
+    if together.suit(every) and together.clip_gradients(every, total_norm, max_norm):
+        return
+    factor = ops.clamp(max_norm / (total_norm + 1e-6), max=1.0)
+    for gradient in every:
+        gradient.mul_(factor.to(gradient.device))
 
 
 def clip_grad_norm_(
@@ -93,8 +104,10 @@ def clip_grad_norm_(
     every = _as_list(parameters)
     if not every and not isinstance(parameters, Tensor | list | tuple):
         warnings.warn("`parameters` is an empty generator, no gradient clipping will occur.", stacklevel=2)
-    total_norm = get_total_norm(_gradients(every), norm_type, error_if_nonfinite, foreach)
-    clip_grads_with_norm_(every, max_norm, total_norm, foreach)
+    own = _gradients(every)
+    total_norm = get_total_norm(own, norm_type, error_if_nonfinite, foreach)
+    with no_grad():
+        _scale(own, float(max_norm), total_norm)
     return total_norm
 
 

@@ -34,7 +34,7 @@ FILES: dict[str, str] = {
     "cat": "joining", "stack": "joining", "arange": "creation", "tril": "creation", "triu": "creation",
     **dict.fromkeys(("linear", "mm", "bmm", "matmul", "addmm", "baddbmm", "mv", "addmv", "dot", "addr"),
                     "matmul"),
-    "multi_tensor": "optimizer",
+    "multi_tensor": "optimizer", "total_norm": "gradient_norms", "clip_gradients": "gradient_norms",
     **dict.fromkeys(("lstm_sequence", "gru_sequence", "rnn_sequence", "lstm_sequence_backward",
                      "gru_sequence_backward", "rnn_sequence_backward"), "recurrent"),
     "scaled_dot_product_attention": "attention", "scaled_dot_product_attention_backward": "attention",

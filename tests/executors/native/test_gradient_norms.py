@@ -1,0 +1,54 @@
+"""Gradient clipping in native code agrees with the interpreter."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+import flambeau as torch
+from flambeau import config
+from flambeau.executors.native import code
+from flambeau.executors.native.templates import plan_of
+
+SHAPES: list[list[tuple[int, ...]]] = [[(3,)], [(5, 7), (), (33,), (2, 3, 4)], [(300, 400), (1,), (70_001,)]]
+
+
+def clipped(tier: str, shapes: list[tuple[int, ...]], dtype: Any, most: float, p: float = 2.0,
+            poison: float = 0.0) -> list[Any]:
+    """The norm, and the gradients after it."""
+    torch.manual_seed(0)
+    with config.executor(tier):
+        params = [torch.zeros(shape, dtype=dtype).requires_grad_() for shape in shapes]
+        for k, x in enumerate(params):
+            grad = torch.randn(x.shape[::-1], dtype=dtype)
+            x.grad = grad.permute(*range(x.ndim)[::-1]) if k % 2 == 0 else grad.reshape(x.shape)
+        params[0].grad.add_(poison)
+        norm = torch.nn.utils.clip_grad_norm_(params, most, p)
+        return [norm.numpy(), *[x.grad.numpy() for x in params]]
+
+
+@pytest.mark.parametrize("dtype", [torch.float32, torch.float64], ids=str)
+@pytest.mark.parametrize("shapes", SHAPES, ids=len)
+@pytest.mark.parametrize("most, p, poison", [(0.1, 2.0, 0.0), (1e6, 2.0, 0.0), (0.1, 1.0, 0.0),
+                                             (1.0, 2.0, float("nan")), (1.0, 2.0, float("inf"))])
+def test_clipping(shapes: list[tuple[int, ...]], dtype: Any, most: float, p: float, poison: float) -> None:
+    want, found = (clipped(tier, shapes, dtype, most, p, poison) for tier in ("interpreter", "native"))
+    for x, y in zip(found, want, strict=True):
+        np.testing.assert_allclose(x, y, 1e-6 if dtype is torch.float32 else 1e-14)
+
+
+def test_another_shape_compiles_nothing() -> None:
+    clipped("native", SHAPES[1], torch.float32, 0.1)
+    before = len(code._code)
+    clipped("native", [(4, 7), (77,)], torch.float32, 0.3)
+    assert len(code._code) == before
+
+
+def test_it_is_native() -> None:
+    x = torch.zeros(3).requires_grad_()
+    x.grad = torch.ones(3)
+    norm = torch.nn.utils.clip_grad_norm_([x], 1.0)
+    assert plan_of(norm._storage.node.signature) is not None
+    assert plan_of(x.grad._storage.node.operands[0].signature) is not None
