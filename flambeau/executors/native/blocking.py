@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import functools
+import os
 from typing import NamedTuple
 
 from .dot import CHUNK, dot_kernels
@@ -17,7 +19,7 @@ from .skinny import reads_in_place, skinny_kernel, width_of
 DEPTH = 1024            # of a block: a panel of B takes an eighth of the second cache, one of A a twentieth
 TASK = 2e6              # floating operations worth a task: 20 microseconds
 FEW_TASKS = 4           # more than these only where tasks are larger
-MOST_TASKS = 16
+THREAD_TASKS = 4        # for each thread at most; who computes what never changes a bit
 SHARED = 1e8            # floating operations from which on B is packed by a call of its own
 PACKING = 5.0           # what packing an element costs, in multiply-adds of a vector
 READING = 1.5           # and what reading a packed element of B from the third cache does
@@ -160,7 +162,7 @@ def _skinny_plan(problem: Problem, kind: Kind) -> Plan:
     size = problem.compute.itemsize
     width = width_of(kind, rows, inner)
     work = max(problem.n * problem.k * problem.source.itemsize / READ, problem.flops / problem.items / TASK)
-    columns = _share(problem.n, max(1, min(MOST_TASKS, int(work))), width)
+    columns = _share(problem.n, max(1, min(_most_tasks(), int(work))), width)
     blocks = _Blocks(0, 0, problem.m, columns, 1, -(-problem.n // columns), Source.DIRECT)
     tasks = problem.items * blocks.column_blocks
     grain = max(1, int(tasks / (work * problem.items)))
@@ -220,7 +222,7 @@ def _blocks(problem: Problem, tile: Tile) -> _Blocks:
     # A block of A fills a quarter of the second cache: B's panels and the result pass through it too.
     most = machine().second_cache // 4 // (padded(kc, size) * size)
     mc = max(tile.rows, most // tile.rows * tile.rows)
-    wanted = min(MOST_TASKS, max(min(FEW_TASKS, int(problem.flops / TASK)), int(problem.flops / TASK / 2)))
+    wanted = min(_most_tasks(), max(min(FEW_TASKS, int(problem.flops / TASK)), int(problem.flops / TASK / 2)))
     wanted = -(-wanted // problem.items)
     direct = problem.b.column == 1 and problem.source == problem.compute and problem.m <= DIRECT_ROWS
     shared = not direct and problem.items < 4 and problem.flops >= SHARED and wanted > 1
@@ -232,6 +234,11 @@ def _blocks(problem: Problem, tile: Tile) -> _Blocks:
     source = Source.DIRECT if direct else Source.SHARED if shared else Source.OWN
     mc = _share(min(rows, problem.m), -(-rows // mc), tile.rows)
     return _Blocks(mc, kc, rows, columns, row_blocks, column_blocks, source)
+
+
+@functools.cache
+def _most_tasks() -> int:
+    return THREAD_TASKS * max(2, os.cpu_count() or 1)
 
 
 def _share(extent: int, blocks: int, unit: int) -> int:
