@@ -7,8 +7,9 @@ barrier, and its state stays in the cache:
     forward    gates[t] += h W_hh^T;  gates[t], c, h = functions of gates[t], c
     backward   dgates[t], dc = functions of the kept gates, dh, dc;  dh = dgates[t] W_hh
 
-The products with the input, which have been written to ``gates`` before the loop, and those with the weights
-in backward are products over all steps at once. How the rows of steps lie: Note: sequences.
+The products with the input are made in the loop as well where both weights stay in the second cache, else
+before it for all steps at once. Gates are computed in scratch memory: only what backward needs is written.
+How the rows of steps lie: Note: sequences.
 
 A product of a few rows with packed panels is cut into tiles of 12, 8, 4, 2 and 1 rows; whatever the tile, an
 element is summed in the same order, so results do not depend on how rows are shared out.
@@ -34,12 +35,17 @@ BIAS = ("first", "second", "total", "rest", "width", "both")
 PROJECT = ("input", "row", "step", "depth", "panels", "bias", "target", "target_row", "columns", "rows",
            "rows_per_task")
 TIME = ("batch", "rows_per_task", "steps", "rows", "down", "sizes", "sizes_step", "width")
-FORWARD = (*TIME, "panels", "panels_n", "bias_n", "h0", "h0_row", "c0", "c0_row", "output", "h", "c", "gates",
-           "h_before", "c_before")
+FORWARD = (*TIME, "panels", "panels_n", "bias_n", "input", "input_row", "input_step", "depth", "input_panels",
+           "bias", "projected", "h0", "h0_row", "c0", "c0_row", "output", "h", "c", "gates", "h_before",
+           "c_before")
 BACKWARD = (*TIME, "panels", "grad", "grad_step", "grad_place", "grad_row", "grad_h", "grad_h_row", "grad_c",
             "grad_c_row", "gates", "before", "dgates", "drecurrent", "dh", "dc")
 
 KINDS = ("lstm", "gru", "tanh", "relu")
+
+# How many numbers a layer keeps of each state of each step, and how many of them are products with the input.
+KEPT = {"lstm": 4, "gru": 4, "tanh": 1, "relu": 1}
+GATES = {"lstm": 4, "gru": 3, "tanh": 1, "relu": 1}
 
 
 def rows_of_a_task(batch: int) -> int:
@@ -59,12 +65,16 @@ def kernels(dtype: Dtype, kind: str) -> dict[str, int]:
 
 
 class Step(NamedTuple):
-    """One step of a block: its number, its first row among all, the block's first row and number of rows."""
+    """One step of a block: its number, its first row among all, the block's first row and number of rows.
+
+    ``move``: how many rows further the next step is, for padded sequences.
+    """
 
     number: str
     at: str
     block: str
     rows: str
+    move: str
 
 
 class _Arguments:
@@ -96,8 +106,9 @@ class _Writer:
         self.rows = Rows(self.module, dtype)
 
     def text(self) -> str:
-        self.variants = [self._tile(n) for n in sorted({1, 2, 4, 8, self.tile.rows}, reverse=True)
-                         if n <= self.tile.rows]
+        # Of 16 rows, two halves read the panels better than 12 and 4 would.
+        counts = {1, 2, 4, 8, self.tile.rows} if self.kind == "products" else {1, 2, 4, 8}
+        self.variants = [self._tile(n) for n in sorted(counts, reverse=True) if n <= self.tile.rows]
         self.product = self._product()
         if self.kind == "products":
             self._pack_kernel()
@@ -106,6 +117,7 @@ class _Writer:
             return self.module.text()
         self.copy = self._copy()
         if self.backward:
+            self.fetch = [self._fetch(name, write) for name, write in (("read", 0), ("written", 1))]
             self._backward_kernel()
         else:
             self._forward_kernel()
@@ -176,6 +188,18 @@ class _Writer:
                         f.write(self.element, value, self.at(f, target, k), size)
                 with f.otherwise(given), f.loop(0, "%width") as k:
                     f.write(self.element, "0.0", self.at(f, target, k), size)
+        return f
+
+    def _fetch(self, name: str, write: int) -> Function:
+        """Have the cache lines of some elements come, which may lie outside of all memory.
+
+        What a step reads and writes is in pieces too short for the hardware to foresee.
+        """
+        with self.module.helper(f"to_be_{name}", [("ptr", "%row"), ("i64", "%count")]) as f:
+            f.declarations["declare void @llvm.prefetch.p0(ptr, i32 immarg, i32 immarg, i32 immarg)"] = None
+            with f.loop(0, "%count", 64 // self.dtype.itemsize) as k:
+                line = f.emit(f"getelementptr {self.element}, ptr %row, i64 {k}")
+                f.effect(f"call void @llvm.prefetch.p0(ptr {line}, i32 {write}, i32 2, i32 1)")
         return f
 
     # --- before the loop ------------------------------------------------------------------------------------
@@ -251,7 +275,7 @@ class _Writer:
                 position.set(f.choose(down, "i64", at, f.add(before, count.get())))
                 here = f.least(rows, f.sub(count.get(), block))
                 with f.when(f.compare("sgt", here, 0)):
-                    step(Step(number, at, block, here))
+                    step(Step(number, at, block, here, f.choose(down, "i64", f.sub(0, batch), batch)))
 
     def _forward_kernel(self) -> None:
         with self.module.kernel("forward") as f:
@@ -279,29 +303,46 @@ class _Writer:
 
     def _forward_step(self, f: Function, given: _Arguments, now: Step, row: str, state: str,
                       width: str) -> None:
-        stride = f.mul(width, {"lstm": 4, "gru": 4}.get(self.kind, 1))
-        gates = self.row_at(f, given.pointer("gates"), row, stride)
-        output = self.row_at(f, given.pointer("output"), row, width)
-        first = f.mul(width, {"lstm": 4, "gru": 2}.get(self.kind, 1))
-        f.run(self.product, now.rows, state, width, 1, width, given.pointer("panels"), gates, stride, gates,
-              stride, first)
+        """In scratch memory a row for results that nobody wants, then the gates of the block."""
+        kept = f.mul(width, KEPT[self.kind])
+        unwanted, gates = f.scratch, self.at(f, f.scratch, kept)
+        self._input_products(f, given, now, row, gates, kept, width)
+        first = f.mul(width, {"gru": 2}.get(self.kind, KEPT[self.kind]))
+        f.run(self.product, now.rows, state, width, 1, width, given.pointer("panels"), gates, kept, gates,
+              kept, first)
         if self.kind == "gru":
             lifted = self.at(f, gates, f.mul(width, 3))
             f.run(self.product, now.rows, state, width, 1, width, given.pointer("panels_n"),
-                  given.pointer("bias_n"), 0, lifted, stride, width)
+                  given.pointer("bias_n"), 0, lifted, kept, width)
+        keeps = given.is_given("gates")
         with f.loop(0, now.rows) as i:
-            mine, out = self.row_at(f, gates, i, stride), self.row_at(f, output, i, width)
-            h = self.row_at(f, state, i, width)
-            quarters = [self.at(f, mine, f.mul(width, k)) for k in range(4)]
+            place = f.add(row, i)
+            out = self.row_at(f, given.pointer("output"), place, width)
+            target = f.choose(keeps, "ptr", self.row_at(f, given.pointer("gates"), place, kept), unwanted)
+            h, mine = self.row_at(f, state, i, width), self.row_at(f, gates, i, kept)
+            quarters = [self.at(f, start, f.mul(width, k)) for start in (mine, target) for k in range(4)]
             if self.kind == "lstm":
                 c = self.row_at(f, given.pointer("c"), f.add(now.block, i), width)
-                kept = self.row_at(f, given.pointer("c_before"), f.add(row, i), width)
-                before = f.choose(given.is_given("c_before"), "ptr", kept, f.scratch)
-                f.run(self.rows.lstm, width, *quarters, c, before, h, out)
+                before = self.row_at(f, given.pointer("c_before"), place, width)
+                before = f.choose(keeps, "ptr", before, unwanted)
+                f.run(self.rows.lstm, width, *quarters[:4], c, *quarters[4:], before, h, out)
             elif self.kind == "gru":
-                f.run(self.rows.gru, width, *quarters, h, out)
+                f.run(self.rows.gru, width, *quarters[:4], h, *quarters[4:], out)
             else:
-                f.run(self.rows.plain(self.kind), width, out, h)
+                f.run(self.rows.plain(self.kind), width, mine, h, out)
+
+    def _input_products(self, f: Function, given: _Arguments, now: Step, row: str, gates: str, kept: str,
+                        width: str) -> None:
+        """The products with the input of this step: made here, or copied."""
+        inside = given.is_given("input")
+        with f.when(inside):
+            stride = given.number("input_row")
+            f.run(self.product, now.rows, self.row_at(f, given.pointer("input"), row, stride), stride,
+                  given.number("input_step"), given.number("depth"), given.pointer("input_panels"),
+                  given.pointer("bias"), 0, gates, kept, f.mul(width, GATES[self.kind]))
+        with f.otherwise(inside):
+            f.run(self.copy, 1, f.mul(now.rows, kept), self.row_at(f, given.pointer("projected"), row, kept),
+                  0, gates)
 
     def _backward_kernel(self) -> None:
         with self.module.kernel("backward") as f:
@@ -329,8 +370,7 @@ class _Writer:
             self._walk(f, given, begin, step)
 
     def _backward_step(self, f: Function, given: _Arguments, now: Step, grad: str, width: str) -> None:
-        kept = f.mul(width, {"lstm": 4, "gru": 4}.get(self.kind, 1))
-        stride = f.mul(width, {"lstm": 4, "gru": 3}.get(self.kind, 1))
+        kept, stride = f.mul(width, KEPT[self.kind]), f.mul(width, GATES[self.kind])
         row = f.add(now.at, now.block)
         gates = self.row_at(f, given.pointer("gates"), row, kept)
         before = self.row_at(f, given.pointer("before"), row, width)
@@ -342,6 +382,11 @@ class _Writer:
         with f.loop(0, now.rows) as i:
             mine = self.row_at(f, gates, i, kept)
             of_output = self.row_at(f, grad, i, given.number("grad_row"))
+            next_rows = ((self.fetch[0], mine, kept), (self.fetch[0], self.row_at(f, before, i, width), width),
+                         (self.fetch[1], self.row_at(f, dgates, i, stride), stride))
+            for function, start, n in next_rows:
+                away = f.mul(now.move, n)
+                f.run(function, f.emit(f"getelementptr {self.element}, ptr {start}, i64 {away}"), n)
             quarters = [self.at(f, mine, f.mul(width, k)) for k in range(4)]
             state, previous = self.row_at(f, dh, i, width), self.row_at(f, before, i, width)
             written = self.row_at(f, dgates, i, stride)

@@ -41,14 +41,14 @@ class Rows:
 
     @cached_property
     def lstm(self) -> Function:
-        """(i, f, g, o, c, before, h, output): the gates are replaced by their functions."""
+        """(i, f, g, o before their functions, c, i, f, g, o, c before, h, output)."""
         def formula(x: Values) -> Values:
-            i, f, o = (functions.sigmoid(x[n]) for n in "ifo")
-            g = functions.tanh(x["g"])
+            i, f, o = (functions.sigmoid(x[n]) for n in ("ai", "af", "ao"))
+            g = functions.tanh(x["ag"])
             c = f * x["c"] + i * g
             h = o * functions.tanh(c)
             return {"i": i, "f": f, "g": g, "o": o, "c": c, "before": x["c"], "h": h, "output": h}
-        return self._row("lstm_row", "i f g o c", "i f g o c before h output", formula)
+        return self._row("lstm_row", "ai af ag ao c", "i f g o before h output c", formula)
 
     @cached_property
     def lstm_backward(self) -> Function:
@@ -65,13 +65,13 @@ class Rows:
 
     @cached_property
     def gru(self) -> Function:
-        """(r, z, n, lifted, h, output): the gates are replaced by their functions."""
+        """(r, z, n before their functions, lifted, h, r, z, n, lifted, output)."""
         def formula(x: Values) -> Values:
-            r, z = functions.sigmoid(x["r"]), functions.sigmoid(x["z"])
-            n = functions.tanh(x["n"] + r * x["lifted"])
+            r, z = functions.sigmoid(x["ar"]), functions.sigmoid(x["az"])
+            n = functions.tanh(x["an"] + r * x["al"])
             h = (x["h"] - n) * z + n
-            return {"r": r, "z": z, "n": n, "h": h, "output": h}
-        return self._row("gru_row", "r z n lifted h", "r z n h output", formula)
+            return {"r": r, "z": z, "n": n, "lifted": x["al"], "h": h, "output": h}
+        return self._row("gru_row", "ar az an al h", "r z n lifted output h", formula)
 
     @cached_property
     def gru_backward(self) -> Function:
@@ -86,12 +86,12 @@ class Rows:
         return self._row("gru_backward_row", "r z n lifted before grad dh", "xr xz xn hr hz hn dh", formula)
 
     def plain(self, kind: str) -> Function:
-        """(output, h): what tanh or relu is applied to is replaced."""
+        """(what tanh or relu is applied to, h, output)."""
         def formula(x: Values) -> Values:
-            a = x["output"]
+            a = x["a"]
             y = functions.tanh(a) if kind == "tanh" else select(compare("<", a, 0), constant(a, 0.0), a)
             return {"output": y, "h": y}
-        return self._once(f"{kind}_row", "output", "output h", formula)
+        return self._once(f"{kind}_row", "a", "h output", formula)
 
     def plain_backward(self, kind: str) -> Function:
         """(output, grad, dh, da): dh is zero afterwards."""

@@ -11,13 +11,13 @@ from typing import Any, NamedTuple
 from ....graph.geometry import Geometry
 from ....graph.node import Signature
 from ..emitter import FLOAT32, FLOAT64, Dtype
+from ..machine import machine
 from ..microkernel import tile_of
 from ..packing import padded
 from ..plan import Call, Plan, Words
-from ..recurrent import BACKWARD, FORWARD, PROJECT, kernels, rows_of_a_task
+from ..recurrent import BACKWARD, FORWARD, GATES, KEPT, PROJECT, kernels, rows_of_a_task
 
-# How many numbers a layer keeps of each state of each step.
-_KEPT = {"lstm": 4, "gru": 4, "tanh": 1, "relu": 1}
+FEW = 8     # sequences, below which the products with the input are better made of many steps at once
 
 
 class _Operand(NamedTuple):
@@ -90,10 +90,10 @@ class _Layer:
         sizes.put(words)
         words.constant(sizes.geometry.strides[0] if sizes.is_given else 0, width)
 
-    def walk(self, kernel: str, words: Words, batch: int, width: int) -> None:
+    def walk(self, kernel: str, words: Words, batch: int, scratch: int) -> None:
         module = self.kind if kernel == "forward" else f"{self.kind}_backward"
         tasks = -(-batch // rows_of_a_task(batch))
-        self.calls.append(Call(kernels(self.dtype, module)[kernel], words, tasks, 1, width * self.itemsize))
+        self.calls.append(Call(kernels(self.dtype, module)[kernel], words, tasks, 1, scratch * self.itemsize))
 
     def plan(self, multiplications: float, traffic: float) -> Plan:
         return Plan(self.calls, workspace=self.workspace, flops=2.0 * multiplications,
@@ -126,14 +126,14 @@ def _row_of(g: Geometry) -> int | None:
 
 
 def _forward(signature: Signature, kind: str) -> Plan | None:
-    """The products with the input, then the walk."""
+    """The products with the input, unless they are made in the walk, then the walk."""
     dtype, has_cells = _dtype(signature), kind == "lstm"
     if dtype is None:
         return None
     layer = _Layer(signature, kind, dtype)
     x, sizes, h0 = layer.operands[:3]
     c0 = layer.operands[3] if has_cells else _Operand(0, None)
-    w_hh, b_ih, b_hh = layer.operands[4 + has_cells:7 + has_cells]
+    w_ih, w_hh, b_ih, b_hh = layer.operands[3 + has_cells:7 + has_cells]
     gates, width = w_hh.geometry.shape
     row = _row_of(x.geometry)
     if row is None or not x.geometry.numel or not w_hh.geometry.numel or not _has_rows(h0, c0) \
@@ -143,81 +143,78 @@ def _forward(signature: Signature, kind: str) -> Plan | None:
     reverse, keeps = signature.attributes[:2]
     depth = x.geometry.shape[-1]
     rows, batch = x.geometry.numel // depth, signature.outputs[1].shape[0]
-    kept = _KEPT[kind] * width
-    place = layer.space(rows * kept) if not keeps and kept > width else None
-    rest = _project(layer, x, row, rows, kept, place)
+    input_panels = layer.packed(w_ih, 0, gates)
+    total, rest = _biases(layer, b_ih, b_hh, gates, 2 * width if kind == "gru" else gates)
+    inside = batch >= FEW and gates * (depth + width) * layer.itemsize <= machine().second_cache // 2
+    projected = 0 if inside else _project(layer, x, row, rows, width, input_panels, total)
     first = layer.packed(w_hh, 0, 2 * width if kind == "gru" else gates)
     second = layer.packed(w_hh, 2 * width, width) if kind == "gru" else first
     words = Words()
     steps = sizes.geometry.shape[0] if sizes.is_given else rows // batch
     layer.time(words, steps, batch, rows, reverse, sizes, width)
-    words.workspace(first)
-    words.workspace(second)
-    words.workspace(rest)
+    for place in (first, second, rest):
+        words.workspace(place)
+    if inside:
+        words.input(x.number, x.geometry)
+    else:
+        words.constant(0)
+    words.constant(row, x.geometry.strides[-1], depth)
+    for place in (input_panels, total, projected):
+        words.workspace(place)
     for state in (h0, c0):
         state.put(words)
         words.constant(state.row)
-    _put_results(words, has_cells, keeps, place, len(signature.outputs))
-    assert len(words.values) >= len(FORWARD)
-    layer.walk("forward", words, batch, width)
-    return layer.plan(rows * gates * (depth + width), rows * (depth + 2 * kept + 3 * width))
+    _put_results(words, kind, keeps)
+    layer.walk("forward", words, batch, KEPT[kind] * width * (1 + rows_of_a_task(batch)))
+    return layer.plan(rows * gates * (depth + width), rows * (depth + (KEPT[kind] + 3) * width))
 
 
-def _put_results(words: Words, has_cells: bool, keeps: bool, place: int | None, results: int) -> None:
+def _put_results(words: Words, kind: str, keeps: bool) -> None:
     """Output, states, gates and states before each step; then, for their memory alone, unused results."""
-    words.output(0)
-    words.output(1)
-    if has_cells:
-        words.output(2)
-    else:
-        words.constant(0)
-    before = results - 1 - has_cells
-    if results == 3:
-        words.output(0)       # without gates of their own: what is the output in the end
-    elif place is None:
-        words.output(before - 1)
-    else:
-        words.workspace(place)
-    for result, is_there in ((before, keeps), (before + 1, keeps and has_cells)):
+    has_cells, has_gates = kind == "lstm", kind in ("lstm", "gru")
+    gates = 2 + has_cells
+    before = gates + has_gates
+    wanted = ((0, True), (1, True), (2, has_cells), (gates, keeps and has_gates), (before, keeps),
+              (before + 1, keeps and has_cells))
+    for result, is_there in wanted:
         if is_there:
             words.output(result)
         else:
             words.constant(0)
+    assert len(words.values) == len(FORWARD)
     if not keeps:
-        for result in range(2 + has_cells, results):
+        for result in range(gates, before + 1 + has_cells):
             words.output(result)
 
 
-def _project(layer: _Layer, x: _Operand, row: int, rows: int, kept: int, place: int | None) -> int:
-    """The input's products and the biases, to where the gates are; returns where the GRU's last bias is."""
-    has_cells = layer.kind == "lstm"
-    w_ih, w_hh, b_ih, b_hh = layer.operands[3 + has_cells:7 + has_cells]
-    gates, depth = w_ih.geometry.shape
-    width = w_hh.geometry.shape[1]
-    both = 2 * width if layer.kind == "gru" else gates
-    panels = layer.packed(w_ih, 0, gates)
-    total, rest = layer.space(gates), layer.space(gates - both)
+def _biases(layer: _Layer, b_ih: _Operand, b_hh: _Operand, width: int, both: int) -> tuple[int, int]:
+    """Where the sum of the biases is, and what of the second one is added later (the GRU's last third)."""
     words = Words()
     b_ih.put(words)
     b_hh.put(words)
+    total, rest = layer.space(width), layer.space(width - both)
     words.workspace(total)
     words.workspace(rest)
-    words.constant(gates, both)
+    words.constant(width, both)
     layer.call("bias", words, 1)
+    return total, rest
+
+
+def _project(layer: _Layer, x: _Operand, row: int, rows: int, width: int, panels: int, bias: int) -> int:
+    """The products with the input of all steps; returns where they are."""
+    kept, gates = KEPT[layer.kind] * width, GATES[layer.kind] * width
+    place = layer.space(rows * kept)
     per_task = max(24, min(192, -(-rows // 16 // 12) * 12))
     words = Words()
     words.input(x.number, x.geometry)
-    words.constant(row, x.geometry.strides[-1], depth)
+    words.constant(row, x.geometry.strides[-1], x.geometry.shape[-1])
     words.workspace(panels)
-    words.workspace(total)
-    if place is None:
-        words.output(0 if kept == width else 2 + has_cells)
-    else:
-        words.workspace(place)
+    words.workspace(bias)
+    words.workspace(place)
     words.constant(kept, gates, rows, per_task)
     assert len(words.values) == len(PROJECT)
     layer.call("project", words, -(-rows // per_task))
-    return rest
+    return place
 
 
 # --- backward -----------------------------------------------------------------------------------------------
