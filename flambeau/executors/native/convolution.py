@@ -28,9 +28,9 @@ def tile_for(e: Elements) -> Tile:
 
 
 @functools.cache
-def _convolve(name: str, mode: str, adjacent: str, bias: bool, direct: bool) -> int:
+def _convolve(name: str, mode: str, adjacent: str, bias: bool, step: int) -> int:
     e = elements(name)
-    return functions_of(forward_module(e, tile_for(e), mode, adjacent, bias, direct), "convolution")["convolve"]
+    return functions_of(forward_module(e, tile_for(e), mode, adjacent, bias, step), "convolution")["convolve"]
 
 
 @functools.cache
@@ -55,11 +55,18 @@ def rounded(n: int, unit: int) -> int:
     return -(-n // unit) * unit
 
 
-def adjacent_of(tensor: Tensor, extents: Three) -> str:
-    """What lies side by side in a tensor."""
+def adjacent_in(tensor: Tensor, extents: Three) -> str:
+    """What lies side by side in a tensor: pixels, channels, or nothing."""
     if tensor.space[2] == 1 or extents[2] == 1:
         return "pixels"
     return "channels" if tensor.channel == 1 else "nothing"
+
+
+def adjacent_of(problem: Problem, mode: str) -> str:
+    """What lies side by side in the source; of few channels, whether every or every other pixel is read."""
+    if mode == "narrow":
+        return {1: "every", 2: "other"}.get(problem.step[2] * problem.source.space[2], "nothing")
+    return adjacent_in(problem.source, problem.extents)
 
 
 class Blocking:
@@ -70,8 +77,9 @@ class Blocking:
         depth = problem.ins * taps if mode == "narrow" else problem.ins
         self.blocks = -(-depth // WIDTH)
         self.width = -(-depth // self.blocks)          # channels of a block
-        if mode != "narrow" and self.blocks > 1:
-            self.width = rounded(self.width, e.lanes)  # blocks start at whole vectors
+        if self.blocks > 1:                            # blocks start at whole vectors
+            widths = range(e.lanes, WIDTH + 1, e.lanes)
+            self.width = min(widths, key=lambda n: (rounded(depth, n), -n))
             self.blocks = -(-depth // self.width)
         self.vectors = -(-self.width // e.lanes)
         self.depth = self.blocks if mode == "narrow" else taps * self.blocks
@@ -91,7 +99,7 @@ class Blocking:
             self.chunks = -(-self.grid[0] // lines)
         else:
             self.chunks, lines = 1, self.grid[0]
-            self.images = -(-problem.batch // -(-problem.batch // max(1, wanted // cells)))
+            self.images = images_each(problem.batch, cells, wanted)
         self.lines = lines * step
         self.rows = self.images * lines * line
         tasks = -(-problem.batch // self.images) * self.chunks * problem.groups
@@ -99,6 +107,15 @@ class Blocking:
         if tasks < 8 and problem.products > 1 << 19:
             self.splits = min(self.panels, -(-8 // tasks))
         self.tasks = tasks * self.splits
+
+
+def images_each(batch: int, cells: int, wanted: int) -> int:
+    """How many images of some cells a task takes: about as many cells as wanted, and an even number of tasks."""
+    def cost(images: int) -> tuple[float, int]:
+        tasks = -(-batch // images)
+        return rounded(tasks, 4) * images if tasks > 2 else 2 * batch, abs(images * cells - wanted)
+    most = max(1, min(batch, 3 * wanted // (2 * cells)))
+    return min(range(max(1, min(most, wanted // (2 * cells))), most + 1), key=cost)
 
 
 def product_plan(problem: Problem, dtype: Any, operands: tuple[Geometry, Geometry, Geometry | None],
@@ -126,7 +143,7 @@ def _packing_call(problem: Problem, e: Elements, tile: Tile, weight: Geometry, b
     if mode == "narrow":
         # Every (channel, tap) is a tap of one channel, whose place is in the table.
         taps = [c * step_in + tap for c in range(channels) for tap in taps]
-        taps += [0] * (blocking.padded - len(taps))
+        taps += [-1] * (blocking.padded - len(taps))
         channels = padded = 1
     how = "winograd" if mode == "winograd" else "run" if 1 < volume <= e.lanes and mode == "taps" else "taps"
     run = max(1, min(padded, (1 << 14) // max(1, len(taps) * tile.columns)))
@@ -163,8 +180,8 @@ def _main_call(problem: Problem, e: Elements, tile: Tile, operands: tuple[Geomet
     v_at = rounded(x_size * e.width, 64)
     m_at = v_at + rounded(b.depth * v_step * e.width, 64)
     p_at = m_at + rounded(m_size * e.width, 64)
-    table, u_panel = _phase_table(problem, b, mode, tap_step, (x_n, staged_b, staged_w))
-    direct = problem.positions[2] == 1 or all(p.grid[2] == 1 for p in problem.phases)
+    table, u_panel = _phase_table(problem, b, mode, tap_step, (rounded(b.padded, e.lanes), staged_b, staged_w))
+    step = 1 if all(p.grid[2] == 1 for p in problem.phases) else problem.positions[2]
     packed_panel = u_panel if mode != "winograd" else 16 * tap_step
     if mode == "narrow":
         packed_panel = b.padded * tile.columns
@@ -179,7 +196,7 @@ def _main_call(problem: Problem, e: Elements, tile: Tile, operands: tuple[Geomet
         "first": first, "x_n": x_n, "x_a": staged_b * staged_w, "x_b": staged_w, "x_block": b.images * x_n,
         "x_pixel": WIDTH, "blocks": b.blocks, "vectors": b.vectors, "x_rows_b": staged_b, "span_a": span[0],
         "step_a": p_step[0], "step_b": p_step[1], "step_w": p_step[2], "v_step": v_step, "v_pixel": WIDTH,
-        "depth": b.padded if mode == "narrow" else 0, "narrow_width": b.width,
+        "depth": rounded(b.padded, e.lanes), "narrow_width": b.width if b.blocks > 1 else WIDTH,
         "batch": problem.batch, "groups": problem.groups, "images_each": b.images, "chunks": b.chunks,
         "rows_each": b.lines, "splits": b.splits, "panels": b.panels, "outs": problem.outs,
         "s_group": problem.source.group, "t_group": problem.target.group, "u_group": packed_panel * b.panels,
@@ -187,7 +204,7 @@ def _main_call(problem: Problem, e: Elements, tile: Tile, operands: tuple[Geomet
         "t_a": problem.positions[0], "t_b": problem.positions[1], "t_w": problem.positions[2],
         "v_at": v_at, "m_at": m_at, "p_at": p_at, "m_step": m_step, "depth_each": b.width,
         "phases": len(problem.phases), "merged": int(_is_merged(problem, mode)), "grid_step": p_step[0]}
-    function = _convolve(e.name, mode, adjacent_of(problem.source, problem.extents), bias is not None, direct)
+    function = _convolve(e.name, mode, adjacent_of(problem, mode), bias is not None, step if step in (1, 2) else 0)
     return Call(function, words(POINTERS, NUMBERS, given, table), b.tasks,
                 scratch=p_at + p_size * e.width + 64 * WIDTH)
 
@@ -204,14 +221,14 @@ def _is_merged(problem: Problem, mode: str) -> bool:
 def _phase_table(problem: Problem, b: Blocking, mode: str, tap_step: int,
                  staged: tuple[int, int, int]) -> tuple[list[int], int]:
     """The table of phases and their taps, and how many packed elements a panel has."""
-    _, staged_b, staged_w = staged
+    columns, staged_b, staged_w = staged
     heads: list[int] = []
     tails: list[int] = []
     at = len(PHASE) * len(problem.phases)
     u = 0
     for phase in problem.phases:
         count = len(phase.taps)
-        entries = narrow_taps(problem, phase, b.padded) if mode == "narrow" else [
+        entries = narrow_taps(problem, phase, columns) if mode == "narrow" else [
             (tap.offset[0] * staged_b + tap.offset[1]) * staged_w + tap.offset[2] for tap in phase.taps]
         heads += [1 if mode == "narrow" else count, at + len(tails), u, phase.target, *phase.grid]
         tails += entries

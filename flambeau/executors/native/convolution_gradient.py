@@ -86,7 +86,7 @@ def _stage_both(f: Function, a: Registers, e: Elements, mode: str, pointers: tup
                 part: Part, outs: str, adjacent: tuple[str, str]) -> None:
     source, x, v, grad, g = pointers
     if mode == "narrow":
-        fill_narrow(f, a, e, source, v, part, a.table)
+        fill_narrow(f, a, e, source, v, part, a.table, {"every": 1, "other": 2}.get(adjacent[0], 0))
     else:
         stage(f, a, e, source, x, part, adjacent[0])
         if mode == "taps":

@@ -46,10 +46,11 @@ def short_rows(tile: Tile) -> Tile:
     return tile._replace(rows=max(2, 2 * tile.rows // 3))
 
 
-def forward_module(e: Elements, tile: Tile, mode: str, adjacent: str, bias: bool, direct: bool) -> str:
+def forward_module(e: Elements, tile: Tile, mode: str, adjacent: str, bias: bool, step: int) -> str:
     """Code of ``convolve``. ``mode``: taps, winograd, or narrow (few channels).
 
-    ``adjacent``: what lies side by side in the source. ``direct``: whether pixels do in the target.
+    ``adjacent``: what lies side by side in the source. ``step``: how far apart neighbouring results lie in the
+    target: 1, 2, or 0 for any distance.
     """
     module = Module()
     tiles = {t.rows: _tile_function(module, e, t) for t in (tile, short_rows(tile))}
@@ -89,7 +90,7 @@ def forward_module(e: Elements, tile: Tile, mode: str, adjacent: str, bias: bool
                     part["p_n"] = f.mul(part["p_a"], f.mul(part["grid_a"], 2))
                     fill_tiles(f, a, e, x, v, part)
                 elif mode == "narrow":
-                    fill_narrow(f, a, e, source, v, part, taps)
+                    fill_narrow(f, a, e, source, v, part, taps, {"every": 1, "other": 2}.get(adjacent, 0))
                 else:
                     fill_taps(f, a, e, x, v, part, taps, phase["taps"])
                 pixels = f.mul(f.mul(part["images"], part["grid_a"]), f.mul(part["grid_b"], part["grid_w"]))
@@ -113,7 +114,7 @@ def forward_module(e: Elements, tile: Tile, mode: str, adjacent: str, bias: bool
                     place = f.add(f.add(f.mul(part["first_image"], a.t_n), phase["target_at"]),
                                   f.add(f.mul(grid_first, a.t_a), f.mul(group, a.t_group)))
                     _deliver(f, a, e, tile, p if mode == "winograd" else m, place, (group, panel), shape, part, bias,
-                             direct)
+                             step)
     return module.text()
 
 
@@ -205,7 +206,7 @@ def _untile(f: Function, a: Registers, e: Elements, tile: Tile, m: str, p: str, 
 
 
 def _deliver(f: Function, a: Registers, e: Elements, tile: Tile, p: str, place: str, at: tuple[str, str],
-             shape: tuple[str, str, str, str], part: Part, bias: bool, direct: bool) -> None:
+             shape: tuple[str, str, str, str], part: Part, bias: bool, step: int) -> None:
     """Write a panel of results, [image][a][b][w][columns], to the target, and add the bias."""
     group, panel = at
     images, rows, planes, width = shape
@@ -228,32 +229,59 @@ def _deliver(f: Function, a: Registers, e: Elements, tile: Tile, p: str, place: 
                 to = f.add(f.add(f.mul(image, a.t_n), f.mul(out, a.t_c)),
                            f.add(f.mul(row, a.t_a), f.mul(plane, a.t_b)))
                 y = e.at(f, a.target, f.add(place, to))
-                if direct:
-                    _transposed(f, a, e, tile, x, y, run, left, added)
+                if step:
+                    _transposed(f, a, e, tile, x, y, run, left, added, step)
                 else:
                     _scattered(f, a, e, tile, x, y, run, left, added)
 
 
 def _transposed(f: Function, a: Registers, e: Elements, tile: Tile, x: str, y: str, run: str, left: str,
-                bias: str) -> None:
+                bias: str, step: int) -> None:
+    """A line of pixels that lie ``step`` (1 or 2) elements apart in the target."""
     n = e.lanes
     places = [f.mul(a.t_c, i) for i in range(n)]
     with f.loop(0, run, n) as w:
-        from_, to = f.at(x, f.mul(w, tile.columns), e.element), e.at(f, y, w)
+        from_, to = f.at(x, f.mul(w, tile.columns), e.element), e.at(f, y, f.mul(w, step))
         rows = [f.read(e.kind, f.at(from_, i * tile.columns, e.element)) for i in range(n)]
         if bias:
             rows = [arithmetic(f, "fadd", e.kind, row, bias) for row in rows]
         columns = transposed(f, e.kind, rows)
         rest = f.sub(run, w)
-        whole = f.emit(f"and i1 {f.compare('sge', rest, n)}, {f.compare('sge', left, n)}")
-        with f.when(whole):
-            for i, column in enumerate(columns):
-                e.write(f, column, e.at(f, to, places[i]))
-        with f.otherwise(whole):
-            mask = f.first_lanes(rest, n)
-            for i, column in enumerate(columns):
-                with f.when(f.compare("slt", i, left)):
-                    e.write(f, column, e.at(f, to, places[i]), mask)
+        if step == 1:
+            _write_line(f, e, columns, to, places, (rest, left))
+        else:
+            _write_every_other(f, e, columns, to, places, (rest, left))
+
+
+def _write_line(f: Function, e: Elements, columns: list[str], to: str, places: list[str],
+                counts: tuple[str, str]) -> None:
+    n = e.lanes
+    rest, left = counts
+    whole = f.emit(f"and i1 {f.compare('sge', rest, n)}, {f.compare('sge', left, n)}")
+    with f.when(whole):
+        for i, column in enumerate(columns):
+            e.write(f, column, e.at(f, to, places[i]))
+    with f.otherwise(whole):
+        mask = f.first_lanes(rest, n)
+        for i, column in enumerate(columns):
+            with f.when(f.compare("slt", i, left)):
+                e.write(f, column, e.at(f, to, places[i]), mask)
+
+
+def _write_every_other(f: Function, e: Elements, columns: list[str], to: str, places: list[str],
+                       counts: tuple[str, str]) -> None:
+    """Even lanes of two vectors; what lies between belongs to another phase."""
+    n = e.lanes
+    rest, left = counts
+    even = ", ".join(["i1 true", "i1 false"] * (n // 2))
+    masks = [f.emit(f"and <{n} x i1> {f.first_lanes(f.sub(f.mul(rest, 2), k * n), n)}, <{even}>")
+             for k in range(2)]
+    for i, column in enumerate(columns):
+        with f.when(f.compare("slt", i, left)):
+            for k in range(2):
+                picks = ", ".join(f"i32 {k * n // 2 + lane // 2}" for lane in range(n))
+                spread = f.emit(f"shufflevector {e.kind} {column}, {e.kind} poison, <{n} x i32> <{picks}>")
+                e.write(f, spread, e.at(f, to, f.add(places[i], k * n)), masks[k])
 
 
 def _scattered(f: Function, a: Registers, e: Elements, tile: Tile, x: str, y: str, run: str, left: str,

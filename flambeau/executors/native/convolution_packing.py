@@ -89,9 +89,11 @@ def _gathered(f: Function, a: Registers, e: Elements, source: str, target: str, 
               apart: str) -> None:
     with f.loop(0, a.taps) as tap:
         to = f.at(target, f.mul(apart, tap), e.element)
-        from_ = e.at(f, source, entry(f, a.table, tap))
+        place = entry(f, a.table, tap)
+        from_ = e.at(f, source, place)
         f.write(e.kind, "zeroinitializer", to)
-        with f.loop(0, f.most(f.least(outs, e.lanes), 0)) as lane:
+        count = f.choose(f.compare("slt", place, 0), "i64", 0, f.least(outs, e.lanes))
+        with f.loop(0, count) as lane:
             value = e.read_one(f, e.at(f, from_, f.mul(f.add(lane, first), a.w_out)))
             f.write(e.element, value, f.at(to, lane, e.element), e.width)
 

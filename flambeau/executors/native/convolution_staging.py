@@ -172,12 +172,13 @@ def fill_tiles(f: Function, a: Registers, e: Elements, buffer: str, v: str, part
 NARROW_NUMBERS = ("depth",)
 
 
-def fill_narrow(f: Function, a: Registers, e: Elements, source: str, v: str, part: Part, taps: str) -> None:
+def fill_narrow(f: Function, a: Registers, e: Elements, source: str, v: str, part: Part, taps: str,
+                step: int) -> None:
     """V[block][pixel][(channel, tap)] of few channels, straight from the source.
 
     ``taps``: a table of (place in the source, offset a, offset b, first and last pixel that is inside).
+    ``step``: how far apart the pixels of neighbouring results lie in memory: 1, 2, or 0 for any distance.
     """
-    width = a.narrow_width
     row_of_v = f.variable("ptr", v)
     with f.loop(0, part["images"]) as image, f.loop(0, part["grid_a"]) as row, \
             f.loop(0, part["grid_b"]) as plane:
@@ -186,22 +187,78 @@ def fill_narrow(f: Function, a: Registers, e: Elements, source: str, v: str, par
         at_b = f.sub(f.mul(plane, a.step_b), a.before_b)
         start = f.add(f.mul(f.add(part["first_image"], image), a.s_n),
                       f.add(f.mul(at_a, a.s_a), f.mul(at_b, a.s_b)))
+        line = NarrowLine(f, a, e, taps, (at_a, at_b), e.at(f, source, start))
+        if step:
+            line.transpose(to, part["grid_w"], step)
+        else:
+            line.copy(to, part["grid_w"])
+        row_of_v.set(f.at(to, f.mul(part["grid_w"], a.v_pixel), e.element))
+
+
+class NarrowLine:
+    """A line of pixels of few channels: each (channel, tap) is a column of V."""
+
+    def __init__(self, f: Function, a: Registers, e: Elements, taps: str, at: tuple[str, str],
+                 source: str) -> None:
+        self.f, self.a, self.e, self.taps, self.at, self.source = f, a, e, taps, at, source
+
+    def _tap(self, k: Value) -> tuple[str, str, str]:
+        """Where a column is read, and the first and the last pixel that is inside."""
+        f, a = self.f, self.a
+        place, in_a, in_b, first, last = (entry(f, self.taps, f.add(f.mul(k, 5), i)) for i in range(5))
+        good = f.emit(f"and i1 {f.compare('ult', f.add(self.at[0], in_a), a.extent_a)}, "
+                      f"{f.compare('ult', f.add(self.at[1], in_b), a.extent_b)}")
+        return self.e.at(f, self.source, place), first, f.choose(good, "i64", last, first)
+
+    def _column(self, to: str, k: Value) -> str:
+        f, a = self.f, self.a
+        block = f.div(k, a.narrow_width)
+        return f.at(to, f.add(f.mul(block, a.v_step), f.sub(k, f.mul(block, a.narrow_width))), self.e.element)
+
+    def copy(self, to: str, pixels: str) -> None:
+        """Element by element."""
+        f, a, e = self.f, self.a, self.e
         skip = f.mul(a.step_w, a.s_w)
         with f.loop(0, a.depth) as k:
-            place, in_a, in_b, first, last = (entry(f, taps, f.add(f.mul(k, 5), i)) for i in range(5))
-            good = f.emit(f"and i1 {f.compare('ult', f.add(at_a, in_a), a.extent_a)}, "
-                          f"{f.compare('ult', f.add(at_b, in_b), a.extent_b)}")
-            stop = f.choose(good, "i64", last, first)
-            block = f.div(k, width)
-            column = f.add(f.mul(block, a.v_step), f.sub(k, f.mul(block, width)))
-            y = f.at(to, column, e.element)
-            zero = "0.0"
-            with f.loop(0, first) as w:
-                f.write(e.element, zero, f.at(y, f.mul(w, a.v_pixel), e.element), e.width)
-            x = e.at(f, source, f.add(start, place))
+            x, first, stop = self._tap(k)
+            y = self._column(to, k)
+            for start, end in (("0", first), (stop, pixels)):
+                with f.loop(start, end) as w:
+                    f.write(e.element, "0.0", f.at(y, f.mul(w, a.v_pixel), e.element), e.width)
             with f.loop(first, stop) as w:
                 value = e.read_one(f, e.at(f, x, f.mul(w, skip)))
                 f.write(e.element, value, f.at(y, f.mul(w, a.v_pixel), e.element), e.width)
-            with f.loop(stop, part["grid_w"]) as w:
-                f.write(e.element, zero, f.at(y, f.mul(w, a.v_pixel), e.element), e.width)
-        row_of_v.set(f.at(to, f.mul(part["grid_w"], a.v_pixel), e.element))
+
+    def transpose(self, to: str, pixels: str, step: int) -> None:
+        """A vector of pixels for each of as many columns at once; blocks are whole vectors of columns."""
+        f, a, e = self.f, self.a, self.e
+        n = e.lanes
+        with f.loop(0, a.depth, n) as k:
+            y = self._column(to, k)
+            taps = [self._tap(f.add(k, i)) for i in range(n)]
+            with f.loop(0, pixels, n) as w:
+                rows = [self._pixels(tap, w, step) for tap in taps]
+                rest = f.sub(pixels, w)
+                for i, column in enumerate(transposed(f, e.kind, rows)):
+                    with f.when(f.compare("slt", i, rest)):
+                        f.write(e.kind, column, f.at(y, f.mul(f.add(w, i), a.v_pixel), e.element))
+
+    def _pixels(self, tap: tuple[str, str, str], w: str, step: int) -> str:
+        f, e = self.f, self.e
+        n = e.lanes
+        x, first, stop = tap
+        low, high = f.sub(first, w), f.sub(stop, w)
+        halves = []
+        for k in range(step):
+            lanes = ", ".join(f"i64 {(k * n + lane) // step}" for lane in range(n))
+            above = f.emit(f"icmp sge <{n} x i64> <{lanes}>, {f.splat(low, n, 'i64')}")
+            below = f.emit(f"icmp slt <{n} x i64> <{lanes}>, {f.splat(high, n, 'i64')}")
+            mask = f.emit(f"and <{n} x i1> {above}, {below}")
+            if step == 2:  # what lies between two pixels need not exist
+                even = ", ".join(["i1 true", "i1 false"] * (n // 2))
+                mask = f.emit(f"and <{n} x i1> {mask}, <{even}>")
+            halves.append(e.read(f, e.at(f, x, f.add(f.mul(w, step), k * n)), mask))
+        if step == 1:
+            return halves[0]
+        picks = ", ".join(f"i32 {2 * lane}" for lane in range(n))
+        return f.emit(f"shufflevector {e.kind} {halves[0]}, {e.kind} {halves[1]}, <{n} x i32> <{picks}>")

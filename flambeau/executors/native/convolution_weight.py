@@ -8,7 +8,7 @@ from typing import Any
 
 from ...graph.geometry import Geometry
 from .code import functions_of
-from .convolution import adjacent_of, elements, narrow_taps, rounded, tile_for
+from .convolution import adjacent_in, adjacent_of, elements, images_each, narrow_taps, rounded, tile_for
 from .convolution_arguments import Argument, words
 from .convolution_gradient import (
     FINISH_NUMBERS,
@@ -64,7 +64,7 @@ class Blocking:
             self.chunks = -(-self.grid[0] // lines)
         else:
             self.chunks, lines = 1, self.grid[0]
-            self.images = -(-problem.batch // -(-problem.batch // max(1, wanted // cells)))
+            self.images = images_each(problem.batch, cells, wanted)
         self.lines = lines * step
         self.rows = self.images * lines * line
         self.total = -(-problem.batch // self.images) * self.chunks
@@ -142,7 +142,7 @@ def _sum_call(problem: Problem, e: Elements, tile: Tile, operands: tuple[Geometr
         "sum_block": b.sum_block, "blocks_out": g_blocks}
     table = narrow_taps(problem, phase, b.blocks * columns) if mode == "narrow" else [
         (tap.offset[0] * staged_b + tap.offset[1]) * staged_w + tap.offset[2] for tap in phase.taps]
-    function = _add_up(e.name, mode, adjacent_of(problem.source, extent), adjacent_of(places, phase.grid))
+    function = _add_up(e.name, mode, adjacent_of(problem, mode), adjacent_in(places, phase.grid))
     return Call(function, words(POINTERS, NUMBERS, given, table), b.tasks, scratch=end)
 
 
