@@ -23,6 +23,7 @@ from .templates import plan_of
 from .traits import Dims, Space, Traits, kept_dims, row_strides, space_of, strides_in, traits_of
 
 MAX_MEMBERS = 48
+_LARGE = 1024   # elements: reading an array of as many twice is worth avoiding
 
 
 class _Partition:
@@ -126,6 +127,27 @@ class _Partition:
         if traits.fusible:
             self.space[i], self.dims[i], self.levels[i] = traits.space, traits.dims, traits.levels
 
+    def merge(self) -> None:
+        """Make one kernel of kernels of a stage that read the same array: they cannot wait for each other."""
+        readers: dict[tuple[int, Any, int], int] = {}
+        for i in range(self.last + 1):
+            space = self.space[self.root(i)]
+            if self.levels[i] is None or space is None:
+                continue
+            for operand, g in zip(self.nodes[self.last - i].operands, self.signature(i).geometries):
+                if isinstance(g, Geometry) and g.numel >= _LARGE and space_of(g) == space:
+                    other = readers.setdefault((self.stage[i], space, id(operand)), i)
+                    self._unite(self.root(other), self.root(i))
+
+    def _unite(self, a: int, b: int) -> None:
+        dims = {d for d in (self.dims[a], self.dims[b]) if d is not None}
+        if a == b or len(dims) > 1 or self.size[a] + self.size[b] > MAX_MEMBERS:
+            return
+        low, high = min(a, b), max(a, b)
+        self.parent[low] = high
+        self.size[high] += self.size[low]
+        self.dims[high] = dims.pop() if dims else None
+
     # --- in which order -------------------------------------------------------------------------------------
 
     def units(self) -> list[list[int]]:
@@ -178,6 +200,7 @@ def schedule(nodes: list[Node]) -> list[Unit]:
     """Partition a list of nodes (last one first) into units, in the order in which they run."""
     partition = _Partition(nodes)
     partition.build()
+    partition.merge()
     units: list[Unit] = []
     for members in partition.units():
         positions = [partition.last - i for i in members]
