@@ -19,7 +19,7 @@ class _Settings:
 
     def __init__(self) -> None:
         self.eager = os.environ.get("FLAMBEAU_EAGER", "0") not in ("", "0")
-        self.executor = os.environ.get("FLAMBEAU_TIER", "interpreter")
+        self.executor = os.environ.get("FLAMBEAU_TIER", "auto")
         self.budget_bytes = int(os.environ.get("FLAMBEAU_BUDGET_MB", "1024")) << 20
         self.verify = os.environ.get("FLAMBEAU_VERIFY", "0") not in ("", "0")
         self.backward_templates = os.environ.get("FLAMBEAU_BACKWARD_TEMPLATES", "1") not in ("", "0")

@@ -331,7 +331,9 @@ def test_two_threads_train_two_models(torch: Any) -> None:
             thread.start()
         for thread in threads:
             thread.join()
-    assert together == alone
+    # Graphs that come back are compiled, which may change the last bits.
+    for mine, other in zip(together, alone):
+        assert mine == pytest.approx(other, rel=1e-4)
 
 
 def test_one_tensor_read_by_two_threads(torch: Any) -> None:

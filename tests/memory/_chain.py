@@ -2,10 +2,13 @@
 
 import gc
 import json
+import os
 import sys
 import weakref
 
-import torch
+os.environ["FLAMBEAU_TIER"] = "interpreter"     # the programs of graphs that come back stay in memory
+
+import torch  # noqa: E402
 
 
 def chain(length: int) -> tuple[float, float]:

@@ -251,7 +251,9 @@ def test_training_goes_on(way: Way, kind: str, tmp_path: Path) -> None:
     assert str(fresh.load_state_dict(saved["net"])) == "<All keys matched successfully>"
     optimizer2.load_state_dict(saved["optimizer"])
     scheduler2.load_state_dict(saved["scheduler"])
-    assert [step(net, optimizer) for _ in range(2)] == [step(fresh, optimizer2) for _ in range(2)]
+    went_on = [step(net, optimizer) for _ in range(2)]
+    # A graph that comes back is compiled, which may change the last bits.
+    assert [step(fresh, optimizer2) for _ in range(2)] == pytest.approx(went_on, rel=1e-5)
     assert scheduler2.last_epoch == 3
     assert saved["random"].dtype is torch.uint8
 

@@ -18,12 +18,12 @@ from .segment import Segment
 
 
 class Batch:
-    """Nodes that the interpreter computes, in order."""
+    """Nodes that the interpreter computes."""
 
     __slots__ = ("members", "stage")
 
     def __init__(self, members: list[int], stage: int) -> None:
-        self.members = members
+        self.members = sorted(members)      # last one first
         self.stage = stage
 
 
@@ -67,13 +67,22 @@ class Program:
         """Compute nodes (last one first), emptying the list; it promises what the interpreter's does."""
         failed: list[Node] = []
         remaining: list[Node | None] = list(nodes)
-        nodes.clear()
         progress = [0]  # the first stage that is not computed
         arrays: dict[Result, Any] = {}
+        batch: list[Node] = []      # what the interpreter has still to compute, at these places of the graph:
+        places: list[int] = []
         try:
+            nodes.clear()
             for part in self.parts:
                 if isinstance(part, Batch):
-                    failed += interpreter.run(_take(part.members, remaining))
+                    places = part.members
+                    for k in places:
+                        node = remaining[k]
+                        assert node is not None
+                        batch.append(node)
+                        remaining[k] = None
+                        del node
+                    failed += interpreter.run(batch)
                     progress[0] = part.stage + 1
                     continue
                 part.run(remaining, arrays, arena.reserve(self.size), progress)
@@ -82,11 +91,13 @@ class Program:
                     return failed
         except BaseException:
             # Interrupted, or out of memory: what is not computed stays, to be computed first.
+            for k, node in zip(places, batch):
+                remaining[k] = node
             for part in self.parts:
                 if isinstance(part, Segment):
                     part.give(remaining, arrays, progress)
             self._take_out(progress[0], remaining, arrays)
-            nodes += [node for node in remaining if node is not None and node.value is None]
+            nodes[:] = [node for node in remaining if node is not None and node.value is None]
             raise
         remaining.reverse()     # to be freed from the last recorded on: no chain of nodes goes by recursion
         remaining.clear()
@@ -128,15 +139,4 @@ class Program:
         assert arena.block is not None
         size = g.numel * g.dtype.itemsize
         return arena.block.bytes[offset:offset + size].view(g.dtype.numpy).copy()
-
-
-def _take(members: list[int], remaining: list[Node | None]) -> list[Node]:
-    """The nodes at some positions, last one first; the list of what remains lets go of them."""
-    taken: list[Node] = []
-    for k in sorted(members):
-        node = remaining[k]
-        assert node is not None
-        taken.append(node)
-        remaining[k] = None
-    return taken
 

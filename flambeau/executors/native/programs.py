@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 from typing import Any
 
 from ...graph.node import Node
@@ -10,23 +11,26 @@ from .planning import Draft
 from .program import Program
 from .tiers import Rent, ledger
 
-_LIMIT = 1024
+_LIMIT = 100_000    # nodes in all graphs that are remembered
+_log = logging.getLogger("flambeau")
 
 
 class Entry:
     """A graph that was seen: its outline, its program once it has one, and the entry that came after it."""
 
-    __slots__ = ("outline", "program", "rent", "following")
+    __slots__ = ("outline", "program", "native", "rent", "following")
 
     def __init__(self, outline: Outline) -> None:
         self.outline = outline
         self.program: Program | None = None
+        self.native = True
         self.rent = Rent()
         self.following: Entry | None = None
 
 
 _entries: dict[tuple[Any, ...], Entry] = {}
 _latest: Entry | None = None
+_remembered = 0
 
 
 def program_of(nodes: list[Node], forced: bool) -> Program | None:
@@ -40,25 +44,33 @@ def program_of(nodes: list[Node], forced: bool) -> Program | None:
         _latest.following = entry
     _latest = entry
     del reading     # it refers to the graph's nodes
-    if entry.program is None and (forced or ledger.buys(entry.rent, nodes)):
-        draft = Draft(nodes, entry.outline)
-        entry.program = Program(nodes, draft)
+    if entry.program is None and entry.native and (forced or ledger.buys(entry.rent, nodes)):
+        try:
+            entry.program = Program(nodes, Draft(nodes, entry.outline))
+        except Exception:
+            if forced:
+                raise
+            entry.native = False
+            _log.warning("a graph has no native program, and is interpreted: please report this", exc_info=True)
     return entry.program
 
 
 def _find(reading: Reading) -> Entry:
+    global _remembered
     outline = Outline(reading)
     key = outline.key()
     entry = _entries.get(key)
     if entry is None:
-        if len(_entries) >= _LIMIT:
+        if _remembered > _LIMIT:
             clear()
+        _remembered += len(outline.signatures)
         entry = _entries[key] = Entry(outline)
     return entry
 
 
 def clear() -> None:
     """Forget all programs."""
-    global _latest
+    global _latest, _remembered
     _entries.clear()
     _latest = None
+    _remembered = 0

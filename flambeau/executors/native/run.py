@@ -8,11 +8,28 @@ from .arena import keep_freed_memory
 from .programs import program_of
 
 
+LARGEST = 20_000    # nodes of a program
+
+
 def run(nodes: list[Node], forced: bool = True) -> list[Node]:
     """Compute ``nodes`` (last one first), emptying the list; it promises what the interpreter's does.
 
     ``forced``: a program is made for every graph at once, and not when it pays.
     """
+    if len(nodes) <= LARGEST:
+        return _run(nodes, forced)
+    failed: list[Node] = []
+    while nodes:    # piece by piece: what one hands to the next is held by the next one's nodes
+        piece = nodes[-LARGEST:]
+        del nodes[-LARGEST:]
+        try:
+            failed += _run(piece, forced)
+        finally:
+            nodes += piece      # empty, but for what an interrupt left
+    return failed
+
+
+def _run(nodes: list[Node], forced: bool) -> list[Node]:
     program = program_of(nodes, forced)
     return interpreter.run(nodes) if program is None else program.run(nodes)
 

@@ -179,6 +179,7 @@ def _team(module: Module, share: Function) -> None:
     with module.function("close", [("ptr", "%team")]) as f:
         _locked(f, "lock")
         f.write("ptr", "null", _field(f, "%team", PROGRAM), 8)
+        f.effect(f"store atomic i64 -1, ptr {_field(f, '%team', POSITION)} release, align 8")
         _locked(f, "unlock")
         spins = f.variable("i64", 0)
         with f.forever() as leave:

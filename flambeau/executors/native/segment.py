@@ -295,8 +295,8 @@ class Segment:
         if settings.kernel_times:
             self._measure(crew, helpers)
             return
-        crew.open(self.address, helpers, self.scratch)
         try:
+            crew.open(self.address, helpers, self.scratch)
             _native("run")(self.address)
         finally:
             crew.close()

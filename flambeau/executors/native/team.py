@@ -29,6 +29,7 @@ class Team:
         self._threads: list[threading.Thread] = []
         self._blocks: list[Block] = []
         self._scratch = 0
+        self._called = False    # helpers may look at a program
         self.process = os.getpid()
         self._prepare(self.address)
         atexit.register(self.stop)
@@ -38,13 +39,17 @@ class Team:
         if scratch > self._scratch:
             self.stop()
             self._scratch = max(scratch, 1 << 20)
+        if self._called:    # an interrupt fell between
+            self.close()
         while len(self._threads) < helpers:
             self._start()
+        self._called = True
         self._open(self.address, program, helpers)
 
     def close(self) -> None:
         """Wait until no helper looks at the program any more."""
         self._close(self.address)
+        self._called = False
 
     def _start(self) -> None:
         block = Block(self._scratch)
