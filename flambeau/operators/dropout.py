@@ -5,9 +5,10 @@ from __future__ import annotations
 import warnings
 from typing import Any
 
+from ..graph.geometry import contiguous, dense_like
 from ..tensor import Tensor, assign
 from .arithmetic import mul
-from .creation import empty_like
+from .random import BERNOULLI, drawn
 from .registry import api
 
 # The negative saturation value of SELU (Klambauer et al. 2017), to which alpha dropout sets elements.
@@ -21,9 +22,10 @@ def _check(p: float) -> None:
 
 def _noise(x: Tensor, p: float, features: bool) -> Tensor:
     # The noise of elements lies in memory as x does: numbers are drawn in the order of memory.
-    empty = x.new_empty((*x.shape[:2], *([1] * (x.ndim - 2)))) if features else empty_like(x)
-    noise: Tensor = empty.bernoulli_(1 - p)
-    return noise
+    g = x._geometry
+    shape = (*g.shape[:2], *([1] * (g.ndim - 2)))
+    geometry = contiguous(shape, g.dtype, g.device) if features else dense_like(g.shape, g, g.dtype)
+    return drawn(BERNOULLI, None, (float(1 - p),), geometry)
 
 
 def _drop(x: Tensor, p: float, training: bool, features: bool) -> Tensor:
