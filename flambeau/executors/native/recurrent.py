@@ -11,29 +11,23 @@ The products with the input are made in the loop as well where both weights stay
 before it for all steps at once. Gates are computed in scratch memory: only what backward needs is written.
 How the rows of steps lie: Note: sequences.
 
-A product of a few rows with packed panels is cut into tiles of 12, 8, 4, 2 and 1 rows; whatever the tile, an
-element is summed in the same order, so results do not depend on how rows are shared out.
+Products: ``recurrent_products.py``; what is done with each row of gates: ``recurrent_rows.py``.
 """
 
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from typing import NamedTuple
 
-from .build import Function, Module, Value
+from .build import Function
 from .code import functions_of
 from .emitter import Dtype
-from .lanes import read_lanes, write_lanes
-from .microkernel import Accumulators, Tile, accumulate, finish, tile_of
-from .packing import packer, padded_in_code
+from .microkernel import tile_of
+from .recurrent_products import Arguments, Products, products_text
 from .recurrent_rows import Rows
 
 # The arguments of the kernels, a word each.
-PACK = ("source", "panels", "count", "depth", "across", "along")
-BIAS = ("first", "second", "total", "rest", "width", "both")
-PROJECT = ("input", "row", "step", "depth", "panels", "bias", "target", "target_row", "columns", "rows",
-           "rows_per_task")
 TIME = ("batch", "rows_per_task", "steps", "rows", "down", "sizes", "sizes_step", "width")
 FORWARD = (*TIME, "panels", "panels_n", "bias_n", "input", "input_row", "input_step", "depth", "input_panels",
            "bias", "projected", "h0", "h0_row", "c0", "c0_row", "output", "h", "c", "gates", "h_before",
@@ -61,7 +55,8 @@ def kernels(dtype: Dtype, kind: str) -> dict[str, int]:
     ``kind``: one of KINDS (``forward``), that and ``_backward`` (``backward``), or ``products`` (``pack``,
     ``bias``, ``project``).
     """
-    return functions_of(_Writer(dtype, kind).text(), f"recurrent_{kind}")
+    text = products_text(dtype) if kind == "products" else _Writer(dtype, kind).text()
+    return functions_of(text, f"recurrent_{kind}")
 
 
 class Step(NamedTuple):
@@ -77,44 +72,16 @@ class Step(NamedTuple):
     move: str
 
 
-class _Arguments:
-    """A kernel's words by name."""
-
-    def __init__(self, f: Function, names: Sequence[str]) -> None:
-        self.f = f
-        self.names = names
-
-    def pointer(self, name: str) -> str:
-        return self.f.word(self.names.index(name), "ptr")
-
-    def number(self, name: str) -> str:
-        return self.f.word(self.names.index(name))
-
-    def is_given(self, name: str) -> str:
-        return self.f.emit(f"icmp ne ptr {self.pointer(name)}, null")
-
-
-class _Writer:
+class _Writer(Products):
     """Writes the module of one kind of layer and element type."""
 
     def __init__(self, dtype: Dtype, kind: str) -> None:
-        self.dtype = dtype
+        # Of 16 rows, two halves read the panels better than 12 and 4 would.
+        super().__init__(dtype, min(8, tile_of(dtype.itemsize).rows))
         self.kind, _, self.backward = kind.partition("_")
-        self.tile = tile_of(dtype.itemsize)
-        self.element = self.tile.element
-        self.module = Module()
         self.rows = Rows(self.module, dtype)
 
     def text(self) -> str:
-        # Of 16 rows, two halves read the panels better than 12 and 4 would.
-        counts = {1, 2, 4, 8, self.tile.rows} if self.kind == "products" else {1, 2, 4, 8}
-        self.variants = [self._tile(n) for n in sorted(counts, reverse=True) if n <= self.tile.rows]
-        self.product = self._product()
-        if self.kind == "products":
-            self._pack_kernel()
-            self._bias_kernel()
-            self._project_kernel()
-            return self.module.text()
         self.copy = self._copy()
         if self.backward:
             self.fetch = [self._fetch(name, write) for name, write in (("read", 0), ("written", 1))]
@@ -122,56 +89,6 @@ class _Writer:
         else:
             self._forward_kernel()
         return self.module.text()
-
-    def at(self, f: Function, pointer: str, index: Value) -> str:
-        return f.at(pointer, index, self.element)
-
-    def row_at(self, f: Function, pointer: str, row: Value, stride: Value) -> str:
-        return self.at(f, pointer, f.mul(row, stride))
-
-    # --- products of a few rows -----------------------------------------------------------------------------
-
-    def _tile(self, rows: int) -> tuple[Tile, Function]:
-        """C (rows x columns) = initial + A B of one panel."""
-        tile = self.tile._replace(rows=rows)
-        parameters = [("ptr", "%a"), ("i64", "%a_row"), ("i64", "%a_step"), ("i64", "%depth"),
-                      ("ptr", "%panel"), ("ptr", "%initial"), ("i64", "%initial_row"), ("ptr", "%c"),
-                      ("i64", "%c_row"), ("i64", "%columns")]
-        with self.module.helper(f"tile_{rows}", parameters) as f:
-            acc = Accumulators(f, tile)
-            accumulate(f, acc, "%depth", "%a", "%panel", a_row="%a_row", a_step="%a_step")
-
-            def emit(i: Value, j: int, value: str, mask: str | None) -> None:
-                start = self.at(f, self.row_at(f, "%initial", i, "%initial_row"), j * tile.lanes)
-                total = f.emit(f"fadd {tile.vector} {value}, "
-                               f"{read_lanes(f, self.dtype, tile.lanes, start, mask)}")
-                target = self.at(f, self.row_at(f, "%c", i, "%c_row"), j * tile.lanes)
-                write_lanes(f, self.dtype, tile.lanes, total, target, mask)
-
-            finish(f, acc, rows, "%columns", emit)
-        return tile, f
-
-    def _product(self) -> Function:
-        """All columns of some rows; a panel stays in the first cache for all tiles of rows."""
-        parameters = [("i64", "%rows"), ("ptr", "%a"), ("i64", "%a_row"), ("i64", "%a_step"),
-                      ("i64", "%depth"), ("ptr", "%panels"), ("ptr", "%initial"), ("i64", "%initial_row"),
-                      ("ptr", "%c"), ("i64", "%c_row"), ("i64", "%columns")]
-        with self.module.helper("product", parameters) as f:
-            size = f.mul(padded_in_code(f, "%depth", self.tile.lanes), self.tile.columns)
-            panel = f.variable("ptr", "%panels")
-            with f.loop(0, "%columns", self.tile.columns) as column:
-                row = f.variable("i64", 0)
-                columns = f.sub("%columns", column)
-                for tile, function in self.variants:
-                    whole = f.mul(f.div(f.sub("%rows", row.get()), tile.rows), tile.rows)
-                    with f.loop(row.get(), f.add(row.get(), whole), tile.rows) as i:
-                        f.run(function, self.row_at(f, "%a", i, "%a_row"), "%a_row", "%a_step", "%depth",
-                              panel.get(), self.at(f, self.row_at(f, "%initial", i, "%initial_row"), column),
-                              "%initial_row", self.at(f, self.row_at(f, "%c", i, "%c_row"), column), "%c_row",
-                              columns)
-                    row.set(f.add(row.get(), whole))
-                panel.set(self.at(f, panel.get(), size))
-        return f
 
     def _copy(self) -> Function:
         """Rows copied, or zeros where the source is null."""
@@ -202,59 +119,9 @@ class _Writer:
                 f.effect(f"call void @llvm.prefetch.p0(ptr {line}, i32 {write}, i32 2, i32 1)")
         return f
 
-    # --- before the loop ------------------------------------------------------------------------------------
-
-    def _pack_kernel(self) -> None:
-        """A task is a panel of columns."""
-        panel = packer(self.module, "panel", self.dtype, self.tile.columns, self.tile.lanes)
-        with self.module.kernel("pack") as f:
-            given = _Arguments(f, PACK)
-            count, depth, across = (given.number(name) for name in ("count", "depth", "across"))
-            size = f.mul(padded_in_code(f, depth, self.tile.lanes), self.tile.columns)
-            with f.loop(f.begin, f.end) as task:
-                column = f.mul(task, self.tile.columns)
-                f.run(panel, self.row_at(f, given.pointer("source"), column, across),
-                      self.row_at(f, given.pointer("panels"), task, size),
-                      f.least(f.sub(count, column), self.tile.columns), depth, across, given.number("along"))
-
-    def _bias_kernel(self) -> None:
-        """total = first + second up to column ``both``, first behind it; rest = second behind it."""
-        with self.module.kernel("bias") as f:
-            given = _Arguments(f, BIAS)
-            size = self.dtype.itemsize
-            width, both = given.number("width"), given.number("both")
-            total, rest = given.pointer("total"), given.pointer("rest")
-            first, second = given.is_given("first"), given.is_given("second")
-            with f.loop(0, width) as k:
-                one = f.variable(self.element, "0.0")
-                two = f.variable(self.element, "0.0")
-                with f.when(first):
-                    one.set(f.read(self.element, self.at(f, given.pointer("first"), k), size))
-                with f.when(second):
-                    two.set(f.read(self.element, self.at(f, given.pointer("second"), k), size))
-                inside = f.compare("slt", k, both)
-                with f.when(inside):
-                    one.set(f.emit(f"fadd {self.element} {one.get()}, {two.get()}"))
-                with f.otherwise(inside):
-                    f.write(self.element, two.get(), self.at(f, rest, f.sub(k, both)), size)
-                f.write(self.element, one.get(), self.at(f, total, k), size)
-
-    def _project_kernel(self) -> None:
-        """The products of the inputs of all steps, plus the bias; a task is a block of rows."""
-        with self.module.kernel("project") as f:
-            given = _Arguments(f, PROJECT)
-            per_task, row, target_row = (given.number(n) for n in ("rows_per_task", "row", "target_row"))
-            with f.loop(f.begin, f.end) as task:
-                first = f.mul(task, per_task)
-                f.run(self.product, f.least(per_task, f.sub(given.number("rows"), first)),
-                      self.row_at(f, given.pointer("input"), first, row), row, given.number("step"),
-                      given.number("depth"), given.pointer("panels"), given.pointer("bias"), 0,
-                      self.row_at(f, given.pointer("target"), first, target_row), target_row,
-                      given.number("columns"))
-
     # --- the loop -------------------------------------------------------------------------------------------
 
-    def _walk(self, f: Function, given: _Arguments, begin: Callable[[str, str], None],
+    def _walk(self, f: Function, given: Arguments, begin: Callable[[str, str], None],
               step: Callable[[Step], None]) -> None:
         """``begin(first row, rows)`` for each block, then its steps in order; ``down``: from the last one."""
         batch, steps, per_task = (given.number(n) for n in ("batch", "steps", "rows_per_task"))
@@ -279,7 +146,7 @@ class _Writer:
 
     def _forward_kernel(self) -> None:
         with self.module.kernel("forward") as f:
-            given = _Arguments(f, FORWARD)
+            given = Arguments(f, FORWARD)
             width, has_cells = given.number("width"), self.kind == "lstm"
 
             def begin(block: str, rows: str) -> None:
@@ -301,7 +168,7 @@ class _Writer:
 
             self._walk(f, given, begin, step)
 
-    def _forward_step(self, f: Function, given: _Arguments, now: Step, row: str, state: str,
+    def _forward_step(self, f: Function, given: Arguments, now: Step, row: str, state: str,
                       width: str) -> None:
         """In scratch memory a row for results that nobody wants, then the gates of the block."""
         kept = f.mul(width, KEPT[self.kind])
@@ -331,7 +198,7 @@ class _Writer:
             else:
                 f.run(self.rows.plain(self.kind), width, mine, h, out)
 
-    def _input_products(self, f: Function, given: _Arguments, now: Step, row: str, gates: str, kept: str,
+    def _input_products(self, f: Function, given: Arguments, now: Step, row: str, gates: str, kept: str,
                         width: str) -> None:
         """The products with the input of this step: made here, or copied."""
         inside = given.is_given("input")
@@ -346,7 +213,7 @@ class _Writer:
 
     def _backward_kernel(self) -> None:
         with self.module.kernel("backward") as f:
-            given = _Arguments(f, BACKWARD)
+            given = Arguments(f, BACKWARD)
             width = given.number("width")
             has_grad = given.is_given("grad")
             f.run(self.copy, 1, width, "null", 0, f.scratch)
@@ -369,7 +236,7 @@ class _Writer:
 
             self._walk(f, given, begin, step)
 
-    def _backward_step(self, f: Function, given: _Arguments, now: Step, grad: str, width: str) -> None:
+    def _backward_step(self, f: Function, given: Arguments, now: Step, grad: str, width: str) -> None:
         kept, stride = f.mul(width, KEPT[self.kind]), f.mul(width, GATES[self.kind])
         row = f.add(now.at, now.block)
         gates = self.row_at(f, given.pointer("gates"), row, kept)
@@ -382,14 +249,15 @@ class _Writer:
         with f.loop(0, now.rows) as i:
             mine = self.row_at(f, gates, i, kept)
             of_output = self.row_at(f, grad, i, given.number("grad_row"))
-            next_rows = ((self.fetch[0], mine, kept), (self.fetch[0], self.row_at(f, before, i, width), width),
-                         (self.fetch[1], self.row_at(f, dgates, i, stride), stride))
-            for function, start, n in next_rows:
+            previous = self.row_at(f, before, i, width)
+            written = self.row_at(f, dgates, i, stride)
+            read, to_be_written = self.fetch
+            for function, start, n in ((read, mine, kept), (read, previous, width),
+                                       (to_be_written, written, stride)):
                 away = f.mul(now.move, n)
                 f.run(function, f.emit(f"getelementptr {self.element}, ptr {start}, i64 {away}"), n)
             quarters = [self.at(f, mine, f.mul(width, k)) for k in range(4)]
-            state, previous = self.row_at(f, dh, i, width), self.row_at(f, before, i, width)
-            written = self.row_at(f, dgates, i, stride)
+            state = self.row_at(f, dh, i, width)
             parts = [self.at(f, written, f.mul(width, k)) for k in range(4)]
             if self.kind == "lstm":
                 dc = self.row_at(f, given.pointer("dc"), f.add(now.block, i), width)

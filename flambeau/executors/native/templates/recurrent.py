@@ -15,7 +15,8 @@ from ..machine import machine
 from ..microkernel import tile_of
 from ..packing import padded
 from ..plan import Call, Plan, Words
-from ..recurrent import BACKWARD, FORWARD, GATES, KEPT, PROJECT, kernels, rows_of_a_task
+from ..recurrent import BACKWARD, FORWARD, GATES, KEPT, kernels, rows_of_a_task
+from ..recurrent_products import PROJECT
 
 FEW = 8     # sequences, below which the products with the input are better made of many steps at once
 
