@@ -29,53 +29,47 @@ def stage(f: Function, a: Registers, e: Elements, source: str, buffer: str, part
 
     ``pixels``, ``channels``, or ``nothing``.
     """
-    whole = e.element
     width = f.mul(a.vectors, e.lanes)
-    with f.loop(0, a.blocks) as block, f.loop(0, part["images"]) as image, f.loop(0, part["rows"]) as row, \
-            f.loop(0, a.x_rows_b) as plane:
-        at_a, at_b = f.sub(f.add(part["first_a"], row), a.before_a), f.sub(plane, a.before_b)
-        to = f.add(f.add(f.mul(block, a.x_block), f.mul(image, a.x_n)),
-                   f.add(f.mul(row, a.x_a), f.mul(plane, a.x_b)))
-        target = f.at(buffer, f.mul(to, a.x_pixel), whole)
-        good = f.emit(f"and i1 {f.compare('ult', at_a, a.extent_a)}, {f.compare('ult', at_b, a.extent_b)}")
-        middle = f.choose(good, "i64", a.middle, 0)
-        right = f.choose(good, "i64", a.right, f.add(f.add(a.left, a.middle), a.right))
-        left = f.choose(good, "i64", a.left, 0)
-        _zero(f, a, e, target, left)
-        past = f.at(target, f.mul(f.add(left, middle), a.x_pixel), whole)
-        _zero(f, a, e, past, right)
-        channel = f.mul(block, width)
-        start = f.add(f.add(f.mul(f.add(part["first_image"], image), a.s_n), f.mul(channel, a.s_c)),
-                      f.add(f.mul(at_a, a.s_a), f.add(f.mul(at_b, a.s_b), f.mul(a.first, a.s_w))))
-        inside = f.at(target, f.mul(left, a.x_pixel), whole)
-        count = f.least(f.sub(a.channels, channel), width)
-        _row(f, a, e, e.at(f, source, start), inside, middle, count, adjacent)
+    # A vector of channels goes through all rows, so that as few places as possible are read at a time.
+    with f.loop(0, a.blocks) as block, f.loop(0, part["images"]) as image, f.loop(0, a.vectors) as v:
+        inner = f.mul(v, e.lanes)
+        channel = f.add(f.mul(block, width), inner)
+        start = f.add(f.mul(f.add(part["first_image"], image), a.s_n), f.mul(channel, a.s_c))
+        from_ = e.at(f, source, f.add(start, f.mul(a.first, a.s_w)))
+        pixel = f.add(f.mul(block, a.x_block), f.mul(image, a.x_n))
+        to = f.at(buffer, f.add(f.mul(pixel, a.x_pixel), inner), e.element)
+        count = f.sub(a.channels, channel)
+        with f.loop(0, part["rows"]) as row, f.loop(0, a.x_rows_b) as plane:
+            at_a, at_b = f.sub(f.add(part["first_a"], row), a.before_a), f.sub(plane, a.before_b)
+            line = f.mul(f.add(f.mul(row, a.x_a), f.mul(plane, a.x_b)), a.x_pixel)
+            target = f.at(to, line, e.element)
+            good = f.emit(f"and i1 {f.compare('ult', at_a, a.extent_a)}, {f.compare('ult', at_b, a.extent_b)}")
+            middle = f.choose(good, "i64", a.middle, 0)
+            right = f.choose(good, "i64", a.right, f.add(f.add(a.left, a.middle), a.right))
+            left = f.choose(good, "i64", a.left, 0)
+            _zero(f, a, e, target, left)
+            _zero(f, a, e, f.at(target, f.mul(f.add(left, middle), a.x_pixel), e.element), right)
+            x = e.at(f, from_, f.add(f.mul(at_a, a.s_a), f.mul(at_b, a.s_b)))
+            _row(f, a, e, x, f.at(target, f.mul(left, a.x_pixel), e.element), middle, count, adjacent)
 
 
 def _zero(f: Function, a: Registers, e: Elements, target: str, pixels: Value) -> None:
     with f.loop(0, pixels) as w:
-        pixel = f.at(target, f.mul(w, a.x_pixel), e.element)
-        with f.loop(0, a.vectors) as v:
-            f.write(e.kind, "zeroinitializer", f.at(pixel, f.mul(v, e.lanes), e.element))
+        f.write(e.kind, "zeroinitializer", f.at(target, f.mul(w, a.x_pixel), e.element))
 
 
 def _row(f: Function, a: Registers, e: Elements, source: str, target: str, pixels: str, channels: str,
          adjacent: str) -> None:
-    """Some channels of a row of pixels; those that are missing are zeros."""
-    n = e.lanes
-    with f.loop(0, a.vectors) as v:
-        here = f.sub(channels, f.mul(v, n))
-        read_at = e.at(f, source, f.mul(f.mul(v, n), a.s_c))
-        write_at = f.at(target, f.mul(v, n), e.element)
-        if adjacent == "pixels":
-            _transposed_row(f, a, e, read_at, write_at, pixels, here)
-        elif adjacent == "channels":
-            mask = f.first_lanes(here, n)
-            with f.loop(0, pixels) as w:
-                value = e.read(f, e.at(f, read_at, f.mul(w, a.s_w)), mask)
-                f.write(e.kind, value, f.at(write_at, f.mul(w, a.x_pixel), e.element))
-        else:
-            _gathered_row(f, a, e, read_at, write_at, pixels, here)
+    """A vector of channels of a row of pixels; those that are missing are zeros."""
+    if adjacent == "pixels":
+        _transposed_row(f, a, e, source, target, pixels, channels)
+    elif adjacent == "channels":
+        mask = f.first_lanes(channels, e.lanes)
+        with f.loop(0, pixels) as w:
+            value = e.read(f, e.at(f, source, f.mul(w, a.s_w)), mask)
+            f.write(e.kind, value, f.at(target, f.mul(w, a.x_pixel), e.element))
+    else:
+        _gathered_row(f, a, e, source, target, pixels, channels)
 
 
 def _transposed_row(f: Function, a: Registers, e: Elements, source: str, target: str, pixels: str,
