@@ -164,6 +164,10 @@ class Draft:
                 held.update(self.results(k))
                 found = [self.source(k, operand) for operand in range(len(self.sources[k]))]
                 held.update([result for result in found if result is not None])
+            # What overwrites a value from outside lies where a private array of it lies.
+            for operand, result in plan.in_place if plan is not None else ():
+                if self.source(members[0], operand) is None:
+                    held.add((members[0], result))
         for k in self.seen:
             held.update([self.projections[k]] if k in self.projections else self.results(k))
         return {self.root(result) for result in held}

@@ -140,6 +140,13 @@ def test_writes(shape: tuple[int, ...], accumulate: bool) -> None:
                   "index_put")
 
 
+def test_what_is_read_after_a_write_is_what_was_written() -> None:
+    """The operand of a write that others read, too, and a result that only a kernel reads."""
+    x, index = numbers(9), positions(0, 9, 3)
+    check(lambda x, i: (x - x.index_fill(0, i, 50)).sum(), [x, index], "index_fill")
+    check(lambda x, i: ((x + 1) - (x + 1).index_copy(0, i, x[:3])).sum() + x.sum(), [x, index], "index_copy")
+
+
 def test_flattened() -> None:
     x = numbers(7, 9)
     index = positions(-63, 63, 4, 5)
