@@ -3,7 +3,8 @@
     softmax(q k^T scale + mask) v                                   (Vaswani et al. 2017)
 
 One operator with its backward as another, so that an executor can run them without ever storing the scores;
-the derivative is also written on tensors, for when it is differentiated again.
+the derivative is also written on tensors, for when it is differentiated again. With dropout both take in
+addition which weights are kept, drawn before.
 """
 
 from __future__ import annotations
@@ -17,6 +18,7 @@ from .. import dtypes
 from ..graph.geometry import contiguous
 from ..tensor import Tensor, record, state
 from .definition import arithmetic_dtype, operator
+from .random import BERNOULLI, drawn
 from .registry import api
 
 
@@ -58,14 +60,40 @@ def _attention_backward_geometry(operands: Any, attributes: Any) -> Any:
     return tuple(contiguous(g.shape, g.dtype, g.device) for g in (q, k, v))
 
 
+@operator("scaled_dot_product_attention_dropout", _attention_geometry, compute=_compute,
+          grad_name="UnsafeViewBackward0")
+def ATTENTION_DROPOUT(m: Any, query: Any, key: Any, value: Any, mask: Any, kept: Any, scale: Any, factor: Any,
+                      causal: bool) -> Any:
+    """Attention whose weights are multiplied with ``kept`` (..., L, S), zeros and ones, and ``factor``."""
+    weights = _probabilities(m, query, key, mask, query.dtype.type(scale), causal)
+    weights *= kept
+    weights *= query.dtype.type(factor)
+    return m.matmul(weights, value)
+
+
 @operator("scaled_dot_product_attention_backward", _attention_backward_geometry, compute=_compute)
 def ATTENTION_BACKWARD(m: Any, grad: Any, query: Any, key: Any, value: Any, mask: Any, scale: Any,
                        causal: bool) -> Any:
     """Gradients by query, key and value; the probabilities are computed anew."""
+    return _gradients(m, grad, query, key, value, mask, None, scale, causal)
+
+
+@operator("scaled_dot_product_attention_dropout_backward", _attention_backward_geometry, compute=_compute)
+def ATTENTION_DROPOUT_BACKWARD(m: Any, grad: Any, query: Any, key: Any, value: Any, mask: Any, kept: Any,
+                               scale: Any, factor: Any, causal: bool) -> Any:
+    """Gradients of attention with dropout."""
+    return _gradients(m, grad, query, key, value, mask, kept * query.dtype.type(factor), scale, causal)
+
+
+def _gradients(m: Any, grad: Any, query: Any, key: Any, value: Any, mask: Any, noise: Any, scale: Any,
+               causal: bool) -> Any:
     scale = query.dtype.type(scale)
     p = _probabilities(m, query, key, mask, scale, causal)
-    grad_value = m.matmul(p.swapaxes(-1, -2), grad)
+    weights = p if noise is None else p * noise
+    grad_value = m.matmul(weights.swapaxes(-1, -2), grad)
     grad_scores = m.matmul(grad, value.swapaxes(-1, -2))
+    if noise is not None:
+        grad_scores *= noise
     grad_scores -= (grad_scores * p).sum(axis=-1, keepdims=True)
     grad_scores *= p
     grad_scores *= scale
@@ -77,11 +105,29 @@ def _(ctx: Any, grad: Tensor, query: Tensor, key: Tensor, value: Tensor, mask: A
     (causal,) = ctx.attributes
     if not state.enabled:
         return record(ATTENTION_BACKWARD, (grad, query, key, value, mask, scale), (causal,))
+    return _gradients_on_tensors(grad, query, key, value, mask, None, scale, causal)
+
+
+@ATTENTION_DROPOUT.derivative("query", "key", "value", keeps="query key value mask kept scale factor")
+def _(ctx: Any, grad: Tensor, query: Tensor, key: Tensor, value: Tensor, mask: Any, kept: Tensor,
+      scale: float, factor: float) -> Any:
+    (causal,) = ctx.attributes
+    if not state.enabled:
+        return record(ATTENTION_DROPOUT_BACKWARD, (grad, query, key, value, mask, kept, scale, factor),
+                      (causal,))
+    return _gradients_on_tensors(grad, query, key, value, mask, kept * factor, scale, causal)
+
+
+def _gradients_on_tensors(grad: Tensor, query: Tensor, key: Tensor, value: Tensor, mask: Any, noise: Any,
+                          scale: float, causal: bool) -> Any:
     p = _weights(query, key, mask, scale, causal)
     grad_p = grad.matmul(value.transpose(-1, -2))
+    weights = p
+    if noise is not None:
+        grad_p, weights = grad_p * noise, p * noise
     grad_scores = p * (grad_p - (grad_p * p).sum(-1, keepdim=True)) * scale
     return (grad_scores.matmul(key), grad_scores.transpose(-1, -2).matmul(query),
-            p.transpose(-1, -2).matmul(grad))
+            weights.transpose(-1, -2).matmul(grad))
 
 
 def _weights(query: Tensor, key: Tensor, mask: Any, scale: float, causal: bool) -> Tensor:
@@ -138,18 +184,29 @@ def scaled_dot_product_attention(query: Tensor, key: Tensor, value: Tensor, attn
     if is_causal and attn_mask is not None:
         raise RuntimeError("_scaled_dot_product_attention: Explicit attn_mask should not be set when "
                            "is_causal=True")
+    if dropout_p > 1.0:
+        raise RuntimeError(f"dropout probability has to be between 0 and 1, but got {dropout_p}")
+    if dropout_p < 0.0:
+        raise RuntimeError("scaled_dot_product_attention_flash_attention: Currently do not support dropout "
+                           "> 0")
     if enable_gqa:
         key = key.repeat_interleave(query.shape[-3] // key.shape[-3], -3)
         value = value.repeat_interleave(query.shape[-3] // value.shape[-3], -3)
     factor = 1.0 / math.sqrt(query.shape[-1] or 1) if scale is None else float(scale)
     mask = _additive(attn_mask, query)
-    if dropout_p == 0.0 and (mask is None or not mask.requires_grad) and _same_lead(query, key, value):
+    fused = (mask is None or not mask.requires_grad) and _same_lead(query, key, value)
+    if dropout_p == 0.0 and fused:
         return record(ATTENTION, (query, key, value, mask, factor), (bool(is_causal),))
-    from .dropout import dropout
     narrow, wide = query.dtype, arithmetic_dtype(query.dtype)
     if wide is not narrow:  # rounding before the softmax would be magnified by it
         query, key, value = query.to(wide), key.to(wide), value.to(wide)
         mask = None if mask is None else mask.to(wide)
+    if fused and 0.0 < dropout_p < 1.0:
+        geometry = contiguous((*query.shape[:-1], key.shape[-2]), wide, query.device)
+        kept = drawn(BERNOULLI, None, (float(1 - dropout_p),), geometry)
+        return record(ATTENTION_DROPOUT, (query, key, value, mask, kept, factor, 1 / (1 - dropout_p)),
+                      (bool(is_causal),)).to(narrow)
+    from .dropout import dropout
     weights = _weights(query, key, mask, factor, is_causal)
     return (dropout(weights, dropout_p) if dropout_p else weights).matmul(value).to(narrow)
 

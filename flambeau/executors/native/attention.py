@@ -21,7 +21,7 @@ from .build import Function, Module
 from .emitter import Dtype, memory_type
 
 SCRATCH = ("query", "key", "value", "query_t", "scores", "output_t", "statistics", "output", "mask", "mask_t")
-FORWARD = Names(("query", "key", "value", "mask"), ("result",), SIZES, SCRATCH)
+FORWARD = Names(("query", "key", "value", "mask", "kept"), ("result",), SIZES, SCRATCH)
 
 
 @functools.cache
@@ -58,12 +58,16 @@ def _block(w: Arguments, head: str, first: str, k: Matrix, v: Matrix) -> None:
         n = f.least(f.sub(last_key(w, first, count), j), parts.keys)
         scores(w, head, first, count, wide, k, query_t, j, n, tile)
         softmax_step(parts, f, wide, tile, n, statistics)
+        with f.when(w.flag("dropped")):
+            multiply(parts, f, tile, kept_weights(w, head, first, count, j, n), n)
         values = parts.at(f, v.pointer.get(), f.mul(j, v.row.get()))
         factors = f.choose(f.compare("eq", j, 0), "ptr", "null", alpha)
         parts.product(f, wide, values, v.column.get(), v.row.get(), tile, parts.width, output_t, parts.width,
                       w["width"], n, factors)
-    inverse(parts, f, parts.at(f, statistics, parts.width))
-    _result(w, head, first, count, output_t, parts.at(f, statistics, parts.width))
+    sums = parts.at(f, statistics, parts.width)
+    inverse(parts, f, sums)
+    multiply_all(parts, f, sums, w["factor"], sums)
+    _result(w, head, first, count, output_t, sums)
 
 
 def rows_of(w: Arguments, name: str, head: str, first: str, count: str, columns: str) -> Matrix:
@@ -124,6 +128,32 @@ def _add_mask(w: Arguments, head: str, first: str, count: str, j: str, n: str, t
 def _add_score(parts: Parts, f: Function, tile: str, place: str, x: str) -> None:
     before = parts.read(f, tile, place)
     parts.write(f, f.emit(f"fadd {parts.vector} {before}, {x}"), tile, place)
+
+
+def kept_weights(w: Arguments, head: str, first: str, count: str, j: str, n: str) -> str:
+    """The tile of zeros and ones that dropout multiplies weights with."""
+    f, parts = w.f, w.parts
+    row, column = w["kept.row"], w["kept.column"]
+    place = f.add(f.mul(first, row), f.mul(j, column))
+    source = f.at(w.of_head("kept", head), place, memory_type(parts.storage))
+    block, block_t = w.scratch("mask"), w.scratch("mask_t")
+    parts.stage(f, source, row, column, count, n, block, parts.keys)
+    parts.transpose_in(f, block, parts.keys, count, n, block_t, parts.number(1.0))
+    return block_t
+
+
+def multiply(parts: Parts, f: Function, tile: str, factors: str, n: str) -> None:
+    """A tile times another."""
+    with f.loop(0, f.mul(n, parts.width), parts.lanes) as i:
+        x, y = parts.read(f, tile, i), parts.read(f, factors, i)
+        parts.write(f, f.emit(f"fmul {parts.vector} {x}, {y}"), tile, i)
+
+
+def multiply_all(parts: Parts, f: Function, source: str, factor: str, target: str) -> None:
+    """A number for each lane times one number."""
+    factors = f.splat(factor, parts.lanes, parts.element)
+    for x in range(0, parts.width, parts.lanes):
+        parts.write(f, f.emit(f"fmul {parts.vector} {parts.read(f, source, x)}, {factors}"), target, x)
 
 
 def _hide_later(parts: Parts, f: Function, ahead: str, n: str, tile: str) -> None:

@@ -11,11 +11,14 @@ from .emitter import memory_type
 from .plan import Words
 
 LEAD = 3    # dimensions before the last two; fewer are filled up with extents of 1
-SIZES = ("lead.1", "lead.2", "queries", "keys", "depth", "width", "causal", "masked", "chunks")
+SIZES = ("lead.1", "lead.2", "queries", "keys", "depth", "width", "causal", "masked", "dropped", "chunks")
 
 
 class Names(NamedTuple):
-    """A kernel's arguments, in order: pointers to operands and others, the scale, integers."""
+    """A kernel's arguments, in order: pointers to operands and others, two numbers, integers.
+
+    ``kept``: with dropout, which weights are kept, all of these being multiplied with ``factor``.
+    """
 
     operands: tuple[str, ...]       # of each: pointer, strides, and whether it is read from a copy
     pointers: tuple[str, ...]
@@ -26,11 +29,11 @@ class Names(NamedTuple):
     def in_order(self) -> list[str]:
         strides = [f"{name}.{part}" for name in self.operands
                    for part in (*range(LEAD), "row", "column", "copied")]
-        return [*self.operands, *self.pointers, "scale", *self.sizes, *strides,
+        return [*self.operands, *self.pointers, "scale", "factor", *self.sizes, *strides,
                 *[f"at.{name}" for name in self.scratch]]
 
     def integers(self, words: Words, sizes: Sequence[int], strides: Sequence[int], scratch: Scratch) -> None:
-        """Everything after the scale."""
+        """Everything after the numbers."""
         offsets = scratch.offsets
         words.constant(*sizes, *strides, *[offsets.get(name, 0) for name in self.scratch])
 
@@ -55,7 +58,8 @@ class Arguments:
     def __init__(self, f: Function, parts: Parts, names: Names) -> None:
         self.f = f
         self.parts = parts
-        kinds = {**dict.fromkeys((*names.operands, *names.pointers), "ptr"), "scale": parts.element}
+        kinds = {**dict.fromkeys((*names.operands, *names.pointers), "ptr"),
+                 **dict.fromkeys(("scale", "factor"), parts.element)}
         self.values = {name: f.word(k, kinds.get(name, "i64")) for k, name in enumerate(names.in_order)}
 
     def __getitem__(self, name: str) -> str:

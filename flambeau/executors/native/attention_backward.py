@@ -11,6 +11,9 @@ and each of the five matrix products is done once. What memory this takes grows 
 Weights are left unnormalized, p = exp(s - m) with sum l over keys: 1 / l goes into the rows of G and Q that
 are multiplied with them, and into the rows of dQ.
 
+With dropout, P and G V^T are multiplied with what is kept, except in dS = P * (...), and 1 / l with the
+factor 1 / (1 - probability). Weights that are dropped are held as -p until dS is computed.
+
 A task has some blocks of queries of one head and adds up dK and dV: in the results if the head has no
 other task, else in memory of its own, which the kernel ``attention_gather`` sums in the order of tasks.
 """
@@ -20,7 +23,7 @@ from __future__ import annotations
 import functools
 import math
 
-from .attention import greatest, inverse, last_key, scores, send
+from .attention import greatest, inverse, kept_weights, last_key, multiply, multiply_all, scores, send
 from .attention_arguments import SIZES, Arguments, Matrix, Names, matrix
 from .attention_tiles import Parts
 from .build import Function, Module, Value
@@ -28,7 +31,7 @@ from .emitter import Dtype, memory_type
 
 SCRATCH = ("query", "grad", "key", "value", "query_t", "grad_t", "scores", "grads", "grad_query_t",
            "statistics", "grad_query_rows", "mask", "mask_t")
-BACKWARD = Names(("grad", "query", "key", "value", "mask"),
+BACKWARD = Names(("grad", "query", "key", "value", "mask", "kept"),
                  ("grad_query", "grad_key", "grad_value", "shares"),
                  (*SIZES, "direct", "depth.padded", "width.padded", "share"), SCRATCH)
 # Statistics of a block, each for all lanes.
@@ -139,21 +142,24 @@ class _Block:
         values = parts.at(f, v.pointer.get(), f.mul(j, v.row.get()))
         parts.product(f, self.wide, values, v.row.get(), v.column.get(), w.scratch("grad_t"), parts.width,
                       tile, parts.width, n, w["width"])
-        weights = self.panel(self.scores, j)
+        weights, dropped = self.panel(self.scores, j), w.flag("dropped")
+        with f.when(dropped):
+            multiply(parts, f, tile, kept_weights(w, self.head, self.first, self.count, j, n), n)
         with f.when(self.wide):
             f.run(_weights(parts, 2), weights, tile, n, self.statistics)
         with f.otherwise(self.wide):
             f.run(_weights(parts, 1), weights, tile, n, self.statistics)
+        with f.when(dropped):
+            _mark_dropped(parts, f, weights, w.scratch("mask_t"), n)
 
     def _normalize(self) -> None:
         """D / l; rows of G times 1 / l, of Q times scale / l."""
         w, f, parts = self.w, self.f, self.parts
-        inverse(parts, f, self.statistic(SUM))
-        scale = f.splat(w["scale"], parts.lanes, parts.element)
-        for x in range(0, parts.width, parts.lanes):
-            inner, factor = (parts.read(f, self.statistic(which), x) for which in (INNER, SUM))
-            parts.write(f, f.emit(f"fmul {parts.vector} {inner}, {factor}"), self.statistic(INNER), x)
-            parts.write(f, f.emit(f"fmul {parts.vector} {scale}, {factor}"), self.statistic(FACTOR), x)
+        sums, factors = self.statistic(SUM), self.statistic(FACTOR)
+        inverse(parts, f, sums)
+        multiply(parts, f, self.statistic(INNER), sums, "1")
+        multiply_all(parts, f, sums, w["factor"], sums)
+        multiply_all(parts, f, sums, w["scale"], factors)
         for name, columns, which in (("grad", "width", SUM), ("query", "depth", FACTOR)):
             _scale_rows(parts, f, w.scratch(name), w[f"{columns}.padded"], self.count, self.statistic(which))
 
@@ -161,8 +167,10 @@ class _Block:
         """dS, and what this tile adds to dV, dK and dQ."""
         w, f, parts, k = self.w, self.f, self.parts, self.k
         n, weights, tile = self.keys(j), self.panel(self.scores, j), self.panel(self.grads, j)
-        self._add_rows(weights, j, n, "grad", w["width.padded"], self.sums.value)
         _score_gradients(parts, f, weights, tile, n, self.statistic(INNER))
+        with f.when(w.flag("dropped")):
+            _clear_dropped(parts, f, weights, n)
+        self._add_rows(weights, j, n, "grad", w["width.padded"], self.sums.value)
         self._add_rows(tile, j, n, "query", w["depth.padded"], self.sums.key)
         keys = parts.at(f, k.pointer.get(), f.mul(j, k.row.get()))
         factors = f.choose(f.compare("eq", j, 0), "ptr", "null", self.statistic(ONES))
@@ -208,6 +216,25 @@ def _weights(parts: Parts, vectors: int) -> Function:
     return parts.helper(f"weights{vectors}", parameters, make)
 
 
+def _mark_dropped(parts: Parts, f: Function, weights: str, kept: str, n: str) -> None:
+    """-p where a weight is dropped."""
+    with f.loop(0, f.mul(n, parts.width), parts.lanes) as i:
+        p = parts.read(f, weights, i)
+        dropped = f.emit(f"fcmp oeq {parts.vector} {parts.read(f, kept, i)}, zeroinitializer")
+        negative = f.emit(f"fneg {parts.vector} {p}")
+        parts.write(f, f.emit(f"select <{parts.lanes} x i1> {dropped}, {parts.vector} {negative}, "
+                              f"{parts.vector} {p}"), weights, i)
+
+
+def _clear_dropped(parts: Parts, f: Function, weights: str, n: str) -> None:
+    """Zero where a weight is dropped."""
+    with f.loop(0, f.mul(n, parts.width), parts.lanes) as i:
+        p = parts.read(f, weights, i)
+        dropped = f.emit(f"fcmp olt {parts.vector} {p}, zeroinitializer")
+        parts.write(f, f.emit(f"select <{parts.lanes} x i1> {dropped}, {parts.vector} zeroinitializer, "
+                              f"{parts.vector} {p}"), weights, i)
+
+
 def _score_gradients(parts: Parts, f: Function, weights: str, tile: str, n: str, inner: str) -> None:
     """(G V^T - D) p in place of G V^T."""
     subtracted = [parts.read(f, inner, x) for x in range(0, parts.width, parts.lanes)]
@@ -215,7 +242,7 @@ def _score_gradients(parts: Parts, f: Function, weights: str, tile: str, n: str,
         for j, x in enumerate(subtracted):
             place = f.add(f.mul(i, parts.width), j * parts.lanes)
             difference = f.emit(f"fsub {parts.vector} {parts.read(f, tile, place)}, {x}")
-            p = parts.read(f, weights, place)
+            p = parts.absolute(f, parts.read(f, weights, place))
             parts.write(f, f.emit(f"fmul {parts.vector} {difference}, {p}"), tile, place)
 
 

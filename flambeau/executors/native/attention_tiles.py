@@ -234,10 +234,13 @@ class Parts:
         return f.emit(f"select <{self.lanes} x i1> {f.emit(f'fcmp ogt {self.vector} {x}, {y}')}, "
                       f"{self.vector} {x}, {self.vector} {y}")
 
+    def absolute(self, f: Function, x: str) -> str:
+        """|x|."""
+        return f.call(f"llvm.fabs.{_suffix(self)}", self.vector, [self.vector], [x])
+
     def finite_or_zero(self, f: Function, x: str) -> str:
         """x, but zero where it is infinite or NaN."""
-        size = f.call(f"llvm.fabs.{_suffix(self)}", self.vector, [self.vector], [x])
-        finite = f.emit(f"fcmp olt {self.vector} {size}, {self.numbers(math.inf)}")
+        finite = f.emit(f"fcmp olt {self.vector} {self.absolute(f, x)}, {self.numbers(math.inf)}")
         return f.emit(f"select <{self.lanes} x i1> {finite}, {self.vector} {x}, "
                       f"{self.vector} zeroinitializer")
 

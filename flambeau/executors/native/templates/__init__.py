@@ -38,7 +38,9 @@ FILES: dict[str, str] = {
     "multi_tensor": "optimizer", "total_norm": "gradient_norms", "clip_gradients": "gradient_norms",
     **dict.fromkeys(("lstm_sequence", "gru_sequence", "rnn_sequence", "lstm_sequence_backward",
                      "gru_sequence_backward", "rnn_sequence_backward"), "recurrent"),
-    "scaled_dot_product_attention": "attention", "scaled_dot_product_attention_backward": "attention",
+    **dict.fromkeys(("scaled_dot_product_attention", "scaled_dot_product_attention_backward",
+                     "scaled_dot_product_attention_dropout",
+                     "scaled_dot_product_attention_dropout_backward"), "attention"),
     "uniform": "random", "normal": "random", "bernoulli": "random", "bernoulli_each": "random",
     "randint": "random", "random_full": "random", "randperm": "random", "exponential": "random",
 }

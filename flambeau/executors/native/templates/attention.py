@@ -18,6 +18,7 @@ from ..emitter import BFLOAT16, FLOAT16, FLOAT32, FLOAT64, Dtype
 from ..microkernel import tile_of
 from ..plan import Call, Plan, Words
 
+_OPERANDS = ("grad", "query", "key", "value", "mask", "kept")
 _TYPES = (FLOAT32, FLOAT64, BFLOAT16, FLOAT16)
 _TASKS = 32             # for this many threads at least there is something to do
 _SMALL = 4e6            # operations that are not worth a second thread
@@ -28,8 +29,13 @@ _FAR = 1024             # bytes between rows from which on a copy pays
 class _Problem:
     """Extents, strides and element types of an attention."""
 
-    def __init__(self, signature: Signature, first: int) -> None:
-        self.operands = ("grad", "query", "key", "value", "mask")[first:]
+    def __init__(self, signature: Signature) -> None:
+        name = signature.operator.name
+        self.operands: tuple[str, ...] = _OPERANDS
+        if not name.endswith("backward"):
+            self.operands = self.operands[1:]
+        if "dropout" not in name:
+            self.operands = self.operands[:-1]
         self.geometries = {name: geometry for name, geometry in zip(self.operands, signature.geometries)
                            if geometry.__class__ is Geometry}
         q, v = self.geometries["query"], self.geometries["value"]
@@ -71,12 +77,12 @@ class _Problem:
     def sizes(self, chunks: int) -> tuple[int, ...]:
         """Arguments as ``SIZES`` names them."""
         return (self.lead[1], self.lead[2], self.queries, self.keys, self.depth, self.width, int(self.causal),
-                int("mask" in self.geometries), chunks)
+                int("mask" in self.geometries), int("kept" in self.geometries), chunks)
 
-    def strides(self) -> list[int]:
-        """Of all operands, as ``Names`` has them."""
+    def strides(self, operands: Sequence[str]) -> list[int]:
+        """As ``Names`` has them."""
         found: list[int] = []
-        for name in self.operands:
+        for name in operands:
             geometry = self.geometries.get(name)
             if geometry is None:
                 found += [0] * (LEAD + 3)
@@ -90,7 +96,7 @@ class _Problem:
     def is_copied(self, name: str) -> bool:
         """Whether an operand is read from a copy: to widen it, or as rows far apart share few cache lines."""
         geometry = self.geometries.get(name)
-        if geometry is None or name == "mask":
+        if geometry is None or name in ("mask", "kept"):
             return False
         if self.storage != self.compute:
             return True
@@ -114,7 +120,11 @@ class _Problem:
             else:
                 words.output(i)
         words.number(len(self.operands), self.compute)
-        names.integers(words, sizes, self.strides(), scratch)
+        if "kept" in self.geometries:
+            words.number(len(self.operands) + 1, self.compute)
+        else:
+            words.real(1.0, self.compute)
+        names.integers(words, sizes, self.strides(names.operands), scratch)
         return words
 
     def call(self, function: int, words: Words, tasks: int, flops: float, scratch: Scratch) -> Call:
@@ -126,10 +136,10 @@ class _Problem:
 
 def attention(signature: Signature) -> Plan | None:
     """The plan of scaled_dot_product_attention."""
-    problem = _Problem(signature, 1)
+    problem = _Problem(signature)
     if not problem.native:
         return None
-    if problem.has_adjacent_columns and problem.queries <= _FEW:
+    if problem.has_adjacent_columns and problem.queries <= _FEW and "kept" not in problem.geometries:
         return _row_plan(problem)
     chunks = min(problem.blocks, -(-_TASKS // problem.heads))
     scratch = _forward_scratch(problem)
@@ -170,14 +180,14 @@ def _add_copies(scratch: Scratch, problem: _Problem) -> None:
         scratch.add("key", problem.keys * problem.depth)
     if problem.is_copied("value"):
         scratch.add("value", problem.keys * problem.width)
-    if "mask" in problem.geometries:
+    if "mask" in problem.geometries or "kept" in problem.geometries:
         scratch.add("mask", problem.block * KEYS)
         scratch.add("mask_t", problem.block * problem.padded(KEYS))
 
 
 def attention_backward(signature: Signature) -> Plan | None:
     """The plan of scaled_dot_product_attention_backward."""
-    problem = _Problem(signature, 0)
+    problem = _Problem(signature)
     if not problem.native:
         return None
     # Each task of a head has sums of its own to keep, so there are fewer than in the forward pass.
@@ -219,4 +229,6 @@ def _backward_scratch(problem: _Problem, depth: int, width: int) -> Scratch:
 TEMPLATES: dict[str, Any] = {
     "scaled_dot_product_attention": attention,
     "scaled_dot_product_attention_backward": attention_backward,
+    "scaled_dot_product_attention_dropout": attention,
+    "scaled_dot_product_attention_dropout_backward": attention_backward,
 }
