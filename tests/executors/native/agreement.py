@@ -9,7 +9,7 @@ import numpy as np
 
 import flambeau
 from flambeau import config
-from flambeau.executors.native import programs, templates
+from flambeau.executors.native import code, programs, templates
 from flambeau.tensor import Tensor
 
 
@@ -30,6 +30,11 @@ def results(function: Callable[..., Any], operands: Sequence[Any], tier: str) ->
         found = leaves(function(*operands))
         flambeau.synchronize()
         return [(x.stride(), value(x)) for x in found]
+
+
+def compiled() -> int:
+    """How many kernels of templates have been compiled: which pointwise operators are fused may differ."""
+    return sum("@rows_body(" not in text for text in code._code)
 
 
 def is_native(name: str) -> bool:
