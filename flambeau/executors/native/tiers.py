@@ -48,10 +48,9 @@ class Ledger:
 
     def is_early(self, nodes: list[Node]) -> bool:
         """Whether the process has not yet interpreted enough to start the compiler; puts a graph on the bill."""
-        if self.total >= COMPILER:
-            return False
-        self.total += interpreted(nodes)
-        return True
+        if self.total < COMPILER:
+            self.total += interpreted(nodes)
+        return self.total < COMPILER
 
     def buys(self, rent: Rent, nodes: list[Node]) -> bool:
         """Whether the program of a graph is made now; else its interpretation is put on the bill."""
