@@ -110,7 +110,7 @@ class Blocking:
 
 
 def images_each(batch: int, cells: int, wanted: int) -> int:
-    """How many images of some cells a task takes: about as many cells as wanted, and an even number of tasks."""
+    """How many images a task takes: about as many cells as wanted, and so that tasks share out evenly."""
     def cost(images: int) -> tuple[float, int]:
         tasks = -(-batch // images)
         return rounded(tasks, 4) * images if tasks > 2 else 2 * batch, abs(images * cells - wanted)
@@ -136,8 +136,8 @@ def product_plan(problem: Problem, dtype: Any, operands: tuple[Geometry, Geometr
     return Plan([packing, main], workspace=size, flops=2.0 * problem.products, traffic=float(2 * moved))
 
 
-def _packing_call(problem: Problem, e: Elements, tile: Tile, weight: Geometry, blocking: Blocking, volume: int,
-                  mode: str, turned: bool) -> Call:
+def _packing_call(problem: Problem, e: Elements, tile: Tile, weight: Geometry, blocking: Blocking,
+                  volume: int, mode: str, turned: bool) -> Call:
     taps = [tap.weight for phase in problem.phases for tap in phase.taps]
     channels, padded, step_in = problem.ins, blocking.padded, problem.weight.channel
     if mode == "narrow":
@@ -151,14 +151,15 @@ def _packing_call(problem: Problem, e: Elements, tile: Tile, weight: Geometry, b
     given: dict[str, Argument] = {
         "weight": lambda w: w.input(1, weight), "packed": lambda w: w.workspace(0),
         "w_group": problem.weight.group, "w_out": problem.weight.batch, "w_in": step_in, "outs": problem.outs,
-        "channels": channels, "panels": blocking.panels, "taps": len(taps), "padded": padded, "volume": volume,
-        "runs": runs, "run": run}
+        "channels": channels, "panels": blocking.panels, "taps": len(taps), "padded": padded,
+        "volume": volume, "runs": runs, "run": run}
     function = _pack(e.name, how, turned and how == "winograd")
-    return Call(function, words(PACK_POINTERS, PACK_NUMBERS, given, taps), problem.groups * blocking.panels * runs)
+    arguments = words(PACK_POINTERS, PACK_NUMBERS, given, taps)
+    return Call(function, arguments, problem.groups * blocking.panels * runs)
 
 
-def _main_call(problem: Problem, e: Elements, tile: Tile, operands: tuple[Geometry, Geometry, Geometry | None],
-               b: Blocking, mode: str) -> Call:
+def _main_call(problem: Problem, e: Elements, tile: Tile,
+               operands: tuple[Geometry, Geometry, Geometry | None], b: Blocking, mode: str) -> Call:
     source, _, bias = operands
     tap_step = b.padded * tile.columns if mode != "narrow" else 0
     span = problem.span
@@ -180,7 +181,8 @@ def _main_call(problem: Problem, e: Elements, tile: Tile, operands: tuple[Geomet
     v_at = rounded(x_size * e.width, 64)
     m_at = v_at + rounded(b.depth * v_step * e.width, 64)
     p_at = m_at + rounded(m_size * e.width, 64)
-    table, u_panel = _phase_table(problem, b, mode, tap_step, (rounded(b.padded, e.lanes), staged_b, staged_w))
+    columns = rounded(b.padded, e.lanes)
+    table, u_panel = _phase_table(problem, mode, tap_step, (columns, staged_b, staged_w))
     step = 1 if all(p.grid[2] == 1 for p in problem.phases) else problem.positions[2]
     packed_panel = u_panel if mode != "winograd" else 16 * tap_step
     if mode == "narrow":
@@ -196,15 +198,16 @@ def _main_call(problem: Problem, e: Elements, tile: Tile, operands: tuple[Geomet
         "first": first, "x_n": x_n, "x_a": staged_b * staged_w, "x_b": staged_w, "x_block": b.images * x_n,
         "x_pixel": WIDTH, "blocks": b.blocks, "vectors": b.vectors, "x_rows_b": staged_b, "span_a": span[0],
         "step_a": p_step[0], "step_b": p_step[1], "step_w": p_step[2], "v_step": v_step, "v_pixel": WIDTH,
-        "depth": rounded(b.padded, e.lanes), "narrow_width": b.width if b.blocks > 1 else WIDTH,
+        "depth": columns, "narrow_width": b.width if b.blocks > 1 else WIDTH,
         "batch": problem.batch, "groups": problem.groups, "images_each": b.images, "chunks": b.chunks,
         "rows_each": b.lines, "splits": b.splits, "panels": b.panels, "outs": problem.outs,
         "s_group": problem.source.group, "t_group": problem.target.group, "u_group": packed_panel * b.panels,
         "u_panel": packed_panel, "t_n": problem.target.batch, "t_c": problem.target.channel,
         "t_a": problem.positions[0], "t_b": problem.positions[1], "t_w": problem.positions[2],
         "v_at": v_at, "m_at": m_at, "p_at": p_at, "m_step": m_step, "depth_each": b.width,
-        "phases": len(problem.phases), "merged": int(_is_merged(problem, mode)), "grid_step": p_step[0]}
-    function = _convolve(e.name, mode, adjacent_of(problem, mode), bias is not None, step if step in (1, 2) else 0)
+        "phases": len(problem.phases), "merged": int(_is_merged(problem, mode))}
+    step = step if step in (1, 2) else 0
+    function = _convolve(e.name, mode, adjacent_of(problem, mode), bias is not None, step)
     return Call(function, words(POINTERS, NUMBERS, given, table), b.tasks,
                 scratch=p_at + p_size * e.width + 64 * WIDTH)
 
@@ -218,7 +221,7 @@ def _is_merged(problem: Problem, mode: str) -> bool:
         and (mode != "winograd" or phase.grid[2] % 2 == 0)
 
 
-def _phase_table(problem: Problem, b: Blocking, mode: str, tap_step: int,
+def _phase_table(problem: Problem, mode: str, tap_step: int,
                  staged: tuple[int, int, int]) -> tuple[list[int], int]:
     """The table of phases and their taps, and how many packed elements a panel has."""
     columns, staged_b, staged_w = staged

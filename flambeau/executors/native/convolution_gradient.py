@@ -3,9 +3,9 @@
     sum[tap][c][o] = sum over pixels of grad[pixel][o] * V[tap][pixel][c]
 
 with V as in the forward convolution, but in panels of as many channels as a tile of the microkernel has
-columns; the output channels are its rows. A task takes a range of the grid and a slice of the output channels.
-It walks through its range in chunks that fit into the cache and adds up in its own part of the workspace; a
-second call adds the ranges in their order. So the result does not depend on who does what.
+columns; the output channels are its rows. A task takes a range of the grid and a slice of the output
+channels. It walks through its range in chunks that fit into the cache and adds up in its own part of the
+workspace; a second call adds the ranges in their order. So the result does not depend on who does what.
 
 Winograd's way is the forward one transposed: with the same tiles d, and 2 x 2 gradients g,
 dW = G^T [sum of (A g A^T) . (B^T d B)] G.
@@ -19,6 +19,7 @@ from .convolution_kernel import rows_of_long_tiles, short_rows
 from .convolution_staging import (
     FILL_NUMBERS,
     NARROW_NUMBERS,
+    NARROW_STEPS,
     STAGE_NUMBERS,
     Part,
     fill_narrow,
@@ -31,9 +32,9 @@ from .microkernel import Accumulators, Tile, accumulate
 
 POINTERS = ("source", "grad", "sums")
 NUMBERS = (*STAGE_NUMBERS, *FILL_NUMBERS, *NARROW_NUMBERS, *(f"g_{name}" for name in STAGE_NUMBERS),
-           "narrow_width", "batch", "groups", "images_each", "chunks", "rows_each", "ranges", "total", "slices",
-           "slice", "outs", "s_group", "g_group", "g_c", "v_at", "g_at", "h_at", "h_step", "taps", "grid_a",
-           "grid_b", "grid_w", "grid_step", "sum_range", "sum_block", "blocks_out")
+           "narrow_width", "batch", "groups", "images_each", "chunks", "rows_each", "ranges", "total",
+           "slices", "slice", "outs", "s_group", "g_group", "g_c", "v_at", "g_at", "h_at", "h_step", "taps",
+           "grid_a", "grid_b", "grid_w", "grid_step", "sum_range", "sum_block", "blocks_out")
 
 
 def gradient_module(e: Elements, tile: Tile, mode: str, adjacent: str, adjacent_grad: str) -> str:
@@ -56,7 +57,8 @@ def gradient_module(e: Elements, tile: Tile, mode: str, adjacent: str, adjacent_
             last = f.div(f.mul(f.add(range_, 1), a.total), a.ranges)
             with f.loop(first, last) as chunk:
                 part = _chunk(f, a, chunk)
-                _stage_both(f, a, e, mode, (source, f.scratch, v, grad, g), part, outs, (adjacent, adjacent_grad))
+                pointers = (source, f.scratch, v, grad, g)
+                _stage_both(f, a, e, mode, pointers, part, outs, (adjacent, adjacent_grad))
                 if mode == "winograd":
                     part["grid_a"] = f.div(f.add(part["grid_a"], 1), 2)
                     part["grid_w"] = f.div(f.add(part["grid_w"], 1), 2)
@@ -86,7 +88,7 @@ def _stage_both(f: Function, a: Registers, e: Elements, mode: str, pointers: tup
                 part: Part, outs: str, adjacent: tuple[str, str]) -> None:
     source, x, v, grad, g = pointers
     if mode == "narrow":
-        fill_narrow(f, a, e, source, v, part, a.table, {"every": 1, "other": 2}.get(adjacent[0], 0))
+        fill_narrow(f, a, e, source, v, part, a.table, NARROW_STEPS[adjacent[0]])
     else:
         stage(f, a, e, source, x, part, adjacent[0])
         if mode == "taps":
@@ -109,7 +111,8 @@ def _fill_grad_tiles(f: Function, a: Registers, e: Elements, g: str, h: str, par
         target = f.variable("ptr", f.at(h, f.mul(block, a.h_step), e.element))
         element_step = f.mul(a.h_step, a.g_blocks)
         with f.loop(0, part["images"]) as image, f.loop(0, part["grid_a"]) as row:
-            start = f.add(f.add(f.mul(block, a.g_x_block), f.mul(image, a.g_x_n)), f.mul(f.mul(row, 2), a.g_x_a))
+            start = f.add(f.add(f.mul(block, a.g_x_block), f.mul(image, a.g_x_n)),
+                          f.mul(f.mul(row, 2), a.g_x_a))
             source = f.at(g, f.mul(start, a.g_x_pixel), e.element)
             to = target.get()
             with f.loop(0, part["grid_w"]) as w, f.loop(0, a.g_vectors) as i:
@@ -118,8 +121,8 @@ def _fill_grad_tiles(f: Function, a: Registers, e: Elements, g: str, h: str, par
                 y = f.at(to, f.add(f.mul(w, a.g_x_pixel), lane), e.element)
                 columns = []
                 for j in range(2):
-                    read = [f.read(e.kind, f.at(x, f.mul(f.add(f.mul(a.g_x_a, r), j), a.g_x_pixel), e.element))
-                            for r in range(2)]
+                    places = [f.mul(f.add(f.mul(a.g_x_a, r), j), a.g_x_pixel) for r in range(2)]
+                    read = [f.read(e.kind, f.at(x, place, e.element)) for place in places]
                     columns.append(_grad_side(f, e.kind, read))
                 for r in range(4):
                     for j, value in enumerate(_grad_side(f, e.kind, [column[r] for column in columns])):
@@ -150,7 +153,8 @@ def _tile_function(module: Module, e: Elements, tile: Tile) -> Function:
 
 
 def _products(f: Function, a: Registers, e: Elements, tile: Tile, tiles: dict[int, Function],
-              pointers: tuple[str, str, str], taps: str, pixels: str, outs: str, more: str, mode: str) -> None:
+              pointers: tuple[str, str, str], taps: str, pixels: str, outs: str, more: str,
+              mode: str) -> None:
     v, grads, sums = pointers
     short, columns = short_rows(tile).rows, tile.columns
     with f.loop(0, taps) as tap, f.loop(0, a.blocks) as block:
@@ -174,8 +178,8 @@ def _products(f: Function, a: Registers, e: Elements, tile: Tile, tiles: dict[in
 # --- the sum of all ranges ----------------------------------------------------------------------------------
 
 FINISH_POINTERS = ("sums", "target")
-FINISH_NUMBERS = ("ranges", "groups", "sum_range", "sum_block", "taps", "blocks", "outs", "channels", "volume",
-                  "t_out")
+FINISH_NUMBERS = ("ranges", "groups", "sum_range", "sum_block", "taps", "blocks", "outs", "channels",
+                  "volume", "t_out")
 
 
 def finish_module(e: Elements, tile: Tile, mode: str) -> str:
@@ -200,7 +204,8 @@ def finish_module(e: Elements, tile: Tile, mode: str) -> str:
     return module.text()
 
 
-def _finish_vector(f: Function, a: Registers, e: Elements, mode: str, sums: str, target: str, left: str) -> None:
+def _finish_vector(f: Function, a: Registers, e: Elements, mode: str, sums: str, target: str,
+                   left: str) -> None:
     apart = f.mul(a.blocks, a.sum_block)
 
     def total(tap: str | int) -> str:

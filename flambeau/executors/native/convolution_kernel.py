@@ -19,6 +19,7 @@ from .convolution_arguments import Registers, entry, registers
 from .convolution_staging import (
     FILL_NUMBERS,
     NARROW_NUMBERS,
+    NARROW_STEPS,
     STAGE_NUMBERS,
     WIDTH,
     Part,
@@ -34,7 +35,7 @@ POINTERS = ("source", "packed", "bias", "target")
 NUMBERS = (*STAGE_NUMBERS, *FILL_NUMBERS, *NARROW_NUMBERS, "narrow_width", "batch", "groups", "images_each",
            "chunks", "rows_each", "splits", "panels", "outs", "s_group", "t_group", "u_group", "u_panel",
            "t_n", "t_c", "t_a", "t_b", "t_w", "v_at", "m_at", "p_at", "m_step", "depth_each",
-           "phases", "merged", "grid_step")
+           "phases", "merged")
 # Entries of a phase in the table, followed by taps.
 PHASE = ("taps", "taps_at", "u_at", "target_at", "grid_a", "grid_b", "grid_w")
 # How many blocks of channels a tile sums up before it lets go of its registers.
@@ -49,73 +50,88 @@ def short_rows(tile: Tile) -> Tile:
 def forward_module(e: Elements, tile: Tile, mode: str, adjacent: str, bias: bool, step: int) -> str:
     """Code of ``convolve``. ``mode``: taps, winograd, or narrow (few channels).
 
-    ``adjacent``: what lies side by side in the source. ``step``: how far apart neighbouring results lie in the
-    target: 1, 2, or 0 for any distance.
+    ``adjacent``: what lies side by side in the source. ``step``: how far apart neighbouring results lie in
+    the target: 1, 2, or 0 for any distance.
     """
     module = Module()
     tiles = {t.rows: _tile_function(module, e, t) for t in (tile, short_rows(tile))}
     with module.kernel("convolve") as f:
         a = registers(f, POINTERS, NUMBERS)
-        x = f.scratch
-        v, m, p = (f.at(f.scratch, at, "i8") for at in (a.v_at, a.m_at, a.p_at))
         with f.loop(f.begin, f.end) as task:
-            share, rest = f.rem(task, a.splits), f.div(task, a.splits)
-            group, rest = f.rem(rest, a.groups), f.div(rest, a.groups)
-            part = Part()
-            chunk = f.rem(rest, a.chunks)
-            part["first_image"] = f.mul(f.div(rest, a.chunks), a.images_each)
-            part["images"] = f.least(a.images_each, f.sub(a.batch, part["first_image"]))
-            grid_first = f.mul(chunk, a.rows_each)
-            part["first_a"] = f.mul(grid_first, a.grid_step)
-            source = e.at(f, a.source, f.mul(group, a.s_group))
+            part = _part_of(f, a, e, task)
             if mode != "narrow":
-                part["rows"] = f.add(f.mul(f.sub(a.rows_each, 1), a.grid_step), a.span_a)
-                stage(f, a, e, source, x, part, adjacent)
+                stage(f, a, e, part["source"], f.scratch, part, adjacent)
             with f.loop(0, a.phases) as number:
-                at = f.at(a.table, f.mul(number, len(PHASE)), "i64")
-                phase = {name: entry(f, at, k) for k, name in enumerate(PHASE)}
-                part["grid_a"] = f.most(f.least(a.rows_each, f.sub(phase["grid_a"], grid_first)), 0)
-                part["grid_b"], part["grid_w"] = phase["grid_b"], phase["grid_w"]
-                taps = f.at(a.table, phase["taps_at"], "i64")
-                tiles_a = part["grid_a"]
-                part["p_b"] = part["grid_w"]
-                part["p_a"] = f.mul(part["grid_b"], part["p_b"])
-                part["p_n"] = f.mul(part["grid_a"], part["p_a"])
-                if mode == "winograd":
-                    part = Part(part)
-                    part["grid_a"] = f.div(f.add(tiles_a, 1), 2)
-                    part["grid_w"] = f.div(f.add(phase["grid_w"], 1), 2)
-                    part["p_b"] = f.mul(part["grid_w"], 2)
-                    part["p_a"] = part["p_b"]
-                    part["p_n"] = f.mul(part["p_a"], f.mul(part["grid_a"], 2))
-                    fill_tiles(f, a, e, x, v, part)
-                elif mode == "narrow":
-                    fill_narrow(f, a, e, source, v, part, taps, {"every": 1, "other": 2}.get(adjacent, 0))
-                else:
-                    fill_taps(f, a, e, x, v, part, taps, phase["taps"])
-                pixels = f.mul(f.mul(part["images"], part["grid_a"]), f.mul(part["grid_b"], part["grid_w"]))
-                first = f.div(f.mul(share, a.panels), a.splits)
-                last = f.div(f.mul(f.add(share, 1), a.panels), a.splits)
-                with f.loop(first, last) as panel:
-                    u = f.at(a.packed, f.add(f.add(f.mul(group, a.u_group), f.mul(panel, a.u_panel)),
-                                             phase["u_at"]), e.element)
-                    blocks = f.mul(phase["taps"], a.blocks)
-                    if mode == "winograd":
-                        with f.loop(0, 16) as i:
-                            shift = f.mul(i, a.blocks)
-                            _product(f, a, e, tile, tiles, pixels, a.blocks,
-                                     f.at(v, f.mul(shift, a.v_step), e.element),
-                                     f.at(u, f.mul(shift, f.mul(a.depth_each, tile.columns)), e.element),
-                                     f.at(m, f.mul(i, a.m_step), e.element))
-                        _untile(f, a, e, tile, m, p, part)
-                    else:
-                        _product(f, a, e, tile, tiles, pixels, blocks, v, u, m)
-                    shape = (part["images"], tiles_a, phase["grid_b"], phase["grid_w"])
-                    place = f.add(f.add(f.mul(part["first_image"], a.t_n), phase["target_at"]),
-                                  f.add(f.mul(grid_first, a.t_a), f.mul(group, a.t_group)))
-                    _deliver(f, a, e, tile, p if mode == "winograd" else m, place, (group, panel), shape, part, bias,
-                             step)
+                head = f.at(a.table, f.mul(number, len(PHASE)), "i64")
+                phase = {name: entry(f, head, k) for k, name in enumerate(PHASE)}
+                here = _grid_of(f, a, part, phase, mode)
+                _fill(f, a, e, mode, adjacent, here, phase)
+                with f.loop(part["first_panel"], part["last_panel"]) as panel:
+                    _multiply(f, a, e, tile, tiles, mode, here, phase, panel)
+                    _deliver(f, a, e, tile, mode, here, phase, panel, bias, step)
     return module.text()
+
+
+def _part_of(f: Function, a: Registers, e: Elements, task: str) -> Part:
+    """What a task does: some images or rows of the grid, a group, and a share of the panels."""
+    part = Part()
+    share, rest = f.rem(task, a.splits), f.div(task, a.splits)
+    part["group"], rest = f.rem(rest, a.groups), f.div(rest, a.groups)
+    part["first_image"] = f.mul(f.div(rest, a.chunks), a.images_each)
+    part["images"] = f.least(a.images_each, f.sub(a.batch, part["first_image"]))
+    part["grid_first"] = f.mul(f.rem(rest, a.chunks), a.rows_each)
+    part["first_a"] = f.mul(part["grid_first"], a.step_a)
+    part["rows"] = f.add(f.mul(f.sub(a.rows_each, 1), a.step_a), a.span_a)
+    part["source"] = e.at(f, a.source, f.mul(part["group"], a.s_group))
+    part["first_panel"] = f.div(f.mul(share, a.panels), a.splits)
+    part["last_panel"] = f.div(f.mul(f.add(share, 1), a.panels), a.splits)
+    part["v"], part["m"], part["p"] = (f.at(f.scratch, at, "i8") for at in (a.v_at, a.m_at, a.p_at))
+    return part
+
+
+def _grid_of(f: Function, a: Registers, part: Part, phase: dict[str, str], mode: str) -> Part:
+    """The part of a phase's grid: its rows, and in units of ``grid`` (pixels, or tiles) the rows of V."""
+    here = Part(part)
+    here["lines"] = f.most(f.least(a.rows_each, f.sub(phase["grid_a"], part["grid_first"])), 0)
+    here["grid_a"], here["grid_b"], here["grid_w"] = here["lines"], phase["grid_b"], phase["grid_w"]
+    width, lines = here["grid_w"], here["grid_a"]
+    if mode == "winograd":
+        here["grid_a"], here["grid_w"] = (f.div(f.add(n, 1), 2) for n in (here["lines"], phase["grid_w"]))
+        width, lines = f.mul(here["grid_w"], 2), f.mul(here["grid_a"], 2)
+    # Results of a panel: [image][a][b][w].
+    here["p_b"] = width
+    here["p_a"] = f.mul(here["grid_b"], width)
+    here["p_n"] = f.mul(lines, here["p_a"])
+    here["pixels"] = f.mul(f.mul(part["images"], here["grid_a"]), f.mul(here["grid_b"], here["grid_w"]))
+    return here
+
+
+def _fill(f: Function, a: Registers, e: Elements, mode: str, adjacent: str, part: Part,
+          phase: dict[str, str]) -> None:
+    taps = f.at(a.table, phase["taps_at"], "i64")
+    if mode == "winograd":
+        fill_tiles(f, a, e, f.scratch, part["v"], part)
+    elif mode == "narrow":
+        fill_narrow(f, a, e, part["source"], part["v"], part, taps, NARROW_STEPS[adjacent])
+    else:
+        fill_taps(f, a, e, f.scratch, part["v"], part, taps, phase["taps"])
+
+
+def _multiply(f: Function, a: Registers, e: Elements, tile: Tile, tiles: dict[int, Function], mode: str,
+              part: Part, phase: dict[str, str], panel: str) -> None:
+    """The results of a panel."""
+    v, m = part["v"], part["m"]
+    at = f.add(f.add(f.mul(part["group"], a.u_group), f.mul(panel, a.u_panel)), phase["u_at"])
+    u = f.at(a.packed, at, e.element)
+    if mode != "winograd":
+        _product(f, a, e, tile, tiles, part["pixels"], f.mul(phase["taps"], a.blocks), v, u, m)
+        return
+    with f.loop(0, 16) as i:
+        block = f.mul(i, a.blocks)
+        _product(f, a, e, tile, tiles, part["pixels"], a.blocks, f.at(v, f.mul(block, a.v_step), e.element),
+                 f.at(u, f.mul(block, f.mul(a.depth_each, tile.columns)), e.element),
+                 f.at(m, f.mul(i, a.m_step), e.element))
+    _untile(f, a, e, tile, m, part["p"], part)
 
 
 # --- products -----------------------------------------------------------------------------------------------
@@ -188,7 +204,8 @@ def _untile(f: Function, a: Registers, e: Elements, tile: Tile, m: str, p: str, 
     columns = tile.columns
     source = f.variable("ptr", m)
     with f.loop(0, part["images"]) as image, f.loop(0, part["grid_a"]) as row:
-        target = f.at(p, f.mul(f.add(f.mul(image, part["p_n"]), f.mul(f.mul(row, 2), part["p_a"])), columns), e.element)
+        pixel = f.add(f.mul(image, part["p_n"]), f.mul(f.mul(row, 2), part["p_a"]))
+        target = f.at(p, f.mul(pixel, columns), e.element)
         from_ = source.get()
         with f.loop(0, part["grid_w"]) as w:
             for j in range(tile.vectors):
@@ -205,11 +222,13 @@ def _untile(f: Function, a: Registers, e: Elements, tile: Tile, m: str, p: str, 
         source.set(f.at(from_, f.mul(part["grid_w"], columns), e.element))
 
 
-def _deliver(f: Function, a: Registers, e: Elements, tile: Tile, p: str, place: str, at: tuple[str, str],
-             shape: tuple[str, str, str, str], part: Part, bias: bool, step: int) -> None:
+def _deliver(f: Function, a: Registers, e: Elements, tile: Tile, mode: str, part: Part, phase: dict[str, str],
+             panel: str, bias: bool, step: int) -> None:
     """Write a panel of results, [image][a][b][w][columns], to the target, and add the bias."""
-    group, panel = at
-    images, rows, planes, width = shape
+    p, group, images = part["p" if mode == "winograd" else "m"], part["group"], part["images"]
+    rows, planes, width = part["lines"], phase["grid_b"], phase["grid_w"]
+    place = f.add(f.add(f.mul(part["first_image"], a.t_n), phase["target_at"]),
+                  f.add(f.mul(part["grid_first"], a.t_a), f.mul(group, a.t_group)))
     merged = f.compare("ne", a.merged, 0)
     run = f.choose(merged, "i64", f.mul(f.mul(rows, planes), width), width)
     rows, planes = f.choose(merged, "i64", 1, rows), f.choose(merged, "i64", 1, planes)
@@ -224,7 +243,8 @@ def _deliver(f: Function, a: Registers, e: Elements, tile: Tile, p: str, place: 
                 from_ = e.at(f, a.bias, f.add(f.mul(group, a.outs), out))
                 added = e.read(f, from_, f.first_lanes(left, e.lanes))
             with f.loop(0, images) as image, f.loop(0, rows) as row, f.loop(0, planes) as plane:
-                pixel = f.add(f.mul(image, part["p_n"]), f.add(f.mul(row, part["p_a"]), f.mul(plane, part["p_b"])))
+                pixel = f.add(f.mul(image, part["p_n"]),
+                              f.add(f.mul(row, part["p_a"]), f.mul(plane, part["p_b"])))
                 x = f.at(p, f.add(f.mul(pixel, tile.columns), j * e.lanes), e.element)
                 to = f.add(f.add(f.mul(image, a.t_n), f.mul(out, a.t_c)),
                            f.add(f.mul(row, a.t_a), f.mul(plane, a.t_b)))

@@ -55,7 +55,8 @@ def _row(f: Function, a: Registers, e: Elements, tile: Tile, mode: str, lowest: 
         if mode == "taps":
             _gathered(f, a, e, from_, place, first, mine, apart)
             continue
-        columns = _columns(f, a, e, e.at(f, from_, f.mul(a.w_out, first)), mine, 9 if mode == "winograd" else 1)
+        least = 9 if mode == "winograd" else 1
+        columns = _columns(f, a, e, e.at(f, from_, f.mul(a.w_out, first)), mine, least)
         if mode == "winograd":
             kernel = columns[8::-1] if lowest else columns[:9]
             for i, value in enumerate(_weight_transform(f, e.kind, kernel)):

@@ -6,9 +6,9 @@ position i is the sum over taps of
     weight[tap] @ source[i * step - before + offset[tap]]
 
 with zero outside of the source. The forward convolution has one grid and a tap per element of the kernel. The
-gradient by the input with stride s has s grids in each dimension (phases): the positions h = i * s + r of equal
-remainder r, which meet only the taps k with (r + padding - k * dilation) divisible by s, at source position
-i + (r + padding - k * dilation) / s. So no multiplication is by a zero between the strides.
+gradient by the input with stride s has s grids in each dimension (phases): the positions h = i * s + r of
+equal remainder r, which meet only the taps k with (r + padding - k * dilation) divisible by s, at source
+position i + (r + padding - k * dilation) / s. So no multiplication is by a zero between the strides.
 
 Spaces of one and two dimensions are written as three: (1, 1, L), (H, 1, W).
 """
@@ -142,9 +142,9 @@ def input_problem(grad: Geometry, weight: Geometry, x: Geometry, attributes: Seq
               sum(i * s for i, s in zip(r, target.space)),
               tuple(Tap(_three([o - m for o, m in zip(offset, least)]), at) for offset, at in taps))
         for r, taps in found)
-    return Problem(grad.shape[0], groups, ins, weight.shape[1], three(grad.shape[2:], 1), tensor(grad, groups),
-                   target, Tensor(w.channel, w.batch * ins, w.batch, w.space), (1, 1, 1),
-                   _three([-m for m in least]), phases,
+    return Problem(grad.shape[0], groups, ins, weight.shape[1], three(grad.shape[2:], 1),
+                   tensor(grad, groups), target, Tensor(w.channel, w.batch * ins, w.batch, w.space),
+                   (1, 1, 1), _three([-m for m in least]), phases,
                    _three([s * n for s, n in zip(target.space, stride)]))
 
 

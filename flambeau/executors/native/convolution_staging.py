@@ -15,16 +15,17 @@ from .convolution_vectors import Elements, arithmetic, transposed
 # Channels in a row of a staged image, and of V.
 WIDTH = 64
 
-STAGE_NUMBERS = ("s_n", "s_c", "s_a", "s_b", "s_w", "extent_a", "extent_b", "channels", "before_a", "before_b",
-                 "left", "middle", "right", "first", "x_n", "x_a", "x_b", "x_block", "x_pixel", "blocks",
-                 "vectors", "x_rows_b", "span_a")
+STAGE_NUMBERS = ("s_n", "s_c", "s_a", "s_b", "s_w", "extent_a", "extent_b", "channels", "before_a",
+                 "before_b", "left", "middle", "right", "first", "x_n", "x_a", "x_b", "x_block", "x_pixel",
+                 "blocks", "vectors", "x_rows_b", "span_a")
 
 
 class Part(dict[str, str]):
     """What a task works on: registers ``first_image``, ``images``, ``first_a``, ``rows``."""
 
 
-def stage(f: Function, a: Registers, e: Elements, source: str, buffer: str, part: Part, adjacent: str) -> None:
+def stage(f: Function, a: Registers, e: Elements, source: str, buffer: str, part: Part,
+          adjacent: str) -> None:
     """Copy rows first_a ... of some images; ``adjacent``: what lies side by side in the source.
 
     ``pixels``, ``channels``, or ``nothing``.
@@ -43,7 +44,8 @@ def stage(f: Function, a: Registers, e: Elements, source: str, buffer: str, part
             at_a, at_b = f.sub(f.add(part["first_a"], row), a.before_a), f.sub(plane, a.before_b)
             line = f.mul(f.add(f.mul(row, a.x_a), f.mul(plane, a.x_b)), a.x_pixel)
             target = f.at(to, line, e.element)
-            good = f.emit(f"and i1 {f.compare('ult', at_a, a.extent_a)}, {f.compare('ult', at_b, a.extent_b)}")
+            good = f.emit(f"and i1 {f.compare('ult', at_a, a.extent_a)}, "
+                          f"{f.compare('ult', at_b, a.extent_b)}")
             middle = f.choose(good, "i64", a.middle, 0)
             right = f.choose(good, "i64", a.right, f.add(f.add(a.left, a.middle), a.right))
             left = f.choose(good, "i64", a.left, 0)
@@ -164,6 +166,8 @@ def fill_tiles(f: Function, a: Registers, e: Elements, buffer: str, v: str, part
 
 
 NARROW_NUMBERS = ("depth",)
+# The ``step`` of ``fill_narrow`` for what is adjacent in the source.
+NARROW_STEPS = {"every": 1, "other": 2, "nothing": 0}
 
 
 def fill_narrow(f: Function, a: Registers, e: Elements, source: str, v: str, part: Part, taps: str,

@@ -137,15 +137,15 @@ def _parts_transposed(f: Function, kind: str, rows: list[str]) -> list[str]:
 
     def picked(x: str, y: str, parts: Sequence[int]) -> str:
         return _shuffle(f, kind, x, y, [4 * p + o for p in parts for o in range(4)])
+
     if count == 1:
         return rows
     if count == 2:
-        return [picked(*rows, (0, 2)), picked(*rows, (1, 3))]
+        return [picked(rows[0], rows[1], (0, 2)), picked(rows[0], rows[1], (1, 3))]
     assert lanes == 16
     even = [picked(rows[0], rows[1], (0, 2, 4, 6)), picked(rows[2], rows[3], (0, 2, 4, 6))]
     odd = [picked(rows[0], rows[1], (1, 3, 5, 7)), picked(rows[2], rows[3], (1, 3, 5, 7))]
-    return [picked(*even, (0, 2, 4, 6)), picked(*odd, (0, 2, 4, 6)),
-            picked(*even, (1, 3, 5, 7)), picked(*odd, (1, 3, 5, 7))]
+    return [picked(half[0], half[1], parts) for parts in ((0, 2, 4, 6), (1, 3, 5, 7)) for half in (even, odd)]
 
 
 def _butterfly(f: Function, kind: str, rows: list[str]) -> list[str]:

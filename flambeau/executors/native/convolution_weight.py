@@ -84,7 +84,8 @@ class Blocking:
         self.tasks = self.ranges * self.slices * problem.groups
 
 
-def weight_plan(problem: Problem, dtype: Any, grad: Geometry, x: Geometry, result: Geometry, mode: str) -> Plan:
+def weight_plan(problem: Problem, dtype: Any, grad: Geometry, x: Geometry, result: Geometry,
+                mode: str) -> Plan:
     """The plan of ``convolution_weight``; the problem is that of the forward convolution."""
     e = elements(dtype)
     tile = tile_for(e)
@@ -119,7 +120,8 @@ def _sum_call(problem: Problem, e: Elements, tile: Tile, operands: tuple[Geometr
     end = h_at + ((16 * g_blocks * h_step + 2 * columns) * e.width if mode == "winograd" else 0)
     places, strides = problem.target, problem.target.space
     given: dict[str, Argument] = {
-        "source": lambda w: w.input(1, x), "grad": lambda w: w.input(0, grad), "sums": lambda w: w.workspace(0),
+        "source": lambda w: w.input(1, x), "grad": lambda w: w.input(0, grad),
+        "sums": lambda w: w.workspace(0),
         "s_n": problem.source.batch, "s_c": problem.source.channel, "s_a": problem.source.space[0],
         "s_b": problem.source.space[1], "s_w": problem.source.space[2], "extent_a": extent[0],
         "extent_b": extent[1], "channels": problem.ins, "before_a": problem.before[0],
@@ -153,7 +155,8 @@ def _finish_call(problem: Problem, e: Elements, b: Blocking, result: Geometry, m
     given: dict[str, Argument] = {
         "sums": lambda w: w.workspace(0), "target": lambda w: w.output(0), "ranges": b.ranges,
         "groups": problem.groups, "sum_range": b.sum_range, "sum_block": b.sum_block, "taps": b.taps,
-        "blocks": b.blocks, "outs": problem.outs, "channels": problem.ins * (volume if mode == "narrow" else 1),
+        "blocks": b.blocks, "outs": problem.outs,
+        "channels": problem.ins * (volume if mode == "narrow" else 1),
         "volume": 1 if narrow else volume, "t_out": problem.ins * volume}
     work = b.ranges * b.taps * b.blocks * tile_for(e).columns
     return Call(_finish(e.name, how), words(FINISH_POINTERS, FINISH_NUMBERS, given),

@@ -1,8 +1,8 @@
 """Kernels of pooling: maxima with positions, averages, and what carries gradients back.
 
-A task is a plane: one (n, c) of (N, C, *space), the space written with three dimensions. Windows are taken for
-a vector of neighbouring results at once: for each tap, the elements that the windows meet are read with a mask
-of those that lie inside, so padding is never stored. With stride 2 two vectors are read and every other
+A task is a plane: one (n, c) of (N, C, *space), the space written with three dimensions. Windows are taken
+for a vector of neighbouring results at once: for each tap, the elements that the windows meet are read with a
+mask of those that lie inside, so padding is never stored. With stride 2 two vectors are read and every other
 element is kept; other strides gather.
 """
 
@@ -15,9 +15,9 @@ from .build import Function, Module
 from .convolution_arguments import Registers, registers
 from .convolution_vectors import Elements, arithmetic
 
-SPACE = ("space_a", "space_b", "space_w", "s_outer", "s_inner", "s_a", "s_b", "s_w", "inner", "out_a", "out_b",
-         "out_w", "kernel_a", "kernel_b", "kernel_w", "stride_a", "stride_b", "stride_w", "padding_a", "padding_b",
-         "padding_w", "dilation_a", "dilation_b", "dilation_w")
+SPACE = ("space_a", "space_b", "space_w", "s_outer", "s_inner", "s_a", "s_b", "s_w", "inner", "out_a",
+         "out_b", "out_w", "kernel_a", "kernel_b", "kernel_w", "stride_a", "stride_b", "stride_w",
+         "padding_a", "padding_b", "padding_w", "dilation_a", "dilation_b", "dilation_w")
 WINDOW_POINTERS = ("source", "target", "positions")
 
 
@@ -76,7 +76,8 @@ class Windows:
         pointers = f.emit(f"getelementptr {e.memory}, ptr {start}, <{n} x i64> {places}")
         kind = f"<{n} x {e.memory}>"
         name = {"float": "f32", "double": "f64", "half": "f16", "i16": "i16"}[e.memory]
-        held = f.call(f"llvm.masked.gather.v{n}{name}.v{n}p0", kind, [f"<{n} x ptr>", "i32", f"<{n} x i1>", kind],
+        types = [f"<{n} x ptr>", "i32", f"<{n} x i1>", kind]
+        held = f.call(f"llvm.masked.gather.v{n}{name}.v{n}p0", kind, types,
                       [pointers, str(e.itemsize), inside, "zeroinitializer"], immediate=(1,))
         return e.widened(f, held)
 
@@ -158,7 +159,8 @@ def average_module(e: Elements, step: int) -> str:
     return module.text()
 
 
-def _averages(f: Function, a: Registers, e: Elements, windows: Windows, at: tuple[str, str, str, str]) -> None:
+def _averages(f: Function, a: Registers, e: Elements, windows: Windows,
+              at: tuple[str, str, str, str]) -> None:
     plane, out_a, out_b, w = at
     ints = windows.ints
     total = f.variable(e.kind, "zeroinitializer")
@@ -176,8 +178,11 @@ def _averages(f: Function, a: Registers, e: Elements, windows: Windows, at: tupl
             total.set(arithmetic(f, "fadd", e.kind, total.get(), kept))
     last = f.emit(f"add {ints} {begin}, {windows.splat(a.kernel_w)}")
     high, low = windows.splat(a.high_w), windows.splat(a.low_w)
-    last = f.emit(f"select <{e.lanes} x i1> {f.emit(f'icmp slt {ints} {last}, {high}')}, {ints} {last}, {ints} {high}")
-    begin = f.emit(f"select <{e.lanes} x i1> {f.emit(f'icmp sgt {ints} {begin}, {low}')}, {ints} {begin}, {ints} {low}")
+    bits = f"<{e.lanes} x i1>"
+    ends = f.emit(f"icmp slt {ints} {last}, {high}")
+    last = f.emit(f"select {bits} {ends}, {ints} {last}, {ints} {high}")
+    begins = f.emit(f"icmp sgt {ints} {begin}, {low}")
+    begin = f.emit(f"select {bits} {begins}, {ints} {begin}, {ints} {low}")
     width = f.emit(f"sub {ints} {last}, {begin}")
     count = f.emit(f"mul {ints} {width}, {windows.splat(_rows_counted(f, a, out_a, out_b))}")
     fixed = f.compare("ne", a.divisor, 0)
@@ -228,8 +233,8 @@ def _spread(f: Function, a: Registers, e: Elements, share: str, sums: str, out: 
         row = f.mul(f.add(f.mul(at_a, a.space_b), at_b), a.space_w)
         with f.loop(low, high) as w:
             place = f.at(sums, f.add(row, w), e.element)
-            f.write(e.element, arithmetic(f, "fadd", e.element, f.read(e.element, place, e.width), share), place,
-                    e.width)
+            total = arithmetic(f, "fadd", e.element, f.read(e.element, place, e.width), share)
+            f.write(e.element, total, place, e.width)
 
 
 def plane_of_sums(f: Function, e: Elements, result: str, plane: str, size: str) -> tuple[str, str]:

@@ -1,4 +1,4 @@
-"""Kernels that follow positions: scattering to them, gathering from them, and maxima over adaptive windows."""
+"""Kernels that follow positions: scattering to them and gathering from them; and adaptive maxima."""
 
 from __future__ import annotations
 
@@ -8,8 +8,8 @@ from .convolution_vectors import Elements, arithmetic
 from .pooling import deliver_plane, plane_of_sums
 
 FOLLOW_POINTERS = ("source", "positions", "target", "status")
-FOLLOW = ("size", "inner", "out_a", "out_b", "out_w", "s_outer", "s_inner", "s_a", "s_b", "s_w", "p_outer", "p_inner",
-          "p_a", "p_b", "p_w")
+FOLLOW = ("size", "inner", "out_a", "out_b", "out_w", "s_outer", "s_inner", "s_a", "s_b", "s_w", "p_outer",
+          "p_inner", "p_a", "p_b", "p_w")
 
 
 def _checked(f: Function, a: Registers, position: str) -> str:
@@ -73,8 +73,8 @@ def gather_module(e: Elements) -> str:
 
 
 ADAPTIVE_POINTERS = ("source", "target", "positions")
-ADAPTIVE = ("space_a", "space_b", "space_w", "inner", "out_a", "out_b", "out_w", "s_outer", "s_inner", "s_a", "s_b",
-            "s_w")
+ADAPTIVE = ("space_a", "space_b", "space_w", "inner", "out_a", "out_b", "out_w", "s_outer", "s_inner", "s_a",
+            "s_b", "s_w")
 
 
 def _window(f: Function, i: str, n: str, count: str) -> tuple[str, str]:
@@ -99,7 +99,8 @@ def adaptive_module(e: Elements) -> str:
     return module.text()
 
 
-def _greatest(f: Function, a: Registers, e: Elements, source: str, out: tuple[str, str, str]) -> tuple[str, str]:
+def _greatest(f: Function, a: Registers, e: Elements, source: str,
+              out: tuple[str, str, str]) -> tuple[str, str]:
     best, where = f.variable(e.element, "0.0"), f.variable("i64", -1)
     ends = [_window(f, i, n, count) for i, n, count in
             zip(out, (a.space_a, a.space_b, a.space_w), (a.out_a, a.out_b, a.out_w))]

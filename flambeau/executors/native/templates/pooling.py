@@ -51,7 +51,8 @@ def _planes(g: Geometry, dims: int, prefix: str = "s") -> dict[str, Argument] | 
         return None
     outer, inner = (0, 0, *g.strides[:lead])[-2:]
     a, b, w = three(g.strides[lead:], 0)
-    return {f"{prefix}_outer": outer, f"{prefix}_inner": inner, f"{prefix}_a": a, f"{prefix}_b": b, f"{prefix}_w": w}
+    return {f"{prefix}_outer": outer, f"{prefix}_inner": inner, f"{prefix}_a": a, f"{prefix}_b": b,
+            f"{prefix}_w": w}
 
 
 def _inner(g: Geometry, dims: int) -> int:
@@ -73,7 +74,7 @@ def _plan(signature: Signature, call: Call) -> Plan:
 
 
 def _windows(signature: Signature, attributes: Sequence[Any]) -> dict[str, Argument] | None:
-    """What both kernels of windows want to know; ``attributes``: kernel, stride, padding, dilation, extents."""
+    """What the kernels of windows want to know. Attributes: kernel, stride, padding, dilation, extents."""
     x = signature.geometries[0]
     kernel, stride, padding, dilation, extents = attributes
     dims = len(kernel)
@@ -106,10 +107,12 @@ def _max_pool(signature: Signature) -> Plan | None:
     x, out = signature.geometries[0], signature.outputs[0]
     e = _elements(x, out)
     given = _windows(signature, signature.attributes)
-    if e is None or given is None or not _is_met(x.shape[-len(signature.attributes[0]):], signature.attributes):
+    space = x.shape[x.ndim - len(signature.attributes[0]):]
+    if e is None or given is None or not _is_met(space, signature.attributes):
         return None
     step = _step(given)
-    given |= {"source": lambda w: w.input(0, x), "target": lambda w: w.output(0), "positions": lambda w: w.output(1)}
+    given |= {"source": lambda w: w.input(0, x), "target": lambda w: w.output(0),
+              "positions": lambda w: w.output(1)}
     made = words(pooling.WINDOW_POINTERS, pooling.SPACE, given)
     planes = out.numel // math.prod(signature.attributes[4])
     return _plan(signature, _call(_window_code(e.name, "max_pool", step), made, x.numel // planes, planes))
@@ -213,4 +216,5 @@ def _adaptive_max_pool(signature: Signature) -> Plan | None:
 
 
 TEMPLATES = {"max_pool": _max_pool, "avg_pool": _avg_pool, "avg_pool_backward": _avg_pool_backward,
-             "pool_scatter": _pool_scatter, "pool_gather": _pool_gather, "adaptive_max_pool": _adaptive_max_pool}
+             "pool_scatter": _pool_scatter, "pool_gather": _pool_gather,
+             "adaptive_max_pool": _adaptive_max_pool}
