@@ -141,12 +141,22 @@ def _prepare(unit: Unit, parts: _Parts) -> Plan | None:
                 member, first = values[i]
                 outputs.append(Output(member, first + result, level))
                 results.append((i, result))
-    nest = nest_of(unit.space, unit.dims, reads.geometries, reads.strides)
+    nest = nest_of(unit.space, unit.dims, reads.geometries, reads.strides, _again(unit, parts))
     structure = Structure(tuple(members), nest.inputs, len(numbers), tuple(outputs), len(nest.outer),
                           len(nest.mid), len(unit.space[0]) if unit.dims is not None else None, unit.dims or (),
-                          nest.columns, nest.split, nest.packed)
+                          nest.columns, nest.split, nest.packed, nest.tail > 0)
     kernel = kernel_of(structure)
     return None if kernel is None else _plan(kernel, nest, reads, parts, results, numbers)
+
+
+def _again(unit: Unit, parts: _Parts) -> bool:
+    """Whether elements wait for a reduction of their row."""
+    for signature, own, levels in zip(parts.signatures, parts.references, unit.levels):
+        if traits.dims_of(signature) is not None and not traits.in_one_pass(signature):
+            return True
+        if levels == (ELEMENT,) and any(r is not None and r[0] == "member" and ROW in unit.levels[r[1]] for r in own):
+            return True
+    return False
 
 
 def _plan(kernel: Kernel, nest: Nest, reads: _Reads, parts: _Parts, results: list[tuple[int, int]],
@@ -162,7 +172,7 @@ def _plan(kernel: Kernel, nest: Nest, reads: _Reads, parts: _Parts, results: lis
             workspace += -(-positions * wide(kind, dtype).itemsize // 64) * 64
     region = -(-nest.block * 8 // 64) * 64 + _APART
     sizes = [dtype.itemsize for dtype in kernel.buffers]
-    buffer = nest.count * (nest.block if nest.columns else 1) * max(sizes, default=0)
+    buffer = nest.elements * max(sizes, default=0)
     buffer = -(-buffer // 64) * 64 + _APART
     scratch = kernel.regions * region + len(sizes) * buffer
     calls: list[Call] = []
@@ -194,7 +204,7 @@ def _fill(words: Words, kernel: Kernel, nest: Nest, reads: _Reads, parts: _Parts
     """The words of a call, in the order of the kernel's layout."""
     loops = [*nest.outer, *nest.mid]
     facts = {"inner": nest.inner, "chunk": nest.chunk, "chunks": nest.chunks, "block": nest.block,
-             "count": nest.count, "region": region, "buffer": buffer}
+             "count": nest.count, "region": region, "buffer": buffer, "tail": max(nest.tail, 1)}
     strided = {i: s for i, s in zip([i for i, x in enumerate(nest.inputs) if x.access >= 2], nest.strides)}
     for word in kernel.words:
         kind = word[0]

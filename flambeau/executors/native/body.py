@@ -73,7 +73,7 @@ class Body(Emitter):
         element = {"at", "seg", "place", "slot"} | {f"m{i}" for i in range(len(self.structure.inputs))}
         self._levels = {f"{self.prefix}{name}": ELEMENT for name in element}
         self._levels[f"{self.prefix}j"] = ROW if self.structure.columns else ELEMENT
-        self._levels[f"{self.prefix}row"] = ROW
+        self._levels[f"{self.prefix}row"] = self._levels[f"{self.prefix}jr"] = ROW
         self._levels |= {"%words": UNIFORM, "%count": UNIFORM}
 
     # --- the emitter ----------------------------------------------------------------------------------------
@@ -237,7 +237,8 @@ class Body(Emitter):
             access = REPEATED
         if access == REPEATED:
             return Expression(self, self.load(base, dtype), dtype)
-        index = f"{prefix}j" if access == ADJACENT else self.emit(f"mul nsw i64 {prefix}j, %step{i}")
+        place = f"{prefix}{'jr' if level == ROW else 'j'}"
+        index = place if access == ADJACENT else self.emit(f"mul nsw i64 {place}, %step{i}")
         at = self.emit(f"getelementptr inbounds {kind}, ptr {base}, i64 {index}")
         return Expression(self, self.load(at, dtype), dtype)
 

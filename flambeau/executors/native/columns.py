@@ -13,6 +13,7 @@ from contextlib import ExitStack
 from . import accumulate
 from .body import REGISTER, Accumulation, Body, Line
 from .build import Function
+from .emitter import register_type
 from .frame import Frame, partial_type, splice
 from .structure import ELEMENT, ROW, UNIFORM
 
@@ -34,6 +35,8 @@ class Columns(Frame):
                 for body in self.bodies:
                     self._rows(f, body)
                     self._accumulate(f, body, {x.index: f"%a{x.index}" for x in body.accumulations})
+                    for x in body.accumulations:
+                        self._fold(f, x)
             return ["columns"]
         names = []
         for n, body in enumerate(self.bodies):
@@ -85,6 +88,22 @@ class Columns(Frame):
                 part = f.widen(f.read(kind, f.at(source, j, kind), 1), wide)
                 found = accumulate.combined(f, x.kind, wide, total, part, False)
                 f.write(kind, f.narrow(found, wide), target, 1)
+        self._fold(f, x)
+
+    def _fold(self, f: Function, x: Accumulation) -> None:
+        """Add up the columns that are one; each of them gets the result."""
+        if not self.structure.folded:
+            return
+        wide, kind = accumulate.wide(x.kind, x.dtype), partial_type(x.kind, x.dtype)
+        with f.loop(0, "%width", "%tail") as first:
+            last = f.add(first, "%tail")
+            total = f.variable(register_type(wide), accumulate.identity(x.kind, wide))
+            with f.loop(first, last) as j:
+                part = f.widen(f.read(kind, f.at(f"%a{x.index}", j, kind), 1), wide)
+                total.set(accumulate.combined(f, x.kind, wide, total.get(), part))
+            held = f.narrow(total.get(), wide)
+            with f.loop(first, last) as j:
+                f.write(kind, held, f.at(f"%a{x.index}", j, kind), 1)
 
     @staticmethod
     def _begin(f: Function, x: Accumulation, area: str) -> None:
@@ -106,8 +125,11 @@ class Columns(Frame):
         prefix = body.prefix
         with f.loop(0, "%width") as j:
             f.lines.append(f"  {prefix}j = add nsw i64 {j}, 0")
-            row = f.add(f.mul("%position", "%inner"), f.add("%first", j))
-            f.lines.append(f"  {prefix}row = add nsw i64 {row}, 0")
+            at, width = f.add("%first", j), "%inner"
+            if self.structure.folded:
+                at, width = f.div(at, "%tail"), f.div(width, "%tail")
+            f.lines.append(f"  {prefix}jr = add nsw i64 {at if self.structure.folded else j}, 0")
+            f.lines.append(f"  {prefix}row = add nsw i64 {f.add(f.mul('%position', width), at)}, 0")
             for index, (kind, dtype) in enumerate(self.progress.reductions):
                 if f"%r{index}" in body.reads:
                     held = partial_type(kind, dtype)

@@ -48,7 +48,7 @@ class Frame:
         parameters = [("i64", "%begin"), ("i64", "%end"), ("ptr noalias readonly", "%words"), *pointers]
         with self.module.helper(f"{name}_body", parameters) as f:
             for word, k in self.positions.items():
-                if word[0] in ("extent", "inner", "chunk", "chunks", "block", "count", "own", "stride", "step"):
+                if word[0] in ("extent", "inner", "chunk", "chunks", "block", "count", "tail", "own", "stride", "step"):
                     self.define(f, "%" + "_".join(map(str, word)).replace("step_", "step"), k)
             with f.loop(f.begin, f.end) as task:
                 yield f, task
@@ -77,7 +77,8 @@ class Frame:
 
     def outer(self, f: Function, position: str, first: str = "0") -> str:
         """Pointers ``%b`` to what the outer position reads, from column ``first``; the elements' own offset."""
-        offset = {i: f.mul(first, f"%step{i}") for i in self.strided if first != "0"}
+        offset = {i: f.mul(first, f"%step{i}") for i in self.strided if first != "0"
+                  and (self.structure.inputs[i].level == ELEMENT or not self.structure.folded)}
         own = "0"
         rest = position
         for d in reversed(range(self.structure.outer)):

@@ -11,6 +11,8 @@ from .traits import Space
 
 _TASK = 1 << 14      # elements of a task, where they need not stay together
 _PARTS = 64          # a row is shared between at most that many tasks
+_FEW = 8             # tasks that are too few to share large work evenly
+_SHORT = 256         # loops of so few elements are no loops for vectors
 _COLUMNS = 1024      # columns of a task
 _LARGEST = 1 << 23   # elements that a task has to itself
 _CACHED = 1 << 17    # elements that stay in the second cache between passes
@@ -23,11 +25,12 @@ class Nest:
     """
 
     __slots__ = ("outer", "mid", "inner", "columns", "split", "packed", "own", "inputs", "strides", "chunk", "chunks",
-                 "block", "count")
+                 "block", "count", "tail")
 
     def __init__(self, loops: list[tuple[int, bool]], steps: list[list[int]], own: list[int],
-                 dtypes: Sequence[Geometry], reduces: bool) -> None:
+                 inputs: Sequence[tuple[Geometry, int]], reduces: bool, again: bool = False, tail: int = 0) -> None:
         last = len(loops) - 1
+        self.tail = tail
         self.columns = reduces and not loops[last][1]
         kept = [n for n in range(last) if not loops[n][1]]
         reduced = [n for n in range(last) if loops[n][1]]
@@ -36,21 +39,18 @@ class Nest:
         self.mid = [loops[n][0] for n in reduced]
         self.inner = loops[last][0]
         self.own = [own[n] for n in order[:-1]]
-        self.count = prod(n for n, is_reduced in loops if is_reduced)
-        self.inputs, self.strides = self._accesses(loops, steps, own, order, dtypes, reduces)
-        self._cut(reduces)
+        self.count = prod(n for n, is_reduced in loops if is_reduced) * max(tail, 1)
+        self.inputs, self.strides = self._accesses(steps, own, order, inputs)
+        self._cut(reduces, again)
 
     @staticmethod
-    def _accesses(loops: list[tuple[int, bool]], steps: list[list[int]], own: list[int], order: list[int],
-                  geometries: Sequence[Geometry], reduces: bool) -> tuple[tuple[Input, ...], list[list[int]]]:
+    def _accesses(steps: list[list[int]], own: list[int], order: list[int],
+                  operands: Sequence[tuple[Geometry, int]]) -> tuple[tuple[Input, ...], list[list[int]]]:
         inputs, strides = [], []
-        for g, s in zip(geometries, steps):
-            level = ELEMENT
-            if reduces and not any(s[n] for n in range(len(loops)) if loops[n][1]):
-                level = ROW
+        for (g, level), s in zip(operands, steps):
             if not any(s):
                 access = ONE
-            elif s == own:
+            elif s == own and level == ELEMENT:
                 access = FLAT
             else:
                 access = {0: REPEATED, 1: ADJACENT}.get(s[-1], STRIDED)
@@ -58,29 +58,38 @@ class Nest:
             inputs.append(Input(g.dtype.numpy, access, level))
         return tuple(inputs), strides
 
-    def _cut(self, reduces: bool) -> None:
+    def _cut(self, reduces: bool, again: bool) -> None:
         rows = prod(self.outer)
         total = rows * prod(self.mid) * self.inner
         first = self.mid[0] if self.mid else self.inner
         self.block = min(self.inner, _COLUMNS) if self.columns else 1
         self.chunk, self.chunks, self.split = max(first, 1), 1, False
         each = self.count // first if reduces else 1
+        if self.columns and again and rows * -(-self.inner // self.block) < _FEW:
+            self.block = min(self.block, max(64, -(-self.inner * rows // _FEW // 64) * 64))
         if self.columns:
             rows *= -(-self.inner // self.block)
             each *= self.block
         if not reduces:
             self.chunk = min(_TASK, self.inner)
-        elif first > 1 and (rows < 8 and total >= 4 * _TASK or self.count * self.block > _LARGEST):
-            least = max(2 * _TASK, total // _PARTS)
+        elif first > 1 and (rows < (2 if again else _FEW) and total >= 4 * _TASK or self.elements > _LARGEST):
+            least = max(2 * _TASK, total // (_FEW if again else _PARTS))
             self.chunk = min(first, -(-least // max(each, 1)))
             if not self.mid:
                 self.chunk = -(-self.chunk // 4096) * 4096
-        elif self.columns and self.count * self.block > _CACHED:
-            self.block = min(self.inner, max(64, _CACHED // self.count // 64 * 64))
+        elif self.columns and self.elements > _CACHED:
+            self.block = min(self.inner, max(64, _CACHED // prod(self.mid) // 64 * 64))
+        if self.tail:
+            self.block = max(self.block // self.tail, 1) * self.tail
         self.chunks = -(-first // self.chunk)
         self.split = reduces and self.chunks > 1
         segmented = self.columns or bool(self.mid)
-        self.packed = reduces and segmented and not self.split and self.count * self.block <= 2 * _CACHED
+        self.packed = reduces and segmented and not self.split and self.elements <= 2 * _CACHED
+
+    @property
+    def elements(self) -> int:
+        """How many elements a task goes over, where it has rows to itself."""
+        return prod(self.mid) * (self.block if self.columns else self.inner)
 
     @property
     def rows(self) -> int:
@@ -93,8 +102,11 @@ class Nest:
 
 
 def nest_of(space: Space, dims: tuple[int, ...] | None, geometries: Sequence[Geometry],
-            reads: Sequence[Sequence[int]]) -> Nest:
-    """The loops over ``space``; ``reads``: each input's strides along the space's dimensions."""
+            reads: Sequence[Sequence[int]], again: bool) -> Nest:
+    """The loops over ``space``; ``reads``: each input's strides along the space's dimensions.
+
+    ``again``: elements are passed over more than once.
+    """
     shape, strides = space
     order = sorted((d for d in range(len(shape)) if shape[d] > 1), key=lambda d: -strides[d])
     reduces = dims is not None
@@ -106,7 +118,24 @@ def nest_of(space: Space, dims: tuple[int, ...] | None, geometries: Sequence[Geo
         own.append(1)
         for s in steps:
             s.append(0)
-    return Nest(*_merged(loops, steps, own), geometries, reduces)
+    loops, steps, own = _merged(loops, steps, own)
+    levels = [ROW if reduces and not any(x for x, (_, reduced) in zip(s, loops) if reduced) else ELEMENT
+              for s in steps]
+    inputs = list(zip(geometries, levels))
+    if _folds(loops, steps, levels):
+        tail = loops[-1][0]
+        steps = [[*s[:-2], s[-1] if level == ELEMENT else s[-2]] for s, level in zip(steps, levels)]
+        return Nest([*loops[:-2], (loops[-2][0] * tail, False)], steps, [*own[:-2], 1], inputs, reduces, again,
+                    tail)
+    return Nest(loops, steps, own, inputs, reduces, again)
+
+
+def _folds(loops: list[tuple[int, bool]], steps: list[list[int]], levels: list[int]) -> bool:
+    """Whether the innermost loop, which is reduced but short, is taken together with the kept one around it."""
+    if len(loops) < 3 or not loops[-1][1] or loops[-2][1] or loops[-1][0] > _SHORT \
+            or not any(reduced for _, reduced in loops[:-2]):
+        return False
+    return all(level == ROW or s[-2] == loops[-1][0] * s[-1] for s, level in zip(steps, levels))
 
 
 def _merged(loops: list[tuple[int, bool]], steps: list[list[int]],

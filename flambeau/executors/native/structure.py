@@ -58,7 +58,8 @@ class Structure(NamedTuple):
     """All that a kernel's code depends on. ``split``: rows are shared between tasks, pass by pass.
 
     ``packed``: elements that several passes read are copied together by the first one: segments of a row that
-    lie a power of two apart would drive each other out of the caches.
+    lie a power of two apart would drive each other out of the caches. ``folded``: so many neighbouring columns
+    (``tail``) are one, to be added up in the end: short rows of several segments.
     """
 
     members: tuple[Member, ...]
@@ -72,6 +73,7 @@ class Structure(NamedTuple):
     columns: bool = False
     split: bool = False
     packed: bool = False
+    folded: bool = False
 
 
 def strided(structure: Structure) -> list[int]:
@@ -83,7 +85,8 @@ def layout_of(structure: Structure, reductions: int = 0) -> list[tuple[Any, ...]
     """The words of a kernel, in order; strides are those of the outer and mid loops, steps of the inner one."""
     loops = range(structure.outer + structure.mid)
     words: list[tuple[Any, ...]] = [("extent", d) for d in loops]
-    words += [("inner",), ("chunk",), ("chunks",), ("block",), ("count",), ("region",), ("buffer",)]
+    words += [("inner",), ("chunk",), ("chunks",), ("block",), ("count",), ("region",), ("buffer",),
+              ("tail",)]
     words += [("own", d) for d in loops]
     for i in strided(structure):
         words += [("stride", i, d) for d in loops] + [("step", i)]

@@ -76,6 +76,8 @@ _REDUCED: dict[str, Callable[[Signature], Any]] = {
     "linalg_vector_norm": lambda signature: signature.attributes[1],
     "dist": lambda signature: signature.attributes[1],
 }
+_IN_ONE_PASS = frozenset(("sum", "mean", "prod", "amax", "amin", "all", "any", "count_nonzero", "aminmax",
+                          "linalg_vector_norm", "dist"))
 # Operands that are not broadcast as usual: a value for each channel.
 _PER_CHANNEL = {"native_batch_norm": (1, 2)}
 
@@ -90,6 +92,11 @@ def dims_of(signature: Signature) -> Dims | None:
     if dims is None:
         dims = range(ndim)
     return tuple(sorted(d % max(ndim, 1) for d in ((dims,) if isinstance(dims, int) else dims)))
+
+
+def in_one_pass(signature: Signature) -> bool:
+    """Whether a reduction needs no other one's result first."""
+    return signature.operator.name in _IN_ONE_PASS
 
 
 # --- spaces -------------------------------------------------------------------------------------------------
