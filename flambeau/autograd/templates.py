@@ -115,7 +115,7 @@ class Template:
     __slots__ = ("kept", "aliases", "constants", "steps", "results")
 
     def __init__(self, kept: list[tuple[int, Geometry | None, Geometry]], aliases: list[tuple[int, int]],
-                 constants: tuple[Any, ...], steps: list[tuple[Signature, Any]],
+                 constants: tuple[Any, ...], steps: list[tuple[Any, Callable[[list[Any]], tuple[Any, ...]]]],
                  results: list[tuple[int, int, Reading]]) -> None:
         self.kept = kept
         self.aliases = aliases
@@ -169,32 +169,32 @@ class Tracing:
         if recorded is None or constants is None:
             return None
         base = len(self.places)
-        for i, node in enumerate(recorded):
+        for i, (node, _) in enumerate(recorded):
             place[id(node)] = base + len(constants) + i
         number = {_exact(x): base + i for i, x in enumerate(constants)}
-        steps = tuple([
-            (node.signature, _pick([place[id(x)] if x.__class__ is Node else number[_exact(x)]
-                                    for x in node.operands]))
-            for node in recorded
-        ])
-        found = tuple([
-            (i, place[id(x._storage.node)], _reading(x._geometry, x._storage.geometry)) for i, x in wanted
-        ])
-        return Template(tuple(self.kept), tuple(aliases), constants, steps, found)  # type: ignore[arg-type]
+        steps = [(node.signature, _pick([place[id(x)] if x.__class__ is Node else number[_exact(x)]
+                                         for x in operands])) for node, operands in recorded]
+        found = [(i, place[id(x._storage.node)], _reading(x._geometry, x._storage.geometry))
+                 for i, x in wanted]
+        return Template(self.kept, aliases, constants, steps, found)
 
-    def _recorded(self, roots: list[Node], place: dict[int, int]) -> list[Node] | None:
-        """The nodes that the results need, in the order of recording; None if one comes from elsewhere."""
-        needed: set[int] = set()
+    def _recorded(self, roots: list[Node], place: dict[int, int]) -> list[tuple[Node, Any]] | None:
+        """The nodes that the results need, in the order of recording, with their operands.
+
+        None if one comes from elsewhere, or was computed (perhaps by another thread, perhaps just now).
+        """
+        needed: dict[int, Any] = {}
         waiting = list(roots)
         while waiting:
             node = waiting.pop()
             if id(node) in place or id(node) in needed:
                 continue
-            if node.value is not None or node.signature is None:
+            operands = needed[id(node)] = node.operands  # which go when the value comes
+            if node.value is not None or node.signature is None \
+                    or len(operands) != len(node.signature.geometries):
                 return None
-            needed.add(id(node))
-            waiting += [x for x in node.operands if x.__class__ is Node]
-        recorded = [node for node in _nodes[self.start:] if id(node) in needed]
+            waiting += [x for x in operands if x.__class__ is Node]
+        recorded = [(node, needed[id(node)]) for node in _nodes[self.start:] if id(node) in needed]
         return recorded if len(recorded) == len(needed) else None
 
 
@@ -206,9 +206,9 @@ def _exact(x: Any) -> Any:
     return x.__class__, repr(x)
 
 
-def _constants(nodes: list[Node]) -> tuple[Any, ...] | None:
+def _constants(recorded: list[tuple[Node, Any]]) -> tuple[Any, ...] | None:
     """What the nodes' operands are beside nodes; None if there is more than numbers among them."""
-    found = {_exact(x): x for node in nodes for x in node.operands if x.__class__ is not Node}
+    found = {_exact(x): x for _, operands in recorded for x in operands if x.__class__ is not Node}
     return tuple(found.values()) if all(x.__class__ in _CONSTANTS for x in found.values()) else None
 
 

@@ -58,12 +58,16 @@ def relu(input: Tensor) -> Tensor:
     >>> torch.relu(torch.tensor([-1., 2.]))
     tensor([0., 2.])
     """
+    if not isinstance(input, Tensor):
+        return record(RELU, (input,))  # type: ignore[no-any-return]  # raises
     return record_one(RELU, input)
 
 
 @api("nn.functional", name="relu")
 def _functional_relu(input: Tensor, inplace: bool = False) -> Tensor:
     """``max(input, 0)`` (see ``torch.relu``)."""
+    if not isinstance(input, Tensor):
+        return record(RELU, (input,))  # type: ignore[no-any-return]  # raises
     result = record_one(RELU, input)
     return assign(input, result, "relu_") if inplace else result
 

@@ -81,10 +81,18 @@ def clone(input: Tensor, *, memory_format: Any = None) -> Tensor:
     out._storage = Storage(storage.node, held)
     out._geometry = g
     if state.enabled and input.requires_grad:
-        attach(CLONE, Signature(CLONE, (), (g,), (g,), True, None), (input,), (out,))
+        signature = _signatures.get(g)
+        if signature is None:
+            if len(_signatures) > 1 << 14:
+                _signatures.clear()
+            signature = _signatures[g] = Signature(CLONE, (), (g,), (g,), True, None)
+        attach(CLONE, signature, (input,), (out,))
     if state.inference:
         out._inference = True
     return out
+
+
+_signatures: dict[Geometry, Signature] = {}
 
 
 def has_format(g: Geometry, memory_format: Any) -> bool:

@@ -7,7 +7,7 @@ from typing import Any
 
 from .. import dtypes
 from ..graph.operator import Operator
-from ..tensor import Tensor, assign, record, record_pair
+from ..tensor import Tensor, assign, record, record_pair, record_scaled
 from ..tensor.overlap import require_apart
 from . import arithmetic, comparison, division, logical, matmul, power
 from .definition import NUMBERS
@@ -30,11 +30,10 @@ def _binary(op: Operator) -> Callable[[Any, Any], Any]:
     def method(self: Any, other: Any) -> Any:
         if isinstance(other, Tensor):
             return record_pair(op, self, other)
-        if other.__class__ not in NUMBERS:
-            other = _value(other)
-            if other is None:
-                return NotImplemented
-        return record(op, (self, other))
+        if other.__class__ in NUMBERS:
+            return record_scaled(op, self, other)
+        other = _value(other)
+        return NotImplemented if other is None else record(op, (self, other))
     return method
 
 
@@ -84,6 +83,8 @@ for _name in ("eq", "ne", "lt", "le", "gt", "ge"):
 
 
 def _rsub(self: Any, other: Any) -> Any:
+    if other.__class__ in NUMBERS:
+        return record_scaled(arithmetic.RSUB, self, other)
     other = _value(other)
     return NotImplemented if other is None else record(arithmetic.RSUB, (self, other))
 

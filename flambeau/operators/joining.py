@@ -103,6 +103,19 @@ def _common(tensors: list[Tensor]) -> Any:
     return None
 
 
+def _need_nothing(tensors: Any) -> bool:
+    """Whether these are tensors of one dtype that have dimensions and elements, as nearly always."""
+    dtype = None
+    for x in tensors:
+        if x.__class__ is not Tensor and not isinstance(x, Tensor):
+            return False
+        g = x._geometry
+        if (g.dtype is not dtype and dtype is not None) or not g.numel or not g.ndim:
+            return False
+        dtype = g.dtype
+    return dtype is not None
+
+
 @api("torch", out=True, aliases=("concat", "concatenate"))
 def cat(tensors: Any, dim: Any = 0, *, axis: Any = None) -> Tensor:
     """Tensors joined along a dimension that they have; dtypes are promoted.
@@ -111,9 +124,11 @@ def cat(tensors: Any, dim: Any = 0, *, axis: Any = None) -> Tensor:
     >>> torch.cat([torch.tensor([1, 2]), torch.tensor([3])])
     tensor([1, 2, 3])
     """
-    tensors = _tensor_list(tensors, "cat")
     if axis is not None:
         dim = axis
+    if tensors.__class__ in (list, tuple) and _need_nothing(tensors):
+        return record(CAT, tensors, (check_dim(dim, tensors[0]._geometry.ndim), None))  # type: ignore[no-any-return]
+    tensors = _tensor_list(tensors, "cat")
     if not tensors:
         raise ValueError("torch.cat(): expected a non-empty list of Tensors")
     dtype = _common(tensors)

@@ -7,7 +7,7 @@ from typing import Any
 from ..dtypes import SCALAR_NAMES
 from ..graph.geometry import Geometry, contiguous
 from ..graph.operator import Operator
-from ..tensor import Tensor, record, view
+from ..tensor import Tensor, record, record_three, view
 from .definition import operator
 from .matmul import (
     MATMUL,
@@ -134,15 +134,11 @@ def linear(input: Tensor, weight: Tensor, bias: Tensor | None = None, *, out: Te
         raise TypeError(f"linear(): argument 'input' (position 1) must be Tensor, not {type(input).__name__}")
     if out is not None:
         return write_out(linear(input, weight, bias), out, "linear")  # type: ignore[no-any-return]
-    if input._geometry.ndim == 2 and weight._geometry.ndim == 2:
-        return record(
-            LINEAR if bias is not None else LINEAR_UNBIASED,  # type: ignore[no-any-return]
-            (input, weight, bias),
-        )
     if weight._geometry.ndim == 1:
         product = matmul(input, weight)
         return product if bias is None else product + bias
-    return record(
-        LINEAR_FOLDED if bias is not None else LINEAR_FOLDED_UNBIASED,  # type: ignore[no-any-return]
-        (input, weight, bias),
-    )
+    if input._geometry.ndim == 2:
+        op = LINEAR_UNBIASED if bias is None else LINEAR
+    else:
+        op = LINEAR_FOLDED_UNBIASED if bias is None else LINEAR_FOLDED
+    return record_three(op, input, weight, bias)

@@ -10,6 +10,7 @@ import numpy as np
 from .. import dtypes
 from ..graph.geometry import contiguous
 from ..tensor import Tensor, record
+from .bounds import known_range
 from .definition import arithmetic_dtype, operator, pointwise_operator
 from .registry import api
 from .softmax import log_softmax
@@ -134,7 +135,8 @@ def _check_nll(input: Tensor, target: Tensor, weight: Any) -> None:
 
 def check_classes(target: Tensor, classes: int, ignore_index: int) -> None:
     """Raise at the caller's line if targets that are already values are out of range."""
-    if isinstance(target._storage.node.value, np.ndarray):
+    limits = known_range(target)
+    if limits is not None and (limits[0] < 0 or limits[1] >= classes):  # ignored ones may be anywhere
         from .looking import look
         array = look(target, "nll_loss")
         wrong = (array != ignore_index) & ((array < 0) | (array >= classes))
@@ -142,14 +144,24 @@ def check_classes(target: Tensor, classes: int, ignore_index: int) -> None:
             raise IndexError(f"Target {int(array[wrong].reshape(-1)[0])} is out of bounds.")
 
 
+# Geometries of inputs, targets and weights that were found to fit together.
+_fitting: set[tuple[Any, ...]] = set()
+
+
 @api("nn.functional")
 def nll_loss(input: Tensor, target: Tensor, weight: Any = None, size_average: Any = None,
              ignore_index: int = -100, reduce: Any = None, reduction: str = "mean") -> Tensor:
     """-input[target] weighted by class: log probabilities (N, C, *) and classes (N, *)."""
     reduction = reduction_of(size_average, reduce, reduction)
-    _check_nll(input, target, weight)
-    check_classes(target, input.shape[1 if input.ndim > 1 else 0], ignore_index)
-    if input.ndim == 1 and target.ndim == 1:
+    key = (input._geometry, target._geometry, None if weight is None else weight._geometry)
+    if key not in _fitting:
+        _check_nll(input, target, weight)
+        if len(_fitting) > 1 << 14:
+            _fitting.clear()
+        _fitting.add(key)
+    shape = input._geometry.shape
+    check_classes(target, shape[1 if len(shape) > 1 else 0], ignore_index)
+    if len(shape) == 1 and target.ndim == 1:
         target = target.reshape(())
     result: Tensor = record(NLL_LOSS, (input, target, weight), (ignore_index, reduction))[0]
     return result
@@ -169,10 +181,11 @@ def cross_entropy(input: Tensor, target: Tensor, weight: Any = None, size_averag
     if not isinstance(target, Tensor):
         raise TypeError("cross_entropy_loss(): argument 'target' (position 2) must be Tensor, not "
                         f"{type(target).__name__}")
-    axis = 0 if input.ndim == 1 else 1
+    axis = 0 if input._geometry.ndim == 1 else 1
     if not 0.0 <= label_smoothing <= 1.0:
         raise RuntimeError(f"label_smoothing must be between 0.0 and 1.0. Got: {label_smoothing}")
-    if target.shape == input.shape and target.dtype.category >= dtypes.FLOATING:
+    if target._geometry.shape == input._geometry.shape \
+            and target._geometry.dtype.category >= dtypes.FLOATING:
         return _cross_entropy_probabilities(input, target, weight, reduction, label_smoothing, axis)
     logs = log_softmax(input, axis)
     if not label_smoothing:

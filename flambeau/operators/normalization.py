@@ -184,12 +184,25 @@ def statistics_in(input: Tensor, weight: Any) -> dtypes.dtype:
 
 
 def _layer_norm(input: Tensor, normalized_shape: Any, weight: Any, bias: Any, eps: float) -> Any:
-    shape = _check_normalized_shape(input, normalized_shape, weight, bias)
-    if input.dtype.category != dtypes.FLOATING:
-        raise NotImplementedError("\"LayerNormKernelImpl\" not implemented for "
-                                  f"'{dtypes.SCALAR_NAMES[input.dtype]}'")
-    dims = tuple(range(input.ndim - len(shape), input.ndim))
+    key = (input._geometry, normalized_shape, None if weight is None else weight._geometry,
+           None if bias is None else bias._geometry)
+    try:
+        dims = _fitting.get(key)
+    except TypeError:  # a list of extents
+        return _layer_norm(input, tuple(normalized_shape), weight, bias, eps)
+    if dims is None:
+        shape = _check_normalized_shape(input, normalized_shape, weight, bias)
+        if input.dtype.category != dtypes.FLOATING:
+            raise NotImplementedError("\"LayerNormKernelImpl\" not implemented for "
+                                      f"'{dtypes.SCALAR_NAMES[input.dtype]}'")
+        if len(_fitting) > 1 << 14:
+            _fitting.clear()
+        dims = _fitting[key] = tuple(range(input.ndim - len(shape), input.ndim))
     return record(LAYER_NORM, (input, weight, bias, float(eps)), (dims,))
+
+
+# The dimensions to normalize, for geometries and normalized shapes that were found to fit together.
+_fitting: dict[tuple[Any, ...], tuple[int, ...]] = {}
 
 
 @api("torch", "nn.functional")

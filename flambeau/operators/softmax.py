@@ -7,7 +7,7 @@ from typing import Any
 
 from .. import dtypes
 from ..graph.geometry import Geometry, contiguous
-from ..tensor import Tensor, check_dim, record
+from ..tensor import Tensor, check_dim, record, record_one
 from .casting import cast
 from .definition import arithmetic_dtype, operator
 from .domain import not_implemented
@@ -88,7 +88,7 @@ def _(ctx: Any, grad: Tensor, inner: Tensor, output: Tensor) -> Tensor:
 def _along(op: Any, input: Tensor, dim: int, dtype: Any) -> Tensor:
     if dtype is not None:
         input = cast(input, dtype)
-    return record(op, (input,), (check_dim(dim, input._geometry.ndim),))
+    return record_one(op, input, (check_dim(dim, input._geometry.ndim),))
 
 
 @api("torch", "Tensor", "special", out=True)

@@ -15,6 +15,8 @@ from .creation import filled
 from .registry import api
 from .slicing import SELECT, SLICE
 
+_new = object.__new__
+
 
 def _split_operator(name: str) -> Operator:
     op = Operator(name, lambda m, *_: None, lambda operands, attributes: (), ("input",), kind="view")
@@ -29,6 +31,7 @@ SPLIT = _split_operator("split")
 SPLIT_WITH_SIZES = _split_operator("split_with_sizes")
 UNSAFE_SPLIT = _split_operator("unsafe_split")
 UNSAFE_SPLIT_WITH_SIZES = _split_operator("unsafe_split_with_sizes")
+_UNSAFE = (UNSAFE_SPLIT, UNSAFE_SPLIT_WITH_SIZES)
 UNBIND = Operator("unbind", lambda m, *_: None, lambda operands, attributes: (), ("input",), kind="view")
 
 
@@ -52,49 +55,63 @@ def _plain(g: Geometry) -> Geometry:
     return contiguous(g.shape, g.dtype, g.device)
 
 
-_several: dict[Any, Signature] = {}
+Part = tuple[Operator, tuple[Any, ...]]
+# What is known of splitting a geometry so: the signature of the history, and how each part is a view.
+_several: dict[Any, tuple[Signature, list[Part]]] = {}
 
 
-def views_of(operator: Operator, input: Tensor, dim: int, parts: Sequence[tuple[Operator, tuple[Any, ...]]],
-             ) -> tuple[Tensor, ...]:
-    """Several views of a tensor, with one history that ``operator`` describes."""
-    needs_grad = state.enabled and input.requires_grad
-    before, state.enabled = state.enabled, state.enabled and not needs_grad
-    try:
-        outs = tuple([view(op, input, attributes) for op, attributes in parts])
-    finally:
-        state.enabled = before
-    several = not operator.name.startswith("unsafe")
-    if before and several:
-        for out in outs:
-            out._multiple = True
-    if not needs_grad or not outs:
-        return outs
-    geometries = tuple([out._geometry for out in outs])
-    key = (operator, dim, input._geometry, geometries)
-    signature = _several.get(key)
-    if signature is None:
+def views_of(operator: Operator, input: Tensor, dim: int, sizes: Sequence[int] | None) -> tuple[Tensor, ...]:
+    """Several views of a tensor, with one history that ``operator`` describes.
+
+    They are slices of the given ``sizes`` along ``dim``, or without any its positions.
+    """
+    geometry = input._geometry
+    key = (operator, geometry, dim, None if sizes is None else tuple(sizes))
+    found = _several.get(key)
+    if found is None:
         if len(_several) > 1 << 14:
             _several.clear()
-        signature = _several[key] = Signature(operator, (dim,), (input._geometry,), geometries, False, None)
-    version = (input._counter or input._storage).version
-    chain = () if input._base is None else input._view
-    for out, how in zip(outs, parts):
-        if chain is not None:
-            out._view = (*chain, how)
+        found = _several[key] = _planned(operator, geometry, dim, sizes)
+    signature, parts = found
+    storage, base, enabled = input._storage, input._base, state.enabled
+    chain = () if base is None else input._view
+    needs_grad = enabled and input.requires_grad
+    several = (enabled and signature.operator not in _UNSAFE) or (input._multiple and not needs_grad)
+    counter = input._counter
+    version = storage.version if counter is None else counter.version
+    outs: list[Tensor] = []
+    for part, how in zip(signature.outputs, parts):
+        out = _new(Tensor)
+        out._storage = storage
+        out._geometry = part
+        out._base = input if base is None else base
         out._base_version = version
-        out._multiple = several
-    attach(operator, signature, (input,), outs)
-    return outs
+        if counter is not None:
+            out._counter = counter
+        if enabled and chain is not None:
+            out._view = (*chain, how)
+        if several:
+            out._multiple = True
+        if input._inference:
+            out._inference = True
+        outs.append(out)
+    views = tuple(outs)
+    if needs_grad and views:
+        attach(operator, signature, (input,), views)
+    return views
 
 
-def _slices(operator: Operator, input: Tensor, dim: int, sizes: Sequence[int]) -> tuple[Tensor, ...]:
-    parts = []
+def _planned(operator: Operator, g: Geometry, dim: int, sizes: Sequence[int] | None,
+             ) -> tuple[Signature, list[Part]]:
+    parts: list[Part] = []
     start = 0
-    for n in sizes:
+    for n in sizes or ():
         parts.append((SLICE, (dim, start, start + n, 1)))
         start += n
-    return views_of(operator, input, dim, parts)
+    if sizes is None:
+        parts = [(SELECT, (dim, i)) for i in range(g.shape[dim])]
+    geometries = tuple([op.infer((g,), attributes) for op, attributes in parts])
+    return Signature(operator, (dim,), (g,), geometries, False, None), parts  # type: ignore[arg-type]
 
 
 def _equal(extent: int, size: int) -> list[int]:
@@ -125,13 +142,13 @@ def split(
     if tensor.ndim == 0:
         raise RuntimeError("split expects at least a 1-dimensional tensor")
     d = check_dim(dim, tensor.ndim)
-    return _slices(SPLIT, tensor, d, _equal(tensor.shape[d], index(sections)))
+    return views_of(SPLIT, tensor, d, _equal(tensor.shape[d], index(sections)))
 
 
 @api("torch", "Tensor")
 def split_with_sizes(input: Tensor, split_sizes: Any, dim: int = 0) -> tuple[Tensor, ...]:
     """Parts of the given sizes."""
-    return _slices(SPLIT_WITH_SIZES, input, *_checked_sizes(input, split_sizes, dim))
+    return views_of(SPLIT_WITH_SIZES, input, *_checked_sizes(input, split_sizes, dim))
 
 
 def _checked_sizes(input: Tensor, split_sizes: Any, dim: int) -> tuple[int, list[int]]:
@@ -167,26 +184,26 @@ def chunk(input: Tensor, chunks: int, dim: int = 0) -> tuple[Tensor, ...]:
     >>> [x.tolist() for x in torch.arange(5).chunk(2)]
     [[0, 1, 2], [3, 4]]
     """
-    return _slices(SPLIT, input, *_chunk_sizes(input, chunks, dim))
+    return views_of(SPLIT, input, *_chunk_sizes(input, chunks, dim))
 
 
 @api("torch", "Tensor")
 def unsafe_split(tensor: Tensor, split_size: int, dim: int = 0) -> tuple[Tensor, ...]:
     """As ``split``."""
     d = check_dim(dim, tensor.ndim)
-    return _slices(UNSAFE_SPLIT, tensor, d, _equal(tensor.shape[d], index(split_size)))
+    return views_of(UNSAFE_SPLIT, tensor, d, _equal(tensor.shape[d], index(split_size)))
 
 
 @api("torch", "Tensor")
 def unsafe_split_with_sizes(input: Tensor, split_sizes: Any, dim: int = 0) -> tuple[Tensor, ...]:
     """As ``split_with_sizes``."""
-    return _slices(UNSAFE_SPLIT_WITH_SIZES, input, *_checked_sizes(input, split_sizes, dim))
+    return views_of(UNSAFE_SPLIT_WITH_SIZES, input, *_checked_sizes(input, split_sizes, dim))
 
 
 @api("torch", "Tensor")
 def unsafe_chunk(input: Tensor, chunks: int, dim: int = 0) -> tuple[Tensor, ...]:
     """As ``chunk``."""
-    return _slices(UNSAFE_SPLIT, input, *_chunk_sizes(input, chunks, dim))
+    return views_of(UNSAFE_SPLIT, input, *_chunk_sizes(input, chunks, dim))
 
 
 @api("torch", "Tensor")
@@ -200,7 +217,7 @@ def unbind(input: Tensor, dim: int = 0) -> tuple[Tensor, ...]:
     if input.ndim == 0:
         raise IndexError(f"Dimension specified as {dim} but tensor has no dimensions")
     d = check_dim(dim, input.ndim)
-    return views_of(UNBIND, input, d, [(SELECT, (d, i)) for i in range(input.shape[d])])
+    return views_of(UNBIND, input, d, None)
 
 
 # --- tensor_split and its short forms -----------------------------------------------------------------------

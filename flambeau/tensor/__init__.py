@@ -2,10 +2,10 @@
 
 from . import printing
 from .inplace import assign, check_writable
-from .record import record, record_one, record_pair
+from .record import record, record_one, record_pair, record_scaled, record_three
 from .tape import GradFn, state
 from .tensor import Tensor, check_dim, fresh
 from .views import view, view_operator
 
 __all__ = ["GradFn", "Tensor", "assign", "check_dim", "check_writable", "fresh", "record", "record_one",
-           "record_pair", "state", "view", "view_operator"]
+           "record_pair", "record_scaled", "record_three", "state", "view", "view_operator"]

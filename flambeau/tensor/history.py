@@ -151,6 +151,37 @@ def attach_one(signature: Signature, x: Tensor, out: Tensor) -> None:
         made.saved = (x, x._storage.version if counter is None else counter.version)
 
 
+def attach_scaled(signature: Signature, x: Tensor, number: Any, out: Tensor) -> None:
+    """``attach`` for a tensor that wants a gradient, a Python number, and one result."""
+    plan = signature.tape_plans.get(1)
+    if plan is None:
+        plan = tape_plan(signature, 1, 2)
+    if plan is _NO_GRADIENT:
+        return
+    made: GradFn = _new(plan.grad_class)
+    made.sequence = next_sequence()
+    made.signature = signature
+    made.plan = plan
+    made.numbers = (None, number)
+    made.hooks = made.trace = None
+    if x._base is None:
+        fn = x._grad_fn
+        made.edges = (x if fn is None else (fn, x._output_nr) if x._output_nr else fn, None)
+    else:
+        made.edges = (edge(x), None)
+    out._grad_fn = made
+    out._requires_grad = True
+    if state.watched:
+        _keep_watched(made, (x, number), (out,))
+    elif not plan.kept or plan.kept == _NUMBER:
+        made.saved = ()
+    else:
+        made.saved = _kept(plan.kept, (x, number), (out,))
+
+
+_NUMBER = (1,)  # what a product with a number keeps
+
+
 def attach_two(signature: Signature, a: Tensor, b: Tensor, out: Tensor) -> None:
     """``attach`` for two tensors, one of which wants a gradient, and one result."""
     if not signature.operator.differentiable:

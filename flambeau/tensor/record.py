@@ -19,7 +19,7 @@ from ..graph.geometry import Geometry
 from ..graph.node import Node, Signature, constant
 from ..graph.operator import Operator
 from ..graph.storage import Storage
-from .history import attach, attach_one, attach_two
+from .history import attach, attach_one, attach_scaled, attach_two
 from .tape import state
 from .tensor import Tensor
 
@@ -63,13 +63,14 @@ def record(operator: Operator, operands: Sequence[Any], attributes: tuple[Any, .
     """
     key: list[Any] = [operator, attributes]
     inputs: list[Any] = []
+    taping = state.enabled
     wants_grad = False
     for x in operands:
         if isinstance(x, Tensor):
             key.append(x._geometry)
             storage = x._storage
             inputs.append(snapshot(storage) if storage.exposed else storage.node)
-            if x._requires_grad or (x._base is not None and x._base._requires_grad and x.requires_grad):
+            if taping and (x._requires_grad or (x._base is not None and x.requires_grad)):
                 wants_grad = True
         else:
             key.append(x.__class__)
@@ -91,15 +92,15 @@ def record(operator: Operator, operands: Sequence[Any], attributes: tuple[Any, .
         out = _new(Tensor)
         out._geometry = geometry = geometries[0]
         out._storage = Storage(node, geometry)
-        if wants_grad and state.enabled:
+        if wants_grad:
             attach(operator, signature, operands, (out,))
-        elif state.inference:
+        elif not taping and state.inference:
             out._inference = True
         if len(_nodes) > settings.check_at:
             check_budget()
         return out
     outs = tuple([_project(node, i, geometry) for i, geometry in enumerate(geometries)])
-    if wants_grad and state.enabled:
+    if wants_grad:
         attach(operator, signature, operands, outs)
     if len(_nodes) > settings.check_at:
         check_budget()
@@ -124,8 +125,9 @@ def record_one(operator: Operator, x: Tensor, attributes: tuple[Any, ...] = ()) 
     out = _new(Tensor)
     out._geometry = geometry = signature.outputs[0]
     out._storage = Storage(node, geometry)
-    if (x._requires_grad or (x._base is not None and x.requires_grad)) and state.enabled:
-        attach_one(signature, x, out)
+    if state.enabled:
+        if x._requires_grad or (x._base is not None and x.requires_grad):
+            attach_one(signature, x, out)
     elif state.inference:
         out._inference = True
     if len(_nodes) > settings.check_at:
@@ -153,9 +155,10 @@ def record_pair(operator: Operator, a: Tensor, b: Tensor) -> Tensor:
     out = _new(Tensor)
     out._geometry = geometry = signature.outputs[0]
     out._storage = Storage(node, geometry)
-    if (a._requires_grad or b._requires_grad or (a._base is not None and a.requires_grad)
-            or (b._base is not None and b.requires_grad)) and state.enabled:
-        attach_two(signature, a, b, out)
+    if state.enabled:
+        if (a._requires_grad or b._requires_grad or (a._base is not None and a.requires_grad)
+                or (b._base is not None and b.requires_grad)):
+            attach_two(signature, a, b, out)
     elif state.inference:
         out._inference = True
     if len(_nodes) > settings.check_at:
@@ -163,6 +166,69 @@ def record_pair(operator: Operator, a: Tensor, b: Tensor) -> Tensor:
     return out
 
 
+def record_scaled(operator: Operator, x: Tensor, number: Any) -> Tensor:
+    """``record`` for a tensor and a Python number: the same, unrolled."""
+    key = (operator, x._geometry, number.__class__)
+    signature = _signatures.get(key)
+    if signature is None:
+        signature = _sign(operator, (operator, (), x._geometry, number.__class__), ())
+        _signatures[key] = signature
+    if not signature.usual:
+        return record(operator, (x, number))  # type: ignore[no-any-return]
+    storage = x._storage
+    frame = _frame(2)
+    code = frame.f_code
+    inside = _is_library_file.get(code.co_filename, True)
+    node = Node(signature, (snapshot(storage) if storage.exposed else storage.node, number),
+                _site_from(frame) if inside else (code, frame.f_lasti))
+    _append(node)
+    out = _new(Tensor)
+    out._geometry = geometry = signature.outputs[0]
+    out._storage = Storage(node, geometry)
+    if state.enabled:
+        if x._requires_grad or (x._base is not None and x.requires_grad):
+            attach_scaled(signature, x, number, out)
+    elif state.inference:
+        out._inference = True
+    if len(_nodes) > settings.check_at:
+        check_budget()
+    return out
+
+
+def record_three(operator: Operator, a: Tensor, b: Tensor, c: Tensor | None) -> Tensor:
+    """``record`` for two tensors, one more or None, and one result: the same, unrolled."""
+    key = (operator, (), a._geometry, b._geometry, _NONE if c is None else c._geometry)
+    signature = _signatures.get(key)
+    if signature is None:
+        signature = _sign(operator, key, ())
+    if not signature.usual:
+        return record(operator, (a, b, c))  # type: ignore[no-any-return]
+    first, second = a._storage, b._storage
+    last = None
+    if c is not None:
+        third = c._storage
+        last = snapshot(third) if third.exposed else third.node
+    frame = _frame(2)
+    code = frame.f_code
+    inside = _is_library_file.get(code.co_filename, True)
+    node = Node(signature, (snapshot(first) if first.exposed else first.node,
+                            snapshot(second) if second.exposed else second.node, last),
+                _site_from(frame) if inside else (code, frame.f_lasti))
+    _append(node)
+    out = _new(Tensor)
+    out._geometry = geometry = signature.outputs[0]
+    out._storage = Storage(node, geometry)
+    if state.enabled:
+        if b._requires_grad or a.requires_grad or b.requires_grad or (c is not None and c.requires_grad):
+            attach(operator, signature, (a, b, c), (out,))
+    elif state.inference:
+        out._inference = True
+    if len(_nodes) > settings.check_at:
+        check_budget()
+    return out
+
+
+_NONE = type(None)
 PROJECT = Operator("project", lambda m, x, i: x[i], lambda geometries, attributes: (), ("input",),
                    kind="project")
 _projections: dict[tuple[int, Geometry], Signature] = {}
