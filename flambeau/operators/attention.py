@@ -40,7 +40,7 @@ def _probabilities(m: Any, q: Any, k: Any, mask: Any, scale: Any, causal: bool) 
         scores = np.where(allowed, scores, np.asarray(-np.inf, scores.dtype))
     if mask is not None:
         scores += mask
-    top = scores.max(axis=-1, keepdims=True)
+    top = scores.max(axis=-1, keepdims=True, initial=-np.inf)
     scores -= np.where(np.isfinite(top), top, 0)
     np.exp(scores, out=scores)
     total = scores.sum(axis=-1, keepdims=True)
