@@ -2,23 +2,9 @@
 
 from __future__ import annotations
 
-import os
-
-LAUNCH = 6000.0           # nanoseconds to prepare and call a kernel
-OPERATOR = 1500.0         # to run one operator in the interpreter
-NATIVE_ELEMENT = 0.05     # for one element in one operator of a kernel
+NATIVE_ELEMENT = 0.05         # nanoseconds for one element in one operator of a kernel
 ELEMENT_INSTRUCTION = 0.012   # for one element in one instruction of a kernel
-INTERPRETED_ELEMENT = 0.4
-SHARED = 30_000.0         # from here on two threads pay
-
-# Set by FLAMBEAU_NATIVE_ALWAYS=1: kernels for the smallest arrays too, for tests.
-always = os.environ.get("FLAMBEAU_NATIVE_ALWAYS", "0") not in ("", "0")
-
-
-def worthwhile(elements: int, operators: int) -> bool:
-    """Whether a kernel is cheaper than the interpreter, its compilation not counted."""
-    native = LAUNCH + NATIVE_ELEMENT * elements * operators
-    return always or native < operators * (OPERATOR + INTERPRETED_ELEMENT * elements)
+SHARED = 30_000.0             # nanoseconds: from here on two threads pay
 
 
 def grain(tasks: int, each: float) -> int:

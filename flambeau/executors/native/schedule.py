@@ -1,11 +1,11 @@
 """Which nodes become one kernel.
 
 Note: stages. A node has the stage of its latest operand if it can be computed in one kernel with it (the same
-elements in the same order in memory, the same dimensions reduced), else a later one; everything else comes one
-stage after its operands. Nodes of one stage that read each other form a kernel: a way from a kernel through
-anything else back into it would pass a later stage, so kernels never wait for each other in a circle. Kernels
-are functions of values that no one changes (in-place operators write into memory only when nobody else refers
-to it), so any order that respects the operands is right.
+elements in the same order in memory, the same dimensions reduced), else a later one; everything else comes
+one stage after its operands. Nodes of one stage that read each other form a kernel: a way from a kernel
+through anything else back into it would pass a later stage, so kernels never wait for each other in a
+circle. Kernels are functions of values that no one changes (in-place operators write into memory only when
+nobody else refers to it), so any order that respects the operands is right.
 """
 
 from __future__ import annotations
@@ -16,7 +16,6 @@ from typing import Any
 from ...graph import pending
 from ...graph.geometry import Geometry
 from ...graph.node import Node, Signature
-from . import cost
 from .plan import Plan
 from .structure import ELEMENT, ROW
 from .templates import plan_of
@@ -29,8 +28,8 @@ _LARGE = 1024   # elements: reading an array of as many twice is worth avoiding
 class _Partition:
     """Kernels under construction: a forest whose roots are their latest members.
 
-    ``space`` and ``dims`` belong to roots. ``levels``: of each result of a node, whether the kernel has one for
-    each element or for each row; None of a node that is in no kernel.
+    ``space`` and ``dims`` belong to roots. ``levels``: of each result of a node, whether the kernel has one
+    for each element or for each row; None of a node that is in no kernel.
     """
 
     def __init__(self, nodes: list[Node]) -> None:
@@ -180,8 +179,8 @@ class _Partition:
 class Unit:
     """A kernel, or nodes for the interpreter. ``members`` are positions in the list of nodes, in order.
 
-    Of a kernel: ``stored``, whether somebody beside its members reads a member's value; the space, the reduced
-    dimensions and the members' levels (see ``_Partition``).
+    Of a kernel: ``stored``, whether somebody beside its members reads a member's value; the space, the
+    reduced dimensions and the members' levels (see ``_Partition``).
     """
 
     __slots__ = ("members", "stored", "fused", "plan", "space", "dims", "levels")
@@ -204,7 +203,7 @@ def schedule(nodes: list[Node]) -> list[Unit]:
     units: list[Unit] = []
     for members in partition.units():
         positions = [partition.last - i for i in members]
-        if partition.levels[members[0]] is not None and _worthwhile(partition, members):
+        if partition.levels[members[0]] is not None:
             units.append(_kernel(partition, members, positions))
         elif len(positions) == 1 and (plan := plan_of(partition.signature(members[0]))) is not None:
             units.append(Unit(positions, [], True))
@@ -222,15 +221,6 @@ def _kernel(partition: _Partition, members: list[int], positions: list[int]) -> 
     unit.space, unit.dims = partition.space[root], partition.dims[root]
     unit.levels = tuple([partition.levels[i] or () for i in members])
     return unit
-
-
-def _worthwhile(partition: _Partition, members: list[int]) -> bool:
-    space = partition.space[partition.root(members[0])]
-    assert space is not None
-    elements = 1
-    for n in space[0]:
-        elements *= n
-    return cost.worthwhile(elements, len(members))
 
 
 def _stored(nodes: list[Node], positions: list[int]) -> list[bool]:
