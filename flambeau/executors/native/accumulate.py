@@ -1,8 +1,8 @@
 """How reductions begin, go on and end: in registers of the elements' type, in blocks, in a wider type.
 
-Note: sums. Single precision is added up in vector lanes over a block, the blocks in double precision; parts of a
-row that several tasks have added are combined in their order. So errors stay small, and no result depends on the
-number of threads.
+Note: sums. Single precision is added up in vector lanes over a block, the blocks in double precision; parts
+of a row that several tasks have added are combined in their order. So errors stay small, and no result
+depends on the number of threads.
 """
 
 from __future__ import annotations

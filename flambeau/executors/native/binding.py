@@ -17,10 +17,10 @@ from .compile import Kernel, kernel_of
 from .nest import Nest, nest_of
 from .plan import Call, Plan, Words
 from .schedule import Unit
-from .structure import ELEMENT, ROW, Output, Structure
+from .structure import ELEMENT, REPEATED, ROW, Output, Structure
 
 _LIMIT = 1 << 14
-_APART = 320    # bytes between areas of scratch memory, that they do not all begin in the same lines of a cache
+_APART = 320    # bytes between areas of scratch memory, that they do not all begin in the same cache lines
 
 Place = tuple[int, int]  # (member, operand)
 
@@ -102,7 +102,8 @@ class _Reads:
 def bind(unit: Unit, members: list[Node]) -> Binding | None:
     """The plan of a unit; None where its kernel has no native form."""
     parts = _Parts(members)
-    key = (tuple(parts.signatures), tuple(parts.references), tuple(unit.stored), unit.space, unit.dims, unit.levels)
+    key = (tuple(parts.signatures), tuple(parts.references), tuple(unit.stored), unit.space, unit.dims,
+           unit.levels)
     if key not in _plans:
         if len(_plans) > _LIMIT:
             _plans.clear()
@@ -118,7 +119,7 @@ def _prepare(unit: Unit, parts: _Parts) -> Plan | None:
     outputs: list[Output] = []
     results: list[tuple[int, int]] = []     # (member, result) of each output
     numbers: list[Any] = []
-    values: list[Any] = []                  # of each node: a member of the structure, and which of its results
+    values: list[Any] = []                  # of each node: a member of the structure, which of its results
     for i, (signature, own) in enumerate(zip(parts.signatures, parts.references)):
         levels = unit.levels[i]
         if signature.operator.kind == "project":
@@ -142,8 +143,9 @@ def _prepare(unit: Unit, parts: _Parts) -> Plan | None:
                 outputs.append(Output(member, first + result, level))
                 results.append((i, result))
     nest = nest_of(unit.space, unit.dims, reads.geometries, reads.strides, _again(unit, parts))
+    ndim = len(unit.space[0]) if unit.dims is not None else None
     structure = Structure(tuple(members), nest.inputs, len(numbers), tuple(outputs), len(nest.outer),
-                          len(nest.mid), len(unit.space[0]) if unit.dims is not None else None, unit.dims or (),
+                          len(nest.mid), ndim, unit.dims or (),
                           nest.columns, nest.split, nest.packed, nest.tail > 0)
     kernel = kernel_of(structure)
     return None if kernel is None else _plan(kernel, nest, reads, parts, results, numbers)
@@ -154,7 +156,8 @@ def _again(unit: Unit, parts: _Parts) -> bool:
     for signature, own, levels in zip(parts.signatures, parts.references, unit.levels):
         if traits.dims_of(signature) is not None and not traits.in_one_pass(signature):
             return True
-        if levels == (ELEMENT,) and any(r is not None and r[0] == "member" and ROW in unit.levels[r[1]] for r in own):
+        members = [r[1] for r in own if r is not None and r[0] == "member"]
+        if levels == (ELEMENT,) and any(ROW in unit.levels[k] for k in members):
             return True
     return False
 
@@ -205,7 +208,7 @@ def _fill(words: Words, kernel: Kernel, nest: Nest, reads: _Reads, parts: _Parts
     loops = [*nest.outer, *nest.mid]
     facts = {"inner": nest.inner, "chunk": nest.chunk, "chunks": nest.chunks, "block": nest.block,
              "count": nest.count, "region": region, "buffer": buffer, "tail": max(nest.tail, 1)}
-    strided = {i: s for i, s in zip([i for i, x in enumerate(nest.inputs) if x.access >= 2], nest.strides)}
+    strided = dict(zip([i for i, x in enumerate(nest.inputs) if x.access >= REPEATED], nest.strides))
     for word in kernel.words:
         kind = word[0]
         if kind in facts:

@@ -1,9 +1,10 @@
 """The passes of a kernel: its operators written once for each pass over a row.
 
-Note: passes. The first pass computes all that does not wait for a reduction, and accumulates the reductions of
-that; the second one knows their results, and so on. An operator's kernel is run once for each pass: what depends on
-a reduction that is not known yet is *unknown* and writes nothing; what nothing needs is dropped. A later pass
-computes cheap expressions again, and reads back expensive ones that an earlier pass left in a buffer.
+Note: passes. The first pass computes all that does not wait for a reduction, and accumulates the reductions
+of that; the second one knows their results, and so on. An operator's kernel is run once for each pass: what
+depends on a reduction that is not known yet is *unknown* and writes nothing; what nothing needs is dropped.
+A later pass computes cheap expressions again, and reads back expensive ones that an earlier pass left in a
+buffer.
 """
 
 from __future__ import annotations
@@ -32,7 +33,7 @@ class Line(NamedTuple):
 class Accumulation(NamedTuple):
     """A reduction, and the register of what is reduced."""
 
-    index: int
+    number: int
     kind: str
     dtype: Dtype
     register: str
@@ -149,8 +150,7 @@ class Body(Emitter):
         buffer = progress.kept.get(call)
         if buffer is not None:
             dtype = progress.buffers[buffer]
-            at = self.emit(f"getelementptr inbounds {memory_type(dtype)}, ptr %q{buffer}, i64 {self.prefix}slot")
-            register = self.load(at, dtype)
+            register = self.load(self._slot(buffer, dtype), dtype)
             self._loads[register] = buffer
             return Expression(self, register, dtype)
         result = function(*operands)
@@ -183,7 +183,8 @@ class Body(Emitter):
             self.values.append(tuple([convert(x, dtype) for x, dtype in zip(results, member.dtypes)]))
         for k, output in enumerate(self.structure.outputs):
             value = self.values[output.member][output.result]
-            if k not in self.progress.stored and self.is_known(value) and (with_rows or output.level == ELEMENT):
+            wanted = with_rows or output.level == ELEMENT
+            if wanted and k not in self.progress.stored and self.is_known(value):
                 self.progress.stored.add(k)
                 self._store(k, value, output.level)
         self.progress.known |= self._found
@@ -212,7 +213,8 @@ class Body(Emitter):
         if kind == "number":
             if compute is None:
                 raise Unsupported("a number without a type")
-            at = self.emit(f"getelementptr inbounds i64, ptr %words, i64 {self.progress.positions['number', i]}")
+            word = self.progress.positions["number", i]
+            at = self.emit(f"getelementptr inbounds i64, ptr %words, i64 {word}")
             return Expression(self, self.load(at, compute), compute)
         value = self.values[i][reference[2]] if kind == "member" else self._input(i)
         return value if compute is None else convert(value, compute)
@@ -245,7 +247,7 @@ class Body(Emitter):
     # --- what is needed -------------------------------------------------------------------------------------
 
     def prune(self, wanted: set[int]) -> None:
-        """Drop what nothing needs; leave in buffers what later passes read (``wanted``, extended by this one)."""
+        """Drop what nothing needs; leave in buffers what later passes read (``wanted``, which grows)."""
         for register, buffer in self._candidates.items():
             if buffer in wanted:
                 self._buffer(register, buffer)
@@ -261,8 +263,11 @@ class Body(Emitter):
 
     def _buffer(self, register: str, buffer: int) -> None:
         dtype = self.progress.buffers[buffer]
-        at = self.emit(f"getelementptr inbounds {memory_type(dtype)}, ptr %q{buffer}, i64 {self.prefix}slot")
-        self.write(Expression(self, register, dtype), at, dtype, ELEMENT)
+        self.write(Expression(self, register, dtype), self._slot(buffer, dtype), dtype, ELEMENT)
+
+    def _slot(self, buffer: int, dtype: Dtype) -> str:
+        """The element's place in a buffer."""
+        return self.emit(f"getelementptr inbounds {memory_type(dtype)}, ptr %q{buffer}, i64 {self.prefix}slot")
 
     def at(self, level: int) -> list[Line]:
         """The instructions of a level."""

@@ -1,8 +1,9 @@
 """Kernels whose rows run across memory: the innermost loop is kept, and computed in vectors.
 
-A task is an outer position and a block of columns, whose accumulators lie in the first cache (areas ``%a`` of the
-thread's scratch memory: one for each reduction, one for each value that the elements of a column share). Four rows
-are taken at a time: their sum, in the elements' type, is added to the accumulators, which are wider.
+A task is an outer position and a block of columns, whose accumulators lie in the first cache (areas ``%a``
+of the thread's scratch memory: one for each reduction, one for each value that the elements of a column
+share). Four rows are taken at a time: their sum, in the elements' type, is added to the accumulators, which
+are wider.
 """
 
 from __future__ import annotations
@@ -34,7 +35,7 @@ class Columns(Frame):
                 self._place(f, task, False)
                 for body in self.bodies:
                     self._rows(f, body)
-                    self._accumulate(f, body, {x.index: f"%a{x.index}" for x in body.accumulations})
+                    self._accumulate(f, body, {x.number: f"%a{x.number}" for x in body.accumulations})
                     for x in body.accumulations:
                         self._fold(f, x)
             return ["columns"]
@@ -49,7 +50,7 @@ class Columns(Frame):
         return names
 
     def _place(self, f: Function, task: str, last: bool) -> None:
-        """The task's outer position, chunk of rows and block of columns: from ``%first``, ``%width`` of them."""
+        """The task's outer position, chunk of rows and columns: ``%width`` of them from ``%first`` on."""
         rest = task if last else f.div(task, "%chunks")
         chunk = "0" if last else f.rem(task, "%chunks")
         blocks = f.div(f.sub(f.add("%inner", "%block"), 1), "%block")
@@ -58,32 +59,33 @@ class Columns(Frame):
         f.lines.append(f"  %width = add nsw i64 {f.least(f.sub('%inner', '%first'), '%block')}, 0")
         f.lines.append(f"  %position = add nsw i64 {position}, 0")
         f.lines.append(f"  %low = mul nsw i64 {chunk}, %chunk")
-        f.lines.append(f"  %part = add nsw i64 {f.mul(f.add(f.mul(position, '%chunks'), chunk), '%inner')}, %first")
+        part = f.mul(f.add(f.mul(position, "%chunks"), chunk), "%inner")
+        f.lines.append(f"  %part = add nsw i64 {part}, %first")
         self.own = f.add(self.outer(f, position, "%first"), "%first")
 
     def _split(self, f: Function, task: str, body: Body, last: bool) -> None:
         self._place(f, task, last)
         for earlier in self.bodies[:self.bodies.index(body)]:
             for x in earlier.accumulations:
-                if f"%r{x.index}" in body.reads:
+                if f"%r{x.number}" in body.reads:
                     self._combine(f, x)
         self._rows(f, body)
         if last:
             return
         areas = {}
         for x in body.accumulations:
-            areas[x.index] = f.at(f"%t{x.index}", "%part", partial_type(x.kind, x.dtype))
+            areas[x.number] = f.at(f"%t{x.number}", "%part", partial_type(x.kind, x.dtype))
         self._accumulate(f, body, areas)
 
     def _combine(self, f: Function, x: Accumulation) -> None:
         """The parts of an earlier call added up in the accumulators."""
         wide, kind = accumulate.wide(x.kind, x.dtype), partial_type(x.kind, x.dtype)
-        self._begin(f, x, f"%a{x.index}")
+        self._begin(f, x, f"%a{x.number}")
         first = f.mul("%position", "%chunks")
         with f.loop(first, f.add(first, "%chunks")) as c:
-            source = f.at(f"%t{x.index}", f.add(f.mul(c, "%inner"), "%first"), kind)
+            source = f.at(f"%t{x.number}", f.add(f.mul(c, "%inner"), "%first"), kind)
             with f.loop(0, "%width") as j:
-                target = f.at(f"%a{x.index}", j, kind)
+                target = f.at(f"%a{x.number}", j, kind)
                 total = f.widen(f.read(kind, target, 1), wide)
                 part = f.widen(f.read(kind, f.at(source, j, kind), 1), wide)
                 found = accumulate.combined(f, x.kind, wide, total, part, False)
@@ -99,11 +101,11 @@ class Columns(Frame):
             last = f.add(first, "%tail")
             total = f.variable(register_type(wide), accumulate.identity(x.kind, wide))
             with f.loop(first, last) as j:
-                part = f.widen(f.read(kind, f.at(f"%a{x.index}", j, kind), 1), wide)
+                part = f.widen(f.read(kind, f.at(f"%a{x.number}", j, kind), 1), wide)
                 total.set(accumulate.combined(f, x.kind, wide, total.get(), part))
             held = f.narrow(total.get(), wide)
             with f.loop(first, last) as j:
-                f.write(kind, held, f.at(f"%a{x.index}", j, kind), 1)
+                f.write(kind, held, f.at(f"%a{x.number}", j, kind), 1)
 
     @staticmethod
     def _begin(f: Function, x: Accumulation, area: str) -> None:
@@ -133,7 +135,8 @@ class Columns(Frame):
             for index, (kind, dtype) in enumerate(self.progress.reductions):
                 if f"%r{index}" in body.reads:
                     held = partial_type(kind, dtype)
-                    total = f.widen(f.read(held, f.at(f"%a{index}", j, held), 1), accumulate.wide(kind, dtype))
+                    total = f.read(held, f.at(f"%a{index}", j, held), 1)
+                    total = f.widen(total, accumulate.wide(kind, dtype))
                     f.lines.append(accumulate.result(kind, dtype, f"%r{index}{prefix[1:]}", total))
             renamed = {f"%r{i}": f"%r{i}{prefix[1:]}" for i in range(len(self.progress.reductions))}
             _splice_renamed(f, body.at(ROW), renamed)
@@ -154,7 +157,7 @@ class Columns(Frame):
         if not body.has_elements:
             return
         for x in body.accumulations:
-            self._begin(f, x, areas[x.index])
+            self._begin(f, x, areas[x.number])
         mids = range(self.structure.outer, self.structure.outer + self.structure.mid)
         bounds = [("0", f"%extent_{d}") for d in mids]
         bounds[0] = ("%low", f.least(f.add("%low", "%chunk"), bounds[0][1]))
@@ -183,7 +186,7 @@ class Columns(Frame):
             copies.append(mine)
         with f.loop(0, "%width") as j:
             shared = self._shared(f, body, j)
-            parts: dict[int, list[str]] = {x.index: [] for x in body.accumulations}
+            parts: dict[int, list[str]] = {x.number: [] for x in body.accumulations}
             for mine in copies:
                 own = mine | shared
                 suffix = "_" + f.name()[1:]
@@ -194,9 +197,9 @@ class Columns(Frame):
                 own |= {line.result: line.result + suffix for line in body.at(ELEMENT) if line.result}
                 _splice_renamed(f, body.at(ELEMENT), own)
                 for x in body.accumulations:
-                    parts[x.index].append(own.get(x.register, x.register))
+                    parts[x.number].append(own.get(x.register, x.register))
             for x in body.accumulations:
-                self._add(f, x, parts[x.index], areas[x.index], j)
+                self._add(f, x, parts[x.number], areas[x.number], j)
 
     def _shared(self, f: Function, body: Body, j: str) -> dict[str, str]:
         """The registers of a column, read back from their areas."""
@@ -211,13 +214,14 @@ class Columns(Frame):
     @staticmethod
     def _add(f: Function, x: Accumulation, parts: list[str], area: str, j: str) -> None:
         while len(parts) > 1:
-            pairs = [accumulate.combined(f, x.kind, x.dtype, *parts[n:n + 2], False)
+            pairs = [accumulate.combined(f, x.kind, x.dtype, parts[n], parts[n + 1], False)
                      for n in range(0, len(parts) - 1, 2)]
             parts = pairs + parts[len(pairs) * 2:]
         wide, kind = accumulate.wide(x.kind, x.dtype), partial_type(x.kind, x.dtype)
         at = f.at(area, j, kind)
         total = f.widen(f.read(kind, at, 1), wide)
-        found = accumulate.combined(f, x.kind, wide, total, accumulate.widened(f, x.kind, x.dtype, parts[0]), False)
+        part = accumulate.widened(f, x.kind, x.dtype, parts[0])
+        found = accumulate.combined(f, x.kind, wide, total, part, False)
         f.write(kind, f.narrow(found, wide), at, 1)
 
 

@@ -1,4 +1,4 @@
-"""What the kernels of rows and of columns have in common: arguments, tasks, positions in the outer and mid loops."""
+"""What the kernels of rows and of columns have in common: arguments, tasks, positions in the loops."""
 
 from __future__ import annotations
 
@@ -10,6 +10,8 @@ from .body import Body, Line, Progress
 from .build import Function, Module
 from .emitter import Dtype, memory_type
 from .structure import ELEMENT, Structure, layout_of, strided
+
+_LOADED = frozenset(("extent", "inner", "chunk", "chunks", "block", "count", "tail", "own", "stride", "step"))
 
 
 class Frame:
@@ -48,7 +50,7 @@ class Frame:
         parameters = [("i64", "%begin"), ("i64", "%end"), ("ptr noalias readonly", "%words"), *pointers]
         with self.module.helper(f"{name}_body", parameters) as f:
             for word, k in self.positions.items():
-                if word[0] in ("extent", "inner", "chunk", "chunks", "block", "count", "tail", "own", "stride", "step"):
+                if word[0] in _LOADED:
                     self.define(f, "%" + "_".join(map(str, word)).replace("step_", "step"), k)
             with f.loop(f.begin, f.end) as task:
                 yield f, task
@@ -64,8 +66,8 @@ class Frame:
                 elif kind == "a":
                     passed.append(f.at(f.scratch, f.mul(region, k), "i8"))
                 else:
-                    word = {"i": "input", "o": "output", "t": "partial"}[kind]
-                    passed.append(f.word(self.positions[word, k], "ptr"))
+                    named = {"i": "input", "o": "output", "t": "partial"}[kind]
+                    passed.append(f.word(self.positions[named, k], "ptr"))
             f.run(body, *passed)
 
     def define(self, f: Function, register: str, word: int) -> None:
@@ -76,7 +78,7 @@ class Frame:
     # --- positions ------------------------------------------------------------------------------------------
 
     def outer(self, f: Function, position: str, first: str = "0") -> str:
-        """Pointers ``%b`` to what the outer position reads, from column ``first``; the elements' own offset."""
+        """Pointers ``%b`` to what an outer position reads, from column ``first``; the elements' offset."""
         offset = {i: f.mul(first, f"%step{i}") for i in self.strided if first != "0"
                   and (self.structure.inputs[i].level == ELEMENT or not self.structure.folded)}
         own = "0"
@@ -93,7 +95,7 @@ class Frame:
         return own
 
     def mid(self, f: Function, body: Body, indices: Sequence[str], own: str) -> None:
-        """Names for a position in the mid loops: pointers ``m``, the own offset ``seg``, the place in the row."""
+        """Names for a position in the mid loops: pointers ``m``, offset ``seg``, place ``line``."""
         prefix = body.prefix
         first = self.structure.outer
         place = "0"

@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 
+from . import functions as exact
 from .emitter import BOOL, Unsupported
 from .expression import (
     Expression,
@@ -25,7 +26,6 @@ from .expression import (
     pair,
     select,
 )
-from . import functions as exact
 from .functions import absolute, copysign
 from .reductions import (
     all,
@@ -347,6 +347,6 @@ def clamped_logit(x: Expression, eps: Any) -> Expression:
     return log(x / (1 - x))
 
 
-__all__ = ["all", "any", "argmax", "argmin", "count_nonzero", "count_of", "invert", "log_softmax", "log_softmax_gradient",
-           "logsumexp", "max", "max_along", "mean", "min", "min_along", "negative", "prod", "reshape", "softmax",
-           "softmax_gradient", "sum", "without_dims"]
+__all__ = ["all", "any", "argmax", "argmin", "count_nonzero", "count_of", "invert", "log_softmax",
+           "log_softmax_gradient", "logsumexp", "max", "max_along", "mean", "min", "min_along", "negative",
+           "prod", "reshape", "softmax", "softmax_gradient", "sum", "without_dims"]

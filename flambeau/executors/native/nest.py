@@ -24,11 +24,11 @@ class Nest:
     ``strides``: of each input that is read by strides, those of the outer and mid loops and the inner step.
     """
 
-    __slots__ = ("outer", "mid", "inner", "columns", "split", "packed", "own", "inputs", "strides", "chunk", "chunks",
-                 "block", "count", "tail")
+    __slots__ = ("outer", "mid", "inner", "columns", "split", "packed", "own", "inputs", "strides", "chunk",
+                 "chunks", "block", "count", "tail")
 
     def __init__(self, loops: list[tuple[int, bool]], steps: list[list[int]], own: list[int],
-                 inputs: Sequence[tuple[Geometry, int]], reduces: bool, again: bool = False, tail: int = 0) -> None:
+                 inputs: Sequence[tuple[Geometry, int]], reduces: bool, again: bool, tail: int = 0) -> None:
         last = len(loops) - 1
         self.tail = tail
         self.columns = reduces and not loops[last][1]
@@ -72,7 +72,8 @@ class Nest:
             each *= self.block
         if not reduces:
             self.chunk = min(_TASK, self.inner)
-        elif first > 1 and (rows < (2 if again else _FEW) and total >= 4 * _TASK or self.elements > _LARGEST):
+        elif first > 1 and (self.elements > _LARGEST
+                            or (rows < (2 if again else _FEW) and total >= 4 * _TASK)):
             least = max(2 * _TASK, total // (_FEW if again else _PARTS))
             self.chunk = min(first, -(-least // max(each, 1)))
             if not self.mid:
@@ -125,13 +126,13 @@ def nest_of(space: Space, dims: tuple[int, ...] | None, geometries: Sequence[Geo
     if _folds(loops, steps, levels):
         tail = loops[-1][0]
         steps = [[*s[:-2], s[-1] if level == ELEMENT else s[-2]] for s, level in zip(steps, levels)]
-        return Nest([*loops[:-2], (loops[-2][0] * tail, False)], steps, [*own[:-2], 1], inputs, reduces, again,
-                    tail)
+        loops = [*loops[:-2], (loops[-2][0] * tail, False)]
+        return Nest(loops, steps, [*own[:-2], 1], inputs, reduces, again, tail)
     return Nest(loops, steps, own, inputs, reduces, again)
 
 
 def _folds(loops: list[tuple[int, bool]], steps: list[list[int]], levels: list[int]) -> bool:
-    """Whether the innermost loop, which is reduced but short, is taken together with the kept one around it."""
+    """Whether the innermost loop, reduced but short, is taken together with the kept one around it."""
     if len(loops) < 3 or not loops[-1][1] or loops[-2][1] or loops[-1][0] > _SHORT \
             or not any(reduced for _, reduced in loops[:-2]):
         return False

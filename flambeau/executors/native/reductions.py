@@ -1,7 +1,7 @@
 """Reductions over a row, in the namespace ``m`` of native kernels, and what is made of them.
 
-``axis`` must be the dimensions that the kernel's rows run over. Results keep no shape: one that has a value for
-each row is broadcast by itself.
+``axis`` must be the dimensions that the kernel's rows run over. Results keep no shape: one that has a value
+for each row is broadcast by itself.
 """
 
 from __future__ import annotations

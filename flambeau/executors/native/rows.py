@@ -1,8 +1,8 @@
 """Kernels whose rows run along memory: the innermost loop is reduced, or nothing is.
 
-A task is an outer position, or a chunk of its row. It goes over the row once for each pass; the row stays in the
-caches. Where rows are shared between tasks (``split``), each pass is a call of its own, which leaves partial results
-that the next one combines.
+A task is an outer position, or a chunk of its row. It goes over the row once for each pass; the row stays
+in the caches. Where rows are shared between tasks (``split``), each pass is a call of its own, which leaves
+partial results that the next one combines.
 """
 
 from __future__ import annotations
@@ -45,13 +45,13 @@ class Rows(Frame):
             splice(f, body.at(UNIFORM) + body.at(ROW))
             if body.has_elements:
                 for x, total in zip(body.accumulations, self._pass(f, body, own, chunk)):
-                    f.lines.append(accumulate.result(x.kind, x.dtype, f"%r{x.index}", total.get()))
+                    f.lines.append(accumulate.result(x.kind, x.dtype, f"%r{x.number}", total.get()))
 
     def _split(self, f: Function, task: str, body: Body, last: bool) -> None:
         position = task if last else f.div(task, "%chunks")
         chunk = "0" if last else f.rem(task, "%chunks")
         own = self.outer(f, position)
-        known = {x.index for b in self.bodies for x in b.accumulations
+        known = {x.number for b in self.bodies for x in b.accumulations
                  if self.bodies.index(b) < self.bodies.index(body)}
         for index in sorted(known):
             if f"%r{index}" in body.reads:
@@ -63,7 +63,7 @@ class Rows(Frame):
         for x, total in zip(body.accumulations, self._pass(f, body, own, chunk)):
             kind = partial_type(x.kind, x.dtype)
             held = f.narrow(total.get(), accumulate.wide(x.kind, x.dtype))
-            f.write(kind, held, f.at(f"%t{x.index}", task, kind), 1)
+            f.write(kind, held, f.at(f"%t{x.number}", task, kind), 1)
 
     def _combine(self, f: Function, index: int, position: str) -> None:
         """The result of a reduction from the parts of an earlier call."""

@@ -1,12 +1,13 @@
 """What a fused kernel's code depends on, and nothing of a shape.
 
-Note: the nest. A kernel walks a space of elements in loops: ``outer`` loops, whose positions are shared between
-threads, ``mid`` loops and the ``inner`` loop, which runs along memory and is computed in vectors. Dimensions that
-are reduced are the mid and inner loops (*rows*: a value for each outer position), or the mid loops alone
-(*columns*: a value for each outer and inner position). Without reductions there are no mid loops.
+Note: the nest. A kernel walks a space of elements in loops: ``outer`` loops, whose positions are shared
+between threads, ``mid`` loops and the ``inner`` loop, which runs along memory and is computed in vectors.
+Dimensions that are reduced are the mid and inner loops (*rows*: a value for each outer position), or the
+mid loops alone (*columns*: a value for each outer and inner position). Without reductions there are no mid
+loops.
 
-Note: levels. A value is uniform, or one for each row (or column), or one for each element. What is computed from
-uniform and row values alone is computed once for each row.
+Note: levels. A value is uniform, or one for each row (or column), or one for each element. What is computed
+from uniform and row values alone is computed once for each row.
 """
 
 from __future__ import annotations
@@ -58,8 +59,8 @@ class Structure(NamedTuple):
     """All that a kernel's code depends on. ``split``: rows are shared between tasks, pass by pass.
 
     ``packed``: elements that several passes read are copied together by the first one: segments of a row that
-    lie a power of two apart would drive each other out of the caches. ``folded``: so many neighbouring columns
-    (``tail``) are one, to be added up in the end: short rows of several segments.
+    lie a power of two apart would drive each other out of the caches. ``folded``: so many neighbouring
+    columns (``tail``) are one, to be added up in the end: short rows of several segments.
     """
 
     members: tuple[Member, ...]
@@ -82,7 +83,7 @@ def strided(structure: Structure) -> list[int]:
 
 
 def layout_of(structure: Structure, reductions: int = 0) -> list[tuple[Any, ...]]:
-    """The words of a kernel, in order; strides are those of the outer and mid loops, steps of the inner one."""
+    """The words of a kernel, in order: strides of the outer and mid loops, steps of the inner one."""
     loops = range(structure.outer + structure.mid)
     words: list[tuple[Any, ...]] = [("extent", d) for d in loops]
     words += [("inner",), ("chunk",), ("chunks",), ("block",), ("count",), ("region",), ("buffer",),

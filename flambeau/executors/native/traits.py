@@ -23,8 +23,8 @@ Dims = tuple[int, ...]
 class Traits:
     """What scheduling needs to know of a signature.
 
-    ``space``: the elements that its loops walk; None where it has no native form. ``dims``: the dimensions that
-    it reduces, None of a pointwise operator. ``levels``: of each result, ELEMENT or ROW.
+    ``space``: the elements that its loops walk; None where it has no native form. ``dims``: the dimensions
+    that it reduces, None of a pointwise operator. ``levels``: of each result, ELEMENT or ROW.
     """
 
     __slots__ = ("space", "dims", "levels", "projects")
@@ -68,10 +68,10 @@ def _all_but_channels(signature: Signature) -> Any:
 
 
 _REDUCED: dict[str, Callable[[Signature], Any]] = {
-    **dict.fromkeys(("sum", "mean", "prod", "amax", "amin", "max", "min", "all", "any", "count_nonzero", "var", "std",
-                     "var_mean", "std_mean", "aminmax", "argmax", "argmin", "logsumexp", "softmax", "log_softmax",
-                     "softmax_backward", "log_softmax_backward", "normalize", "normalize_backward",
-                     "native_layer_norm"), _first_attribute),
+    **dict.fromkeys(("sum", "mean", "prod", "amax", "amin", "max", "min", "all", "any", "count_nonzero",
+                     "var", "std", "var_mean", "std_mean", "aminmax", "argmax", "argmin", "logsumexp", "softmax",
+                     "log_softmax", "softmax_backward", "log_softmax_backward", "normalize",
+                     "normalize_backward", "native_layer_norm"), _first_attribute),
     "native_batch_norm": _all_but_channels,
     "linalg_vector_norm": lambda signature: signature.attributes[1],
     "dist": lambda signature: signature.attributes[1],
@@ -85,9 +85,10 @@ _PER_CHANNEL = {"native_batch_norm": (1, 2)}
 def dims_of(signature: Signature) -> Dims | None:
     """The dimensions that a signature's operator reduces; None if it reduces none."""
     find = _REDUCED.get(signature.operator.name)
-    if find is None or signature.operator.kind != "structured" or not isinstance(signature.geometries[0], Geometry):
+    g = signature.geometries[0] if find is not None and signature.operator.kind == "structured" else None
+    if find is None or not isinstance(g, Geometry):
         return None
-    ndim = signature.geometries[0].ndim
+    ndim = g.ndim
     dims = find(signature)
     if dims is None:
         dims = range(ndim)

@@ -1,0 +1,154 @@
+"""Reductions over any dimensions, fused with what they read and what reads them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+
+import flambeau
+from flambeau import config
+
+pytest.importorskip("llvmlite")
+
+from flambeau.executors.native import code, compile, traits
+
+Tensor = Any
+
+
+def both(compute: Callable[[], list[Tensor]]) -> tuple[list[Any], list[Any]]:
+    """The tensors that ``compute()`` returns, by both tiers."""
+    results = []
+    for tier in ("interpreter", "native"):
+        with config.executor(tier):
+            flambeau.manual_seed(0)
+            results.append([x.detach().double().numpy() for x in compute()])
+    return results[0], results[1]
+
+
+def check(compute: Callable[[], list[Tensor]], tolerance: float = 2e-5) -> None:
+    """Both tiers agree, and no reduction was left to the interpreter."""
+    traits._traits.clear()
+    for want, found in zip(*both(compute)):
+        assert want.shape == found.shape
+        np.testing.assert_allclose(found, want, tolerance, tolerance)
+    left = [s for s, t in traits._traits.items() if traits.dims_of(s) is not None and not t.fusible]
+    assert not left
+
+
+# Rows, columns, middle dimensions, channels; tails; extents of 1; few long rows and many short ones.
+CASES: list[tuple[tuple[int, ...], tuple[int, ...]]] = [
+    ((7, 33), (-1,)), ((40, 33), (0,)), ((8, 5, 70), (0, 1)), ((8, 5, 70), (1,)), ((6, 5, 7, 9), (0, 2, 3)),
+    ((40, 33), (0, 1)), ((8, 16, 4, 4), (0, 2, 3)), ((4, 1), (1,)), ((5, 1, 7), (1,)), ((2, 70000), (1,)),
+    ((70000, 3), (0,)), ((300_000,), (0,)), ((300, 400), (0,)), ((1, 17), (1,)),
+]
+
+
+@pytest.mark.parametrize(("shape", "dims"), CASES, ids=str)
+def test_agrees(shape: tuple[int, ...], dims: tuple[int, ...]) -> None:
+    def compute() -> list[Tensor]:
+        x = flambeau.randn(shape)
+        y = flambeau.tanh(x) * 2
+        norm = flambeau.linalg.vector_norm
+        whole = (x * 3).to(flambeau.int32)
+        return [
+            y, y.sum(dims), x.mean(dims, keepdim=True), x.amax(dims), x.amin(dims, keepdim=True),
+            (x > 0).all(dims), (x > 3).any(dims), norm(x, 2, dims), norm(x, 1, dims), norm(x, 3, dims),
+            norm(x, float("inf"), dims), flambeau.logsumexp(x, dims), x.std(dims, correction=0),
+            whole.sum(dims), whole.amax(dims),
+            (x * 0.01 + 1).prod(dims[0]), x.double().sum(dims), flambeau.count_nonzero(x > 0, dims),
+        ]
+    check(compute)
+
+
+@pytest.mark.parametrize(("shape", "dims"), CASES, ids=str)
+def test_places(shape: tuple[int, ...], dims: tuple[int, ...]) -> None:
+    def compute() -> list[Tensor]:
+        x, d = flambeau.randn(shape), dims[-1]
+        i = (x * 2).to(flambeau.int64)
+        return [x.argmax(d), x.argmin(d, keepdim=True), *x.max(d), *i.min(d, keepdim=True), x.argmax(),
+                *flambeau.aminmax(x, dim=d)]
+    check(compute)
+
+
+def test_several_in_one_program() -> None:
+    def compute() -> list[Tensor]:
+        x = flambeau.randn(50, 60)
+        y = flambeau.tanh(x)
+        return [y.sum(), y.sum(0), y.sum(1), y.mean(), y.amax(1), y / y.sum(), y.sum(1) * 2 + x[:, 0],
+                (y - y.mean(1, keepdim=True)).square().mean(), (y.sum(0) + 1).abs().sqrt() * y]
+    check(compute)
+
+
+def test_strided_and_expanded_operands() -> None:
+    def compute() -> list[Tensor]:
+        x = flambeau.randn(20, 30, 10)
+        y, z = x.permute(2, 0, 1), x[::2, 3:, 1:]
+        return [y.sum(0), y.sum(1), y.sum((0, 2)), z.sum(-1), z.sum((0, 1)), y.mean(), z.amax(), y.argmax(),
+                x.expand(3, 20, 30, 10).sum(0), x[:, :, :1].expand(20, 30, 10).sum(-1), z.var(1),
+                y.amax((1, 2))]
+    check(compute)
+
+
+def test_special_values() -> None:
+    def compute() -> list[Tensor]:
+        x = flambeau.randn(10, 100)
+        x[2, 5] = float("nan")
+        x[3, 7] = float("inf")
+        x[4] = -float("inf")
+        return [x.amax(1), x.amin(0), x.argmax(1), x.argmin(0), flambeau.logsumexp(x, 1), x.sum(1), *x.max(0),
+                x.amax(), x.mean(0)]
+    check(compute)
+
+
+@pytest.mark.parametrize("dtype", [flambeau.bfloat16, flambeau.float16], ids=str)
+def test_low_precision(dtype: Any) -> None:
+    def compute() -> list[Tensor]:
+        x = flambeau.randn(40, 300).to(dtype)
+        return [x.sum(0), x.sum(), x.mean(1), x.amax(1), x.float().sum(1), x.norm(), flambeau.logsumexp(x, 1)]
+    check(compute, 1e-2)
+
+
+def test_sums_keep_their_accuracy() -> None:
+    with config.executor("native"):
+        x = flambeau.full((1 << 18, 5), 0.1)
+        assert x.sum(0).tolist() == pytest.approx([0.1 * 2 ** 18] * 5, rel=1e-6)
+        assert x.sum().item() == pytest.approx(0.5 * 2 ** 18, rel=1e-6)
+
+
+def test_gradient_norm() -> None:
+    def compute() -> list[Tensor]:
+        parameters = [flambeau.randn(30, 20, requires_grad=True), flambeau.randn(7, requires_grad=True)]
+        (parameters[0].square().sum() + parameters[1].exp().sum()).backward()
+        norm = flambeau.nn.utils.clip_grad_norm_(parameters, 1.0)
+        return [norm, *[p.grad for p in parameters]]
+    check(compute)
+
+
+def test_another_shape_compiles_nothing() -> None:
+    def step(rows: int, columns: int) -> None:
+        x = flambeau.ones(rows, columns)
+        flambeau.synchronize()
+        float((flambeau.tanh(x).sum(0).sum() + (x * 2).amax(1).mean()).item())
+
+    with config.executor("native"):
+        for shape in ((4, 3), (5, 7), (300, 400), (1000, 300)):
+            step(*shape)
+        kernels, codes = len(compile._kernels), len(code._code)
+        for n in range(6, 20):
+            step(n, n + 3)
+        step(700, 500)
+        assert (len(compile._kernels), len(code._code)) == (kernels, codes)
+
+
+def test_the_same_bits_for_any_number_of_threads(monkeypatch: pytest.MonkeyPatch) -> None:
+    x = flambeau.randn(700, 1000)
+    flambeau.synchronize()
+    found = []
+    for threads in (1, 2, 3):
+        monkeypatch.setattr(config.settings, "threads", threads)
+        with config.executor("native"):
+            found.append([y.numpy().tobytes() for y in (x.sum(), x.sum(0), x.sum(1), x.var(), x.softmax(0))])
+    assert found[0] == found[1] == found[2]
