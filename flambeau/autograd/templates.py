@@ -17,8 +17,8 @@ leaves everything to the ordinary engine, which is what to step through in a deb
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from heapq import heappop
+from collections.abc import Sequence
+from heapq import heappop, heappush
 from operator import itemgetter
 from typing import Any
 
@@ -115,7 +115,7 @@ class Template:
     __slots__ = ("kept", "aliases", "constants", "steps", "results")
 
     def __init__(self, kept: list[tuple[int, Geometry | None, Geometry]], aliases: list[tuple[int, int]],
-                 constants: tuple[Any, ...], steps: list[tuple[Any, Callable[[list[Any]], tuple[Any, ...]]]],
+                 constants: tuple[Any, ...], steps: list[tuple[Any, Any]],
                  results: list[tuple[int, int, Reading]]) -> None:
         self.kept = kept
         self.aliases = aliases
@@ -212,14 +212,11 @@ def _constants(recorded: list[tuple[Node, Any]]) -> tuple[Any, ...] | None:
     return tuple(found.values()) if all(x.__class__ in _CONSTANTS for x in found.values()) else None
 
 
-def _pick(places: list[int]) -> Callable[[list[Any]], tuple[Any, ...]]:
-    """What takes the operands out of the list of places."""
+def _pick(places: list[int]) -> Any:
+    """What takes the operands out of the list of places; the place alone, for one operand."""
     if len(places) > 1:
         return itemgetter(*places)
-    if not places:
-        return lambda values: ()
-    only = places[0]
-    return lambda values: (values[only],)
+    return places[0] if places else lambda values: ()
 
 
 def _key(fn: GradFn, sources: list[Gradient | None]) -> Any:
@@ -253,43 +250,56 @@ class TemplateWalk(Walk):
 
     def run(self) -> None:
         """Run until nothing waits."""
-        heap, waiting, retain = self.heap, self.waiting, self.retain
+        heap, waiting, leaves, retain = self.heap, self.waiting, self.leaf_results, self.retain
         site = self.site = state.site
         selective = self.wanted is not None or bool(self.capture)
         while heap:
             fn, grads = waiting.pop(heappop(heap))
             if selective and not self._is_wanted(fn, grads):
                 continue
-            plan = fn.plan
-            if plan is None or fn.hooks is not None or fn.saved is None or site is None:
+            plan, saved = fn.plan, fn.saved
+            if plan is None or fn.hooks is not None or saved is None or site is None:
                 self.step(fn, grads)
                 continue
-            sources = _travelling_all(grads)
-            if sources is None:
-                self.step(fn, grads)
-                continue
-            if len(sources) == 1 and fn.numbers is None:
-                source = sources[0]
-                key: Any = source[1]
-                values: list[Any] = [source[0]]
+            if len(grads) == 1 and fn.numbers is None and grads[0].__class__ is tuple:
+                sources = grads
+                node, key = grads[0]
+                values = [node]
             else:
-                key = _key(fn, sources)
+                found = _travelling_all(grads)
+                if found is None:
+                    self.step(fn, grads)
+                    continue
+                sources, key = found, _key(fn, found)
                 values = [None if source is None else source[0] for source in sources]
             template = plan.templates.get(key)
-            if template is None or not self._keep(template, fn.saved, values):
+            if template is None or (saved and not self._keep(template, saved, values)):
                 self._trace(fn, grads, sources, key)
                 continue
             values += template.constants
             for signature, pick in template.steps:
-                node = Node(signature, pick(values), site)
+                node = Node(signature, (values[pick],) if pick.__class__ is int else pick(values), site)
                 _append(node)
                 values.append(node)
-            if not retain and fn.saved:
+            if saved and not retain:
                 fn.saved = None
             edges = fn.edges
             for i, place, reading in template.results:
-                if edges[i] is not None:
-                    self.give(edges[i], (values[place], reading))
+                target = edges[i]
+                if isinstance(target, GradFn):
+                    at = -target.sequence
+                    if at not in waiting and target.plan is not None and target.plan.single:
+                        waiting[at] = target, [(values[place], reading)]
+                        heappush(heap, at)
+                        continue
+                elif target is None:
+                    continue
+                elif target.__class__ is not tuple:
+                    at = id(target)
+                    if at not in leaves:
+                        leaves[at] = target, (values[place], reading)
+                        continue
+                self.give(target, (values[place], reading))
             if len(_nodes) > settings.check_at:
                 check_budget()
 
@@ -361,4 +371,8 @@ class TemplateWalk(Walk):
         """Accumulate what reached leaves into their ``.grad``."""
         for leaf, grad in self.leaf_results.values():
             if leaf._requires_grad:
-                accumulate_grad(leaf, _tensor(grad), False)
+                if grad.__class__ is tuple and leaf._grad is None and leaf._hooks is None \
+                        and grad[1].geometry.is_contiguous:
+                    leaf._grad = _tensor(grad)  # nobody else has this storage
+                else:
+                    accumulate_grad(leaf, _tensor(grad), False)

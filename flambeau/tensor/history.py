@@ -17,7 +17,7 @@ from .tensor import Tensor
 
 _new = object.__new__
 _LIBRARY = __file__.rsplit("/", 2)[0]
-_NO_GRADIENT: Any = TapePlan((), (), GradFn)
+_NO_GRADIENT: Any = TapePlan((), (), True, GradFn)
 
 
 def tape_plan(signature: Signature, wanted: int, count: int) -> TapePlan:
@@ -37,7 +37,7 @@ def _made_plan(signature: Signature, needs: tuple[bool, ...]) -> TapePlan:
     if operator.grad_class.__class__ is str:
         operator.grad_class = grad_class(operator.grad_class)
     if operator.variadic_derivative is not None:
-        return TapePlan(needs, (), operator.grad_class)
+        return TapePlan(needs, (), signature.single, operator.grad_class)
     kept: list[int] = []
     wanted = False
     for d in operator.derivatives:
@@ -46,7 +46,7 @@ def _made_plan(signature: Signature, needs: tuple[bool, ...]) -> TapePlan:
             kept += [k for k in d.keeps if k not in kept]
     if not wanted:
         return _NO_GRADIENT
-    return TapePlan(needs, tuple(kept), operator.grad_class)
+    return TapePlan(needs, tuple(kept), signature.single, operator.grad_class)
 
 
 def attach(operator: Operator, signature: Signature, operands: Sequence[Any],

@@ -57,15 +57,17 @@ next_sequence = count().__next__
 class TapePlan:
     """What the GradFns of one signature have in common that want gradients of the same operands.
 
-    ``kept`` is what their rules keep: positions of operands, and of results as ``~i``. ``templates`` and
-    ``room`` belong to ``autograd.templates``.
+    ``kept`` is what their rules keep: positions of operands, and of results as ``~i``. ``single``: there is
+    one result. ``templates`` and ``room`` belong to ``autograd.templates``.
     """
 
-    __slots__ = ("needs", "kept", "grad_class", "templates", "room")
+    __slots__ = ("needs", "kept", "single", "grad_class", "templates", "room")
 
-    def __init__(self, needs: tuple[bool, ...], kept: tuple[int, ...], grad_class: type[GradFn]) -> None:
+    def __init__(self, needs: tuple[bool, ...], kept: tuple[int, ...], single: bool,
+                 grad_class: type[GradFn]) -> None:
         self.needs = needs
         self.kept = kept
+        self.single = single
         self.grad_class = grad_class
         self.templates: dict[Any, Any] = {}
         self.room = 64
