@@ -124,7 +124,9 @@ def _indexed(find: str) -> Callable[..., Any]:
         if not input.ndim:
             return input, m.int64(0)
         values, indices = getattr(m, find)(input, dim)
-        return (values, indices) if keepdim else (m.without_dims(values, (dim,)), m.without_dims(indices, (dim,)))
+        if keepdim:
+            return values, indices
+        return m.without_dims(values, (dim,)), m.without_dims(indices, (dim,))
 
     return kernel
 

@@ -267,7 +267,8 @@ class Body(Emitter):
 
     def _slot(self, buffer: int, dtype: Dtype) -> str:
         """The element's place in a buffer."""
-        return self.emit(f"getelementptr inbounds {memory_type(dtype)}, ptr %q{buffer}, i64 {self.prefix}slot")
+        kind = memory_type(dtype)
+        return self.emit(f"getelementptr inbounds {kind}, ptr %q{buffer}, i64 {self.prefix}slot")
 
     def at(self, level: int) -> list[Line]:
         """The instructions of a level."""

@@ -69,8 +69,8 @@ def _all_but_channels(signature: Signature) -> Any:
 
 _REDUCED: dict[str, Callable[[Signature], Any]] = {
     **dict.fromkeys(("sum", "mean", "prod", "amax", "amin", "max", "min", "all", "any", "count_nonzero",
-                     "var", "std", "var_mean", "std_mean", "aminmax", "argmax", "argmin", "logsumexp", "softmax",
-                     "log_softmax", "softmax_backward", "log_softmax_backward", "normalize",
+                     "var", "std", "var_mean", "std_mean", "aminmax", "argmax", "argmin", "logsumexp",
+                     "softmax", "log_softmax", "softmax_backward", "log_softmax_backward", "normalize",
                      "normalize_backward", "native_layer_norm"), _first_attribute),
     "native_batch_norm": _all_but_channels,
     "linalg_vector_norm": lambda signature: signature.attributes[1],
