@@ -5,10 +5,10 @@ from __future__ import annotations
 import warnings
 from typing import Any
 
-from ..graph.geometry import contiguous, dense_like
+from ..graph.geometry import Geometry, contiguous, dense_like
 from ..tensor import Tensor, assign
 from .arithmetic import mul
-from .random import BERNOULLI, drawn
+from .random import BERNOULLI, DROPOUT_MASK, drawn
 from .registry import api
 
 # The negative saturation value of SELU (Klambauer et al. 2017), to which alpha dropout sets elements.
@@ -20,12 +20,12 @@ def _check(p: float) -> None:
         raise ValueError(f"dropout probability has to be between 0 and 1, but got {p}")
 
 
-def _noise(x: Tensor, p: float, features: bool) -> Tensor:
+def _noise_geometry(x: Tensor, features: bool) -> Geometry:
     # The noise of elements lies in memory as x does: numbers are drawn in the order of memory.
     g = x._geometry
-    shape = (*g.shape[:2], *([1] * (g.ndim - 2)))
-    geometry = contiguous(shape, g.dtype, g.device) if features else dense_like(g.shape, g, g.dtype)
-    return drawn(BERNOULLI, None, (float(1 - p),), geometry)
+    if features:
+        return contiguous((*g.shape[:2], *([1] * (g.ndim - 2))), g.dtype, g.device)
+    return dense_like(g.shape, g, g.dtype)
 
 
 def _drop(x: Tensor, p: float, training: bool, features: bool) -> Tensor:
@@ -33,7 +33,7 @@ def _drop(x: Tensor, p: float, training: bool, features: bool) -> Tensor:
         return x
     if p == 1:
         return mul(x, x.new_zeros(()))
-    return mul(x, _noise(x, p, features) / (1 - p))
+    return mul(x, drawn(DROPOUT_MASK, None, (float(p),), _noise_geometry(x, features)))
 
 
 @api("nn.functional")
@@ -104,7 +104,7 @@ def _alpha_drop(x: Tensor, p: float, training: bool, features: bool) -> Tensor:
         return x
     if p == 1:
         return mul(x, x.new_zeros(()))
-    noise = _noise(x, p, features)
+    noise = drawn(BERNOULLI, None, (float(1 - p),), _noise_geometry(x, features))
     scale = 1.0 / ((_ALPHA * _ALPHA * p + 1) * (1 - p)) ** 0.5
     shift = (noise - 1) * (_ALPHA * scale) + _ALPHA * scale * p
     return x * (noise * scale) + shift

@@ -9,7 +9,7 @@ import numpy as np
 
 from .. import devices, dtypes
 from ..graph.geometry import Geometry, contiguous, dense_like
-from ..random_streams.bernoulli import bernoulli, bernoulli_each
+from ..random_streams.bernoulli import bernoulli, bernoulli_each, dropout_mask
 from ..random_streams.integers import limit_of, random_full
 from ..random_streams.integers import randint as draw_integers
 from ..random_streams.normal import normal as draw_normal
@@ -57,6 +57,11 @@ def NORMAL(m: Any, state: Any, mean: Any, std: Any, contiguous: bool, geometry: 
 @operator("bernoulli", _with_state)
 def BERNOULLI(m: Any, state: Any, p: Any, geometry: Geometry) -> Any:
     return in_memory_order(geometry, lambda shape: bernoulli(state, shape, float(p), geometry.dtype.numpy))
+
+
+@operator("dropout_mask", _with_state)
+def DROPOUT_MASK(m: Any, state: Any, p: Any, geometry: Geometry) -> Any:
+    return in_memory_order(geometry, lambda shape: dropout_mask(state, shape, float(p), geometry.dtype.numpy))
 
 
 @operator("bernoulli_each", _with_state)

@@ -84,11 +84,30 @@ def uniform(dtype: Dtype) -> Formula:
 def bernoulli(dtype: Dtype) -> Formula:
     """Whether 53 bits are below p."""
     def formula(f: Function, queue: str, result: str, first: str, count: str) -> None:
-        scaled = (_number(f, 0) * 2.0 ** 53).intrinsic("ceil")
-        threshold = scaled.emit(f"fptosi double {scaled.register} to i64", INT64)
+        threshold = _threshold(_number(f, 0))
         with f.loop(0, count) as i:
             _toss(f, compare("<", _bits53(f, queue, i), threshold), result, i, dtype)
     return formula
+
+
+def dropout_mask(dtype: Dtype) -> Formula:
+    """1 / (1 - p) with probability 1 - p, else 0."""
+    compute = FLOAT64 if dtype == FLOAT64 else FLOAT32
+
+    def formula(f: Function, queue: str, result: str, first: str, count: str) -> None:
+        kept = 1 - _number(f, 0)
+        threshold = _threshold(kept)
+        scale = _held(1 / convert(kept, compute), dtype)
+        with f.loop(0, count) as i:
+            heads = compare("<", _bits53(f, queue, i), threshold)
+            _store(f, select(heads, scale, constant(scale, 0)), result, i, dtype)
+    return formula
+
+
+def _threshold(p: Expression) -> Expression:
+    """Of all numbers of 53 bits, the share p lies below."""
+    scaled = (p * 2.0 ** 53).intrinsic("ceil")
+    return scaled.emit(f"fptosi double {scaled.register} to i64", INT64)
 
 
 def bernoulli_each(dtype: Dtype, chances: Dtype) -> Formula:

@@ -42,6 +42,7 @@ FILES: dict[str, str] = {
                      "scaled_dot_product_attention_dropout",
                      "scaled_dot_product_attention_dropout_backward"), "attention"),
     "uniform": "random", "normal": "random", "bernoulli": "random", "bernoulli_each": "random",
+    "dropout_mask": "random",
     "randint": "random", "random_full": "random", "randperm": "random", "exponential": "random",
 }
 
