@@ -9,7 +9,7 @@ from typing import NamedTuple
 from .dot import CHUNK, dot_kernels
 from .emitter import Dtype
 from .epilogue import ITEM, Arguments, PassArguments
-from .gemm import Kind, product_kernel
+from .gemm import Kind, Source, packing_kernel, product_kernel
 from .machine import machine
 from .microkernel import Tile
 from .packing import padded
@@ -20,8 +20,9 @@ DEPTH = 1024            # of a block: a panel of B takes an eighth of the second
 TASK = 2e6              # floating operations worth a task: 20 microseconds
 FEW_TASKS = 4           # more than these only where tasks are larger
 THREAD_TASKS = 4        # for each thread at most; who computes what never changes a bit
-PACKING = 6.0, 4.0      # what packing an element of A and B costs, in multiply-adds of a vector
-COLUMNS = 1024          # of a task at most: packed, they stay in the third cache
+SHARED = 1e8            # floating operations from which on B is packed by a call of its own
+PACKING = 6.0, 4.0      # what packing an element of A or of B costs, in multiply-adds of a vector
+READING = 0.3           # and what reading a packed element of B from the third cache does
 READ = 1 << 18          # bytes of B worth a task where there are few rows
 INNER_ROWS = 16         # up to so many rows, B is read where it lies: adjacent along the depth
 INNER_DEPTH = 192       # of at least this size
@@ -94,7 +95,7 @@ class _Blocks(NamedTuple):
     columns: int
     row_blocks: int
     column_blocks: int
-    direct: int
+    source: Source
 
 
 def product_plan(problem: Problem) -> Plan:
@@ -109,13 +110,24 @@ def product_plan(problem: Problem) -> Plan:
         return _skinny_plan(problem, kind)
     tile = kind.tile
     blocks = _blocks(problem, tile)
-    packed = 1 if blocks.direct else -(-min(blocks.columns, problem.n) // tile.columns)
-    depth = padded(min(problem.k, blocks.kc), tile.itemsize)
-    scratch = (blocks.mc + packed * tile.columns) * depth * tile.itemsize
+    size, lanes = tile.itemsize, tile.lanes
+    depth = padded(problem.k, size)
+    panels = -(-problem.n // tile.columns)
+    scratch = blocks.mc * padded(min(problem.k, blocks.kc), size) * size
+    if blocks.source is not Source.SHARED:
+        own = 1 if blocks.source is Source.DIRECT else -(-min(blocks.columns, problem.n) // tile.columns)
+        scratch += own * tile.columns * depth * size
+    words = _words(problem, blocks, tile, panels * tile.columns * depth)
     tasks = problem.items * blocks.row_blocks * blocks.column_blocks
     grain = max(1, int(TASK * tasks / max(problem.flops, 1.0)))
-    call = Call(product_kernel(kind), _words(problem, blocks), tasks, min(grain, tasks), scratch)
-    return Plan([call], flops=problem.flops, traffic=problem.traffic)
+    product = Call(product_kernel(kind), words, tasks, min(grain, tasks), scratch + 64 * lanes)
+    if blocks.source is not Source.SHARED:
+        return Plan([product], flops=problem.flops, traffic=problem.traffic)
+    packed = _packed_items(problem)
+    packing = Call(packing_kernel(problem.source, problem.compute), _packing_words(problem, panels),
+                   packed * panels, max(1, (1 << 16) // (tile.columns * problem.k)))
+    return Plan([packing, product], workspace=packed * panels * tile.columns * depth * size,
+                flops=problem.flops, traffic=problem.traffic)
 
 
 def _dot_plan(problem: Problem) -> Plan:
@@ -150,29 +162,51 @@ def _skinny_plan(problem: Problem, kind: Kind) -> Plan:
     size = problem.compute.itemsize
     width = width_of(kind, rows, inner)
     work = max(problem.n * problem.k * problem.source.itemsize / READ, problem.flops / problem.items / TASK)
-    columns = _share(problem.n, max(1, min(_most_tasks(), int(work))), width)
-    blocks = _Blocks(0, 0, problem.m, columns, 1, -(-problem.n // columns), 1)
+    columns = _share(problem.n, max(1, min(THREAD_TASKS * _threads(), int(work))), width)
+    blocks = _Blocks(0, 0, problem.m, columns, 1, -(-problem.n // columns), Source.DIRECT)
     tasks = problem.items * blocks.column_blocks
     grain = max(1, int(tasks / (work * problem.items)))
-    words = _words(problem, blocks)
+    words = _words(problem, blocks, kind.tile, 0)
     call = Call(skinny_kernel(kind, rows, inner), words, tasks, min(grain, tasks),
                 0 if reads_in_place(problem.a.column, kind) else problem.m * padded(problem.k, size) * size)
     return Plan([call], flops=problem.flops, traffic=problem.traffic)
 
 
-def _words(problem: Problem, blocks: _Blocks) -> Words:
+def _packed_items(problem: Problem) -> int:
+    """How many items of B differ."""
+    return problem.items if any(problem.b.item) else 1
+
+
+def _words(problem: Problem, blocks: _Blocks, tile: Tile, packed_size: int) -> Words:
     words = Words()
     a, b, c = problem.a, problem.b, problem.c
     words.input(a.position, a.geometry)
-    words.input(b.position, b.geometry)
+    item = b.item
+    if blocks.source is Source.SHARED:
+        words.workspace()
+        if any(item):
+            item = (problem.batch[1] * problem.batch[2] * packed_size, problem.batch[2] * packed_size,
+                    packed_size)
+    else:
+        words.input(b.position, b.geometry)
     words.output(*problem.output)
     words.constant(problem.m, problem.n, problem.k, a.row, a.column, b.row, b.column, c.row, c.column)
     words.constant(*blocks)
-    words.constant(*problem.batch, *a.item, *b.item, *c.item)
+    words.constant(*problem.batch, *a.item, *item, *c.item)
     if problem.epilogue is not None:
         problem.epilogue.fill(words)
     if problem.after is not None:
         problem.after.fill(words)
+    return words
+
+
+def _packing_words(problem: Problem, panels: int) -> Words:
+    words = Words()
+    b = problem.b
+    words.input(b.position, b.geometry)
+    words.workspace()
+    words.constant(problem.n, problem.k, b.row, b.column, panels)
+    words.constant(*problem.batch, *b.item)
     return words
 
 
@@ -188,20 +222,24 @@ def _blocks(problem: Problem, tile: Tile) -> _Blocks:
     # A block of A fills a quarter of the second cache: B's panels and the result pass through it too.
     most = machine().second_cache // 4 // (padded(kc, size) * size)
     mc = max(tile.rows, most // tile.rows * tile.rows)
-    wanted = min(_most_tasks(), max(min(FEW_TASKS, int(problem.flops / TASK)), int(problem.flops / TASK / 2)))
+    worth = problem.flops / TASK
+    wanted = min(THREAD_TASKS * _threads(), max(min(FEW_TASKS, int(worth)), int(worth / 2)))
     wanted = -(-wanted // problem.items)
     direct = problem.b.column == 1 and problem.source == problem.compute and problem.m <= DIRECT_ROWS
-    row_blocks, column_blocks = _split(problem, tile, max(wanted, 1))
+    shared = not direct and problem.items < 4 and problem.flops >= SHARED and wanted > 1
+    row_blocks, column_blocks = _split(problem, tile, max(wanted, 1), shared)
     rows = _share(problem.m, row_blocks, tile.rows)
-    columns = min(_share(problem.n, column_blocks, tile.columns), max(COLUMNS, tile.columns))
+    columns = _share(problem.n, column_blocks, tile.columns)
     row_blocks, column_blocks = -(-problem.m // rows), -(-problem.n // columns)
+    shared = shared and row_blocks > 1
+    source = Source.DIRECT if direct else Source.SHARED if shared else Source.OWN
     mc = _share(min(rows, problem.m), -(-rows // mc), tile.rows)
-    return _Blocks(mc, kc, rows, columns, row_blocks, column_blocks, int(direct))
+    return _Blocks(mc, kc, rows, columns, row_blocks, column_blocks, source)
 
 
 @functools.cache
-def _most_tasks() -> int:
-    return THREAD_TASKS * max(2, os.cpu_count() or 1)
+def _threads() -> int:
+    return max(2, os.cpu_count() or 1)
 
 
 def _share(extent: int, blocks: int, unit: int) -> int:
@@ -210,20 +248,23 @@ def _share(extent: int, blocks: int, unit: int) -> int:
     return -(-tiles // blocks) * unit
 
 
-def _split(problem: Problem, tile: Tile, wanted: int) -> tuple[int, int]:
+def _split(problem: Problem, tile: Tile, wanted: int, shared: bool) -> tuple[int, int]:
     """Blocks of rows and of columns: ``wanted`` or more where there are so many tiles, packing least."""
     row_tiles, column_tiles = -(-problem.m // tile.rows), -(-problem.n // tile.columns)
+    again = READING if shared else PACKING[1]
     best, cost = (1, 1), float("inf")
-    for rows in range(1, min(wanted, row_tiles) + 1):
-        columns = min(-(-wanted // rows), column_tiles)
-        # A is packed for each block of columns, B for each block of rows; tasks that are missing leave a
-        # thread idle, and the last block of either may be almost empty.
-        packing = columns * PACKING[0] / problem.n + rows * PACKING[1] / problem.m
-        uneven = _waste(row_tiles, rows) * _waste(column_tiles, columns)
-        missing = wanted / min(wanted, rows * columns)
-        found = (1 + packing) * uneven * missing
-        if found < cost:
-            best, cost = (rows, columns), found
+    for rows in range(1, min(2 * wanted, row_tiles) + 1):
+        least = -(-wanted // rows)
+        for columns in {min(least, column_tiles), min(2 * least, column_tiles)}:
+            # A is packed for each block of columns, B for each block of rows; the last block of either may be
+            # almost empty, and a thread may be idle while others compute the last tasks.
+            packing = columns * PACKING[0] / problem.n + rows * again / problem.m
+            uneven = _waste(row_tiles, rows) * _waste(column_tiles, columns)
+            tasks = rows * columns * problem.items
+            idle = _waste(tasks, _threads()) if wanted > 1 else 1.0
+            found = (1 + packing) * uneven * idle
+            if found < cost:
+                best, cost = (rows, columns), found
     return best
 
 

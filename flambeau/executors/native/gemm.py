@@ -1,14 +1,14 @@
 """General matrix products: the code of the kernels. ``blocking.py`` chooses their arguments.
 
 The result C (M x N) is cut into blocks of rows and columns, each of which is a task: tasks share nothing, so
-any number of threads gives the same bits, and nobody waits. Within a task, with blocks that fit the caches:
+any number of threads gives the same bits. Within a task, with blocks that fit the caches:
 
-    for each block of the depth (kc):
-        pack the columns of B, unless they can be read where they lie
+    pack the columns of B that the task needs, unless they are packed or can be read where they lie
+    for each block of the depth (kc):                   # so deep that panels stay in the first cache
         for each block of rows of A (mc):               # packed: stays in the second cache
             pack it
             for each panel of B:                        # a tile's columns
-                for each panel of A:                    # a tile's rows; stays in the first cache
+                for each panel of A:                    # a tile's rows
                     microkernel: a tile of C
 
 Batches are further tasks. Where C has the type that is computed with, it holds the sums between blocks of the
@@ -51,12 +51,20 @@ class Word(IntEnum):
     COLUMNS = auto()
     ROW_BLOCKS = auto()     # tasks of an item along the rows and columns
     COLUMN_BLOCKS = auto()
-    DIRECT = auto()         # 1: B is read where it lies
+    SOURCE = auto()         # how B is read
     EXTENTS = auto()        # of the batch: 3
     A_ITEM = 22             # then 3 strides for each of A, B and C
     B_ITEM = 25
     C_ITEM = 28
     END = 31
+
+
+class Source(IntEnum):
+    """How a task gets its part of B."""
+
+    OWN = 0         # packs it
+    DIRECT = 1      # reads it where it lies: columns are adjacent
+    SHARED = 2      # it has been packed by another call
 
 
 class Kind(NamedTuple):
@@ -84,9 +92,53 @@ def product_kernel(kind: Kind) -> int:
     return functions_of(product_text(kind), "product")["product"]
 
 
+@functools.cache
+def packing_kernel(dtype: Dtype, compute: Dtype) -> int:
+    """The address of the kernel that packs B for all tasks."""
+    return functions_of(packing_text(dtype, compute), "pack")["pack"]
+
+
 def product_text(kind: Kind) -> str:
     """The product's module."""
     return _Writer(kind).text()
+
+
+# --- packing B beforehand -----------------------------------------------------------------------------------
+
+
+class PackWord(IntEnum):
+    """The arguments of the kernel that packs B."""
+
+    B = 0
+    PANELS = auto()
+    N = auto()
+    K = auto()
+    STEP = auto()
+    COLUMN = auto()
+    PER_ITEM = auto()   # panels of an item
+    EXTENTS = auto()    # of the batch: 3, and 3 strides
+    B_ITEM = 10
+
+
+def packing_text(dtype: Dtype, compute: Dtype) -> str:
+    """A task is a panel of columns of B."""
+    tile = tile_of(compute.itemsize)
+    module = Module()
+    pack = packer(module, "panel", dtype, tile.columns, tile.lanes)
+    with module.kernel("pack") as f:
+        n, depth = f.word(PackWord.N), f.word(PackWord.K)
+        size = f.mul(padded_in_code(f, depth, tile.lanes), tile.columns)
+        column_stride = f.word(PackWord.COLUMN)
+        with f.loop(f.begin, f.end) as task:
+            count = f.word(PackWord.PER_ITEM)
+            item = item_of(f, f.div(task, count), PackWord.EXTENTS)
+            column = f.mul(f.rem(task, count), tile.columns)
+            offset = item_offset(f, item, PackWord.B_ITEM, f.mul(column, column_stride))
+            source = element_at(f, dtype, f.word(PackWord.B, "ptr"), offset)
+            target = f.at(f.word(PackWord.PANELS, "ptr"), f.mul(task, size), tile.element)
+            f.run(pack, source, target, f.least(f.sub(n, column), tile.columns), depth, column_stride,
+                  f.word(PackWord.STEP))
+    return module.text()
 
 
 def item_of(f: Function, number: str, extents: int) -> tuple[str, str, str]:
@@ -211,11 +263,10 @@ class _Writer:
                            item_offset(f, _INDICES, Word.A_ITEM, "0"))
             c = element_at(f, kind.target, f.word(Word.C, "ptr"),
                            item_offset(f, _INDICES, Word.C_ITEM, "0"))
+            panel = _Panels(self, f, depth, left, right)
             kc, mc = f.word(Word.KC), f.word(Word.MC)
-            panels = _Panels(self, f, f.least(depth, kc), left, right)
             with f.loop(0, depth, kc) as k:
                 step = f.least(kc, f.sub(depth, k))
-                panels.pack(k, step)
                 first = f.emit(f"zext i1 {f.compare('eq', k, 0)} to i64")
                 last = f.emit(f"zext i1 {f.compare('eq', f.add(k, step), depth)} to i64")
                 size = f.mul(padded_in_code(f, step, tile.lanes), tile.rows)  # of a panel of A
@@ -223,7 +274,7 @@ class _Writer:
                     end = f.least(bottom, f.add(row, mc))
                     self._pack_rows(f, a, row, end, k, step, size)
                     with f.loop(left, right, tile.columns) as column:
-                        b, b_step = panels.at(column, k)
+                        b, b_step = panel.at(column, k)
                         columns = f.least(f.sub(right, column), tile.columns)
                         common = (b_step, column, columns, first, last)
                         self._column(f, row, end, size, b, c, step, common)
@@ -283,40 +334,43 @@ class _Writer:
 
 
 class _Panels:
-    """The panels of B that a task reads: packed for each block of the depth, or B itself."""
+    """The panels of B that a task reads: packed by itself, by another call, or B itself."""
 
     def __init__(self, writer: _Writer, f: Function, depth: str, left: str, right: str) -> None:
-        tile = writer.tile
-        self.writer, self.f, self.tile, self.right = writer, f, tile, right
-        self.dtype = writer.kind.source
-        self.is_direct = f.compare("ne", f.word(Word.DIRECT), 0)
+        tile, source = writer.tile, writer.kind.source
+        self.f, self.tile, self.left, self.dtype = f, tile, left, source
+        how = f.word(Word.SOURCE)
+        shared = f.compare("eq", how, int(Source.SHARED))
+        self.is_direct = f.compare("eq", how, int(Source.DIRECT))
         self.stride, self.step = f.word(Word.B_COLUMN), f.word(Word.B_STEP)
-        self.b = element_at(f, self.dtype, f.word(Word.B, "ptr"), item_offset(f, _INDICES, Word.B_ITEM, "0"))
-        depth = padded_in_code(f, depth, tile.lanes)
-        self.size = f.mul(depth, tile.columns)
+        b = f.word(Word.B, "ptr")
+        offset = item_offset(f, _INDICES, Word.B_ITEM, "0")
+        self.b = element_at(f, source, b, offset)
+        self.size = f.mul(padded_in_code(f, depth, tile.lanes), tile.columns)
         # Behind the packed rows of A in the scratch.
         rows = f.emit(f"sdiv i64 {f.add(f.word(Word.MC), tile.rows - 1)}, {tile.rows}")
-        self.packed = f.at(f.scratch, f.mul(f.mul(rows, tile.rows), depth), tile.element)
+        a_size = f.mul(f.mul(rows, tile.rows), padded_in_code(f, f.least(depth, f.word(Word.KC)), tile.lanes))
+        own = f.at(f.scratch, a_size, tile.element)
         # Of B read directly only a last panel that is not whole has to be packed.
-        whole = f.mul(f.div(f.sub(right, left), tile.columns), tile.columns)
-        self.start = f.choose(self.is_direct, "i64", f.add(left, whole), left)
-
-    def pack(self, k: str, step: str) -> None:
-        """Pack steps k to k + step of the depth."""
-        f, tile = self.f, self.tile
-        first = f.mul(k, self.step)
-        target = f.variable("ptr", self.packed)
-        with f.loop(self.start, self.right, tile.columns) as column:
-            source = element_at(f, self.dtype, self.b, f.add(first, f.mul(column, self.stride)))
-            f.run(self.writer.pack_b, source, target.get(), f.least(f.sub(self.right, column), tile.columns),
-                  step, self.stride, self.step)
-            target.set(f.at(target.get(), self.size, tile.element))
+        wide = f.sub(right, left)
+        whole = f.mul(f.div(wide, tile.columns), tile.columns)
+        start = f.choose(self.is_direct, "i64", f.add(left, whole), left)
+        self.start = f.choose(shared, "i64", right, start)
+        before = f.div(left, tile.columns)
+        packed = f.at(b, f.add(offset, f.mul(before, self.size)), tile.element)
+        self.packed = f.choose(shared, "ptr", packed, own)
+        self.origin = f.choose(shared, "i64", left, self.start)
+        with f.loop(self.start, right, tile.columns) as column:
+            origin = element_at(f, source, self.b, f.mul(column, self.stride))
+            number = f.div(f.sub(column, self.start), tile.columns)
+            f.run(writer.pack_b, origin, f.at(own, f.mul(number, self.size), tile.element),
+                  f.least(f.sub(right, column), tile.columns), depth, self.stride, self.step)
 
     def at(self, column: str, k: str) -> tuple[str, str]:
         """Where step k of the panel that starts at a column lies, and how far the next step is."""
         f, tile = self.f, self.tile
         direct = f.emit(f"and i1 {self.is_direct}, {f.compare('slt', column, self.start)}")
-        number = f.emit(f"sdiv i64 {f.sub(column, self.start)}, {tile.columns}")
-        packed = f.at(self.packed, f.mul(number, self.size), tile.element)
+        number = f.emit(f"sdiv i64 {f.sub(column, self.origin)}, {tile.columns}")
+        packed = f.at(self.packed, f.add(f.mul(number, self.size), f.mul(k, tile.columns)), tile.element)
         there = element_at(f, self.dtype, self.b, f.add(column, f.mul(k, self.step)))
         return f.choose(direct, "ptr", there, packed), f.choose(direct, "i64", self.step, tile.columns)
