@@ -16,7 +16,7 @@ demo: $(STAMP)
 	@echo "written to demo/output:" && ls -1 demo/output
 
 test: $(STAMP)
-	OPENBLAS_NUM_THREADS=1 OMP_NUM_THREADS=1 $(BIN)/python -m pytest -q --tb=short -n $(TEST_JOBS) $(PYTEST_ARGS)
+	OPENBLAS_NUM_THREADS=1 OMP_NUM_THREADS=1 $(BIN)/python -m pytest --tb=short -n $(TEST_JOBS) $(PYTEST_ARGS)
 
 # Beside PyTorch, in an environment of its own; ORACLE=PYTHON uses one that is there.
 ORACLE ?= .oracle/bin/python
