@@ -31,9 +31,23 @@ def _attention_geometry(operands: Any, attributes: Any) -> Any:
     return contiguous((*q.shape[:-1], v.shape[-1]), q.dtype, q.device)
 
 
+def _of_queries(shared: Any, query: Any) -> Any:
+    """Keys or values repeated for the heads of queries that share them."""
+    if shared.ndim < 3 or shared.shape[-3] == query.shape[-3]:
+        return shared
+    return shared.repeat(query.shape[-3] // shared.shape[-3], axis=-3)
+
+
+def _of_keys(grad: Any, shared: Any) -> Any:
+    """The sum of gradients over the heads of queries that share keys or values."""
+    if grad.shape == shared.shape:
+        return grad
+    return grad.reshape((*shared.shape[:-2], -1, *shared.shape[-2:])).sum(-3)
+
+
 def _probabilities(m: Any, q: Any, k: Any, mask: Any, scale: Any, causal: bool) -> Any:
     """softmax(q k^T scale + mask): rows that may attend to nothing give zeros."""
-    scores = m.matmul(q, k.swapaxes(-1, -2))
+    scores = m.matmul(q, _of_queries(k, q).swapaxes(-1, -2))
     scores *= scale
     if causal:
         allowed = np.tril(np.ones(scores.shape[-2:], bool))
@@ -51,8 +65,9 @@ def _probabilities(m: Any, q: Any, k: Any, mask: Any, scale: Any, causal: bool) 
 @operator("scaled_dot_product_attention", _attention_geometry, compute=_compute,
           grad_name="ScaledDotProductFlashAttentionForCpuBackward0")
 def ATTENTION(m: Any, query: Any, key: Any, value: Any, mask: Any, scale: Any, causal: bool) -> Any:
-    """(..., L, E), (..., S, E) and (..., S, F) give (..., L, F)."""
-    return m.matmul(_probabilities(m, query, key, mask, query.dtype.type(scale), causal), value)
+    """(..., H, L, E), (..., G, S, E) and (..., G, S, F) give (..., H, L, F); G is H or divides it."""
+    weights = _probabilities(m, query, key, mask, query.dtype.type(scale), causal)
+    return m.matmul(weights, _of_queries(value, query))
 
 
 def _attention_backward_geometry(operands: Any, attributes: Any) -> Any:
@@ -68,7 +83,7 @@ def ATTENTION_DROPOUT(m: Any, query: Any, key: Any, value: Any, mask: Any, kept:
     weights = _probabilities(m, query, key, mask, query.dtype.type(scale), causal)
     weights *= kept
     weights *= query.dtype.type(factor)
-    return m.matmul(weights, value)
+    return m.matmul(weights, _of_queries(value, query))
 
 
 @operator("scaled_dot_product_attention_backward", _attention_backward_geometry, compute=_compute)
@@ -91,13 +106,15 @@ def _gradients(m: Any, grad: Any, query: Any, key: Any, value: Any, mask: Any, n
     p = _probabilities(m, query, key, mask, scale, causal)
     weights = p if noise is None else p * noise
     grad_value = m.matmul(weights.swapaxes(-1, -2), grad)
-    grad_scores = m.matmul(grad, value.swapaxes(-1, -2))
+    grad_scores = m.matmul(grad, _of_queries(value, query).swapaxes(-1, -2))
     if noise is not None:
         grad_scores *= noise
     grad_scores -= (grad_scores * p).sum(axis=-1, keepdims=True)
     grad_scores *= p
     grad_scores *= scale
-    return m.matmul(grad_scores, key), m.matmul(grad_scores.swapaxes(-1, -2), query), grad_value
+    grad_query = m.matmul(grad_scores, _of_queries(key, query))
+    grad_key = m.matmul(grad_scores.swapaxes(-1, -2), query)
+    return grad_query, _of_keys(grad_key, key), _of_keys(grad_value, value)
 
 
 @ATTENTION.derivative("query", "key", "value", keeps="query key value mask scale")
@@ -120,14 +137,23 @@ def _(ctx: Any, grad: Tensor, query: Tensor, key: Tensor, value: Tensor, mask: A
 
 def _gradients_on_tensors(grad: Tensor, query: Tensor, key: Tensor, value: Tensor, mask: Any, noise: Any,
                           scale: float, causal: bool) -> Any:
+    shared_key, shared_value = key, value
+    key, value = _repeated(key, query), _repeated(value, query)
     p = _weights(query, key, mask, scale, causal)
     grad_p = grad.matmul(value.transpose(-1, -2))
     weights = p
     if noise is not None:
         grad_p, weights = grad_p * noise, p * noise
     grad_scores = p * (grad_p - (grad_p * p).sum(-1, keepdim=True)) * scale
-    return (grad_scores.matmul(key), grad_scores.transpose(-1, -2).matmul(query),
-            weights.transpose(-1, -2).matmul(grad))
+    return (grad_scores.matmul(key), _of_keys(grad_scores.transpose(-1, -2).matmul(query), shared_key),
+            _of_keys(weights.transpose(-1, -2).matmul(grad), shared_value))
+
+
+def _repeated(shared: Tensor, query: Tensor) -> Tensor:
+    """``_of_queries`` on tensors."""
+    if shared.ndim < 3 or shared.shape[-3] == query.shape[-3]:
+        return shared
+    return shared.repeat_interleave(query.shape[-3] // shared.shape[-3], -3)
 
 
 def _weights(query: Tensor, key: Tensor, mask: Any, scale: float, causal: bool) -> Tensor:
@@ -190,11 +216,10 @@ def scaled_dot_product_attention(query: Tensor, key: Tensor, value: Tensor, attn
         raise RuntimeError("scaled_dot_product_attention_flash_attention: Currently do not support dropout "
                            "> 0")
     if enable_gqa:
-        key = key.repeat_interleave(query.shape[-3] // key.shape[-3], -3)
-        value = value.repeat_interleave(query.shape[-3] // value.shape[-3], -3)
+        _check_groups(query, key, value)
     factor = 1.0 / math.sqrt(query.shape[-1] or 1) if scale is None else float(scale)
     mask = _additive(attn_mask, query)
-    fused = (mask is None or not mask.requires_grad) and _same_lead(query, key, value)
+    fused = (mask is None or not mask.requires_grad) and _same_lead(query, key, value, enable_gqa)
     if dropout_p == 0.0 and fused:
         return record(ATTENTION, (query, key, value, mask, factor), (bool(is_causal),))
     narrow, wide = query.dtype, arithmetic_dtype(query.dtype)
@@ -206,11 +231,22 @@ def scaled_dot_product_attention(query: Tensor, key: Tensor, value: Tensor, attn
         kept = drawn(BERNOULLI, None, (float(1 - dropout_p),), geometry)
         return record(ATTENTION_DROPOUT, (query, key, value, mask, kept, factor, 1 / (1 - dropout_p)),
                       (bool(is_causal),)).to(narrow)
+    if enable_gqa:
+        key, value = _repeated(key, query), _repeated(value, query)
     from .dropout import dropout
     weights = _weights(query, key, mask, factor, is_causal)
     return (dropout(weights, dropout_p) if dropout_p else weights).matmul(value).to(narrow)
 
 
-def _same_lead(query: Tensor, key: Tensor, value: Tensor) -> bool:
-    return (query.shape[:-2] == key.shape[:-2] == value.shape[:-2] and query.shape[-1] == key.shape[-1]
+def _same_lead(query: Tensor, key: Tensor, value: Tensor, grouped: bool) -> bool:
+    lead = query.shape[:-2]
+    same = key.shape[:-3] == lead[:-1] if grouped else key.shape[:-2] == lead
+    return (same and key.shape[:-2] == value.shape[:-2] and query.shape[-1] == key.shape[-1]
             and key.shape[-2] == value.shape[-2])
+
+
+def _check_groups(query: Tensor, key: Tensor, value: Tensor) -> None:
+    for x in (query, key, value):
+        x.size(-3)
+    if any(n == 0 or query.shape[-3] % n for n in (key.shape[-3], value.shape[-3])):
+        raise RuntimeError("Number of heads in key and value must divide the number of heads in ")

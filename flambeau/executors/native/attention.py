@@ -34,8 +34,9 @@ def forward_text(storage: Dtype, compute: Dtype) -> str:
         blocks = f.div(f.add(w["queries"], parts.width - 1), parts.width)
         with f.loop(f.begin, f.end) as task:
             head = f.div(task, w["chunks"])
-            k = matrix(w, "key", head, w["keys"], w["depth"])
-            v = matrix(w, "value", head, w["keys"], w["width"])
+            shared = f.div(head, w["group"])
+            k = matrix(w, "key", shared, w["keys"], w["depth"])
+            v = matrix(w, "value", shared, w["keys"], w["width"])
             # Blocks are dealt out in turn: under a causal mask the first ones have less to do.
             with f.loop(f.rem(task, w["chunks"]), blocks, w["chunks"]) as block:
                 _block(w, head, f.mul(block, parts.width), k, v)

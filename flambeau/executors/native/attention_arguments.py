@@ -11,7 +11,9 @@ from .emitter import memory_type
 from .plan import Words
 
 LEAD = 3    # dimensions before the last two; fewer are filled up with extents of 1
-SIZES = ("lead.1", "lead.2", "queries", "keys", "depth", "width", "causal", "masked", "dropped", "chunks")
+# ``group``: how many heads of queries share one of keys and values, of which ``lead.shared`` are adjacent.
+SIZES = ("lead.1", "lead.2", "lead.shared", "group", "queries", "keys", "depth", "width", "causal", "masked",
+         "dropped", "chunks")
 
 
 class Names(NamedTuple):
@@ -74,10 +76,10 @@ class Arguments:
         return self.f.compare("ne", self.values[name], 0)
 
     def of_head(self, name: str, head: str) -> str:
-        """Where the matrix of a head begins in an operand."""
+        """Where the matrix of a head begins in an operand; keys and values have heads of their own."""
         f = self.f
-        last = f.rem(head, self["lead.2"])
-        rest = f.div(head, self["lead.2"])
+        extent = self["lead.shared" if name in ("key", "value") else "lead.2"]
+        last, rest = f.rem(head, extent), f.div(head, extent)
         place = f.mul(last, self[f"{name}.2"])
         place = f.add(place, f.mul(f.rem(rest, self["lead.1"]), self[f"{name}.1"]))
         place = f.add(place, f.mul(f.div(rest, self["lead.1"]), self[f"{name}.0"]))

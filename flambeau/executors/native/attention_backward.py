@@ -14,8 +14,9 @@ are multiplied with them, and into the rows of dQ.
 With dropout, P and G V^T are multiplied with what is kept, except in dS = P * (...), and 1 / l with the
 factor 1 / (1 - probability). Weights that are dropped are held as -p until dS is computed.
 
-A task has some blocks of queries of one head and adds up dK and dV: in the results if the head has no
-other task, else in memory of its own, which the kernel ``attention_gather`` sums in the order of tasks.
+A task has some blocks of queries of one head, or of all heads that share their keys and values, and adds up
+dK and dV: in the results if the head of keys has no other task, else in memory of its own, which the kernel
+``attention_gather`` sums in the order of tasks.
 """
 
 from __future__ import annotations
@@ -47,29 +48,31 @@ def backward_text(storage: Dtype, compute: Dtype) -> str:
         w = Arguments(f, parts, BACKWARD)
         blocks = f.div(f.add(w["queries"], parts.width - 1), parts.width)
         with f.loop(f.begin, f.end) as task:
-            head = f.div(task, w["chunks"])
-            k = matrix(w, "key", head, w["keys"], w["depth"])
-            v = matrix(w, "value", head, w["keys"], w["width"])
-            sums = _Sums(w, task, head)
-            with f.loop(f.rem(task, w["chunks"]), blocks, w["chunks"]) as block:
+            shared = f.div(task, w["chunks"])
+            k = matrix(w, "key", shared, w["keys"], w["depth"])
+            v = matrix(w, "value", shared, w["keys"], w["width"])
+            sums = _Sums(w, task, shared)
+            with f.loop(0, w["group"]) as member, \
+                    f.loop(f.rem(task, w["chunks"]), blocks, w["chunks"]) as block:
+                head = f.add(f.mul(shared, w["group"]), member)
                 _Block(w, head, f.mul(block, parts.width), k, v, sums).run()
     with module.kernel("attention_gather") as f:
         w = Arguments(f, parts, BACKWARD)
-        with f.loop(f.begin, f.end) as head:
-            _gather(w, head)
+        with f.loop(f.begin, f.end) as shared:
+            _gather(w, shared)
     return module.text()
 
 
 class _Sums:
     """Where a task adds up dK and dV: rows of ``depth.padded`` and ``width.padded`` elements."""
 
-    def __init__(self, w: Arguments, task: str, head: str) -> None:
+    def __init__(self, w: Arguments, task: str, shared: str) -> None:
         f, parts = w.f, w.parts
         key_size, value_size = (f.mul(w["keys"], w[f"{x}.padded"]) for x in ("depth", "width"))
         direct = w.flag("direct")
         own = parts.at(f, w["shares"], f.mul(task, w["share"]))
-        self.key = f.choose(direct, "ptr", parts.at(f, w["grad_key"], f.mul(head, key_size)), own)
-        self.value = f.choose(direct, "ptr", parts.at(f, w["grad_value"], f.mul(head, value_size)),
+        self.key = f.choose(direct, "ptr", parts.at(f, w["grad_key"], f.mul(shared, key_size)), own)
+        self.value = f.choose(direct, "ptr", parts.at(f, w["grad_value"], f.mul(shared, value_size)),
                               parts.at(f, own, key_size))
         parts.fill(f, self.key, key_size, 0.0)
         parts.fill(f, self.value, value_size, 0.0)
@@ -255,10 +258,10 @@ def _scale_rows(parts: Parts, f: Function, block: str, columns: Value, rows: str
             parts.write(f, f.emit(f"fmul {parts.vector} {parts.read(f, row, c)}, {factor}"), row, c)
 
 
-def _gather(w: Arguments, head: str) -> None:
-    """dK and dV of a head: the sums of its tasks, added to those of the first."""
+def _gather(w: Arguments, shared: str) -> None:
+    """dK and dV of a head of keys: the sums of its tasks, added to those of the first."""
     f, parts = w.f, w.parts
-    shares = parts.at(f, w["shares"], f.mul(f.mul(head, w["chunks"]), w["share"]))
+    shares = parts.at(f, w["shares"], f.mul(f.mul(shared, w["chunks"]), w["share"]))
     with f.loop(1, w["chunks"]) as chunk:
         other = parts.at(f, shares, f.mul(chunk, w["share"]))
         with f.loop(0, w["share"], parts.lanes) as i:
@@ -267,6 +270,6 @@ def _gather(w: Arguments, head: str) -> None:
     source = shares
     for name, columns in (("grad_key", "depth"), ("grad_value", "width")):
         count, padded = w[columns], w[f"{columns}.padded"]
-        target = f.at(w[name], f.mul(f.mul(head, w["keys"]), count), memory_type(parts.storage))
+        target = f.at(w[name], f.mul(f.mul(shared, w["keys"]), count), memory_type(parts.storage))
         parts.deliver(f, source, padded, w["keys"], count, target, count)
         source = parts.at(f, source, f.mul(w["keys"], padded))

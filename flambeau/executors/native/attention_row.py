@@ -47,14 +47,15 @@ class _Row:
         w, f, parts = self.w, self.f, self.parts
         n = parts.lanes
         source = parts.at(f, w.of_head("query", self.head), f.mul(self.query, w["query.row"]))
-        keys = w.of_head("key", self.head)
+        shared = f.div(self.head, w["group"])
+        keys = w.of_head("key", shared)
         factors = f.splat(w["scale"], n, parts.element)
         with f.loop(0, self.keys, n) as j:
             self._scores(source, keys, factors, j)
         with f.when(w.flag("masked")):
             self._add_mask()
         total = self._softmax()
-        values = w.of_head("value", self.head)
+        values = w.of_head("value", shared)
         one = f.emit(f"select i1 {f.emit(f'fcmp oeq {parts.element} {total}, 0.0')}, "
                      f"{parts.element} {parts.number(1.0)}, {parts.element} {total}")
         divisor = f.splat(f.emit(f"fdiv {parts.element} {parts.number(1.0)}, {one}"), n, parts.element)

@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 import flambeau
-from flambeau import Tensor
+from flambeau import Tensor, config
 
 pytest.importorskip("llvmlite")
 
@@ -179,7 +179,15 @@ def test_dropout(shape: Any) -> None:
         check(seeded(gradients(**options)), arrays, FORWARD + "_dropout_backward", 3e-5)
 
 
-def test_grouped_heads() -> None:
+@pytest.mark.parametrize("lead", [(2, 6), (6,), (2, 1, 6)], ids=str)
+@pytest.mark.parametrize(("queries", "keys"), [(1, 20), (40, 33), (70, 120)])
+def test_grouped_heads(lead: tuple[int, ...], queries: int, keys: int) -> None:
     flambeau.manual_seed(0)
-    q, k = flambeau.randn(2, 8, 20, 16), flambeau.randn(2, 2, 20, 16)
-    check(lambda q, k: F.scaled_dot_product_attention(q, k, k, enable_gqa=True), [q, k], FORWARD, 3e-5)
+    q, g = (flambeau.randn(*lead, queries, 16) for _ in range(2))
+    k, v = (flambeau.randn(*lead[:-1], 2, keys, 16) for _ in range(2))
+    check_both([q, k, v, g], 3e-5, enable_gqa=True)
+    check_both([q, k, v, g], 3e-5, enable_gqa=True, is_causal=True)
+    with config.executor("native"):
+        grouped = F.scaled_dot_product_attention(q, k, v, enable_gqa=True)
+        repeated = F.scaled_dot_product_attention(q, k.repeat_interleave(3, -3), v.repeat_interleave(3, -3))
+        assert flambeau.equal(grouped, repeated)

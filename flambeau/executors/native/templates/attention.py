@@ -43,6 +43,8 @@ class _Problem:
         self.heads = math.prod(self.lead)
         self.queries, self.depth = q.shape[-2:]
         self.keys, self.width = v.shape[-2:]
+        self.group = q.shape[-3] // v.shape[-3] if q.ndim > 2 and v.shape[-3] else 1
+        self.shared = self.heads // self.group      # heads of keys and values
         self.storage: Dtype = q.dtype.numpy
         self.compute: Dtype = (signature.compute or q.dtype).numpy
         self.causal = bool(signature.attributes[0])
@@ -76,8 +78,9 @@ class _Problem:
 
     def sizes(self, chunks: int) -> tuple[int, ...]:
         """Arguments as ``SIZES`` names them."""
-        return (self.lead[1], self.lead[2], self.queries, self.keys, self.depth, self.width, int(self.causal),
-                int("mask" in self.geometries), int("kept" in self.geometries), chunks)
+        return (self.lead[1], self.lead[2], self.lead[2] // self.group, self.group, self.queries, self.keys,
+                self.depth, self.width, int(self.causal), int("mask" in self.geometries),
+                int("kept" in self.geometries), chunks)
 
     def strides(self, operands: Sequence[str]) -> list[int]:
         """As ``Names`` has them."""
@@ -191,7 +194,7 @@ def attention_backward(signature: Signature) -> Plan | None:
     if not problem.native:
         return None
     # Each task of a head has sums of its own to keep, so there are fewer than in the forward pass.
-    chunks = min(problem.blocks, -(-_TASKS // (2 * problem.heads)))
+    chunks = min(problem.blocks, -(-_TASKS // (2 * problem.shared)))
     depth, width = problem.padded(problem.depth), problem.padded(problem.width)
     # Results are added up in place if their rows are whole vectors.
     direct = (chunks == 1 and problem.storage == problem.compute
@@ -201,12 +204,12 @@ def attention_backward(signature: Signature) -> Plan | None:
     words = problem.words(BACKWARD, (*problem.sizes(chunks), int(direct), depth, width, share), scratch)
     functions = functions_of(backward_text(problem.storage, problem.compute), "attention_backward")
     flops = 2.5 * problem.flops
-    calls = [problem.call(functions["attention_backward"], words, problem.heads * chunks, flops, scratch)]
+    calls = [problem.call(functions["attention_backward"], words, problem.shared * chunks, flops, scratch)]
     if not direct:
-        added = float(problem.heads * chunks * share)
-        calls.append(problem.call(functions["attention_gather"], words, problem.heads, 8 * added,
+        added = float(problem.shared * chunks * share)
+        calls.append(problem.call(functions["attention_gather"], words, problem.shared, 8 * added,
                                   Scratch(problem.compute.itemsize)))
-    workspace = 0 if direct else problem.heads * chunks * share * problem.compute.itemsize
+    workspace = 0 if direct else problem.shared * chunks * share * problem.compute.itemsize
     return Plan(calls, workspace=workspace, flops=flops, traffic=2 * problem.traffic + 2 * workspace)
 
 
