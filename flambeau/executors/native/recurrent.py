@@ -20,10 +20,11 @@ import functools
 from collections.abc import Callable
 from typing import NamedTuple
 
+from ...config import settings
 from .build import Function
 from .code import functions_of
 from .emitter import Dtype
-from .microkernel import tile_of
+from .machine import machine
 from .recurrent_products import Arguments, Products, products_text
 from .recurrent_rows import Rows
 
@@ -42,10 +43,16 @@ KEPT = {"lstm": 4, "gru": 4, "tanh": 1, "relu": 1}
 GATES = {"lstm": 4, "gru": 3, "tanh": 1, "relu": 1}
 
 
-def rows_of_a_task(batch: int) -> int:
-    """How many sequences a task takes: enough to use the weights well that it reads at each step."""
-    tasks = -(-batch // 16) if batch >= 32 else 2 if batch >= 8 else 1
-    return max(1, -(-batch // tasks))
+def rows_of_a_task(batch: int, weights: int) -> int:
+    """How many sequences a task takes, which reads recurrent weights of so many bytes at each step.
+
+    From the second cache they are read fast enough for 16 rows; from beyond it as seldom as possible.
+    """
+    share = max(4, -(-batch // settings.threads))
+    if weights <= machine().second_cache // 2:
+        share = min(share, 16)
+    tasks = -(-batch // share)
+    return -(-batch // tasks)
 
 
 @functools.cache
@@ -76,8 +83,7 @@ class _Writer(Products):
     """Writes the module of one kind of layer and element type."""
 
     def __init__(self, dtype: Dtype, kind: str) -> None:
-        # Of 16 rows, two halves read the panels better than 12 and 4 would.
-        super().__init__(dtype, min(8, tile_of(dtype.itemsize).rows))
+        super().__init__(dtype)
         self.kind, _, self.backward = kind.partition("_")
         self.rows = Rows(self.module, dtype)
 

@@ -39,15 +39,19 @@ class Arguments:
 
 
 class Products:
-    """Writes products into a module; ``largest``: rows of a tile."""
+    """Writes products into a module.
 
-    def __init__(self, dtype: Dtype, largest: int) -> None:
+    Rows are read where they lie, so a tile has 8 of them at most: with more, their addresses do not fit into
+    registers. Two tiles of 8 also read the panels for 16 rows better than 12 and 4 would.
+    """
+
+    def __init__(self, dtype: Dtype) -> None:
         self.dtype = dtype
         self.tile = tile_of(dtype.itemsize)
         self.element = self.tile.element
         self.module = Module()
-        counts = {1, 2, 4, 8, self.tile.rows}
-        self.variants = [self._tile(n) for n in sorted(counts, reverse=True) if n <= largest]
+        largest = min(8, self.tile.rows)
+        self.variants = [self._tile(n) for n in sorted({1, 2, 4, largest}, reverse=True) if n <= largest]
         self.product = self._product()
 
     def at(self, f: Function, pointer: str, index: Value) -> str:
@@ -101,7 +105,7 @@ class Products:
 
 def products_text(dtype: Dtype) -> str:
     """The module of what is done before the loop: ``pack``, ``bias``, ``project``."""
-    writer = Before(dtype, tile_of(dtype.itemsize).rows)
+    writer = Before(dtype)
     writer.pack_kernel()
     writer.bias_kernel()
     writer.project_kernel()

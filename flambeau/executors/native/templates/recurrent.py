@@ -87,13 +87,19 @@ class _Layer:
     def time(self, words: Words, steps: int, batch: int, rows: int, down: bool, sizes: _Operand,
              width: int) -> None:
         """The arguments of the walk through time."""
-        words.constant(batch, rows_of_a_task(batch), steps, rows, int(down))
+        words.constant(batch, self.rows_of_a_task(batch, width), steps, rows, int(down))
         sizes.put(words)
         words.constant(sizes.geometry.strides[0] if sizes.is_given else 0, width)
 
-    def walk(self, kernel: str, words: Words, batch: int, scratch: int) -> None:
+    def rows_of_a_task(self, batch: int, width: int) -> int:
+        return rows_of_a_task(batch, GATES[self.kind] * width * width * self.itemsize)
+
+    def walk(self, kernel: str, words: Words, batch: int, width: int) -> None:
+        """The walk; in scratch memory it has a row, and forward those of a block."""
         module = self.kind if kernel == "forward" else f"{self.kind}_backward"
-        tasks = -(-batch // rows_of_a_task(batch))
+        per_task = self.rows_of_a_task(batch, width)
+        tasks = -(-batch // per_task)
+        scratch = KEPT[self.kind] * width * (1 + per_task) if kernel == "forward" else width
         self.calls.append(Call(kernels(self.dtype, module)[kernel], words, tasks, 1, scratch * self.itemsize))
 
     def plan(self, multiplications: float, traffic: float) -> Plan:
@@ -166,7 +172,7 @@ def _forward(signature: Signature, kind: str) -> Plan | None:
         state.put(words)
         words.constant(state.row)
     _put_results(words, kind, keeps)
-    layer.walk("forward", words, batch, KEPT[kind] * width * (1 + rows_of_a_task(batch)))
+    layer.walk("forward", words, batch, width)
     return layer.plan(rows * gates * (depth + width), rows * (depth + (KEPT[kind] + 3) * width))
 
 
