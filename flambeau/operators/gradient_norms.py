@@ -41,8 +41,19 @@ def _clip_geometries(geometries: Sequence[Any], attributes: tuple[Any, ...]) -> 
     return tuple([dense_like(g.shape, g, g.dtype) for g in geometries[:-2]])
 
 
+def _limit_kernel(m: Any, operands: list[Any]) -> list[Any]:
+    """Each gradient's values limited to [-limit, limit]; operands: gradients, limit."""
+    *gradients, limit = operands
+    return [m.minimum(m.maximum(x, -limit), limit) for x in gradients]
+
+
+def _limit_geometries(geometries: Sequence[Any], attributes: tuple[Any, ...]) -> tuple[Geometry, ...]:
+    return tuple([dense_like(g.shape, g, g.dtype) for g in geometries[:-1]])
+
+
 TOTAL_NORM = Operator("total_norm", _total_kernel, _total_geometry, (), kind="variadic")
 CLIP_GRADIENTS = Operator("clip_gradients", _clip_kernel, _clip_geometries, (), kind="variadic")
+LIMIT_GRADIENTS = Operator("limit_gradients", _limit_kernel, _limit_geometries, (), kind="variadic")
 
 
 def suit(gradients: Sequence[Tensor]) -> bool:
@@ -69,8 +80,19 @@ def clip_gradients(gradients: Sequence[Tensor], total: Tensor, max_norm: float) 
     False, and nothing is done, where gradients share memory or the norm is of another kind.
     """
     g, first = total._geometry, gradients[0]._geometry
-    storages = {id(x._storage) for x in gradients}
-    if len(storages) < len(gradients) or g.ndim or g.dtype is not first.dtype or g.device is not first.device:
+    if not _apart(gradients) or g.ndim or g.dtype is not first.dtype or g.device is not first.device:
         return False
     record_in_place(CLIP_GRADIENTS, (), gradients, (total,), (max_norm,))
     return True
+
+
+def limit_gradients(gradients: Sequence[Tensor], limit: float) -> bool:
+    """Limit suitable gradients' values in place; false, and nothing is done, where they share memory."""
+    if not _apart(gradients):
+        return False
+    record_in_place(LIMIT_GRADIENTS, (), gradients, (), (limit,))
+    return True
+
+
+def _apart(gradients: Sequence[Tensor]) -> bool:
+    return len({id(x._storage) for x in gradients}) == len(gradients)

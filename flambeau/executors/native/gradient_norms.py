@@ -19,10 +19,12 @@ from .emitter import FLOAT32, Dtype, literal, memory_type
 
 COUNT, CHUNK, TOTAL, HEADER = range(4)
 
-# Words after the header. Of the norm: the tasks' sums. Of the scaling: the norm, and the greatest allowed.
+# Words after the header. Of the norm: the tasks' sums. Of the scaling: the norm, and the greatest allowed. Of
+# the limiting: the greatest value allowed.
 SUMS = HEADER
 NORM, MOST = HEADER, HEADER + 1
-NORM_TABLE, SCALE_TABLE = 4, 5
+LIMIT = HEADER
+NORM_TABLE, SCALE_TABLE, LIMIT_TABLE = 4, 5, 4
 
 
 @contextmanager
@@ -101,6 +103,28 @@ def scale_kernel(dtype: Dtype) -> int:
         with _spans(f, f.begin, f.end, SCALE_TABLE, 2, element) as (places, count):
             f.run(g, *places, count, factor)
     return functions_of(module.text(), "scale")["scale_all"]
+
+
+@functools.cache
+def limit_kernel(dtype: Dtype) -> int:
+    """Tensors' values limited to [-most, most]; NaN stays."""
+    module = Module()
+    element = memory_type(dtype)
+    parameters = [("ptr noalias readonly", "%x"), ("ptr noalias", "%y"), ("i64", "%count"),
+                  (element, "%most")]
+    with module.helper("limit", parameters) as g:
+        least = g.emit(f"fneg {element} %most")
+        with g.loop(0, "%count") as i:
+            x = g.read(element, g.at("%x", i, element), dtype.itemsize)
+            for order, bound in (("olt", least), ("ogt", "%most")):
+                beyond = g.emit(f"fcmp {order} {element} {x}, {bound}")
+                x = g.emit(f"select i1 {beyond}, {element} {bound}, {element} {x}")
+            g.write(element, x, g.at("%y", i, element), dtype.itemsize)
+    with module.kernel("limit_all") as f:
+        most = f.word(LIMIT, element)
+        with _spans(f, f.begin, f.end, LIMIT_TABLE, 2, element) as (places, count):
+            f.run(g, *places, count, most)
+    return functions_of(module.text(), "limit")["limit_all"]
 
 
 def _factor(f: Function, dtype: Dtype) -> str:

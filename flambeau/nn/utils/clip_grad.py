@@ -133,5 +133,8 @@ def clip_grad_value_(parameters: Tensors, clip_value: float, foreach: bool | Non
     """
     limit = float(clip_value)
     with no_grad():
-        for gradient in _gradients(parameters):
+        every = _gradients(parameters)
+        if together.suit(every) and together.limit_gradients(every, limit):
+            return
+        for gradient in every:
             gradient.clamp_(min=-limit, max=limit)

@@ -52,3 +52,31 @@ def test_it_is_native() -> None:
     norm = torch.nn.utils.clip_grad_norm_([x], 1.0)
     assert plan_of(norm._storage.node.signature) is not None
     assert plan_of(x.grad._storage.node.operands[0].signature) is not None
+
+
+@pytest.mark.parametrize("dtype", [torch.float32, torch.float64], ids=str)
+def test_limiting_values(dtype: Any) -> None:
+    def limited(tier: str) -> list[Any]:
+        torch.manual_seed(0)
+        with config.executor(tier):
+            params = [torch.zeros(shape, dtype=dtype).requires_grad_() for shape in SHAPES[1]]
+            for x in params:
+                x.grad = torch.randn(x.shape, dtype=dtype)
+            params[0].grad[0, 0] = float("nan")
+            params[0].grad[1, 0] = float("inf")
+            torch.nn.utils.clip_grad_value_(params, 0.3)
+            return [x.grad.numpy() for x in params]
+    for x, y in zip(limited("native"), limited("interpreter"), strict=True):
+        np.testing.assert_array_equal(x, y)
+
+
+def test_sums_do_not_depend_on_threads() -> None:
+    found = []
+    for count in (1, 2, 1):
+        before = torch.get_num_threads()
+        torch.set_num_threads(count)
+        found.append(clipped("native", [(1 << 20,), (300_001,)], torch.float32, 0.1))
+        torch.set_num_threads(before)
+    for other in found[1:]:
+        for x, y in zip(found[0], other, strict=True):
+            np.testing.assert_array_equal(x, y)

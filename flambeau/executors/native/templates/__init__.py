@@ -37,6 +37,7 @@ FILES: dict[str, str] = {
     **dict.fromkeys(("linear", "mm", "bmm", "matmul", "addmm", "baddbmm", "mv", "addmv", "dot", "addr"),
                     "matmul"),
     "multi_tensor": "optimizer", "total_norm": "gradient_norms", "clip_gradients": "gradient_norms",
+    "limit_gradients": "gradient_norms",
     **dict.fromkeys(("lstm_sequence", "gru_sequence", "rnn_sequence", "lstm_sequence_backward",
                      "gru_sequence_backward", "rnn_sequence_backward"), "recurrent"),
     **dict.fromkeys(("scaled_dot_product_attention", "scaled_dot_product_attention_backward",

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from typing import Any
 
 from ....graph.node import Signature
-from ..gradient_norms import root_kernel, scale_kernel, squares_kernel
+from ..gradient_norms import limit_kernel, root_kernel, scale_kernel, squares_kernel
 from ..plan import Call, Plan, Words
 
 _CHUNK = 1 << 15
@@ -22,10 +22,8 @@ def total_norm(signature: Signature) -> Plan | None:
         return None
     dtype = wanted.numpy
     total = sum(g.numel for g in tensors)
-    chunk = _chunk(total)
-    tasks = -(-total // chunk)
-    words = Words()
-    words.constant(len(tensors), chunk, total)
+    tasks = -(-total // _chunk(total))
+    words = _started(tensors)
     words.workspace()
     _table(words, tensors, words.input)
     root = Words()
@@ -42,20 +40,40 @@ def clip_gradients(signature: Signature) -> Plan | None:
     dtype = norm.dtype.numpy
     if not all(g.is_dense for g in tensors):
         return None
-    total = sum(g.numel for g in tensors)
-    chunk = _chunk(total)
-    words = Words()
-    words.constant(len(tensors), chunk, total)
+    words = _started(tensors)
     words.input(len(tensors), norm)
     words.number(len(tensors) + 1, dtype)
+    return _mapped(scale_kernel(dtype), words, tensors)
 
+
+def limit_gradients(signature: Signature) -> Plan | None:
+    """One pass over all tensors."""
+    tensors = signature.geometries[:-1]
+    dtype = tensors[0].dtype.numpy
+    if not all(g.is_dense for g in tensors):
+        return None
+    words = _started(tensors)
+    words.number(len(tensors), dtype)
+    return _mapped(limit_kernel(dtype), words, tensors)
+
+
+def _started(tensors: Any) -> Words:
+    total = sum(g.numel for g in tensors)
+    words = Words()
+    words.constant(len(tensors), _chunk(total), total)
+    return words
+
+
+def _mapped(kernel: int, words: Words, tensors: Any) -> Plan:
+    """Each tensor to a result."""
     def both(k: int, geometry: Any) -> None:
         words.input(k, geometry)
         words.output(k)
 
     _table(words, tensors, both)
-    return Plan([Call(scale_kernel(dtype), words, -(-total // chunk))],
-                traffic=float(2 * total * dtype.itemsize))
+    total = sum(g.numel for g in tensors)
+    return Plan([Call(kernel, words, -(-total // _chunk(total)))],
+                traffic=float(2 * total * tensors[0].dtype.itemsize))
 
 
 def _chunk(total: int) -> int:
@@ -71,4 +89,5 @@ def _table(words: Words, tensors: Any, point: Callable[[int, Any], object]) -> N
     words.constant(start)
 
 
-TEMPLATES = {"total_norm": total_norm, "clip_gradients": clip_gradients}
+TEMPLATES = {"total_norm": total_norm, "clip_gradients": clip_gradients,
+             "limit_gradients": limit_gradients}
