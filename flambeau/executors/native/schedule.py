@@ -22,6 +22,7 @@ from .templates import plan_of
 from .traits import Dims, Space, Traits, kept_dims, row_strides, space_of, strides_in, traits_of
 
 MAX_MEMBERS = 48
+_LOCAL = pending.UNHELD + 1     # references to a node that only a list and a local variable hold
 _LARGE = 1024   # elements: reading an array of as many twice is worth avoiding
 
 
@@ -126,39 +127,105 @@ class _Partition:
         if traits.fusible:
             self.space[i], self.dims[i], self.levels[i] = traits.space, traits.dims, traits.levels
 
+    # --- afterwards -----------------------------------------------------------------------------------------
+
+    def settle(self) -> None:
+        """Kernels are what their members say from here on: ``unit``, the latest member as it was at first."""
+        self.unit = [self.root(i) for i in range(self.last + 1)]
+        self.readers: list[list[int]] = [[] for _ in self.unit]
+        for i, reads in enumerate(self.reads):
+            for k in reads:
+                self.readers[k].append(i)
+
+    def delay(self) -> None:
+        """Move to the kernel that alone reads it what would have to be stored for it, and can be made there.
+
+        What is needed in the backward pass only (x - mean of a normalization) is not kept from the forward
+        pass on if what it is made of is kept anyway.
+        """
+        for i in range(self.last, -1, -1):
+            if self.levels[i] != (ELEMENT,) or not self.readers[i]:
+                continue
+            source, target = self.unit[i], self.unit[self.readers[i][0]]
+            if target == source or self.stage[target] <= self.stage[i] or self.space[target] is None:
+                continue
+            moved = self._waiting(i, target)
+            self.size[source] -= len(moved)
+            self.size[target] += len(moved)
+            for k in moved:
+                self.unit[k] = target
+                self.stage[k] = self.stage[target]
+
+    def _waiting(self, i: int, target: int) -> list[int]:
+        """Node i and those of its kernel that it alone needs, if they can be made in kernel ``target``."""
+        moved = [i]
+        for k in moved:
+            if self.unit[k] != self.unit[i] or not self._can_wait(k, target, moved):
+                return []
+            for other in self.reads[k]:
+                if other not in moved and not self._is_there(other, moved, target):
+                    moved.append(other)
+        return moved if self.size[target] + len(moved) <= MAX_MEMBERS else []
+
+    def _can_wait(self, i: int, target: int, moved: list[int]) -> bool:
+        traits = traits_of(self.signature(i))
+        space = self.space[target]
+        if self.levels[i] != (ELEMENT,) or traits.dims is not None or traits.space != space:
+            return False
+        node = self.nodes[self.last - i]
+        if sys.getrefcount(node) > _LOCAL + len(self.readers[i]):
+            return False
+        for r in self.readers[i]:
+            if self.unit[r] != target and r not in moved:
+                return False
+            for operand, g in zip(self.nodes[self.last - r].operands, self.signature(r).geometries):
+                if operand is node and (g.offset or space_of(g) != space):
+                    return False
+        return True
+
+    def _is_there(self, k: int, moved: list[int], target: int) -> bool:
+        """Whether an operand lies in memory until a later kernel has run, whether its readers wait or not."""
+        levels = self.levels[k]
+        if levels is not None and ELEMENT not in levels:
+            return True
+        others = [r for r in self.readers[k] if r not in moved and self.unit[r] != self.unit[k]]
+        return any(self.stage[r] >= self.stage[target] for r in others)
+
     def merge(self) -> None:
         """Make one kernel of kernels of a stage that read the same array: they cannot wait for each other."""
-        readers: dict[tuple[int, Any, int], int] = {}
+        readers: dict[tuple[int, Any, int], list[int]] = {}
         for i in range(self.last + 1):
-            space = self.space[self.root(i)]
+            space = self.space[self.unit[i]]
             if self.levels[i] is None or space is None:
                 continue
             for operand, g in zip(self.nodes[self.last - i].operands, self.signature(i).geometries):
                 if isinstance(g, Geometry) and g.numel >= _LARGE and space_of(g) == space:
-                    other = readers.setdefault((self.stage[i], space, id(operand)), i)
-                    self._unite(self.root(other), self.root(i))
+                    others = readers.setdefault((self.stage[i], space, id(operand)), [])
+                    if not any(self._unite(self.unit[i], self.unit[k]) for k in others):
+                        others.append(i)
 
-    def _unite(self, a: int, b: int) -> None:
+    def _unite(self, a: int, b: int) -> bool:
         dims = {d for d in (self.dims[a], self.dims[b]) if d is not None}
-        if a == b or len(dims) > 1 or self.size[a] + self.size[b] > MAX_MEMBERS:
-            return
-        low, high = min(a, b), max(a, b)
-        self.parent[low] = high
-        self.size[high] += self.size[low]
-        self.dims[high] = dims.pop() if dims else None
+        if a == b:
+            return True
+        if len(dims) > 1 or self.size[a] + self.size[b] > MAX_MEMBERS:
+            return False
+        self.unit = [b if u == a else u for u in self.unit]
+        self.size[b] += self.size[a]
+        self.dims[b] = dims.pop() if dims else None
+        return True
 
     # --- in which order -------------------------------------------------------------------------------------
 
     def units(self) -> list[list[int]]:
         """Members of the kernels and single nodes, each in order, in an order in which they can run."""
         members: dict[int, list[int]] = {}
-        for i in range(self.last + 1):
-            members.setdefault(self.root(i), []).append(i)
+        for i, unit in enumerate(self.unit):
+            members.setdefault(unit, []).append(i)
         done: set[int] = set()
         order: list[list[int]] = []
-        for i in range(self.last + 1):
-            if self.parent[i] == i:
-                self._emit(i, members, done, order)
+        for unit in sorted(members, key=lambda u: members[u][-1]):
+            self._emit(unit, members, done, order)
         return order
 
     def _emit(self, root: int, members: dict[int, list[int]], done: set[int], order: list[list[int]]) -> None:
@@ -168,7 +235,7 @@ class _Partition:
             if top in done:
                 stack.pop()
                 continue
-            waiting = {self.root(k) for i in members[top] for k in self.reads[i]} - done - {top}
+            waiting = {self.unit[k] for i in members[top] for k in self.reads[i]} - done - {top}
             if waiting:
                 stack.extend(waiting)
                 continue
@@ -199,6 +266,8 @@ def schedule(nodes: list[Node]) -> list[Unit]:
     """Partition a list of nodes (last one first) into units, in the order in which they run."""
     partition = _Partition(nodes)
     partition.build()
+    partition.settle()
+    partition.delay()
     partition.merge()
     units: list[Unit] = []
     for members in partition.units():
@@ -217,7 +286,7 @@ def schedule(nodes: list[Node]) -> list[Unit]:
 
 def _kernel(partition: _Partition, members: list[int], positions: list[int]) -> Unit:
     unit = Unit(positions, _stored(partition.nodes, positions), True)
-    root = partition.root(members[0])
+    root = partition.unit[members[0]]
     unit.space, unit.dims = partition.space[root], partition.dims[root]
     unit.levels = tuple([partition.levels[i] or () for i in members])
     return unit
