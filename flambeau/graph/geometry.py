@@ -18,7 +18,7 @@ class Geometry:
     """Shape, strides and offset (in elements), element type and device of a tensor."""
 
     __slots__ = ("shape", "strides", "offset", "dtype", "device", "ndim", "numel", "is_contiguous", "extent",
-                 "_order")
+                 "_order", "_flat")
 
     shape: Size
     strides: tuple[int, ...]
@@ -39,6 +39,7 @@ class Geometry:
         # One past the last element of the storage that is read.
         self.extent = 0 if self.numel == 0 else offset + 1 + sum((n - 1) * s for n, s in zip(shape, strides))
         self._order: tuple[int, ...] | None = None
+        self._flat: Geometry | None = None
 
     def __repr__(self) -> str:
         return (f"Geometry({list(self.shape)}, strides={list(self.strides)}, offset={self.offset}, "
@@ -50,6 +51,13 @@ class Geometry:
         if self._order is None:
             self._order = tuple(sorted(range(self.ndim), key=lambda d: (-self.strides[d], -self.shape[d])))
         return self._order
+
+    @property
+    def flat(self) -> Geometry:
+        """A vector of as many elements, from the start of a storage."""
+        if self._flat is None:
+            self._flat = contiguous((self.numel,), self.dtype, self.device)
+        return self._flat
 
     @property
     def is_dense(self) -> bool:

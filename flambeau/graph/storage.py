@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from .geometry import Geometry, contiguous
+from .geometry import Geometry
 from .node import Node
 
 
@@ -34,8 +34,7 @@ class Storage:
     @property
     def flat(self) -> Geometry:
         """The whole value as a one-dimensional tensor."""
-        g = self.geometry
-        return contiguous((g.numel,), g.dtype, g.device)
+        return self.geometry.flat
 
 
 class VersionCounter:

@@ -163,7 +163,7 @@ def nll_loss(input: Tensor, target: Tensor, weight: Any = None, size_average: An
     check_classes(target, shape[1 if len(shape) > 1 else 0], ignore_index)
     if len(shape) == 1 and target.ndim == 1:
         target = target.reshape(())
-    result: Tensor = record(NLL_LOSS, (input, target, weight), (ignore_index, reduction))[0]
+    result: Tensor = record(NLL_LOSS, (input, target, weight), (ignore_index, reduction), 1)[0]
     return result
 
 

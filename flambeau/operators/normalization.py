@@ -162,7 +162,7 @@ def layer_norm(input: Tensor, normalized_shape: Any, weight: Any = None, bias: A
     >>> torch.nn.functional.layer_norm(torch.tensor([[1., 3.]]), (2,))
     tensor([[-1.0000,  1.0000]])
     """
-    return _layer_norm(input, normalized_shape, weight, bias, eps)[0]  # type: ignore[no-any-return]
+    return _layer_norm(input, normalized_shape, weight, bias, eps, 1)[0]  # type: ignore[no-any-return]
 
 
 @api("torch")
@@ -183,13 +183,14 @@ def statistics_in(input: Tensor, weight: Any) -> dtypes.dtype:
     return input.dtype if weight is None else weight.dtype  # type: ignore[no-any-return]
 
 
-def _layer_norm(input: Tensor, normalized_shape: Any, weight: Any, bias: Any, eps: float) -> Any:
+def _layer_norm(input: Tensor, normalized_shape: Any, weight: Any, bias: Any, eps: float,
+                enough: int | None = None) -> Any:
     key = (input._geometry, normalized_shape, None if weight is None else weight._geometry,
            None if bias is None else bias._geometry)
     try:
         dims = _fitting.get(key)
     except TypeError:  # a list of extents
-        return _layer_norm(input, tuple(normalized_shape), weight, bias, eps)
+        return _layer_norm(input, tuple(normalized_shape), weight, bias, eps, enough)
     if dims is None:
         shape = _check_normalized_shape(input, normalized_shape, weight, bias)
         if input.dtype.category != dtypes.FLOATING:
@@ -198,7 +199,7 @@ def _layer_norm(input: Tensor, normalized_shape: Any, weight: Any, bias: Any, ep
         if len(_fitting) > 1 << 14:
             _fitting.clear()
         dims = _fitting[key] = tuple(range(input.ndim - len(shape), input.ndim))
-    return record(LAYER_NORM, (input, weight, bias, float(eps)), (dims,))
+    return record(LAYER_NORM, (input, weight, bias, float(eps)), (dims,), enough)
 
 
 # The dimensions to normalize, for geometries and normalized shapes that were found to fit together.

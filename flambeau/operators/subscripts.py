@@ -204,6 +204,25 @@ def _width(item: Any) -> int:
     return item._geometry.ndim if item._geometry.dtype.name in ("bool", "uint8") else 1
 
 
+def _simple_view(x: Tensor, items: tuple[Any, ...]) -> Tensor | None:
+    """The view for integers and slices, in order; None where there is more to a key, or too much of it."""
+    if len(items) > x._geometry.ndim:
+        return None
+    for item in items:
+        if item.__class__ is not int and item.__class__ is not slice:
+            return None
+    dim = 0
+    for place, item in enumerate(items):
+        if item.__class__ is int:
+            x = _select(x, dim, item, place)
+        else:
+            start, stop = item.start, item.stop
+            if start is not None or stop is not None or item.step is not None:
+                x = _slice(x, dim, item, False)
+            dim += 1
+    return x
+
+
 def getitem(self: Tensor, key: Any) -> Tensor:
     """``x[key]``: a view for integers, slices, None and Ellipsis, a copy for lists and tensors.
 
@@ -220,6 +239,10 @@ def getitem(self: Tensor, key: Any) -> Tensor:
         return view(UNSQUEEZE, self, (0,))
     if key is Ellipsis:
         return view(ALIAS, self)
+    if key.__class__ is tuple:
+        simple = _simple_view(self, key)
+        if simple is not None:
+            return view(ALIAS, self) if simple is self else simple
     found = Subscript(self, key)
     if not found.dims:
         return view(ALIAS, self) if found.view is self else found.view
@@ -235,6 +258,11 @@ def setitem(self: Tensor, key: Any, value: Any) -> None:
         if not isinstance(value, (np.generic, int, float, bool, complex)):
             raise TypeError(f"can't assign a {_type_title(value)} to a {type_name(self._geometry)}")
         value, number = value.item() if isinstance(value, np.generic) else value, True
+    if key.__class__ is tuple and not number:
+        simple = _simple_view(self, key)
+        if simple is not None and simple._geometry.shape == value._geometry.shape:
+            simple.copy_(value)
+            return
     scalar = number or value._geometry.ndim == 0
     found = Subscript(self, key, keep_masks=scalar, writing=True)
     target = found.view

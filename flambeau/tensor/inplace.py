@@ -15,11 +15,12 @@ from ..graph.geometry import Geometry, contiguous
 from ..graph.operator import Operator
 from ..graph.storage import Storage
 from .history import detached, edge
-from .record import record
+from .record import record, record_pair
 from .tape import GradFn, SavedTensor, hooks_of, state
-from .tensor import Tensor, fresh
+from .tensor import Tensor
 from .views import ambiguous_write, replay
 
+_new = object.__new__
 _WRITTEN = "is being modified inplace"
 
 
@@ -147,19 +148,21 @@ def write(x: Tensor, result: Tensor) -> None:
 
 def _next_node(storage: Storage, geometry: Geometry, result: Tensor) -> Any:
     """The node of the storage's value after the write."""
-    whole = geometry.numel == storage.geometry.numel and geometry.offset == 0 \
-        and geometry.dtype is storage.geometry.dtype
-    source, held = result._geometry, result._storage.geometry
-    before, state.enabled = state.enabled, False
-    try:
-        if whole and source.strides == geometry.strides and source.offset == 0 \
+    stored = storage.geometry
+    whole = geometry.numel == stored.numel and geometry.offset == 0 and geometry.dtype is stored.dtype
+    if whole:
+        source, held = result._geometry, result._storage.geometry
+        if source.strides == geometry.strides and source.offset == 0 \
                 and held.numel == geometry.numel and held.dtype is source.dtype \
                 and not result._storage.exposed and geometry.is_dense:
             return result._storage.node
+    before, state.enabled = state.enabled, False
+    try:
         if whole and geometry.is_contiguous:
-            return record(CONTIGUOUS, (detached(result),))._storage.node
-        old = fresh(storage, storage.flat)
-        return record(WRITE, (old, detached(result)), (geometry,))._storage.node
+            return record(CONTIGUOUS, (result,))._storage.node
+        old = _new(Tensor)
+        old._storage, old._geometry = storage, stored.flat
+        return record_pair(WRITE, old, result, (geometry,))._storage.node
     finally:
         state.enabled = before
 

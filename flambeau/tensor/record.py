@@ -56,9 +56,11 @@ def _site(depth: int) -> Any:
     return _site_from(_frame(depth))
 
 
-def record(operator: Operator, operands: Sequence[Any], attributes: tuple[Any, ...] = ()) -> Any:
+def record(operator: Operator, operands: Sequence[Any], attributes: tuple[Any, ...] = (),
+           enough: int | None = None) -> Any:
     """Record ``operator`` applied to tensors, Python numbers and None; return its Tensor, or a tuple of them.
 
+    Of several results, ``enough`` is how many the caller reads: the others are there if backward needs them.
     Raises what PyTorch raises when shapes, dtypes or devices do not fit.
     """
     key: list[Any] = [operator, attributes]
@@ -99,6 +101,8 @@ def record(operator: Operator, operands: Sequence[Any], attributes: tuple[Any, .
         if len(_nodes) > settings.check_at:
             check_budget()
         return out
+    if enough is not None and not wants_grad:
+        geometries = geometries[:enough]
     outs = tuple([_project(node, i, geometry) for i, geometry in enumerate(geometries)])
     if wants_grad:
         attach(operator, signature, operands, outs)
@@ -135,15 +139,14 @@ def record_one(operator: Operator, x: Tensor, attributes: tuple[Any, ...] = ()) 
     return out
 
 
-def record_pair(operator: Operator, a: Tensor, b: Tensor) -> Tensor:
+def record_pair(operator: Operator, a: Tensor, b: Tensor, attributes: tuple[Any, ...] = ()) -> Tensor:
     """``record`` for two tensors and one result: the same, unrolled."""
-    key = (operator, a._geometry, b._geometry)
+    key = (operator, attributes, a._geometry, b._geometry)
     signature = _signatures.get(key)
     if signature is None:
-        signature = _sign(operator, (operator, (), a._geometry, b._geometry), ())
-        _signatures[key] = signature
+        signature = _sign(operator, key, attributes)
     if not signature.usual:
-        return record(operator, (a, b))  # type: ignore[no-any-return]
+        return record(operator, (a, b), attributes)  # type: ignore[no-any-return]
     storage, other = a._storage, b._storage
     frame = _frame(2)
     code = frame.f_code
