@@ -7,6 +7,7 @@ from typing import Any
 from ....graph.geometry import Geometry
 from ....graph.node import Signature
 from ..convolution import product_plan
+from ..convolution_depthwise import depthwise_plan, depthwise_weight_plan
 from ..convolution_problem import Problem, forward_problem, input_problem
 from ..convolution_weight import weight_plan
 from ..emitter import BFLOAT16, FLOAT16, FLOAT32, FLOAT64
@@ -15,6 +16,8 @@ from ..plan import Plan
 _TYPES = (FLOAT32, FLOAT64, FLOAT16, BFLOAT16)
 # Fewer channels than this are not worth a transform, or vectors of channels.
 _WINOGRAD, _NARROW = 16, 16
+# So few output channels of one input channel are not worth a matrix product.
+_FEW = 4
 
 
 def _usable(signature: Signature) -> Any:
@@ -36,6 +39,10 @@ def _row_major(weight: Geometry) -> int:
     return volume
 
 
+def _is_depthwise(problem: Problem) -> bool:
+    return problem.groups > 1 and problem.ins == 1 and problem.outs <= _FEW
+
+
 def _mode(problem: Problem, volume: int, dtype: Any) -> str:
     phase = problem.phases[0]
     if len(problem.phases) == 1 and len(phase.taps) == volume == 9 and problem.span == (3, 1, 3) \
@@ -55,6 +62,8 @@ def _forward(signature: Signature) -> Plan | None:
     elif bias.strides[0] != 1 and bias.shape[0] != 1:
         return None
     problem = forward_problem(x, weight, signature.outputs[0], signature.attributes)
+    if _is_depthwise(problem):
+        return depthwise_plan(problem, dtype, x, weight, bias)
     volume = _row_major(weight)
     return product_plan(problem, dtype, (x, weight, bias), volume, _mode(problem, volume, dtype), False)
 
@@ -65,6 +74,8 @@ def _input(signature: Signature) -> Plan | None:
         return None
     grad, weight = signature.geometries
     problem = input_problem(grad, weight, signature.outputs[0], signature.attributes)
+    if _is_depthwise(problem):
+        return depthwise_plan(problem, dtype, grad, weight, None)
     volume = _row_major(weight)
     return product_plan(problem, dtype, (grad, weight, None), volume, _mode(problem, volume, dtype), True)
 
@@ -76,6 +87,8 @@ def _weight(signature: Signature) -> Plan | None:
     grad, x = signature.geometries
     result = signature.outputs[0]
     problem = forward_problem(x, result, grad, signature.attributes[1:])
+    if _is_depthwise(problem):
+        return depthwise_weight_plan(problem, dtype, grad, x)
     return weight_plan(problem, dtype, grad, x, result, _mode(problem, _row_major(result), dtype))
 
 
