@@ -146,6 +146,7 @@ def test_fills(dtype: Any) -> None:
     for count in (1, 7, 1000):
         check(lambda n=count: flambeau.full((n, 3), 1, dtype=dtype), [], "full")
         check(lambda n=count: flambeau.zeros(n, dtype=dtype), [], "full")
+        check(lambda n=count: [flambeau.eye(n, dtype=dtype), flambeau.eye(3, n, dtype=dtype)], [], "eye")
         if dtype in (flambeau.float32, flambeau.float64, flambeau.int64):
             check(lambda n=count: flambeau.arange(-3, n, dtype=dtype), [], "arange")
             check(lambda n=count: flambeau.arange(n, -7, -2, dtype=dtype), [], "arange")

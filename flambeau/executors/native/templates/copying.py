@@ -19,8 +19,11 @@ import functools
 from collections.abc import Sequence
 from typing import NamedTuple
 
+import numpy as np
+
 from ..build import Function, Module, vector
 from ..code import functions_of
+from ..emitter import Dtype
 from ..machine import machine
 from ..plan import Call, Words
 from .nest import Nest, Space, fused, rank_for, split
@@ -154,6 +157,13 @@ def _strided(to: Place, source: Place, space: Space, size: int) -> Call:
     return Call(_strided_kernel(rank, size, *steps), words, cut.tasks, cut.grain)
 
 
+def bits_of(value: object, dtype: Dtype) -> int:
+    """An element as the integer that stands for it in a word."""
+    word = np.zeros(1, np.int64)
+    word.view(dtype)[0] = value
+    return int(word[0])
+
+
 def element(size: int) -> str:
     """The type of elements of which only the size is known."""
     return f"i{size * 8}"
@@ -179,16 +189,17 @@ def _strided_kernel(rank: int, size: int, into: int | None, out: int | None) -> 
 
 # --- one value ----------------------------------------------------------------------------------------------
 
-def filled(to: Place, extents: Sequence[int], size: int, number: tuple[int, object] | None = None) -> Call:
-    """The call that writes zeros, or operand ``number[0]``, a Python number, as type ``number[1]``."""
-    if size > 8:
+def filled(to: Place, extents: Sequence[int], size: int, number: tuple[int, object] | None = None,
+           bits: int = 0) -> Call:
+    """The call that writes ``bits``, or operand ``number[0]``, a Python number, as type ``number[1]``."""
+    if size > 8:    # zeros
         to, size = Place((*[2 * s for s in to.strides], 1), 2 * to.offset, to.number), size // 2
         extents = (*extents, 2)
     space = fused(extents, (to.strides,))
     rank = rank_for(space)
     words = _words(to, None, size)
     if number is None:
-        words.constant(0)
+        words.constant(bits)
     else:
         words.number(*number)
     cut = split(space, size)

@@ -11,7 +11,7 @@ from ..build import Function, Module
 from ..code import functions_of
 from ..emitter import FLOAT32, FLOAT64, INT64, literal, memory_type
 from ..plan import Call, Plan, Words
-from .copying import element
+from .copying import Place, bits_of, element, filled
 from .movement import Template, bytes_moved
 from .nest import Nest, Space, fused, rank_for, split
 
@@ -63,6 +63,20 @@ def _wrapped(f: Function, start: str, i: str, step: str, kind: str) -> str:
     return f.emit(f"trunc i64 {x} to {kind}")
 
 
+# --- the identity -------------------------------------------------------------------------------------------
+
+def _eye(signature: Signature) -> Plan | None:
+    """Zeros, and ones on the diagonal."""
+    out = signature.outputs[0]
+    size = out.dtype.itemsize
+    if not out.numel or size > 8:
+        return None
+    one = bits_of(1, np.dtype(out.dtype.numpy))
+    return Plan([filled(Place((1,)), (out.numel,), size),
+                 filled(Place((out.shape[1] + 1,)), (min(out.shape),), size, bits=one)],
+                traffic=float(signature.nbytes))
+
+
 # --- triangles ----------------------------------------------------------------------------------------------
 
 def _triangle(signature: Signature) -> Plan | None:
@@ -107,4 +121,4 @@ def _triangle_kernel(rank: int, size: int, upper: bool, unit: bool) -> int:
     return functions_of(module.text(), "triangle")["triangle"]
 
 
-TEMPLATES: dict[str, Template] = {"arange": _arange, "tril": _triangle, "triu": _triangle}
+TEMPLATES: dict[str, Template] = {"arange": _arange, "eye": _eye, "tril": _triangle, "triu": _triangle}

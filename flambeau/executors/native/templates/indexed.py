@@ -5,7 +5,7 @@ strides too, 0 in the dimensions of the index, where it is found at the sum of i
 gather, scatter, ``x[i, j]``, index_select, embeddings and their gradients are such a walk (``indexing.py``):
 
     read:   dense[p] = indexed[p, i(p)]
-    write:  indexed[p, i(p)] = dense[p]       or add, multiply
+    write:  indexed[p, i(p)] = dense[p]       or add, multiply, take the greatest or least
 
 Positions may repeat where the indexed side has stride 0. A task that writes takes all positions that could
 fall together, in their order, so that the last one wins, and sums do not depend on the number of threads.
@@ -46,18 +46,22 @@ class Index(NamedTuple):
 
 
 class Side(NamedTuple):
-    """The dense side of a walk: an operand, a result (no geometry), or a Python number (a type)."""
+    """One side of a walk: an operand, a result (no geometry), or a Python number (its type).
+
+    Or one constant, of which ``number`` is the bits (a true ``constant``).
+    """
 
     strides: Strides
     number: int = 0
     geometry: Any = None
+    constant: bool = False
 
 
 class Form(NamedTuple):
     """What the code depends on."""
 
     rank: int
-    action: str             # read, write, add, multiply
+    action: str             # read, write, add, multiply, greatest, least
     dtype: Dtype
     indices: int
     index_size: int
@@ -78,7 +82,7 @@ def walked(action: str, extents: Strides, dense: Side, indexed: Side, indices: S
     types = {np.dtype(i.geometry.dtype.numpy) for i in indices}
     if len(types) != 1 or not types <= {INT32, INT64} or indexed.geometry == ():
         raise Unsupported("indices of these types")
-    if action in ARITHMETIC and (size < 4 or number_type.kind not in "iuf"):
+    if action not in ("read", "write") and (size < 4 or number_type.kind not in "iuf"):
         raise Unsupported("arithmetic on this type")
     wide = types.pop().itemsize
     strides = [[s * size for s in dense.strides], [s * size for s in indexed.strides],
@@ -92,7 +96,7 @@ def walked(action: str, extents: Strides, dense: Side, indexed: Side, indices: S
                 any(own[-1] for own in space.strides[2:]),
                 all(own[-1] == wide for own in space.strides[2:]), all(i.step == 1 for i in indices),
                 (space.strides[0][-1] == size, space.strides[1][-1] == size),
-                isinstance(dense.geometry, type), factor is not None)
+                dense.constant or isinstance(dense.geometry, type), factor is not None)
     words = _words(form, dense, indexed, indices, number_type, factor)
     Nest(form.rank, 2 + len(indices), len(words.values)).place(words, space, cut)
     return Call(_kernel(form), words, cut.tasks, cut.grain)
@@ -102,7 +106,9 @@ def _words(form: Form, dense: Side, indexed: Side, indices: Sequence[Index], dty
            factor: int | None) -> Words:
     words = Words()
     for side in (dense, indexed):
-        if side.geometry is None:
+        if side.constant:
+            words.constant(side.number)
+        elif side.geometry is None:
             words.output(side.number)
         elif isinstance(side.geometry, type):
             words.number(side.number, dtype)
@@ -252,9 +258,22 @@ def _act(f: Function, form: Form, dense: str, indexed: str, factor: str) -> None
         f.write(kind, f.read(kind, source, align), to, align)
         return
     kind = register_type(form.dtype)
-    whole, real = ARITHMETIC[form.action]
     x = f.read(kind, dense, align)
+    if form.action not in ARITHMETIC:
+        y = f.read(kind, indexed, align)
+        f.write(kind, f.choose(_exceeds(f, form, kind, x, y), kind, x, y), indexed, align)
+        return
+    whole, real = ARITHMETIC[form.action]
     if form.scaled:
         x = f.emit(f"{'mul' if form.dtype.kind in 'iu' else 'fmul'} {kind} {x}, {factor}")
     y = f.emit(f"{whole if form.dtype.kind in 'iu' else real} {kind} {f.read(kind, indexed, align)}, {x}")
     f.write(kind, y, indexed, align)
+
+
+def _exceeds(f: Function, form: Form, kind: str, x: str, extreme: str) -> str:
+    """Whether x takes the place of an extreme: what is not a number does, and stays."""
+    order = "gt" if form.action == "greatest" else "lt"
+    if form.dtype.kind in "iu":
+        return f.emit(f"icmp {'s' if form.dtype.kind == 'i' else 'u'}{order} {kind} {x}, {extreme}")
+    beyond, none = f.emit(f"fcmp o{order} {kind} {x}, {extreme}"), f.emit(f"fcmp uno {kind} {x}, {x}")
+    return f.emit(f"or i1 {beyond}, {none}")

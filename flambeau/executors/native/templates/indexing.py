@@ -6,10 +6,13 @@ import math
 from collections.abc import Sequence
 from typing import Any
 
+import numpy as np
+
 from ....graph.geometry import Geometry, row_major_strides
 from ....graph.node import Signature
+from ..emitter import Dtype
 from ..plan import Call, Plan
-from .copying import Place, copied, filled
+from .copying import Place, bits_of, copied, filled
 from .indexed import Index, Side, walked
 from .movement import Template, number_for, source_of
 
@@ -114,6 +117,37 @@ def _scatter(signature: Signature) -> Plan | None:
     where = Index(1, index, index.strides, x.shape[dim], out.strides[dim])
     call = walked(reduce or "write", index.shape, dense, Side(_without(out.strides, dim)), [where], out.dtype)
     return _updated(signature, index.shape, call)
+
+
+_REDUCTIONS = {"sum": "add", "prod": "multiply", "amax": "greatest", "amin": "least"}
+
+
+def _scatter_reduce(signature: Signature) -> Plan | None:
+    """A copy of x, at whose positions the source is reduced; first cleared there, where x does not count."""
+    x, index, src = signature.geometries
+    out = signature.outputs[0]
+    dim, reduce, include_self = signature.attributes
+    if not _usable(signature, index) or src.dtype is not out.dtype or not x.ndim or x.ndim != index.ndim \
+            or reduce not in _REDUCTIONS:
+        return None
+    where = Index(1, index, index.strides, x.shape[dim], out.strides[dim])
+    calls = [copied(Place(out.strides), source_of(x), x.shape, out.dtype.itemsize)]
+    to = Side(_without(out.strides, dim))
+    if not include_self:
+        start = bits_of(_start(reduce, np.dtype(out.dtype.numpy)), np.dtype(out.dtype.numpy))
+        calls.append(walked("write", index.shape, Side([0] * index.ndim, start, constant=True), to, [where],
+                            out.dtype))
+    calls.append(walked(_REDUCTIONS[reduce], index.shape, Side(src.strides, 2, src), to, [where], out.dtype))
+    return Plan(calls, traffic=_traffic(signature, index.shape) + signature.nbytes)
+
+
+def _start(reduce: str, dtype: Dtype) -> Any:
+    """What leaves the first element as it is."""
+    if reduce in ("amax", "amin"):
+        limits: Any = np.iinfo(dtype) if dtype.kind in "iu" else None
+        least, greatest = (limits.min, limits.max) if limits else (-np.inf, np.inf)
+        return least if reduce == "amax" else greatest
+    return 1 if reduce == "prod" else 0
 
 
 def _values(g: Any, operand: int, shape: Shape, out: Geometry, broadcast: bool = True) -> Side | None:
@@ -300,7 +334,7 @@ def _embedding_backward(signature: Signature) -> Plan | None:
 
 TEMPLATES: dict[str, Template] = {
     "gather": _gather, "gather_backward": _gather_backward, "value_selecting_reduction": _place,
-    "scatter": _scatter, "scatter_add": _scatter,
+    "scatter": _scatter, "scatter_add": _scatter, "scatter_reduce": _scatter_reduce,
     "embedding": _embedding, "embedding_dense_backward": _embedding_backward,
     "index_select": _index_select, "index_select_backward": _index_select_backward,
     "index_add": _index_update, "index_copy": _index_update, "index_fill": _index_update,
