@@ -29,7 +29,8 @@ Array = Any
 Number = Any
 Rule = Callable[..., tuple[Any, ...]]
 
-__all__ = ["adadelta", "adagrad", "adam", "adamax", "asgd", "nadam", "radam", "rmsprop", "rprop", "sgd"]
+__all__ = ["adadelta", "adagrad", "adam", "adamax", "asgd", "moving_average", "nadam", "radam", "rmsprop",
+           "rprop", "sgd"]
 
 
 def _oriented(param: Array, grad: Array, weight_decay: Number, maximize: bool, decay: bool) -> Array:
@@ -298,6 +299,11 @@ def asgd(
     grad = _oriented(param, grad, weight_decay, maximize, decay)
     param = param * shrink - grad * eta
     return param, ax + (param - ax) * mu if averaging else param
+
+
+def moving_average(m: Any, param: Array, grad: Array, weight: Number) -> tuple[Array, ...]:
+    """param += weight (grad - param): what ``lerp`` computes for weights below 1/2, `grad` being the end."""
+    return (param + (grad - param) * weight,)
 
 
 # --- lists of tensors ---------------------------------------------------------------------------------------

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import itertools
 import math
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from copy import deepcopy
 from typing import Any, Literal
 
@@ -14,6 +14,7 @@ from ..devices import device as Device
 from ..dtypes import int64 as long
 from ..nn import Module
 from ..nn.modules.batchnorm import _BatchNorm
+from ..operators.optimizer import UnsuitableTensor, moving_average, multi_tensor
 from ..tensor import Tensor
 from .lr_scheduler.scheduler import LRScheduler, one_for_each_group
 from .optimizer import Optimizer
@@ -47,6 +48,8 @@ def get_ema_multi_avg_fn(decay: float = 0.999) -> MultiAverage:
 
     def ema_update(ema_param_list: Any, current_param_list: Any, _: Any) -> None:
         with no_grad():
+            if _averaged_together(ema_param_list, current_param_list, 1 - decay):
+                return
             for average, current in zip(ema_param_list, current_param_list, strict=True):
                 if average.is_floating_point() or average.is_complex():
                     average.lerp_(current, 1 - decay)
@@ -54,6 +57,17 @@ def get_ema_multi_avg_fn(decay: float = 0.999) -> MultiAverage:
                     average.copy_(_ema(average, current, decay))
 
     return ema_update
+
+
+def _averaged_together(averages: Sequence[Tensor], current: Sequence[Tensor], weight: float) -> bool:
+    """Move averages towards tensors by one operator; false, and nothing is done, where that does not suit."""
+    if not averages or len(averages) != len(current) or weight >= 0.5:
+        return False
+    try:
+        multi_tensor(moving_average, averages, current, [], (weight,), {})
+    except UnsuitableTensor:
+        return False
+    return True
 
 
 def get_swa_multi_avg_fn() -> MultiAverage:
