@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 
 from .. import dtypes
-from ..graph.geometry import contiguous
+from ..graph.geometry import contiguous, dense_like, intern, row_major_strides
 from ..tensor import Tensor, record, state
 from .definition import arithmetic_dtype, operator
 from .random import BERNOULLI, drawn
@@ -26,9 +26,22 @@ def _compute(operands: Any) -> dtypes.dtype:
     return arithmetic_dtype(operands[0].dtype)
 
 
-def _attention_geometry(operands: Any, attributes: Any) -> Any:
+def _contiguous_geometry(operands: Any, attributes: Any) -> Any:
     q, _, v = operands[:3]
     return contiguous((*q.shape[:-1], v.shape[-1]), q.dtype, q.device)
+
+
+def _attention_geometry(operands: Any, attributes: Any) -> Any:
+    """In memory as the query is, where PyTorch computes attention without storing the scores."""
+    q, k, v, mask = operands[:4]
+    if _is_flash(q, k, v, mask):
+        return dense_like(q.shape, q, q.dtype)
+    return _contiguous_geometry(operands, attributes)
+
+
+def _is_flash(q: Any, k: Any, v: Any, mask: Any) -> bool:
+    return (q.ndim == 4 and q.strides[-1] == k.strides[-1] == v.strides[-1] == 1
+            and q.shape[-1] == v.shape[-1] and (mask is type(None) or mask.ndim in (2, 4)))
 
 
 def _of_queries(shared: Any, query: Any) -> Any:
@@ -70,12 +83,24 @@ def ATTENTION(m: Any, query: Any, key: Any, value: Any, mask: Any, scale: Any, c
     return m.matmul(weights, _of_queries(value, query))
 
 
+def _contiguous_gradients(operands: Any, attributes: Any) -> Any:
+    return tuple(contiguous(g.shape, g.dtype, g.device) for g in operands[1:4])
+
+
 def _attention_backward_geometry(operands: Any, attributes: Any) -> Any:
-    q, k, v = operands[1:4]
-    return tuple(contiguous(g.shape, g.dtype, g.device) for g in (q, k, v))
+    """In memory (N, L, H, E), where PyTorch computes attention without storing the scores."""
+    if not _is_flash(*operands[1:5]):
+        return _contiguous_gradients(operands, attributes)
+    return tuple(_heads_inside(g) for g in operands[1:4])
 
 
-@operator("scaled_dot_product_attention_dropout", _attention_geometry, compute=_compute,
+def _heads_inside(g: Any) -> Any:
+    n, heads, length, width = g.shape
+    a, b, c, d = row_major_strides((n, length, heads, width))
+    return intern(g.shape, (a, c, b, d), 0, g.dtype, g.device)
+
+
+@operator("scaled_dot_product_attention_dropout", _contiguous_geometry, compute=_compute,
           grad_name="UnsafeViewBackward0")
 def ATTENTION_DROPOUT(m: Any, query: Any, key: Any, value: Any, mask: Any, kept: Any, scale: Any, factor: Any,
                       causal: bool) -> Any:
@@ -93,7 +118,7 @@ def ATTENTION_BACKWARD(m: Any, grad: Any, query: Any, key: Any, value: Any, mask
     return _gradients(m, grad, query, key, value, mask, None, scale, causal)
 
 
-@operator("scaled_dot_product_attention_dropout_backward", _attention_backward_geometry, compute=_compute)
+@operator("scaled_dot_product_attention_dropout_backward", _contiguous_gradients, compute=_compute)
 def ATTENTION_DROPOUT_BACKWARD(m: Any, grad: Any, query: Any, key: Any, value: Any, mask: Any, kept: Any,
                                scale: Any, factor: Any, causal: bool) -> Any:
     """Gradients of attention with dropout."""

@@ -21,7 +21,7 @@ from .build import Function, Module
 from .emitter import Dtype, memory_type
 
 SCRATCH = ("query", "key", "value", "query_t", "scores", "output_t", "statistics", "output", "mask", "mask_t")
-FORWARD = Names(("query", "key", "value", "mask", "kept"), ("result",), SIZES, SCRATCH)
+FORWARD = Names(("query", "key", "value", "mask", "kept"), ("result",), (), SIZES, SCRATCH)
 
 
 @functools.cache
@@ -222,19 +222,18 @@ def inverse(parts: Parts, f: Function, sums: str) -> None:
 
 
 def _result(w: Arguments, head: str, first: str, count: str, output_t: str, factors: str) -> None:
-    f, parts = w.f, w.parts
-    row = f.add(f.mul(head, w["queries"]), first)
-    target = f.at(w["result"], f.mul(row, w["width"]), memory_type(parts.storage))
-    send(w, output_t, factors, count, w["width"], target, "output")
+    send(w, output_t, factors, count, w["width"], "result", head, first, "output")
 
 
-def send(w: Arguments, source_t: str, factors: str, count: str, columns: str, target: str,
-         by_way_of: str) -> None:
-    """A transposed block, times a factor for each lane, into adjacent rows of a result."""
+def send(w: Arguments, source_t: str, factors: str, count: str, columns: str, name: str, head: str,
+         first: str, by_way_of: str) -> None:
+    """A transposed block, times a factor for each lane, into rows of a result."""
     f, parts = w.f, w.parts
+    row = w[f"{name}.row"]
+    target = f.at(w.of_head(name, head), f.mul(first, row), memory_type(parts.storage))
     if parts.storage == parts.compute:
-        parts.transpose_out(f, source_t, factors, count, columns, target, columns)
+        parts.transpose_out(f, source_t, factors, count, columns, target, row)
         return
     block = w.scratch(by_way_of)
     parts.transpose_out(f, source_t, factors, count, columns, block, columns)
-    parts.deliver(f, block, columns, count, columns, target, columns)
+    parts.deliver(f, block, columns, count, columns, target, row)

@@ -17,13 +17,14 @@ SIZES = ("lead.1", "lead.2", "lead.shared", "group", "queries", "keys", "depth",
 
 
 class Names(NamedTuple):
-    """A kernel's arguments, in order: pointers to operands and others, two numbers, integers.
+    """A kernel's arguments, in order: pointers to operands, results and others, two numbers, integers.
 
     ``kept``: with dropout, which weights are kept, all of these being multiplied with ``factor``.
     """
 
     operands: tuple[str, ...]       # of each: pointer, strides, and whether it is read from a copy
-    pointers: tuple[str, ...]
+    results: tuple[str, ...]        # of each: pointer and strides; columns are adjacent
+    others: tuple[str, ...]         # pointers
     sizes: tuple[str, ...]
     scratch: tuple[str, ...]        # parts of scratch memory: where they begin
 
@@ -31,7 +32,8 @@ class Names(NamedTuple):
     def in_order(self) -> list[str]:
         strides = [f"{name}.{part}" for name in self.operands
                    for part in (*range(LEAD), "row", "column", "copied")]
-        return [*self.operands, *self.pointers, "scale", "factor", *self.sizes, *strides,
+        strides += [f"{name}.{part}" for name in self.results for part in (*range(LEAD), "row")]
+        return [*self.operands, *self.results, *self.others, "scale", "factor", *self.sizes, *strides,
                 *[f"at.{name}" for name in self.scratch]]
 
     def integers(self, words: Words, sizes: Sequence[int], strides: Sequence[int], scratch: Scratch) -> None:
@@ -60,7 +62,7 @@ class Arguments:
     def __init__(self, f: Function, parts: Parts, names: Names) -> None:
         self.f = f
         self.parts = parts
-        kinds = {**dict.fromkeys((*names.operands, *names.pointers), "ptr"),
+        kinds = {**dict.fromkeys((*names.operands, *names.results, *names.others), "ptr"),
                  **dict.fromkeys(("scale", "factor"), parts.element)}
         self.values = {name: f.word(k, kinds.get(name, "i64")) for k, name in enumerate(names.in_order)}
 
@@ -76,9 +78,9 @@ class Arguments:
         return self.f.compare("ne", self.values[name], 0)
 
     def of_head(self, name: str, head: str) -> str:
-        """Where the matrix of a head begins in an operand; keys and values have heads of their own."""
+        """Where the matrix of a head begins in memory; keys and values have heads of their own."""
         f = self.f
-        extent = self["lead.shared" if name in ("key", "value") else "lead.2"]
+        extent = self["lead.shared" if name.endswith(("key", "value")) else "lead.2"]
         last, rest = f.rem(head, extent), f.div(head, extent)
         place = f.mul(last, self[f"{name}.2"])
         place = f.add(place, f.mul(f.rem(rest, self["lead.1"]), self[f"{name}.1"]))

@@ -33,7 +33,7 @@ from .emitter import Dtype, memory_type
 SCRATCH = ("query", "grad", "key", "value", "query_t", "grad_t", "scores", "grads", "grad_query_t",
            "statistics", "grad_query_rows", "mask", "mask_t")
 BACKWARD = Names(("grad", "query", "key", "value", "mask", "kept"),
-                 ("grad_query", "grad_key", "grad_value", "shares"),
+                 ("grad_query", "grad_key", "grad_value"), ("shares",),
                  (*SIZES, "direct", "depth.padded", "width.padded", "share"), SCRATCH)
 # Statistics of a block, each for all lanes.
 TOP, SUM, INNER, FACTOR, ONES, STATISTICS = range(6)
@@ -64,18 +64,20 @@ def backward_text(storage: Dtype, compute: Dtype) -> str:
 
 
 class _Sums:
-    """Where a task adds up dK and dV: rows of ``depth.padded`` and ``width.padded`` elements."""
+    """Where a task adds up dK and dV, and how far rows are apart."""
 
     def __init__(self, w: Arguments, task: str, shared: str) -> None:
         f, parts = w.f, w.parts
-        key_size, value_size = (f.mul(w["keys"], w[f"{x}.padded"]) for x in ("depth", "width"))
         direct = w.flag("direct")
         own = parts.at(f, w["shares"], f.mul(task, w["share"]))
-        self.key = f.choose(direct, "ptr", parts.at(f, w["grad_key"], f.mul(shared, key_size)), own)
-        self.value = f.choose(direct, "ptr", parts.at(f, w["grad_value"], f.mul(shared, value_size)),
-                              parts.at(f, own, key_size))
-        parts.fill(f, self.key, key_size, 0.0)
-        parts.fill(f, self.value, value_size, 0.0)
+        own_value = parts.at(f, own, f.mul(w["keys"], w["depth.padded"]))
+        self.key = f.choose(direct, "ptr", w.of_head("grad_key", shared), own)
+        self.value = f.choose(direct, "ptr", w.of_head("grad_value", shared), own_value)
+        self.key_row = f.choose(direct, "i64", w["grad_key.row"], w["depth.padded"])
+        self.value_row = f.choose(direct, "i64", w["grad_value.row"], w["width.padded"])
+        with f.loop(0, w["keys"]) as j:
+            parts.fill(f, parts.at(f, self.key, f.mul(j, self.key_row)), w["depth.padded"], 0.0)
+            parts.fill(f, parts.at(f, self.value, f.mul(j, self.value_row)), w["width.padded"], 0.0)
 
 
 class _Block:
@@ -173,28 +175,26 @@ class _Block:
         _score_gradients(parts, f, weights, tile, n, self.statistic(INNER))
         with f.when(w.flag("dropped")):
             _clear_dropped(parts, f, weights, n)
-        self._add_rows(weights, j, n, "grad", w["width.padded"], self.sums.value)
-        self._add_rows(tile, j, n, "query", w["depth.padded"], self.sums.key)
+        self._add_rows(weights, j, n, "grad", w["width.padded"], self.sums.value, self.sums.value_row)
+        self._add_rows(tile, j, n, "query", w["depth.padded"], self.sums.key, self.sums.key_row)
         keys = parts.at(f, k.pointer.get(), f.mul(j, k.row.get()))
         factors = f.choose(f.compare("eq", j, 0), "ptr", "null", self.statistic(ONES))
         parts.product(f, self.wide, keys, k.column.get(), k.row.get(), tile, parts.width,
                       w.scratch("grad_query_t"), parts.width, w["depth"], n, factors)
 
-    def _add_rows(self, tile: str, j: str, n: str, name: str, columns: str, sums: str) -> None:
+    def _add_rows(self, tile: str, j: str, n: str, name: str, columns: str, sums: str, row: str) -> None:
         """sums[j:j + n] += tile times rows of Q or G."""
         f, parts = self.f, self.parts
-        target = parts.at(f, sums, f.mul(j, columns))
+        target = parts.at(f, sums, f.mul(j, row))
         with f.loop(0, columns, parts.width) as c:
             wide = f.compare("sgt", f.sub(columns, c), parts.lanes)
             parts.product(f, wide, tile, parts.width, 1, parts.at(f, self.w.scratch(name), c), columns,
-                          parts.at(f, target, c), columns, n, self.count, self.statistic(ONES))
+                          parts.at(f, target, c), row, n, self.count, self.statistic(ONES))
 
     def _finish(self) -> None:
-        w, f, parts = self.w, self.f, self.parts
-        row = f.add(f.mul(self.head, w["queries"]), self.first)
-        target = f.at(w["grad_query"], f.mul(row, w["depth"]), memory_type(parts.storage))
-        send(w, w.scratch("grad_query_t"), self.statistic(FACTOR), self.count, w["depth"], target,
-             "grad_query_rows")
+        w = self.w
+        send(w, w.scratch("grad_query_t"), self.statistic(FACTOR), self.count, w["depth"], "grad_query",
+             self.head, self.first, "grad_query_rows")
 
 
 def _weights(parts: Parts, vectors: int) -> Function:
@@ -270,6 +270,5 @@ def _gather(w: Arguments, shared: str) -> None:
     source = shares
     for name, columns in (("grad_key", "depth"), ("grad_value", "width")):
         count, padded = w[columns], w[f"{columns}.padded"]
-        target = f.at(w[name], f.mul(f.mul(shared, w["keys"]), count), memory_type(parts.storage))
-        parts.deliver(f, source, padded, w["keys"], count, target, count)
+        parts.deliver(f, source, padded, w["keys"], count, w.of_head(name, shared), w[f"{name}.row"])
         source = parts.at(f, source, f.mul(w["keys"], padded))

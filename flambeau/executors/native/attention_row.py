@@ -16,7 +16,7 @@ from .attention_tiles import Parts, shuffled
 from .build import Function, Module, Value, Variable
 from .emitter import Dtype
 
-ROW = Names(("query", "key", "value", "mask"), ("result",), SIZES, ("scores",))
+ROW = Names(("query", "key", "value", "mask"), ("result",), (), SIZES, ("scores",))
 _CHAINS = 4     # sums over keys that run side by side, to hide the latency of the multiply-add
 
 
@@ -28,19 +28,19 @@ def row_text(compute: Dtype) -> str:
     with module.kernel("attention_row") as f:
         w = Arguments(f, parts, ROW)
         with f.loop(f.begin, f.end) as task:
-            _Row(w, f.div(task, w["queries"]), f.rem(task, w["queries"]), task).run()
+            _Row(w, f.div(task, w["queries"]), f.rem(task, w["queries"])).run()
     return module.text()
 
 
 class _Row:
     """One query of one head."""
 
-    def __init__(self, w: Arguments, head: str, query: str, task: str) -> None:
+    def __init__(self, w: Arguments, head: str, query: str) -> None:
         f, parts = w.f, w.parts
         self.w, self.f, self.parts, self.head, self.query = w, f, parts, head, query
         self.keys = f.choose(w.flag("causal"), "i64", f.least(w["keys"], f.add(query, 1)), w["keys"])
         self.buffer = w.scratch("scores")
-        self.result = parts.at(f, w["result"], f.mul(task, w["width"]))
+        self.result = parts.at(f, w.of_head("result", head), f.mul(query, w["result.row"]))
 
     def run(self) -> None:
         """The row of the result."""

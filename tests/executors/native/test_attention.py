@@ -191,3 +191,19 @@ def test_grouped_heads(lead: tuple[int, ...], queries: int, keys: int) -> None:
         grouped = F.scaled_dot_product_attention(q, k, v, enable_gqa=True)
         repeated = F.scaled_dot_product_attention(q, k.repeat_interleave(3, -3), v.repeat_interleave(3, -3))
         assert flambeau.equal(grouped, repeated)
+
+
+def test_memory_layout() -> None:
+    """Results lie in memory as the query does, gradients as (N, L, H, E): PyTorch's layouts."""
+    joint = flambeau.randn(2, 6, 3 * 32, requires_grad=True)
+    heads = [x.view(2, 6, 4, 8).transpose(1, 2) for x in joint.split(32, 2)]
+    plain = [flambeau.randn(2, 4, 6, 8, requires_grad=True) for _ in range(3)]
+    for tier in ("interpreter", "native"):
+        with config.executor(tier):
+            assert F.scaled_dot_product_attention(*heads).stride() == (192, 8, 32, 1)
+            assert F.scaled_dot_product_attention(*heads, dropout_p=0.5).stride() == (192, 48, 8, 1)
+            y = F.scaled_dot_product_attention(*plain)
+            assert y.stride() == (192, 48, 8, 1)
+            for g in flambeau.autograd.grad(y.sum(), plain):
+                assert g.stride() == (192, 8, 32, 1)
+            assert F.scaled_dot_product_attention(*[x.flatten(0, 1) for x in plain]).stride() == (48, 8, 1)

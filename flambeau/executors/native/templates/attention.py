@@ -38,6 +38,7 @@ class _Problem:
             self.operands = self.operands[:-1]
         self.geometries = {name: geometry for name, geometry in zip(self.operands, signature.geometries)
                            if geometry.__class__ is Geometry}
+        self.outputs = signature.outputs
         q, v = self.geometries["query"], self.geometries["value"]
         self.lead = (1,) * (LEAD - q.ndim + 2) + tuple(q.shape[:-2])
         self.heads = math.prod(self.lead)
@@ -59,6 +60,7 @@ class _Problem:
     def native(self) -> bool:
         """Whether the kernels take this problem."""
         return (len(self.lead) == LEAD and self.storage in _TYPES
+                and all(g.strides[-1] == 1 or g.shape[-1] == 1 for g in self.outputs)
                 and min(self.heads, self.queries, self.keys, self.depth, self.width) > 0
                 and all(g.dtype.numpy == self.storage for g in self.geometries.values()))
 
@@ -96,6 +98,13 @@ class _Problem:
             found.append(int(self.is_copied(name)))
         return found
 
+    def _result_strides(self) -> list[int]:
+        found: list[int] = []
+        for geometry in self.outputs:
+            found += [0] * (LEAD + 2 - geometry.ndim)
+            found += geometry.strides[:-1]
+        return found
+
     def is_copied(self, name: str) -> bool:
         """Whether an operand is read from a copy: to widen it, or as rows far apart share few cache lines."""
         geometry = self.geometries.get(name)
@@ -117,17 +126,16 @@ class _Problem:
                 words.constant(0)
             else:
                 words.input(i, geometry)
-        for i, name in enumerate(names.pointers):
-            if name == "shares":
-                words.workspace()
-            else:
-                words.output(i)
+        for i in range(len(names.results)):
+            words.output(i)
+        for _ in names.others:
+            words.workspace()
         words.number(len(self.operands), self.compute)
         if "kept" in self.geometries:
             words.number(len(self.operands) + 1, self.compute)
         else:
             words.real(1.0, self.compute)
-        names.integers(words, sizes, self.strides(names.operands), scratch)
+        names.integers(words, sizes, self.strides(names.operands) + self._result_strides(), scratch)
         return words
 
     def call(self, function: int, words: Words, tasks: int, flops: float, scratch: Scratch) -> Call:
