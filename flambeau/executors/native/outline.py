@@ -32,8 +32,13 @@ class Reading:
     def __init__(self, nodes: list[Node]) -> None:
         self.counts = list(map(sys.getrefcount, nodes))
         self.signatures: list[Signature] = list(map(_signature, nodes))
-        self.flat = list(chain.from_iterable(map(_operands, nodes)))
         self.nodes = nodes
+        self.flat: list[Any] = []
+        self.read_operands()
+
+    def read_operands(self) -> None:
+        """Refer to all operands; ``flat.clear()`` lets go of them."""
+        self.flat.extend(chain.from_iterable(map(_operands, self.nodes)))
 
 
 class Outline:

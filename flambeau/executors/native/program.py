@@ -63,8 +63,11 @@ class Program:
         """The modelled time of the native parts."""
         return sum(part.nanoseconds for part in self.parts if isinstance(part, Segment))
 
-    def run(self, nodes: list[Node]) -> list[Node]:
-        """Compute nodes (last one first), emptying the list; it promises what the interpreter's does."""
+    def run(self, nodes: list[Node], flat: list[Any]) -> list[Node]:
+        """Compute nodes (last one first), emptying the list; it promises what the interpreter's does.
+
+        ``flat``: the operands of all nodes in turn, which is emptied too.
+        """
         failed: list[Node] = []
         remaining: list[Node | None] = list(nodes)
         progress = [0]  # the first stage that is not computed
@@ -73,6 +76,10 @@ class Program:
         places: list[int] = []
         try:
             nodes.clear()
+            beside: list[Any] | None = flat
+            if len(self.parts) > 1:     # the interpreter asks who refers to an operand
+                flat.clear()
+                beside = None
             for part in self.parts:
                 if isinstance(part, Batch):
                     places = part.members
@@ -85,11 +92,13 @@ class Program:
                     failed += interpreter.run(batch)
                     progress[0] = part.stage + 1
                     continue
-                part.run(remaining, arrays, arena.reserve(self.size), progress)
+                part.run(remaining, beside, arrays, arena.reserve(self.size), progress)
                 if progress[0] < part.after:
+                    flat.clear()
                     failed += self._interpret(progress[0], remaining, arrays)
                     return failed
         except BaseException:
+            flat.clear()
             # Interrupted, or out of memory: what is not computed stays, to be computed first.
             for k, node in zip(places, batch):
                 remaining[k] = node
@@ -99,6 +108,7 @@ class Program:
             self._take_out(progress[0], remaining, arrays)
             nodes[:] = [node for node in remaining if node is not None and node.value is None]
             raise
+        flat.clear()
         remaining.reverse()     # to be freed from the last recorded on: no chain of nodes goes by recursion
         remaining.clear()
         return failed

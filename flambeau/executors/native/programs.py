@@ -33,18 +33,17 @@ _latest: Entry | None = None
 _remembered = 0
 
 
-def program_of(nodes: list[Node], forced: bool) -> Program | None:
+def program_of(nodes: list[Node], reading: Reading, forced: bool) -> Program | None:
     """The program of a graph (last node first); None while it is to be interpreted (unless ``forced``)."""
     global _latest
-    reading = Reading(nodes)
     entry = _latest.following if _latest is not None else None
     if entry is None or not entry.outline.fits(reading):
         entry = _find(reading)
     if _latest is not None:
         _latest.following = entry
     _latest = entry
-    del reading     # it refers to the graph's nodes
     if entry.program is None and entry.native and (forced or ledger.buys(entry.rent, nodes)):
+        reading.flat.clear()    # planning asks who refers to a node
         try:
             entry.program = Program(nodes, Draft(nodes, entry.outline))
         except Exception:
@@ -52,6 +51,7 @@ def program_of(nodes: list[Node], forced: bool) -> Program | None:
                 raise
             entry.native = False
             _log.warning("a graph has no native program, and is interpreted: please report this", exc_info=True)
+        reading.read_operands()
     return entry.program
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from ...graph.node import Node
 from .. import interpreter
 from .arena import keep_freed_memory
+from .outline import Reading
 from .programs import program_of
 
 
@@ -30,8 +31,12 @@ def run(nodes: list[Node], forced: bool = True) -> list[Node]:
 
 
 def _run(nodes: list[Node], forced: bool) -> list[Node]:
-    program = program_of(nodes, forced)
-    return interpreter.run(nodes) if program is None else program.run(nodes)
+    reading = Reading(nodes)
+    program = program_of(nodes, reading, forced)
+    if program is not None:
+        return program.run(nodes, reading.flat)
+    reading.flat.clear()
+    return interpreter.run(nodes)
 
 
 keep_freed_memory()

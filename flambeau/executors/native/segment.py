@@ -6,6 +6,8 @@ import ctypes
 import sys
 import time
 from array import array
+from collections.abc import Callable
+from operator import attrgetter, itemgetter
 from typing import Any
 
 import numpy as np
@@ -186,8 +188,15 @@ class Segment:
                     if kind == LEAF:
                         uses[leaf] = uses.get(leaf, 0) + 1
                         last[leaf] = s
-        self._expected = [UNHELD + uses[leaf] if last[leaf] <= draft.made[result] else -1
-                          for _, _, leaf, result in written.owned]
+        mine = [uses[leaf] if last[leaf] <= draft.made[result] else -1 for _, _, leaf, result in written.owned]
+        self._expected = [UNHELD + count if count > 0 else -1 for count in mine]
+        # The flat list of operands refers to each as often as they do.
+        self._expected_beside = [UNHELD + 2 * count if count > 0 else -1 for count in mine]
+        starts = [0]
+        for own in draft.sources:
+            starts.append(starts[-1] + len(own))
+        self._leaves_of = _getter([starts[k] + j for k, j in self.leaves])
+        self._owned_of = _getter([starts[k] + j for k, j, _ in self.owned])
 
     def _results(self, draft: Draft) -> None:
         """Which node gets which array."""
@@ -210,15 +219,21 @@ class Segment:
 
     # --- running --------------------------------------------------------------------------------------------
 
-    def run(self, nodes: list[Any], arrays: dict[Result, Any], block: Block, progress: list[int]) -> None:
-        """Compute the segment's stages; ``progress[0]`` becomes the first stage that was not computed."""
+    def run(self, nodes: list[Any], flat: list[Any] | None, arrays: dict[Result, Any], block: Block,
+            progress: list[int]) -> None:
+        """Compute the segment's stages; ``progress[0]`` becomes the first stage that was not computed.
+
+        ``flat``: the operands of all nodes in turn, where all nodes still have theirs.
+        """
         memory = self.memory
-        values: list[Any] = [nodes[k].operands[j].value for k, j in self.leaves]
+        # First, since it looks at who refers to an array.
+        private = self._private(nodes, flat) if self.owned else []
+        values: list[Any] = list(map(_value, self._leaf_nodes(nodes, flat)))
         if self.earlier:
             values += [arrays[result] for result in self.earlier]
         empty = np.empty
         values += [empty(size, dtype) for size, dtype in self._fresh]
-        values += self._private(nodes)
+        values += private
         if self._bound_to != block.address:
             memory[self._arena_words] = self._arena_offsets + block.address
             self._bound_to = block.address
@@ -319,18 +334,32 @@ class Segment:
             measured.append(self.kernels[stage - self.first]._replace(seconds=seconds))
         memory[runtime.FIRST], memory[runtime.LAST] = 0, last
 
-    def _private(self, nodes: list[Any]) -> list[Any]:
+    def _leaf_nodes(self, nodes: list[Any], flat: list[Any] | None) -> Any:
+        if flat is not None:
+            return self._leaves_of(flat)
+        return [nodes[k].operands[j] for k, j in self.leaves]
+
+    def _private(self, nodes: list[Any], flat: list[Any] | None) -> list[Any]:
         """The arrays of owned operands, for kernels to overwrite; copies where somebody else can see them."""
-        if not self.owned:
-            return []
-        owners = [nodes[k].operands[j] for k, j, _ in self.owned]
+        owners = [nodes[k].operands[j] for k, j, _ in self.owned] if flat is None else list(self._owned_of(flat))
         counts = list(map(sys.getrefcount, owners))
-        found = [node.value for node in owners]
+        found = list(map(_value, owners))
         shared = list(map(sys.getrefcount, found))
-        if counts == self._expected and shared == self._alone:
+        expected = self._expected if flat is None else self._expected_beside
+        if counts == expected and shared == self._alone:
             return found
         return [x if count == wanted and seen == UNHELD + 1 else np.array(x)
-                for x, count, wanted, seen in zip(found, counts, self._expected, shared)]
+                for x, count, wanted, seen in zip(found, counts, expected, shared)]
+
+
+_value = attrgetter("value")
+
+
+def _getter(positions: list[int]) -> Callable[[list[Any]], Any]:
+    """What takes the elements at some positions."""
+    if len(positions) > 1:
+        return itemgetter(*positions)
+    return lambda flat: [flat[at] for at in positions]
 
 
 def _writable(words: Any) -> Any:

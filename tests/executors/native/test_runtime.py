@@ -259,3 +259,16 @@ def test_the_cache_stays_within_its_size(tmp_path: Path, monkeypatch: pytest.Mon
     disk.sweep()
     assert sum(p.stat().st_size for p in tmp_path.glob("*/*")) <= 1 << 20
     assert disk.load(f"{39:064x}") == bytes(100_000)
+
+
+def test_parameters_are_updated_where_they_lie(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A parameter that only its optimizer writes is not copied, though the forward pass reads it too."""
+    with config.executor("native"):
+        model, optimizer, x, y = _net()
+        addresses = []
+        for _ in range(5):
+            optimizer.zero_grad()
+            F.cross_entropy(model(x), y).backward()
+            optimizer.step()
+            addresses.append([p._storage.node.value.__array_interface__["data"][0] for p in model.parameters()])
+        assert addresses[2] == addresses[3] == addresses[4]
