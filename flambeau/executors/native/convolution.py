@@ -171,10 +171,10 @@ def _main_call(problem: Problem, e: Elements, tile: Tile,
     first = max(-problem.before[2], 0)
     middle = max(0, min(staged_w - left, extent[2] - first))
     x_n = staged_a * staged_b * staged_w
-    x_size = b.images * x_n * b.blocks * WIDTH if mode != "narrow" else 0
+    x_size = b.images * x_n * b.blocks * WIDTH if mode not in ("narrow", "pointwise") else 0
     most = rounded(b.rows, tile.rows) + tile.rows
     # The odd vectors keep the 16 matrices from meeting in the same sets of the cache.
-    v_step = most * WIDTH + 5 * e.lanes
+    v_step = (most + 1) * WIDTH if mode == "pointwise" else most * WIDTH + 5 * e.lanes
     m_step = (most + e.lanes) * tile.columns + 5 * e.lanes
     m_size = m_step * (16 if mode == "winograd" else 1)
     p_size = (4 * b.rows + e.lanes) * tile.columns if mode == "winograd" else 0
@@ -195,7 +195,8 @@ def _main_call(problem: Problem, e: Elements, tile: Tile,
         "s_b": problem.source.space[1], "s_w": problem.source.space[2], "extent_a": extent[0],
         "extent_b": extent[1], "channels": problem.ins, "before_a": problem.before[0],
         "before_b": problem.before[1], "left": left, "middle": middle, "right": staged_w - left - middle,
-        "first": first, "x_n": x_n, "x_a": staged_b * staged_w, "x_b": staged_w, "x_block": b.images * x_n,
+        "first": first, "x_n": x_n, "x_a": staged_b * staged_w, "x_b": staged_w,
+        "x_block": most + 1 if mode == "pointwise" else b.images * x_n,
         "x_pixel": WIDTH, "blocks": b.blocks, "vectors": b.vectors, "x_rows_b": staged_b, "span_a": span[0],
         "step_a": p_step[0], "step_b": p_step[1], "step_w": p_step[2], "v_step": v_step, "v_pixel": WIDTH,
         "depth": columns, "narrow_width": b.width if b.blocks > 1 else WIDTH,

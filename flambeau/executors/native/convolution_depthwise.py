@@ -1,8 +1,8 @@
 """Convolutions of groups with one input channel (depthwise): too few products for matrices.
 
-A vector of neighbouring results is the sum over taps of a weight, which is broadcast, and the elements that the
-tap meets, read with a mask of those inside the source (``pooling.Windows``). A task is a plane: a group of an
-image. The gradient by the weight keeps a vector of partial sums for each tap; there a task is an output
+A vector of neighbouring results is the sum over taps of a weight, which is broadcast, and the elements that
+the tap meets, read with a mask of those inside the source (``pooling.Windows``). A task is a plane: a group
+of an image. The gradient by the weight keeps a vector of partial sums for each tap; there a task is an output
 channel, which goes through all images.
 """
 
@@ -22,9 +22,9 @@ from .plan import Call, Plan
 from .pooling import Windows
 
 POINTERS = ("source", "weight", "bias", "target")
-NUMBERS = ("batch", "inner", "outs", "s_outer", "s_inner", "s_a", "s_b", "s_w", "space_a", "space_b", "space_w",
-           "stride_a", "stride_b", "stride_w", "padding_a", "padding_b", "padding_w", "w_group", "w_out", "t_n",
-           "t_group", "t_c", "t_a", "t_b", "t_w", "phases")
+NUMBERS = ("batch", "inner", "outs", "s_outer", "s_inner", "s_a", "s_b", "s_w", "space_a", "space_b",
+           "space_w", "stride_a", "stride_b", "stride_w", "padding_a", "padding_b", "padding_w", "w_group",
+           "w_out", "t_n", "t_group", "t_c", "t_a", "t_b", "t_w", "phases")
 PHASE = ("taps", "taps_at", "target_at", "grid_a", "grid_b", "grid_w")
 TAP = ("weight", "a", "b", "w")
 # Elements that are worth a task of its own.
@@ -65,7 +65,7 @@ def _tap(f: Function, taps: str, number: str) -> dict[str, str]:
 
 
 def depthwise_module(e: Elements, step: int, bias: bool, apart: int) -> str:
-    """Code of ``depthwise``. ``step``, ``apart``: distance of neighbours in source and target, or 0 for any."""
+    """Code of ``depthwise``. ``step``, ``apart``: distances of neighbours in source and target; 0: any."""
     module = Module()
     with module.kernel("depthwise") as f:
         a = registers(f, POINTERS, NUMBERS)

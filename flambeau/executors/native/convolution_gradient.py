@@ -38,7 +38,7 @@ NUMBERS = (*STAGE_NUMBERS, *FILL_NUMBERS, *NARROW_NUMBERS, *(f"g_{name}" for nam
 
 
 def gradient_module(e: Elements, tile: Tile, mode: str, adjacent: str, adjacent_grad: str) -> str:
-    """Code of ``add_up``. ``mode``: taps, winograd, or narrow (few channels)."""
+    """Code of ``add_up``. ``mode``: that of ``forward_module``."""
     module = Module()
     tiles = {t.rows: _tile_function(module, e, t) for t in (tile, short_rows(tile))}
     with module.kernel("add_up") as f:
@@ -90,7 +90,7 @@ def _stage_both(f: Function, a: Registers, e: Elements, mode: str, pointers: tup
     if mode == "narrow":
         fill_narrow(f, a, e, source, v, part, a.table, NARROW_STEPS[adjacent[0]])
     else:
-        stage(f, a, e, source, x, part, adjacent[0])
+        stage(f, a, e, source, v if mode == "pointwise" else x, part, adjacent[0])
         if mode == "taps":
             fill_taps(f, a, e, x, v, part, a.table, a.taps)
     mine = a.named("g_").replaced(channels=outs)

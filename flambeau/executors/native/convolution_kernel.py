@@ -48,10 +48,11 @@ def short_rows(tile: Tile) -> Tile:
 
 
 def forward_module(e: Elements, tile: Tile, mode: str, adjacent: str, bias: bool, step: int) -> str:
-    """Code of ``convolve``. ``mode``: taps, winograd, or narrow (few channels).
+    """Code of ``convolve``.
 
-    ``adjacent``: what lies side by side in the source. ``step``: how far apart neighbouring results lie in
-    the target: 1, 2, or 0 for any distance.
+    ``mode``: taps, pointwise (one tap that meets every pixel: V is the staged image), winograd, or narrow
+    (few channels). ``adjacent``: what lies side by side in the source. ``step``: how far apart neighbouring
+    results lie in the target: 1, 2, or 0 for any distance.
     """
     module = Module()
     tiles = {t.rows: _tile_function(module, e, t) for t in (tile, short_rows(tile))}
@@ -60,7 +61,8 @@ def forward_module(e: Elements, tile: Tile, mode: str, adjacent: str, bias: bool
         with f.loop(f.begin, f.end) as task:
             part = _part_of(f, a, e, task)
             if mode != "narrow":
-                stage(f, a, e, part["source"], f.scratch, part, adjacent)
+                buffer = part["v"] if mode == "pointwise" else f.scratch
+                stage(f, a, e, part["source"], buffer, part, adjacent)
             with f.loop(0, a.phases) as number:
                 head = f.at(a.table, f.mul(number, len(PHASE)), "i64")
                 phase = {name: entry(f, head, k) for k, name in enumerate(PHASE)}
@@ -113,7 +115,7 @@ def _fill(f: Function, a: Registers, e: Elements, mode: str, adjacent: str, part
         fill_tiles(f, a, e, f.scratch, part["v"], part)
     elif mode == "narrow":
         fill_narrow(f, a, e, part["source"], part["v"], part, taps, NARROW_STEPS[adjacent])
-    else:
+    elif mode == "taps":
         fill_taps(f, a, e, f.scratch, part["v"], part, taps, phase["taps"])
 
 

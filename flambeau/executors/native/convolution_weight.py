@@ -108,8 +108,8 @@ def _sum_call(problem: Problem, e: Elements, tile: Tile, operands: tuple[Geometr
     x_n = staged_a * staged_b * staged_w
     columns = tile.columns
     vectors = columns // e.lanes
-    x_size = b.blocks * b.images * x_n * columns if mode != "narrow" else 0
-    v_step = b.rows * columns + 5 * e.lanes
+    x_size = b.blocks * b.images * x_n * columns if mode not in ("narrow", "pointwise") else 0
+    v_step = (b.rows + 1) * columns if mode == "pointwise" else b.rows * columns + 5 * e.lanes
     grad_w = 2 * b.grid[2] if mode == "winograd" else phase.grid[2]
     g_blocks = b.slice // columns
     g_n = b.lines * b.grid[1] * grad_w
@@ -126,7 +126,8 @@ def _sum_call(problem: Problem, e: Elements, tile: Tile, operands: tuple[Geometr
         "s_b": problem.source.space[1], "s_w": problem.source.space[2], "extent_a": extent[0],
         "extent_b": extent[1], "channels": problem.ins, "before_a": problem.before[0],
         "before_b": problem.before[1], "left": left, "middle": middle, "right": staged_w - left - middle,
-        "first": first, "x_n": x_n, "x_a": staged_b * staged_w, "x_b": staged_w, "x_block": b.images * x_n,
+        "first": first, "x_n": x_n, "x_a": staged_b * staged_w, "x_b": staged_w,
+        "x_block": b.rows + 1 if mode == "pointwise" else b.images * x_n,
         "x_pixel": columns, "blocks": b.blocks, "vectors": vectors, "x_rows_b": staged_b, "span_a": span[0],
         "step_a": step[0], "step_b": step[1], "step_w": step[2], "v_step": v_step, "v_pixel": columns,
         "depth": b.blocks * columns, "narrow_width": columns,

@@ -49,6 +49,9 @@ def _mode(problem: Problem, volume: int, dtype: Any) -> str:
             and problem.step[0] == problem.step[2] == 1 and min(problem.ins, problem.outs) >= _WINOGRAD \
             and dtype != FLOAT64:
         return "winograd"
+    if len(problem.phases) == len(phase.taps) == 1 and problem.step == (1, 1, 1) and problem.ins >= _NARROW \
+            and phase.grid == problem.extents and problem.before == phase.taps[0].offset:
+        return "pointwise"
     return "narrow" if problem.ins < _NARROW and len(problem.phases) == 1 else "taps"
 
 
