@@ -1,11 +1,12 @@
-"""Time the scripts of ``benchmarks/workloads`` under flambeau and under PyTorch, alternately, and print ratios.
+"""Time the scripts of ``benchmarks/workloads`` under flambeau and under PyTorch, alternately.
 
-    python benchmarks/compare.py --oracle PYTHON [--rounds 5] [--compile] [--markdown FILE] [--plot FILE] [NAME ...]
+    python benchmarks/compare.py --oracle PYTHON [--rounds 5] [--compile] [--markdown FILE] [--plot FILE]
+    [NAME ...]
 
-``--oracle``: a Python that has PyTorch. Each script runs ``--rounds`` times under each, one after the other, since
-the machine's speed changes from minute to minute: only ratios taken side by side mean anything. A ratio is the
-median over the rounds of flambeau's figure divided by PyTorch's; below 1 flambeau is faster, or smaller.
-``--compile`` also runs each script with its models passed through ``torch.compile``.
+``--oracle``: a Python that has PyTorch. Each script runs ``--rounds`` times under each, one after the other,
+since the machine's speed changes from minute to minute: only ratios taken side by side mean anything. A ratio
+is the median over the rounds of flambeau's figure divided by PyTorch's; below 1 flambeau is faster, or
+smaller. ``--compile`` also runs each script with its models passed through ``torch.compile``.
 """
 
 from __future__ import annotations
@@ -49,7 +50,8 @@ def measure(command: list[str], timeout: float, environment: dict[str, str]) -> 
         if line.startswith("{"):
             found: dict[str, Any] = json.loads(line)
             return found
-    return {"error": ((done.stderr or done.stdout).strip().splitlines() or [f"exit {done.returncode}"])[-1][:100]}
+    return {"error": ((done.stderr or done.stdout).strip().splitlines()
+                      or [f"exit {done.returncode}"])[-1][:100]}
 
 
 def agree(a: list[float], b: list[float], rtol: float) -> bool:
@@ -85,7 +87,8 @@ def compare(script: Path, options: argparse.Namespace) -> dict[str, Any]:
 
 def markdown(table: dict[str, dict[str, Any]], with_compiled: bool) -> str:
     """The table of a report."""
-    head = ["workload", "PyTorch, ms a step", *FIGURES.values(), *(["torch.compile, step"] if with_compiled else [])]
+    head = ["workload", "PyTorch, ms a step", *FIGURES.values(),
+            *(["torch.compile, step"] if with_compiled else [])]
     lines = ["| " + " | ".join(head) + " |", "|" + "---|" * len(head)]
     for name, row in table.items():
         if "error" in row:
@@ -117,7 +120,8 @@ def plot(table: dict[str, dict[str, Any]], path: str) -> None:
 
 
 def main() -> int:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(description=__doc__,
+                                     formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--oracle", required=True)
     parser.add_argument("--rounds", type=int, default=5)
     parser.add_argument("--rtol", type=float, default=2e-2)

@@ -25,7 +25,7 @@ def get_num_threads() -> int:
 
 
 def set_num_threads(num: int) -> None:
-    """Set how many threads a native kernel may use (NumPy's own are set by the environment before the start)."""
+    """Set how many threads a native kernel may use (NumPy's own are set before the start)."""
     if num <= 0:
         raise RuntimeError("set_num_threads expects a positive integer")
     settings.threads = num

@@ -58,8 +58,8 @@ def eager(enabled: bool = True) -> Any:
 def executor(name: str) -> Any:
     """Who computes (``FLAMBEAU_TIER``).
 
-    ``'auto'``: the interpreter, and native programs for graphs that come back; ``'interpreter'``; ``'native'``:
-    a program for every graph at once; ``'null'``, which does not compute.
+    ``'auto'``: the interpreter, and native programs for graphs that come back; ``'interpreter'``;
+    ``'native'``: a program for every graph at once; ``'null'``, which does not compute.
     """
     return _set("executor", name)
 
@@ -83,5 +83,5 @@ def backward_templates(enabled: bool = True) -> Any:
 
 
 def kernel_times(enabled: bool = True) -> Any:
-    """Measure each kernel by itself, for ``explain(kernels=True)`` (``FLAMBEAU_KERNEL_TIMES=1``); it costs time."""
+    """Measure each kernel by itself, for ``explain(kernels=True)`` (``FLAMBEAU_KERNEL_TIMES=1``)."""
     return _set("kernel_times", enabled)

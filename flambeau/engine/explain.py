@@ -47,8 +47,9 @@ def describe(site: tuple[CodeType, int] | None) -> str:
 def explain(last: int = 20, kernels: bool = False) -> str:
     """A table of the last looks: source line, cause, nodes recorded and computed, time, tier.
 
-    ``kernels``: also what each look was made of, where ``config.kernel_times`` was on: kernels of one name and
-    line are added up; time as measured and as the cost model expects it, GFLOP/s and GB/s by the model's counts.
+    ``kernels``: also what each look was made of, where ``config.kernel_times`` was on: kernels of one name
+    and line are added up; time as measured and as the cost model expects it, GFLOP/s and GB/s by the model's
+    counts.
 
     >>> import flambeau as torch
     >>> torch.ones(2).sum().item()
@@ -69,13 +70,15 @@ def _kernel_lines(kernels: tuple[KernelTime, ...]) -> list[str]:
     groups: dict[tuple[object, ...], list[KernelTime]] = {}
     for kernel in kernels:
         groups.setdefault((kernel.name, kernel.tier, kernel.site), []).append(kernel)
-    lines = [f"    {'us':>10s} {'modelled':>10s} {'calls':>5s} {'GFLOP/s':>8s} {'GB/s':>7s} {'tier':11s} kernel, line"]
+    lines = [f"    {'us':>10s} {'modelled':>10s} {'calls':>5s} {'GFLOP/s':>8s} {'GB/s':>7s} {'tier':11s} "
+             "kernel, line"]
     for group in sorted(groups.values(), key=lambda group: -sum(kernel.seconds for kernel in group)):
         seconds = max(sum(kernel.seconds for kernel in group), 1e-12)
         modelled, flops, traffic = (sum(getattr(kernel, field) for kernel in group)
                                     for field in ("modelled", "flops", "traffic"))
         first = group[0]
         name = first.name if len(first.name) <= 60 else first.name[:57] + "..."
-        lines.append(f"    {seconds * 1e6:10.1f} {modelled * 1e6:10.1f} {len(group):5d} {flops / seconds / 1e9:8.1f} "
+        lines.append(f"    {seconds * 1e6:10.1f} {modelled * 1e6:10.1f} {len(group):5d} "
+                     f"{flops / seconds / 1e9:8.1f} "
                      f"{traffic / seconds / 1e9:7.1f} {first.tier:11s} {name}, {describe(first.site)}")
     return lines

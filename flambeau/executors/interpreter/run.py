@@ -52,7 +52,8 @@ def _measured(node: Node) -> Any:
     began = time.perf_counter()
     value = _compute(node)
     assert node.signature is not None
-    measured.append(KernelTime(node.signature.operator.name, "interpreter", node.site, time.perf_counter() - began))
+    measured.append(KernelTime(node.signature.operator.name, "interpreter", node.site,
+                               time.perf_counter() - began))
     return value
 
 

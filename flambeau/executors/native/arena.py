@@ -1,9 +1,9 @@
 """Memory that stays from step to step.
 
 Note: the arena. Fresh large buffers cost page faults, and small pages cost address look-ups, as much as the
-arithmetic that is done in them. Values that only kernels of one program see lie in one block that all programs
-use in turn, in huge pages where the system grants them. ``FLAMBEAU_ARENA=0`` gives the block back after each
-program.
+arithmetic that is done in them. Values that only kernels of one program see lie in one block that all
+programs use in turn, in huge pages where the system grants them. ``FLAMBEAU_ARENA=0`` gives the block back
+after each program.
 """
 
 from __future__ import annotations
@@ -63,7 +63,7 @@ arena = Arena()
 
 
 def keep_freed_memory() -> None:
-    """Ask the C library (glibc) to keep what is freed, so that results of each step reuse the last one's pages."""
+    """Ask the C library (glibc) to keep what is freed, so that each step reuses the last one's pages."""
     libc = ctypes.CDLL(None)
     mallopt = getattr(libc, "mallopt", None)
     if mallopt is not None and KEEP:

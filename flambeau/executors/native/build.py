@@ -1,4 +1,4 @@
-"""Functions in LLVM's language with loops, conditions, variables and vectors: what kernel generators write in.
+"""Functions in LLVM's language with loops, conditions, variables and vectors, for kernel generators.
 
 Registers and constants are strings, integers may be given as Python numbers. Variables are stack slots, which
 LLVM turns into registers, so that a generator never writes a phi.
@@ -59,7 +59,7 @@ class Variable:
 
 
 class Function(Emitter):
-    """One function under construction. ``begin``, ``end``, ``words``, ``scratch`` are a kernel's parameters."""
+    """One function under construction; ``begin``, ``end``, ``words``, ``scratch``: a kernel's parameters."""
 
     begin, end, words, scratch = "%begin", "%end", "%words", "%scratch"
     attributes = "#0"   # "noinline #0": one copy of the code, however few the calls
@@ -128,7 +128,7 @@ class Function(Emitter):
     # --- memory ---------------------------------------------------------------------------------------------
 
     def word(self, k: int, kind: str = "i64") -> str:
-        """Argument k of a kernel, of 8 bytes: ``i64``, ``ptr``, ``double``, or ``float`` in the lower half."""
+        """Argument k of a kernel, 8 bytes: ``i64``, ``ptr``, ``double``, or ``float`` in the lower half."""
         at = self.emit(f"getelementptr inbounds i64, ptr {self.words}, i64 {k}")
         return self.emit(f"load {kind}, ptr {at}, align 8")
 
@@ -188,7 +188,8 @@ class Function(Emitter):
         """The sum of a vector's lanes, in any order."""
         element = kind[1:-1].split(" x ")[1]
         zero = "-0.0"
-        self.declarations[f"declare {element} @llvm.vector.reduce.fadd.{suffix(kind)}({element}, {kind})"] = None
+        name = f"llvm.vector.reduce.fadd.{suffix(kind)}"
+        self.declarations[f"declare {element} @{name}({element}, {kind})"] = None
         return self.emit(f"call reassoc {element} @llvm.vector.reduce.fadd.{suffix(kind)}({element} {zero}, "
                          f"{kind} {x})")
 
@@ -205,7 +206,7 @@ class Function(Emitter):
 
     @contextmanager
     def loop(self, start: Value, stop: Value, step: Value = 1, hint: str = "") -> Iterator[str]:
-        """``for i in range(start, stop, step)`` with a positive step. ``hint``: loop metadata of the module."""
+        """``for i in range(start, stop, step)``, step positive. ``hint``: loop metadata of the module."""
         head, body, after = self._label("head"), self._label("body"), self._label("after")
         entry = self._label("entry")
         self._goto(entry)
@@ -299,12 +300,14 @@ class Module:
         yield self._new(Function(name, parameters, "void", False))
 
     @contextmanager
-    def function(self, name: str, parameters: Sequence[tuple[str, str]], result: str = "void") -> Iterator[Function]:
+    def function(self, name: str, parameters: Sequence[tuple[str, str]],
+                 result: str = "void") -> Iterator[Function]:
         """A public function of other parameters."""
         yield self._new(Function(name, parameters, result, False))
 
     @contextmanager
-    def helper(self, name: str, parameters: Sequence[tuple[str, str]], result: str = "void") -> Iterator[Function]:
+    def helper(self, name: str, parameters: Sequence[tuple[str, str]],
+               result: str = "void") -> Iterator[Function]:
         """A function for others of this module; ``parameters``: (type and attributes, ``%name``)."""
         yield self._new(Function(name, parameters, result, True))
 

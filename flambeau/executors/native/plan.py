@@ -19,10 +19,10 @@ class Words:
     """The arguments of a call under construction: each method returns the position, for ``Function.word``.
 
     ``input(operand)``: pointer to the first element that the operand's geometry reads. ``output(result)``:
-    pointer to a result. ``number(operand, dtype)``: a Python number. ``workspace(offset)``: pointer into memory
-    that the plan's calls share. ``status()``: pointer to an i64 that a kernel sets to 1 where an operand's
-    values are not allowed (an index out of range): it must then still write only inside its results; the
-    program stops there, and the interpreter computes the node again to report the error.
+    pointer to a result. ``number(operand, dtype)``: a Python number. ``workspace(offset)``: pointer into
+    memory that the plan's calls share. ``status()``: pointer to an i64 that a kernel sets to 1 where an
+    operand's values are not allowed (an index out of range): it must then still write only inside its
+    results; the program stops there, and the interpreter computes the node again to report the error.
     """
 
     def __init__(self) -> None:
@@ -89,8 +89,8 @@ class Plan:
 
     ``in_place``: (operand, result) pairs, result in the operand's memory; the operator must own the operand.
     ``workspace``: bytes that the calls share, aligned to 64, of undefined content. ``flops`` and ``traffic``
-    (bytes read and written) are the model from which costs are estimated. ``nanoseconds``, where given, is the
-    modelled time on one thread and stands for both.
+    (bytes read and written) are the model from which costs are estimated. ``nanoseconds``, where given, is
+    the modelled time on one thread and stands for both.
     """
 
     __slots__ = ("calls", "workspace", "in_place", "flops", "traffic", "nanoseconds")

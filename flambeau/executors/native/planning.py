@@ -1,7 +1,7 @@
 """From a graph to a program: which steps run natively, where each value lies, what is filled in each time.
 
-The positions in this module are those of the list of nodes, last one first, which a run gets. A result is named
-(position of its node, number of the result).
+The positions in this module are those of the list of nodes, last one first, which a run gets. A result is
+named (position of its node, number of the result).
 """
 
 from __future__ import annotations
@@ -29,10 +29,10 @@ class Draft:
     """What is found out about a graph before its program is written.
 
     ``stages`` in the order of the run; ``made`` and ``last``: the stages that make a result and that read it
-    last; ``held``: results that need an array of their own; ``projections``: nodes that stand for one of several
-    results of a natively computed node, and get no stage; ``shared``: results that lie where the operand lay
-    that they overwrite; ``offsets``: where results that are not held lie in the arena; ``workspaces``: where a
-    stage's plan has room for itself.
+    last; ``held``: results that need an array of their own; ``projections``: nodes that stand for one of
+    several results of a natively computed node, and get no stage; ``shared``: results that lie where the
+    operand lay that they overwrite; ``offsets``: where results that are not held lie in the arena;
+    ``workspaces``: where a stage's plan has room for itself.
     """
 
     def __init__(self, nodes: list[Node], outline: Outline) -> None:
@@ -141,7 +141,8 @@ class Draft:
                 found = self.source(members[0], operand)
                 if found is None:
                     continue
-                alone = sum(self.source(members[0], j) == found for j in range(len(self.sources[members[0]]))) == 1
+                alone = sum(self.source(members[0], j) == found
+                            for j in range(len(self.sources[members[0]]))) == 1
                 if alone and self.is_native(found) and found not in seen and self.last[found] == s:
                     self.shared[members[0], result] = self.root(found)
                 else:

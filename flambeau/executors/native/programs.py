@@ -50,7 +50,8 @@ def program_of(nodes: list[Node], reading: Reading, forced: bool) -> Program | N
             if forced:
                 raise
             entry.native = False
-            _log.warning("a graph has no native program, and is interpreted: please report this", exc_info=True)
+            _log.warning("a graph has no native program, and is interpreted: please report this",
+                         exc_info=True)
         reading.read_operands()
     return entry.program
 

@@ -8,7 +8,6 @@ from .arena import keep_freed_memory
 from .outline import Reading
 from .programs import program_of
 
-
 LARGEST = 20_000    # nodes of a program
 
 

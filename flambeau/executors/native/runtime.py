@@ -2,8 +2,8 @@
 
 Note: sharing. The thread that looks drives: it runs the steps in order. A step of one task it just calls. For
 a larger one it publishes the step's position, and whoever is there takes tasks from the step's counter until
-there are none; the driver goes on when all are finished. A helper that comes late, or never, costs nothing but
-its help, and a busy machine balances itself. Results do not depend on who runs which task.
+there are none; the driver goes on when all are finished. A helper that comes late, or never, costs nothing
+but its help, and a busy machine balances itself. Results do not depend on who runs which task.
 
 Memory that both sides know, in 64-bit words:
 
@@ -13,7 +13,8 @@ Memory that both sides know, in 64-bit words:
     patch:    address of a word, position in ARRAYS, bytes to add
     team:     POSITION (-1: over), PROGRAM, ACTIVE, LIMIT, ROUND, QUIT, then a mutex and a condition
 
-``ARRAYS`` holds addresses of NumPy array objects; the pointer to their data is read here (Note: array objects).
+``ARRAYS`` holds addresses of NumPy array objects; the pointer to their data is read here (Note: array
+objects).
 """
 
 from __future__ import annotations
@@ -35,10 +36,10 @@ POSITION, PROGRAM, ACTIVE, LIMIT, ROUND, QUIT = range(6)
 TEAM_WORDS = 64
 MUTEX, CONDITION = 16, 40
 
-# Note: array objects. NumPy promises this layout of its array objects to C programs: after the object's header
-# the pointer to the data, the number of dimensions, pointers to extents and strides, base, dtype and flags, of
-# which the lowest bit says that the elements lie in order without gaps, and another one that they may be written.
-# ``layout_is_known`` checks it once.
+# Note: array objects. NumPy promises this layout of its array objects to C programs: after the object's
+# header the pointer to the data, the number of dimensions, pointers to extents and strides, base, dtype and
+# flags, of which the lowest bit says that the elements lie in order without gaps, and another one that they
+# may be written. ``layout_is_known`` checks it once.
 _TYPE_AT, _DATA_AT, _BASE_AT, _FLAGS_AT = 8, 16, 48, 64
 _WRITEABLE = 0x400
 
@@ -57,7 +58,8 @@ def layout_is_known() -> bool:
                and read(id(x) + _TYPE_AT).value == id(np.ndarray)
                and read(id(x) + _BASE_AT).value == (0 if x.base is None else id(x.base))
                and (ctypes.c_int32.from_address(id(x) + _FLAGS_AT).value & 1) == x.flags.c_contiguous
-               and bool(ctypes.c_int32.from_address(id(x) + _FLAGS_AT).value & _WRITEABLE) == x.flags.writeable
+               and bool(ctypes.c_int32.from_address(id(x)
+                                                    + _FLAGS_AT).value & _WRITEABLE) == x.flags.writeable
                for x in (probe, crossed, sealed))
 
 
@@ -167,7 +169,7 @@ def _drive(module: Module, share: Function) -> None:
 
 
 def _team(module: Module, share: Function) -> None:
-    """``open(team, program, helpers)``, ``close(team)`` for the driver; ``serve(team, scratch)`` for a helper."""
+    """``open(team, program, helpers)``, ``close(team)`` for the driver; ``serve`` for a helper."""
     with module.function("open", [("ptr", "%team"), ("ptr", "%program"), ("i64", "%helpers")]) as f:
         _locked(f, "lock")
         f.write("i64", "%helpers", _field(f, "%team", LIMIT), 8)

@@ -163,7 +163,7 @@ class Segment:
             memory[at:at + runtime.STEP_WORDS] = (
                 call.function, base + 8 * (words_at + first), call.tasks, max(call.grain, 1), 0, 0,
                 0 if wanted is None else status_of[first + wanted], 0)
-        self._header = memoryview(memory)[:runtime.PROGRAM_WORDS]
+        self._header: Any = _writable(memory)[:runtime.PROGRAM_WORDS]
         memory[[runtime.PATCHES, runtime.PATCH_TABLE, runtime.STEPS, runtime.FIRST, runtime.LAST,
                 runtime.ARRAY_TYPE, runtime.OWNED, runtime.COUNT]] = (
             len(written.patches), base + 8 * patches_at, base + 8 * steps_at, 0, len(written.steps),
@@ -188,7 +188,8 @@ class Segment:
                     if kind == LEAF:
                         uses[leaf] = uses.get(leaf, 0) + 1
                         last[leaf] = s
-        mine = [uses[leaf] if last[leaf] <= draft.made[result] else -1 for _, _, leaf, result in written.owned]
+        mine = [uses[leaf] if last[leaf] <= draft.made[result] else -1 for _, _, leaf,
+                result in written.owned]
         self._expected = [UNHELD + count if count > 0 else -1 for count in mine]
         # The flat list of operands refers to each as often as they do.
         self._expected_beside = [UNHELD + 2 * count if count > 0 else -1 for count in mine]
@@ -266,7 +267,7 @@ class Segment:
                     np.asarray(view)[at] = _number(number, dtype)
 
     def give(self, nodes: list[Any], arrays: dict[Result, Any], progress: list[int]) -> None:
-        """Give the nodes their values, if the native call came to its end. To be repeated after an interrupt."""
+        """Give the nodes their values, if the native call came to its end; again after an interrupt."""
         header = self._header
         if not header[runtime.COMPLETED]:
             return
@@ -341,7 +342,8 @@ class Segment:
 
     def _private(self, nodes: list[Any], flat: list[Any] | None) -> list[Any]:
         """The arrays of owned operands, for kernels to overwrite; copies where somebody else can see them."""
-        owners = [nodes[k].operands[j] for k, j, _ in self.owned] if flat is None else list(self._owned_of(flat))
+        owners = [nodes[k].operands[j] for k, j,
+                  _ in self.owned] if flat is None else list(self._owned_of(flat))
         counts = list(map(sys.getrefcount, owners))
         found = list(map(_value, owners))
         shared = list(map(sys.getrefcount, found))
@@ -363,7 +365,7 @@ def _getter(positions: list[int]) -> Callable[[list[Any]], Any]:
 
 
 def _writable(words: Any) -> Any:
-    """Words as elements of a type: single ones are written faster through a memoryview, where it has the type."""
+    """Words as elements of a type; a memoryview, where it has the type, writes single ones faster."""
     try:
         return memoryview(words)
     except (BufferError, NotImplementedError, ValueError):
@@ -386,8 +388,8 @@ def _kernel(draft: Draft, stage: int) -> KernelTime:
     members, plan = draft.stages[stage]
     assert plan is not None
     name = "+".join(draft.signature(k).operator.name for k in sorted(members, reverse=True))
-    return KernelTime(name, "native", draft.nodes[members[0]].site, 0.0, _nanoseconds(plan) * 1e-9, plan.flops,
-                      plan.traffic)
+    return KernelTime(name, "native", draft.nodes[members[0]].site, 0.0, _nanoseconds(plan) * 1e-9,
+                      plan.flops, plan.traffic)
 
 
 def _nanoseconds(plan: Any) -> float:

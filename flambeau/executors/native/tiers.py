@@ -22,8 +22,8 @@ BYTE = 0.4                  # for each byte of its result
 FLOP = 0.01                 # for each operation of a product
 OFTEN = 6                   # a graph that came so often will come again
 
-_PRODUCTS = frozenset(("linear", "mm", "matmul", "bmm", "addmm", "baddbmm", "convolution", "convolution_input",
-                       "convolution_weight", "scaled_dot_product_attention",
+_PRODUCTS = frozenset(("linear", "mm", "matmul", "bmm", "addmm", "baddbmm", "convolution",
+                       "convolution_input", "convolution_weight", "scaled_dot_product_attention",
                        "scaled_dot_product_attention_backward"))
 
 _costs: dict[Signature, float] = {}
@@ -47,7 +47,7 @@ class Ledger:
         self.total = 0.0
 
     def is_early(self, nodes: list[Node]) -> bool:
-        """Whether the process has not yet interpreted enough to start the compiler; puts a graph on the bill."""
+        """Whether the process has not interpreted enough to start the compiler; puts a graph on the bill."""
         if self.total < COMPILER:
             self.total += interpreted(nodes)
         return self.total < COMPILER

@@ -1,4 +1,4 @@
-"""The program runtime: memory that is overwritten or must not be, failures in mid-program, threads, interrupts."""
+"""The program runtime: memory that is overwritten or must not be, failures, threads, interrupts."""
 
 from __future__ import annotations
 
@@ -47,7 +47,8 @@ def test_training_is_the_interpreters() -> None:
 
 def test_a_returning_graph_gets_its_program_without_a_key(monkeypatch: pytest.MonkeyPatch) -> None:
     made: list[Any] = []
-    monkeypatch.setattr(programs, "_find", lambda reading, find=programs._find: made.append(1) or find(reading))
+    monkeypatch.setattr(programs, "_find", lambda reading, find=programs._find: made.append(1)
+                        or find(reading))
     with config.executor("native"):
         model, optimizer, x, y = _net()
         for step in range(6):
@@ -212,7 +213,7 @@ def test_a_shelf_gives_no_byte_twice() -> None:
     assert shelf.take(shelf.size) == 0
 
 
-# --- the disk cache -------------------------------------------------------------------------------------------
+# --- the disk cache -----------------------------------------------------------------------------------------
 
 _SCRIPT = """
 import flambeau
@@ -270,5 +271,6 @@ def test_parameters_are_updated_where_they_lie(monkeypatch: pytest.MonkeyPatch) 
             optimizer.zero_grad()
             F.cross_entropy(model(x), y).backward()
             optimizer.step()
-            addresses.append([p._storage.node.value.__array_interface__["data"][0] for p in model.parameters()])
+            addresses.append([p._storage.node.value.__array_interface__["data"][0]
+                              for p in model.parameters()])
         assert addresses[2] == addresses[3] == addresses[4]
