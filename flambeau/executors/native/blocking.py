@@ -27,6 +27,9 @@ READ = 1 << 18          # bytes of B worth a task where there are few rows
 INNER_ROWS = 16         # up to so many rows, B is read where it lies: adjacent along the depth
 INNER_DEPTH = 192       # of at least this size
 OUTER_ROWS = 4          # or along the columns
+PAGES = 8 << 20         # bytes between the first and the last row of B that one can step through at will
+PAGE_COLUMNS = 1024     # beyond, a task has whole pages
+STEPS = 16              # and uses so many rows of B at a time
 DIRECT_ROWS = 24        # up to so many rows, packing B costs more than reading it where it lies
 
 
@@ -152,7 +155,12 @@ def _is_skinny(problem: Problem) -> bool:
     if problem.b.row == 1:
         # Adding up lanes in the end costs as much as several steps.
         return problem.m <= (INNER_ROWS if problem.k >= INNER_DEPTH else OUTER_ROWS)
-    return problem.b.column == 1 and problem.m <= OUTER_ROWS
+    return problem.b.column == 1 and problem.m <= (INNER_ROWS if _is_wide(problem) else OUTER_ROWS)
+
+
+def _is_wide(problem: Problem) -> bool:
+    """Whether rows of B lie in so many pages that processors do not know the addresses of all."""
+    return problem.k * abs(problem.b.row) * problem.source.itemsize > PAGES
 
 
 def _skinny_plan(problem: Problem, kind: Kind) -> Plan:
@@ -163,12 +171,16 @@ def _skinny_plan(problem: Problem, kind: Kind) -> Plan:
     width = width_of(kind, rows, inner)
     work = max(problem.n * problem.k * problem.source.itemsize / READ, problem.flops / problem.items / TASK)
     columns = _share(problem.n, max(1, min(THREAD_TASKS * _threads(), int(work))), width)
-    blocks = _Blocks(0, 0, problem.m, columns, 1, -(-problem.n // columns), Source.DIRECT)
+    depth, sums = problem.k, 0
+    copied = 0 if reads_in_place(problem.a.column, kind) else problem.m * problem.k
+    if not inner and _is_wide(problem):
+        columns = _share(problem.n, max(_threads(), -(-problem.n // max(columns, PAGE_COLUMNS))), width)
+        depth, sums = STEPS, -(-problem.m // rows) * rows * columns
+    blocks = _Blocks(copied, depth, problem.m, columns, 1, -(-problem.n // columns), Source.DIRECT)
     tasks = problem.items * blocks.column_blocks
     grain = max(1, int(tasks / (work * problem.items)))
     words = _words(problem, blocks, kind.tile, 0)
-    call = Call(skinny_kernel(kind, rows, inner), words, tasks, min(grain, tasks),
-                0 if reads_in_place(problem.a.column, kind) else problem.m * padded(problem.k, size) * size)
+    call = Call(skinny_kernel(kind, rows, inner), words, tasks, min(grain, tasks), (copied + sums) * size)
     return Plan([call], flops=problem.flops, traffic=problem.traffic)
 
 

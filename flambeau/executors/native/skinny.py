@@ -8,6 +8,9 @@ each of several columns of B; the lanes of the accumulators are added up at the 
 along its columns (``outer``), a step multiplies one element of each row of A with several vectors of a row of
 B. Tasks are blocks of columns. More than four rows are computed in groups, column by column: B comes from
 memory once.
+
+Where B is large and adjacent along its columns, a column would touch a page of memory at each step. A few
+rows of B are then used to the full before the next ones, and sums are kept in the scratch in between.
 """
 
 from __future__ import annotations
@@ -32,8 +35,8 @@ _COPY = (("ptr", "%source"), ("ptr noalias", "%target"), ("i64", "%depth"), ("i6
 _TASK = (("ptr noalias readonly", "%words"), ("ptr noalias", "%scratch"), ("i64", "%cb"), ("i64", "%i0"),
          ("i64", "%i1"), ("i64", "%i2"))
 _PART = (("ptr noalias readonly", "%words"), ("ptr", "%a"), ("i64", "%apart"), ("ptr", "%b"), ("ptr", "%c"),
-         ("i64", "%row"), ("i64", "%rows"), ("i64", "%column"), ("i64", "%right"),
-         ("i64", "%i0"), ("i64", "%i1"), ("i64", "%i2"))
+         ("i64", "%row"), ("i64", "%rows"), ("i64", "%column"), ("i64", "%right"), ("i64", "%k"),
+         ("i64", "%to"), ("ptr", "%sums"), ("i64", "%i0"), ("i64", "%i1"), ("i64", "%i2"))
 _INDICES = ("%i0", "%i1", "%i2")
 
 
@@ -125,11 +128,17 @@ class _Writer:
                 with f.loop(0, m) as i:
                     f.run(self.copy, element_at(f, kind.source, a, f.mul(i, f.word(Word.A_ROW))),
                           f.at(f.scratch, f.mul(i, depth), self.element), depth, f.word(Word.A_STEP))
-            with f.loop(left, right, self.width) as column:
-                with f.loop(0, m, self.rows) as row:
-                    group = f.at(rows.get(), f.mul(row, apart.get()), self.element)
-                    f.run(self.part, f.words, group, apart.get(), b, c, row, f.sub(m, row), column, right,
-                          *_INDICES)
+            sums = f.at(f.scratch, f.word(Word.MC), self.element)
+            deep = f.word(Word.KC)
+            with f.loop(0, depth, deep) as k:
+                to = f.least(depth, f.add(k, deep))
+                with f.loop(left, right, self.width) as column:
+                    with f.loop(0, m, self.rows) as row:
+                        group = f.at(rows.get(), f.mul(row, apart.get()), self.element)
+                        # The sums of a row lie ``COLUMNS`` elements behind those of the one before.
+                        place = f.add(f.mul(row, f.word(Word.COLUMNS)), f.sub(column, left))
+                        f.run(self.part, f.words, group, apart.get(), b, c, row, f.sub(m, row), column, right,
+                              k, to, f.at(sums, place, self.element), *_INDICES)
             if kind.after is not None:
                 region = Region(c, item_offset(f, _INDICES, Word.C_ITEM, "0"), _INDICES, "0", m, left,
                                 f.sub(right, left), f.word(Word.C_ROW), f.word(Word.C_COLUMN))
@@ -221,9 +230,15 @@ class _Writer:
         masks = [f.first_lanes(f.sub(left, j), lanes) if partial else None for j in starts]
         rows = self._rows(f)
         acc = [[f.variable(self.vector, "zeroinitializer") for _ in starts] for _ in rows]
+        held = [[f.at("%sums", f.add(f.mul(f.word(Word.COLUMNS), i), start), element) for start in starts]
+                for i in range(self.rows)]
+        with f.when(f.compare("ne", "%k", 0)):
+            for sums, places in zip(acc, held):
+                for total, place in zip(sums, places):
+                    total.set(f.read(self.vector, place, self.size))
         stride = f.word(Word.B_STEP)
         origin = element_at(f, source, "%b", "%column")
-        with f.loop(0, f.word(Word.K)) as k:
+        with f.loop("%k", "%to") as k:
             factors = [f.splat(f.read(element, f.at(row, k, element), self.size), lanes, element)
                        for row in rows]
             at = element_at(f, source, origin, f.mul(k, stride))
@@ -231,8 +246,15 @@ class _Writer:
                 value = read_lanes(f, source, lanes, element_at(f, source, at, start), mask)
                 for i, factor in enumerate(factors):
                     acc[i][j].set(f.fma(self.vector, factor, value, acc[i][j].get()))
-        for i in range(self.rows):
-            with f.when(f.compare("slt", i, "%rows")):
-                for j, start in enumerate(starts):
-                    with f.when(f.compare("sgt", left, start)):
-                        self._store(f, i, f.add("%column", start), acc[i][j].get(), lanes, f.sub(left, start))
+        last = f.compare("eq", "%to", f.word(Word.K))
+        with f.otherwise(last):
+            for sums, places in zip(acc, held):
+                for total, place in zip(sums, places):
+                    f.write(self.vector, total.get(), place, self.size)
+        with f.when(last):
+            for i in range(self.rows):
+                with f.when(f.compare("slt", i, "%rows")):
+                    for j, start in enumerate(starts):
+                        with f.when(f.compare("sgt", left, start)):
+                            self._store(f, i, f.add("%column", start), acc[i][j].get(), lanes,
+                                        f.sub(left, start))

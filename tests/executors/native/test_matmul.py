@@ -81,6 +81,14 @@ def test_large(shape: tuple[int, int, int], dtype: Any) -> None:
           TOLERANCES[dtype])
 
 
+@pytest.mark.parametrize("rows", [1, 2, 5])
+def test_few_rows_of_a_large_matrix(rows: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Sums are kept between blocks of the depth."""
+    monkeypatch.setattr(blocking, "PAGES", 0)
+    for dtype in (flambeau.float32, flambeau.bfloat16):
+        check(flambeau.mm, (matrix(rows, 75, dtype), matrix(75, 333, dtype)), "mm", TOLERANCES[dtype])
+
+
 def test_linear_folds_its_batch() -> None:
     w, b = matrix(19, 24), matrix(1, 19)[0]
     rows = matrix(30, 24)
