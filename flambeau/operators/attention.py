@@ -17,7 +17,7 @@ import numpy as np
 from .. import dtypes
 from ..graph.geometry import contiguous, dense_like, intern, row_major_strides
 from ..tensor import Tensor, record, state
-from .definition import arithmetic_dtype, operator
+from .definition import arithmetic_dtype, broadcast_shapes, operator
 from .random import BERNOULLI, drawn
 from .registry import api
 
@@ -28,6 +28,7 @@ def _compute(operands: Any) -> dtypes.dtype:
 
 def _contiguous_geometry(operands: Any, attributes: Any) -> Any:
     q, _, v = operands[:3]
+    _check_mask(operands)
     return contiguous((*q.shape[:-1], v.shape[-1]), q.dtype, q.device)
 
 
@@ -35,8 +36,20 @@ def _attention_geometry(operands: Any, attributes: Any) -> Any:
     """In memory as the query is, where PyTorch computes attention without storing the scores."""
     q, k, v, mask = operands[:4]
     if _is_flash(q, k, v, mask):
+        _check_mask(operands)
         return dense_like(q.shape, q, q.dtype)
     return _contiguous_geometry(operands, attributes)
+
+
+def _check_mask(operands: Any) -> None:
+    q, k, _, mask = operands[:4]
+    if mask is type(None):
+        return
+    scores = (*q.shape[:-1], k.shape[-2])
+    common = broadcast_shapes([scores, mask.shape])
+    if common != scores:
+        raise RuntimeError(f"output with shape {list(scores)} doesn't match the broadcast shape "
+                           f"{list(common)}")
 
 
 def _is_flash(q: Any, k: Any, v: Any, mask: Any) -> bool:

@@ -207,3 +207,11 @@ def test_memory_layout() -> None:
             for g in flambeau.autograd.grad(y.sum(), plain):
                 assert g.stride() == (192, 8, 32, 1)
             assert F.scaled_dot_product_attention(*[x.flatten(0, 1) for x in plain]).stride() == (48, 8, 1)
+
+
+def test_masks_that_do_not_fit() -> None:
+    q, k = flambeau.randn(2, 4, 6, 8), flambeau.randn(2, 4, 7, 8)
+    for shape, message in (((5, 7), "size of tensor a .6. must match the size of tensor b .5. at"),
+                           ((2, 3, 6, 7), "tensor a .4. must match"), ((1, 2, 4, 6, 7), "broadcast shape")):
+        with pytest.raises(RuntimeError, match=message):
+            F.scaled_dot_product_attention(q, k, k, flambeau.ones(*shape))
