@@ -14,6 +14,7 @@ from .convolution_packing import PACK_NUMBERS, PACK_POINTERS, pack_module
 from .convolution_problem import Phase, Problem, Tensor, Three
 from .convolution_staging import WIDTH
 from .convolution_vectors import Elements
+from .convolution_winograd import Winograd, winograd_of
 from .microkernel import Tile, tile_of
 from .plan import Call, Plan
 
@@ -73,7 +74,8 @@ class Blocking:
     """How channels are cut into blocks, and the grid into tasks."""
 
     def __init__(self, problem: Problem, e: Elements, tile: Tile, mode: str) -> None:
-        taps = 16 if mode == "winograd" else max(1, *(len(p.taps) for p in problem.phases))
+        w = winograd_of(mode)
+        taps = w.elements**2 if w else max(1, *(len(p.taps) for p in problem.phases))
         depth = problem.ins * taps if mode == "narrow" else problem.ins
         self.blocks = -(-depth // WIDTH)
         self.width = -(-depth // self.blocks)          # channels of a block
@@ -85,7 +87,7 @@ class Blocking:
         self.depth = self.blocks if mode == "narrow" else taps * self.blocks
         self.padded = self.blocks * self.width
         self.panels = -(-problem.outs // tile.columns)
-        step = 2 if mode == "winograd" else 1
+        step = w.results if w else 1
         self.grid = [-(-max(p.grid[d] for p in problem.phases) // (step if d != 1 else 1)) for d in range(3)]
         self._cut(problem, e, step)
 
@@ -129,7 +131,8 @@ def product_plan(problem: Problem, dtype: Any, operands: tuple[Geometry, Geometr
     blocking = Blocking(problem, e, tile, mode)
     packing = _packing_call(problem, e, tile, operands[1], blocking, volume, mode, turned)
     main = _main_call(problem, e, tile, operands, blocking, mode)
-    taps = 16 if mode == "winograd" else sum(len(p.taps) for p in problem.phases)
+    w = winograd_of(mode)
+    taps = w.elements**2 if w else sum(len(p.taps) for p in problem.phases)
     depth = blocking.padded if mode == "narrow" else blocking.padded * taps
     size = problem.groups * blocking.panels * depth * tile.columns * e.width
     moved = sum(g.numel * g.dtype.itemsize for g in operands if g is not None)
@@ -145,7 +148,7 @@ def _packing_call(problem: Problem, e: Elements, tile: Tile, weight: Geometry, b
         taps = [c * step_in + tap for c in range(channels) for tap in taps]
         taps += [-1] * (blocking.padded - len(taps))
         channels = padded = 1
-    how = "winograd" if mode == "winograd" else "run" if 1 < volume <= e.lanes and mode == "taps" else "taps"
+    how = mode if winograd_of(mode) else "run" if 1 < volume <= e.lanes and mode == "taps" else "taps"
     run = max(1, min(padded, (1 << 14) // max(1, len(taps) * tile.columns)))
     runs = -(-padded // run)
     given: dict[str, Argument] = {
@@ -153,7 +156,7 @@ def _packing_call(problem: Problem, e: Elements, tile: Tile, weight: Geometry, b
         "w_group": problem.weight.group, "w_out": problem.weight.batch, "w_in": step_in, "outs": problem.outs,
         "channels": channels, "panels": blocking.panels, "taps": len(taps), "padded": padded,
         "volume": volume, "runs": runs, "run": run}
-    function = _pack(e.name, how, turned and how == "winograd")
+    function = _pack(e.name, how, turned and how == mode != "taps")
     arguments = words(PACK_POINTERS, PACK_NUMBERS, given, taps)
     return Call(function, arguments, problem.groups * blocking.panels * runs)
 
@@ -164,7 +167,8 @@ def _main_call(problem: Problem, e: Elements, tile: Tile,
     tap_step = b.padded * tile.columns if mode != "narrow" else 0
     span = problem.span
     p_step, extent = problem.step, problem.extents
-    staged_w = 2 * b.grid[2] + 2 if mode == "winograd" else (b.grid[2] - 1) * p_step[2] + span[2]
+    w = winograd_of(mode)
+    staged_w = w.results * b.grid[2] + 2 if w else (b.grid[2] - 1) * p_step[2] + span[2]
     staged_b = (b.grid[1] - 1) * p_step[1] + span[1]
     staged_a = (b.lines - 1) * p_step[0] + span[0]
     left = min(max(problem.before[2], 0), staged_w)
@@ -173,18 +177,18 @@ def _main_call(problem: Problem, e: Elements, tile: Tile,
     x_n = staged_a * staged_b * staged_w
     x_size = b.images * x_n * b.blocks * WIDTH if mode not in ("narrow", "pointwise") else 0
     most = rounded(b.rows, tile.rows) + tile.rows
-    # The odd vectors keep the 16 matrices from meeting in the same sets of the cache.
+    # The odd vectors keep the matrices of Winograd from meeting in the same sets of the cache.
     v_step = (most + 1) * WIDTH if mode == "pointwise" else most * WIDTH + 5 * e.lanes
     m_step = (most + e.lanes) * tile.columns + 5 * e.lanes
-    m_size = m_step * (16 if mode == "winograd" else 1)
-    p_size = (4 * b.rows + e.lanes) * tile.columns if mode == "winograd" else 0
+    m_size = m_step * (w.elements**2 if w else 1)
+    p_size = (w.results**2 * b.rows + e.lanes) * tile.columns if w else 0
     v_at = rounded(x_size * e.width, 64)
     m_at = v_at + rounded(b.depth * v_step * e.width, 64)
     p_at = m_at + rounded(m_size * e.width, 64)
     columns = rounded(b.padded, e.lanes)
     table, u_panel = _phase_table(problem, mode, tap_step, (columns, staged_b, staged_w))
     step = 1 if all(p.grid[2] == 1 for p in problem.phases) else problem.positions[2]
-    packed_panel = u_panel if mode != "winograd" else 16 * tap_step
+    packed_panel = w.elements**2 * tap_step if w else u_panel
     if mode == "narrow":
         packed_panel = b.padded * tile.columns
     given: dict[str, Argument] = {
@@ -206,20 +210,20 @@ def _main_call(problem: Problem, e: Elements, tile: Tile,
         "u_panel": packed_panel, "t_n": problem.target.batch, "t_c": problem.target.channel,
         "t_a": problem.positions[0], "t_b": problem.positions[1], "t_w": problem.positions[2],
         "v_at": v_at, "m_at": m_at, "p_at": p_at, "m_step": m_step, "depth_each": b.width,
-        "phases": len(problem.phases), "merged": int(_is_merged(problem, mode))}
+        "phases": len(problem.phases), "merged": int(_is_merged(problem, w))}
     step = step if step in (1, 2) else 0
     function = _convolve(e.name, mode, adjacent_of(problem, mode), bias is not None, step)
     return Call(function, words(POINTERS, NUMBERS, given, table), b.tasks,
                 scratch=p_at + p_size * e.width + 64 * WIDTH)
 
 
-def _is_merged(problem: Problem, mode: str) -> bool:
+def _is_merged(problem: Problem, winograd: Winograd | None) -> bool:
     """Whether the results of an image are a line in the target, and in M."""
     phase, (a, b, w) = problem.phases[0], problem.positions
     return len(problem.phases) == 1 and (phase.grid[2] == 1 or w == 1) \
         and (phase.grid[1] == 1 or b == phase.grid[2] * w) \
         and (phase.grid[0] == 1 or a == phase.grid[1] * phase.grid[2] * w) \
-        and (mode != "winograd" or phase.grid[2] % 2 == 0)
+        and (winograd is None or phase.grid[2] % winograd.results == 0)
 
 
 def _phase_table(problem: Problem, mode: str, tap_step: int,

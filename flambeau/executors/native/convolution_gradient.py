@@ -7,8 +7,8 @@ columns; the output channels are its rows. A task takes a range of the grid and 
 channels. It walks through its range in chunks that fit into the cache and adds up in its own part of the
 workspace; a second call adds the ranges in their order. So the result does not depend on who does what.
 
-Winograd's way is the forward one transposed: with the same tiles d, and 2 x 2 gradients g,
-dW = G^T [sum of (A g A^T) . (B^T d B)] G.
+Winograd's way is the forward one transposed (``convolution_winograd.py``): with the same tiles d, and tiles g
+of gradients, dW = G^T [sum of (A g A^T) . (B^T d B)] G.
 """
 
 from __future__ import annotations
@@ -28,6 +28,7 @@ from .convolution_staging import (
     stage,
 )
 from .convolution_vectors import Elements, arithmetic, transposed
+from .convolution_winograd import Winograd, flipped, transform, winograd_of
 from .microkernel import Accumulators, Tile, accumulate
 
 POINTERS = ("source", "grad", "sums")
@@ -40,6 +41,7 @@ NUMBERS = (*STAGE_NUMBERS, *FILL_NUMBERS, *NARROW_NUMBERS, *(f"g_{name}" for nam
 def gradient_module(e: Elements, tile: Tile, mode: str, adjacent: str, adjacent_grad: str) -> str:
     """Code of ``add_up``. ``mode``: that of ``forward_module``."""
     module = Module()
+    w = winograd_of(mode)
     tiles = {t.rows: _tile_function(module, e, t) for t in (tile, short_rows(tile))}
     with module.kernel("add_up") as f:
         a = registers(f, POINTERS, NUMBERS)
@@ -59,15 +61,16 @@ def gradient_module(e: Elements, tile: Tile, mode: str, adjacent: str, adjacent_
                 part = _chunk(f, a, chunk)
                 pointers = (source, f.scratch, v, grad, g)
                 _stage_both(f, a, e, mode, pointers, part, outs, (adjacent, adjacent_grad))
-                if mode == "winograd":
-                    part["grid_a"] = f.div(f.add(part["grid_a"], 1), 2)
-                    part["grid_w"] = f.div(f.add(part["grid_w"], 1), 2)
-                    fill_tiles(f, a, e, f.scratch, v, part)
-                    _fill_grad_tiles(f, a, e, g, h, part, f.div(f.add(outs, tile.columns - 1), tile.columns))
+                if w:
+                    for name in ("grid_a", "grid_w"):
+                        part[name] = f.div(f.add(part[name], w.results - 1), w.results)
+                    fill_tiles(f, a, e, f.scratch, v, part, w)
+                    blocks = f.div(f.add(outs, tile.columns - 1), tile.columns)
+                    _fill_grad_tiles(f, a, e, g, h, part, blocks, w)
                 pixels = f.mul(f.mul(part["images"], part["grid_a"]), f.mul(part["grid_b"], part["grid_w"]))
                 more = f.emit(f"zext i1 {f.compare('sgt', chunk, first)} to i64")
-                taps = "16" if mode == "winograd" else "1" if mode == "narrow" else a.taps
-                grads = h if mode == "winograd" else g
+                taps = str(w.elements**2) if w else "1" if mode == "narrow" else a.taps
+                grads = h if w else g
                 _products(f, a, e, tile, tiles, (v, grads, sums), taps, pixels, outs, more, mode)
     return module.text()
 
@@ -99,34 +102,26 @@ def _stage_both(f: Function, a: Registers, e: Elements, mode: str, pointers: tup
     stage(f, mine, e, grad, g, theirs, adjacent[1])
 
 
-def _grad_side(f: Function, kind: str, g: list[str]) -> list[str]:
-    """A g of F(2, 3): four values from two."""
-    negative = f.emit(f"fneg {kind} {g[1]}")
-    return [g[0], arithmetic(f, "fadd", kind, g[0], g[1]), arithmetic(f, "fsub", kind, g[0], g[1]), negative]
-
-
-def _fill_grad_tiles(f: Function, a: Registers, e: Elements, g: str, h: str, part: Part, blocks: str) -> None:
-    """H[16][block][tile][channels] = A g A^T of all tiles g of 2 x 2 gradients."""
+def _fill_grad_tiles(f: Function, a: Registers, e: Elements, g: str, h: str, part: Part, blocks: str,
+                     w: Winograd) -> None:
+    """H[element][block][tile][channels] = A g A^T of all tiles g of gradients."""
+    m = w.results
     with f.loop(0, blocks) as block:
         target = f.variable("ptr", f.at(h, f.mul(block, a.h_step), e.element))
         element_step = f.mul(a.h_step, a.g_blocks)
         with f.loop(0, part["images"]) as image, f.loop(0, part["grid_a"]) as row:
             start = f.add(f.add(f.mul(block, a.g_x_block), f.mul(image, a.g_x_n)),
-                          f.mul(f.mul(row, 2), a.g_x_a))
+                          f.mul(f.mul(row, m), a.g_x_a))
             source = f.at(g, f.mul(start, a.g_x_pixel), e.element)
             to = target.get()
-            with f.loop(0, part["grid_w"]) as w, f.loop(0, a.g_vectors) as i:
+            with f.loop(0, part["grid_w"]) as column, f.loop(0, a.g_vectors) as i:
                 lane = f.mul(i, e.lanes)
-                x = f.at(source, f.add(f.mul(f.mul(w, 2), a.g_x_pixel), lane), e.element)
-                y = f.at(to, f.add(f.mul(w, a.g_x_pixel), lane), e.element)
-                columns = []
-                for j in range(2):
-                    places = [f.mul(f.add(f.mul(a.g_x_a, r), j), a.g_x_pixel) for r in range(2)]
-                    read = [f.read(e.kind, f.at(x, place, e.element)) for place in places]
-                    columns.append(_grad_side(f, e.kind, read))
-                for r in range(4):
-                    for j, value in enumerate(_grad_side(f, e.kind, [column[r] for column in columns])):
-                        f.write(e.kind, value, f.at(y, f.mul(element_step, 4 * r + j), e.element))
+                x = f.at(source, f.add(f.mul(f.mul(column, m), a.g_x_pixel), lane), e.element)
+                y = f.at(to, f.add(f.mul(column, a.g_x_pixel), lane), e.element)
+                read = [[f.read(e.kind, f.at(x, f.mul(f.add(f.mul(a.g_x_a, r), c), a.g_x_pixel), e.element))
+                         for c in range(m)] for r in range(m)]
+                for k, value in enumerate(transform(f, e.kind, flipped(w.output), read)):
+                    f.write(e.kind, value, f.at(y, f.mul(element_step, k), e.element))
             target.set(f.at(to, f.mul(part["grid_w"], a.g_x_pixel), e.element))
 
 
@@ -163,7 +158,7 @@ def _products(f: Function, a: Registers, e: Elements, tile: Tile, tiles: dict[in
         to = f.at(sums, f.mul(k, a.sum_block), e.element)
         with f.loop(0, outs, columns) as out:
             number = f.div(out, columns)
-            if mode == "winograd":
+            if winograd_of(mode):
                 from_g = f.at(grads, f.mul(f.add(f.mul(tap, a.g_blocks), number), a.h_step), e.element)
             else:
                 from_g = f.at(grads, f.mul(number, f.mul(a.g_x_block, columns)), e.element)
@@ -185,7 +180,7 @@ FINISH_NUMBERS = ("ranges", "groups", "sum_range", "sum_block", "taps", "blocks"
 def finish_module(e: Elements, tile: Tile, mode: str) -> str:
     """Code of ``finish``: a task adds the ranges of a block of channels of one output channel.
 
-    ``mode``: winograd, run (taps side by side, at most a vector), taps (more of them), or narrow.
+    ``mode``: winograd2, winograd4, run (taps side by side, at most a vector), taps (more of them), or narrow.
     """
     module = Module()
     with module.kernel("finish") as f:
@@ -225,8 +220,11 @@ def _finish_vector(f: Function, a: Registers, e: Elements, mode: str, sums: str,
                     one = f.emit(f"extractelement {e.kind} {value}, i32 {lane}")
                     e.write_one(f, one, e.at(f, target, f.add(f.mul(a.volume, lane), tap)))
     else:
-        if mode == "winograd":
-            rows = _weight_of(f, e.kind, [total(k) for k in range(16)])
+        w = winograd_of(mode)
+        if w:
+            n = w.elements
+            sums_of = [[total(n * r + c) for c in range(n)] for r in range(n)]
+            rows = transform(f, e.kind, flipped(w.weight), sums_of)
         else:
             rows = []
             for k in range(e.lanes):
@@ -240,16 +238,3 @@ def _finish_vector(f: Function, a: Registers, e: Elements, mode: str, sums: str,
             for lane, column in enumerate(transposed(f, e.kind, square)):
                 with f.when(f.compare("slt", lane, left)):
                     e.write(f, column, e.at(f, target, f.add(f.mul(a.volume, lane), first)), mask)
-
-
-def _weight_of(f: Function, kind: str, u: list[str]) -> list[str]:
-    """G^T u G: nine values from sixteen."""
-    lanes, element = kind[1:-1].split(" x ")
-    half = f.splat("0.5", int(lanes), element)
-
-    def side(x: list[str]) -> list[str]:
-        plus = arithmetic(f, "fmul", kind, arithmetic(f, "fadd", kind, x[1], x[2]), half)
-        minus = arithmetic(f, "fmul", kind, arithmetic(f, "fsub", kind, x[1], x[2]), half)
-        return [arithmetic(f, "fadd", kind, x[0], plus), minus, arithmetic(f, "fadd", kind, plus, x[3])]
-    columns = [side([u[4 * r + c] for r in range(4)]) for c in range(4)]
-    return [value for r in range(3) for value in side([column[r] for column in columns])]

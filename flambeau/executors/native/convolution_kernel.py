@@ -6,10 +6,8 @@ row of channels for each pixel and tap, and multiplies by packed weights with th
 pixels being the rows and output channels the columns of its tiles. A panel of results, M[pixel][channels], is
 transposed to the target at once, while it is in the cache.
 
-For kernels of 3 x 3 and stride 1 there is Winograd's F(2 x 2, 3 x 3) (Lavin and Gray, "Fast Algorithms for
-Convolutional Neural Networks", 2015): with input tiles d of 4 x 4 pixels, Y = A^T [(G w G^T) . (B^T d B)] A
-gives 2 x 2 results from 16 products instead of 36. The sums over channels are 16 independent matrix products;
-all transforms are additions of vectors of channels.
+For kernels of 3 x 3 and stride 1 there is Winograd's way (``convolution_winograd.py``): the sums over
+channels are a matrix product for each element of a tile, and the transforms combine vectors of channels.
 """
 
 from __future__ import annotations
@@ -29,6 +27,7 @@ from .convolution_staging import (
     stage,
 )
 from .convolution_vectors import Elements, arithmetic, transposed
+from .convolution_winograd import Winograd, transform, winograd_of
 from .microkernel import Accumulators, Tile, accumulate
 
 POINTERS = ("source", "packed", "bias", "target")
@@ -50,9 +49,9 @@ def short_rows(tile: Tile) -> Tile:
 def forward_module(e: Elements, tile: Tile, mode: str, adjacent: str, bias: bool, step: int) -> str:
     """Code of ``convolve``.
 
-    ``mode``: taps, pointwise (one tap that meets every pixel: V is the staged image), winograd, or narrow
-    (few channels). ``adjacent``: what lies side by side in the source. ``step``: how far apart neighbouring
-    results lie in the target: 1, 2, or 0 for any distance.
+    ``mode``: taps, pointwise (one tap that meets every pixel: V is the staged image), winograd2, winograd4,
+    or narrow (few channels). ``adjacent``: what lies side by side in the source. ``step``: how far apart
+    neighbouring results lie in the target: 1, 2, or 0 for any distance.
     """
     module = Module()
     tiles = {t.rows: _tile_function(module, e, t) for t in (tile, short_rows(tile))}
@@ -97,9 +96,11 @@ def _grid_of(f: Function, a: Registers, part: Part, phase: dict[str, str], mode:
     here["lines"] = f.most(f.least(a.rows_each, f.sub(phase["grid_a"], part["grid_first"])), 0)
     here["grid_a"], here["grid_b"], here["grid_w"] = here["lines"], phase["grid_b"], phase["grid_w"]
     width, lines = here["grid_w"], here["grid_a"]
-    if mode == "winograd":
-        here["grid_a"], here["grid_w"] = (f.div(f.add(n, 1), 2) for n in (here["lines"], phase["grid_w"]))
-        width, lines = f.mul(here["grid_w"], 2), f.mul(here["grid_a"], 2)
+    w = winograd_of(mode)
+    if w:
+        m = w.results
+        here["grid_a"], here["grid_w"] = (f.div(f.add(n, m - 1), m) for n in (here["lines"], phase["grid_w"]))
+        width, lines = f.mul(here["grid_w"], m), f.mul(here["grid_a"], m)
     # Results of a panel: [image][a][b][w].
     here["p_b"] = width
     here["p_a"] = f.mul(here["grid_b"], width)
@@ -111,8 +112,9 @@ def _grid_of(f: Function, a: Registers, part: Part, phase: dict[str, str], mode:
 def _fill(f: Function, a: Registers, e: Elements, mode: str, adjacent: str, part: Part,
           phase: dict[str, str]) -> None:
     taps = f.at(a.table, phase["taps_at"], "i64")
-    if mode == "winograd":
-        fill_tiles(f, a, e, f.scratch, part["v"], part)
+    w = winograd_of(mode)
+    if w:
+        fill_tiles(f, a, e, f.scratch, part["v"], part, w)
     elif mode == "narrow":
         fill_narrow(f, a, e, part["source"], part["v"], part, taps, NARROW_STEPS[adjacent])
     elif mode == "taps":
@@ -125,15 +127,16 @@ def _multiply(f: Function, a: Registers, e: Elements, tile: Tile, tiles: dict[in
     v, m = part["v"], part["m"]
     at = f.add(f.add(f.mul(part["group"], a.u_group), f.mul(panel, a.u_panel)), phase["u_at"])
     u = f.at(a.packed, at, e.element)
-    if mode != "winograd":
+    w = winograd_of(mode)
+    if not w:
         _product(f, a, e, tile, tiles, part["pixels"], f.mul(phase["taps"], a.blocks), v, u, m)
         return
-    with f.loop(0, 16) as i:
+    with f.loop(0, w.elements**2) as i:
         block = f.mul(i, a.blocks)
         _product(f, a, e, tile, tiles, part["pixels"], a.blocks, f.at(v, f.mul(block, a.v_step), e.element),
                  f.at(u, f.mul(block, f.mul(a.depth_each, tile.columns)), e.element),
                  f.at(m, f.mul(i, a.m_step), e.element))
-    _untile(f, a, e, tile, m, part["p"], part)
+    _untile(f, a, e, tile, m, part["p"], part, w)
 
 
 # --- products -----------------------------------------------------------------------------------------------
@@ -194,40 +197,32 @@ def _product(f: Function, a: Registers, e: Elements, tile: Tile, tiles: dict[int
 
 # --- results ------------------------------------------------------------------------------------------------
 
-def _output_side(f: Function, kind: str, m: list[str]) -> list[str]:
-    """A^T m of F(2, 3): two values from four."""
-    middle = arithmetic(f, "fadd", kind, m[1], m[2])
-    apart = arithmetic(f, "fsub", kind, m[1], m[2])
-    return [arithmetic(f, "fadd", kind, m[0], middle), arithmetic(f, "fsub", kind, apart, m[3])]
-
-
-def _untile(f: Function, a: Registers, e: Elements, tile: Tile, m: str, p: str, part: Part) -> None:
+def _untile(f: Function, a: Registers, e: Elements, tile: Tile, m: str, p: str, part: Part,
+            w: Winograd) -> None:
     """P[image][a][w][columns] = A^T M A of all tiles."""
-    columns = tile.columns
+    columns, n = tile.columns, w.elements
     source = f.variable("ptr", m)
     with f.loop(0, part["images"]) as image, f.loop(0, part["grid_a"]) as row:
-        pixel = f.add(f.mul(image, part["p_n"]), f.mul(f.mul(row, 2), part["p_a"]))
+        pixel = f.add(f.mul(image, part["p_n"]), f.mul(f.mul(row, w.results), part["p_a"]))
         target = f.at(p, f.mul(pixel, columns), e.element)
         from_ = source.get()
-        with f.loop(0, part["grid_w"]) as w:
+        with f.loop(0, part["grid_w"]) as column:
             for j in range(tile.vectors):
-                x = f.at(from_, f.add(f.mul(w, columns), j * e.lanes), e.element)
-                y = f.at(target, f.add(f.mul(w, 2 * columns), j * e.lanes), e.element)
-                half: list[list[str]] = []
-                for c in range(4):
-                    read = [f.read(e.kind, f.at(x, f.mul(a.m_step, 4 * r + c), e.element)) for r in range(4)]
-                    half.append(_output_side(f, e.kind, read))
-                for r in range(2):
-                    for c, value in enumerate(_output_side(f, e.kind, [h[r] for h in half])):
-                        at = f.add(f.mul(part["p_a"], r * columns), c * columns)
-                        f.write(e.kind, value, f.at(y, at, e.element))
+                x = f.at(from_, f.add(f.mul(column, columns), j * e.lanes), e.element)
+                y = f.at(target, f.add(f.mul(column, w.results * columns), j * e.lanes), e.element)
+                read = [[f.read(e.kind, f.at(x, f.mul(a.m_step, n * r + c), e.element)) for c in range(n)]
+                        for r in range(n)]
+                for k, value in enumerate(transform(f, e.kind, w.output, read)):
+                    r, c = divmod(k, w.results)
+                    at = f.add(f.mul(part["p_a"], r * columns), c * columns)
+                    f.write(e.kind, value, f.at(y, at, e.element))
         source.set(f.at(from_, f.mul(part["grid_w"], columns), e.element))
 
 
 def _deliver(f: Function, a: Registers, e: Elements, tile: Tile, mode: str, part: Part, phase: dict[str, str],
              panel: str, bias: bool, step: int) -> None:
     """Write a panel of results, [image][a][b][w][columns], to the target, and add the bias."""
-    p, group, images = part["p" if mode == "winograd" else "m"], part["group"], part["images"]
+    p, group, images = part["p" if winograd_of(mode) else "m"], part["group"], part["images"]
     rows, planes, width = part["lines"], phase["grid_b"], phase["grid_w"]
     place = f.add(f.add(f.mul(part["first_image"], a.t_n), phase["target_at"]),
                   f.add(f.mul(part["grid_first"], a.t_a), f.mul(group, a.t_group)))

@@ -1,4 +1,4 @@
-"""Weights as panels: packed[group][panel][tap][channel][lanes of a panel]; Winograd's 16 matrices are taps.
+"""Weights as panels: packed[group][panel][tap][channel][lanes of a panel]; Winograd's matrices are taps.
 
 A panel is as many output channels as the microkernel has columns. A task packs one panel of one group for a
 run of input channels. Taps that lie side by side in memory (contiguous weights, at most a vector of them) are
@@ -9,7 +9,8 @@ from __future__ import annotations
 
 from .build import Function, Module
 from .convolution_arguments import Registers, entry, registers
-from .convolution_vectors import Elements, arithmetic, transposed
+from .convolution_vectors import Elements, transposed
+from .convolution_winograd import transform, winograd_of
 from .microkernel import Tile, local_array
 
 PACK_POINTERS = ("weight", "packed")
@@ -18,7 +19,7 @@ PACK_NUMBERS = ("w_group", "w_out", "w_in", "outs", "channels", "panels", "taps"
 
 
 def pack_module(e: Elements, tile: Tile, mode: str, lowest: bool) -> str:
-    """Code of ``pack_weights``. ``mode``: taps, run (taps side by side), or winograd.
+    """Code of ``pack_weights``. ``mode``: taps, run (taps side by side), winograd2 or winograd4.
 
     ``lowest`` (Winograd): the kernel is turned by half, as the gradient by the input needs it.
     """
@@ -31,7 +32,8 @@ def pack_module(e: Elements, tile: Tile, mode: str, lowest: bool) -> str:
             group, panel = f.div(number, a.panels), f.rem(number, a.panels)
             out = f.mul(panel, tile.columns)
             source = e.at(f, a.weight, f.add(f.mul(group, a.w_group), f.mul(out, a.w_out)))
-            taps = 16 if mode == "winograd" else a.taps
+            w = winograd_of(mode)
+            taps = w.elements**2 if w else a.taps
             size = f.mul(f.mul(a.padded, taps), tile.columns)
             target = f.at(a.packed, f.mul(number, size), e.element)
             left = f.sub(a.outs, out)
@@ -55,11 +57,13 @@ def _row(f: Function, a: Registers, e: Elements, tile: Tile, mode: str, lowest: 
         if mode == "taps":
             _gathered(f, a, e, from_, place, first, mine, apart)
             continue
-        least = 9 if mode == "winograd" else 1
+        w = winograd_of(mode)
+        least = 9 if w else 1
         columns = _columns(f, a, e, e.at(f, from_, f.mul(a.w_out, first)), mine, least)
-        if mode == "winograd":
+        if w:
             kernel = columns[8::-1] if lowest else columns[:9]
-            for i, value in enumerate(_weight_transform(f, e.kind, kernel)):
+            rows = [kernel[r:r + 3] for r in (0, 3, 6)]
+            for i, value in enumerate(transform(f, e.kind, w.weight, rows)):
                 f.write(e.kind, value, f.at(place, f.mul(apart, i), e.element))
             continue
         buffer = local_array(f, e.lanes * e.lanes, e.element)
@@ -97,18 +101,3 @@ def _gathered(f: Function, a: Registers, e: Elements, source: str, target: str, 
         with f.loop(0, count) as lane:
             value = e.read_one(f, e.at(f, from_, f.mul(f.add(lane, first), a.w_out)))
             f.write(e.element, value, f.at(to, lane, e.element), e.width)
-
-
-def _weight_side(f: Function, kind: str, w: list[str], half: str) -> list[str]:
-    """G w of F(2, 3): four values from three."""
-    ends = arithmetic(f, "fadd", kind, w[0], w[2])
-    plus, minus = arithmetic(f, "fadd", kind, ends, w[1]), arithmetic(f, "fsub", kind, ends, w[1])
-    return [w[0], arithmetic(f, "fmul", kind, plus, half), arithmetic(f, "fmul", kind, minus, half), w[2]]
-
-
-def _weight_transform(f: Function, kind: str, w: list[str]) -> list[str]:
-    """G w G^T: sixteen values from nine."""
-    lanes, element = kind[1:-1].split(" x ")
-    half = f.splat("0.5", int(lanes), element)
-    columns = [_weight_side(f, kind, [w[3 * r + c] for r in range(3)], half) for c in range(3)]
-    return [value for r in range(4) for value in _weight_side(f, kind, [c[r] for c in columns], half)]

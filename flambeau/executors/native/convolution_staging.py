@@ -2,15 +2,16 @@
 
 Staged images are [block of channels][image][a][b][w][64 channels] with the zeros of the padding around them:
 adjacent channels of a pixel are a vector, so that pixels can be taken one by one whatever the stride is and
-however small an image is. From there the operand V of the matrix products is filled: for each tap (or each of
-the 16 elements of a Winograd tile) rows of 64 channels, one for each pixel (or tile) of the grid.
+however small an image is. From there the operand V of the matrix products is filled: for each tap (or each
+element of a Winograd tile) rows of 64 channels, one for each pixel (or tile) of the grid.
 """
 
 from __future__ import annotations
 
 from .build import Function, Value
 from .convolution_arguments import Registers, entry
-from .convolution_vectors import Elements, arithmetic, transposed
+from .convolution_vectors import Elements, transposed
+from .convolution_winograd import Winograd, transform
 
 # Channels in a row of a staged image, and of V.
 WIDTH = 64
@@ -135,33 +136,24 @@ def fill_taps(f: Function, a: Registers, e: Elements, buffer: str, v: str, part:
             target.set(f.at(to, f.mul(part["grid_w"], a.v_pixel), e.element))
 
 
-def _input_side(f: Function, kind: str, d: list[str]) -> list[str]:
-    """B^T d of F(2, 3): four values from four."""
-    return [arithmetic(f, "fsub", kind, d[0], d[2]), arithmetic(f, "fadd", kind, d[1], d[2]),
-            arithmetic(f, "fsub", kind, d[2], d[1]), arithmetic(f, "fsub", kind, d[1], d[3])]
-
-
-def fill_tiles(f: Function, a: Registers, e: Elements, buffer: str, v: str, part: Part) -> None:
-    """V[16][block][tile][channels] = B^T d B of all tiles d of 4 x 4 pixels, two apart."""
+def fill_tiles(f: Function, a: Registers, e: Elements, buffer: str, v: str, part: Part, w: Winograd) -> None:
+    """V[element][block][tile][channels] = B^T d B of all tiles d, as far apart as they have results."""
+    n, m = w.elements, w.results
     with f.loop(0, a.blocks) as block:
         target = f.variable("ptr", f.at(v, f.mul(block, a.v_step), e.element))
         element_step = f.mul(a.v_step, a.blocks)
         with f.loop(0, part["images"]) as image, f.loop(0, part["grid_a"]) as row:
-            start = f.add(f.add(f.mul(block, a.x_block), f.mul(image, a.x_n)), f.mul(f.mul(row, 2), a.x_a))
+            start = f.add(f.add(f.mul(block, a.x_block), f.mul(image, a.x_n)), f.mul(f.mul(row, m), a.x_a))
             source = f.at(buffer, f.mul(start, a.x_pixel), e.element)
             to = target.get()
-            with f.loop(0, part["grid_w"]) as w, f.loop(0, a.vectors) as i:
+            with f.loop(0, part["grid_w"]) as column, f.loop(0, a.vectors) as i:
                 lane = f.mul(i, e.lanes)
-                x = f.at(source, f.add(f.mul(f.mul(w, 2), a.x_pixel), lane), e.element)
-                y = f.at(to, f.add(f.mul(w, a.v_pixel), lane), e.element)
-                columns: list[list[str]] = []
-                for j in range(4):
-                    d = [f.read(e.kind, f.at(x, f.mul(f.add(f.mul(a.x_a, r), j), a.x_pixel), e.element))
-                         for r in range(4)]
-                    columns.append(_input_side(f, e.kind, d))
-                for r in range(4):
-                    for j, value in enumerate(_input_side(f, e.kind, [column[r] for column in columns])):
-                        f.write(e.kind, value, f.at(y, f.mul(element_step, 4 * r + j), e.element))
+                x = f.at(source, f.add(f.mul(f.mul(column, m), a.x_pixel), lane), e.element)
+                y = f.at(to, f.add(f.mul(column, a.v_pixel), lane), e.element)
+                d = [[f.read(e.kind, f.at(x, f.mul(f.add(f.mul(a.x_a, r), c), a.x_pixel), e.element))
+                      for c in range(n)] for r in range(n)]
+                for k, value in enumerate(transform(f, e.kind, w.input, d)):
+                    f.write(e.kind, value, f.at(y, f.mul(element_step, k), e.element))
             target.set(f.at(to, f.mul(part["grid_w"], a.v_pixel), e.element))
 
 

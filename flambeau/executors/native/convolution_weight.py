@@ -20,6 +20,7 @@ from .convolution_gradient import (
 )
 from .convolution_problem import Problem, Three
 from .convolution_vectors import Elements
+from .convolution_winograd import winograd_of
 from .microkernel import Tile
 from .plan import Call, Plan
 
@@ -47,12 +48,13 @@ class Blocking:
     def __init__(self, problem: Problem, e: Elements, tile: Tile, mode: str) -> None:
         phase = problem.phases[0]
         narrow = mode == "narrow"
-        self.taps = 16 if mode == "winograd" else 1 if narrow else len(phase.taps)
+        w = winograd_of(mode)
+        self.taps = w.elements**2 if w else 1 if narrow else len(phase.taps)
         depth = problem.ins * (len(phase.taps) if narrow else 1)
         self.columns = tile.columns
         self.blocks = -(-depth // self.columns)
         self.padded_outs = rounded(problem.outs, self.columns)
-        step = 2 if mode == "winograd" else 1
+        step = w.results if w else 1
         self.grid: Three = (-(-phase.grid[0] // step), phase.grid[1], -(-phase.grid[2] // step))
         row = self.taps * self.blocks * self.columns * e.width
         line, cells = self.grid[1] * self.grid[2], math.prod(self.grid)
@@ -100,7 +102,8 @@ def _sum_call(problem: Problem, e: Elements, tile: Tile, operands: tuple[Geometr
               mode: str) -> Call:
     grad, x = operands
     phase, span, step, extent = problem.phases[0], problem.span, problem.step, problem.extents
-    staged_w = 2 * b.grid[2] + 2 if mode == "winograd" else (b.grid[2] - 1) * step[2] + span[2]
+    w = winograd_of(mode)
+    staged_w = w.results * b.grid[2] + 2 if w else (b.grid[2] - 1) * step[2] + span[2]
     staged_b = (b.grid[1] - 1) * step[1] + span[1]
     staged_a = (b.lines - 1) * step[0] + span[0]
     left, first = min(max(problem.before[2], 0), staged_w), max(-problem.before[2], 0)
@@ -110,14 +113,14 @@ def _sum_call(problem: Problem, e: Elements, tile: Tile, operands: tuple[Geometr
     vectors = columns // e.lanes
     x_size = b.blocks * b.images * x_n * columns if mode not in ("narrow", "pointwise") else 0
     v_step = (b.rows + 1) * columns if mode == "pointwise" else b.rows * columns + 5 * e.lanes
-    grad_w = 2 * b.grid[2] if mode == "winograd" else phase.grid[2]
+    grad_w = w.results * b.grid[2] if w else phase.grid[2]
     g_blocks = b.slice // columns
     g_n = b.lines * b.grid[1] * grad_w
     h_step = b.rows * columns + 5 * e.lanes
     v_at = rounded(x_size * e.width, 64)
     g_at = v_at + rounded((b.taps * b.blocks * v_step + columns) * e.width, 64)
     h_at = g_at + rounded((g_blocks * b.images * g_n + 2) * columns * e.width, 64)
-    end = h_at + ((16 * g_blocks * h_step + 2 * columns) * e.width if mode == "winograd" else 0)
+    end = h_at + ((w.elements**2 * g_blocks * h_step + 2 * columns) * e.width if w else 0)
     places, strides = problem.target, problem.target.space
     given: dict[str, Argument] = {
         "source": lambda w: w.input(1, x), "grad": lambda w: w.input(0, grad),
@@ -152,7 +155,7 @@ def _sum_call(problem: Problem, e: Elements, tile: Tile, operands: tuple[Geometr
 def _finish_call(problem: Problem, e: Elements, b: Blocking, result: Geometry, mode: str) -> Call:
     volume = math.prod(result.shape[2:])
     narrow = mode == "narrow" or volume == 1
-    how = "winograd" if mode == "winograd" else "narrow" if narrow else "run" if volume <= e.lanes else "taps"
+    how = mode if winograd_of(mode) else "narrow" if narrow else "run" if volume <= e.lanes else "taps"
     given: dict[str, Argument] = {
         "sums": lambda w: w.workspace(0), "target": lambda w: w.output(0), "ranges": b.ranges,
         "groups": problem.groups, "sum_range": b.sum_range, "sum_block": b.sum_block, "taps": b.taps,

@@ -10,12 +10,15 @@ from ..convolution import product_plan
 from ..convolution_depthwise import depthwise_plan, depthwise_weight_plan
 from ..convolution_problem import Problem, forward_problem, input_problem
 from ..convolution_weight import weight_plan
+from ..convolution_winograd import winograd_of
 from ..emitter import BFLOAT16, FLOAT16, FLOAT32, FLOAT64
 from ..plan import Plan
 
 _TYPES = (FLOAT32, FLOAT64, FLOAT16, BFLOAT16)
 # Fewer channels than this are not worth a transform, or vectors of channels.
 _WINOGRAD, _NARROW = 16, 16
+# A weight costs as much as so many products with it.
+_WEIGHTS = 64
 # So few output channels of one input channel are not worth a matrix product.
 _FEW = 4
 
@@ -43,12 +46,23 @@ def _is_depthwise(problem: Problem) -> bool:
     return problem.groups > 1 and problem.ins == 1 and problem.outs <= _FEW
 
 
+def _products(problem: Problem, mode: str) -> int:
+    """Products for each pair of channels, and what it costs to transform, store and read the weights."""
+    height, _, width = problem.phases[0].grid
+    w = winograd_of(mode)
+    if w is None:
+        return 9 * (problem.batch * height * width + _WEIGHTS)
+    tiles = problem.batch * -(-height // w.results) * -(-width // w.results)
+    return w.elements**2 * (tiles + _WEIGHTS)
+
+
 def _mode(problem: Problem, volume: int, dtype: Any) -> str:
+    """How the products are done; see ``convolution_kernel.forward_module``."""
     phase = problem.phases[0]
     if len(problem.phases) == 1 and len(phase.taps) == volume == 9 and problem.span == (3, 1, 3) \
             and problem.step[0] == problem.step[2] == 1 and min(problem.ins, problem.outs) >= _WINOGRAD \
             and dtype != FLOAT64:
-        return "winograd"
+        return min(("winograd4", "winograd2", "taps"), key=lambda mode: _products(problem, mode))
     if len(problem.phases) == len(phase.taps) == 1 and problem.step == (1, 1, 1) and problem.ins >= _NARROW \
             and phase.grid == problem.extents and problem.before == phase.taps[0].offset:
         return "pointwise"
