@@ -17,10 +17,11 @@ from itertools import repeat
 from typing import Any, ClassVar
 
 from .. import operators as ops
-from ..autograd import enable_grad, set_grad_enabled
+from ..autograd import enable_grad
 from ..dtypes import dtype, float32, float64, get_default_dtype
 from ..operators.optimizer import gradients, suits
 from ..tensor import Tensor
+from ..tensor import state as mode
 from ._apply import Rule, apply_rule
 from ._columns import can_join, is_joined, join, separate, whole
 from .optimizer import Optimizer
@@ -119,7 +120,9 @@ class RuleOptimizer(Optimizer):
 
     def step(self, closure: Callable[[], Any] | None = None) -> Any:
         """Update the parameters once; `closure` recomputes the loss, and its value is returned."""
-        with set_grad_enabled(bool(self.defaults.get("differentiable", False))):
+        before = mode.enabled
+        try:  # rather than a context manager: Ctrl-C may fall between any two function calls
+            mode.enabled = bool(self.defaults.get("differentiable", False))
             loss = None
             if closure is not None:
                 with enable_grad():
@@ -127,6 +130,8 @@ class RuleOptimizer(Optimizer):
             for index, group in enumerate(self.param_groups):
                 self._step_group(index, group)
             return loss
+        finally:
+            mode.enabled = before
 
     def _step_group(self, index: int, group: dict[str, Any]) -> None:
         live = group["params"]
