@@ -1,12 +1,13 @@
 """How close to what the machine can do the native kernels come, and to PyTorch's.
 
-    python benchmarks/roofline.py [--oracle PYTHON] [--only REGEX] [--json FILE]
+    python benchmarks/roofline.py [--oracle PYTHON] [--only REGEX] [--processor] [--json FILE]
 
 The peak of arithmetic is measured with a loop of fused multiply-adds on registers, that of memory by copying
 64 MiB, both on all threads. Each row is one operator on tensors that exist already, called through the public
 API so many times that recording is a small part; the least time over the rounds counts: noise only ever adds.
 ``--oracle`` names an interpreter with PyTorch, which computes the same rows in a process of its own, in turn.
-A row's bytes are those that its operands and results have: what a perfect kernel moves.
+A row's bytes are those that its operands and results have: what a perfect kernel moves. ``--processor``: one
+thread each, and the processor time that it uses, which other programs on the machine disturb less.
 """
 
 from __future__ import annotations
@@ -162,17 +163,17 @@ ROWS = [
 # --- one process --------------------------------------------------------------------------------------------
 
 
-def measure(torch: Any, row: Row) -> float:
+def measure(torch: Any, row: Row, clock: Callable[[], float]) -> float:
     """Seconds of one call."""
     torch.manual_seed(0)
     call = row.make(torch)
     look = getattr(torch, "synchronize", lambda: None)
 
     def run(times: int) -> float:
-        start = time.perf_counter()
+        start = clock()
         results = [call() for _ in range(times)]
         look()
-        elapsed = time.perf_counter() - start
+        elapsed = clock() - start
         del results
         return elapsed
 
@@ -187,13 +188,13 @@ def measure(torch: Any, row: Row) -> float:
     return best / times
 
 
-def serve(framework: str) -> None:
+def serve(framework: str, clock: Callable[[], float]) -> None:
     """Answer the names of rows with seconds, until there are none."""
     torch = importlib.import_module(framework)
     rows = {row.name: row for row in ROWS}
     for line in sys.stdin:
         try:
-            print(measure(torch, rows[line.strip()]), flush=True)
+            print(measure(torch, rows[line.strip()], clock), flush=True)
         except Exception as error:  # the other rows can still be measured
             print(f"nan {type(error).__name__}: {error}", file=sys.stderr)
             print("nan", flush=True)
@@ -202,9 +203,12 @@ def serve(framework: str) -> None:
 class Process:
     """A framework in a process of its own."""
 
-    def __init__(self, python: str, framework: str) -> None:
+    def __init__(self, python: str, framework: str, processor: bool) -> None:
         environment = {**os.environ, "FLAMBEAU_TIER": "native", "PYTHONPATH": str(ROOT)}
         command = [python, str(Path(__file__).resolve()), "--serve", framework]
+        if processor:
+            command.append("--processor")
+            environment["OMP_NUM_THREADS"] = "1"
         self._process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True,
                                          env=environment, cwd=ROOT if framework == "flambeau" else "/")
 
@@ -219,8 +223,8 @@ class Process:
 # --- what the machine can do --------------------------------------------------------------------------------
 
 
-def peaks() -> tuple[float, float]:
-    """Floating operations and bytes per second, on all threads."""
+def peaks(processor: bool) -> tuple[float, float]:
+    """Floating operations and bytes per second, on all threads or one."""
     sys.path.insert(0, str(ROOT))
     from flambeau.executors.native.code import functions_of
 
@@ -229,12 +233,13 @@ def peaks() -> tuple[float, float]:
     native = ctypes.CFUNCTYPE(None, *[ctypes.c_int64] * 2, *[ctypes.c_void_p] * 2)(address)
     steps = 1 << 17
     words = (ctypes.c_float * 2)()
-    sums = [(ctypes.c_float * 1024)() for _ in range(_threads())]
-    arithmetic = _at_once(lambda i: native(0, steps, ctypes.addressof(words), ctypes.addressof(sums[i])))
+    sums = [(ctypes.c_float * 1024)() for _ in range(1 if processor else _threads())]
+    best = _alone if processor else _at_once
+    arithmetic = best(lambda i: native(0, steps, ctypes.addressof(words), ctypes.addressof(sums[i])))
     size = 64 << 20
     blocks = [(ctypes.create_string_buffer(size), ctypes.create_string_buffer(size)) for _ in sums]
     part = size // len(sums)
-    moved = _at_once(lambda i: ctypes.memmove(blocks[i][0], blocks[i][1], part))
+    moved = best(lambda i: ctypes.memmove(blocks[i][0], blocks[i][1], part))
     return count * steps * len(sums) / arithmetic, 2 * part * len(sums) / moved
 
 
@@ -278,16 +283,27 @@ def _at_once(work: Callable[[int], Any]) -> float:
     return best
 
 
+def _alone(work: Callable[[int], Any]) -> float:
+    """Seconds of processor time of the fastest of several rounds."""
+    best = float("inf")
+    for _ in range(20):
+        start = time.thread_time()
+        work(0)
+        best = min(best, time.thread_time() - start)
+    return best
+
+
 # --- report -------------------------------------------------------------------------------------------------
 
 
-def report(rows: list[Row], oracle: str | None) -> list[dict[str, Any]]:
+def report(rows: list[Row], oracle: str | None, processor: bool) -> list[dict[str, Any]]:
     """Measure and print."""
-    arithmetic, copying = peaks()
-    print(f"peak {arithmetic / 1e9:.0f} GFLOP/s, copying {copying / 1e9:.1f} GB/s, {_threads()} threads\n")
+    arithmetic, copying = peaks(processor)
+    threads = 1 if processor else _threads()
+    print(f"peak {arithmetic / 1e9:.0f} GFLOP/s, copying {copying / 1e9:.1f} GB/s, {threads} threads\n")
     print(f"{'':44}{'us':>10}{'GFLOP/s':>9}{'peak':>6}{'GB/s':>7}{'copy':>6}{'PyTorch us':>12}{'ratio':>7}")
-    own = Process(sys.executable, "flambeau")
-    other = Process(oracle, "torch") if oracle else None
+    own = Process(sys.executable, "flambeau", processor)
+    other = Process(oracle, "torch", processor) if oracle else None
     found = []
     for row in rows:
         seconds, reference = float("inf"), float("inf")
@@ -314,13 +330,15 @@ def main() -> None:
                                      formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--oracle", help="an interpreter with PyTorch")
     parser.add_argument("--only", default="", help="a regular expression of the rows' names")
+    parser.add_argument("--processor", action="store_true", help="processor time of one thread")
     parser.add_argument("--json", help="also write the figures here")
     parser.add_argument("--serve", help=argparse.SUPPRESS)
     options = parser.parse_args()
     if options.serve:
-        serve(options.serve)
+        serve(options.serve, time.process_time if options.processor else time.perf_counter)
         return
-    found = report([row for row in ROWS if re.search(options.only, row.name)], options.oracle)
+    found = report([row for row in ROWS if re.search(options.only, row.name)], options.oracle,
+                   options.processor)
     if options.json:
         Path(options.json).write_text(json.dumps(found, indent=1))
 

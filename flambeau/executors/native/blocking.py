@@ -237,7 +237,8 @@ def _blocks(problem: Problem, tile: Tile) -> _Blocks:
     worth = problem.flops / TASK
     wanted = min(THREAD_TASKS * _threads(), max(min(FEW_TASKS, int(worth)), int(worth / 2)))
     wanted = -(-wanted // problem.items)
-    direct = problem.b.column == 1 and problem.source == problem.compute and problem.m <= DIRECT_ROWS
+    direct = problem.b.column == 1 and problem.source == problem.compute and problem.m <= DIRECT_ROWS \
+        and not _is_wide(problem)
     shared = not direct and problem.items < 4 and problem.flops >= SHARED and wanted > 1
     row_blocks, column_blocks = _split(problem, tile, max(wanted, 1), shared)
     rows = _share(problem.m, row_blocks, tile.rows)
