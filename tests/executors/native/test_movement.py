@@ -13,7 +13,7 @@ from flambeau import Tensor, config
 pytest.importorskip("llvmlite")
 
 from flambeau.executors.native import templates, traits
-from flambeau.executors.native.templates import nest
+from flambeau.executors.native.templates import copying, nest
 from tests.executors.native.agreement import check, compiled
 
 F = flambeau.nn.functional
@@ -168,6 +168,13 @@ def test_other_shapes_compile_nothing() -> None:
             kept = work(n, m)
             flambeau.synchronize()
         assert kept and compiled() == before
+
+
+def test_large_transpositions(monkeypatch: pytest.MonkeyPatch) -> None:
+    """They take the tiles in another order."""
+    monkeypatch.setattr(copying, "FAR", 0)
+    for shape in ((300, 270), (5, 40, 33)):
+        check(lambda v: v.transpose(-1, -2).contiguous(), [numbers(*shape)], "clone")
 
 
 def test_tasks_do_not_change_results(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -29,6 +29,7 @@ from ..plan import Call, Words
 from .nest import Nest, Space, fused, rank_for, split
 
 BLOCK = 256           # of a transposition: so many rows and columns fit the second cache
+FAR = 16 << 20        # bytes that no longer fit the last cache
 STRIP = 1024          # columns of a block where neighbouring rows share cache lines
 SHORT = 8             # extents below this are not worth a transposition
 LONG_RUN = 1 << 12    # bytes from which the library's memcpy is used
@@ -244,9 +245,11 @@ def _transposed(to: Place, source: Place, space: Space, size: int) -> Call:
                      (*[0] * len(rest), BLOCK, 0)))
     rank = rank_for(blocked)
     words = _words(to, source, size)
-    words.constant(across, into[-2] * size, out[-1] * size)
+    # What comes from memory is read in long runs; what is in the cache is better written in such.
+    far = 2 * space.size * size > FAR
+    words.constant(across, into[-2] * size, out[-1] * size, far)
     cut = split(blocked, 2 * size * across / blocks, widest=BLOCK)
-    Nest(rank, 3, 7).place(words, blocked, cut)
+    Nest(rank, 3, 8).place(words, blocked, cut)
     return Call(_transpose_kernel(rank, size), words, cut.tasks, cut.grain)
 
 
@@ -258,21 +261,28 @@ def _transpose_kernel(rank: int, size: int) -> int:
     with module.kernel("transpose_blocks") as f:
         to, source = _pointers(f)
         extent, into, out = f.word(4), f.word(5), f.word(6)
-        with Nest(rank, 3, 7).rows(f) as row:
+        far = f.compare("ne", f.word(7), 0)
+        with Nest(rank, 3, 8).rows(f) as row:
             first, at = f.at(to, row.offsets[0], "i8"), f.at(source, row.offsets[1], "i8")
             height = f.least(f.sub(extent, row.offsets[2]), BLOCK)
             width = row.width(f)
             whole_height, whole_width = f.sub(height, f.rem(height, side)), f.sub(width, f.rem(width, side))
-            with f.loop(0, whole_height, side) as q:
-                with f.loop(0, whole_width, side) as p:     # lines that are written follow each other
-                    f.run(tile, f.at(f.at(first, f.mul(q, into), "i8"), f.mul(p, size), "i8"),
-                          f.at(f.at(at, f.mul(p, out), "i8"), f.mul(q, size), "i8"), into, out)
+            with f.when(far), f.loop(0, whole_width, side) as p, f.loop(0, whole_height, side) as q:
+                f.run(tile, *_tile_at(f, first, at, p, q, into, out, size))
+            with f.otherwise(far), f.loop(0, whole_height, side) as q, f.loop(0, whole_width, side) as p:
+                f.run(tile, *_tile_at(f, first, at, p, q, into, out, size))
             f.run(edge, f.at(first, f.mul(whole_width, size), "i8"), f.at(at, f.mul(whole_width, out), "i8"),
                   into, out, height, f.sub(width, whole_width))
             below, beside = f.mul(whole_height, into), f.mul(whole_height, size)
             f.run(edge, f.at(first, below, "i8"), f.at(at, beside, "i8"), into, out,
                   f.sub(height, whole_height), whole_width)
     return functions_of(module.text(), "transpose_blocks")["transpose_blocks"]
+
+
+def _tile_at(f: Function, to: str, source: str, p: str, q: str, into: str, out: str, size: int) -> list[str]:
+    """The arguments of the tile at row q of the target and row p of the source."""
+    return [f.at(f.at(to, f.mul(q, into), "i8"), f.mul(p, size), "i8"),
+            f.at(f.at(source, f.mul(p, out), "i8"), f.mul(q, size), "i8"), into, out]
 
 
 _SIDES = [("ptr noalias", "%to"), ("ptr noalias readonly", "%source"), ("i64", "%into"), ("i64", "%out")]
