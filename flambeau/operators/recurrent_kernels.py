@@ -188,7 +188,8 @@ def gru_backward(m: Any, grad: Array | None, grad_h: Array | None, sizes: Array 
 def rnn(m: Any, input: Array, sizes: Array | None, h0: Array | None, w_ih: Array, w_hh: Array,
         b_ih: Array | None, b_hh: Array | None, batch: int, reverse: bool, keeps: bool,
         rectified: bool) -> tuple[Array, ...]:
-    """Output and last h, and for backward the state before each step."""
+    """Output and last h, and for backward the output again, which may be written to, and the state before
+    each step."""
     width = w_hh.shape[1]
     output = _projected(m, input, w_ih, b_ih, b_hh)
     h = _state(m, h0, (batch, width), output)
@@ -201,13 +202,13 @@ def rnn(m: Any, input: Array, sizes: Array | None, h0: Array | None, w_ih: Array
         a += m.matmul(h[:n], w_hh.T)
         a[...] = m.maximum(a, 0) if rectified else m.tanh(a)
         h[:n] = a
-    return _shaped(output, input), h, h_before
+    kept = output[:output.shape[0] * keeps].copy()
+    return _shaped(output, input), h, kept, h_before
 
 
-def rnn_backward(m: Any, grad: Array | None, grad_h: Array | None, sizes: Array | None, output: Array,
+def rnn_backward(m: Any, grad: Array | None, grad_h: Array | None, sizes: Array | None, outputs: Array,
                  w_hh: Array, steps: int, batch: int, reverse: bool, rectified: bool) -> tuple[Array, ...]:
     """Gradients of what tanh or relu is applied to, and of h0."""
-    outputs = flat(output)
     dh = _state(m, grad_h, (batch, w_hh.shape[1]), outputs)
     da = m.empty_like(outputs)
     grads = None if grad is None else flat(grad)

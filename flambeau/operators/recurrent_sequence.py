@@ -177,8 +177,8 @@ def _gru(grad_name: str) -> Operator:
 
 def _rnn_geometry(operands: Any, attributes: Any) -> Any:
     state_of, output_of, kept = _layer_geometry(operands, 1)
-    width = operands[4].shape[1]
-    return output_of(width), state_of(width), kept(width, attributes[1])
+    keeps, width = attributes[1], operands[4].shape[1]
+    return output_of(width), state_of(width), kept(width, keeps), kept(width, keeps)
 
 
 def _rnn_kernel(m: Any, input: Any, sizes: Any, h0: Any, w_ih: Any, w_hh: Any, b_ih: Any, b_hh: Any,
@@ -188,9 +188,9 @@ def _rnn_kernel(m: Any, input: Any, sizes: Any, h0: Any, w_ih: Any, w_hh: Any, b
 
 
 def _rnn_backward_geometry(operands: Any, attributes: Any) -> Any:
-    output, w_hh = operands[3:]
+    outputs, w_hh = operands[3:]
     width = w_hh.shape[1]
-    return (contiguous((rows_of(output.shape), width), w_hh.dtype, w_hh.device),
+    return (contiguous(outputs.shape, w_hh.dtype, w_hh.device),
             contiguous((attributes[1], width), w_hh.dtype, w_hh.device))
 
 
@@ -199,14 +199,14 @@ RNN_BACKWARD = operator("rnn_sequence_backward", _rnn_backward_geometry,
 
 
 def _rnn_gradients(ctx: Any, grads: Any, input: Tensor, sizes: Any, h0: Any, w_ih: Tensor, w_hh: Tensor,
-                   b_ih: Any, b_hh: Any, output: Tensor, h_before: Tensor) -> Any:
+                   b_ih: Any, b_hh: Any, outputs: Tensor, h_before: Tensor) -> Any:
     reverse, _, rectified = ctx.attributes
     if state.enabled:
         return _through_steps(relu_step if rectified else tanh_step, ctx, grads[:2], input, sizes, (h0,),
                               (w_ih, w_hh, b_ih, b_hh, None))
     steps, batch = _extents(input, sizes, h0)
     grad, grad_h = map(_readable, grads[:2])
-    da, dh = record(RNN_BACKWARD, (grad, grad_h, sizes, output, w_hh),
+    da, dh = record(RNN_BACKWARD, (grad, grad_h, sizes, outputs, w_hh),
                     (steps, batch, reverse, rectified))
     needs = ctx.needs
     return (_input_gradient(da, w_ih, input) if needs[0] else None, dh,
@@ -217,9 +217,9 @@ def _rnn_gradients(ctx: Any, grads: Any, input: Tensor, sizes: Any, h0: Any, w_i
 
 def _rnn(grad_name: str) -> Operator:
     made = operator("rnn_sequence", _rnn_geometry, compute=_weight_dtype, grad_name=grad_name,
-                    non_differentiable_outputs=(2,))(_rnn_kernel)
+                    non_differentiable_outputs=(2, 3))(_rnn_kernel)
     made.derivative(*_ONE_STATE_OPERANDS,
-                    keeps="input sizes h0 w_ih w_hh b_ih b_hh output0 output2")(_rnn_gradients)
+                    keeps="input sizes h0 w_ih w_hh b_ih b_hh output2 output3")(_rnn_gradients)
     return made
 
 

@@ -115,6 +115,17 @@ def test_only_what_is_asked_for() -> None:
     assert not layer(x)[0].requires_grad
 
 
+@pytest.mark.parametrize("kind", ["LSTM", "GRU", "RNN"])
+def test_the_output_may_be_written(kind: str) -> None:
+    torch = flambeau
+    torch.manual_seed(0)
+    layer, x = getattr(torch.nn, kind)(3, 4), torch.randn(5, 2, 3)
+    expected = torch.autograd.grad((layer(x)[0] * 2).sum(), list(layer.parameters()))
+    found = torch.autograd.grad(layer(x)[0].mul_(2).sum(), list(layer.parameters()))
+    for y, z in zip(found, expected):
+        np.testing.assert_allclose(y.numpy(), z.numpy(), 1e-6, 1e-6)
+
+
 def test_one_node_a_layer() -> None:
     """A layer is one operator whatever the number of steps, and its grad_fn has PyTorch's name."""
     torch = flambeau

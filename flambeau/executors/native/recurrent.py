@@ -202,7 +202,7 @@ class _Writer(Products):
             elif self.kind == "gru":
                 f.run(self.rows.gru, width, *quarters[:4], h, *quarters[4:], out)
             else:
-                f.run(self.rows.plain(self.kind), width, mine, h, out)
+                f.run(self.rows.plain(self.kind), width, mine, h, out, target)
 
     def _input_products(self, f: Function, given: Arguments, now: Step, row: str, gates: str, kept: str,
                         width: str) -> None:

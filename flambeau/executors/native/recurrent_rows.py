@@ -86,12 +86,12 @@ class Rows:
         return self._row("gru_backward_row", "r z n lifted before grad dh", "xr xz xn hr hz hn dh", formula)
 
     def plain(self, kind: str) -> Function:
-        """(what tanh or relu is applied to, h, output)."""
+        """(what tanh or relu is applied to, h, output, output once more)."""
         def formula(x: Values) -> Values:
             a = x["a"]
             y = functions.tanh(a) if kind == "tanh" else select(compare("<", a, 0), constant(a, 0.0), a)
-            return {"output": y, "h": y}
-        return self._once(f"{kind}_row", "a", "h output", formula)
+            return {"output": y, "h": y, "kept": y}
+        return self._once(f"{kind}_row", "a", "h output kept", formula)
 
     def plain_backward(self, kind: str) -> Function:
         """(output, grad, dh, da): dh is zero afterwards."""

@@ -178,10 +178,10 @@ def _forward(signature: Signature, kind: str) -> Plan | None:
 
 def _put_results(words: Words, kind: str, keeps: bool) -> None:
     """Output, states, gates and states before each step; then, for their memory alone, unused results."""
-    has_cells, has_gates = kind == "lstm", kind in ("lstm", "gru")
+    has_cells = kind == "lstm"
     gates = 2 + has_cells
-    before = gates + has_gates
-    wanted = ((0, True), (1, True), (2, has_cells), (gates, keeps and has_gates), (before, keeps),
+    before = gates + 1
+    wanted = ((0, True), (1, True), (2, has_cells), (gates, keeps), (before, keeps),
               (before + 1, keeps and has_cells))
     for result, is_there in wanted:
         if is_there:
