@@ -219,14 +219,18 @@ class _Writer:
             left = f.sub("%right", "%column")
             whole = f.compare("sge", left, self.width)
             with f.when(whole):
-                self._columns(f, left, False)
+                self._columns(f, left, self.width, False)
             with f.otherwise(whole):
-                self._columns(f, left, True)
+                narrow = f.compare("sle", left, self.lanes)
+                with f.when(narrow):
+                    self._columns(f, left, self.lanes, True)
+                with f.otherwise(narrow):
+                    self._columns(f, left, self.width, True)
         return f
 
-    def _columns(self, f: Function, left: str, partial: bool) -> None:
+    def _columns(self, f: Function, left: str, width: int, partial: bool) -> None:
         lanes, element, source = self.lanes, self.element, self.kind.source
-        starts = range(0, self.width, lanes)
+        starts = range(0, width, lanes)
         masks = [f.first_lanes(f.sub(left, j), lanes) if partial else None for j in starts]
         rows = self._rows(f)
         acc = [[f.variable(self.vector, "zeroinitializer") for _ in starts] for _ in rows]
