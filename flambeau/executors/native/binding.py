@@ -142,7 +142,7 @@ def _prepare(unit: Unit, parts: _Parts) -> Plan | None:
                 member, first = values[i]
                 outputs.append(Output(member, first + result, level))
                 results.append((i, result))
-    nest = nest_of(unit.space, unit.dims, reads.geometries, reads.strides, _again(unit, parts))
+    nest = nest_of(unit.space, unit.dims, reads.geometries, reads.strides, _passes(unit, parts))
     ndim = len(unit.space[0]) if unit.dims is not None else None
     structure = Structure(tuple(members), nest.inputs, len(numbers), tuple(outputs), len(nest.outer),
                           len(nest.mid), ndim, unit.dims or (),
@@ -151,15 +151,16 @@ def _prepare(unit: Unit, parts: _Parts) -> Plan | None:
     return None if kernel is None else _plan(kernel, nest, reads, parts, results, numbers)
 
 
-def _again(unit: Unit, parts: _Parts) -> bool:
-    """Whether elements wait for a reduction of their row."""
+def _passes(unit: Unit, parts: _Parts) -> int:
+    """How often a kernel passes over its elements, as far as its operators tell: once, twice or more."""
+    found = 1
     for signature, own, levels in zip(parts.signatures, parts.references, unit.levels):
-        if traits.dims_of(signature) is not None and not traits.in_one_pass(signature):
-            return True
+        if traits.dims_of(signature) is not None:
+            found = max(found, traits.passes_of(signature))
         members = [r[1] for r in own if r is not None and r[0] == "member"]
         if levels == (ELEMENT,) and any(ROW in unit.levels[k] for k in members):
-            return True
-    return False
+            found = max(found, 2)
+    return found
 
 
 def _plan(kernel: Kernel, nest: Nest, reads: _Reads, parts: _Parts, results: list[tuple[int, int]],

@@ -28,7 +28,7 @@ class Nest:
                  "chunks", "block", "count", "tail")
 
     def __init__(self, loops: list[tuple[int, bool]], steps: list[list[int]], own: list[int],
-                 inputs: Sequence[tuple[Geometry, int]], reduces: bool, again: bool, tail: int = 0) -> None:
+                 inputs: Sequence[tuple[Geometry, int]], reduces: bool, passes: int, tail: int = 0) -> None:
         last = len(loops) - 1
         self.tail = tail
         self.columns = reduces and not loops[last][1]
@@ -41,7 +41,7 @@ class Nest:
         self.own = [own[n] for n in order[:-1]]
         self.count = prod(n for n, is_reduced in loops if is_reduced) * max(tail, 1)
         self.inputs, self.strides = self._accesses(steps, own, order, inputs)
-        self._cut(reduces, again)
+        self._cut(reduces, passes)
 
     @staticmethod
     def _accesses(steps: list[list[int]], own: list[int], order: list[int],
@@ -58,7 +58,8 @@ class Nest:
             inputs.append(Input(g.dtype.numpy, access, level))
         return tuple(inputs), strides
 
-    def _cut(self, reduces: bool, again: bool) -> None:
+    def _cut(self, reduces: bool, passes: int) -> None:
+        again = passes > 1
         rows = prod(self.outer)
         total = rows * prod(self.mid) * self.inner
         first = self.mid[0] if self.mid else self.inner
@@ -84,8 +85,8 @@ class Nest:
             self.block = max(self.block // self.tail, 1) * self.tail
         self.chunks = -(-first // self.chunk)
         self.split = reduces and self.chunks > 1
-        segmented = self.columns or bool(self.mid)
-        self.packed = reduces and segmented and not self.split and self.elements <= 2 * _CACHED
+        self.packed = passes > 2 and bool(self.mid) and not self.columns and not self.split \
+            and self.elements <= 2 * _CACHED
 
     @property
     def elements(self) -> int:
@@ -103,10 +104,10 @@ class Nest:
 
 
 def nest_of(space: Space, dims: tuple[int, ...] | None, geometries: Sequence[Geometry],
-            reads: Sequence[Sequence[int]], again: bool) -> Nest:
+            reads: Sequence[Sequence[int]], passes: int) -> Nest:
     """The loops over ``space``; ``reads``: each input's strides along the space's dimensions.
 
-    ``again``: elements are passed over more than once.
+    ``passes``: how often elements are passed over, about.
     """
     shape, strides = space
     order = sorted((d for d in range(len(shape)) if shape[d] > 1), key=lambda d: -strides[d])
@@ -127,8 +128,8 @@ def nest_of(space: Space, dims: tuple[int, ...] | None, geometries: Sequence[Geo
         tail = loops[-1][0]
         steps = [[*s[:-2], s[-1] if level == ELEMENT else s[-2]] for s, level in zip(steps, levels)]
         loops = [*loops[:-2], (loops[-2][0] * tail, False)]
-        return Nest(loops, steps, [*own[:-2], 1], inputs, reduces, again, tail)
-    return Nest(loops, steps, own, inputs, reduces, again)
+        return Nest(loops, steps, [*own[:-2], 1], inputs, reduces, passes, tail)
+    return Nest(loops, steps, own, inputs, reduces, passes)
 
 
 def _folds(loops: list[tuple[int, bool]], steps: list[list[int]], levels: list[int]) -> bool:

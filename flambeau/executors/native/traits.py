@@ -78,6 +78,8 @@ _REDUCED: dict[str, Callable[[Signature], Any]] = {
 }
 _IN_ONE_PASS = frozenset(("sum", "mean", "prod", "amax", "amin", "all", "any", "count_nonzero", "aminmax",
                           "linalg_vector_norm", "dist"))
+_IN_TWO_PASSES = frozenset(("var", "std", "var_mean", "std_mean", "argmax", "argmin", "max", "min",
+                            "logsumexp", "softmax_backward", "log_softmax_backward", "normalize_backward"))
 # Operands that are not broadcast as usual: a value for each channel.
 _PER_CHANNEL = {"native_batch_norm": (1, 2)}
 
@@ -95,9 +97,10 @@ def dims_of(signature: Signature) -> Dims | None:
     return tuple(sorted(d % max(ndim, 1) for d in ((dims,) if isinstance(dims, int) else dims)))
 
 
-def in_one_pass(signature: Signature) -> bool:
-    """Whether a reduction needs no other one's result first."""
-    return signature.operator.name in _IN_ONE_PASS
+def passes_of(signature: Signature) -> int:
+    """How often an operator goes over its rows."""
+    name = signature.operator.name
+    return 1 if name in _IN_ONE_PASS else 2 if name in _IN_TWO_PASSES else 3
 
 
 # --- spaces -------------------------------------------------------------------------------------------------
