@@ -27,9 +27,9 @@ from .convolution_staging import (
     fill_tiles,
     stage,
 )
-from .convolution_vectors import Elements, arithmetic, transposed
+from .convolution_vectors import Elements, arithmetic, kept, transposed
 from .convolution_winograd import Winograd, flipped, transform, winograd_of
-from .microkernel import Accumulators, Tile, accumulate
+from .microkernel import Accumulators, Tile, accumulate, local_array
 
 POINTERS = ("source", "grad", "sums")
 NUMBERS = (*STAGE_NUMBERS, *FILL_NUMBERS, *NARROW_NUMBERS, *(f"g_{name}" for name in STAGE_NUMBERS),
@@ -190,11 +190,12 @@ def finish_module(e: Elements, tile: Tile, mode: str) -> str:
             sums = f.at(a.sums, f.add(f.mul(group, a.sum_range),
                                       f.add(f.mul(block, a.sum_block), f.mul(out, tile.columns))), e.element)
             target = e.at(f, a.target, f.mul(task, a.t_out))
-            for j in range(tile.vectors):
-                channel = f.add(f.mul(block, tile.columns), j * e.lanes)
+            with f.loop(0, tile.vectors) as j:
+                lane = f.mul(j, e.lanes)
+                channel = f.add(f.mul(block, tile.columns), lane)
                 left = f.sub(a.channels, channel)
                 with f.when(f.compare("sgt", left, 0)):
-                    _finish_vector(f, a, e, mode, f.at(sums, j * e.lanes, e.element),
+                    _finish_vector(f, a, e, mode, f.at(sums, lane, e.element),
                                    e.at(f, target, f.mul(channel, a.volume)), left)
     return module.text()
 
@@ -202,39 +203,39 @@ def finish_module(e: Elements, tile: Tile, mode: str) -> str:
 def _finish_vector(f: Function, a: Registers, e: Elements, mode: str, sums: str, target: str,
                    left: str) -> None:
     apart = f.mul(a.blocks, a.sum_block)
-
-    def total(tap: str | int) -> str:
-        place = f.at(sums, f.mul(apart, tap), e.element)
-        found = f.variable(e.kind, f.read(e.kind, place))
-        with f.loop(1, a.ranges) as k:
-            at = f.at(place, f.mul(k, f.mul(a.groups, a.sum_range)), e.element)
-            found.set(arithmetic(f, "fadd", e.kind, found.get(), f.read(e.kind, at)))
-        return found.get()
     if mode == "narrow":
-        e.write(f, total(0), target, f.first_lanes(left, e.lanes))
-    elif mode == "taps":
+        e.write(f, _total(f, a, e, sums), target, f.first_lanes(left, e.lanes))
+        return
+    if mode == "taps":
         with f.loop(0, a.taps) as tap:
-            value = total(tap)
-            for lane in range(e.lanes):
-                with f.when(f.compare("slt", lane, left)):
-                    one = f.emit(f"extractelement {e.kind} {value}, i32 {lane}")
-                    e.write_one(f, one, e.at(f, target, f.add(f.mul(a.volume, lane), tap)))
-    else:
-        w = winograd_of(mode)
-        if w:
-            n = w.elements
-            sums_of = [[total(n * r + c) for c in range(n)] for r in range(n)]
-            rows = transform(f, e.kind, flipped(w.weight), sums_of)
-        else:
-            rows = []
-            for k in range(e.lanes):
-                inside = f.compare("slt", k, a.taps)
-                value = total(f.choose(inside, "i64", k, 0))
-                rows.append(value)
-        for first in range(0, len(rows), e.lanes):
-            square = rows[first:first + e.lanes]
-            square += [square[0]] * (e.lanes - len(square))
-            mask = f.first_lanes(f.sub(a.volume, first), e.lanes)
-            for lane, column in enumerate(transposed(f, e.kind, square)):
-                with f.when(f.compare("slt", lane, left)):
-                    e.write(f, column, e.at(f, target, f.add(f.mul(a.volume, lane), first)), mask)
+            square = kept(f, e, [_total(f, a, e, f.at(sums, f.mul(apart, tap), e.element))])
+            with f.loop(0, f.least(left, e.lanes)) as lane:
+                one = f.read(e.element, f.at(square, lane, e.element), e.width)
+                e.write_one(f, one, e.at(f, target, f.add(f.mul(a.volume, lane), tap)))
+        return
+    w = winograd_of(mode)
+    count = w.elements**2 if w else e.lanes
+    totals = local_array(f, count * e.lanes, e.element)
+    with f.loop(0, a.taps) as tap:
+        value = _total(f, a, e, f.at(sums, f.mul(apart, tap), e.element))
+        f.write(e.kind, value, f.at(totals, f.mul(tap, e.lanes), e.element))
+    rows = [f.read(e.kind, f.at(totals, k * e.lanes, e.element)) for k in range(count)]
+    if w:
+        n = w.elements
+        rows = transform(f, e.kind, flipped(w.weight), [rows[n * r:n * r + n] for r in range(n)])
+    for first in range(0, len(rows), e.lanes):
+        part = rows[first:first + e.lanes]
+        square = kept(f, e, transposed(f, e.kind, part + part[:1] * (e.lanes - len(part))))
+        mask = f.first_lanes(f.sub(a.volume, first), e.lanes)
+        with f.loop(0, f.least(left, e.lanes)) as lane:
+            column = f.read(e.kind, f.at(square, f.mul(lane, e.lanes), e.element))
+            e.write(f, column, e.at(f, target, f.add(f.mul(a.volume, lane), first)), mask)
+
+
+def _total(f: Function, a: Registers, e: Elements, place: str) -> str:
+    """A vector of sums, of all ranges in their order."""
+    found = f.variable(e.kind, f.read(e.kind, place))
+    with f.loop(1, a.ranges) as k:
+        at = f.at(place, f.mul(k, f.mul(a.groups, a.sum_range)), e.element)
+        found.set(arithmetic(f, "fadd", e.kind, found.get(), f.read(e.kind, at)))
+    return found.get()

@@ -26,7 +26,7 @@ from .convolution_staging import (
     fill_tiles,
     stage,
 )
-from .convolution_vectors import Elements, arithmetic, transposed
+from .convolution_vectors import Elements, arithmetic, kept, transposed
 from .convolution_winograd import Winograd, transform, winograd_of
 from .microkernel import Accumulators, Tile, accumulate
 
@@ -207,9 +207,10 @@ def _untile(f: Function, a: Registers, e: Elements, tile: Tile, m: str, p: str, 
         target = f.at(p, f.mul(pixel, columns), e.element)
         from_ = source.get()
         with f.loop(0, part["grid_w"]) as column:
-            for j in range(tile.vectors):
-                x = f.at(from_, f.add(f.mul(column, columns), j * e.lanes), e.element)
-                y = f.at(target, f.add(f.mul(column, w.results * columns), j * e.lanes), e.element)
+            with f.loop(0, tile.vectors) as j:
+                lane = f.mul(j, e.lanes)
+                x = f.at(from_, f.add(f.mul(column, columns), lane), e.element)
+                y = f.at(target, f.add(f.mul(column, w.results * columns), lane), e.element)
                 read = [[f.read(e.kind, f.at(x, f.mul(a.m_step, n * r + c), e.element)) for c in range(n)]
                         for r in range(n)]
                 for k, value in enumerate(transform(f, e.kind, w.output, read)):
@@ -231,8 +232,9 @@ def _deliver(f: Function, a: Registers, e: Elements, tile: Tile, mode: str, part
     rows, planes = f.choose(merged, "i64", 1, rows), f.choose(merged, "i64", 1, planes)
     empty = f.compare("eq", run, 0)
     rows = f.choose(empty, "i64", 0, rows)
-    for j in range(tile.vectors):
-        out = f.add(f.mul(panel, tile.columns), j * e.lanes)
+    with f.loop(0, tile.vectors) as j:
+        lane = f.mul(j, e.lanes)
+        out = f.add(f.mul(panel, tile.columns), lane)
         left = f.sub(a.outs, out)
         with f.when(f.compare("sgt", left, 0)):
             added = ""
@@ -242,7 +244,7 @@ def _deliver(f: Function, a: Registers, e: Elements, tile: Tile, mode: str, part
             with f.loop(0, images) as image, f.loop(0, rows) as row, f.loop(0, planes) as plane:
                 pixel = f.add(f.mul(image, part["p_n"]),
                               f.add(f.mul(row, part["p_a"]), f.mul(plane, part["p_b"])))
-                x = f.at(p, f.add(f.mul(pixel, tile.columns), j * e.lanes), e.element)
+                x = f.at(p, f.add(f.mul(pixel, tile.columns), lane), e.element)
                 to = f.add(f.add(f.mul(image, a.t_n), f.mul(out, a.t_c)),
                            f.add(f.mul(row, a.t_a), f.mul(plane, a.t_b)))
                 y = e.at(f, a.target, f.add(place, to))
@@ -256,7 +258,6 @@ def _transposed(f: Function, a: Registers, e: Elements, tile: Tile, x: str, y: s
                 bias: str, step: int) -> None:
     """A line of pixels that lie ``step`` (1 or 2) elements apart in the target."""
     n = e.lanes
-    places = [f.mul(a.t_c, i) for i in range(n)]
     with f.loop(0, run, n) as w:
         from_, to = f.at(x, f.mul(w, tile.columns), e.element), e.at(f, y, f.mul(w, step))
         rows = [f.read(e.kind, f.at(from_, i * tile.columns, e.element)) for i in range(n)]
@@ -265,27 +266,28 @@ def _transposed(f: Function, a: Registers, e: Elements, tile: Tile, x: str, y: s
         columns = transposed(f, e.kind, rows)
         rest = f.sub(run, w)
         if step == 1:
-            _write_line(f, e, columns, to, places, (rest, left))
+            _write_line(f, e, columns, to, a.t_c, (rest, left))
         else:
-            _write_every_other(f, e, columns, to, places, (rest, left))
+            _write_every_other(f, e, columns, to, a.t_c, (rest, left))
 
 
-def _write_line(f: Function, e: Elements, columns: list[str], to: str, places: list[str],
+def _write_line(f: Function, e: Elements, columns: list[str], to: str, apart: str,
                 counts: tuple[str, str]) -> None:
     n = e.lanes
     rest, left = counts
     whole = f.emit(f"and i1 {f.compare('sge', rest, n)}, {f.compare('sge', left, n)}")
     with f.when(whole):
         for i, column in enumerate(columns):
-            e.write(f, column, e.at(f, to, places[i]))
+            e.write(f, column, e.at(f, to, f.mul(apart, i)))
     with f.otherwise(whole):
         mask = f.first_lanes(rest, n)
-        for i, column in enumerate(columns):
-            with f.when(f.compare("slt", i, left)):
-                e.write(f, column, e.at(f, to, places[i]), mask)
+        square = kept(f, e, columns)
+        with f.loop(0, f.least(left, n)) as lane:
+            column = f.read(e.kind, f.at(square, f.mul(lane, n), e.element))
+            e.write(f, column, e.at(f, to, f.mul(lane, apart)), mask)
 
 
-def _write_every_other(f: Function, e: Elements, columns: list[str], to: str, places: list[str],
+def _write_every_other(f: Function, e: Elements, columns: list[str], to: str, apart: str,
                        counts: tuple[str, str]) -> None:
     """Even lanes of two vectors; what lies between belongs to another phase."""
     n = e.lanes
@@ -293,12 +295,13 @@ def _write_every_other(f: Function, e: Elements, columns: list[str], to: str, pl
     even = ", ".join(["i1 true", "i1 false"] * (n // 2))
     masks = [f.emit(f"and <{n} x i1> {f.first_lanes(f.sub(f.mul(rest, 2), k * n), n)}, <{even}>")
              for k in range(2)]
-    for i, column in enumerate(columns):
-        with f.when(f.compare("slt", i, left)):
-            for k in range(2):
-                picks = ", ".join(f"i32 {k * n // 2 + lane // 2}" for lane in range(n))
-                spread = f.emit(f"shufflevector {e.kind} {column}, {e.kind} poison, <{n} x i32> <{picks}>")
-                e.write(f, spread, e.at(f, to, f.add(places[i], k * n)), masks[k])
+    square = kept(f, e, columns)
+    with f.loop(0, f.least(left, n)) as i:
+        column = f.read(e.kind, f.at(square, f.mul(i, n), e.element))
+        for k in range(2):
+            picks = ", ".join(f"i32 {k * n // 2 + lane // 2}" for lane in range(n))
+            spread = f.emit(f"shufflevector {e.kind} {column}, {e.kind} poison, <{n} x i32> <{picks}>")
+            e.write(f, spread, e.at(f, to, f.add(f.mul(i, apart), k * n)), masks[k])
 
 
 def _scattered(f: Function, a: Registers, e: Elements, tile: Tile, x: str, y: str, run: str, left: str,

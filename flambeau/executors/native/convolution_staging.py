@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from .build import Function, Value
 from .convolution_arguments import Registers, entry
-from .convolution_vectors import Elements, transposed
+from .convolution_vectors import Elements, kept, transposed
 from .convolution_winograd import Winograd, transform
 
 # Channels in a row of a staged image, and of V.
@@ -94,9 +94,10 @@ def _transposed_row(f: Function, a: Registers, e: Elements, source: str, target:
                 exists = f.compare("slt", i, channels)
                 mine = f.choose(exists, f"<{n} x i1>", mask, "zeroinitializer")
                 read.append(e.read(f, e.at(f, from_, f.choose(exists, "i64", rows[i], 0)), mine))
-            for i, column in enumerate(transposed(f, e.kind, read)):
-                with f.when(f.compare("slt", i, left)):
-                    f.write(e.kind, column, f.at(to, f.mul(a.x_pixel, i), e.element))
+            square = kept(f, e, transposed(f, e.kind, read))
+            with f.loop(0, f.least(left, n)) as pixel:
+                column = f.read(e.kind, f.at(square, f.mul(pixel, n), e.element))
+                f.write(e.kind, column, f.at(to, f.mul(a.x_pixel, pixel), e.element))
 
 
 def _gathered_row(f: Function, a: Registers, e: Elements, source: str, target: str, pixels: str,
@@ -229,9 +230,10 @@ class NarrowLine:
             with f.loop(0, pixels, n) as w:
                 rows = [self._pixels(tap, w, step) for tap in taps]
                 rest = f.sub(pixels, w)
-                for i, column in enumerate(transposed(f, e.kind, rows)):
-                    with f.when(f.compare("slt", i, rest)):
-                        f.write(e.kind, column, f.at(y, f.mul(f.add(w, i), a.v_pixel), e.element))
+                square = kept(f, e, transposed(f, e.kind, rows))
+                with f.loop(0, f.least(rest, n)) as i:
+                    column = f.read(e.kind, f.at(square, f.mul(i, n), e.element))
+                    f.write(e.kind, column, f.at(y, f.mul(f.add(w, i), a.v_pixel), e.element))
 
     def _pixels(self, tap: tuple[str, str, str], w: str, step: int) -> str:
         f, e = self.f, self.e

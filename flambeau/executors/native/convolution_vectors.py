@@ -13,6 +13,7 @@ from typing import Any
 from .build import Function, vector
 from .emitter import BFLOAT16, FLOAT16, FLOAT32, FLOAT64, Unsupported, memory_type
 from .machine import machine
+from .microkernel import local_array
 
 
 class Elements:
@@ -93,6 +94,14 @@ class Elements:
 
 def _numbers(f: Function, value: int, lanes: int) -> str:
     return "<" + ", ".join([f"i32 {value}"] * lanes) + ">"
+
+
+def kept(f: Function, e: Elements, vectors: Sequence[str]) -> str:
+    """The address of vectors on the stack, one after the other, for loops over some of them."""
+    array = local_array(f, len(vectors) * e.lanes, e.element)
+    for i, value in enumerate(vectors):
+        f.write(e.kind, value, f.at(array, i * e.lanes, e.element), 4)
+    return array
 
 
 def arithmetic(f: Function, operation: str, kind: str, x: str, y: str) -> str:
