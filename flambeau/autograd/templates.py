@@ -221,13 +221,17 @@ def _pick(places: list[int]) -> Any:
 
 def _key(fn: GradFn, sources: list[Gradient | None]) -> Any:
     """What a template is found by, beside the plan: numbers, and how the gradients read their nodes."""
-    readings = tuple([None if g is None else g[1] for g in sources])
-    if fn.numbers is None:
-        return readings[0] if len(readings) == 1 else readings
+    if len(sources) == 1 and sources[0] is not None:
+        readings: Any = sources[0][1]
+    else:
+        readings = tuple([None if source is None else source[1] for source in sources])
+    numbers = fn.numbers
+    if numbers is None:
+        return readings
     # Numbers are compared by their text where equal ones may differ: 0.0 and -0.0.
-    if 0 in fn.numbers or any(x.__class__ is complex for x in fn.numbers):
-        return readings, repr(fn.numbers)
-    return readings, fn.numbers
+    if 0 in numbers or complex in fn.signature.geometries:
+        return readings, repr(numbers)
+    return readings, numbers
 
 
 # --- walking ------------------------------------------------------------------------------------------------

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import gc
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import pytest
@@ -13,6 +13,13 @@ import flambeau as torch
 from flambeau.autograd import templates
 from tests.properties.program import Program
 from tests.properties.test_programs import observe, programs, thorough
+
+
+@pytest.fixture(autouse=True, scope="module")
+def one_tier() -> Iterator[None]:
+    """One executor throughout: another may round otherwise, and graphs change tiers as they come back."""
+    with torch.config.executor("interpreter"):
+        yield
 
 
 def by_rules(run: Callable[[], Any]) -> Any:

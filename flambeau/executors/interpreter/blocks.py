@@ -16,7 +16,8 @@ def blockwise(step: Callable[..., None], x: Any, *others: Any) -> Array:
     """The array that ``step(out, x, *others)`` fills, called on blocks of arrays of one shape and type."""
     x = np.asarray(x)
     if x.ndim == 0 and not any(np.ndim(other) for other in others):  # NumPy's scalars cannot be written to
-        return blockwise(step, x.reshape(1), *others).reshape(())
+        vectors = [x.reshape(1) if isinstance(x, (np.ndarray, np.generic)) else x for x in others]
+        return blockwise(step, x.reshape(1), *vectors).reshape(())
     out = np.empty_like(x)
     arrays = [other for other in others if isinstance(other, np.ndarray) and other.ndim]
     if (
