@@ -126,10 +126,11 @@ def product_plan(problem: Problem) -> Plan:
     product = Call(product_kernel(kind), words, tasks, min(grain, tasks), scratch + 64 * lanes)
     if blocks.source is not Source.SHARED:
         return Plan([product], flops=problem.flops, traffic=problem.traffic)
-    packed = _packed_items(problem)
-    packing = Call(packing_kernel(problem.source, problem.compute), _packing_words(problem, panels),
-                   packed * panels, max(1, (1 << 16) // (tile.columns * problem.k)))
-    return Plan([packing, product], workspace=packed * panels * tile.columns * depth * size,
+    panels_packed = _packed_items(problem) * panels
+    packing = Call(packing_kernel(problem.source, problem.compute, kind.pairs),
+                   _packing_words(problem, panels), panels_packed,
+                   max(1, (1 << 16) // (tile.columns * problem.k)))
+    return Plan([packing, product], workspace=panels_packed * tile.columns * depth * size,
                 flops=problem.flops, traffic=problem.traffic)
 
 

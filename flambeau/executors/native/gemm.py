@@ -23,11 +23,12 @@ from typing import NamedTuple
 
 from .build import Function, Module
 from .code import functions_of
-from .emitter import Dtype
+from .emitter import BFLOAT16, Dtype
 from .epilogue import Epilogue, Pass, Place, Region
 from .lanes import element_at, gather_lanes, read_lanes, scatter_lanes, write_lanes
 from .microkernel import Accumulators, Tile, accumulate, finish, tile_of
 from .packing import packer, padded_in_code
+from .packing_pairs import multiplies_pairs, pair_packer
 
 
 class Word(IntEnum):
@@ -82,6 +83,11 @@ class Kind(NamedTuple):
         return Word.END + (self.epilogue.size if self.epilogue is not None else 0)
 
     @property
+    def pairs(self) -> bool:
+        """Whether pairs of numbers are multiplied at once; then the depth is one block."""
+        return self.source == self.target == BFLOAT16 and multiplies_pairs()
+
+    @property
     def tile(self) -> Tile:
         return tile_of(self.compute.itemsize)
 
@@ -93,9 +99,9 @@ def product_kernel(kind: Kind) -> int:
 
 
 @functools.cache
-def packing_kernel(dtype: Dtype, compute: Dtype) -> int:
+def packing_kernel(dtype: Dtype, compute: Dtype, pairs: bool) -> int:
     """The address of the kernel that packs B for all tasks."""
-    return functions_of(packing_text(dtype, compute), "pack")["pack"]
+    return functions_of(packing_text(dtype, compute, pairs), "pack")["pack"]
 
 
 def product_text(kind: Kind) -> str:
@@ -120,11 +126,12 @@ class PackWord(IntEnum):
     B_ITEM = 10
 
 
-def packing_text(dtype: Dtype, compute: Dtype) -> str:
+def packing_text(dtype: Dtype, compute: Dtype, pairs: bool) -> str:
     """A task is a panel of columns of B."""
     tile = tile_of(compute.itemsize)
     module = Module()
-    pack = packer(module, "panel", dtype, tile.columns, tile.lanes)
+    pack = pair_packer(module, "panel", tile.columns, tile.lanes) if pairs \
+        else packer(module, "panel", dtype, tile.columns, tile.lanes)
     with module.kernel("pack") as f:
         n, depth = f.word(PackWord.N), f.word(PackWord.K)
         size = f.mul(padded_in_code(f, depth, tile.lanes), tile.columns)
@@ -176,8 +183,12 @@ class _Writer:
 
     def text(self) -> str:
         tile, source = self.tile, self.kind.source
-        self.pack_a = packer(self.module, "pack_a", source, tile.rows, tile.lanes)
-        self.pack_b = packer(self.module, "pack_b", source, tile.columns, tile.lanes)
+        if self.kind.pairs:
+            self.pack_a = pair_packer(self.module, "pack_a", tile.rows, tile.lanes)
+            self.pack_b = pair_packer(self.module, "pack_b", tile.columns, tile.lanes)
+        else:
+            self.pack_a = packer(self.module, "pack_a", source, tile.rows, tile.lanes)
+            self.pack_b = packer(self.module, "pack_b", source, tile.columns, tile.lanes)
         counts = [n for n in (4, 8) if n < tile.rows] + [tile.rows]
         self.variants = [(tile._replace(rows=n), self._tile(tile._replace(rows=n))) for n in counts]
         narrow = tile._replace(vectors=1)
@@ -198,7 +209,9 @@ class _Writer:
         """C (rows x columns) = A B, of panels."""
         with self.module.helper(f"tile_{tile.rows}_{tile.vectors}", _TILE) as f:
             acc = Accumulators(f, tile)
-            accumulate(f, acc, "%depth", "%a", "%b", a_step=self.tile.rows, b_step="%b_step")
+            pairs = self.kind.pairs
+            depth = f.emit(f"lshr i64 {f.add('%depth', 1)}, 1") if pairs else "%depth"
+            accumulate(f, acc, depth, "%a", "%b", a_step=self.tile.rows, b_step="%b_step", pairs=pairs)
             single = f.emit(f"and i64 {'%first'}, {'%last'}")
             adjacent = f.compare("eq", f.word(Word.C_COLUMN), 1)
             fast = f.emit(f"and i1 {adjacent}, {f.compare('ne', single, 0)}")
@@ -298,7 +311,8 @@ class _Writer:
         with f.loop(0, step, chunk) as part:
             steps = f.least(chunk, f.sub(step, part))
             start = f.mul(f.add(k, part), k_stride)
-            target = f.variable("ptr", f.at(f.scratch, f.mul(part, tile.rows), tile.element))
+            before = f.emit(f"lshr i64 {part}, 1") if self.kind.pairs else part
+            target = f.variable("ptr", f.at(f.scratch, f.mul(before, tile.rows), tile.element))
             with f.loop(row, end, tile.rows) as i:
                 source = element_at(f, self.kind.source, a, f.add(f.mul(i, row_stride), start))
                 f.run(self.pack_a, source, target.get(), f.least(f.sub(end, i), tile.rows), steps, row_stride,

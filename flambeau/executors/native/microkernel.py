@@ -98,12 +98,12 @@ class Accumulators:
 
 
 def accumulate(f: Function, acc: Accumulators, depth: Value, a: str, b: str, *, a_row: Value = 1,
-               a_step: Value = 0, b_step: Value = 0) -> None:
+               a_step: Value = 0, b_step: Value = 0, pairs: bool = False) -> None:
     """Add the product of A (rows x depth) and B (depth x columns) to the tile.
 
     ``a``, ``b``: pointers. Element (i, k) of A lies at ``i * a_row + k * a_step``, row k of B at
     ``k * b_step`` (in elements; numbers, or registers for strides that are known at run time). The default
-    strides are those of packed panels.
+    strides are those of packed panels. ``pairs``: elements of A and B are pairs of bfloat16 numbers.
     """
     tile = acc.tile
     element = tile.element
@@ -117,9 +117,17 @@ def accumulate(f: Function, acc: Accumulators, depth: Value, a: str, b: str, *, 
         for i in range(tile.rows):
             factor = f.splat(f.read(element, rows.at(i), tile.itemsize), tile.lanes, element)
             for j in range(tile.vectors):
-                acc.set(i, j, f.fma(tile.vector, factor, columns[j], acc.get(i, j)))
+                multiply_add = _pairs_fma if pairs else Function.fma
+                acc.set(i, j, multiply_add(f, tile.vector, factor, columns[j], acc.get(i, j)))
         rows.advance(a_step)
         row_of_b.set(f.at(at, b_step, element))
+
+
+def _pairs_fma(f: Function, kind: str, x: str, y: str, z: str) -> str:
+    """z + x0 * y0 + x1 * y1 for the halves of each lane."""
+    bits = "<32 x bfloat>"
+    halves = [f.emit(f"bitcast {kind} {v} to {bits}") for v in (x, y)]
+    return f.call("llvm.x86.avx512bf16.dpbf16ps.512", kind, [kind, bits, bits], [z, *halves])
 
 
 class _RowPointers:
