@@ -8,6 +8,7 @@ from typing import Any
 
 from .. import dtypes
 from ..engine import user_site
+from ..operators.creation import filled, ones_like, zeros_like
 from ..tensor import Tensor, state
 from ..tensor.history import edge
 from ..tensor.tape import GradFn
@@ -105,7 +106,6 @@ def grad(outputs: Any, inputs: Any, grad_outputs: Any = None, retain_graph: bool
             raise RuntimeError(f"The differentiated Tensor at index {i} appears to not have been used in the "
                                "graph. Set allow_unused=True if this is the desired behavior.")
         if one is None and materialize_grads:
-            from ..operators.creation import zeros_like
             one = zeros_like(x, requires_grad=create_graph)
         results.append(one)
     return tuple(results)
@@ -173,8 +173,8 @@ def _starting_gradient(root: Tensor, given: Any) -> Tensor:
         if root.dtype.category != dtypes.FLOATING:
             raise RuntimeError("grad can be implicitly created only for real scalar outputs but got "
                                f"{root.dtype!r}")
-        from ..operators.creation import ones_like
-        return ones_like(root)
+        g = root._geometry
+        return filled(g, 1) if g.offset == 0 and g.is_contiguous else ones_like(root)
     if not isinstance(given, Tensor):
         raise TypeError(f"gradients can be either Tensors or None, but got {type(given).__name__}")
     if given.shape != root.shape:
