@@ -174,23 +174,26 @@ def _products(f: Function, a: Registers, e: Elements, tile: Tile, tiles: dict[in
 
 FINISH_POINTERS = ("sums", "target")
 FINISH_NUMBERS = ("ranges", "groups", "sum_range", "sum_block", "taps", "blocks", "outs", "channels",
-                  "volume", "t_out")
+                  "volume", "t_out", "chunks")
 
 
 def finish_module(e: Elements, tile: Tile, mode: str) -> str:
-    """Code of ``finish``: a task adds the ranges of a block of channels of one output channel.
+    """Code of ``finish``: a task adds the ranges of a block of channels of some output channels.
 
     ``mode``: winograd2, winograd4, run (taps side by side, at most a vector), taps (more of them), or narrow.
     """
     module = Module()
     with module.kernel("finish") as f:
         a = registers(f, FINISH_POINTERS, FINISH_NUMBERS)
-        with f.loop(f.begin, f.end) as task, f.loop(0, a.blocks) as block:
-            group, out = f.div(task, a.outs), f.rem(task, a.outs)
-            sums = f.at(a.sums, f.add(f.mul(group, a.sum_range),
-                                      f.add(f.mul(block, a.sum_block), f.mul(out, tile.columns))), e.element)
-            target = e.at(f, a.target, f.mul(task, a.t_out))
-            with f.loop(0, tile.vectors) as j:
+        with f.loop(f.begin, f.end) as task:
+            block, rest = f.rem(task, a.blocks), f.div(task, a.blocks)
+            group, first = f.div(rest, a.chunks), f.mul(f.rem(rest, a.chunks), tile.columns)
+            # The sums of a tap for these output channels lie side by side.
+            with f.loop(first, f.least(f.add(first, tile.columns), a.outs)) as out, \
+                    f.loop(0, tile.vectors) as j:
+                place = f.add(f.mul(block, a.sum_block), f.mul(out, tile.columns))
+                sums = f.at(a.sums, f.add(f.mul(group, a.sum_range), place), e.element)
+                target = e.at(f, a.target, f.mul(f.add(f.mul(group, a.outs), out), a.t_out))
                 lane = f.mul(j, e.lanes)
                 channel = f.add(f.mul(block, tile.columns), lane)
                 left = f.sub(a.channels, channel)

@@ -161,7 +161,8 @@ def _finish_call(problem: Problem, e: Elements, b: Blocking, result: Geometry, m
         "groups": problem.groups, "sum_range": b.sum_range, "sum_block": b.sum_block, "taps": b.taps,
         "blocks": b.blocks, "outs": problem.outs,
         "channels": problem.ins * (volume if mode == "narrow" else 1),
-        "volume": 1 if narrow else volume, "t_out": problem.ins * volume}
-    work = b.ranges * b.taps * b.blocks * tile_for(e).columns
+        "volume": 1 if narrow else volume, "t_out": problem.ins * volume,
+        "chunks": b.padded_outs // b.columns}
+    work = b.ranges * b.taps * b.columns * b.columns
     return Call(_finish(e.name, how), words(FINISH_POINTERS, FINISH_NUMBERS, given),
-                problem.outs * problem.groups, grain=max(1, (1 << 14) // work))
+                problem.groups * b.blocks * b.padded_outs // b.columns, grain=max(1, (1 << 14) // work))
