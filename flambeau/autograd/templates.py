@@ -5,7 +5,7 @@ want gradients, on the Python numbers among the operands and on how the incoming
 on nothing else, least of all on values. So the first time, the rule runs as ever (``engine.gradients``) and
 what it recorded is kept as a *template*: a list of signatures, each with the places its operands come from
 (an incoming gradient, a saved tensor, a number, an earlier node of the list). From then on the nodes are made
-from the template, at a tenth of the cost, and gradients travel as pairs (node, ``Reading``), not as tensors.
+from the template, at a third of the cost, and gradients travel as pairs (node, ``Reading``), not as tensors.
 
 No template is made of a rule that looked at a value, or that used a node from elsewhere (a random state, a
 tensor it made of numbers); none is used where a user may watch or interfere: hooks on the node, a Function,
