@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import functools
-import os
 from typing import NamedTuple
 
+from ...config import settings
 from .dot import CHUNK, dot_kernels
 from .emitter import Dtype
 from .epilogue import ITEM, Arguments, PassArguments
@@ -235,7 +234,7 @@ def _blocks(problem: Problem, tile: Tile) -> _Blocks:
     # A block of A fills a quarter of the second cache: B's panels and the result pass through it too.
     most = machine().second_cache // 4 // (padded(kc, size) * size)
     mc = max(tile.rows, most // tile.rows * tile.rows)
-    worth = problem.flops / TASK
+    worth = problem.flops / TASK if _threads() > 1 or problem.flops >= SHARED else 1.0
     wanted = min(THREAD_TASKS * _threads(), max(min(FEW_TASKS, int(worth)), int(worth / 2)))
     wanted = -(-wanted // problem.items)
     direct = problem.b.column == 1 and problem.source == problem.compute and problem.m <= DIRECT_ROWS \
@@ -251,9 +250,8 @@ def _blocks(problem: Problem, tile: Tile) -> _Blocks:
     return _Blocks(mc, kc, rows, columns, row_blocks, column_blocks, source)
 
 
-@functools.cache
 def _threads() -> int:
-    return max(2, os.cpu_count() or 1)
+    return settings.threads
 
 
 def _share(extent: int, blocks: int, unit: int) -> int:

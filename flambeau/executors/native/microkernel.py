@@ -63,15 +63,6 @@ def tile_of(itemsize: int = 4, rows: int = 0) -> Tile:
                 "double" if itemsize == 8 else "float")
 
 
-def row_variants(tile: Tile) -> list[Tile]:
-    """Tiles for what is left below the last whole one, from small to large; the last is ``tile``.
-
-    Columns are the same, so that they read the same panels of B.
-    """
-    counts = [n for n in (1, 2, 4, 8) if n < tile.rows]
-    return [tile._replace(rows=n) for n in (*counts, tile.rows)]
-
-
 class Accumulators:
     """The elements of a tile: variables [row][vector], zero or read by ``initial(i, j)``."""
 

@@ -232,8 +232,10 @@ def test_what_follows_can_be_fused(shape: tuple[int, int, int], monkeypatch: pyt
     np.testing.assert_allclose(found, np.maximum(want, 0.25), 1e-3, 1e-3)
 
 
-def test_threads_do_not_change_a_bit() -> None:
-    a, b = matrix(250, 900), matrix(900, 310)
+@pytest.mark.parametrize("shape", [(250, 310, 900), (100, 300, 200), (3, 900, 500)])
+def test_threads_do_not_change_a_bit(shape: tuple[int, int, int]) -> None:
+    m, n, k = shape
+    a, b = matrix(m, k), matrix(k, n)
     found = []
     for threads in (1, 2, 3):
         before = flambeau.get_num_threads()
