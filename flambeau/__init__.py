@@ -40,13 +40,16 @@ from . import (
     signal,
     special,
     storage,
+    symbolic,
     testing,
     types,
     utils,
     version,
     xpu,
 )
+from .amp import GradScaler, autocast, is_autocast_available
 from .autograd import enable_grad, inference_mode, no_grad, set_grad_enabled
+from .autograd.anomaly_mode import is_anomaly_check_nan_enabled, is_anomaly_enabled, set_anomaly_enabled
 from .autograd.modes import is_grad_enabled, is_inference_mode_enabled
 from .compiler import compile
 from .devices import device, get_default_device, set_default_device

@@ -5,7 +5,7 @@ from __future__ import annotations
 import importlib
 from typing import Any
 
-from . import dtypes, layouts
+from . import dtypes, layouts, symbolic
 from .config import settings
 from .dtypes import dtype
 from .operators.registry import place_all, publish_in
@@ -59,10 +59,13 @@ def get_float32_matmul_precision() -> str:
 _deterministic = False
 
 
+_warn_only = False
+
+
 def use_deterministic_algorithms(mode: bool, *, warn_only: bool = False) -> None:
     """Accepted: all algorithms are deterministic."""
-    global _deterministic
-    _deterministic = mode
+    global _deterministic, _warn_only
+    _deterministic, _warn_only = mode, warn_only
 
 
 def are_deterministic_algorithms_enabled() -> bool:
@@ -70,7 +73,40 @@ def are_deterministic_algorithms_enabled() -> bool:
     return _deterministic
 
 
-FUNCTIONS = (is_tensor, typename, get_num_threads, set_num_threads, get_num_interop_threads,
+def is_deterministic_algorithms_warn_only_enabled() -> bool:
+    """Whether ``use_deterministic_algorithms`` was told only to warn."""
+    return _warn_only
+
+
+_DEBUG_MODES = {"default": 0, "warn": 1, "error": 2}
+
+
+def set_deterministic_debug_mode(debug_mode: int | str) -> None:
+    """``use_deterministic_algorithms`` by a number or name: 0 default, 1 warn, 2 error."""
+    if not isinstance(debug_mode, (int, str)):
+        raise TypeError(f"debug_mode must be str or int, but got {type(debug_mode)}")
+    if isinstance(debug_mode, str) and debug_mode not in _DEBUG_MODES:
+        raise RuntimeError("invalid value of debug_mode, expected one of `default`, `warn`, `error`, but got "
+                           f"{debug_mode}")
+    mode = _DEBUG_MODES[debug_mode] if isinstance(debug_mode, str) else debug_mode
+    if mode not in (0, 1, 2):
+        raise RuntimeError(f"invalid value of debug_mode, expected 0, 1, or 2, but got {mode}")
+    use_deterministic_algorithms(mode > 0, warn_only=mode == 1)
+
+
+def get_deterministic_debug_mode() -> int:
+    """What ``set_deterministic_debug_mode`` was given, as a number."""
+    return (1 if _warn_only else 2) if _deterministic else 0
+
+
+def set_flush_denormal(mode: bool) -> bool:
+    """Whether denormal numbers can be flushed to zero: no."""
+    return False
+
+
+FUNCTIONS = (*symbolic.FUNCTIONS, is_deterministic_algorithms_warn_only_enabled, set_deterministic_debug_mode,
+             get_deterministic_debug_mode, set_flush_denormal, is_tensor, typename,
+             get_num_threads, set_num_threads, get_num_interop_threads,
              set_num_interop_threads, set_float32_matmul_precision, get_float32_matmul_precision,
              use_deterministic_algorithms, are_deterministic_algorithms_enabled, set_printoptions)
 

@@ -36,6 +36,11 @@ class detect_anomaly(set_detect_anomaly):
         state.anomaly, state.check_nan = True, self.check_nan
 
 
+def set_anomaly_enabled(enabled: bool, check_nan: bool = True) -> None:
+    """Switch anomaly detection on or off, without a warning."""
+    state.anomaly, state.check_nan = enabled, check_nan
+
+
 def is_anomaly_enabled() -> bool:
     """Whether anomaly detection is on."""
     return state.anomaly

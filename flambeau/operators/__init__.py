@@ -57,6 +57,7 @@ from . import (
     looking,
     loss,
     loss_regression,
+    lower_level,
     magnitude,
     masking,
     matmul,

@@ -1,0 +1,149 @@
+"""Write docs/operators.md: which of PyTorch's public names flambeau has.
+
+    python tools/operators_page.py            writes the page
+    python tools/operators_page.py --check    fails where the page is not what would be written
+
+A name works when flambeau has it and it is not in ``PARTLY`` (differences that PyTorch's own operator samples
+show). PyTorch's names are in docs/pytorch_names.json (``tools/record_pytorch_names.py``).
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import re
+import sys
+import textwrap
+from pathlib import Path
+from typing import Any
+
+ROOT = Path(__file__).resolve().parents[1]
+PAGE = ROOT / "docs" / "operators.md"
+NAMES = ROOT / "docs" / "pytorch_names.json"
+
+_TIES = "gradients of bfloat16 inputs with ties go to another of the equal elements"
+_AT_ZERO = "second derivatives at zero are 0 where PyTorch's are nan or not zero"
+PARTLY = {
+    "torch.view_as_complex": "float16 gives complex64: there is no complex32",
+    "torch.complex": "float16 gives complex64: there is no complex32",
+    "torch.as_strided_scatter": "where the strided elements overlap, the gradient is the true one, which is "
+                                "not PyTorch's",
+    "torch.special.bessel_j0": "the last digits near zeros of the function differ",
+    "torch.special.bessel_y1": "the last digits near zeros of the function differ",
+    "torch.msort": _TIES,
+    "torch.mode": _TIES,
+    "torch.topk": _TIES,
+    "torch.nextafter": "gradients of equal bfloat16 operands differ",
+    "torch.logaddexp": "second derivatives of two equal infinities are 0 where PyTorch's are nan",
+    "torch.det": "second derivatives of singular matrices are 0 where PyTorch's are not",
+    "torch.linalg.det": "second derivatives of singular matrices are 0 where PyTorch's are not",
+    "torch.linalg.norm": _AT_ZERO,
+    "torch.norm": _AT_ZERO,
+    "torch.arange": "fractional steps with an integer dtype raise RuntimeError, not ValueError",
+    "torch.native_batch_norm": "running statistics in bfloat16 are rounded once less often",
+    "torch.autocast": "off on absent devices, as in PyTorch; for 'cpu' it raises",
+}
+# What absent names belong to, by how they are called; the first that fits.
+_GROUPS = (
+    ("sparse tensors",
+     "sparse|ccol|crow|(^|_)(col|row)_indices|_coo|_cs[cr]|_bs[cr]|coalesce|saddmm|spmm|^smm$|sspaddmm|hsmm|dsmm"
+     "|hspmm|^values|^indices|padded"),
+    ("quantized and narrow numbers",
+     "quant|^q_|^q?u?int\\d|^QU?Int|qparams|^per_(channel|tensor)|fbgemm|^bits?\\d|^bit$|^float[48]_|qscheme"
+     "|int_repr"),
+    ("other vendors' libraries and devices",
+     "^cudnn|^miopen|mkldnn|vulkan|ipu|xla|maia|mtia|^xpu$|cudagraph|scaled_"),
+    ("removed from PyTorch, where they raise", "^(eig|symeig|lstsq|solve|matrix_rank)$"),
+    ("TorchScript and tracing",
+     "Type$|^Script|^Sym|^sym_|JIT|^Graph|^Value$|^Use$|^Node$|^Block$|^Code$|Module|ExecutionPlan|ErrorReport"
+     "|FileCheck|Future|Capsule|^parse_|import_ir|Argument|Schema|type_list|type_comment|Alias|CallStack"
+     "|CompilationUnit|Dispatch|Gradient|IODescriptor|Logger|Benchmark|PyTorchFile|Tracing|Context|DeepCopy"
+     "|^Tag$|FatalError|OperatorInfo|Dict$|^(AVG|SUM|AggregationType|classes|fork|wait)$"),
+    ("storages of one dtype", "Storage$|^storage_type$"),
+    ("autocast", "autocast"),
+)
+
+
+def namespace(path: str) -> Any:
+    """flambeau's module or class of a name such as ``torch.linalg``."""
+    sys.path.insert(0, str(ROOT))
+    import flambeau.nn.functional
+    found: Any = flambeau
+    for part in path.split(".")[1:]:
+        found = getattr(found, part)
+    return found
+
+
+def reason(path: str, name: str) -> str | None:
+    """What of a name does not work as in PyTorch; methods share the function's reason."""
+    own = PARTLY.get(f"{path}.{name}")
+    return PARTLY.get(f"torch.{name.rstrip('_')}") if own is None and path == "torch.Tensor" else own
+
+
+def sorted_out(path: str, names: list[str]) -> tuple[list[str], list[str], list[str]]:
+    """The names that work, that work partly, and that are absent."""
+    here = namespace(path)
+    there = [n for n in names if hasattr(here, n)]
+    partly = [n for n in there if reason(path, n)]
+    return [n for n in there if n not in partly], partly, [n for n in names if n not in there]
+
+
+def grouped(names: list[str]) -> dict[str, list[str]]:
+    """Absent names by what they belong to."""
+    groups: dict[str, list[str]] = {title: [] for title, _ in _GROUPS} | {"others": []}
+    for name in names:
+        groups[next((title for title, fits in _GROUPS if re.search(fits, name)), "others")].append(name)
+    return {title: found for title, found in groups.items() if found}
+
+
+def listed(names: list[str]) -> str:
+    """Names as a paragraph."""
+    text = ", ".join(f"`{name}`" for name in names)
+    return textwrap.fill(text, 118, break_long_words=False, break_on_hyphens=False)
+
+
+def section(path: str, works: list[str], partly: list[str], absent: list[str]) -> str:
+    """The part of the page about one namespace."""
+    parts = [f"## {path}", "### Works", listed(works)]
+    if partly:
+        rows = [f"| `{name}` | {reason(path, name)} |" for name in partly]
+        parts += ["### Partly", "\n".join(["| name | what differs |", "| --- | --- |", *rows])]
+    if absent:
+        parts.append("### Absent")
+        parts += [f"{title[0].upper() + title[1:]}:\n\n{listed(found)}"
+                  for title, found in grouped(absent).items()]
+    return "\n\n".join(parts)
+
+
+def page() -> str:
+    """The whole page."""
+    recorded = json.loads(NAMES.read_text(encoding="utf-8"))
+    found = {path: sorted_out(path, names) for path, names in recorded["names"].items()}
+    rows = [f"| {path} | {len(works)} | {len(partly)} | {len(absent)} |"
+            for path, (works, partly, absent) in found.items()]
+    totals = " | ".join(str(sum(len(kinds[i]) for kinds in found.values())) for i in range(3))
+    head = "\n".join([
+        "# Operators", "",
+        f"PyTorch {recorded['version']}'s public names and what flambeau has of them. *Works* means that the",
+        "name is there and nothing is known to differ, *partly* that something small does. Written by",
+        "`tools/operators_page.py`; a test keeps it current.", "",
+        "| namespace | works | partly | absent |", "| --- | ---: | ---: | ---: |", *rows,
+        f"| all | {totals} |"])
+    return "\n\n".join([head, *(section(path, *kinds) for path, kinds in found.items())]) + "\n"
+
+
+def main() -> int:
+    """Write the page, or compare it."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--check", action="store_true", help="only compare")
+    if not parser.parse_args().check:
+        PAGE.write_text(page(), encoding="utf-8")
+        return 0
+    current = PAGE.read_text(encoding="utf-8") == page()
+    if not current:
+        print("docs/operators.md is not current: run tools/operators_page.py")
+    return 0 if current else 1
+
+
+if __name__ == "__main__":
+    sys.exit(main())
