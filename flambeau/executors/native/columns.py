@@ -84,7 +84,7 @@ class Columns(Frame):
         first = f.mul("%position", "%chunks")
         with f.loop(first, f.add(first, "%chunks")) as c:
             source = f.at(f"%t{x.number}", f.add(f.mul(c, "%inner"), "%first"), kind)
-            with f.loop(0, "%width", hint=self.plain()) as j:
+            with f.loop(0, "%width", hint=self.hint(1)) as j:
                 target = f.at(f"%a{x.number}", j, kind)
                 total = f.widen(f.read(kind, target, 1), wide)
                 part = f.widen(f.read(kind, f.at(source, j, kind), 1), wide)
@@ -100,11 +100,11 @@ class Columns(Frame):
         with f.loop(0, "%width", "%tail") as first:
             last = f.add(first, "%tail")
             total = f.variable(register_type(wide), accumulate.identity(x.kind, wide))
-            with f.loop(first, last, hint=self.plain()) as j:
+            with f.loop(first, last, hint=self.hint(1)) as j:
                 part = f.widen(f.read(kind, f.at(f"%a{x.number}", j, kind), 1), wide)
                 total.set(accumulate.combined(f, x.kind, wide, total.get(), part))
             held = f.narrow(total.get(), wide)
-            with f.loop(first, last, hint=self.plain()) as j:
+            with f.loop(first, last, hint=self.hint(1)) as j:
                 f.write(kind, held, f.at(f"%a{x.number}", j, kind), 1)
 
     def _begin(self, f: Function, x: Accumulation, area: str) -> None:
@@ -112,7 +112,7 @@ class Columns(Frame):
         zero = accumulate.identity(x.kind, wide)
         if wide.kind == "b":
             zero = str(int(zero == "true"))
-        with f.loop(0, "%width", hint=self.plain()) as j:
+        with f.loop(0, "%width", hint=self.hint(1)) as j:
             f.write(kind, zero, f.at(area, j, kind), 1)
 
     # --- once for each column -------------------------------------------------------------------------------
@@ -124,7 +124,7 @@ class Columns(Frame):
         if not crossing and not body.stores_rows:
             return
         prefix = body.prefix
-        with f.loop(0, "%width", hint=self.plain()) as j:
+        with f.loop(0, "%width", hint=self.hint(1)) as j:
             f.lines.append(f"  {prefix}j = add nsw i64 {j}, 0")
             at, width = f.add("%first", j), "%inner"
             if self.structure.folded:
@@ -183,7 +183,7 @@ class Columns(Frame):
                     for name in ("seg", "line", *[f"m{i}" for i in self.strided])}
             f.lines[lines:] = [_renamed(text, mine) for text in f.lines[lines:]]
             copies.append(mine)
-        with f.loop(0, "%width", hint=self.plain()) as j:
+        with f.loop(0, "%width", hint=self.hint(1)) as j:
             shared = self._shared(f, body, j)
             parts: dict[int, list[str]] = {x.number: [] for x in body.accumulations}
             for mine in copies:

@@ -25,7 +25,7 @@ class Frame:
         self.positions = {word: k for k, word in enumerate(self.words)}
         self.strided = strided(structure)
         self.module = Module()
-        self.loops = 0
+        self.hints: list[int] = []
 
     # --- functions ------------------------------------------------------------------------------------------
 
@@ -114,10 +114,10 @@ class Frame:
             kind = memory_type(self.structure.inputs[i].dtype)
             f.lines.append(f"  {prefix}m{i} = getelementptr inbounds {kind}, ptr %b{i}, i64 {offset}")
 
-    def plain(self) -> str:
-        """A hint for a loop whose body is long, or its work small: LLVM need not repeat it."""
-        self.loops += 1
-        return f", !llvm.loop !{self.loops + 1}"
+    def hint(self, together: int) -> str:
+        """A hint for a loop: how many vectors LLVM takes at a time (1: a long body, or little work)."""
+        self.hints.append(together)
+        return f", !llvm.loop !{len(self.hints) + 4}"
 
     def text(self) -> str:
         """The module."""
@@ -125,9 +125,10 @@ class Frame:
             self.module.functions[0].declarations |= body.declarations
         # Else LLVM would take the copying of elements out of a loop that reads them anyway.
         text = self.module.text().replace("attributes #0 = { ", 'attributes #0 = { "no-builtins" ')
-        lines = ['!0 = !{!"llvm.loop.interleave.count", i32 1}', '!1 = !{!"llvm.loop.unroll.disable"}']
-        lines += [f"!{k} = distinct !{{!{k}, !0, !1}}" for k in range(2, self.loops + 2)]
-        return text + "\n".join(lines) + "\n" if self.loops else text
+        lines = ['!0 = !{!"llvm.loop.unroll.disable"}']
+        lines += [f'!{k} = !{{!"llvm.loop.interleave.count", i32 {k}}}' for k in range(1, 5)]
+        lines += [f"!{k} = distinct !{{!{k}, !0, !{count}}}" for k, count in enumerate(self.hints, 5)]
+        return text + "\n".join(lines) + "\n" if self.hints else text
 
 
 def splice(f: Function, lines: Sequence[Line]) -> None:

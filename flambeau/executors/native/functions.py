@@ -356,10 +356,23 @@ def cos(x: Expression) -> Expression:
 # --- the error function -------------------------------------------------------------------------------------
 
 def _erf32(x: Expression) -> Expression:
-    bounded = convert(at_most(at_least(x, -3.92), 3.92), FLOAT64)
-    z = bounded * bounded
-    value = convert(bounded * horner(shared.ERF32_TOP, z) / horner(shared.ERF32_BOTTOM, z), FLOAT32)
-    return at_most(at_least(value, -1.0), 1.0)
+    """x + x P(x^2) below 1, and 1 - exp(Q(|x|)) up to 4, where it is 1."""
+    size = at_most(absolute(x), 4.0)
+    near = fma(x, horner(table.ERF32_NEAR, size * size), x)
+    r, n = _by_ln2(horner(table.ERFC32_LOG, size))
+    far = fma(-_power_of_two(n, x), _reduced_expm1(r) + 1, 1.0)
+    return select(compare("<", size, 1), near, copysign(far, x))
+
+
+def normal(x: Expression) -> Expression:
+    """The normal distribution function, (1 + erf(x / sqrt(2))) / 2, to a unit in the last place of 1."""
+    if x.dtype != FLOAT32:
+        return (erf(x * math.sqrt(0.5)) + 1) * 0.5
+    size = at_most(absolute(x) * math.sqrt(0.5), 4.1)
+    r, n = _by_ln2(horner(table.ERFC32_RATIO, size) * size)
+    tail = _power_of_two(n - 1, x) * (_reduced_expm1(r) + 1)
+    tail = select(compare("<", size, 4.1), tail, constant(x, 0.0))
+    return select(compare(">", x, 0), 1 - tail, tail)
 
 
 def erf(x: Expression) -> Expression:

@@ -71,6 +71,7 @@ cos, cosh, erf, exp, exp2, expm1 = map(_expensive, (exact.cos, exact.cosh, exact
 log, log1p, log2, log10_of = map(_expensive, (exact.log, exact.log1p, exact.log2, exact.log10))
 sigmoid, sin, sinh, tanh, _power = map(_expensive, (exact.sigmoid, exact.sin, exact.sinh, exact.tanh,
                                                     exact.power))
+normal = _expensive(exact.normal)
 
 
 def __getattr__(name: str) -> Any:
@@ -265,7 +266,6 @@ def integer_safe_power(x: Any, y: Any) -> Expression:
 
 # --- activations and their gradients ------------------------------------------------------------------------
 
-_SQRT_HALF = math.sqrt(0.5)
 _DENSITY = 1 / math.sqrt(2 * math.pi)
 _SQRT_2_PI = math.sqrt(2 / math.pi)
 _CUBE = 0.044715
@@ -309,13 +309,13 @@ def mish(x: Expression) -> Expression:
 
 def gelu(x: Expression) -> Expression:
     """x times the normal distribution function of x."""
-    return (erf(x * _SQRT_HALF) + 1) * x * 0.5
+    return normal(x) * x
 
 
 def gelu_gradient(grad: Expression, x: Expression) -> Expression:
     """The gradient of gelu."""
     density = exp(x * x * -0.5) * x * _DENSITY
-    return ((erf(x * _SQRT_HALF) + 1) * 0.5 + density) * grad
+    return (normal(x) + density) * grad
 
 
 def _inner_tanh(x: Expression) -> Expression:

@@ -16,6 +16,8 @@ from .emitter import FLOAT32, register_type
 from .frame import Frame, partial_type, splice
 from .structure import ELEMENT, ROW, UNIFORM
 
+_LONG, _TOGETHER = 24, 4     # instructions; vectors
+
 
 class Rows(Frame):
     """Writes the kernels of rows."""
@@ -117,10 +119,11 @@ class Rows(Frame):
                     held = accumulate.widened(f, x.kind, x.dtype, part.get())
                     total.set(accumulate.combined(f, x.kind, wide, total.get(), held, False))
 
-    @staticmethod
-    def _elements(f: Function, body: Body, start: str, stop: str, parts: list[Variable]) -> None:
+    def _elements(self, f: Function, body: Body, start: str, stop: str, parts: list[Variable]) -> None:
         prefix = body.prefix
-        with f.loop(start, stop) as j:
+        # Else LLVM takes one vector at a time through a long body, and waits for each of its instructions.
+        long = not body.accumulations and len(body.at(ELEMENT)) > _LONG
+        with f.loop(start, stop, hint=self.hint(_TOGETHER) if long else "") as j:
             f.lines.append(f"  {prefix}j = add nsw i64 {j}, 0")
             f.lines.append(f"  {prefix}at = add nsw i64 {prefix}seg, {j}")
             line = f.mul(f"{prefix}line", "%inner")
