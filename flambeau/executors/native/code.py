@@ -15,6 +15,9 @@ from .machine import machine, target_machine
 
 _DEFINED = re.compile(r"^define (?!internal)\S+ @([\w.]+)\(", re.MULTILINE)
 
+# Longer texts are unrolled kernels: they gain nothing from the last level of optimization, which costs a third.
+_UNROLLED = 60_000
+
 _code: dict[str, Code] = {}
 _optimizer: Any = None
 _dumped = 0
@@ -68,7 +71,7 @@ def _compiled(text: str, title: str) -> bytes:
     module = llvm.parse_assembly(text)
     module.triple = target.triple
     module.data_layout = str(target.target_data)
-    tuning = llvm.create_pipeline_tuning_options(speed_level=3)
+    tuning = llvm.create_pipeline_tuning_options(speed_level=3 if len(text) < _UNROLLED else 2)
     tuning.loop_vectorization = tuning.loop_interleaving = True
     tuning.slp_vectorization = False
     builder = llvm.create_pass_builder(target, tuning)
