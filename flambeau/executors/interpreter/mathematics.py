@@ -15,12 +15,12 @@ from .bessel import *  # type: ignore[no-redef,assignment,unused-ignore]  # noqa
 from .choice import *  # type: ignore[assignment,no-redef,unused-ignore]  # noqa: F403
 from .polynomials import *  # noqa: F403
 from .products import linear, matmul  # type: ignore[assignment]  # noqa: F401
-from .reductions import (  # noqa: F401
+from .reductions import (  # type: ignore[no-redef]  # noqa: F401
     count_of,
     logsumexp,
     max_along,
     min_along,
-    sum,  # type: ignore[no-redef]
+    sum,
     without_dims,
 )
 from .scatter import add_at, add_rows, grid_positions, row_positions, wide  # noqa: F401
