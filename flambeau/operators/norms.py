@@ -184,15 +184,16 @@ def matrix_norm(
         raise RuntimeError(f"{name}: The input tensor A must have at least 2 dimensions.")
     require_floating(A, name)
     _check_norm_dtype(A, dtype, name)
+    if ord not in ("fro", "nuc", 1, -1, 2, -2, inf, -inf):
+        raise RuntimeError(f"{name}: Order {ord} not supported.")
     if isinstance(dim, int) or len(dim) != 2:
-        raise RuntimeError(f"{name}: dim must be a 2-tuple. Got {dim if isinstance(dim, int) else list(dim)}")
+        given = dim if isinstance(dim, int) else " ".join(map(str, dim))
+        raise RuntimeError(f"{name}: dim must be a 2-tuple. Got {given}")
     rows, columns = check_dim(dim[0], A.ndim), check_dim(dim[1], A.ndim)
     if rows == columns:
         raise RuntimeError(f"{name}: dims must be different. Got ({dim[0]}, {dim[1]})")
     if ord == "fro":
         return vector_norm(A, 2, (rows, columns), keepdim, dtype=dtype)
-    if ord not in ("nuc", 1, -1, 2, -2, inf, -inf):
-        raise RuntimeError(f"{name}: Order {ord} not supported.")
     if dtype is not None:
         A = A.to(dtype)
     if ord in ("nuc", 2, -2):

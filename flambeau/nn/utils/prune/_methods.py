@@ -1,0 +1,198 @@
+"""The pruning methods: nothing, at random, by size, by a given mask; by entries or by channels."""
+
+from __future__ import annotations
+
+import numbers
+from typing import Any
+
+from .... import operators as ops
+from ....tensor import Tensor
+from ...modules.module import Module
+from ._base import BasePruningMethod, along
+
+
+def _check_amount(amount: Any) -> None:
+    if not isinstance(amount, numbers.Real):
+        raise TypeError(f"Invalid type for amount: {amount}. Must be int or float.")
+    is_fraction = not isinstance(amount, numbers.Integral)
+    if float(amount) < 0 or (is_fraction and float(amount) > 1):
+        raise ValueError(
+            f"amount={amount} should either be a float in the range [0, 1] or a non-negative integer"
+        )
+
+
+def _count(amount: float, total: int) -> int:
+    """Return how many of `total` to prune: `amount` itself, or that fraction."""
+    if not isinstance(amount, numbers.Integral):
+        return round(amount * total)
+    if amount > total:
+        raise ValueError(f"amount={amount} should be smaller than the number of parameters to prune={total}")
+    return int(amount)
+
+
+def _channels(t: Tensor, dim: int) -> int:
+    """Return the number of channels along `dim`, after checking that there can be channels."""
+    if t.dim() <= 1:
+        raise ValueError(
+            "Structured pruning can only be applied to multidimensional tensors. Found tensor of shape "
+            f"{t.shape} with {t.dim()} dims"
+        )
+    if dim >= t.dim():
+        raise IndexError(f"Invalid index {dim} for tensor of size {t.shape}")
+    return t.shape[dim]
+
+
+def _keep_channels(t: Tensor, dim: int, kept: Tensor) -> Tensor:
+    """Return zeros like `t` with ones in the kept channels (numbers, or a mask)."""
+    mask = ops.zeros_like(t)
+    mask[along(dim, t.dim(), kept)] = 1
+    return mask
+
+
+class Identity(BasePruningMethod):
+    """Prunes nothing: gives a parameter its `<name>_orig` and a mask of ones."""
+
+    PRUNING_TYPE = "unstructured"
+
+    def compute_mask(self, t: Tensor, default_mask: Tensor) -> Tensor:
+        """Return the mask as it is."""
+        return default_mask
+
+    @classmethod
+    def apply(cls, module: Module, name: str) -> BasePruningMethod:  # type: ignore[override]
+        """Give a parameter a mask."""
+        return super().apply(module, name)
+
+
+class RandomUnstructured(BasePruningMethod):
+    """Prunes `amount` entries at random: a number (int) or a fraction (float)."""
+
+    PRUNING_TYPE = "unstructured"
+
+    def __init__(self, amount: float) -> None:
+        _check_amount(amount)
+        self.amount = amount
+
+    def compute_mask(self, t: Tensor, default_mask: Tensor) -> Tensor:
+        """Return the mask with random entries zeroed."""
+        count = _count(self.amount, t.nelement())
+        mask = default_mask.clone(memory_format=ops.contiguous_format)
+        if count != 0:
+            chosen = ops.topk(ops.rand_like(t).view(-1), k=count).indices
+            mask.view(-1)[chosen] = 0
+        return mask
+
+    @classmethod
+    def apply(cls, module: Module, name: str, amount: float) -> BasePruningMethod:  # type: ignore[override]
+        """Prune `amount` entries of a parameter at random."""
+        return super().apply(module, name, amount=amount)
+
+
+class L1Unstructured(BasePruningMethod):
+    """Prunes the `amount` entries with the smallest absolute values."""
+
+    PRUNING_TYPE = "unstructured"
+
+    def __init__(self, amount: float) -> None:
+        _check_amount(amount)
+        self.amount = amount
+
+    def compute_mask(self, t: Tensor, default_mask: Tensor) -> Tensor:
+        """Return the mask with the smallest entries zeroed."""
+        count = _count(self.amount, t.nelement())
+        mask = default_mask.clone(memory_format=ops.contiguous_format)
+        if count != 0:
+            mask.view(-1)[ops.topk(ops.abs(t).view(-1), k=count, largest=False).indices] = 0
+        return mask
+
+    @classmethod
+    def apply(  # type: ignore[override]
+        cls, module: Module, name: str, amount: float, importance_scores: Tensor | None = None
+    ) -> BasePruningMethod:
+        """Prune the entries with the smallest absolute value or score."""
+        return super().apply(module, name, amount=amount, importance_scores=importance_scores)
+
+
+class RandomStructured(BasePruningMethod):
+    """Prunes `amount` channels along `dim` at random."""
+
+    PRUNING_TYPE = "structured"
+
+    def __init__(self, amount: float, dim: int = -1) -> None:
+        _check_amount(amount)
+        self.amount = amount
+        self.dim = dim
+
+    def compute_mask(self, t: Tensor, default_mask: Tensor) -> Tensor:
+        """Return the mask with random channels zeroed."""
+        channels = _channels(t, self.dim)
+        count = _count(self.amount, channels)
+        if count == 0:
+            return default_mask
+        scores = ops.rand(channels)
+        kept = scores > ops.kthvalue(scores, k=count).values
+        return _keep_channels(t, self.dim, kept) * default_mask.to(t.dtype)
+
+    @classmethod
+    def apply(cls, module: Module, name: str, amount: float, dim: int = -1) -> BasePruningMethod:  # type: ignore[override]
+        """Prune `amount` channels of a parameter at random."""
+        return super().apply(module, name, amount=amount, dim=dim)
+
+
+class LnStructured(BasePruningMethod):
+    """Prunes the `amount` channels along `dim` with the smallest `n`-norm."""
+
+    PRUNING_TYPE = "structured"
+
+    def __init__(self, amount: float, n: Any, dim: int = -1) -> None:
+        _check_amount(amount)
+        self.amount = amount
+        self.n = n
+        self.dim = dim
+
+    def compute_mask(self, t: Tensor, default_mask: Tensor) -> Tensor:
+        """Return the mask with the channels of smallest norm zeroed."""
+        channels = _channels(t, self.dim)
+        count = _count(self.amount, channels)
+        others = list(range(t.dim()))
+        del others[self.dim]
+        norms = ops.norm(t, p=self.n, dim=others)
+        if count == 0:
+            return default_mask
+        kept = ops.topk(norms, k=channels - count, largest=True).indices
+        return _keep_channels(t, self.dim, kept) * default_mask.to(t.dtype)
+
+    @classmethod
+    def apply(  # type: ignore[override]
+        cls,
+        module: Module,
+        name: str,
+        amount: float,
+        n: Any,
+        dim: int,
+        importance_scores: Tensor | None = None,
+    ) -> BasePruningMethod:
+        """Prune the channels of smallest norm."""
+        return super().apply(module, name, amount=amount, n=n, dim=dim, importance_scores=importance_scores)
+
+
+class CustomFromMask(BasePruningMethod):
+    """Prunes where a given mask is zero."""
+
+    PRUNING_TYPE = "global"
+
+    def __init__(self, mask: Tensor) -> None:
+        self.mask = mask
+
+    def compute_mask(self, t: Tensor, default_mask: Tensor) -> Tensor:
+        """Return the product of the given and the default mask."""
+        if default_mask.shape != self.mask.shape:
+            raise AssertionError(
+                f"default_mask shape {default_mask.shape} must match self.mask shape {self.mask.shape}"
+            )
+        return default_mask * self.mask.to(dtype=default_mask.dtype)
+
+    @classmethod
+    def apply(cls, module: Module, name: str, mask: Tensor) -> BasePruningMethod:  # type: ignore[override]
+        """Prune a parameter where `mask` is zero."""
+        return super().apply(module, name, mask=mask)
