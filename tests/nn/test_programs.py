@@ -13,6 +13,8 @@ from . import (
     programs_containers,
     programs_hooks,
     programs_initial,
+    programs_orthogonal,
+    programs_prune,
     programs_state,
     programs_utils,
 )
@@ -23,6 +25,8 @@ MODULES = (
     programs_containers,
     programs_hooks,
     programs_initial,
+    programs_orthogonal,
+    programs_prune,
     programs_state,
     programs_utils,
 )

@@ -1,4 +1,4 @@
-"""Ready-made parametrizations: spectral norm and weight norm."""
+"""Ready-made parametrizations: orthogonal matrices, spectral norm and weight norm."""
 
 from __future__ import annotations
 
@@ -9,11 +9,12 @@ from ...autograd import no_grad
 from ...tensor import Tensor
 from .. import functional as F
 from ..modules.module import Module
+from ._orthogonal import orthogonal
 from ._power_iteration import as_matrix, default_dim, iterate
 from .parametrize import register_parametrization
 from .weight_norm import norm_except_dim
 
-__all__ = ["spectral_norm", "weight_norm"]
+__all__ = ["orthogonal", "spectral_norm", "weight_norm"]
 
 
 class _WeightNorm(Module):

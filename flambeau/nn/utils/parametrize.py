@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import copy
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from typing import Any
 
 from ...autograd import no_grad
@@ -82,7 +82,8 @@ class ParametrizationList(ModuleList):
     def _invert(original: Tensor, modules: Sequence[Module]) -> Any:
         """Return what the functions make `original` from."""
         value: Any = original
-        with no_grad():
+        # One that only sometimes has an inverse says so when it is asked for; `original` then stays as it is.
+        with no_grad(), suppress(NotImplementedError):
             for module in reversed(modules):
                 if hasattr(module, "right_inverse"):
                     value = module.right_inverse(value)
