@@ -10,6 +10,7 @@ from .. import dtypes
 from ..engine import user_site
 from ..operators.creation import filled, ones_like, zeros_like
 from ..tensor import Tensor, state
+from ..tensor.batching import any_batched, levels, rules
 from ..tensor.history import edge
 from ..tensor.tape import GradFn
 from .engine import Walk, reachable_to
@@ -91,6 +92,10 @@ def grad(outputs: Any, inputs: Any, grad_outputs: Any = None, retain_graph: bool
                       "torch.autograd.backward.", FutureWarning,
                       stacklevel=2)
     roots, wanted = _as_tuple(outputs), _as_tuple(inputs)
+    if levels and any_batched((*roots, *wanted)):
+        options = {"retain_graph": retain_graph, "create_graph": create_graph, "allow_unused": allow,
+                   "materialize_grads": materialize_grads}
+        return rules.grad(grad, roots, wanted, grad_outputs, options)  # type: ignore[no-any-return]
     if is_grads_batched:
         from .batched import batched_grad
         return batched_grad(roots, wanted, grad_outputs, retain_graph, create_graph, allow, materialize_grads)

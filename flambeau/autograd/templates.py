@@ -31,6 +31,7 @@ from ..graph.node import Node, Signature
 from ..graph.storage import Storage
 from ..operators.arithmetic import ADD
 from ..tensor import Tensor, overrides, record_pair, state
+from ..tensor.batching import levels
 from ..tensor.record import META_NODE
 from ..tensor.tape import GradFn, SavedTensor
 from .engine import Walk, accumulate_grad, gradients
@@ -239,7 +240,7 @@ def _key(fn: GradFn, sources: list[Gradient | None]) -> Any:
 def may_replay(create_graph: bool) -> bool:
     """Whether templates may be used in a backward pass (Note: backward templates)."""
     return settings.backward_templates and not (
-        create_graph or settings.eager or state.anomaly or state.inference or overrides.modes)
+        create_graph or settings.eager or state.anomaly or state.inference or overrides.modes or levels)
 
 
 class TemplateWalk(Walk):

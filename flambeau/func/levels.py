@@ -12,8 +12,11 @@ from collections.abc import Iterable
 from typing import Any
 
 from ..tensor import Tensor
+from ..tensor.batching import batched
+from ..tensor.batching import levels as vmaps
 from ..tensor.tape import GradFn
 from ..utils import _pytree as pytree
+from .batching import bottom, front, innermost
 
 
 class Level:
@@ -30,10 +33,13 @@ class Level:
     def _fresh(self, x: Tensor) -> Tensor:
         if not (x.is_floating_point() or x.is_complex()):
             return x
+        if vmaps and innermost((x,)) < len(vmaps):
+            # Inside a vmap every example has variables of its own.
+            x = batched(front(x, len(vmaps)), len(vmaps))
         if x.requires_grad:
             return x.view_as(x)
-        leaf = x.detach().requires_grad_()
-        self.leaves.add(id(leaf))
+        leaf = x.detach()
+        self.leaves.add(id(bottom(leaf).requires_grad_()))
         self.kept.append(leaf)
         return leaf
 
@@ -42,7 +48,7 @@ class Level:
         return pytree.tree_map_only(Tensor, self._released, tree)
 
     def _released(self, x: Tensor) -> Tensor:
-        if not x.requires_grad or any(id(leaf) not in self.leaves for leaf in _leaves_below(x)):
+        if not x.requires_grad or any(id(leaf) not in self.leaves for leaf in _leaves_below(bottom(x))):
             return x
         return x.detach()
 

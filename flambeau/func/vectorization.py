@@ -1,9 +1,6 @@
 """``vmap``: a function of one example as a function of a batch.
 
-The function is called once for each example, and the results are stacked. So the results are those of a
-batched computation and the time is that of a loop (though all of it is one recorded graph), control flow may
-depend on values, and random numbers are drawn example by example: with ``randomness="different"`` they differ
-from PyTorch's, which draws them for the whole batch.
+The function runs once, on tensors that stand for all examples (Note: batching, in ``tensor/batching.py``).
 """
 
 from __future__ import annotations
@@ -12,17 +9,19 @@ from collections.abc import Callable
 from functools import wraps
 from typing import Any
 
-from .. import operators, random
+from .. import operators
 from ..tensor import Tensor
+from ..tensor.batching import BatchedTensor, Level, batched, levels
 from ..utils import _pytree as pytree
+from .batching import innermost, strip
 
 
 def vmap(func: Callable[..., Any], in_dims: Any = 0, out_dims: Any = 0, randomness: str = "error", *,
          chunk_size: int | None = None) -> Callable[..., Any]:
     """``func`` on every example along ``in_dims`` (None: the argument is shared), stacked along ``out_dims``.
 
-    See the module's docstring for how it is computed. ``randomness="same"`` gives every example the same
-    random numbers; ``"error"`` is taken as ``"different"``. ``chunk_size`` makes no difference.
+    ``randomness`` says what random operators do inside: "error", or "different" or the "same" numbers for
+    every example. At most ``chunk_size`` examples are computed at a time.
 
     >>> import flambeau as torch
     >>> torch.vmap(torch.dot)(torch.ones(3, 2), torch.tensor([[1., 2.], [3., 4.], [5., 6.]]))
@@ -33,46 +32,66 @@ def vmap(func: Callable[..., Any], in_dims: Any = 0, out_dims: Any = 0, randomne
                            f"{randomness}")
     if chunk_size is not None and chunk_size <= 0:
         raise ValueError(f"vmap: chunk_size should be None or greater than 0. (got {chunk_size})")
+    name = getattr(func, "__name__", repr(func))
 
     @wraps(func)
-    def batched(*args: Any, **kwargs: Any) -> Any:
+    def mapped(*args: Any, **kwargs: Any) -> Any:
         leaves, spec = pytree.tree_flatten(args)
-        dims = _dims_of(leaves, spec, in_dims, args)
-        size = _batch_size(leaves, dims)
-        inputs = [_examples(leaf, dim, size) for leaf, dim in zip(leaves, dims)]
+        dims = _dims_of(leaves, spec, in_dims, args, name)
         named, names = pytree.tree_flatten(kwargs)
-        columns = [_examples(leaf, 0 if isinstance(leaf, Tensor) else None, size) for leaf in named]
-        state = random.get_rng_state() if randomness == "same" else None
-        results = []
-        for i in range(size):
-            if state is not None:
-                random.set_rng_state(state)
-            results.append(func(*spec.unflatten([each[i] for each in inputs]),
-                                **names.unflatten([each[i] for each in columns])))
-        return _stacked(results, out_dims)
-    return batched
+        leaves = leaves + named
+        dims = dims + [0 if isinstance(leaf, Tensor) else None for leaf in named]
+        size = _batch_size(leaves, dims)
+        columns = [leaf if dim is None else leaf.movedim(dim, 0) for leaf, dim in zip(leaves, dims)]
+
+        def part(start: int, stop: int) -> tuple[list[Any], list[Any], pytree.TreeSpec]:
+            whole = start == 0 and stop == size
+            chunk = [x if dim is None or whole else x[start:stop] for x, dim in zip(columns, dims)]
+            count = spec.num_leaves
+            levels.append(Level(stop - start, randomness))
+            try:
+                level = len(levels)
+                chunk = [x if dim is None else batched(x, level) for x, dim in zip(chunk, dims)]
+                result = func(*spec.unflatten(chunk[:count]), **names.unflatten(chunk[count:]))
+                return _unwrapped(result, out_dims, level, name)
+            finally:
+                levels.pop()
+
+        step = size if chunk_size is None else chunk_size
+        starts = range(0, size, step) if size else (0,)
+        return _joined([part(start, min(start + step, size)) for start in starts])
+    return mapped
 
 
-def _dims_of(leaves: list[Any], spec: pytree.TreeSpec, in_dims: Any,
-             args: tuple[Any, ...]) -> list[int | None]:
+def _dims_of(leaves: list[Any], spec: pytree.TreeSpec, in_dims: Any, args: tuple[Any, ...],
+             name: str) -> list[int | None]:
     """The batch dimension of each leaf, not negative."""
+    if not isinstance(in_dims, (int, tuple, list, dict)):
+        raise ValueError(f"vmap({name}, in_dims={in_dims}, ...)(<inputs>): expected `in_dims` to be int or a "
+                         "(potentially nested) tuple matching the structure of inputs, got: "
+                         f"{type(in_dims)}.")
     if not args:
-        raise ValueError("vmap: got no inputs. Maybe you forgot to add inputs, or you are trying to vmap "
-                         "over a function with no inputs. The latter is unsupported.")
+        raise ValueError(f"vmap({name})(<inputs>): got no inputs. Maybe you forgot to add inputs, or you are "
+                         "trying to vmap over a function with no inputs. The latter is unsupported.")
     tree = tuple(in_dims) if isinstance(in_dims, list) else in_dims
     dims = pytree._broadcast_to_and_flatten(tree, spec, is_leaf=lambda x: x is None)
+    where = f"vmap({name}, in_dims={in_dims}, ...)(<inputs>): "
     if dims is None:
-        raise ValueError("vmap: in_dims is not compatible with the structure of inputs. in_dims has "
+        raise ValueError(f"{where}in_dims is not compatible with the structure of `inputs`. in_dims has "
                          f"structure {pytree.tree_structure(tree)} but inputs has structure {spec}.")
     for i, (leaf, dim) in enumerate(zip(leaves, dims)):
         if dim is None:
             continue
+        if not isinstance(dim, int):
+            raise ValueError(f"{where}Got in_dim={dim} for an input but in_dim must be either an integer "
+                             "dimension or None.")
         if not isinstance(leaf, Tensor):
-            raise ValueError(f"vmap: Got in_dim={dim} for an input but the input is of type {type(leaf)}. We "
+            raise ValueError(f"{where}Got in_dim={dim} for an input but the input is of type {type(leaf)}. "
+                              "We "
                              "cannot vmap over non-Tensor arguments, please use None as the respective "
                              "in_dim")
         if not -leaf.dim() <= dim < leaf.dim():
-            raise ValueError(f"vmap: Got in_dim={dim} for some input, but that input is a Tensor of "
+            raise ValueError(f"{where}Got in_dim={dim} for some input, but that input is a Tensor of "
                              f"dimensionality {leaf.dim()} so expected in_dim to satisfy -{leaf.dim()} <= "
                              f"in_dim < {leaf.dim()}.")
         dims[i] = dim % leaf.dim()
@@ -89,21 +108,39 @@ def _batch_size(leaves: list[Any], dims: list[int | None]) -> int:
     return int(sizes[0])
 
 
-def _examples(leaf: Any, dim: int | None, size: int) -> Any:
-    return [leaf] * size if dim is None else leaf.unbind(dim)
+Part = tuple[list[Any], list[Any], pytree.TreeSpec]
 
 
-def _stacked(results: list[Any], out_dims: Any) -> Any:
-    first, spec = pytree.tree_flatten(results[0])
-    columns = [spec.flatten_up_to(result) for result in results]
+def _unwrapped(result: Any, out_dims: Any, level: int, name: str) -> Part:
+    """The results with the batch where ``out_dims`` wants it, these dimensions, and the structure."""
+    found, spec = pytree.tree_flatten(result)
     dims = pytree._broadcast_to_and_flatten(out_dims, spec, is_leaf=lambda x: x is None)
     if dims is None:
-        raise ValueError("vmap: out_dims is not compatible with the structure of outputs. out_dims has "
-                         f"structure {pytree.tree_structure(out_dims)} but outputs has structure {spec}.")
-    joined = []
-    for i, dim in enumerate(dims):
-        if not isinstance(first[i], Tensor):
-            raise ValueError(f"vmap: `func` must only return Tensors, got type {type(first[i])}. Did you "
-                             "mean to set out_dims= to None for output?")
-        joined.append(first[i] if dim is None else operators.stack([column[i] for column in columns], dim))
-    return spec.unflatten(joined)
+        raise ValueError(f"vmap({name}, ..., out_dims={out_dims})(<inputs>): out_dims is not compatible with "
+                         "the structure of `outputs`. out_dims has structure "
+                         f"{pytree.tree_structure(out_dims)} but outputs has structure {spec}.")
+    results = []
+    for x, dim in zip(found, dims):
+        if dim is None:
+            if x.__class__ is BatchedTensor and innermost((x,)) >= level:
+                raise ValueError(f"vmap({name}, ...): `{name}` can not return a BatchedTensor when out_dim "
+                                  "is "
+                                 "None")
+            results.append(x)
+            continue
+        if not isinstance(x, Tensor):
+            raise ValueError(f"vmap({name}, ...): `{name}` must only return Tensors, got type {type(x)}. Did "
+                             "you mean to set out_dims= to None for output?")
+        inner, has = strip(x, level)
+        inner = inner if has else x.expand(levels[level - 1].size, *x.shape)
+        results.append(inner.movedim(0, dim) if dim else inner)
+    return results, dims, spec
+
+
+def _joined(parts: list[Part]) -> Any:
+    results, dims, spec = parts[0]
+    if len(parts) > 1:
+        columns = zip(*[each[0] for each in parts])
+        results = [column[0] if dim is None else operators.cat(column, dim)
+                   for column, dim in zip(columns, dims)]
+    return spec.unflatten(results)

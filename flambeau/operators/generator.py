@@ -17,6 +17,7 @@ from .. import devices
 from ..graph.operator import Operator
 from ..random_streams.state import STATE_BYTES, check_state, seed_state
 from ..tensor import Tensor, record, state
+from ..tensor.batching import levels, rules
 from ..tensor.construct import from_array
 
 DEFAULT_SEED = 67280421310721
@@ -93,6 +94,13 @@ def draw(operator: Operator, generator: Generator | None, operands: tuple[Any, .
 
     Returns the values.
     """
+    if levels:
+        return rules.draw(_draw, operator, generator, operands, attributes, len(levels))  # type: ignore[no-any-return]
+    return _draw(operator, generator, operands, attributes)
+
+
+def _draw(operator: Operator, generator: Generator | None, operands: tuple[Any, ...],
+          attributes: tuple[Any, ...]) -> Tensor:
     source = generator or default_generator
     enabled, state.enabled = state.enabled, False
     try:

@@ -10,11 +10,14 @@ from .. import dtypes
 from ..engine import expose, value_of
 from ..executors.interpreter.arrays import read
 from ..tensor import Tensor
+from ..tensor.batching import BatchedTensor, rules
 from .registry import api
 
 
 def look(x: Tensor, cause: str) -> np.ndarray[Any, Any]:
     """The values of x as an array that must not be written to or kept."""
+    if x.__class__ is BatchedTensor:
+        x = rules.look(x, cause)
     if x._geometry.device.type == "meta":
         if cause in ("tolist", "numpy"):
             raise NotImplementedError("Cannot copy out of meta tensor; no data!")

@@ -10,6 +10,7 @@ from ..graph.geometry import Geometry
 from ..graph.node import Signature
 from ..graph.operator import Operator
 from ..tensor import Tensor, check_dim, state, view
+from ..tensor.batching import BatchedTensor, plain
 from ..tensor.history import attach
 from .creation import filled
 from .registry import api
@@ -65,6 +66,9 @@ def views_of(operator: Operator, input: Tensor, dim: int, sizes: Sequence[int] |
 
     They are slices of the given ``sizes`` along ``dim``, or without any its positions.
     """
+    if input.__class__ is BatchedTensor:
+        _, ways = _planned(operator, plain(input._geometry), dim, sizes)
+        return tuple([view(part, input, arguments) for part, arguments in ways])
     geometry = input._geometry
     key = (operator, geometry, dim, None if sizes is None else tuple(sizes))
     found = _several.get(key)

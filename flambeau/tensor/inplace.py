@@ -14,6 +14,7 @@ from ..engine.look import write_through
 from ..graph.geometry import Geometry, contiguous
 from ..graph.operator import Operator
 from ..graph.storage import Storage
+from .batching import any_batched, levels, rules
 from .history import detached, edge
 from .record import record, record_pair
 from .tape import GradFn, SavedTensor, hooks_of, state
@@ -96,6 +97,8 @@ def check_writable(x: Tensor) -> None:
 
 def assign(x: Tensor, result: Tensor, name: str) -> Tensor:
     """Let x take the values (and the history) of ``result``; returns x."""
+    if levels and any_batched((x, result)):
+        return rules.assign(x, result, name)  # type: ignore[no-any-return]
     check_writable(x)
     if state.enabled and result._grad_fn is not None:
         _keep_original(x, result._grad_fn)
@@ -128,6 +131,9 @@ def _keep_original(x: Tensor, fn: GradFn) -> None:
 
 def write(x: Tensor, result: Tensor) -> None:
     """Record the write of ``result`` (same shape and dtype) to x's part of the storage; bump the version."""
+    if levels and any_batched((x, result)):
+        rules.write(x, result)
+        return
     storage, geometry = x._storage, x._geometry
     valued = geometry.device is not META and geometry.numel > 0
     if valued:

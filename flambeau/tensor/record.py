@@ -19,6 +19,7 @@ from ..graph.geometry import Geometry
 from ..graph.node import Node, Signature, constant
 from ..graph.operator import Operator
 from ..graph.storage import Storage
+from .batching import BatchedTensor, any_batched, levels, rules
 from .history import attach, attach_one, attach_scaled, attach_two
 from .tape import state
 from .tensor import Tensor
@@ -80,6 +81,8 @@ def record(operator: Operator, operands: Sequence[Any], attributes: tuple[Any, .
     found = tuple(key)
     signature = _signatures.get(found)
     if signature is None:
+        if levels and any_batched(operands):
+            return rules.record(operator, operands, attributes, enough)
         signature = _sign(operator, found, attributes)
     geometries = signature.outputs
     if signature.on_meta:
@@ -116,6 +119,8 @@ def record_one(operator: Operator, x: Tensor, attributes: tuple[Any, ...] = ()) 
     key = (operator, attributes, x._geometry)
     signature = _signatures.get(key)
     if signature is None:
+        if x.__class__ is BatchedTensor:
+            return rules.record(operator, (x,), attributes)  # type: ignore[no-any-return]
         signature = _sign(operator, key, attributes)
     if not signature.usual:
         return record(operator, (x,), attributes)  # type: ignore[no-any-return]
@@ -144,6 +149,8 @@ def record_pair(operator: Operator, a: Tensor, b: Tensor, attributes: tuple[Any,
     key = (operator, attributes, a._geometry, b._geometry)
     signature = _signatures.get(key)
     if signature is None:
+        if levels and any_batched((a, b)):
+            return rules.record(operator, (a, b), attributes)  # type: ignore[no-any-return]
         signature = _sign(operator, key, attributes)
     if not signature.usual:
         return record(operator, (a, b), attributes)  # type: ignore[no-any-return]
@@ -174,6 +181,8 @@ def record_scaled(operator: Operator, x: Tensor, number: Any) -> Tensor:
     key = (operator, x._geometry, number.__class__)
     signature = _signatures.get(key)
     if signature is None:
+        if x.__class__ is BatchedTensor:
+            return rules.record(operator, (x, number), ())  # type: ignore[no-any-return]
         signature = _sign(operator, (operator, (), x._geometry, number.__class__), ())
         _signatures[key] = signature
     if not signature.usual:
@@ -203,6 +212,8 @@ def record_three(operator: Operator, a: Tensor, b: Tensor, c: Tensor | None) -> 
     key = (operator, (), a._geometry, b._geometry, _NONE if c is None else c._geometry)
     signature = _signatures.get(key)
     if signature is None:
+        if levels and any_batched((a, b, c)):
+            return rules.record(operator, (a, b, c), ())  # type: ignore[no-any-return]
         signature = _sign(operator, key, ())
     if not signature.usual:
         return record(operator, (a, b, c))  # type: ignore[no-any-return]

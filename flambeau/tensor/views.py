@@ -14,6 +14,7 @@ from typing import Any
 from ..graph.geometry import Geometry
 from ..graph.node import Signature
 from ..graph.operator import Operator
+from .batching import BatchedTensor, rules
 from .history import attach
 from .tape import hooks_of, state
 from .tensor import Tensor
@@ -34,6 +35,8 @@ def view(operator: Operator, x: Tensor, attributes: tuple[Any, ...] = ()) -> Ten
     key = (operator, attributes, x._geometry)
     signature = _signatures.get(key)
     if signature is None:
+        if x.__class__ is BatchedTensor:
+            return rules.view(operator, x, attributes)  # type: ignore[no-any-return]
         geometry = operator.infer((x._geometry,), attributes)
         assert isinstance(geometry, Geometry)
         signature = Signature(operator, attributes, (x._geometry,), (geometry,), True, None)

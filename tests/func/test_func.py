@@ -63,7 +63,7 @@ def test_jacobians(torch: Any) -> None:
             1,
             "Expected f(*args) to return a scalar Tensor, got tensor with 1 dims",
         ),
-        (lambda f: f.vmap(lambda x: 3), 1, "`func` must only return Tensors, got type <class 'int'>"),
+        (lambda f: f.vmap(lambda x: 3), 1, "`<lambda>` must only return Tensors, got type <class 'int'>"),
         (lambda f: f.vmap(lambda x: x, in_dims=3), 1, "that input is a Tensor of dimensionality 1"),
         (lambda f: f.vmap(lambda x: x), 0, "got no inputs"),
     ],
