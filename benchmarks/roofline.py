@@ -226,7 +226,7 @@ class Process:
 def peaks(processor: bool) -> tuple[float, float]:
     """Floating operations and bytes per second, on all threads or one."""
     sys.path.insert(0, str(ROOT))
-    from flambeau.executors.native.code import functions_of
+    from flambeau.executors.native.llvm.code import functions_of
 
     text, count = _multiply_adds()
     address = functions_of(text, "peak")["peak"]
@@ -251,8 +251,8 @@ def _threads() -> int:
 
 def _multiply_adds() -> tuple[str, float]:
     """A loop that keeps the multiply-add units busy; how many operations a step does."""
-    from flambeau.executors.native.build import Module
-    from flambeau.executors.native.microkernel import tile_of
+    from flambeau.executors.native.llvm.build import Module
+    from flambeau.executors.native.products.microkernel import tile_of
 
     tile = tile_of()
     count = tile.rows * tile.vectors

@@ -9,8 +9,8 @@ from typing import NamedTuple
 class KernelTime(NamedTuple):
     """One kernel of one run.
 
-    ``modelled`` and ``seconds``: the time that the cost model expects, and that it took; 0 where the model has
-    none. ``flops`` and ``traffic`` (bytes) are the model's.
+    ``modelled`` and ``seconds``: the time that the cost model expects, and that it took; 0 where the model
+    has none. ``flops`` and ``traffic`` (bytes) are the model's.
     """
 
     name: str

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from ...graph.node import Node
 from .. import interpreter
-from .arena import keep_freed_memory
-from .outline import Reading
-from .programs import program_of
+from .programs.arena import keep_freed_memory
+from .programs.known import program_of
+from .programs.outline import Reading
 
 LARGEST = 20_000    # nodes of a program
 

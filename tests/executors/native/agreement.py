@@ -9,7 +9,9 @@ import numpy as np
 
 import flambeau
 from flambeau import config
-from flambeau.executors.native import code, programs, templates
+from flambeau.executors.native import templates
+from flambeau.executors.native.llvm import code
+from flambeau.executors.native.programs import known as programs
 from flambeau.tensor import Tensor
 
 

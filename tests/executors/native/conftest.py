@@ -10,7 +10,7 @@ import pytest
 @pytest.fixture(autouse=True)
 def _no_programs() -> Iterator[None]:
     pytest.importorskip("llvmlite")
-    from flambeau.executors.native import programs
+    from flambeau.executors.native.programs import known as programs
 
     programs.clear()
     yield

@@ -16,7 +16,9 @@ from flambeau import Tensor, config
 
 pytest.importorskip("llvmlite")
 
-from flambeau.executors.native import code, programs, templates
+from flambeau.executors.native import templates
+from flambeau.executors.native.llvm import code
+from flambeau.executors.native.programs import known as programs
 from flambeau.executors.native.templates import attention as template
 from tests.executors.native.agreement import check, results
 

@@ -17,7 +17,11 @@ from flambeau import Tensor
 
 pytest.importorskip("llvmlite")
 
-from flambeau.executors.native import code, convolution, convolution_weight, programs, templates
+from flambeau.executors.native import templates
+from flambeau.executors.native.convolution import forward as convolution
+from flambeau.executors.native.convolution import weight as convolution_weight
+from flambeau.executors.native.llvm import code
+from flambeau.executors.native.programs import known as programs
 from tests.executors.native.agreement import check, results
 
 F = flambeau.nn.functional
@@ -164,7 +168,7 @@ def test_the_same_bits_for_any_number_of_threads(case: Any, monkeypatch: pytest.
 def test_large_work_is_divided() -> None:
     x, w = flambeau.empty(8, 64, 16, 16), flambeau.empty(64, 64, 3, 3)
     e = convolution.elements(np.dtype(np.float32))
-    from flambeau.executors.native.convolution_problem import forward_problem
+    from flambeau.executors.native.convolution.problem import forward_problem
     y = flambeau.empty(8, 64, 16, 16)
     problem = forward_problem(x._geometry, w._geometry, y._geometry, ((1, 1), (1, 1), (1, 1), 1))
     tile = convolution.tile_for(e)
@@ -176,7 +180,7 @@ def test_other_processors() -> None:
     """The same for AVX2: half as many registers, of half the width."""
     if os.environ.get("FLAMBEAU_CPU"):
         pytest.skip("runs itself")
-    from flambeau.executors.native.machine import machine
+    from flambeau.executors.native.llvm.machine import machine
     if "+avx2" not in machine().features:
         pytest.skip("the code could not run here")
     command = [sys.executable, "-m", "pytest", "-q", "-x", "-p", "no:cacheprovider", __file__, "-k",

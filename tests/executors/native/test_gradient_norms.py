@@ -9,7 +9,7 @@ import pytest
 
 import flambeau as torch
 from flambeau import config
-from flambeau.executors.native import code
+from flambeau.executors.native.llvm import code
 from flambeau.executors.native.templates import plan_of
 
 SHAPES: list[list[tuple[int, ...]]] = [[(3,)], [(5, 7), (), (33,), (2, 3, 4)], [(300, 400), (1,), (70_001,)]]

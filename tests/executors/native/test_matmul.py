@@ -16,13 +16,16 @@ from flambeau import Tensor, config
 
 pytest.importorskip("llvmlite")
 
-from flambeau.executors.native import blocking, code, microkernel, programs, templates
-from flambeau.executors.native.build import Function
-from flambeau.executors.native.emitter import FLOAT32
-from flambeau.executors.native.epilogue import Region
-from flambeau.executors.native.gemm import Kind, product_text
-from flambeau.executors.native.machine import Machine
+from flambeau.executors.native import templates
+from flambeau.executors.native.llvm import code
+from flambeau.executors.native.llvm.build import Function
+from flambeau.executors.native.llvm.emitter import FLOAT32
+from flambeau.executors.native.llvm.machine import Machine
 from flambeau.executors.native.plan import Words
+from flambeau.executors.native.products import blocking, microkernel
+from flambeau.executors.native.products.epilogue import Region
+from flambeau.executors.native.products.gemm import Kind, product_text
+from flambeau.executors.native.programs import known as programs
 from tests.executors.native.agreement import check, results, value
 
 F = flambeau.nn.functional
@@ -275,9 +278,9 @@ def test_arm_code(monkeypatch: pytest.MonkeyPatch) -> None:
 
     neon = Machine("generic", "", 16, 32, 32 << 10, 1 << 20)
     for module in ("microkernel", "packing", "skinny", "blocking"):
-        found = sys.modules[f"flambeau.executors.native.{module}"]
+        found = sys.modules[f"flambeau.executors.native.products.{module}"]
         monkeypatch.setattr(found, "machine", lambda: neon)
-    from flambeau.executors.native.skinny import skinny_text
+    from flambeau.executors.native.products.skinny import skinny_text
 
     kind = Kind(FLOAT32, FLOAT32, FLOAT32)
     assert kind.tile.lanes == 4

@@ -12,7 +12,8 @@ from flambeau import Tensor, config
 
 pytest.importorskip("llvmlite")
 
-from flambeau.executors.native import templates, traits
+from flambeau.executors.native import templates
+from flambeau.executors.native.fusion import traits
 from flambeau.executors.native.templates import copying, nest
 from tests.executors.native.agreement import check, compiled
 

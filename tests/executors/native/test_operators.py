@@ -15,7 +15,7 @@ from flambeau.tensor import record
 
 pytest.importorskip("llvmlite")
 
-from flambeau.executors.native import traits
+from flambeau.executors.native.fusion import traits
 
 VALUES = [0.0, -0.0, 1, -1, 0.5, -0.5, 2, -2, 3, 7, 100, -100, 1e-3, 0.25, 0.75, np.inf, -np.inf, np.nan, 6.5,
           -3.25]

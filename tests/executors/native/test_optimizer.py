@@ -9,7 +9,7 @@ import pytest
 
 import flambeau as torch
 from flambeau import config
-from flambeau.executors.native import code
+from flambeau.executors.native.llvm import code
 from flambeau.executors.native.templates import plan_of
 
 OPTIMIZERS: list[tuple[Any, dict[str, Any]]] = [

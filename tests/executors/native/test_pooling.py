@@ -16,7 +16,9 @@ from flambeau import Tensor
 
 pytest.importorskip("llvmlite")
 
-from flambeau.executors.native import code, programs, templates
+from flambeau.executors.native import templates
+from flambeau.executors.native.llvm import code
+from flambeau.executors.native.programs import known as programs
 from tests.executors.native.agreement import check, results
 
 F = flambeau.nn.functional
@@ -158,7 +160,7 @@ def test_other_processors() -> None:
     """The same for AVX2: vectors of half the width."""
     if os.environ.get("FLAMBEAU_CPU"):
         pytest.skip("runs itself")
-    from flambeau.executors.native.machine import machine
+    from flambeau.executors.native.llvm.machine import machine
     if "+avx2" not in machine().features:
         pytest.skip("the code could not run here")
     command = [sys.executable, "-m", "pytest", "-q", "-x", "-p", "no:cacheprovider", __file__, "-k",

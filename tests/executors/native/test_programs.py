@@ -115,7 +115,7 @@ def test_gradients() -> None:
 
 
 def test_another_shape_or_number_compiles_nothing() -> None:
-    from flambeau.executors.native import compile
+    from flambeau.executors.native.fusion import compile
 
     def step(n: int, scale: float) -> float:
         x = flambeau.ones(n, 3)

@@ -10,7 +10,7 @@ import pytest
 
 import flambeau as torch
 from flambeau import config
-from flambeau.executors.native import code
+from flambeau.executors.native.llvm import code
 from flambeau.executors.native.templates import plan_of
 
 FLOATS = [torch.float32, torch.float64, torch.float16, torch.bfloat16]

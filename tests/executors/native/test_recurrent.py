@@ -13,7 +13,9 @@ from flambeau import Tensor, nn
 
 pytest.importorskip("llvmlite")
 
-from flambeau.executors.native import code, programs, templates
+from flambeau.executors.native import templates
+from flambeau.executors.native.llvm import code
+from flambeau.executors.native.programs import known as programs
 from tests.executors.native.agreement import check, is_native, results
 
 KINDS: list[tuple[str, dict[str, Any], str]] = [

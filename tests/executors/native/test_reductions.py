@@ -13,7 +13,8 @@ from flambeau import config
 
 pytest.importorskip("llvmlite")
 
-from flambeau.executors.native import code, compile, traits
+from flambeau.executors.native.fusion import compile, traits
+from flambeau.executors.native.llvm import code
 
 Tensor = Any
 

@@ -92,7 +92,7 @@ def test_rows_keep_results_that_are_held() -> None:
 
 
 def test_a_row_operator_is_one_kernel_with_its_neighbours() -> None:
-    from flambeau.executors.native import schedule
+    from flambeau.executors.native.fusion import schedule
     from flambeau.graph import pending
 
     flambeau.synchronize()

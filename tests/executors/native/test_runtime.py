@@ -15,8 +15,10 @@ import pytest
 
 import flambeau
 from flambeau import config, nn
-from flambeau.executors.native import disk, outline, program, programs, segment
-from flambeau.executors.native.layout import Shelf
+from flambeau.executors.native.llvm import disk
+from flambeau.executors.native.programs import known as programs
+from flambeau.executors.native.programs import outline, program, segment
+from flambeau.executors.native.programs.layout import Shelf
 from flambeau.nn import functional as F
 
 

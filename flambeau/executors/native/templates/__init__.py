@@ -11,7 +11,7 @@ import importlib
 from collections.abc import Callable
 
 from ....graph.node import Signature
-from ..emitter import Unsupported
+from ..llvm.emitter import Unsupported
 from ..plan import Plan
 
 Template = Callable[[Signature], "Plan | None"]

@@ -8,15 +8,15 @@ from typing import Any
 
 from ....graph.geometry import Geometry
 from ....graph.node import Signature
-from ..attention import FORWARD, forward_text
-from ..attention_arguments import LEAD, Names, Scratch
-from ..attention_backward import BACKWARD, STATISTICS, backward_text
-from ..attention_row import ROW, row_text
-from ..attention_tiles import KEYS
-from ..code import functions_of
-from ..emitter import BFLOAT16, FLOAT16, FLOAT32, FLOAT64, Dtype
-from ..microkernel import tile_of
+from ..attention.arguments import LEAD, Names, Scratch
+from ..attention.backward import BACKWARD, STATISTICS, backward_text
+from ..attention.forward import FORWARD, forward_text
+from ..attention.row import ROW, row_text
+from ..attention.tiles import KEYS
+from ..llvm.code import functions_of
+from ..llvm.emitter import BFLOAT16, FLOAT16, FLOAT32, FLOAT64, Dtype
 from ..plan import Call, Plan, Words
+from ..products.microkernel import tile_of
 
 _OPERANDS = ("grad", "query", "key", "value", "mask", "kept")
 _TYPES = (FLOAT32, FLOAT64, BFLOAT16, FLOAT16)

@@ -9,8 +9,8 @@ import numpy as np
 
 from ....graph.geometry import Geometry
 from ....graph.node import Signature
-from ..build import Module
-from ..code import functions_of
+from ..llvm.build import Module
+from ..llvm.code import functions_of
 from ..plan import Call, Plan, Words
 from .copying import element
 from .indexing import expanded

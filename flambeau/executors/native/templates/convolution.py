@@ -6,12 +6,12 @@ from typing import Any
 
 from ....graph.geometry import Geometry
 from ....graph.node import Signature
-from ..convolution import product_plan
-from ..convolution_depthwise import depthwise_plan, depthwise_weight_plan
-from ..convolution_problem import Problem, forward_problem, input_problem
-from ..convolution_weight import weight_plan
-from ..convolution_winograd import winograd_of
-from ..emitter import BFLOAT16, FLOAT16, FLOAT32, FLOAT64
+from ..convolution.depthwise import depthwise_plan, depthwise_weight_plan
+from ..convolution.forward import product_plan
+from ..convolution.problem import Problem, forward_problem, input_problem
+from ..convolution.weight import weight_plan
+from ..convolution.winograd import winograd_of
+from ..llvm.emitter import BFLOAT16, FLOAT16, FLOAT32, FLOAT64
 from ..plan import Plan
 
 _TYPES = (FLOAT32, FLOAT64, FLOAT16, BFLOAT16)

@@ -21,10 +21,10 @@ from typing import NamedTuple
 
 import numpy as np
 
-from ..build import Function, Module, vector
-from ..code import functions_of
-from ..emitter import Dtype
-from ..machine import machine
+from ..llvm.build import Function, Module, vector
+from ..llvm.code import functions_of
+from ..llvm.emitter import Dtype
+from ..llvm.machine import machine
 from ..plan import Call, Words
 from .nest import Nest, Space, fused, rank_for, split
 

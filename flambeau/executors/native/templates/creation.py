@@ -7,9 +7,9 @@ import functools
 import numpy as np
 
 from ....graph.node import Signature
-from ..build import Function, Module
-from ..code import functions_of
-from ..emitter import FLOAT32, FLOAT64, INT64, literal, memory_type
+from ..llvm.build import Function, Module
+from ..llvm.code import functions_of
+from ..llvm.emitter import FLOAT32, FLOAT64, INT64, literal, memory_type
 from ..plan import Call, Plan, Words
 from .copying import Place, bits_of, element, filled
 from .movement import Template, bytes_moved

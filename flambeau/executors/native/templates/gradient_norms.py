@@ -6,7 +6,7 @@ from collections.abc import Callable
 from typing import Any
 
 from ....graph.node import Signature
-from ..gradient_norms import limit_kernel, root_kernel, scale_kernel, squares_kernel
+from ..optimizer.gradient_norms import limit_kernel, root_kernel, scale_kernel, squares_kernel
 from ..plan import Call, Plan, Words
 
 _CHUNK = 1 << 15

@@ -21,9 +21,9 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from ....graph.geometry import Geometry
-from ..build import Function, Module, Value, Variable
-from ..code import functions_of
-from ..emitter import INT32, INT64, Dtype, Unsupported, register_type
+from ..llvm.build import Function, Module, Value, Variable
+from ..llvm.code import functions_of
+from ..llvm.emitter import INT32, INT64, Dtype, Unsupported, register_type
 from ..plan import Call, Words
 from .copying import define_run, element
 from .nest import ALIGNED, Nest, Row, Space, Split, fused, rank_for, split, tasks_for

@@ -10,7 +10,7 @@ import numpy as np
 
 from ....graph.geometry import Geometry, row_major_strides
 from ....graph.node import Signature
-from ..emitter import Dtype
+from ..llvm.emitter import Dtype
 from ..plan import Call, Plan
 from .copying import Place, bits_of, copied, filled
 from .indexed import Index, Side, walked

@@ -14,8 +14,8 @@ from collections.abc import Sequence
 
 from ....graph.geometry import Geometry
 from ....graph.node import Signature
-from ..build import Module
-from ..code import functions_of
+from ..llvm.build import Module
+from ..llvm.code import functions_of
 from ..plan import Call, Plan, Words
 from .copying import Place, copied, define_run
 from .movement import Template, bytes_moved, source_of

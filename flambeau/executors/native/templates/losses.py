@@ -14,9 +14,9 @@ import numpy as np
 
 from ....graph.geometry import Geometry
 from ....graph.node import Signature
-from ..build import Function, Module, Variable
-from ..code import functions_of
-from ..emitter import FLOAT32, FLOAT64, INT64, Dtype, register_type
+from ..llvm.build import Function, Module, Variable
+from ..llvm.code import functions_of
+from ..llvm.emitter import FLOAT32, FLOAT64, INT64, Dtype, register_type
 from ..plan import Call, Plan, Words
 from .copying import Place, element, filled
 from .movement import Template

@@ -12,11 +12,11 @@ from typing import NamedTuple
 
 from ....graph.geometry import Geometry
 from ....graph.node import Signature
-from ..blocking import Matrix, Problem, Target, product_plan
-from ..emitter import FLOAT32, FLOAT64
-from ..epilogue import ITEM, Added, Arguments, Operand, Scaled
-from ..lanes import FLOATING
+from ..llvm.emitter import FLOAT32, FLOAT64
 from ..plan import Plan
+from ..products.blocking import Matrix, Problem, Target, product_plan
+from ..products.epilogue import ITEM, Added, Arguments, Operand, Scaled
+from ..products.lanes import FLOATING
 
 # How a summand enters; see operators/matmul_add.py.
 _IGNORE, _PLAIN, _SCALED = range(3)

@@ -14,7 +14,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from typing import NamedTuple
 
-from ..build import Function, Variable
+from ..llvm.build import Function, Variable
 from ..plan import Words
 
 RANKS = (1, 3, 7)

@@ -6,7 +6,7 @@ from typing import Any
 
 from ....graph.geometry import Geometry
 from ....graph.node import Signature
-from ..multi_tensor import Structure, number_type, step_kernel
+from ..optimizer.multi_tensor import Structure, number_type, step_kernel
 from ..plan import Call, Plan, Words
 
 # Elements of the smallest task; larger steps are cut into so many tasks of equal size.

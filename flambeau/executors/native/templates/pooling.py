@@ -9,13 +9,13 @@ from typing import Any
 
 from ....graph.geometry import Geometry
 from ....graph.node import Signature
-from .. import pooling, pooling_positions
-from ..code import functions_of
-from ..convolution import elements
-from ..convolution_arguments import Argument, words
-from ..convolution_problem import Three, three
-from ..convolution_vectors import Elements
-from ..emitter import BFLOAT16, FLOAT16, FLOAT32, FLOAT64, INT64
+from ..convolution import pooling, pooling_positions
+from ..convolution.arguments import Argument, words
+from ..convolution.forward import elements
+from ..convolution.problem import Three, three
+from ..convolution.vectors import Elements
+from ..llvm.code import functions_of
+from ..llvm.emitter import BFLOAT16, FLOAT16, FLOAT32, FLOAT64, INT64
 from ..plan import Call, Plan
 
 _TYPES = (FLOAT32, FLOAT64, FLOAT16, BFLOAT16)

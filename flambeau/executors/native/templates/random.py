@@ -14,12 +14,12 @@ from typing import Any
 from ....graph.geometry import Geometry
 from ....graph.node import Signature
 from ....random_streams.integers import limit_of
-from .. import draws
-from ..build import Function, Module
-from ..code import functions_of
-from ..emitter import BFLOAT16, FLOAT16, FLOAT32, FLOAT64, INT64, Dtype, memory_type
-from ..expression import Expression
-from ..mersenne import SCRATCH, STATE_BYTES, Formula, draw_kernel
+from ..draws import streams as draws
+from ..draws.mersenne import SCRATCH, STATE_BYTES, Formula, draw_kernel
+from ..llvm.build import Function, Module
+from ..llvm.code import functions_of
+from ..llvm.emitter import BFLOAT16, FLOAT16, FLOAT32, FLOAT64, INT64, Dtype, memory_type
+from ..llvm.expression import Expression
 from ..plan import Call, Plan, Words
 
 _FLOATS = (FLOAT16, BFLOAT16, FLOAT32, FLOAT64)

@@ -10,13 +10,13 @@ from typing import Any, NamedTuple
 
 from ....graph.geometry import Geometry
 from ....graph.node import Signature
-from ..emitter import FLOAT32, FLOAT64, Dtype
-from ..machine import machine
-from ..microkernel import tile_of
-from ..packing import padded
+from ..llvm.emitter import FLOAT32, FLOAT64, Dtype
+from ..llvm.machine import machine
 from ..plan import Call, Plan, Words
-from ..recurrent import BACKWARD, FORWARD, GATES, KEPT, kernels, rows_of_a_task
-from ..recurrent_products import PROJECT
+from ..products.microkernel import tile_of
+from ..products.packing import padded
+from ..recurrent.products import PROJECT
+from ..recurrent.sequence import BACKWARD, FORWARD, GATES, KEPT, kernels, rows_of_a_task
 
 FEW = 8     # sequences, below which the products with the input are better made of many steps at once
 

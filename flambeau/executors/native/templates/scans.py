@@ -15,9 +15,9 @@ import numpy as np
 
 from ....graph.geometry import Geometry
 from ....graph.node import Signature
-from ..build import Function, Module
-from ..code import functions_of
-from ..emitter import BFLOAT16, FLOAT16, FLOAT32, FLOAT64, INT64, Dtype, literal, register_type
+from ..llvm.build import Function, Module
+from ..llvm.code import functions_of
+from ..llvm.emitter import BFLOAT16, FLOAT16, FLOAT32, FLOAT64, INT64, Dtype, literal, register_type
 from ..plan import Call, Plan, Words
 from .movement import Template
 from .nest import Nest, Space, fused, rank_for, split

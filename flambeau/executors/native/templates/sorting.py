@@ -18,9 +18,9 @@ from typing import NamedTuple
 import numpy as np
 
 from ....graph.node import Signature
-from ..build import Function, Module
-from ..code import functions_of
-from ..emitter import BFLOAT16, FLOAT16, FLOAT32, FLOAT64, Dtype, register_type
+from ..llvm.build import Function, Module
+from ..llvm.code import functions_of
+from ..llvm.emitter import BFLOAT16, FLOAT16, FLOAT32, FLOAT64, Dtype, register_type
 from ..plan import Call, Plan, Words
 from .copying import element
 from .movement import Template

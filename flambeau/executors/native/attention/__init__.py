@@ -1,0 +1,1 @@
+"""Attention, tile by tile."""

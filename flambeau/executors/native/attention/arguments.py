@@ -1,0 +1,116 @@
+"""The arguments of attention kernels by name, so that a kernel and the plan that calls it agree on places."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+from ..llvm.build import Function
+from ..llvm.emitter import memory_type
+from ..plan import Words
+from .tiles import Parts
+
+LEAD = 3    # dimensions before the last two; fewer are filled up with extents of 1
+# ``group``: how many heads of queries share one of keys and values, of which ``lead.shared`` are adjacent.
+SIZES = ("lead.1", "lead.2", "lead.shared", "group", "queries", "keys", "depth", "width", "causal", "masked",
+         "dropped", "chunks")
+
+
+class Names(NamedTuple):
+    """A kernel's arguments, in order: pointers to operands, results and others, two numbers, integers.
+
+    ``kept``: with dropout, which weights are kept, all of these being multiplied with ``factor``.
+    """
+
+    operands: tuple[str, ...]       # of each: pointer, strides, and whether it is read from a copy
+    results: tuple[str, ...]        # of each: pointer and strides; columns are adjacent
+    others: tuple[str, ...]         # pointers
+    sizes: tuple[str, ...]
+    scratch: tuple[str, ...]        # parts of scratch memory: where they begin
+
+    @property
+    def in_order(self) -> list[str]:
+        strides = [f"{name}.{part}" for name in self.operands
+                   for part in (*range(LEAD), "row", "column", "copied")]
+        strides += [f"{name}.{part}" for name in self.results for part in (*range(LEAD), "row")]
+        return [*self.operands, *self.results, *self.others, "scale", "factor", *self.sizes, *strides,
+                *[f"at.{name}" for name in self.scratch]]
+
+    def integers(self, words: Words, sizes: Sequence[int], strides: Sequence[int], scratch: Scratch) -> None:
+        """Everything after the numbers."""
+        offsets = scratch.offsets
+        words.constant(*sizes, *strides, *[offsets.get(name, 0) for name in self.scratch])
+
+
+class Scratch:
+    """Scratch memory of a task, divided into parts that begin at multiples of 64 bytes."""
+
+    def __init__(self, itemsize: int) -> None:
+        self.itemsize = itemsize
+        self.offsets: dict[str, int] = {}
+        self.size = 0
+
+    def add(self, name: str, count: int) -> None:
+        """Room for ``count`` elements."""
+        self.offsets[name] = self.size
+        self.size += -(-count * self.itemsize // 64) * 64
+
+
+class Arguments:
+    """A kernel's arguments in registers."""
+
+    def __init__(self, f: Function, parts: Parts, names: Names) -> None:
+        self.f = f
+        self.parts = parts
+        kinds = {**dict.fromkeys((*names.operands, *names.results, *names.others), "ptr"),
+                 **dict.fromkeys(("scale", "factor"), parts.element)}
+        self.values = {name: f.word(k, kinds.get(name, "i64")) for k, name in enumerate(names.in_order)}
+
+    def __getitem__(self, name: str) -> str:
+        return self.values[name]
+
+    def scratch(self, name: str) -> str:
+        """Where a part of scratch memory begins."""
+        return self.f.at(self.f.scratch, self.values[f"at.{name}"], "i8")
+
+    def flag(self, name: str) -> str:
+        """Whether an argument is not zero."""
+        return self.f.compare("ne", self.values[name], 0)
+
+    def of_head(self, name: str, head: str) -> str:
+        """Where the matrix of a head begins in memory; keys and values have heads of their own."""
+        f = self.f
+        extent = self["lead.shared" if name.endswith(("key", "value")) else "lead.2"]
+        last, rest = f.rem(head, extent), f.div(head, extent)
+        place = f.mul(last, self[f"{name}.2"])
+        place = f.add(place, f.mul(f.rem(rest, self["lead.1"]), self[f"{name}.1"]))
+        place = f.add(place, f.mul(f.div(rest, self["lead.1"]), self[f"{name}.0"]))
+        return f.at(self[name], place, memory_type(self.parts.storage))
+
+
+class Matrix:
+    """A matrix of a head: pointer and strides of its elements as they are computed with."""
+
+    def __init__(self, f: Function, pointer: str, row: str, column: str) -> None:
+        self.pointer = f.variable("ptr", pointer)
+        self.row = f.variable("i64", row)
+        self.column = f.variable("i64", column)
+
+    def redirect(self, pointer: str, row: str) -> None:
+        """Another place, with adjacent columns."""
+        self.pointer.set(pointer)
+        self.row.set(row)
+        self.column.set(1)
+
+
+def matrix(arguments: Arguments, name: str, head: str, rows: str, columns: str) -> Matrix:
+    """An operand's matrix of a head, copied to scratch memory if a copy is wanted."""
+    f, parts = arguments.f, arguments.parts
+    pointer = arguments.of_head(name, head)
+    found = Matrix(f, pointer, arguments[f"{name}.row"], arguments[f"{name}.column"])
+    with f.when(arguments.flag(f"{name}.copied")):
+        target = arguments.scratch(name)
+        parts.stage(f, pointer, arguments[f"{name}.row"], arguments[f"{name}.column"], rows, columns, target,
+                    columns)
+        found.redirect(target, columns)
+    return found

@@ -1,0 +1,274 @@
+"""Gradients of attention by query, key and value, a block of queries at a time.
+
+With P the weights, G the gradient of the result and D the sums of P * (G V^T) over keys:
+
+    dV = P^T G        dS = P * (G V^T - D)        dQ = dS K scale        dK = dS^T Q scale
+
+P is computed anew. The scores of one block of queries with all keys are kept (a panel [keys][queries], as is
+that of the gradients), so that neither the sums of the softmax nor D need to be stored by the forward pass
+and each of the five matrix products is done once. What memory this takes grows with the keys alone.
+
+Weights are left unnormalized, p = exp(s - m) with sum l over keys: 1 / l goes into the rows of G and Q that
+are multiplied with them, and into the rows of dQ.
+
+With dropout, P and G V^T are multiplied with what is kept, except in dS = P * (...), and 1 / l with the
+factor 1 / (1 - probability). Weights that are dropped are held as -p until dS is computed.
+
+A task has some blocks of queries of one head, or of all heads that share their keys and values, and adds up
+dK and dV: in the results if the head of keys has no other task, else in memory of its own, which the kernel
+``attention_gather`` sums in the order of tasks.
+"""
+
+from __future__ import annotations
+
+import functools
+import math
+
+from ..llvm.build import Function, Module, Value
+from ..llvm.emitter import Dtype, memory_type
+from .arguments import SIZES, Arguments, Matrix, Names, matrix
+from .forward import greatest, inverse, kept_weights, last_key, multiply, multiply_all, scores, send
+from .tiles import Parts
+
+SCRATCH = ("query", "grad", "key", "value", "query_t", "grad_t", "scores", "grads", "grad_query_t",
+           "statistics", "grad_query_rows", "mask", "mask_t")
+BACKWARD = Names(("grad", "query", "key", "value", "mask", "kept"),
+                 ("grad_query", "grad_key", "grad_value"), ("shares",),
+                 (*SIZES, "direct", "depth.padded", "width.padded", "share"), SCRATCH)
+# Statistics of a block, each for all lanes.
+TOP, SUM, INNER, FACTOR, ONES, STATISTICS = range(6)
+
+
+@functools.cache
+def backward_text(storage: Dtype, compute: Dtype) -> str:
+    """The module of the kernels ``attention_backward`` and ``attention_gather``."""
+    module = Module()
+    parts = Parts(module, storage, compute)
+    with module.kernel("attention_backward") as f:
+        w = Arguments(f, parts, BACKWARD)
+        blocks = f.div(f.add(w["queries"], parts.width - 1), parts.width)
+        with f.loop(f.begin, f.end) as task:
+            shared = f.div(task, w["chunks"])
+            k = matrix(w, "key", shared, w["keys"], w["depth"])
+            v = matrix(w, "value", shared, w["keys"], w["width"])
+            sums = _Sums(w, task, shared)
+            with f.loop(0, w["group"]) as member, \
+                    f.loop(f.rem(task, w["chunks"]), blocks, w["chunks"]) as block:
+                head = f.add(f.mul(shared, w["group"]), member)
+                _Block(w, head, f.mul(block, parts.width), k, v, sums).run()
+    with module.kernel("attention_gather") as f:
+        w = Arguments(f, parts, BACKWARD)
+        with f.loop(f.begin, f.end) as shared:
+            _gather(w, shared)
+    return module.text()
+
+
+class _Sums:
+    """Where a task adds up dK and dV, and how far rows are apart."""
+
+    def __init__(self, w: Arguments, task: str, shared: str) -> None:
+        f, parts = w.f, w.parts
+        direct = w.flag("direct")
+        own = parts.at(f, w["shares"], f.mul(task, w["share"]))
+        own_value = parts.at(f, own, f.mul(w["keys"], w["depth.padded"]))
+        self.key = f.choose(direct, "ptr", w.of_head("grad_key", shared), own)
+        self.value = f.choose(direct, "ptr", w.of_head("grad_value", shared), own_value)
+        self.key_row = f.choose(direct, "i64", w["grad_key.row"], w["depth.padded"])
+        self.value_row = f.choose(direct, "i64", w["grad_value.row"], w["width.padded"])
+        with f.loop(0, w["keys"]) as j:
+            parts.fill(f, parts.at(f, self.key, f.mul(j, self.key_row)), w["depth.padded"], 0.0)
+            parts.fill(f, parts.at(f, self.value, f.mul(j, self.value_row)), w["width.padded"], 0.0)
+
+
+class _Block:
+    """A block of queries from ``first`` on."""
+
+    def __init__(self, w: Arguments, head: str, first: str, k: Matrix, v: Matrix, sums: _Sums) -> None:
+        f, parts = w.f, w.parts
+        self.w, self.f, self.parts = w, f, parts
+        self.head, self.first, self.k, self.v, self.sums = head, first, k, v, sums
+        self.count = f.least(f.sub(w["queries"], first), parts.width)
+        self.wide = f.compare("sgt", self.count, parts.lanes)
+        self.stop = last_key(w, first, self.count)
+        self.scores, self.grads = w.scratch("scores"), w.scratch("grads")
+        self.statistics = w.scratch("statistics")
+
+    def run(self) -> None:
+        """Add to dK and dV, write the rows of dQ."""
+        f, parts = self.f, self.parts
+        self._prepare()
+        with f.loop(0, self.stop, parts.keys) as j:
+            self._scores(j)
+        with f.loop(0, self.stop, parts.keys) as j:
+            self._weights(j)
+        self._normalize()
+        with f.loop(0, self.stop, parts.keys) as j:
+            self._gradients(j)
+        self._finish()
+
+    def statistic(self, which: int) -> str:
+        """Where a statistic begins."""
+        return self.parts.at(self.f, self.statistics, which * self.parts.width)
+
+    def panel(self, panel: str, j: str) -> str:
+        """The tile of keys from j on."""
+        return self.parts.at(self.f, panel, self.f.mul(j, self.parts.width))
+
+    def keys(self, j: str) -> str:
+        """How many keys the tile has."""
+        return self.f.least(self.f.sub(self.stop, j), self.parts.keys)
+
+    def _prepare(self) -> None:
+        """Rows of Q and G, and both transposed."""
+        w, f, parts = self.w, self.f, self.parts
+        for name, columns, scaled in (("query", "depth", w["scale"]), ("grad", "width", parts.number(1.0))):
+            row, column = w[f"{name}.row"], w[f"{name}.column"]
+            source = f.at(w.of_head(name, self.head), f.mul(self.first, row), memory_type(parts.storage))
+            block, padded = w.scratch(name), w[f"{columns}.padded"]
+            parts.stage(f, source, row, column, self.count, w[columns], block, padded)
+            parts.transpose_in(f, block, padded, self.count, w[columns], w.scratch(f"{name}_t"), scaled)
+        parts.fill(f, self.statistic(TOP), parts.width, -math.inf)
+        parts.fill(f, self.statistic(SUM), 2 * parts.width, 0.0)
+        parts.fill(f, self.statistic(ONES), parts.width, 1.0)
+
+    def _scores(self, j: str) -> None:
+        f, parts = self.f, self.parts
+        tile, n = self.panel(self.scores, j), self.keys(j)
+        scores(self.w, self.head, self.first, self.count, self.wide, self.k, self.w.scratch("query_t"), j, n,
+               tile)
+        tops = greatest(parts, f, tile, n, self.statistics, 2)
+        for x, top in enumerate(tops):
+            parts.write(f, top, self.statistics, x * parts.lanes)
+
+    def _weights(self, j: str) -> None:
+        """p = exp(s - m), G V^T, and the sums l and D."""
+        w, f, parts, v = self.w, self.f, self.parts, self.v
+        tile, n = self.panel(self.grads, j), self.keys(j)
+        values = parts.at(f, v.pointer.get(), f.mul(j, v.row.get()))
+        parts.product(f, self.wide, values, v.row.get(), v.column.get(), w.scratch("grad_t"), parts.width,
+                      tile, parts.width, n, w["width"])
+        weights, dropped = self.panel(self.scores, j), w.flag("dropped")
+        with f.when(dropped):
+            multiply(parts, f, tile, kept_weights(w, self.head, self.first, self.count, j, n), n)
+        with f.when(self.wide):
+            f.run(_weights(parts, 2), weights, tile, n, self.statistics)
+        with f.otherwise(self.wide):
+            f.run(_weights(parts, 1), weights, tile, n, self.statistics)
+        with f.when(dropped):
+            _mark_dropped(parts, f, weights, w.scratch("mask_t"), n)
+
+    def _normalize(self) -> None:
+        """D / l; rows of G times 1 / l, of Q times scale / l."""
+        w, f, parts = self.w, self.f, self.parts
+        sums, factors = self.statistic(SUM), self.statistic(FACTOR)
+        inverse(parts, f, sums)
+        multiply(parts, f, self.statistic(INNER), sums, "1")
+        multiply_all(parts, f, sums, w["factor"], sums)
+        multiply_all(parts, f, sums, w["scale"], factors)
+        for name, columns, which in (("grad", "width", SUM), ("query", "depth", FACTOR)):
+            _scale_rows(parts, f, w.scratch(name), w[f"{columns}.padded"], self.count, self.statistic(which))
+
+    def _gradients(self, j: str) -> None:
+        """dS, and what this tile adds to dV, dK and dQ."""
+        w, f, parts, k = self.w, self.f, self.parts, self.k
+        n, weights, tile = self.keys(j), self.panel(self.scores, j), self.panel(self.grads, j)
+        _score_gradients(parts, f, weights, tile, n, self.statistic(INNER))
+        with f.when(w.flag("dropped")):
+            _clear_dropped(parts, f, weights, n)
+        self._add_rows(weights, j, n, "grad", w["width.padded"], self.sums.value, self.sums.value_row)
+        self._add_rows(tile, j, n, "query", w["depth.padded"], self.sums.key, self.sums.key_row)
+        keys = parts.at(f, k.pointer.get(), f.mul(j, k.row.get()))
+        factors = f.choose(f.compare("eq", j, 0), "ptr", "null", self.statistic(ONES))
+        parts.product(f, self.wide, keys, k.column.get(), k.row.get(), tile, parts.width,
+                      w.scratch("grad_query_t"), parts.width, w["depth"], n, factors)
+
+    def _add_rows(self, tile: str, j: str, n: str, name: str, columns: str, sums: str, row: str) -> None:
+        """sums[j:j + n] += tile times rows of Q or G."""
+        f, parts = self.f, self.parts
+        target = parts.at(f, sums, f.mul(j, row))
+        with f.loop(0, columns, parts.width) as c:
+            wide = f.compare("sgt", f.sub(columns, c), parts.lanes)
+            parts.product(f, wide, tile, parts.width, 1, parts.at(f, self.w.scratch(name), c), columns,
+                          parts.at(f, target, c), row, n, self.count, self.statistic(ONES))
+
+    def _finish(self) -> None:
+        w = self.w
+        send(w, w.scratch("grad_query_t"), self.statistic(FACTOR), self.count, w["depth"], "grad_query",
+             self.head, self.first, "grad_query_rows")
+
+
+def _weights(parts: Parts, vectors: int) -> Function:
+    def make(f: Function) -> None:
+        lanes = [j * parts.lanes for j in range(vectors)]
+        tops = [parts.finite_or_zero(f, parts.read(f, "%statistics", x)) for x in lanes]
+        sums, inners = ([f.variable(parts.vector, parts.read(f, "%statistics", which * parts.width + x))
+                         for x in lanes] for which in (SUM, INNER))
+        with f.loop(0, "%n") as i:
+            for x, top, total, inner in zip(lanes, tops, sums, inners):
+                place = f.add(f.mul(i, parts.width), x)
+                p = parts.exponential(f, parts.read(f, "%scores", place), top)
+                parts.write(f, p, "%scores", place)
+                total.set(f.emit(f"fadd {parts.vector} {total.get()}, {p}"))
+                inner.set(f.fma(parts.vector, p, parts.read(f, "%grads", place), inner.get()))
+        for x, total, inner in zip(lanes, sums, inners):
+            parts.write(f, total.get(), "%statistics", SUM * parts.width + x)
+            parts.write(f, inner.get(), "%statistics", INNER * parts.width + x)
+
+    parameters = [("ptr noalias", "%scores"), ("ptr noalias readonly", "%grads"), ("i64", "%n"),
+                  ("ptr noalias", "%statistics")]
+    return parts.helper(f"weights{vectors}", parameters, make)
+
+
+def _mark_dropped(parts: Parts, f: Function, weights: str, kept: str, n: str) -> None:
+    """-p where a weight is dropped."""
+    with f.loop(0, f.mul(n, parts.width), parts.lanes) as i:
+        p = parts.read(f, weights, i)
+        dropped = f.emit(f"fcmp oeq {parts.vector} {parts.read(f, kept, i)}, zeroinitializer")
+        negative = f.emit(f"fneg {parts.vector} {p}")
+        parts.write(f, f.emit(f"select <{parts.lanes} x i1> {dropped}, {parts.vector} {negative}, "
+                              f"{parts.vector} {p}"), weights, i)
+
+
+def _clear_dropped(parts: Parts, f: Function, weights: str, n: str) -> None:
+    """Zero where a weight is dropped."""
+    with f.loop(0, f.mul(n, parts.width), parts.lanes) as i:
+        p = parts.read(f, weights, i)
+        dropped = f.emit(f"fcmp olt {parts.vector} {p}, zeroinitializer")
+        parts.write(f, f.emit(f"select <{parts.lanes} x i1> {dropped}, {parts.vector} zeroinitializer, "
+                              f"{parts.vector} {p}"), weights, i)
+
+
+def _score_gradients(parts: Parts, f: Function, weights: str, tile: str, n: str, inner: str) -> None:
+    """(G V^T - D) p in place of G V^T."""
+    subtracted = [parts.read(f, inner, x) for x in range(0, parts.width, parts.lanes)]
+    with f.loop(0, n) as i:
+        for j, x in enumerate(subtracted):
+            place = f.add(f.mul(i, parts.width), j * parts.lanes)
+            difference = f.emit(f"fsub {parts.vector} {parts.read(f, tile, place)}, {x}")
+            p = parts.absolute(f, parts.read(f, weights, place))
+            parts.write(f, f.emit(f"fmul {parts.vector} {difference}, {p}"), tile, place)
+
+
+def _scale_rows(parts: Parts, f: Function, block: str, columns: Value, rows: str, factors: str) -> None:
+    with f.loop(0, rows) as i:
+        factor = f.splat(f.read(parts.element, parts.at(f, factors, i), parts.itemsize), parts.lanes,
+                         parts.element)
+        row = parts.at(f, block, f.mul(i, columns))
+        with f.loop(0, columns, parts.lanes) as c:
+            parts.write(f, f.emit(f"fmul {parts.vector} {parts.read(f, row, c)}, {factor}"), row, c)
+
+
+def _gather(w: Arguments, shared: str) -> None:
+    """dK and dV of a head of keys: the sums of its tasks, added to those of the first."""
+    f, parts = w.f, w.parts
+    shares = parts.at(f, w["shares"], f.mul(f.mul(shared, w["chunks"]), w["share"]))
+    with f.loop(1, w["chunks"]) as chunk:
+        other = parts.at(f, shares, f.mul(chunk, w["share"]))
+        with f.loop(0, w["share"], parts.lanes) as i:
+            x, y = parts.read(f, shares, i), parts.read(f, other, i)
+            parts.write(f, f.emit(f"fadd {parts.vector} {x}, {y}"), shares, i)
+    source = shares
+    for name, columns in (("grad_key", "depth"), ("grad_value", "width")):
+        count, padded = w[columns], w[f"{columns}.padded"]
+        parts.deliver(f, source, padded, w["keys"], count, w.of_head(name, shared), w[f"{name}.row"])
+        source = parts.at(f, source, f.mul(w["keys"], padded))

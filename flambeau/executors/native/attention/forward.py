@@ -1,0 +1,239 @@
+"""softmax(Q K^T scale + mask) V, tile by tile: the scores of a head are never all stored.
+
+A task has some blocks of queries of one head. For a block, keys are passed once, a block of them at a time,
+with the online softmax (Milakov and Gimelshein 2018; Dao et al. 2022): of each query are kept the maximum m
+of its scores so far, the sum l of exp(s - m), and the sum o of exp(s - m) v. Keys with scores s give
+
+    m' = max(m, max s)   alpha = exp(m - m')   p = exp(s - m')   l' = alpha l + sum p   o' = alpha o + p V
+
+and the result is o / l. Tiles are transposed, a lane being a query (``attention_tiles.py``). Under a causal
+mask, blocks of keys that lie behind all queries of the block are not visited.
+"""
+
+from __future__ import annotations
+
+import functools
+import math
+
+from ..llvm.build import Function, Module
+from ..llvm.emitter import Dtype, memory_type
+from .arguments import SIZES, Arguments, Matrix, Names, matrix
+from .tiles import Parts
+
+SCRATCH = ("query", "key", "value", "query_t", "scores", "output_t", "statistics", "output", "mask", "mask_t")
+FORWARD = Names(("query", "key", "value", "mask", "kept"), ("result",), (), SIZES, SCRATCH)
+
+
+@functools.cache
+def forward_text(storage: Dtype, compute: Dtype) -> str:
+    """The module of the kernel ``attention``."""
+    module = Module()
+    parts = Parts(module, storage, compute)
+    with module.kernel("attention") as f:
+        w = Arguments(f, parts, FORWARD)
+        blocks = f.div(f.add(w["queries"], parts.width - 1), parts.width)
+        with f.loop(f.begin, f.end) as task:
+            head = f.div(task, w["chunks"])
+            shared = f.div(head, w["group"])
+            k = matrix(w, "key", shared, w["keys"], w["depth"])
+            v = matrix(w, "value", shared, w["keys"], w["width"])
+            # Blocks are dealt out in turn: under a causal mask the first ones have less to do.
+            with f.loop(f.rem(task, w["chunks"]), blocks, w["chunks"]) as block:
+                _block(w, head, f.mul(block, parts.width), k, v)
+    return module.text()
+
+
+def _block(w: Arguments, head: str, first: str, k: Matrix, v: Matrix) -> None:
+    """The queries from ``first`` on that a block takes."""
+    f, parts = w.f, w.parts
+    count = f.least(f.sub(w["queries"], first), parts.width)
+    wide = f.compare("sgt", count, parts.lanes)
+    queries = rows_of(w, "query", head, first, count, w["depth"])
+    query_t, tile, output_t = w.scratch("query_t"), w.scratch("scores"), w.scratch("output_t")
+    statistics = w.scratch("statistics")
+    parts.transpose_in(f, queries.pointer.get(), queries.row.get(), count, w["depth"], query_t, w["scale"])
+    parts.fill(f, statistics, parts.width, -math.inf)
+    parts.fill(f, parts.at(f, statistics, parts.width), parts.width, 0.0)
+    alpha = parts.at(f, statistics, 2 * parts.width)
+    with f.loop(0, last_key(w, first, count), parts.keys) as j:
+        n = f.least(f.sub(last_key(w, first, count), j), parts.keys)
+        scores(w, head, first, count, wide, k, query_t, j, n, tile)
+        softmax_step(parts, f, wide, tile, n, statistics)
+        with f.when(w.flag("dropped")):
+            multiply(parts, f, tile, kept_weights(w, head, first, count, j, n), n)
+        values = parts.at(f, v.pointer.get(), f.mul(j, v.row.get()))
+        factors = f.choose(f.compare("eq", j, 0), "ptr", "null", alpha)
+        parts.product(f, wide, values, v.column.get(), v.row.get(), tile, parts.width, output_t, parts.width,
+                      w["width"], n, factors)
+    sums = parts.at(f, statistics, parts.width)
+    inverse(parts, f, sums)
+    multiply_all(parts, f, sums, w["factor"], sums)
+    _result(w, head, first, count, output_t, sums)
+
+
+def rows_of(w: Arguments, name: str, head: str, first: str, count: str, columns: str) -> Matrix:
+    """Some rows of an operand with adjacent columns: where they are, or a copy."""
+    f, parts = w.f, w.parts
+    row, column = w[f"{name}.row"], w[f"{name}.column"]
+    pointer = f.at(w.of_head(name, head), f.mul(first, row), memory_type(parts.storage))
+    found = Matrix(f, pointer, row, column)
+    with f.when(w.flag(f"{name}.copied")):
+        target = w.scratch(name)
+        parts.stage(f, pointer, row, column, count, columns, target, columns)
+        found.redirect(target, columns)
+    return found
+
+
+def last_key(w: Arguments, first: str, count: str) -> str:
+    """One past the last key that any of the queries may attend to."""
+    f = w.f
+    causal = f.least(w["keys"], f.add(first, count))
+    return f.choose(w.flag("causal"), "i64", causal, w["keys"])
+
+
+def scores(w: Arguments, head: str, first: str, count: str, wide: str, k: Matrix, query_t: str, j: str,
+           n: str, tile: str) -> None:
+    """Scores of the n keys from j on with a block of queries, masks included."""
+    f, parts = w.f, w.parts
+    keys = parts.at(f, k.pointer.get(), f.mul(j, k.row.get()))
+    parts.product(f, wide, keys, k.row.get(), k.column.get(), query_t, parts.width, tile, parts.width, n,
+                  w["depth"])
+    with f.when(w.flag("masked")):
+        _add_mask(w, head, first, count, j, n, tile)
+    diagonal = f.compare("sgt", f.add(j, n), f.add(first, 1))
+    with f.when(f.emit(f"and i1 {w.flag('causal')}, {diagonal}")):
+        _hide_later(parts, f, f.sub(first, j), n, tile)
+
+
+def _add_mask(w: Arguments, head: str, first: str, count: str, j: str, n: str, tile: str) -> None:
+    f, parts = w.f, w.parts
+    row, column = w["mask.row"], w["mask.column"]
+    place = f.add(f.mul(first, row), f.mul(j, column))
+    source = f.at(w.of_head("mask", head), place, memory_type(parts.storage))
+    same = f.compare("eq", row, 0)
+    block, block_t = w.scratch("mask"), w.scratch("mask_t")
+    with f.when(same):      # all queries have the same: one row is enough
+        parts.stage(f, source, row, column, 1, n, block, parts.keys)
+        with f.loop(0, n) as i:
+            x = f.splat(f.read(parts.element, parts.at(f, block, i), parts.itemsize), parts.lanes,
+                        parts.element)
+            for lane in range(0, parts.width, parts.lanes):
+                _add_score(parts, f, tile, f.add(f.mul(i, parts.width), lane), x)
+    with f.otherwise(same):
+        parts.stage(f, source, row, column, count, n, block, parts.keys)
+        parts.transpose_in(f, block, parts.keys, count, n, block_t, parts.number(1.0))
+        with f.loop(0, f.mul(n, parts.width), parts.lanes) as i:
+            _add_score(parts, f, tile, i, parts.read(f, block_t, i))
+
+
+def _add_score(parts: Parts, f: Function, tile: str, place: str, x: str) -> None:
+    before = parts.read(f, tile, place)
+    parts.write(f, f.emit(f"fadd {parts.vector} {before}, {x}"), tile, place)
+
+
+def kept_weights(w: Arguments, head: str, first: str, count: str, j: str, n: str) -> str:
+    """The tile of zeros and ones that dropout multiplies weights with."""
+    f, parts = w.f, w.parts
+    row, column = w["kept.row"], w["kept.column"]
+    place = f.add(f.mul(first, row), f.mul(j, column))
+    source = f.at(w.of_head("kept", head), place, memory_type(parts.storage))
+    block, block_t = w.scratch("mask"), w.scratch("mask_t")
+    parts.stage(f, source, row, column, count, n, block, parts.keys)
+    parts.transpose_in(f, block, parts.keys, count, n, block_t, parts.number(1.0))
+    return block_t
+
+
+def multiply(parts: Parts, f: Function, tile: str, factors: str, n: str) -> None:
+    """A tile times another."""
+    with f.loop(0, f.mul(n, parts.width), parts.lanes) as i:
+        x, y = parts.read(f, tile, i), parts.read(f, factors, i)
+        parts.write(f, f.emit(f"fmul {parts.vector} {x}, {y}"), tile, i)
+
+
+def multiply_all(parts: Parts, f: Function, source: str, factor: str, target: str) -> None:
+    """A number for each lane times one number."""
+    factors = f.splat(factor, parts.lanes, parts.element)
+    for x in range(0, parts.width, parts.lanes):
+        parts.write(f, f.emit(f"fmul {parts.vector} {parts.read(f, source, x)}, {factors}"), target, x)
+
+
+def _hide_later(parts: Parts, f: Function, ahead: str, n: str, tile: str) -> None:
+    """Minus infinity for keys after the query; ``ahead``: the first query's number less the first key's."""
+    with f.loop(f.most(0, f.add(ahead, 1)), n) as i:
+        hidden = f.sub(i, ahead)    # lanes below it are earlier queries than this key
+        for lane in range(0, parts.width, parts.lanes):
+            mask = f.first_lanes(f.sub(hidden, lane), parts.lanes)
+            place = parts.at(f, tile, f.add(f.mul(i, parts.width), lane))
+            f.write_masked(parts.vector, parts.numbers(-math.inf), place, mask, parts.itemsize)
+
+
+def softmax_step(parts: Parts, f: Function, wide: str, tile: str, n: str, statistics: str) -> None:
+    """Scores to weights p, in place; ``statistics``: m, l and alpha of each lane."""
+    with f.when(wide):
+        f.run(_step(parts, 2), tile, n, statistics)
+    with f.otherwise(wide):
+        f.run(_step(parts, 1), tile, n, statistics)
+
+
+def _step(parts: Parts, vectors: int) -> Function:
+    def make(f: Function) -> None:
+        lanes = [j * parts.lanes for j in range(vectors)]
+        tops, alphas = [], []
+        for x, before in zip(lanes, greatest(parts, f, "%tile", "%n", "%statistics", vectors)):
+            old = parts.read(f, "%statistics", x)
+            parts.write(f, before, "%statistics", x)
+            tops.append(parts.finite_or_zero(f, before))
+            alpha = parts.exponential(f, old, tops[-1])
+            alphas.append(alpha)
+            parts.write(f, alpha, "%statistics", x + 2 * parts.width)
+        sums = [f.variable(parts.vector, "zeroinitializer") for _ in lanes]
+        with f.loop(0, "%n") as i:
+            for x, top, total in zip(lanes, tops, sums):
+                place = f.add(f.mul(i, parts.width), x)
+                p = parts.exponential(f, parts.read(f, "%tile", place), top)
+                parts.write(f, p, "%tile", place)
+                total.set(f.emit(f"fadd {parts.vector} {total.get()}, {p}"))
+        for x, alpha, total in zip(lanes, alphas, sums):
+            old = parts.read(f, "%statistics", x + parts.width)
+            parts.write(f, f.fma(parts.vector, old, alpha, total.get()), "%statistics", x + parts.width)
+
+    parameters = [("ptr", "%tile"), ("i64", "%n"), ("ptr noalias", "%statistics")]
+    return parts.helper(f"softmax_step{vectors}", parameters, make)
+
+
+def greatest(parts: Parts, f: Function, tile: str, n: str, initial: str, vectors: int) -> list[str]:
+    """The maximum of each column of a tile and of ``initial``."""
+    tops = [f.variable(parts.vector, parts.read(f, initial, j * parts.lanes)) for j in range(vectors)]
+    with f.loop(0, n) as i:
+        for j, top in enumerate(tops):
+            x = parts.read(f, tile, f.add(f.mul(i, parts.width), j * parts.lanes))
+            top.set(parts.greater(f, x, top.get()))
+    return [top.get() for top in tops]
+
+
+def inverse(parts: Parts, f: Function, sums: str) -> None:
+    """1 / l in place; 1 where nothing was attended to."""
+    for x in range(0, parts.width, parts.lanes):
+        total = parts.read(f, sums, x)
+        empty = f.emit(f"fcmp oeq {parts.vector} {total}, zeroinitializer")
+        divided = f.emit(f"fdiv {parts.vector} {parts.numbers(1.0)}, {total}")
+        parts.write(f, f.emit(f"select <{parts.lanes} x i1> {empty}, {parts.vector} {parts.numbers(1.0)}, "
+                              f"{parts.vector} {divided}"), sums, x)
+
+
+def _result(w: Arguments, head: str, first: str, count: str, output_t: str, factors: str) -> None:
+    send(w, output_t, factors, count, w["width"], "result", head, first, "output")
+
+
+def send(w: Arguments, source_t: str, factors: str, count: str, columns: str, name: str, head: str,
+         first: str, by_way_of: str) -> None:
+    """A transposed block, times a factor for each lane, into rows of a result."""
+    f, parts = w.f, w.parts
+    row = w[f"{name}.row"]
+    target = f.at(w.of_head(name, head), f.mul(first, row), memory_type(parts.storage))
+    if parts.storage == parts.compute:
+        parts.transpose_out(f, source_t, factors, count, columns, target, row)
+        return
+    block = w.scratch(by_way_of)
+    parts.transpose_out(f, source_t, factors, count, columns, block, columns)
+    parts.deliver(f, block, columns, count, columns, target, row)

@@ -1,0 +1,323 @@
+"""What the attention kernels are made of: tile products, tile transpositions, powers of two, moving blocks.
+
+Scores are computed transposed: a tile is [keys][queries], a vector of lanes holds the scores of one key with
+as many queries. So the maximum and the sum over keys need no reduction across lanes, and in
+
+    S^T = K Q^T        O^T = V^T P^T        dP^T = V dO^T        dQ^T = K^T dS^T
+
+the left matrix is K or V, of which single elements are read (and broadcast) from wherever they lie, with any
+strides; only the queries of a block are transposed into scratch memory, and scaled on the way.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+
+from ..llvm.build import Function, Module, Value, vector
+from ..llvm.emitter import FLOAT32, Dtype, literal, memory_type
+from ..llvm.machine import machine
+from ..products.microkernel import Accumulators, Tile, accumulate, tile_of
+
+KEYS = 96       # keys of a block: a tile of scores takes less than half of the first cache
+
+# 2^r on [0, 1], lowest power first: Chebyshev interpolation of (2^r - 1) / r; relative errors 5.3e-9, 3e-17
+_POWER32 = (
+    1.0, 0.6931471708649766, 0.24022720418109816, 0.05549602356402293, 0.009652195056014735,
+    0.0012692166069140853, 0.00020817915043540744,
+)
+_POWER64 = (
+    1.0, 0.6931471805599453, 0.24022650695909673, 0.05550410866498067, 0.009618129105151757,
+    0.001333355834393728, 0.00015403521219107733, 1.5252998899728418e-05, 1.3210583477765189e-06,
+    1.0236023803275179e-07, 6.634445866251414e-09, 6.123092916826388e-10,
+)
+
+
+class Parts:
+    """The helper functions of a module for one element type, each made when it is first used."""
+
+    def __init__(self, module: Module, storage: Dtype, compute: Dtype) -> None:
+        self.module = module
+        self.storage = storage
+        self.compute = compute
+        self.tile = tile_of(compute.itemsize)
+        self.lanes = self.tile.lanes
+        self.width = self.tile.columns          # queries of a block
+        self.keys = KEYS                        # keys of a block
+        self.element = self.tile.element
+        self.vector = self.tile.vector
+        self._made: dict[str, Function] = {}
+
+    def helper(self, name: str, parameters: Sequence[tuple[str, str]],
+               make: Callable[[Function], None]) -> Function:
+        """A function of the module; ``make`` writes it when it is first asked for."""
+        if name not in self._made:
+            with self.module.helper(name, parameters) as f:
+                f.attributes = "noinline #0"    # which halves the time to compile
+                make(f)
+            self._made[name] = f
+        return self._made[name]
+
+    @property
+    def itemsize(self) -> int:
+        return self.compute.itemsize
+
+    def number(self, value: float) -> str:
+        """A constant, as an operand."""
+        return literal(value, self.compute)
+
+    def numbers(self, value: float) -> str:
+        """A vector of equal constants, as an operand."""
+        one = f"{self.element} {self.number(value)}"
+        return f"<{', '.join([one] * self.lanes)}>"
+
+    def at(self, f: Function, pointer: str, index: Value) -> str:
+        """Address of an element of scratch memory."""
+        return f.at(pointer, index, self.element)
+
+    def read(self, f: Function, pointer: str, index: Value) -> str:
+        """A vector of scratch memory."""
+        return f.read(self.vector, self.at(f, pointer, index), self.itemsize)
+
+    def write(self, f: Function, value: str, pointer: str, index: Value) -> None:
+        """Store a vector into scratch memory."""
+        f.write(self.vector, value, self.at(f, pointer, index), self.itemsize)
+
+    # --- tile products --------------------------------------------------------------------------------------
+
+    def product(self, f: Function, wide: str, a: str, a_row: Value, a_step: Value, b: str, b_step: Value,
+                c: str, c_row: Value, rows: Value, depth: Value, factors: str = "null") -> None:
+        """C = A B + factors * C for a C of at most ``width`` columns; no ``factors``: C = A B.
+
+        ``wide`` (i1): more than a vector of columns. A (rows, depth) has strides ``a_row``, ``a_step``;
+        ``factors`` has an element for each column.
+        """
+        arguments = (a, a_row, a_step, b, b_step, c, c_row, rows, depth, factors)
+        with f.when(wide):
+            f.run(self._product(2), *arguments)
+        with f.otherwise(wide):
+            f.run(self._product(1), *arguments)
+
+    def _product(self, vectors: int) -> Function:
+        def make(f: Function) -> None:
+            done: Value = 0
+            most = min(self.tile.rows, 8)   # as extents are mostly multiples of 8
+            for rows in (most, most // 2, 1):
+                tile = self.tile._replace(rows=rows, vectors=vectors)
+                with f.loop(done, f.sub("%rows", tile.rows - 1), tile.rows) as row:
+                    self._rows(f, tile, row)
+                done = f.sub("%rows", f.rem(f.sub("%rows", done), tile.rows))
+
+        return self.helper(f"product{vectors}", [
+            ("ptr readonly", "%a"), ("i64", "%a_row"), ("i64", "%a_step"), ("ptr readonly", "%b"),
+            ("i64", "%b_step"), ("ptr", "%c"), ("i64", "%c_row"), ("i64", "%rows"), ("i64", "%depth"),
+            ("ptr readonly", "%factors")], make)
+
+    def _rows(self, f: Function, tile: Tile, row: str) -> None:
+        """The rows of C from ``row`` on that a tile covers."""
+        target = self.at(f, "%c", f.mul(row, "%c_row"))
+        acc = Accumulators(f, tile)
+        places = [[self.at(f, target, f.add(f.mul("%c_row", i), j * self.lanes)) for j in range(tile.vectors)]
+                  for i in range(tile.rows)]
+        old = f.emit("icmp ne ptr %factors, null")
+        with f.when(old):
+            for j in range(tile.vectors):
+                factor = self.read(f, "%factors", j * self.lanes)
+                for i in range(tile.rows):
+                    before = f.read(self.vector, places[i][j], self.itemsize)
+                    acc.set(i, j, f.emit(f"fmul {self.vector} {before}, {factor}"))
+        accumulate(f, acc, "%depth", self.at(f, "%a", f.mul(row, "%a_row")), "%b", a_row="%a_row",
+                   a_step="%a_step", b_step="%b_step")
+        for i in range(tile.rows):
+            for j in range(tile.vectors):
+                f.write(self.vector, acc.get(i, j), places[i][j], self.itemsize)
+
+    # --- transposition --------------------------------------------------------------------------------------
+
+    def transpose_in(self, f: Function, source: str, row: Value, rows: Value, columns: Value, target: str,
+                     factor: Value) -> None:
+        """(rows, columns) with adjacent columns into scratch [columns][width], times ``factor``.
+
+        Lanes beyond ``rows`` repeat the last row; the target has room for whole vectors of columns.
+        """
+        helper = self.helper("transpose_in", [
+            ("ptr readonly", "%source"), ("i64", "%row"), ("i64", "%rows"), ("i64", "%columns"),
+            ("ptr", "%target"), (self.element, "%factor")], self._transpose_in)
+        f.run(helper, source, row, rows, columns, target, factor)
+
+    def _transpose_in(self, g: Function) -> None:
+        n = self.lanes
+        factors = g.splat("%factor", n, self.element)
+        with g.loop(0, "%rows", n) as r, g.loop(0, "%columns", n) as c:
+            inside = g.first_lanes(g.sub("%columns", c), n)
+            block = [g.emit(f"fmul {self.vector} {factors}, "
+                            f"{g.read_masked(self.vector, at, inside, self.itemsize)}")
+                     for at in self._block_rows(g, "%source", r, c)]
+            for i, x in enumerate(transposed(g, self.vector, block)):
+                self.write(g, x, "%target", g.add(g.mul(g.add(c, i), self.width), r))
+
+    def _block_rows(self, g: Function, matrix: str, r: str, c: str) -> list[str]:
+        """Where the rows of a square block begin; beyond the last row of the matrix, the last one again."""
+        last = g.sub("%rows", 1)
+        rows = [g.mul(g.least(g.add(r, i), last), "%row") for i in range(self.lanes)]
+        return [self.at(g, matrix, g.add(row, c)) for row in rows]
+
+    def transpose_out(self, f: Function, source: str, factors: str, rows: Value, columns: Value, target: str,
+                      row: Value) -> None:
+        """Scratch [columns][width], times a factor for each lane, into (rows, columns) of ``target``."""
+        helper = self.helper("transpose_out", [
+            ("ptr readonly", "%source"), ("ptr readonly", "%factors"), ("i64", "%rows"), ("i64", "%columns"),
+            ("ptr", "%target"), ("i64", "%row")], self._transpose_out)
+        f.run(helper, source, factors, rows, columns, target, row)
+
+    def _transpose_out(self, g: Function) -> None:
+        n = self.lanes
+        with g.loop(0, "%rows", n) as r, g.loop(0, "%columns", n) as c:
+            inside = g.first_lanes(g.sub("%columns", c), n)
+            factor = self.read(g, "%factors", r)
+            block = [g.emit(f"fmul {self.vector} {factor}, "
+                            f"{self.read(g, '%source', g.add(g.mul(g.add(c, i), self.width), r))}")
+                     for i in range(n)]
+            # From the last to the first: what lies beyond the last row is overwritten by it.
+            targets = self._block_rows(g, "%target", r, c)
+            for x, at in zip(transposed(g, self.vector, block)[::-1], targets[::-1]):
+                g.write_masked(self.vector, x, at, inside, self.itemsize)
+
+    # --- moving blocks --------------------------------------------------------------------------------------
+
+    def stage(self, f: Function, source: str, row: Value, column: Value, rows: Value, columns: Value,
+              target: str, target_row: Value) -> None:
+        """An operand's (rows, columns) of any strides into rows of scratch memory, as it is computed with."""
+        helper = self.helper("stage", [
+            ("ptr readonly", "%source"), ("i64", "%row"), ("i64", "%column"), ("i64", "%rows"),
+            ("i64", "%columns"), ("ptr noalias", "%target"), ("i64", "%target_row")], self._stage)
+        f.run(helper, source, row, column, rows, columns, target, target_row)
+
+    def _stage(self, g: Function) -> None:
+        memory, n = memory_type(self.storage), self.lanes
+        adjacent = g.compare("eq", "%column", 1)
+        with g.loop(0, "%rows") as r:
+            source = g.at("%source", g.mul(r, "%row"), memory)
+            target = self.at(g, "%target", g.mul(r, "%target_row"))
+            vectors = g.choose(adjacent, "i64", g.sub("%columns", g.rem("%columns", n)), 0)
+            if self.storage == self.compute:
+                with g.loop(0, vectors, n) as c:
+                    self.write(g, g.read(self.vector, g.at(source, c, memory), self.itemsize), target, c)
+            else:  # one by one, for LLVM to vectorize with the conversion
+                with g.loop(0, vectors) as c:
+                    x = g.load(g.at(source, c, memory), self.storage)
+                    g.write(self.element, x, self.at(g, target, c), self.itemsize)
+            with g.loop(vectors, "%columns") as c:
+                x = g.load(g.at(source, g.mul(c, "%column"), memory), self.storage)
+                g.write(self.element, x, self.at(g, target, c), self.itemsize)
+
+    def deliver(self, f: Function, source: str, source_row: Value, rows: Value, columns: Value, target: str,
+                row: Value) -> None:
+        """Rows of scratch memory into a result, rounded to its type."""
+        memory = memory_type(self.storage)
+        with f.loop(0, rows) as r:
+            start = self.at(f, source, f.mul(r, source_row))
+            end = f.at(target, f.mul(r, row), memory)
+            with f.loop(0, columns) as c:
+                x = f.read(self.element, self.at(f, start, c), self.itemsize)
+                f.store(x, f.at(end, c, memory), self.storage)
+
+    def fill(self, f: Function, target: str, count: Value, value: float) -> None:
+        """Equal elements; ``count`` may be any number."""
+        with f.loop(0, count) as i:
+            f.write(self.element, self.number(value), self.at(f, target, i), self.itemsize)
+
+    # --- arithmetic -----------------------------------------------------------------------------------------
+
+    def greater(self, f: Function, x: str, y: str) -> str:
+        """The larger element; y where x is NaN, which is what the CPU's instruction does."""
+        return f.emit(f"select <{self.lanes} x i1> {f.emit(f'fcmp ogt {self.vector} {x}, {y}')}, "
+                      f"{self.vector} {x}, {self.vector} {y}")
+
+    def absolute(self, f: Function, x: str) -> str:
+        """|x|."""
+        return f.call(f"llvm.fabs.{_suffix(self)}", self.vector, [self.vector], [x])
+
+    def finite_or_zero(self, f: Function, x: str) -> str:
+        """x, but zero where it is infinite or NaN."""
+        finite = f.emit(f"fcmp olt {self.vector} {self.absolute(f, x)}, {self.numbers(math.inf)}")
+        return f.emit(f"select <{self.lanes} x i1> {finite}, {self.vector} {x}, "
+                      f"{self.vector} zeroinitializer")
+
+    def exponential(self, f: Function, x: str, subtracted: str) -> str:
+        """exp(x - subtracted) as a power of two; results that are subnormal may be zero."""
+        difference = f.emit(f"fsub {self.vector} {x}, {subtracted}")
+        return self._power(f, f.emit(f"fmul {self.vector} {difference}, {self.numbers(math.log2(math.e))}"))
+
+    def _power(self, f: Function, x: str) -> str:
+        """2^x: 2^floor(x) times a polynomial in x - floor(x)."""
+        wide = machine().vector == 64
+        kind = self.vector
+        base = self._fraction(f, x) if wide else ""
+        if not wide:
+            limits = (-127.0, 128.0) if self.compute == FLOAT32 else (-1023.0, 1024.0)
+            x = self._clamped(f, x, *limits)
+            whole = f.call(f"llvm.floor.{_suffix(self)}", kind, [kind], [x])
+            base = f.emit(f"fsub {kind} {x}, {whole}")
+        coefficients = _POWER32 if self.compute == FLOAT32 else _POWER64
+        result = self.numbers(coefficients[-1])
+        for coefficient in coefficients[-2::-1]:
+            result = f.fma(kind, result, base, self.numbers(coefficient))
+        return self._scaled(f, result, x) if wide else self._times_power(f, result, whole)
+
+    def _fraction(self, f: Function, x: str) -> str:
+        """x - floor(x) in one instruction of AVX-512."""
+        name, mask = ("ps", "i16") if self.compute == FLOAT32 else ("pd", "i8")
+        types = [self.vector, "i32", self.vector, mask, "i32"]
+        return f.call(f"llvm.x86.avx512.mask.reduce.{name}.512", self.vector, types,
+                      [x, "9", x, "-1", "4"], immediate=(1, 4))
+
+    def _scaled(self, f: Function, x: str, exponent: str) -> str:
+        """x 2^floor(exponent) in one instruction of AVX-512."""
+        name, mask = ("ps", "i16") if self.compute == FLOAT32 else ("pd", "i8")
+        types = [self.vector, self.vector, self.vector, mask, "i32"]
+        return f.call(f"llvm.x86.avx512.mask.scalef.{name}.512", self.vector, types,
+                      [x, exponent, x, "-1", "4"], immediate=(4,))
+
+    def _clamped(self, f: Function, x: str, low: float, high: float) -> str:
+        """NaN stays NaN."""
+        lanes, kind = f"<{self.lanes} x i1>", self.vector
+        below = f.emit(f"fcmp olt {kind} {x}, {self.numbers(low)}")
+        x = f.emit(f"select {lanes} {below}, {kind} {self.numbers(low)}, {kind} {x}")
+        above = f.emit(f"fcmp ogt {kind} {x}, {self.numbers(high)}")
+        return f.emit(f"select {lanes} {above}, {kind} {self.numbers(high)}, {kind} {x}")
+
+    def _times_power(self, f: Function, x: str, whole: str) -> str:
+        """x 2^whole: adding 1.5 * 2^mantissa + bias leaves the biased exponent in the lowest bits."""
+        mantissa, bias, integer = (23, 127, "i32") if self.compute == FLOAT32 else (52, 1023, "i64")
+        integers = vector(self.lanes, integer)
+        moved = f.emit(f"fadd {self.vector} {whole}, {self.numbers(1.5 * 2.0 ** mantissa + bias)}")
+        bits = f.emit(f"bitcast {self.vector} {moved} to {integers}")
+        shifts = ", ".join([f"{integer} {mantissa}"] * self.lanes)
+        power = f.emit(f"shl {integers} {bits}, <{shifts}>")
+        return f.emit(f"fmul {self.vector} {x}, {f.emit(f'bitcast {integers} {power} to {self.vector}')}")
+
+
+def _suffix(parts: Parts) -> str:
+    return f"v{parts.lanes}{'f32' if parts.compute == FLOAT32 else 'f64'}"
+
+
+def transposed(f: Function, kind: str, block: Sequence[str]) -> list[str]:
+    """The transpose of as many vectors as they have lanes: bits of the lane and of the row change places."""
+    rows, n = list(block), len(block)
+    step = 1
+    while step < n:
+        low = [i if not i & step else n + i - step for i in range(n)]
+        high = [i + step if not i & step else n + i for i in range(n)]
+        for i in range(n):
+            if not i & step:
+                x, y = rows[i], rows[i + step]
+                rows[i], rows[i + step] = shuffled(f, kind, x, y, low), shuffled(f, kind, x, y, high)
+        step *= 2
+    return rows
+
+
+def shuffled(f: Function, kind: str, x: str, y: str, lanes: Sequence[int]) -> str:
+    """Chosen lanes of x and y."""
+    chosen = ", ".join(f"i32 {i}" for i in lanes)
+    return f.emit(f"shufflevector {kind} {x}, {kind} {y}, <{len(lanes)} x i32> <{chosen}>")

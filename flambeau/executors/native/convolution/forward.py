@@ -1,0 +1,260 @@
+"""Plans of forward convolutions and of gradients by the input: weights into panels, then the products."""
+
+from __future__ import annotations
+
+import functools
+import math
+from typing import Any
+
+from ....graph.geometry import Geometry
+from ..llvm.code import functions_of
+from ..plan import Call, Plan
+from ..products.microkernel import Tile, tile_of
+from .arguments import Argument, words
+from .kernel import NUMBERS, PHASE, POINTERS, forward_module
+from .packing import PACK_NUMBERS, PACK_POINTERS, pack_module
+from .problem import Phase, Problem, Tensor, Three
+from .staging import WIDTH
+from .vectors import Elements
+from .winograd import Winograd, winograd_of
+
+# Bytes of V that a task should have: with a panel of weights they fill the second cache.
+BUDGET = 640 << 10
+_NOWHERE = 1 << 40
+
+
+def tile_for(e: Elements) -> Tile:
+    """The tile of the microkernel that computes with these elements."""
+    return tile_of(e.width)
+
+
+@functools.cache
+def _convolve(name: str, mode: str, adjacent: str, bias: bool, step: int) -> int:
+    e = elements(name)
+    return functions_of(forward_module(e, tile_for(e), mode, adjacent, bias, step), "convolution")["convolve"]
+
+
+@functools.cache
+def _pack(name: str, mode: str, lowest: bool) -> int:
+    e = elements(name)
+    return functions_of(pack_module(e, tile_for(e), mode, lowest), "convolution_weights")["pack_weights"]
+
+
+_elements: dict[str, Elements] = {}
+
+
+def elements(name: Any) -> Elements:
+    """The element type of a NumPy type, or of the name of one that was asked for before."""
+    found = _elements.get(str(name))
+    if found is None:
+        found = _elements[str(name)] = Elements(name)
+    return found
+
+
+def rounded(n: int, unit: int) -> int:
+    """n rounded up to a multiple."""
+    return -(-n // unit) * unit
+
+
+def adjacent_in(tensor: Tensor, extents: Three) -> str:
+    """What lies side by side in a tensor: pixels, channels, or nothing."""
+    if tensor.space[2] == 1 or extents[2] == 1:
+        return "pixels"
+    return "channels" if tensor.channel == 1 else "nothing"
+
+
+def adjacent_of(problem: Problem, mode: str) -> str:
+    """What lies side by side in the source; of few channels, whether every or every other pixel is read."""
+    if mode == "narrow":
+        return {1: "every", 2: "other"}.get(problem.step[2] * problem.source.space[2], "nothing")
+    return adjacent_in(problem.source, problem.extents)
+
+
+class Blocking:
+    """How channels are cut into blocks, and the grid into tasks."""
+
+    def __init__(self, problem: Problem, e: Elements, tile: Tile, mode: str) -> None:
+        w = winograd_of(mode)
+        taps = w.elements**2 if w else max(1, *(len(p.taps) for p in problem.phases))
+        depth = problem.ins * taps if mode == "narrow" else problem.ins
+        self.blocks = -(-depth // WIDTH)
+        self.width = -(-depth // self.blocks)          # channels of a block
+        if self.blocks > 1:                            # blocks start at whole vectors
+            widths = range(e.lanes, WIDTH + 1, e.lanes)
+            self.width = min(widths, key=lambda n: (rounded(depth, n), -n))
+            self.blocks = -(-depth // self.width)
+        self.vectors = -(-self.width // e.lanes)
+        self.depth = self.blocks if mode == "narrow" else taps * self.blocks
+        self.padded = self.blocks * self.width
+        self.panels = -(-problem.outs // tile.columns)
+        step = w.results if w else 1
+        self.grid = [-(-max(p.grid[d] for p in problem.phases) // (step if d != 1 else 1)) for d in range(3)]
+        self._cut(problem, e, step)
+
+    def _cut(self, problem: Problem, e: Elements, step: int) -> None:
+        line, cells = self.grid[1] * self.grid[2], math.prod(self.grid)
+        wanted = max(48, min(240, BUDGET // (self.depth * WIDTH * e.width)))
+        if cells >= wanted:
+            self.images = 1
+            self.chunks = -(-self.grid[0] // max(1, wanted // line))
+            lines = -(-self.grid[0] // self.chunks)
+            self.chunks = -(-self.grid[0] // lines)
+        else:
+            self.chunks, lines = 1, self.grid[0]
+            self.images = images_each(problem.batch, cells, wanted)
+        self.lines = lines * step
+        self.rows = self.images * lines * line
+        tasks = -(-problem.batch // self.images) * self.chunks * problem.groups
+        self.splits = 1
+        if tasks < 8 and problem.products > 1 << 19:
+            self.splits = min(self.panels, -(-8 // tasks))
+        self.tasks = tasks * self.splits
+
+
+def images_each(batch: int, cells: int, wanted: int) -> int:
+    """How many images a task takes: about as many cells as wanted, and so that tasks share out evenly."""
+    def cost(images: int) -> tuple[float, int]:
+        tasks = -(-batch // images)
+        return rounded(tasks, 4) * images if tasks > 2 else 2 * batch, abs(images * cells - wanted)
+    most = max(1, min(batch, 3 * wanted // (2 * cells)))
+    return min(range(max(1, min(most, wanted // (2 * cells))), most + 1), key=cost)
+
+
+def product_plan(problem: Problem, dtype: Any, operands: tuple[Geometry, Geometry, Geometry | None],
+                 volume: int, mode: str, turned: bool) -> Plan:
+    """The plan of a problem. ``operands``: source, weight and bias; ``volume``: adjacent taps, or 0.
+
+    ``turned`` (Winograd): the kernel is turned by half.
+    """
+    e = elements(dtype)
+    tile = tile_for(e)
+    blocking = Blocking(problem, e, tile, mode)
+    packing = _packing_call(problem, e, tile, operands[1], blocking, volume, mode, turned)
+    main = _main_call(problem, e, tile, operands, blocking, mode)
+    w = winograd_of(mode)
+    taps = w.elements**2 if w else sum(len(p.taps) for p in problem.phases)
+    depth = blocking.padded if mode == "narrow" else blocking.padded * taps
+    size = problem.groups * blocking.panels * depth * tile.columns * e.width
+    moved = sum(g.numel * g.dtype.itemsize for g in operands if g is not None)
+    return Plan([packing, main], workspace=size, flops=2.0 * problem.products, traffic=float(2 * moved))
+
+
+def _packing_call(problem: Problem, e: Elements, tile: Tile, weight: Geometry, blocking: Blocking,
+                  volume: int, mode: str, turned: bool) -> Call:
+    taps = [tap.weight for phase in problem.phases for tap in phase.taps]
+    channels, padded, step_in = problem.ins, blocking.padded, problem.weight.channel
+    if mode == "narrow":
+        # Every (channel, tap) is a tap of one channel, whose place is in the table.
+        taps = [c * step_in + tap for c in range(channels) for tap in taps]
+        taps += [-1] * (blocking.padded - len(taps))
+        channels = padded = 1
+    how = mode if winograd_of(mode) else "run" if 1 < volume <= e.lanes and mode == "taps" else "taps"
+    run = max(1, min(padded, (1 << 14) // max(1, len(taps) * tile.columns)))
+    runs = -(-padded // run)
+    given: dict[str, Argument] = {
+        "weight": lambda w: w.input(1, weight), "packed": lambda w: w.workspace(0),
+        "w_group": problem.weight.group, "w_out": problem.weight.batch, "w_in": step_in, "outs": problem.outs,
+        "channels": channels, "panels": blocking.panels, "taps": len(taps), "padded": padded,
+        "volume": volume, "runs": runs, "run": run}
+    function = _pack(e.name, how, turned and how == mode != "taps")
+    arguments = words(PACK_POINTERS, PACK_NUMBERS, given, taps)
+    return Call(function, arguments, problem.groups * blocking.panels * runs)
+
+
+def _main_call(problem: Problem, e: Elements, tile: Tile,
+               operands: tuple[Geometry, Geometry, Geometry | None], b: Blocking, mode: str) -> Call:
+    source, _, bias = operands
+    tap_step = b.padded * tile.columns if mode != "narrow" else 0
+    span = problem.span
+    p_step, extent = problem.step, problem.extents
+    w = winograd_of(mode)
+    staged_w = w.results * b.grid[2] + 2 if w else (b.grid[2] - 1) * p_step[2] + span[2]
+    staged_b = (b.grid[1] - 1) * p_step[1] + span[1]
+    staged_a = (b.lines - 1) * p_step[0] + span[0]
+    left = min(max(problem.before[2], 0), staged_w)
+    first = max(-problem.before[2], 0)
+    middle = max(0, min(staged_w - left, extent[2] - first))
+    x_n = staged_a * staged_b * staged_w
+    x_size = b.images * x_n * b.blocks * WIDTH if mode not in ("narrow", "pointwise") else 0
+    most = rounded(b.rows, tile.rows) + tile.rows
+    # The odd vectors keep the matrices of Winograd from meeting in the same sets of the cache.
+    v_step = (most + 1) * WIDTH if mode == "pointwise" else most * WIDTH + 5 * e.lanes
+    m_step = (most + e.lanes) * tile.columns + 5 * e.lanes
+    m_size = m_step * (w.elements**2 if w else 1)
+    p_size = (w.results**2 * b.rows + e.lanes) * tile.columns if w else 0
+    v_at = rounded(x_size * e.width, 64)
+    m_at = v_at + rounded(b.depth * v_step * e.width, 64)
+    p_at = m_at + rounded(m_size * e.width, 64)
+    columns = rounded(b.padded, e.lanes)
+    table, u_panel = _phase_table(problem, mode, tap_step, (columns, staged_b, staged_w))
+    step = 1 if all(p.grid[2] == 1 for p in problem.phases) else problem.positions[2]
+    packed_panel = w.elements**2 * tap_step if w else u_panel
+    if mode == "narrow":
+        packed_panel = b.padded * tile.columns
+    given: dict[str, Argument] = {
+        "source": lambda w: w.input(0, source), "packed": lambda w: w.workspace(0),
+        "bias": (lambda w: w.input(2, bias)) if bias is not None else (lambda w: w.constant(0)),
+        "target": lambda w: w.output(0),
+        "s_n": problem.source.batch, "s_c": problem.source.channel, "s_a": problem.source.space[0],
+        "s_b": problem.source.space[1], "s_w": problem.source.space[2], "extent_a": extent[0],
+        "extent_b": extent[1], "channels": problem.ins, "before_a": problem.before[0],
+        "before_b": problem.before[1], "left": left, "middle": middle, "right": staged_w - left - middle,
+        "first": first, "x_n": x_n, "x_a": staged_b * staged_w, "x_b": staged_w,
+        "x_block": most + 1 if mode == "pointwise" else b.images * x_n,
+        "x_pixel": WIDTH, "blocks": b.blocks, "vectors": b.vectors, "x_rows_b": staged_b, "span_a": span[0],
+        "step_a": p_step[0], "step_b": p_step[1], "step_w": p_step[2], "v_step": v_step, "v_pixel": WIDTH,
+        "depth": columns, "narrow_width": b.width if b.blocks > 1 else WIDTH,
+        "batch": problem.batch, "groups": problem.groups, "images_each": b.images, "chunks": b.chunks,
+        "rows_each": b.lines, "splits": b.splits, "panels": b.panels, "outs": problem.outs,
+        "s_group": problem.source.group, "t_group": problem.target.group, "u_group": packed_panel * b.panels,
+        "u_panel": packed_panel, "t_n": problem.target.batch, "t_c": problem.target.channel,
+        "t_a": problem.positions[0], "t_b": problem.positions[1], "t_w": problem.positions[2],
+        "v_at": v_at, "m_at": m_at, "p_at": p_at, "m_step": m_step, "depth_each": b.width,
+        "phases": len(problem.phases), "merged": int(_is_merged(problem, w))}
+    step = step if step in (1, 2) else 0
+    function = _convolve(e.name, mode, adjacent_of(problem, mode), bias is not None, step)
+    return Call(function, words(POINTERS, NUMBERS, given, table), b.tasks,
+                scratch=p_at + p_size * e.width + 64 * WIDTH)
+
+
+def _is_merged(problem: Problem, winograd: Winograd | None) -> bool:
+    """Whether the results of an image are a line in the target, and in M."""
+    phase, (a, b, w) = problem.phases[0], problem.positions
+    return len(problem.phases) == 1 and (phase.grid[2] == 1 or w == 1) \
+        and (phase.grid[1] == 1 or b == phase.grid[2] * w) \
+        and (phase.grid[0] == 1 or a == phase.grid[1] * phase.grid[2] * w) \
+        and (winograd is None or phase.grid[2] % winograd.results == 0)
+
+
+def _phase_table(problem: Problem, mode: str, tap_step: int,
+                 staged: tuple[int, int, int]) -> tuple[list[int], int]:
+    """The table of phases and their taps, and how many packed elements a panel has."""
+    columns, staged_b, staged_w = staged
+    heads: list[int] = []
+    tails: list[int] = []
+    at = len(PHASE) * len(problem.phases)
+    u = 0
+    for phase in problem.phases:
+        count = len(phase.taps)
+        entries = narrow_taps(problem, phase, columns) if mode == "narrow" else [
+            (tap.offset[0] * staged_b + tap.offset[1]) * staged_w + tap.offset[2] for tap in phase.taps]
+        heads += [1 if mode == "narrow" else count, at + len(tails), u, phase.target, *phase.grid]
+        tails += entries
+        u += count * tap_step
+    return heads + tails, u
+
+
+def narrow_taps(problem: Problem, phase: Phase, padded: int) -> list[int]:
+    """The table of ``fill_narrow``: what each (channel, tap) reads, and nothing up to ``padded`` entries."""
+    strides, found = problem.source.space, []
+    for c in range(problem.ins):
+        for tap in phase.taps:
+            shift = tap.offset[2] - problem.before[2]
+            step = problem.step[2]
+            first = min(phase.grid[2], max(0, -(shift // step)))
+            last = max(first, min(phase.grid[2], -(-(problem.extents[2] - shift) // step)))
+            place = c * problem.source.channel + shift * strides[2] \
+                + tap.offset[0] * strides[0] + tap.offset[1] * strides[1]
+            found += [place, tap.offset[0], tap.offset[1], first, last]
+    found += [0, _NOWHERE, 0, 0, 0] * (padded - len(found) // 5)
+    return found

@@ -1,0 +1,244 @@
+"""The kernels of the gradient by the weight: sums over all pixels of products of gradients with inputs.
+
+    sum[tap][c][o] = sum over pixels of grad[pixel][o] * V[tap][pixel][c]
+
+with V as in the forward convolution, but in panels of as many channels as a tile of the microkernel has
+columns; the output channels are its rows. A task takes a range of the grid and a slice of the output
+channels. It walks through its range in chunks that fit into the cache and adds up in its own part of the
+workspace; a second call adds the ranges in their order. So the result does not depend on who does what.
+
+Winograd's way is the forward one transposed (``convolution_winograd.py``): with the same tiles d, and tiles g
+of gradients, dW = G^T [sum of (A g A^T) . (B^T d B)] G.
+"""
+
+from __future__ import annotations
+
+from ..llvm.build import Function, Module
+from ..products.microkernel import Accumulators, Tile, accumulate, local_array
+from .arguments import Registers, registers
+from .kernel import rows_of_long_tiles, short_rows
+from .staging import (
+    FILL_NUMBERS,
+    NARROW_NUMBERS,
+    NARROW_STEPS,
+    STAGE_NUMBERS,
+    Part,
+    fill_narrow,
+    fill_taps,
+    fill_tiles,
+    stage,
+)
+from .vectors import Elements, arithmetic, kept, transposed
+from .winograd import Winograd, flipped, transform, winograd_of
+
+POINTERS = ("source", "grad", "sums")
+NUMBERS = (*STAGE_NUMBERS, *FILL_NUMBERS, *NARROW_NUMBERS, *(f"g_{name}" for name in STAGE_NUMBERS),
+           "narrow_width", "batch", "groups", "images_each", "chunks", "rows_each", "ranges", "total",
+           "slices", "slice", "outs", "s_group", "g_group", "g_c", "v_at", "g_at", "h_at", "h_step", "taps",
+           "grid_a", "grid_b", "grid_w", "grid_step", "sum_range", "sum_block", "blocks_out")
+
+
+def gradient_module(e: Elements, tile: Tile, mode: str, adjacent: str, adjacent_grad: str) -> str:
+    """Code of ``add_up``. ``mode``: that of ``forward_module``."""
+    module = Module()
+    w = winograd_of(mode)
+    tiles = {t.rows: _tile_function(module, e, t) for t in (tile, short_rows(tile))}
+    with module.kernel("add_up") as f:
+        a = registers(f, POINTERS, NUMBERS)
+        v, g, h = (f.at(f.scratch, at, "i8") for at in (a.v_at, a.g_at, a.h_at))
+        with f.loop(f.begin, f.end) as task:
+            slice_, rest = f.rem(task, a.slices), f.div(task, a.slices)
+            group, range_ = f.rem(rest, a.groups), f.div(rest, a.groups)
+            first_out = f.mul(slice_, a.slice)
+            outs = f.least(a.slice, f.sub(a.outs, first_out))
+            source = e.at(f, a.source, f.mul(group, a.s_group))
+            grad = e.at(f, a.grad, f.add(f.mul(group, a.g_group), f.mul(first_out, a.g_c)))
+            sums = f.at(a.sums, f.add(f.mul(f.add(f.mul(range_, a.groups), group), a.sum_range),
+                                      f.mul(first_out, tile.columns)), e.element)
+            first = f.div(f.mul(range_, a.total), a.ranges)
+            last = f.div(f.mul(f.add(range_, 1), a.total), a.ranges)
+            with f.loop(first, last) as chunk:
+                part = _chunk(f, a, chunk)
+                pointers = (source, f.scratch, v, grad, g)
+                _stage_both(f, a, e, mode, pointers, part, outs, (adjacent, adjacent_grad))
+                if w:
+                    for name in ("grid_a", "grid_w"):
+                        part[name] = f.div(f.add(part[name], w.results - 1), w.results)
+                    fill_tiles(f, a, e, f.scratch, v, part, w)
+                    blocks = f.div(f.add(outs, tile.columns - 1), tile.columns)
+                    _fill_grad_tiles(f, a, e, g, h, part, blocks, w)
+                pixels = f.mul(f.mul(part["images"], part["grid_a"]), f.mul(part["grid_b"], part["grid_w"]))
+                more = f.emit(f"zext i1 {f.compare('sgt', chunk, first)} to i64")
+                taps = str(w.elements**2) if w else "1" if mode == "narrow" else a.taps
+                grads = h if w else g
+                _products(f, a, e, tile, tiles, (v, grads, sums), taps, pixels, outs, more, mode)
+    return module.text()
+
+
+def _chunk(f: Function, a: Registers, chunk: str) -> Part:
+    part = Part()
+    part["first_image"] = f.mul(f.div(chunk, a.chunks), a.images_each)
+    part["images"] = f.least(a.images_each, f.sub(a.batch, part["first_image"]))
+    part["grid_first"] = f.mul(f.rem(chunk, a.chunks), a.rows_each)
+    part["first_a"] = f.mul(part["grid_first"], a.grid_step)
+    part["grid_a"] = f.least(a.rows_each, f.sub(a.grid_a, part["grid_first"]))
+    part["grid_b"], part["grid_w"] = a.grid_b, a.grid_w
+    part["rows"] = f.add(f.mul(f.sub(a.rows_each, 1), a.grid_step), a.span_a)
+    return part
+
+
+def _stage_both(f: Function, a: Registers, e: Elements, mode: str, pointers: tuple[str, str, str, str, str],
+                part: Part, outs: str, adjacent: tuple[str, str]) -> None:
+    source, x, v, grad, g = pointers
+    if mode == "narrow":
+        fill_narrow(f, a, e, source, v, part, a.table, NARROW_STEPS[adjacent[0]])
+    else:
+        stage(f, a, e, source, v if mode == "pointwise" else x, part, adjacent[0])
+        if mode == "taps":
+            fill_taps(f, a, e, x, v, part, a.table, a.taps)
+    mine = a.named("g_").replaced(channels=outs)
+    theirs = Part(part)
+    theirs["first_a"], theirs["rows"] = part["grid_first"], a.g_span_a
+    stage(f, mine, e, grad, g, theirs, adjacent[1])
+
+
+def _fill_grad_tiles(f: Function, a: Registers, e: Elements, g: str, h: str, part: Part, blocks: str,
+                     w: Winograd) -> None:
+    """H[element][block][tile][channels] = A g A^T of all tiles g of gradients."""
+    m = w.results
+    with f.loop(0, blocks) as block:
+        target = f.variable("ptr", f.at(h, f.mul(block, a.h_step), e.element))
+        element_step = f.mul(a.h_step, a.g_blocks)
+        with f.loop(0, part["images"]) as image, f.loop(0, part["grid_a"]) as row:
+            start = f.add(f.add(f.mul(block, a.g_x_block), f.mul(image, a.g_x_n)),
+                          f.mul(f.mul(row, m), a.g_x_a))
+            source = f.at(g, f.mul(start, a.g_x_pixel), e.element)
+            to = target.get()
+            with f.loop(0, part["grid_w"]) as column, f.loop(0, a.g_vectors) as i:
+                lane = f.mul(i, e.lanes)
+                x = f.at(source, f.add(f.mul(f.mul(column, m), a.g_x_pixel), lane), e.element)
+                y = f.at(to, f.add(f.mul(column, a.g_x_pixel), lane), e.element)
+                read = [[f.read(e.kind, f.at(x, f.mul(f.add(f.mul(a.g_x_a, r), c), a.g_x_pixel), e.element))
+                         for c in range(m)] for r in range(m)]
+                for k, value in enumerate(transform(f, e.kind, flipped(w.output), read)):
+                    f.write(e.kind, value, f.at(y, f.mul(element_step, k), e.element))
+            target.set(f.at(to, f.mul(part["grid_w"], a.g_x_pixel), e.element))
+
+
+# --- products -----------------------------------------------------------------------------------------------
+
+def _tile_function(module: Module, e: Elements, tile: Tile) -> Function:
+    """S (+)= G^T V for a tile: a sum over pixels."""
+    parameters = [("ptr noalias", "%g"), ("ptr noalias", "%v"), ("ptr noalias", "%s"), ("i64", "%pixels"),
+                  ("i64", "%more")]
+    with module.helper(f"tile{tile.rows}", parameters) as f:
+        acc = Accumulators(f, tile)
+
+        def place(i: int, j: int) -> str:
+            return f.at("%s", i * tile.columns + j * tile.lanes, e.element)
+        accumulate(f, acc, "%pixels", "%g", "%v", a_row=1, a_step=tile.columns, b_step=tile.columns)
+        with f.when(f.compare("ne", "%more", 0)):
+            for i in range(tile.rows):
+                for j in range(tile.vectors):
+                    acc.set(i, j, arithmetic(f, "fadd", e.kind, acc.get(i, j), f.read(e.kind, place(i, j))))
+        for i in range(tile.rows):
+            for j in range(tile.vectors):
+                f.write(e.kind, acc.get(i, j), place(i, j))
+    return f
+
+
+def _products(f: Function, a: Registers, e: Elements, tile: Tile, tiles: dict[int, Function],
+              pointers: tuple[str, str, str], taps: str, pixels: str, outs: str, more: str,
+              mode: str) -> None:
+    v, grads, sums = pointers
+    short, columns = short_rows(tile).rows, tile.columns
+    with f.loop(0, taps) as tap, f.loop(0, a.blocks) as block:
+        k = f.add(f.mul(tap, a.blocks), block)
+        from_v = f.at(v, f.mul(k, a.v_step), e.element)
+        to = f.at(sums, f.mul(k, a.sum_block), e.element)
+        with f.loop(0, outs, columns) as out:
+            number = f.div(out, columns)
+            if winograd_of(mode):
+                from_g = f.at(grads, f.mul(f.add(f.mul(tap, a.g_blocks), number), a.h_step), e.element)
+            else:
+                from_g = f.at(grads, f.mul(number, f.mul(a.g_x_block, columns)), e.element)
+            count = f.least(f.sub(outs, out), columns)
+            long = rows_of_long_tiles(f, tile, count)
+            for rows, start, stop in ((tile.rows, "0", long), (short, long, count)):
+                with f.loop(start, stop, rows) as row:
+                    f.run(tiles[rows], f.at(from_g, row, e.element), from_v,
+                          f.at(to, f.mul(f.add(out, row), columns), e.element), pixels, more)
+
+
+# --- the sum of all ranges ----------------------------------------------------------------------------------
+
+FINISH_POINTERS = ("sums", "target")
+FINISH_NUMBERS = ("ranges", "groups", "sum_range", "sum_block", "taps", "blocks", "outs", "channels",
+                  "volume", "t_out", "chunks")
+
+
+def finish_module(e: Elements, tile: Tile, mode: str) -> str:
+    """Code of ``finish``: a task adds the ranges of a block of channels of some output channels.
+
+    ``mode``: winograd2, winograd4, run (taps side by side, at most a vector), taps (more of them), or narrow.
+    """
+    module = Module()
+    with module.kernel("finish") as f:
+        a = registers(f, FINISH_POINTERS, FINISH_NUMBERS)
+        with f.loop(f.begin, f.end) as task:
+            block, rest = f.rem(task, a.blocks), f.div(task, a.blocks)
+            group, first = f.div(rest, a.chunks), f.mul(f.rem(rest, a.chunks), tile.columns)
+            # The sums of a tap for these output channels lie side by side.
+            with f.loop(first, f.least(f.add(first, tile.columns), a.outs)) as out, \
+                    f.loop(0, tile.vectors) as j:
+                place = f.add(f.mul(block, a.sum_block), f.mul(out, tile.columns))
+                sums = f.at(a.sums, f.add(f.mul(group, a.sum_range), place), e.element)
+                target = e.at(f, a.target, f.mul(f.add(f.mul(group, a.outs), out), a.t_out))
+                lane = f.mul(j, e.lanes)
+                channel = f.add(f.mul(block, tile.columns), lane)
+                left = f.sub(a.channels, channel)
+                with f.when(f.compare("sgt", left, 0)):
+                    _finish_vector(f, a, e, mode, f.at(sums, lane, e.element),
+                                   e.at(f, target, f.mul(channel, a.volume)), left)
+    return module.text()
+
+
+def _finish_vector(f: Function, a: Registers, e: Elements, mode: str, sums: str, target: str,
+                   left: str) -> None:
+    apart = f.mul(a.blocks, a.sum_block)
+    if mode == "narrow":
+        e.write(f, _total(f, a, e, sums), target, f.first_lanes(left, e.lanes))
+        return
+    if mode == "taps":
+        with f.loop(0, a.taps) as tap:
+            square = kept(f, e, [_total(f, a, e, f.at(sums, f.mul(apart, tap), e.element))])
+            with f.loop(0, f.least(left, e.lanes)) as lane:
+                one = f.read(e.element, f.at(square, lane, e.element), e.width)
+                e.write_one(f, one, e.at(f, target, f.add(f.mul(a.volume, lane), tap)))
+        return
+    w = winograd_of(mode)
+    count = w.elements**2 if w else e.lanes
+    totals = local_array(f, count * e.lanes, e.element)
+    with f.loop(0, a.taps) as tap:
+        value = _total(f, a, e, f.at(sums, f.mul(apart, tap), e.element))
+        f.write(e.kind, value, f.at(totals, f.mul(tap, e.lanes), e.element))
+    rows = [f.read(e.kind, f.at(totals, k * e.lanes, e.element)) for k in range(count)]
+    if w:
+        n = w.elements
+        rows = transform(f, e.kind, flipped(w.weight), [rows[n * r:n * r + n] for r in range(n)])
+    for first in range(0, len(rows), e.lanes):
+        part = rows[first:first + e.lanes]
+        square = kept(f, e, transposed(f, e.kind, part + part[:1] * (e.lanes - len(part))))
+        mask = f.first_lanes(f.sub(a.volume, first), e.lanes)
+        with f.loop(0, f.least(left, e.lanes)) as lane:
+            column = f.read(e.kind, f.at(square, f.mul(lane, e.lanes), e.element))
+            e.write(f, column, e.at(f, target, f.add(f.mul(a.volume, lane), first)), mask)
+
+
+def _total(f: Function, a: Registers, e: Elements, place: str) -> str:
+    """A vector of sums, of all ranges in their order."""
+    found = f.variable(e.kind, f.read(e.kind, place))
+    with f.loop(1, a.ranges) as k:
+        at = f.at(place, f.mul(k, f.mul(a.groups, a.sum_range)), e.element)
+        found.set(arithmetic(f, "fadd", e.kind, found.get(), f.read(e.kind, at)))
+    return found.get()

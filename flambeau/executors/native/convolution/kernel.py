@@ -1,0 +1,319 @@
+"""The kernel of forward convolutions and of gradients by the input: products of staged pixels with weights.
+
+A task takes a part of the grid of results (some images, or some rows of one) and a share of the panels of
+output channels. It stages the part of the source that it needs (``convolution_staging.py``), fills V with a
+row of channels for each pixel and tap, and multiplies by packed weights with the register-tiled microkernel,
+pixels being the rows and output channels the columns of its tiles. A panel of results, M[pixel][channels], is
+transposed to the target at once, while it is in the cache.
+
+For kernels of 3 x 3 and stride 1 there is Winograd's way (``convolution_winograd.py``): the sums over
+channels are a matrix product for each element of a tile, and the transforms combine vectors of channels.
+"""
+
+from __future__ import annotations
+
+from ..llvm.build import Function, Module
+from ..products.microkernel import Accumulators, Tile, accumulate
+from .arguments import Registers, entry, registers
+from .staging import (
+    FILL_NUMBERS,
+    NARROW_NUMBERS,
+    NARROW_STEPS,
+    STAGE_NUMBERS,
+    WIDTH,
+    Part,
+    fill_narrow,
+    fill_taps,
+    fill_tiles,
+    stage,
+)
+from .vectors import Elements, arithmetic, kept, transposed
+from .winograd import Winograd, transform, winograd_of
+
+POINTERS = ("source", "packed", "bias", "target")
+NUMBERS = (*STAGE_NUMBERS, *FILL_NUMBERS, *NARROW_NUMBERS, "narrow_width", "batch", "groups", "images_each",
+           "chunks", "rows_each", "splits", "panels", "outs", "s_group", "t_group", "u_group", "u_panel",
+           "t_n", "t_c", "t_a", "t_b", "t_w", "v_at", "m_at", "p_at", "m_step", "depth_each",
+           "phases", "merged")
+# Entries of a phase in the table, followed by taps.
+PHASE = ("taps", "taps_at", "u_at", "target_at", "grid_a", "grid_b", "grid_w")
+# How many blocks of channels a tile sums up before it lets go of its registers.
+DEPTH = 8
+
+
+def short_rows(tile: Tile) -> Tile:
+    """The tile for a remainder of rows."""
+    return tile._replace(rows=max(2, 2 * tile.rows // 3))
+
+
+def forward_module(e: Elements, tile: Tile, mode: str, adjacent: str, bias: bool, step: int) -> str:
+    """Code of ``convolve``.
+
+    ``mode``: taps, pointwise (one tap that meets every pixel: V is the staged image), winograd2, winograd4,
+    or narrow (few channels). ``adjacent``: what lies side by side in the source. ``step``: how far apart
+    neighbouring results lie in the target: 1, 2, or 0 for any distance.
+    """
+    module = Module()
+    tiles = {t.rows: _tile_function(module, e, t) for t in (tile, short_rows(tile))}
+    with module.kernel("convolve") as f:
+        a = registers(f, POINTERS, NUMBERS)
+        with f.loop(f.begin, f.end) as task:
+            part = _part_of(f, a, e, task)
+            if mode != "narrow":
+                buffer = part["v"] if mode == "pointwise" else f.scratch
+                stage(f, a, e, part["source"], buffer, part, adjacent)
+            with f.loop(0, a.phases) as number:
+                head = f.at(a.table, f.mul(number, len(PHASE)), "i64")
+                phase = {name: entry(f, head, k) for k, name in enumerate(PHASE)}
+                here = _grid_of(f, a, part, phase, mode)
+                _fill(f, a, e, mode, adjacent, here, phase)
+                with f.loop(part["first_panel"], part["last_panel"]) as panel:
+                    _multiply(f, a, e, tile, tiles, mode, here, phase, panel)
+                    _deliver(f, a, e, tile, mode, here, phase, panel, bias, step)
+    return module.text()
+
+
+def _part_of(f: Function, a: Registers, e: Elements, task: str) -> Part:
+    """What a task does: some images or rows of the grid, a group, and a share of the panels."""
+    part = Part()
+    share, rest = f.rem(task, a.splits), f.div(task, a.splits)
+    part["group"], rest = f.rem(rest, a.groups), f.div(rest, a.groups)
+    part["first_image"] = f.mul(f.div(rest, a.chunks), a.images_each)
+    part["images"] = f.least(a.images_each, f.sub(a.batch, part["first_image"]))
+    part["grid_first"] = f.mul(f.rem(rest, a.chunks), a.rows_each)
+    part["first_a"] = f.mul(part["grid_first"], a.step_a)
+    part["rows"] = f.add(f.mul(f.sub(a.rows_each, 1), a.step_a), a.span_a)
+    part["source"] = e.at(f, a.source, f.mul(part["group"], a.s_group))
+    part["first_panel"] = f.div(f.mul(share, a.panels), a.splits)
+    part["last_panel"] = f.div(f.mul(f.add(share, 1), a.panels), a.splits)
+    part["v"], part["m"], part["p"] = (f.at(f.scratch, at, "i8") for at in (a.v_at, a.m_at, a.p_at))
+    return part
+
+
+def _grid_of(f: Function, a: Registers, part: Part, phase: dict[str, str], mode: str) -> Part:
+    """The part of a phase's grid: its rows, and in units of ``grid`` (pixels, or tiles) the rows of V."""
+    here = Part(part)
+    here["lines"] = f.most(f.least(a.rows_each, f.sub(phase["grid_a"], part["grid_first"])), 0)
+    here["grid_a"], here["grid_b"], here["grid_w"] = here["lines"], phase["grid_b"], phase["grid_w"]
+    width, lines = here["grid_w"], here["grid_a"]
+    w = winograd_of(mode)
+    if w:
+        m = w.results
+        here["grid_a"], here["grid_w"] = (f.div(f.add(n, m - 1), m) for n in (here["lines"], phase["grid_w"]))
+        width, lines = f.mul(here["grid_w"], m), f.mul(here["grid_a"], m)
+    # Results of a panel: [image][a][b][w].
+    here["p_b"] = width
+    here["p_a"] = f.mul(here["grid_b"], width)
+    here["p_n"] = f.mul(lines, here["p_a"])
+    here["pixels"] = f.mul(f.mul(part["images"], here["grid_a"]), f.mul(here["grid_b"], here["grid_w"]))
+    return here
+
+
+def _fill(f: Function, a: Registers, e: Elements, mode: str, adjacent: str, part: Part,
+          phase: dict[str, str]) -> None:
+    taps = f.at(a.table, phase["taps_at"], "i64")
+    w = winograd_of(mode)
+    if w:
+        fill_tiles(f, a, e, f.scratch, part["v"], part, w)
+    elif mode == "narrow":
+        fill_narrow(f, a, e, part["source"], part["v"], part, taps, NARROW_STEPS[adjacent])
+    elif mode == "taps":
+        fill_taps(f, a, e, f.scratch, part["v"], part, taps, phase["taps"])
+
+
+def _multiply(f: Function, a: Registers, e: Elements, tile: Tile, tiles: dict[int, Function], mode: str,
+              part: Part, phase: dict[str, str], panel: str) -> None:
+    """The results of a panel."""
+    v, m = part["v"], part["m"]
+    at = f.add(f.add(f.mul(part["group"], a.u_group), f.mul(panel, a.u_panel)), phase["u_at"])
+    u = f.at(a.packed, at, e.element)
+    w = winograd_of(mode)
+    if not w:
+        _product(f, a, e, tile, tiles, part["pixels"], f.mul(phase["taps"], a.blocks), v, u, m)
+        return
+    with f.loop(0, w.elements**2) as i:
+        block = f.mul(i, a.blocks)
+        _product(f, a, e, tile, tiles, part["pixels"], a.blocks, f.at(v, f.mul(block, a.v_step), e.element),
+                 f.at(u, f.mul(block, f.mul(a.depth_each, tile.columns)), e.element),
+                 f.at(m, f.mul(i, a.m_step), e.element))
+    _untile(f, a, e, tile, m, part["p"], part, w)
+
+
+# --- products -----------------------------------------------------------------------------------------------
+
+def _tile_function(module: Module, e: Elements, tile: Tile) -> Function:
+    """M (+)= V U for a tile: a sum over blocks of channels."""
+    parameters = [("ptr noalias", "%v"), ("ptr noalias", "%u"), ("ptr noalias", "%m"), ("i64", "%blocks"),
+                  ("i64", "%v_step"), ("i64", "%depth"), ("i64", "%more")]
+    with module.helper(f"tile{tile.rows}", parameters) as f:
+        acc = Accumulators(f, tile)
+
+        def place(i: int, j: int) -> str:
+            return f.at("%m", i * tile.columns + j * tile.lanes, e.element)
+        with f.when(f.compare("ne", "%more", 0)):
+            for i in range(tile.rows):
+                for j in range(tile.vectors):
+                    acc.set(i, j, f.read(e.kind, place(i, j)))
+        size = f.mul("%depth", tile.columns)
+        with f.loop(0, "%blocks") as block:
+            accumulate(f, acc, "%depth", f.at("%v", f.mul(block, "%v_step"), e.element),
+                       f.at("%u", f.mul(block, size), e.element), a_row=WIDTH, a_step=1, b_step=tile.columns)
+        for i in range(tile.rows):
+            for j in range(tile.vectors):
+                f.write(e.kind, acc.get(i, j), place(i, j))
+    return f
+
+
+def rows_of_long_tiles(f: Function, tile: Tile, rows: str) -> str:
+    """How many of some rows are left to whole tiles; short ones do the others.
+
+    A remainder takes one or two short tiles: 12 n + 4 = 12 (n - 1) + 8 + 8.
+    """
+    long, short = tile.rows, short_rows(tile).rows
+    remainder = f.rem(rows, long)
+    some = f.compare("sgt", remainder, 0)
+    little = f.emit(f"and i1 {some}, {f.compare('sle', remainder, 2 * short - long)}")
+    two = f.emit(f"and i1 {little}, {f.compare('sge', rows, long)}")
+    one = f.emit(f"and i1 {some}, {f.compare('sle', remainder, short)}")
+    whole = f.sub(rows, remainder)
+    up = f.mul(f.div(f.add(rows, long - 1), long), long)
+    return f.choose(two, "i64", f.sub(whole, long), f.choose(one, "i64", whole, up))
+
+
+def _product(f: Function, a: Registers, e: Elements, tile: Tile, tiles: dict[int, Function], pixels: str,
+             blocks: str, v: str, u: str, m: str) -> None:
+    """M[pixel][columns] = V U for a panel. Some blocks of U at a time, so that they stay in the cache."""
+    short = short_rows(tile).rows
+    long = rows_of_long_tiles(f, tile, pixels)
+    with f.loop(0, f.most(blocks, 1), DEPTH) as block:
+        count = f.least(f.sub(blocks, block), DEPTH)
+        from_v = f.at(v, f.mul(block, a.v_step), e.element)
+        from_u = f.at(u, f.mul(f.mul(block, a.depth_each), tile.columns), e.element)
+        for rows, start, stop in ((tile.rows, "0", long), (short, long, pixels)):
+            with f.loop(start, stop, rows) as pixel:
+                f.run(tiles[rows], f.at(from_v, f.mul(pixel, WIDTH), e.element), from_u,
+                      f.at(m, f.mul(pixel, tile.columns), e.element), count, a.v_step, a.depth_each, block)
+
+
+# --- results ------------------------------------------------------------------------------------------------
+
+def _untile(f: Function, a: Registers, e: Elements, tile: Tile, m: str, p: str, part: Part,
+            w: Winograd) -> None:
+    """P[image][a][w][columns] = A^T M A of all tiles."""
+    columns, n = tile.columns, w.elements
+    source = f.variable("ptr", m)
+    with f.loop(0, part["images"]) as image, f.loop(0, part["grid_a"]) as row:
+        pixel = f.add(f.mul(image, part["p_n"]), f.mul(f.mul(row, w.results), part["p_a"]))
+        target = f.at(p, f.mul(pixel, columns), e.element)
+        from_ = source.get()
+        with f.loop(0, part["grid_w"]) as column:
+            with f.loop(0, tile.vectors) as j:
+                lane = f.mul(j, e.lanes)
+                x = f.at(from_, f.add(f.mul(column, columns), lane), e.element)
+                y = f.at(target, f.add(f.mul(column, w.results * columns), lane), e.element)
+                read = [[f.read(e.kind, f.at(x, f.mul(a.m_step, n * r + c), e.element)) for c in range(n)]
+                        for r in range(n)]
+                for k, value in enumerate(transform(f, e.kind, w.output, read)):
+                    r, c = divmod(k, w.results)
+                    at = f.add(f.mul(part["p_a"], r * columns), c * columns)
+                    f.write(e.kind, value, f.at(y, at, e.element))
+        source.set(f.at(from_, f.mul(part["grid_w"], columns), e.element))
+
+
+def _deliver(f: Function, a: Registers, e: Elements, tile: Tile, mode: str, part: Part, phase: dict[str, str],
+             panel: str, bias: bool, step: int) -> None:
+    """Write a panel of results, [image][a][b][w][columns], to the target, and add the bias."""
+    p, group, images = part["p" if winograd_of(mode) else "m"], part["group"], part["images"]
+    rows, planes, width = part["lines"], phase["grid_b"], phase["grid_w"]
+    place = f.add(f.add(f.mul(part["first_image"], a.t_n), phase["target_at"]),
+                  f.add(f.mul(part["grid_first"], a.t_a), f.mul(group, a.t_group)))
+    merged = f.compare("ne", a.merged, 0)
+    run = f.choose(merged, "i64", f.mul(f.mul(rows, planes), width), width)
+    rows, planes = f.choose(merged, "i64", 1, rows), f.choose(merged, "i64", 1, planes)
+    empty = f.compare("eq", run, 0)
+    rows = f.choose(empty, "i64", 0, rows)
+    with f.loop(0, tile.vectors) as j:
+        lane = f.mul(j, e.lanes)
+        out = f.add(f.mul(panel, tile.columns), lane)
+        left = f.sub(a.outs, out)
+        with f.when(f.compare("sgt", left, 0)):
+            added = ""
+            if bias:
+                from_ = e.at(f, a.bias, f.add(f.mul(group, a.outs), out))
+                added = e.read(f, from_, f.first_lanes(left, e.lanes))
+            with f.loop(0, images) as image, f.loop(0, rows) as row, f.loop(0, planes) as plane:
+                pixel = f.add(f.mul(image, part["p_n"]),
+                              f.add(f.mul(row, part["p_a"]), f.mul(plane, part["p_b"])))
+                x = f.at(p, f.add(f.mul(pixel, tile.columns), lane), e.element)
+                to = f.add(f.add(f.mul(image, a.t_n), f.mul(out, a.t_c)),
+                           f.add(f.mul(row, a.t_a), f.mul(plane, a.t_b)))
+                y = e.at(f, a.target, f.add(place, to))
+                if step:
+                    _transposed(f, a, e, tile, x, y, run, left, added, step)
+                else:
+                    _scattered(f, a, e, tile, x, y, run, left, added)
+
+
+def _transposed(f: Function, a: Registers, e: Elements, tile: Tile, x: str, y: str, run: str, left: str,
+                bias: str, step: int) -> None:
+    """A line of pixels that lie ``step`` (1 or 2) elements apart in the target."""
+    n = e.lanes
+    with f.loop(0, run, n) as w:
+        from_, to = f.at(x, f.mul(w, tile.columns), e.element), e.at(f, y, f.mul(w, step))
+        rows = [f.read(e.kind, f.at(from_, i * tile.columns, e.element)) for i in range(n)]
+        if bias:
+            rows = [arithmetic(f, "fadd", e.kind, row, bias) for row in rows]
+        columns = transposed(f, e.kind, rows)
+        rest = f.sub(run, w)
+        if step == 1:
+            _write_line(f, e, columns, to, a.t_c, (rest, left))
+        else:
+            _write_every_other(f, e, columns, to, a.t_c, (rest, left))
+
+
+def _write_line(f: Function, e: Elements, columns: list[str], to: str, apart: str,
+                counts: tuple[str, str]) -> None:
+    n = e.lanes
+    rest, left = counts
+    whole = f.emit(f"and i1 {f.compare('sge', rest, n)}, {f.compare('sge', left, n)}")
+    with f.when(whole):
+        for i, column in enumerate(columns):
+            e.write(f, column, e.at(f, to, f.mul(apart, i)))
+    with f.otherwise(whole):
+        mask = f.first_lanes(rest, n)
+        square = kept(f, e, columns)
+        with f.loop(0, f.least(left, n)) as lane:
+            column = f.read(e.kind, f.at(square, f.mul(lane, n), e.element))
+            e.write(f, column, e.at(f, to, f.mul(lane, apart)), mask)
+
+
+def _write_every_other(f: Function, e: Elements, columns: list[str], to: str, apart: str,
+                       counts: tuple[str, str]) -> None:
+    """Even lanes of two vectors; what lies between belongs to another phase."""
+    n = e.lanes
+    rest, left = counts
+    even = ", ".join(["i1 true", "i1 false"] * (n // 2))
+    masks = [f.emit(f"and <{n} x i1> {f.first_lanes(f.sub(f.mul(rest, 2), k * n), n)}, <{even}>")
+             for k in range(2)]
+    square = kept(f, e, columns)
+    with f.loop(0, f.least(left, n)) as i:
+        column = f.read(e.kind, f.at(square, f.mul(i, n), e.element))
+        for k in range(2):
+            picks = ", ".join(f"i32 {k * n // 2 + lane // 2}" for lane in range(n))
+            spread = f.emit(f"shufflevector {e.kind} {column}, {e.kind} poison, <{n} x i32> <{picks}>")
+            e.write(f, spread, e.at(f, to, f.add(f.mul(i, apart), k * n)), masks[k])
+
+
+def _scattered(f: Function, a: Registers, e: Elements, tile: Tile, x: str, y: str, run: str, left: str,
+               bias: str) -> None:
+    n = e.lanes
+    count = f.least(left, n)
+    with f.loop(0, run) as w:
+        from_ = f.at(x, f.mul(w, tile.columns), e.element)
+        if bias:
+            row = arithmetic(f, "fadd", e.kind, f.read(e.kind, from_), bias)
+            f.write(e.kind, row, from_)
+        to = e.at(f, y, f.mul(w, a.t_w))
+        with f.loop(0, count) as c:
+            value = f.read(e.element, f.at(from_, c, e.element), e.width)
+            e.write_one(f, value, e.at(f, to, f.mul(c, a.t_c)))

@@ -1,0 +1,1 @@
+"""Random numbers, bit for bit the interpreter's."""

@@ -1,0 +1,184 @@
+"""The Mersenne Twister in vectors: random words of a stream, handed to a kernel's formula in batches.
+
+The engine (Matsumoto and Nishimura, 1998) keeps a block of 624 words. The next block is
+
+    x[i] = x[i + 397] ^ f(x[i], x[i + 1])        indices modulo 624, old words above i, new ones below
+
+so vectors of up to 227 words are independent of each other. The block is followed here by a copy of its first
+words, so that no vector wraps around. Each word is tempered on its way out.
+
+A kernel reads the stream's state (the layout: ``random_streams/state.py``), makes a few blocks at a time into
+a queue in the first-level cache, turns whole batches of elements into results, keeps the few words that are
+left over for the next batch, and writes the state that PyTorch would have after the same draws.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from ..llvm.build import Function, Module, vector
+from ..llvm.machine import machine
+
+BLOCK = 624
+_AHEAD = 397
+_BEFORE = _AHEAD - BLOCK
+_PADDED = BLOCK + 16            # the block and the copy of its first words
+_BLOCKS = 4                     # made at a time
+_BATCH = 64                     # batches but the last have a multiple of so many elements
+_QUEUE = (_BLOCKS + 1) * BLOCK + 4 * _BATCH
+SCRATCH = 4 * (_PADDED + _QUEUE)
+
+_LEFT, _NEXT, _KEY, STATE_BYTES = 8, 16, 24, 5056  # bytes from the state's start
+
+# Words of every call: the state before, the state after, results, how many elements, then what follows them:
+# so many words that are drawn and lost, and so many elements that start at a place of their own.
+BEFORE, AFTER, RESULT, COUNT, LOST, LAST, PLACE, NUMBERS = range(8)
+
+# ``formula(f, queue, result, first, count)``: elements ``first`` and following from the queue's words.
+Formula = Callable[[Function, str, str, str, str], None]
+
+
+def draw_kernel(module: Module, name: str, formula: Formula, per: Callable[[Function], str | int],
+                element: str) -> None:
+    """A kernel that fills ``RESULT`` with elements of LLVM type ``element``; ``per``: words each takes."""
+    load, following, temper = _load(module), _following(module), _temper_rest(module)
+    save = _save(module)
+    parameters = [("ptr noalias", "%queue"), ("ptr noalias", "%result"), ("i64", "%first"), ("i64", "%count"),
+                  ("ptr noalias readonly", "%words")]
+    with module.helper("elements", parameters) as g:
+        formula(g, "%queue", "%result", "%first", "%count")
+    with module.kernel(name) as f:
+        block, queue = f.scratch, f.at(f.scratch, _PADDED, "i32")
+        result, count = f.word(RESULT, "ptr"), f.word(COUNT)
+        width = per(f)
+        position = f.run(load, f.word(BEFORE, "ptr"), block)
+        assert position is not None
+        f.run(temper, f.at(block, position, "i32"), f.sub(BLOCK, position), queue)
+        there = f.sub(BLOCK, position)
+        needed = f.add(f.mul(count, width), f.add(f.word(LOST), f.mul(f.word(LAST), width)))
+        blocks = f.div(f.add(f.most(f.sub(needed, there), 0), BLOCK - 1), BLOCK)
+        rounds = f.most(f.div(f.add(blocks, _BLOCKS - 1), _BLOCKS), 1)
+        have, done, left = f.variable("i64", there), f.variable("i64", 0), f.variable("i64", blocks)
+        with f.loop(0, rounds) as r:
+            made = f.least(left.get(), _BLOCKS)
+            end = f.at(queue, have.get(), "i32")
+            with f.loop(0, made) as b:
+                f.run(following, block, f.at(end, f.mul(b, BLOCK), "i32"))
+            left.set(f.sub(left.get(), made))
+            have.set(f.add(have.get(), f.mul(made, BLOCK)))
+            missing = f.sub(count, done.get())
+            whole = f.emit(f"and i64 {f.div(have.get(), width)}, {-_BATCH}")
+            final = f.compare("eq", r, f.sub(rounds, 1))
+            take = f.choose(final, "i64", missing, f.least(whole, missing))
+            f.run(g, queue, f.at(result, done.get(), element), done.get(), take, f.words)
+            used = f.mul(take, width)
+            _move(f, queue, f.at(queue, used, "i32"), f.sub(have.get(), used))
+            have.set(f.sub(have.get(), used))
+            done.set(f.add(done.get(), take))
+        with f.when(f.compare("ne", f.word(LAST), 0)):
+            place = f.word(PLACE)
+            f.run(g, f.at(queue, f.word(LOST), "i32"), f.at(result, place, element), place, f.word(LAST),
+                  f.words)
+        unused = f.sub(f.add(there, f.mul(blocks, BLOCK)), needed)
+        f.run(save, f.word(BEFORE, "ptr"), block, f.sub(BLOCK, unused), needed, f.word(AFTER, "ptr"))
+
+
+# --- the engine ---------------------------------------------------------------------------------------------
+
+def _words() -> tuple[int, str]:
+    lanes = machine().lanes()
+    return lanes, vector(lanes, "i32")
+
+
+def _constant(value: int) -> str:
+    """A vector of equal words."""
+    lanes, _ = _words()
+    signed = value - (1 << 32) if value >> 31 else value
+    return "<" + ", ".join([f"i32 {signed}"] * lanes) + ">"
+
+
+def _following(module: Module) -> Function:
+    """``following(block, out)``: the next block, and its tempered words."""
+    lanes, kind = _words()
+    with module.helper("following", [("ptr noalias", "%block"), ("ptr noalias", "%out")]) as f:
+        first = _step(f, "0", _AHEAD)
+        f.write(kind, first, f.at("%block", BLOCK, "i32"))
+        middle = (-_BEFORE - 1) // lanes * lanes + lanes
+        with f.loop(lanes, middle, lanes) as i:
+            _step(f, i, _AHEAD)
+        with f.loop(middle, BLOCK, lanes) as i:
+            _step(f, i, _BEFORE)
+    return f
+
+
+def _step(f: Function, i: str, ahead: int) -> str:
+    _, kind = _words()
+    place = f.at("%block", i, "i32")
+    this, successor = f.read(kind, place), f.read(kind, f.at(place, 1, "i32"))
+    upper = f.emit(f"and {kind} {this}, {_constant(0x80000000)}")
+    lower = f.emit(f"and {kind} {successor}, {_constant(0x7FFFFFFF)}")
+    joined = f.emit(f"lshr {kind} {f.emit(f'or {kind} {upper}, {lower}')}, {_constant(1)}")
+    odd = f.emit(f"and {kind} {successor}, {_constant(1)}")
+    twist = f.emit(f"and {kind} {f.emit(f'sub {kind} zeroinitializer, {odd}')}, {_constant(0x9908B0DF)}")
+    far = f.read(kind, f.at(place, ahead, "i32"))
+    new = f.emit(f"xor {kind} {f.emit(f'xor {kind} {far}, {joined}')}, {twist}")
+    f.write(kind, new, place)
+    f.write(kind, _tempered(f, new), f.at("%out", i, "i32"))
+    return new
+
+
+def _tempered(f: Function, x: str) -> str:
+    _, kind = _words()
+    for shift, count, mask in (("lshr", 11, 0xFFFFFFFF), ("shl", 7, 0x9D2C5680), ("shl", 15, 0xEFC60000),
+                               ("lshr", 18, 0xFFFFFFFF)):
+        moved = f.emit(f"{shift} {kind} {x}, {_constant(count)}")
+        x = f.emit(f"xor {kind} {x}, {f.emit(f'and {kind} {moved}, {_constant(mask)}')}")
+    return x
+
+
+def _temper_rest(module: Module) -> Function:
+    """``temper(words, count, out)``; up to a vector more is read and written."""
+    lanes, kind = _words()
+    parameters = [("ptr noalias readonly", "%from"), ("i64", "%count"), ("ptr noalias", "%out")]
+    with module.helper("temper", parameters) as f, f.loop(0, "%count", lanes) as i:
+        f.write(kind, _tempered(f, f.read(kind, f.at("%from", i, "i32"))), f.at("%out", i, "i32"))
+    return f
+
+
+def _move(f: Function, target: str, source: str, words: str) -> None:
+    f.declarations["declare void @llvm.memmove.p0.p0.i64(ptr, ptr, i64, i1 immarg)"] = None
+    size = f.mul(words, 4)
+    f.effect(f"call void @llvm.memmove.p0.p0.i64(ptr {target}, ptr {source}, i64 {size}, i1 false)")
+
+
+# --- the state ----------------------------------------------------------------------------------------------
+
+def _load(module: Module) -> Function:
+    """``load(state, block)``: the block, and the position of the next word in it."""
+    parameters = [("ptr noalias readonly", "%state"), ("ptr noalias", "%block")]
+    with module.helper("load_state", parameters, "i64") as f:
+        key = f.at("%state", _KEY, "i8")
+        with f.loop(0, BLOCK) as i:
+            word = f.read("i64", f.at(key, i, "i64"), 8)
+            f.write("i32", f.emit(f"trunc i64 {word} to i32"), f.at("%block", i, "i32"))
+        fresh = f.emit(f"icmp eq i32 {f.read('i32', f.at('%state', _LEFT, 'i8'))}, 1")
+        f.give(f.choose(fresh, "i64", BLOCK, f.read("i64", f.at("%state", _NEXT, "i8"), 8)))
+    return f
+
+
+def _save(module: Module) -> Function:
+    """``save(before, block, position, drawn, after)``: the state after so many words were drawn."""
+    parameters = [("ptr noalias readonly", "%before"), ("ptr noalias readonly", "%block"),
+                  ("i64", "%position"), ("i64", "%drawn"), ("ptr noalias", "%after")]
+    with module.helper("save_state", parameters) as f:
+        f.declarations["declare void @llvm.memcpy.p0.p0.i64(ptr, ptr, i64, i1 immarg)"] = None
+        f.effect(f"call void @llvm.memcpy.p0.p0.i64(ptr %after, ptr %before, i64 {STATE_BYTES}, i1 false)")
+        with f.when(f.compare("ne", "%drawn", 0)):
+            left = f.emit(f"trunc i64 {f.sub(BLOCK + 1, '%position')} to i32")
+            f.write("i32", left, f.at("%after", _LEFT, "i8"))
+            f.write("i64", "%position", f.at("%after", _NEXT, "i8"), 8)
+            key = f.at("%after", _KEY, "i8")
+            with f.loop(0, BLOCK) as i:
+                word = f.emit(f"zext i32 {f.read('i32', f.at('%block', i, 'i32'))} to i64")
+                f.write("i64", word, f.at(key, i, "i64"), 8)
+    return f

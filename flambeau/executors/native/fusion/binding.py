@@ -1,0 +1,235 @@
+"""From the members of a unit to the plan of its kernel: what is input, what is number, what is kept.
+
+The plan is a function of the members' signatures and of which operand is which member's result, so that units
+of the same form share it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from ....graph.geometry import Geometry
+from ....graph.node import Node, Signature
+from ..plan import Call, Plan, Words
+from . import cost, traits
+from .accumulate import wide
+from .compile import Kernel, kernel_of
+from .nest import Nest, nest_of
+from .schedule import Unit
+from .structure import ELEMENT, REPEATED, ROW, Output, Structure
+
+_LIMIT = 1 << 14
+_APART = 320    # bytes between areas of scratch memory, that they do not all begin in the same cache lines
+
+Place = tuple[int, int]  # (member, operand)
+
+_plans: dict[Any, Plan | None] = {}
+
+
+class Binding:
+    """The plan of a fused kernel."""
+
+    __slots__ = ("plan",)
+
+    def __init__(self, plan: Plan) -> None:
+        self.plan = plan
+
+
+class _Parts:
+    """Operands of the members: other members' results, arrays from outside, numbers."""
+
+    def __init__(self, members: Sequence[Node]) -> None:
+        position = {id(node): i for i, node in enumerate(members)}
+        self.signatures: list[Signature] = []
+        self.references: list[tuple[Any, ...]] = []
+        self.numbers: list[Place] = []
+        self.outside: dict[int, int] = {}
+        for m, node in enumerate(members):
+            assert node.signature is not None
+            self.signatures.append(node.signature)
+            own: list[Any] = []
+            for j, operand in enumerate(node.operands):
+                if operand is None:
+                    own.append(None)
+                elif operand.__class__ is not Node:
+                    own.append(("number", len(self.numbers)))
+                    self.numbers.append((m, j))
+                elif id(operand) in position:
+                    own.append(("member", position[id(operand)]))
+                else:
+                    own.append(("node", self.outside.setdefault(id(operand), len(self.outside))))
+            self.references.append(tuple(own))
+
+
+class _Reads:
+    """The arrays that a kernel reads: equal reads of one node are one input."""
+
+    def __init__(self, unit: Unit) -> None:
+        assert unit.space is not None
+        self.space = unit.space
+        self.dims = unit.dims
+        self.known: dict[Any, int] = {}
+        self.places: list[Place] = []
+        self.geometries: list[Geometry] = []
+        self.strides: list[tuple[int, ...]] = []
+
+    def input(self, node: int, place: Place, signature: Signature, level: int) -> int:
+        """The number of the input that an operand is."""
+        g = signature.geometries[place[1]]
+        ndim = len(self.space[0])
+        strides = traits.strides_in(signature, place[1], g, ndim) if level == ELEMENT else \
+            self._of_rows(g, signature.outputs[0])
+        k = self.known.setdefault((node, g.dtype, g.offset, strides), len(self.places))
+        if k == len(self.places):
+            self.places.append(place)
+            self.geometries.append(g)
+            self.strides.append(strides)
+        return k
+
+    def _of_rows(self, g: Geometry, output: Geometry) -> tuple[int, ...]:
+        """The strides, along the space's dimensions, of what is read for each row of an array of rows."""
+        assert self.dims is not None
+        places = traits.kept_dims(self.space, self.dims, output.shape)
+        assert places is not None
+        found = [0] * len(self.space[0])
+        for d, s in zip(places, traits.aligned(g, output.ndim)):
+            if d >= 0:
+                found[d] = s
+        return tuple(found)
+
+
+def bind(unit: Unit, members: list[Node]) -> Binding | None:
+    """The plan of a unit; None where its kernel has no native form."""
+    parts = _Parts(members)
+    key = (tuple(parts.signatures), tuple(parts.references), tuple(unit.stored), unit.space, unit.dims,
+           unit.levels)
+    if key not in _plans:
+        if len(_plans) > _LIMIT:
+            _plans.clear()
+        _plans[key] = _prepare(unit, parts)
+    plan = _plans[key]
+    return None if plan is None else Binding(plan)
+
+
+def _prepare(unit: Unit, parts: _Parts) -> Plan | None:
+    assert unit.space is not None
+    reads = _Reads(unit)
+    members: list[Any] = []
+    outputs: list[Output] = []
+    results: list[tuple[int, int]] = []     # (member, result) of each output
+    numbers: list[Any] = []
+    values: list[Any] = []                  # of each node: a member of the structure, which of its results
+    for i, (signature, own) in enumerate(zip(parts.signatures, parts.references)):
+        levels = unit.levels[i]
+        if signature.operator.kind == "project":
+            values.append((values[own[0][1]][0], signature.attributes[0]))
+        else:
+            values.append((len(members), 0))
+            mapped = []
+            for j, reference in enumerate(own):
+                if reference is not None and reference[0] == "member":
+                    reference = ("member", *values[reference[1]])
+                elif reference is not None and reference[0] == "node":
+                    level = ROW if levels == (ROW,) and traits.dims_of(signature) is None else ELEMENT
+                    reference = ("input", reads.input(reference[1], (i, j), signature, level))
+                mapped.append(reference)
+            numbers += [signature.compute.numpy if signature.compute is not None else None
+                        for r in own if r is not None and r[0] == "number"]
+            members.append(traits.member_of(signature, tuple(mapped)))
+        if unit.stored[i]:
+            for result, level in enumerate(levels):
+                member, first = values[i]
+                outputs.append(Output(member, first + result, level))
+                results.append((i, result))
+    nest = nest_of(unit.space, unit.dims, reads.geometries, reads.strides, _passes(unit, parts))
+    ndim = len(unit.space[0]) if unit.dims is not None else None
+    structure = Structure(tuple(members), nest.inputs, len(numbers), tuple(outputs), len(nest.outer),
+                          len(nest.mid), ndim, unit.dims or (),
+                          nest.columns, nest.split, nest.packed, nest.tail > 0)
+    kernel = kernel_of(structure)
+    return None if kernel is None else _plan(kernel, nest, reads, parts, results, numbers)
+
+
+def _passes(unit: Unit, parts: _Parts) -> int:
+    """How often a kernel passes over its elements, as far as its operators tell: once, twice or more."""
+    found = 1
+    for signature, own, levels in zip(parts.signatures, parts.references, unit.levels):
+        if traits.dims_of(signature) is not None:
+            found = max(found, traits.passes_of(signature))
+        members = [r[1] for r in own if r is not None and r[0] == "member"]
+        if levels == (ELEMENT,) and any(ROW in unit.levels[k] for k in members):
+            found = max(found, 2)
+    return found
+
+
+def _plan(kernel: Kernel, nest: Nest, reads: _Reads, parts: _Parts, results: list[tuple[int, int]],
+          numbers: list[Any]) -> Plan:
+    """The calls of a kernel on the operands' loops."""
+    partials: list[int] = []
+    workspace = 0
+    if nest.split:
+        width = nest.inner if nest.columns else 1
+        positions = nest.tasks // nest.rows * (nest.rows if not nest.columns else _positions(nest)) * width
+        for kind, dtype in kernel.reductions:
+            partials.append(workspace)
+            workspace += -(-positions * wide(kind, dtype).itemsize // 64) * 64
+    region = -(-nest.block * 8 // 64) * 64 + _APART
+    sizes = [dtype.itemsize for dtype in kernel.buffers]
+    buffer = nest.elements * max(sizes, default=0)
+    buffer = -(-buffer // 64) * 64 + _APART
+    scratch = kernel.regions * region + len(sizes) * buffer
+    calls: list[Call] = []
+    elements = 1
+    for n in (*nest.outer, *nest.mid, nest.inner):
+        elements *= n
+    nanoseconds = elements * cost.ELEMENT_INSTRUCTION * max(kernel.work, 8)
+    for name, address in kernel.calls:
+        words = Words()
+        _fill(words, kernel, nest, reads, parts, results, numbers, partials, region, buffer)
+        tasks = nest.rows if name == "finish" else nest.tasks
+        each = nanoseconds / tasks if name != "finish" else 100.0
+        calls.append(Call(address, words, tasks, cost.grain(tasks, each), scratch))
+    traffic = sum(g.numel * g.dtype.itemsize for g in reads.geometries) \
+        + sum(g.numel * g.dtype.itemsize for i, k in results for g in [parts.signatures[i].outputs[k]])
+    return Plan(calls, workspace=workspace, traffic=float(traffic), nanoseconds=nanoseconds)
+
+
+def _positions(nest: Nest) -> int:
+    found = 1
+    for n in nest.outer:
+        found *= n
+    return found
+
+
+def _fill(words: Words, kernel: Kernel, nest: Nest, reads: _Reads, parts: _Parts,
+          results: list[tuple[int, int]], numbers: list[Any], partials: list[int], region: int,
+          buffer: int) -> None:
+    """The words of a call, in the order of the kernel's layout."""
+    loops = [*nest.outer, *nest.mid]
+    facts = {"inner": nest.inner, "chunk": nest.chunk, "chunks": nest.chunks, "block": nest.block,
+             "count": nest.count, "region": region, "buffer": buffer, "tail": max(nest.tail, 1)}
+    strided = dict(zip([i for i, x in enumerate(nest.inputs) if x.access >= REPEATED], nest.strides))
+    for word in kernel.words:
+        kind = word[0]
+        if kind in facts:
+            words.constant(facts[kind])
+        elif kind == "extent":
+            words.constant(loops[word[1]])
+        elif kind == "own":
+            words.constant(nest.own[word[1]])
+        elif kind == "stride":
+            words.constant(strided[word[1]][word[2]])
+        elif kind == "step":
+            words.constant(strided[word[1]][-1])
+        elif kind == "input":
+            member, operand = reads.places[word[1]]
+            words.input(operand, reads.geometries[word[1]], member)
+        elif kind == "output":
+            member, result = results[word[1]]
+            words.output(result, member)
+        elif kind == "number":
+            member, operand = parts.numbers[word[1]]
+            words.number(operand, numbers[word[1]], member)
+        else:
+            words.workspace(partials[word[1]])

@@ -1,0 +1,247 @@
+"""Kernels whose rows run across memory: the innermost loop is kept, and computed in vectors.
+
+A task is an outer position and a block of columns, whose accumulators lie in the first cache (areas ``%a``
+of the thread's scratch memory: one for each reduction, one for each value that the elements of a column
+share). Four rows are taken at a time: their sum, in the elements' type, is added to the accumulators, which
+are wider.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from contextlib import ExitStack
+
+from ..llvm.build import Function
+from ..llvm.emitter import register_type
+from . import accumulate
+from .body import REGISTER, Accumulation, Body, Line
+from .frame import Frame, partial_type, splice
+from .structure import ELEMENT, ROW, UNIFORM
+
+TOGETHER = 4
+_LARGE = 120  # instructions: longer bodies are not repeated
+
+
+class Columns(Frame):
+    """Writes the kernels of columns."""
+
+    def regions(self) -> int:
+        return len(self.progress.reductions) + sum(len(_crossing(body)) for body in self.bodies)
+
+    def write(self) -> list[str]:
+        """The names of the calls, in order."""
+        if not self.structure.split:
+            with self.function("columns") as (f, task):
+                self._place(f, task, False)
+                for body in self.bodies:
+                    self._rows(f, body)
+                    self._accumulate(f, body, {x.number: f"%a{x.number}" for x in body.accumulations})
+                    for x in body.accumulations:
+                        self._fold(f, x)
+            return ["columns"]
+        names = []
+        for n, body in enumerate(self.bodies):
+            last = n == len(self.bodies) - 1
+            if not (body.stores_rows if last else body.has_elements):
+                continue
+            names.append("finish" if last else f"pass{n}")
+            with self.function(names[-1]) as (f, task):
+                self._split(f, task, body, last)
+        return names
+
+    def _place(self, f: Function, task: str, last: bool) -> None:
+        """The task's outer position, chunk of rows and columns: ``%width`` of them from ``%first`` on."""
+        rest = task if last else f.div(task, "%chunks")
+        chunk = "0" if last else f.rem(task, "%chunks")
+        blocks = f.div(f.sub(f.add("%inner", "%block"), 1), "%block")
+        position = f.div(rest, blocks)
+        f.lines.append(f"  %first = mul nsw i64 {f.rem(rest, blocks)}, %block")
+        f.lines.append(f"  %width = add nsw i64 {f.least(f.sub('%inner', '%first'), '%block')}, 0")
+        f.lines.append(f"  %position = add nsw i64 {position}, 0")
+        f.lines.append(f"  %low = mul nsw i64 {chunk}, %chunk")
+        part = f.mul(f.add(f.mul(position, "%chunks"), chunk), "%inner")
+        f.lines.append(f"  %part = add nsw i64 {part}, %first")
+        self.own = f.add(self.outer(f, position, "%first"), "%first")
+
+    def _split(self, f: Function, task: str, body: Body, last: bool) -> None:
+        self._place(f, task, last)
+        for earlier in self.bodies[:self.bodies.index(body)]:
+            for x in earlier.accumulations:
+                if f"%r{x.number}" in body.reads:
+                    self._combine(f, x)
+        self._rows(f, body)
+        if last:
+            return
+        areas = {}
+        for x in body.accumulations:
+            areas[x.number] = f.at(f"%t{x.number}", "%part", partial_type(x.kind, x.dtype))
+        self._accumulate(f, body, areas)
+
+    def _combine(self, f: Function, x: Accumulation) -> None:
+        """The parts of an earlier call added up in the accumulators."""
+        wide, kind = accumulate.wide(x.kind, x.dtype), partial_type(x.kind, x.dtype)
+        self._begin(f, x, f"%a{x.number}")
+        first = f.mul("%position", "%chunks")
+        with f.loop(first, f.add(first, "%chunks")) as c:
+            source = f.at(f"%t{x.number}", f.add(f.mul(c, "%inner"), "%first"), kind)
+            with f.loop(0, "%width", hint=self.hint(1)) as j:
+                target = f.at(f"%a{x.number}", j, kind)
+                total = f.widen(f.read(kind, target, 1), wide)
+                part = f.widen(f.read(kind, f.at(source, j, kind), 1), wide)
+                found = accumulate.combined(f, x.kind, wide, total, part, False)
+                f.write(kind, f.narrow(found, wide), target, 1)
+        self._fold(f, x)
+
+    def _fold(self, f: Function, x: Accumulation) -> None:
+        """Add up the columns that are one; each of them gets the result."""
+        if not self.structure.folded:
+            return
+        wide, kind = accumulate.wide(x.kind, x.dtype), partial_type(x.kind, x.dtype)
+        with f.loop(0, "%width", "%tail") as first:
+            last = f.add(first, "%tail")
+            total = f.variable(register_type(wide), accumulate.identity(x.kind, wide))
+            with f.loop(first, last, hint=self.hint(1)) as j:
+                part = f.widen(f.read(kind, f.at(f"%a{x.number}", j, kind), 1), wide)
+                total.set(accumulate.combined(f, x.kind, wide, total.get(), part))
+            held = f.narrow(total.get(), wide)
+            with f.loop(first, last, hint=self.hint(1)) as j:
+                f.write(kind, held, f.at(f"%a{x.number}", j, kind), 1)
+
+    def _begin(self, f: Function, x: Accumulation, area: str) -> None:
+        wide, kind = accumulate.wide(x.kind, x.dtype), partial_type(x.kind, x.dtype)
+        zero = accumulate.identity(x.kind, wide)
+        if wide.kind == "b":
+            zero = str(int(zero == "true"))
+        with f.loop(0, "%width", hint=self.hint(1)) as j:
+            f.write(kind, zero, f.at(area, j, kind), 1)
+
+    # --- once for each column -------------------------------------------------------------------------------
+
+    def _rows(self, f: Function, body: Body) -> None:
+        """What a column's elements share; it is left in areas for those of its registers that they read."""
+        splice(f, body.at(UNIFORM))
+        crossing = _crossing(body)
+        if not crossing and not body.stores_rows:
+            return
+        prefix = body.prefix
+        with f.loop(0, "%width", hint=self.hint(1)) as j:
+            f.lines.append(f"  {prefix}j = add nsw i64 {j}, 0")
+            at, width = f.add("%first", j), "%inner"
+            if self.structure.folded:
+                at, width = f.div(at, "%tail"), f.div(width, "%tail")
+            f.lines.append(f"  {prefix}jr = add nsw i64 {at if self.structure.folded else j}, 0")
+            f.lines.append(f"  {prefix}row = add nsw i64 {f.add(f.mul('%position', width), at)}, 0")
+            for index, (kind, dtype) in enumerate(self.progress.reductions):
+                if f"%r{index}" in body.reads:
+                    held = partial_type(kind, dtype)
+                    total = f.read(held, f.at(f"%a{index}", j, held), 1)
+                    total = f.widen(total, accumulate.wide(kind, dtype))
+                    f.lines.append(accumulate.result(kind, dtype, f"%r{index}{prefix[1:]}", total))
+            renamed = {f"%r{i}": f"%r{i}{prefix[1:]}" for i in range(len(self.progress.reductions))}
+            _splice_renamed(f, body.at(ROW), renamed)
+            for register, kind in crossing.items():
+                area = f"%a{self._area(body, register)}"
+                value, stored = renamed.get(register, register), kind
+                if kind == "i1":
+                    value, stored = f.emit(f"zext i1 {value} to i8"), "i8"
+                f.write(stored, value, f.at(area, j, stored), 1)
+
+    def _area(self, body: Body, register: str) -> int:
+        before = sum(len(_crossing(b)) for b in self.bodies[:self.bodies.index(body)])
+        return len(self.progress.reductions) + before + list(_crossing(body)).index(register)
+
+    # --- all rows -------------------------------------------------------------------------------------------
+
+    def _accumulate(self, f: Function, body: Body, areas: dict[int, str]) -> None:
+        if not body.has_elements:
+            return
+        for x in body.accumulations:
+            self._begin(f, x, areas[x.number])
+        mids = range(self.structure.outer, self.structure.outer + self.structure.mid)
+        bounds = [("0", f"%extent_{d}") for d in mids]
+        bounds[0] = ("%low", f.least(f.add("%low", "%chunk"), bounds[0][1]))
+        together = TOGETHER if body.accumulations and len(body.at(ELEMENT)) <= _LARGE else 1
+        with ExitStack() as stack:
+            indices = [stack.enter_context(f.loop(start, stop)) for start, stop in bounds[:-1]]
+            start, stop = bounds[-1]
+            whole = f.add(start, f.mul(f.div(f.sub(stop, start), together), together))
+            with f.loop(start, whole, together) as r:
+                self._some(f, body, indices, r, together, areas)
+            if together > 1:
+                with f.loop(whole, stop) as r:
+                    self._some(f, body, indices, r, 1, areas)
+
+    def _some(self, f: Function, body: Body, indices: Sequence[str], r: str, count: int,
+              areas: dict[int, str]) -> None:
+        """Some neighbouring rows."""
+        prefix = body.prefix
+        copies = []
+        for n in range(count):
+            lines = len(f.lines)
+            self.mid(f, body, [*indices, f.add(r, n)], self.own)
+            mine = {f"{prefix}{name}": f"{prefix}{name}_{f.name()[1:]}"
+                    for name in ("seg", "line", *[f"m{i}" for i in self.strided])}
+            f.lines[lines:] = [_renamed(text, mine) for text in f.lines[lines:]]
+            copies.append(mine)
+        with f.loop(0, "%width", hint=self.hint(1)) as j:
+            shared = self._shared(f, body, j)
+            parts: dict[int, list[str]] = {x.number: [] for x in body.accumulations}
+            for mine in copies:
+                own = mine | shared
+                suffix = "_" + f.name()[1:]
+                for name, text in (("at", f"add nsw i64 {own[prefix + 'seg']}, {j}"),
+                                   ("place", f"add i64 {own[prefix + 'line']}, 0")):
+                    own[prefix + name] = f.emit(text)
+                own[prefix + "slot"] = f.add(f.mul(own[prefix + "line"], "%block"), j)
+                own |= {line.result: line.result + suffix for line in body.at(ELEMENT) if line.result}
+                _splice_renamed(f, body.at(ELEMENT), own)
+                for x in body.accumulations:
+                    parts[x.number].append(own.get(x.register, x.register))
+            for x in body.accumulations:
+                self._add(f, x, parts[x.number], areas[x.number], j)
+
+    def _shared(self, f: Function, body: Body, j: str) -> dict[str, str]:
+        """The registers of a column, read back from their areas."""
+        names = {f"{body.prefix}j": j}
+        for register, kind in _crossing(body).items():
+            area = f"%a{self._area(body, register)}"
+            held = "i8" if kind == "i1" else kind
+            value = f.read(held, f.at(area, j, held), 1)
+            names[register] = f.emit(f"icmp ne i8 {value}, 0") if kind == "i1" else value
+        return names
+
+    @staticmethod
+    def _add(f: Function, x: Accumulation, parts: list[str], area: str, j: str) -> None:
+        while len(parts) > 1:
+            pairs = [accumulate.combined(f, x.kind, x.dtype, parts[n], parts[n + 1], False)
+                     for n in range(0, len(parts) - 1, 2)]
+            parts = pairs + parts[len(pairs) * 2:]
+        wide, kind = accumulate.wide(x.kind, x.dtype), partial_type(x.kind, x.dtype)
+        at = f.at(area, j, kind)
+        total = f.widen(f.read(kind, at, 1), wide)
+        part = accumulate.widened(f, x.kind, x.dtype, parts[0])
+        found = accumulate.combined(f, x.kind, wide, total, part, False)
+        f.write(kind, f.narrow(found, wide), at, 1)
+
+
+def _crossing(body: Body) -> dict[str, str]:
+    """The registers of columns that elements read, and their types."""
+    found = body.crossing
+    if found is None:
+        own = {line.result for line in body.at(ROW)}
+        read = [r for line in body.at(ELEMENT) for r in line.uses]
+        read += [x.register for x in body.accumulations]
+        found = {}
+        for register in dict.fromkeys(read):
+            if register in own or register.startswith("%r"):
+                found[register] = body.kind(register)
+        body.crossing = found
+    return found
+
+
+def _renamed(text: str, names: dict[str, str]) -> str:
+    return REGISTER.sub(lambda match: names.get(match[0], match[0]), text)
+
+
+def _splice_renamed(f: Function, lines: Sequence[Line], names: dict[str, str]) -> None:
+    f.lines += [_renamed(line.text, names) for line in lines]

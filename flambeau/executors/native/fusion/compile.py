@@ -1,0 +1,70 @@
+"""The cache of fused kernels.
+
+Note: the key of a kernel. A kernel is found by its ``Structure``: operators, element types and how inputs are
+read. Shapes, strides, pointers and numbers are arguments, so that another shape compiles nothing.
+"""
+
+from __future__ import annotations
+
+from ..llvm.code import code_of
+from ..llvm.emitter import Dtype, Unsupported
+from .body import passes_of
+from .columns import Columns
+from .rows import Rows
+from .structure import Structure
+
+_LIMIT = 4096
+
+
+class Kernel:
+    """Machine code of a structure: the functions of its calls, the words they take, the memory they use.
+
+    ``work``: instructions for each element, over all passes.
+    """
+
+    __slots__ = ("calls", "words", "reductions", "regions", "buffers", "work")
+
+    def __init__(self, structure: Structure) -> None:
+        bodies, progress = passes(structure)
+        frame = (Columns if structure.columns else Rows)(structure, bodies, progress)
+        title = "_".join(dict.fromkeys(member.operator.name for member in structure.members))[:60]
+        names = frame.write()
+        addresses = code_of(frame.text(), title).addresses
+        self.calls = [(name, addresses[name]) for name in names]
+        self.words = frame.words
+        self.reductions: list[tuple[str, Dtype]] = progress.reductions
+        self.regions = frame.regions()
+        self.buffers = progress.buffers
+        self.work = sum(len(body.code) for body in bodies)
+
+
+_kernels: dict[Structure, Kernel | None] = {}
+
+
+def passes(structure: Structure):  # type: ignore[no-untyped-def]
+    """``passes_of``; Unsupported where a kernel wants an array."""
+    try:
+        return passes_of(structure)
+    except (ArithmeticError, AttributeError, IndexError, KeyError, TypeError, ValueError) as error:
+        raise Unsupported(str(error)) from error
+
+
+def kernel_of(structure: Structure) -> Kernel | None:
+    """The kernel of a structure, compiled now if it is new; None where it has no native form."""
+    try:
+        return _kernels[structure]
+    except KeyError:
+        pass
+    if len(_kernels) > _LIMIT:
+        _kernels.clear()
+    try:
+        found: Kernel | None = Kernel(structure)
+    except Unsupported:
+        found = None
+    _kernels[structure] = found
+    return found
+
+
+def clear() -> None:
+    """Forget which structure has which kernel."""
+    _kernels.clear()

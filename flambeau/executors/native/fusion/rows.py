@@ -1,0 +1,134 @@
+"""Kernels whose rows run along memory: the innermost loop is reduced, or nothing is.
+
+A task is an outer position, or a chunk of its row. It goes over the row once for each pass; the row stays
+in the caches. Where rows are shared between tasks (``split``), each pass is a call of its own, which leaves
+partial results that the next one combines.
+"""
+
+from __future__ import annotations
+
+from contextlib import ExitStack
+
+from ..llvm.build import Function, Variable
+from ..llvm.emitter import FLOAT32, register_type
+from . import accumulate
+from .body import Accumulation, Body
+from .frame import Frame, partial_type, splice
+from .structure import ELEMENT, ROW, UNIFORM
+
+_LONG, _TOGETHER = 24, 4     # instructions; vectors
+
+
+class Rows(Frame):
+    """Writes the kernels of rows."""
+
+    def write(self) -> list[str]:
+        """The names of the calls, in order."""
+        if not self.structure.split:
+            with self.function("rows") as (f, task):
+                self._whole(f, task)
+            return ["rows"]
+        names = []
+        for n, body in enumerate(self.bodies):
+            last = n == len(self.bodies) - 1
+            if not (body.stores_rows if last else body.has_elements):
+                continue
+            names.append("finish" if last else f"pass{n}")
+            with self.function(names[-1]) as (f, task):
+                self._split(f, task, body, last)
+        return names
+
+    def _whole(self, f: Function, task: str) -> None:
+        position = f.div(task, "%chunks")
+        chunk = f.rem(task, "%chunks")
+        own = self.outer(f, position)
+        for body in self.bodies:
+            f.lines.append(f"  {body.prefix}row = add i64 {position}, 0")
+            splice(f, body.at(UNIFORM) + body.at(ROW))
+            if body.has_elements:
+                for x, total in zip(body.accumulations, self._pass(f, body, own, chunk)):
+                    f.lines.append(accumulate.result(x.kind, x.dtype, f"%r{x.number}", total.get()))
+
+    def _split(self, f: Function, task: str, body: Body, last: bool) -> None:
+        position = task if last else f.div(task, "%chunks")
+        chunk = "0" if last else f.rem(task, "%chunks")
+        own = self.outer(f, position)
+        known = {x.number for b in self.bodies for x in b.accumulations
+                 if self.bodies.index(b) < self.bodies.index(body)}
+        for index in sorted(known):
+            if f"%r{index}" in body.reads:
+                self._combine(f, index, position)
+        f.lines.append(f"  {body.prefix}row = add i64 {position}, 0")
+        splice(f, body.at(UNIFORM) + body.at(ROW))
+        if last:
+            return
+        for x, total in zip(body.accumulations, self._pass(f, body, own, chunk)):
+            kind = partial_type(x.kind, x.dtype)
+            held = f.narrow(total.get(), accumulate.wide(x.kind, x.dtype))
+            f.write(kind, held, f.at(f"%t{x.number}", task, kind), 1)
+
+    def _combine(self, f: Function, index: int, position: str) -> None:
+        """The result of a reduction from the parts of an earlier call."""
+        kind, dtype = self.progress.reductions[index]
+        wide = accumulate.wide(kind, dtype)
+        held = partial_type(kind, dtype)
+        first = f.mul(position, "%chunks")
+        total = f.variable(register_type(wide), accumulate.identity(kind, wide))
+        with f.loop(first, f.add(first, "%chunks")) as c:
+            part = f.widen(f.read(held, f.at(f"%t{index}", c, held), 1), wide)
+            total.set(accumulate.combined(f, kind, wide, total.get(), part, False))
+        f.lines.append(accumulate.result(kind, dtype, f"%r{index}", total.get()))
+
+    def _pass(self, f: Function, body: Body, own: str, chunk: str) -> list[Variable]:
+        totals = [self._start(f, x, True) for x in body.accumulations]
+        low = f.mul(chunk, "%chunk")
+        mids = range(self.structure.outer, self.structure.outer + self.structure.mid)
+        if self.structure.packed and body.is_packed:
+            self.mid(f, body, [], own)
+            self._inner(f, body, "0", "%count", totals)
+            return totals
+        with ExitStack() as stack:
+            indices = []
+            for n, d in enumerate(mids):
+                extent = f"%extent_{d}"
+                start, stop = (low, f.least(f.add(low, "%chunk"), extent)) if n == 0 else ("0", extent)
+                indices.append(stack.enter_context(f.loop(start, stop)))
+            self.mid(f, body, indices, own)
+            start, stop = ("0", "%inner") if indices else (low, f.least(f.add(low, "%chunk"), "%inner"))
+            self._inner(f, body, start, stop, totals)
+        return totals
+
+    @staticmethod
+    def _start(f: Function, x: Accumulation, widely: bool) -> Variable:
+        dtype = accumulate.wide(x.kind, x.dtype) if widely else x.dtype
+        return f.variable(register_type(dtype), accumulate.identity(x.kind, dtype))
+
+    def _inner(self, f: Function, body: Body, start: str, stop: str, totals: list[Variable]) -> None:
+        blocked = [x.dtype == FLOAT32 and x.kind in ("sum", "prod") for x in body.accumulations]
+        if not any(blocked):
+            self._elements(f, body, start, stop, totals)
+            return
+        with f.loop(start, stop, accumulate.BLOCK) as block:
+            end = f.least(f.add(block, accumulate.BLOCK), stop)
+            parts = [self._start(f, x, False) if b else total
+                     for x, b, total in zip(body.accumulations, blocked, totals)]
+            self._elements(f, body, block, end, parts)
+            for x, b, total, part in zip(body.accumulations, blocked, totals, parts):
+                if b:
+                    wide = accumulate.wide(x.kind, x.dtype)
+                    held = accumulate.widened(f, x.kind, x.dtype, part.get())
+                    total.set(accumulate.combined(f, x.kind, wide, total.get(), held, False))
+
+    def _elements(self, f: Function, body: Body, start: str, stop: str, parts: list[Variable]) -> None:
+        prefix = body.prefix
+        # Else LLVM takes one vector at a time through a long body, and waits for each of its instructions.
+        long = not body.accumulations and len(body.at(ELEMENT)) > _LONG
+        with f.loop(start, stop, hint=self.hint(_TOGETHER) if long else "") as j:
+            f.lines.append(f"  {prefix}j = add nsw i64 {j}, 0")
+            f.lines.append(f"  {prefix}at = add nsw i64 {prefix}seg, {j}")
+            line = f.mul(f"{prefix}line", "%inner")
+            f.lines.append(f"  {prefix}place = add nsw i64 {line}, {j}")
+            f.lines.append(f"  {prefix}slot = add nsw i64 {line}, {j}")
+            splice(f, body.at(ELEMENT))
+            for x, part in zip(body.accumulations, parts):
+                part.set(accumulate.combined(f, x.kind, x.dtype, part.get(), x.register))

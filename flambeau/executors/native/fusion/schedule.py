@@ -1,0 +1,309 @@
+"""Which nodes become one kernel.
+
+Note: stages. A node has the stage of its latest operand if it can be computed in one kernel with it (the same
+elements in the same order in memory, the same dimensions reduced), else a later one; everything else comes
+one stage after its operands. Nodes of one stage that read each other form a kernel: a way from a kernel
+through anything else back into it would pass a later stage, so kernels never wait for each other in a
+circle. Kernels are functions of values that no one changes (in-place operators write into memory only when
+nobody else refers to it), so any order that respects the operands is right.
+"""
+
+from __future__ import annotations
+
+import sys
+from typing import Any
+
+from ....graph import pending
+from ....graph.geometry import Geometry
+from ....graph.node import Node, Signature
+from ..plan import Plan
+from ..templates import plan_of
+from .structure import ELEMENT, ROW
+from .traits import Dims, Space, Traits, kept_dims, row_strides, space_of, strides_in, traits_of
+
+MAX_MEMBERS = 48
+_LOCAL = pending.UNHELD + 1     # references to a node that only a list and a local variable hold
+_LARGE = 1024   # elements: reading an array of as many twice is worth avoiding
+
+
+class _Partition:
+    """Kernels under construction: a forest whose roots are their latest members.
+
+    ``space`` and ``dims`` belong to roots. ``levels``: of each result of a node, whether the kernel has one
+    for each element or for each row; None of a node that is in no kernel.
+    """
+
+    def __init__(self, nodes: list[Node]) -> None:
+        count = len(nodes)
+        self.nodes = nodes
+        self.last = count - 1
+        self.stage = [0] * count
+        self.parent = list(range(count))
+        self.size = [1] * count
+        self.space: list[Space | None] = [None] * count
+        self.dims: list[Dims | None] = [None] * count
+        self.levels: list[tuple[int, ...] | None] = [None] * count
+        self.reads: list[list[int]] = []
+
+    def signature(self, i: int) -> Signature:
+        found = self.nodes[self.last - i].signature
+        assert found is not None
+        return found
+
+    def root(self, i: int) -> int:
+        parent = self.parent
+        while parent[i] != i:
+            parent[i] = parent[parent[i]]
+            i = parent[i]
+        return i
+
+    def build(self) -> None:
+        index = {id(node): self.last - k for k, node in enumerate(self.nodes)}
+        for i in range(self.last + 1):
+            node = self.nodes[self.last - i]
+            signature = self.signature(i)
+            traits = traits_of(signature)
+            reads: list[int] = []
+            near: dict[int, int] = {}
+            for j, operand in enumerate(node.operands):
+                k = index.get(id(operand)) if operand.__class__ is Node else None
+                if k is None:
+                    continue
+                reads.append(k)
+                level = self._together(signature, traits, j, k)
+                if level is None or near.get(k, level) != level:
+                    near[k] = -1
+                else:
+                    near[k] = level
+            self.reads.append(reads)
+            self._place(i, traits, reads, {k: level for k, level in near.items() if level >= 0})
+
+    # --- what fits together ---------------------------------------------------------------------------------
+
+    def _together(self, signature: Signature, traits: Traits, j: int, k: int) -> int | None:
+        """The level at which a node, whose operand j is node k, can be in k's kernel; None if it can not."""
+        levels = self.levels[k]
+        if levels is None:
+            return None
+        if traits.projects:
+            return levels[signature.attributes[0]]
+        if not traits.fusible or len(levels) > 1:
+            return None
+        root = self.root(k)
+        space, dims = self.space[root], self.dims[root]
+        g = signature.geometries[j]
+        if not isinstance(g, Geometry) or g.offset or space is None:
+            return None
+        if levels[0] == ELEMENT:
+            return ELEMENT if traits.space == space and space_of(g) == space else None
+        assert dims is not None
+        if traits.space == space and g.ndim <= len(space[0]):
+            return ELEMENT if strides_in(signature, j, g, len(space[0])) == row_strides(space, dims) else None
+        output = signature.outputs[0]
+        if traits.dims is None and g.is_contiguous and output.is_contiguous and g.shape == output.shape \
+                and kept_dims(space, dims, output.shape) is not None:
+            return ROW
+        return None
+
+    def _place(self, i: int, traits: Traits, reads: list[int], near: dict[int, int]) -> None:
+        """Give node i its stage, and its kernel."""
+        stage = max([self.stage[k] + (k not in near) for k in reads], default=0)
+        near = {k: level for k, level in near.items() if self.stage[k] == stage}
+        roots = {self.root(k) for k in near}
+        dims = {d for d in [traits.dims, *[self.dims[r] for r in roots]] if d is not None}
+        fits = len(set(near.values())) <= 1 and len({self.space[r] for r in roots}) <= 1 and len(dims) <= 1 \
+            and sum(self.size[r] for r in roots) < MAX_MEMBERS
+        if roots and fits:
+            level = next(iter(near.values()))
+            for r in roots:
+                self.parent[r] = i
+                self.size[i] += self.size[r]
+                self.space[i] = self.space[r]
+            self.dims[i] = dims.pop() if dims else None
+            self.levels[i] = (level,) if traits.projects or level == ROW else traits.levels
+            self.stage[i] = stage
+            return
+        self.stage[i] = stage + bool(roots)
+        if traits.fusible:
+            self.space[i], self.dims[i], self.levels[i] = traits.space, traits.dims, traits.levels
+
+    # --- afterwards -----------------------------------------------------------------------------------------
+
+    def settle(self) -> None:
+        """Kernels are what their members say from here on: ``unit``, the latest member as it was at first."""
+        self.unit = [self.root(i) for i in range(self.last + 1)]
+        self.readers: list[list[int]] = [[] for _ in self.unit]
+        for i, reads in enumerate(self.reads):
+            for k in reads:
+                self.readers[k].append(i)
+
+    def delay(self) -> None:
+        """Move to the kernel that alone reads it what would have to be stored for it, and can be made there.
+
+        What is needed in the backward pass only (x - mean of a normalization) is not kept from the forward
+        pass on if what it is made of is kept anyway.
+        """
+        for i in range(self.last, -1, -1):
+            if self.levels[i] != (ELEMENT,) or not self.readers[i]:
+                continue
+            source, target = self.unit[i], self.unit[self.readers[i][0]]
+            if target == source or self.stage[target] <= self.stage[i] or self.space[target] is None:
+                continue
+            moved = self._waiting(i, target)
+            self.size[source] -= len(moved)
+            self.size[target] += len(moved)
+            for k in moved:
+                self.unit[k] = target
+                self.stage[k] = self.stage[target]
+
+    def _waiting(self, i: int, target: int) -> list[int]:
+        """Node i and those of its kernel that it alone needs, if they can be made in kernel ``target``."""
+        moved = [i]
+        for k in moved:
+            if self.unit[k] != self.unit[i] or not self._can_wait(k, target, moved):
+                return []
+            for other in self.reads[k]:
+                if other not in moved and not self._is_there(other, moved, target):
+                    moved.append(other)
+        return moved if self.size[target] + len(moved) <= MAX_MEMBERS else []
+
+    def _can_wait(self, i: int, target: int, moved: list[int]) -> bool:
+        traits = traits_of(self.signature(i))
+        space = self.space[target]
+        if self.levels[i] != (ELEMENT,) or traits.dims is not None or traits.space != space:
+            return False
+        node = self.nodes[self.last - i]
+        if sys.getrefcount(node) > _LOCAL + len(self.readers[i]):
+            return False
+        for r in self.readers[i]:
+            if self.unit[r] != target and r not in moved:
+                return False
+            for operand, g in zip(self.nodes[self.last - r].operands, self.signature(r).geometries):
+                if operand is node and (g.offset or space_of(g) != space):
+                    return False
+        return True
+
+    def _is_there(self, k: int, moved: list[int], target: int) -> bool:
+        """Whether an operand lies in memory until a later kernel has run, whether its readers wait or not."""
+        levels = self.levels[k]
+        if levels is not None and ELEMENT not in levels:
+            return True
+        others = [r for r in self.readers[k] if r not in moved and self.unit[r] != self.unit[k]]
+        return any(self.stage[r] >= self.stage[target] for r in others)
+
+    def merge(self) -> None:
+        """Make one kernel of kernels of a stage that read the same array: they cannot wait for each other."""
+        readers: dict[tuple[int, Any, int], list[int]] = {}
+        for i in range(self.last + 1):
+            space = self.space[self.unit[i]]
+            if self.levels[i] is None or space is None:
+                continue
+            for operand, g in zip(self.nodes[self.last - i].operands, self.signature(i).geometries):
+                if isinstance(g, Geometry) and g.numel >= _LARGE and space_of(g) == space:
+                    others = readers.setdefault((self.stage[i], space, id(operand)), [])
+                    if not any(self._unite(self.unit[i], self.unit[k]) for k in others):
+                        others.append(i)
+
+    def _unite(self, a: int, b: int) -> bool:
+        dims = {d for d in (self.dims[a], self.dims[b]) if d is not None}
+        if a == b:
+            return True
+        if len(dims) > 1 or self.size[a] + self.size[b] > MAX_MEMBERS:
+            return False
+        self.unit = [b if u == a else u for u in self.unit]
+        self.size[b] += self.size[a]
+        self.dims[b] = dims.pop() if dims else None
+        return True
+
+    # --- in which order -------------------------------------------------------------------------------------
+
+    def units(self) -> list[list[int]]:
+        """Members of the kernels and single nodes, each in order, in an order in which they can run."""
+        members: dict[int, list[int]] = {}
+        for i, unit in enumerate(self.unit):
+            members.setdefault(unit, []).append(i)
+        done: set[int] = set()
+        order: list[list[int]] = []
+        for unit in sorted(members, key=lambda u: members[u][-1]):
+            self._emit(unit, members, done, order)
+        return order
+
+    def _emit(self, root: int, members: dict[int, list[int]], done: set[int], order: list[list[int]]) -> None:
+        stack = [root]
+        while stack:
+            top = stack[-1]
+            if top in done:
+                stack.pop()
+                continue
+            waiting = {self.unit[k] for i in members[top] for k in self.reads[i]} - done - {top}
+            if waiting:
+                stack.extend(waiting)
+                continue
+            done.add(stack.pop())
+            order.append(members[top])
+
+
+class Unit:
+    """A kernel, or nodes for the interpreter. ``members`` are positions in the list of nodes, in order.
+
+    Of a kernel: ``stored``, whether somebody beside its members reads a member's value; the space, the
+    reduced dimensions and the members' levels (see ``_Partition``).
+    """
+
+    __slots__ = ("members", "stored", "fused", "plan", "space", "dims", "levels")
+
+    def __init__(self, members: list[int], stored: list[bool], fused: bool) -> None:
+        self.members = members
+        self.stored = stored
+        self.fused = fused
+        self.plan: Plan | None = None
+        self.space: Space | None = None
+        self.dims: Dims | None = None
+        self.levels: tuple[tuple[int, ...], ...] = ()
+
+
+def schedule(nodes: list[Node]) -> list[Unit]:
+    """Partition a list of nodes (last one first) into units, in the order in which they run."""
+    partition = _Partition(nodes)
+    partition.build()
+    partition.settle()
+    partition.delay()
+    partition.merge()
+    units: list[Unit] = []
+    for members in partition.units():
+        positions = [partition.last - i for i in members]
+        if partition.levels[members[0]] is not None:
+            units.append(_kernel(partition, members, positions))
+        elif len(positions) == 1 and (plan := plan_of(partition.signature(members[0]))) is not None:
+            units.append(Unit(positions, [], True))
+            units[-1].plan = plan
+        elif units and not units[-1].fused:
+            units[-1].members += positions
+        else:
+            units.append(Unit(positions, [], False))
+    return units
+
+
+def _kernel(partition: _Partition, members: list[int], positions: list[int]) -> Unit:
+    unit = Unit(positions, _stored(partition.nodes, positions), True)
+    root = partition.unit[members[0]]
+    unit.space, unit.dims = partition.space[root], partition.dims[root]
+    unit.levels = tuple([partition.levels[i] or () for i in members])
+    return unit
+
+
+def _stored(nodes: list[Node], positions: list[int]) -> list[bool]:
+    """Whether somebody beside the kernel itself holds a member's value."""
+    readers: dict[int, int] = {}
+    for k in positions:
+        for operand in nodes[k].operands:
+            if operand.__class__ is Node:
+                readers[id(operand)] = readers.get(id(operand), 0) + 1
+            operand = None
+    found: list[bool] = []
+    refcount = sys.getrefcount
+    for k in positions:
+        node = nodes[k]
+        # The list of nodes holds each of them once.
+        found.append(refcount(node) > pending.UNHELD + 1 + readers.get(id(node), 0))
+    return found

@@ -1,0 +1,219 @@
+"""What of a signature decides with which others it can be one kernel."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from ....graph.geometry import Geometry, row_major_strides
+from ....graph.node import Signature
+from ..llvm.emitter import Unsupported
+from .compile import passes
+from .structure import ELEMENT, FLAT, ROW, Input, Member, Structure
+
+_LIMIT = 1 << 16
+# Pointwise by what they compute, though they declare their shapes themselves.
+_CONVERSIONS = frozenset(("to_copy", "clone"))
+
+# Extents, and strides of the elements' order in memory (0 where the extent is 1).
+Space = tuple[tuple[int, ...], tuple[int, ...]]
+Dims = tuple[int, ...]
+
+
+class Traits:
+    """What scheduling needs to know of a signature.
+
+    ``space``: the elements that its loops walk; None where it has no native form. ``dims``: the dimensions
+    that it reduces, None of a pointwise operator. ``levels``: of each result, ELEMENT or ROW.
+    """
+
+    __slots__ = ("space", "dims", "levels", "projects")
+
+    def __init__(self, space: Space | None, dims: Dims | None = None, levels: tuple[int, ...] = (ELEMENT,),
+                 projects: bool = False) -> None:
+        self.space = space
+        self.dims = dims
+        self.levels = levels
+        self.projects = projects
+
+    @property
+    def fusible(self) -> bool:
+        return self.space is not None
+
+
+_OTHER = Traits(None)
+_PROJECTION = Traits(None, projects=True)
+_traits: dict[Signature, Traits] = {}
+_native: dict[Any, bool] = {}
+
+
+def traits_of(signature: Signature) -> Traits:
+    """The traits of a signature, found out once."""
+    found = _traits.get(signature)
+    if found is None:
+        if len(_traits) > _LIMIT:
+            _traits.clear()
+        found = _traits[signature] = _examine(signature)
+    return found
+
+
+# --- which operators go over rows ---------------------------------------------------------------------------
+
+def _first_attribute(signature: Signature) -> Any:
+    return signature.attributes[0]
+
+
+def _all_but_channels(signature: Signature) -> Any:
+    return (0, *range(2, signature.geometries[0].ndim))
+
+
+_REDUCED: dict[str, Callable[[Signature], Any]] = {
+    **dict.fromkeys(("sum", "mean", "prod", "amax", "amin", "max", "min", "all", "any", "count_nonzero",
+                     "var", "std", "var_mean", "std_mean", "aminmax", "argmax", "argmin", "logsumexp",
+                     "softmax", "log_softmax", "softmax_backward", "log_softmax_backward", "normalize",
+                     "normalize_backward", "native_layer_norm"), _first_attribute),
+    "native_batch_norm": _all_but_channels,
+    "linalg_vector_norm": lambda signature: signature.attributes[1],
+    "dist": lambda signature: signature.attributes[1],
+}
+_IN_ONE_PASS = frozenset(("sum", "mean", "prod", "amax", "amin", "all", "any", "count_nonzero", "aminmax",
+                          "linalg_vector_norm", "dist"))
+_IN_TWO_PASSES = frozenset(("var", "std", "var_mean", "std_mean", "argmax", "argmin", "max", "min",
+                            "logsumexp", "softmax_backward", "log_softmax_backward", "normalize_backward"))
+# Operands that are not broadcast as usual: a value for each channel.
+_PER_CHANNEL = {"native_batch_norm": (1, 2)}
+
+
+def dims_of(signature: Signature) -> Dims | None:
+    """The dimensions that a signature's operator reduces; None if it reduces none."""
+    find = _REDUCED.get(signature.operator.name)
+    g = signature.geometries[0] if find is not None and signature.operator.kind == "structured" else None
+    if find is None or not isinstance(g, Geometry):
+        return None
+    ndim = g.ndim
+    dims = find(signature)
+    if dims is None:
+        dims = range(ndim)
+    return tuple(sorted(d % max(ndim, 1) for d in ((dims,) if isinstance(dims, int) else dims)))
+
+
+def passes_of(signature: Signature) -> int:
+    """How often an operator goes over its rows."""
+    name = signature.operator.name
+    return 1 if name in _IN_ONE_PASS else 2 if name in _IN_TWO_PASSES else 3
+
+
+# --- spaces -------------------------------------------------------------------------------------------------
+
+def space_of(g: Geometry) -> Space:
+    """The elements of a geometry in their order in memory."""
+    return tuple(g.shape), tuple([s if n > 1 else 0 for n, s in zip(g.shape, g.strides)])
+
+
+def contiguous_space(shape: tuple[int, ...]) -> Space:
+    """The elements of a shape, row by row."""
+    return tuple(shape), tuple([s if n > 1 else 0 for n, s in zip(shape, row_major_strides(shape))])
+
+
+def _examine(signature: Signature) -> Traits:
+    operator = signature.operator
+    if operator.kind == "project":
+        return _PROJECTION
+    if signature.on_meta or operator.owns or not signature.outputs:
+        return _OTHER
+    if any(g.offset or not g.numel or not g.is_dense for g in signature.outputs):
+        return _OTHER
+    dims = dims_of(signature)
+    if dims is not None:
+        return _of_rows(signature, dims)
+    if not signature.single or (operator.kind != "pointwise" and operator.name not in _CONVERSIONS):
+        return _OTHER
+    return Traits(space_of(signature.outputs[0])) if is_native(signature, None) else _OTHER
+
+
+def _of_rows(signature: Signature, dims: Dims) -> Traits:
+    g = signature.geometries[0]
+    if not g.numel or not g.ndim or not is_native(signature, dims):
+        return _OTHER
+    levels = tuple([ELEMENT if out.numel == g.numel else ROW for out in signature.outputs])
+    kept = [d for d in g.order if d not in dims and g.shape[d] > 1]
+    places = signature.operator.name in ("argmax", "argmin")  # count elements row by row
+    if ELEMENT in levels or places or not g.is_dense or kept != sorted(kept):
+        return Traits(contiguous_space(g.shape), dims, levels)
+    return Traits(space_of(g), dims, levels)
+
+
+# --- how operands lie in a space ----------------------------------------------------------------------------
+
+def strides_in(signature: Signature, operand: int, g: Geometry, ndim: int) -> tuple[int, ...]:
+    """The strides along a space's dimensions with which an operand is read; 0 where it is broadcast."""
+    if operand in _PER_CHANNEL.get(signature.operator.name, ()):
+        return tuple([g.strides[0] if d == 1 and g.shape[0] > 1 else 0 for d in range(ndim)])
+    return aligned(g, ndim)
+
+
+def aligned(g: Geometry, ndim: int) -> tuple[int, ...]:
+    """The strides of an operand broadcast to ``ndim`` dimensions."""
+    return (*[0] * (ndim - g.ndim), *[s if n > 1 else 0 for n, s in zip(g.shape, g.strides)])
+
+
+def row_strides(space: Space, dims: Dims) -> tuple[int, ...]:
+    """Along a space's dimensions, the strides of an array with a value for each row, rows in their order."""
+    shape, _ = space
+    found, step = [0] * len(shape), 1
+    for d in reversed(range(len(shape))):
+        if d not in dims and shape[d] > 1:
+            found[d] = step
+            step *= shape[d]
+    return tuple(found)
+
+
+def kept_dims(space: Space, dims: Dims, shape: tuple[int, ...]) -> list[int] | None:
+    """Which dimension of the space each dimension of an array of rows is; None if it is not such an array.
+
+    Dimensions of extent 1 are none (-1).
+    """
+    kept = [d for d in range(len(space[0])) if d not in dims and space[0][d] > 1]
+    if [n for n in shape if n > 1] != [space[0][d] for d in kept]:
+        return None
+    remaining = iter(kept)
+    return [next(remaining) if n > 1 else -1 for n in shape]
+
+
+# --- has it a native form -----------------------------------------------------------------------------------
+
+def is_native(signature: Signature, dims: Dims | None) -> bool:
+    """Whether the operator has a native form on these types: found by writing its code once."""
+    references: list[Any] = []
+    inputs: list[Input] = []
+    numbers = 0
+    for g in signature.geometries:
+        if isinstance(g, Geometry):
+            references.append(("input", len(inputs)))
+            inputs.append(Input(g.dtype.numpy, FLAT))
+        elif g is type(None):
+            references.append(None)
+        else:
+            references.append(("number", numbers))
+            numbers += 1
+    ndim = signature.geometries[0].ndim if dims is not None else None
+    structure = Structure((member_of(signature, tuple(references)),), tuple(inputs), numbers, (), ndim=ndim,
+                          dims=dims or ())
+    found = _native.get(structure)
+    if found is None:
+        try:
+            passes(structure)
+            found = True
+        except Unsupported:
+            found = False
+        if len(_native) > _LIMIT:
+            _native.clear()
+        _native[structure] = found
+    return found
+
+
+def member_of(signature: Signature, references: tuple[Any, ...]) -> Member:
+    """A signature as a kernel's member."""
+    compute = signature.compute.numpy if signature.compute is not None else None
+    return Member(signature.operator, signature.attributes, compute,
+                  tuple([g.dtype.numpy for g in signature.outputs]), references)

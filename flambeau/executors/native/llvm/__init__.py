@@ -1,0 +1,1 @@
+"""Writing LLVM code and turning it into machine code."""

@@ -1,0 +1,394 @@
+"""Elementary functions in generated code: range reduction, then a polynomial by fused multiply-adds.
+
+All are free of branches, so that LLVM computes as many elements at once as a vector holds. In single
+precision the error is below 2 units in the last place; special values are those of C. Where a formula needs
+more precision than its type has, single precision is computed in double (``wide``).
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from functools import wraps
+from typing import Any
+
+from ...interpreter import coefficients as shared
+from . import coefficients as table
+from .emitter import FLOAT32, FLOAT64, INT32, INT64, Dtype, Unsupported, literal
+from .expression import Expression, bits_of, compare, constant, convert, is_float, select
+
+Function = Callable[..., Expression]
+
+
+class _Format:
+    """What the formulas need to know of a floating type."""
+
+    def __init__(self, integer: Dtype, mantissa: int, bias: int, magic: float, ln2: tuple[float, float],
+                 exp_range: tuple[float, float], flat: float, smallest: float) -> None:
+        self.integer = integer
+        self.mantissa = mantissa
+        self.bias = bias
+        self.magic = magic          # adding it rounds to an integer, which then stands in the low bits
+        self.ln2 = ln2              # log(2) in two parts, the first with trailing zeros
+        self.exp_range = exp_range  # beyond, exp is 0 or infinite
+        self.flat = flat            # beyond, expm1(-x) is -1 and tanh(x / 2) is 1
+        self.smallest = smallest    # normal number
+
+
+_FORMATS = {
+    FLOAT32: _Format(INT32, 23, 127, 1.5 * 2.0 ** 23, (0.693145751953125, 1.42860682030941723212e-06),
+                     (-104.0, 89.0), 20.0, 2.0 ** -126),
+    FLOAT64: _Format(INT64, 52, 1023, 1.5 * 2.0 ** 52, (0.6931471803691238, 1.9082149292705877e-10),
+                     (-746.0, 710.0), 40.0, 2.0 ** -1022),
+}
+
+
+def _format(x: Expression) -> _Format:
+    if not is_float(x):
+        raise Unsupported(f"a function of {x.dtype}")
+    return _FORMATS[x.dtype]
+
+
+def wide(function: Function) -> Function:
+    """Single precision computed in double; double precision has no native form."""
+    @wraps(function)
+    def wrapper(*operands: Expression) -> Expression:
+        if any(x.dtype != FLOAT32 for x in operands):
+            raise Unsupported(f"{function.__name__} of {operands[0].dtype}")
+        return convert(function(*[convert(x, FLOAT64) for x in operands]), FLOAT32)
+    return wrapper
+
+
+def fma(x: Expression, y: Any, z: Any) -> Expression:
+    """x y + z, rounded once."""
+    second = y if isinstance(y, Expression) else constant(x, y)
+    third = z if isinstance(z, Expression) else constant(x, z)
+    return x.intrinsic("fma", second, third)
+
+
+def horner(coefficients: Sequence[float], x: Expression) -> Expression:
+    """The polynomial with these coefficients, highest power first."""
+    result = constant(x, coefficients[0])
+    for c in coefficients[1:]:
+        result = fma(result, x, c)
+    return result
+
+
+def copysign(x: Expression, sign: Expression) -> Expression:
+    """x with the sign of another number."""
+    return x.intrinsic("copysign", sign)
+
+
+def absolute(x: Expression) -> Expression:
+    """The absolute value."""
+    return x.intrinsic("fabs") if is_float(x) else select(compare("<", x, 0), -x, x)
+
+
+def at_most(x: Expression, bound: float) -> Expression:
+    """min(x, bound), NaN staying NaN."""
+    return select(compare(">", x, bound), constant(x, bound), x)
+
+
+def at_least(x: Expression, bound: float) -> Expression:
+    """max(x, bound), NaN staying NaN."""
+    return select(compare("<", x, bound), constant(x, bound), x)
+
+
+# --- exponentials -------------------------------------------------------------------------------------------
+
+def _shift(x: Expression, symbol: str, count: int) -> Expression:
+    kind = f"i{x.dtype.itemsize * 8}"
+    return x.emit(f"{symbol} {kind} {x.register}, {count}", x.dtype)
+
+
+def _power_of_two(n: Expression, like: Expression) -> Expression:
+    """2^n of an integer n between the exponents of normal numbers."""
+    f = _format(like)
+    return bits_of(_shift(n + f.bias, "shl", f.mantissa), like.dtype)
+
+
+def _nearest(x: Expression, scale: float) -> tuple[Expression, Expression]:
+    """x scale rounded to an integer: as a number of x's type, and as an integer."""
+    f = _format(x)
+    shifted = fma(x, scale, f.magic)
+    n = bits_of(shifted, f.integer) - bits_of(constant(x, f.magic), f.integer)
+    return shifted - f.magic, n
+
+
+def _reduced_expm1(r: Expression) -> Expression:
+    """exp(r) - 1, |r| <= log(2) / 2."""
+    return fma(r * r, horner(table.EXP32 if r.dtype == FLOAT32 else table.EXP64, r), r)
+
+
+def _by_ln2(x: Expression) -> tuple[Expression, Expression]:
+    """x - n log(2), and the integer n."""
+    f = _format(x)
+    whole, n = _nearest(x, 1 / math.log(2))
+    return fma(whole, -f.ln2[1], fma(whole, -f.ln2[0], x)), n
+
+
+def _scaled(x: Expression, n: Expression) -> Expression:
+    """x 2^n, in two steps: the result may be below the normal numbers, or infinite."""
+    half = _shift(n, "ashr", 1)
+    return x * _power_of_two(half, x) * _power_of_two(n - half, x)
+
+
+def exp(x: Expression) -> Expression:
+    """exp(x)."""
+    low, high = _format(x).exp_range
+    r, n = _by_ln2(at_most(at_least(x, low), high))
+    return _scaled(_reduced_expm1(r) + 1, n)
+
+
+def exp2(x: Expression) -> Expression:
+    """2^x."""
+    low, high = _format(x).exp_range
+    bounded = at_most(at_least(x, low * 1.45), high * 1.45)
+    whole, n = _nearest(bounded, 1.0)
+    return _scaled(_reduced_expm1((bounded - whole) * math.log(2)) + 1, n)
+
+
+def expm1(x: Expression) -> Expression:
+    """exp(x) - 1, accurate near 0."""
+    f = _format(x)
+    r, n = _by_ln2(at_most(at_least(x, -f.flat), f.exp_range[1]))
+    half_scale = _power_of_two(n - 1, x)  # 2^n itself may be infinite
+    half = fma(half_scale, _reduced_expm1(r), half_scale - 0.5)
+    return copysign(half + half, x)
+
+
+def tanh(x: Expression) -> Expression:
+    """The hyperbolic tangent: t / (t + 2) with t = expm1(2 |x|), the quotient corrected by what it lacks."""
+    size = at_most(absolute(x), _format(x).flat / 2)
+    t = expm1(size + size)
+    bottom = t + 2
+    lost = t - (bottom - 2)
+    inverse = 1 / bottom
+    quotient = t * inverse
+    rest = fma(-quotient, lost, fma(-quotient, bottom, t))
+    return copysign(fma(rest, inverse, quotient), x)
+
+
+def sigmoid(x: Expression) -> Expression:
+    """1 / (1 + exp(-x)), exp(-x) = 2^n (1 + p) added in its two parts; 0 where it is below normal numbers."""
+    f = _format(x)
+    limit = math.floor(f.exp_range[1]) - 1.0
+    r, n = _by_ln2(at_most(at_least(-x, -f.flat), limit))
+    scale = _power_of_two(n, x)
+    value = 1 / (fma(scale, _reduced_expm1(r), 1.0) + scale)
+    return select(compare("<", x, -limit), constant(x, 0.0), value)
+
+
+@wide
+def sinh(x: Expression) -> Expression:
+    """The hyperbolic sine."""
+    t = expm1(absolute(x))
+    return copysign(select(compare("==", t, math.inf), t, (t + t / (t + 1)) * 0.5), x)
+
+
+@wide
+def cosh(x: Expression) -> Expression:
+    """The hyperbolic cosine."""
+    e = exp(absolute(x))
+    return (e + 1 / e) * 0.5
+
+
+# --- logarithms ---------------------------------------------------------------------------------------------
+
+def _split(x: Expression) -> tuple[Expression, Expression]:
+    """t and e with x = (1 + t) 2^e, sqrt(1/2) <= 1 + t < sqrt(2), x positive and finite."""
+    f = _format(x)
+    tiny = compare("<", x, f.smallest)
+    grown = select(tiny, x * 2.0 ** f.mantissa, x)
+    start = bits_of(constant(x, math.sqrt(0.5)), f.integer)
+    steps = bits_of(grown, f.integer) - start
+    exponent = convert(_shift(steps, "ashr", f.mantissa), x.dtype)
+    exponent = select(tiny, exponent - f.mantissa, exponent)
+    return bits_of((steps & ((1 << f.mantissa) - 1)) + start, x.dtype) - 1, exponent
+
+
+def _log_special(x: Expression, result: Expression) -> Expression:
+    """The logarithm, where x may also be 0, negative, infinite or NaN."""
+    result = select(compare("==", x, math.inf), x, result)
+    result = select(compare("<", x, 0), constant(x, math.nan), result)
+    result = select(compare("==", x, 0), constant(x, -math.inf), result)
+    return select(compare("!=", x, x), x, result)
+
+
+def _log1p_reduced(t: Expression, e: Expression, ln2: tuple[float, float]) -> Expression:
+    """log(1 + t) + e log(2)."""
+    if t.dtype == FLOAT32:
+        square = t * t
+        tail = fma(e, ln2[1], square * t * horner(table.LOG32, t))
+        return fma(e, ln2[0], t + fma(square, -0.5, tail))
+    s = t / (t + 2)
+    z = s * s
+    half_square = t * t * 0.5
+    tail = fma(e, ln2[1], s * fma(z, horner(table.LOG64, z), half_square))
+    return fma(e, ln2[0], t - (half_square - tail))
+
+
+def log(x: Expression) -> Expression:
+    """The natural logarithm."""
+    t, e = _split(x)
+    return _log_special(x, _log1p_reduced(t, e, _format(x).ln2))
+
+
+def _log2_double(x: Expression) -> Expression:
+    t, e = _split(x)
+    fraction = _log1p_reduced(t, constant(x, 0.0), (0.0, 0.0))
+    return _log_special(x, fma(fraction, 1 / math.log(2), e))
+
+
+@wide
+def log2(x: Expression) -> Expression:
+    """The logarithm to base 2."""
+    return _log2_double(x)
+
+
+@wide
+def log10(x: Expression) -> Expression:
+    """The logarithm to base 10."""
+    return _log2_double(x) * math.log10(2)
+
+
+def _log1p_double(x: Expression) -> Expression:
+    total = x + 1
+    kept = total - 1
+    lost = (1 - (total - kept)) + (x - kept)
+    result = log(total)
+    finite = compare(">", total, 0) & compare("<", total, math.inf)
+    return select(compare("==", x, 0), x, select(finite, result + lost / total, result))  # -0 stays -0
+
+
+def log1p(x: Expression) -> Expression:
+    """log(1 + x), accurate near 0."""
+    return _log1p_double(x) if x.dtype == FLOAT64 else wide(_log1p_double)(x)
+
+
+# --- powers -------------------------------------------------------------------------------------------------
+
+@wide
+def power(x: Expression, y: Expression) -> Expression:
+    """x^y, special cases as in C."""
+    size = absolute(x)
+    result = exp(y * log(size))
+    result = select(compare("==", size, 1), constant(x, 1.0), result)
+    whole = compare("==", y.intrinsic("rint"), y)
+    half = y * 0.5
+    odd = whole & compare("!=", half.intrinsic("rint"), half) & compare("<", absolute(y), math.inf)
+    undefined = compare("<", x, 0) & compare("<", size, math.inf) & ~whole
+    result = select(odd, copysign(result, x), select(undefined, constant(x, math.nan), result))
+    result = select(compare("!=", x, x) | compare("!=", y, y), x + y, result)
+    return select(compare("==", y, 0) | compare("==", x, 1), constant(x, 1.0), result)
+
+
+# --- the circle ---------------------------------------------------------------------------------------------
+
+def _reduction_table() -> dict[str, list[float]]:
+    """2 / pi times 2^k modulo 4 in three parts of 29, 29 and 53 bits, for each exponent of a float."""
+    parts: dict[str, list[float]] = {"high": [], "middle": [], "low": []}
+    for exponent in range(255):
+        unit = exponent - 150 - table.TWO_OVER_PI_BITS  # the mantissa is taken as an integer of 24 bits
+        rest = table.TWO_OVER_PI & ((1 << (2 - unit)) - 1)
+        drop = rest.bit_length()
+        for name, width in (("high", 29), ("middle", 29), ("low", 53)):
+            drop = max(drop - width, 0)
+            part = rest >> drop << drop
+            parts[name].append(math.ldexp(part, unit))
+            rest -= part
+    for values in parts.values():
+        values.append(math.nan)
+    return parts
+
+
+_TABLE = _reduction_table()
+
+
+def _lookup(name: str, index: Expression) -> Expression:
+    values = ", ".join(f"double {literal(v, FLOAT64)}" for v in _TABLE[name])
+    emitter = index.emitter
+    emitter.declarations[f"@turns_{name} = internal constant [256 x double] [{values}]"] = None
+    pointer = emitter.emit(f"getelementptr [256 x double], ptr @turns_{name}, i64 0, i32 {index.register}")
+    return Expression(emitter, emitter.load(pointer, FLOAT64), FLOAT64)
+
+
+def _quadrant(x: Expression) -> tuple[Expression, Expression]:
+    """The angle left by multiples of pi / 2, in double precision, and their number modulo 4 (an integer)."""
+    bits = bits_of(absolute(x), INT32)
+    exponent = _shift(bits, "lshr", 23)
+    mantissa = convert((bits & 0x7FFFFF) | 0x800000, FLOAT64)
+    first = mantissa * _lookup("high", exponent)
+    turns = first - (first * 0.25).intrinsic("rint") * 4
+    whole, n = _nearest(turns, 1.0)
+    rest = fma(mantissa, _lookup("middle", exponent), turns - whole)
+    return fma(mantissa, _lookup("low", exponent), rest) * (math.pi / 2), n
+
+
+def _sine_of(r: Expression, n: Expression) -> Expression:
+    """sin(r + n pi / 2)."""
+    z = r * r
+    sine = fma(r * z, horner(table.SINE, z), r)
+    cosine = fma(z, horner(table.COSINE, z), 1.0)
+    value = select(compare("!=", n & 1, 0), cosine, sine)
+    return select(compare("!=", n & 2, 0), -value, value)
+
+
+def sin(x: Expression) -> Expression:
+    """The sine, of arguments of any size."""
+    if x.dtype != FLOAT32:
+        raise Unsupported(f"sin of {x.dtype}")
+    r, n = _quadrant(x)
+    value = convert(_sine_of(r, n), FLOAT32)
+    value = select(compare("<", x, 0), -value, value)
+    return select(compare("<", absolute(x), 2.0 ** -13), x, value)
+
+
+def cos(x: Expression) -> Expression:
+    """The cosine, of arguments of any size."""
+    if x.dtype != FLOAT32:
+        raise Unsupported(f"cos of {x.dtype}")
+    r, n = _quadrant(x)
+    value = convert(_sine_of(r, n + 1), FLOAT32)
+    return select(compare("<", absolute(x), 2.0 ** -13), constant(x, 1.0), value)
+
+
+# --- the error function -------------------------------------------------------------------------------------
+
+def _erf32(x: Expression) -> Expression:
+    """x + x P(x^2) below 1, and 1 - exp(Q(|x|)) up to 4, where it is 1."""
+    size = at_most(absolute(x), 4.0)
+    near = fma(x, horner(table.ERF32_NEAR, size * size), x)
+    r, n = _by_ln2(horner(table.ERFC32_LOG, size))
+    far = fma(-_power_of_two(n, x), _reduced_expm1(r) + 1, 1.0)
+    return select(compare("<", size, 1), near, copysign(far, x))
+
+
+def normal(x: Expression) -> Expression:
+    """The normal distribution function, (1 + erf(x / sqrt(2))) / 2, to a unit in the last place of 1."""
+    if x.dtype != FLOAT32:
+        return (erf(x * math.sqrt(0.5)) + 1) * 0.5
+    size = at_most(absolute(x) * math.sqrt(0.5), 4.1)
+    r, n = _by_ln2(horner(table.ERFC32_RATIO, size) * size)
+    tail = _power_of_two(n - 1, x) * (_reduced_expm1(r) + 1)
+    tail = select(compare("<", size, 4.1), tail, constant(x, 0.0))
+    return select(compare(">", x, 0), 1 - tail, tail)
+
+
+def erf(x: Expression) -> Expression:
+    """The error function."""
+    if x.dtype == FLOAT32:
+        return _erf32(x)
+    _format(x)
+    size = absolute(x)
+    inside = at_most(size, 1.0)
+    near = x * horner(shared.ERF_SMALL, inside * inside * 2 - 1)
+    finite = at_most(size, 30.0)
+    tail = horner(shared.ERFCX, (finite - 3.75) / (finite + 3.75)) / (finite * 2 + 1)
+    head = (finite * 16).intrinsic("rint") / 16
+    gaussian = exp(-head * head) * exp(-(finite - head) * (finite + head))
+    return select(compare("<", size, 1), near, copysign(1 - tail * gaussian, x))
+
+
+__all__ = ["absolute", "cos", "cosh", "erf", "exp", "exp2", "expm1", "log", "log10", "log1p", "log2", "power",
+           "sigmoid", "sin", "sinh", "tanh"]

@@ -1,0 +1,1 @@
+"""Optimizer steps and gradient norms over many tensors at once."""

@@ -1,0 +1,1 @@
+"""Matrix products from one register-tiled microkernel."""

@@ -1,0 +1,284 @@
+"""Plans of general matrix products: which blocks, which tasks, who packs what."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+from ....config import settings
+from ..llvm.emitter import Dtype
+from ..llvm.machine import machine
+from ..plan import Call, Plan, Words
+from .dot import CHUNK, dot_kernels
+from .epilogue import ITEM, Arguments, PassArguments
+from .gemm import Kind, Source, packing_kernel, product_kernel
+from .microkernel import Tile
+from .packing import padded
+from .skinny import reads_in_place, skinny_kernel, width_of
+
+DEPTH = 1024            # of a block: a panel of B takes an eighth of the second cache, one of A a twentieth
+TASK = 2e6              # floating operations worth a task: 20 microseconds
+FEW_TASKS = 4           # more than these only where tasks are larger
+THREAD_TASKS = 4        # for each thread at most; who computes what never changes a bit
+SHARED = 1e8            # floating operations from which on B is packed by a call of its own
+PACKING = 6.0, 4.0      # what packing an element of A or of B costs, in multiply-adds of a vector
+READING = 0.3           # and what reading a packed element of B from the third cache does
+READ = 1 << 18          # bytes of B worth a task where there are few rows
+INNER_ROWS = 16         # up to so many rows, B is read where it lies: adjacent along the depth
+INNER_DEPTH = 192       # of at least this size
+OUTER_ROWS = 4          # or along the columns
+PAGES = 8 << 20         # bytes between the first and the last row of B that one can step through at will
+PAGE_COLUMNS = 1024     # beyond, a task has whole pages
+STEPS = 16              # and uses so many rows of B at a time
+DIRECT_ROWS = 24        # up to so many rows, packing B costs more than reading it where it lies
+
+
+class Matrix(NamedTuple):
+    """An operand: its place among the node's operands, and strides in elements."""
+
+    position: int
+    geometry: object
+    row: int
+    column: int
+    item: tuple[int, ...] = (0,) * ITEM
+
+    def transposed(self) -> Matrix:
+        return self._replace(row=self.column, column=self.row)
+
+
+class Target(NamedTuple):
+    """The strides of the result."""
+
+    row: int
+    column: int
+    item: tuple[int, ...] = (0,) * ITEM
+
+
+class Problem(NamedTuple):
+    """C = A B for each item of a batch, (m, k) by (k, n), and what follows."""
+
+    m: int
+    n: int
+    k: int
+    batch: tuple[int, ...]
+    a: Matrix
+    b: Matrix
+    c: Target
+    source: Dtype
+    target: Dtype
+    compute: Dtype
+    epilogue: Arguments | None = None
+    after: PassArguments | None = None
+    output: tuple[int, int] = (0, 0)    # result and member that C is the value of
+
+    @property
+    def items(self) -> int:
+        count = 1
+        for extent in self.batch:
+            count *= extent
+        return count
+
+    @property
+    def flops(self) -> float:
+        return 2.0 * self.items * self.m * self.n * self.k
+
+    @property
+    def traffic(self) -> float:
+        size = self.source.itemsize
+        read = (self.m + self.n) * self.k * size + self.m * self.n * self.target.itemsize
+        return float(self.items * read)
+
+
+class _Blocks(NamedTuple):
+    """The arguments that blocking decides."""
+
+    mc: int
+    kc: int
+    rows: int
+    columns: int
+    row_blocks: int
+    column_blocks: int
+    source: Source
+
+
+def product_plan(problem: Problem) -> Plan:
+    """The plan of a product."""
+    kind = Kind(problem.source, problem.target, problem.compute,
+                problem.epilogue.code if problem.epilogue is not None else None,
+                problem.after.code if problem.after is not None else None)
+    if problem.m == problem.n == problem.items == 1 and problem.epilogue is None \
+            and problem.after is None and problem.a.column == problem.b.row == 1:
+        return _dot_plan(problem)
+    if _is_skinny(problem):
+        return _skinny_plan(problem, kind)
+    tile = kind.tile
+    blocks = _blocks(problem, tile)
+    size, lanes = tile.itemsize, tile.lanes
+    depth = padded(problem.k, size)
+    panels = -(-problem.n // tile.columns)
+    scratch = blocks.mc * padded(min(problem.k, blocks.kc), size) * size
+    if blocks.source is not Source.SHARED:
+        own = 1 if blocks.source is Source.DIRECT else -(-min(blocks.columns, problem.n) // tile.columns)
+        scratch += own * tile.columns * depth * size
+    words = _words(problem, blocks, tile, panels * tile.columns * depth)
+    tasks = problem.items * blocks.row_blocks * blocks.column_blocks
+    grain = max(1, int(TASK * tasks / max(problem.flops, 1.0)))
+    product = Call(product_kernel(kind), words, tasks, min(grain, tasks), scratch + 64 * lanes)
+    if blocks.source is not Source.SHARED:
+        return Plan([product], flops=problem.flops, traffic=problem.traffic)
+    panels_packed = _packed_items(problem) * panels
+    packing = Call(packing_kernel(problem.source, problem.compute, kind.pairs),
+                   _packing_words(problem, panels), panels_packed,
+                   max(1, (1 << 16) // (tile.columns * problem.k)))
+    return Plan([packing, product], workspace=panels_packed * tile.columns * depth * size,
+                flops=problem.flops, traffic=problem.traffic)
+
+
+def _dot_plan(problem: Problem) -> Plan:
+    """The product of two vectors."""
+    partial, total = dot_kernels(problem.source, problem.target, problem.compute)
+    chunks = -(-problem.k // CHUNK)
+    first, second = Words(), Words()
+    first.input(problem.a.position, problem.a.geometry)
+    first.input(problem.b.position, problem.b.geometry)
+    first.workspace()
+    first.constant(problem.k)
+    second.output(*problem.output)
+    second.workspace()
+    second.constant(chunks)
+    calls = [Call(partial, first, chunks, 2 if chunks > 2 else chunks), Call(total, second, 1)]
+    return Plan(calls, workspace=chunks * problem.compute.itemsize, flops=problem.flops,
+                traffic=problem.traffic)
+
+
+def _is_skinny(problem: Problem) -> bool:
+    """Whether there are so few rows that B should be read where it lies."""
+    if problem.b.row == 1:
+        # Adding up lanes in the end costs as much as several steps.
+        return problem.m <= (INNER_ROWS if problem.k >= INNER_DEPTH else OUTER_ROWS)
+    return problem.b.column == 1 and problem.m <= (INNER_ROWS if _is_wide(problem) else OUTER_ROWS)
+
+
+def _is_wide(problem: Problem) -> bool:
+    """Whether rows of B lie in so many pages that processors do not know the addresses of all."""
+    return problem.k * abs(problem.b.row) * problem.source.itemsize > PAGES
+
+
+def _skinny_plan(problem: Problem, kind: Kind) -> Plan:
+    """B is read once, where it lies."""
+    inner = problem.b.row == 1
+    rows = 4 if problem.m > 2 else problem.m
+    size = problem.compute.itemsize
+    width = width_of(kind, rows, inner)
+    work = max(problem.n * problem.k * problem.source.itemsize / READ, problem.flops / problem.items / TASK)
+    columns = _share(problem.n, max(1, min(THREAD_TASKS * _threads(), int(work))), width)
+    depth, sums = problem.k, 0
+    copied = 0 if reads_in_place(problem.a.column, kind) else problem.m * problem.k
+    if not inner and _is_wide(problem):
+        columns = _share(problem.n, max(_threads(), -(-problem.n // max(columns, PAGE_COLUMNS))), width)
+        depth, sums = STEPS, -(-problem.m // rows) * rows * columns
+    blocks = _Blocks(copied, depth, problem.m, columns, 1, -(-problem.n // columns), Source.DIRECT)
+    tasks = problem.items * blocks.column_blocks
+    grain = max(1, int(tasks / (work * problem.items)))
+    words = _words(problem, blocks, kind.tile, 0)
+    call = Call(skinny_kernel(kind, rows, inner), words, tasks, min(grain, tasks), (copied + sums) * size)
+    return Plan([call], flops=problem.flops, traffic=problem.traffic)
+
+
+def _packed_items(problem: Problem) -> int:
+    """How many items of B differ."""
+    return problem.items if any(problem.b.item) else 1
+
+
+def _words(problem: Problem, blocks: _Blocks, tile: Tile, packed_size: int) -> Words:
+    words = Words()
+    a, b, c = problem.a, problem.b, problem.c
+    words.input(a.position, a.geometry)
+    item = b.item
+    if blocks.source is Source.SHARED:
+        words.workspace()
+        if any(item):
+            item = (problem.batch[1] * problem.batch[2] * packed_size, problem.batch[2] * packed_size,
+                    packed_size)
+    else:
+        words.input(b.position, b.geometry)
+    words.output(*problem.output)
+    words.constant(problem.m, problem.n, problem.k, a.row, a.column, b.row, b.column, c.row, c.column)
+    words.constant(*blocks)
+    words.constant(*problem.batch, *a.item, *item, *c.item)
+    if problem.epilogue is not None:
+        problem.epilogue.fill(words)
+    if problem.after is not None:
+        problem.after.fill(words)
+    return words
+
+
+def _packing_words(problem: Problem, panels: int) -> Words:
+    words = Words()
+    b = problem.b
+    words.input(b.position, b.geometry)
+    words.workspace()
+    words.constant(problem.n, problem.k, b.row, b.column, panels)
+    words.constant(*problem.batch, *b.item)
+    return words
+
+
+# --- choosing -----------------------------------------------------------------------------------------------
+
+
+def _blocks(problem: Problem, tile: Tile) -> _Blocks:
+    size = tile.itemsize
+    kc = problem.k
+    if problem.target == problem.compute:
+        pieces = -(-problem.k * size // (DEPTH * 4))
+        kc = padded(-(-problem.k // pieces), size)
+    # A block of A fills a quarter of the second cache: B's panels and the result pass through it too.
+    most = machine().second_cache // 4 // (padded(kc, size) * size)
+    mc = max(tile.rows, most // tile.rows * tile.rows)
+    worth = problem.flops / TASK if _threads() > 1 or problem.flops >= SHARED else 1.0
+    wanted = min(THREAD_TASKS * _threads(), max(min(FEW_TASKS, int(worth)), int(worth / 2)))
+    wanted = -(-wanted // problem.items)
+    direct = problem.b.column == 1 and problem.source == problem.compute and problem.m <= DIRECT_ROWS \
+        and not _is_wide(problem)
+    shared = not direct and problem.items < 4 and problem.flops >= SHARED and wanted > 1
+    row_blocks, column_blocks = _split(problem, tile, max(wanted, 1), shared)
+    rows = _share(problem.m, row_blocks, tile.rows)
+    columns = _share(problem.n, column_blocks, tile.columns)
+    row_blocks, column_blocks = -(-problem.m // rows), -(-problem.n // columns)
+    shared = shared and row_blocks > 1
+    source = Source.DIRECT if direct else Source.SHARED if shared else Source.OWN
+    mc = _share(min(rows, problem.m), -(-rows // mc), tile.rows)
+    return _Blocks(mc, kc, rows, columns, row_blocks, column_blocks, source)
+
+
+def _threads() -> int:
+    return settings.threads
+
+
+def _share(extent: int, blocks: int, unit: int) -> int:
+    """Elements of a block, whole tiles."""
+    tiles = -(-extent // unit)
+    return -(-tiles // blocks) * unit
+
+
+def _split(problem: Problem, tile: Tile, wanted: int, shared: bool) -> tuple[int, int]:
+    """Blocks of rows and of columns: ``wanted`` or more where there are so many tiles, packing least."""
+    row_tiles, column_tiles = -(-problem.m // tile.rows), -(-problem.n // tile.columns)
+    again = READING if shared else PACKING[1]
+    best, cost = (1, 1), float("inf")
+    for rows in range(1, min(2 * wanted, row_tiles) + 1):
+        least = -(-wanted // rows)
+        for columns in {min(least, column_tiles), min(2 * least, column_tiles)}:
+            # A is packed for each block of columns, B for each block of rows; the last block of either may be
+            # almost empty, and a thread may be idle while others compute the last tasks.
+            packing = columns * PACKING[0] / problem.n + rows * again / problem.m
+            uneven = _waste(row_tiles, rows) * _waste(column_tiles, columns)
+            tasks = rows * columns * problem.items
+            idle = _waste(tasks, _threads()) if wanted > 1 else 1.0
+            found = (1 + packing) * uneven * idle
+            if found < cost:
+                best, cost = (rows, columns), found
+    return best
+
+
+def _waste(tiles: int, blocks: int) -> float:
+    return -(-tiles // blocks) * blocks / tiles

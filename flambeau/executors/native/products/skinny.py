@@ -1,0 +1,264 @@
+"""Products with few rows, as in decoding one token: bound by reading B once, so B is never packed.
+
+    C[i, :] = sum over k of A[i, k] B[k, :]
+
+The rows of A are first copied, without gaps, into the thread's scratch, if they have gaps or another type.
+Where B is adjacent along the depth (``inner``), a step multiplies a vector of each row of A with a vector of
+each of several columns of B; the lanes of the accumulators are added up at the end. Where it is adjacent
+along its columns (``outer``), a step multiplies one element of each row of A with several vectors of a row of
+B. Tasks are blocks of columns. More than four rows are computed in groups, column by column: B comes from
+memory once.
+
+Where B is large and adjacent along its columns, a column would touch a page of memory at each step. A few
+rows of B are then used to the full before the next ones, and sums are kept in the scratch in between.
+"""
+
+from __future__ import annotations
+
+import functools
+
+from ..llvm.build import Function, Module
+from ..llvm.code import functions_of
+from ..llvm.machine import machine
+from .epilogue import Place, Region
+from .gemm import Kind, Word, item_of, item_offset
+from .lanes import (
+    element_at,
+    read_lanes,
+    scatter_lanes,
+    shuffle,
+    sums_of,
+    write_lanes,
+)
+
+_COPY = (("ptr", "%source"), ("ptr noalias", "%target"), ("i64", "%depth"), ("i64", "%stride"))
+_TASK = (("ptr noalias readonly", "%words"), ("ptr noalias", "%scratch"), ("i64", "%cb"), ("i64", "%i0"),
+         ("i64", "%i1"), ("i64", "%i2"))
+_PART = (("ptr noalias readonly", "%words"), ("ptr", "%a"), ("i64", "%apart"), ("ptr", "%b"), ("ptr", "%c"),
+         ("i64", "%row"), ("i64", "%rows"), ("i64", "%column"), ("i64", "%right"), ("i64", "%k"),
+         ("i64", "%to"), ("ptr", "%sums"), ("i64", "%i0"), ("i64", "%i1"), ("i64", "%i2"))
+_INDICES = ("%i0", "%i1", "%i2")
+
+
+@functools.cache
+def skinny_kernel(kind: Kind, rows: int, inner: bool) -> int:
+    """The address of the kernel for up to ``rows`` rows (1, 2 or 4) at once."""
+    return functions_of(skinny_text(kind, rows, inner), "skinny")["skinny"]
+
+
+def skinny_text(kind: Kind, rows: int, inner: bool) -> str:
+    """The module of the kernel."""
+    return _Writer(kind, rows, inner).text()
+
+
+def width_of(kind: Kind, rows: int, inner: bool) -> int:
+    """How many columns are computed at once."""
+    lanes = kind.tile.lanes
+    registers = machine().registers
+    if inner:
+        return {1: 8, 2: 8, 4: 4}[rows] if registers == 32 else {1: 8, 2: 4, 4: 2}[rows]
+    return lanes * ({1: 8, 2: 8, 4: 4}[rows] if registers == 32 else {1: 8, 2: 4, 4: 2}[rows])
+
+
+def reads_in_place(stride: int, kind: Kind) -> bool:
+    """Whether rows of A of this stride along the depth are read where they lie."""
+    return stride == 1 and kind.source == kind.compute
+
+
+class _Writer:
+    """Writes the module of one kind of product."""
+
+    def __init__(self, kind: Kind, rows: int, inner: bool) -> None:
+        self.kind = kind
+        self.rows = rows
+        self.inner = inner
+        self.width = width_of(kind, rows, inner)
+        self.element = kind.tile.element
+        self.lanes = kind.tile.lanes
+        self.vector = kind.tile.vector
+        self.size = kind.compute.itemsize
+        self.module = Module()
+
+    def text(self) -> str:
+        self.copy = self._copy()
+        self.part = self._inner() if self.inner else self._outer()
+        task = self._task()
+        with self.module.kernel("skinny") as f:
+            with f.loop(f.begin, f.end) as number:
+                columns = f.word(Word.COLUMN_BLOCKS)
+                item = item_of(f, f.div(number, columns), Word.EXTENTS)
+                f.run(task, f.words, f.scratch, f.rem(number, columns), *item)
+        return self.module.text()
+
+    def _copy(self) -> Function:
+        """A row of A without gaps."""
+        lanes, source = self.lanes, self.kind.source
+        with self.module.helper("copy", _COPY) as f:
+            adjacent = f.compare("eq", "%stride", 1)
+            whole = f.choose(adjacent, "i64", f.emit(f"and i64 %depth, {-lanes}"), 0)
+            with f.loop(0, whole, lanes) as k:
+                value = read_lanes(f, source, lanes, element_at(f, source, "%source", k))
+                f.write(self.vector, value, f.at("%target", k, self.element), self.size)
+            with f.loop(whole, "%depth") as k:
+                value = f.load(element_at(f, source, "%source", f.mul(k, "%stride")), source)
+                f.write(self.element, value, f.at("%target", k, self.element), self.size)
+        return f
+
+    def _task(self) -> Function:
+        """Columns ``cb`` of an item."""
+        kind = self.kind
+        with self.module.helper("task", _TASK) as f:
+            m, depth = f.word(Word.M), f.word(Word.K)
+            left = f.mul("%cb", f.word(Word.COLUMNS))
+            right = f.least(f.word(Word.N), f.add(left, f.word(Word.COLUMNS)))
+            a = element_at(f, kind.source, f.word(Word.A, "ptr"),
+                           item_offset(f, _INDICES, Word.A_ITEM, "0"))
+            b = element_at(f, kind.source, f.word(Word.B, "ptr"),
+                           item_offset(f, _INDICES, Word.B_ITEM, "0"))
+            c = element_at(f, kind.target, f.word(Word.C, "ptr"),
+                           item_offset(f, _INDICES, Word.C_ITEM, "0"))
+            rows, apart = f.variable("ptr", a), f.variable("i64", f.word(Word.A_ROW))
+            if kind.source == kind.compute:
+                gaps = f.compare("ne", f.word(Word.A_STEP), 1)
+            else:
+                gaps = "true"
+            with f.when(gaps):
+                rows.set(f.scratch)
+                apart.set(depth)
+                with f.loop(0, m) as i:
+                    f.run(self.copy, element_at(f, kind.source, a, f.mul(i, f.word(Word.A_ROW))),
+                          f.at(f.scratch, f.mul(i, depth), self.element), depth, f.word(Word.A_STEP))
+            sums = f.at(f.scratch, f.word(Word.MC), self.element)
+            deep = f.word(Word.KC)
+            with f.loop(0, depth, deep) as k:
+                to = f.least(depth, f.add(k, deep))
+                with f.loop(left, right, self.width) as column:
+                    with f.loop(0, m, self.rows) as row:
+                        group = f.at(rows.get(), f.mul(row, apart.get()), self.element)
+                        # The sums of a row lie ``COLUMNS`` elements behind those of the one before.
+                        place = f.add(f.mul(row, f.word(Word.COLUMNS)), f.sub(column, left))
+                        f.run(self.part, f.words, group, apart.get(), b, c, row, f.sub(m, row), column, right,
+                              k, to, f.at(sums, place, self.element), *_INDICES)
+            if kind.after is not None:
+                region = Region(c, item_offset(f, _INDICES, Word.C_ITEM, "0"), _INDICES, "0", m, left,
+                                f.sub(right, left), f.word(Word.C_ROW), f.word(Word.C_COLUMN))
+                kind.after.apply(f, kind.after_words, region)
+        return f
+
+    def _rows(self, f: Function) -> list[str]:
+        """Where the rows of A begin; one that does not exist repeats the last one."""
+        last = f.sub("%rows", 1)
+        return [f.at("%a", f.mul(f.least(i, last), "%apart"), self.element) for i in range(self.rows)]
+
+    # --- B adjacent along the depth -------------------------------------------------------------------------
+
+    def _inner(self) -> Function:
+        lanes, source = self.lanes, self.kind.source
+        with self.module.helper("inner", _PART) as f:
+            depth, stride = f.word(Word.K), f.word(Word.B_COLUMN)
+            last = f.sub("%right", 1)
+            columns = [element_at(f, source, "%b", f.mul(f.least(f.add("%column", j), last), stride))
+                       for j in range(self.width)]
+            rows = self._rows(f)
+            acc = [[f.variable(self.vector, "zeroinitializer") for _ in columns] for _ in rows]
+
+            def step(k: str, mask: str | None) -> None:
+                factors = [read_lanes(f, self.kind.compute, lanes, f.at(row, k, self.element), mask)
+                           for row in rows]
+                for j, start in enumerate(columns):
+                    value = read_lanes(f, source, lanes, element_at(f, source, start, k), mask)
+                    for i, factor in enumerate(factors):
+                        acc[i][j].set(f.fma(self.vector, factor, value, acc[i][j].get()))
+
+            whole = f.emit(f"and i64 {depth}, {-lanes}")
+            with f.loop(0, whole, lanes) as k:
+                step(k, None)
+            left = f.sub(depth, whole)
+            with f.when(f.compare("sgt", left, 0)):
+                step(whole, f.first_lanes(left, lanes))
+            for i in range(self.rows):
+                with f.when(f.compare("slt", i, "%rows")):
+                    self._store_sums(f, i, [x.get() for x in acc[i]])
+        return f
+
+    def _store_sums(self, f: Function, i: int, vectors: list[str]) -> None:
+        """The sums of the lanes of vectors: elements of a row of C."""
+        count = min(self.width, self.lanes)
+        for start in range(0, len(vectors), count):
+            sums = sums_of(f, self.vector, self.lanes, vectors[start:start + count])
+            if count < self.lanes:
+                sums = shuffle(f, self.vector, self.lanes, sums, "poison", range(count))
+            column = f.add("%column", start)
+            self._store(f, i, column, sums, count, f.sub("%right", column))
+
+    def _store(self, f: Function, i: int, column: str, value: str, lanes: int, left: str) -> None:
+        """``lanes`` elements of row i, of which ``left`` exist."""
+        target, stride = self.kind.target, f.word(Word.C_COLUMN)
+        row = f.add("%row", i)
+        at = f.add(f.mul(row, f.word(Word.C_ROW)), f.mul(column, stride))
+        pointer = element_at(f, target, "%c", at)
+        easy = f.emit(f"and i1 {f.compare('eq', stride, 1)}, {f.compare('sge', left, lanes)}")
+        with f.when(easy):
+            done = self._finished(f, row, column, value, lanes, None)
+            write_lanes(f, target, lanes, done, pointer)
+        with f.otherwise(easy):
+            mask = f.first_lanes(left, lanes)
+            done = self._finished(f, row, column, value, lanes, mask)
+            scatter_lanes(f, target, lanes, done, pointer, stride, mask)
+
+    def _finished(self, f: Function, row: str, column: str, value: str, lanes: int, mask: str | None) -> str:
+        epilogue = self.kind.epilogue
+        if epilogue is None:
+            return value
+        return epilogue.apply(f, Word.END, Place(_INDICES, row, column, lanes, mask, {}), value)
+
+    # --- B adjacent along the columns -----------------------------------------------------------------------
+
+    def _outer(self) -> Function:
+        with self.module.helper("outer", _PART) as f:
+            left = f.sub("%right", "%column")
+            whole = f.compare("sge", left, self.width)
+            with f.when(whole):
+                self._columns(f, left, self.width, False)
+            with f.otherwise(whole):
+                narrow = f.compare("sle", left, self.lanes)
+                with f.when(narrow):
+                    self._columns(f, left, self.lanes, True)
+                with f.otherwise(narrow):
+                    self._columns(f, left, self.width, True)
+        return f
+
+    def _columns(self, f: Function, left: str, width: int, partial: bool) -> None:
+        lanes, element, source = self.lanes, self.element, self.kind.source
+        starts = range(0, width, lanes)
+        masks = [f.first_lanes(f.sub(left, j), lanes) if partial else None for j in starts]
+        rows = self._rows(f)
+        acc = [[f.variable(self.vector, "zeroinitializer") for _ in starts] for _ in rows]
+        held = [[f.at("%sums", f.add(f.mul(f.word(Word.COLUMNS), i), start), element) for start in starts]
+                for i in range(self.rows)]
+        with f.when(f.compare("ne", "%k", 0)):
+            for sums, places in zip(acc, held):
+                for total, place in zip(sums, places):
+                    total.set(f.read(self.vector, place, self.size))
+        stride = f.word(Word.B_STEP)
+        origin = element_at(f, source, "%b", "%column")
+        with f.loop("%k", "%to") as k:
+            factors = [f.splat(f.read(element, f.at(row, k, element), self.size), lanes, element)
+                       for row in rows]
+            at = element_at(f, source, origin, f.mul(k, stride))
+            for j, (start, mask) in enumerate(zip(starts, masks)):
+                value = read_lanes(f, source, lanes, element_at(f, source, at, start), mask)
+                for i, factor in enumerate(factors):
+                    acc[i][j].set(f.fma(self.vector, factor, value, acc[i][j].get()))
+        last = f.compare("eq", "%to", f.word(Word.K))
+        with f.otherwise(last):
+            for sums, places in zip(acc, held):
+                for total, place in zip(sums, places):
+                    f.write(self.vector, total.get(), place, self.size)
+        with f.when(last):
+            for i in range(self.rows):
+                with f.when(f.compare("slt", i, "%rows")):
+                    for j, start in enumerate(starts):
+                        with f.when(f.compare("sgt", left, start)):
+                            self._store(f, i, f.add("%column", start), acc[i][j].get(), lanes,
+                                        f.sub(left, start))

@@ -1,0 +1,1 @@
+"""Programs: graphs that are known, planned once, and run in one native call."""

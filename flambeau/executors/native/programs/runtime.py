@@ -1,0 +1,264 @@
+"""The native loop over a program's steps, and the protocol by which helping threads share a step.
+
+Note: sharing. The thread that looks drives: it runs the steps in order. A step of one task it just calls. For
+a larger one it publishes the step's position, and whoever is there takes tasks from the step's counter until
+there are none; the driver goes on when all are finished. A helper that comes late, or never, costs nothing
+but its help, and a busy machine balances itself. Results do not depend on who runs which task.
+
+Memory that both sides know, in 64-bit words:
+
+    program:  PATCHES, PATCH_TABLE, ARRAYS, STEPS, FIRST, LAST, SCRATCH, ARRAY_TYPE, FAILED, COMPLETED, TEAM,
+              OWNED (from this position on, arrays are overwritten), COUNT (of arrays)
+    step:     FUNCTION, WORDS, TASKS, GRAIN, NEXT, FINISHED, STATUS (an address or 0), unused
+    patch:    address of a word, position in ARRAYS, bytes to add
+    team:     POSITION (-1: over), PROGRAM, ACTIVE, LIMIT, ROUND, QUIT, then a mutex and a condition
+
+``ARRAYS`` holds addresses of NumPy array objects; the pointer to their data is read here (Note: array
+objects).
+"""
+
+from __future__ import annotations
+
+import functools
+from typing import Any
+
+import numpy as np
+
+from ..llvm.build import Function, Module
+from ..llvm.code import functions_of
+
+(PATCHES, PATCH_TABLE, ARRAYS, STEPS, FIRST, LAST, SCRATCH, ARRAY_TYPE, FAILED, COMPLETED, TEAM,
+ OWNED, COUNT) = range(13)
+PROGRAM_WORDS = 16
+FUNCTION, WORDS, TASKS, GRAIN, NEXT, FINISHED, STATUS = range(7)
+STEP_WORDS = 8
+POSITION, PROGRAM, ACTIVE, LIMIT, ROUND, QUIT = range(6)
+TEAM_WORDS = 64
+MUTEX, CONDITION = 16, 40
+
+# Note: array objects. NumPy promises this layout of its array objects to C programs: after the object's
+# header the pointer to the data, the number of dimensions, pointers to extents and strides, base, dtype and
+# flags, of which the lowest bit says that the elements lie in order without gaps, and another one that they
+# may be written. ``layout_is_known`` checks it once.
+_TYPE_AT, _DATA_AT, _BASE_AT, _FLAGS_AT = 8, 16, 48, 64
+_WRITEABLE = 0x400
+
+_SPINS = 4000  # rounds of waiting before a thread offers its core to others
+
+
+def layout_is_known() -> bool:
+    """Whether this interpreter and this NumPy lay out array objects as the native loop reads them."""
+    import ctypes
+
+    probe = np.arange(6, dtype=np.float32)
+    crossed, sealed = probe.reshape(2, 3).T, np.zeros(3)
+    sealed.flags.writeable = False
+    read = ctypes.c_int64.from_address
+    return all(read(id(x) + _DATA_AT).value == x.__array_interface__["data"][0]
+               and read(id(x) + _TYPE_AT).value == id(np.ndarray)
+               and read(id(x) + _BASE_AT).value == (0 if x.base is None else id(x.base))
+               and (ctypes.c_int32.from_address(id(x) + _FLAGS_AT).value & 1) == x.flags.c_contiguous
+               and bool(ctypes.c_int32.from_address(id(x)
+                                                    + _FLAGS_AT).value & _WRITEABLE) == x.flags.writeable
+               for x in (probe, crossed, sealed))
+
+
+def _field(f: Function, base: str, k: int) -> str:
+    return f.at(base, k, "i64")
+
+
+def _get(f: Function, base: str, k: int, kind: str = "i64") -> str:
+    return f.read(kind, _field(f, base, k), 8)
+
+
+def _bind(module: Module) -> None:
+    """``i64 bind(program)``: write the addresses of arrays into the words.
+
+    0; or 1 + the position of a value that is no array of elements in order; or -1: one that is to be
+    overwritten is a view, or must not be written.
+    """
+    with module.function("bind", [("ptr", "%program")], "i64") as f:
+        arrays, table = _get(f, "%program", ARRAYS, "ptr"), _get(f, "%program", PATCH_TABLE, "ptr")
+        wanted = _get(f, "%program", ARRAY_TYPE)
+        with f.loop(0, _get(f, "%program", PATCHES)) as i:
+            patch = f.at(table, f.mul(i, 3), "i64")
+            position = _get(f, patch, 1)
+            array = f.read("ptr", f.at(arrays, position, "i64"), 8)
+            kind = f.read("i64", f.at(array, _TYPE_AT, "i8"), 8)
+            with f.when(f.compare("ne", kind, wanted)):
+                f.give(f.add(position, 1))
+            flags = f.read("i32", f.at(array, _FLAGS_AT, "i8"), 4)
+            ordered = f.emit(f"trunc i32 {flags} to i1")
+            with f.otherwise(ordered):
+                f.give(f.add(position, 1))
+            data = f.read("i64", f.at(array, _DATA_AT, "i8"), 8)
+            f.write("i64", f.add(data, _get(f, patch, 2)), _get(f, patch, 0, "ptr"), 8)
+        with f.loop(_get(f, "%program", OWNED), _get(f, "%program", COUNT)) as i:
+            array = f.read("ptr", f.at(arrays, i, "i64"), 8)
+            with f.when(f.compare("ne", f.read("i64", f.at(array, _BASE_AT, "i8"), 8), 0)):
+                f.give(-1)
+            flags = f.read("i32", f.at(array, _FLAGS_AT, "i8"), 4)
+            with f.when(f.emit(f"icmp eq i32 {f.emit(f'and i32 {flags}, {_WRITEABLE}')}, 0")):
+                f.give(-1)
+        f.give(0)
+
+
+def _call(f: Function, step: str, begin: str | int, end: str | int, scratch: str) -> None:
+    function, words = _get(f, step, FUNCTION, "ptr"), _get(f, step, WORDS, "ptr")
+    f.effect(f"call void {function}(i64 {begin}, i64 {end}, ptr {words}, ptr {scratch})")
+
+
+def _share(module: Module) -> Function:
+    """Take tasks of a step until there are none."""
+    with module.helper("share", [("ptr", "%step"), ("ptr", "%scratch")]) as f:
+        tasks, grain = _get(f, "%step", TASKS), _get(f, "%step", GRAIN)
+        counter, finished = _field(f, "%step", NEXT), _field(f, "%step", FINISHED)
+        with f.forever() as leave:
+            begin = f.emit(f"atomicrmw add ptr {counter}, i64 {grain} acq_rel")
+            leave(f.compare("sge", begin, tasks))
+            end = f.least(f.add(begin, grain), tasks)
+            _call(f, "%step", begin, end, "%scratch")
+            f.effect(f"{f.name()} = atomicrmw add ptr {finished}, i64 {f.sub(end, begin)} acq_rel")
+    return f
+
+
+def _pause(f: Function, spins: Any) -> None:
+    """One round of waiting: a hint to the core, and now and then the core for somebody else."""
+    f.pause()
+    count = f.add(spins.get(), 1)
+    spins.set(count)
+    with f.when(f.compare("sgt", count, _SPINS)):
+        f.effect(f"{f.name()} = call i32 @sched_yield()")
+
+
+def _drive(module: Module, share: Function) -> None:
+    """``run(program)``: steps FIRST to LAST; FAILED is 1 + the step whose status was set; then COMPLETED."""
+    with module.function("run", [("ptr", "%program")]) as f:
+        steps, scratch = _get(f, "%program", STEPS, "ptr"), _get(f, "%program", SCRATCH, "ptr")
+        team = _get(f, "%program", TEAM, "ptr")
+        shared = f.emit(f"icmp ne ptr {team}, null")
+        at = f.variable("i64", _get(f, "%program", FIRST))
+        last = _get(f, "%program", LAST)
+        with f.forever() as leave:
+            s = at.get()
+            leave(f.compare("sge", s, last))
+            step = f.at(steps, f.mul(s, STEP_WORDS), "i64")
+            tasks = _get(f, step, TASKS)
+            several = f.emit(f"and i1 {shared}, {f.compare('sgt', tasks, _get(f, step, GRAIN))}")
+            with f.when(several):
+                f.effect(f"store i64 0, ptr {_field(f, step, NEXT)}, align 8")
+                f.effect(f"store i64 0, ptr {_field(f, step, FINISHED)}, align 8")
+                f.effect(f"store atomic i64 {s}, ptr {_field(f, team, POSITION)} release, align 8")
+                f.run(share, step, scratch)
+                spins = f.variable("i64", 0)
+                with f.forever() as done:
+                    count = f.emit(f"load atomic i64, ptr {_field(f, step, FINISHED)} acquire, align 8")
+                    done(f.compare("sge", count, tasks))
+                    _pause(f, spins)
+            with f.otherwise(several):
+                _call(f, step, 0, tasks, scratch)
+            at.set(f.add(s, 1))
+            status = _get(f, step, STATUS, "ptr")
+            with f.when(f.emit(f"icmp ne ptr {status}, null")):
+                with f.when(f.compare("ne", f.read("i64", status, 8), 0)):
+                    f.write("i64", f.add(s, 1), _field(f, "%program", FAILED), 8)
+                    at.set(last)
+        f.write("i64", 1, _field(f, "%program", COMPLETED), 8)
+        with f.when(shared):
+            f.effect(f"store atomic i64 -1, ptr {_field(f, team, POSITION)} release, align 8")
+
+
+def _team(module: Module, share: Function) -> None:
+    """``open(team, program, helpers)``, ``close(team)`` for the driver; ``serve`` for a helper."""
+    with module.function("open", [("ptr", "%team"), ("ptr", "%program"), ("i64", "%helpers")]) as f:
+        _locked(f, "lock")
+        f.write("i64", "%helpers", _field(f, "%team", LIMIT), 8)
+        f.write("ptr", "%program", _field(f, "%team", PROGRAM), 8)
+        f.effect(f"store atomic i64 -2, ptr {_field(f, '%team', POSITION)} release, align 8")
+        f.write("i64", f.add(_get(f, "%team", ROUND), 1), _field(f, "%team", ROUND), 8)
+        _wake(f)
+        _locked(f, "unlock")
+    with module.function("close", [("ptr", "%team")]) as f:
+        _locked(f, "lock")
+        f.write("ptr", "null", _field(f, "%team", PROGRAM), 8)
+        f.effect(f"store atomic i64 -1, ptr {_field(f, '%team', POSITION)} release, align 8")
+        _locked(f, "unlock")
+        spins = f.variable("i64", 0)
+        with f.forever() as leave:
+            active = f.emit(f"load atomic i64, ptr {_field(f, '%team', ACTIVE)} acquire, align 8")
+            leave(f.compare("sle", active, 0))
+            _pause(f, spins)
+    with module.function("quit", [("ptr", "%team")]) as f:
+        _locked(f, "lock")
+        f.write("i64", 1, _field(f, "%team", QUIT), 8)
+        _wake(f)
+        _locked(f, "unlock")
+    _serve(module, share)
+    with module.function("prepare", [("ptr", "%team")]) as f:
+        mutex, condition = _field(f, "%team", MUTEX), _field(f, "%team", CONDITION)
+        f.effect(f"{f.name()} = call i32 @pthread_mutex_init(ptr {mutex}, ptr null)")
+        f.effect(f"{f.name()} = call i32 @pthread_cond_init(ptr {condition}, ptr null)")
+        f.declarations["declare i32 @pthread_mutex_init(ptr, ptr)"] = None
+        f.declarations["declare i32 @pthread_cond_init(ptr, ptr)"] = None
+        f.declarations["declare i32 @sched_yield()"] = None
+
+
+def _locked(f: Function, action: str) -> None:
+    f.declarations[f"declare i32 @pthread_mutex_{action}(ptr)"] = None
+    f.effect(f"{f.name()} = call i32 @pthread_mutex_{action}(ptr {_field(f, '%team', MUTEX)})")
+
+
+def _wake(f: Function) -> None:
+    f.declarations["declare i32 @pthread_cond_broadcast(ptr)"] = None
+    f.effect(f"{f.name()} = call i32 @pthread_cond_broadcast(ptr {_field(f, '%team', CONDITION)})")
+
+
+def _serve(module: Module, share: Function) -> None:
+    with module.function("serve", [("ptr", "%team"), ("ptr", "%scratch"), ("i64", "%size")], "i64") as f:
+        seen = f.variable("i64", 0)
+        f.declarations["declare i32 @pthread_cond_wait(ptr, ptr)"] = None
+        with f.forever():
+            _locked(f, "lock")
+            with f.forever() as ready:
+                with f.when(f.compare("ne", _get(f, "%team", QUIT), 0)):
+                    _locked(f, "unlock")
+                    f.give(0)
+                program = _get(f, "%team", PROGRAM, "ptr")
+                fresh = f.compare("ne", _get(f, "%team", ROUND), seen.get())
+                room = f.compare("slt", _get(f, "%team", ACTIVE), _get(f, "%team", LIMIT))
+                some = f.emit(f"icmp ne ptr {program}, null")
+                ready(f.emit(f"and i1 {some}, {f.emit(f'and i1 {fresh}, {room}')}"))
+                f.effect(f"{f.name()} = call i32 @pthread_cond_wait(ptr {_field(f, '%team', CONDITION)}, "
+                         f"ptr {_field(f, '%team', MUTEX)})")
+            seen.set(_get(f, "%team", ROUND))
+            f.effect(f"{f.name()} = atomicrmw add ptr {_field(f, '%team', ACTIVE)}, i64 1 acq_rel")
+            _locked(f, "unlock")
+            _help(f, share, program)
+            f.effect(f"{f.name()} = atomicrmw sub ptr {_field(f, '%team', ACTIVE)}, i64 1 acq_rel")
+
+
+def _help(f: Function, share: Function, program: str) -> None:
+    """Take part in a program's large steps until it is over."""
+    steps = _get(f, program, STEPS, "ptr")
+    before, spins = f.variable("i64", -2), f.variable("i64", 0)
+    with f.forever() as leave:
+        at = f.emit(f"load atomic i64, ptr {_field(f, '%team', POSITION)} acquire, align 8")
+        leave(f.compare("eq", at, -1))
+        moved = f.compare("ne", at, before.get())
+        with f.when(moved):
+            before.set(at)
+            spins.set(0)
+            f.run(share, f.at(steps, f.mul(at, STEP_WORDS), "i64"), "%scratch")
+        with f.otherwise(moved):
+            _pause(f, spins)
+
+
+@functools.cache
+def entries() -> dict[str, int]:
+    """The addresses of ``bind``, ``run``, ``open``, ``close``, ``serve``, ``quit`` and ``prepare``."""
+    module = Module()
+    _bind(module)
+    share = _share(module)
+    _drive(module, share)
+    _team(module, share)
+    return functions_of(module.text(), "runtime")

@@ -1,0 +1,1 @@
+"""Recurrent layers that walk through time in one call."""
