@@ -38,6 +38,7 @@ from . import (
     return_types,
     serialization,
     signal,
+    sparse,
     special,
     storage,
     symbolic,

@@ -135,6 +135,15 @@ def _set_attributes(x: Tensor, state: Any) -> None:
         x.__dict__.update(attributes)
 
 
+def _rebuild_sparse_tensor(layout: Any, data: Any) -> Tensor:
+    """A sparse tensor, from its parts; what a file says of it is checked."""
+    from .sparse.construct import rebuilt
+
+    if not isinstance(data, tuple):
+        raise RuntimeError("a sparse tensor in the file is not described by its parts")
+    return rebuilt(layout, data)  # type: ignore[no-any-return]
+
+
 def _rebuild_meta_tensor_no_storage(dtype: Any, size: Any, stride: Any, requires_grad: bool) -> Tensor:
     """A tensor of the meta device."""
     if not isinstance(dtype, dtypes.dtype):

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from typing import Any
 
 
 class memory_format:
@@ -27,7 +28,7 @@ class memory_format:
 
 
 class layout:
-    """A way of storing elements. All tensors are ``flambeau.strided``; the others are for comparison.
+    """A way of storing elements: ``flambeau.strided``, or a sparse one (Note: sparse tensors).
 
     >>> import flambeau as torch
     >>> torch.zeros(2).layout == torch.sparse_coo
@@ -57,6 +58,8 @@ sparse_csc = layout("sparse_csc")
 sparse_bsr = layout("sparse_bsr")
 sparse_bsc = layout("sparse_bsc")
 jagged = layout("jagged")
+# Functions that make tensors of a sparse layout, by the name of the function that was asked for one.
+SPARSE_FACTORIES: dict[str, Callable[..., Any]] = {}
 
 FORMATS = (contiguous_format, preserve_format, channels_last, channels_last_3d)
 

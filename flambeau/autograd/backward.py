@@ -96,6 +96,11 @@ def grad(outputs: Any, inputs: Any, grad_outputs: Any = None, retain_graph: bool
         options = {"retain_graph": retain_graph, "create_graph": create_graph, "allow_unused": allow,
                    "materialize_grads": materialize_grads}
         return rules.grad(grad, roots, wanted, grad_outputs, options)  # type: ignore[no-any-return]
+    if any(x._sparse for x in wanted):  # their gradients are those of their entries (Note: sparse tensors)
+        entries = [x._entries if x._sparse else x for x in wanted]
+        theirs = grad(roots, entries, grad_outputs, retain_graph, create_graph, True, allow, is_grads_batched,
+                      materialize_grads)
+        return tuple(x._with(g) if x._sparse and g is not None else g for x, g in zip(wanted, theirs))
     if is_grads_batched:
         from .batched import batched_grad
         return batched_grad(roots, wanted, grad_outputs, retain_graph, create_graph, allow, materialize_grads)

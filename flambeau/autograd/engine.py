@@ -63,6 +63,8 @@ class Walk:
 
     def add(self, have: Any, grad: Any) -> Any:
         """The sum of two gradients for the same place."""
+        if have._sparse or grad._sparse:
+            return _sum_with_sparse(have, grad)
         return record_pair(ADD, have, grad)
 
     def run(self) -> None:
@@ -232,7 +234,9 @@ def accumulate_grad(leaf: Tensor, grad: Tensor, create_graph: bool) -> None:
     if leaf._hooks is not None:
         grad = leaf._hooks.run(grad)
     have = leaf._grad
-    if have is None:
+    if grad._sparse or (have is not None and have._sparse):
+        _accumulate_sparse(leaf, have, grad, create_graph)
+    elif have is None:
         if create_graph:
             leaf._grad = grad
         else:
@@ -254,6 +258,22 @@ def accumulate_grad(leaf: Tensor, grad: Tensor, create_graph: bool) -> None:
         have.copy_(total) if have._base is not None else _replace(have, total)
     if leaf._hooks is not None:
         leaf._hooks.after_accumulation(leaf)
+
+
+def _sum_with_sparse(have: Tensor, grad: Tensor) -> Tensor:
+    """The sum of two gradients of which one or both are sparse: dense if one is."""
+    total: Tensor = grad + have if have._sparse else have + grad
+    return total
+
+
+def _accumulate_sparse(leaf: Tensor, have: Any, grad: Tensor, create_graph: bool) -> None:
+    """``accumulate_grad`` where the gradient, or what is there, is sparse; a dense one stays where it is."""
+    if have is None:
+        leaf._grad = grad if create_graph else grad.detach()
+    elif have._sparse or create_graph:
+        leaf._grad = _sum_with_sparse(have, grad)
+    else:
+        have.add_(grad)
 
 
 def _replace(have: Tensor, total: Tensor) -> None:

@@ -78,6 +78,8 @@ def _reading(geometry: Geometry, stored: Geometry) -> Reading:
 
 def _travelling(x: Tensor) -> Gradient | None:
     """A tensor as a gradient on its way, None if it is more than its value."""
+    if x._sparse:
+        return None
     storage = x._storage
     if storage.exposed or x._overrides or storage.node is META_NODE:
         return None
@@ -351,7 +353,7 @@ class TemplateWalk(Walk):
     def add(self, have: Any, grad: Any) -> Any:
         """The sum of two gradients for the same place."""
         if have.__class__ is not tuple or grad.__class__ is not tuple:
-            return record_pair(ADD, _tensor(have), _tensor(grad))
+            return super().add(_tensor(have), _tensor(grad))
         known = _sums.get((have[1], grad[1]))
         if known is not None:
             node = Node(known[0], (have[0], grad[0]), self.site)

@@ -8,6 +8,7 @@ import numpy as np
 
 from .. import dtypes
 from ..graph.geometry import Geometry, contiguous
+from ..graph.operator import Operator
 from ..tensor import Tensor, record, state
 from .definition import operator
 from .registry import api
@@ -71,6 +72,20 @@ def _(ctx: Any, grad: Tensor, indices: Tensor) -> Tensor:
     return rows
 
 
+# The same operator, whose gradient by the table is sparse (D rows at the indices).
+EMBEDDING_SPARSE = Operator("embedding", EMBEDDING.kernel, _rows_geometry, EMBEDDING.parameters)
+
+
+@EMBEDDING_SPARSE.derivative("weight", keeps="indices")
+def _(ctx: Any, grad: Tensor, indices: Tensor) -> Any:
+    from ..sparse.tensor import coo
+    places, rows = indices.detach().reshape(1, -1), grad.reshape(-1, grad.shape[-1])
+    if ctx.attributes[0] is not None:
+        kept = (places[0] != ctx.attributes[0]).nonzero().reshape(-1)
+        places, rows = places.index_select(1, kept), rows.index_select(0, kept)
+    return coo(places.to(dtypes.int64), rows, ctx.operand_geometry(0).shape)
+
+
 def check_bounds(indices: Tensor, rows: int) -> None:
     """Raise at the caller's line if indices that are already values are out of range."""
     node = indices._storage.node
@@ -101,11 +116,17 @@ def embedding(input: Tensor, weight: Tensor, padding_idx: int | None = None, max
     if max_norm is not None:
         renormalize_rows(weight, input, max_norm, norm_type)
     if scale_grad_by_freq:
+        _refuse_sparse_frequency(weight, sparse)
         return _scaled_by_frequency(weight, input, padding_idx)
-    return _embedding(weight, input, padding_idx)
+    return _embedding(weight, input, padding_idx, sparse)
 
 
-def _embedding(weight: Tensor, indices: Tensor, padding_idx: int | None) -> Tensor:
+def _refuse_sparse_frequency(weight: Tensor, sparse: bool) -> None:
+    if sparse and weight.requires_grad:
+        raise RuntimeError("embedding_backward: scale_grad_by_freq not supported with sparse gradients")
+
+
+def _embedding(weight: Tensor, indices: Tensor, padding_idx: int | None, sparse: bool = False) -> Tensor:
     if weight.ndim != 2:
         raise RuntimeError("'weight' must be 2-D")
     if indices.dtype not in (dtypes.int64, dtypes.int32):
@@ -113,7 +134,7 @@ def _embedding(weight: Tensor, indices: Tensor, padding_idx: int | None) -> Tens
                            f"types: Long, Int; but got {indices.type()} instead (while checking arguments "
                            "for embedding)")
     check_bounds(indices, weight.shape[0])
-    return record(EMBEDDING, (weight, indices), (padding_idx,))
+    return record(EMBEDDING_SPARSE if sparse else EMBEDDING, (weight, indices), (padding_idx,))
 
 
 def _scaled_by_frequency(weight: Tensor, indices: Tensor, padding_idx: int | None) -> Tensor:
@@ -140,7 +161,7 @@ def renormalize_rows(weight: Tensor, indices: Tensor, max_norm: float, norm_type
 def _torch_embedding(weight: Tensor, indices: Tensor, padding_idx: int = -1, scale_grad_by_freq: bool = False,
                      sparse: bool = False) -> Tensor:
     """Rows of a table by index (the argument order of ``torch.embedding``)."""
-    return _embedding(weight, indices, None if padding_idx < 0 else padding_idx)
+    return _embedding(weight, indices, None if padding_idx < 0 else padding_idx, sparse)
 
 
 @api("nn.functional")
@@ -183,8 +204,12 @@ def embedding_bag(input: Tensor, weight: Tensor, offsets: Any = None, max_norm: 
         renormalize_rows(weight, input, max_norm, norm_type)
     if padding_idx is not None:
         padding_idx %= weight.shape[0]
+    if sparse and mode == "max":
+        raise ValueError("max mode does not support sparse weights")
+    if scale_grad_by_freq:
+        _refuse_sparse_frequency(weight, sparse)
     rows = _scaled_by_frequency(weight, input, padding_idx) if scale_grad_by_freq \
-        else _embedding(weight, input, padding_idx)
+        else _embedding(weight, input, padding_idx, sparse)
     return _pool(rows, which, bags, mode, per_sample_weights, input, padding_idx)
 
 

@@ -148,7 +148,7 @@ def _has_parameter(function: Any, name: str) -> bool:
 
 
 def dense_only(function: Callable[..., Any]) -> Callable[..., Any]:
-    """``function`` refusing every ``layout`` but the strided one, which is the one there is."""
+    """``function`` for dense tensors; a sparse ``layout`` is made by another function, if at all."""
     @wraps(function)
     def wrapper(*args: Any, **kwargs: Any) -> Any:
         layout = kwargs.get("layout")
@@ -156,8 +156,11 @@ def dense_only(function: Callable[..., Any]) -> Callable[..., Any]:
             if not isinstance(layout, layouts.layout):
                 raise TypeError(f"{function.__name__}(): argument 'layout' must be torch.layout, not "
                                 f"{type(layout).__name__}")
-            raise RuntimeError(f"{function.__name__}(): flambeau's tensors are dense; there is no layout "
-                               f"{layout}")
+            if function.__name__ in layouts.SPARSE_FACTORIES and layout.name in ("sparse_coo", "sparse_csr",
+                                                                                 "sparse_csc"):
+                return layouts.SPARSE_FACTORIES[function.__name__](*args, **kwargs)
+            name = "full" if function.__name__ == "ones" else function.__name__
+            raise RuntimeError(f"{name}(...) is not implemented for sparse layout")
         return function(*args, **kwargs)
     return wrapper
 

@@ -22,6 +22,7 @@ from ..dtypes import dtype, float32, float64, get_default_dtype
 from ..operators.optimizer import gradients, suits
 from ..tensor import Tensor
 from ..tensor import state as mode
+from ..tensor.overrides import active as sparse_possible
 from ._apply import Rule, apply_rule
 from ._columns import can_join, is_joined, join, separate, whole
 from .optimizer import Optimizer
@@ -141,6 +142,10 @@ class RuleOptimizer(Optimizer):
             grads = gradients(live)
             if not live:
                 return
+        if sparse_possible() and any(grad._sparse for grad in grads):
+            live, grads = self._step_sparse(index, live, grads, group)
+            if not live:
+                return
         names = self._state_names(group)
         plan = self._plans.get(index)
         if plan is None or not plan.fits(live, names):
@@ -151,6 +156,29 @@ class RuleOptimizer(Optimizer):
             for position in cohort.complex_at:
                 own[position] = ops.view_as_real(own[position])
             self._update(cohort, own, numbers, flags)
+
+    def _step_sparse(
+        self, index: int, live: list[Tensor], grads: list[Tensor], group: dict[str, Any]
+    ) -> tuple[list[Tensor], list[Tensor]]:
+        """Step the parameters whose gradients are sparse; return the others, with their gradients."""
+        dense = [(p, grad) for p, grad in zip(live, grads) if not grad._sparse]
+        if not dense:
+            self._drop_plan(index)
+        for p, grad in zip(live, grads):
+            if grad._sparse:
+                self._step_one_sparse(p, grad, group)
+        return [p for p, _ in dense], [grad for _, grad in dense]
+
+    def _step_one_sparse(self, p: Tensor, grad: Tensor, group: dict[str, Any]) -> None:
+        raise RuntimeError(self.sparse_message.format(type(self).__name__))
+
+    def _shown_state(self, p: Tensor) -> dict[str, Any]:
+        """The state of a parameter that is in no plan, counters included (Note: counters)."""
+        for name, value in (self._unpublished.pop(p, None) or {}).items():
+            if name in self._state[p]:
+                self._state[p][name] = counter_tensor(value)
+        found: dict[str, Any] = self._state[p]
+        return found
 
     def _update(
         self, cohort: Cohort, grads: list[Tensor], numbers: Sequence[Any], flags: dict[str, bool]
@@ -232,8 +260,6 @@ class RuleOptimizer(Optimizer):
 
     def _check_group(self, live: list[Tensor], group: dict[str, Any]) -> None:
         """What is worth checking only when something has changed."""
-        if any(p.grad.is_sparse for p in live):
-            raise RuntimeError(self.sparse_message.format(type(self).__name__))
         if group.get("capturable"):
             raise AssertionError(
                 "If capturable=True, params and state_steps must be on supported devices: "

@@ -92,3 +92,18 @@ class Adagrad(RuleOptimizer):
             (lr / (1 + (step - 1) * lr_decay), weight_decay, eps),
             {"maximize": group["maximize"], "decay": bool(weight_decay != 0)},
         )
+
+    def _step_one_sparse(self, p: Tensor, grad: Tensor, group: dict[str, Any]) -> None:
+        """The same rule, for the rows that have entries."""
+        if group["fused"]:
+            raise RuntimeError("`fused` does not support sparse grad or complex param")
+        if group["weight_decay"] != 0:
+            raise RuntimeError("weight_decay option is not compatible with sparse gradients")
+        lr, lr_decay, eps = self._options(group, "lr", "lr_decay", "eps")
+        state = self._shown_state(p)
+        state["step"] += 1
+        grad = (-grad if group["maximize"] else grad).coalesce()
+        total = state["sum"].add_(grad.pow(2))
+        size = lr / (1 + (state["step"].item() - 1) * lr_decay)
+        root = total.sparse_mask(grad).values().sqrt() + eps
+        p.add_(grad._with(grad.values() / root), alpha=-size)

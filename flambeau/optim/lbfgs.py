@@ -75,6 +75,7 @@ class LBFGS(Optimizer):
         parts = []
         for p in self._params:
             grad = ops.zeros_like(p) if p.grad is None else p.grad
+            grad = grad.to_dense() if grad._sparse else grad
             parts.append((ops.view_as_real(grad) if grad.is_complex() else grad).reshape(-1))
         return ops.cat(parts, 0)
 

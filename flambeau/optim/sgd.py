@@ -97,3 +97,24 @@ class SGD(RuleOptimizer):
             "nesterov": group["nesterov"],
         }
         return (lr, weight_decay, momentum, gain), flags
+
+    def _step_one_sparse(self, p: Tensor, grad: Tensor, group: dict[str, Any]) -> None:
+        """The same rule; the buffer of a sparse gradient is sparse, and only rows with entries change."""
+        if group["fused"]:
+            raise RuntimeError("`_fused_sgd` does not support sparse gradients")
+        lr, weight_decay, momentum, dampening = self._options(
+            group, "lr", "weight_decay", "momentum", "dampening"
+        )
+        if group["maximize"]:
+            grad = -grad
+        if weight_decay != 0:
+            grad = grad.add(p, alpha=weight_decay)
+        if momentum != 0:
+            state = self._state[p]
+            buffer = state.get("momentum_buffer")
+            if buffer is None:
+                buffer = state["momentum_buffer"] = grad.detach().clone()
+            else:
+                buffer.mul_(momentum).add_(grad, alpha=1 - dampening)
+            grad = grad.add(buffer, alpha=momentum) if group["nesterov"] else buffer
+        p.add_(grad, alpha=-lr)

@@ -49,7 +49,7 @@ class StorageReferences:
 def reduce(obj: Any) -> Any:
     """How tensors and what belongs to them are written; NotImplemented for all else."""
     if isinstance(obj, Tensor):
-        return reduce_tensor(obj) if _is_reduced_here(type(obj)) else NotImplemented
+        return reduce_tensor(obj) if obj._sparse or _is_reduced_here(type(obj)) else NotImplemented
     if isinstance(obj, layout):
         return _get_layout, (str(obj),)
     if isinstance(obj, (dtype, StorageType)):
@@ -67,6 +67,8 @@ def _is_reduced_here(cls: type) -> bool:
 
 def reduce_tensor(x: Tensor) -> Any:
     """The call that makes a tensor again; tensors that share a storage share it afterwards."""
+    if x._sparse:
+        return x.__reduce_ex__(2)
     extras = {name: value for name, value in vars(x).items() if name not in PRIVATE}
     slots = {name: getattr(x, name) for name in _slots(type(x)) if hasattr(x, name)}
     state: Any = (extras, slots) if slots else extras

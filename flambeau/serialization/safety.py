@@ -51,6 +51,7 @@ def _container(kind: Callable[..., Any]) -> Callable[..., Any]:
 # What may be called, by the object that the name in the file stands for.
 _REBUILD = (
     "_rebuild_tensor",
+    "_rebuild_sparse_tensor",
     "_rebuild_tensor_v2",
     "_rebuild_tensor_v3",
     "_rebuild_parameter",

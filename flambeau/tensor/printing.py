@@ -156,12 +156,13 @@ def format_array(array: np.ndarray[Any, Any], indent: int) -> str:
     return _nested(array, indent, summarize, numbers)
 
 
-def _with_suffixes(text: str, suffixes: list[str], indent: int) -> str:
-    """``text, suffix, ...)``, broken into lines where they get too long."""
+def _with_suffixes(text: str, suffixes: list[str], indent: int, break_first: bool = False) -> str:
+    """``text, suffix, ...)``, broken into lines where they get too long, or before the first suffix."""
     pieces = [text]
     last = len(text) - text.rfind("\n") + 1
     for suffix in suffixes:
-        if last + len(suffix) + 2 > options.linewidth:
+        if last + len(suffix) + 2 > options.linewidth or break_first:
+            break_first = False
             pieces.append(",\n" + " " * indent + suffix)
             last = indent + len(suffix)
         else:

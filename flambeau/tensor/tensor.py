@@ -164,6 +164,7 @@ class Tensor:
 
     is_cuda = is_sparse = is_quantized = is_mkldnn = is_xla = is_mps = is_xpu = is_nested = is_vulkan = False
     is_sparse_csr = False
+    _sparse = False             # whether this is a tensor without a storage (Note: sparse tensors)
 
     @property
     def _version(self) -> int:

@@ -1,0 +1,315 @@
+"""Making sparse tensors: ``sparse_coo_tensor``, ``sparse_csr_tensor`` and their kin, and what they check."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from .. import dtypes, layouts
+from .. import operators as ops
+from ..operators.looking import look
+from ..operators.registry import api
+from ..size import Size
+from ..tensor import Tensor
+from ..tensor.history import detached
+from ..tensor.tape import state
+from .kernels import named
+from .tensor import CompressedTensor, CooTensor, compressed, coo
+
+
+class check_sparse_tensor_invariants:
+    """Whether constructors look at indices and check them; also a context manager and a decorator.
+
+    >>> import flambeau as torch
+    >>> with torch.sparse.check_sparse_tensor_invariants():
+    ...     torch.sparse.check_sparse_tensor_invariants.is_enabled()
+    True
+    """
+
+    _enabled = False
+
+    def __init__(self, enable: bool = True) -> None:
+        self.wanted = enable
+        self.before: bool | None = None
+
+    @staticmethod
+    def is_enabled() -> bool:
+        """Whether invariants are checked."""
+        return check_sparse_tensor_invariants._enabled
+
+    @staticmethod
+    def enable() -> None:
+        """Check invariants from now on."""
+        check_sparse_tensor_invariants._enabled = True
+
+    @staticmethod
+    def disable() -> None:
+        """Do not check invariants from now on."""
+        check_sparse_tensor_invariants._enabled = False
+
+    def __enter__(self) -> None:
+        self.before = self.is_enabled()
+        check_sparse_tensor_invariants._enabled = self.wanted
+
+    def __exit__(self, *exc: object) -> None:
+        check_sparse_tensor_invariants._enabled = bool(self.before)
+
+    def __call__(self, function: Any) -> Any:
+        from functools import wraps
+
+        @wraps(function)
+        def checked(*args: Any, **kwargs: Any) -> Any:
+            with type(self)(self.wanted):
+                return function(*args, **kwargs)
+        return checked
+
+
+def _entries(values: Any, dtype: Any, device: Any, requires_grad: bool, name: str) -> Tensor:
+    """The entries of a new tensor: with the history of ``values``, or as a leaf of its own."""
+    if not isinstance(values, Tensor):
+        values = ops.tensor(values, dtype=dtype, device=device)
+    if dtype is not None or device is not None:
+        values = values.to(device=device or values.device, dtype=dtype or values.dtype)
+    if state.enabled and values.requires_grad:
+        return named(values, name)
+    found = detached(values)
+    return found.requires_grad_() if requires_grad else found
+
+
+def _index(data: Any, device: Any, wanted: tuple[Any, ...] = (dtypes.int64,)) -> Tensor:
+    found = data if isinstance(data, Tensor) else ops.tensor(data, device=device)
+    if found.dtype not in wanted:
+        found = found.to(dtypes.int64)
+    return detached(found)
+
+
+@api("torch")
+def sparse_coo_tensor(indices: Any = None, values: Any = None, size: Any = None, *, dtype: Any = None,
+                      device: Any = None, pin_memory: bool = False, requires_grad: bool = False,
+                      check_invariants: bool | None = None, is_coalesced: bool | None = None) -> CooTensor:
+    """A tensor with the ``values`` (N, *) at coordinates ``indices`` (D, N); all else is 0.
+
+    >>> import flambeau as torch
+    >>> torch.sparse_coo_tensor([[0, 1], [2, 0]], [3., 4.], (2, 3)).to_dense()
+    tensor([[0., 0., 3.],
+            [4., 0., 0.]])
+    """
+    if values is None:
+        shape = tuple(indices if size is None else size)
+        return empty_coo(shape, dtype, device, requires_grad)
+    entries = _entries(values, dtype, device, requires_grad, "SparseCooTensorWithDimsAndTensors")
+    if entries.ndim == 0:
+        entries = entries.reshape(1)
+    places = _index(indices, device or entries.device)
+    shape = tuple(size) if size is not None else _inferred_shape(places, entries)
+    _check_coo(places, entries, shape)
+    checking = check_sparse_tensor_invariants.is_enabled() if check_invariants is None else check_invariants
+    if checking:
+        check_bounds(places, shape)
+        if is_coalesced and not is_sorted(places, shape):
+            raise RuntimeError("cannot set is_coalesced to true if indices correspond to uncoalesced COO "
+                               "tensor")
+    return coo(places, entries, shape, bool(is_coalesced))
+
+
+def empty_coo(shape: Sequence[int], dtype: Any = None, device: Any = None, requires_grad: bool = False,
+              dense_dim: int = 0) -> CooTensor:
+    """A tensor of zeros, with no entries."""
+    sparse_dim = len(shape) - dense_dim
+    indices = ops.zeros((sparse_dim, 0), dtype=dtypes.int64, device=device)
+    entries = ops.zeros((0, *shape[sparse_dim:]), dtype=dtype, device=device, requires_grad=requires_grad)
+    return coo(indices, entries, shape, True)
+
+
+def _inferred_shape(indices: Tensor, values: Tensor) -> tuple[int, ...]:
+    if indices.ndim != 2:
+        raise RuntimeError(f"indices must be sparse_dim x nnz, but got: {list(indices.shape)}")
+    found = look(indices, "sparse_coo_tensor")
+    if found.shape[1] == 0:
+        return (*[0] * found.shape[0], *values.shape[1:])
+    for d, row in enumerate(found):
+        if row.min() < 0:
+            raise RuntimeError(f"found negative index {row.min()} for dim {d}")
+    return (*[int(n) + 1 for n in found.max(1)], *values.shape[1:])
+
+
+def _check_coo(indices: Tensor, values: Tensor, shape: tuple[int, ...]) -> None:
+    sparse_dim, dense_dim = indices.shape[0] if indices.ndim else 0, values.ndim - 1
+    if len(shape) != sparse_dim + dense_dim:
+        raise RuntimeError(f"'len(size) == sparse_dim + dense_dim' is not satisfied: len(size) = "
+                           f"{len(shape)}, sparse_dim = {sparse_dim}, dense_dim = {dense_dim}")
+    if indices.ndim != 2:
+        raise RuntimeError(f"indices must be sparse_dim x nnz, but got: {list(indices.shape)}")
+    if indices.shape[1] != values.shape[0]:
+        raise RuntimeError("indices and values must have same nnz, but got nnz from indices: "
+                           f"{indices.shape[1]}, nnz from values: {values.shape[0]}")
+    if tuple(values.shape[1:]) != shape[sparse_dim:]:
+        raise RuntimeError(f"values has incorrect size, expected {[values.shape[0], *shape[sparse_dim:]]}, "
+                           f"got {list(values.shape)}")
+
+
+def check_bounds(indices: Tensor, shape: Sequence[int]) -> None:
+    """Raise where coordinates lie outside of a shape; this looks."""
+    for d, row in enumerate(look(indices, "sparse_coo_tensor")):
+        if row.size and row.min() < 0:
+            raise RuntimeError(f"found negative index {row.min()} for dim {d}")
+        if row.size and row.max() >= shape[d]:
+            raise RuntimeError(f"size is inconsistent with indices: for dim {d}, size is {shape[d]} but "
+                               f"found index {row.max()}")
+
+
+def positions(indices: Tensor, shape: Sequence[int]) -> np.ndarray[Any, Any]:
+    """Coordinates (D, N) as row-major positions (N); this looks."""
+    found = look(indices, "coalesce")
+    linear = np.zeros(found.shape[1], np.int64)
+    for d in range(found.shape[0]):
+        linear = linear * shape[d] + found[d]
+    return linear
+
+
+def is_sorted(indices: Tensor, shape: Sequence[int]) -> bool:
+    """Whether coordinates ascend, none twice."""
+    return bool((np.diff(positions(indices, shape)) > 0).all())
+
+
+# --- compressed rows or columns -----------------------------------------------------------------------------
+
+_INDEX_TYPES = (dtypes.int64, dtypes.int32)
+_WORDS = {"sparse_csr": ("crow", "col"), "sparse_csc": ("ccol", "row")}
+
+
+@api("torch")
+def sparse_compressed_tensor(compressed_indices: Any, plain_indices: Any, values: Any, size: Any = None, *,
+                             dtype: Any = None, layout: Any = None, device: Any = None,
+                             pin_memory: bool = False, requires_grad: bool = False,
+                             check_invariants: bool | None = None) -> CompressedTensor:
+    """A matrix with compressed rows (``layout=torch.sparse_csr``) or columns (``torch.sparse_csc``).
+
+    >>> import flambeau as torch
+    >>> torch.sparse_compressed_tensor([0, 1, 2], [1, 0], [3., 4.], layout=torch.sparse_csr).to_dense()
+    tensor([[0., 3.],
+            [4., 0.]])
+    """
+    if layout not in (layouts.sparse_csr, layouts.sparse_csc):
+        raise RuntimeError("flambeau compresses rows or columns of single elements; there is no layout "
+                           f"{layout}")
+    entries = _entries(values, dtype, device, requires_grad, "SparseCompressedTensor")
+    starts = _index(compressed_indices, device, _INDEX_TYPES)
+    plain = _index(plain_indices, device, _INDEX_TYPES)
+    if starts.dtype is not plain.dtype:
+        first, second = _WORDS[layout.name]
+        raise RuntimeError(f"{first}_indices and {second}_indices dtype must be the same, but got "
+                           f"{starts.dtype!r} and {plain.dtype!r}, respectively")
+    if starts.ndim != 1 or plain.ndim != 1 or entries.ndim != 1:
+        raise RuntimeError("flambeau has no batches of compressed matrices: indices and values must be 1-D")
+    if size is None:
+        found = look(plain, "sparse_compressed_tensor")
+        extents = [starts.shape[0] - 1, int(found.max()) + 1 if found.size else 0]
+        size = extents if layout is layouts.sparse_csr else extents[::-1]
+    checking = check_sparse_tensor_invariants.is_enabled() if check_invariants is None else check_invariants
+    if checking:
+        _check_compressed(starts, plain, entries, tuple(size), layout)
+    return compressed(starts, plain, entries, Size(size), layout)
+
+
+def _check_compressed(starts: Tensor, plain: Tensor, values: Tensor, shape: tuple[int, ...],
+                      layout: layouts.layout) -> None:
+    first, second = _WORDS[layout.name]
+    begins, others = look(starts, "check_invariants"), look(plain, "check_invariants")
+    by_row = layout is layouts.sparse_csr
+    count, extent = (shape[0], shape[1]) if by_row else (shape[1], shape[0])
+    axis, other = ("nrows", "ncols") if by_row else ("ncols", "nrows")
+
+    def require(holds: bool, what: str) -> None:
+        if not holds:
+            raise RuntimeError(f"`{what}` is not satisfied.")
+    if begins.size != count + 1:
+        raise RuntimeError(f"{first}_indices.shape[-1] must be equal to {axis} + 1 as {count + 1}, but got "
+                           f"{begins.size}")
+    if others.size != values.shape[0]:
+        raise RuntimeError(f"{second}_indices and values must have the same number of elements, but got "
+                           f"{others.size} and {values.shape[0]}")
+    require(begins[0] == 0, f"{first}_indices[..., 0] == 0")
+    require(begins[-1] == others.size, f"{first}_indices[..., -1] == nnz")
+    steps = np.diff(begins)
+    require(bool(((steps >= 0) & (steps <= extent)).all()),
+            f"0 <= {first}_indices[..., 1:] - {first}_indices[..., :-1] <= {other}")
+    require(bool(((others >= 0) & (others < extent)).all()), f"0 <= {second}_indices < {other}")
+    rows = np.repeat(np.arange(count), steps)
+    require(bool((np.diff(rows * max(extent, 1) + others) > 0).all()),
+            f"{second}_indices[..., {first}_indices[..., i - 1]:{first}_indices[..., i]] for all i = 1, ..., "
+            f"{axis} are sorted and distinct along the last dimension values")
+
+
+@api("torch")
+def sparse_csr_tensor(crow_indices: Any, col_indices: Any, values: Any, size: Any = None, *,
+                      dtype: Any = None, device: Any = None, pin_memory: bool = False,
+                      requires_grad: bool = False, check_invariants: bool | None = None) -> CompressedTensor:
+    """A matrix row by row: where rows begin (rows + 1), columns (N) and values (N).
+
+    >>> import flambeau as torch
+    >>> torch.sparse_csr_tensor([0, 1, 3], [2, 0, 2], [3., 4., 5.]).to_dense()
+    tensor([[0., 0., 3.],
+            [4., 0., 5.]])
+    """
+    return sparse_compressed_tensor(
+        crow_indices, col_indices, values, size, dtype=dtype, layout=layouts.sparse_csr, device=device,
+        requires_grad=requires_grad, check_invariants=check_invariants)
+
+
+@api("torch")
+def sparse_csc_tensor(ccol_indices: Any, row_indices: Any, values: Any, size: Any = None, *,
+                      dtype: Any = None, device: Any = None, pin_memory: bool = False,
+                      requires_grad: bool = False, check_invariants: bool | None = None) -> CompressedTensor:
+    """A matrix column by column: where columns begin (columns + 1), rows (N) and values (N)."""
+    return sparse_compressed_tensor(
+        ccol_indices, row_indices, values, size, dtype=dtype, layout=layouts.sparse_csc, device=device,
+        requires_grad=requires_grad, check_invariants=check_invariants)
+
+
+def _zeros(*sizes: Any, size: Any = None, dtype: Any = None, layout: Any = None, device: Any = None,
+           requires_grad: bool = False, pin_memory: bool = False) -> Any:
+    """``torch.zeros`` and ``torch.empty`` of a sparse layout."""
+    found = sizes if size is None else size
+    shape = tuple(found[0]) if len(found) == 1 and not isinstance(found[0], int) else tuple(found)
+    if layout is layouts.sparse_coo:
+        return empty_coo(shape, dtype, device, requires_grad)
+    if len(shape) != 2:
+        raise RuntimeError("flambeau has no batches of compressed matrices: two extents were expected")
+    count = shape[0] if layout is layouts.sparse_csr else shape[1]
+    starts = ops.zeros(count + 1, dtype=dtypes.int64, device=device)
+    entries = ops.zeros(0, dtype=dtype, device=device, requires_grad=requires_grad)
+    return compressed(starts, starts[:0], entries, shape, layout)
+
+
+def _zeros_like(input: Tensor, *, dtype: Any = None, layout: Any = None, device: Any = None,
+                requires_grad: bool = False, memory_format: Any = None, pin_memory: bool = False) -> Any:
+    return _zeros(*input.shape, dtype=dtype or input.dtype, layout=layout, device=device or input.device,
+                  requires_grad=requires_grad)
+
+
+layouts.SPARSE_FACTORIES.update(zeros=_zeros, empty=_zeros, zeros_like=_zeros_like, empty_like=_zeros_like,
+                                sparse_compressed_tensor=sparse_compressed_tensor)
+
+
+def rebuilt(layout: Any, data: Any) -> Any:
+    """A sparse tensor from a checkpoint, whose contents are not trusted: everything is checked."""
+    if layout is layouts.sparse_coo and len(data) in (3, 4):
+        indices, values, size = data[:3]
+        _require_tensors(indices, values)
+        flag = bool(data[3]) if len(data) == 4 and data[3] is not None else None
+        return sparse_coo_tensor(indices, values, Size(size), check_invariants=True, is_coalesced=flag,
+                                 requires_grad=values.requires_grad)
+    if layout in (layouts.sparse_csr, layouts.sparse_csc) and len(data) == 4:
+        starts, plain, values, size = data
+        _require_tensors(starts, plain, values)
+        return sparse_compressed_tensor(starts, plain, values, Size(size), layout=layout,
+                                        check_invariants=True)
+    raise NotImplementedError(f"rebuilding sparse tensor for layout {layout}")
+
+
+def _require_tensors(*parts: Any) -> None:
+    if not all(type(x) is Tensor for x in parts):
+        raise RuntimeError("a sparse tensor in the file is made of something that is not a tensor")

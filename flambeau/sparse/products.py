@@ -1,0 +1,144 @@
+"""Products of matrices of which one or both are sparse."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from .. import operators as ops
+from ..operators.looking import look
+from ..tensor import Tensor
+from ..tensor.construct import from_array
+from .conversions import coalesce, dense_dim, sorted_coo, to_sparse
+from .kernels import named, product
+from .structure import transpose
+from .tensor import CompressedTensor, CooTensor, SparseTensor, handles
+
+
+def _check(a: Tensor, b: Tensor) -> None:
+    if a.ndim != 2 or b.ndim != 2:
+        raise RuntimeError(f"mm: Expected both matrices to be 2-D, got {a.ndim}-D and {b.ndim}-D tensors")
+    if a.shape[1] != b.shape[0]:
+        raise RuntimeError(f"mat1 and mat2 shapes cannot be multiplied ({a.shape[0]}x{a.shape[1]} and "
+                           f"{b.shape[0]}x{b.shape[1]})")
+
+
+@handles("mm")
+def mm(input: Any, mat2: Any, *, out: Any = None) -> Any:
+    """Sparse (N, K) by dense (K, M) is dense, as is dense by sparse; sparse by sparse is sparse."""
+    _check(input, mat2)
+    if isinstance(input, SparseTensor):
+        if isinstance(mat2, SparseTensor):
+            return _sparse_product(input, mat2)
+        if isinstance(input, CooTensor) and dense_dim(input):
+            raise RuntimeError("addmm: 2D sparse matrices are expected, but there is a dense dimension")
+        return product(input._entries, input._places(), mat2, input.shape[0])
+    return named(product(mat2._entries, mat2._places().flip(0), input.t(), mat2.shape[1]).t(), "Mm")
+
+
+def _sparse_product(a: SparseTensor, b: SparseTensor) -> Any:
+    """Each entry of a row of ``a`` meets the entries of ``b`` in the row of its column; this looks."""
+    first, second = coalesce(to_sparse(a)), coalesce(to_sparse(b))
+    left, right = look(first._indices_, "mm"), look(second._indices_, "mm")
+    begins = np.searchsorted(right[0], left[1], "left")
+    counts = np.searchsorted(right[0], left[1], "right") - begins
+    which = np.repeat(np.arange(counts.size), counts)
+    within = np.arange(which.size) - np.repeat(np.cumsum(counts) - counts, counts)
+    other = begins[which] + within
+    entries = (first._entries.index_select(0, from_array(which))
+               * second._entries.index_select(0, from_array(other)))
+    places = from_array(np.stack((left[0][which], right[1][other])))
+    found = sorted_coo(places, entries, (a.shape[0], b.shape[1]), "SparseSparseMatmul")
+    return found.to_sparse(layout=a.layout) if isinstance(a, CompressedTensor) else found
+
+
+@handles("mv")
+def mv(input: Any, vec: Any, *, out: Any = None) -> Any:
+    """Sparse (N, K) by dense (K): (N)."""
+    if vec.ndim != 1 or input.ndim != 2:
+        raise RuntimeError("mv: expected a matrix and a vector")
+    if input.shape[1] != vec.shape[0]:
+        raise RuntimeError(f"mv: expected self.size(-1) == vec.size(-1), but got {input.shape[1]} and "
+                           f"{vec.shape[0]}")
+    return mm(input, vec.unsqueeze(1)).squeeze(1)
+
+
+@handles("bmm")
+def bmm(input: Any, mat2: Any, *, out: Any = None) -> Any:
+    """Sparse (B, N, K) by dense (B, K, M): (B, N, M)."""
+    if not isinstance(input, CooTensor) or isinstance(mat2, SparseTensor):
+        raise RuntimeError("bmm: the first argument must be sparse, and the second dense")
+    batches, rows, inner = input.shape
+    if tuple(mat2.shape[:2]) != (batches, inner):
+        raise RuntimeError(f"bmm: shapes cannot be multiplied ({list(input.shape)} and {list(mat2.shape)})")
+    b, i, j = input._indices_.unbind(0)
+    flat = product(input._entries, ops.stack([b * rows + i, b * inner + j]),
+                   mat2.reshape(batches * inner, -1), batches * rows)
+    return flat.reshape(batches, rows, -1)
+
+
+@handles("matmul")
+def matmul(input: Any, other: Any, *, out: Any = None) -> Any:
+    """As ``torch.matmul``, of vectors, matrices and batches of sparse matrices."""
+    if input.ndim == 2 and other.ndim == 2:
+        return mm(input, other)
+    if input.ndim == 2 and other.ndim == 1:
+        return mv(input, other)
+    if input.ndim == 1 and other.ndim == 2:
+        return mv(transpose(other, 0, 1), input)
+    if input.ndim == 3 and other.ndim == 3:
+        return bmm(input, other)
+    raise RuntimeError("expand is unsupported for Sparse tensors")
+
+
+@handles("addmm")
+def addmm(input: Any, mat1: Any, mat2: Any, *, beta: Any = 1, alpha: Any = 1, out: Any = None,
+          _name: str = "Addmm") -> Any:
+    """beta input + alpha (mat1 @ mat2), with a sparse ``mat1`` (N, K), dense ``mat2`` (K, M) and input."""
+    if input._sparse and not (mat1._sparse and mat2._sparse):
+        raise RuntimeError("expand is unsupported for Sparse tensors")
+    found = mm(mat1, mat2)
+    scaled = found if alpha == 1 else found * alpha
+    start = input if beta == 1 else input * beta
+    total = start + scaled
+    return total if isinstance(total, SparseTensor) else named(total, _name)
+
+
+def sparse_mm(mat1: Any, mat2: Any) -> Any:
+    """The product of a sparse and a dense matrix, or of two sparse ones; both get gradients.
+
+    >>> import flambeau as torch
+    >>> a = torch.sparse_coo_tensor([[0, 1], [1, 0]], [2., 3.])
+    >>> torch.sparse.mm(a, torch.tensor([[1.], [10.]]))
+    tensor([[20.],
+            [ 3.]])
+    """
+    if not isinstance(mat1, SparseTensor) and not isinstance(mat2, SparseTensor):
+        return ops.mm(mat1, mat2)
+    found = mm(mat1, mat2)
+    return found if isinstance(found, SparseTensor) else named(found, "SparseAddmm")
+
+
+def sparse_addmm(mat: Any, mat1: Any, mat2: Any, beta: Any = 1, alpha: Any = 1) -> Any:
+    """beta mat + alpha (mat1 @ mat2) for a sparse ``mat1``.
+
+    >>> import flambeau as torch
+    >>> a = torch.sparse_coo_tensor([[0, 1], [1, 0]], [2., 3.])
+    >>> torch.sparse.addmm(torch.ones(2, 1), a, torch.tensor([[1.], [10.]]), beta=2)
+    tensor([[22.],
+            [ 5.]])
+    """
+    return addmm(mat, mat1, mat2, beta=beta, alpha=alpha, _name="SparseAddmm")
+
+
+@handles("linear")
+def linear(input: Any, weight: Any, bias: Any = None) -> Any:
+    """``input`` (N, K) by the transpose of a sparse ``weight`` (M, K)."""
+    found = mm(input, transpose(weight, 0, 1) if isinstance(weight, SparseTensor) else weight.t())
+    return found if bias is None else found + bias
+
+
+_T: Any = SparseTensor
+_T.__matmul__ = matmul
+_T.__rmatmul__ = lambda self, other: matmul(other, self)

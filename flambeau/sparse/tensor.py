@@ -1,0 +1,336 @@
+"""SparseTensor: a tensor that stores some of its elements, and where they are.
+
+Note: sparse tensors. A sparse tensor has no storage: it is a pattern (where the elements are) and its
+*entries*, an ordinary tensor with their values. Its history is that of the entries: a gradient of a sparse
+tensor is a gradient of its entries, and what is computed from a sparse tensor is recorded on the entries, so
+that autograd needs no rule for it. Public functions that meet a sparse tensor find what to do in ``HANDLERS``
+(Note: overrides); one that is not there raises, and so does every operator that asks for the storage. The
+functions are wrapped when the first sparse tensor is made: programs without one pay nothing.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from .. import dtypes, layouts
+from .. import operators as ops
+from ..graph.geometry import contiguous
+from ..tensor import Tensor, overrides
+from ..tensor.history import detached
+
+HANDLERS: dict[str, Callable[..., Any]] = {}
+# Functions that only ask for facts which a sparse tensor has.
+FACTS = frozenset(("is_floating_point", "is_complex", "is_signed", "numel", "is_inference", "get_device",
+                   "size", "is_same_size", "type", "result_type",
+                   "is_conj", "is_neg", "_is_view", "is_nonzero"))
+_new = object.__new__
+
+
+def handles(*names: str) -> Callable[[Any], Any]:
+    """Let a function take the place of public functions and methods that are given a sparse tensor."""
+    def declare(function: Any) -> Any:
+        for name in names:
+            HANDLERS[name] = function
+            if hasattr(Tensor, name):
+                setattr(SparseTensor, name, function)
+        return function
+    return declare
+
+
+def unsupported(name: str, backend: str = "SparseCPU") -> NotImplementedError:
+    """The error of an operator that has no sparse version."""
+    return NotImplementedError(
+        f"Could not run 'aten::{name}' with arguments from the '{backend}' backend. This could be because "
+        "the operator doesn't exist for this backend, or was omitted during the selective/custom build "
+        "process (if using custom build).")
+
+
+class SparseTensor(Tensor):
+    """What both sparse layouts share (Note: sparse tensors)."""
+
+    _sparse = True
+    _entries: Tensor
+    _layout: layouts.layout
+
+    # --- what a layout says ---------------------------------------------------------------------------------
+
+    def _with(self, entries: Tensor) -> Any:
+        """The same pattern with other entries."""
+        raise unsupported("_with")
+
+    def _places(self) -> Tensor:
+        """Where the entries are: (sparse_dim, nnz)."""
+        raise unsupported("indices")
+
+    # --- facts ----------------------------------------------------------------------------------------------
+
+    @property
+    def _storage(self) -> Any:  # type: ignore[override]
+        raise unsupported("storage")
+
+    @property
+    def layout(self) -> layouts.layout:
+        """How the elements are stored."""
+        return self._layout
+
+    @property
+    def itemsize(self) -> int:
+        return self.dtype.itemsize
+
+    @property
+    def nbytes(self) -> int:
+        raise RuntimeError("nbytes is not defined for sparse tensors.  If you want the size of the "
+                           "constituent tensors, add the nbytes of the indices and values.  If you want the "
+                           "size of the  equivalent dense tensor, multiply numel() by element_size()")
+
+    @property
+    def _version(self) -> int:
+        return self._entries._version
+
+    def is_contiguous(self, *args: Any, **kwargs: Any) -> bool:
+        return False
+
+    def data_ptr(self) -> int:
+        raise RuntimeError("Cannot access data pointer of Tensor that doesn't have storage")
+
+    def tolist(self) -> Any:
+        raise RuntimeError("Cannot access data pointer of Tensor that doesn't have storage")
+
+    def untyped_storage(self) -> Any:
+        raise NotImplementedError("Cannot access storage of SparseTensorImpl")
+
+    storage = untyped_storage
+
+    def numpy(self, *, force: bool = False) -> Any:
+        name = "Sparse" if self.is_sparse else "SparseCsr"
+        raise TypeError(f"can't convert {name} layout tensor to numpy. Use Tensor.to_dense() first.")
+
+    def __array__(self, *args: Any, **kwargs: Any) -> Any:
+        return self.numpy()
+
+    def _nnz(self) -> int:
+        """How many entries there are."""
+        return self._entries.shape[0]
+
+    # --- autograd: the entries' (Note: sparse tensors) ------------------------------------------------------
+
+    @property
+    def requires_grad(self) -> bool:
+        return self._entries.requires_grad
+
+    @requires_grad.setter
+    def requires_grad(self, wanted: bool) -> None:
+        self._entries.requires_grad_(wanted)
+
+    def requires_grad_(self, requires_grad: bool = True) -> Tensor:
+        self._entries.requires_grad_(requires_grad)
+        return self
+
+    @property
+    def is_leaf(self) -> bool:
+        return self._entries.is_leaf
+
+    @property
+    def grad_fn(self) -> Any:
+        return self._entries.grad_fn
+
+    @property
+    def grad(self) -> Any:
+        found = self._entries.grad
+        if found is None or found._sparse:
+            return found
+        made = self.__dict__.get("_grad_made")
+        if made is None or made._entries is not found:
+            made = self.__dict__["_grad_made"] = self._with(found)
+        return made
+
+    @grad.setter
+    def grad(self, value: Any) -> None:
+        self._entries.grad = None if value is None else value.sparse_mask(self)._entries
+
+    @grad.deleter
+    def grad(self) -> None:
+        self._entries.grad = None
+
+    def retain_grad(self) -> None:
+        self._entries.retain_grad()
+
+    def detach(self) -> Any:
+        return self._with(detached(self._entries))
+
+    def detach_(self) -> Any:
+        self._entries = detached(self._entries)
+        return self
+
+    @property
+    def data(self) -> Any:
+        return self._with(self._entries.data)
+
+    @data.setter
+    def data(self, new: Any) -> None:
+        if not isinstance(new, SparseTensor):
+            raise RuntimeError("Attempted to call `variable.set_data(tensor)`, but `variable` and `tensor` "
+                               "have incompatible tensor type.")
+        self._become(new)
+
+    def backward(self, gradient: Any = None, retain_graph: bool | None = None, create_graph: bool = False,
+                 inputs: Any = None) -> None:
+        """Differentiate from the entries on."""
+        if gradient is not None:
+            gradient = gradient.sparse_mask(self)._entries
+        self._entries.backward(gradient, retain_graph, create_graph, inputs)
+
+    def _become(self, other: SparseTensor) -> None:
+        """Be another sparse tensor from now on: what in-place methods do."""
+        kept = {name: value for name, value in vars(other).items() if name != "_grad_made"}
+        vars(self).update(kept)
+
+    # --- copies ---------------------------------------------------------------------------------------------
+
+    def __deepcopy__(self, memo: dict[int, Any]) -> Any:
+        if not self.is_leaf:
+            raise RuntimeError("Only Tensors created explicitly by the user (graph leaves) support the "
+                               "deepcopy protocol at the moment.")
+        if id(self) not in memo:
+            memo[id(self)] = self._with(detached(self._entries).clone().requires_grad_(self.requires_grad))
+        return memo[id(self)]
+
+    def __reduce_ex__(self, protocol: Any) -> Any:
+        from .._utils import _rebuild_sparse_tensor
+        return _rebuild_sparse_tensor, (self.layout, self._described())
+
+    def _described(self) -> tuple[Any, ...]:
+        """What the tensor is made of, as checkpoints have it."""
+        raise unsupported("_described")
+
+    def __bool__(self) -> bool:
+        if self.numel() != 1:
+            raise RuntimeError("Boolean value of Tensor with more than one value is ambiguous")
+        return bool(self._entries.sum().item())
+
+    def __eq__(self, other: Any) -> Any:
+        raise unsupported("eq.Tensor")
+
+    def __ne__(self, other: Any) -> Any:
+        raise unsupported("ne.Tensor")
+
+    def __len__(self) -> int:
+        if not self.shape:
+            raise TypeError("len() of a 0-d tensor")
+        return self.shape[0]
+
+    def __hash__(self) -> int:
+        return id(self)
+
+    def __repr__(self, *, tensor_contents: Any = None) -> str:
+        from .printing import sparse_repr
+        return sparse_repr(self)
+
+
+def make(cls: type, shape: Sequence[int], entries: Tensor, **fields: Any) -> Any:
+    """A sparse tensor of a class."""
+    if not SparseTensor._overrides:
+        _let_functions_see()
+    out: Any = _new(cls)
+    out._geometry = contiguous(shape, entries.dtype, entries.device)
+    out._entries = entries
+    vars(out).update(fields)
+    return out
+
+
+class CooTensor(SparseTensor):
+    """Coordinates (sparse_dim, nnz) and entries (nnz, *dense extents)."""
+
+    is_sparse = True
+    _layout = layouts.sparse_coo
+    _indices_: Tensor
+    _coalesced: bool
+
+    def _with(self, entries: Tensor) -> Any:
+        return coo(self._indices_, entries, self.shape, self._coalesced)
+
+    def _places(self) -> Tensor:
+        return self._indices_
+
+    def _described(self) -> tuple[Any, ...]:
+        return self._indices_, detached(self._entries), self.shape, self._coalesced
+
+    def stride(self, dim: int | None = None) -> Any:
+        return (0,) * self.ndim if dim is None else 0
+
+    def storage_offset(self) -> int:
+        return 0
+
+
+class CompressedTensor(SparseTensor):
+    """Rows one after another: where each begins (rows + 1), the columns (nnz) and the entries (nnz).
+
+    In the layout CSC, columns and rows are exchanged.
+    """
+
+    _compressed: Tensor
+    _plain: Tensor
+
+    def _nnz(self) -> int:
+        return self._plain.shape[0]
+
+    @property
+    def is_sparse_csr(self) -> bool:  # type: ignore[override]
+        """Whether rows (and not columns) are compressed."""
+        return self._layout is layouts.sparse_csr
+
+    def _with(self, entries: Tensor) -> Any:
+        return compressed(self._compressed, self._plain, entries, self.shape, self._layout)
+
+    def _places(self) -> Tensor:
+        from .conversions import expand_compressed
+        rows = expand_compressed(self._compressed)
+        pair = (rows, self._plain) if self.is_sparse_csr else (self._plain, rows)
+        return ops.stack([x.to(dtypes.int64) for x in pair])
+
+    def _described(self) -> tuple[Any, ...]:
+        return self._compressed, self._plain, detached(self._entries), self.shape
+
+    def stride(self, dim: int | None = None) -> Any:
+        name = "Csr" if self.is_sparse_csr else "Csc"
+        raise RuntimeError(f"Sparse {name.upper()} tensors do not have strides")
+
+    storage_offset = stride  # type: ignore[assignment]
+
+
+def coo(indices: Tensor, entries: Tensor, shape: Sequence[int], coalesced: bool = False) -> CooTensor:
+    """A tensor in coordinates, nothing checked."""
+    found: CooTensor = make(CooTensor, shape, entries, _indices_=indices, _coalesced=coalesced)
+    return found
+
+
+def compressed(starts: Tensor, plain: Tensor, entries: Tensor, shape: Sequence[int],
+               layout: layouts.layout) -> CompressedTensor:
+    """A tensor with compressed rows (or columns), nothing checked."""
+    found: CompressedTensor = make(CompressedTensor, shape, entries, _compressed=starts, _plain=plain,
+                                   _layout=layout)
+    return found
+
+
+def _handle(cls: Any, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+    """What a public function does that was given a sparse tensor."""
+    name = func.__name__
+    found = HANDLERS.get(name)
+    if found is not None:
+        return found(*args, **(kwargs or {}))
+    if name in FACTS:
+        with overrides.DisableTorchFunction():
+            return func(*args, **(kwargs or {}))
+    everything = (*args, *(kwargs or {}).values())
+    if any(isinstance(x, CompressedTensor) for x in everything):
+        raise unsupported(name, "SparseCsrCPU")
+    raise unsupported(name)
+
+
+def _let_functions_see() -> None:
+    """Have public functions ask sparse arguments what to do, from now on (Note: sparse tensors)."""
+    SparseTensor.__torch_function__ = classmethod(_handle)  # type: ignore[method-assign, assignment]
+    for cls in (SparseTensor, CooTensor, CompressedTensor):
+        cls._overrides = True
+    overrides.activate()
