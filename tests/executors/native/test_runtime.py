@@ -219,7 +219,7 @@ def test_a_shelf_gives_no_byte_twice() -> None:
 
 _SCRIPT = """
 import flambeau
-from flambeau.executors.native import code
+from flambeau.executors.native.llvm import code
 x = flambeau.arange(50.0)
 print((flambeau.tanh(x) * 2 + x).sum().item(), code.compiled)
 """
