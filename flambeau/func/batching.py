@@ -111,20 +111,33 @@ def record_batched(operator: Operator, operands: Sequence[Any], attributes: tupl
         else:
             rule = RULES.get(operator.name)
             results = None if rule is None else rule(call)
+            if results is not None and not fits(call, results):
+                results = None  # something that the rule does not foresee
     if results is None:
         results = looped(call)
     return call.wrap(results)
 
 
-def pointwise(call: Call) -> Any:
-    """Operands with dimensions of 1 inserted after the batch, recorded once."""
+def fits(call: Call, results: Any) -> bool:
+    """Whether results have the batch in front of what one example gives."""
+    found = results if isinstance(results, tuple) else (results,)
+    return len(found) == len(call.outputs) and all(
+        x.shape == (call.size, *g.shape) and x.dtype is g.dtype for x, g in zip(found, call.outputs))
+
+
+def pointwise(call: Call, first: int = 0) -> Any:
+    """Operands with dimensions of 1 inserted after the batch, recorded once.
+
+    Those from ``first`` on have a common dtype.
+    """
     tensors = [g for g in call.geometries if isinstance(g, Geometry)]
     ndim = max(g.ndim for g in tensors)
     operands = [call.aligned(i, ndim) for i in range(len(call.operands))]
-    if len({g.dtype for g in tensors}) > 1:
+    promoted = call.geometries[first:]
+    if len({g.dtype for g in promoted if isinstance(g, Geometry)}) > 1:
         # 0-dim operands do not take part in promotion: with the batch they would.
-        dtype = result_dtype(call.geometries)
-        operands = [x.to(dtype) if isinstance(x, Tensor) and x.dtype is not dtype and has
+        dtype = result_dtype(promoted)
+        operands = [x.to(dtype) if i >= first and isinstance(x, Tensor) and x.dtype is not dtype and has
                     and call.ndim(i) == 0 and x.dtype.category <= dtype.category else x
                     for i, (x, has) in enumerate(zip(operands, call.has))]
     return call.again(*operands)
@@ -234,8 +247,6 @@ def write_batched(x: Any, result: Any) -> None:
 
 # --- looks --------------------------------------------------------------------------------------------------
 
-_CHECKS = ("linalg", "torch.linalg", "embedding", "nll_loss", "one_hot", "ctc_loss", "svd", "eig", "cholesky",
-           "inverse", "det", "lu", "pinv", "qr", "solve", "logdet", "slogdet", "lstsq", "ldl")
 _DYNAMIC = ("vmap: We do not support batching operators that can output dynamic shape. Attempted to vmap "
             "over "
             "aten::{}. Please file an issue at https://github.com/pytorch/pytorch/issues if you need this "
@@ -260,11 +271,10 @@ _LOOKS = {
 }
 
 
-def look_batched(x: Any, cause: str) -> Tensor:
-    """What to look at where values are only checked; PyTorch's error where the look decides about more."""
-    if cause.startswith(_CHECKS):
-        found = x.physical
-        return look_batched(found, cause) if found.__class__ is BatchedTensor else found
+def look_batched(x: Any, cause: str, only_checks: bool) -> Tensor:
+    """The values of all examples where they are only checked; else PyTorch's error."""
+    if only_checks:
+        return bottom(x)
     raise RuntimeError(_LOOKS.get(cause) or _DYNAMIC.format(cause))
 
 

@@ -10,6 +10,7 @@ from .. import dtypes
 from ..graph.geometry import Geometry, contiguous
 from ..graph.operator import Operator
 from ..tensor import Tensor, record, state
+from ..tensor.batching import BatchedTensor
 from .definition import operator
 from .registry import api
 
@@ -275,6 +276,9 @@ def one_hot(tensor: Tensor, num_classes: int = -1) -> Tensor:
     from .looking import look
     if tensor.dtype is not dtypes.int64:
         raise RuntimeError("one_hot is only applicable to index tensor of type LongTensor.")
+    if tensor.__class__ is BatchedTensor and num_classes > 0:
+        classes = from_array(np.arange(num_classes))
+        return (tensor.unsqueeze(-1) == classes).to(dtypes.int64)  # type: ignore[no-any-return]
     array = look(tensor, "one_hot")
     if array.size == 0:
         if num_classes <= 0:

@@ -66,7 +66,7 @@ def require_fitting(A: Tensor, B: Tensor, left: bool, function: str) -> None:
 
 def failure(info: Tensor, cause: str) -> tuple[str, int] | None:
     """The first failing matrix of a batch (as the message names it) and its code; a look."""
-    found = look(info, cause)
+    found = look(info, cause, only_checks=True)
     if not found.any():
         return None
     if not found.ndim:

@@ -14,10 +14,13 @@ from ..tensor.batching import BatchedTensor, rules
 from .registry import api
 
 
-def look(x: Tensor, cause: str) -> np.ndarray[Any, Any]:
-    """The values of x as an array that must not be written to or kept."""
+def look(x: Tensor, cause: str, only_checks: bool = False) -> np.ndarray[Any, Any]:
+    """The values of x as an array that must not be written to or kept.
+
+    Inside vmap ``only_checks`` gives those of all examples, and everything else is refused.
+    """
     if x.__class__ is BatchedTensor:
-        x = rules.look(x, cause)
+        x = rules.look(x, cause, only_checks)
     if x._geometry.device.type == "meta":
         if cause in ("tolist", "numpy"):
             raise NotImplementedError("Cannot copy out of meta tensor; no data!")

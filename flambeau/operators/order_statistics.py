@@ -8,6 +8,7 @@ import numpy as np
 
 from .. import dtypes, return_types
 from ..tensor import Tensor, check_dim, record
+from ..tensor.batching import BatchedTensor
 from .along import PICK
 from .axes import numpy_names
 from .definition import operator
@@ -227,7 +228,7 @@ def _check_quantile(name: str, input: Tensor, q: Any, interpolation: str) -> Ten
         raise RuntimeError(f"{name}() q must be a scalar or 1D tensor")
     if q.dtype is not input.dtype:
         raise RuntimeError(f"{name}() q tensor must be same dtype as the input tensor")
-    if q.numel() and not bool(((q >= 0) & (q <= 1)).all()):
+    if q.numel() and q.__class__ is not BatchedTensor and not bool(((q >= 0) & (q <= 1)).all()):
         raise RuntimeError(f"{name}() q values must be in the range [0, 1]")
     return q
 

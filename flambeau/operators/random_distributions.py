@@ -134,7 +134,7 @@ def multinomial(input: Tensor, num_samples: int, replacement: bool = False, *,
         raise RuntimeError("cannot sample n_sample <= 0 samples")
     if not replacement and num_samples > input.shape[-1]:
         raise RuntimeError("cannot sample n_sample > prob_dist.size(-1) samples without replacement")
-    weights = look(input, "multinomial")
+    weights = look(input, "multinomial", only_checks=True)
     if not np.isfinite(weights.astype(np.float64)).all() or (weights < 0).any():
         raise RuntimeError("probability tensor contains either `inf`, `nan` or element < 0")
     if weights.size and (weights.astype(np.float64).sum(-1) <= 0).any():

@@ -9,6 +9,7 @@ import numpy as np
 from ..devices import META
 from ..graph.geometry import Geometry, contiguous
 from ..tensor import Tensor, check_dim, record, view, view_operator
+from ..tensor.batching import BatchedTensor
 from .definition import operator
 from .registry import api
 
@@ -102,6 +103,8 @@ def as_strided(input: Tensor, size: Any, stride: Any, storage_offset: int | None
     """
     size, stride = tuple(size), tuple(stride)
     g = _as_strided_rule(input._geometry, size, stride, storage_offset)
+    if input.__class__ is BatchedTensor:
+        return view(AS_STRIDED, input, (size, stride, storage_offset))
     held = input._storage.geometry
     itemsize = g.dtype.itemsize
     if g.device is not META and g.numel and g.extent * itemsize > held.numel * held.dtype.itemsize:
