@@ -128,6 +128,8 @@ def _examine(signature: Signature) -> Traits:
         return _of_rows(signature, dims)
     if not signature.single or (operator.kind != "pointwise" and operator.name not in _CONVERSIONS):
         return _OTHER
+    if operator.name == "clone" and space_of(signature.geometries[0]) != space_of(signature.outputs[0]):
+        return _OTHER   # the template goes through memory in tiles
     return Traits(space_of(signature.outputs[0])) if is_native(signature, None) else _OTHER
 
 
