@@ -270,7 +270,7 @@ def _accumulate_sparse(leaf: Tensor, have: Any, grad: Tensor, create_graph: bool
     """``accumulate_grad`` where the gradient, or what is there, is sparse; a dense one stays where it is."""
     if have is None:
         leaf._grad = grad if create_graph else grad.detach()
-    elif have._sparse or create_graph:
+    elif create_graph or (have._sparse and not grad._sparse):
         leaf._grad = _sum_with_sparse(have, grad)
     else:
         have.add_(grad)

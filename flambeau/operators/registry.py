@@ -96,7 +96,10 @@ def _dispatch_everything() -> None:
             if namespace == "Tensor":
                 setattr(Tensor, key, wrapped)
     for key in [k for k, v in vars(Tensor).items() if k.startswith("__") and k in PYTHON_OPERATORS]:
-        setattr(Tensor, key, dispatching(vars(Tensor)[key]))
+        wrapped = dispatching(vars(Tensor)[key])
+        if wrapped is not vars(Tensor)[key]:
+            wrapped.__name__ = key
+        setattr(Tensor, key, wrapped)
     for refresh in on_dispatch:
         refresh()
 

@@ -10,7 +10,7 @@ import numpy as np
 from .. import dtypes
 from .. import operators as ops
 from ..operators.definition import NUMBERS
-from ..tensor import Tensor
+from ..tensor import Tensor, assign
 from ..tensor.construct import from_array
 from ..tensor.inplace import check_writable
 from .construct import empty_coo, positions
@@ -62,11 +62,18 @@ def _sum(a: SparseTensor, b: SparseTensor, alpha: Any, name: str) -> Any:
     dtype = dtypes.promote_types(entries.dtype, others.dtype)
     both = ops.cat([entries.to(dtype), others.to(dtype)])
     places = ops.cat([first._indices_, second._indices_], 1)
+    if not _is_merged(first, second):
+        return coo(places, named(both, name), first.shape)
     here, there = positions(first._indices_, first.shape), positions(second._indices_, first.shape)
     sorted_ = first._coalesced and second._coalesced
     take, target = _united(here, there) if sorted_ else _merged(here.tolist(), there.tolist())
     summed = spread(both, from_array(target.reshape(1, -1)), (take.size, *both.shape[1:]))
     return coo(places.index_select(1, from_array(take)), named(summed, name), first.shape, sorted_)
+
+
+def _is_merged(a: SparseTensor, b: SparseTensor) -> bool:
+    """Whether a sum joins entries of the same place (as PyTorch's does, unless entries are expanded)."""
+    return a._entries.is_contiguous() and b._entries.is_contiguous()  # type: ignore[no-any-return]
 
 
 Places = tuple[np.ndarray[Any, Any], np.ndarray[Any, Any]]
@@ -150,8 +157,8 @@ def pow(input: Any, exponent: Any, *, out: Any = None) -> Any:
     if isinstance(exponent, Tensor):
         raise unsupported("pow.Tensor_Tensor_out")
     if exponent == 0:
-        raise RuntimeError("cannot raise to zeroth power on sparse tensor; it would make the result tensor "
-                           "dense")
+        raise RuntimeError("pow: cannot raise to zeroth power on sparse tensor; it would make the result "
+                           "tensor dense")
     return _coalesced(input)._with(_coalesced(input)._entries ** exponent)
 
 
@@ -183,8 +190,7 @@ def _in_place(function: Callable[..., Any], name: str) -> Callable[..., Any]:
     """The method that writes the result to ``self``, sparse or dense."""
     def method(self: Any, *args: Any, **kwargs: Any) -> Any:
         if not isinstance(self, SparseTensor):
-            from ..tensor import assign
-            return assign(self, function(self, *args, **kwargs), name)
+            return assign(self, to_dense(function(self, *args, **kwargs)), name)
         check_writable(self._entries)
         result = function(self, *args, **kwargs)
         if result.dtype is not self.dtype:
@@ -202,23 +208,31 @@ for _name in (*_LINEAR, *_ZERO_AT_ZERO):
         handles(_name + "_")(_in_place(_function, _name + "_"))
 for _name, _function in (("sub", sub), ("mul", mul), ("div", div), ("pow", pow)):
     handles(_name + "_")(_in_place(_function, _name + "_"))
+handles("__imul__")(_in_place(mul, "mul_"))
+handles("__itruediv__")(_in_place(div, "div_"))
 
 
-@handles("add_")
+@handles("add_", "__iadd__")
 def add_(self: Any, other: Any, *, alpha: Any = 1) -> Any:
     """Add in place; to a dense tensor at the entries' places only."""
     if isinstance(self, SparseTensor):
-        return _in_place(add, "add_")(self, other, alpha=alpha)
+        listed = isinstance(self, CooTensor) and other._sparse and not _is_merged(self, other)
+        _in_place(add, "add_")(self, other, alpha=alpha)
+        if listed and self._nnz() > self.numel():  # so that it cannot grow without bound
+            small = coalesce(self)
+            self._become(coo(small._indices_, small._entries, self.shape))
+        return self
     if self.shape != other.shape:
         raise RuntimeError(f"add: expected 'self' and 'other' to have same size, but self has size "
-                           f"{list(self.shape)} while other has size {list(other.shape)}")
+                           f"{list(self.shape)} while other has size {list(other.shape)} (FYI: dense-sparse "
+                           "addition does not currently support broadcasting)")
     places, entries = other._places(), _scaled(other._entries, alpha).to(self.dtype)
     if places.shape[0] == 1:
         return self.index_add_(0, places[0], entries)
     return self.index_put_(tuple(places), entries, accumulate=True)
 
 
-@handles("sub_")
+@handles("sub_", "__isub__")
 def sub_(self: Any, other: Any, *, alpha: Any = 1) -> Any:
     """Subtract in place."""
     return add_(self, other, alpha=-alpha)
@@ -315,5 +329,3 @@ _T.__sub__, _T.__rsub__ = sub, _reflected(sub)
 _T.__mul__, _T.__rmul__ = mul, _reflected(mul)
 _T.__truediv__, _T.__pow__ = div, pow
 _T.__neg__ = lambda self: self._with(-self._entries)
-_T.__iadd__, _T.__isub__ = add_, sub_
-_T.__imul__, _T.__itruediv__ = _in_place(mul, "mul_"), _in_place(div, "div_")

@@ -207,11 +207,10 @@ def to_sparse(self: Tensor, sparse_dim: int | None = None, *, layout: Any = None
         found = coo(self._places(), self._entries, self.shape, not by_column)
         return coalesce(found) if by_column else found
     count = self.ndim if sparse_dim is None else sparse_dim
-    if not 0 <= count <= self.ndim or (count == 0 and self.ndim):
-        raise RuntimeError(f"to_sparse: dimension {count} must be between 1 and {self.ndim}"
-                           if count else "to_sparse: sparse_dim argument must be in >= 1 ")
-    present = look(self, "to_sparse") != 0
-    present = present.reshape(*self.shape[:count], -1).any(-1)
+    if not 0 <= count <= self.ndim:
+        raise RuntimeError(f"dense_to_sparse: sparse_dim argument must be in [0,{self.ndim}] range, but "
+                           f"{count} is given")
+    present = (look(self, "to_sparse") != 0).any(tuple(range(count, self.ndim)))
     places = from_array(np.stack(np.nonzero(present)) if count else np.zeros((0, int(present)), np.int64))
     return coo(places, named(pick(self, places), "ToSparse"), self.shape, True)
 

@@ -8,6 +8,7 @@ import numpy as np
 
 from .. import operators as ops
 from ..operators.looking import look
+from ..operators.registry import api
 from ..tensor import Tensor
 from ..tensor.construct import from_array
 from .conversions import coalesce, dense_dim, sorted_coo, to_sparse
@@ -19,6 +20,8 @@ from .tensor import CompressedTensor, CooTensor, SparseTensor, handles
 def _check(a: Tensor, b: Tensor) -> None:
     if a.ndim != 2 or b.ndim != 2:
         raise RuntimeError(f"mm: Expected both matrices to be 2-D, got {a.ndim}-D and {b.ndim}-D tensors")
+    if a.shape[1] != b.shape[0] and isinstance(a, CooTensor) and not b._sparse:
+        raise RuntimeError(f"addmm: Argument #3 (dense): Expected dim 0 size {a.shape[1]}, got {b.shape[0]}")
     if a.shape[1] != b.shape[0]:
         raise RuntimeError(f"mat1 and mat2 shapes cannot be multiplied ({a.shape[0]}x{a.shape[1]} and "
                            f"{b.shape[0]}x{b.shape[1]})")
@@ -28,6 +31,9 @@ def _check(a: Tensor, b: Tensor) -> None:
 def mm(input: Any, mat2: Any, *, out: Any = None) -> Any:
     """Sparse (N, K) by dense (K, M) is dense, as is dense by sparse; sparse by sparse is sparse."""
     _check(input, mat2)
+    if input.dtype is not mat2.dtype:
+        names = [x.type().rpartition(".")[2].removesuffix("Tensor") for x in (input, mat2)]
+        raise RuntimeError(f"expected scalar type {names[0]} but found {names[1]}")
     if isinstance(input, SparseTensor):
         if isinstance(mat2, SparseTensor):
             return _sparse_product(input, mat2)
@@ -51,6 +57,18 @@ def _sparse_product(a: SparseTensor, b: SparseTensor) -> Any:
     places = from_array(np.stack((left[0][which], right[1][other])))
     found = sorted_coo(places, entries, (a.shape[0], b.shape[1]), "SparseSparseMatmul")
     return found.to_sparse(layout=a.layout) if isinstance(a, CompressedTensor) else found
+
+
+@handles("spmm", "dsmm")
+@api("torch", name="spmm", aliases=("dsmm",))
+def spmm(input: Any, mat2: Any) -> Any:
+    """``torch.mm`` under an older name.
+
+    >>> import flambeau as torch
+    >>> torch.spmm(torch.eye(2).to_sparse(), torch.ones(2, 1)).shape
+    torch.Size([2, 1])
+    """
+    return mm(input, mat2) if input._sparse or mat2._sparse else ops.mm(input, mat2)
 
 
 @handles("mv")
@@ -130,6 +148,25 @@ def sparse_addmm(mat: Any, mat1: Any, mat2: Any, beta: Any = 1, alpha: Any = 1) 
             [ 5.]])
     """
     return addmm(mat, mat1, mat2, beta=beta, alpha=alpha, _name="SparseAddmm")
+
+
+def sampled_addmm(input: Any, mat1: Any, mat2: Any, *, beta: Any = 1, alpha: Any = 1) -> Any:
+    """beta input + alpha (mat1 @ mat2), computed at the places of a CSR ``input`` only.
+
+    >>> import flambeau as torch
+    >>> a = torch.eye(2).to_sparse_csr()
+    >>> torch.sparse.sampled_addmm(a, torch.ones(2, 3), torch.ones(3, 2)).values()
+    tensor([4., 4.])
+    """
+    if not isinstance(input, CompressedTensor) or not input.is_sparse_csr:
+        raise RuntimeError("sampled_addmm: Expected self to have layout SparseCsr")
+    _check(mat1, mat2)
+    if tuple(input.shape) != (mat1.shape[0], mat2.shape[1]):
+        raise RuntimeError("sampled_addmm: the shape of self must be that of the product of mat1 and mat2, "
+                           f"got {list(input.shape)}")
+    rows, columns = input._places().unbind(0)
+    products = (mat1.index_select(0, rows) * mat2.t().index_select(0, columns)).sum(1)
+    return input._with(input._entries * beta + products * alpha)
 
 
 @handles("linear")

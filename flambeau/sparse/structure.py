@@ -20,7 +20,7 @@ from .tensor import CompressedTensor, CooTensor, SparseTensor, compressed, coo, 
 @handles("t")
 def t(input: Any) -> Any:
     """The transpose of a matrix."""
-    if input.ndim > 2:
+    if input.ndim > 2 or sparse_dim(input) != input.ndim:
         raise RuntimeError(f"t() expects a tensor with <= 2 sparse and 0 dense dimensions, but got "
                            f"{sparse_dim(input)} sparse and {input.ndim - sparse_dim(input)} dense "
                            "dimensions")
@@ -79,7 +79,7 @@ def unsqueeze(input: Any, dim: int) -> Any:
         return coo(input._indices_, input._entries.unsqueeze(dim - count + 1), shape, input._coalesced)
     zeros = ops.zeros_like(input._indices_[:1]) if count else input._indices_.new_zeros((1, input._nnz()))
     indices = ops.cat([input._indices_[:dim], zeros, input._indices_[dim:]])
-    return coo(indices, named(input._entries, "Unsqueeze"), shape, input._coalesced)
+    return coo(indices, named(input._entries, "Unsqueeze"), shape, False)
 
 
 @handles("cat", "concat", "concatenate")
@@ -124,7 +124,7 @@ def select(input: Any, dim: int, index: int) -> Any:
     index %= extent
     shape = [n for d, n in enumerate(x.shape) if d != dim]
     if dim >= count:
-        return coo(x._indices_, x._entries.select(dim - count + 1, index), shape, x._coalesced)
+        return coo(x._indices_, x._entries.select(dim - count + 1, index), shape, False)
     kept = from_array(np.flatnonzero(look(x._indices_, "select")[dim] == index))
     entries = named(x._entries.index_select(0, kept), "Select")
     if count == 1:
@@ -173,6 +173,9 @@ def getitem(self: Any, key: Any) -> Any:
         if isinstance(k, slice) and k == slice(None):
             dim += 1
         elif isinstance(k, (int, np.integer)):
+            if not -found.shape[dim] <= k < found.shape[dim]:
+                raise IndexError(f"index {k} is out of bounds for dimension {dim} with size "
+                                 f"{found.shape[dim]}")
             found = found.select(dim, int(k))
         else:
             raise unsupported("as_strided")

@@ -22,7 +22,7 @@ from ..tensor.history import detached
 HANDLERS: dict[str, Callable[..., Any]] = {}
 # Functions that only ask for facts which a sparse tensor has.
 FACTS = frozenset(("is_floating_point", "is_complex", "is_signed", "numel", "is_inference", "get_device",
-                   "size", "is_same_size", "type", "result_type",
+                   "size", "is_same_size", "result_type",
                    "is_conj", "is_neg", "_is_view", "is_nonzero"))
 _new = object.__new__
 
@@ -88,6 +88,17 @@ class SparseTensor(Tensor):
     def _version(self) -> int:
         return self._entries._version
 
+    def type(self, dtype: Any = None, non_blocking: bool = False, **kwargs: Any) -> Any:
+        """The name of the type, or this tensor with entries of another."""
+        found = self._entries.type() if dtype is None else self._with(self._entries.type(dtype))
+        return found.replace("torch.", "torch.sparse.") if dtype is None else found
+
+    def expand(self, *sizes: Any, implicit: bool = False) -> Any:
+        """Raises."""
+        raise RuntimeError("expand is unsupported for Sparse tensors")
+
+    expand_as = broadcast_to = expand
+
     def is_contiguous(self, *args: Any, **kwargs: Any) -> bool:
         return False
 
@@ -152,6 +163,13 @@ class SparseTensor(Tensor):
     @grad.deleter
     def grad(self) -> None:
         self._entries.grad = None
+
+    def register_hook(self, hook: Callable[[Any], Any]) -> Any:
+        """Call ``hook`` with the gradient of this tensor, a sparse one; it may return another."""
+        def on_entries(grad: Tensor) -> Any:
+            changed = hook(self._with(grad))
+            return None if changed is None else changed.sparse_mask(self)._entries
+        return self._entries.register_hook(on_entries)
 
     def retain_grad(self) -> None:
         self._entries.retain_grad()
@@ -301,6 +319,7 @@ class CompressedTensor(SparseTensor):
 
 def coo(indices: Tensor, entries: Tensor, shape: Sequence[int], coalesced: bool = False) -> CooTensor:
     """A tensor in coordinates, nothing checked."""
+    coalesced = coalesced or entries.shape[0] < 2
     found: CooTensor = make(CooTensor, shape, entries, _indices_=indices, _coalesced=coalesced)
     return found
 
