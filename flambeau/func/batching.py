@@ -12,6 +12,7 @@ from typing import Any
 from .. import operators as ops
 from ..graph.geometry import Geometry, contiguous, intern
 from ..graph.operator import Operator
+from ..layouts import contiguous_format
 from ..operators.creation import filled
 from ..operators.definition import result_dtype
 from ..tensor import Tensor, record, view, view_operator
@@ -211,6 +212,13 @@ def view_batched(operator: Operator, x: Any, attributes: tuple[Any, ...] = ()) -
     return batched(view(EACH, x.physical, (operator, attributes)), x.level)
 
 
+def like_batched(x: Any, made: Tensor) -> Any:
+    """A fresh tensor that ``zeros_like`` or ``new_zeros`` made for x: each example of x has its own."""
+    own = made.expand(levels[x.level - 1].size, *made.shape).clone(memory_format=contiguous_format)
+    inner = x.physical
+    return batched(like_batched(inner, own) if inner.__class__ is BatchedTensor else own, x.level)
+
+
 # --- writes -------------------------------------------------------------------------------------------------
 
 _INPLACE = ("vmap: inplace arithmetic(self, *extra_args) is not possible because there exists a Tensor "
@@ -355,6 +363,7 @@ rules.view = view_batched
 rules.assign = assign_batched
 rules.write = write_batched
 rules.look = look_batched
+rules.like = like_batched
 rules.draw = draw_batched
 rules.grad = grad_batched
 

@@ -52,7 +52,7 @@ def shifting(dims: tuple[int, ...] = (), shapes: tuple[int, ...] = ()) -> Rule:
     return shifted
 
 
-rule("sum", "mean", "prod", "nansum", "amax", "amin", "max", "min", "aminmax", "all", "any",
+rule("sum", "mean", "nansum", "amax", "amin", "max", "min", "aminmax", "all", "any",
      "count_nonzero", "logsumexp", "var", "std", "var_mean", "std_mean", "kthvalue", "median", "nanmedian",
      "mode", "sort", "argmax", "argmin", "cumsum", "cumprod", "cummax", "cummin", "logcumsumexp",
      "linear_recurrence", "softmax", "log_softmax", "softmax_backward", "log_softmax_backward", "normalize",
@@ -73,6 +73,15 @@ rule("nan_to_num")(pointwise)
 @rule("where")
 def _where(call: Call) -> Any:
     return pointwise(call, 1)
+
+
+@rule("prod")
+def _prod(call: Call) -> Any:
+    """Products over all dimensions are those over one, which is what the derivative knows."""
+    x, (dims, keepdim, dtype) = call.front(0), call.attributes
+    if len(dims) != 1:
+        x, dims, keepdim = x.reshape(call.size, -1), (0,), False
+    return call.again(x, attributes=(moved(dims), keepdim, dtype))
 
 
 @rule("clone")

@@ -148,8 +148,7 @@ def _pushforward(func: Callable[..., Any], primals: tuple[Tensor, ...],
         result, aux = _with_aux(result, "jvp") if has_aux else (result, None)
         outputs = pytree.tree_leaves(result)
         # Where the gradient is asked for does not matter: it is linear in these (see the module's docstring).
-        cotangents = [operators.zeros_like(out).requires_grad_() for out in outputs]
-        level.leaves.update(map(id, cotangents))
+        cotangents = level.enter([operators.zeros_like(out) for out in outputs])
         gradients = gradients_of(outputs, cotangents, fresh)
 
     def push(tangents: Any) -> list[Tensor]:

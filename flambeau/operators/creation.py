@@ -9,6 +9,7 @@ from ..graph.geometry import Geometry, contiguous, intern
 from ..graph.operator import Operator
 from ..size import Size
 from ..tensor import Tensor, record
+from ..tensor.batching import BatchedTensor, rules
 from ..tensor.construct import empty_geometry
 from .copying import formatted_geometry
 from .extents import sizes_of
@@ -142,30 +143,34 @@ def like_geometry(
 def zeros_like(input: Tensor, *, dtype: Any = None, layout: Any = None, device: Any = None,
                requires_grad: bool = False, memory_format: Any = None, pin_memory: bool = False) -> Tensor:
     """Zeros of a tensor's shape and type."""
-    return filled(like_geometry(input, dtype, device, memory_format, "zeros_like"), 0, requires_grad)
+    made = filled(like_geometry(input, dtype, device, memory_format, "zeros_like"), 0, requires_grad)
+    return made if input.__class__ is not BatchedTensor else rules.like(input, made)
 
 
 @api("torch")
 def ones_like(input: Tensor, *, dtype: Any = None, layout: Any = None, device: Any = None,
               requires_grad: bool = False, memory_format: Any = None, pin_memory: bool = False) -> Tensor:
     """Ones of a tensor's shape and type."""
-    return filled(like_geometry(input, dtype, device, memory_format, "ones_like"), 1, requires_grad)
+    made = filled(like_geometry(input, dtype, device, memory_format, "ones_like"), 1, requires_grad)
+    return made if input.__class__ is not BatchedTensor else rules.like(input, made)
 
 
 @api("torch")
 def empty_like(input: Tensor, *, dtype: Any = None, layout: Any = None, device: Any = None,
                requires_grad: bool = False, memory_format: Any = None, pin_memory: bool = False) -> Tensor:
     """A tensor of another's shape and type, without particular values."""
-    return filled(like_geometry(input, dtype, device, memory_format, "empty_like"), 0, requires_grad)
+    made = filled(like_geometry(input, dtype, device, memory_format, "empty_like"), 0, requires_grad)
+    return made if input.__class__ is not BatchedTensor else rules.like(input, made)
 
 
 @api("torch")
 def full_like(input: Tensor, fill_value: Any, *, dtype: Any = None, layout: Any = None, device: Any = None,
               requires_grad: bool = False, memory_format: Any = None, pin_memory: bool = False) -> Tensor:
     """One value in a tensor's shape and type."""
-    return _of_value(
+    made = _of_value(
         like_geometry(input, dtype, device, memory_format, "full_like"), fill_value, requires_grad
     )
+    return made if input.__class__ is not BatchedTensor else rules.like(input, made)
 
 
 # --- methods that make tensors of the same dtype ------------------------------------------------------------
@@ -189,9 +194,10 @@ def new_zeros(
     pin_memory: bool = False,
 ) -> Tensor:
     """Zeros of this tensor's dtype and device."""
-    return filled(
+    made = filled(
         _new_geometry(self, sizes if size is None else (size,), dtype, device, "new_zeros"), 0, requires_grad
     )
+    return made if self.__class__ is not BatchedTensor else rules.like(self, made)
 
 
 @api("Tensor")
@@ -206,9 +212,10 @@ def new_ones(
     pin_memory: bool = False,
 ) -> Tensor:
     """Ones of this tensor's dtype and device."""
-    return filled(
+    made = filled(
         _new_geometry(self, sizes if size is None else (size,), dtype, device, "new_ones"), 1, requires_grad
     )
+    return made if self.__class__ is not BatchedTensor else rules.like(self, made)
 
 
 @api("Tensor")
@@ -223,9 +230,10 @@ def new_empty(
     pin_memory: bool = False,
 ) -> Tensor:
     """A tensor of this one's dtype and device, without particular values."""
-    return filled(
+    made = filled(
         _new_geometry(self, sizes if size is None else (size,), dtype, device, "new_empty"), 0, requires_grad
     )
+    return made if self.__class__ is not BatchedTensor else rules.like(self, made)
 
 
 @api("Tensor")
@@ -241,7 +249,8 @@ def new_full(
     pin_memory: bool = False,
 ) -> Tensor:
     """One value in this tensor's dtype and device."""
-    return _of_value(_new_geometry(self, (size,), dtype, device, "new_full"), fill_value, requires_grad)
+    made = _of_value(_new_geometry(self, (size,), dtype, device, "new_full"), fill_value, requires_grad)
+    return made if self.__class__ is not BatchedTensor else rules.like(self, made)
 
 
 # --- with given strides -------------------------------------------------------------------------------------

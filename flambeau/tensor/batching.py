@@ -117,8 +117,8 @@ class BatchedTensor(Tensor):
         """The same values without history."""
         return batched(self.physical.detach(), self.level)
 
-    @property
-    def data(self) -> Tensor:  # type: ignore[misc, override]
+    @property  # type: ignore[misc]
+    def data(self) -> Tensor:  # type: ignore[override]
         """The same values without history."""
         return batched(self.physical.data, self.level)
 
@@ -155,6 +155,7 @@ class Rules:
     draw: Callable[..., Any]
     grad: Callable[..., Any]
     look: Callable[..., Any]
+    like: Callable[..., Any]
 
 
 rules = Rules()
