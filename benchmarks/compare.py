@@ -140,6 +140,8 @@ def main() -> int:
                                                 for k, v in row.items()}, flush=True)
     text = markdown(table, options.compile)
     print("\n" + text)
+    for path in filter(None, (options.markdown, options.plot)):
+        Path(path).parent.mkdir(parents=True, exist_ok=True)
     if options.markdown:
         Path(options.markdown).write_text(text)
     if options.plot:
