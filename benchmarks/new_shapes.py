@@ -19,7 +19,8 @@ SETTLED = 5     # steps
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(description=__doc__,
+                                     formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--lengths", type=int, default=200)
     count = parser.parse_args().lengths
     torch.manual_seed(0)
@@ -36,8 +37,8 @@ def main() -> None:
         optimizer.step()
         if step + 1 == SETTLED:
             settled = len(code._code)
-    print(f"{settled} kernels in the first {SETTLED} steps, {len(code._code) - settled} in the {count - SETTLED} "
-          "steps after, each of another length")
+    print(f"{settled} kernels in the first {SETTLED} steps, {len(code._code) - settled} in the "
+          f"{count - SETTLED} steps after, each of another length")
 
 
 if __name__ == "__main__":
