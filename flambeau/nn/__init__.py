@@ -1,6 +1,7 @@
 """Neural network layers and what belongs to them (`torch.nn`)."""
 
-from . import attention, functional, init, modules, parallel, parameter, utils
+from . import attention, functional, grad, init, modules, parallel, parameter, utils
+from ._factory_kwargs import factory_kwargs
 from .modules import *  # noqa: F403
 from .modules import __all__ as _layers
 from .parallel import DataParallel
@@ -9,6 +10,5 @@ from .parameter import Buffer, Parameter, UninitializedBuffer, UninitializedPara
 __all__ = [  # noqa: PLE0604
     *_layers,
     "Buffer", "DataParallel", "Parameter", "UninitializedBuffer", "UninitializedParameter", "attention",
-    "functional",
-    "init", "modules", "parallel", "parameter", "utils",
+    "factory_kwargs", "functional", "grad", "init", "modules", "parallel", "parameter", "utils",
 ]  # fmt: skip

@@ -15,6 +15,7 @@ from . import (
     programs_initial,
     programs_orthogonal,
     programs_prune,
+    programs_small,
     programs_state,
     programs_utils,
 )
@@ -27,6 +28,7 @@ MODULES = (
     programs_initial,
     programs_orthogonal,
     programs_prune,
+    programs_small,
     programs_state,
     programs_utils,
 )

@@ -104,6 +104,18 @@ class PackedSequence(PackedSequence_):
         """Cast the data to int32."""
         return self._converted(self.data.int())
 
+    def short(self) -> PackedSequence:
+        """Cast the data to int16."""
+        return self._converted(self.data.short())
+
+    def char(self) -> PackedSequence:
+        """Cast the data to int8."""
+        return self._converted(self.data.char())
+
+    def byte(self) -> PackedSequence:
+        """Cast the data to uint8."""
+        return self._converted(self.data.byte())
+
     @property
     def is_cuda(self) -> bool:
         """Whether the data is on a GPU."""

@@ -1,0 +1,84 @@
+"""Small public names: gradients of convolutions, factory_kwargs, LinearCrossEntropyLoss, packed casts."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from .program import attempt, program, values
+
+
+@program
+def gradients_of_convolutions(torch: Any) -> Any:
+    grads, log = torch.nn.grad, []
+    for dims in (1, 2, 3):
+        for options in (
+            {},
+            {"stride": 2, "padding": 1},
+            {"dilation": 2, "groups": 2},
+            {"stride": (2,) * dims, "padding": 2, "dilation": 1, "groups": 2},
+        ):
+            torch.manual_seed(dims)
+            x = torch.randn(2, 4, *range(6, 6 + dims), requires_grad=True)
+            weight = torch.randn(2, 4 // options.get("groups", 1), *(3,) * dims, requires_grad=True)
+            out = getattr(torch.nn.functional, f"conv{dims}d")(x, weight, **options)
+            grad = torch.randn_like(out)
+            expected = torch.autograd.grad(out, (x, weight), grad)
+            found = (
+                getattr(grads, f"conv{dims}d_input")(x.shape, weight, grad, **options),
+                getattr(grads, f"conv{dims}d_weight")(x, weight.shape, grad, **options),
+            )
+            log.append([torch.allclose(a, b, atol=1e-5) for a, b in zip(expected, found, strict=True)])
+            log.append([found[0].requires_grad, found[0].sum().item(), found[1].sum().item()])
+            log.append(torch.autograd.grad(found[0].square().sum(), weight)[0].sum().item())
+    wrong = torch.ones(1, 1, 5, 5)
+    log.append(
+        attempt(lambda: grads.conv2d_input((1, 1, 4, 4), torch.ones(1, 1, 3, 3), wrong).sum().item())[0]
+    )
+    log.append(attempt(lambda: grads.conv2d_input((1, 4, 4), torch.ones(1, 1, 3, 3), wrong)))
+    return log
+
+
+@program
+def linear_cross_entropy_loss(torch: Any) -> Any:
+    log: list[Any] = []
+    for options in (
+        {},
+        {"bias": True},
+        {"reduction": "sum"},
+        {"reduction": "none", "label_smoothing": 0.1},
+        {"weight": torch.arange(5.0)},
+        {"ignore_index": 4},
+        {"out_features": (2,), "bias": True},
+        {"dtype": torch.float64},
+    ):
+        torch.manual_seed(1)
+        loss = torch.nn.LinearCrossEntropyLoss(4, 5, **options)
+        x = torch.randn(3, 4, dtype=loss.linear.weight.dtype, requires_grad=True)
+        out = loss(x, torch.tensor([0, 4, 2]) if not loss.out_features else torch.tensor([[0, 4]] * 3))
+        out.sum().backward()
+        log.append([out.tolist(), x.grad.tolist(), loss.linear.weight.grad.tolist()])
+        log.append([values(loss.state_dict()), repr(loss).replace(", options=None", ""), repr(loss.linear)])
+    loss = torch.nn.LinearCrossEntropyLoss(4, 5)
+    log.append(attempt(lambda: loss(torch.ones(2, 3, 4), torch.zeros(2, 3, dtype=torch.long))))
+    log.append(loss(torch.ones(2, 4), torch.full((2, 5), 0.2)).item())
+    log.append(attempt(lambda: torch.nn.LinearCrossEntropyLoss(4, 5, label_smoothing=2)))
+    return log
+
+
+@program
+def factory_keywords(torch: Any) -> Any:
+    def canonical(kwargs: Any) -> Any:
+        return attempt(lambda: sorted((n, str(v)) for n, v in torch.nn.factory_kwargs(kwargs).items()))
+
+    twice = {"dtype": torch.int, "factory_kwargs": {"dtype": torch.int}}
+    nested = {"device": "cpu", "factory_kwargs": {"dtype": torch.int}}
+    return [repr(canonical(k)) for k in (None, {}, {"device": "cpu"}, {"x": 1}, twice, nested)]
+
+
+@program
+def packed_casts(torch: Any) -> Any:
+    packed = torch.nn.utils.rnn.pack_sequence([torch.tensor([1.5, -2.0]), torch.tensor([3.0])])
+    return [
+        [str(getattr(packed, kind)().data.dtype), getattr(packed, kind)().data.tolist()]
+        for kind in ("short", "char", "int", "long", "half", "double")
+    ]
