@@ -3,7 +3,8 @@
 Note: levels. A transform differentiates with respect to fresh variables. An input that requires no gradient
 is detached and becomes a leaf; one that does (of an enclosing transform, or of the caller) becomes a view of
 itself, so gradients flow on to where it came from. On the way out a result is detached when everything it
-depends on is a leaf that the transform made: then no one outside can ask for its gradient.
+depends on is a leaf that the transform made, or one inside it that has ended: then no one outside can ask for
+its gradient.
 """
 
 from __future__ import annotations
@@ -25,6 +26,7 @@ class Level:
     def __init__(self) -> None:
         self.leaves: set[int] = set()
         self.kept: list[Tensor] = []
+        self.running = [True]   # shared with the leaves, which know by it whether their level has ended
 
     def enter(self, tree: Any) -> Any:
         """The tree with fresh variables for its tensors."""
@@ -39,18 +41,25 @@ class Level:
         if x.requires_grad:
             return x.view_as(x)
         leaf = x.detach()
-        self.leaves.add(id(bottom(leaf).requires_grad_()))
+        variable = bottom(leaf).requires_grad_()
+        variable.__dict__["_running"] = self.running
+        self.leaves.add(id(variable))
         self.kept.append(leaf)
         return leaf
 
     def leave(self, tree: Any) -> Any:
         """The tree with results that depend on nothing outside detached (Note: levels)."""
+        self.running[0] = False
         return pytree.tree_map_only(Tensor, self._released, tree)
 
     def _released(self, x: Tensor) -> Tensor:
-        if not x.requires_grad or any(id(leaf) not in self.leaves for leaf in _leaves_below(bottom(x))):
+        if not x.requires_grad or any(self._outside(leaf) for leaf in _leaves_below(bottom(x))):
             return x
         return x.detach()
+
+    def _outside(self, leaf: Tensor) -> bool:
+        running = leaf.__dict__.get("_running")
+        return id(leaf) not in self.leaves and (running is None or running[0])
 
 
 def _leaves_below(x: Tensor) -> Iterable[Tensor]:

@@ -32,6 +32,8 @@ def test_results_depend_on_nothing_inside(torch: Any) -> None:
     x, _ = _vectors(torch)
     gradient = torch.func.grad(lambda a: (a**3).sum())(x)
     assert not gradient.requires_grad and x.grad is None
+    nested = torch.func.grad(lambda w: torch.func.grad(lambda a: (w * a**2).sum())(x).sum())(x)
+    assert not nested.requires_grad and torch.equal(nested, 2 * x)
     weight = torch.ones(3, requires_grad=True)
     gradient = torch.func.grad(lambda a: (a**2 * weight).sum())(x)
     assert torch.equal(torch.autograd.grad(gradient.sum(), weight)[0], 2 * x)
