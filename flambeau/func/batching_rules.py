@@ -162,15 +162,15 @@ def _multiplied(call: Call, i: int, j: int) -> Tensor:
     if right == 1:
         b = b.unsqueeze(-1)
     ndim = max(left, right, 2)
-    a = _raised(a, ndim) if call.has[i] else a
-    b = _raised(b, ndim) if call.has[j] else b
+    a = raised(a, ndim) if call.has[i] else a
+    b = raised(b, ndim) if call.has[j] else b
     result = matmul(a, b)
     if left == 1:
         result = result.squeeze(-2)
     return result.squeeze(-1) if right == 1 else result
 
 
-def _raised(x: Tensor, ndim: int) -> Tensor:
+def raised(x: Tensor, ndim: int) -> Tensor:
     """x with dimensions of 1 between the batch and the rest, so that the rest has ``ndim``."""
     missing = ndim + 1 - x.ndim
     return x.reshape(x.shape[0], *[1] * missing, *x.shape[1:]) if missing > 0 else x
@@ -216,7 +216,7 @@ def _linear(call: Call) -> Any:
     matrix = weight.transpose(-1, -2)
     if call.has[1] and rows > 1:
         x = x if call.has[0] else x.expand(call.size, *x.shape)
-        matrix = _raised(matrix, rows)
+        matrix = raised(matrix, rows)
     elif call.has[1] and not call.has[0]:
         x = x.expand(call.size, 1, x.shape[-1])
     result = matmul(x, matrix)
@@ -333,157 +333,6 @@ def _attention(call: Call) -> Any:
     mask = call.operands[3]
     mask = mask if mask is None else call.aligned(3, call.ndim(0))
     return call.again(q, k, v, mask, *call.operands[4:])
-
-
-# --- indices ------------------------------------------------------------------------------------------------
-
-@rule("index_select")
-def _index_select(call: Call) -> Any:
-    dim, ndim = call.attributes[0], call.ndim(0)
-    if ndim == 0 or call.ndim(1) == 0:
-        return None
-    x, index = call.front(0), call.operands[1]
-    if not call.has[1]:
-        return call.again(x, index, attributes=(dim + 1,))
-    index = index.reshape(call.size, *[1] * dim, -1, *[1] * (ndim - dim - 1))
-    shape = [n if d != dim + 1 else index.shape[d] for d, n in enumerate(x.shape)]
-    return x.gather(dim + 1, index.expand(shape))
-
-
-@rule("index_select_backward")
-def _index_select_backward(call: Call) -> Any:
-    dim, shape = call.attributes
-    if call.has[1]:
-        return None
-    return call.again(call.front(0), call.operands[1], attributes=(dim + 1, (call.size, *shape)))
-
-
-@rule("index_add", "index_copy", "index_fill")
-def _index_write(call: Call) -> Any:
-    if call.has[1] or call.ndim(0) == 0 or (call.operator.name == "index_fill" and call.has[2]):
-        return None
-    source = call.operands[2] if call.operator.name == "index_fill" else call.front(2)
-    return call.again(call.front(0), call.operands[1], source, *call.operands[3:],
-                      attributes=(call.attributes[0] + 1,))
-
-
-@rule("take")
-def _take(call: Call) -> Any:
-    if not call.has[0]:
-        return call.again(*call.operands)
-    flat = call.operands[0].reshape(call.size, -1)
-    index = call.front(1)
-    count = flat.shape[1]
-    index = index.where(index >= 0, index + count).reshape(call.size, -1)
-    return flat.gather(1, index).reshape(call.size, *call.geometries[1].shape)
-
-
-def _offsets(call: Call, rows: int, ndim: int) -> Tensor:
-    """Where each example's rows begin in a table of all, (B, 1, ...) with ``ndim`` ones."""
-    from ..operators import arange
-    return (arange(call.size) * rows).reshape(call.size, *[1] * ndim)  # type: ignore[no-any-return]
-
-
-@rule("embedding")
-def _embedding(call: Call) -> Any:
-    """Tables of all examples are one table, in which each example has its rows."""
-    if not call.has[0]:
-        return call.again(*call.operands)
-    if call.attributes[0] is not None:
-        return None
-    table, indices = call.operands[0], call.front(1)
-    return call.again(folded(table), indices + _offsets(call, table.shape[1], call.ndim(1)))
-
-
-@rule("embedding_dense_backward")
-def _embedding_backward(call: Call) -> Any:
-    rows, padding = call.attributes
-    if padding is not None:
-        return None
-    indices = call.front(1) + _offsets(call, rows, call.ndim(1))
-    found = call.again(call.front(0), indices, attributes=(rows * call.size, None))
-    return unfolded(found, call.size)
-
-
-@rule("searchsorted")
-def _searchsorted(call: Call) -> Any:
-    if not call.has[0] and call.operands[2] is None and call.ndim(0) == 1:
-        return call.again(*call.operands)
-    if call.operands[2] is None and call.ndim(0) == call.ndim(1):
-        return call.again(call.front(0), call.front(1), None)
-    return None
-
-
-@rule("isin")
-def _isin(call: Call) -> Any:
-    return None if call.has[1] else call.again(*call.operands)
-
-
-def _leading(x: Tensor, dims: tuple[int, ...]) -> tuple[Tensor, list[int]]:
-    """x (B, ...) with the dimensions of an example ``dims`` right after the batch, and the order of its
-    dimensions."""
-    order = [0, *[d + 1 for d in dims], *[d for d in range(1, x.ndim) if d - 1 not in dims]]
-    return x.permute(order), order
-
-
-def _positions(call: Call, first: int) -> tuple[list[Any], int]:
-    """The batch's own index and the index operands, to be broadcast, and how many dimensions these have."""
-    from ..operators import arange
-    count = len(call.operands)
-    ndim = max(call.ndim(i) for i in range(first, count))
-    own = arange(call.size).reshape(call.size, *[1] * ndim)
-    return [own, *[call.aligned(i, ndim) for i in range(first, count)]], ndim
-
-
-def _adjacent(dims: tuple[int, ...]) -> bool:
-    return dims == tuple(range(dims[0], dims[0] + len(dims)))
-
-
-@rule("index")
-def _index(call: Call) -> Any:
-    """The batch is one more index, broadcast against the others."""
-    from ..operators.index_operators import read
-    dims = call.attributes[0]
-    x, _ = _leading(call.front(0), dims)
-    indices, ndim = _positions(call, 1)
-    found = read(x, indices, tuple(range(len(dims) + 1)))
-    if not _adjacent(dims) or not dims[0]:
-        return found
-    before = range(ndim + 1, ndim + 1 + dims[0])    # what stands before the indexed dimensions
-    rest = range(ndim + 1 + dims[0], found.ndim)
-    return found.permute(0, *before, *range(1, ndim + 1), *rest)
-
-
-@rule("index_put")
-def _index_put(call: Call) -> Any:
-    from ..operators.index_operators import index_shape, indexed_shape, put
-    dims, accumulate = call.attributes
-    x, order = _leading(call.front(0), dims)
-    indices, ndim = _positions(call, 2)
-    geometries: list[Any] = call.geometries
-    wanted = indexed_shape(geometries[0].shape, dims, index_shape([g.shape for g in geometries[2:]]))
-    values = call.operands[1]
-    if not call.has[1]:
-        values = values.expand(call.size, *wanted)
-    elif call.ndim(1) > len(wanted):
-        return None
-    else:
-        values = _raised(values, len(wanted)).expand(call.size, *wanted)
-    if _adjacent(dims) and dims[0]:
-        at = dims[0] + 1
-        values = values.permute(0, *range(at, at + ndim), *range(1, at), *range(at + ndim, values.ndim))
-    found = put(x, values, indices, tuple(range(len(dims) + 1)), accumulate)
-    return found.permute([order.index(d) for d in range(len(order))])
-
-
-@rule("index_backward")
-def _index_backward(call: Call) -> Any:
-    from ..operators.index_operators import put
-    from ..tensor.batching import batched
-    from .batching import strip
-    dims, shape = call.attributes
-    grad, *indices = [batched(x, call.level) if has else x for x, has in zip(call.operands, call.has)]
-    return strip(put(grad.new_zeros(shape), grad, indices, dims, True), call.level)[0]
 
 
 # --- losses -------------------------------------------------------------------------------------------------

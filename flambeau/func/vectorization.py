@@ -13,7 +13,7 @@ from .. import operators
 from ..tensor import Tensor
 from ..tensor.batching import BatchedTensor, Level, batched, levels
 from ..utils import _pytree as pytree
-from . import batching_rules as _rules  # noqa: F401  (fills the table of rules)
+from . import batching_indices as _rules  # noqa: F401  (fills the table of rules, with what it imports)
 from .batching import innermost, strip
 
 
