@@ -151,6 +151,12 @@ def div(input: Any, other: Any, *, rounding_mode: Any = None, out: Any = None) -
     return input._with(ops.div(input._entries, other, rounding_mode=rounding_mode))
 
 
+@handles("floor_divide", "__floordiv__")
+def floor_divide(input: Any, other: Any, *, out: Any = None) -> Any:
+    """A sparse tensor by a number, rounded down."""
+    return div(input, other, rounding_mode="floor")
+
+
 @handles("pow")
 def pow(input: Any, exponent: Any, *, out: Any = None) -> Any:
     """The power of each element; the exponent is a number other than 0."""

@@ -97,7 +97,11 @@ def sparse_coo_tensor(indices: Any = None, values: Any = None, size: Any = None,
             [4., 0., 0.]])
     """
     if values is None:
-        shape = tuple(indices if size is None else size)
+        found = indices if size is None else size
+        if not isinstance(found, (tuple, list)):
+            raise TypeError("sparse_coo_tensor(): argument 'size' (position 1) must be tuple of ints, not "
+                            f"{type(found).__name__}")
+        shape = tuple(found)
         return empty_coo(shape, dtype, device, requires_grad)
     entries = _entries(values, dtype, device, requires_grad, "SparseCooTensorWithDimsAndTensors")
     if entries.ndim == 0:

@@ -130,7 +130,7 @@ def _name(grad_name: str) -> Any:
 _NAMES = {name: _name(f"{name}Backward{int(name == 'ToSparse')}") for name in (
     "SparseCooTensorWithDimsAndTensors", "SparseCompressedTensor", "Coalesce", "Values", "Add", "Sub",
     "SparseSum", "SparseSoftmax", "SparseLogSoftmax", "SparseSparseMatmul", "T", "Transpose", "Permute",
-    "SparseAddmm", "Addmm", "Cat", "Select", "IndexSelect", "Unsqueeze", "Mul", "ToSparse", "Mm")}
+    "SparseAddmm", "Addmm", "Cat", "Select", "IndexSelect", "Unsqueeze", "Mul", "ToSparse", "Mm", "Mv")}
 
 
 def named(entries: Tensor, name: str) -> Tensor:

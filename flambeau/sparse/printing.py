@@ -44,6 +44,11 @@ def _notes(x: Any) -> list[str]:
 
 def sparse_repr(x: Any) -> str:
     """``repr(x)``; this looks at the values."""
+    text = _described(x)
+    return "Parameter containing:\n" + text if getattr(x, "_is_param", False) else text
+
+
+def _described(x: Any) -> str:
     indent = len("tensor(")
     pad = "\n" + " " * indent
     if isinstance(x, CooTensor):

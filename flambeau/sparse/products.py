@@ -79,7 +79,7 @@ def mv(input: Any, vec: Any, *, out: Any = None) -> Any:
     if input.shape[1] != vec.shape[0]:
         raise RuntimeError(f"mv: expected self.size(-1) == vec.size(-1), but got {input.shape[1]} and "
                            f"{vec.shape[0]}")
-    return mm(input, vec.unsqueeze(1)).squeeze(1)
+    return named(mm(input, vec.unsqueeze(1)).squeeze(1), "Mv")
 
 
 @handles("bmm")

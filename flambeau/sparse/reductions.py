@@ -50,9 +50,11 @@ def sparse_sum(input: Any, dim: Any = None, dtype: Any = None) -> Any:
 def sum(input: Any, dim: Any = None, keepdim: bool = False, *, dtype: Any = None, out: Any = None) -> Any:
     """As ``torch.sparse.sum``."""
     if isinstance(input, CooTensor):
+        found = sparse_sum(input, dim, dtype)
         if keepdim and dim is not None:
-            raise RuntimeError("sum: keepdim is not supported for sparse tensors")
-        return sparse_sum(input, dim, dtype)
+            for d in sorted(check_dim(d, input.ndim) for d in ((dim,) if isinstance(dim, int) else dim)):
+                found = to_sparse(found).unsqueeze(d)
+        return found
     if dim is not None:
         found = sparse_sum(to_sparse(input), dim, dtype)
         return found.to_dense() if isinstance(found, SparseTensor) else found

@@ -165,14 +165,17 @@ def getitem(self: Any, key: Any) -> Any:
     keys = list(key) if isinstance(key, tuple) else [key]
     if Ellipsis in [k for k in keys if k is Ellipsis]:
         at = next(i for i, k in enumerate(keys) if k is Ellipsis)
-        keys[at:at + 1] = [slice(None)] * (self.ndim - len(keys) + 1)
-    if len(keys) > self.ndim:
+        keys[at:at + 1] = [slice(None)] * (self.ndim - len([k for k in keys if k is not None]) + 1)
+    if len([k for k in keys if k is not None]) > self.ndim:
         raise IndexError(f"too many indices for tensor of dimension {self.ndim}")
     dim, found = 0, self
     for k in keys:
         if isinstance(k, slice) and k == slice(None):
             dim += 1
-        elif isinstance(k, (int, np.integer)):
+        elif k is None:
+            found = found.unsqueeze(dim)
+            dim += 1
+        elif isinstance(k, (int, np.integer)) and not isinstance(k, bool):
             if not -found.shape[dim] <= k < found.shape[dim]:
                 raise IndexError(f"index {k} is out of bounds for dimension {dim} with size "
                                  f"{found.shape[dim]}")
@@ -191,6 +194,7 @@ _T: Any = SparseTensor
 _T.__getitem__ = getitem
 _T.__iter__ = lambda self: iter(unbind(self))
 _T.T = _T.mT = property(t)
+_T.H = _T.mH = property(lambda self: t(self).conj())
 
 
 @handles("reshape")

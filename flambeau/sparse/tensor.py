@@ -132,9 +132,11 @@ class SparseTensor(Tensor):
 
     @requires_grad.setter
     def requires_grad(self, wanted: bool) -> None:
-        self._entries.requires_grad_(wanted)
+        self.requires_grad_(wanted)
 
     def requires_grad_(self, requires_grad: bool = True) -> Tensor:
+        if self._entries._base is not None and self._entries.grad_fn is None:
+            self._entries = detached(self._entries)  # a leaf of its own
         self._entries.requires_grad_(requires_grad)
         return self
 
@@ -154,21 +156,34 @@ class SparseTensor(Tensor):
         made = self.__dict__.get("_grad_made")
         if made is None or made._entries is not found:
             made = self.__dict__["_grad_made"] = self._with(found)
+            made.__dict__["_grad_of"] = self  # what is written to it in place is written to ours
         return made
 
     @grad.setter
     def grad(self, value: Any) -> None:
-        self._entries.grad = None if value is None else value.sparse_mask(self)._entries
+        self._entries.grad = None if value is None else self._entries_like_ours(value)
 
     @grad.deleter
     def grad(self) -> None:
         self._entries.grad = None
 
+    _grad = grad  # which optimizers read
+
+    def _entries_like_ours(self, x: Any) -> Tensor:
+        """The entries of a tensor of the same pattern; of others its elements at our places."""
+        same = isinstance(x, SparseTensor) and x._pattern() is self._pattern()
+        found: Tensor = x._entries if same else x.sparse_mask(self)._entries
+        return found
+
+    def _pattern(self) -> Tensor:
+        """A tensor that all tensors of one pattern share."""
+        raise unsupported("indices")
+
     def register_hook(self, hook: Callable[[Any], Any]) -> Any:
         """Call ``hook`` with the gradient of this tensor, a sparse one; it may return another."""
         def on_entries(grad: Tensor) -> Any:
             changed = hook(self._with(grad))
-            return None if changed is None else changed.sparse_mask(self)._entries
+            return None if changed is None else self._entries_like_ours(changed)
         return self._entries.register_hook(on_entries)
 
     def retain_grad(self) -> None:
@@ -196,13 +211,21 @@ class SparseTensor(Tensor):
                  inputs: Any = None) -> None:
         """Differentiate from the entries on."""
         if gradient is not None:
-            gradient = gradient.sparse_mask(self)._entries
+            gradient = self._entries_like_ours(gradient)
         self._entries.backward(gradient, retain_graph, create_graph, inputs)
 
     def _become(self, other: SparseTensor) -> None:
         """Be another sparse tensor from now on: what in-place methods do."""
-        kept = {name: value for name, value in vars(other).items() if name != "_grad_made"}
-        vars(self).update(kept)
+        before, leaf = self._entries, self.requires_grad and self.is_leaf
+        vars(self).update({name: value for name, value in vars(other).items()
+                           if name not in ("_grad_made", "_grad_of")})
+        if leaf and not self.requires_grad:  # written without recording
+            self._entries = detached(self._entries).requires_grad_()
+            if before._grad is not None and before._grad.shape == self._entries.shape:
+                self._entries._grad = before._grad
+        owner = vars(self).get("_grad_of")
+        if owner is not None:
+            owner._entries._grad = owner._entries_like_ours(self)
 
     # --- copies ---------------------------------------------------------------------------------------------
 
@@ -271,6 +294,9 @@ class CooTensor(SparseTensor):
     def _places(self) -> Tensor:
         return self._indices_
 
+    def _pattern(self) -> Tensor:
+        return self._indices_
+
     def _described(self) -> tuple[Any, ...]:
         return self._indices_, detached(self._entries), self.shape, self._coalesced
 
@@ -292,6 +318,9 @@ class CompressedTensor(SparseTensor):
 
     def _nnz(self) -> int:
         return self._plain.shape[0]
+
+    def _pattern(self) -> Tensor:
+        return self._plain
 
     @property
     def is_sparse_csr(self) -> bool:  # type: ignore[override]

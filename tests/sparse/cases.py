@@ -72,8 +72,9 @@ STRUCTURE = """
 s.t() | c.t().is_coalesced() | s.transpose(0, 1)._indices().stride() | s.permute(1, 0) | s.permute(1)
 h.t() | s.unsqueeze(0) | c.unsqueeze(0).is_coalesced() | h.unsqueeze(2) | torch.cat([s, u])
 torch.cat([s, u], 1) | torch.stack([s, u]) | s[0] | s[0].is_coalesced() | s[0, 2] | s[:, 1] | h[1] | h[:, 1]
-s[5] | r[0] | u.index_select(1, torch.tensor([2, 0])) | c.index_select(0, torch.tensor([1, 0, 1]))
-s.reshape(3, 2) | s.view(3, 2) | s.expand(2, 2, 3)
+s[5] | r[0] | s[None] | s.sum(0, keepdim=True) | torch.floor_divide(c, 2)
+u.index_select(1, torch.tensor([2, 0])) | c.index_select(0, torch.tensor([1, 0, 1])) | s.reshape(3, 2)
+s.view(3, 2) | s.expand(2, 2, 3)
 """
 
 PRODUCTS = """
@@ -130,6 +131,13 @@ GRADIENTS = {
             "o = torch.sparse_csr_tensor([0, 1, 3], [2, 0, 2], v, (2, 3))\n"
            "(o @ w).pow(2).sum().backward()\nresult = o, o @ w, v.grad, w.grad",
     "autograd.grad": LEAF + "result = torch.autograd.grad(torch.sparse.mm(s, w).sum(), s)",
+    "mv": VALUES + "o = s @ torch.arange(3.)\no.pow(2).sum().backward()\nresult = o, v.grad",
+    "a sparse parameter": "p = torch.nn.Parameter(c)\ntorch.sparse.mm(p, torch.ones(3, 2)).sum().backward()\n"
+            "torch.optim.SGD([p], 0.1).step()\nresult = p, p.grad, isinstance(p, torch.nn.Parameter)",
+    "a leaf written": LEAF + "s.mul_(2)",
+    "a leaf written without recording": LEAF + "with torch.no_grad():\n    s.mul_(2)\nresult = s",
+    "a gradient zeroed": LEAF + "torch.sparse.sum(s * 2).backward()\ns.grad.zero_()\n"
+            "torch.sparse.sum(s * 3).backward()\nresult = s.grad.to_dense()",
     "a hook": LEAF + "s.register_hook(lambda g: g * 2)\ntorch.sparse.mm(s, w).sum().backward()\n"
             "result = s.grad",
 }
