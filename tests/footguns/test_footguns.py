@@ -128,7 +128,8 @@ def test_losses_kept_in_a_list_keep_their_values(torch: Any) -> None:
     for _ in range(8):
         out = step(torch, model, optimizer, x, y)
         looked.append(torch.nn.functional.mse_loss(out.detach(), y).item())
-    assert [loss.item() for loss in losses] == looked
+    # A graph that comes back is compiled, which may change the last bits.
+    assert [loss.item() for loss in losses] == pytest.approx(looked, rel=1e-5)
 
 
 def test_a_number_that_becomes_a_tensor(torch: Any) -> None:
