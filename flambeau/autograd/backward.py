@@ -59,9 +59,10 @@ def _new_walk(retain: bool, create_graph: bool) -> Walk:
 
 def _walk(roots: Sequence[Tensor], grads: Sequence[Any], retain: bool, create_graph: bool) -> None:
     walk = _new_walk(retain, create_graph)
-    before, state.enabled = state.enabled, create_graph
-    site, state.site = state.site, state.site or user_site()
-    try:
+    before, site = state.enabled, state.site
+    recorded_at = site or user_site()
+    try:    # set inside: Ctrl-C may fall between any two function calls
+        state.enabled, state.site = create_graph, recorded_at
         for root, grad in zip(roots, grads):
             start = edge(root)
             if start is not None:
@@ -140,9 +141,10 @@ def _gradients_of(roots: Sequence[Tensor], grads: Sequence[Any], inputs: Sequenc
     walk.wanted = reachable_to([f for f in fns if isinstance(f, GradFn)], targets)
     # What is only captured need not be differentiated further.
     walk.wanted = {fn for fn in walk.wanted if fn not in targets or _leads_on(fn, walk.wanted, targets)}
-    before, state.enabled = state.enabled, create_graph
-    site, state.site = state.site, state.site or user_site()
-    try:
+    before, site = state.enabled, state.site
+    recorded_at = site or user_site()
+    try:    # set inside: Ctrl-C may fall between any two function calls
+        state.enabled, state.site = create_graph, recorded_at
         for start, g in zip(starts, grads):
             if start is not None:
                 walk.give(start, g)
