@@ -29,3 +29,8 @@ def test_every_environment_variable_is_on_its_page() -> None:
     used = {name for path in sources for name in re.findall(r"FLAMBEAU_[A-Z_]+", path.read_text("utf-8"))}
     page = (ROOT / "docs" / "environment.md").read_text(encoding="utf-8")
     assert used - {"FLAMBEAU_"} == set(re.findall(r"FLAMBEAU_[A-Z_]+", page))
+
+
+def test_the_readmes_figures_are_those_of_the_benchmark() -> None:
+    table = (ROOT / "benchmarks" / "results" / "workloads.md").read_text(encoding="utf-8")
+    assert table in (ROOT / "README.md").read_text(encoding="utf-8")
