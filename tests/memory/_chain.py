@@ -8,7 +8,7 @@ import weakref
 
 os.environ["FLAMBEAU_TIER"] = "interpreter"     # the programs of graphs that come back stay in memory
 
-import torch  # noqa: E402
+import torch
 
 
 def chain(length: int) -> tuple[float, float]:
