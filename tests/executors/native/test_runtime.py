@@ -276,3 +276,17 @@ def test_parameters_are_updated_where_they_lie(monkeypatch: pytest.MonkeyPatch) 
             addresses.append([p._storage.node.value.__array_interface__["data"][0]
                               for p in model.parameters()])
         assert addresses[2] == addresses[3] == addresses[4]
+
+
+def test_a_forked_process_has_memory_of_its_own() -> None:
+    from flambeau.executors.native.programs.arena import Block
+
+    for size in (1000, 5 << 20):
+        block = Block(size)
+        block.bytes[:4] = 1
+        child = os.fork()
+        if child == 0:
+            block.bytes[:4] = 2
+            os._exit(0)
+        os.waitpid(child, 0)
+        assert block.bytes[:4].tolist() == [1] * 4

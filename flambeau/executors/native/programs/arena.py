@@ -28,7 +28,8 @@ class Block:
         large = size >= _HUGE
         self.size = size
         room = size + (_HUGE if large else 64)
-        memory: Any = mmap.mmap(-1, max(room, 1))
+        # Private: a forked process must not write into its parent's values.
+        memory: Any = mmap.mmap(-1, max(room, 1), flags=mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS)
         if large and hasattr(mmap, "MADV_HUGEPAGE"):
             try:
                 memory.madvise(mmap.MADV_HUGEPAGE)
