@@ -2,19 +2,18 @@
 
 from __future__ import annotations
 
-import linecache
 from collections import deque
-from types import CodeType
 from typing import NamedTuple
 
 from ..executors.measure import KernelTime
+from ..graph.site import Site, describe
 
 
 class Look(NamedTuple):
     """One run of what was pending."""
 
     cause: str
-    site: tuple[CodeType, int] | None
+    site: Site | None
     recorded: int
     computed: int
     seconds: float
@@ -23,25 +22,6 @@ class Look(NamedTuple):
 
 
 looks: deque[Look] = deque(maxlen=256)
-
-
-def location(site: tuple[CodeType, int] | None) -> tuple[str, int]:
-    """File and line of a site."""
-    if site is None:
-        return "<unknown>", 0
-    code, offset = site
-    line = code.co_firstlineno
-    for start, end, number in code.co_lines():
-        if start <= offset < end and number is not None:
-            line = number
-    return code.co_filename, line
-
-
-def describe(site: tuple[CodeType, int] | None) -> str:
-    """``file:line: source`` of a site."""
-    name, line = location(site)
-    source = linecache.getline(name, line).strip()
-    return f"{name}:{line}" + (f": {source}" if source else "")
 
 
 def explain(last: int = 20, kernels: bool = False) -> str:

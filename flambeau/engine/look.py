@@ -20,9 +20,10 @@ from ..executors import interpreter, native, null
 from ..executors.measure import measured
 from ..graph import pending
 from ..graph.node import Failure, Node, constant
+from ..graph.site import describe
 from ..graph.storage import Storage
 from ..graph.verify import verify
-from .explain import Look, describe, looks
+from .explain import Look, looks
 
 # An executor takes nodes (last one first), empties the list and returns the nodes that failed.
 # Others plug in here.

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 import os
+import re
 import subprocess
 import sys
 from typing import Any
@@ -166,10 +167,26 @@ def test_a_failure_reaches_what_depends_on_it_only() -> None:
 
 
 def test_dump(tmp_path: Any) -> None:
-    script = "import flambeau; x = flambeau.ones(16); (x.atan2(x).exp() + 1).tolist()"
-    environment = {**os.environ, "FLAMBEAU_DUMP": str(tmp_path), "FLAMBEAU_TIER": "native"}
-    subprocess.run([sys.executable, "-c", script], check=True, env=environment)
-    assert {p.suffix for p in tmp_path.iterdir()} >= {".ll", ".s"}
+    """For each program its graph and schedule, named after the line, with the files of each kernel's code."""
+    script, folder = tmp_path / "my script.py", tmp_path / "dump"
+    script.write_text("import flambeau\n"
+                      "x = flambeau.ones(16)\n"
+                      "y = flambeau.linalg.inv_ex(flambeau.eye(4) * 2).inverse\n"
+                      "(x.tanh().exp() + y.sum()).tolist()\n"
+                      "(flambeau.ones(3) @ flambeau.ones(3, 5) + 1).tolist()\n")
+    environment = {**os.environ, "FLAMBEAU_DUMP": str(folder), "FLAMBEAU_TIER": "native"}
+    subprocess.run([sys.executable, str(script)], check=True, env=environment)
+    found = sorted(path.name for path in folder.glob("*.txt"))
+    assert found == ["my_script_4-1.txt", "my_script_5-2.txt"]
+    first, second = ((folder / name).read_text() for name in found)
+    assert f"{script}:4: (x.tanh().exp() + y.sum()).tolist()\n" in first
+    assert re.search(r"%\d+ = tanh\(%0: float32\[16\]\) -> float32\[16\]\n", first)
+    assert re.search(r"stage \d+: tanh\+exp\S* \(%\d+ %\d+.*\), modelled \d+\.\d+ us", first)
+    assert re.search(r"stage \d+: .*inv.*, by the interpreter\n", first)
+    assert re.search(r"stage \d+: (mv|mm|matmul).*\n.*\n +%\d+: arena \d+, 20 bytes", second)
+    kernels = set(re.findall(r"kernel (\S+)\.ll, \.opt\.ll, \.s: ", first + second))
+    assert kernels and all((folder / f"{kernel}{suffix}").stat().st_size
+                           for kernel in kernels for suffix in (".ll", ".opt.ll", ".s"))
 
 
 def test_without_llvmlite_everything_is_interpreted(monkeypatch: pytest.MonkeyPatch, caplog: Any) -> None:

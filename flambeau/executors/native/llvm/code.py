@@ -21,6 +21,7 @@ _UNROLLED = 60_000
 _code: dict[str, Code] = {}
 _optimizer: Any = None
 _dumped = 0
+files: dict[int, str] = {}      # of functions whose module was dumped: address, name of its files
 compiled = 0    # how many modules this process has compiled, those found on disk not counted
 
 
@@ -34,12 +35,15 @@ class Code:
         key = disk.key_of(text, host.name, host.features, llvmlite.__version__,
                           ".".join(map(str, llvm.llvm_version_info)))
         names = _DEFINED.findall(text)
-        found = None if os.environ.get("FLAMBEAU_DUMP") else disk.load(key)
+        dumps = dump_folder() is not None
+        found = None if dumps else disk.load(key)
         if found is None:
             found = _compiled(text, title)
             disk.store(key, found)
         self._engine = _linked(found)
         self.addresses = {name: self._engine.get_function_address(name) for name in names}
+        if dumps:
+            files.update(dict.fromkeys(self.addresses.values(), f"{_dumped:04d}_{title}"))
 
 
 def functions_of(text: str, title: str = "kernel") -> dict[str, int]:
@@ -89,16 +93,24 @@ def _linked(content: bytes) -> Any:
     return engine
 
 
+def dump_folder() -> Path | None:
+    """The folder ``FLAMBEAU_DUMP``, if it is set; made if it is not there."""
+    name = os.environ.get("FLAMBEAU_DUMP")
+    if not name:
+        return None
+    folder = Path(name)
+    folder.mkdir(parents=True, exist_ok=True)
+    return folder
+
+
 def _dump(text: str, module: Any, title: str) -> None:
     """Write what is compiled into the folder ``FLAMBEAU_DUMP``."""
     global _dumped
-    folder = os.environ.get("FLAMBEAU_DUMP")
-    if not folder:
+    folder = dump_folder()
+    if folder is None:
         return
     _dumped += 1
-    base = Path(folder)
-    base.mkdir(parents=True, exist_ok=True)
     name = f"{_dumped:04d}_{title}"
-    (base / f"{name}.ll").write_text(text)
-    (base / f"{name}.opt.ll").write_text(str(module))
-    (base / f"{name}.s").write_text(_machine().emit_assembly(module))
+    (folder / f"{name}.ll").write_text(text)
+    (folder / f"{name}.opt.ll").write_text(str(module))
+    (folder / f"{name}.s").write_text(_machine().emit_assembly(module))

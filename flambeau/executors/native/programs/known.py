@@ -7,6 +7,7 @@ from typing import Any
 
 from ....graph.node import Node
 from ..tiers import Rent, ledger
+from .dump import dump
 from .outline import Outline, Reading
 from .planning import Draft
 from .program import Program
@@ -45,7 +46,9 @@ def program_of(nodes: list[Node], reading: Reading, forced: bool) -> Program | N
     if entry.program is None and entry.native and (forced or ledger.buys(entry.rent, nodes)):
         reading.flat.clear()    # planning asks who refers to a node
         try:
-            entry.program = Program(nodes, Draft(nodes, entry.outline))
+            draft = Draft(nodes, entry.outline)
+            entry.program = Program(nodes, draft)
+            dump(draft)
         except Exception:
             if forced:
                 raise

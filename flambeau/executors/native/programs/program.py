@@ -58,11 +58,6 @@ class Program:
                 self.parts.append(Segment(draft, first, after))
             first = after
 
-    @property
-    def nanoseconds(self) -> float:
-        """The modelled time of the native parts."""
-        return sum(part.nanoseconds for part in self.parts if isinstance(part, Segment))
-
     def run(self, nodes: list[Node], flat: list[Any]) -> list[Node]:
         """Compute nodes (last one first), emptying the list; it promises what the interpreter's does.
 

@@ -118,7 +118,7 @@ class Segment:
         self.made = [result for result in written.made if result not in owners]
         self.owned = [(position, operand, result) for position, operand, _, result in written.owned]
         self.scratch = max((call.scratch for call, _, _ in written.steps), default=0)
-        self.nanoseconds = sum(_nanoseconds(draft.stages[s].plan) for s in range(first, after))
+        self.nanoseconds = sum(plan.nanoseconds for _, plan in draft.stages[first:after] if plan is not None)
         self.step_stages = [s for _, _, s in written.steps]
         self.kernels = [_kernel(draft, s) for s in range(first, after)]
         self._lay_out(written)
@@ -388,11 +388,5 @@ def _kernel(draft: Draft, stage: int) -> KernelTime:
     members, plan = draft.stages[stage]
     assert plan is not None
     name = "+".join(draft.signature(k).operator.name for k in sorted(members, reverse=True))
-    return KernelTime(name, "native", draft.nodes[members[0]].site, 0.0, _nanoseconds(plan) * 1e-9,
+    return KernelTime(name, "native", draft.nodes[members[0]].site, 0.0, plan.nanoseconds * 1e-9,
                       plan.flops, plan.traffic)
-
-
-def _nanoseconds(plan: Any) -> float:
-    if plan.nanoseconds:
-        return float(plan.nanoseconds)
-    return float(plan.flops / 100.0 + plan.traffic / 10.0)
