@@ -14,6 +14,7 @@ from . import (
     backends,
     compiler,
     config,
+    cpu,
     cuda,
     devices,
     distributed,

@@ -6,6 +6,7 @@ import importlib
 from typing import Any
 
 from . import dtypes, layouts, symbolic
+from .amp import switches
 from .config import settings
 from .dtypes import dtype
 from .operators.registry import place_all, publish_in
@@ -104,7 +105,8 @@ def set_flush_denormal(mode: bool) -> bool:
     return False
 
 
-FUNCTIONS = (*symbolic.FUNCTIONS, is_deterministic_algorithms_warn_only_enabled, set_deterministic_debug_mode,
+FUNCTIONS = (*symbolic.FUNCTIONS, *switches.FUNCTIONS,
+             is_deterministic_algorithms_warn_only_enabled, set_deterministic_debug_mode,
              get_deterministic_debug_mode, set_flush_denormal, is_tensor, typename,
              get_num_threads, set_num_threads, get_num_interop_threads,
              set_num_interop_threads, set_float32_matmul_precision, get_float32_matmul_precision,

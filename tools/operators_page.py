@@ -41,7 +41,6 @@ PARTLY = {
     "torch.norm": _AT_ZERO,
     "torch.arange": "fractional steps with an integer dtype raise RuntimeError, not ValueError",
     "torch.native_batch_norm": "running statistics in bfloat16 are rounded once less often",
-    "torch.autocast": "off on absent devices, as in PyTorch; for 'cpu' it raises",
 }
 # What absent names belong to, by how they are called; the first that fits.
 _GROUPS = (

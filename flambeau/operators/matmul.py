@@ -8,7 +8,7 @@ from typing import Any
 from ..dtypes import BOOL, SCALAR_NAMES, dtype
 from ..graph.geometry import Geometry, contiguous
 from ..graph.operator import Operator
-from ..tensor import Tensor, record, view
+from ..tensor import Tensor, casting, record, view
 from .definition import arithmetic_dtype, broadcast_shapes, operator
 from .registry import api
 from .shape import reshape
@@ -374,6 +374,8 @@ def matmul(input: Tensor, other: Tensor) -> Tensor:
 def _with_vector(input: Tensor, other: Tensor, a: int, b: int) -> Tensor:
     if a == 0 or b == 0:
         raise RuntimeError(f"both arguments to matmul need to be at least 1D, but they are {a}D and {b}D")
+    if casting.active:
+        input, other = casting.lowered_operands((input, other)) or (input, other)
     if a == 1 and b == 1:
         return dot(input, other)
     if b == 1:

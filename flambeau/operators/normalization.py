@@ -196,6 +196,7 @@ def _layer_norm(input: Tensor, normalized_shape: Any, weight: Any, bias: Any, ep
         if input.dtype.category != dtypes.FLOATING:
             raise NotImplementedError("\"LayerNormKernelImpl\" not implemented for "
                                       f"'{dtypes.SCALAR_NAMES[input.dtype]}'")
+        require_parameters(input, weight, bias)
         if len(_fitting) > 1 << 14:
             _fitting.clear()
         dims = _fitting[key] = tuple(range(input.ndim - len(shape), input.ndim))
@@ -217,8 +218,7 @@ def rms_norm(input: Tensor, normalized_shape: Any, weight: Any = None, eps: floa
     wide = input.to(arithmetic_dtype(input.dtype))
     small = dtypes.finfo(wide.dtype.to_real()).eps if eps is None else eps
     result = wide * (wide.square().mean(dims, keepdim=True) + small).rsqrt()
-    result = result.to(input.dtype)
-    return result if weight is None else result * weight
+    return (result if weight is None else result * weight).to(input.dtype)
 
 
 # --- group, instance, batch norm ----------------------------------------------------------------------------
@@ -244,11 +244,20 @@ def group_norm(input: Tensor, num_groups: int, weight: Any = None, bias: Any = N
             raise RuntimeError(f"Expected {name} to be a vector of size equal to the number of channels in "
                                f"input, but got {name} of shape {list(p.shape)} and input of shape "
                                f"{list(input.shape)}")
+    require_parameters(input, weight, bias)
     if input.numel() == 0:
-        result = input.reshape(input.shape) * 1
-    else:
-        result = normalized(input.reshape(batch, num_groups, -1), (2,), float(eps))[0].reshape(input.shape)
-    return _affine(result, weight, bias)
+        return _affine(input.reshape(input.shape) * 1, weight, bias)
+    wide = input.to(arithmetic_dtype(input.dtype)).reshape(batch, num_groups, -1)
+    result = _affine(normalized(wide, (2,), float(eps))[0].reshape(input.shape), weight, bias)
+    return result.to(input.dtype)
+
+
+def require_parameters(input: Tensor, *parameters: Any) -> None:
+    """Parameters have the input's type; those of 16-bit inputs may all be float32."""
+    kinds = {p.dtype for p in parameters if p is not None}
+    if kinds <= {input.dtype} or (input.dtype in dtypes.LOW_PRECISION and kinds == {dtypes.float32}):
+        return
+    raise RuntimeError("mixed dtype (CPU): expect parameter to have scalar type of Float")
 
 
 def _affine(x: Tensor, weight: Any, bias: Any) -> Tensor:
@@ -278,18 +287,20 @@ def instance_norm(input: Tensor, running_mean: Any = None, running_var: Any = No
         result = (input - _per_channel(running_mean, input.ndim)) \
             * (_per_channel(running_var, input.ndim) + eps).rsqrt()
         return _affine(result, weight, bias)
+    require_parameters(input, weight, bias)
     dims = tuple(range(2, input.ndim))
-    result, mean, _ = normalized(input, dims, float(eps))
+    wide = input.to(arithmetic_dtype(input.dtype))
+    result, mean, _ = normalized(wide, dims, float(eps))
     if running_mean is not None:
         before, state.enabled = state.enabled, False
         try:
             count = input.numel() // (input.shape[0] * input.shape[1])
-            variance = input.detach().var(dims, correction=1 if count > 1 else 0).mean(0)
+            variance = wide.detach().var(dims, correction=1 if count > 1 else 0).mean(0)
             _move(running_mean, mean.detach().mean(0).reshape(-1), momentum)
             _move(running_var, variance, momentum)
         finally:
             state.enabled = before
-    return _affine(result, weight, bias)
+    return _affine(result, weight, bias).to(input.dtype)
 
 
 def _move(running: Tensor, new: Tensor, momentum: float) -> None:
@@ -387,6 +398,8 @@ def batch_norm(input: Tensor, running_mean: Any = None, running_var: Any = None,
     if count == 1:
         raise ValueError("Expected more than 1 value per channel when training, got input size "
                          f"{input.size()}")
+    if weight is not None and weight.dtype is not input.dtype:
+        require_parameters(input, weight, bias)
     result, mean, rstd = record(BATCH_NORM, (input, weight, bias, float(eps)))
     if running_mean is not None:
         _update_running(running_mean, running_var, mean.detach(), rstd.detach(), count, momentum, eps)

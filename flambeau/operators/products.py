@@ -6,7 +6,7 @@ import warnings
 from collections.abc import Sequence
 from typing import Any
 
-from ..tensor import Tensor, check_dim
+from ..tensor import Tensor, casting, check_dim
 from .matmul import bmm, dot, matmul, mm
 from .registry import api
 
@@ -186,8 +186,9 @@ def bilinear(input1: Tensor, input2: Tensor, weight: Tensor, bias: Tensor | None
     o, i, j = weight.shape
     lead = input1.shape[:-1]
     rows = _count(lead)
-    mixed = matmul(input1.reshape(rows, i), weight.permute(1, 0, 2).reshape(i, o * j)).reshape(rows, o, j)
-    result = bmm(mixed, input2.reshape(rows, j, 1)).reshape(*lead, o)
+    with casting.suspended():  # autocast leaves it as it is
+        mixed = matmul(input1.reshape(rows, i), weight.permute(1, 0, 2).reshape(i, o * j))
+        result = bmm(mixed.reshape(rows, o, j), input2.reshape(rows, j, 1)).reshape(*lead, o)
     return result if bias is None else result + bias
 
 

@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 
 from .. import dtypes
 from ..graph.operator import Operator
-from ..tensor import Tensor, record
+from ..tensor import Tensor, casting, record
 from ..tensor.tape import state
 from . import recurrent_sequence as sequence
 from .dropout import dropout as _dropout
@@ -42,6 +42,11 @@ _RELU = _Kind(relu_step, sequence.RNN_PADDED, sequence.RNN_PACKED, sequence.RELU
 def _direction(kind: _Kind, x: Tensor, sizes: Tensor | None, hidden: tuple[Any, ...],
                weights: tuple[Any, ...], reverse: bool) -> tuple[Tensor, tuple[Tensor, ...]]:
     """One layer in one direction: outputs and the last hidden state."""
+    if casting.active and casting.state.target is not None:
+        if kind is not _LSTM or sizes is not None or x._geometry.ndim == 2 or weights[-1] is not None:
+            counts = None if sizes is None else sizes.tolist()
+            return unrolled(kind.step, x, counts, hidden, weights, reverse)  # its products are lowered
+        x, hidden, weights = casting.lowered((x, hidden, weights), casting.state.target)
     dtype = x._geometry.dtype
     if dtype.category != dtypes.FLOATING:
         counts = None if sizes is None else sizes.tolist()

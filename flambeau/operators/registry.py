@@ -12,7 +12,7 @@ from types import FunctionType
 from typing import Any, TypeVar
 
 from .. import layouts
-from ..tensor import Tensor, assign, check_writable
+from ..tensor import Tensor, assign, casting, check_writable
 from ..tensor.overlap import require_apart
 from ..tensor.overrides import dispatching, on_first_override
 
@@ -33,10 +33,12 @@ def api(*namespaces: str, out: bool = False, inplace: bool = False, aliases: tup
     """
     def publish(function: F) -> F:
         public_name = name or function.__name__
-        offered = with_out(function) if out else function
-        method: Callable[..., Any] = function
+        policy = casting.policy_of(namespaces, public_name)
+        cast: Callable[..., Any] = function if policy is None else casting.casting(function, policy)
+        offered = with_out(cast) if out else cast
+        method: Callable[..., Any] = cast
         if _has_parameter(function, "layout"):
-            offered, method = dense_only(offered), dense_only(function)
+            offered, method = dense_only(offered), dense_only(method)
         for each in (public_name, *aliases):
             for namespace in namespaces:
                 NAMESPACES[namespace][each] = method if namespace == "Tensor" else offered
@@ -44,6 +46,8 @@ def api(*namespaces: str, out: bool = False, inplace: bool = False, aliases: tup
                     setattr(Tensor, each, method)
             if inplace:
                 written = in_place(function, each + "_")
+                if public_name in casting.OPERATORS:
+                    written = casting.uncast(written)
                 NAMESPACES["Tensor"][each + "_"] = written
                 setattr(Tensor, each + "_", written)
                 if "torch" in namespaces:
@@ -176,7 +180,8 @@ def with_out(function: Callable[..., Any]) -> Callable[..., Any]:
             return function(*args, **kwargs)
         from .out import refuse_aliases
         refuse_aliases(args, out, function.__name__)
-        return write_out(function(*args, **kwargs), out, function.__name__)
+        with casting.suspended():
+            return write_out(function(*args, **kwargs), out, function.__name__)
     return wrapper
 
 

@@ -19,13 +19,14 @@ from ..graph.geometry import Geometry
 from ..graph.node import Node, Signature, constant
 from ..graph.operator import Operator
 from ..graph.storage import Storage
+from . import casting
 from .batching import BatchedTensor, any_batched, levels, rules
 from .history import attach, attach_one, attach_scaled, attach_two
 from .tape import state
 from .tensor import Tensor
 
 _signatures: dict[Any, Signature] = {}
-dtypes.on_default_change.append(_signatures.clear)
+dtypes.on_default_change += [_signatures.clear, casting.guarded.clear]
 _LIMIT = 1 << 16
 
 _new = object.__new__
@@ -81,9 +82,15 @@ def record(operator: Operator, operands: Sequence[Any], attributes: tuple[Any, .
     found = tuple(key)
     signature = _signatures.get(found)
     if signature is None:
-        if levels and any_batched(operands):
-            return rules.record(operator, operands, attributes, enough)
-        signature = _sign(operator, found, attributes)
+        if casting.used and operator.name in casting.OPERATORS:
+            cast = casting.lowered_operands(operands)
+            if cast is not None:
+                return record(operator, cast, attributes, enough)
+            signature = casting.guarded.get(found)
+        if signature is None:
+            if levels and any_batched(operands):
+                return rules.record(operator, operands, attributes, enough)
+            signature = _sign(operator, found, attributes)
     geometries = signature.outputs
     if signature.on_meta:
         node = META_NODE
@@ -212,6 +219,8 @@ def record_three(operator: Operator, a: Tensor, b: Tensor, c: Tensor | None) -> 
     key = (operator, (), a._geometry, b._geometry, _NONE if c is None else c._geometry)
     signature = _signatures.get(key)
     if signature is None:
+        if casting.used:
+            return record(operator, (a, b, c))  # type: ignore[no-any-return]
         if levels and any_batched((a, b, c)):
             return rules.record(operator, (a, b, c), ())  # type: ignore[no-any-return]
         signature = _sign(operator, key, ())
@@ -271,10 +280,20 @@ def _sign(operator: Operator, key: tuple[Any, ...], attributes: tuple[Any, ...])
     compute = operator.compute(geometries) if operator.compute is not None else None
     several = (outputs,) if isinstance(outputs, Geometry) else tuple(outputs)
     signature = Signature(operator, attributes, geometries, several, single, compute)
-    if len(_signatures) > _LIMIT:
-        _signatures.clear()
-    _signatures[key] = signature
+    table = casting.guarded if casting.used and operator.name in casting.OPERATORS else _signatures
+    if len(table) > _LIMIT:
+        table.clear()
+    table[key] = signature
     return signature
+
+
+def _guard() -> None:
+    """From now on operators that autocast lowers are not found in the table (Note: autocast)."""
+    for key in [key for key in _signatures if key[0].name in casting.OPERATORS]:
+        casting.guarded[key] = _signatures.pop(key)
+
+
+casting.on_first_use.append(_guard)
 
 
 def check_devices(operator: Operator, geometries: Sequence[Any]) -> None:

@@ -10,7 +10,7 @@ from collections.abc import Callable
 from typing import Any, ClassVar
 
 from ... import operators as ops
-from ...tensor import Tensor
+from ...tensor import Tensor, casting
 from .. import init
 from ..parameter import Parameter
 from ..utils.rnn import PackedSequence
@@ -274,7 +274,7 @@ class RNNBase(Module):
 
     def _check_input(self, input: Tensor, dims: int) -> None:
         weight = getattr(self, self._flat_weights_names[0])
-        if input.dtype != weight.dtype:
+        if input.dtype != weight.dtype and casting.state.target is None:
             raise ValueError(
                 f"RNN input dtype ({input.dtype}) does not match weight dtype ({weight.dtype}). Convert "
                 "input: "
