@@ -19,7 +19,7 @@ class Signature:
     """An operator applied to operands of given geometry. Interned: comparing two is comparing pointers."""
 
     __slots__ = ("operator", "attributes", "geometries", "outputs", "single", "compute", "nbytes", "plan",
-                 "on_meta", "usual", "tape_plans")
+                 "on_meta", "usual", "tape_plans", "form")
 
     def __init__(self, operator: Operator, attributes: tuple[Any, ...], geometries: tuple[Any, ...],
                  outputs: tuple[Geometry, ...], single: bool, compute: Any) -> None:
@@ -34,9 +34,20 @@ class Signature:
         self.usual = single and not self.on_meta
         self.plan: Any = None  # an executor's own preparation of this signature
         self.tape_plans: dict[int, Any] = {}  # by the operands that want gradients, a bit each
+        self.form = _form(operator, attributes, geometries, len(outputs))
 
     def __repr__(self) -> str:
         return f"<{self.operator.name} {list(self.geometries)} -> {list(self.outputs)}>"
+
+
+_forms: dict[tuple[Any, ...], int] = {}
+
+
+def _form(operator: Operator, attributes: tuple[Any, ...], geometries: tuple[Any, ...], results: int) -> int:
+    """A number for what signatures have in common that differ in shapes, and attributes, alone."""
+    part = attributes if operator.kind == "project" else None   # which of several results it takes
+    kinds = tuple([g.dtype if g.__class__ is Geometry else g for g in geometries])
+    return _forms.setdefault((operator, part, results, kinds), len(_forms))
 
 
 class Node:

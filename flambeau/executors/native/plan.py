@@ -25,13 +25,23 @@ class Words:
     results; the program stops there, and the interpreter computes the node again to report the error.
     """
 
+    __slots__ = ("values", "inputs", "shifts", "outputs", "numbers", "workspaces", "rooms", "status_word")
+
     def __init__(self) -> None:
         self.values: list[int] = []
-        self.inputs: list[tuple[int, int, int, int]] = []
+        self.inputs: list[tuple[int, int, int]] = []
+        self.shifts: list[int] = []         # of each input: bytes to its first element
         self.outputs: list[tuple[int, int, int]] = []
         self.numbers: list[tuple[int, Any, int, int]] = []
-        self.workspaces: list[tuple[int, int]] = []
+        self.workspaces: list[int] = []
+        self.rooms: list[int] = []          # of each workspace: its offset
         self.status_word: int | None = None
+
+    def lies_as(self, other: Words) -> bool:
+        """Whether the words are the same ones in the same places, whatever is in them."""
+        return len(self.values) == len(other.values) and self.inputs == other.inputs \
+            and self.outputs == other.outputs and self.numbers == other.numbers \
+            and self.workspaces == other.workspaces and self.status_word == other.status_word
 
     def _place(self, value: int = 0) -> int:
         self.values.append(value)
@@ -50,7 +60,8 @@ class Words:
         return self._place(int(word[0]))
 
     def input(self, operand: int, geometry: Any, member: int = 0) -> int:
-        self.inputs.append((len(self.values), member, operand, geometry.offset * geometry.dtype.itemsize))
+        self.inputs.append((len(self.values), member, operand))
+        self.shifts.append(geometry.offset * geometry.dtype.itemsize)
         return self._place()
 
     def output(self, result: int = 0, member: int = 0) -> int:
@@ -62,7 +73,8 @@ class Words:
         return self._place()
 
     def workspace(self, offset: int = 0) -> int:
-        self.workspaces.append((len(self.values), offset))
+        self.workspaces.append(len(self.values))
+        self.rooms.append(offset)
         return self._place()
 
     def status(self) -> int:
@@ -89,8 +101,8 @@ class Plan:
 
     ``in_place``: (operand, result) pairs, result in the operand's memory; the operator must own the operand.
     ``workspace``: bytes that the calls share, aligned to 64, of undefined content. ``flops`` and ``traffic``
-    (bytes read and written) are the model from which ``nanoseconds``, the modelled time on one thread, is
-    estimated where the template does not give it.
+    (bytes read and written) are the model from which costs are estimated. ``nanoseconds``, where given, is
+    the modelled time on one thread and stands for both.
     """
 
     __slots__ = ("calls", "workspace", "in_place", "flops", "traffic", "nanoseconds")
@@ -104,3 +116,8 @@ class Plan:
         self.flops = flops
         self.traffic = traffic
         self.nanoseconds = nanoseconds or flops / 100.0 + traffic / 10.0
+
+    def lies_as(self, other: Plan) -> bool:
+        """Whether the calls take the same operands in the same words."""
+        return len(self.calls) == len(other.calls) and self.in_place == other.in_place \
+            and all(a.words.lies_as(b.words) for a, b in zip(self.calls, other.calls))

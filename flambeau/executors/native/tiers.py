@@ -17,6 +17,7 @@ from ...graph.node import Node, Signature
 # All in modelled nanoseconds.
 COMPILER = 8e6              # interpreted by the process before anything is compiled
 PLANNED_NODE = 30e3         # to plan one node of a program
+SHAPED_NODE = 10e3          # the same, where a program for other shapes is there
 OPERATOR = 4e3              # to interpret one operator
 BYTE = 0.4                  # for each byte of its result
 FLOP = 0.01                 # for each operation of a product
@@ -52,11 +53,14 @@ class Ledger:
             self.total += interpreted(nodes)
         return self.total < COMPILER
 
-    def buys(self, rent: Rent, nodes: list[Node]) -> bool:
-        """Whether the program of a graph is made now; else its interpretation is put on the bill."""
+    def buys(self, rent: Rent, nodes: list[Node], has_pattern: bool) -> bool:
+        """Whether the program of a graph is made now; else its interpretation is put on the bill.
+
+        ``has_pattern``: there is a program of a graph that differs in its shapes alone.
+        """
         rent.spent += interpreted(nodes)
         rent.count += 1
-        return rent.count > OFTEN or rent.spent > PLANNED_NODE * len(nodes)
+        return rent.count > OFTEN or rent.spent > (SHAPED_NODE if has_pattern else PLANNED_NODE) * len(nodes)
 
 
 def interpreted(nodes: Iterable[Node]) -> float:

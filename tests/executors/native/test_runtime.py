@@ -7,6 +7,7 @@ import os
 import subprocess
 import sys
 import threading
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -17,7 +18,7 @@ import flambeau
 from flambeau import config, nn
 from flambeau.executors.native.llvm import disk
 from flambeau.executors.native.programs import known as programs
-from flambeau.executors.native.programs import outline, program, segment
+from flambeau.executors.native.programs import outline, pattern, program, segment
 from flambeau.executors.native.programs.layout import Shelf
 from flambeau.nn import functional as F
 
@@ -49,8 +50,8 @@ def test_training_is_the_interpreters() -> None:
 
 def test_a_returning_graph_gets_its_program_without_a_key(monkeypatch: pytest.MonkeyPatch) -> None:
     made: list[Any] = []
-    monkeypatch.setattr(programs, "_find", lambda reading, find=programs._find: made.append(1)
-                        or find(reading))
+    monkeypatch.setattr(programs, "_find", lambda *found, find=programs._find: made.append(1)
+                        or find(*found))
     with config.executor("native"):
         model, optimizer, x, y = _net()
         for step in range(6):
@@ -60,6 +61,42 @@ def test_a_returning_graph_gets_its_program_without_a_key(monkeypatch: pytest.Mo
             optimizer.step()
             if step > 3:
                 assert len(made) == before
+
+
+def _sequence_net() -> Any:
+    flambeau.manual_seed(0)
+    layer = nn.TransformerEncoderLayer(16, 4, 32, batch_first=True, dropout=0.0)
+    model = nn.Sequential(nn.Embedding(50, 16), layer, nn.Linear(16, 3))
+    return model, flambeau.optim.AdamW(model.parameters(), lr=1e-2)
+
+
+def _lengths(lengths: Sequence[int], executor: str) -> list[float]:
+    """Losses of a step with each length, in the order in which they come."""
+    with config.executor(executor):
+        model, optimizer = _sequence_net()
+        losses = []
+        for n in lengths:
+            x = flambeau.arange(4 * n).reshape(4, n) % 50
+            optimizer.zero_grad()
+            loss = F.cross_entropy(model(x).mean(1), flambeau.arange(4) % 3)
+            loss.backward()
+            optimizer.step()
+            losses.append(loss.item())
+        return losses
+
+
+# 1 has no strides, 3, 4, 16 and 32 are other extents of the model, 300 makes sums large enough to be shared.
+@pytest.mark.parametrize("lengths", [(7, 9, 300, 1, 4, 16, 32, 3, 11, 2), (1, 7, 300, 16), (16, 5, 1, 32, 300)])
+def test_other_lengths_give_what_the_interpreter_gives(lengths: tuple[int, ...]) -> None:
+    assert _lengths(lengths, "native") == pytest.approx(_lengths(lengths, "interpreter"), rel=1e-4)
+
+
+def test_another_shape_is_not_scheduled_again(monkeypatch: pytest.MonkeyPatch) -> None:
+    made: list[int] = []
+    plain = pattern.schedule
+    monkeypatch.setattr(pattern, "schedule", lambda nodes: made.append(len(nodes)) or plain(nodes))
+    _lengths(range(40, 50), "native")
+    assert len(made) < 5    # the first step, and those before the optimizer's states are there
 
 
 def test_what_somebody_else_holds_is_not_overwritten() -> None:
@@ -185,14 +222,14 @@ def test_an_outline_tells_graphs_apart() -> None:
     graphs = [lambda: (x * y) + x, lambda: (x * y) + y, lambda: (x * x) + x, lambda: (x + y) * x]
     for i, first in enumerate(graphs):
         shape, reading = outline_of(first)
-        assert shape.fits(reading)
+        assert shape.is_of(reading)
         del reading
         flambeau.synchronize()
         for k, second in enumerate(graphs):
             other, reading = outline_of(second)
             assert (other.key() == shape.key()) == (i == k)
             # A graph in which two leaves are one fits where they may differ, not the other way round.
-            assert shape.fits(reading) == (i == k or (i, k) in {(0, 2), (1, 2)})
+            assert shape.is_of(reading) == (i == k or (i, k) in {(0, 2), (1, 2)})
             del reading
             flambeau.synchronize()
 

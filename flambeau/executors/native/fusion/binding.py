@@ -7,10 +7,10 @@ of the same form share it.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 from ....graph.geometry import Geometry
-from ....graph.node import Node, Signature
+from ....graph.node import Signature
 from ..plan import Call, Plan, Words
 from . import cost, traits
 from .accumulate import wide
@@ -18,6 +18,7 @@ from .compile import Kernel, kernel_of
 from .nest import Nest, nest_of
 from .schedule import Unit
 from .structure import ELEMENT, REPEATED, ROW, Output, Structure
+from .traits import Dims, Space
 
 _LIMIT = 1 << 14
 _APART = 320    # bytes between areas of scratch memory, that they do not all begin in the same cache lines
@@ -27,48 +28,21 @@ Place = tuple[int, int]  # (member, operand)
 _plans: dict[Any, Plan | None] = {}
 
 
-class Binding:
-    """The plan of a fused kernel."""
+class _Parts(NamedTuple):
+    """The members of a kernel for operands of certain shapes, and the space in which they are computed."""
 
-    __slots__ = ("plan",)
-
-    def __init__(self, plan: Plan) -> None:
-        self.plan = plan
-
-
-class _Parts:
-    """Operands of the members: other members' results, arrays from outside, numbers."""
-
-    def __init__(self, members: Sequence[Node]) -> None:
-        position = {id(node): i for i, node in enumerate(members)}
-        self.signatures: list[Signature] = []
-        self.references: list[tuple[Any, ...]] = []
-        self.numbers: list[Place] = []
-        self.outside: dict[int, int] = {}
-        for m, node in enumerate(members):
-            assert node.signature is not None
-            self.signatures.append(node.signature)
-            own: list[Any] = []
-            for j, operand in enumerate(node.operands):
-                if operand is None:
-                    own.append(None)
-                elif operand.__class__ is not Node:
-                    own.append(("number", len(self.numbers)))
-                    self.numbers.append((m, j))
-                elif id(operand) in position:
-                    own.append(("member", position[id(operand)]))
-                else:
-                    own.append(("node", self.outside.setdefault(id(operand), len(self.outside))))
-            self.references.append(tuple(own))
+    unit: Unit
+    signatures: Sequence[Signature]
+    space: Space
+    dims: Dims | None
 
 
 class _Reads:
     """The arrays that a kernel reads: equal reads of one node are one input."""
 
-    def __init__(self, unit: Unit) -> None:
-        assert unit.space is not None
-        self.space = unit.space
-        self.dims = unit.dims
+    def __init__(self, space: Space, dims: Dims | None) -> None:
+        self.space = space
+        self.dims = dims
         self.known: dict[Any, int] = {}
         self.places: list[Place] = []
         self.geometries: list[Geometry] = []
@@ -99,28 +73,27 @@ class _Reads:
         return tuple(found)
 
 
-def bind(unit: Unit, members: list[Node]) -> Binding | None:
-    """The plan of a unit; None where its kernel has no native form."""
-    parts = _Parts(members)
-    key = (tuple(parts.signatures), tuple(parts.references), tuple(unit.stored), unit.space, unit.dims,
-           unit.levels)
+def bind(unit: Unit, signatures: Sequence[Signature], space: Space, dims: Dims | None) -> Plan | None:
+    """The plan of a fused unit with members of these signatures; None where its kernel has no native form."""
+    assert unit.references is not None
+    key = (tuple(signatures), unit.references.operands, unit.stored, space, dims, unit.levels)
     if key not in _plans:
         if len(_plans) > _LIMIT:
             _plans.clear()
-        _plans[key] = _prepare(unit, parts)
-    plan = _plans[key]
-    return None if plan is None else Binding(plan)
+        _plans[key] = _prepare(_Parts(unit, signatures, space, dims))
+    return _plans[key]
 
 
-def _prepare(unit: Unit, parts: _Parts) -> Plan | None:
-    assert unit.space is not None
-    reads = _Reads(unit)
+def _prepare(parts: _Parts) -> Plan | None:
+    unit, space, dims = parts.unit, parts.space, parts.dims
+    assert unit.references is not None
+    reads = _Reads(space, dims)
     members: list[Any] = []
     outputs: list[Output] = []
     results: list[tuple[int, int]] = []     # (member, result) of each output
     numbers: list[Any] = []
     values: list[Any] = []                  # of each node: a member of the structure, which of its results
-    for i, (signature, own) in enumerate(zip(parts.signatures, parts.references)):
+    for i, (signature, own) in enumerate(zip(parts.signatures, unit.references.operands)):
         levels = unit.levels[i]
         if signature.operator.kind == "project":
             values.append((values[own[0][1]][0], signature.attributes[0]))
@@ -142,19 +115,21 @@ def _prepare(unit: Unit, parts: _Parts) -> Plan | None:
                 member, first = values[i]
                 outputs.append(Output(member, first + result, level))
                 results.append((i, result))
-    nest = nest_of(unit.space, unit.dims, reads.geometries, reads.strides, _passes(unit, parts))
-    ndim = len(unit.space[0]) if unit.dims is not None else None
+    nest = nest_of(space, dims, reads.geometries, reads.strides, _passes(parts))
+    ndim = len(space[0]) if dims is not None else None
     structure = Structure(tuple(members), nest.inputs, len(numbers), tuple(outputs), len(nest.outer),
-                          len(nest.mid), ndim, unit.dims or (),
+                          len(nest.mid), ndim, dims or (),
                           nest.columns, nest.split, nest.packed, nest.tail > 0)
     kernel = kernel_of(structure)
     return None if kernel is None else _plan(kernel, nest, reads, parts, results, numbers)
 
 
-def _passes(unit: Unit, parts: _Parts) -> int:
+def _passes(parts: _Parts) -> int:
     """How often a kernel passes over its elements, as far as its operators tell: once, twice or more."""
+    unit = parts.unit
+    assert unit.references is not None
     found = 1
-    for signature, own, levels in zip(parts.signatures, parts.references, unit.levels):
+    for signature, own, levels in zip(parts.signatures, unit.references.operands, unit.levels):
         if traits.dims_of(signature) is not None:
             found = max(found, traits.passes_of(signature))
         members = [r[1] for r in own if r is not None and r[0] == "member"]
@@ -229,7 +204,8 @@ def _fill(words: Words, kernel: Kernel, nest: Nest, reads: _Reads, parts: _Parts
             member, result = results[word[1]]
             words.output(result, member)
         elif kind == "number":
-            member, operand = parts.numbers[word[1]]
+            assert parts.unit.references is not None
+            member, operand = parts.unit.references.numbers[word[1]]
             words.number(operand, numbers[word[1]], member)
         else:
             words.workspace(partials[word[1]])

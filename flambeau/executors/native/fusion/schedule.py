@@ -11,6 +11,7 @@ nobody else refers to it), so any order that respects the operands is right.
 from __future__ import annotations
 
 import sys
+from collections.abc import Sequence
 from typing import Any
 
 from ....graph import pending
@@ -19,7 +20,7 @@ from ....graph.node import Node, Signature
 from ..plan import Plan
 from ..templates import plan_of
 from .structure import ELEMENT, ROW
-from .traits import Dims, Space, Traits, kept_dims, row_strides, space_of, strides_in, traits_of
+from .traits import Dims, Space, Traits, level_beside, space_of, traits_of
 
 MAX_MEMBERS = 48
 _LOCAL = pending.UNHELD + 1     # references to a node that only a list and a local variable hold
@@ -85,25 +86,8 @@ class _Partition:
         levels = self.levels[k]
         if levels is None:
             return None
-        if traits.projects:
-            return levels[signature.attributes[0]]
-        if not traits.fusible or len(levels) > 1:
-            return None
         root = self.root(k)
-        space, dims = self.space[root], self.dims[root]
-        g = signature.geometries[j]
-        if not isinstance(g, Geometry) or g.offset or space is None:
-            return None
-        if levels[0] == ELEMENT:
-            return ELEMENT if traits.space == space and space_of(g) == space else None
-        assert dims is not None
-        if traits.space == space and g.ndim <= len(space[0]):
-            return ELEMENT if strides_in(signature, j, g, len(space[0])) == row_strides(space, dims) else None
-        output = signature.outputs[0]
-        if traits.dims is None and g.is_contiguous and output.is_contiguous and g.shape == output.shape \
-                and kept_dims(space, dims, output.shape) is not None:
-            return ROW
-        return None
+        return level_beside(signature, traits, j, levels, self.space[root], self.dims[root])
 
     def _place(self, i: int, traits: Traits, reads: list[int], near: dict[int, int]) -> None:
         """Give node i its stage, and its kernel."""
@@ -246,20 +230,48 @@ class _Partition:
 class Unit:
     """A kernel, or nodes for the interpreter. ``members`` are positions in the list of nodes, in order.
 
-    Of a kernel: ``stored``, whether somebody beside its members reads a member's value; the space, the
-    reduced dimensions and the members' levels (see ``_Partition``).
+    ``references``: what the members' operands are. Of a fused kernel: ``stored``, whether somebody beside its
+    members reads a member's value; the space, the reduced dimensions and the members' levels (see
+    ``_Partition``).
     """
 
-    __slots__ = ("members", "stored", "fused", "plan", "space", "dims", "levels")
+    __slots__ = ("members", "references", "stored", "fused", "plan", "space", "dims", "levels")
 
-    def __init__(self, members: list[int], stored: list[bool], fused: bool) -> None:
+    def __init__(self, members: list[int], references: References | None) -> None:
         self.members = members
-        self.stored = stored
-        self.fused = fused
+        self.references = references
+        self.stored: tuple[bool, ...] = ()
+        self.fused = references is not None
         self.plan: Plan | None = None
         self.space: Space | None = None
         self.dims: Dims | None = None
         self.levels: tuple[tuple[int, ...], ...] = ()
+
+
+class References:
+    """What the operands of a kernel's members are: other members' results, arrays from outside, numbers."""
+
+    __slots__ = ("operands", "numbers")
+
+    def __init__(self, members: Sequence[Node]) -> None:
+        position = {id(node): i for i, node in enumerate(members)}
+        outside: dict[int, int] = {}
+        found: list[tuple[Any, ...]] = []
+        self.numbers: list[tuple[int, int]] = []    # (member, operand)
+        for m, node in enumerate(members):
+            own: list[Any] = []
+            for j, operand in enumerate(node.operands):
+                if operand is None:
+                    own.append(None)
+                elif operand.__class__ is not Node:
+                    own.append(("number", len(self.numbers)))
+                    self.numbers.append((m, j))
+                elif id(operand) in position:
+                    own.append(("member", position[id(operand)]))
+                else:
+                    own.append(("node", outside.setdefault(id(operand), len(outside))))
+            found.append(tuple(own))
+        self.operands = tuple(found)
 
 
 def schedule(nodes: list[Node]) -> list[Unit]:
@@ -275,17 +287,18 @@ def schedule(nodes: list[Node]) -> list[Unit]:
         if partition.levels[members[0]] is not None:
             units.append(_kernel(partition, members, positions))
         elif len(positions) == 1 and (plan := plan_of(partition.signature(members[0]))) is not None:
-            units.append(Unit(positions, [], True))
+            units.append(Unit(positions, None))
             units[-1].plan = plan
-        elif units and not units[-1].fused:
+        elif units and units[-1].plan is None and not units[-1].fused:
             units[-1].members += positions
         else:
-            units.append(Unit(positions, [], False))
+            units.append(Unit(positions, None))
     return units
 
 
 def _kernel(partition: _Partition, members: list[int], positions: list[int]) -> Unit:
-    unit = Unit(positions, _stored(partition.nodes, positions), True)
+    unit = Unit(positions, References([partition.nodes[k] for k in positions]))
+    unit.stored = tuple(_stored(partition.nodes, positions))
     root = partition.unit[members[0]]
     unit.space, unit.dims = partition.space[root], partition.dims[root]
     unit.levels = tuple([partition.levels[i] or () for i in members])

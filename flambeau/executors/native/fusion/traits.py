@@ -182,6 +182,31 @@ def kept_dims(space: Space, dims: Dims, shape: tuple[int, ...]) -> list[int] | N
     return [next(remaining) if n > 1 else -1 for n in shape]
 
 
+def level_beside(signature: Signature, traits: Traits, j: int, levels: tuple[int, ...], space: Space | None,
+                 dims: Dims | None) -> int | None:
+    """The level at which a node can be in the kernel that makes its operand j; None if it can not.
+
+    ``levels``: those of the operand's results there; ``space`` and ``dims``: the kernel's.
+    """
+    if traits.projects:
+        return levels[signature.attributes[0]]
+    if traits.space is None or len(levels) > 1:
+        return None
+    g = signature.geometries[j]
+    if not isinstance(g, Geometry) or g.offset or space is None:
+        return None
+    if levels[0] == ELEMENT:
+        return ELEMENT if traits.space == space and space_of(g) == space else None
+    assert dims is not None
+    if traits.space == space and g.ndim <= len(space[0]):
+        return ELEMENT if strides_in(signature, j, g, len(space[0])) == row_strides(space, dims) else None
+    output = signature.outputs[0]
+    if traits.dims is None and g.is_contiguous and output.is_contiguous and g.shape == output.shape \
+            and kept_dims(space, dims, output.shape) is not None:
+        return ROW
+    return None
+
+
 # --- has it a native form -----------------------------------------------------------------------------------
 
 def is_native(signature: Signature, dims: Dims | None) -> bool:

@@ -17,6 +17,7 @@ from ....graph.node import Node, Signature
 
 _signature = attrgetter("signature")
 _operands = attrgetter("operands")
+_form = attrgetter("form")
 
 
 def _unheld() -> int:
@@ -42,44 +43,56 @@ class Reading:
 
 
 class Outline:
-    """A graph's structure.
+    """A graph's structure, which graphs of other shapes share.
 
-    ``sources``: for each operand of each node in turn, what it is: (INNER, node), (LEAF, number of the leaf),
+    ``sources``: for each node, of each of its operands what it is: (INNER, node), (LEAF, number of the leaf),
     (NUMBER, 0) or (NOTHING, 0).
     """
 
-    __slots__ = ("signatures", "counts", "sources", "leaves", "_inner", "_inner_nodes", "_again", "_first")
+    __slots__ = ("forms", "counts", "sources", "_total", "_inner", "_inner_nodes", "_again", "_first",
+                 "_leaves")
 
     def __init__(self, reading: Reading) -> None:
-        self.signatures = reading.signatures
+        self.forms: list[int] = list(map(_form, reading.signatures))
         self.counts = reading.counts
         index = {id(node): k for k, node in enumerate(reading.nodes)}
         leaves: dict[int, int] = {}
-        self.sources: list[tuple[int, int]] = []
-        self.leaves: list[int] = []    # where each leaf is first met, as a position in the operands
+        first: list[int] = []       # where each leaf is first met, as a position in the operands
         inner: list[tuple[int, int]] = []
         again: list[tuple[int, int]] = []
+        found: list[tuple[int, int]] = []
         for at, operand in enumerate(reading.flat):
             key = id(operand)
             if operand.__class__ is not Node:
-                self.sources.append((NOTHING if operand is None else NUMBER, 0))
+                found.append((NOTHING if operand is None else NUMBER, 0))
             elif key in index:
                 inner.append((at, index[key]))
-                self.sources.append((INNER, index[key]))
+                found.append((INNER, index[key]))
             else:
                 k = leaves.setdefault(key, len(leaves))
-                if k == len(self.leaves):
-                    self.leaves.append(at)
+                if k == len(first):
+                    first.append(at)
                 else:
-                    again.append((at, self.leaves[k]))
-                self.sources.append((LEAF, k))
+                    again.append((at, first[k]))
+                found.append((LEAF, k))
+        self.sources: list[list[tuple[int, int]]] = []
+        at = 0
+        for signature in reading.signatures:
+            self.sources.append(found[at:at + len(signature.geometries)])
+            at += len(signature.geometries)
+        self._total = at
         self._inner, self._inner_nodes = _getters(inner)
         self._again, self._first = _getters(again)
+        self._leaves = first
+
+    def is_of(self, reading: Reading) -> bool:
+        """Whether a graph has this structure, whatever its shapes."""
+        return self.fits(reading) and self.forms == list(map(_form, reading.signatures)) \
+            and all(reading.flat[at].value is not None for at in self._leaves)
 
     def fits(self, reading: Reading) -> bool:
-        """Whether a graph has this structure."""
-        if self.signatures != reading.signatures or self.counts != reading.counts \
-                or len(self.sources) != len(reading.flat):
+        """Whether a graph has this structure, if its signatures have these forms."""
+        if self.counts != reading.counts or self._total != len(reading.flat):
             return False
         flat = reading.flat
         # Nodes are equal only if they are one: these are comparisons of pointers.
@@ -88,7 +101,7 @@ class Outline:
 
     def key(self) -> tuple[Any, ...]:
         """What equal outlines have in common."""
-        return tuple(self.signatures), tuple(self.counts), tuple(self.sources)
+        return tuple(self.forms), tuple(self.counts), tuple(map(tuple, self.sources))
 
 
 INNER, LEAF, NUMBER, NOTHING = range(4)

@@ -8,55 +8,57 @@ are still needed are taken out of the arena and the interpreter computes the res
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
-from ....graph.node import Node
+from ....graph.node import Node, Signature
 from ... import interpreter
 from .arena import arena
-from .planning import Draft, Result
+from .arrangement import Arrangement, Batch
+from .layout import Shelf
+from .pattern import Plans, Result
 from .segment import Segment
 
 
-class Batch:
-    """Nodes that the interpreter computes."""
-
-    __slots__ = ("members", "stage")
-
-    def __init__(self, members: list[int], stage: int) -> None:
-        self.members = sorted(members)      # last one first
-        self.stage = stage
-
-
 class Program:
-    """A graph that is known. ``run`` computes one that fits its outline."""
+    """An arrangement for certain shapes. ``run`` computes a graph that fits.
 
-    def __init__(self, nodes: list[Node], draft: Draft) -> None:
-        self.size = draft.size
+    ``offsets``: where results, and the working memory of stages (by their number), lie in the arena.
+    """
+
+    __slots__ = ("pattern", "signatures", "offsets", "size", "parts")
+
+    def __init__(self, arrangement: Arrangement, signatures: Sequence[Signature], plans: Plans) -> None:
+        self.pattern = arrangement.pattern
+        self.signatures = signatures
+        self.offsets: dict[Any, int] = {}
+        self.size = self._place(arrangement, plans)
         self.parts: list[Segment | Batch] = []
-        self.count = len(nodes)
-        self.stages = [list(members) for members, _ in draft.stages]
-        self.projections = dict(draft.projections)
-        self.last = dict(draft.last)
-        self.shared = dict(draft.shared)
-        self.stage_of = {k: s for s, members in enumerate(self.stages) for k in members}
-        self.offsets = {result: (offset, draft.signature(result[0]).outputs[result[1]])
-                        for result, offset in draft.offsets.items()}
-        self.single = [draft.signature(k).single for k in range(len(nodes))]
-        self.outputs = [len(draft.signature(k).outputs) for k in range(len(nodes))]
-        self._divide(draft)
-
-    def _divide(self, draft: Draft) -> None:
-        first = 0
-        while first < len(draft.stages):
-            after = first
-            if draft.stages[first].plan is None:
-                self.parts.append(Batch(draft.stages[first].members, first))
-                after = first + 1
+        for part in arrangement.parts:
+            if isinstance(part, Batch):
+                self.parts.append(part)
             else:
-                while after < len(draft.stages) and draft.stages[after].plan is not None:
-                    after += 1
-                self.parts.append(Segment(draft, first, after))
-            first = after
+                own = [plan for plan in plans[part.first:part.after] if plan is not None]
+                self.parts.append(Segment(part, own, signatures, self.offsets))
+
+    def _place(self, arrangement: Arrangement, plans: Plans) -> int:
+        """Find room for everything in the arena."""
+        shelf = Shelf()
+        offsets = self.offsets
+        for needed, ending in arrangement.places:
+            for place in needed:
+                offsets[place] = shelf.take(self._bytes(place, plans))
+            for place in ending:
+                shelf.give(offsets[place])
+        return shelf.size
+
+    def _bytes(self, place: Any, plans: Plans) -> int:
+        if place.__class__ is int:
+            plan = plans[place]
+            assert plan is not None
+            return plan.workspace
+        g = self.signatures[place[0]].outputs[place[1]]
+        return g.numel * g.dtype.itemsize
 
     def run(self, nodes: list[Node], flat: list[Any]) -> list[Node]:
         """Compute nodes (last one first), emptying the list; it promises what the interpreter's does.
@@ -85,7 +87,7 @@ class Program:
                         remaining[k] = None
                         del node
                     failed += interpreter.run(batch)
-                    progress[0] = part.stage + 1
+                    progress[0] = part.first + 1
                     continue
                 part.run(remaining, beside, arrays, arena.reserve(self.size), progress)
                 if progress[0] < part.after:
@@ -117,30 +119,31 @@ class Program:
 
     def _take_out(self, stage: int, remaining: list[Node | None], arrays: dict[Result, Any]) -> None:
         """Give the nodes computed before ``stage`` the values that stages from there on read."""
-        for position in range(self.count):
+        pattern = self.pattern
+        for position in range(len(self.signatures)):
             node = remaining[position]
-            source, k = self.projections.get(position, (position, 0))
-            if node is None or self.stage_of[source] >= stage:
+            source, k = pattern.projections.get(position, (position, 0))
+            if node is None or pattern.stage_of[source] >= stage:
                 continue
             if node.value is None:
-                node.value = self._value((source, k), stage, arrays) if self.single[position] else \
+                node.value = self._value((source, k), stage, arrays) if pattern.single[position] else \
                     self._values(position, stage, arrays)
             node.operands = ()
             remaining[position] = None
 
     def _values(self, position: int, stage: int, arrays: dict[Result, Any]) -> Any:
-        found = [self._value((position, r), stage, arrays) for r in range(self.outputs[position])]
+        found = [self._value(result, stage, arrays) for result in self.pattern.results(position)]
         return None if any(x is None for x in found) else tuple(found)
 
     def _value(self, result: Result, stage: int, arrays: dict[Result, Any]) -> Any:
         """What a computed result is, if somebody still reads it."""
-        if self.last.get(result, -1) < stage:
+        if self.pattern.last.get(result, -1) < stage:
             return None
-        root = self.shared.get(result, result)
+        root = self.pattern.root(result)
         return self._copied(root) if root in self.offsets else arrays.get(root)
 
     def _copied(self, result: Result) -> Any:
-        offset, g = self.offsets[result]
+        offset, g = self.offsets[result], self.signatures[result[0]].outputs[result[1]]
         assert arena.block is not None
         size = g.numel * g.dtype.itemsize
         return arena.block.bytes[offset:offset + size].view(g.dtype.numpy).copy()

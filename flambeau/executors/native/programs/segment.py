@@ -6,23 +6,28 @@ import ctypes
 import sys
 import time
 from array import array
-from collections.abc import Callable
-from operator import attrgetter, itemgetter
+from collections.abc import Sequence
+from operator import attrgetter
 from typing import Any
 
 import numpy as np
 
 from ....config import settings
+from ....graph.node import Signature
 from ...interpreter.run import _number
 from ...measure import KernelTime, measured
-from ..plan import Call
+from ..plan import Call, Plan
 from . import runtime
 from .arena import Block
-from .outline import LEAF, UNHELD
-from .planning import Draft, Result
+from .outline import UNHELD
+from .pattern import Result
+from .skeleton import Skeleton
 from .team import team
 
 SHARED = 40_000.0      # modelled nanoseconds from which helpers are called
+
+_FACTS = [runtime.PATCHES, runtime.PATCH_TABLE, runtime.STEPS, runtime.FIRST, runtime.LAST,
+          runtime.ARRAY_TYPE, runtime.OWNED, runtime.COUNT]
 
 _natives: dict[str, Any] = {}
 _scratch = Block(1 << 16)
@@ -37,186 +42,66 @@ def _native(name: str) -> Any:
     return _natives[name]
 
 
-class _Writer:
-    """Collects a segment's steps, words and what has to be patched."""
-
-    def __init__(self, draft: Draft, first: int, after: int) -> None:
-        self.draft = draft
-        self.steps: list[tuple[Call, int, int]] = []    # (call, its first word, stage)
-        self.words: list[Any] = []
-        self.count = 0
-        self.slots: dict[Any, int] = {}                 # leaf number or result: position among the arrays
-        self.leaves: list[tuple[int, int]] = []
-        self.earlier: list[Result] = []
-        self.made: list[Result] = []
-        self.patches: list[tuple[int, Any, int]] = []   # (word, slot's name, bytes)
-        self.in_arena: list[tuple[int, int]] = []       # (word, offset)
-        self.numbers: dict[Any, list[tuple[int, int, int]]] = {}
-        self.owned: list[tuple[int, int, int, Result]] = []
-        self.statuses: list[int] = []
-        self.first = first
-        for s in range(first, after):
-            self._stage(s)
-
-    def _stage(self, s: int) -> None:
-        members, plan = self.draft.stages[s]
-        assert plan is not None
-        for operand, result in plan.in_place:
-            kind, leaf = self.draft.sources[members[0]][operand]
-            if kind == LEAF:
-                self.owned.append((members[0], operand, leaf, (members[0], result)))
-        for call in plan.calls:
-            base = self.count
-            self.steps.append((call, base, s))
-            self.words.append(call.values)
-            self.count += len(call.values)
-            wanted = call.words
-            for at, m, operand, shift in wanted.inputs:
-                self._operand(base + at, members[m], operand, shift)
-            for at, m, result in wanted.outputs:
-                self._point(base + at, (members[m], result), 0)
-            for at, dtype, m, operand in wanted.numbers:
-                self.numbers.setdefault(dtype, []).append((base + at, members[m], operand))
-            for at, offset in wanted.workspaces:
-                self.in_arena.append((base + at, self.draft.workspaces.get(s, 0) + offset))
-            if wanted.status_word is not None:
-                self.statuses.append(base + wanted.status_word)
-
-    def _operand(self, word: int, position: int, operand: int, shift: int) -> None:
-        found = self.draft.source(position, operand)
-        if found is not None and self.draft.is_native(found):
-            self._point(word, found, shift)
-            return
-        # A leaf, or what the interpreter made: the operand's node has the array.
-        name = "from", self.draft.sources[position][operand]
-        if name not in self.slots:
-            self.slots[name] = -1
-            self.leaves.append((position, operand))
-        self.patches.append((word, name, shift))
-
-    def _point(self, word: int, result: Result, shift: int) -> None:
-        result = self.draft.root(result)
-        if result in self.draft.offsets:
-            self.in_arena.append((word, self.draft.offsets[result] + shift))
-            return
-        if result not in self.slots:
-            self.slots[result] = -1
-            (self.made if self.draft.made[result] >= self.first else self.earlier).append(result)
-        self.patches.append((word, result, shift))
-
-
 class Segment:
-    """Stages ``first`` to ``after`` of a program."""
+    """A skeleton with the plans of certain shapes: its words in memory, for the native loop to run.
 
-    def __init__(self, draft: Draft, first: int, after: int) -> None:
-        self.first, self.after = first, after
-        written = _Writer(draft, first, after)
-        self.members = [k for s in range(first, after) for k in draft.stages[s].members]
-        self.leaves = written.leaves
-        self.earlier = written.earlier
-        owners = {result for _, _, _, result in written.owned}
-        self.made = [result for result in written.made if result not in owners]
-        self.owned = [(position, operand, result) for position, operand, _, result in written.owned]
-        self.scratch = max((call.scratch for call, _, _ in written.steps), default=0)
-        self.nanoseconds = sum(plan.nanoseconds for _, plan in draft.stages[first:after] if plan is not None)
-        self.step_stages = [s for _, _, s in written.steps]
-        self.kernels = [_kernel(draft, s) for s in range(first, after)]
-        self._lay_out(written)
-        self._owning(draft, written)
-        self._results(draft)
-        self._fresh = [(g.numel, g.dtype.numpy) for g in
-                       (draft.signature(k).outputs[r] for k, r in self.made)]
-        self._names = [*self.earlier, *self.made, *[result for _, _, result in self.owned]]
-        slot = {result: len(self.leaves) + i for i, result in enumerate(self._names)}
-        self._slots = [(k, slot[result]) for k, result in self.values]
-        self._tuple_slots = [(k, [slot[result] for result in results]) for k, results in self.tuples]
+    ``offsets``: where in the arena the skeleton's places lie.
+    """
+
+    __slots__ = ("form", "plans", "scratch", "nanoseconds", "memory", "address", "_header", "_statuses",
+                 "_arena_words", "_arena_offsets", "_numbers", "_fresh", "_alone", "_values", "_bound_to")
+
+    def __init__(self, form: Skeleton, plans: list[Plan], signatures: Sequence[Signature],
+                 offsets: dict[Any, int]) -> None:
+        self.form = form
+        self.plans = plans
+        calls = [call for plan in plans for call in plan.calls]
+        self.scratch = max([call.scratch for call in calls], default=0)
+        self.nanoseconds = sum([plan.nanoseconds for plan in plans])
+        shifts = form.shifts(plans)
+        self._lay_out(form, calls, shifts)
+        self._arena_offsets = np.array([offsets[place] for place in form.places], np.int64)
+        self._arena_offsets = self._arena_offsets[form.in_arena[:, 1]] + shifts[form.in_arena[:, 2]]
+        made = [signatures[k].outputs[r] for k, r in form.made]
+        self._fresh = [(g.numel, g.dtype.numpy) for g in made]
+        self._alone = [UNHELD + 1] * len(form.owned)
         self._values: list[Any] = []
-        self._alone = [UNHELD + 1] * len(self.owned)
-        self.passes_on = first > 0 or after < len(draft.stages)
-        self.cleared = [*self.members, *[k for k, _ in self.values if k in draft.projections]]
         self._bound_to = 0
+
+    @property
+    def after(self) -> int:
+        return self.form.after
 
     # --- memory ---------------------------------------------------------------------------------------------
 
-    def _lay_out(self, written: _Writer) -> None:
-        names: list[Any] = [("from", written.draft.sources[k][j]) for k, j in self.leaves]
-        names += [*self.earlier, *self.made, *[result for _, _, result in self.owned]]
-        slots = {name: i for i, name in enumerate(names)}
-        steps_at = runtime.PROGRAM_WORDS
-        patches_at = steps_at + runtime.STEP_WORDS * len(written.steps)
-        words_at = patches_at + 3 * len(written.patches)
-        statuses_at = words_at + written.count
-        memory = self.memory = np.zeros(statuses_at + len(written.statuses) + 1, np.int64)
+    def _lay_out(self, form: Skeleton, calls: list[Call], shifts: Any) -> None:
+        """The program as the native loop reads it: header, steps, patches, words, statuses."""
+        patches_at = runtime.PROGRAM_WORDS + runtime.STEP_WORDS * len(calls)
+        words_at = patches_at + 3 * len(form.patches)
+        statuses_at = words_at + form.count
+        memory = self.memory = np.zeros(statuses_at + len(form.statuses) + 1, np.int64)
         base = self.address = memory.ctypes.data
-        if written.words:
-            memory[words_at:statuses_at] = np.concatenate(written.words)
-        for i, (word, name, shift) in enumerate(written.patches):
-            at = patches_at + 3 * i
-            memory[at:at + 3] = base + 8 * (words_at + word), slots[name], shift
-        self.statuses = slice(statuses_at, statuses_at + len(written.statuses))
-        status_of: dict[int, int] = {}
-        for i, word in enumerate(written.statuses):
-            memory[words_at + word] = status_of[word] = base + 8 * (statuses_at + i)
-        for i, (call, first, _) in enumerate(written.steps):
-            at = steps_at + runtime.STEP_WORDS * i
-            wanted = call.words.status_word
-            memory[at:at + runtime.STEP_WORDS] = (
-                call.function, base + 8 * (words_at + first), call.tasks, max(call.grain, 1), 0, 0,
-                0 if wanted is None else status_of[first + wanted], 0)
+        if calls:
+            memory[words_at:statuses_at] = np.concatenate([call.values for call in calls])
+        patches = memory[patches_at:words_at].reshape(-1, 3)
+        patches[:, 0] = base + 8 * (words_at + form.patches[:, 0])
+        patches[:, 1] = form.patches[:, 1]
+        patches[:, 2] = shifts[form.patches[:, 2]]
+        self._statuses = slice(statuses_at, statuses_at + len(form.statuses))
+        for i, word in enumerate(form.statuses):
+            memory[words_at + word] = base + 8 * (statuses_at + i)
+        if calls:
+            steps = [(call.function, base + 8 * (words_at + first), call.tasks, max(call.grain, 1), 0, 0,
+                      base + 8 * (statuses_at + status) if status >= 0 else 0, 0)
+                     for call, first, status in zip(calls, form.step_words, form.step_statuses)]
+            memory[runtime.PROGRAM_WORDS:patches_at] = np.array(steps, np.int64).ravel()
         self._header: Any = _writable(memory)[:runtime.PROGRAM_WORDS]
-        memory[[runtime.PATCHES, runtime.PATCH_TABLE, runtime.STEPS, runtime.FIRST, runtime.LAST,
-                runtime.ARRAY_TYPE, runtime.OWNED, runtime.COUNT]] = (
-            len(written.patches), base + 8 * patches_at, base + 8 * steps_at, 0, len(written.steps),
-            id(np.ndarray), len(names) - len(self.owned), len(names))
-        self._arena_words = np.array([words_at + word for word, _ in written.in_arena], np.int64)
-        self._arena_offsets = np.array([offset for _, offset in written.in_arena], np.int64)
+        memory[_FACTS] = (len(form.patches), base + 8 * patches_at, base + 8 * runtime.PROGRAM_WORDS, 0,
+                          len(calls), id(np.ndarray), form.slots - len(form.owned), form.slots)
+        self._arena_words = form.in_arena[:, 0] + words_at
         self._numbers = [(_writable(memory.view(dtype)), dtype,
                           [((words_at + word) * 8 // dtype.itemsize, k, j) for word, k, j in own])
-                         for dtype, own in written.numbers.items()]
-
-    def _owning(self, draft: Draft, written: _Writer) -> None:
-        """What the reference counts of owned operands are if nobody else can see them.
-
-        Nodes of earlier parts have let go of their operands by then. What somebody reads afterwards must not
-        be overwritten.
-        """
-        uses: dict[int, int] = {}
-        last: dict[int, int] = {}
-        for s in range(self.first, len(draft.stages)):
-            for k in draft.stages[s].members:
-                for kind, leaf in draft.sources[k]:
-                    if kind == LEAF:
-                        uses[leaf] = uses.get(leaf, 0) + 1
-                        last[leaf] = s
-        mine = [uses[leaf] if last[leaf] <= draft.made[result] else -1 for _, _, leaf,
-                result in written.owned]
-        self._expected = [UNHELD + count if count > 0 else -1 for count in mine]
-        # The flat list of operands refers to each as often as they do.
-        self._expected_beside = [UNHELD + 2 * count if count > 0 else -1 for count in mine]
-        starts = [0]
-        for own in draft.sources:
-            starts.append(starts[-1] + len(own))
-        self._leaves_of = _getter([starts[k] + j for k, j in self.leaves])
-        self._owned_of = _getter([starts[k] + j for k, j, _ in self.owned])
-
-    def _results(self, draft: Draft) -> None:
-        """Which node gets which array."""
-        self.values: list[tuple[int, Result]] = []
-        self.tuples: list[tuple[int, list[Result]]] = []
-        arrays = {*self.earlier, *self.made, *[result for _, _, result in self.owned]}
-        for k in self.members:
-            count = len(draft.signature(k).outputs)
-            if draft.signature(k).single:
-                if draft.root((k, 0)) in arrays:
-                    self.values.append((k, draft.root((k, 0))))
-            elif all(draft.root((k, r)) in arrays for r in range(count)) and k in draft.seen:
-                self.tuples.append((k, [draft.root((k, r)) for r in range(count)]))
-        own = set(self.members)
-        for k, result in draft.projections.items():
-            if result[0] in own and draft.root(result) in arrays:
-                self.values.append((k, draft.root(result)))
-        self.stage_of = {k: draft.made[draft.projections.get(k, (k, 0))] for k in
-                         [*[k for k, _ in self.values], *[k for k, _ in self.tuples]]}
+                         for dtype, own in form.numbers.items()]
 
     # --- running --------------------------------------------------------------------------------------------
 
@@ -226,12 +111,12 @@ class Segment:
 
         ``flat``: the operands of all nodes in turn, where all nodes still have theirs.
         """
-        memory = self.memory
+        form, memory = self.form, self.memory
         # First, since it looks at who refers to an array.
-        private = self._private(nodes, flat) if self.owned else []
+        private = self._private(nodes, flat) if form.owned else []
         values: list[Any] = list(map(_value, self._leaf_nodes(nodes, flat)))
-        if self.earlier:
-            values += [arrays[result] for result in self.earlier]
+        if form.earlier:
+            values += [arrays[result] for result in form.earlier]
         empty = np.empty
         values += [empty(size, dtype) for size, dtype in self._fresh]
         values += private
@@ -240,7 +125,7 @@ class Segment:
             self._bound_to = block.address
         bound = self._bind(values)
         if bound < 0:
-            first = len(values) - len(self.owned)
+            first = len(values) - len(form.owned)
             values[first:] = [x if _is_own(x) else np.array(x) for x in values[first:]]
             bound = self._bind(values)
         if bound:
@@ -271,31 +156,32 @@ class Segment:
         header = self._header
         if not header[runtime.COMPLETED]:
             return
-        values = self._values
+        form, values = self.form, self._values
         failed = header[runtime.FAILED]
-        if failed or self.passes_on:
-            arrays.update(zip(self._names, values[len(self.leaves):]))
+        if failed or form.passes_on:
+            arrays.update(zip(form.names, values[len(form.leaves):]))
         if failed:
-            self._give_until(nodes, arrays, self.step_stages[failed - 1])
-            progress[0] = self.step_stages[failed - 1]
-            self.memory[self.statuses] = 0
+            self._give_until(nodes, arrays, form.step_stages[failed - 1])
+            progress[0] = form.step_stages[failed - 1]
+            self.memory[self._statuses] = 0
         else:
-            for k, at in self._slots:
+            for k, at in form.node_slots:
                 nodes[k].value = values[at]
-            for k, places in self._tuple_slots:
+            for k, places in form.tuple_slots:
                 nodes[k].value = tuple([values[at] for at in places])
-            for k in self.cleared:
+            for k in form.cleared:
                 nodes[k].operands = ()
-            progress[0] = self.after
+            progress[0] = form.after
         header[runtime.COMPLETED] = 0
         self._values = []
 
     def _give_until(self, nodes: list[Any], arrays: dict[Result, Any], stage: int) -> None:
-        for k, result in self.values:
-            if self.stage_of[k] < stage:
+        stage_of = self.form.stage_of
+        for k, result in self.form.values:
+            if stage_of[k] < stage:
                 nodes[k].value = arrays[result]
-        for k, results in self.tuples:
-            if self.stage_of[k] < stage:
+        for k, results in self.form.tuples:
+            if stage_of[k] < stage:
                 nodes[k].value = tuple([arrays[result] for result in results])
 
     def _go(self) -> None:
@@ -319,12 +205,12 @@ class Segment:
 
     def _measure(self, crew: Any, helpers: int) -> None:
         """Run stage by stage, with a clock."""
-        memory = self._header
+        memory, stages = self._header, self.form.step_stages
         last = memory[runtime.LAST]
         step = 0
         while step < last and not memory[runtime.FAILED]:
-            stage, first = self.step_stages[step], step
-            while step < last and self.step_stages[step] == stage:
+            stage, first = stages[step], step
+            while step < last and stages[step] == stage:
                 step += 1
             memory[runtime.FIRST], memory[runtime.LAST] = first, step
             crew.open(self.address, helpers, self.scratch)
@@ -332,22 +218,30 @@ class Segment:
             _native("run")(self.address)
             seconds = time.perf_counter() - began
             crew.close()
-            measured.append(self.kernels[stage - self.first]._replace(seconds=seconds))
+            measured.append(self._kernel(stage, seconds))
         memory[runtime.FIRST], memory[runtime.LAST] = 0, last
+
+    def _kernel(self, stage: int, seconds: float) -> KernelTime:
+        pattern, plan = self.form.pattern, self.plans[stage - self.form.first]
+        members = pattern.stages[stage]
+        name = "+".join(pattern.signatures[k].operator.name for k in sorted(members, reverse=True))
+        return KernelTime(name, "native", pattern.sites[members[0]], seconds, plan.nanoseconds * 1e-9,
+                          plan.flops, plan.traffic)
 
     def _leaf_nodes(self, nodes: list[Any], flat: list[Any] | None) -> Any:
         if flat is not None:
-            return self._leaves_of(flat)
-        return [nodes[k].operands[j] for k, j in self.leaves]
+            return self.form.leaves_of(flat)
+        return [nodes[k].operands[j] for k, j in self.form.leaves]
 
     def _private(self, nodes: list[Any], flat: list[Any] | None) -> list[Any]:
         """The arrays of owned operands, for kernels to overwrite; copies where somebody else can see them."""
-        owners = [nodes[k].operands[j] for k, j,
-                  _ in self.owned] if flat is None else list(self._owned_of(flat))
+        form = self.form
+        owners = list(form.owned_of(flat)) if flat is not None else \
+            [nodes[k].operands[j] for k, j, _ in form.owned]
         counts = list(map(sys.getrefcount, owners))
         found = list(map(_value, owners))
         shared = list(map(sys.getrefcount, found))
-        expected = self._expected if flat is None else self._expected_beside
+        expected = form.expected if flat is None else form.expected_beside
         if counts == expected and shared == self._alone:
             return found
         return [x if count == wanted and seen == UNHELD + 1 else np.array(x)
@@ -355,13 +249,6 @@ class Segment:
 
 
 _value = attrgetter("value")
-
-
-def _getter(positions: list[int]) -> Callable[[list[Any]], Any]:
-    """What takes the elements at some positions."""
-    if len(positions) > 1:
-        return itemgetter(*positions)
-    return lambda flat: [flat[at] for at in positions]
 
 
 def _writable(words: Any) -> Any:
@@ -381,12 +268,3 @@ def _scratch_of(size: int) -> int:
     if _scratch.size < size:
         _scratch = Block(size)
     return _scratch.address
-
-
-def _kernel(draft: Draft, stage: int) -> KernelTime:
-    """What there is to say of a stage before it runs."""
-    members, plan = draft.stages[stage]
-    assert plan is not None
-    name = "+".join(draft.signature(k).operator.name for k in sorted(members, reverse=True))
-    return KernelTime(name, "native", draft.nodes[members[0]].site, 0.0, plan.nanoseconds * 1e-9,
-                      plan.flops, plan.traffic)

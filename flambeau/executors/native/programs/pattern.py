@@ -1,50 +1,50 @@
-"""From a graph to a program: which steps run natively, where each value lies, what is filled in each time.
+"""What programs of graphs that differ in shapes alone have in common.
 
-The positions in this module are those of the list of nodes, last one first, which a run gets. A result is
+The positions in this folder are those of the list of nodes, last one first, which a run gets. A result is
 named (position of its node, number of the result).
+
+Note: another shape. Which nodes are one kernel, in what order kernels run, who reads what and which word of
+memory means what are found out once. Graphs of the same structure whose shapes differ check what depends on
+shapes, have their own plans made, and take the rest from here.
 """
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from collections.abc import Sequence
 
 from ....graph.node import Node, Signature
 from ..fusion.binding import bind
+from ..fusion.refit import Fit
 from ..fusion.schedule import Unit, schedule
 from ..plan import Plan
-from .layout import Shelf
-from .outline import INNER, LEAF, UNHELD, Outline
+from ..templates import plan_of
+from .outline import INNER, UNHELD, Outline
 
 Result = tuple[int, int]
+Plans = list["Plan | None"]
 
 
-class Stage(NamedTuple):
-    """A unit of the schedule: nodes that one plan computes, or that the interpreter computes (no plan)."""
+class Pattern:
+    """A graph's stages and who reads what.
 
-    members: list[int]
-    plan: Plan | None
-
-
-class Draft:
-    """What is found out about a graph before its program is written.
-
-    ``stages`` in the order of the run; ``made`` and ``last``: the stages that make a result and that read it
-    last; ``held``: results that need an array of their own; ``projections``: nodes that stand for one of
-    several results of a natively computed node, and get no stage; ``shared``: results that lie where the
-    operand lay that they overwrite; ``offsets``: where results that are not held lie in the arena;
-    ``workspaces``: where a stage's plan has room for itself.
+    ``stages``: in the order of the run, the members of each; one plan computes them, or the interpreter.
+    ``made`` and ``last``: the stages that make a result and that read it last; ``held``: results that need an
+    array of their own; ``projections``: nodes that stand for one of several results of a natively computed
+    node, and get no stage; ``shared``: results that lie where the operand lay that they overwrite; ``first``:
+    the plans for the shapes that came first.
     """
 
     def __init__(self, nodes: list[Node], outline: Outline) -> None:
-        self.nodes = nodes
         self.outline = outline
-        self.sources: list[list[tuple[int, int]]] = []
-        at = 0
-        for node in nodes:
-            self.sources.append(outline.sources[at:at + len(node.operands)])
-            at += len(node.operands)
+        self.sources = outline.sources
         self.seen = self._seen_from_outside()
-        self.stages: list[Stage] = []
+        self.signatures: list[Signature] = [node.signature for node in nodes if node.signature is not None]
+        self.sites = [node.site for node in nodes]
+        self.single = [signature.single for signature in self.signatures]
+        self.outputs = [len(signature.outputs) for signature in self.signatures]
+        self.stages: list[list[int]] = []
+        self.first: Plans = []
+        self.fits: list[Fit | None] = []
         self.projections: dict[int, Result] = {}
         self._stage(schedule(nodes))
         self.made: dict[Result, int] = {}
@@ -53,17 +53,24 @@ class Draft:
         self._trace()
         self._share()
         self.held = self._held()
-        self.offsets: dict[Result, int] = {}
-        self.workspaces: dict[int, int] = {}
-        self.size = self._place()
+        self.stage_of = {k: s for s, members in enumerate(self.stages) for k in members}
 
-    def signature(self, position: int) -> Signature:
-        found = self.nodes[position].signature
-        assert found is not None
+    def plans(self, signatures: Sequence[Signature]) -> Plans | None:
+        """The stages' plans for other shapes; None where they do not follow this pattern."""
+        found: Plans = []
+        for members, old, fit in zip(self.stages, self.first, self.fits):
+            if old is None:
+                found.append(None)
+                continue
+            plan = plan_of(signatures[members[0]]) if fit is None else \
+                fit.plan([signatures[k] for k in members])
+            if plan is None or plan.in_place != old.in_place:
+                return None
+            found.append(plan)
         return found
 
     def results(self, position: int) -> list[Result]:
-        return [(position, r) for r in range(len(self.signature(position).outputs))]
+        return [(position, r) for r in range(self.outputs[position])]
 
     def source(self, position: int, operand: int) -> Result | None:
         """The result of this graph that an operand is; None if it is a leaf, a number or absent."""
@@ -78,27 +85,31 @@ class Draft:
 
     def is_native(self, result: Result) -> bool:
         """Whether a plan computes a result."""
-        return self.stages[self.made[result]].plan is not None
+        return self.first[self.made[result]] is not None
 
     # --- stages ---------------------------------------------------------------------------------------------
 
     def _stage(self, units: list[Unit]) -> None:
         native: set[int] = set()
         for unit in units:
-            plan = _plan(unit, self.nodes)
+            own = [self.signatures[k] for k in unit.members]
+            plan = bind(unit, own, unit.space, unit.dims) if unit.fused and unit.space is not None \
+                else unit.plan
             members = unit.members
             if plan is None:
                 members = [k for k in members if not self._projects(k, native)]
-                if members and self.stages and self.stages[-1].plan is None:
-                    self.stages[-1].members.extend(members)
+                if members and self.stages and self.first[-1] is None:
+                    self.stages[-1].extend(members)
                     continue
             else:
                 native.update(members)
             if members:
-                self.stages.append(Stage(list(members), plan))
+                self.stages.append(list(members))
+                self.first.append(plan)
+                self.fits.append(Fit(unit, own) if unit.fused and plan is not None else None)
 
     def _projects(self, position: int, native: set[int]) -> bool:
-        signature = self.signature(position)
+        signature = self.signatures[position]
         if signature.operator.kind != "project":
             return False
         kind, source = self.sources[position][0]
@@ -111,7 +122,7 @@ class Draft:
 
     def _seen_from_outside(self) -> set[int]:
         """The nodes that somebody beside the graph itself holds."""
-        readers = [0] * len(self.nodes)
+        readers = [0] * len(self.sources)
         for own in self.sources:
             for kind, at in own:
                 if kind == INNER:
@@ -121,10 +132,10 @@ class Draft:
     def _trace(self) -> None:
         self.made.clear()
         self.last.clear()
-        for s, (members, _) in enumerate(self.stages):
+        for s, members in enumerate(self.stages):
             for k in members:
                 self.made.update(dict.fromkeys(self.results(k), s))
-        for s, (members, _) in enumerate(self.stages):
+        for s, members in enumerate(self.stages):
             for k in members:
                 for operand in range(len(self.sources[k])):
                     found = self.source(k, operand)
@@ -134,7 +145,7 @@ class Draft:
     def _share(self) -> None:
         """Let results that overwrite an operand lie where it lies; what cannot, the interpreter computes."""
         seen = {self.projections.get(k, (k, 0)) for k in self.seen}
-        for s, (members, plan) in enumerate(self.stages):
+        for s, (members, plan) in enumerate(zip(self.stages, self.first)):
             if plan is None:
                 continue
             for operand, result in plan.in_place:
@@ -150,17 +161,18 @@ class Draft:
                     break
 
     def _interpret(self, s: int) -> None:
-        members = self.stages[s].members
+        members = self.stages[s]
         back = [k for k, (source, _) in self.projections.items() if source in members]
         for k in back:
             del self.projections[k]
         self.shared = {result: root for result, root in self.shared.items() if result[0] not in members}
-        self.stages[s] = Stage([*members, *back], None)
+        self.stages[s] = [*members, *back]
+        self.first[s] = None
         self._trace()
 
     def _held(self) -> set[Result]:
         held: set[Result] = set()
-        for members, plan in self.stages:
+        for members, plan in zip(self.stages, self.first):
             for k in members if plan is None else ():
                 held.update(self.results(k))
                 found = [self.source(k, operand) for operand in range(len(self.sources[k]))]
@@ -172,44 +184,3 @@ class Draft:
         for k in self.seen:
             held.update([self.projections[k]] if k in self.projections else self.results(k))
         return {self.root(result) for result in held}
-
-    # --- places ---------------------------------------------------------------------------------------------
-
-    def _place(self) -> int:
-        shelf = Shelf()
-        until: dict[Result, int] = {}
-        for result, made in self.made.items():
-            root = self.root(result)
-            until[root] = max(until.get(root, 0), made, self.last.get(result, made))
-        ending: dict[int, list[int]] = {}
-        for s, (members, plan) in enumerate(self.stages):
-            if plan is None:
-                continue
-            for m, k in enumerate(members):
-                for result in self.results(k):
-                    if self.root(result) != result or result in self.held or not _writes(plan, m, result[1]):
-                        continue
-                    g = self.signature(k).outputs[result[1]]
-                    offset = self.offsets[result] = shelf.take(g.numel * g.dtype.itemsize)
-                    ending.setdefault(until[result], []).append(offset)
-            if plan.workspace:
-                self.workspaces[s] = shelf.take(plan.workspace)
-                ending.setdefault(s, []).append(self.workspaces[s])
-            for offset in ending.pop(s, []):
-                shelf.give(offset)
-        return shelf.size
-
-
-def _writes(plan: Plan, member: int, result: int) -> bool:
-    """Whether a plan writes a result at all: what stays inside a fused kernel is never in memory."""
-    return any((member, result) == (m, k) for call in plan.calls for _, m, k in call.words.outputs)
-
-
-def _plan(unit: Unit, nodes: list[Node]) -> Plan | None:
-    if unit.plan is not None or not unit.fused:
-        return unit.plan
-    binding: Any = bind(unit, [nodes[k] for k in unit.members])
-    return None if binding is None else binding.plan
-
-
-__all__ = ["LEAF", "Draft", "Result", "Stage"]
