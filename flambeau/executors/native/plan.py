@@ -101,8 +101,8 @@ class Plan:
 
     ``in_place``: (operand, result) pairs, result in the operand's memory; the operator must own the operand.
     ``workspace``: bytes that the calls share, aligned to 64, of undefined content. ``flops`` and ``traffic``
-    (bytes read and written) are the model from which costs are estimated. ``nanoseconds``, where given, is
-    the modelled time on one thread and stands for both.
+    (bytes read and written) are the model from which ``nanoseconds``, the modelled time on one thread, is
+    estimated where the template does not give it.
     """
 
     __slots__ = ("calls", "workspace", "in_place", "flops", "traffic", "nanoseconds")
