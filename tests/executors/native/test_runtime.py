@@ -86,7 +86,8 @@ def _lengths(lengths: Sequence[int], executor: str) -> list[float]:
 
 
 # 1 has no strides, 3, 4, 16 and 32 are other extents of the model, 300 makes sums large enough to be shared.
-@pytest.mark.parametrize("lengths", [(7, 9, 300, 1, 4, 16, 32, 3, 11, 2), (1, 7, 300, 16), (16, 5, 1, 32, 300)])
+@pytest.mark.parametrize("lengths", [(7, 9, 300, 1, 4, 16, 32, 3, 11, 2), (1, 7, 300, 16),
+                                     (16, 5, 1, 32, 300)])
 def test_other_lengths_give_what_the_interpreter_gives(lengths: tuple[int, ...]) -> None:
     assert _lengths(lengths, "native") == pytest.approx(_lengths(lengths, "interpreter"), rel=1e-4)
 
