@@ -15,6 +15,7 @@ from __future__ import annotations
 import argparse
 import ctypes
 import importlib
+import itertools
 import json
 import os
 import re
@@ -23,6 +24,7 @@ import sys
 import threading
 import time
 from collections.abc import Callable
+from math import prod
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -30,15 +32,20 @@ ROOT = Path(__file__).resolve().parent.parent
 SECONDS = 0.4       # for a row, at most, in one process and round
 LEAST = 1e-3        # seconds of work between two looks
 ROUNDS = 2
+POOL = 128 << 20    # bytes of operands of a kernel that memory binds
 
 
 class Row(NamedTuple):
-    """An operator on operands: ``make(torch)`` gives a function of no arguments."""
+    """An operator on operands: ``make(torch)`` gives a function of no arguments.
+
+    ``most``: how many calls may lie between two looks; calls on the same operand would become one kernel.
+    """
 
     name: str
     make: Callable[[Any], Callable[[], Any]]
     flops: float = 0.0
     traffic: float = 0.0
+    most: int = 64
 
 
 # --- what is measured ---------------------------------------------------------------------------------------
@@ -97,29 +104,69 @@ def convolution(count: int, channels: int, size: int, filters: int, kernel: int,
                4.0 * (count * channels * size ** 2 + count * filters * out ** 2 + filters * taps))
 
 
-def attention(count: int, heads: int, length: int, size: int, causal: bool) -> Row:
-    """Scaled dot-product attention."""
+def attention(count: int, heads: int, length: int, size: int, causal: bool, backward: bool = False,
+              queries: int = 0) -> Row:
+    """Scaled dot-product attention on heads as a projection leaves them, or its three gradients."""
+    queries = queries or length
+
     def make(torch: Any) -> Callable[[], Any]:
-        q, k, v = (torch.randn(count, heads, length, size) for _ in range(3))
+        q, k, v = (torch.randn(count, n, heads, size).transpose(1, 2) for n in (queries, length, length))
         apply = torch.nn.functional.scaled_dot_product_attention
-        return lambda: apply(q, k, v, is_causal=causal)
+        if not backward:
+            return lambda: apply(q, k, v, is_causal=causal)
+        leaves = [x.detach().requires_grad_() for x in (q, k, v)]
+        y = apply(*leaves, is_causal=causal)
+        grad = torch.randn(*y.shape)
+        return lambda: torch.autograd.grad(y, leaves, grad, retain_graph=True)
 
     part = 0.5 if causal else 1.0
-    return Row(f"attention {count}x{heads}x{length}x{size}{' causal' if causal else ''}", make,
-               part * 4.0 * count * heads * length * length * size, 16.0 * count * heads * length * size)
+    name = f"attention {count}x{heads}x{length}x{size}{' causal' if causal else ''}"
+    name += f" queries {queries}" if queries != length else ""
+    arrays = 2.0 * (length + queries) * (1.75 if backward else 1.0)
+    return Row(name + " backward" * backward, make,
+               part * (10.0 if backward else 4.0) * count * heads * queries * length * size,
+               4.0 * arrays * count * heads * size)
+
+
+def pool_size(shape: tuple[int, ...]) -> int:
+    """How many operands take turns: together they are larger than the caches."""
+    return max(2, min(64, POOL // (4 * prod(shape))))
 
 
 def pointwise(name: str, shape: tuple[int, ...], function: Callable[[Any, Any], Any],
               passes: float = 2.0) -> Row:
     """An operator bound by memory that reads a tensor and writes one like it."""
-    def make(torch: Any) -> Callable[[], Any]:
-        x = torch.randn(*shape)
-        return lambda: function(torch, x)
+    count = pool_size(shape)
 
-    count = 1
-    for n in shape:
-        count *= n
-    return Row(f"{name} {'x'.join(map(str, shape))}", make, 0.0, 4.0 * passes * count)
+    def make(torch: Any) -> Callable[[], Any]:
+        turn = itertools.cycle([torch.randn(*shape) for _ in range(count)])
+        return lambda: function(torch, next(turn))
+
+    return Row(f"{name} {'x'.join(map(str, shape))}", make, 0.0, 4.0 * passes * prod(shape), count)
+
+
+def gradient(name: str, shape: tuple[int, ...], function: Callable[[Any, Any], Any], bias: bool = False,
+             passes: float = 3.0) -> Row:
+    """The gradient of an operator bound by memory, and of a bias that was added before it."""
+    count = pool_size(shape)
+
+    def make(torch: Any) -> Callable[[], Any]:
+        cases = []
+        for _ in range(count):
+            leaves = [torch.randn(*shape).requires_grad_()]
+            if bias:
+                leaves.append(torch.randn(shape[-1]).requires_grad_())
+            y = function(torch, leaves[0] + leaves[1] if bias else leaves[0])
+            cases.append((y, leaves, torch.randn(*y.shape)))
+        turn = itertools.cycle(cases)
+
+        def call() -> Any:
+            y, leaves, grad = next(turn)
+            return torch.autograd.grad(y, leaves, grad, retain_graph=True)
+        return call
+
+    return Row(f"{name} gradient {'x'.join(map(str, shape))}{' and bias' if bias else ''}", make, 0.0,
+               4.0 * passes * prod(shape), count)
 
 
 def adamw(parameters: int, size: int) -> Row:
@@ -151,10 +198,31 @@ ROWS = [
     convolution(16, 512, 7, 512, 3, 1),
     convolution(16, 128, 28, 128, 3, 1, "input"), convolution(16, 128, 28, 128, 3, 1, "weight"),
     attention(8, 8, 256, 64, True), attention(2, 12, 1024, 64, False), attention(2, 12, 1024, 64, True),
+    *[attention(*shape, backward) for backward in (False, True)
+      for shape in ((8, 8, 256, 32, True), (16, 4, 24, 32, False), (16, 4, 77, 32, False),
+                    (16, 4, 200, 32, False), (2, 12, 1024, 64, True))],
+    attention(4, 8, 512, 64, False, queries=1), attention(1, 8, 64, 32, False, queries=1),
     pointwise("softmax", (2048, 1024), lambda torch, x: torch.softmax(x, -1)),
     pointwise("layer_norm", (4096, 768), layer_norm),
     pointwise("gelu", (4096, 1024), lambda torch, x: torch.nn.functional.gelu(x)),
+    pointwise("relu", (4096, 1024), lambda torch, x: x.relu()),
+    pointwise("log_softmax", (2048, 512), lambda torch, x: torch.log_softmax(x, -1)),
     pointwise("sum", (4096, 1024), lambda torch, x: x.sum(), 1.0),
+    pointwise("sum of columns", (2048, 1024), lambda torch, x: x.sum(0), 1.0),
+    pointwise("sum of columns", (8192, 256), lambda torch, x: x.sum(0), 1.0),
+    pointwise("sum of rows", (100_000, 10), lambda torch, x: x.sum(1), 1.1),
+    pointwise("max of rows", (100_000, 10), lambda torch, x: x.amax(1), 1.1),
+    pointwise("sum of middle", (64, 256, 100), lambda torch, x: x.sum(1), 1.0),
+    pointwise("sum", (100, 100), lambda torch, x: x.sum(), 1.0),
+    pointwise("sum of rows", (100, 100), lambda torch, x: x.sum(1), 1.0),
+    pointwise("cummax", (1024, 512), lambda torch, x: torch.cummax(x, 1)[0], 4.0),
+    pointwise("sort", (100_000, 10), lambda torch, x: torch.sort(x, 1)[0], 4.0),
+    pointwise("cat", (2048, 256), lambda torch, x: torch.cat([x, x, x], 1), 6.0),
+    pointwise("heads", (16, 128, 4, 32), lambda torch, x: x.transpose(1, 2).contiguous()),
+    gradient("gelu", (2048, 1024), lambda torch, x: torch.nn.functional.gelu(x)),
+    gradient("gelu", (2048, 1024), lambda torch, x: torch.nn.functional.gelu(x), True),
+    gradient("layer_norm", (2048, 256), layer_norm),
+    gradient("relu", (1760, 256), lambda torch, x: x.relu(), True),
     pointwise("transpose", (2048, 2048), lambda torch, x: x.t().contiguous()),
     adamw(50, 100_000), adamw(200, 1000),
 ]
@@ -179,7 +247,7 @@ def measure(torch: Any, row: Row, clock: Callable[[], float]) -> float:
 
     run(1)
     run(1)
-    times = max(1, min(64, int(LEAST / run(1))))
+    times = max(1, min(row.most, int(LEAST / run(1))))
     for _ in range(8):      # what comes back often is compiled
         run(times)
     best, end = float("inf"), time.perf_counter() + SECONDS

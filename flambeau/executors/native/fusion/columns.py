@@ -2,8 +2,9 @@
 
 A task is an outer position and a block of columns, whose accumulators lie in the first cache (areas ``%a``
 of the thread's scratch memory: one for each reduction, one for each value that the elements of a column
-share). Four rows are taken at a time: their sum, in the elements' type, is added to the accumulators, which
-are wider.
+share, one for each sum of some rows). Some rows are taken at a time, that accumulators are read and written
+less often. Sums of single precision are collected over ``SOME`` rows in their own type before they are added
+to accumulators in double precision: a loop that has both types takes half as many elements at a time.
 """
 
 from __future__ import annotations
@@ -12,21 +13,32 @@ from collections.abc import Sequence
 from contextlib import ExitStack
 
 from ..llvm.build import Function
-from ..llvm.emitter import register_type
+from ..llvm.emitter import FLOAT32, register_type
 from . import accumulate
 from .body import REGISTER, Accumulation, Body, Line
 from .frame import Frame, partial_type, splice
 from .structure import ELEMENT, ROW, UNIFORM
 
 TOGETHER = 4
-_LARGE = 120  # instructions: longer bodies are not repeated
+SOME = 64
+_SHORT, _LONG = 12, 24      # instructions of a body: several rows at a time, several vectors at a time
 
 
 class Columns(Frame):
     """Writes the kernels of columns."""
 
     def regions(self) -> int:
+        return self._shared_areas + sum(_is_collected(x) for body in self.bodies for x in body.accumulations)
+
+    @property
+    def _shared_areas(self) -> int:
         return len(self.progress.reductions) + sum(len(_crossing(body)) for body in self.bodies)
+
+    def _collected(self, body: Body) -> dict[int, str]:
+        """Where the sums of some rows are collected."""
+        every = [x.number for b in self.bodies for x in b.accumulations if _is_collected(x)]
+        return {x.number: f"%a{self._shared_areas + every.index(x.number)}"
+                for x in body.accumulations if _is_collected(x)}
 
     def write(self) -> list[str]:
         """The names of the calls, in order."""
@@ -155,21 +167,52 @@ class Columns(Frame):
     def _accumulate(self, f: Function, body: Body, areas: dict[int, str]) -> None:
         if not body.has_elements:
             return
+        some = self._collected(body)
         for x in body.accumulations:
             self._begin(f, x, areas[x.number])
+            if x.number in some:
+                self._clear(f, x, some[x.number])
         mids = range(self.structure.outer, self.structure.outer + self.structure.mid)
         bounds = [("0", f"%extent_{d}") for d in mids]
         bounds[0] = ("%low", f.least(f.add("%low", "%chunk"), bounds[0][1]))
-        together = TOGETHER if body.accumulations and len(body.at(ELEMENT)) <= _LARGE else 1
+        waiting = f.variable("i64", 0)      # rows that have been collected
         with ExitStack() as stack:
             indices = [stack.enter_context(f.loop(start, stop)) for start, stop in bounds[:-1]]
             start, stop = bounds[-1]
-            whole = f.add(start, f.mul(f.div(f.sub(stop, start), together), together))
-            with f.loop(start, whole, together) as r:
-                self._some(f, body, indices, r, together, areas)
-            if together > 1:
-                with f.loop(whole, stop) as r:
-                    self._some(f, body, indices, r, 1, areas)
+            with f.loop(start, stop, SOME) as first:
+                end = f.least(f.add(first, SOME), stop)
+                self._block(f, body, indices, first, end, areas | some)
+                if some:
+                    waiting.set(f.add(waiting.get(), f.sub(end, first)))
+                    with f.when(f.compare("sge", waiting.get(), SOME)):
+                        self._hand_over(f, body, some, areas)
+                        waiting.set(0)
+        self._hand_over(f, body, some, areas)
+
+    def _block(self, f: Function, body: Body, indices: Sequence[str], start: str, stop: str,
+               areas: dict[int, str]) -> None:
+        """Neighbouring rows, several at a time."""
+        together = TOGETHER if body.accumulations and len(body.at(ELEMENT)) <= _SHORT else 1
+        whole = f.add(start, f.mul(f.div(f.sub(stop, start), together), together))
+        with f.loop(start, whole, together) as r:
+            self._some(f, body, indices, r, together, areas)
+        if together > 1:
+            with f.loop(whole, stop) as r:
+                self._some(f, body, indices, r, 1, areas)
+
+    def _clear(self, f: Function, x: Accumulation, area: str) -> None:
+        with f.loop(0, "%width", hint=self.hint(1)) as j:
+            f.write("float", accumulate.identity(x.kind, x.dtype), f.at(area, j), 1)
+
+    def _hand_over(self, f: Function, body: Body, some: dict[int, str], areas: dict[int, str]) -> None:
+        """Add what has been collected to the accumulators."""
+        for x in body.accumulations:
+            if x.number in some:
+                with f.loop(0, "%width", hint=self.hint(1)) as j:
+                    at, total = f.at(some[x.number], j), f.at(areas[x.number], j, "double")
+                    part = accumulate.widened(f, x.kind, x.dtype, f.read("float", at, 1))
+                    f.write("double", f.emit(f"fadd double {f.read('double', total, 1)}, {part}"), total, 1)
+                self._clear(f, x, some[x.number])
 
     def _some(self, f: Function, body: Body, indices: Sequence[str], r: str, count: int,
               areas: dict[int, str]) -> None:
@@ -183,7 +226,8 @@ class Columns(Frame):
                     for name in ("seg", "line", *[f"m{i}" for i in self.strided])}
             f.lines[lines:] = [_renamed(text, mine) for text in f.lines[lines:]]
             copies.append(mine)
-        with f.loop(0, "%width", hint=self.hint(1)) as j:
+        long = len(body.at(ELEMENT)) > _LONG
+        with f.loop(0, "%width", hint=self.hint(TOGETHER if long else 1)) as j:
             shared = self._shared(f, body, j)
             parts: dict[int, list[str]] = {x.number: [] for x in body.accumulations}
             for mine in copies:
@@ -216,12 +260,21 @@ class Columns(Frame):
             pairs = [accumulate.combined(f, x.kind, x.dtype, parts[n], parts[n + 1], False)
                      for n in range(0, len(parts) - 1, 2)]
             parts = pairs + parts[len(pairs) * 2:]
+        if _is_collected(x):
+            at = f.at(area, j)
+            f.write("float", f.emit(f"fadd float {f.read('float', at, 1)}, {parts[0]}"), at, 1)
+            return
         wide, kind = accumulate.wide(x.kind, x.dtype), partial_type(x.kind, x.dtype)
         at = f.at(area, j, kind)
         total = f.widen(f.read(kind, at, 1), wide)
         part = accumulate.widened(f, x.kind, x.dtype, parts[0])
         found = accumulate.combined(f, x.kind, wide, total, part, False)
         f.write(kind, f.narrow(found, wide), at, 1)
+
+
+def _is_collected(x: Accumulation) -> bool:
+    """Whether some rows are added up in single precision first."""
+    return x.kind == "sum" and x.dtype == FLOAT32
 
 
 def _crossing(body: Body) -> dict[str, str]:
