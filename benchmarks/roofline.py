@@ -215,6 +215,8 @@ ROWS = [
     pointwise("sum of middle", (64, 256, 100), lambda torch, x: x.sum(1), 1.0),
     pointwise("sum", (100, 100), lambda torch, x: x.sum(), 1.0),
     pointwise("sum of rows", (100, 100), lambda torch, x: x.sum(1), 1.0),
+    pointwise("sum of columns", (100, 100), lambda torch, x: x.sum(0), 1.0),
+    pointwise("sum of columns", (512, 256), lambda torch, x: x.sum(0), 1.0),
     pointwise("cummax", (1024, 512), lambda torch, x: torch.cummax(x, 1)[0], 4.0),
     pointwise("sort", (100_000, 10), lambda torch, x: torch.sort(x, 1)[0], 4.0),
     pointwise("cat", (2048, 256), lambda torch, x: torch.cat([x, x, x], 1), 6.0),

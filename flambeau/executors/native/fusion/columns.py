@@ -2,9 +2,10 @@
 
 A task is an outer position and a block of columns, whose accumulators lie in the first cache (areas ``%a``
 of the thread's scratch memory: one for each reduction, one for each value that the elements of a column
-share, one for each sum of some rows). Some rows are taken at a time, that accumulators are read and written
-less often. Sums of single precision are collected over ``SOME`` rows in their own type before they are added
-to accumulators in double precision: a loop that has both types takes half as many elements at a time.
+share, one for each sum of some rows). Rows are taken one by one, in the order of memory, which is what
+prefetching follows: several at a time read the accumulators less often, but halve the speed of large arrays.
+Sums of single precision are collected over ``SOME`` rows in their own type before they are added to
+accumulators in double precision: a loop that has both types takes half as many elements at a time.
 """
 
 from __future__ import annotations
@@ -13,15 +14,13 @@ from collections.abc import Sequence
 from contextlib import ExitStack
 
 from ..llvm.build import Function
-from ..llvm.emitter import FLOAT32, register_type
+from ..llvm.emitter import FLOAT32, memory_type, register_type
 from . import accumulate
 from .body import REGISTER, Accumulation, Body, Line
-from .frame import Frame, partial_type, splice
+from .frame import LONG, TOGETHER, Frame, partial_type, splice
 from .structure import ELEMENT, ROW, UNIFORM
 
-TOGETHER = 4
 SOME = 64
-_SHORT, _LONG = 12, 24      # instructions of a body: several rows at a time, several vectors at a time
 
 
 class Columns(Frame):
@@ -181,24 +180,14 @@ class Columns(Frame):
             start, stop = bounds[-1]
             with f.loop(start, stop, SOME) as first:
                 end = f.least(f.add(first, SOME), stop)
-                self._block(f, body, indices, first, end, areas | some)
+                with f.loop(first, end) as r:
+                    self._row(f, body, [*indices, r], areas | some)
                 if some:
                     waiting.set(f.add(waiting.get(), f.sub(end, first)))
                     with f.when(f.compare("sge", waiting.get(), SOME)):
                         self._hand_over(f, body, some, areas)
                         waiting.set(0)
         self._hand_over(f, body, some, areas)
-
-    def _block(self, f: Function, body: Body, indices: Sequence[str], start: str, stop: str,
-               areas: dict[int, str]) -> None:
-        """Neighbouring rows, several at a time."""
-        together = TOGETHER if body.accumulations and len(body.at(ELEMENT)) <= _SHORT else 1
-        whole = f.add(start, f.mul(f.div(f.sub(stop, start), together), together))
-        with f.loop(start, whole, together) as r:
-            self._some(f, body, indices, r, together, areas)
-        if together > 1:
-            with f.loop(whole, stop) as r:
-                self._some(f, body, indices, r, 1, areas)
 
     def _clear(self, f: Function, x: Accumulation, area: str) -> None:
         with f.loop(0, "%width", hint=self.hint(1)) as j:
@@ -214,35 +203,18 @@ class Columns(Frame):
                     f.write("double", f.emit(f"fadd double {f.read('double', total, 1)}, {part}"), total, 1)
                 self._clear(f, x, some[x.number])
 
-    def _some(self, f: Function, body: Body, indices: Sequence[str], r: str, count: int,
-              areas: dict[int, str]) -> None:
-        """Some neighbouring rows."""
+    def _row(self, f: Function, body: Body, indices: Sequence[str], areas: dict[int, str]) -> None:
         prefix = body.prefix
-        copies = []
-        for n in range(count):
-            lines = len(f.lines)
-            self.mid(f, body, [*indices, f.add(r, n)], self.own)
-            mine = {f"{prefix}{name}": f"{prefix}{name}_{f.name()[1:]}"
-                    for name in ("seg", "line", *[f"m{i}" for i in self.strided])}
-            f.lines[lines:] = [_renamed(text, mine) for text in f.lines[lines:]]
-            copies.append(mine)
-        long = len(body.at(ELEMENT)) > _LONG
-        with f.loop(0, "%width", hint=self.hint(TOGETHER if long else 1)) as j:
-            shared = self._shared(f, body, j)
-            parts: dict[int, list[str]] = {x.number: [] for x in body.accumulations}
-            for mine in copies:
-                own = mine | shared
-                suffix = "_" + f.name()[1:]
-                for name, text in (("at", f"add nsw i64 {own[prefix + 'seg']}, {j}"),
-                                   ("place", f"add i64 {own[prefix + 'line']}, 0")):
-                    own[prefix + name] = f.emit(text)
-                own[prefix + "slot"] = f.add(f.mul(own[prefix + "line"], "%block"), j)
-                own |= {line.result: line.result + suffix for line in body.at(ELEMENT) if line.result}
-                _splice_renamed(f, body.at(ELEMENT), own)
-                for x in body.accumulations:
-                    parts[x.number].append(own.get(x.register, x.register))
+        self.mid(f, body, indices, self.own)
+        with f.loop(0, "%width", hint=self.hint(TOGETHER if len(body.at(ELEMENT)) > LONG else 1)) as j:
+            names = self._shared(f, body, j)
+            f.lines.append(f"  {prefix}at = add nsw i64 {prefix}seg, {j}")
+            f.lines.append(f"  {prefix}place = add i64 {prefix}line, 0")
+            slot = f.add(f.mul(f"{prefix}line", "%block"), j)
+            f.lines.append(f"  {prefix}slot = add nsw i64 {slot}, 0")
+            _splice_renamed(f, body.at(ELEMENT), names)
             for x in body.accumulations:
-                self._add(f, x, parts[x.number], areas[x.number], j)
+                self._add(f, x, names.get(x.register, x.register), areas[x.number], j)
 
     def _shared(self, f: Function, body: Body, j: str) -> dict[str, str]:
         """The registers of a column, read back from their areas."""
@@ -255,21 +227,14 @@ class Columns(Frame):
         return names
 
     @staticmethod
-    def _add(f: Function, x: Accumulation, parts: list[str], area: str, j: str) -> None:
-        while len(parts) > 1:
-            pairs = [accumulate.combined(f, x.kind, x.dtype, parts[n], parts[n + 1], False)
-                     for n in range(0, len(parts) - 1, 2)]
-            parts = pairs + parts[len(pairs) * 2:]
-        if _is_collected(x):
-            at = f.at(area, j)
-            f.write("float", f.emit(f"fadd float {f.read('float', at, 1)}, {parts[0]}"), at, 1)
-            return
-        wide, kind = accumulate.wide(x.kind, x.dtype), partial_type(x.kind, x.dtype)
+    def _add(f: Function, x: Accumulation, part: str, area: str, j: str) -> None:
+        dtype = x.dtype if _is_collected(x) else accumulate.wide(x.kind, x.dtype)
+        kind = memory_type(dtype)
         at = f.at(area, j, kind)
-        total = f.widen(f.read(kind, at, 1), wide)
-        part = accumulate.widened(f, x.kind, x.dtype, parts[0])
-        found = accumulate.combined(f, x.kind, wide, total, part, False)
-        f.write(kind, f.narrow(found, wide), at, 1)
+        total = f.widen(f.read(kind, at, 1), dtype)
+        if dtype != x.dtype:
+            part = accumulate.widened(f, x.kind, x.dtype, part)
+        f.write(kind, f.narrow(accumulate.combined(f, x.kind, dtype, total, part, False), dtype), at, 1)
 
 
 def _is_collected(x: Accumulation) -> bool:

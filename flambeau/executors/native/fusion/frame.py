@@ -13,6 +13,10 @@ from .structure import ELEMENT, Structure, layout_of, strided
 
 _LOADED = frozenset(("extent", "inner", "chunk", "chunks", "block", "count", "tail", "own", "stride", "step"))
 
+# Instructions of a body, and vectors: LLVM takes one vector at a time through a loop that is long, and waits
+# for each of its instructions, if it is not told to take more.
+LONG, TOGETHER = 24, 4
+
 
 class Frame:
     """Writes the functions of a structure's calls; what they do is up to the form of the nest."""

@@ -13,10 +13,8 @@ from ..llvm.build import Function, Variable
 from ..llvm.emitter import FLOAT32, register_type
 from . import accumulate
 from .body import Accumulation, Body
-from .frame import Frame, partial_type, splice
+from .frame import LONG, TOGETHER, Frame, partial_type, splice
 from .structure import ELEMENT, ROW, UNIFORM
-
-_LONG, _TOGETHER = 24, 4     # instructions; vectors
 
 
 class Rows(Frame):
@@ -121,9 +119,8 @@ class Rows(Frame):
 
     def _elements(self, f: Function, body: Body, start: str, stop: str, parts: list[Variable]) -> None:
         prefix = body.prefix
-        # Else LLVM takes one vector at a time through a long body, and waits for each of its instructions.
-        long = not body.accumulations and len(body.at(ELEMENT)) > _LONG
-        with f.loop(start, stop, hint=self.hint(_TOGETHER) if long else "") as j:
+        long = not body.accumulations and len(body.at(ELEMENT)) > LONG
+        with f.loop(start, stop, hint=self.hint(TOGETHER) if long else "") as j:
             f.lines.append(f"  {prefix}j = add nsw i64 {j}, 0")
             f.lines.append(f"  {prefix}at = add nsw i64 {prefix}seg, {j}")
             line = f.mul(f"{prefix}line", "%inner")
