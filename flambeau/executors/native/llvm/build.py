@@ -144,6 +144,11 @@ class Function(Emitter):
         """Store an element or vector."""
         self.effect(f"store {kind} {value}, ptr {pointer}, align {align}")
 
+    def prefetch(self, pointer: str, cache: int, write: bool = False) -> None:
+        """Bring the line at an address, which need not exist, into the ``cache``-th cache, to be written."""
+        self.declarations["declare void @llvm.prefetch.p0(ptr, i32 immarg, i32 immarg, i32 immarg)"] = None
+        self.effect(f"call void @llvm.prefetch.p0(ptr {pointer}, i32 {int(write)}, i32 {4 - cache}, i32 1)")
+
     # --- vectors --------------------------------------------------------------------------------------------
 
     def splat(self, value: Value, lanes: int, element: str = "float") -> str:

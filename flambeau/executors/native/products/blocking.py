@@ -8,9 +8,10 @@ from ....config import settings
 from ..llvm.emitter import Dtype
 from ..llvm.machine import machine
 from ..plan import Call, Plan, Words
+from .beforehand import packing_kernel
 from .dot import CHUNK, dot_kernels
 from .epilogue import ITEM, Arguments, PassArguments
-from .gemm import Kind, Source, packing_kernel, product_kernel
+from .gemm import Kind, Source, product_kernel
 from .microkernel import Tile
 from .packing import padded
 from .skinny import reads_in_place, skinny_kernel, width_of
@@ -28,6 +29,7 @@ INNER_DEPTH = 192       # of at least this size
 OUTER_ROWS = 4          # or along the columns
 PAGES = 8 << 20         # bytes between the first and the last row of B that one can step through at will
 PAGE_COLUMNS = 1024     # beyond, a task has whole pages
+TILES = 5               # panels of A packed at once: while the first is used, four can be read ahead
 STEPS = 16              # and uses so many rows of B at a time
 DIRECT_ROWS = 24        # up to so many rows, packing B costs more than reading it where it lies
 
@@ -233,7 +235,7 @@ def _blocks(problem: Problem, tile: Tile) -> _Blocks:
         kc = padded(-(-problem.k // pieces), size)
     # A block of A fills a quarter of the second cache: B's panels and the result pass through it too.
     most = machine().second_cache // 4 // (padded(kc, size) * size)
-    mc = max(tile.rows, most // tile.rows * tile.rows)
+    mc = max(tile.rows, min(most // tile.rows, TILES) * tile.rows)
     worth = problem.flops / TASK if _threads() > 1 or problem.flops >= SHARED else 1.0
     wanted = min(THREAD_TASKS * _threads(), max(min(FEW_TASKS, int(worth)), int(worth / 2)))
     wanted = -(-wanted // problem.items)

@@ -24,9 +24,11 @@ from typing import NamedTuple
 from ..llvm.build import Function, Module
 from ..llvm.code import functions_of
 from ..llvm.emitter import BFLOAT16, Dtype
+from .ahead import LINE, STATE, Walk, begin
 from .epilogue import Epilogue, Pass, Place, Region
+from .items import item_of, item_offset
 from .lanes import element_at, gather_lanes, read_lanes, scatter_lanes, write_lanes
-from .microkernel import Accumulators, Tile, accumulate, finish, tile_of
+from .microkernel import Accumulators, Tile, accumulate, finish, local_array, tile_of
 from .packing import packer, padded_in_code
 from .packing_pairs import multiplies_pairs, pair_packer
 
@@ -98,78 +100,21 @@ def product_kernel(kind: Kind) -> int:
     return functions_of(product_text(kind), "product")["product"]
 
 
-@functools.cache
-def packing_kernel(dtype: Dtype, compute: Dtype, pairs: bool) -> int:
-    """The address of the kernel that packs B for all tasks."""
-    return functions_of(packing_text(dtype, compute, pairs), "pack")["pack"]
-
-
 def product_text(kind: Kind) -> str:
     """The product's module."""
     return _Writer(kind).text()
-
-
-# --- packing B beforehand -----------------------------------------------------------------------------------
-
-
-class PackWord(IntEnum):
-    """The arguments of the kernel that packs B."""
-
-    B = 0
-    PANELS = auto()
-    N = auto()
-    K = auto()
-    STEP = auto()
-    COLUMN = auto()
-    PER_ITEM = auto()   # panels of an item
-    EXTENTS = auto()    # of the batch: 3, and 3 strides
-    B_ITEM = 10
-
-
-def packing_text(dtype: Dtype, compute: Dtype, pairs: bool) -> str:
-    """A task is a panel of columns of B."""
-    tile = tile_of(compute.itemsize)
-    module = Module()
-    pack = pair_packer(module, "panel", tile.columns, tile.lanes) if pairs \
-        else packer(module, "panel", dtype, tile.columns, tile.lanes)
-    with module.kernel("pack") as f:
-        n, depth = f.word(PackWord.N), f.word(PackWord.K)
-        size = f.mul(padded_in_code(f, depth, tile.lanes), tile.columns)
-        column_stride = f.word(PackWord.COLUMN)
-        with f.loop(f.begin, f.end) as task:
-            count = f.word(PackWord.PER_ITEM)
-            item = item_of(f, f.div(task, count), PackWord.EXTENTS)
-            column = f.mul(f.rem(task, count), tile.columns)
-            offset = item_offset(f, item, PackWord.B_ITEM, f.mul(column, column_stride))
-            source = element_at(f, dtype, f.word(PackWord.B, "ptr"), offset)
-            target = f.at(f.word(PackWord.PANELS, "ptr"), f.mul(task, size), tile.element)
-            f.run(pack, source, target, f.least(f.sub(n, column), tile.columns), depth, column_stride,
-                  f.word(PackWord.STEP))
-    return module.text()
-
-
-def item_of(f: Function, number: str, extents: int) -> tuple[str, str, str]:
-    """The indices of a batch's item."""
-    middle, inner = f.word(extents + 1), f.word(extents + 2)
-    rest = f.div(number, inner)
-    return f.div(rest, middle), f.rem(rest, middle), f.rem(number, inner)
-
-
-def item_offset(f: Function, item: tuple[str, ...], strides: int, start: str) -> str:
-    """``start`` plus an item's offset in elements."""
-    for k, index in enumerate(item):
-        start = f.add(start, f.mul(index, f.word(strides + k)))
-    return start
 
 
 # --- the product --------------------------------------------------------------------------------------------
 
 _TILE = (("ptr noalias readonly", "%words"), ("ptr", "%a"), ("ptr", "%b"), ("ptr", "%c"), ("i64", "%depth"),
          ("i64", "%b_step"), ("i64", "%row"), ("i64", "%column"), ("i64", "%rows"), ("i64", "%columns"),
-         ("i64", "%first"), ("i64", "%last"), ("i64", "%i0"), ("i64", "%i1"), ("i64", "%i2"))
+         ("i64", "%first"), ("i64", "%last"), ("ptr", "%ahead"), ("i64", "%i0"), ("i64", "%i1"),
+         ("i64", "%i2"))
 _BLOCK = (("ptr noalias readonly", "%words"), ("ptr", "%scratch"), ("i64", "%rb"), ("i64", "%cb"),
           ("i64", "%i0"), ("i64", "%i1"), ("i64", "%i2"))
 _INDICES = ("%i0", "%i1", "%i2")
+_DEEP = 64  # steps of the depth
 _CHUNK = 8  # steps of the depth: as many lines of a cache's set as there usually are
 
 
@@ -211,7 +156,13 @@ class _Writer:
             acc = Accumulators(f, tile)
             pairs = self.kind.pairs
             depth = f.emit(f"lshr i64 {f.add('%depth', 1)}, 1") if pairs else "%depth"
-            accumulate(f, acc, depth, "%a", "%b", a_step=self.tile.rows, b_step="%b_step", pairs=pairs)
+            if tile == self.tile:
+                self._fetch_result(f)
+            walk = Walk(f, "%ahead") if tile == self.tile else None
+            accumulate(f, acc, depth, "%a", "%b", a_step=self.tile.rows, b_step="%b_step", pairs=pairs,
+                       each=walk.step if walk is not None else None)
+            if walk is not None:
+                walk.save()
             single = f.emit(f"and i64 {'%first'}, {'%last'}")
             adjacent = f.compare("eq", f.word(Word.C_COLUMN), 1)
             fast = f.emit(f"and i1 {adjacent}, {f.compare('ne', single, 0)}")
@@ -232,6 +183,16 @@ class _Writer:
 
             finish(f, acc, "%rows", "%columns", emit, fast)
         return f
+
+    def _fetch_result(self, f: Function) -> None:
+        """Ask for the part of C that the tile is written to: it arrives while the tile is computed."""
+        tile, size = self.tile, self.kind.target.itemsize
+        with f.when(f.compare("sge", "%depth", _DEEP)):
+            start = f.add(f.mul("%row", f.word(Word.C_ROW)), "%column")
+            for i in range(tile.rows):
+                at = element_at(f, self.kind.target, "%c", f.add(start, f.mul(f.word(Word.C_ROW), i)))
+                for line in range(0, tile.columns * size, LINE):
+                    f.prefetch(f.at(at, line, "i8"), 1, write=True)
 
     def _finished(self, f: Function, place: Place, value: str) -> str:
         epilogue = self.kind.epilogue
@@ -278,18 +239,26 @@ class _Writer:
                            item_offset(f, _INDICES, Word.C_ITEM, "0"))
             panel = _Panels(self, f, depth, left, right)
             kc, mc = f.word(Word.KC), f.word(Word.MC)
+            ahead = local_array(f, STATE, "i64")
             with f.loop(0, depth, kc) as k:
                 step = f.least(kc, f.sub(depth, k))
                 first = f.emit(f"zext i1 {f.compare('eq', k, 0)} to i64")
                 last = f.emit(f"zext i1 {f.compare('eq', f.add(k, step), depth)} to i64")
                 size = f.mul(padded_in_code(f, step, tile.lanes), tile.rows)  # of a panel of A
-                with f.loop(top, bottom, mc) as row:
-                    end = f.least(bottom, f.add(row, mc))
+                rows = f.variable("i64", top)
+                count = f.variable("i64", tile.rows)    # the first block is small: nothing read ahead for it
+                with f.forever() as leave:
+                    row = rows.get()
+                    leave(f.compare("sge", row, bottom))
+                    end = f.least(bottom, f.add(row, count.get()))
+                    count.set(mc)
+                    rows.set(end)
                     self._pack_rows(f, a, row, end, k, step, size)
+                    self._read_ahead(f, ahead, a, end, f.least(bottom, f.add(end, mc)), k, step)
                     with f.loop(left, right, tile.columns) as column:
                         b, b_step = panel.at(column, k)
                         columns = f.least(f.sub(right, column), tile.columns)
-                        common = (b_step, column, columns, first, last)
+                        common = (b_step, column, columns, first, last, ahead)
                         self._column(f, row, end, size, b, c, step, common)
                         if kind.after is not None:
                             with f.when(f.compare("ne", last, 0)):
@@ -319,11 +288,25 @@ class _Writer:
                       k_stride)
                 target.set(f.at(target.get(), size, tile.element))
 
+    def _read_ahead(self, f: Function, state: str, a: str, row: str, end: str, k: str, steps: str) -> None:
+        """Begin to read the rows of A that are packed next; nothing if there are none, or none adjacent."""
+        size = self.kind.source.itemsize
+        row_stride, k_stride = f.word(Word.A_ROW), f.word(Word.A_STEP)
+        rows = f.sub(end, row)
+        deep, across = f.compare("eq", k_stride, 1), f.compare("eq", row_stride, 1)
+        some = f.emit(f"and i1 {f.compare('sgt', rows, 0)}, {f.emit(f'or i1 {deep}, {across}')}")
+        runs = f.choose(deep, "i64", rows, steps)
+        length = f.mul(f.choose(deep, "i64", steps, rows), size)
+        stride = f.mul(f.choose(deep, "i64", row_stride, k_stride), size)
+        first = element_at(f, self.kind.source, a, f.add(f.mul(row, row_stride), f.mul(k, k_stride)))
+        begin(f, state, f.emit(f"ptrtoint ptr {first} to i64"), f.choose(some, "i64", runs, 1),
+              f.choose(some, "i64", length, 1), stride)
+
     def _column(self, f: Function, row: str, end: str, size: str, b: str, c: str, step: str,
                 common: tuple[str, ...]) -> None:
         """The tiles of a block of rows that read one panel of B."""
         tile = self.tile
-        b_step, column, columns, first, last = common
+        b_step, column, columns, first, last, ahead = common
         narrow = f.compare("sle", columns, tile.lanes)
         pointer = f.variable("ptr", f.scratch)
         with f.loop(row, end, tile.rows) as i:
@@ -331,7 +314,7 @@ class _Writer:
 
             def run(function: Function) -> None:
                 f.run(function, f.words, pointer.get(), b, c, step, b_step, i, column, rows, columns, first,
-                      last, *_INDICES)
+                      last, ahead, *_INDICES)
 
             with f.when(narrow):
                 run(self.narrow)

@@ -89,12 +89,14 @@ class Accumulators:
 
 
 def accumulate(f: Function, acc: Accumulators, depth: Value, a: str, b: str, *, a_row: Value = 1,
-               a_step: Value = 0, b_step: Value = 0, pairs: bool = False) -> None:
+               a_step: Value = 0, b_step: Value = 0, pairs: bool = False,
+               each: Callable[[], None] | None = None) -> None:
     """Add the product of A (rows x depth) and B (depth x columns) to the tile.
 
     ``a``, ``b``: pointers. Element (i, k) of A lies at ``i * a_row + k * a_step``, row k of B at
     ``k * b_step`` (in elements; numbers, or registers for strides that are known at run time). The default
     strides are those of packed panels. ``pairs``: elements of A and B are pairs of bfloat16 numbers.
+    ``each``: writes what else a step does.
     """
     tile = acc.tile
     element = tile.element
@@ -102,6 +104,8 @@ def accumulate(f: Function, acc: Accumulators, depth: Value, a: str, b: str, *, 
     rows = _RowPointers(f, tile, a, a_row)
     row_of_b = f.variable("ptr", b)
     with f.loop(0, depth):
+        if each is not None:
+            each()
         at = row_of_b.get()
         columns = [f.read(tile.vector, f.at(at, j * tile.lanes, element), tile.itemsize)
                    for j in range(tile.vectors)]

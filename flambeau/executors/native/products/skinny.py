@@ -21,7 +21,8 @@ from ..llvm.build import Function, Module
 from ..llvm.code import functions_of
 from ..llvm.machine import machine
 from .epilogue import Place, Region
-from .gemm import Kind, Word, item_of, item_offset
+from .gemm import Kind, Word
+from .items import item_of, item_offset
 from .lanes import (
     element_at,
     read_lanes,
