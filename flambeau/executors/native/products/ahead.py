@@ -1,8 +1,8 @@
 """Reading ahead: while tiles are computed, the rows of A that are packed next come into the second cache.
 
 Packing is bound by memory, the tiles by arithmetic: one after the other, each leaves idle what the other
-needs. So each step of a tile also asks for one line of the block that comes next. The walk over its lines goes
-on from tile to tile; where a tile begins it is read from ``state``, five words, and written there in the end.
+needs. So each step of a tile also asks for one line of the block that comes next. The walk over its lines
+goes on from tile to tile; where a tile begins it is read from ``state``, five words, and written there in the end.
 Asking for memory never fails and changes no result.
 """
 
