@@ -2,7 +2,7 @@
 
 Packing is bound by memory, the tiles by arithmetic: one after the other, each leaves idle what the other
 needs. So each step of a tile also asks for one line of the block that comes next. The walk over its lines
-goes on from tile to tile; where a tile begins it is read from ``state``, five words, and written there in the end.
+goes on from tile to tile; before a tile it is read from ``state``, five words, and written there after it.
 Asking for memory never fails and changes no result.
 """
 
