@@ -19,15 +19,19 @@ _log = logging.getLogger("flambeau")
 
 
 class Family:
-    """Graphs that differ in shapes alone: what they share, and each of them by its signatures."""
+    """Graphs that differ in shapes alone: what they share, and each of them by its signatures.
 
-    __slots__ = ("outline", "pattern", "arrangements", "entries")
+    ``following``: the family of the graph that came after the latest one of them.
+    """
+
+    __slots__ = ("outline", "pattern", "arrangements", "entries", "following")
 
     def __init__(self, outline: Outline) -> None:
         self.outline = outline
         self.pattern: Pattern | None = None
         self.arrangements: list[Arrangement] = []   # the one used last comes first
         self.entries: dict[tuple[Any, ...], Entry] = {}
+        self.following: Family | None = None
 
 
 class Entry:
@@ -57,9 +61,10 @@ def program_of(nodes: list[Node], reading: Reading, forced: bool) -> Program | N
             and expected.family.outline.fits(reading):
         entry = expected
     else:
-        entry = _find(reading, expected.family if expected is not None else None)
+        entry = _find(reading, _latest.family.following if _latest is not None else None)
     if _latest is not None:
         _latest.following = entry
+        _latest.family.following = entry.family
     _latest = entry
     if entry.program is None and entry.native \
             and (forced or ledger.buys(entry.rent, nodes, entry.family.pattern is not None)):
