@@ -1,5 +1,6 @@
 """flambeau: deep learning with PyTorch's programming model, recording first and computing when looked at."""
 
+import gc as _gc
 from typing import TYPE_CHECKING, Any
 
 from . import (
@@ -67,6 +68,10 @@ from .tensor.storage_view import TypedStorage, UntypedStorage
 from .version import __version__
 
 _assemble.fill(globals())
+
+# What the import made stays for ever: walking it again and again is what most of Python's garbage collections
+# would be spent on where graphs of new shapes come all the time.
+_gc.freeze()
 
 if TYPE_CHECKING:
     def __getattr__(name: str) -> Any: ...

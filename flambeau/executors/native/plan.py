@@ -28,14 +28,19 @@ class Words:
     __slots__ = ("values", "inputs", "shifts", "outputs", "numbers", "workspaces", "rooms", "status_word")
 
     def __init__(self) -> None:
-        self.values: list[int] = []
-        self.inputs: list[tuple[int, int, int]] = []
-        self.shifts: list[int] = []         # of each input: bytes to its first element
-        self.outputs: list[tuple[int, int, int]] = []
-        self.numbers: list[tuple[int, Any, int, int]] = []
-        self.workspaces: list[int] = []
-        self.rooms: list[int] = []          # of each workspace: its offset
+        self.values: Any = []
+        self.inputs: Any = []       # (word, member, operand)
+        self.shifts: Any = []       # of each input: bytes to its first element
+        self.outputs: Any = []      # (word, member, result)
+        self.numbers: Any = []      # (word, dtype, member, operand)
+        self.workspaces: Any = []
+        self.rooms: Any = []        # of each workspace: its offset
         self.status_word: int | None = None
+
+    def close(self) -> None:
+        """No more words. Plans are kept in large numbers; of tuples of numbers the garbage collector lets go."""
+        for name in ("values", "inputs", "shifts", "outputs", "numbers", "workspaces", "rooms"):
+            setattr(self, name, tuple(getattr(self, name)))
 
     def lies_as(self, other: Words) -> bool:
         """Whether the words are the same ones in the same places, whatever is in them."""
@@ -94,6 +99,7 @@ class Call:
         self.grain = grain
         self.scratch = scratch      # bytes that each thread has for itself, aligned to 64
         self.values = np.array(words.values, np.int64)
+        words.close()
 
 
 class Plan:
