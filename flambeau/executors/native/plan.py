@@ -38,7 +38,7 @@ class Words:
         self.status_word: int | None = None
 
     def close(self) -> None:
-        """No more words. Plans are kept in large numbers; of tuples of numbers the garbage collector lets go."""
+        """No more words. Many plans are kept, and the garbage collector lets go of tuples of numbers."""
         for name in ("values", "inputs", "shifts", "outputs", "numbers", "workspaces", "rooms"):
             setattr(self, name, tuple(getattr(self, name)))
 
