@@ -152,7 +152,8 @@ def fill(namespace: dict[str, Any]) -> None:
                      newaxis=None)
 
 
-LAZY = frozenset({"distributions"})     # imported when first asked for, so that the start stays quick
+# Submodules imported when first asked for, so that the start stays quick.
+LAZY = frozenset({"distributions", "hub", "masked", "multiprocessing", "signal", "testing"})
 
 
 def missing(name: str) -> Any:

@@ -13,6 +13,7 @@ variable does, and the others keep their ratios (Jankowiak and Obermeyer 2018, "
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable
 from typing import Any
 
@@ -27,9 +28,14 @@ from .random import _with_state, drawn
 from .random_distributions import STANDARD_GAMMA
 from .registry import api
 
-_NODES, _WEIGHTS = np.polynomial.legendre.leggauss(64)
-_NODES, _WEIGHTS = (_NODES + 1) / 2, _WEIGHTS / 2
 _DEPTH = 40.0
+
+
+@functools.cache
+def _quadrature() -> tuple[Any, Any]:
+    """Nodes and weights of Gauss and Legendre on [0, 1]."""
+    nodes, weights = np.polynomial.legendre.leggauss(64)
+    return (nodes + 1) / 2, weights / 2
 
 
 def _integral(h: Callable[[Any], Any], factor: Callable[[Any], Any], count: int) -> Any:
@@ -40,8 +46,9 @@ def _integral(h: Callable[[Any], Any], factor: Callable[[Any], Any], count: int)
         beyond = h(np.exp(middle)) > _DEPTH
         high, low = np.where(beyond, middle, high), np.where(beyond, low, middle)
     end = np.exp(high)
-    w = end * _NODES
-    return (end * _WEIGHTS * np.exp(-h(w)) * factor(w)).sum(-1)
+    nodes, weights = _quadrature()
+    w = end * nodes
+    return (end * weights * np.exp(-h(w)) * factor(w)).sum(-1)
 
 
 def gamma_slope(shapes: Any, values: Any) -> Any:

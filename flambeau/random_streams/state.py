@@ -20,6 +20,7 @@ offset type   meaning
 from __future__ import annotations
 
 import ctypes
+import functools
 import threading
 from typing import Any, TypeAlias
 
@@ -105,10 +106,11 @@ class _Source:
 
 
 class _Sources(threading.local):
-    """One source for each thread, made at the first use."""
+    """One source for each thread, made at the first use (which imports NumPy's generators)."""
 
-    def __init__(self) -> None:
-        self.source = _Source()
+    @functools.cached_property
+    def source(self) -> _Source:
+        return _Source()
 
 
 _sources = _Sources()

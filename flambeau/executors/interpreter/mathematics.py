@@ -2,12 +2,26 @@
 
 from __future__ import annotations
 
-from typing import Any
+from types import ModuleType
+from typing import TYPE_CHECKING, Any
 
 import ml_dtypes
 import numpy as np
-from numpy import *  # noqa: F403
-from numpy import abs, all, any, max, min, round  # noqa: F401
+
+if TYPE_CHECKING:
+    from numpy import *  # noqa: F403
+    from numpy import abs, all, any, fft, linalg, max, min, round  # noqa: F401
+else:
+    # What a star imports, but for NumPy's modules: a star would load each, down to its Fortran compiler.
+    globals().update({name: value for name in set(np.__all__).intersection(vars(np))
+                      if not isinstance(value := getattr(np, name), ModuleType)})
+    from numpy import linalg  # noqa: F401
+
+    def __getattr__(name: str) -> Any:
+        """NumPy's fft, which few programs want."""
+        if name == "fft":
+            return np.fft
+        raise AttributeError(f"the namespace of kernels has no {name}")
 
 from .activations import *  # noqa: F403
 from .arrays import strided  # noqa: F401
