@@ -16,6 +16,8 @@ from typing import Any
 import numpy as np
 
 _HUGE = 2 << 20
+_SPARE = 4
+_LEAST = 64 << 20
 KEEP = os.environ.get("FLAMBEAU_ARENA", "1") not in ("", "0")
 
 
@@ -43,7 +45,11 @@ class Block:
 
 
 class Arena:
-    """The block in which programs keep their intermediate values; it grows, and then lies elsewhere."""
+    """The block in which programs keep their intermediate values; it grows, and then lies elsewhere.
+
+    Address space costs nothing until it is written to: more of it is taken than is asked for, so that graphs
+    of growing shapes do not touch all pages anew each time.
+    """
 
     def __init__(self) -> None:
         self.block: Block | None = None
@@ -52,7 +58,10 @@ class Arena:
         """A block of at least ``size`` bytes, the same one as before where that is large enough."""
         if self.block is None or self.block.size < size:
             self.block = None  # freed before the larger one is taken
-            self.block = Block(size + size // 8)
+            try:
+                self.block = Block(max(_SPARE * size, _LEAST))
+            except (OSError, MemoryError):  # a limit on address space
+                self.block = Block(size)
         return self.block
 
     def release(self) -> None:
