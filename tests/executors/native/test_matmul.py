@@ -23,8 +23,9 @@ from flambeau.executors.native.llvm.emitter import FLOAT32
 from flambeau.executors.native.llvm.machine import Machine
 from flambeau.executors.native.plan import Words
 from flambeau.executors.native.products import blocking, microkernel
+from flambeau.executors.native.products.arguments import Kind
 from flambeau.executors.native.products.epilogue import Region
-from flambeau.executors.native.products.gemm import Kind, product_text
+from flambeau.executors.native.products.gemm import product_text
 from flambeau.executors.native.programs import known as programs
 from tests.executors.native.agreement import check, results, value
 
@@ -83,6 +84,16 @@ def test_large(shape: tuple[int, int, int], dtype: Any) -> None:
     m, n, k = shape
     check(F.linear, (matrix(m, k, dtype), matrix(n, k, dtype), matrix(1, n, dtype)[0]), "linear",
           TOLERANCES[dtype])
+
+
+@pytest.mark.parametrize("shape", [(300, 260, 400), (100, 90, 3000), (41, 10, 1700), (53, 200, 3)])
+@pytest.mark.parametrize("dtype", [flambeau.float32, flambeau.float64])
+@pytest.mark.parametrize("beta", [0, 0.5])
+def test_both_read_in_place(shape: tuple[int, int, int], dtype: Any, beta: float) -> None:
+    m, n, k = shape
+    a, b, c = matrix(k, m, dtype).t(), matrix(k, n, dtype), matrix(m, n, dtype)
+    check(lambda a, b, c: flambeau.addmm(c, a, b, beta=beta), (a, b, c), "addmm",
+          10 * TOLERANCES[dtype])
 
 
 @pytest.mark.parametrize("rows", [1, 2, 5])
@@ -236,9 +247,10 @@ def test_what_follows_can_be_fused(shape: tuple[int, int, int], monkeypatch: pyt
 
 
 @pytest.mark.parametrize("shape", [(250, 310, 900), (100, 300, 200), (3, 900, 500)])
-def test_threads_do_not_change_a_bit(shape: tuple[int, int, int]) -> None:
+@pytest.mark.parametrize("transposed", [False, True])
+def test_threads_do_not_change_a_bit(shape: tuple[int, int, int], transposed: bool) -> None:
     m, n, k = shape
-    a, b = matrix(m, k), matrix(k, n)
+    a, b = matrix(k, m).t() if transposed else matrix(m, k), matrix(k, n)
     found = []
     for threads in (1, 2, 3):
         before = flambeau.get_num_threads()
@@ -259,7 +271,8 @@ def test_blocks_cover_the_result() -> None:
         problem = blocking.Problem(m, n, k, (1, 1, 1), a, b, blocking.Target(n, 1), FLOAT32, FLOAT32, FLOAT32)
         blocks = blocking._blocks(problem, tile)
         assert blocks.rows * blocks.row_blocks >= m and blocks.columns * blocks.column_blocks >= n
-        assert blocks.rows % tile.rows == 0 and blocks.columns % tile.columns == 0
+        assert blocks.rows % 2 == 0 and blocks.columns % tile.columns == 0
+        assert blocks.mc % tile.rows == 0
         assert blocks.row_blocks * blocks.column_blocks > 1
 
 

@@ -17,11 +17,12 @@ SECOND_CACHE = 2
 
 def begin(f: Function, state: str, first: str, runs: Value, size: Value, stride: Value) -> None:
     """Start a walk over ``runs`` pieces of memory of ``size`` bytes, ``stride`` bytes apart."""
-    inside = f.emit(f"and i64 {first}, {LINE - 1}")
+    start = f.emit(f"ptrtoint ptr {first} to i64")
+    inside = f.emit(f"and i64 {start}, {LINE - 1}")
     lines = f.emit(f"lshr i64 {f.add(f.add(inside, size), LINE - 1)}, 6")
     jump = f.sub(stride, f.mul(f.sub(lines, 1), LINE))
-    last = f.add(f.add(first, f.mul(f.sub(runs, 1), stride)), f.sub(size, 1))
-    for k, value in enumerate((first, lines, lines, jump, last)):
+    last = f.add(f.add(start, f.mul(f.sub(runs, 1), stride)), f.sub(size, 1))
+    for k, value in enumerate((start, lines, lines, jump, last)):
         f.write("i64", value, f.at(state, k, "i64"), 8)
 
 

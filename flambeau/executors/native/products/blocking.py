@@ -8,10 +8,11 @@ from ....config import settings
 from ..llvm.emitter import Dtype
 from ..llvm.machine import machine
 from ..plan import Call, Plan, Words
+from .arguments import Kind, Source
 from .beforehand import packing_kernel
 from .dot import CHUNK, dot_kernels
 from .epilogue import ITEM, Arguments, PassArguments
-from .gemm import Kind, Source, product_kernel
+from .gemm import product_kernel
 from .microkernel import Tile
 from .packing import padded
 from .skinny import reads_in_place, skinny_kernel, width_of
@@ -22,6 +23,10 @@ FEW_TASKS = 4           # more than these only where tasks are larger
 THREAD_TASKS = 4        # for each thread at most; who computes what never changes a bit
 SHARED = 1e8            # floating operations from which on B is packed by a call of its own
 PACKING = 6.0, 4.0      # what packing an element of A or of B costs, in multiply-adds of a vector
+IN_PLACE = 3.0          # what reading an element where it lies does, once
+IN_PLACE_BLOCK = 1 << 19    # bytes of A and B read where they lie again and again: half of the second cache
+IN_PLACE_ROWS = 384     # of which a task has so many rows and columns at most, more or less
+IN_PLACE_RESULT = 1 << 20   # elements of a result of which tasks are such
 READING = 0.3           # and what reading a packed element of B from the third cache does
 READ = 1 << 18          # bytes of B worth a task where there are few rows
 INNER_ROWS = 16         # up to so many rows, B is read where it lies: adjacent along the depth
@@ -100,6 +105,7 @@ class _Blocks(NamedTuple):
     row_blocks: int
     column_blocks: int
     source: Source
+    in_place: bool = False
 
 
 def product_plan(problem: Problem) -> Plan:
@@ -228,28 +234,41 @@ def _packing_words(problem: Problem, panels: int) -> Words:
 
 
 def _blocks(problem: Problem, tile: Tile) -> _Blocks:
-    size = tile.itemsize
-    kc = problem.k
+    m, n, k = problem.m, problem.n, problem.k
+    in_place = _is_in_place(problem)
+    kc = k
     if problem.target == problem.compute:
-        pieces = -(-problem.k * size // (DEPTH * 4))
-        kc = padded(-(-problem.k // pieces), size)
+        deepest = DEPTH * 4 // tile.itemsize
+        if in_place:
+            widest = min(m, IN_PLACE_ROWS) + min(n, IN_PLACE_ROWS)
+            deepest = min(deepest, IN_PLACE_BLOCK // tile.itemsize // widest)
+        pieces = -(-k // deepest)
+        kc = padded(-(-k // pieces), tile.itemsize)
+    flops, items, threads = problem.flops, problem.items, _threads()
+    worth = flops / TASK if threads > 1 or flops >= SHARED else 1.0
+    wanted = min(THREAD_TASKS * threads, max(min(FEW_TASKS, int(worth)), int(worth / 2)))
+    wanted = -(-wanted // items)
+    direct = in_place or (problem.b.column == 1 and problem.source == problem.compute and m <= DIRECT_ROWS
+                          and not _is_wide(problem))
+    shared = not direct and items < 4 and flops >= SHARED and wanted > 1
+    unit = 4 if tile.rows % 4 == 0 else 2   # tiles of fewer rows cost little more than they compute
+    costs = (IN_PLACE, IN_PLACE) if in_place else (PACKING[0], READING if shared else PACKING[1])
+    row_blocks, column_blocks = _split(problem, unit, tile.columns, max(wanted, 1), costs)
+    rows, columns = _share(m, row_blocks, unit), _share(n, column_blocks, tile.columns)
+    row_blocks, column_blocks = -(-m // rows), -(-n // columns)
+    source = Source.DIRECT if direct else Source.SHARED if shared and row_blocks > 1 else Source.OWN
     # A block of A fills a quarter of the second cache: B's panels and the result pass through it too.
-    most = machine().second_cache // 4 // (padded(kc, size) * size)
-    mc = max(tile.rows, min(most // tile.rows, TILES) * tile.rows)
-    worth = problem.flops / TASK if _threads() > 1 or problem.flops >= SHARED else 1.0
-    wanted = min(THREAD_TASKS * _threads(), max(min(FEW_TASKS, int(worth)), int(worth / 2)))
-    wanted = -(-wanted // problem.items)
-    direct = problem.b.column == 1 and problem.source == problem.compute and problem.m <= DIRECT_ROWS \
-        and not _is_wide(problem)
-    shared = not direct and problem.items < 4 and problem.flops >= SHARED and wanted > 1
-    row_blocks, column_blocks = _split(problem, tile, max(wanted, 1), shared)
-    rows = _share(problem.m, row_blocks, tile.rows)
-    columns = _share(problem.n, column_blocks, tile.columns)
-    row_blocks, column_blocks = -(-problem.m // rows), -(-problem.n // columns)
-    shared = shared and row_blocks > 1
-    source = Source.DIRECT if direct else Source.SHARED if shared else Source.OWN
-    mc = _share(min(rows, problem.m), -(-rows // mc), tile.rows)
-    return _Blocks(mc, kc, rows, columns, row_blocks, column_blocks, source)
+    most = min(TILES, machine().second_cache // 4 // (padded(kc, tile.itemsize) * tile.itemsize) // tile.rows)
+    mc = tile.rows
+    if most > 1 and not in_place:
+        mc = _share(min(rows, m), -(-rows // (most * tile.rows)), tile.rows)
+    return _Blocks(mc, kc, rows, columns, row_blocks, column_blocks, source, in_place)
+
+
+def _is_in_place(problem: Problem) -> bool:
+    """Whether to read both operands where they lie: what a step reads is adjacent, and blocks fit caches."""
+    return problem.a.row == problem.b.column == 1 and problem.source == problem.compute == problem.target \
+        and problem.m > DIRECT_ROWS and problem.m * problem.n <= IN_PLACE_RESULT
 
 
 def _threads() -> int:
@@ -262,25 +281,22 @@ def _share(extent: int, blocks: int, unit: int) -> int:
     return -(-tiles // blocks) * unit
 
 
-def _split(problem: Problem, tile: Tile, wanted: int, shared: bool) -> tuple[int, int]:
-    """Blocks of rows and of columns: ``wanted`` or more where there are so many tiles, packing least."""
-    row_tiles, column_tiles = -(-problem.m // tile.rows), -(-problem.n // tile.columns)
-    again = READING if shared else PACKING[1]
+def _split(problem: Problem, unit: int, width: int, wanted: int,
+           costs: tuple[float, float]) -> tuple[int, int]:
+    """Blocks of rows and of columns: ``wanted`` or more where there are so many tiles, at the least cost.
+
+    A is packed, or read, for each block of columns, B for each block of rows. The last block of either may be
+    almost empty, and a thread may be idle while others compute the last tasks.
+    """
+    row_tiles, column_tiles, items = -(-problem.m // unit), -(-problem.n // width), problem.items
+    for_a, for_b = costs[0] / problem.n, costs[1] / problem.m
+    threads = _threads() if wanted > 1 else 1
     best, cost = (1, 1), float("inf")
-    for rows in range(1, min(2 * wanted, row_tiles) + 1):
-        least = -(-wanted // rows)
-        for columns in {min(least, column_tiles), min(2 * least, column_tiles)}:
-            # A is packed for each block of columns, B for each block of rows; the last block of either may be
-            # almost empty, and a thread may be idle while others compute the last tasks.
-            packing = columns * PACKING[0] / problem.n + rows * again / problem.m
-            uneven = _waste(row_tiles, rows) * _waste(column_tiles, columns)
-            tasks = rows * columns * problem.items
-            idle = _waste(tasks, _threads()) if wanted > 1 else 1.0
-            found = (1 + packing) * uneven * idle
-            if found < cost:
-                best, cost = (rows, columns), found
+    for rows in range(1, min(wanted, row_tiles) + 1):
+        columns = min(-(-wanted // rows), column_tiles)
+        work = -(-row_tiles // rows) * rows * -(-column_tiles // columns) * columns
+        tasks = rows * columns * items
+        found = (1 + columns * for_a + rows * for_b) * work * (-(-tasks // threads) * threads / tasks)
+        if found < cost:
+            best, cost = (rows, columns), found
     return best
-
-
-def _waste(tiles: int, blocks: int) -> float:
-    return -(-tiles // blocks) * blocks / tiles

@@ -153,33 +153,43 @@ class _RowPointers:
             pointer.set(self.f.at(pointer.get(), step, self.element))
 
 
-def finish(f: Function, acc: Accumulators, rows: Value, columns: Value, emit: Emit,
-           fast: str = "true") -> None:
+def is_whole(f: Function, tile: Tile, rows: Value, columns: Value) -> str:
+    """Whether all of a tile lies in a result of which so many rows and columns are left."""
+    deep, wide = f.compare("sge", rows, tile.rows), f.compare("sge", columns, tile.columns)
+    return f.emit(f"and i1 {deep}, {wide}")
+
+
+def finish(f: Function, acc: Accumulators, rows: Value, columns: Value, emit: Emit) -> None:
     """Hand each vector of the tile to ``emit``, in the order of columns.
 
     ``rows``, ``columns``: how much of the tile lies in the result, which may be all of it or more. A tile
     that is whole is handed over from its registers, without masks, i being a number; of another one the rows
-    come in a loop, i being a register, with masks. ``fast`` (an i1): whether the first way is allowed at all.
+    come in a loop, i being a register, with masks.
     """
     tile = acc.tile
-    inside = f.emit(f"and i1 {f.compare('sge', rows, tile.rows)}, {f.compare('sge', columns, tile.columns)}")
-    whole = f.emit(f"and i1 {inside}, {fast}")
+    whole = is_whole(f, tile, rows, columns)
     with f.when(whole):
         for j in range(tile.vectors):
             for i in range(tile.rows):
                 emit(i, j, acc.get(i, j), None)
     with f.otherwise(whole):
-        buffer = local_array(f, tile.rows * tile.columns, tile.element)
-        for i in range(tile.rows):
-            for j in range(tile.vectors):
-                at = f.at(buffer, i * tile.columns + j * tile.lanes, tile.element)
-                f.write(tile.vector, acc.get(i, j), at, tile.itemsize)
-        masks = [f.first_lanes(f.sub(columns, j * tile.lanes), tile.lanes) for j in range(tile.vectors)]
-        with f.loop(0, f.least(rows, tile.rows)) as row:
-            start = f.at(buffer, f.mul(row, tile.columns), tile.element)
-            for j in range(tile.vectors):
-                at = f.at(start, j * tile.lanes, tile.element)
-                emit(row, j, f.read(tile.vector, at, tile.itemsize), masks[j])
+        finish_part(f, acc, rows, columns, emit)
+
+
+def finish_part(f: Function, acc: Accumulators, rows: Value, columns: Value, emit: Emit) -> None:
+    """``finish`` of a tile that need not be whole."""
+    tile = acc.tile
+    buffer = local_array(f, tile.rows * tile.columns, tile.element)
+    for i in range(tile.rows):
+        for j in range(tile.vectors):
+            at = f.at(buffer, i * tile.columns + j * tile.lanes, tile.element)
+            f.write(tile.vector, acc.get(i, j), at, tile.itemsize)
+    masks = [f.first_lanes(f.sub(columns, j * tile.lanes), tile.lanes) for j in range(tile.vectors)]
+    with f.loop(0, f.least(rows, tile.rows)) as row:
+        start = f.at(buffer, f.mul(row, tile.columns), tile.element)
+        for j in range(tile.vectors):
+            at = f.at(start, j * tile.lanes, tile.element)
+            emit(row, j, f.read(tile.vector, at, tile.itemsize), masks[j])
 
 
 def local_array(f: Function, size: int, element: str) -> str:

@@ -20,8 +20,8 @@ import functools
 from ..llvm.build import Function, Module
 from ..llvm.code import functions_of
 from ..llvm.machine import machine
+from .arguments import Kind, Word
 from .epilogue import Place, Region
-from .gemm import Kind, Word
 from .items import item_of, item_offset
 from .lanes import (
     element_at,

@@ -1,0 +1,123 @@
+"""One tile of a product: the microkernel, then what becomes of its sums."""
+
+from __future__ import annotations
+
+from ..llvm.build import Function, Module
+from .ahead import LINE, Walk
+from .arguments import Kind, Word
+from .epilogue import Place
+from .lanes import element_at, gather_lanes, read_lanes, scatter_lanes, write_lanes
+from .microkernel import Accumulators, Tile, accumulate, finish_part, is_whole
+
+_TILE = (("ptr noalias readonly", "%words"), ("ptr", "%a"), ("ptr", "%b"), ("ptr", "%c"), ("i64", "%depth"),
+         ("i64", "%b_step"), ("i64", "%row"), ("i64", "%column"), ("i64", "%rows"), ("i64", "%columns"),
+         ("i64", "%first"), ("i64", "%last"), ("ptr", "%ahead"), ("i64", "%a_step"),
+         ("i64", "%i0"), ("i64", "%i1"), ("i64", "%i2"))
+INDICES = ("%i0", "%i1", "%i2")     # of the batch's item
+_DEEP = 64  # steps of the depth
+
+
+class Tiles:
+    """Writes the functions for tiles of one kind of product."""
+
+    def __init__(self, kind: Kind, module: Module) -> None:
+        self.kind = kind
+        self.tile = kind.tile
+        self.module = module
+
+    def function(self, tile: Tile) -> Function:
+        """C (rows x columns) = A B, of panels."""
+        with self.module.helper(f"tile_{tile.rows}_{tile.vectors}", _TILE) as f:
+            acc = Accumulators(f, tile)
+            pairs = self.kind.pairs
+            depth = f.emit(f"lshr i64 {f.add('%depth', 1)}, 1") if pairs else "%depth"
+            walk = None
+            if tile == self.tile:
+                self._fetch_result(f)
+                walk = Walk(f, "%ahead")
+            accumulate(f, acc, depth, "%a", "%b", a_step="%a_step", b_step="%b_step", pairs=pairs,
+                       each=walk.step if walk is not None else None)
+            if walk is not None:
+                walk.save()
+            adjacent = f.compare("eq", f.word(Word.C_COLUMN), 1)
+            whole = f.emit(f"and i1 {is_whole(f, tile, '%rows', '%columns')}, {adjacent}")
+            with f.when(whole):
+                self._whole(f, acc)
+            with f.otherwise(whole):
+                def emit(i: str | int, j: int, value: str, mask: str | None) -> None:
+                    column = f.add("%column", j * tile.lanes)
+                    place = Place(INDICES, f.add("%row", i), column, tile.lanes, mask, {})
+                    self._emit_slowly(f, place, value, f.mul(f.word(Word.C_ROW), place.row), adjacent)
+
+                finish_part(f, acc, "%rows", "%columns", emit)
+        return f
+
+    def _whole(self, f: Function, acc: Accumulators) -> None:
+        """Store a tile that lies in the result, whose columns are adjacent."""
+        tile, row_stride = acc.tile, f.word(Word.C_ROW)
+        columns = [f.add("%column", j * tile.lanes) for j in range(tile.vectors)]
+        several = self.kind.target == self.kind.compute     # the depth may be several blocks
+
+        def store(ready: bool) -> None:
+            known: dict[object, str] = {}
+            for j in range(tile.vectors):
+                for i in range(tile.rows):
+                    place = Place(INDICES, f.add("%row", i), columns[j], tile.lanes, None, known)
+                    value = self._finished(f, place, acc.get(i, j)) if ready else acc.get(i, j)
+                    self._write(f, value, f.mul(row_stride, place.row), place)
+
+        if several:
+            with f.when(f.compare("eq", "%first", 0)):
+                for i in range(tile.rows):
+                    start = f.mul(row_stride, f.add("%row", i))
+                    for j in range(tile.vectors):
+                        at = element_at(f, self.kind.target, "%c", f.add(start, columns[j]))
+                        before = read_lanes(f, self.kind.target, tile.lanes, at)
+                        acc.set(i, j, f.emit(f"fadd {tile.vector} {acc.get(i, j)}, {before}"))
+        if several and self.kind.epilogue is not None:
+            ready = f.compare("ne", "%last", 0)
+            with f.when(ready):
+                store(True)
+            with f.otherwise(ready):
+                store(False)
+        else:
+            store(True)
+
+    def _fetch_result(self, f: Function) -> None:
+        """Ask for the part of C that the tile is written to: it arrives while the tile is computed."""
+        tile, size = self.tile, self.kind.target.itemsize
+        with f.when(f.compare("sge", "%depth", _DEEP)):
+            start = f.add(f.mul("%row", f.word(Word.C_ROW)), "%column")
+            for i in range(tile.rows):
+                at = element_at(f, self.kind.target, "%c", f.add(start, f.mul(f.word(Word.C_ROW), i)))
+                for line in range(0, tile.columns * size, LINE):
+                    f.prefetch(f.at(at, line, "i8"), 1, write=True)
+
+    def _finished(self, f: Function, place: Place, value: str) -> str:
+        epilogue = self.kind.epilogue
+        return value if epilogue is None else epilogue.apply(f, Word.END, place, value)
+
+    def _write(self, f: Function, value: str, at: str, place: Place) -> None:
+        target = element_at(f, self.kind.target, "%c", f.add(at, place.column))
+        write_lanes(f, self.kind.target, place.lanes, value, target, place.mask)
+
+    def _emit_slowly(self, f: Function, place: Place, value: str, at: str, adjacent: str) -> None:
+        """Any strides, any part of the depth."""
+        target, lanes = self.kind.target, place.lanes
+        stride = f.word(Word.C_COLUMN)
+        pointer = element_at(f, target, "%c", f.add(at, f.mul(place.column, stride)))
+        total = f.variable(self.tile.vector, value)
+        if target == self.kind.compute:
+            with f.when(f.compare("eq", "%first", 0)):
+                with f.when(adjacent):
+                    before = read_lanes(f, target, lanes, pointer, place.mask)
+                    total.set(f.emit(f"fadd {self.tile.vector} {total.get()}, {before}"))
+                with f.otherwise(adjacent):
+                    before = gather_lanes(f, target, lanes, pointer, stride, place.mask)
+                    total.set(f.emit(f"fadd {self.tile.vector} {total.get()}, {before}"))
+        with f.when(f.compare("ne", "%last", 0)):
+            total.set(self._finished(f, place, total.get()))
+        with f.when(adjacent):
+            write_lanes(f, target, lanes, total.get(), pointer, place.mask)
+        with f.otherwise(adjacent):
+            scatter_lanes(f, target, lanes, total.get(), pointer, stride, place.mask)
