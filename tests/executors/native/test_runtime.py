@@ -4,11 +4,8 @@ from __future__ import annotations
 
 import gc
 import os
-import subprocess
-import sys
 import threading
 from collections.abc import Sequence
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -16,7 +13,6 @@ import pytest
 
 import flambeau
 from flambeau import config, nn
-from flambeau.executors.native.llvm import disk
 from flambeau.executors.native.programs import known as programs
 from flambeau.executors.native.programs import outline, pattern, program, segment
 from flambeau.executors.native.programs.layout import Shelf
@@ -251,55 +247,6 @@ def test_a_shelf_gives_no_byte_twice() -> None:
     for offset in list(taken):
         shelf.give(offset)
     assert shelf.take(shelf.size) == 0
-
-
-# --- the disk cache -----------------------------------------------------------------------------------------
-
-_SCRIPT = """
-import flambeau
-from flambeau.executors.native.llvm import code
-x = flambeau.arange(50.0)
-print((flambeau.tanh(x) * 2 + x).sum().item(), code.compiled)
-"""
-
-
-def _run(cache: Path, **more: str) -> tuple[float, int]:
-    environment = {**os.environ, "FLAMBEAU_TIER": "native", "FLAMBEAU_CACHE_DIR": str(cache), **more}
-    output = subprocess.run([sys.executable, "-c", _SCRIPT], env=environment, check=True, capture_output=True,
-                            text=True).stdout.split()
-    return float(output[0]), int(output[1])
-
-
-def test_the_disk_cache(tmp_path: Path) -> None:
-    want, compiled = _run(tmp_path)
-    assert compiled > 0 and _run(tmp_path) == (want, 0)
-    files = sorted(tmp_path.glob("*/*"))
-    for k, path in enumerate(files):    # damaged in several ways
-        content = path.read_bytes()
-        path.write_bytes([content[:-3], b"", content[:70] + b"x" + content[71:]][k % 3])
-    assert _run(tmp_path) == (want, compiled)
-    assert _run(tmp_path) == (want, 0)
-    assert _run(tmp_path, FLAMBEAU_CPU="x86-64-v3")[1] == compiled if "x86" in os.uname().machine else True
-    assert _run(tmp_path / "none", FLAMBEAU_CACHE_MB="0") == (want, compiled)
-    assert not (tmp_path / "none").exists()
-
-
-def test_a_cache_that_cannot_be_written_is_none(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    blocked = tmp_path / "file"
-    blocked.write_text("")
-    monkeypatch.setenv("FLAMBEAU_CACHE_DIR", str(blocked))
-    disk.store("ab" * 32, b"object")
-    assert disk.load("ab" * 32) is None
-
-
-def test_the_cache_stays_within_its_size(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("FLAMBEAU_CACHE_DIR", str(tmp_path))
-    monkeypatch.setenv("FLAMBEAU_CACHE_MB", "1")
-    for k in range(40):
-        disk.store(f"{k:064x}", bytes(100_000))
-    disk.sweep()
-    assert sum(p.stat().st_size for p in tmp_path.glob("*/*")) <= 1 << 20
-    assert disk.load(f"{39:064x}") == bytes(100_000)
 
 
 def test_parameters_are_updated_where_they_lie(monkeypatch: pytest.MonkeyPatch) -> None:

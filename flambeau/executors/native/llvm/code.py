@@ -1,49 +1,40 @@
-"""From LLVM's language to machine code."""
+"""From LLVM's language to machine code in memory."""
 
 from __future__ import annotations
 
-import os
+import importlib.util
 import re
-from pathlib import Path
 from typing import Any
 
-import llvmlite
-import llvmlite.binding as llvm
+from . import disk, dumping, image
+from .machine import machine
 
-from . import disk
-from .machine import machine, target_machine
+if importlib.util.find_spec("llvmlite") is None:
+    raise ImportError("llvmlite is not installed")
 
 _DEFINED = re.compile(r"^define (?!internal)\S+ @([\w.]+)\(", re.MULTILINE)
 
-# Longer texts are unrolled kernels: they gain nothing from the last level of optimization.
-_UNROLLED = 60_000
-
 _code: dict[str, Code] = {}
-_optimizer: Any = None
-_dumped = 0
-files: dict[int, str] = {}      # of functions whose module was dumped: address, name of its files
 compiled = 0    # how many modules this process has compiled, those found on disk not counted
 
 
 class Code:
     """Machine code of a module: the addresses of its functions. It is freed with this object."""
 
-    __slots__ = ("addresses", "_engine")
+    __slots__ = ("addresses", "_memory")
 
     def __init__(self, text: str, title: str) -> None:
         host = machine()
-        key = disk.key_of(text, host.name, host.features, llvmlite.__version__,
-                          ".".join(map(str, llvm.llvm_version_info)))
-        names = _DEFINED.findall(text)
-        dumps = dump_folder() is not None
+        key = disk.key_of(text, host.name, host.features, host.compiler)
+        dumps = dumping.dump_folder() is not None
         found = None if dumps else disk.load(key)
         if found is None:
             found = _compiled(text, title)
             disk.store(key, found)
-        self._engine = _linked(found)
-        self.addresses = {name: self._engine.get_function_address(name) for name in names}
+        self.addresses, self._memory = _loaded(found, _DEFINED.findall(text))
         if dumps:
-            files.update(dict.fromkeys(self.addresses.values(), f"{_dumped:04d}_{title}"))
+            from .compiler import dumped
+            dumping.files.update(dict.fromkeys(self.addresses.values(), f"{dumped:04d}_{title}"))
 
 
 def functions_of(text: str, title: str = "kernel") -> dict[str, int]:
@@ -60,57 +51,22 @@ def code_of(text: str, title: str = "kernel") -> Code:
     return found
 
 
-def _machine() -> Any:
-    global _optimizer
-    if _optimizer is None:
-        _optimizer = target_machine()
-    return _optimizer
-
-
 def _compiled(text: str, title: str) -> bytes:
     """The object of a module."""
+    from .compiler import object_of
+
     global compiled
     compiled += 1
-    target = _machine()
-    module = llvm.parse_assembly(text)
-    module.triple = target.triple
-    module.data_layout = str(target.target_data)
-    tuning = llvm.create_pipeline_tuning_options(speed_level=3 if len(text) < _UNROLLED else 2)
-    tuning.loop_vectorization = tuning.loop_interleaving = True
-    tuning.slp_vectorization = False
-    builder = llvm.create_pass_builder(target, tuning)
-    builder.getModulePassManager().run(module, builder)
-    _dump(text, module, title)
-    found: bytes = target.emit_object(module)
-    return found
+    host = machine()
+    return object_of(text, host.name, host.features, title)
 
 
-def _linked(content: bytes) -> Any:
-    """An engine that holds an object's code, ready to be called."""
-    engine = llvm.create_mcjit_compiler(llvm.parse_assembly(""), target_machine())
-    engine.add_object_file(llvm.ObjectFileRef.from_data(content))
-    engine.finalize_object()
-    return engine
+def _loaded(content: bytes, names: list[str]) -> tuple[dict[str, int], Any]:
+    """An object's functions, ready to be called, and what holds them."""
+    found = image.load(content)
+    if found is not None:
+        return found.addresses, found.memory
+    from .compiler import linked
 
-
-def dump_folder() -> Path | None:
-    """The folder ``FLAMBEAU_DUMP``, if it is set; made if it is not there."""
-    name = os.environ.get("FLAMBEAU_DUMP")
-    if not name:
-        return None
-    folder = Path(name)
-    folder.mkdir(parents=True, exist_ok=True)
-    return folder
-
-
-def _dump(text: str, module: Any, title: str) -> None:
-    """Write what is compiled into the folder ``FLAMBEAU_DUMP``."""
-    global _dumped
-    folder = dump_folder()
-    if folder is None:
-        return
-    _dumped += 1
-    name = f"{_dumped:04d}_{title}"
-    (folder / f"{name}.ll").write_text(text)
-    (folder / f"{name}.opt.ll").write_text(str(module))
-    (folder / f"{name}.s").write_text(_machine().emit_assembly(module))
+    host = machine()
+    return linked(content, names, host.name, host.features)

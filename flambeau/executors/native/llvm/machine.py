@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import functools
+import importlib.util
+import json
 import os
-from typing import Any, NamedTuple
+from pathlib import Path
+from typing import NamedTuple
 
-import llvmlite.binding as llvm
+from . import disk
 
 
 class Machine(NamedTuple):
@@ -18,6 +21,7 @@ class Machine(NamedTuple):
     registers: int      # number of vector registers
     first_cache: int
     second_cache: int
+    compiler: str = ""  # the version of LLVM
 
     def lanes(self, itemsize: int = 4) -> int:
         """How many elements of ``itemsize`` bytes a vector holds."""
@@ -26,21 +30,54 @@ class Machine(NamedTuple):
 
 @functools.cache
 def machine() -> Machine:
-    """The CPU of this process, or the one that ``FLAMBEAU_CPU`` names (``haswell``: AVX2)."""
-    llvm.initialize_native_target()
-    llvm.initialize_native_asmprinter()
-    llvm.initialize_native_asmparser()
+    """The CPU of this process, or the one that ``FLAMBEAU_CPU`` names (``haswell``: AVX2).
+
+    LLVM knows. What it said is kept on disk, under what the system says of the CPU and of LLVM's files.
+    """
+    known = _circumstances()
+    key = None if known is None else disk.key_of("machine", *known)
+    kept = None if key is None else disk.load(key)
+    if kept is not None:
+        return Machine(*json.loads(kept))
+    found = _asked()
+    if key is not None:
+        disk.store(key, json.dumps(found).encode())
+    return found
+
+
+def _asked() -> Machine:
+    from . import compiler
+
     chosen = os.environ.get("FLAMBEAU_CPU", "")
-    name = chosen or llvm.get_host_cpu_name()
-    features = "" if chosen else llvm.get_host_cpu_features().flatten()
+    name, features = (chosen, "") if chosen else compiler.host()
     wide = "+avx512f" in features.split(",") or chosen.startswith(("skylake-avx512", "znver4", "znver5"))
-    arm = llvm.get_default_triple().startswith(("aarch64", "arm64"))
+    arm = compiler.triple().startswith(("aarch64", "arm64"))
     vector, registers = (64, 32) if wide else (16, 32) if arm else (32, 16)
-    return Machine(name, features, vector, registers, 32 << 10, 1 << 20)
+    return Machine(name, features, vector, registers, 32 << 10, 1 << 20, compiler.version())
 
 
-def target_machine(optimize: int = 3) -> Any:
-    """A new LLVM target machine for ``machine()``."""
-    host = machine()
-    target = llvm.Target.from_default_triple()
-    return target.create_target_machine(cpu=host.name, features=host.features, opt=optimize, jit=True)
+# What /proc/cpuinfo says of a processor that has nothing to do with its state at the moment.
+_LASTING = ("vendor_id", "cpu family", "model", "model name", "stepping", "flags")
+
+
+def _circumstances() -> tuple[str, ...] | None:
+    """What ``machine()`` follows from, as far as it can be known quickly; None where it cannot."""
+    spec = importlib.util.find_spec("llvmlite")
+    if spec is None or not spec.submodule_search_locations:
+        return None
+    try:
+        with open("/proc/cpuinfo") as file:
+            lines = dict(_entry(line) for line in iter(file.readline, "\n") if line)
+        library = max(os.scandir(Path(spec.submodule_search_locations[0]) / "binding"),
+                      key=lambda entry: entry.stat().st_size).stat()
+    except (OSError, ValueError):
+        return None
+    if "flags" not in lines:    # another kind of processor, described in other words
+        return None
+    return (*(lines.get(name, "") for name in _LASTING), os.environ.get("FLAMBEAU_CPU", ""),
+            f"{library.st_size} {library.st_mtime_ns}", Machine._fields.__repr__())
+
+
+def _entry(line: str) -> tuple[str, str]:
+    name, _, value = line.partition(":")
+    return name.strip(), value.strip()

@@ -7,7 +7,7 @@ from pathlib import Path
 from ....graph.geometry import Geometry, row_major_strides
 from ....graph.node import Node
 from ....graph.site import describe, location
-from ..llvm import code
+from ..llvm import dumping
 from .outline import INNER, LEAF, NUMBER
 from .pattern import Plans, Result
 from .program import Program
@@ -22,7 +22,7 @@ def dump(program: Program, nodes: list[Node], plans: Plans) -> None:
     code, which several programs may share.
     """
     global _written
-    folder = code.dump_folder()
+    folder = dumping.dump_folder()
     if folder is None:
         return
     _written += 1
@@ -90,7 +90,7 @@ class _Text:
         lines = [f"{title}, modelled {plan.nanoseconds * 1e-3:.3f} us, {plan.flops:.0f} flops, "
                  f"{plan.traffic:.0f} bytes of traffic"]
         for call in plan.calls:
-            file = code.files.get(call.function)
+            file = dumping.files.get(call.function)
             kernel = f"{file}.ll, .opt.ll, .s" if file is not None else "compiled before the dump began"
             scratch = f", {call.scratch} bytes of scratch" if call.scratch else ""
             lines.append(f"      kernel {kernel}: {call.tasks} tasks, {call.grain} at a time{scratch}")
