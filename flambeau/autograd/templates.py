@@ -28,6 +28,7 @@ from ..engine.look import check_budget, snapshot, values_read
 from ..graph import pending
 from ..graph.geometry import Geometry
 from ..graph.node import Node, Signature
+from ..graph.recent import Recent
 from ..graph.storage import Storage
 from ..operators.arithmetic import ADD
 from ..tensor import Tensor, overrides, record_pair, state
@@ -53,9 +54,8 @@ class Reading:
 
 Gradient = tuple[Node, Reading]  # on its way; a Tensor where the ordinary engine made it
 
-_LIMIT = 1 << 16
-_readings: dict[tuple[Geometry, Geometry], Reading] = {}
-_sums: dict[tuple[Reading, Reading], tuple[Signature, Reading]] = {}
+_readings: Recent[tuple[Geometry, Geometry], Reading] = Recent(1 << 13)
+_sums: Recent[tuple[Reading, Reading], tuple[Signature, Reading]] = Recent(1 << 12)
 
 
 def _forget() -> None:
@@ -68,11 +68,10 @@ dtypes.on_default_change.append(_forget)
 
 
 def _reading(geometry: Geometry, stored: Geometry) -> Reading:
-    found = _readings.get((geometry, stored))
+    key = geometry, stored
+    found = _readings.get(key)
     if found is None:
-        if len(_readings) > _LIMIT:
-            _forget()
-        found = _readings[geometry, stored] = Reading(geometry, stored)
+        found = _readings.recall(key) or _readings.keep(key, Reading(geometry, stored))
     return found
 
 
@@ -336,8 +335,10 @@ class TemplateWalk(Walk):
         """Let the rule run, and make a template of what it records."""
         plan = fn.plan
         if plan.room <= 0:
-            self.step(fn, grads)
-            return
+            if plan.turn == _readings.turns:
+                self.step(fn, grads)
+                return
+            plan.forget_templates(_readings.turns)      # some belong to readings that are forgotten
         plan.room -= 1
         tracing = Tracing(fn, sources)
         results = gradients(fn, [_tensor(grad) for grad in grads])
@@ -354,7 +355,8 @@ class TemplateWalk(Walk):
         """The sum of two gradients for the same place."""
         if have.__class__ is not tuple or grad.__class__ is not tuple:
             return super().add(_tensor(have), _tensor(grad))
-        known = _sums.get((have[1], grad[1]))
+        key = have[1], grad[1]
+        known = _sums.get(key) or _sums.recall(key)
         if known is not None:
             node = Node(known[0], (have[0], grad[0]), self.site)
             _append(node)
@@ -362,7 +364,7 @@ class TemplateWalk(Walk):
         total = record_pair(ADD, _tensor(have), _tensor(grad))
         signature = total._storage.node.signature
         if signature is not None:
-            _sums[have[1], grad[1]] = signature, _reading(total._geometry, total._storage.geometry)
+            _sums.keep(key, (signature, _reading(total._geometry, total._storage.geometry)))
         return total
 
     def _is_wanted(self, fn: GradFn, grads: list[Any]) -> bool:

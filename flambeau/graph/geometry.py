@@ -1,24 +1,26 @@
 """Geometry: how a flat storage is read as a tensor. A view is a geometry, not an operation.
 
 Geometries are interned: two tensors of equal shape, strides, offset, dtype and device share one object, so
-that caches can be keyed by identity.
+that caches can be keyed by identity. It lives as long as somebody holds it.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from weakref import WeakValueDictionary
 
 from .. import devices, dtypes
 from ..devices import CPU, device
 from ..dtypes import dtype
 from ..size import Size
+from .recent import Recent
 
 
 class Geometry:
     """Shape, strides and offset (in elements), element type and device of a tensor."""
 
     __slots__ = ("shape", "strides", "offset", "dtype", "device", "ndim", "numel", "is_contiguous", "extent",
-                 "_order", "_flat")
+                 "_order", "_flat", "__weakref__")
 
     shape: Size
     strides: tuple[int, ...]
@@ -56,7 +58,10 @@ class Geometry:
     def flat(self) -> Geometry:
         """A vector of as many elements, from the start of a storage."""
         if self._flat is None:
-            self._flat = contiguous((self.numel,), self.dtype, self.device)
+            found = contiguous((self.numel,), self.dtype, self.device)
+            if found is self:   # not kept: it would hold itself
+                return found
+            self._flat = found
         return self._flat
 
     @property
@@ -96,9 +101,8 @@ def row_major_strides(shape: Sequence[int]) -> tuple[int, ...]:
     return tuple(strides)
 
 
-_LIMIT = 1 << 17
-_interned: dict[tuple[object, ...], Geometry] = {}
-_contiguous: dict[tuple[object, ...], Geometry] = {}
+_interned: WeakValueDictionary[tuple[object, ...], Geometry] = WeakValueDictionary()
+_contiguous: Recent[tuple[object, ...], Geometry] = Recent(1 << 13)
 
 
 def intern(shape: Size, strides: tuple[int, ...], offset: int, dtype: dtype, device: device) -> Geometry:
@@ -106,9 +110,6 @@ def intern(shape: Size, strides: tuple[int, ...], offset: int, dtype: dtype, dev
     key = (shape, strides, offset, dtype, device)
     found = _interned.get(key)
     if found is None:
-        if len(_interned) > _LIMIT:  # a geometry made twice costs cache misses, never a wrong result
-            _interned.clear()
-            _contiguous.clear()
         found = _interned[key] = Geometry(Size(shape), strides, offset, dtype, device)
     return found
 
@@ -119,7 +120,7 @@ def contiguous(shape: Sequence[int], dtype: dtype, device: device = CPU) -> Geom
     found = _contiguous.get(key)
     if found is None:
         size = Size(shape)
-        found = _contiguous[key] = intern(size, row_major_strides(size), 0, dtype, device)
+        found = _contiguous.keep(key, intern(size, row_major_strides(size), 0, dtype, device))
     return found
 
 

@@ -19,7 +19,7 @@ class Signature:
     """An operator applied to operands of given geometry. Interned: comparing two is comparing pointers."""
 
     __slots__ = ("operator", "attributes", "geometries", "outputs", "single", "compute", "nbytes", "plan",
-                 "on_meta", "usual", "tape_plans", "form")
+                 "price", "on_meta", "usual", "tape_plans", "form")
 
     def __init__(self, operator: Operator, attributes: tuple[Any, ...], geometries: tuple[Any, ...],
                  outputs: tuple[Geometry, ...], single: bool, compute: Any) -> None:
@@ -32,7 +32,8 @@ class Signature:
         self.nbytes = sum(g.numel * g.dtype.itemsize for g in outputs)
         self.on_meta = bool(outputs) and outputs[0].device is META
         self.usual = single and not self.on_meta
-        self.plan: Any = None  # an executor's own preparation of this signature
+        self.plan: Any = None  # the interpreter's preparation of this signature
+        self.price = 0.0    # what it costs the interpreter, once somebody asked
         self.tape_plans: dict[int, Any] = {}  # by the operands that want gradients, a bit each
         self.form = _form(operator, attributes, geometries, len(outputs))
 

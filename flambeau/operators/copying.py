@@ -8,6 +8,7 @@ from .. import layouts
 from ..devices import META
 from ..graph.geometry import Geometry, contiguous, dense_like, intern, row_major_strides
 from ..graph.node import Signature
+from ..graph.recent import Recent
 from ..graph.storage import Storage
 from ..tensor import Tensor, record, state
 from ..tensor.history import attach
@@ -83,16 +84,15 @@ def clone(input: Tensor, *, memory_format: Any = None) -> Tensor:
     if state.enabled and input.requires_grad:
         signature = _signatures.get(g)
         if signature is None:
-            if len(_signatures) > 1 << 14:
-                _signatures.clear()
-            signature = _signatures[g] = Signature(CLONE, (), (g,), (g,), True, None)
+            signature = _signatures.recall(g) or \
+                _signatures.keep(g, Signature(CLONE, (), (g,), (g,), True, None))
         attach(CLONE, signature, (input,), (out,))
     if state.inference:
         out._inference = True
     return out
 
 
-_signatures: dict[Geometry, Signature] = {}
+_signatures: Recent[Geometry, Signature] = Recent(1 << 12)
 
 
 def has_format(g: Geometry, memory_format: Any) -> bool:

@@ -9,6 +9,7 @@ import numpy as np
 
 from .. import dtypes
 from ..graph.geometry import contiguous
+from ..graph.recent import Recent
 from ..tensor import Tensor, record
 from .bounds import known_range
 from .definition import arithmetic_dtype, operator, pointwise_operator
@@ -145,7 +146,7 @@ def check_classes(target: Tensor, classes: int, ignore_index: int) -> None:
 
 
 # Geometries of inputs, targets and weights that were found to fit together.
-_fitting: set[tuple[Any, ...]] = set()
+_fitting: Recent[tuple[Any, ...], bool] = Recent(1 << 12)
 
 
 @api("nn.functional")
@@ -156,9 +157,7 @@ def nll_loss(input: Tensor, target: Tensor, weight: Any = None, size_average: An
     key = (input._geometry, target._geometry, None if weight is None else weight._geometry)
     if key not in _fitting:
         _check_nll(input, target, weight)
-        if len(_fitting) > 1 << 14:
-            _fitting.clear()
-        _fitting.add(key)
+        _fitting.keep(key, True)
     shape = input._geometry.shape
     check_classes(target, shape[1 if len(shape) > 1 else 0], ignore_index)
     if len(shape) == 1 and target.ndim == 1:

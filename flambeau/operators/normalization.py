@@ -17,6 +17,7 @@ from typing import Any
 
 from .. import dtypes
 from ..graph.geometry import contiguous
+from ..graph.recent import Recent
 from ..tensor import Tensor, record, state
 from ..tensor.inplace import write
 from .definition import arithmetic_dtype, operator
@@ -197,14 +198,12 @@ def _layer_norm(input: Tensor, normalized_shape: Any, weight: Any, bias: Any, ep
             raise NotImplementedError("\"LayerNormKernelImpl\" not implemented for "
                                       f"'{dtypes.SCALAR_NAMES[input.dtype]}'")
         require_parameters(input, weight, bias)
-        if len(_fitting) > 1 << 14:
-            _fitting.clear()
-        dims = _fitting[key] = tuple(range(input.ndim - len(shape), input.ndim))
+        dims = _fitting.keep(key, tuple(range(input.ndim - len(shape), input.ndim)))
     return record(LAYER_NORM, (input, weight, bias, float(eps)), (dims,), enough)
 
 
 # The dimensions to normalize, for geometries and normalized shapes that were found to fit together.
-_fitting: dict[tuple[Any, ...], tuple[int, ...]] = {}
+_fitting: Recent[tuple[Any, ...], tuple[int, ...]] = Recent(1 << 12)
 
 
 @api("torch", "nn.functional")

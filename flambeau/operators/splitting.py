@@ -9,6 +9,7 @@ from typing import Any
 from ..graph.geometry import Geometry
 from ..graph.node import Signature
 from ..graph.operator import Operator
+from ..graph.recent import Recent
 from ..tensor import Tensor, check_dim, state, view
 from ..tensor.batching import BatchedTensor, plain
 from ..tensor.history import attach
@@ -58,7 +59,7 @@ def _plain(g: Geometry) -> Geometry:
 
 Part = tuple[Operator, tuple[Any, ...]]
 # What is known of splitting a geometry so: the signature of the history, and how each part is a view.
-_several: dict[Any, tuple[Signature, list[Part]]] = {}
+_several: Recent[Any, tuple[Signature, list[Part]]] = Recent(1 << 12)
 
 
 def views_of(operator: Operator, input: Tensor, dim: int, sizes: Sequence[int] | None) -> tuple[Tensor, ...]:
@@ -73,9 +74,7 @@ def views_of(operator: Operator, input: Tensor, dim: int, sizes: Sequence[int] |
     key = (operator, geometry, dim, None if sizes is None else tuple(sizes))
     found = _several.get(key)
     if found is None:
-        if len(_several) > 1 << 14:
-            _several.clear()
-        found = _several[key] = _planned(operator, geometry, dim, sizes)
+        found = _several.recall(key) or _several.keep(key, _planned(operator, geometry, dim, sizes))
     signature, parts = found
     storage, base, enabled = input._storage, input._base, state.enabled
     chain = () if base is None else input._view

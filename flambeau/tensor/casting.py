@@ -16,6 +16,7 @@ from typing import Any
 
 from .. import dtypes
 from ..devices import CPU
+from ..graph.recent import Recent
 from .tape import state as grad_state
 from .tensor import Tensor
 
@@ -57,7 +58,7 @@ _NARROW = (dtypes.float16, dtypes.bfloat16)
 
 active = 0      # in how many threads autocast is on
 used = False    # whether it ever was
-guarded: dict[Any, Any] = {}
+guarded: Recent[Any, Any] = Recent(1 << 12)
 on_first_use: list[Callable[[], None]] = []
 _count_lock = threading.Lock()
 

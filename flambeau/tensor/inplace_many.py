@@ -17,9 +17,10 @@ from ..graph import pending
 from ..graph.geometry import Geometry
 from ..graph.node import Node, Signature
 from ..graph.operator import Operator
+from ..graph.recent import Recent
 from ..graph.storage import Storage
 from .inplace import write
-from .record import _LIMIT, PROJECT, _projections, _sign, _signatures, _site, record
+from .record import _sign, _signatures, _site, projection, record
 from .tensor import Tensor, fresh
 
 
@@ -36,7 +37,7 @@ class _Known:
         self.geometries = geometries
         self.held = held
         self.signature = signature
-        self.projections = [_projection(i, g) for i, g in enumerate(signature.outputs)]
+        self.projections = [projection(i, g) for i, g in enumerate(signature.outputs)]
         self.whole = not signature.on_meta and all(map(_takes, geometries, held, signature.outputs))
 
 
@@ -46,15 +47,8 @@ def _takes(target: Geometry, held: Geometry, output: Geometry) -> bool:
         and output.dtype is target.dtype and output.strides == target.strides and target.is_dense
 
 
-def _projection(i: int, geometry: Geometry) -> Signature:
-    found = _projections.get((i, geometry))
-    if found is None:
-        found = _projections[i, geometry] = Signature(PROJECT, (i,), (None,), (geometry,), True, None)
-    return found
-
-
-_latest: dict[Any, _Known] = {}
-_known: dict[Any, _Known] = {}
+_latest: Recent[Any, _Known] = Recent(1 << 10)
+_known: Recent[Any, _Known] = Recent(1 << 12)
 dtypes.on_default_change += [_latest.clear, _known.clear]
 
 
@@ -110,16 +104,12 @@ def record_many(operator: Operator, attributes: tuple[Any, ...], tensors: Sequen
 def _find(operator: Operator, attributes: tuple[Any, ...], geometries: list[Geometry], held: list[Geometry],
           numbers: int) -> _Known:
     key = (operator, attributes, numbers, *geometries, *held)
-    found = _known.get(key)
+    found = _known.get(key) or _known.recall(key)
     if found is None:
         signed = (operator, attributes, *geometries, *[float] * numbers)
         signature = _signatures.get(signed) or _sign(operator, signed, attributes)
-        if len(_known) > _LIMIT:
-            _known.clear()
-            _latest.clear()
-        found = _known[key] = _Known(geometries, held, signature)
-    _latest[operator, attributes] = found
-    return found
+        found = _known.keep(key, _Known(geometries, held, signature))
+    return _latest.keep((operator, attributes), found)
 
 
 __all__ = ["record_in_place", "record_many"]

@@ -18,6 +18,7 @@ from ..graph import pending
 from ..graph.geometry import Geometry
 from ..graph.node import Node, Signature, constant
 from ..graph.operator import Operator
+from ..graph.recent import Recent
 from ..graph.storage import Storage
 from . import casting
 from .batching import BatchedTensor, any_batched, levels, rules
@@ -25,9 +26,8 @@ from .history import attach, attach_one, attach_scaled, attach_two
 from .tape import state
 from .tensor import Tensor
 
-_signatures: dict[Any, Signature] = {}
+_signatures: Recent[Any, Signature] = Recent(1 << 14)
 dtypes.on_default_change += [_signatures.clear, casting.guarded.clear]
-_LIMIT = 1 << 16
 
 _new = object.__new__
 _append = pending.nodes.append
@@ -191,7 +191,7 @@ def record_scaled(operator: Operator, x: Tensor, number: Any) -> Tensor:
         if x.__class__ is BatchedTensor:
             return rules.record(operator, (x, number), ())  # type: ignore[no-any-return]
         signature = _sign(operator, (operator, (), x._geometry, number.__class__), ())
-        _signatures[key] = signature
+        _signatures.keep(key, signature)
     if not signature.usual:
         return record(operator, (x, number))  # type: ignore[no-any-return]
     storage = x._storage
@@ -254,43 +254,46 @@ def record_three(operator: Operator, a: Tensor, b: Tensor, c: Tensor | None) -> 
 _NONE = type(None)
 PROJECT = Operator("project", lambda m, x, i: x[i], lambda geometries, attributes: (), ("input",),
                    kind="project")
-_projections: dict[tuple[int, Geometry], Signature] = {}
+_projections: Recent[tuple[int, Geometry], Signature] = Recent(1 << 13)
 
 
 def _project(node: Node, i: int, geometry: Geometry) -> Tensor:
     """The i-th result of an operator with several."""
     out = _new(Tensor)
     if node is not META_NODE:
-        signature = _projections.get((i, geometry))
-        if signature is None:
-            signature = _projections[i, geometry] = Signature(PROJECT, (i,), (None,), (geometry,), True, None)
-        node = Node(signature, (node,), node.site)
+        node = Node(_projections.get((i, geometry)) or projection(i, geometry), (node,), node.site)
         _append(node)
     out._storage = Storage(node, geometry)
     out._geometry = geometry
     return out
 
 
+def projection(i: int, geometry: Geometry) -> Signature:
+    """The signature of taking the i-th result, of this geometry."""
+    key = i, geometry
+    found = _projections.get(key) or _projections.recall(key)
+    return found or _projections.keep(key, Signature(PROJECT, (i,), (None,), (geometry,), True, None))
+
+
 def _sign(operator: Operator, key: tuple[Any, ...], attributes: tuple[Any, ...]) -> Signature:
     """Check the operands and make the signature; errors are not remembered."""
+    table = casting.guarded if casting.used and operator.name in casting.OPERATORS else _signatures
+    found = table.recall(key)
+    if found is not None:
+        return found
     geometries = key[2:]
     check_devices(operator, geometries)
     outputs = operator.infer(geometries, attributes)
     single = isinstance(outputs, Geometry)
     compute = operator.compute(geometries) if operator.compute is not None else None
     several = (outputs,) if isinstance(outputs, Geometry) else tuple(outputs)
-    signature = Signature(operator, attributes, geometries, several, single, compute)
-    table = casting.guarded if casting.used and operator.name in casting.OPERATORS else _signatures
-    if len(table) > _LIMIT:
-        table.clear()
-    table[key] = signature
-    return signature
+    return table.keep(key, Signature(operator, attributes, geometries, several, single, compute))
 
 
 def _guard() -> None:
     """From now on operators that autocast lowers are not found in the table (Note: autocast)."""
     for key in [key for key in _signatures if key[0].name in casting.OPERATORS]:
-        casting.guarded[key] = _signatures.pop(key)
+        casting.guarded.keep(key, _signatures.pop(key))
 
 
 casting.on_first_use.append(_guard)

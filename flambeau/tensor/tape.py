@@ -58,10 +58,10 @@ class TapePlan:
     """What the GradFns of one signature have in common that want gradients of the same operands.
 
     ``kept`` is what their rules keep: positions of operands, and of results as ``~i``. ``single``: there is
-    one result. ``templates`` and ``room`` belong to ``autograd.templates``.
+    one result. ``templates``, ``room`` (for so many more) and ``turn`` belong to ``autograd.templates``.
     """
 
-    __slots__ = ("needs", "kept", "single", "grad_class", "templates", "room")
+    __slots__ = ("needs", "kept", "single", "grad_class", "templates", "room", "turn")
 
     def __init__(self, needs: tuple[bool, ...], kept: tuple[int, ...], single: bool,
                  grad_class: type[GradFn]) -> None:
@@ -69,8 +69,13 @@ class TapePlan:
         self.kept = kept
         self.single = single
         self.grad_class = grad_class
+        self.forget_templates(0)
+
+    def forget_templates(self, turn: int) -> None:
+        """Make room for others."""
         self.templates: dict[Any, Any] = {}
         self.room = 64
+        self.turn = turn
 
 
 class GradFn:

@@ -14,20 +14,27 @@ from typing import Any
 from ..graph.geometry import Geometry
 from ..graph.node import Signature
 from ..graph.operator import Operator
+from ..graph.recent import Recent
 from .batching import BatchedTensor, rules
 from .history import attach
 from .tape import hooks_of, state
 from .tensor import Tensor
 
 _new = object.__new__
-_signatures: dict[Any, Signature] = {}
-_LIMIT = 1 << 16
+_signatures: Recent[Any, Signature] = Recent(1 << 13)
 
 
 def view_operator(name: str, rule: Callable[..., Geometry], grad_name: str | None = None) -> Operator:
     """An operator that is only a geometry: ``rule(geometry, *attributes)`` gives the view's, or raises."""
     return Operator(name, rule, lambda geometries, attributes: rule(geometries[0], *attributes), ("input",),
                     kind="view", grad_name=grad_name)
+
+
+def _sign(operator: Operator, geometry: Geometry, attributes: tuple[Any, ...]) -> Signature:
+    output = operator.infer((geometry,), attributes)
+    assert isinstance(output, Geometry)
+    return _signatures.keep((operator, attributes, geometry),
+                            Signature(operator, attributes, (geometry,), (output,), True, None))
 
 
 def view(operator: Operator, x: Tensor, attributes: tuple[Any, ...] = ()) -> Tensor:
@@ -37,12 +44,7 @@ def view(operator: Operator, x: Tensor, attributes: tuple[Any, ...] = ()) -> Ten
     if signature is None:
         if x.__class__ is BatchedTensor:
             return rules.view(operator, x, attributes)  # type: ignore[no-any-return]
-        geometry = operator.infer((x._geometry,), attributes)
-        assert isinstance(geometry, Geometry)
-        signature = Signature(operator, attributes, (x._geometry,), (geometry,), True, None)
-        if len(_signatures) > _LIMIT:
-            _signatures.clear()
-        _signatures[key] = signature
+        signature = _signatures.recall(key) or _sign(operator, x._geometry, attributes)
     out = _new(Tensor)
     out._storage = storage = x._storage
     out._geometry = signature.outputs[0]

@@ -2,11 +2,8 @@
 
 import gc
 import json
-import os
 import sys
 import weakref
-
-os.environ["FLAMBEAU_TIER"] = "interpreter"     # the programs of graphs that come back stay in memory
 
 import torch
 

@@ -17,11 +17,14 @@ from ...config import settings
 from ...graph import pending
 from ...graph.geometry import Geometry
 from ...graph.node import Failure, Node, Signature
+from ...graph.recent import Recent
 from ..measure import KernelTime, measured
 from . import mathematics, multi_tensor
 from .arrays import Array, flatten, read
 
 Plan = Callable[[tuple[Any, ...]], Any]
+Reader = Callable[[tuple[Any, ...], int], Any]
+_readers: Recent[Any, Reader] = Recent(1 << 12)
 
 # An operand that only its reader holds: a local variable, getrefcount's argument, the tuple of operands.
 _SOLE_READER = pending.UNHELD + 1
@@ -96,8 +99,14 @@ def _compute_type(signature: Signature) -> np.dtype[Any] | None:
     return signature.compute.numpy if signature.compute is not None else None
 
 
-def _reader(geometry: Any, compute: np.dtype[Any] | None,
-            owned: bool) -> Callable[[tuple[Any, ...], int], Any]:
+def _reader(geometry: Any, compute: np.dtype[Any] | None, owned: bool) -> Reader:
+    """How an operand becomes what the kernel gets; signatures share their readers."""
+    key = geometry, compute, owned
+    found = _readers.get(key) or _readers.recall(key)
+    return found or _readers.keep(key, _new_reader(geometry, compute, owned))
+
+
+def _new_reader(geometry: Any, compute: np.dtype[Any] | None, owned: bool) -> Reader:
     if isinstance(geometry, Geometry):
         if owned and not geometry.is_dense:  # elements may share memory: a copy in which they do not
             return lambda operands, i: read(operands[i].value, geometry).copy()

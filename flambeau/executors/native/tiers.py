@@ -27,9 +27,6 @@ _PRODUCTS = frozenset(("linear", "mm", "matmul", "bmm", "addmm", "baddbmm", "con
                        "convolution_input", "convolution_weight", "scaled_dot_product_attention",
                        "scaled_dot_product_attention_backward"))
 
-_costs: dict[Signature, float] = {}
-_LIMIT = 1 << 16
-
 
 class Rent:
     """What one graph cost so far."""
@@ -69,12 +66,9 @@ def interpreted(nodes: Iterable[Node]) -> float:
     for node in nodes:
         signature = node.signature
         assert signature is not None
-        price = _costs.get(signature)
-        if price is None:
-            if len(_costs) > _LIMIT:
-                _costs.clear()
-            price = _costs[signature] = _price(signature)
-        total += price
+        if not signature.price:
+            signature.price = _price(signature)
+        total += signature.price
     return total
 
 

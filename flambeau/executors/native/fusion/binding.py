@@ -11,6 +11,7 @@ from typing import Any, NamedTuple
 
 from ....graph.geometry import Geometry
 from ....graph.node import Signature
+from ....graph.recent import Recent
 from ..plan import Call, Plan, Words
 from . import cost, traits
 from .accumulate import wide
@@ -20,12 +21,11 @@ from .schedule import Unit
 from .structure import ELEMENT, REPEATED, ROW, Output, Structure
 from .traits import Dims, Space
 
-_LIMIT = 1 << 14
 _APART = 320    # bytes between areas of scratch memory, that they do not all begin in the same cache lines
 
 Place = tuple[int, int]  # (member, operand)
 
-_plans: dict[Any, Plan | None] = {}
+_plans: Recent[Any, Plan | None] = Recent(1 << 11)
 
 
 class _Parts(NamedTuple):
@@ -77,11 +77,10 @@ def bind(unit: Unit, signatures: Sequence[Signature], space: Space, dims: Dims |
     """The plan of a fused unit with members of these signatures; None where its kernel has no native form."""
     assert unit.references is not None
     key = (tuple(signatures), unit.references.operands, unit.stored, space, dims, unit.levels)
-    if key not in _plans:
-        if len(_plans) > _LIMIT:
-            _plans.clear()
-        _plans[key] = _prepare(_Parts(unit, signatures, space, dims))
-    return _plans[key]
+    try:
+        return _plans[key]
+    except KeyError:
+        return _plans.keep(key, _prepare(_Parts(unit, signatures, space, dims)))
 
 
 def _prepare(parts: _Parts) -> Plan | None:

@@ -6,14 +6,13 @@ read. Shapes, strides, pointers and numbers are arguments, so that another shape
 
 from __future__ import annotations
 
-from ..llvm.code import code_of
+from ....graph.recent import Recent
+from ..llvm.code import functions_of
 from ..llvm.emitter import Dtype, Unsupported
 from .body import passes_of
 from .columns import Columns
 from .rows import Rows
 from .structure import Structure
-
-_LIMIT = 4096
 
 
 class Kernel:
@@ -29,7 +28,7 @@ class Kernel:
         frame = (Columns if structure.columns else Rows)(structure, bodies, progress)
         title = "_".join(dict.fromkeys(member.operator.name for member in structure.members))[:60]
         names = frame.write()
-        addresses = code_of(frame.text(), title).addresses
+        addresses = functions_of(frame.text(), title)
         self.calls = [(name, addresses[name]) for name in names]
         self.words = frame.words
         self.reductions: list[tuple[str, Dtype]] = progress.reductions
@@ -38,7 +37,7 @@ class Kernel:
         self.work = sum(len(body.code) for body in bodies)
 
 
-_kernels: dict[Structure, Kernel | None] = {}
+_kernels: Recent[Structure, Kernel | None] = Recent(1 << 11)
 
 
 def passes(structure: Structure):  # type: ignore[no-untyped-def]
@@ -55,14 +54,11 @@ def kernel_of(structure: Structure) -> Kernel | None:
         return _kernels[structure]
     except KeyError:
         pass
-    if len(_kernels) > _LIMIT:
-        _kernels.clear()
     try:
         found: Kernel | None = Kernel(structure)
     except Unsupported:
         found = None
-    _kernels[structure] = found
-    return found
+    return _kernels.keep(structure, found)
 
 
 def clear() -> None:

@@ -7,11 +7,11 @@ from typing import Any
 
 from ....graph.geometry import Geometry, row_major_strides
 from ....graph.node import Signature
+from ....graph.recent import Recent
 from ..llvm.emitter import Unsupported
 from .compile import passes
 from .structure import ELEMENT, FLAT, ROW, Input, Member, Structure
 
-_LIMIT = 1 << 16
 # Pointwise by what they compute, though they declare their shapes themselves.
 _CONVERSIONS = frozenset(("to_copy", "clone"))
 
@@ -43,17 +43,15 @@ class Traits:
 
 _OTHER = Traits(None)
 _PROJECTION = Traits(None, projects=True)
-_traits: dict[Signature, Traits] = {}
-_native: dict[Any, bool] = {}
+_traits: Recent[Signature, Traits] = Recent(1 << 12)
+_native: Recent[Any, bool] = Recent(1 << 12)
 
 
 def traits_of(signature: Signature) -> Traits:
     """The traits of a signature, found out once."""
     found = _traits.get(signature)
     if found is None:
-        if len(_traits) > _LIMIT:
-            _traits.clear()
-        found = _traits[signature] = _examine(signature)
+        found = _traits.recall(signature) or _traits.keep(signature, _examine(signature))
     return found
 
 
@@ -228,14 +226,14 @@ def is_native(signature: Signature, dims: Dims | None) -> bool:
                           dims=dims or ())
     found = _native.get(structure)
     if found is None:
+        found = _native.recall(structure)
+    if found is None:
         try:
             passes(structure)
             found = True
         except Unsupported:
             found = False
-        if len(_native) > _LIMIT:
-            _native.clear()
-        _native[structure] = found
+        _native.keep(structure, found)
     return found
 
 

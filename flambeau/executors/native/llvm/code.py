@@ -14,41 +14,33 @@ if importlib.util.find_spec("llvmlite") is None:
 
 _DEFINED = re.compile(r"^define (?!internal)\S+ @([\w.]+)\(", re.MULTILINE)
 
-_code: dict[str, Code] = {}
+_addresses: dict[str, dict[str, int]] = {}
+_memory: list[Any] = []     # what holds the code, never freed: plans hold addresses, and structures are few
 compiled = 0    # how many modules this process has compiled, those found on disk not counted
-
-
-class Code:
-    """Machine code of a module: the addresses of its functions. It is freed with this object."""
-
-    __slots__ = ("addresses", "_memory")
-
-    def __init__(self, text: str, title: str) -> None:
-        host = machine()
-        key = disk.key_of(text, host.name, host.features, host.compiler)
-        dumps = dumping.dump_folder() is not None
-        found = None if dumps else disk.load(key)
-        if found is None:
-            found = _compiled(text, title)
-            disk.store(key, found)
-        self.addresses, self._memory = _loaded(found, _DEFINED.findall(text))
-        if dumps:
-            from .compiler import dumped
-            dumping.files.update(dict.fromkeys(self.addresses.values(), f"{dumped:04d}_{title}"))
 
 
 def functions_of(text: str, title: str = "kernel") -> dict[str, int]:
     """The addresses of a module's public functions; equal texts are compiled once."""
-    return code_of(text, title).addresses
-
-
-def code_of(text: str, title: str = "kernel") -> Code:
-    """The machine code of a module."""
-    found = _code.get(text)
+    host = machine()
+    key = disk.key_of(text, host.name, host.features, host.compiler)
+    found = _addresses.get(key)
     if found is None:
-        # Plans hold addresses, so code lives as long as the process; the number of structures is small.
-        found = _code[text] = Code(text, title)
+        found = _addresses[key] = _made(text, title, key)
     return found
+
+
+def _made(text: str, title: str, key: str) -> dict[str, int]:
+    dumps = dumping.dump_folder() is not None
+    content = None if dumps else disk.load(key)
+    if content is None:
+        content = _compiled(text, title)
+        disk.store(key, content)
+    addresses, memory = _loaded(content, _DEFINED.findall(text))
+    _memory.append(memory)
+    if dumps:
+        from .compiler import dumped
+        dumping.files.update(dict.fromkeys(addresses.values(), f"{dumped:04d}_{title}"))
+    return addresses
 
 
 def _compiled(text: str, title: str) -> bytes:

@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import logging
+from collections import deque
+from collections.abc import Callable
 from typing import Any
+from weakref import ref
 
 from ....graph.node import Node
 from ..tiers import Rent, ledger
@@ -13,7 +16,7 @@ from .outline import Outline, Reading
 from .pattern import Pattern, Plans
 from .program import Program
 
-_LIMIT = 100_000    # nodes in all graphs that are remembered
+_LIMIT = 50_000     # nodes in all graphs that are remembered
 _ARRANGEMENTS = 16  # of one family
 _log = logging.getLogger("flambeau")
 
@@ -24,20 +27,24 @@ class Family:
     ``following``: the family of the graph that came after the latest one of them.
     """
 
-    __slots__ = ("outline", "pattern", "arrangements", "entries", "following")
+    __slots__ = ("key", "outline", "pattern", "arrangements", "entries", "following", "__weakref__")
 
-    def __init__(self, outline: Outline) -> None:
+    def __init__(self, key: tuple[Any, ...], outline: Outline) -> None:
+        self.key = key
         self.outline = outline
         self.pattern: Pattern | None = None
         self.arrangements: list[Arrangement] = []   # the one used last comes first
         self.entries: dict[tuple[Any, ...], Entry] = {}
-        self.following: Family | None = None
+        self.following: Callable[[], Family | None] = _nothing
 
 
 class Entry:
-    """A graph that was seen: its signatures, its program once it has one, and what came after it."""
+    """A graph that was seen: its signatures, its program once it has one, and what came after it.
 
-    __slots__ = ("family", "signatures", "program", "native", "rent", "following")
+    ``used``: since it was last considered whether to forget it.
+    """
+
+    __slots__ = ("family", "signatures", "program", "native", "rent", "following", "used", "__weakref__")
 
     def __init__(self, family: Family, reading: Reading) -> None:
         self.family = family
@@ -45,10 +52,16 @@ class Entry:
         self.program: Program | None = None
         self.native = True
         self.rent = Rent()
-        self.following: Entry | None = None
+        self.following: Callable[[], Entry | None] = _nothing
+        self.used = False
+
+
+def _nothing() -> None:
+    return None
 
 
 _families: dict[tuple[Any, ...], Family] = {}
+_entries: deque[Entry] = deque()    # of all families
 _latest: Entry | None = None
 _remembered = 0
 
@@ -56,15 +69,16 @@ _remembered = 0
 def program_of(nodes: list[Node], reading: Reading, forced: bool) -> Program | None:
     """The program of a graph (last node first); None while it is to be interpreted (unless ``forced``)."""
     global _latest
-    expected = _latest.following if _latest is not None else None
+    expected = _latest.following() if _latest is not None else None
     if expected is not None and expected.signatures == reading.signatures \
             and expected.family.outline.fits(reading):
         entry = expected
     else:
-        entry = _find(reading, _latest.family.following if _latest is not None else None)
-    if _latest is not None:
-        _latest.following = entry
-        _latest.family.following = entry.family
+        entry = _find(reading, _latest.family.following() if _latest is not None else None)
+        if _latest is not None:
+            _latest.following = ref(entry)
+            _latest.family.following = ref(entry.family)
+    entry.used = True
     _latest = entry
     if entry.program is None and entry.native \
             and (forced or ledger.buys(entry.rent, nodes, entry.family.pattern is not None)):
@@ -89,6 +103,9 @@ def _plan(entry: Entry, nodes: list[Node]) -> Program:
         family.arrangements.clear()
         plans = family.pattern.first
     program = Program(_arrangement(family, plans), entry.signatures, plans)
+    for members, plan in zip(family.pattern.stages, plans):
+        for k in members if plan is not None else ():
+            entry.signatures[k].plan = None     # the interpreter prepares it again, should it have to
     dump(program, nodes, plans)
     return program
 
@@ -111,21 +128,39 @@ def _find(reading: Reading, expected: Family | None) -> Entry:
     global _remembered
     if expected is None or not expected.outline.is_of(reading):
         outline = Outline(reading)
-        expected = _families.setdefault(outline.key(), Family(outline))
-    key = tuple(reading.signatures)
-    entry = expected.entries.get(key)
+        key = outline.key()
+        expected = _families.get(key) or Family(key, outline)
+    signatures = tuple(reading.signatures)
+    entry = expected.entries.get(signatures)
     if entry is None:
-        if _remembered > _LIMIT:
-            clear()
-            return _find(reading, None)
-        _remembered += len(key)
-        entry = expected.entries[key] = Entry(expected, reading)
+        _remembered += len(signatures)
+        _make_room()
+        _families[expected.key] = expected
+        entry = expected.entries[signatures] = Entry(expected, reading)
+        _entries.append(entry)
     return entry
+
+
+def _make_room() -> None:
+    """Forget the oldest graphs; one that came since this was last considered gets a second chance."""
+    global _remembered
+    while _remembered > _LIMIT and _entries:
+        entry = _entries.popleft()
+        if entry.used:
+            entry.used = False
+            _entries.append(entry)
+            continue
+        family, signatures = entry.family, tuple(entry.signatures)
+        _remembered -= len(signatures)
+        del family.entries[signatures]
+        if not family.entries:
+            del _families[family.key]
 
 
 def clear() -> None:
     """Forget all programs."""
     global _latest, _remembered
     _families.clear()
+    _entries.clear()
     _latest = None
     _remembered = 0

@@ -11,6 +11,7 @@ import importlib
 from collections.abc import Callable
 
 from ....graph.node import Signature
+from ....graph.recent import Recent
 from ..llvm.emitter import Unsupported
 from ..plan import Plan
 
@@ -49,8 +50,7 @@ FILES: dict[str, str] = {
     "randint": "random", "random_full": "random", "randperm": "random", "exponential": "random",
 }
 
-_plans: dict[Signature, Plan | None] = {}
-_LIMIT = 1 << 16
+_plans: Recent[Signature, Plan | None] = Recent(1 << 11)
 
 
 def plan_of(signature: Signature) -> Plan | None:
@@ -59,10 +59,7 @@ def plan_of(signature: Signature) -> Plan | None:
         return _plans[signature]
     except KeyError:
         pass
-    if len(_plans) > _LIMIT:
-        _plans.clear()
-    found = _plans[signature] = _make(signature)
-    return found
+    return _plans.keep(signature, _make(signature))
 
 
 def _make(signature: Signature) -> Plan | None:

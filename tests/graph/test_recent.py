@@ -1,0 +1,94 @@
+"""Caches forget what was not used for a while, and programs that nobody runs."""
+
+from __future__ import annotations
+
+import gc
+from importlib import import_module
+
+import numpy as np
+import pytest
+
+import flambeau
+from flambeau import config
+from flambeau.graph.geometry import _interned
+from flambeau.graph.recent import Recent
+
+
+def test_what_is_in_use_stays() -> None:
+    cache: Recent[int, str] = Recent(10)
+    cache.keep(-1, "used")
+    for k in range(1000):
+        cache.keep(k, str(k))
+        assert (cache.get(-1) or cache.recall(-1)) == "used"
+        assert cache.get(k) == cache[k] == str(k) and len(cache) <= 10
+    assert all(cache[k] == str(k) for k in range(995, 1000))
+    assert cache.recall(0) is None
+    with pytest.raises(KeyError):
+        cache[0]
+    cache.clear()
+    assert cache.recall(-1) is None and cache.recall(999) is None
+
+
+def test_a_cached_none_is_found() -> None:
+    cache: Recent[int, str | None] = Recent(2)
+    cache.keep(1, None)
+    cache.keep(2, "two")
+    cache.keep(3, "three")
+    assert cache.get(1, "absent") == "absent" and cache[1] is None
+
+
+def test_geometries_live_while_somebody_holds_them() -> None:
+    x = flambeau.zeros(3, 41)
+    for k in range(20_000):
+        flambeau.empty(1, k, device="meta")
+    assert flambeau.zeros(3, 41)._geometry is x._geometry
+    del x
+    gc.collect()
+    assert len(_interned) < 60_000
+
+
+def _step(rows: int) -> float:
+    x = flambeau.arange(float(rows)).reshape(rows, 1).requires_grad_()
+    (flambeau.tanh(x) * x).sum().backward()
+    assert x.grad is not None
+    return float(x.grad.sum())
+
+
+def _wanted(rows: int) -> float:
+    x = np.arange(float(rows))
+    return float((np.tanh(x) + x * (1 - np.tanh(x) ** 2)).sum())
+
+
+def test_programs_for_ever_new_shapes_are_forgotten(monkeypatch: pytest.MonkeyPatch) -> None:
+    pytest.importorskip("llvmlite")
+    from flambeau.executors.native.programs import known
+
+    known.clear()
+    monkeypatch.setattr(known, "_LIMIT", 300)
+    with config.executor("native"):
+        made: list[set[int]] = []
+        for rows in range(2, 120):
+            assert _step(rows) == pytest.approx(_wanted(rows), rel=1e-5)
+            assert _step(7) == pytest.approx(_wanted(7), rel=1e-5)
+            made.append({id(entry.program) for entry in known._entries})
+            assert known._remembered <= 300
+            assert known._remembered == sum(len(entry.signatures) for entry in known._entries)
+            families = known._families.values()
+            assert {*known._entries} == {entry for family in families for entry in family.entries.values()}
+        # The one that is used all the time stays.
+        assert made[20] & made[60] & made[-1]
+    known.clear()
+
+
+@pytest.mark.parametrize("small", [4, 64])
+def test_results_do_not_depend_on_what_is_remembered(monkeypatch: pytest.MonkeyPatch, small: int) -> None:
+    record, views, templates = map(import_module, ("flambeau.tensor.record", "flambeau.tensor.views",
+                                                   "flambeau.autograd.templates"))
+    caches = (record._signatures, record._projections, views._signatures, templates._readings,
+              templates._sums)
+    for cache in caches:
+        monkeypatch.setattr(cache, "size", small)
+        cache.clear()
+    for rows in [*range(2, 40), *range(2, 40)]:
+        assert _step(rows) == pytest.approx(_wanted(rows), rel=1e-5)
+    assert all(len(cache) <= small for cache in caches)
