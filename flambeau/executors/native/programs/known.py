@@ -103,7 +103,7 @@ def _plan(entry: Entry, nodes: list[Node]) -> Program:
         family.arrangements.clear()
         plans = family.pattern.first
     program = Program(_arrangement(family, plans), entry.signatures, plans)
-    for members, plan in zip(family.pattern.stages, plans):
+    for members, plan in zip(program.pattern.stages, plans):
         for k in members if plan is not None else ():
             entry.signatures[k].plan = None     # the interpreter prepares it again, should it have to
     dump(program, nodes, plans)
