@@ -74,12 +74,17 @@ class Node:
 
 
 class Failure:
-    """The value of a node whose kernel failed: who looks at it, or at what depends on it, gets the error."""
+    """The value of a node whose kernel failed: who looks at it, or at what depends on it, gets the error.
+
+    ``made``: whether there was one in this process at all.
+    """
 
     __slots__ = ("error",)
+    made = False
 
     def __init__(self, error: BaseException) -> None:
         self.error = error
+        Failure.made = True
 
 
 def constant(value: Any) -> Node:

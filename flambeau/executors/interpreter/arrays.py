@@ -24,7 +24,7 @@ def read(value: Array, geometry: Geometry) -> Array:
     """The array that ``geometry`` sees in a flat value; never a copy."""
     numpy_type = geometry.dtype.numpy
     if value.dtype != numpy_type:
-        value = _reinterpret(value, numpy_type)
+        value = reinterpret(value, numpy_type)
     if geometry.is_contiguous:
         if geometry.numel != value.size:
             value = value[geometry.offset:geometry.offset + geometry.numel]
@@ -32,7 +32,8 @@ def read(value: Array, geometry: Geometry) -> Array:
     return strided(value, geometry.shape, geometry.strides, geometry.offset)
 
 
-def _reinterpret(value: Array, numpy_type: np.dtype[Any]) -> Array:
+def reinterpret(value: Array, numpy_type: np.dtype[Any]) -> Array:
+    """A flat value's memory as elements of another type."""
     usable = value.nbytes - value.nbytes % numpy_type.itemsize
     return value.view(np.uint8)[:usable].view(numpy_type)
 

@@ -20,11 +20,14 @@ from ...graph.node import Failure, Node, Signature
 from ...graph.recent import Recent
 from ..measure import KernelTime, measured
 from . import mathematics, multi_tensor
-from .arrays import Array, flatten, read
+from .arrays import Array, flatten, read, reinterpret
 
 Plan = Callable[[tuple[Any, ...]], Any]
 Reader = Callable[[tuple[Any, ...], int], Any]
 _readers: Recent[Any, Reader] = Recent(1 << 12)
+
+# Pointwise by what they compute, though they declare their shapes themselves.
+_ELEMENTWISE = frozenset(("to_copy",))
 
 # An operand that only its reader holds: a local variable, getrefcount's argument, the tuple of operands.
 _SOLE_READER = pending.UNHELD + 1
@@ -62,9 +65,10 @@ def _measured(node: Node) -> Any:
 
 def _compute(node: Node) -> Any:
     operands = node.operands
-    for operand in operands:
-        if operand.__class__ is Node and operand.value.__class__ is Failure:
-            return operand.value
+    if Failure.made:
+        for operand in operands:
+            if operand.__class__ is Node and operand.value.__class__ is Failure:
+                return operand.value
     signature = node.signature
     assert signature is not None
     plan = signature.plan
@@ -83,6 +87,8 @@ def prepare(signature: Signature) -> Plan:
         return multi_tensor.prepare(signature)
     kernel, attributes, outputs = operator.kernel, signature.attributes, signature.outputs
     compute = _compute_type(signature)
+    if (operator.kind == "pointwise" or operator.name in _ELEMENTWISE) and _is_flat(signature):
+        return _prepare_flat(signature, compute)
     readers = [_reader(g, compute, i in operator.owns) for i, g in enumerate(signature.geometries)]
     variadic = operator.kind == "variadic"
 
@@ -93,6 +99,50 @@ def prepare(signature: Signature) -> Plan:
             return _own(flatten(result, outputs[0]), operands, operator.owns)
         return tuple([_own(flatten(r, g), operands, operator.owns) for r, g in zip(result, outputs)])
     return execute
+
+
+def _is_flat(signature: Signature) -> bool:
+    """Whether all arrays have the same elements in the same order, so that their shape does not matter."""
+    if not signature.single or signature.operator.owns:
+        return False
+    shape = signature.outputs[0].shape
+    return all(
+        not isinstance(g, Geometry) or (g.is_contiguous and g.shape == shape and g.numel > 0)
+        for g in (*signature.geometries, signature.outputs[0]))
+
+
+def _prepare_flat(signature: Signature, compute: np.dtype[Any] | None) -> Plan:
+    """A pointwise kernel on flat arrays: most of the interpreter's time for small ones goes into shapes."""
+    kernel, attributes = signature.operator.kernel, signature.attributes
+    numpy_type = signature.outputs[0].dtype.numpy
+    readers = [_flat_reader(g, compute) for g in signature.geometries]
+
+    def execute(operands: tuple[Any, ...]) -> Any:
+        result = kernel(mathematics, *[reader(x) for reader, x in zip(readers, operands)], *attributes)
+        if result.dtype is not numpy_type and result.dtype != numpy_type:
+            result = result.astype(numpy_type)
+        if result.ndim != 1:
+            result = flatten(result, signature.outputs[0])
+        return _own(result, operands, ())
+    return execute
+
+
+def _flat_reader(geometry: Any, compute: np.dtype[Any] | None) -> Callable[[Any], Any]:
+    if not isinstance(geometry, Geometry):
+        if compute is None or geometry is type(None):
+            return lambda number: number
+        return lambda number: _number(number, compute)
+    first, after, numpy_type = geometry.offset, geometry.offset + geometry.numel, geometry.dtype.numpy
+    converts = compute is not None and numpy_type != compute
+
+    def read_flat(node: Node) -> Any:
+        value = node.value
+        if value.dtype is not numpy_type and value.dtype != numpy_type:
+            value = reinterpret(value, numpy_type)
+        if len(value) != after or first:
+            value = value[first:after]
+        return value.astype(compute) if converts else value
+    return read_flat
 
 
 def _compute_type(signature: Signature) -> np.dtype[Any] | None:
@@ -144,9 +194,10 @@ def _own(value: Array, operands: tuple[Any, ...], owns: tuple[int, ...]) -> Arra
     """``value``, copied if a kernel returned (a view of) one of its operands: values never alias."""
     root = value.base
     if root is None and not owns:
-        if not any(operand.__class__ is Node and operand.value is value for operand in operands):
-            return value
-        return value.copy()
+        for operand in operands:
+            if operand.__class__ is Node and operand.value is value:
+                return value.copy()
+        return value
     if isinstance(root, np.ndarray):
         for i, operand in enumerate(operands):
             if operand.__class__ is Node and i not in owns:

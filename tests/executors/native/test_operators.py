@@ -29,7 +29,9 @@ ATTRIBUTES: dict[str,
 
 def operators() -> list[Operator]:
     """All pointwise operators, in the order of their names and of their declaration."""
+    gc.unfreeze()   # what the import made is kept apart
     found = [o for o in gc.get_objects() if type(o) is Operator and o.kind == "pointwise"]
+    gc.freeze()
     return sorted(found, key=lambda o: (o.name, len(o.parameters)))
 
 
