@@ -23,11 +23,13 @@ from __future__ import annotations
 
 import functools
 import math
+from collections.abc import Sequence
 
 from ..llvm.build import Function, Module, Value
 from ..llvm.emitter import Dtype, memory_type
 from .arguments import SIZES, Arguments, Matrix, Names, matrix
 from .forward import greatest, inverse, kept_weights, last_key, multiply, multiply_all, scores, send
+from .span import BOUNDS, Span, over_keys
 from .tiles import Parts
 
 SCRATCH = ("query", "grad", "key", "value", "query_t", "grad_t", "scores", "grads", "grad_query_t",
@@ -36,7 +38,7 @@ BACKWARD = Names(("grad", "query", "key", "value", "mask", "kept"),
                  ("grad_query", "grad_key", "grad_value"), ("shares",),
                  (*SIZES, "direct", "depth.padded", "width.padded", "share"), SCRATCH)
 # Statistics of a block, each for all lanes.
-TOP, SUM, INNER, FACTOR, ONES, STATISTICS = range(6)
+TOP, SUM, INNER, FACTOR, STATISTICS = range(5)
 
 
 @functools.cache
@@ -114,9 +116,9 @@ class _Block:
         """The tile of keys from j on."""
         return self.parts.at(self.f, panel, self.f.mul(j, self.parts.width))
 
-    def keys(self, j: str) -> str:
-        """How many keys the tile has."""
-        return self.f.least(self.f.sub(self.stop, j), self.parts.keys)
+    def span(self, j: str) -> Span:
+        """The keys of a tile."""
+        return Span(self.w, self.first, self.count, self.wide, j, self.stop)
 
     def _prepare(self) -> None:
         """Rows of Q and G, and both transposed."""
@@ -129,33 +131,24 @@ class _Block:
             parts.transpose_in(f, block, padded, self.count, w[columns], w.scratch(f"{name}_t"), scaled)
         parts.fill(f, self.statistic(TOP), parts.width, -math.inf)
         parts.fill(f, self.statistic(SUM), 2 * parts.width, 0.0)
-        parts.fill(f, self.statistic(ONES), parts.width, 1.0)
 
     def _scores(self, j: str) -> None:
-        f, parts = self.f, self.parts
-        tile, n = self.panel(self.scores, j), self.keys(j)
-        scores(self.w, self.head, self.first, self.count, self.wide, self.k, self.w.scratch("query_t"), j, n,
-               tile)
-        tops = greatest(parts, f, tile, n, self.statistics, 2)
-        for x, top in enumerate(tops):
-            parts.write(f, top, self.statistics, x * parts.lanes)
+        tile, span = self.panel(self.scores, j), self.span(j)
+        scores(self.w, self.head, self.first, span, self.k, self.w.scratch("query_t"), tile)
+        span.run(_tops, tile, self.statistics)
 
     def _weights(self, j: str) -> None:
         """p = exp(s - m), G V^T, and the sums l and D."""
         w, f, parts, v = self.w, self.f, self.parts, self.v
-        tile, n = self.panel(self.grads, j), self.keys(j)
+        tile, span = self.panel(self.grads, j), self.span(j)
         values = parts.at(f, v.pointer.get(), f.mul(j, v.row.get()))
-        parts.product(f, self.wide, values, v.row.get(), v.column.get(), w.scratch("grad_t"), parts.width,
-                      tile, parts.width, n, w["width"])
+        span.by_key(values, v.row.get(), v.column.get(), w.scratch("grad_t"), tile, w["width"])
         weights, dropped = self.panel(self.scores, j), w.flag("dropped")
         with f.when(dropped):
-            multiply(parts, f, tile, kept_weights(w, self.head, self.first, self.count, j, n), n)
-        with f.when(self.wide):
-            f.run(_weights(parts, 2), weights, tile, n, self.statistics)
-        with f.otherwise(self.wide):
-            f.run(_weights(parts, 1), weights, tile, n, self.statistics)
+            multiply(parts, f, tile, kept_weights(w, self.head, self.first, span), span.n)
+        span.run(_weights, weights, tile, self.statistics)
         with f.when(dropped):
-            _mark_dropped(parts, f, weights, w.scratch("mask_t"), n)
+            _mark_dropped(parts, f, weights, w.scratch("mask_t"), span.n)
 
     def _normalize(self) -> None:
         """D / l; rows of G times 1 / l, of Q times scale / l."""
@@ -170,31 +163,31 @@ class _Block:
 
     def _gradients(self, j: str) -> None:
         """dS, and what this tile adds to dV, dK and dQ."""
-        w, f, parts, k = self.w, self.f, self.parts, self.k
-        n, weights, tile = self.keys(j), self.panel(self.scores, j), self.panel(self.grads, j)
-        _score_gradients(parts, f, weights, tile, n, self.statistic(INNER))
+        w, f, parts, k, sums = self.w, self.f, self.parts, self.k, self.sums
+        span, weights, tile = self.span(j), self.panel(self.scores, j), self.panel(self.grads, j)
+        span.run(_score_gradients, weights, tile, self.statistic(INNER))
         with f.when(w.flag("dropped")):
-            _clear_dropped(parts, f, weights, n)
-        self._add_rows(weights, j, n, "grad", w["width.padded"], self.sums.value, self.sums.value_row)
-        self._add_rows(tile, j, n, "query", w["depth.padded"], self.sums.key, self.sums.key_row)
+            _clear_dropped(parts, f, weights, span.n)
+        for panel, name, columns, total, row in (
+                (weights, "grad", w["width.padded"], sums.value, sums.value_row),
+                (tile, "query", w["depth.padded"], sums.key, sums.key_row)):
+            span.over_queries(panel, w.scratch(name), columns, parts.at(f, total, f.mul(j, row)), row)
         keys = parts.at(f, k.pointer.get(), f.mul(j, k.row.get()))
-        factors = f.choose(f.compare("eq", j, 0), "ptr", "null", self.statistic(ONES))
-        parts.product(f, self.wide, keys, k.column.get(), k.row.get(), tile, parts.width,
-                      w.scratch("grad_query_t"), parts.width, w["depth"], n, factors)
-
-    def _add_rows(self, tile: str, j: str, n: str, name: str, columns: str, sums: str, row: str) -> None:
-        """sums[j:j + n] += tile times rows of Q or G."""
-        f, parts = self.f, self.parts
-        target = parts.at(f, sums, f.mul(j, row))
-        with f.loop(0, columns, parts.width) as c:
-            wide = f.compare("sgt", f.sub(columns, c), parts.lanes)
-            parts.product(f, wide, tile, parts.width, 1, parts.at(f, self.w.scratch(name), c), columns,
-                          parts.at(f, target, c), row, n, self.count, self.statistic(ONES))
+        span.over_keys(keys, k.row.get(), k.column.get(), tile, w.scratch("grad_query_t"), w["depth"])
 
     def _finish(self) -> None:
         w = self.w
         send(w, w.scratch("grad_query_t"), self.statistic(FACTOR), self.count, w["depth"], "grad_query",
              self.head, self.first, "grad_query_rows")
+
+
+def _tops(parts: Parts, vectors: int) -> Function:
+    def make(f: Function) -> None:
+        for j, top in enumerate(greatest(parts, f, vectors)):
+            parts.write(f, top, "%statistics", j * parts.lanes)
+
+    parameters = [("ptr noalias readonly", "%tile"), ("ptr noalias", "%statistics"), *BOUNDS]
+    return parts.helper(f"tops{vectors}", parameters, make)
 
 
 def _weights(parts: Parts, vectors: int) -> Function:
@@ -203,19 +196,22 @@ def _weights(parts: Parts, vectors: int) -> Function:
         tops = [parts.finite_or_zero(f, parts.read(f, "%statistics", x)) for x in lanes]
         sums, inners = ([f.variable(parts.vector, parts.read(f, "%statistics", which * parts.width + x))
                          for x in lanes] for which in (SUM, INNER))
-        with f.loop(0, "%n") as i:
-            for x, top, total, inner in zip(lanes, tops, sums, inners):
-                place = f.add(f.mul(i, parts.width), x)
-                p = parts.exponential(f, parts.read(f, "%scores", place), top)
+
+        def weigh(i: str, chosen: Sequence[int]) -> None:
+            for j in chosen:
+                place = f.add(f.mul(i, parts.width), lanes[j])
+                p = parts.exponential(f, parts.read(f, "%scores", place), tops[j])
                 parts.write(f, p, "%scores", place)
-                total.set(f.emit(f"fadd {parts.vector} {total.get()}, {p}"))
-                inner.set(f.fma(parts.vector, p, parts.read(f, "%grads", place), inner.get()))
+                sums[j].set(f.emit(f"fadd {parts.vector} {sums[j].get()}, {p}"))
+                inners[j].set(f.fma(parts.vector, p, parts.read(f, "%grads", place), inners[j].get()))
+
+        over_keys(f, vectors, weigh)
         for x, total, inner in zip(lanes, sums, inners):
             parts.write(f, total.get(), "%statistics", SUM * parts.width + x)
             parts.write(f, inner.get(), "%statistics", INNER * parts.width + x)
 
-    parameters = [("ptr noalias", "%scores"), ("ptr noalias readonly", "%grads"), ("i64", "%n"),
-                  ("ptr noalias", "%statistics")]
+    parameters = [("ptr noalias", "%scores"), ("ptr noalias readonly", "%grads"),
+                  ("ptr noalias", "%statistics"), *BOUNDS]
     return parts.helper(f"weights{vectors}", parameters, make)
 
 
@@ -238,15 +234,23 @@ def _clear_dropped(parts: Parts, f: Function, weights: str, n: str) -> None:
                               f"{parts.vector} {p}"), weights, i)
 
 
-def _score_gradients(parts: Parts, f: Function, weights: str, tile: str, n: str, inner: str) -> None:
+def _score_gradients(parts: Parts, vectors: int) -> Function:
     """(G V^T - D) p in place of G V^T."""
-    subtracted = [parts.read(f, inner, x) for x in range(0, parts.width, parts.lanes)]
-    with f.loop(0, n) as i:
-        for j, x in enumerate(subtracted):
-            place = f.add(f.mul(i, parts.width), j * parts.lanes)
-            difference = f.emit(f"fsub {parts.vector} {parts.read(f, tile, place)}, {x}")
-            p = parts.absolute(f, parts.read(f, weights, place))
-            parts.write(f, f.emit(f"fmul {parts.vector} {difference}, {p}"), tile, place)
+    def make(f: Function) -> None:
+        subtracted = [parts.read(f, "%inner", j * parts.lanes) for j in range(vectors)]
+
+        def subtract(i: str, chosen: Sequence[int]) -> None:
+            for j in chosen:
+                place = f.add(f.mul(i, parts.width), j * parts.lanes)
+                difference = f.emit(f"fsub {parts.vector} {parts.read(f, '%grads', place)}, {subtracted[j]}")
+                p = parts.absolute(f, parts.read(f, "%weights", place))
+                parts.write(f, f.emit(f"fmul {parts.vector} {difference}, {p}"), "%grads", place)
+
+        over_keys(f, vectors, subtract)
+
+    parameters = [("ptr noalias readonly", "%weights"), ("ptr noalias", "%grads"),
+                  ("ptr noalias readonly", "%inner"), *BOUNDS]
+    return parts.helper(f"score_gradients{vectors}", parameters, make)
 
 
 def _scale_rows(parts: Parts, f: Function, block: str, columns: Value, rows: str, factors: str) -> None:

@@ -14,10 +14,12 @@ from __future__ import annotations
 
 import functools
 import math
+from collections.abc import Sequence
 
 from ..llvm.build import Function, Module
 from ..llvm.emitter import Dtype, memory_type
 from .arguments import SIZES, Arguments, Matrix, Names, matrix
+from .span import BOUNDS, Span, over_keys
 from .tiles import Parts
 
 SCRATCH = ("query", "key", "value", "query_t", "scores", "output_t", "statistics", "output", "mask", "mask_t")
@@ -55,16 +57,15 @@ def _block(w: Arguments, head: str, first: str, k: Matrix, v: Matrix) -> None:
     parts.fill(f, statistics, parts.width, -math.inf)
     parts.fill(f, parts.at(f, statistics, parts.width), parts.width, 0.0)
     alpha = parts.at(f, statistics, 2 * parts.width)
-    with f.loop(0, last_key(w, first, count), parts.keys) as j:
-        n = f.least(f.sub(last_key(w, first, count), j), parts.keys)
-        scores(w, head, first, count, wide, k, query_t, j, n, tile)
-        softmax_step(parts, f, wide, tile, n, statistics)
+    stop = last_key(w, first, count)
+    with f.loop(0, stop, parts.keys) as j:
+        span = Span(w, first, count, wide, j, stop)
+        scores(w, head, first, span, k, query_t, tile)
+        span.run(_step, tile, statistics)
         with f.when(w.flag("dropped")):
-            multiply(parts, f, tile, kept_weights(w, head, first, count, j, n), n)
+            multiply(parts, f, tile, kept_weights(w, head, first, span), span.n)
         values = parts.at(f, v.pointer.get(), f.mul(j, v.row.get()))
-        factors = f.choose(f.compare("eq", j, 0), "ptr", "null", alpha)
-        parts.product(f, wide, values, v.column.get(), v.row.get(), tile, parts.width, output_t, parts.width,
-                      w["width"], n, factors)
+        span.over_keys(values, v.row.get(), v.column.get(), tile, output_t, w["width"], alpha)
     sums = parts.at(f, statistics, parts.width)
     inverse(parts, f, sums)
     multiply_all(parts, f, sums, w["factor"], sums)
@@ -91,24 +92,23 @@ def last_key(w: Arguments, first: str, count: str) -> str:
     return f.choose(w.flag("causal"), "i64", causal, w["keys"])
 
 
-def scores(w: Arguments, head: str, first: str, count: str, wide: str, k: Matrix, query_t: str, j: str,
-           n: str, tile: str) -> None:
-    """Scores of the n keys from j on with a block of queries, masks included."""
+def scores(w: Arguments, head: str, first: str, span: Span, k: Matrix, query_t: str, tile: str) -> None:
+    """Scores of a tile of keys with a block of queries, masks included."""
     f, parts = w.f, w.parts
-    keys = parts.at(f, k.pointer.get(), f.mul(j, k.row.get()))
-    parts.product(f, wide, keys, k.row.get(), k.column.get(), query_t, parts.width, tile, parts.width, n,
-                  w["depth"])
+    keys = parts.at(f, k.pointer.get(), f.mul(span.j, k.row.get()))
+    span.by_key(keys, k.row.get(), k.column.get(), query_t, tile, w["depth"])
     with f.when(w.flag("masked")):
-        _add_mask(w, head, first, count, j, n, tile)
-    diagonal = f.compare("sgt", f.add(j, n), f.add(first, 1))
+        _add_mask(w, head, first, span, tile)
+    diagonal = f.compare("sgt", f.add(span.j, span.n), f.add(first, 1))
     with f.when(f.emit(f"and i1 {w.flag('causal')}, {diagonal}")):
-        _hide_later(parts, f, f.sub(first, j), n, tile)
+        _hide_later(f, span, f.sub(first, span.j), tile)
 
 
-def _add_mask(w: Arguments, head: str, first: str, count: str, j: str, n: str, tile: str) -> None:
+def _add_mask(w: Arguments, head: str, first: str, span: Span, tile: str) -> None:
     f, parts = w.f, w.parts
+    count, n = span.count, span.n
     row, column = w["mask.row"], w["mask.column"]
-    place = f.add(f.mul(first, row), f.mul(j, column))
+    place = f.add(f.mul(first, row), f.mul(span.j, column))
     source = f.at(w.of_head("mask", head), place, memory_type(parts.storage))
     same = f.compare("eq", row, 0)
     block, block_t = w.scratch("mask"), w.scratch("mask_t")
@@ -131,11 +131,12 @@ def _add_score(parts: Parts, f: Function, tile: str, place: str, x: str) -> None
     parts.write(f, f.emit(f"fadd {parts.vector} {before}, {x}"), tile, place)
 
 
-def kept_weights(w: Arguments, head: str, first: str, count: str, j: str, n: str) -> str:
+def kept_weights(w: Arguments, head: str, first: str, span: Span) -> str:
     """The tile of zeros and ones that dropout multiplies weights with."""
     f, parts = w.f, w.parts
+    count, n = span.count, span.n
     row, column = w["kept.row"], w["kept.column"]
-    place = f.add(f.mul(first, row), f.mul(j, column))
+    place = f.add(f.mul(first, row), f.mul(span.j, column))
     source = f.at(w.of_head("kept", head), place, memory_type(parts.storage))
     block, block_t = w.scratch("mask"), w.scratch("mask_t")
     parts.stage(f, source, row, column, count, n, block, parts.keys)
@@ -157,29 +158,26 @@ def multiply_all(parts: Parts, f: Function, source: str, factor: str, target: st
         parts.write(f, f.emit(f"fmul {parts.vector} {parts.read(f, source, x)}, {factors}"), target, x)
 
 
-def _hide_later(parts: Parts, f: Function, ahead: str, n: str, tile: str) -> None:
+def _hide_later(f: Function, span: Span, ahead: str, tile: str) -> None:
     """Minus infinity for keys after the query; ``ahead``: the first query's number less the first key's."""
-    with f.loop(f.most(0, f.add(ahead, 1)), n) as i:
-        hidden = f.sub(i, ahead)    # lanes below it are earlier queries than this key
-        for lane in range(0, parts.width, parts.lanes):
-            mask = f.first_lanes(f.sub(hidden, lane), parts.lanes)
-            place = parts.at(f, tile, f.add(f.mul(i, parts.width), lane))
-            f.write_masked(parts.vector, parts.numbers(-math.inf), place, mask, parts.itemsize)
-
-
-def softmax_step(parts: Parts, f: Function, wide: str, tile: str, n: str, statistics: str) -> None:
-    """Scores to weights p, in place; ``statistics``: m, l and alpha of each lane."""
-    with f.when(wide):
-        f.run(_step(parts, 2), tile, n, statistics)
-    with f.otherwise(wide):
-        f.run(_step(parts, 1), tile, n, statistics)
+    parts = span.parts
+    bounds = [f.most(0, f.add(ahead, 1)), span.both, span.n]    # late keys come after the whole first vector
+    for x in range(2):
+        with f.loop(f.most(bounds[0], bounds[x]) if x else bounds[0], bounds[x + 1]) as i:
+            hidden = f.sub(f.sub(i, ahead), x * parts.lanes)    # lanes below it: earlier queries
+            place = f.add(f.mul(i, parts.width), x * parts.lanes)
+            # Not a masked store: what is read next would have to wait until it has reached the cache.
+            kept = f.emit(f"select <{parts.lanes} x i1> {f.first_lanes(hidden, parts.lanes)}, {parts.vector} "
+                          f"{parts.numbers(-math.inf)}, {parts.vector} {parts.read(f, tile, place)}")
+            parts.write(f, kept, tile, place)
 
 
 def _step(parts: Parts, vectors: int) -> Function:
+    """Scores to weights p, in place; ``statistics``: m, l and alpha of each lane."""
     def make(f: Function) -> None:
         lanes = [j * parts.lanes for j in range(vectors)]
         tops, alphas = [], []
-        for x, before in zip(lanes, greatest(parts, f, "%tile", "%n", "%statistics", vectors)):
+        for x, before in zip(lanes, greatest(parts, f, vectors)):
             old = parts.read(f, "%statistics", x)
             parts.write(f, before, "%statistics", x)
             tops.append(parts.finite_or_zero(f, before))
@@ -187,27 +185,33 @@ def _step(parts: Parts, vectors: int) -> Function:
             alphas.append(alpha)
             parts.write(f, alpha, "%statistics", x + 2 * parts.width)
         sums = [f.variable(parts.vector, "zeroinitializer") for _ in lanes]
-        with f.loop(0, "%n") as i:
-            for x, top, total in zip(lanes, tops, sums):
-                place = f.add(f.mul(i, parts.width), x)
-                p = parts.exponential(f, parts.read(f, "%tile", place), top)
+
+        def weigh(i: str, chosen: Sequence[int]) -> None:
+            for j in chosen:
+                place = f.add(f.mul(i, parts.width), lanes[j])
+                p = parts.exponential(f, parts.read(f, "%tile", place), tops[j])
                 parts.write(f, p, "%tile", place)
-                total.set(f.emit(f"fadd {parts.vector} {total.get()}, {p}"))
+                sums[j].set(f.emit(f"fadd {parts.vector} {sums[j].get()}, {p}"))
+
+        over_keys(f, vectors, weigh)
         for x, alpha, total in zip(lanes, alphas, sums):
             old = parts.read(f, "%statistics", x + parts.width)
             parts.write(f, f.fma(parts.vector, old, alpha, total.get()), "%statistics", x + parts.width)
 
-    parameters = [("ptr", "%tile"), ("i64", "%n"), ("ptr noalias", "%statistics")]
+    parameters = [("ptr", "%tile"), ("ptr noalias", "%statistics"), *BOUNDS]
     return parts.helper(f"softmax_step{vectors}", parameters, make)
 
 
-def greatest(parts: Parts, f: Function, tile: str, n: str, initial: str, vectors: int) -> list[str]:
-    """The maximum of each column of a tile and of ``initial``."""
-    tops = [f.variable(parts.vector, parts.read(f, initial, j * parts.lanes)) for j in range(vectors)]
-    with f.loop(0, n) as i:
-        for j, top in enumerate(tops):
-            x = parts.read(f, tile, f.add(f.mul(i, parts.width), j * parts.lanes))
-            top.set(parts.greater(f, x, top.get()))
+def greatest(parts: Parts, f: Function, vectors: int) -> list[str]:
+    """In a helper: the maximum of each column of ``%tile`` and of the first row of ``%statistics``."""
+    tops = [f.variable(parts.vector, parts.read(f, "%statistics", j * parts.lanes)) for j in range(vectors)]
+
+    def compare(i: str, chosen: Sequence[int]) -> None:
+        for j in chosen:
+            x = parts.read(f, "%tile", f.add(f.mul(i, parts.width), j * parts.lanes))
+            tops[j].set(parts.greater(f, x, tops[j].get()))
+
+    over_keys(f, vectors, compare)
     return [top.get() for top in tops]
 
 

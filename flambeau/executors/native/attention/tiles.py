@@ -86,13 +86,14 @@ class Parts:
     # --- tile products --------------------------------------------------------------------------------------
 
     def product(self, f: Function, wide: str, a: str, a_row: Value, a_step: Value, b: str, b_step: Value,
-                c: str, c_row: Value, rows: Value, depth: Value, factors: str = "null") -> None:
-        """C = A B + factors * C for a C of at most ``width`` columns; no ``factors``: C = A B.
+                c: str, c_row: Value, rows: Value, depth: Value, added: str = "false",
+                factors: str = "null") -> None:
+        """C = A B for a C of at most ``width`` columns, or, if it is ``added``, C = A B + factors * C.
 
         ``wide`` (i1): more than a vector of columns. A (rows, depth) has strides ``a_row``, ``a_step``;
-        ``factors`` has an element for each column.
+        ``factors`` has an element for each column, or is null for 1.
         """
-        arguments = (a, a_row, a_step, b, b_step, c, c_row, rows, depth, factors)
+        arguments = (a, a_row, a_step, b, b_step, c, c_row, rows, depth, added, factors)
         with f.when(wide):
             f.run(self._product(2), *arguments)
         with f.otherwise(wide):
@@ -111,7 +112,7 @@ class Parts:
         return self.helper(f"product{vectors}", [
             ("ptr readonly", "%a"), ("i64", "%a_row"), ("i64", "%a_step"), ("ptr readonly", "%b"),
             ("i64", "%b_step"), ("ptr", "%c"), ("i64", "%c_row"), ("i64", "%rows"), ("i64", "%depth"),
-            ("ptr readonly", "%factors")], make)
+            ("i1", "%added"), ("ptr readonly", "%factors")], make)
 
     def _rows(self, f: Function, tile: Tile, row: str) -> None:
         """The rows of C from ``row`` on that a tile covers."""
@@ -119,13 +120,15 @@ class Parts:
         acc = Accumulators(f, tile)
         places = [[self.at(f, target, f.add(f.mul("%c_row", i), j * self.lanes)) for j in range(tile.vectors)]
                   for i in range(tile.rows)]
-        old = f.emit("icmp ne ptr %factors, null")
-        with f.when(old):
-            for j in range(tile.vectors):
-                factor = self.read(f, "%factors", j * self.lanes)
-                for i in range(tile.rows):
-                    before = f.read(self.vector, places[i][j], self.itemsize)
-                    acc.set(i, j, f.emit(f"fmul {self.vector} {before}, {factor}"))
+        with f.when("%added"):
+            for i in range(tile.rows):
+                for j in range(tile.vectors):
+                    acc.set(i, j, f.read(self.vector, places[i][j], self.itemsize))
+            with f.when(f.emit("icmp ne ptr %factors, null")):
+                for j in range(tile.vectors):
+                    factor = self.read(f, "%factors", j * self.lanes)
+                    for i in range(tile.rows):
+                        acc.set(i, j, f.emit(f"fmul {self.vector} {acc.get(i, j)}, {factor}"))
         accumulate(f, acc, "%depth", self.at(f, "%a", f.mul(row, "%a_row")), "%b", a_row="%a_row",
                    a_step="%a_step", b_step="%b_step")
         for i in range(tile.rows):

@@ -1,0 +1,92 @@
+"""The keys of a tile, and which of them a block of queries attends to.
+
+A block has one or two vectors of queries. Under a causal mask the second vector attends to keys that come
+after all queries of the first one: up to a quarter of the products of the tile on the diagonal. Those *late*
+keys are computed for the second vector alone, in all products; what a tile holds of them in the first vector
+is undefined, and nobody reads it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+from ..llvm.build import Function, Value
+from .arguments import Arguments
+from .tiles import Parts
+
+
+class Span:
+    """The ``n`` keys from ``j`` on, of which ``both`` are attended to by all vectors of a block of queries.
+
+    ``first``, ``count``: the queries of the block; ``wide`` (i1): whether they have more than one vector;
+    ``stop``: one past the last key that any of them attends to.
+    """
+
+    def __init__(self, w: Arguments, first: str, count: str, wide: str, j: str, stop: str) -> None:
+        f, parts = w.f, w.parts
+        self.f, self.parts = f, parts
+        self.count, self.wide, self.j = count, wide, j
+        self.n = f.least(f.sub(stop, j), parts.keys)
+        early = f.least(f.most(f.sub(f.add(first, parts.lanes), j), 0), self.n)
+        causal = f.emit(f"and i1 {wide}, {w.flag('causal')}")
+        self.both = f.choose(causal, "i64", early, self.n)
+        self.late = f.sub(self.n, self.both)
+
+    def _second(self, tile: str) -> str:
+        """The second vector of a tile's rows."""
+        return self.parts.at(self.f, tile, self.parts.lanes)
+
+    def _late(self, tile: str) -> str:
+        """The second vector of the late keys' rows."""
+        return self._second(self.parts.at(self.f, tile, self.f.mul(self.both, self.parts.width)))
+
+    def by_key(self, a: str, row: str, column: str, b: str, tile: str, depth: str) -> None:
+        """tile = A B: rows of A are keys, columns of B are queries."""
+        f, parts = self.f, self.parts
+        parts.product(f, self.wide, a, row, column, b, parts.width, tile, parts.width, self.both, depth)
+        with f.when(f.compare("sgt", self.late, 0)):
+            parts.product(f, "false", parts.at(f, a, f.mul(self.both, row)), row, column, self._second(b),
+                          parts.width, self._late(tile), parts.width, self.late, depth)
+
+    def over_keys(self, a: str, row: str, column: str, tile: str, c: str, rows: str,
+                  factors: str = "null") -> None:
+        """C = A^T tile, and from the second tile on + factors * C: columns of tile and C are queries."""
+        f, parts = self.f, self.parts
+        parts.product(f, self.wide, a, column, row, tile, parts.width, c, parts.width, rows, self.both,
+                      f.compare("sgt", self.j, 0), factors)
+        with f.when(f.compare("sgt", self.late, 0)):
+            parts.product(f, "false", parts.at(f, a, f.mul(self.both, row)), column, row, self._late(tile),
+                          parts.width, self._second(c), parts.width, rows, self.late, "true")
+
+    def over_queries(self, tile: str, b: str, columns: str, c: str, row: str) -> None:
+        """C += tile B: rows of the tile and of C are keys, rows of B are queries."""
+        f, parts = self.f, self.parts
+        late_b = parts.at(f, b, f.mul(columns, parts.lanes))
+        with f.loop(0, columns, parts.width) as x:
+            wide = f.compare("sgt", f.sub(columns, x), parts.lanes)
+            parts.product(f, wide, tile, parts.width, 1, parts.at(f, b, x), columns, parts.at(f, c, x), row,
+                          self.both, self.count, "true")
+            with f.when(f.compare("sgt", self.late, 0)):
+                target = parts.at(f, c, f.add(f.mul(self.both, row), x))
+                parts.product(f, wide, self._late(tile), parts.width, 1, parts.at(f, late_b, x), columns,
+                              target, row, self.late, f.sub(self.count, parts.lanes), "true")
+
+    def run(self, helper: Callable[[Parts, int], Function], *arguments: Value) -> None:
+        """Call a helper that goes over keys: of one vector or of two, with ``both`` and ``n`` at the end."""
+        f, parts = self.f, self.parts
+        with f.when(self.wide):
+            f.run(helper(parts, 2), *arguments, self.both, self.n)
+        with f.otherwise(self.wide):
+            f.run(helper(parts, 1), *arguments, self.both, self.n)
+
+
+BOUNDS = [("i64", "%both"), ("i64", "%n")]
+
+
+def over_keys(f: Function, vectors: int, each: Callable[[str, Sequence[int]], None]) -> None:
+    """In a helper with parameters ``BOUNDS``: ``each(key, vectors)`` for every key, late ones at the end."""
+    with f.loop(0, "%both") as i:
+        each(i, range(vectors))
+    if vectors > 1:
+        with f.loop("%both", "%n") as i:
+            each(i, range(1, vectors))
