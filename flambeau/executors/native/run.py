@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from ...graph.node import Node
 from .. import interpreter
-from .programs.arena import keep_freed_memory
+from .programs.arena import arena, keep_freed_memory
 from .programs.known import program_of
 from .programs.outline import Reading
 
@@ -33,7 +33,10 @@ def _run(nodes: list[Node], forced: bool) -> list[Node]:
     reading = Reading(nodes)
     program = program_of(nodes, reading, forced)
     if program is not None:
-        return program.run(nodes, reading.flat)
+        try:
+            return program.run(nodes, reading.flat)
+        finally:
+            arena.rest()
     reading.flat.clear()
     return interpreter.run(nodes)
 

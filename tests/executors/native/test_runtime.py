@@ -263,6 +263,19 @@ def test_parameters_are_updated_where_they_lie(monkeypatch: pytest.MonkeyPatch) 
         assert addresses[2] == addresses[3] == addresses[4]
 
 
+@pytest.mark.parametrize("keep", [True, False])
+def test_the_arena_stays_or_goes(monkeypatch: pytest.MonkeyPatch, keep: bool) -> None:
+    from flambeau.executors.native.programs import arena
+
+    monkeypatch.setattr(arena, "KEEP", keep)
+    with config.executor("native"):
+        x = flambeau.arange(1000.0).reshape(10, 100)
+        for _ in range(3):      # the sums are held; what they are made of lies in the arena
+            total = (flambeau.softmax(x, 1) @ flambeau.softmax(x, 1).t()).sum()
+            assert total.item() == pytest.approx(100 * 0.462117, rel=1e-4)
+            assert (arena.arena.block is not None) == keep
+
+
 def test_a_forked_process_has_memory_of_its_own() -> None:
     from flambeau.executors.native.programs.arena import Block
 

@@ -3,8 +3,9 @@
 Note: the disk cache. An entry is found by what its code depends on: the text it was made from, the CPU's name
 and features, LLVM's version. It is written to a temporary file and renamed, so that a reader sees a whole
 entry or none; a checksum tells a damaged one, which counts as absent. What cannot be written (a full disk, a
-read-only folder) is not written. ``FLAMBEAU_CACHE_DIR`` is the folder (default
-``~/.cache/flambeau/kernels``), ``FLAMBEAU_CACHE_MB`` its size (default 256; 0: no cache).
+read-only folder) is not written. The temporary file of a process that was killed is deleted by a later one.
+``FLAMBEAU_CACHE_DIR`` is the folder (default ``~/.cache/flambeau/kernels``), ``FLAMBEAU_CACHE_MB`` its size
+(default 256; 0: no cache).
 """
 
 from __future__ import annotations
@@ -13,11 +14,13 @@ import contextlib
 import hashlib
 import os
 import tempfile
+import time
 from pathlib import Path
 
 _MAGIC = b"flambeau-object-1\n"
 _DIGEST = 32
 _SWEEP_EVERY = 64   # writes between two looks at the folder's size
+_STALE = 3600.0     # seconds after which nobody writes a temporary file any more
 
 
 def _limit() -> int:
@@ -94,7 +97,7 @@ def store(key: str, payload: bytes) -> None:
 
 
 def sweep() -> None:
-    """Delete the oldest entries, and remains of killed processes, beyond the limit."""
+    """Delete remains of killed processes, and the oldest entries beyond the limit."""
     base = folder()
     if base is None:
         return
@@ -102,6 +105,9 @@ def sweep() -> None:
     for path in base.glob("*/*"):
         with contextlib.suppress(OSError):
             status = path.stat()
+            if path.name.startswith(".") and time.time() - status.st_mtime > _STALE:
+                path.unlink()
+                continue
             found.append((status.st_mtime, status.st_size, path))
     total = sum(size for _, size, _ in found)
     for _, size, path in sorted(found, key=lambda entry: entry[0]):

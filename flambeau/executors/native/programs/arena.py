@@ -64,9 +64,10 @@ class Arena:
                 self.block = Block(size)
         return self.block
 
-    def release(self) -> None:
-        """Give the memory back."""
-        self.block = None
+    def rest(self) -> None:
+        """No program runs: give the memory back, unless it is to stay."""
+        if not KEEP:
+            self.block = None
 
 
 arena = Arena()
