@@ -61,7 +61,8 @@ def main() -> int:
                                      formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--steps", type=int, default=10_000)
     parser.add_argument("--longest", type=int, default=250, help="of the sequences; batches have 1 to 12")
-    steps, longest = vars(parser.parse_args()).values()
+    arguments = parser.parse_args()
+    steps, longest = arguments.steps, arguments.longest
     torch.manual_seed(0)
     random.seed(0)
     model = Model()

@@ -43,7 +43,7 @@ def _write_for_ever() -> None:
 
 
 def test_writers_that_are_killed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Whatever a killed process leaves: readers find whole entries or none, and its litter goes in the end."""
+    """A killed process leaves whole entries or none for readers, and its litter goes in the end."""
     monkeypatch.setenv("FLAMBEAU_CACHE_DIR", str(tmp_path))
     chance = random.Random(0)
     for _ in range(25):
