@@ -33,7 +33,7 @@ class Word(IntEnum):
     ROW_BLOCKS = auto()     # tasks of an item along the rows and columns
     COLUMN_BLOCKS = auto()
     SOURCE = auto()         # how B is read
-    IN_PLACE = auto()       # 1: A is read where it lies, its rows being adjacent, all of a task at once
+    IN_PLACE = auto()       # how A is read
     EXTENTS = auto()        # of the batch: 3
     A_ITEM = 23             # then 3 strides for each of A, B and C
     B_ITEM = 26
@@ -47,6 +47,14 @@ class Source(IntEnum):
     OWN = 0         # packs it
     DIRECT = 1      # reads it where it lies: columns are adjacent
     SHARED = 2      # it has been packed by another call
+
+
+class Rows(IntEnum):
+    """How a task reads its rows of A."""
+
+    PACKED = 0
+    IN_BLOCKS = 1   # where they lie, block by block
+    AT_ONCE = 2     # where they lie, all of them for some steps of the depth, then for the next ones
 
 
 class Kind(NamedTuple):

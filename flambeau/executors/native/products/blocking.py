@@ -8,7 +8,7 @@ from ....config import settings
 from ..llvm.emitter import Dtype
 from ..llvm.machine import machine
 from ..plan import Call, Plan, Words
-from .arguments import Kind, Source
+from .arguments import Kind, Rows, Source
 from .beforehand import packing_kernel
 from .dot import CHUNK, dot_kernels
 from .epilogue import ITEM, Arguments, PassArguments
@@ -25,6 +25,8 @@ SHARED = 1e8            # floating operations from which on B is packed by a cal
 PACKING = 6.0, 4.0      # what packing an element of A or of B costs, in multiply-adds of a vector
 IN_PLACE = 3.0          # what reading an element where it lies does, once
 IN_PLACE_BLOCK = 1 << 19    # bytes of A and B read where they lie again and again: half of the second cache
+WAY = 1 << 12           # bytes after which addresses fall into the same set of the first cache
+LINES_APART = 128       # bytes from there on at least
 IN_PLACE_ROWS = 384     # of which a task has so many rows and columns at most, more or less
 IN_PLACE_RESULT = 1 << 20   # elements of a result of which tasks are such
 READING = 0.3           # and what reading a packed element of B from the third cache does
@@ -105,7 +107,7 @@ class _Blocks(NamedTuple):
     row_blocks: int
     column_blocks: int
     source: Source
-    in_place: bool = False
+    in_place: Rows = Rows.PACKED
 
 
 def product_plan(problem: Problem) -> Plan:
@@ -234,41 +236,52 @@ def _packing_words(problem: Problem, panels: int) -> Words:
 
 
 def _blocks(problem: Problem, tile: Tile) -> _Blocks:
-    m, n, k = problem.m, problem.n, problem.k
-    in_place = _is_in_place(problem)
+    m, n, k, size = problem.m, problem.n, problem.k, tile.itemsize
+    plain = problem.source == problem.compute
+    in_place = _rows_in_place(problem) if plain else Rows.PACKED
     kc = k
     if problem.target == problem.compute:
-        deepest = DEPTH * 4 // tile.itemsize
-        if in_place:
-            widest = min(m, IN_PLACE_ROWS) + min(n, IN_PLACE_ROWS)
-            deepest = min(deepest, IN_PLACE_BLOCK // tile.itemsize // widest)
+        deepest = DEPTH * 4 // size
+        if in_place is Rows.AT_ONCE:
+            deepest = min(deepest, IN_PLACE_BLOCK // size // (min(m, IN_PLACE_ROWS) + min(n, IN_PLACE_ROWS)))
         pieces = -(-k // deepest)
-        kc = padded(-(-k // pieces), tile.itemsize)
+        kc = padded(-(-k // pieces), size)
     flops, items, threads = problem.flops, problem.items, _threads()
     worth = flops / TASK if threads > 1 or flops >= SHARED else 1.0
     wanted = min(THREAD_TASKS * threads, max(min(FEW_TASKS, int(worth)), int(worth / 2)))
     wanted = -(-wanted // items)
-    direct = in_place or (problem.b.column == 1 and problem.source == problem.compute and m <= DIRECT_ROWS
-                          and not _is_wide(problem))
+    direct = plain and problem.b.column == 1 and (
+        in_place is Rows.AT_ONCE or (m <= DIRECT_ROWS and not _is_wide(problem))
+        or (in_place is Rows.IN_BLOCKS and k * n * size <= IN_PLACE_BLOCK))
     shared = not direct and items < 4 and flops >= SHARED and wanted > 1
     unit = 4 if tile.rows % 4 == 0 else 2   # tiles of fewer rows cost little more than they compute
-    costs = (IN_PLACE, IN_PLACE) if in_place else (PACKING[0], READING if shared else PACKING[1])
+    costs = PACKING[0] if in_place is Rows.PACKED else IN_PLACE, \
+        IN_PLACE if direct else READING if shared else PACKING[1]
     row_blocks, column_blocks = _split(problem, unit, tile.columns, max(wanted, 1), costs)
     rows, columns = _share(m, row_blocks, unit), _share(n, column_blocks, tile.columns)
     row_blocks, column_blocks = -(-m // rows), -(-n // columns)
     source = Source.DIRECT if direct else Source.SHARED if shared and row_blocks > 1 else Source.OWN
     # A block of A fills a quarter of the second cache: B's panels and the result pass through it too.
-    most = min(TILES, machine().second_cache // 4 // (padded(kc, tile.itemsize) * tile.itemsize) // tile.rows)
+    most = min(TILES, machine().second_cache // 4 // (padded(kc, size) * size) // tile.rows)
     mc = tile.rows
-    if most > 1 and not in_place:
+    if most > 1 and in_place is not Rows.AT_ONCE:
         mc = _share(min(rows, m), -(-rows // (most * tile.rows)), tile.rows)
     return _Blocks(mc, kc, rows, columns, row_blocks, column_blocks, source, in_place)
 
 
-def _is_in_place(problem: Problem) -> bool:
-    """Whether to read both operands where they lie: what a step reads is adjacent, and blocks fit caches."""
-    return problem.a.row == problem.b.column == 1 and problem.source == problem.compute == problem.target \
-        and problem.m > DIRECT_ROWS and problem.m * problem.n <= IN_PLACE_RESULT
+def _rows_in_place(problem: Problem) -> Rows:
+    """Whether A is better read where it lies than packed.
+
+    Rows that are adjacent are, if B is too and the blocks that tasks read together fit the cache. Others are,
+    unless they are so far apart that they fall on each other in the first cache, or read very often.
+    """
+    a, m, n = problem.a, problem.m, problem.n
+    if m <= DIRECT_ROWS:
+        return Rows.PACKED
+    if a.row == problem.b.column == 1 and problem.target == problem.compute:
+        return Rows.AT_ONCE if m * n <= IN_PLACE_RESULT else Rows.PACKED
+    far = a.row * problem.source.itemsize % WAY < LINES_APART
+    return Rows.IN_BLOCKS if a.column == 1 and not far else Rows.PACKED
 
 
 def _threads() -> int:

@@ -23,7 +23,7 @@ from typing import NamedTuple
 from ..llvm.build import Function, Module
 from ..llvm.code import functions_of
 from .ahead import STATE, begin
-from .arguments import Kind, Source, Word
+from .arguments import Kind, Rows, Source, Word
 from .epilogue import Region
 from .items import item_of, item_offset
 from .lanes import element_at
@@ -70,7 +70,8 @@ class _Writer:
         counts = [n for n in (4, 8) if n < tile.rows] + [tile.rows]
         tiles = Tiles(self.kind, self.module)
         self.variants = [(n, tiles.function(tile._replace(rows=n))) for n in counts]
-        self.narrow = tiles.function(tile._replace(vectors=1))
+        self.narrow = tiles.function(tile._replace(vectors=1), apart=True)
+        self.apart = tiles.function(tile, apart=True) if self.kind.source == self.kind.compute else None
         block = self._block()
         with self.module.kernel("product") as f:
             with f.loop(f.begin, f.end) as task:
@@ -93,9 +94,9 @@ class _Writer:
                            item_offset(f, INDICES, Word.C_ITEM, "0"))
             panel = _Panels(self, f, depth, left, right)
             rows_of_a = _Rows(self, f, depth, top, bottom)
-            kc, mc, in_place = f.word(Word.KC), f.word(Word.MC), rows_of_a.in_place
-            # The first packed block is small: nothing has been read ahead for it.
-            least = f.choose(in_place, "i64", f.word(Word.ROWS), tile.rows)
+            kc, mc, at_once = f.word(Word.KC), f.word(Word.MC), rows_of_a.at_once
+            # The first of several blocks is small: nothing has been read ahead for it.
+            least = f.choose(at_once, "i64", f.word(Word.ROWS), tile.rows)
             middle = f.add(left, f.mul(f.div(f.sub(right, left), 2 * tile.columns), tile.columns))
             with f.loop(0, depth, kc) as k:
                 step = f.least(kc, f.sub(depth, k))
@@ -112,7 +113,7 @@ class _Writer:
                     block = rows_of_a.pack(row, end, k, step)
                     rows_of_a.read_ahead(end, f.least(bottom, f.add(end, mc)), k, step)
                     with f.loop(left, right, tile.columns) as column:
-                        half = f.emit(f"and i1 {f.compare('eq', column, middle)}, {in_place}")
+                        half = f.emit(f"and i1 {f.compare('eq', column, middle)}, {at_once}")
                         with f.when(f.emit(f"and i1 {half}, {f.compare('sgt', column, left)}")):
                             panel.read_ahead(rows_of_a.ahead, after, f.least(kc, f.sub(depth, after)))
                         b, b_step = panel.at(column, k)
@@ -136,12 +137,14 @@ class _Writer:
         with f.loop(block.row, block.end, tile.rows) as i:
             rows = f.sub(block.end, i)
             there = f.compare("slt", i, block.packed)
-            a = f.choose(there, "ptr", element_at(f, self.kind.source, block.origin, i), pointer.get())
+            origin = element_at(f, self.kind.source, block.origin, f.mul(i, f.word(Word.A_ROW)))
+            a = f.choose(there, "ptr", origin, pointer.get())
+            a_row = f.choose(there, "i64", f.word(Word.A_ROW), 1)
             a_step = f.choose(there, "i64", f.word(Word.A_STEP), tile.rows)
 
             def run(function: Function) -> None:
                 f.run(function, f.words, a, b, c, step, b_step, i, column, rows, columns, first, last, ahead,
-                      a_step, *INDICES)
+                      a_row, a_step, *INDICES)
 
             with f.when(narrow):
                 run(self.narrow)
@@ -152,7 +155,14 @@ class _Writer:
                     if number < len(self.variants) - 1:
                         fits = f.emit(f"and i1 {fits}, {f.compare('sle', rows, count)}")
                     with f.when(fits):
-                        run(function)
+                        if number == len(self.variants) - 1 and self.apart is not None:
+                            adjacent = f.compare("eq", a_row, 1)
+                            with f.when(adjacent):
+                                run(function)
+                            with f.otherwise(adjacent):
+                                run(self.apart)
+                        else:
+                            run(function)
                     below = count
             pointer.set(f.at(pointer.get(), f.choose(there, "i64", 0, block.size), tile.element))
 
@@ -175,7 +185,8 @@ class _Rows:
         self.dtype, self.tile = writer.kind.source, writer.tile
         self.row_stride, self.k_stride = f.word(Word.A_ROW), f.word(Word.A_STEP)
         self.a = element_at(f, self.dtype, f.word(Word.A, "ptr"), item_offset(f, INDICES, Word.A_ITEM, "0"))
-        self.in_place = f.compare("ne", f.word(Word.IN_PLACE), 0)
+        how = f.word(Word.IN_PLACE)
+        self.in_place, self.at_once = f.compare("ne", how, 0), f.compare("eq", how, int(Rows.AT_ONCE))
         self.ahead = local_array(f, STATE, "i64")
 
     def pack(self, row: str, end: str, k: str, step: str) -> _Block:
@@ -202,12 +213,12 @@ class _Rows:
         return _Block(row, end, packed, size, element_at(f, self.dtype, self.a, f.mul(k, self.k_stride)))
 
     def read_ahead(self, row: str, end: str, k: str, steps: str) -> None:
-        """Begin to read what comes next: rows that will be packed, or the next steps of rows in place."""
+        """Begin to read what comes next: other rows, or the next steps of all."""
         f, size = self.f, self.dtype.itemsize
         after = f.add(k, steps)
-        row = f.choose(self.in_place, "i64", self.top, row)
-        k = f.choose(self.in_place, "i64", after, k)
-        steps = f.choose(self.in_place, "i64", f.least(f.word(Word.KC), f.sub(self.depth, after)), steps)
+        row = f.choose(self.at_once, "i64", self.top, row)
+        k = f.choose(self.at_once, "i64", after, k)
+        steps = f.choose(self.at_once, "i64", f.least(f.word(Word.KC), f.sub(self.depth, after)), steps)
         rows = f.sub(end, row)
         deep, across = f.compare("eq", self.k_stride, 1), f.compare("eq", self.row_stride, 1)
         some = f.emit(f"and i1 {f.compare('sgt', rows, 0)}, {f.emit(f'or i1 {deep}, {across}')}")

@@ -173,19 +173,24 @@ def finish(f: Function, acc: Accumulators, rows: Value, columns: Value, emit: Em
             for i in range(tile.rows):
                 emit(i, j, acc.get(i, j), None)
     with f.otherwise(whole):
-        finish_part(f, acc, rows, columns, emit)
+        finish_spilled(f, tile, spilled(f, acc, tile.columns), f.least(rows, tile.rows), columns, emit)
 
 
-def finish_part(f: Function, acc: Accumulators, rows: Value, columns: Value, emit: Emit) -> None:
-    """``finish`` of a tile that need not be whole."""
+def spilled(f: Function, acc: Accumulators, stride: int) -> str:
+    """The address of memory to which the tile has been written, ``stride`` elements from row to row."""
     tile = acc.tile
-    buffer = local_array(f, tile.rows * tile.columns, tile.element)
+    buffer = local_array(f, tile.rows * stride, tile.element)
     for i in range(tile.rows):
         for j in range(tile.vectors):
-            at = f.at(buffer, i * tile.columns + j * tile.lanes, tile.element)
+            at = f.at(buffer, i * stride + j * tile.lanes, tile.element)
             f.write(tile.vector, acc.get(i, j), at, tile.itemsize)
+    return buffer
+
+
+def finish_spilled(f: Function, tile: Tile, buffer: str, rows: Value, columns: Value, emit: Emit) -> None:
+    """``finish`` of some rows and columns of a tile in memory."""
     masks = [f.first_lanes(f.sub(columns, j * tile.lanes), tile.lanes) for j in range(tile.vectors)]
-    with f.loop(0, f.least(rows, tile.rows)) as row:
+    with f.loop(0, rows) as row:
         start = f.at(buffer, f.mul(row, tile.columns), tile.element)
         for j in range(tile.vectors):
             at = f.at(start, j * tile.lanes, tile.element)

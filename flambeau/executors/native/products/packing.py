@@ -94,21 +94,32 @@ def _copy_some(f: Function, dtype: Dtype, width: int, lanes: int) -> None:
 
 def _transpose(f: Function, dtype: Dtype, width: int, lanes: int) -> None:
     """Adjacent along the depth: squares are transposed; rows that do not exist repeat the last one."""
-    whole = f.emit(f"and i64 %depth, {-lanes}")
-    left = f.sub("%depth", whole)
     last = f.sub("%count", 1)
-    for g in range(0, width, lanes):
-        rows = min(lanes, width - g)
-        with f.when(f.compare("slt", g, "%count")):
-            starts = [element_at(f, dtype, "%source", f.mul(f.least(g + i, last), "%across"))
-                      for i in range(rows)]
-            with f.loop(0, whole, lanes) as k:
-                _square(f, dtype, width, lanes, g, starts, k, None)
-            with f.when(f.compare("sgt", left, 0)):
-                _square(f, dtype, width, lanes, g, starts, whole, f.first_lanes(left, lanes))
+
+    def group(g: Value, rows: int) -> None:
+        starts = [element_at(f, dtype, "%source", f.mul(f.least(f.add(g, i), last), "%across"))
+                  for i in range(rows)]
+        if machine().vector == 64:  # masks are cheap: one square is all the code
+            with f.loop(0, "%depth", lanes) as k:
+                _square(f, dtype, width, lanes, g, starts, k, f.first_lanes(f.sub("%depth", k), lanes))
+            return
+        whole = f.emit(f"and i64 %depth, {-lanes}")
+        left = f.sub("%depth", whole)
+        with f.loop(0, whole, lanes) as k:
+            _square(f, dtype, width, lanes, g, starts, k, None)
+        with f.when(f.compare("sgt", left, 0)):
+            _square(f, dtype, width, lanes, g, starts, whole, f.first_lanes(left, lanes))
+
+    full = width // lanes * lanes
+    if full:
+        with f.loop(0, f.least(full, "%count"), lanes) as g:
+            group(g, lanes)
+    if full < width:
+        with f.when(f.compare("slt", full, "%count")):
+            group(full, width - full)
 
 
-def _square(f: Function, dtype: Dtype, width: int, lanes: int, g: int, starts: list[str], k: str,
+def _square(f: Function, dtype: Dtype, width: int, lanes: int, g: Value, starts: list[str], k: str,
             mask: str | None) -> None:
     """Steps k to k + lanes of rows g to g + lanes."""
     element = compute_type(dtype)

@@ -6,7 +6,7 @@ completed with zero. The product of two pairs is added to a float: twice the mul
 
 from __future__ import annotations
 
-from ..llvm.build import Function, Module
+from ..llvm.build import Function, Module, Value
 from ..llvm.machine import machine
 from .lanes import transpose, write_first
 from .packing import PACK
@@ -64,29 +64,27 @@ def _transpose(f: Function, width: int, lanes: int) -> None:
     """Adjacent along the depth: pairs are elements of squares that are transposed."""
     span = 2 * lanes
     kind, held = f"<{lanes} x i32>", f"<{span} x i16>"
-    whole = f.emit(f"and i64 %depth, {-span}")
-    left = f.sub("%depth", whole)
     last = f.sub("%count", 1)
 
-    def square(g: int, starts: list[str], k: str, mask: str | None) -> None:
-        rows = []
-        for start in starts:
-            at = f.at(start, k, "i16")
-            value = f.read(held, at, 2) if mask is None else f.read_masked(held, at, mask, 2)
-            rows.append(f.emit(f"bitcast {held} {value} to {kind}"))
-        columns = transpose(f, kind, rows + ["zeroinitializer"] * (lanes - len(rows)))
-        target = f.at("%panel", f.add(f.mul(f.emit(f"lshr i64 {k}, 1"), width), g), "i32")
-        for t, column in enumerate(columns):
-            write_first(f, "i32", lanes, len(rows), column, f.at(target, t * width, "i32"))
+    def group(g: Value, count: int) -> None:
+        starts = [f.at("%source", f.mul(f.least(f.add(g, i), last), "%across"), "i16") for i in range(count)]
+        with f.loop(0, "%depth", span) as k:
+            mask, rows = f.first_lanes(f.sub("%depth", k), span), []
+            for start in starts:
+                value = f.read_masked(held, f.at(start, k, "i16"), mask, 2)
+                rows.append(f.emit(f"bitcast {held} {value} to {kind}"))
+            columns = transpose(f, kind, rows + ["zeroinitializer"] * (lanes - len(rows)))
+            target = f.at("%panel", f.add(f.mul(f.emit(f"lshr i64 {k}, 1"), width), g), "i32")
+            for t, column in enumerate(columns):
+                write_first(f, "i32", lanes, count, column, f.at(target, t * width, "i32"))
 
-    for g in range(0, width, lanes):
-        with f.when(f.compare("slt", g, "%count")):
-            starts = [f.at("%source", f.mul(f.least(g + i, last), "%across"), "i16")
-                      for i in range(min(lanes, width - g))]
-            with f.loop(0, whole, span) as k:
-                square(g, starts, k, None)
-            with f.when(f.compare("sgt", left, 0)):
-                square(g, starts, whole, f.first_lanes(left, span))
+    full = width // lanes * lanes
+    if full:
+        with f.loop(0, f.least(full, "%count"), lanes) as g:
+            group(g, lanes)
+    if full < width:
+        with f.when(f.compare("slt", full, "%count")):
+            group(full, width - full)
 
 
 def _gather(f: Function, width: int) -> None:

@@ -7,11 +7,14 @@ from .ahead import LINE, Walk
 from .arguments import Kind, Word
 from .epilogue import Place
 from .lanes import element_at, gather_lanes, read_lanes, scatter_lanes, write_lanes
-from .microkernel import Accumulators, Tile, accumulate, finish_part, is_whole
+from .microkernel import Accumulators, Tile, accumulate, finish_spilled, is_whole, spilled
 
 _TILE = (("ptr noalias readonly", "%words"), ("ptr", "%a"), ("ptr", "%b"), ("ptr", "%c"), ("i64", "%depth"),
          ("i64", "%b_step"), ("i64", "%row"), ("i64", "%column"), ("i64", "%rows"), ("i64", "%columns"),
-         ("i64", "%first"), ("i64", "%last"), ("ptr", "%ahead"), ("i64", "%a_step"),
+         ("i64", "%first"), ("i64", "%last"), ("ptr", "%ahead"), ("i64", "%a_row"), ("i64", "%a_step"),
+         ("i64", "%i0"), ("i64", "%i1"), ("i64", "%i2"))
+_PART = (("ptr noalias readonly", "%words"), ("ptr", "%buffer"), ("ptr", "%c"), ("i64", "%row"),
+         ("i64", "%column"), ("i64", "%rows"), ("i64", "%columns"), ("i64", "%first"), ("i64", "%last"),
          ("i64", "%i0"), ("i64", "%i1"), ("i64", "%i2"))
 INDICES = ("%i0", "%i1", "%i2")     # of the batch's item
 _DEEP = 64  # steps of the depth
@@ -24,10 +27,12 @@ class Tiles:
         self.kind = kind
         self.tile = kind.tile
         self.module = module
+        self.part = self._part()
 
-    def function(self, tile: Tile) -> Function:
-        """C (rows x columns) = A B, of panels."""
-        with self.module.helper(f"tile_{tile.rows}_{tile.vectors}", _TILE) as f:
+    def function(self, tile: Tile, apart: bool = False) -> Function:
+        """C (rows x columns) = A B, of panels; ``apart``: rows of A need not be adjacent."""
+        name = f"tile_{tile.rows}_{tile.vectors}{'_apart' if apart else ''}"
+        with self.module.helper(name, _TILE) as f:
             acc = Accumulators(f, tile)
             pairs = self.kind.pairs
             depth = f.emit(f"lshr i64 {f.add('%depth', 1)}, 1") if pairs else "%depth"
@@ -35,8 +40,8 @@ class Tiles:
             if tile == self.tile:
                 self._fetch_result(f)
                 walk = Walk(f, "%ahead")
-            accumulate(f, acc, depth, "%a", "%b", a_step="%a_step", b_step="%b_step", pairs=pairs,
-                       each=walk.step if walk is not None else None)
+            accumulate(f, acc, depth, "%a", "%b", a_row="%a_row" if apart else 1, a_step="%a_step",
+                       b_step="%b_step", pairs=pairs, each=walk.step if walk is not None else None)
             if walk is not None:
                 walk.save()
             adjacent = f.compare("eq", f.word(Word.C_COLUMN), 1)
@@ -44,12 +49,23 @@ class Tiles:
             with f.when(whole):
                 self._whole(f, acc)
             with f.otherwise(whole):
-                def emit(i: str | int, j: int, value: str, mask: str | None) -> None:
-                    column = f.add("%column", j * tile.lanes)
-                    place = Place(INDICES, f.add("%row", i), column, tile.lanes, mask, {})
-                    self._emit_slowly(f, place, value, f.mul(f.word(Word.C_ROW), place.row), adjacent)
+                buffer = spilled(f, acc, self.tile.columns)
+                f.run(self.part, f.words, buffer, "%c", "%row", "%column", f.least("%rows", tile.rows),
+                      "%columns", "%first", "%last", *INDICES)
+        return f
 
-                finish_part(f, acc, "%rows", "%columns", emit)
+    def _part(self) -> Function:
+        """Store a tile that may lie in the result in part, from memory: any strides and depth."""
+        tile = self.tile
+        with self.module.helper("part", _PART) as f:
+            adjacent = f.compare("eq", f.word(Word.C_COLUMN), 1)
+
+            def emit(i: str | int, j: int, value: str, mask: str | None) -> None:
+                column = f.add("%column", j * tile.lanes)
+                place = Place(INDICES, f.add("%row", i), column, tile.lanes, mask, {})
+                self._emit_slowly(f, place, value, f.mul(f.word(Word.C_ROW), place.row), adjacent)
+
+            finish_spilled(f, tile, "%buffer", "%rows", "%columns", emit)
         return f
 
     def _whole(self, f: Function, acc: Accumulators) -> None:
@@ -102,7 +118,6 @@ class Tiles:
         write_lanes(f, self.kind.target, place.lanes, value, target, place.mask)
 
     def _emit_slowly(self, f: Function, place: Place, value: str, at: str, adjacent: str) -> None:
-        """Any strides, any part of the depth."""
         target, lanes = self.kind.target, place.lanes
         stride = f.word(Word.C_COLUMN)
         pointer = element_at(f, target, "%c", f.add(at, f.mul(place.column, stride)))
