@@ -3,15 +3,20 @@
 from __future__ import annotations
 
 import importlib
+import sys
 from typing import Any
 
-from . import dtypes, layouts, symbolic
+from . import dtypes, environment, layouts, symbolic
 from .amp import switches
 from .config import settings
+from .control_flow import cond, while_loop
 from .dtypes import dtype
+from .jit import Future, fork, wait
 from .operators.registry import place_all, publish_in
+from .streams import Event, Stream
 from .tensor import Tensor
 from .tensor.printing import set_printoptions
+from .tensor.storage_types import STORAGES
 from .tensor.typename import typename
 
 
@@ -105,7 +110,9 @@ def set_flush_denormal(mode: bool) -> bool:
     return False
 
 
-FUNCTIONS = (*symbolic.FUNCTIONS, *switches.FUNCTIONS,
+FUNCTIONS = (*symbolic.FUNCTIONS, *switches.FUNCTIONS, *environment.FUNCTIONS, cond, while_loop, Stream,
+             Event,
+             fork, wait, Future,
              is_deterministic_algorithms_warn_only_enabled, set_deterministic_debug_mode,
              get_deterministic_debug_mode, set_flush_denormal, is_tensor, typename,
              get_num_threads, set_num_threads, get_num_interop_threads,
@@ -144,10 +151,13 @@ def fill(namespace: dict[str, Any]) -> None:
     for name, d in _LEGACY.items():
         namespace[name] = _LegacyType(name, (), {"wanted": d, "dtype": d})
     for name in ("strided", "sparse_coo", "sparse_csr", "sparse_csc", "sparse_bsr", "sparse_bsc", "jagged",
-                 "contiguous_format", "channels_last", "channels_last_3d", "preserve_format", "memory_format",
+                 "contiguous_format", "legacy_contiguous_format", "channels_last", "channels_last_3d",
+                 "preserve_format", "memory_format",
                  "layout"):
         if hasattr(layouts, name):
             namespace[name] = getattr(layouts, name)
+    namespace.update(STORAGES)
+    namespace.update(torch=sys.modules[namespace["__name__"]])  # PyTorch has itself inside, too
     namespace.update(inf=float("inf"), nan=float("nan"), pi=3.141592653589793, e=2.718281828459045,
                      newaxis=None)
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable
 from typing import Any
 
@@ -71,12 +72,15 @@ float32 = dtype("float32", np.float32, FLOATING, "f32")
 float64 = dtype("float64", np.float64, FLOATING, "f64")
 float8_e4m3fn = dtype("float8_e4m3fn", ml_dtypes.float8_e4m3fn, FLOATING, "f8e4m3fn")
 float8_e5m2 = dtype("float8_e5m2", ml_dtypes.float8_e5m2, FLOATING, "f8e5m2")
+float8_e4m3fnuz = dtype("float8_e4m3fnuz", ml_dtypes.float8_e4m3fnuz, FLOATING, "f8e4m3fnuz")
+float8_e5m2fnuz = dtype("float8_e5m2fnuz", ml_dtypes.float8_e5m2fnuz, FLOATING, "f8e5m2fnuz")
 complex64 = dtype("complex64", np.complex64, COMPLEX, "c64")
 complex128 = dtype("complex128", np.complex128, COMPLEX, "c128")
 
 ALL: tuple[dtype, ...] = (
     bool_, uint8, int8, int16, int32, int64, uint16, uint32, uint64,
-    float16, bfloat16, float32, float64, float8_e4m3fn, float8_e5m2, complex64, complex128,
+    float16, bfloat16, float32, float64, float8_e4m3fn, float8_e5m2, float8_e4m3fnuz, float8_e5m2fnuz,
+    complex64, complex128,
 )
 ALIASES: dict[str, dtype] = {
     "bool": bool_, "short": int16, "int": int32, "long": int64, "half": float16, "float": float32,
@@ -84,7 +88,8 @@ ALIASES: dict[str, dtype] = {
 }
 _REAL = {complex64: float32, complex128: float64}
 _FROM_NUMPY = {d.numpy: d for d in ALL}
-LOW_PRECISION = frozenset((float16, bfloat16, float8_e4m3fn, float8_e5m2))
+FLOAT8 = frozenset((float8_e4m3fn, float8_e5m2, float8_e4m3fnuz, float8_e5m2fnuz))
+LOW_PRECISION = FLOAT8 | {float16, bfloat16}
 _BARE_UNSIGNED = frozenset((uint16, uint32, uint64))
 
 # What PyTorch calls a type in error messages ("expected scalar type Float but found Long").
@@ -92,6 +97,7 @@ SCALAR_NAMES = {
     bool_: "Bool", uint8: "Byte", int8: "Char", int16: "Short", int32: "Int", int64: "Long",
     uint16: "UInt16", uint32: "UInt32", uint64: "UInt64", float16: "Half", bfloat16: "BFloat16",
     float32: "Float", float64: "Double", float8_e4m3fn: "Float8_e4m3fn", float8_e5m2: "Float8_e5m2",
+    float8_e4m3fnuz: "Float8_e4m3fnuz", float8_e5m2fnuz: "Float8_e5m2fnuz",
     complex64: "ComplexFloat", complex128: "ComplexDouble",
 }
 
@@ -153,6 +159,9 @@ def promote_types(type1: dtype, type2: dtype) -> dtype:
 
 
 def _promote(a: dtype, b: dtype) -> dtype:
+    if a in FLOAT8 or b in FLOAT8:
+        raise RuntimeError("Promotion for Float8 Types is not supported, attempted to promote "
+                           f"{SCALAR_NAMES[a]} and {SCALAR_NAMES[b]}")
     if a.category > b.category:
         a, b = b, a
     if a.category < b.category:
@@ -162,7 +171,7 @@ def _promote(a: dtype, b: dtype) -> dtype:
     if a.category == COMPLEX:
         return complex128
     if a.category == FLOATING:
-        if a.itemsize == b.itemsize:  # float16 with bfloat16, or two 8-bit types
+        if a.itemsize == b.itemsize:  # float16 with bfloat16
             return float32
         return a if a.itemsize > b.itemsize else b
     return _promote_integers(a, b)
@@ -248,11 +257,11 @@ class finfo:
         limits = ml_dtypes.finfo(chosen.numpy)
         self.dtype = chosen.name
         self.bits = chosen.itemsize * 8
-        self.eps = float(limits.eps)
+        self.eps = 0.125 if chosen is float8_e5m2fnuz else float(limits.eps)  # as PyTorch has it
         self.max = float(limits.max)
         self.min = float(limits.min)
         self.tiny = self.smallest_normal = float(limits.smallest_normal)
-        self.resolution = float(limits.resolution)
+        self.resolution = 10.0 ** math.ceil(math.log10(self.eps))
 
     def __repr__(self) -> str:
         return (

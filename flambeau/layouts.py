@@ -48,6 +48,7 @@ class layout:
 
 
 contiguous_format = memory_format("contiguous_format", None)
+legacy_contiguous_format = contiguous_format
 preserve_format = memory_format("preserve_format", None)
 channels_last = memory_format("channels_last", (1, 3, 2, 0))
 channels_last_3d = memory_format("channels_last_3d", (1, 4, 3, 2, 0))

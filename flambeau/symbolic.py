@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import enum
 import math
 from collections.abc import Iterable
 from typing import Any
@@ -61,4 +62,66 @@ def sym_ite(b: bool, t: Any, f: Any) -> Any:
     return t if b else f
 
 
-FUNCTIONS = (sym_int, sym_float, sym_not, sym_sqrt, sym_max, sym_min, sym_sum, sym_ite)
+def sym_constrain_range(size: int, *, min: int | None = None, max: int | None = None) -> None:
+    """Check that a size is in a range."""
+    if (min is not None and size < min) or (max is not None and size > max):
+        raise RuntimeError(f"Invalid value range for {size} between [{min}, {max}].")
+
+
+def sym_constrain_range_for_size(size: int, *, min: int | None = None, max: int | None = None) -> None:
+    """Check that a size is in a range."""
+    sym_constrain_range(size, min=min, max=max)
+
+
+def sym_fresh_size(expr: Any) -> Any:
+    """A size of a trace: outside one the number itself."""
+    return expr
+
+
+class SymInt:
+    """An integer of a trace. Sizes are Python numbers here, so nothing is one."""
+
+    def __init__(self, node: Any) -> None:
+        self.node = node
+
+
+class SymFloat:
+    """A floating-point number of a trace: nothing is one."""
+
+    def __init__(self, node: Any) -> None:
+        self.node = node
+
+
+class SymBool:
+    """A truth value of a trace: nothing is one."""
+
+    def __init__(self, node: Any) -> None:
+        self.node = node
+
+
+class Tag(enum.IntEnum):
+    """What may be said of a custom operator (``torch.library``)."""
+
+    core = 0
+    cudagraph_unsafe = 1
+    data_dependent_output = 2
+    dynamic_output_shape = 3
+    flexible_layout = 4
+    generated = 5
+    inplace_view = 6
+    maybe_aliasing_or_mutating = 7
+    needs_contiguous_strides = 8
+    needs_exact_strides = 9
+    needs_fixed_stride_order = 10
+    nondeterministic_bitwise = 11
+    nondeterministic_seeded = 12
+    out_variant = 13
+    pointwise = 14
+    pt2_compliant_tag = 15
+    reduction = 16
+    view_copy = 17
+
+
+FUNCTIONS = (SymInt, SymFloat, SymBool, Tag, sym_constrain_range, sym_constrain_range_for_size,
+             sym_fresh_size,
+             sym_int, sym_float, sym_not, sym_sqrt, sym_max, sym_min, sym_sum, sym_ite)

@@ -22,44 +22,45 @@ PAGE = ROOT / "docs" / "operators.md"
 NAMES = ROOT / "docs" / "pytorch_names.json"
 
 _TIES = "gradients of bfloat16 inputs with ties go to another of the equal elements"
-_AT_ZERO = "second derivatives at zero are 0 where PyTorch's are nan or not zero"
+_SINGULAR = "gradients of singular matrices are the cofactors; PyTorch's are 0 or rounding errors"
 PARTLY = {
     "torch.view_as_complex": "float16 gives complex64: there is no complex32",
     "torch.complex": "float16 gives complex64: there is no complex32",
-    "torch.as_strided_scatter": "where the strided elements overlap, the gradient is the true one, which is "
-                                "not PyTorch's",
+    "torch.as_strided_scatter": "the gradient goes to the elements that are kept; PyTorch's goes to those "
+                                "that are overwritten",
     "torch.special.bessel_j0": "the last digits near zeros of the function differ",
     "torch.special.bessel_y1": "the last digits near zeros of the function differ",
     "torch.msort": _TIES,
     "torch.mode": _TIES,
     "torch.topk": _TIES,
-    "torch.nextafter": "gradients of equal bfloat16 operands differ",
-    "torch.logaddexp": "second derivatives of two equal infinities are 0 where PyTorch's are nan",
-    "torch.det": "second derivatives of singular matrices are 0 where PyTorch's are not",
-    "torch.linalg.det": "second derivatives of singular matrices are 0 where PyTorch's are not",
-    "torch.linalg.norm": _AT_ZERO,
-    "torch.norm": _AT_ZERO,
-    "torch.arange": "fractional steps with an integer dtype raise RuntimeError, not ValueError",
+    "torch.det": _SINGULAR,
+    "torch.linalg.det": _SINGULAR,
     "torch.native_batch_norm": "running statistics in bfloat16 are rounded once less often",
 }
-# What absent names belong to, by how they are called; the first that fits.
+# What absent names belong to, by how they are called (the first that fits), and why they are absent.
 _GROUPS = (
     ("sparse tensors",
-     "sparse|ccol|crow|(^|_)(col|row)_indices|_coo|_cs[cr]|_bs[cr]|coalesce|saddmm|spmm|^smm$|sspaddmm|hsmm|dsmm"
-     "|hspmm|^values|^indices|padded"),
-    ("quantized and narrow numbers",
-     "quant|^q_|^q?u?int\\d|^QU?Int|qparams|^per_(channel|tensor)|fbgemm|^bits?\\d|^bit$|^float[48]_|qscheme"
-     "|int_repr"),
-    ("other vendors' libraries and devices",
-     "^cudnn|^miopen|mkldnn|vulkan|ipu|xla|maia|mtia|^xpu$|cudagraph|scaled_"),
-    ("removed from PyTorch, where they raise", "^(eig|symeig|lstsq|solve|matrix_rank)$"),
+     "sparse|ccol|crow|(^|_)(col|row)_indices|_coo|_cs[cr]|_bs[cr]|coalesce|saddmm|spmm|^smm$"
+     "|sspaddmm|hsmm|dsmm|hspmm|^values|^indices|padded", "not built"),
+    ("quantized tensors",
+     "quantize_|^q_|qint|^QU?Int|qparams|qscheme|^per_(channel|tensor)|int_repr|_quantized"
+     "|^quantized|fake_quant$",
+     "they need element types with a scale, which are not built. Training for quantization works: "
+     "`fake_quantize_*`"),
+    ("element types of less than a byte, and bare bits",
+     "^q?u?int\\d|^bits?\\d|^bit$|^float[48]_|chalf|complex32",
+     "PyTorch has no operators for them, but for conversions"),
+    ("kernels of one library or device", "^cudnn|^miopen|mkldnn|vulkan|fbgemm|scaled_|_cudnn|cudagraph"
+     "|^batch_norm_|native_norm",
+     "the functions that PyTorch runs them for work"),
     ("TorchScript and tracing",
-     "Type$|^Script|^Sym|^sym_|JIT|^Graph|^Value$|^Use$|^Node$|^Block$|^Code$|Module|ExecutionPlan|ErrorReport"
-     "|FileCheck|Future|Capsule|^parse_|import_ir|Argument|Schema|type_list|type_comment|Alias|CallStack"
+     "Type$|^Script|JIT|^Graph|^Value$|^Use$|^Node$|^Block$|^Code$|Module|ExecutionPlan|ErrorReport"
+     "|FileCheck|Capsule|^parse_|import_ir|Argument|Schema|type_list|type_comment|Alias|CallStack"
      "|CompilationUnit|Dispatch|Gradient|IODescriptor|Logger|Benchmark|PyTorchFile|Tracing|Context|DeepCopy"
-     "|^Tag$|FatalError|OperatorInfo|Dict$|^(AVG|SUM|AggregationType|classes|fork|wait)$"),
-    ("storages of one dtype", "Storage$|^storage_type$"),
-    ("autocast", "autocast"),
+     "|FatalError|OperatorInfo|Dict$|^Type$|^(AVG|SUM|AggregationType|classes)$|^ScriptList|^Script|^RRef"
+     "|ListIterator|DictIterator|DictKey",
+     "classes of the TorchScript compiler and of the C++ dispatcher, which are not there; programs meet them "
+     "only through `torch.jit`"),
 )
 
 
@@ -89,9 +90,9 @@ def sorted_out(path: str, names: list[str]) -> tuple[list[str], list[str], list[
 
 def grouped(names: list[str]) -> dict[str, list[str]]:
     """Absent names by what they belong to."""
-    groups: dict[str, list[str]] = {title: [] for title, _ in _GROUPS} | {"others": []}
+    groups: dict[str, list[str]] = {title: [] for title, _, _ in _GROUPS} | {"others": []}
     for name in names:
-        groups[next((title for title, fits in _GROUPS if re.search(fits, name)), "others")].append(name)
+        groups[next((title for title, fits, _ in _GROUPS if re.search(fits, name)), "others")].append(name)
     return {title: found for title, found in groups.items() if found}
 
 
@@ -109,8 +110,10 @@ def section(path: str, works: list[str], partly: list[str], absent: list[str]) -
         parts += ["### Partly", "\n".join(["| name | what differs |", "| --- | --- |", *rows])]
     if absent:
         parts.append("### Absent")
-        parts += [f"{title[0].upper() + title[1:]}:\n\n{listed(found)}"
-                  for title, found in grouped(absent).items()]
+        reasons = {title: why for title, _, why in _GROUPS} | {"others": "not built"}
+        for title, found in grouped(absent).items():
+            heading = textwrap.fill(f"{title[0].upper() + title[1:]} ({reasons[title]}):", 118)
+            parts.append(f"{heading}\n\n{listed(found)}")
     return "\n\n".join(parts)
 
 

@@ -6,8 +6,30 @@ from typing import Any
 
 from ..operators import NAMESPACES
 from ..operators.registry import publish_in
+from ..tensor import overrides
 
 publish_in(globals(), "nn.functional")
+
+
+def has_torch_function(args: Any) -> bool:
+    """Whether one of the arguments overrides ``__torch_function__``."""
+    return overrides.has_torch_function(args)
+
+
+def has_torch_function_unary(arg: Any) -> bool:
+    """Whether an argument overrides ``__torch_function__``."""
+    return overrides.has_torch_function((arg,))
+
+
+def has_torch_function_variadic(*args: Any) -> bool:
+    """Whether one of the arguments overrides ``__torch_function__``."""
+    return overrides.has_torch_function(args)
+
+
+def assert_int_or_pair(arg: Any, arg_name: str, message: str) -> None:
+    """Raise unless ``arg`` is an integer or a pair."""
+    assert isinstance(arg, int) or (isinstance(arg, (list,
+                                                     tuple)) and len(arg) == 2), message.format(arg_name)
 
 __all__ = sorted(NAMESPACES["nn.functional"])  # noqa: PLE0605
 

@@ -181,6 +181,41 @@ def cuda(self: Tensor, device: Any = None, non_blocking: bool = False, memory_fo
     return self.to("cuda" if device is None else device)
 
 
+@api("Tensor")
+def xpu(self: Tensor, device: Any = None, non_blocking: bool = False, memory_format: Any = None) -> Tensor:
+    """Raises: there is no such device."""
+    raise AssertionError("Torch not compiled with XPU enabled")
+
+
+@api("Tensor")
+def mtia(self: Tensor, device: Any = None, non_blocking: bool = False, memory_format: Any = None) -> Tensor:
+    """Raises: there is no such device."""
+    raise AssertionError("Torch not compiled with MTIA enabled.")
+
+
+@api("Tensor")
+def ipu(self: Tensor, device: Any = None, non_blocking: bool = False, memory_format: Any = None) -> Tensor:
+    """Raises: there is no such device."""
+    raise RuntimeError("PyTorch is not linked with support for ipu devices")
+
+
+@api("Tensor")
+def record_stream(self: Tensor, stream: Any) -> None:
+    """Raises, as for every tensor that is not on a device with streams."""
+    raise NotImplementedError("Could not run 'aten::record_stream' with arguments from the 'CPU' backend.")
+
+
+@api("torch", "Tensor")
+def dequantize(self: Tensor) -> Tensor:
+    """The tensor in float32: there are no quantized ones.
+
+    >>> import flambeau as torch
+    >>> torch.ones(1, dtype=torch.float16).dequantize().dtype
+    torch.float32
+    """
+    return self.to(dtypes.float32)
+
+
 @api("torch", name="is_complex")
 def is_complex(input: Tensor) -> bool:
     """Whether the elements are complex numbers."""

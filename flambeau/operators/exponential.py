@@ -256,16 +256,16 @@ refuse(logaddexp2.operator, "logaddexp2_cpu", BOOL, INTEGER, COMPLEX)
 
 
 def _share(base: Any) -> Any:
-    """The gradient falls to each operand by its share of the sum."""
-    def rule(ctx: Any, grad: Tensor, own: Tensor, output: Tensor) -> Tensor:
-        return grad * conjugate(base(where(own == output, 0, own - output)))
+    """The gradient falls to each operand by its share of the sum; equal infinities have none (nan)."""
+    def rule(ctx: Any, grad: Tensor, own: Tensor, other: Tensor) -> Tensor:
+        return grad / conjugate(1 + base(other - own))
     return rule
 
 
-logaddexp.derivative("input", keeps="input output")(_share(exp))
-logaddexp.derivative("other", keeps="other output")(_share(exp))
-logaddexp2.derivative("input", keeps="input output")(_share(exp2))
-logaddexp2.derivative("other", keeps="other output")(_share(exp2))
+logaddexp.derivative("input", keeps="input other")(_share(exp))
+logaddexp.derivative("other", keeps="other input")(_share(exp))
+logaddexp2.derivative("input", keeps="input other")(_share(exp2))
+logaddexp2.derivative("other", keeps="other input")(_share(exp2))
 
 XLOGY = pointwise_operator("xlogy", lambda m, input, other: m.x_times(m.log, input, other), "float")
 XLOG1PY = pointwise_operator(

@@ -114,6 +114,21 @@ def resize_as_(self: Tensor, the_template: Tensor, *, memory_format: Any = None)
 
 
 @api("Tensor")
+def resize_as(self: Tensor, tensor: Tensor) -> Tensor:
+    """The same elements in another tensor's shape (deprecated in PyTorch: use ``view_as``)."""
+    import warnings
+    warnings.warn("non-inplace resize_as is deprecated", UserWarning, stacklevel=2)
+    if self.numel() != tensor.numel():
+        wanted, have = ("x".join(map(str, x.shape)) for x in (tensor, self))
+        raise RuntimeError(
+            f"requested resize to {wanted} ({tensor.numel()} elements in total), but the given tensor has a "
+            f"size of {have} ({self.numel()} elements). autograd's resize can only change the shape of a "
+            "given "
+            "tensor, while preserving the number of elements. ")
+    return self.contiguous().view(tensor.shape)
+
+
+@api("Tensor")
 def resize(self: Tensor, *sizes: Any) -> Tensor:
     """A tensor of another shape on the same storage (deprecated in PyTorch)."""
     import warnings

@@ -47,6 +47,23 @@ def native_group_norm(
 
 
 @api("torch", out=True)
+def batch_norm_update_stats(
+    input: Tensor, running_mean: Any, running_var: Any, momentum: float
+) -> tuple[Tensor, Tensor]:
+    """The mean and the biased variance of each channel (C) of (N, C, *); running ones move towards them.
+
+    >>> import flambeau as torch
+    >>> torch.batch_norm_update_stats(torch.tensor([[1.], [3.]]), None, None, 0.1)
+    (tensor([2.]), tensor([1.]))
+    """
+    _, mean, rstd = record(BATCH_NORM, (input, None, None, 0.0))
+    if running_mean is not None:
+        count = input.numel() // max(input.shape[1], 1)
+        _update_running(running_mean, running_var, mean.detach(), rstd.detach(), count, momentum, 0.0)
+    return mean, rstd ** -2
+
+
+@api("torch", out=True)
 def native_batch_norm(
     input: Tensor,
     weight: Any,

@@ -80,7 +80,7 @@ def _norm_gradient(ctx: Any, grad: Tensor, input: Tensor, output: Tensor) -> Any
     if p == 0:
         return None
     if p == 2:
-        return input * (grad / norm.masked_fill(norm.eq(0), 1))
+        return grad * (input / norm).masked_fill(norm.eq(0), 0)
     if p == 1:
         return grad * _direction(input)
     size = input.abs()
@@ -93,8 +93,8 @@ def _norm_gradient(ctx: Any, grad: Tensor, input: Tensor, output: Tensor) -> Any
         return inner * grad * norm.pow(1 - p)
     if p < 2:
         inner = _direction(input) * size.pow(p - 1)
-        return inner * (grad / norm.masked_fill(norm.eq(0), 1).pow(p - 1))
-    return input * size.pow(p - 2) * (grad / norm.masked_fill(norm.eq(0), 1).pow(p - 1))
+        return inner * (grad / norm.pow(p - 1)).masked_fill(norm.eq(0), 0)
+    return input * size.pow(p - 2) * (grad / norm.pow(p - 1)).masked_fill(norm.eq(0), 0)
 
 
 def _direction(x: Tensor) -> Tensor:
@@ -253,6 +253,28 @@ def _norm(input: Tensor, p: Any = "fro", dim: Any = None, keepdim: bool = False,
             return matrix_norm(input, p, (-2, -1) if dim is None else dim, keepdim, dtype=dtype)
         return vector_norm(input, 2, dim, keepdim, dtype=dtype)
     return vector_norm(input, 2.0 if p is None else p, dim, keepdim, dtype=dtype)
+
+
+@api("torch", out=True)
+def frobenius_norm(input: Tensor, dim: Any, keepdim: bool = False) -> Tensor:
+    """The root of the sum of squares along one or two dimensions.
+
+    >>> import flambeau as torch
+    >>> torch.frobenius_norm(torch.tensor([[3., 4.]]), 1)
+    tensor([5.])
+    """
+    return vector_norm(input, 2, dim, keepdim)
+
+
+@api("torch", out=True)
+def nuclear_norm(input: Tensor, dim: Any = (-2, -1), keepdim: bool = False) -> Tensor:
+    """The sum of the singular values of matrices.
+
+    >>> import flambeau as torch
+    >>> torch.nuclear_norm(torch.eye(3))
+    tensor(3.)
+    """
+    return matrix_norm(input, "nuc", dim, keepdim)
 
 
 @api("Tensor", name="norm")

@@ -128,9 +128,9 @@ nextafter.operator.compute = result_dtype
 refuse(nextafter.operator, "nextafter_cpu", BOOL, dtypes.INTEGER, COMPLEX)
 
 
-@nextafter.derivative("input")
-def _(ctx: Any, grad: Tensor) -> Tensor:
-    return grad
+@nextafter.derivative("input", keeps="input other")
+def _(ctx: Any, grad: Tensor, input: Tensor, other: Tensor) -> Tensor:
+    return grad.masked_fill(input == other, 0)
 
 
 zero_gradient(nextafter.operator, "other")

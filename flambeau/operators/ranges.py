@@ -10,7 +10,7 @@ from ..graph.geometry import Geometry, contiguous
 from ..graph.operator import Operator
 from ..tensor import Tensor, record
 from .creation import leaf
-from .registry import api
+from .registry import api, write_out
 
 
 def _arange_kernel(m: Any, start: Any, step: Any, geometry: Geometry) -> Any:
@@ -27,7 +27,7 @@ def _number(x: Any) -> Any:
     return x.item() if hasattr(x, "item") else x
 
 
-@api("torch", out=True)
+@api("torch")
 def arange(
     start: Any = 0,
     end: Any = None,
@@ -38,6 +38,7 @@ def arange(
     device: Any = None,
     requires_grad: bool = False,
     pin_memory: bool = False,
+    out: Tensor | None = None,
 ) -> Tensor:
     """The numbers from ``start`` to before ``end``, ``step`` apart.
 
@@ -48,6 +49,9 @@ def arange(
     start, end, step = _number(start), _number(end), _number(step)
     if end is None:
         start, end = 0, start
+    if out is not None:
+        made = arange(start, end, step, dtype=out.dtype, device=out.device)
+        return write_out(made, out, "arange")  # type: ignore[no-any-return]
     if dtype is None:
         dtype = (
             dtypes.int64
@@ -63,13 +67,15 @@ def arange(
         raise RuntimeError(f"unsupported range: {start:g} -> {end:g}")
     if (end - start) * step < 0:
         raise RuntimeError("upper bound and lower bound inconsistent with step sign")
-    if dtype.category < dtypes.FLOATING:
+    if dtype is dtypes.int64:  # whose numbers are cut first
         start, end, step = int(start), int(end), int(step)
+        if step == 0:
+            raise ValueError("step must be nonzero")
         count = -((start - end) // step) if step > 0 else -((end - start) // -step)
     else:
         count = math.ceil((end - start) / step)
-    out = record(ARANGE, (start, step), (contiguous((count,), dtype, devices.resolve(device)),))
-    return leaf(out) if requires_grad else out
+    made = record(ARANGE, (start, step), (contiguous((count,), dtype, devices.resolve(device)),))
+    return leaf(made) if requires_grad else made
 
 
 @api("torch", out=True)

@@ -167,3 +167,16 @@ def as_strided_scatter(
                            f"size = {list(part.shape)}")
     part.copy_(src)
     return result
+
+
+@api("torch", "Tensor")
+def slice_inverse(self: Tensor, src: Tensor, dim: int = 0, start: int | None = None, end: int | None = None,
+                  step: int = 1) -> Tensor:
+    """The tensor ``src`` that a slice was taken of, as a view of the slice's storage.
+
+    >>> import flambeau as torch
+    >>> whole = torch.arange(4)
+    >>> whole[1:2].slice_inverse(whole, 0, 1, 2)
+    tensor([0, 1, 2, 3])
+    """
+    return as_strided(self, src.shape, src.stride(), src.storage_offset())

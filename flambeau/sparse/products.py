@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 from .. import operators as ops
+from ..operators import linalg_iterative
 from ..operators.looking import look
 from ..operators.registry import api
 from ..tensor import Tensor
@@ -174,6 +175,12 @@ def linear(input: Any, weight: Any, bias: Any = None) -> Any:
     """``input`` (N, K) by the transpose of a sparse ``weight`` (M, K)."""
     found = mm(input, transpose(weight, 0, 1) if isinstance(weight, SparseTensor) else weight.t())
     return found if bias is None else found + bias
+
+
+@handles("lobpcg")
+def lobpcg(A: Any, *args: Any, **kwargs: Any) -> Any:
+    """Extreme eigenvalues of a sparse matrix, which is only multiplied."""
+    return linalg_iterative.lobpcg(A, *args, **kwargs)
 
 
 _T: Any = SparseTensor

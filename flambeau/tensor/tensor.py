@@ -163,6 +163,7 @@ class Tensor:
         return self._geometry.device.type == "meta"
 
     is_cuda = is_sparse = is_quantized = is_mkldnn = is_xla = is_mps = is_xpu = is_nested = is_vulkan = False
+    is_ipu = is_maia = is_mtia = False
     is_sparse_csr = False
     _sparse = False             # whether this is a tensor without a storage (Note: sparse tensors)
 

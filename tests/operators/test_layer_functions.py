@@ -36,6 +36,7 @@ def test_recorded(expression: str) -> None:
 
 
 @pytest.mark.oracle
+@pytest.mark.filterwarnings("ignore")
 @pytest.mark.parametrize("expression", EXPRESSIONS)
 def test_beside_pytorch(expression: str, oracle: Any) -> None:
     found, expected = outcome(flambeau, expression), outcome(oracle, expression)
@@ -46,6 +47,42 @@ def test_beside_pytorch(expression: str, oracle: Any) -> None:
 
 
 ERRORS: list[tuple[str, type[Exception], str]] = [
+    ("torch.segment_reduce(x(6), 'sum')", RuntimeError, "Either lengths or offsets must be defined."),
+    ("torch.segment_reduce(x(6), 'x', lengths=k((1,), 2))", RuntimeError, "must be either sum, prod, mean,"),
+    (
+        "torch.segment_reduce(x(6), 'sum', lengths=torch.tensor([2]))",
+        RuntimeError,
+        "Expected all rows of lengths along axis to sum to data.size(lengths.dim()-1) when !unsafe.",
+    ),
+    (
+        "torch.embedding_bag(x(3, 3), x(2), torch.tensor([0]))",
+        RuntimeError,
+        "have one of the following scalar types: Long, Int; but got torch.FloatTensor instead",
+    ),
+    (
+        "torch.embedding_bag(x(3, 3), k((2,), 3), torch.tensor([0]), mode=3)",
+        RuntimeError,
+        "`mode` must be sum, mean, or max.",
+    ),
+    ("torch.fake_quantize_per_tensor_affine(x(2), 0.1, 0, 1, -1)", RuntimeError, "`quant_min` should be "
+                                                                                 "less"),
+    ("F.grouped_mm(x(2, 6, 4), x(4, 8))", RuntimeError, "Have to provide offsets if there is a 2d matrix"),
+    ("F.grouped_mm(x(2, 3), x(3, 5), offs=k((1,), 2))", RuntimeError, "strides should be multiple of 16 "
+                                                                      "bytes"),
+    ("torch.lobpcg(c(5, 5), k=2)", ValueError, "LOBPCG algorithm is not applicable when the number of A "
+                                               "rows"),
+    ("torch.arange(0, 64, 0.5, dtype=torch.int64)", ValueError, "step must be nonzero"),
+    ("torch.cond(3, 1, 2)", RuntimeError, "Expect both branches to be callable."),
+    ("torch.cond('a', abs, abs)", RuntimeError, "Expected pred to be bool or tensor, but got a."),
+    ("torch.eig(x(2, 2))", RuntimeError, "was deprecated since version 1.9 and is now removed."),
+    ("x(2, 2).resize_as(x(3))", RuntimeError, "requested resize to 3 (3 elements in total), but the given"),
+    ("F.group_norm(x(2, 4), 2, x(4).bfloat16())", RuntimeError, "mixed dtype (CPU): expect parameter"),
+    ("F.layer_norm(x(2, 4), (4,), x(4).double())", RuntimeError, "mixed dtype (CPU): expect parameter"),
+    (
+        "torch.promote_types(torch.float8_e5m2, torch.float16)",
+        RuntimeError,
+        "Promotion for Float8 Types is not supported, attempted to promote Float8_e5m2 and Half",
+    ),
     (
         "F.conv2d(x(1, 2, 4, 4), x(3, 3, 2, 2))",
         RuntimeError,
@@ -96,6 +133,7 @@ ERRORS: list[tuple[str, type[Exception], str]] = [
 ]
 
 
+@pytest.mark.filterwarnings("ignore:non-inplace")
 @pytest.mark.parametrize(("expression", "kind", "message"), ERRORS, ids=[row[0] for row in ERRORS])
 def test_errors(expression: str, kind: type[Exception], message: str) -> None:
     with pytest.raises(kind) as caught:
