@@ -50,6 +50,10 @@ class Ledger:
             self.total += interpreted(nodes)
         return self.total < COMPILER
 
+    def buys_at_once(self, nodes: list[Node]) -> bool:
+        """Whether the program of a graph that comes for the first time is made."""
+        return interpreted(nodes) > PLANNED_NODE * len(nodes)
+
     def buys(self, rent: Rent, nodes: list[Node], has_pattern: bool) -> bool:
         """Whether the program of a graph is made now; else its interpretation is put on the bill.
 

@@ -41,6 +41,10 @@ class Reading:
         """Refer to all operands; ``flat.clear()`` lets go of them."""
         self.flat.extend(chain.from_iterable(map(_operands, self.nodes)))
 
+    def forms(self) -> list[int]:
+        """What the signatures are but for their shapes."""
+        return list(map(_form, self.signatures))
+
 
 class Outline:
     """A graph's structure, which graphs of other shapes share.
@@ -53,7 +57,7 @@ class Outline:
                  "_leaves")
 
     def __init__(self, reading: Reading) -> None:
-        self.forms: list[int] = list(map(_form, reading.signatures))
+        self.forms = reading.forms()
         self.counts = reading.counts
         index = {id(node): k for k, node in enumerate(reading.nodes)}
         leaves: dict[int, int] = {}
@@ -87,7 +91,7 @@ class Outline:
 
     def is_of(self, reading: Reading) -> bool:
         """Whether a graph has this structure, whatever its shapes."""
-        return self.fits(reading) and self.forms == list(map(_form, reading.signatures)) \
+        return self.fits(reading) and self.forms == reading.forms() \
             and all(reading.flat[at].value is not None for at in self._leaves)
 
     def fits(self, reading: Reading) -> bool:
