@@ -163,11 +163,14 @@ def fill(namespace: dict[str, Any]) -> None:
 
 
 # Submodules imported when first asked for, so that the start stays quick.
-LAZY = frozenset({"distributions", "hub", "masked", "multiprocessing", "signal", "testing"})
+LAZY = frozenset({"_tensor_str", "distributions", "functional", "futures", "hub", "masked", "multiprocessing",
+                  "onnx", "profiler", "signal", "testing"})
 
 
 def missing(name: str) -> Any:
     """A submodule that waits to be imported, or an error about a name that does not exist (yet)."""
     if name in LAZY:
         return importlib.import_module("." + name, __package__)
+    if name == "torch":     # PyTorch's package has its own name among its names
+        return sys.modules[str(__package__)]
     raise AttributeError(f"flambeau has no torch.{name} yet")

@@ -1,13 +1,28 @@
-"""``torch.ops``: the operators that ``torch.library`` made, as ``torch.ops.namespace.name``.
-
-PyTorch's own (``torch.ops.aten``) are not here.
-"""
+"""``torch.ops``: operators by namespace and name: ``torch.ops.aten``, and what ``torch.library`` made."""
 
 from __future__ import annotations
 
+import os
 from typing import Any
 
-from .library.table import Packet, find, namespaces
+from .library import torchvision_operators as _torchvision_operators
+from .library.aten import packet as _aten_packet
+from .library.table import Packet, find
+
+loaded_libraries: set[str] = set()
+
+
+def load_library(path: str | os.PathLike[str]) -> None:
+    """Load a library of operators.
+
+    Compiled libraries are made for PyTorch's binaries and cannot be loaded here, which PyTorch's OSError
+    says. torchvision's operators are known by name: flambeau has kernels of its own for them.
+    """
+    name = os.fspath(path)
+    if not _torchvision_operators.provides(name):
+        raise OSError(f"Could not load this library: {name}")
+    _torchvision_operators.define()
+    loaded_libraries.add(name)
 
 
 class _OpNamespace:
@@ -17,14 +32,24 @@ class _OpNamespace:
         self.name = name
 
     def __getattr__(self, op_name: str) -> Packet:
-        operator = find(f"{self.name}::{op_name}")
-        if operator is None:
+        if self.name == "aten":
+            found = _aten_packet(op_name)
+        else:
+            operator = find(f"{self.name}::{op_name}")
+            found = None if operator is None else Packet(operator)
+        if found is None:
             raise AttributeError(f"'_OpNamespace' '{self.name}' object has no attribute '{op_name}'")
-        packet = Packet(operator)
-        return packet
+        return found
+
+    def __repr__(self) -> str:
+        return f"<module 'torch.ops.{self.name}' from 'torch.ops'>"
+
+
+_namespaces: dict[str, _OpNamespace] = {}
 
 
 def __getattr__(name: str) -> Any:
-    if name not in namespaces():
-        raise AttributeError(f"flambeau has no torch.ops.{name}: no operator was registered there")
-    return _OpNamespace(name)
+    """A namespace; it may get its operators later."""
+    if name.startswith("__"):
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    return _namespaces.setdefault(name, _OpNamespace(name))

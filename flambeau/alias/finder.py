@@ -6,7 +6,8 @@ is imported at the first ``import torch``, not here.
 
 Note [one module, two names]: ``torch.x`` is not a copy of ``flambeau.x`` but the same object in
 ``sys.modules``. The module keeps its own ``__name__`` and ``__spec__``; only the entry
-``sys.modules["torch.x"]`` is added.
+``sys.modules["torch.x"]`` is added. The package itself is the exception: its ``__name__`` is then "torch",
+which programs that patch functions by their path compare.
 """
 
 from __future__ import annotations
@@ -63,6 +64,8 @@ class AliasLoader:
         target = importlib.import_module(self.target)
         sys.modules[module.__spec__.name] = target
         explain_missing_names(target)
+        if self.target == PACKAGE:
+            target.__name__ = "torch"
 
     # runpy (python -m torch.x) asks the loader for the code.
     def get_code(self, name: str) -> Any:
@@ -98,7 +101,10 @@ class AliasFinder:
             return None
         if _exists(real):
             return self._alias_spec(name, real)
-        if "_find_and_load_unlocked" in _import_frames():
+        frames = _import_frames()
+        if "_handle_fromlist" in frames:
+            raise _cannot_import(name)
+        if "_find_and_load_unlocked" in frames:
             # An import statement gets the reason; a mere question (importlib.util.find_spec) gets None.
             raise ModuleNotFoundError(f"No module named {name!r}: {missing(name)}", name=name)
         return None
@@ -120,10 +126,7 @@ class AliasFinder:
         if spec is None and "_handle_fromlist" in _import_frames():
             # 'from torch import x' looks for an attribute, then asks for flambeau.x. An error that is not a
             # ModuleNotFoundError for this very name comes through to the user.
-            public = torch_name(name)
-            package, _, last = public.rpartition(".")
-            message = f"cannot import name {last!r} from {package!r}: {missing(public)}"
-            raise ImportError(message, name=package)
+            raise _cannot_import(torch_name(name))
         return spec
 
     def invalidate_caches(self) -> None:
@@ -134,6 +137,18 @@ class AliasFinder:
         name = getattr(context, "name", None)
         if name is None or name.lower() == "torch":
             yield _distribution()
+
+
+def _cannot_import(public: str) -> ImportError:
+    package, _, last = public.rpartition(".")
+    return ImportError(f"cannot import name {last!r} from {package!r}: {missing(public)}", name=package)
+
+
+def _true_name(module: Any) -> str:
+    """The name under which a module was first imported (see Note [one module, two names])."""
+    spec = getattr(module, "__spec__", None)
+    name: str = getattr(module, "__name__", "") if spec is None else spec.name
+    return name
 
 
 def _distribution() -> Any:
@@ -192,12 +207,13 @@ def _import_frames() -> list[str]:
 def explain_missing_names(module: ModuleType) -> None:
     """Make ``module.absent`` say that flambeau has no such name yet, in its submodules as well."""
     present = module.__dict__.get("__getattr__")
-    package, *inside = module.__name__.split(".")
+    name = _true_name(module)
+    package, *inside = name.split(".")
     public = package == PACKAGE and INNER.isdisjoint(inside[:1])
     if public and not isinstance(present, _MissingName):
-        module.__dict__["__getattr__"] = _MissingName(torch_name(module.__name__), present)
+        module.__dict__["__getattr__"] = _MissingName(torch_name(name), present)
         for value in list(module.__dict__.values()):
-            if isinstance(value, ModuleType) and value.__name__.startswith(module.__name__ + "."):
+            if isinstance(value, ModuleType) and _true_name(value).startswith(name + "."):
                 explain_missing_names(value)
 
 
@@ -235,7 +251,7 @@ def installed() -> bool:
 def foreign_torch() -> ModuleType | None:
     """The real torch, if this process has imported it."""
     module = sys.modules.get("torch")
-    return None if module is None or module.__name__ == PACKAGE else module
+    return None if module is None or _true_name(module) == PACKAGE else module
 
 
 def install() -> None:
@@ -256,9 +272,11 @@ def uninstall() -> None:
     sys.meta_path[:] = [finder for finder in sys.meta_path if not isinstance(finder, AliasFinder)]
     for name in list(_aliased_names()):
         del sys.modules[name]
+    if PACKAGE in sys.modules:
+        sys.modules[PACKAGE].__name__ = PACKAGE
 
 
 def _aliased_names() -> Iterator[str]:
     for name, module in list(sys.modules.items()):
-        if name.partition(".")[0] in ROOTS and getattr(module, "__name__", "").partition(".")[0] == PACKAGE:
+        if name.partition(".")[0] in ROOTS and _true_name(module).partition(".")[0] == PACKAGE:
             yield name

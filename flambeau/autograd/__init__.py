@@ -1,5 +1,8 @@
 """Automatic differentiation (``torch.autograd``)."""
 
+import importlib
+from typing import Any
+
 from . import anomaly_mode, forward_ad, function, functional, graph, tensor_hooks
 from .anomaly_mode import detect_anomaly, set_detect_anomaly
 from .backward import backward, grad
@@ -8,6 +11,14 @@ from .gradcheck import gradcheck, gradgradcheck
 from .modes import enable_grad, inference_mode, is_grad_enabled, no_grad, set_grad_enabled
 
 Variable = function.Tensor
+
+
+def __getattr__(name: str) -> Any:
+    """The profiler's module, imported when first asked for."""
+    if name == "profiler":
+        return importlib.import_module(".profiler", __name__)
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+
 
 __all__ = [
     "Function", "Variable", "anomaly_mode", "backward", "detect_anomaly", "enable_grad", "forward_ad",

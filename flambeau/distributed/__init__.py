@@ -1,7 +1,7 @@
 """``torch.distributed``: answers that there is no communication between processes.
 
-As in a PyTorch built without it, ``is_available()`` is False, and what communicates is absent. Questions that
-programs ask before they decide are here.
+``is_available()`` is False, and no process group can be set up (``init_process_group`` is absent). What
+communicates is there for programs that import it, and raises PyTorch's error for a missing group.
 """
 
 from __future__ import annotations
@@ -9,7 +9,47 @@ from __future__ import annotations
 import os
 from typing import Any
 
-_NONE = "Default process group has not been initialized, please make sure to call init_process_group."
+from .collectives import (
+    all_gather,
+    all_gather_into_tensor,
+    all_gather_object,
+    all_reduce,
+    all_to_all,
+    all_to_all_single,
+    barrier,
+    batch_isend_irecv,
+    broadcast,
+    broadcast_object_list,
+    gather,
+    gather_object,
+    get_backend,
+    get_backend_config,
+    get_process_group_ranks,
+    irecv,
+    isend,
+    monitored_barrier,
+    new_group,
+    recv,
+    reduce,
+    reduce_scatter,
+    reduce_scatter_tensor,
+    scatter,
+    scatter_object_list,
+    send,
+)
+from .groups import (
+    Backend,
+    DebugLevel,
+    GroupMember,
+    ProcessGroup,
+    ReduceOp,
+    Store,
+    Work,
+    get_debug_level,
+    get_node_local_rank,
+    group,
+    require_group,
+)
 
 
 def is_available() -> bool:
@@ -59,14 +99,20 @@ def is_torchelastic_launched() -> bool:
 
 def get_rank(group: Any = None) -> int:
     """The number of this process in its group: there is no group."""
-    raise ValueError(_NONE)
+    require_group(group)
 
 
 def get_world_size(group: Any = None) -> int:
     """The number of processes in the group: there is no group."""
-    raise ValueError(_NONE)
+    require_group(group)
 
 
-__all__ = ["get_rank", "get_world_size", "is_available", "is_backend_available", "is_gloo_available",
-           "is_initialized", "is_mpi_available", "is_nccl_available", "is_torchelastic_launched",
-           "is_ucc_available", "is_xccl_available"]
+__all__ = ["Backend", "DebugLevel", "GroupMember", "ProcessGroup", "ReduceOp", "Store", "Work",
+           "all_gather", "all_gather_into_tensor", "all_gather_object", "all_reduce", "all_to_all",
+           "all_to_all_single", "barrier", "batch_isend_irecv", "broadcast", "broadcast_object_list",
+           "gather", "gather_object", "get_backend", "get_backend_config", "get_debug_level",
+           "get_node_local_rank", "get_process_group_ranks", "get_rank", "get_world_size", "group", "irecv",
+           "is_available", "is_backend_available", "is_gloo_available", "is_initialized",
+           "is_mpi_available", "is_nccl_available", "is_torchelastic_launched", "is_ucc_available",
+           "is_xccl_available", "isend", "monitored_barrier", "new_group", "recv", "reduce",
+           "reduce_scatter", "reduce_scatter_tensor", "scatter", "scatter_object_list", "send"]

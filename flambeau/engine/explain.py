@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import deque
+from collections.abc import Callable
 from typing import NamedTuple
 
 from ..executors.measure import KernelTime
@@ -22,6 +23,8 @@ class Look(NamedTuple):
 
 
 looks: deque[Look] = deque(maxlen=256)
+# Called with each look, by the thread that looked: the profiler listens here.
+listeners: list[Callable[[Look], None]] = []
 
 
 def explain(last: int = 20, kernels: bool = False) -> str:

@@ -23,7 +23,7 @@ from ..graph.node import Failure, Node, constant
 from ..graph.site import describe
 from ..graph.storage import Storage
 from ..graph.verify import verify
-from .explain import Look, looks
+from .explain import Look, listeners, looks
 
 # An executor takes nodes (last one first), empties the list and returns the nodes that failed.
 # Others plug in here.
@@ -69,6 +69,8 @@ def compute_pending(cause: str, keep: int = 0) -> None:
         looks.append(Look(cause, user_site(), recorded, computed, time.perf_counter() - began,
                           settings.executor, tuple(measured)))
         measured.clear()
+        for listener in listeners:
+            listener(looks[-1])
     if failures is not None:
         raise failures
 

@@ -10,6 +10,7 @@ from ..autograd import Function, no_grad
 from ..autograd.modes import is_grad_enabled
 from ..tensor import Tensor
 from ..utils import _pytree as pytree
+from .dispatch_keys import DispatchKey, autocasts
 from .table import Operator, find, put
 
 Kernel = Callable[..., Any]
@@ -29,6 +30,7 @@ class CustomOpDef(Operator):
         self._backward: Kernel | None = None
         self._setup: Kernel | None = None
         self._function: type[Function] | None = None
+        self._autocast: dict[DispatchKey, Kernel] = {}
         if fn is not None:
             self._add_kernel(device_types, fn)
 
@@ -53,11 +55,21 @@ class CustomOpDef(Operator):
         self._fake = fn
         return fn
 
+    def register_autocast_kernel(self, key: DispatchKey, fn: Kernel) -> None:
+        """Compute with ``fn`` while autocast is on for the key's type of device."""
+        self._autocast[key] = fn
+
+    def autocast_kernel(self) -> Kernel | None:
+        """The kernel for the autocast that is on."""
+        return next((fn for key, fn in self._autocast.items() if autocasts(key)), None)
+
     def register_autograd(self, backward: Kernel, /, *, setup_context: Kernel | None = None) -> None:
         """``backward(ctx, *grads)`` gives gradients; ``setup_context(ctx, inputs, output)`` saves for it."""
         self._backward, self._setup, self._function = backward, setup_context, None
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        if self._autocast and (kernel := self.autocast_kernel()) is not None:
+            return kernel(*args, **kwargs)
         inputs = self._normalized(args, kwargs)
         leaves = pytree.tree_leaves(inputs)
         if is_grad_enabled() and not self._mutates and any(isinstance(x, Tensor) and x.requires_grad

@@ -6,6 +6,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from .custom_ops import CustomOpDef, _resolve
+from .dispatch_keys import DispatchKey
 from .table import find, put
 
 # Dispatch keys and types of devices, by the type of device; None is any.
@@ -39,9 +40,17 @@ class Library:
         return name
 
     def impl(self, op_name: Any, fn: Callable[..., Any], dispatch_key: str = "", **options: Any) -> None:
-        """Add a kernel for a device's dispatch key."""
+        """Add a kernel for a device's dispatch key; those for autocast are used while that is on."""
         name = op_name if isinstance(op_name, str) else op_name.operator.name
-        impl(f"{self.ns}::{name.partition('::')[2] or name}", dispatch_key or self.dispatch_key, fn)
+        qualname = f"{self.ns}::{name.partition('::')[2] or name}"
+        key = dispatch_key or self.dispatch_key
+        if key.startswith("Autocast"):
+            _resolve(qualname).register_autocast_kernel(DispatchKey[key], fn)
+            return
+        if key == "Meta":
+            _resolve(qualname).register_fake(fn)
+            return
+        impl(qualname, key, fn)
 
 
 def define(qualname: str, schema: str = "", *, lib: Any = None, tags: Any = ()) -> None:

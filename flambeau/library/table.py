@@ -18,19 +18,27 @@ class Operator:
 
 
 class Overload:
-    """``torch.ops.namespace.name.default``."""
+    """One variant of an operator: ``torch.ops.namespace.name.default``."""
 
-    def __init__(self, operator: Operator) -> None:
+    def __init__(self, operator: Operator, overload: str = "default") -> None:
         self.operator = operator
+        self.namespace = operator.namespace
+        self._overloadname = overload
+        self.__name__ = f"{operator.name}.{overload}"
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         return self.operator(*args, **kwargs)
 
+    def name(self) -> str:
+        """``namespace::name``, with the variant's name where it has one."""
+        return self.operator.qualname + ("" if self._overloadname == "default" else f".{self._overloadname}")
+
     def __str__(self) -> str:
-        return f"{self.operator.namespace}.{self.operator.name}.default"
+        return f"{self.namespace}.{self.operator.name}.{self._overloadname}"
 
     def __repr__(self) -> str:
-        return f"<OpOverload(op='{self.operator.namespace}.{self.operator.name}', overload='default')>"
+        return (f"<OpOverload(op='{self.namespace}.{self.operator.name}', "
+                f"overload='{self._overloadname}')>")
 
 
 class Packet:

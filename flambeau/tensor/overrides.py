@@ -20,8 +20,8 @@ _disabled = [0]
 def subclass_defined(cls: Any) -> None:
     """Called for every subclass of Tensor."""
     own = cls.__dict__.get("__torch_function__")
-    inherited = cls.__mro__[1]._overrides
-    cls._overrides = own is not _disabled_torch_function if own is not None else \
+    inherited = any(getattr(base, "_overrides", False) for base in cls.__mro__[1:])
+    cls._overrides = own is not disabled_torch_function if own is not None else \
         inherited or not cls.__module__.startswith("flambeau.")
     if cls._overrides:
         activate()
@@ -41,7 +41,7 @@ def active() -> bool:
     return _active
 
 
-def _disabled_torch_function(cls: Any, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+def disabled_torch_function(cls: Any, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
     """A ``__torch_function__`` that does nothing special."""
     return func(*args, **(kwargs or {}))
 

@@ -3,13 +3,20 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
 from typing import Any
 
 from ..autograd import Function, backward, enable_grad, no_grad
 from ..autograd.graph import saved_tensors_hooks
 from ..operators.generator import default_generator
 from ..tensor import Tensor, state
+from ._selective_checkpoint import (
+    SAC_IGNORED_OPS,
+    CheckpointPolicy,
+    SelectiveCheckpointContext,
+    create_selective_checkpoint_contexts,
+)
 
 
 class _RestoredRandomness:
@@ -32,7 +39,7 @@ class CheckpointError(RuntimeError):
     """The recomputation did not do what the first computation did."""
 
 
-class _Reentrant(Function):
+class CheckpointFunction(Function):
     """Run without history; in backward, run again with history and differentiate that."""
 
     @staticmethod
@@ -133,7 +140,7 @@ def checkpoint(function: Callable[..., Any], *args: Any, use_reentrant: bool | N
             raise ValueError("Unexpected keyword arguments: " + ",".join(kwargs))
         if not any(isinstance(a, Tensor) and a.requires_grad for a in args) and state.enabled:
             warnings.warn("None of the inputs have requires_grad=True. Gradients will be None", stacklevel=2)
-        return _Reentrant.apply(function, preserve_rng_state, *args)
+        return CheckpointFunction.apply(function, preserve_rng_state, *args)
     if not state.enabled:
         return function(*args, **kwargs)
     first, again = context_fn() if context_fn is not None else (_nothing(), _nothing())
@@ -183,3 +190,87 @@ def _chain(steps: Iterable[Any]) -> Callable[[Any], Any]:
             x = step(x)
         return x
     return run
+
+
+def detach_variable(inputs: tuple[Any, ...]) -> tuple[Any, ...]:
+    """The same values without history; those that required a gradient require one of their own."""
+    if not isinstance(inputs, tuple):
+        raise RuntimeError("Only tuple of tensors is supported. Got Unsupported input type: "
+                           f"{type(inputs).__name__}")
+    return tuple(x.detach().requires_grad_(x.requires_grad) if isinstance(x, Tensor) else x for x in inputs)
+
+
+def check_backward_validity(inputs: Iterable[Any]) -> None:
+    """Warn where no input requires a gradient."""
+    if not any(isinstance(x, Tensor) and x.requires_grad for x in inputs):
+        warnings.warn("None of the inputs have requires_grad=True. Gradients will be None", stacklevel=2)
+
+
+def get_device_states(*args: Any) -> tuple[list[int], list[Tensor]]:
+    """The random generators of the devices, other than the CPU, that the arguments lie on: none."""
+    return [], []
+
+
+def set_device_states(devices: Any, states: Any, *, device_type: str | None = None) -> None:
+    """Set the generators of devices other than the CPU."""
+    if list(devices):
+        raise RuntimeError("flambeau has no devices with random generators of their own yet")
+
+
+class DefaultDeviceType:
+    """The type of device that checkpoints without tensors are for."""
+
+    _type = "cuda"
+
+    @staticmethod
+    def set_device_type(device: str = "cuda") -> None:
+        """Set it."""
+        DefaultDeviceType._type = device
+
+    @staticmethod
+    def get_device_type() -> str:
+        """The type of device: the CPU, where nothing else was set and present."""
+        return "cpu" if DefaultDeviceType._type == "cuda" else DefaultDeviceType._type
+
+
+class GraphExecGroup:
+    """Checkpoints under one of these belong together, so that several backwards may share a recomputation.
+
+    ``checkpoint`` recomputes once for each graph anyway.
+    """
+
+    def __enter__(self) -> GraphExecGroup:
+        return self
+
+    def __exit__(self, *exc: object) -> None:
+        pass
+
+
+@contextmanager
+def set_checkpoint_early_stop(enable: bool) -> Iterator[None]:
+    """Whether a recomputation may end once all is there that backward needs.
+
+    Recording costs little and what is not needed is not computed, so it always runs to the end.
+    """
+    yield
+
+
+_debug: list[bool | None] = [None]
+
+
+@contextmanager
+def set_checkpoint_debug_enabled(enabled: bool | None) -> Iterator[None]:
+    """Whether checkpoints explain mismatches: their errors always name the tensor and both shapes."""
+    before, _debug[0] = _debug[0], enabled
+    try:
+        yield
+    finally:
+        _debug[0] = before
+
+
+__all__ = [
+    "CheckpointError", "CheckpointFunction", "CheckpointPolicy", "DefaultDeviceType", "GraphExecGroup",
+    "SAC_IGNORED_OPS", "SelectiveCheckpointContext", "check_backward_validity", "checkpoint",
+    "checkpoint_sequential", "create_selective_checkpoint_contexts", "detach_variable", "get_device_states",
+    "noop_context_fn", "set_checkpoint_debug_enabled", "set_checkpoint_early_stop", "set_device_states",
+]

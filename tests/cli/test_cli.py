@@ -90,7 +90,7 @@ def test_run_is_python_to_the_program(folder: Path, command: str) -> None:
 
 
 def test_program_from_standard_input(folder: Path) -> None:
-    program = "import sys, torch; print(__name__, sys.argv, torch.__name__)"
+    program = "import sys, torch; print(__name__, sys.argv, torch.__spec__.name)"
     done = run([*FLAMBEAU, "run", "-", "one"], folder, program)
     assert done.stdout == "__main__ ['-', 'one'] flambeau\n"
 

@@ -1,5 +1,7 @@
 """Running one module on several devices (`torch.nn.parallel`)."""
 
 from .data_parallel import DataParallel, data_parallel
+from .distributed import DistributedDataParallel
+from .scatter_gather import gather, scatter
 
-__all__ = ["DataParallel", "data_parallel"]
+__all__ = ["DataParallel", "DistributedDataParallel", "data_parallel", "gather", "scatter"]

@@ -56,6 +56,11 @@ def numpy_seed(base_seed: int, worker_id: int) -> np.ndarray[Any, Any]:
     return np.random.SeedSequence([worker_id, base_seed & 0xFFFFFFFF, base_seed >> 32]).generate_state(4)
 
 
+def _generate_state(base_seed: int, worker_id: int) -> list[int]:
+    """``numpy_seed`` as a list."""
+    return [int(word) for word in numpy_seed(base_seed, worker_id)]
+
+
 def seed_everything(base_seed: int, worker_id: int) -> int:
     """Seed the generators of the worker: flambeau's, Python's and NumPy's."""
     seed = base_seed + worker_id

@@ -1,0 +1,58 @@
+"""``torch._C``: the few names of PyTorch's compiled part that libraries call."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from ..library.dispatch_keys import DispatchKey, DispatchKeySet, ExcludedKeys
+from ..tensor.overrides import DisableTorchFunction, disabled_torch_function, modes
+
+DisableTorchFunctionSubclass = DisableTorchFunction
+_disabled_torch_function_impl = disabled_torch_function
+_ExcludeDispatchKeyGuard = ExcludedKeys
+_has_xpu = _has_cuda = _has_mps = False
+
+
+def _log_api_usage_once(event: str) -> None:
+    """Accepted: nothing is logged."""
+
+
+def _get_tracing_state() -> Any:
+    """The tracer that is at work: there is none."""
+    return None
+
+
+def _has_torch_function(args: Any) -> bool:
+    """Whether one of the arguments overrides ``__torch_function__``."""
+    from ..tensor.overrides import has_torch_function
+
+    return has_torch_function(args)
+
+
+def _is_torch_function_mode_enabled() -> bool:
+    """Whether a mode sees every call."""
+    return bool(modes)
+
+
+def _are_functorch_transforms_active() -> bool:
+    """Whether code runs under ``vmap`` or another transform of ``torch.func``."""
+    from ..tensor.batching import levels
+
+    return bool(levels)
+
+
+def _get_default_device() -> str:
+    """The type of device of new tensors."""
+    from ..devices import get_default_device
+
+    return get_default_device().type
+
+
+def _jit_set_profiling_executor(enabled: bool) -> bool:
+    """Accepted: TorchScript's executor is not there. Gives back what was set before."""
+    return True
+
+
+_jit_set_profiling_mode = _jit_set_texpr_fuser_enabled = _jit_set_profiling_executor
+_jit_set_nvfuser_enabled = _jit_set_profiling_executor
+_jit_override_can_fuse_on_gpu = _jit_override_can_fuse_on_cpu = _jit_set_profiling_executor

@@ -1,0 +1,1 @@
+"""``torch.fx.experimental``: what libraries ask about tracers of operators."""

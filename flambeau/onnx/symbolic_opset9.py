@@ -1,0 +1,1 @@
+"""The functions that write PyTorch's operators as ONNX nodes of opset 9: none yet."""
