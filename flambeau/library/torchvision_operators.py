@@ -182,7 +182,7 @@ def deform_conv2d(input: Tensor, weight: Tensor, offset: Tensor, mask: Tensor, b
             samples.append(values)
     columns_ = ops.stack(samples).reshape(batch, groups, channels // groups * taps, out_h * out_w)
     kernels = weight.reshape(groups, weight.size(0) // groups, -1)
-    result = ops.matmul(kernels, columns_).reshape(batch, weight.size(0), out_h, out_w)
+    result = (kernels @ columns_).reshape(batch, weight.size(0), out_h, out_w)
     return result + bias.reshape(-1, 1, 1)  # type: ignore[no-any-return]
 
 
