@@ -6,7 +6,6 @@ from typing import Any
 
 _TYPES = ("cpu", "cuda", "ipu", "xpu", "mkldnn", "opengl", "opencl", "ideep", "hip", "ve", "fpga", "maia",
           "xla", "lazy", "vulkan", "mps", "meta", "hpu", "mtia", "privateuseone")
-AVAILABLE = frozenset(("cpu", "meta"))
 
 _known: dict[tuple[str, int | None], device] = {}  # one object for each: they are compared by identity
 

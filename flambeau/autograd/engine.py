@@ -19,9 +19,6 @@ from ..tensor.tape import GradFn, SavedTensor
 
 _new = object.__new__
 
-class GradientError(RuntimeError):
-    """Raised when a graph cannot be walked (a second time)."""
-
 
 class Walk:
     """One backward pass."""

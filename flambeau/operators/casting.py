@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Any
 
 from .. import devices, dtypes
@@ -105,32 +104,22 @@ def _bad_to(args: tuple[Any, ...], options: dict[str, Any]) -> TypeError:
     )
 
 
-def _short_form(name: str, dtype: dtypes.dtype) -> Callable[..., Tensor]:
+def _short_form(name: str, dtype: dtypes.dtype) -> None:
     def convert(self: Tensor, memory_format: Any = None) -> Tensor:
         converted = cast(self, dtype)
         return converted if memory_format is None else converted.to(memory_format=memory_format)
     convert.__name__ = convert.__qualname__ = name
     convert.__doc__ = f"``self.to(torch.{dtype.name})``."
-    return api("Tensor")(convert)
+    api("Tensor")(convert)
 
 
-SHORT_FORMS = {
-    name: _short_form(name, dtype)
-    for name, dtype in (
-        ("float", dtypes.float32),
-        ("double", dtypes.float64),
-        ("half", dtypes.float16),
-        ("bfloat16", dtypes.bfloat16),
-        ("byte", dtypes.uint8),
-        ("char", dtypes.int8),
-        ("short", dtypes.int16),
-        ("int", dtypes.int32),
-        ("long", dtypes.int64),
-        ("bool", dtypes.bool_),
-        ("cfloat", dtypes.complex64),
-        ("cdouble", dtypes.complex128),
-    )
-}
+for _name, _dtype in (
+    ("float", dtypes.float32), ("double", dtypes.float64), ("half", dtypes.float16),
+    ("bfloat16", dtypes.bfloat16), ("byte", dtypes.uint8), ("char", dtypes.int8), ("short", dtypes.int16),
+    ("int", dtypes.int32), ("long", dtypes.int64), ("bool", dtypes.bool_), ("cfloat", dtypes.complex64),
+    ("cdouble", dtypes.complex128),
+):
+    _short_form(_name, _dtype)
 
 # Old names of tensor types: "torch.FloatTensor" and the like.
 TYPE_NAMES = {

@@ -8,7 +8,7 @@ from ..graph.geometry import Geometry, contiguous
 from ..tensor import Tensor, check_dim, record, view, view_operator
 from .definition import operator
 from .registry import api
-from .view_backward import embed, gradient_is_embedded
+from .view_backward import gradient_is_embedded
 
 
 def _diagonal_rule(g: Geometry, offset: int, dim1: int, dim2: int) -> Geometry:
@@ -105,8 +105,3 @@ def diagflat(input: Tensor, offset: int = 0) -> Tensor:
 def diagonal_copy(input: Tensor, offset: int = 0, dim1: int = 0, dim2: int = 1) -> Tensor:
     """A copy of a diagonal."""
     return diagonal(input, offset, dim1, dim2).clone()
-
-
-def diagonal_backward(grad: Tensor, shape: Any, offset: int, dim1: int, dim2: int) -> Tensor:
-    """Zeros with ``grad`` on a diagonal."""
-    return embed(grad, shape, DIAGONAL, (offset, dim1, dim2))

@@ -65,7 +65,8 @@ def norm_kernel(m: Any, input: Any, p: float, dims: tuple[int, ...], keepdim: bo
         return (m.max if p > 0 else m.min)(x, axis=dims, keepdims=keepdim)
     if p == 1:
         return m.sum(x, axis=dims, keepdims=keepdim)
-    return m.sum(x ** x.dtype.type(p), axis=dims, keepdims=keepdim) ** x.dtype.type(1 / p)
+    total = m.sum(m.integer_safe_power(x, x.dtype.type(p)), axis=dims, keepdims=keepdim)
+    return m.integer_safe_power(total, x.dtype.type(1 / p))
 
 
 VECTOR_NORM = operator("linalg_vector_norm", _norm_geometry, compute=operand_dtype)(norm_kernel)

@@ -12,7 +12,6 @@ from ..random_streams import continuous, counts, gammas
 from ..random_streams.bernoulli import rrelu_slopes
 from ..random_streams.multinomial import multinomial as draw_multinomial
 from ..tensor import Tensor
-from .creation import like_geometry
 from .definition import operator
 from .looking import look
 from .random import _require_floating, _with_state, drawn, fill_with, in_memory_order
@@ -141,8 +140,3 @@ def multinomial(input: Tensor, num_samples: int, replacement: bool = False, *,
         raise RuntimeError("invalid multinomial distribution (sum of probabilities <= 0)")
     geometry = contiguous((*input.shape[:-1], int(num_samples)), dtypes.int64, input.device)
     return drawn(MULTINOMIAL, generator, (input.detach(),), geometry, int(num_samples), bool(replacement))
-
-
-def rrelu_noise(input: Tensor, lower: float, upper: float, generator: Any = None) -> Tensor:
-    """The slopes of ``rrelu`` in training: 1 where the input is positive."""
-    return drawn(RRELU_SLOPES, generator, (input.detach(), lower, upper), like_geometry(input, None, None))

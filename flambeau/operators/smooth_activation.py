@@ -5,12 +5,17 @@ from __future__ import annotations
 from typing import Any
 
 from .. import dtypes
+from ..graph.geometry import contiguous
+from ..graph.operator import Operator
 from ..tensor import Tensor, assign, check_dim, record
 from .activation import _done
 from .comparison import where
-from .definition import pointwise_operator
+from .creation import like_geometry
+from .definition import arithmetic_dtype, pointwise_geometry, pointwise_operator
 from .domain import COMPLEX, INTEGRAL, NOT_FLOATING, not_implemented, refuse
 from .exponential import SIGMOID, exp, sigmoid
+from .random import drawn
+from .random_distributions import RRELU_SLOPES
 from .registry import NAMESPACES, api
 from .trigonometric import tanh
 
@@ -271,13 +276,17 @@ def prelu(input: Tensor, weight: Tensor) -> Tensor:
     return record(PRELU, (input, weight))
 
 
-RRELU = pointwise_operator("rrelu_with_noise", lambda m, input, noise: m.multiply(input, noise))
+# The slopes have the precision of arithmetic; the result is rounded once.
+RRELU = Operator("rrelu_with_noise", lambda m, input, noise: m.multiply(input, noise),
+                 lambda operands, attributes: pointwise_geometry(operands, operands[0].dtype),
+                 ("input", "noise"), compute=lambda operands: arithmetic_dtype(operands[0].dtype),
+                 kind="pointwise")
 refuse(RRELU, "rrelu_with_noise_out_cpu", *INTEGRAL, COMPLEX)
 
 
 @RRELU.derivative("input", keeps="noise")
 def _(ctx: Any, grad: Tensor, noise: Tensor) -> Tensor:
-    return grad * noise
+    return grad * noise.to(grad.dtype)
 
 
 @api("torch")
@@ -291,15 +300,13 @@ def rrelu(input: Tensor, lower: float = 1.0 / 8, upper: float = 1.0 / 3, trainin
     """
     if lower > upper:
         raise RuntimeError("Lower bound should be less than or equal to the upper bound")
-    below = input.detach() <= 0
     if not training:
+        below = input.detach() <= 0
         return record(RRELU, (input, where(below, input.new_full((), (lower + upper) / 2), 1)))
-    # Slopes are drawn in double precision, one for each element that is not positive, in order.
-    drawn = input.new_empty(int(below.sum().item()), dtype=dtypes.float64).uniform_(
-        lower, upper, generator=generator
-    )
-    noise = input.new_ones(input.shape).masked_scatter(below, drawn.to(input.dtype))
-    return record(RRELU, (input, noise))
+    g = like_geometry(input, None, None)
+    slopes = drawn(RRELU_SLOPES, generator, (input.detach(), float(lower), float(upper)),
+                   contiguous(g.shape, arithmetic_dtype(g.dtype), g.device))
+    return record(RRELU, (input, slopes))
 
 
 @api("nn.functional", name="rrelu")

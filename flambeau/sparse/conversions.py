@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from .. import dtypes, layouts
+from .. import layouts
 from .. import operators as ops
 from ..operators.looking import look
 from ..operators.registry import api
@@ -291,8 +291,3 @@ def sampled(x: CooTensor, places: Tensor) -> Tensor:
     at = np.minimum(np.searchsorted(have, wanted), have.size - 1)
     found = from_array(have[at] == wanted).reshape(-1, *[1] * (x._entries.ndim - 1))
     return ops.where(found, x._entries.index_select(0, from_array(at)), x._entries.new_zeros(()))
-
-
-def with_type(x: SparseTensor, dtype: dtypes.dtype) -> SparseTensor:
-    """The tensor with entries of another type."""
-    return x if x.dtype is dtype else x._with(x._entries.to(dtype))

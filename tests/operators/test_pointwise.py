@@ -155,3 +155,19 @@ def test_special_functions_reach_double_precision() -> None:
     p = T([1e-9, 0.2, 0.5, 0.99], dtype=torch.float64)
     np.testing.assert_allclose(torch.erf(torch.erfinv(p)).tolist(), p.tolist(), rtol=1e-14)
     np.testing.assert_allclose(torch.special.ndtr(torch.special.ndtri(p)).tolist(), p.tolist(), rtol=1e-13)
+
+
+def test_rrelu_in_training() -> None:
+    """Drawn without looking; of 16-bit elements the slopes are longer than what they multiply."""
+    from flambeau.engine import looks
+
+    torch.manual_seed(3)
+    x = (torch.arange(8.) - 5).mul(0.37).bfloat16().requires_grad_()
+    before = len(looks)
+    y = torch.nn.functional.rrelu(x, 0.1, 0.9, True)
+    (y * 3).sum().backward()
+    assert len(looks) == before
+    assert y.tolist() == [-0.2353515625, -0.486328125, -0.796875, -0.1767578125, -0.259765625, 0.0,
+                          0.369140625, 0.73828125]
+    assert x.grad is not None
+    assert x.grad.tolist() == [0.380859375, 0.9921875, 2.15625, 0.71875, 2.109375, 1.7578125, 3.0, 3.0]

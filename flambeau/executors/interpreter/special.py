@@ -34,7 +34,6 @@ __all__ = [
 
 SQRT_HALF = math.sqrt(0.5)
 SQRT_2 = math.sqrt(2)
-LOG_2 = math.log(2)
 SQRT_PI = math.sqrt(math.pi)
 
 

@@ -289,7 +289,7 @@ def test_arm_code(monkeypatch: pytest.MonkeyPatch) -> None:
     """LLVM accepts the code for NEON."""
     import llvmlite.binding as llvm
 
-    neon = Machine("generic", "", 16, 32, 32 << 10, 1 << 20)
+    neon = Machine("generic", "", 16, 32, 1 << 20)
     for module in ("microkernel", "packing", "skinny", "blocking"):
         found = sys.modules[f"flambeau.executors.native.products.{module}"]
         monkeypatch.setattr(found, "machine", lambda: neon)

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-NATIVE_ELEMENT = 0.05         # nanoseconds for one element in one operator of a kernel
-ELEMENT_INSTRUCTION = 0.012   # for one element in one instruction of a kernel
+ELEMENT_INSTRUCTION = 0.012   # nanoseconds for one element in one instruction of a kernel
 SHARED = 30_000.0             # nanoseconds: from here on two threads pay
 
 

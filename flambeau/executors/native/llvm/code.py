@@ -14,22 +14,22 @@ if importlib.util.find_spec("llvmlite") is None:
 
 _DEFINED = re.compile(r"^define (?!internal)\S+ @([\w.]+)\(", re.MULTILINE)
 
-_addresses: dict[str, dict[str, int]] = {}
+_code: dict[str, dict[str, int]] = {}   # the addresses of a text's functions
 _memory: list[Any] = []     # what holds the code, never freed: plans hold addresses, and structures are few
 compiled = 0    # how many modules this process has compiled, those found on disk not counted
 
 
 def functions_of(text: str, title: str = "kernel") -> dict[str, int]:
     """The addresses of a module's public functions; equal texts are compiled once."""
-    host = machine()
-    key = disk.key_of(text, host.name, host.features, host.compiler)
-    found = _addresses.get(key)
+    found = _code.get(text)
     if found is None:
-        found = _addresses[key] = _made(text, title, key)
+        found = _code[text] = _made(text, title)
     return found
 
 
-def _made(text: str, title: str, key: str) -> dict[str, int]:
+def _made(text: str, title: str) -> dict[str, int]:
+    host = machine()
+    key = disk.key_of(text, host.name, host.features, host.compiler)
     dumps = dumping.dump_folder() is not None
     content = None if dumps else disk.load(key)
     if content is None:

@@ -112,11 +112,6 @@ class Expression:
         found: int = self.emitter.ndim  # type: ignore[attr-defined]
         return found
 
-    def __pow__(self, exponent: Any) -> Any:
-        from . import namespace
-
-        return namespace.integer_safe_power(self, exponent)
-
     def astype(self, numpy_type: Any, copy: bool = True) -> Expression:
         """The element converted to another type."""
         return convert(self, np.dtype(numpy_type))

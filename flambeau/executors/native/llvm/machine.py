@@ -19,7 +19,6 @@ class Machine(NamedTuple):
     features: str       # as LLVM writes them
     vector: int         # bytes of a vector register
     registers: int      # number of vector registers
-    first_cache: int
     second_cache: int
     compiler: str = ""  # the version of LLVM
 
@@ -53,7 +52,7 @@ def _asked() -> Machine:
     wide = "+avx512f" in features.split(",") or chosen.startswith(("skylake-avx512", "znver4", "znver5"))
     arm = compiler.triple().startswith(("aarch64", "arm64"))
     vector, registers = (64, 32) if wide else (16, 32) if arm else (32, 16)
-    return Machine(name, features, vector, registers, 32 << 10, 1 << 20, compiler.version())
+    return Machine(name, features, vector, registers, 1 << 20, compiler.version())
 
 
 # What /proc/cpuinfo says of a processor that has nothing to do with its state at the moment.
