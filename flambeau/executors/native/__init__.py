@@ -5,6 +5,7 @@ from __future__ import annotations
 import logging
 from collections.abc import Callable
 
+from ... import sources  # it knows when the process started
 from ...graph.node import Node
 from .. import interpreter
 from .tiers import ledger

@@ -3,8 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import Any
 
 import pytest
+
+from tests.executors.native.agreement import TEXTS
+
+_notes: dict[str, Any] = {}
 
 
 @pytest.fixture(autouse=True)
@@ -15,3 +20,23 @@ def _no_programs() -> Iterator[None]:
     programs.clear()
     yield
     programs.clear()
+
+
+@pytest.fixture(autouse=True)
+def _every_text_is_written(monkeypatch: pytest.MonkeyPatch) -> None:
+    """No notes are read, texts are recorded, and arguments spelled the same have written the same."""
+    pytest.importorskip("llvmlite")
+    from flambeau.executors.native.llvm import code, notes
+
+    make = code._made
+
+    def made(text: str, title: str, entry: str) -> dict[str, int]:
+        TEXTS.add(text)
+        return make(text, title, entry)
+
+    def keep(key: str, note: Any) -> None:
+        assert _notes.setdefault(key, note) == note
+
+    monkeypatch.setattr(code, "_made", made)
+    monkeypatch.setattr(notes, "find", lambda key: None)
+    monkeypatch.setattr(notes, "keep", keep)

@@ -6,13 +6,18 @@ import ctypes
 import os
 import subprocess
 import sys
+import time
 from pathlib import Path
 
+import numpy as np
 import pytest
 
-from flambeau.executors.native.llvm import disk, image
+import flambeau
+from flambeau import sources
+from flambeau.executors.native.llvm import disk, image, notes
 from flambeau.executors.native.llvm.compiler import linked, object_of
 from flambeau.executors.native.llvm.machine import machine
+from flambeau.executors.native.products import gemm
 
 _SCRIPT = """
 import flambeau
@@ -49,6 +54,56 @@ def test_what_lies_on_disk_is_loaded_without_llvm(tmp_path: Path) -> None:
     script = "import sys\n" + _SCRIPT.replace("code.compiled", "int('llvmlite' in sys.modules)")
     assert _run(tmp_path, script)[1] == 1
     assert _run(tmp_path, script)[1] == 0
+
+
+_WRITER = """
+import sys, flambeau
+from flambeau.executors.native.products import gemm
+written, text = [], gemm.product_text
+gemm.product_text = lambda kind: written.append(kind) or text(kind)
+x = flambeau.ones(64, 64)
+print((flambeau.tanh(x @ x + 1).sum(0) * 2).sum().item(), len(written))
+"""
+
+
+def test_what_is_noted_is_not_written_again(tmp_path: Path) -> None:
+    want, written = _run(tmp_path, _WRITER)
+    assert written == 1 and _run(tmp_path, _WRITER) == (want, 0)
+    assert _run(tmp_path, _WRITER, FLAMBEAU_CACHE_MB="0") == (want, 1)
+
+
+def test_notes_do_not_outlive_the_files(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "inner").mkdir()
+    for name in ("a.py", "inner/b.py"):
+        (tmp_path / name).write_text("x = 1")
+    monkeypatch.setattr(sources, "__file__", str(tmp_path / "sources.py"))
+    monkeypatch.setattr(sources, "_STARTED", time.time() + 60)
+    state_of = sources.state_of.__wrapped__
+    first = state_of(".")
+    assert first is not None and first == state_of(".")
+    (tmp_path / "inner" / "b.py").write_text("x = 22")
+    assert state_of(".") not in (first, None)
+    monkeypatch.setattr(sources, "_STARTED", time.time() - 60)
+    assert state_of(".") is None    # changed since the process started
+    assert state_of("nowhere") is None
+
+
+def test_how_arguments_are_spelled() -> None:
+    from flambeau.operators import arithmetic
+    from flambeau.operators.optimizer import apply_rule
+    made = [write_key(text) for text in ("a", "a,b")]
+    assert None not in made and made[0] != made[1]
+    spelled = [notes._spelled(x) for x in (
+        1, 1.0, True, "1", None, (1,), ((1,),), ("a", "b"), ("a,b",), np.dtype("f4"), np.dtype("f8"),
+        flambeau.float32, arithmetic.ADD, arithmetic.ADD_SCALED, apply_rule, float, int)]
+    assert len({*spelled}) == len(spelled) - 1      # a type is the same in NumPy and here
+    for other in (object(), [1], lambda: 1, test_how_arguments_are_spelled, np.sum):
+        with pytest.raises(notes._Nameless):
+            notes._spelled(other)
+
+
+def write_key(text: str) -> str | None:
+    return notes.key_of(gemm.product_text, (text,))
 
 
 def test_objects_of_other_machines_are_left_to_llvm() -> None:

@@ -8,12 +8,11 @@ channel, which goes through all images.
 
 from __future__ import annotations
 
-import functools
 from typing import Any
 
 from ....graph.geometry import Geometry
 from ..llvm.build import Function, Module, Value
-from ..llvm.code import functions_of
+from ..llvm.code import kernel
 from ..plan import Call, Plan
 from .arguments import Argument, Registers, entry, registers, words
 from .forward import elements, rounded
@@ -158,15 +157,16 @@ def _grads(f: Function, a: Registers, e: Elements, pointer: str, count: str, apa
 
 # --- plans --------------------------------------------------------------------------------------------------
 
-@functools.cache
-def _code(name: str, step: int, bias: bool, apart: int) -> int:
-    return functions_of(depthwise_module(elements(name), step, bias, apart), "depthwise")["depthwise"]
+@kernel("depthwise")
+def _code(name: str, step: int, bias: bool, apart: int) -> str:
+
+    return depthwise_module(elements(name), step, bias, apart)
 
 
-@functools.cache
-def _weight_code(name: str, step: int, apart: int) -> int:
+@kernel("depthwise_weight")
+def _weight_code(name: str, step: int, apart: int) -> str:
     text = depthwise_weight_module(elements(name), step, apart)
-    return functions_of(text, "depthwise_weight")["depthwise_weight"]
+    return text
 
 
 def _given(problem: Problem) -> tuple[dict[str, Argument], list[int]]:

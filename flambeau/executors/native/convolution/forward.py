@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import functools
 import math
 from typing import Any
 
 from ....graph.geometry import Geometry
-from ..llvm.code import functions_of
+from ..llvm.code import kernel
 from ..plan import Call, Plan
 from ..products.microkernel import Tile, tile_of
 from .arguments import Argument, words
@@ -28,16 +27,16 @@ def tile_for(e: Elements) -> Tile:
     return tile_of(e.width)
 
 
-@functools.cache
-def _convolve(name: str, mode: str, adjacent: str, bias: bool, step: int) -> int:
+@kernel("convolve", "convolution")
+def _convolve(name: str, mode: str, adjacent: str, bias: bool, step: int) -> str:
     e = elements(name)
-    return functions_of(forward_module(e, tile_for(e), mode, adjacent, bias, step), "convolution")["convolve"]
+    return forward_module(e, tile_for(e), mode, adjacent, bias, step)
 
 
-@functools.cache
-def _pack(name: str, mode: str, lowest: bool) -> int:
+@kernel("pack_weights", "convolution_weights")
+def _pack(name: str, mode: str, lowest: bool) -> str:
     e = elements(name)
-    return functions_of(pack_module(e, tile_for(e), mode, lowest), "convolution_weights")["pack_weights"]
+    return pack_module(e, tile_for(e), mode, lowest)
 
 
 _elements: dict[str, Elements] = {}

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import functools
 import math
 from typing import Any
 
 from ....graph.geometry import Geometry
-from ..llvm.code import functions_of
+from ..llvm.code import kernel
 from ..plan import Call, Plan
 from ..products.microkernel import Tile
 from .arguments import Argument, words
@@ -29,17 +28,17 @@ _BUDGET = 384 << 10
 _SUMS = 16 << 20
 
 
-@functools.cache
-def _add_up(name: str, mode: str, adjacent: str, adjacent_grad: str) -> int:
+@kernel("add_up", "convolution_gradient")
+def _add_up(name: str, mode: str, adjacent: str, adjacent_grad: str) -> str:
     e = elements(name)
     text = gradient_module(e, tile_for(e), mode, adjacent, adjacent_grad)
-    return functions_of(text, "convolution_gradient")["add_up"]
+    return text
 
 
-@functools.cache
-def _finish(name: str, mode: str) -> int:
+@kernel("finish", "convolution_sum")
+def _finish(name: str, mode: str) -> str:
     e = elements(name)
-    return functions_of(finish_module(e, tile_for(e), mode), "convolution_sum")["finish"]
+    return finish_module(e, tile_for(e), mode)
 
 
 class Blocking:

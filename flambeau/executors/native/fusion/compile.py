@@ -6,13 +6,18 @@ read. Shapes, strides, pointers and numbers are arguments, so that another shape
 
 from __future__ import annotations
 
+from typing import Any
+
+from .... import dtypes
 from ....graph.recent import Recent
-from ..llvm.code import functions_of
+from ..llvm.code import noted
 from ..llvm.emitter import Dtype, Unsupported
 from .body import passes_of
 from .columns import Columns
 from .rows import Rows
-from .structure import Structure
+from .structure import Structure, layout_of
+
+_DTYPES: dict[str, Dtype] = {dtype.numpy.name: dtype.numpy for dtype in dtypes.ALL}
 
 
 class Kernel:
@@ -24,17 +29,23 @@ class Kernel:
     __slots__ = ("calls", "words", "reductions", "regions", "buffers", "work")
 
     def __init__(self, structure: Structure) -> None:
-        bodies, progress = passes(structure)
-        frame = (Columns if structure.columns else Rows)(structure, bodies, progress)
         title = "_".join(dict.fromkeys(member.operator.name for member in structure.members))[:60]
-        names = frame.write()
-        addresses = functions_of(frame.text(), title)
+        addresses, facts = noted(_written, (structure,), title, lambda: _written(structure))
+        names, reductions, self.regions, buffers, self.work = facts
         self.calls = [(name, addresses[name]) for name in names]
-        self.words = frame.words
-        self.reductions: list[tuple[str, Dtype]] = progress.reductions
-        self.regions = frame.regions()
-        self.buffers = progress.buffers
-        self.work = sum(len(body.code) for body in bodies)
+        self.words = layout_of(structure, len(reductions))
+        self.reductions: list[tuple[str, Dtype]] = [(kind, _DTYPES[name]) for kind, name in reductions]
+        self.buffers: list[Dtype] = [_DTYPES[name] for name in buffers]
+
+
+def _written(structure: Structure) -> tuple[str, Any]:
+    """The module of a structure, and what ``Kernel`` says of it, as notes can hold it."""
+    bodies, progress = passes(structure)
+    frame = (Columns if structure.columns else Rows)(structure, bodies, progress)
+    names = frame.write()
+    reductions = [(kind, dtype.name) for kind, dtype in progress.reductions]
+    return frame.text(), (names, reductions, frame.regions(), [dtype.name for dtype in progress.buffers],
+                          sum(len(body.code) for body in bodies))
 
 
 _kernels: Recent[Structure, Kernel | None] = Recent(1 << 11)

@@ -3,13 +3,15 @@
 Registers and constants are strings, integers may be given as Python numbers. Variables are stack slots, which
 LLVM turns into registers, so that a generator never writes a phi.
 
-    module = Module()
-    with module.kernel("scale") as f:               # f(begin, end, words, scratch)
-        source, target = f.word(0, "ptr"), f.word(1, "ptr")
-        with f.loop(f.begin, f.end) as i:
-            x = f.read("float", f.at(source, i))
-            f.write("float", f.emit(f"fmul float {x}, {x}"), f.at(target, i))
-    address = functions_of(module.text())["scale"]   # code.py
+    @kernel("square")                                   # of code.py: square() is the address of its code
+    def square() -> str:
+        module = Module()
+        with module.kernel("square") as f:              # f(begin, end, words, scratch)
+            source, target = f.word(0, "ptr"), f.word(1, "ptr")
+            with f.loop(f.begin, f.end) as i:
+                x = f.read("float", f.at(source, i))
+                f.write("float", f.emit(f"fmul float {x}, {x}"), f.at(target, i))
+        return module.text()
 """
 
 from __future__ import annotations

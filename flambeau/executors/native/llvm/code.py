@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import functools
 import importlib.util
 import re
-from typing import Any
+from collections.abc import Callable
+from typing import Any, ParamSpec
 
-from . import disk, dumping, image
+from . import disk, dumping, image, notes
 from .machine import machine
 
 if importlib.util.find_spec("llvmlite") is None:
@@ -14,32 +16,82 @@ if importlib.util.find_spec("llvmlite") is None:
 
 _DEFINED = re.compile(r"^define (?!internal)\S+ @([\w.]+)\(", re.MULTILINE)
 
-_code: dict[str, dict[str, int]] = {}   # the addresses of a text's functions
+_addresses: dict[str, dict[str, int]] = {}     # by the entry of the object on disk
 _memory: list[Any] = []     # what holds the code, never freed: plans hold addresses, and structures are few
 compiled = 0    # how many modules this process has compiled, those found on disk not counted
 
+P = ParamSpec("P")
 
-def functions_of(text: str, title: str = "kernel") -> dict[str, int]:
-    """The addresses of a module's public functions; equal texts are compiled once."""
-    found = _code.get(text)
+
+def kernels(title: str) -> Callable[[Callable[P, str]], Callable[P, dict[str, int]]]:
+    """Decorates what writes a module: it then gives the addresses of its functions, found once."""
+    def declare(write: Callable[P, str]) -> Callable[P, dict[str, int]]:
+        @functools.cache
+        @functools.wraps(write)
+        def addresses(*arguments: Any) -> dict[str, int]:
+            return noted(write, arguments, title, lambda: (write(*arguments), None))[0]
+        return addresses
+    return declare
+
+
+def kernel(name: str, title: str = "") -> Callable[[Callable[P, str]], Callable[P, int]]:
+    """Decorates what writes a module with one kernel: it then gives its address."""
+    def declare(write: Callable[P, str]) -> Callable[P, int]:
+        @functools.cache
+        @functools.wraps(write)
+        def address(*arguments: Any) -> int:
+            return noted(write, arguments, title or name, lambda: (write(*arguments), None))[0][name]
+        return address
+    return declare
+
+
+def noted(what: Callable[..., Any], arguments: tuple[Any, ...], title: str,
+          write: Callable[[], tuple[str, Any]]) -> tuple[dict[str, int], Any]:
+    """What ``write`` writes: the addresses of a module's functions, and what else it says of it.
+
+    It writes only what is not noted under ``what`` and the arguments (Note: notes).
+    """
+    key = notes.key_of(what, arguments)
+    note = None if key is None else notes.find(key)
+    if note is not None:
+        entry, names, facts = note
+        found = _addresses.get(entry) or _kept(entry, names)
+        if found is not None:
+            return found, facts
+    text, facts = write()
+    host = machine()
+    entry = disk.key_of(text, host.name, host.features, host.compiler)
+    found = _addresses.get(entry) or _made(text, title, entry)
+    if key is not None:
+        notes.keep(key, (entry, list(found), facts))
+    return found, facts
+
+
+def _made(text: str, title: str, entry: str) -> dict[str, int]:
+    """The functions of a text, from disk or compiled."""
+    names = _DEFINED.findall(text)
+    dumps = dumping.dump_folder() is not None
+    found = None if dumps else _kept(entry, names)
     if found is None:
-        found = _code[text] = _made(text, title)
+        content = _compiled(text, title)
+        disk.store(entry, content)
+        found = _ready(entry, content, names)
+    if dumps:
+        from .compiler import dumped
+        dumping.files.update(dict.fromkeys(found.values(), f"{dumped:04d}_{title}"))
     return found
 
 
-def _made(text: str, title: str) -> dict[str, int]:
-    host = machine()
-    key = disk.key_of(text, host.name, host.features, host.compiler)
-    dumps = dumping.dump_folder() is not None
-    content = None if dumps else disk.load(key)
-    if content is None:
-        content = _compiled(text, title)
-        disk.store(key, content)
-    addresses, memory = _loaded(content, _DEFINED.findall(text))
+def _kept(entry: str, names: list[str]) -> dict[str, int] | None:
+    """The functions of an object on disk."""
+    content = disk.load(entry)
+    return None if content is None else _ready(entry, content, names)
+
+
+def _ready(entry: str, content: bytes, names: list[str]) -> dict[str, int]:
+    addresses, memory = _loaded(content, names)
     _memory.append(memory)
-    if dumps:
-        from .compiler import dumped
-        dumping.files.update(dict.fromkeys(addresses.values(), f"{dumped:04d}_{title}"))
+    _addresses[entry] = addresses
     return addresses
 
 

@@ -9,12 +9,11 @@ equal size. Each task leaves a sum of squares in double precision; a second call
 
 from __future__ import annotations
 
-import functools
 from collections.abc import Iterator
 from contextlib import contextmanager
 
 from ..llvm.build import Function, Module
-from ..llvm.code import functions_of
+from ..llvm.code import kernel
 from ..llvm.emitter import FLOAT32, Dtype, literal, memory_type
 
 COUNT, CHUNK, TOTAL, HEADER = range(4)
@@ -46,8 +45,8 @@ def _spans(f: Function, task: str, after: str, table: int, pointers: int,
             yield places, f.sub(end, begin)
 
 
-@functools.cache
-def squares_kernel(dtype: Dtype) -> int:
+@kernel("squares_of_tasks", "squares")
+def squares_kernel(dtype: Dtype) -> str:
     """Each task's sum of squares."""
     module = Module()
     element = memory_type(dtype)
@@ -68,11 +67,11 @@ def squares_kernel(dtype: Dtype) -> int:
             with _spans(f, task, f.add(task, 1), NORM_TABLE, 1, element) as (places, count):
                 own.set(f.emit(f"fadd double {own.get()}, {f.run(g, places[0], count)}"))
             f.write("double", own.get(), f.at(sums, task, "double"), 8)
-    return functions_of(module.text(), "squares")["squares_of_tasks"]
+    return module.text()
 
 
-@functools.cache
-def root_kernel(dtype: Dtype) -> int:
+@kernel("root")
+def root_kernel(dtype: Dtype) -> str:
     """The root of the sum of the tasks' sums. Words: sums, how many, result."""
     module = Module()
     with module.kernel("root") as f:
@@ -85,11 +84,11 @@ def root_kernel(dtype: Dtype) -> int:
             f.write("float", f.emit(f"fptrunc double {root} to float"), f.word(2, "ptr"))
         else:
             f.write("double", root, f.word(2, "ptr"), 8)
-    return functions_of(module.text(), "root")["root"]
+    return module.text()
 
 
-@functools.cache
-def scale_kernel(dtype: Dtype) -> int:
+@kernel("scale_all", "scale")
+def scale_kernel(dtype: Dtype) -> str:
     """Tensors times min(1, most / (norm + 1e-6))."""
     module = Module()
     element = memory_type(dtype)
@@ -102,11 +101,11 @@ def scale_kernel(dtype: Dtype) -> int:
         factor = _factor(f, dtype)
         with _spans(f, f.begin, f.end, SCALE_TABLE, 2, element) as (places, count):
             f.run(g, *places, count, factor)
-    return functions_of(module.text(), "scale")["scale_all"]
+    return module.text()
 
 
-@functools.cache
-def limit_kernel(dtype: Dtype) -> int:
+@kernel("limit_all", "limit")
+def limit_kernel(dtype: Dtype) -> str:
     """Tensors' values limited to [-most, most]; NaN stays."""
     module = Module()
     element = memory_type(dtype)
@@ -124,7 +123,7 @@ def limit_kernel(dtype: Dtype) -> int:
         most = f.word(LIMIT, element)
         with _spans(f, f.begin, f.end, LIMIT_TABLE, 2, element) as (places, count):
             f.run(g, *places, count, most)
-    return functions_of(module.text(), "limit")["limit_all"]
+    return module.text()
 
 
 def _factor(f: Function, dtype: Dtype) -> str:

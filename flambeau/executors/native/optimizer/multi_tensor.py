@@ -15,7 +15,6 @@ elements lie in the order of the list.
 
 from __future__ import annotations
 
-import functools
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
@@ -23,7 +22,7 @@ import numpy as np
 
 from ..llvm import namespace
 from ..llvm.build import Function, Module
-from ..llvm.code import functions_of
+from ..llvm.code import kernel
 from ..llvm.emitter import FLOAT64, Dtype, memory_type
 from ..llvm.expression import Expression
 from ..llvm.namespace import sign_of
@@ -82,15 +81,15 @@ class _Namespace:
 _m = _Namespace()
 
 
-@functools.cache
-def step_kernel(structure: Structure) -> int:
+@kernel("step")
+def step_kernel(structure: Structure) -> str:
     """The address of the kernel that computes tasks of a step."""
     module = Module()
     span = _span(module, structure, unit=True)
     strided = _span(module, structure, unit=False)
     with module.kernel("step") as f:
         _tasks(f, structure, span, strided)
-    return functions_of(module.text(), "step")["step"]
+    return module.text()
 
 
 def _span(module: Module, s: Structure, unit: bool) -> Function:

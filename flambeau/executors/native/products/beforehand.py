@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import functools
 from enum import IntEnum, auto
 
 from ..llvm.build import Module
-from ..llvm.code import functions_of
+from ..llvm.code import kernel
 from ..llvm.emitter import Dtype
 from .items import item_of, item_offset
 from .lanes import element_at
@@ -15,10 +14,10 @@ from .packing import packer, padded_in_code
 from .packing_pairs import pair_packer
 
 
-@functools.cache
-def packing_kernel(dtype: Dtype, compute: Dtype, pairs: bool) -> int:
+@kernel("pack")
+def packing_kernel(dtype: Dtype, compute: Dtype, pairs: bool) -> str:
     """The address of the kernel that packs B for all tasks."""
-    return functions_of(packing_text(dtype, compute, pairs), "pack")["pack"]
+    return packing_text(dtype, compute, pairs)
 
 
 class PackWord(IntEnum):

@@ -145,7 +145,7 @@ def product_plan(problem: Problem) -> Plan:
 
 def _dot_plan(problem: Problem) -> Plan:
     """The product of two vectors."""
-    partial, total = dot_kernels(problem.source, problem.target, problem.compute)
+    kernels = dot_kernels(problem.source, problem.target, problem.compute)
     chunks = -(-problem.k // CHUNK)
     first, second = Words(), Words()
     first.input(problem.a.position, problem.a.geometry)
@@ -155,7 +155,8 @@ def _dot_plan(problem: Problem) -> Plan:
     second.output(*problem.output)
     second.workspace()
     second.constant(chunks)
-    calls = [Call(partial, first, chunks, 2 if chunks > 2 else chunks), Call(total, second, 1)]
+    calls = [Call(kernels["chunks"], first, chunks, 2 if chunks > 2 else chunks),
+             Call(kernels["total"], second, 1)]
     return Plan(calls, workspace=chunks * problem.compute.itemsize, flops=problem.flops,
                 traffic=problem.traffic)
 

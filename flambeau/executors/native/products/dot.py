@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import functools
 from enum import IntEnum
 
 from ..llvm.build import Function, Module
-from ..llvm.code import functions_of
+from ..llvm.code import kernels
 from ..llvm.emitter import Dtype
 from ..llvm.machine import machine
 from .lanes import compute_type, element_at, read_lanes
@@ -24,15 +23,9 @@ class Word(IntEnum):
     SIZE = 3
 
 
-@functools.cache
-def dot_kernels(source: Dtype, target: Dtype, compute: Dtype) -> tuple[int, int]:
-    """The addresses of the kernel for chunks (tasks) and of the one that adds them up."""
-    found = functions_of(dot_text(source, target, compute), "dot")
-    return found["chunks"], found["total"]
-
-
-def dot_text(source: Dtype, target: Dtype, compute: Dtype) -> str:
-    """The module of both."""
+@kernels("dot")
+def dot_kernels(source: Dtype, target: Dtype, compute: Dtype) -> str:
+    """The kernel for ``chunks`` (tasks) and the one that adds them up to a ``total``."""
     module = Module()
     element, size = compute_type(compute), compute.itemsize
     with module.kernel("chunks") as f:

@@ -17,11 +17,10 @@ depth; else the depth is one block.
 
 from __future__ import annotations
 
-import functools
 from typing import NamedTuple
 
 from ..llvm.build import Function, Module
-from ..llvm.code import functions_of
+from ..llvm.code import kernel
 from .ahead import STATE, begin
 from .arguments import Kind, Rows, Source, Word
 from .epilogue import Region
@@ -33,10 +32,10 @@ from .packing_pairs import pair_packer
 from .tiles import INDICES, Tiles
 
 
-@functools.cache
-def product_kernel(kind: Kind) -> int:
+@kernel("product")
+def product_kernel(kind: Kind) -> str:
     """The address of the kernel."""
-    return functions_of(product_text(kind), "product")["product"]
+    return product_text(kind)
 
 
 def product_text(kind: Kind) -> str:

@@ -15,10 +15,8 @@ rows of B are then used to the full before the next ones, and sums are kept in t
 
 from __future__ import annotations
 
-import functools
-
 from ..llvm.build import Function, Module
-from ..llvm.code import functions_of
+from ..llvm.code import kernel
 from ..llvm.machine import machine
 from .arguments import Kind, Word
 from .epilogue import Place, Region
@@ -41,10 +39,10 @@ _PART = (("ptr noalias readonly", "%words"), ("ptr", "%a"), ("i64", "%apart"), (
 _INDICES = ("%i0", "%i1", "%i2")
 
 
-@functools.cache
-def skinny_kernel(kind: Kind, rows: int, inner: bool) -> int:
+@kernel("skinny")
+def skinny_kernel(kind: Kind, rows: int, inner: bool) -> str:
     """The address of the kernel for up to ``rows`` rows (1, 2 or 4) at once."""
-    return functions_of(skinny_text(kind, rows, inner), "skinny")["skinny"]
+    return skinny_text(kind, rows, inner)
 
 
 def skinny_text(kind: Kind, rows: int, inner: bool) -> str:

@@ -19,13 +19,12 @@ objects).
 
 from __future__ import annotations
 
-import functools
 from typing import Any
 
 import numpy as np
 
 from ..llvm.build import Function, Module
-from ..llvm.code import functions_of
+from ..llvm.code import kernels
 
 (PATCHES, PATCH_TABLE, ARRAYS, STEPS, FIRST, LAST, SCRATCH, ARRAY_TYPE, FAILED, COMPLETED, TEAM,
  OWNED, COUNT) = range(13)
@@ -253,12 +252,12 @@ def _help(f: Function, share: Function, program: str) -> None:
             _pause(f, spins)
 
 
-@functools.cache
-def entries() -> dict[str, int]:
+@kernels("runtime")
+def entries() -> str:
     """The addresses of ``bind``, ``run``, ``open``, ``close``, ``serve``, ``quit`` and ``prepare``."""
     module = Module()
     _bind(module)
     share = _share(module)
     _drive(module, share)
     _team(module, share)
-    return functions_of(module.text(), "runtime")
+    return module.text()

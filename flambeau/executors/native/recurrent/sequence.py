@@ -16,13 +16,12 @@ Products: ``recurrent_products.py``; what is done with each row of gates: ``recu
 
 from __future__ import annotations
 
-import functools
 from collections.abc import Callable
 from typing import NamedTuple
 
 from ....config import settings
+from ..llvm import code
 from ..llvm.build import Function
-from ..llvm.code import functions_of
 from ..llvm.emitter import Dtype
 from ..llvm.machine import machine
 from .products import Arguments, Products, products_text
@@ -55,15 +54,14 @@ def rows_of_a_task(batch: int, weights: int) -> int:
     return -(-batch // tasks)
 
 
-@functools.cache
-def kernels(dtype: Dtype, kind: str) -> dict[str, int]:
+@code.kernels("recurrent")
+def kernels(dtype: Dtype, kind: str) -> str:
     """The addresses of a module's kernels.
 
     ``kind``: one of KINDS (``forward``), that and ``_backward`` (``backward``), or ``products`` (``pack``,
     ``bias``, ``project``).
     """
-    text = products_text(dtype) if kind == "products" else _Writer(dtype, kind).text()
-    return functions_of(text, f"recurrent_{kind}")
+    return products_text(dtype) if kind == "products" else _Writer(dtype, kind).text()
 
 
 class Step(NamedTuple):

@@ -13,7 +13,7 @@ from ..attention.backward import BACKWARD, STATISTICS, backward_text
 from ..attention.forward import FORWARD, forward_text
 from ..attention.row import ROW, row_text
 from ..attention.tiles import KEYS
-from ..llvm.code import functions_of
+from ..llvm.code import kernel, kernels
 from ..llvm.emitter import BFLOAT16, FLOAT16, FLOAT32, FLOAT64, Dtype
 from ..plan import Call, Plan, Words
 from ..products.microkernel import tile_of
@@ -24,6 +24,10 @@ _TASKS = 32             # for this many threads at least there is something to d
 _SMALL = 4e6            # operations that are not worth a second thread
 _FEW = 4                # queries of a head up to which they are computed one by one
 _FAR = 1024             # bytes between rows from which on a copy pays
+
+_forward_kernel = kernel("attention")(forward_text)
+_row_kernel = kernel("attention_row")(row_text)
+_backward_kernels = kernels("attention_backward")(backward_text)
 
 
 class _Problem:
@@ -155,7 +159,7 @@ def attention(signature: Signature) -> Plan | None:
     chunks = min(problem.blocks, -(-_TASKS // problem.heads))
     scratch = _forward_scratch(problem)
     words = problem.words(FORWARD, problem.sizes(chunks), scratch)
-    function = functions_of(forward_text(problem.storage, problem.compute), "attention")["attention"]
+    function = _forward_kernel(problem.storage, problem.compute)
     call = problem.call(function, words, problem.heads * chunks, problem.flops, scratch)
     return Plan([call], flops=problem.flops, traffic=problem.traffic)
 
@@ -165,7 +169,7 @@ def _row_plan(problem: _Problem) -> Plan:
     scratch = Scratch(problem.compute.itemsize)
     scratch.add("scores", problem.padded(problem.keys))
     words = problem.words(ROW, problem.sizes(1), scratch)
-    function = functions_of(row_text(problem.compute), "attention_row")["attention_row"]
+    function = _row_kernel(problem.compute)
     # Bound by reading K and V, which is several times slower than what tiles do with them.
     call = problem.call(function, words, problem.heads * problem.queries, 4 * problem.flops, scratch)
     return Plan([call], flops=4 * problem.flops, traffic=problem.traffic)
@@ -210,7 +214,7 @@ def attention_backward(signature: Signature) -> Plan | None:
     share = problem.keys * (depth + width)
     scratch = _backward_scratch(problem, depth, width)
     words = problem.words(BACKWARD, (*problem.sizes(chunks), int(direct), depth, width, share), scratch)
-    functions = functions_of(backward_text(problem.storage, problem.compute), "attention_backward")
+    functions = _backward_kernels(problem.storage, problem.compute)
     flops = 2.5 * problem.flops
     calls = [problem.call(functions["attention_backward"], words, problem.shared * chunks, flops, scratch)]
     if not direct:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import functools
 from typing import Any
 
 import numpy as np
@@ -10,7 +9,7 @@ import numpy as np
 from ....graph.geometry import Geometry
 from ....graph.node import Signature
 from ..llvm.build import Module
-from ..llvm.code import functions_of
+from ..llvm.code import kernel
 from ..plan import Call, Plan, Words
 from .copying import element
 from .indexing import expanded
@@ -66,8 +65,8 @@ def _steps(space: Space, size: int) -> tuple[Any, ...]:
     return tuple(known)
 
 
-@functools.cache
-def _kernel(rank: int, size: int, constant: tuple[bool, bool], known: tuple[Any, ...]) -> int:
+@kernel("choose")
+def _kernel(rank: int, size: int, constant: tuple[bool, bool], known: tuple[Any, ...]) -> str:
     kind = element(size)
     module = Module()
     parameters = [("ptr noalias", "%to"), ("ptr noalias readonly", "%mask"),
@@ -90,7 +89,7 @@ def _kernel(rank: int, size: int, constant: tuple[bool, bool], known: tuple[Any,
         with nest.rows(f) as row:
             pointers = [f.at(base, offset, "i8") for base, offset in zip(bases, row.offsets)]
             f.run(row_of, *pointers, row.width(f), *[nest.step(f, k) for k in range(4)])
-    return functions_of(module.text(), "choose")["choose"]
+    return module.text()
 
 
 TEMPLATES: dict[str, Template] = {"where": _where, "masked_fill": _masked_fill}

@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-import functools
-
 import numpy as np
 
 from ....graph.node import Signature
 from ..llvm.build import Function, Module
-from ..llvm.code import functions_of
+from ..llvm.code import kernel
 from ..llvm.emitter import FLOAT32, FLOAT64, INT64, literal, memory_type
 from ..plan import Call, Plan, Words
 from .copying import Place, bits_of, element, filled
@@ -40,8 +38,8 @@ def _arange(signature: Signature) -> Plan | None:
     return Plan([Call(_arange_kernel(dtype), words, cut.tasks, cut.grain)], traffic=float(signature.nbytes))
 
 
-@functools.cache
-def _arange_kernel(dtype: np.dtype[np.generic]) -> int:
+@kernel("arange")
+def _arange_kernel(dtype: np.dtype[np.generic]) -> str:
     module = Module()
     kind = memory_type(dtype)
     work = "i64" if dtype.kind in "iu" else "double"
@@ -55,7 +53,7 @@ def _arange_kernel(dtype: np.dtype[np.generic]) -> int:
                 x = f.emit(f"fadd double {start}, {f.emit(f'fmul double {x}, {step}')}")
                 x = f.emit(f"fptrunc double {x} to float") if kind == "float" else x
             f.write(kind, x, f.at(to, i, kind), dtype.itemsize)
-    return functions_of(module.text(), "arange")["arange"]
+    return module.text()
 
 
 def _wrapped(f: Function, start: str, i: str, step: str, kind: str) -> str:
@@ -102,8 +100,8 @@ def _triangle(signature: Signature) -> Plan | None:
                 traffic=bytes_moved(signature))
 
 
-@functools.cache
-def _triangle_kernel(rank: int, size: int, upper: bool, unit: bool) -> int:
+@kernel("triangle")
+def _triangle_kernel(rank: int, size: int, upper: bool, unit: bool) -> str:
     module = Module()
     kind = element(size)
     with module.kernel("triangle") as f:
@@ -118,7 +116,7 @@ def _triangle_kernel(rank: int, size: int, upper: bool, unit: bool) -> int:
                 keep = f.compare("sge" if upper else "sle", i, edge)
                 f.write(kind, f.choose(keep, kind, x, literal(0, np.dtype(f"i{size}"))), f.at(into, i, kind),
                         size)
-    return functions_of(module.text(), "triangle")["triangle"]
+    return module.text()
 
 
 TEMPLATES: dict[str, Template] = {"arange": _arange, "eye": _eye, "tril": _triangle, "triu": _triangle}

@@ -14,7 +14,6 @@ An index out of range sets the status; what it would read or write is left out, 
 
 from __future__ import annotations
 
-import functools
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
@@ -22,7 +21,7 @@ import numpy as np
 
 from ....graph.geometry import Geometry
 from ..llvm.build import Function, Module, Value, Variable
-from ..llvm.code import functions_of
+from ..llvm.code import kernel
 from ..llvm.emitter import INT32, INT64, Dtype, Unsupported, register_type
 from ..plan import Call, Words
 from .copying import define_run, element
@@ -151,8 +150,8 @@ def _for_writing(extents: Strides, strides: list[list[int]], size: int, each: fl
 
 # --- code ---------------------------------------------------------------------------------------------------
 
-@functools.cache
-def _kernel(form: Form) -> int:
+@kernel("indexed")
+def _kernel(form: Form) -> str:
     module = Module()
     runs = form.action in ("read", "write") and all(form.units) and not form.varies
     run = define_run(module) if runs else None
@@ -182,7 +181,7 @@ def _kernel(form: Form) -> int:
                         here = f.at(here, finder.offset(row, i), "i8")
                     _act(f, form, f.at(first, f.mul(i, steps[0]), "i8"), here, factor)
         finder.report()
-    return functions_of(module.text(), "indexed")["indexed"]
+    return module.text()
 
 
 class _Finder:

@@ -8,14 +8,13 @@ one.
 
 from __future__ import annotations
 
-import functools
 import math
 from collections.abc import Sequence
 
 from ....graph.geometry import Geometry
 from ....graph.node import Signature
 from ..llvm.build import Module
-from ..llvm.code import functions_of
+from ..llvm.code import kernel
 from ..plan import Call, Plan, Words
 from .copying import Place, copied, define_run
 from .movement import Template, bytes_moved, source_of
@@ -97,8 +96,8 @@ def _blocks(rows: int, width: int) -> tuple[int, int]:
     return 1, -(-wide // ALIGNED) * ALIGNED
 
 
-@functools.cache
-def _join_kernel() -> int:
+@kernel("join")
+def _join_kernel() -> str:
     module = Module()
     run = define_run(module)
     with module.kernel("join") as f:
@@ -119,7 +118,7 @@ def _join_kernel() -> int:
                         f.run(run, f.at(to, f.add(f.mul(r, width), left), "i8"),
                               f.at(source, f.add(f.mul(r, step), f.sub(left, start)), "i8"),
                               f.sub(right, left))
-    return functions_of(module.text(), "join")["join"]
+    return module.text()
 
 
 TEMPLATES: dict[str, Template] = {"cat": _cat, "stack": _stack}

@@ -7,7 +7,6 @@ the tasks in order and divides. The gradient is zeros with -w[t] g / W in one pl
 
 from __future__ import annotations
 
-import functools
 from typing import Any
 
 import numpy as np
@@ -15,7 +14,7 @@ import numpy as np
 from ....graph.geometry import Geometry
 from ....graph.node import Signature
 from ..llvm.build import Function, Module, Variable
-from ..llvm.code import functions_of
+from ..llvm.code import kernel
 from ..llvm.emitter import FLOAT32, FLOAT64, INT64, Dtype, register_type
 from ..plan import Call, Plan, Words
 from .copying import Place, element, filled
@@ -127,8 +126,8 @@ def _read_words(f: Function) -> dict[int, str]:
     return {k: f.word(k, kinds.get(k, "ptr")) for k in range(WALK) if k != STATUS}
 
 
-@functools.cache
-def _forward_kernel(rank: int, whole: bool, *form: Any) -> int:
+@kernel("nll")
+def _forward_kernel(rank: int, whole: bool, *form: Any) -> str:
     dtype, _, _, reduction = form
     kind, size = register_type(dtype), dtype.itemsize
     module = Module()
@@ -156,7 +155,7 @@ def _forward_kernel(rank: int, whole: bool, *form: Any) -> int:
                 for k, sums in enumerate((total, weights)):
                     at = f.at(words[PARTIAL], f.add(f.mul(block.task, 2), k), "double")
                     f.write("double", sums.get(), at, 8)
-    return functions_of(module.text(), "nll")["nll"]
+    return module.text()
 
 
 def _place(f: Function, pointer: str, row: str, i: str, step: str) -> str:
@@ -181,8 +180,8 @@ def _finish(f: Function, dtype: Dtype, reduction: str, total: str, weights: str,
         f.write(kind, x, pointer, dtype.itemsize)
 
 
-@functools.cache
-def _finish_kernel(dtype: Dtype, reduction: str) -> int:
+@kernel("nll_finish")
+def _finish_kernel(dtype: Dtype, reduction: str) -> str:
     """Adds up what the tasks have found, in order."""
     module = Module()
     with module.kernel("nll_finish") as f:
@@ -193,7 +192,7 @@ def _finish_kernel(dtype: Dtype, reduction: str) -> int:
                 x = f.read("double", f.at(partial, f.add(f.mul(i, 2), k), "double"), 8)
                 sums.set(f.emit(f"fadd double {sums.get()}, {x}"))
         _finish(f, dtype, reduction, total.get(), weights.get(), losses, to)
-    return functions_of(module.text(), "nll_finish")["nll_finish"]
+    return module.text()
 
 
 # --- backward -----------------------------------------------------------------------------------------------
@@ -223,8 +222,8 @@ def _nll_backward(signature: Signature) -> Plan | None:
                 traffic=float(signature.nbytes) + 72.0 * target.numel)
 
 
-@functools.cache
-def _backward_kernel(rank: int, *form: Any) -> int:
+@kernel("nll_backward")
+def _backward_kernel(rank: int, *form: Any) -> str:
     dtype, _, _, reduction = form
     kind, size = register_type(dtype), dtype.itemsize
     module = Module()
@@ -241,7 +240,7 @@ def _backward_kernel(rank: int, *form: Any) -> int:
             x = f.emit(f"fmul {kind} {f.emit(f'fneg {kind} {t.weight}')}, {g}")
             at = f.at(_place(f, words[LOSSES], row.offsets[1], i, step), f.mul(t.index, words[STEP]), "i8")
             f.write(kind, f.choose(t.nothing, kind, "0.0", x), at, size)
-    return functions_of(module.text(), "nll_backward")["nll_backward"]
+    return module.text()
 
 
 TEMPLATES: dict[str, Template] = {"nll_loss": _nll, "nll_loss_backward": _nll_backward}

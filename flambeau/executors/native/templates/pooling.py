@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import functools
 import math
 from collections.abc import Sequence
 from typing import Any
@@ -14,7 +13,7 @@ from ..convolution.arguments import Argument, words
 from ..convolution.forward import elements
 from ..convolution.problem import Three, three
 from ..convolution.vectors import Elements
-from ..llvm.code import functions_of
+from ..llvm.code import kernels
 from ..llvm.emitter import BFLOAT16, FLOAT16, FLOAT32, FLOAT64, INT64
 from ..plan import Call, Plan
 
@@ -23,18 +22,26 @@ _TYPES = (FLOAT32, FLOAT64, FLOAT16, BFLOAT16)
 _TASK = 1 << 13
 
 
-@functools.cache
-def _window_code(name: str, kernel: str, step: int) -> int:
+@kernels("pool")
+def _window_code(name: str, kernel: str, step: int) -> str:
     module = pooling.max_module if kernel == "max_pool" else pooling.average_module
-    return functions_of(module(elements(name), step), kernel)[kernel]
+    return module(elements(name), step)
 
 
-@functools.cache
-def _plane_code(name: str, kernel: str) -> int:
+@kernels("pool_plane")
+def _plane_code(name: str, kernel: str) -> str:
     make = {"avg_pool_backward": pooling.average_backward_module,
             "pool_scatter": pooling_positions.scatter_module, "pool_gather": pooling_positions.gather_module,
             "adaptive_max_pool": pooling_positions.adaptive_module}[kernel]
-    return functions_of(make(elements(name)), kernel)[kernel]
+    return make(elements(name))
+
+
+def _window_kernel(e: Elements, kernel: str, step: int) -> int:
+    return _window_code(e.name, kernel, step)[kernel]
+
+
+def _plane_kernel(e: Elements, kernel: str) -> int:
+    return _plane_code(e.name, kernel)[kernel]
 
 
 def _elements(*geometries: Geometry) -> Elements | None:
@@ -115,7 +122,7 @@ def _max_pool(signature: Signature) -> Plan | None:
               "positions": lambda w: w.output(1)}
     made = words(pooling.WINDOW_POINTERS, pooling.SPACE, given)
     planes = out.numel // math.prod(signature.attributes[4])
-    return _plan(signature, _call(_window_code(e.name, "max_pool", step), made, x.numel // planes, planes))
+    return _plan(signature, _call(_window_kernel(e, "max_pool", step), made, x.numel // planes, planes))
 
 
 def _counts(given: dict[str, Argument], space: Three, padding: Three, include_pad: bool,
@@ -137,7 +144,7 @@ def _avg_pool(signature: Signature) -> Plan | None:
     given |= {"source": lambda w: w.input(0, x), "target": lambda w: w.output(0)}
     made = words(pooling.AVERAGE_POINTERS, pooling.AVERAGE, given)
     planes = out.numel // math.prod(extents)
-    return _plan(signature, _call(_window_code(e.name, "avg_pool", step), made, x.numel // planes, planes))
+    return _plan(signature, _call(_window_kernel(e, "avg_pool", step), made, x.numel // planes, planes))
 
 
 def _avg_pool_backward(signature: Signature) -> Plan | None:
@@ -156,7 +163,7 @@ def _avg_pool_backward(signature: Signature) -> Plan | None:
     given |= {"source": lambda w: w.input(0, grad), "target": lambda w: w.output(0)}
     made = words(pooling.AVERAGE_POINTERS, pooling.AVERAGE, given)
     size = math.prod(space)
-    call = _call(_plane_code(e.name, "avg_pool_backward"), made, size, out.numel // size, size * e.width + 64)
+    call = _call(_plane_kernel(e, "avg_pool_backward"), made, size, out.numel // size, size * e.width + 64)
     return _plan(signature, call)
 
 
@@ -181,7 +188,7 @@ def _pool_scatter(signature: Signature) -> Plan | None:
     if e is None or given is None or not out.is_contiguous:
         return None
     made = words(pooling_positions.FOLLOW_POINTERS, pooling_positions.FOLLOW, given)
-    call = _call(_plane_code(e.name, "pool_scatter"), made, size, out.numel // size, size * e.width + 64)
+    call = _call(_plane_kernel(e, "pool_scatter"), made, size, out.numel // size, size * e.width + 64)
     return _plan(signature, call)
 
 
@@ -197,7 +204,7 @@ def _pool_gather(signature: Signature) -> Plan | None:
     _, given["space_b"], given["space_w"] = three(space, 1)
     made = words(pooling_positions.FOLLOW_POINTERS, pooling_positions.GATHER, given)
     size = math.prod(out.shape[out.ndim - dims:])
-    return _plan(signature, _call(_plane_code(e.name, "pool_gather"), made, size, out.numel // size))
+    return _plan(signature, _call(_plane_kernel(e, "pool_gather"), made, size, out.numel // size))
 
 
 def _adaptive_max_pool(signature: Signature) -> Plan | None:
@@ -212,7 +219,7 @@ def _adaptive_max_pool(signature: Signature) -> Plan | None:
              "positions": lambda w: w.output(1)}
     made = words(pooling_positions.ADAPTIVE_POINTERS, pooling_positions.ADAPTIVE, given)
     planes = out.numel // math.prod(sizes)
-    return _plan(signature, _call(_plane_code(e.name, "adaptive_max_pool"), made, x.numel // planes, planes))
+    return _plan(signature, _call(_plane_kernel(e, "adaptive_max_pool"), made, x.numel // planes, planes))
 
 
 TEMPLATES = {"max_pool": _max_pool, "avg_pool": _avg_pool, "avg_pool_backward": _avg_pool_backward,

@@ -7,7 +7,6 @@ stays with the interpreter.
 
 from __future__ import annotations
 
-import functools
 from collections.abc import Callable
 from typing import Any
 
@@ -17,7 +16,7 @@ from ....random_streams.integers import limit_of
 from ..draws import streams as draws
 from ..draws.mersenne import SCRATCH, STATE_BYTES, Formula, draw_kernel
 from ..llvm.build import Function, Module
-from ..llvm.code import functions_of
+from ..llvm.code import kernel
 from ..llvm.emitter import BFLOAT16, FLOAT16, FLOAT32, FLOAT64, INT64, Dtype, memory_type
 from ..llvm.expression import Expression
 from ..plan import Call, Plan, Words
@@ -38,13 +37,13 @@ def _dense(signature: Signature) -> Geometry | None:
     return output if usable else None
 
 
-@functools.cache
+@kernel("draw")
 def _kernel(make: Callable[..., Formula], arguments: tuple[Any, ...], dtype: Dtype,
-            per: int | Callable[[Function], str]) -> int:
+            per: int | Callable[[Function], str]) -> str:
     module = Module()
     width = per if callable(per) else lambda f: per
     draw_kernel(module, "draw", make(*arguments), width, memory_type(dtype))
-    return functions_of(module.text(), "draw")["draw"]
+    return module.text()
 
 
 def _call(signature: Signature, address: int, numbers: list[tuple[int, Any]], count: int, lost: int = 0,
@@ -173,25 +172,25 @@ def randperm(signature: Signature) -> Plan | None:
                  Call(widened, finish, tasks), workspace=4 * n)
 
 
-@functools.cache
-def _shuffle() -> int:
+@kernel("shuffle")
+def _shuffle() -> str:
     module = Module()
     draw_kernel(module, "shuffle", draws.shuffle, lambda f: 1, "i32")
-    return functions_of(module.text(), "shuffle")["shuffle"]
+    return module.text()
 
 
-@functools.cache
-def _in_order() -> int:
+@kernel("order")
+def _in_order() -> str:
     module = Module()
     with module.kernel("order") as f:
         order = f.word(2, "ptr")
         with f.loop(f.mul(f.begin, f.word(1)), f.least(f.mul(f.end, f.word(1)), f.word(0))) as i:
             f.write("i32", f.emit(f"trunc i64 {i} to i32"), f.at(order, i, "i32"))
-    return functions_of(module.text(), "order")["order"]
+    return module.text()
 
 
-@functools.cache
-def _widened(dtype: Dtype) -> int:
+@kernel("widened")
+def _widened(dtype: Dtype) -> str:
     module = Module()
     with module.kernel("widened") as f:
         order, result = f.word(2, "ptr"), f.word(3, "ptr")
@@ -199,7 +198,7 @@ def _widened(dtype: Dtype) -> int:
             number = f.emit(f"zext i32 {f.read('i32', f.at(order, i, 'i32'))} to i64")
             value = draws.element_of(Expression(f, number, INT64), dtype)
             f.store(value.register, f.at(result, i, memory_type(dtype)), dtype)
-    return functions_of(module.text(), "widened")["widened"]
+    return module.text()
 
 
 def _words_of_float(dtype: Dtype) -> int:

@@ -7,7 +7,6 @@ state is in registers. Sums of single precision are carried in double precision.
 
 from __future__ import annotations
 
-import functools
 from collections.abc import Sequence
 from typing import NamedTuple
 
@@ -16,7 +15,7 @@ import numpy as np
 from ....graph.geometry import Geometry
 from ....graph.node import Signature
 from ..llvm.build import Function, Module
-from ..llvm.code import functions_of
+from ..llvm.code import kernel
 from ..llvm.emitter import BFLOAT16, FLOAT16, FLOAT32, FLOAT64, INT64, Dtype, literal, register_type
 from ..plan import Call, Plan, Words
 from .movement import Template
@@ -107,8 +106,8 @@ def _planned(signature: Signature, action: str, operands: Sequence[Geometry]) ->
 
 # --- code ---------------------------------------------------------------------------------------------------
 
-@functools.cache
-def _kernel(form: Form) -> int:
+@kernel("scan")
+def _kernel(form: Form) -> str:
     module = Module()
     sides = 3 if form.places or form.action in ("forwards", "backwards") else 2
     with module.kernel("scan") as f:
@@ -130,7 +129,7 @@ def _kernel(form: Form) -> int:
                 else:
                     with f.loop(0, row.width(f)) as c:
                         carry.step([f.at(p, f.mul(c, step), "i8") for p, step in zip(here, steps)], i, c)
-    return functions_of(module.text(), "scan")["scan"]
+    return module.text()
 
 
 def _size(form: Form, side: int) -> int:

@@ -12,14 +12,13 @@ over. Both ways of sorting keep equal elements in their order:
 
 from __future__ import annotations
 
-import functools
 from typing import NamedTuple
 
 import numpy as np
 
 from ....graph.node import Signature
 from ..llvm.build import Function, Module
-from ..llvm.code import functions_of
+from ..llvm.code import kernel
 from ..llvm.emitter import BFLOAT16, FLOAT16, FLOAT32, FLOAT64, Dtype, register_type
 from ..plan import Call, Plan, Words
 from .copying import element
@@ -136,8 +135,8 @@ class _Row:
         return _key(f, self.form, f.load(f.at(pointer, f.mul(i, self.steps[2]), "i8"), self.form.dtype))
 
 
-@functools.cache
-def _kernel(form: Form) -> int:
+@kernel("sort_rows")
+def _kernel(form: Form) -> str:
     module = Module()
     insert = None if form.radix else _define_insert(module, form)
     with module.kernel("sort_rows") as f:
@@ -152,7 +151,7 @@ def _kernel(form: Form) -> int:
                 f.write("i64", place, f.at(places, f.mul(j, own.steps[1]), "i8"), 8)
                 x = f.read(raw, f.at(source, f.mul(place, own.steps[2]), "i8"), size)
                 f.write(raw, x, f.at(values, f.mul(j, own.steps[0]), "i8"), size)
-    return functions_of(module.text(), "sort_rows")["sort_rows"]
+    return module.text()
 
 
 # --- insertion ----------------------------------------------------------------------------------------------

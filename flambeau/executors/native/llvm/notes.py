@@ -1,0 +1,87 @@
+"""Notes on disk: which module was written for which arguments.
+
+Note: notes. To write a long module takes longer than to load its code. So what a function wrote for certain
+arguments is noted: the entry of the object and its functions' names. A process that finds the note neither
+writes the text nor imports LLVM. A note is found by the function, its arguments, the CPU and the state of the
+package's files. Arguments are spelled out, down to the operators and rules in them; where one cannot be (a
+function that is not the package's own), there is no note, and the text is written.
+"""
+
+from __future__ import annotations
+
+import enum
+import json
+from collections.abc import Callable
+from types import CodeType, FunctionType
+from typing import Any
+
+import numpy as np
+
+from .... import sources
+from ....dtypes import dtype
+from ....graph.operator import Operator
+from . import disk, dumping
+from .machine import machine
+
+# Everything that a module's text can follow from.
+_FOLDERS = ("executors", "graph", "operators", "optim", "random_streams")
+_PACKAGE = __name__.partition(".")[0]
+_OWN = tuple(f"{_PACKAGE}.{folder}." for folder in _FOLDERS)
+
+
+class _Nameless(Exception):
+    """An argument that has no spelling that would mean the same in another process."""
+
+
+def key_of(write: Callable[..., Any], arguments: tuple[Any, ...]) -> str | None:
+    """The entry of the note on what ``write(*arguments)`` wrote; None where there can be none."""
+    files = sources.state_of(*_FOLDERS)
+    if files is None or dumping.dump_folder() is not None:
+        return None
+    try:
+        return disk.key_of("note", _spelled(write), _spelled(arguments), repr(machine()), files)
+    except _Nameless:
+        return None
+
+
+def find(key: str) -> Any:
+    """A note; None if there is none."""
+    found = disk.load(key)
+    return None if found is None else json.loads(found)
+
+
+def keep(key: str, note: Any) -> None:
+    """Write a note of lists, strings and numbers, if that is possible."""
+    disk.store(key, json.dumps(note).encode())
+
+
+def _spelled(value: Any) -> str:
+    """The same for equal arguments in every process, different for others."""
+    if value is None or isinstance(value, (bool, int, float, complex, str, enum.Enum)):
+        return repr(value)
+    if isinstance(value, (np.dtype, dtype)):
+        return f"dtype {value.name}"
+    if isinstance(value, tuple):
+        return f"{type(value).__qualname__}({','.join(map(_spelled, value))})"
+    if isinstance(value, type):
+        return f"type {value.__module__}.{value.__qualname__}"
+    if isinstance(value, Operator):
+        return f"operator {value.name} {_spelled(value.kernel)}"
+    if isinstance(value, FunctionType):
+        return _spelled_function(value)
+    raise _Nameless
+
+
+def _spelled_function(function: FunctionType) -> str:
+    """Where a function of the package stands, and what it has from where it was made."""
+    if not function.__module__.startswith(_OWN):
+        raise _Nameless
+    code = function.__code__
+    made_with = tuple(cell.cell_contents for cell in function.__closure__ or ())
+    place = f"{function.__module__}.{function.__qualname__} {code.co_firstlineno} {_column_of(code)}"
+    return f"{place} {_spelled(made_with)} {_spelled(function.__defaults__)}"
+
+
+def _column_of(code: CodeType) -> int:
+    """Where it starts in its line, by which two nameless functions on one line differ."""
+    return min((place[2] for place in code.co_positions() if place[2] is not None), default=0)
