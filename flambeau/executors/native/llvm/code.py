@@ -6,7 +6,7 @@ import functools
 import importlib.util
 import re
 from collections.abc import Callable
-from typing import Any, ParamSpec
+from typing import Any, ParamSpec, cast
 
 from . import disk, dumping, image, notes
 from .machine import machine
@@ -26,22 +26,22 @@ P = ParamSpec("P")
 def kernels(title: str) -> Callable[[Callable[P, str]], Callable[P, dict[str, int]]]:
     """Decorates what writes a module: it then gives the addresses of its functions, found once."""
     def declare(write: Callable[P, str]) -> Callable[P, dict[str, int]]:
-        @functools.cache
         @functools.wraps(write)
-        def addresses(*arguments: Any) -> dict[str, int]:
-            return noted(write, arguments, title, lambda: (write(*arguments), None))[0]
-        return addresses
+        def addresses(*arguments: P.args, **named: P.kwargs) -> dict[str, int]:
+            given = (*arguments, *named.items())
+            return noted(write, given, title, lambda: (write(*arguments, **named), None))[0]
+        return cast("Callable[P, dict[str, int]]", functools.cache(addresses))
     return declare
 
 
 def kernel(name: str, title: str = "") -> Callable[[Callable[P, str]], Callable[P, int]]:
     """Decorates what writes a module with one kernel: it then gives its address."""
     def declare(write: Callable[P, str]) -> Callable[P, int]:
-        @functools.cache
         @functools.wraps(write)
-        def address(*arguments: Any) -> int:
-            return noted(write, arguments, title or name, lambda: (write(*arguments), None))[0][name]
-        return address
+        def address(*arguments: P.args, **named: P.kwargs) -> int:
+            given = (*arguments, *named.items())
+            return noted(write, given, title or name, lambda: (write(*arguments, **named), None))[0][name]
+        return cast("Callable[P, int]", functools.cache(address))
     return declare
 
 

@@ -66,7 +66,7 @@ def _steps(space: Space, size: int) -> tuple[Any, ...]:
 
 
 @kernel("choose")
-def _kernel(rank: int, size: int, constant: tuple[bool, bool], known: tuple[Any, ...]) -> str:
+def _kernel(rank: int, size: int, constant: tuple[bool, ...], known: tuple[Any, ...]) -> str:
     kind = element(size)
     module = Module()
     parameters = [("ptr noalias", "%to"), ("ptr noalias readonly", "%mask"),
