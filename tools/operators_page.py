@@ -39,9 +39,7 @@ PARTLY = {
 }
 # What absent names belong to, by how they are called (the first that fits), and why they are absent.
 _GROUPS = (
-    ("sparse tensors",
-     "sparse|ccol|crow|(^|_)(col|row)_indices|_coo|_cs[cr]|_bs[cr]|coalesce|saddmm|spmm|^smm$"
-     "|sspaddmm|hsmm|dsmm|hspmm|^values|^indices|padded", "not built"),
+    ("tensors of uneven lengths", "padded", "`torch.nested` is not there"),
     ("quantized tensors",
      "quantize_|^q_|qint|^QU?Int|qparams|qscheme|^per_(channel|tensor)|int_repr|_quantized"
      "|^quantized|fake_quant$",

@@ -163,8 +163,7 @@ def dense_only(function: Callable[..., Any]) -> Callable[..., Any]:
             if not isinstance(layout, layouts.layout):
                 raise TypeError(f"{function.__name__}(): argument 'layout' must be torch.layout, not "
                                 f"{type(layout).__name__}")
-            if function.__name__ in layouts.SPARSE_FACTORIES and layout.name in ("sparse_coo", "sparse_csr",
-                                                                                 "sparse_csc"):
+            if function.__name__ in layouts.SPARSE_FACTORIES and layout.name.startswith("sparse_"):
                 return layouts.SPARSE_FACTORIES[function.__name__](*args, **kwargs)
             name = "full" if function.__name__ == "ones" else function.__name__
             raise RuntimeError(f"{name}(...) is not implemented for sparse layout")

@@ -1,6 +1,6 @@
 """``torch.sparse``: tensors that store the elements that are not 0 (Note: sparse tensors)."""
 
-from . import arithmetic, conversions, products, reductions, structure
+from . import arithmetic, conversions, older, products, reductions, structure
 from .construct import (
     check_sparse_tensor_invariants,
     sparse_compressed_tensor,

@@ -14,7 +14,7 @@ from ..tensor import Tensor, assign
 from ..tensor.construct import from_array
 from ..tensor.inplace import check_writable
 from .construct import empty_coo, positions
-from .conversions import coalesce, dense_dim, sampled, sparse_dim, to_dense, to_sparse
+from .conversions import coalesce, dense_dim, like_layout, sampled, sparse_dim, to_dense, to_sparse
 from .kernels import named, pick, spread
 from .tensor import CompressedTensor, CooTensor, SparseTensor, compressed, coo, handles, unsupported
 
@@ -53,7 +53,7 @@ def _sum(a: SparseTensor, b: SparseTensor, alpha: Any, name: str) -> Any:
                            f"{list(b.shape)}")
     if isinstance(a, CompressedTensor):
         total = _sum(coalesce(to_sparse(a)), coalesce(to_sparse(b)), alpha, name)
-        return total.to_sparse(layout=a.layout)
+        return like_layout(total, a)
     first, second = to_sparse(a), to_sparse(b)
     if dense_dim(first) != dense_dim(second):
         raise RuntimeError(f"add: expected 'self' and 'other' to have same number of sparse dimensions, but "
@@ -116,7 +116,7 @@ def mul(input: Any, other: Any, *, out: Any = None) -> Any:
         return input._with(input._entries * other)
     if other.shape != input.shape:
         other = other.expand(input.shape)
-    return input._with(input._entries * pick(other, input._places()))
+    return input._with(input._entries * pick(other, input._places()).reshape(input._entries.shape))
 
 
 def _product(a: SparseTensor, b: SparseTensor) -> Any:
@@ -124,7 +124,7 @@ def _product(a: SparseTensor, b: SparseTensor) -> Any:
         raise RuntimeError(f"mul: expected 'self' and 'other' to have same sizes, but {list(a.shape)} != "
                            f"{list(b.shape)}")
     if isinstance(a, CompressedTensor):
-        return _product(coalesce(to_sparse(a)), coalesce(to_sparse(b))).to_sparse(layout=a.layout)
+        return like_layout(_product(coalesce(to_sparse(a)), coalesce(to_sparse(b))), a)
     first, second = to_sparse(a), to_sparse(b)
     if not (first._coalesced and second._coalesced):
         if second._coalesced:
@@ -232,7 +232,7 @@ def add_(self: Any, other: Any, *, alpha: Any = 1) -> Any:
         raise RuntimeError(f"add: expected 'self' and 'other' to have same size, but self has size "
                            f"{list(self.shape)} while other has size {list(other.shape)} (FYI: dense-sparse "
                            "addition does not currently support broadcasting)")
-    places, entries = other._places(), _scaled(other._entries, alpha).to(self.dtype)
+    places, entries = other._places(), _scaled(other._elements(), alpha).to(self.dtype)
     if places.shape[0] == 1:
         return self.index_add_(0, places[0], entries)
     return self.index_put_(tuple(places), entries, accumulate=True)
@@ -284,8 +284,11 @@ def zeros_like(input: Any, *, dtype: Any = None, layout: Any = None, device: Any
     dtype = dtype or input.dtype
     if isinstance(input, CooTensor):
         return empty_coo(input.shape, dtype, device or input.device, requires_grad, dense_dim(input))
-    entries = input._entries.new_zeros((0,), dtype=dtype, requires_grad=requires_grad)
-    return compressed(ops.zeros_like(input._compressed), input._plain[:0], entries, input.shape, input.layout)
+    lead = input._plain.ndim - 1
+    shape = (*input._entries.shape[:lead], 0, *input._entries.shape[lead + 1:])
+    entries = input._entries.new_zeros(shape, dtype=dtype, requires_grad=requires_grad)
+    return compressed(ops.zeros_like(input._compressed), input._plain[..., :0], entries, input.shape,
+                      input.layout)
 
 
 @handles("new_zeros", "new_empty")

@@ -15,6 +15,7 @@ from ..size import Size
 from ..tensor import Tensor
 from ..tensor.history import detached
 from ..tensor.tape import state
+from .compressing import BLOCKED, BY_ROW, NAMES, WORDS
 from .kernels import named
 from .tensor import CompressedTensor, CooTensor, compressed, coo
 
@@ -181,7 +182,6 @@ def is_sorted(indices: Tensor, shape: Sequence[int]) -> bool:
 # --- compressed rows or columns -----------------------------------------------------------------------------
 
 _INDEX_TYPES = (dtypes.int64, dtypes.int32)
-_WORDS = {"sparse_csr": ("crow", "col"), "sparse_csc": ("ccol", "row")}
 
 
 @api("torch")
@@ -191,58 +191,81 @@ def sparse_compressed_tensor(compressed_indices: Any, plain_indices: Any, values
                              check_invariants: bool | None = None) -> CompressedTensor:
     """A matrix with compressed rows (``layout=torch.sparse_csr``) or columns (``torch.sparse_csc``).
 
+    ``torch.sparse_bsr`` and ``torch.sparse_bsc`` are the same of blocks: values (N, high, wide). Leading
+    dimensions of indices and values are a batch of matrices with as many entries each.
+
     >>> import flambeau as torch
     >>> torch.sparse_compressed_tensor([0, 1, 2], [1, 0], [3., 4.], layout=torch.sparse_csr).to_dense()
     tensor([[0., 3.],
             [4., 0.]])
     """
-    if layout not in (layouts.sparse_csr, layouts.sparse_csc):
-        raise RuntimeError("flambeau compresses rows or columns of single elements; there is no layout "
-                           f"{layout}")
+    if not isinstance(layout, layouts.layout) or layout.name not in WORDS:
+        raise RuntimeError("sparse_compressed_tensor expected sparse compressed tensor layout but got "
+                           f"{NAMES.get(getattr(layout, 'name', ''), layout)}")
     entries = _entries(values, dtype, device, requires_grad, "SparseCompressedTensor")
     starts = _index(compressed_indices, device, _INDEX_TYPES)
     plain = _index(plain_indices, device, _INDEX_TYPES)
+    first, second = WORDS[layout.name]
     if starts.dtype is not plain.dtype:
-        first, second = _WORDS[layout.name]
         raise RuntimeError(f"{first}_indices and {second}_indices dtype must be the same, but got "
                            f"{starts.dtype!r} and {plain.dtype!r}, respectively")
-    if starts.ndim != 1 or plain.ndim != 1 or entries.ndim != 1:
-        raise RuntimeError("flambeau has no batches of compressed matrices: indices and values must be 1-D")
-    if size is None:
-        found = look(plain, "sparse_compressed_tensor")
-        extents = [starts.shape[0] - 1, int(found.max()) + 1 if found.size else 0]
-        size = extents if layout is layouts.sparse_csr else extents[::-1]
+    blocked = layout in BLOCKED
+    if starts.ndim != plain.ndim or not starts.ndim:
+        raise RuntimeError(f"{first}_indices and {second}_indices dimensionalities must be equal but got "
+                           f"{starts.ndim} and {plain.ndim}, respectively")
+    if entries.ndim < plain.ndim + 2 * blocked:
+        raise RuntimeError(f"values must have dimensionality > sum of batch and block dimensionalities (="
+                           f"{plain.ndim - 1} + {2 * blocked}), but got {entries.ndim}")
+    shape = Size(_inferred_extents(starts, plain, entries, layout) if size is None else size)
     checking = check_sparse_tensor_invariants.is_enabled() if check_invariants is None else check_invariants
     if checking:
-        _check_compressed(starts, plain, entries, tuple(size), layout)
-    return compressed(starts, plain, entries, Size(size), layout)
+        _check_compressed(starts, plain, entries, shape, layout)
+    return compressed(starts, plain, entries, shape, layout)
+
+
+def _inferred_extents(starts: Tensor, plain: Tensor, values: Tensor, layout: layouts.layout) -> list[int]:
+    found, lead = look(plain, "sparse_compressed_tensor"), plain.ndim - 1
+    block = tuple(values.shape[lead + 1:lead + 3]) if layout in BLOCKED else (1, 1)
+    pair = [starts.shape[-1] - 1, int(found.max()) + 1 if found.size else 0]
+    pair = pair if layout in BY_ROW else pair[::-1]
+    dense = values.shape[lead + 1 + 2 * (layout in BLOCKED):]
+    return [*plain.shape[:-1], pair[0] * block[0], pair[1] * block[1], *dense]
 
 
 def _check_compressed(starts: Tensor, plain: Tensor, values: Tensor, shape: tuple[int, ...],
                       layout: layouts.layout) -> None:
-    first, second = _WORDS[layout.name]
+    first, second = WORDS[layout.name]
     begins, others = look(starts, "check_invariants"), look(plain, "check_invariants")
-    by_row = layout is layouts.sparse_csr
-    count, extent = (shape[0], shape[1]) if by_row else (shape[1], shape[0])
+    lead, by_row, blocked = plain.ndim - 1, layout in BY_ROW, layout in BLOCKED
+    if len(shape) < lead + 2:
+        raise RuntimeError(f"tensor dimensionality must be sum of batch, base, and dense dimensionalities (="
+                           f"{lead} + 2 + {values.ndim - lead - 1 - 2 * blocked}) but got {len(shape)}")
+    block = values.shape[lead + 1:lead + 3] if blocked else (1, 1)
+    rows, columns = shape[lead] // max(block[0], 1), shape[lead + 1] // max(block[1], 1)
+    count, extent = (rows, columns) if by_row else (columns, rows)
     axis, other = ("nrows", "ncols") if by_row else ("ncols", "nrows")
 
     def require(holds: bool, what: str) -> None:
         if not holds:
             raise RuntimeError(f"`{what}` is not satisfied.")
-    if begins.size != count + 1:
+    if blocked and (shape[lead] % block[0] or shape[lead + 1] % block[1]):
+        raise RuntimeError(f"tensor shape[{lead}:{lead + 2}] must be divisible by blocksize")
+    if begins.shape[-1] != count + 1:
         raise RuntimeError(f"{first}_indices.shape[-1] must be equal to {axis} + 1 as {count + 1}, but got "
-                           f"{begins.size}")
-    if others.size != values.shape[0]:
+                           f"{begins.shape[-1]}")
+    if tuple(others.shape) != tuple(values.shape[:lead + 1]):
         raise RuntimeError(f"{second}_indices and values must have the same number of elements, but got "
-                           f"{others.size} and {values.shape[0]}")
-    require(begins[0] == 0, f"{first}_indices[..., 0] == 0")
-    require(begins[-1] == others.size, f"{first}_indices[..., -1] == nnz")
+                           f"{others.shape[-1]} and {values.shape[lead]}")
+    require(bool((begins[..., 0] == 0).all()), f"{first}_indices[..., 0] == 0")
+    require(bool((begins[..., -1] == others.shape[-1]).all()), f"{first}_indices[..., -1] == nnz")
     steps = np.diff(begins)
     require(bool(((steps >= 0) & (steps <= extent)).all()),
             f"0 <= {first}_indices[..., 1:] - {first}_indices[..., :-1] <= {other}")
     require(bool(((others >= 0) & (others < extent)).all()), f"0 <= {second}_indices < {other}")
-    rows = np.repeat(np.arange(count), steps)
-    require(bool((np.diff(rows * max(extent, 1) + others) > 0).all()),
+    batches = steps.reshape(-1, count)
+    lines = np.concatenate([np.arange(0), *(np.repeat(np.arange(count), each) for each in batches)])
+    keys = lines.reshape(others.shape) * max(extent, 1) + others
+    require(bool((np.diff(keys) > 0).all()),
             f"{second}_indices[..., {first}_indices[..., i - 1]:{first}_indices[..., i]] for all i = 1, ..., "
             f"{axis} are sorted and distinct along the last dimension values")
 
@@ -273,6 +296,32 @@ def sparse_csc_tensor(ccol_indices: Any, row_indices: Any, values: Any, size: An
         requires_grad=requires_grad, check_invariants=check_invariants)
 
 
+@api("torch")
+def sparse_bsr_tensor(crow_indices: Any, col_indices: Any, values: Any, size: Any = None, *,
+                      dtype: Any = None, device: Any = None, pin_memory: bool = False,
+                      requires_grad: bool = False, check_invariants: bool | None = None) -> CompressedTensor:
+    """A matrix of blocks, row by row: where rows of blocks begin, their columns (N), and blocks (N, H, W).
+
+    >>> import flambeau as torch
+    >>> torch.sparse_bsr_tensor([0, 1, 2], [1, 0], torch.ones(2, 1, 2)).to_dense()
+    tensor([[0., 0., 1., 1.],
+            [1., 1., 0., 0.]])
+    """
+    return sparse_compressed_tensor(
+        crow_indices, col_indices, values, size, dtype=dtype, layout=layouts.sparse_bsr, device=device,
+        requires_grad=requires_grad, check_invariants=check_invariants)
+
+
+@api("torch")
+def sparse_bsc_tensor(ccol_indices: Any, row_indices: Any, values: Any, size: Any = None, *,
+                      dtype: Any = None, device: Any = None, pin_memory: bool = False,
+                      requires_grad: bool = False, check_invariants: bool | None = None) -> CompressedTensor:
+    """A matrix of blocks, column by column: where columns of blocks begin, their rows, and the blocks."""
+    return sparse_compressed_tensor(
+        ccol_indices, row_indices, values, size, dtype=dtype, layout=layouts.sparse_bsc, device=device,
+        requires_grad=requires_grad, check_invariants=check_invariants)
+
+
 def _zeros(*sizes: Any, size: Any = None, dtype: Any = None, layout: Any = None, device: Any = None,
            requires_grad: bool = False, pin_memory: bool = False) -> Any:
     """``torch.zeros`` and ``torch.empty`` of a sparse layout."""
@@ -280,12 +329,18 @@ def _zeros(*sizes: Any, size: Any = None, dtype: Any = None, layout: Any = None,
     shape = tuple(found[0]) if len(found) == 1 and not isinstance(found[0], int) else tuple(found)
     if layout is layouts.sparse_coo:
         return empty_coo(shape, dtype, device, requires_grad)
-    if len(shape) != 2:
-        raise RuntimeError("flambeau has no batches of compressed matrices: two extents were expected")
-    count = shape[0] if layout is layouts.sparse_csr else shape[1]
-    starts = ops.zeros(count + 1, dtype=dtypes.int64, device=device)
-    entries = ops.zeros(0, dtype=dtype, device=device, requires_grad=requires_grad)
-    return compressed(starts, starts[:0], entries, shape, layout)
+    if layout in BLOCKED:
+        raise RuntimeError("zeros_sparse_compressed expected sparse compressed (non-block) tensor layout "
+                           "but got "
+                           + NAMES[layout.name])
+    if len(shape) < 2:
+        raise RuntimeError("torch.empty: Only batched sparse compressed (non-block) tensors are "
+                           "supported, but "
+                           f"got size {list(shape)}")
+    count = shape[-2] if layout is layouts.sparse_csr else shape[-1]
+    starts = ops.zeros((*shape[:-2], count + 1), dtype=dtypes.int64, device=device)
+    entries = ops.zeros((*shape[:-2], 0), dtype=dtype, device=device, requires_grad=requires_grad)
+    return compressed(starts, starts[..., :0], entries, shape, layout)
 
 
 def _zeros_like(input: Tensor, *, dtype: Any = None, layout: Any = None, device: Any = None,
@@ -306,7 +361,7 @@ def rebuilt(layout: Any, data: Any) -> Any:
         flag = bool(data[3]) if len(data) == 4 and data[3] is not None else None
         return sparse_coo_tensor(indices, values, Size(size), check_invariants=True, is_coalesced=flag,
                                  requires_grad=values.requires_grad)
-    if layout in (layouts.sparse_csr, layouts.sparse_csc) and len(data) == 4:
+    if isinstance(layout, layouts.layout) and layout.name in WORDS and len(data) == 4:
         starts, plain, values, size = data
         _require_tensors(starts, plain, values)
         return sparse_compressed_tensor(starts, plain, values, Size(size), layout=layout,

@@ -13,17 +13,15 @@ from ..operators.registry import api
 from ..tensor import Tensor
 from ..tensor.construct import from_array
 from ..tensor.history import detached
+from .compressing import BLOCKED, NAMES, check_blocksize, compress
 from .construct import positions
 from .kernels import named, pick, spread
-from .tensor import CompressedTensor, CooTensor, SparseTensor, compressed, coo, handles, unsupported
-
-_LAYOUT_NAMES = {"strided": "Strided", "sparse_coo": "Sparse", "sparse_csr": "SparseCsr",
-                 "sparse_csc": "SparseCsc"}
+from .tensor import CompressedTensor, CooTensor, SparseTensor, coo, handles, unsupported
 
 
 def _refuse(x: Tensor, what: str, expected: str) -> RuntimeError:
     name = x.layout.name  # type: ignore[attr-defined]
-    return RuntimeError(f"{what} expected {expected} tensor layout but got {_LAYOUT_NAMES[name]}")
+    return RuntimeError(f"{what} expected {expected} tensor layout but got {NAMES[name]}")
 
 
 def _coo_only(x: Tensor, what: str) -> CooTensor:
@@ -107,11 +105,13 @@ def sparse_dim(self: Tensor) -> int:
 @api("Tensor")
 def dense_dim(self: Tensor) -> int:
     """How many dimensions each entry has."""
-    return self.ndim - sparse_dim(self)
+    batch = self._plain.ndim - 1 if isinstance(self, CompressedTensor) else 0
+    return self.ndim - sparse_dim(self) - batch
 
 
 def _compressed_part(self: Tensor, what: str, layout: layouts.layout, kind: str, plain: bool) -> Tensor:
-    if not isinstance(self, CompressedTensor) or self.layout is not layout:
+    blocked = layouts.sparse_bsr if layout is layouts.sparse_csr else layouts.sparse_bsc
+    if not isinstance(self, CompressedTensor) or self.layout not in (layout, blocked):
         raise _refuse(self, what, f"sparse {kind} compressed")
     return detached(self._plain if plain else self._compressed)
 
@@ -182,7 +182,7 @@ def to_dense(self: Tensor, dtype: Any = None, *, masked_grad: bool | None = None
     >>> torch.sparse_coo_tensor([[1, 1]], [1., 2.], (3,)).to_dense()
     tensor([0., 3., 0.])
     """
-    dense = spread(self._entries, self._places(), self.shape) if isinstance(self, SparseTensor) else self
+    dense = spread(self._elements(), self._places(), self.shape) if isinstance(self, SparseTensor) else self
     return dense if dtype is None else dense.to(dtype)  # type: ignore[no-any-return]
 
 
@@ -198,14 +198,14 @@ def to_sparse(self: Tensor, sparse_dim: int | None = None, *, layout: Any = None
            values=tensor([2.]),
            size=(3,), nnz=1, layout=torch.sparse_coo)
     """
-    if layout in (layouts.sparse_csr, layouts.sparse_csc):
-        return _to_compressed(self, layout)
+    if layout is not None and layout is not layouts.sparse_coo:
+        return _to_compressed(self, layout, blocksize, dense_dim)
     if isinstance(self, CooTensor):
         return self
     if isinstance(self, CompressedTensor):
-        by_column = self.layout is layouts.sparse_csc
-        found = coo(self._places(), self._entries, self.shape, not by_column)
-        return coalesce(found) if by_column else found
+        in_order = self.layout is layouts.sparse_csr
+        found = coo(self._places(), self._elements(), self.shape, in_order)
+        return found if in_order else coalesce(found)
     count = self.ndim if sparse_dim is None else sparse_dim
     if not 0 <= count <= self.ndim:
         raise RuntimeError(f"dense_to_sparse: sparse_dim argument must be in [0,{self.ndim}] range, but "
@@ -227,39 +227,66 @@ def to_sparse_csr(self: Tensor, dense_dim: int | None = None) -> CompressedTenso
     >>> torch.eye(2).to_sparse_csr().crow_indices()
     tensor([0, 1, 2])
     """
-    return _to_compressed(self, layouts.sparse_csr)
+    return _to_compressed(self, layouts.sparse_csr, None, dense_dim)
 
 
 @handles("to_sparse_csc")
 @api("Tensor")
 def to_sparse_csc(self: Tensor, dense_dim: int | None = None) -> CompressedTensor:
     """The elements that are not 0, column by column; this looks."""
-    return _to_compressed(self, layouts.sparse_csc)
+    return _to_compressed(self, layouts.sparse_csc, None, dense_dim)
 
 
-def _to_compressed(self: Tensor, layout: layouts.layout) -> CompressedTensor:
-    if isinstance(self, CompressedTensor) and self.layout is layout:
-        return self
-    if self.ndim != 2 or sparse_dim(self) == 1:
-        raise RuntimeError("flambeau has no batches of compressed matrices: a matrix was expected, and got "
-                           f"a tensor with {self.ndim} dimensions")
-    x = coalesce(to_sparse(self))
-    places = look(x._indices_, "to_sparse_csr")
-    if layout is layouts.sparse_csr:
-        entries, (major, minor) = x._entries, places
-    else:
-        order = np.lexsort((places[0], places[1]))
-        entries = x._entries.index_select(0, from_array(order))
-        minor, major = places[:, order]
-    extent = self.shape[0 if layout is layouts.sparse_csr else 1]
-    starts = np.concatenate(([0], np.cumsum(np.bincount(major, minlength=extent)))).astype(np.int64)
-    return compressed(from_array(starts), from_array(minor.copy()), entries, self.shape, layout)
+@handles("to_sparse_bsr")
+@api("Tensor")
+def to_sparse_bsr(self: Tensor, blocksize: Any, dense_dim: int | None = None) -> CompressedTensor:
+    """The blocks that are not all 0, by rows of blocks; this looks.
+
+    >>> import flambeau as torch
+    >>> torch.eye(4).to_sparse_bsr((2, 2)).col_indices()
+    tensor([0, 1])
+    """
+    return _to_compressed(self, layouts.sparse_bsr, blocksize, dense_dim)
 
 
-def expand_compressed(starts: Tensor) -> Tensor:
-    """The row (N) of each entry, from where rows begin; this looks."""
-    begins = look(starts, "crow_indices")
-    return from_array(np.repeat(np.arange(begins.size - 1), np.diff(begins)).astype(begins.dtype))
+@handles("to_sparse_bsc")
+@api("Tensor")
+def to_sparse_bsc(self: Tensor, blocksize: Any, dense_dim: int | None = None) -> CompressedTensor:
+    """The blocks that are not all 0, by columns of blocks; this looks."""
+    return _to_compressed(self, layouts.sparse_bsc, blocksize, dense_dim)
+
+
+def _to_compressed(self: Tensor, layout: layouts.layout, blocksize: Any = None,
+                   wanted: int | None = None) -> CompressedTensor:
+    blocked, name = layout in BLOCKED, f"to_{layout.name}"
+    if isinstance(self, CompressedTensor):
+        same = self.layout is layout
+        if same and (not blocked or blocksize is None or tuple(blocksize) == self._blocksize):
+            return self
+        if self.layout in BLOCKED and not blocked:
+            raise RuntimeError(f"sparse_compressed_to_{layout.name}: expected SparseCsr or SparseCsc "
+                               "layout but "
+                               f"got {NAMES[self.layout.name]}")
+        if self.layout in BLOCKED and blocksize is not None and tuple(blocksize) != self._blocksize:
+            raise RuntimeError(f"{name}: conversion from {NAMES[self.layout.name]} to "
+                               f"{NAMES[layout.name]} with "
+                               f"blocksize changed from {list(self._blocksize)} to {list(blocksize)} is not "
+                               "supported")
+        blocksize = self._blocksize if self.layout in BLOCKED and blocksize is None else blocksize
+    dense = dense_dim(self) if self._sparse else wanted or 0
+    if self.ndim - dense < 2:
+        raise RuntimeError(f"{name}: expected a tensor with at least two dimensions that are not dense, "
+                           "but got "
+                           f"one with {self.ndim} dimensions")
+    size = check_blocksize(self, layout, blocksize, dense) if blocked else None
+    return compress(coalesce(to_sparse(self, None if self._sparse else self.ndim - dense)), layout, size)
+
+
+def like_layout(x: CooTensor, other: Tensor) -> Any:
+    """A tensor in another's layout."""
+    if not isinstance(other, CompressedTensor):
+        return x
+    return _to_compressed(x, other.layout, other._blocksize if other.layout in BLOCKED else None)
 
 
 @handles("sparse_mask")
@@ -279,8 +306,10 @@ def sparse_mask(self: Tensor, mask: Tensor) -> Any:
         raise RuntimeError(f"sparse_mask(): operands have incompatible sizes; self has size "
                            f"{list(self.shape)} but mask has size {list(mask.shape)}")
     if isinstance(self, SparseTensor):
-        return mask._with(sampled(coalesce(to_sparse(self)), mask._places()))
-    return mask._with(pick(self, mask._places()))
+        found = sampled(coalesce(to_sparse(self)), mask._places())
+    else:
+        found = pick(self, mask._places())
+    return mask._with(found if found.shape == mask._entries.shape else found.reshape(mask._entries.shape))
 
 
 def sampled(x: CooTensor, places: Tensor) -> Tensor:

@@ -8,6 +8,7 @@ from .. import dtypes
 from ..operators.looking import look
 from ..tensor import Tensor
 from ..tensor.printing import _with_suffixes, format_array
+from .compressing import WORDS
 from .tensor import CompressedTensor, CooTensor
 
 
@@ -55,7 +56,7 @@ def _described(x: Any) -> str:
         parts = [_part("indices", x._indices_, True), _part("values", x._entries, False)]
         return _with_suffixes("tensor(" + pad.join(parts), _notes(x), indent, break_first=True)
     assert isinstance(x, CompressedTensor)
-    words = ("crow_indices", "col_indices") if x.is_sparse_csr else ("ccol_indices", "row_indices")
+    words = [f"{word}_indices" for word in WORDS[x.layout.name]]
     parts = [_part(words[0], x._compressed, True), _part(words[1], x._plain, True),
              _part("values", x._entries, False)]
     return _with_suffixes("tensor(" + pad.join(parts), _notes(x), indent)

@@ -12,7 +12,7 @@ from ..operators.looking import look
 from ..operators.registry import api
 from ..tensor import Tensor
 from ..tensor.construct import from_array
-from .conversions import coalesce, dense_dim, sorted_coo, to_sparse
+from .conversions import coalesce, dense_dim, like_layout, sorted_coo, to_sparse
 from .kernels import named, product
 from .structure import transpose
 from .tensor import CompressedTensor, CooTensor, SparseTensor, handles
@@ -40,8 +40,8 @@ def mm(input: Any, mat2: Any, *, out: Any = None) -> Any:
             return _sparse_product(input, mat2)
         if isinstance(input, CooTensor) and dense_dim(input):
             raise RuntimeError("addmm: 2D sparse matrices are expected, but there is a dense dimension")
-        return product(input._entries, input._places(), mat2, input.shape[0])
-    return named(product(mat2._entries, mat2._places().flip(0), input.t(), mat2.shape[1]).t(), "Mm")
+        return product(input._elements(), input._places(), mat2, input.shape[0])
+    return named(product(mat2._elements(), mat2._places().flip(0), input.t(), mat2.shape[1]).t(), "Mm")
 
 
 def _sparse_product(a: SparseTensor, b: SparseTensor) -> Any:
@@ -57,7 +57,7 @@ def _sparse_product(a: SparseTensor, b: SparseTensor) -> Any:
                * second._entries.index_select(0, from_array(other)))
     places = from_array(np.stack((left[0][which], right[1][other])))
     found = sorted_coo(places, entries, (a.shape[0], b.shape[1]), "SparseSparseMatmul")
-    return found.to_sparse(layout=a.layout) if isinstance(a, CompressedTensor) else found
+    return like_layout(found, a)
 
 
 @handles("spmm", "dsmm")
@@ -86,13 +86,13 @@ def mv(input: Any, vec: Any, *, out: Any = None) -> Any:
 @handles("bmm")
 def bmm(input: Any, mat2: Any, *, out: Any = None) -> Any:
     """Sparse (B, N, K) by dense (B, K, M): (B, N, M)."""
-    if not isinstance(input, CooTensor) or isinstance(mat2, SparseTensor):
+    if not isinstance(input, SparseTensor) or isinstance(mat2, SparseTensor):
         raise RuntimeError("bmm: the first argument must be sparse, and the second dense")
     batches, rows, inner = input.shape
     if tuple(mat2.shape[:2]) != (batches, inner):
         raise RuntimeError(f"bmm: shapes cannot be multiplied ({list(input.shape)} and {list(mat2.shape)})")
-    b, i, j = input._indices_.unbind(0)
-    flat = product(input._entries, ops.stack([b * rows + i, b * inner + j]),
+    b, i, j = input._places().unbind(0)
+    flat = product(input._elements(), ops.stack([b * rows + i, b * inner + j]),
                    mat2.reshape(batches * inner, -1), batches * rows)
     return flat.reshape(batches, rows, -1)
 

@@ -12,6 +12,7 @@ from .. import operators as ops
 from ..operators.looking import look
 from ..tensor.construct import from_array
 from ..tensor.tensor import check_dim
+from .compressing import BLOCKED
 from .conversions import sparse_dim, to_dense, to_sparse
 from .kernels import named
 from .tensor import CompressedTensor, CooTensor, SparseTensor, compressed, coo, handles, unsupported
@@ -37,11 +38,22 @@ def _exchanged(x: Any, a: int, b: int, name: str) -> Any:
     if isinstance(x, CompressedTensor):
         if a == b:
             return x
-        other = layouts.sparse_csc if x.is_sparse_csr else layouts.sparse_csr
-        return compressed(x._compressed, x._plain, named(x._entries, name), x.shape[::-1], other)
+        lead = x._plain.ndim - 1
+        if {a, b} != {lead, lead + 1}:
+            raise RuntimeError(f"transpose(): can only transpose the sparse dimensions {lead} and "
+                               f"{lead + 1} of a "
+                               f"tensor of layout {x.layout}")
+        entries = x._entries.transpose(lead + 1, lead + 2) if x.layout in BLOCKED else x._entries
+        shape = list(x.shape)
+        shape[a], shape[b] = shape[b], shape[a]
+        return compressed(x._compressed, x._plain, named(entries, name), shape, _TURNED[x.layout])
     order = list(range(x.ndim))
     order[a], order[b] = b, a
     return _permuted(x, order, name)
+
+
+_TURNED = {layouts.sparse_csr: layouts.sparse_csc, layouts.sparse_csc: layouts.sparse_csr,
+           layouts.sparse_bsr: layouts.sparse_bsc, layouts.sparse_bsc: layouts.sparse_bsr}
 
 
 @handles("permute")
@@ -115,6 +127,11 @@ def stack(tensors: Any, dim: int = 0, *, out: Any = None) -> Any:
 @handles("select")
 def select(input: Any, dim: int, index: int) -> Any:
     """The part at one index of a dimension; this looks. What is left without coordinates is dense."""
+    if isinstance(input, CompressedTensor) and check_dim(dim, input.ndim) < input._plain.ndim - 1:
+        dim = check_dim(dim, input.ndim)
+        return compressed(input._compressed.select(dim, index), input._plain.select(dim, index),
+                          named(input._entries.select(dim, index), "Select"),
+                          [n for d, n in enumerate(input.shape) if d != dim], input.layout)
     x = input if isinstance(input, CooTensor) else to_sparse(input)
     dim, count = check_dim(dim, x.ndim), sparse_dim(x)
     extent = x.shape[dim]

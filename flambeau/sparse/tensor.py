@@ -13,8 +13,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from .. import dtypes, layouts
-from .. import operators as ops
+from .. import layouts
 from ..graph.geometry import contiguous
 from ..tensor import Tensor, overrides
 from ..tensor.history import detached
@@ -123,6 +122,10 @@ class SparseTensor(Tensor):
     def _nnz(self) -> int:
         """How many entries there are."""
         return self._entries.shape[0]
+
+    def _elements(self) -> Tensor:
+        """The entries in the order of ``_places``: (nnz, *dense)."""
+        return self._entries
 
     # --- autograd: the entries' (Note: sparse tensors) ------------------------------------------------------
 
@@ -310,38 +313,46 @@ class CooTensor(SparseTensor):
 class CompressedTensor(SparseTensor):
     """Rows one after another: where each begins (rows + 1), the columns (nnz) and the entries (nnz).
 
-    In the layout CSC, columns and rows are exchanged.
+    See ``compressing`` for columns, blocks and batches.
     """
 
     _compressed: Tensor
     _plain: Tensor
 
     def _nnz(self) -> int:
-        return self._plain.shape[0]
+        return self._plain.shape[-1]
 
     def _pattern(self) -> Tensor:
         return self._plain
 
     @property
     def is_sparse_csr(self) -> bool:  # type: ignore[override]
-        """Whether rows (and not columns) are compressed."""
+        """Whether the layout is ``torch.sparse_csr``."""
         return self._layout is layouts.sparse_csr
+
+    @property
+    def _blocksize(self) -> tuple[int, ...]:
+        """The extents of a block; of single elements 1 and 1."""
+        if self._layout not in (layouts.sparse_bsr, layouts.sparse_bsc):
+            return 1, 1
+        return tuple(self._entries.shape[self._plain.ndim:self._plain.ndim + 2])
 
     def _with(self, entries: Tensor) -> Any:
         return compressed(self._compressed, self._plain, entries, self.shape, self._layout)
 
     def _places(self) -> Tensor:
-        from .conversions import expand_compressed
-        rows = expand_compressed(self._compressed)
-        pair = (rows, self._plain) if self.is_sparse_csr else (self._plain, rows)
-        return ops.stack([x.to(dtypes.int64) for x in pair])
+        from .compressing import element_places
+        return element_places(self)
+
+    def _elements(self) -> Tensor:
+        from .compressing import element_entries
+        return element_entries(self)
 
     def _described(self) -> tuple[Any, ...]:
         return self._compressed, self._plain, detached(self._entries), self.shape
 
     def stride(self, dim: int | None = None) -> Any:
-        name = "Csr" if self.is_sparse_csr else "Csc"
-        raise RuntimeError(f"Sparse {name.upper()} tensors do not have strides")
+        raise RuntimeError(f"Sparse {self._layout.name[-3:].upper()} tensors do not have strides")
 
     storage_offset = stride  # type: ignore[assignment]
 

@@ -176,9 +176,39 @@ def _tensors(actual: Tensor, expected: Tensor, rules: _Rules, place: tuple[Any, 
         return
     rtol, atol = _tolerances(rules, actual.dtype, expected.dtype)
     a, e = _same_dtype(actual.detach(), expected.detach())
+    if actual._sparse or expected._sparse:
+        if actual.layout == expected.layout:
+            _sparse_tensors(a, e, rules, rtol, atol, place)
+            return
+        a, e = a.to_dense(), e.to_dense()
+    _elements(a, e, "Tensor-likes", rules, rtol, atol, place)
+
+
+def _sparse_tensors(a: Any, e: Any, rules: _Rules, rtol: float, atol: float, place: tuple[Any, ...]) -> None:
+    """First where the entries are, then the entries."""
+    kind = f"sparse {a.layout.name.removeprefix('sparse_').upper()}"
+    if a.is_sparse and a.is_coalesced() != e.is_coalesced():
+        a, e = a.coalesce(), e.coalesce()
+    if a._nnz() != e._nnz():
+        raise _Mismatch(f"The number of specified values in {kind} tensors does not match: {a._nnz()} != "
+                        f"{e._nnz()}", place)
+    if a.is_sparse:
+        parts = [("indices", a._indices(), e._indices())]
+    else:
+        names = ("crow", "col") if a.layout.name.endswith("r") else ("ccol", "row")
+        parts = [(f"{name}_indices", getattr(a, f"{name}_indices")(), getattr(e, f"{name}_indices")())
+                 for name in names]
+    title = kind[0].upper() + kind[1:]
+    for name, ours, theirs in parts:
+        _elements(ours, theirs, f"{title} {name}", rules, 0.0, 0.0, place)
+    _elements(a._entries, e._entries, f"{title} values", rules, rtol, atol, place)
+
+
+def _elements(a: Tensor, e: Tensor, title: str, rules: _Rules, rtol: float, atol: float,
+              place: tuple[Any, ...]) -> None:
     near = operators.isclose(a, e, rtol=rtol, atol=atol, equal_nan=rules.equal_nan)
     if not bool(near.all()):
-        raise _Mismatch(_tensor_message(a, e, near, rtol, atol), place)
+        raise _Mismatch(_tensor_message(a, e, near, rtol, atol, title), place)
 
 
 def _same_dtype(a: Tensor, e: Tensor) -> tuple[Tensor, Tensor]:
@@ -188,7 +218,7 @@ def _same_dtype(a: Tensor, e: Tensor) -> tuple[Tensor, Tensor]:
     return a.to(both), e.to(both)
 
 
-def _tensor_message(a: Tensor, e: Tensor, near: Tensor, rtol: float, atol: float) -> str:
+def _tensor_message(a: Tensor, e: Tensor, near: Tensor, rtol: float, atol: float, title: str) -> str:
     if a.dim() == 0:
         return _scalar_message(a.item(), e.item(), rtol, atol)
     if not (a.dtype.is_floating_point or a.dtype.is_complex):
@@ -199,7 +229,7 @@ def _tensor_message(a: Tensor, e: Tensor, near: Tensor, rtol: float, atol: float
     absolute = absolute.masked_fill(matching, 0)
     wrong, total = int((~matching).sum()), a.numel()
     exact = rtol == atol == 0
-    lines = [f"Tensor-likes are not {'equal' if exact else 'close'}!", "",
+    lines = [f"{title} are not {'equal' if exact else 'close'}!", "",
              f"Mismatched elements: {wrong} / {total} ({wrong / total:.1%})"]
     for name, differences, allowed in (("absolute", absolute, atol), ("relative", relative, rtol)):
         at = int(differences.argmax())

@@ -17,6 +17,8 @@ u = torch.sparse_coo_tensor(torch.tensor([[1, 0, 1], [0, 1, 0]]), torch.tensor([
 c, e = s.coalesce(), u.coalesce()
 h = torch.sparse_coo_tensor(torch.tensor([[1, 0, 1]]), torch.arange(6.).reshape(3, 2), (3, 2))
 r = torch.sparse_csr_tensor([0, 1, 3], [2, 0, 2], [3., 4., 5.], (2, 3))
+m = torch.tensor([[1., 0, 0, 0], [0, 2, 0, 0], [0, 0, 0, 0], [0, 0, 3, 4]])
+b, g = m.to_sparse_bsr((2, 2)), torch.stack([m, m.t()]).to_sparse_csr()
 d, w = torch.arange(6.).reshape(2, 3), torch.arange(12.).reshape(3, 4)
 """
 
@@ -96,13 +98,65 @@ torch.sparse.log_softmax(s, 0) | torch.sparse.softmax(h, 0) | torch.sparse.softm
 torch.sparse.softmax(c, 0)
 """
 
-EXPRESSIONS = [one.strip() for table in (MAKING, CONVERTING, ARITHMETIC, STRUCTURE, PRODUCTS, REDUCING)
+BLOCKS = """
+b | b.transpose(0, 1) | b.crow_indices() | b.col_indices() | b.values() | b.to_dense() | b.t() | b * 2 | -b
+b.sin()
+b.layout, b.shape, b._nnz(), b.sparse_dim(), b.dense_dim(), b.is_sparse, b.is_sparse_csr, b.values().shape
+m.to_sparse_bsc((2, 2)) | m.to_sparse_bsc((2, 2)).ccol_indices() | m.to_sparse_bsc((2, 2)).row_indices()
+m.to_sparse_bsc((2, 1)).to_dense() | m.to_sparse_bsr((1, 4)) | b.to_sparse() | b.to_sparse_bsc((2, 2))
+torch.sparse_bsr_tensor([0, 1, 2], [0, 1], torch.arange(8.).reshape(2, 2, 2))
+torch.sparse_bsr_tensor([0, 1, 2], [1, 0], torch.arange(8.).reshape(2, 2, 2), (4, 6)).to_dense()
+torch.sparse_bsc_tensor([0, 1, 2], [0, 1], torch.arange(12.).reshape(2, 3, 2), (6, 4)).to_dense()
+torch.sparse_compressed_tensor([0, 1, 2], [0, 1], torch.arange(8.).reshape(2, 2, 2), layout=torch.sparse_bsr)
+m.to_sparse(layout=torch.sparse_bsr, blocksize=(2, 2)) | m.to_sparse(layout=torch.sparse_bsr)
+m.to_sparse_bsr((3, 2)) | b.to_sparse_csr() | b.to_sparse_csc() | b.to_sparse_bsr((1, 1))
+m.to_sparse_csr().to_sparse_bsr((2, 2)) | b @ m | b @ m[0] | b.mm(m) | torch.addmm(m, b, m) | b.sum() | b + b
+b.double() | b.clone() | torch.nn.functional.linear(m, b) | b.coalesce() | b.indices() | torch.zeros_like(b)
+torch.zeros((4, 4), layout=torch.sparse_bsr) | g | g.to_sparse_csc() | g.to_dense() | g.to_sparse() | g * 2
+g[0]
+g.crow_indices(), g.col_indices(), g.values(), g._nnz(), g.sparse_dim(), g.dense_dim() | g.select(0, 1)
+torch.stack([m, m + torch.eye(4)]).to_sparse_csr() | torch.stack([m, m.t()]).to_sparse_bsr((2, 2))
+torch.stack([m, m.t()]).to_sparse_bsr((2, 2)).to_dense()
+torch.arange(12.).reshape(2, 2, 3).to_sparse_csr(dense_dim=1)
+torch.sparse_csr_tensor([[0, 1, 2], [0, 1, 2]], [[0, 1], [1, 0]], [[1., 2.], [3., 4.]], (2, 2, 2)).to_dense()
+torch.sparse_csr_tensor([[0, 1, 2], [0, 1, 2]], [[0, 1], [1, 0]], [[1., 2.], [3., 4.]]).shape
+torch.sparse_csr_tensor([0, 1, 2], [0, 1], torch.arange(6.).reshape(2, 3)).to_dense()
+torch.sparse_bsr_tensor([0, 1, 3], [0, 1], torch.ones(2, 2, 2), (4, 4), check_invariants=True)
+torch.sparse_csr_tensor([[0, 1], [0, 1]], [[0], [1]], torch.ones(2, 1), (2, 1, 2), check_invariants=True)
+"""
+
+OLDER = """
+torch.hspmm(s, w) | torch.smm(s, w) | torch.sspaddmm(torch.zeros(2, 4).to_sparse(), s, w) | s.smm(w)
+torch.sspaddmm(torch.eye(4)[:2].to_sparse(), s, w, beta=2, alpha=3)
+torch.saddmm(torch.eye(4)[:2].to_sparse(), s, w)
+torch.crow_indices_copy(r) | torch.col_indices_copy(r) | torch.values_copy(r) | torch.row_indices_copy(r.t())
+torch.resize_as_sparse_(torch.zeros(1, 1).to_sparse(), c) | c.clone().sparse_resize_((4, 5), 2, 0)
+c.clone().sparse_resize_((2, 3, 4), 2, 1) | c.clone().sparse_resize_((2, 2), 2, 0)
+c.clone().sparse_resize_and_clear_((2, 2), 1, 1) | torch.zeros(2, 3).to_sparse().sparse_resize_((2, 2), 1, 1)
+"""
+
+CLOSE = """
+torch.testing.assert_close(b, b.clone()) | torch.testing.assert_close(s, s * 2)
+torch.testing.assert_close(r, r * 2)
+torch.testing.assert_close(c, d) | torch.testing.assert_close(c, c.to_dense(), check_layout=False)
+torch.testing.assert_close(c, e) | torch.testing.assert_close(b, torch.eye(4).to_sparse_bsr((2, 2)))
+torch.testing.assert_close(s, s.coalesce())
+torch.testing.assert_close(m.to_sparse(), torch.eye(4).to_sparse())
+torch.testing.assert_close(m.to_sparse_csr(), torch.eye(4).to_sparse_csr())
+"""
+
+EXPRESSIONS = [one.strip() for table in (MAKING, CONVERTING, ARITHMETIC, STRUCTURE, PRODUCTS, REDUCING,
+                                         BLOCKS, OLDER,
+                                         CLOSE)
                for line in table.strip().splitlines() for one in line.split(" | ")]
 
 # Programs that set ``result``: gradients (their layout is told apart where PyTorch's is sparse, too).
 LEAF = "s = torch.sparse_coo_tensor(i, v, (2, 3), requires_grad=True)\n"
 VALUES = "v.requires_grad_()\ns = torch.sparse_coo_tensor(i, v, (2, 3))\n"
 GRADIENTS = {
+    "blocks": "v = torch.arange(8.).reshape(2, 2, 2).requires_grad_()\n"
+            "o = torch.sparse_bsr_tensor([0, 1, 2], [0, 1], v, (4, 4)).to_dense()\n"
+            "(o * torch.arange(16.).reshape(4, 4)).sum().backward()\nresult = o, v.grad",
     "mm": VALUES + "w.requires_grad_()\n(s @ w).pow(2).sum().backward()\nresult = s, s @ w, v.grad, w.grad",
     "mm of a leaf": LEAF + "o = torch.sparse.mm(s, w)\n(o * o).sum().backward()\nresult = s, o, s.grad",
     "to_dense": LEAF + "o = s.to_dense()\no.sum().backward()\nresult = o, s.grad",

@@ -1,0 +1,114 @@
+"""Compressed layouts, of single elements or of blocks, in batches or not: how entries and places correspond.
+
+    layout      compressed, plain    entries
+    CSR, CSC    rows, columns        (*batch, nnz, *dense)
+    BSR, BSC    rows, columns        (*batch, nnz, *block, *dense)
+
+of blocks the rows and columns are those of a matrix of blocks; in CSC and BSC columns and rows are exchanged.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from math import prod
+from typing import Any
+
+import numpy as np
+
+from .. import layouts
+from ..operators.looking import look
+from ..tensor import Tensor
+from ..tensor.construct import from_array
+from .kernels import spread
+from .tensor import CompressedTensor, CooTensor, compressed
+
+BLOCKED = (layouts.sparse_bsr, layouts.sparse_bsc)
+BY_ROW = (layouts.sparse_csr, layouts.sparse_bsr)
+NAMES = {"strided": "Strided", "sparse_coo": "Sparse", "sparse_csr": "SparseCsr", "sparse_csc": "SparseCsc",
+         "sparse_bsr": "SparseBsr", "sparse_bsc": "SparseBsc"}
+WORDS = {"sparse_csr": ("crow", "col"), "sparse_csc": ("ccol", "row"), "sparse_bsr": ("crow", "col"),
+         "sparse_bsc": ("ccol", "row")}
+
+
+def block_places(x: CompressedTensor) -> np.ndarray[Any, Any]:
+    """Batch coordinates, row and column of each entry (a block is one entry): (batch dims + 2, total)."""
+    starts, plain = look(x._compressed, "crow_indices"), look(x._plain, "col_indices")
+    batch, count = plain.shape[:-1], plain.shape[-1]
+    steps = np.diff(starts.reshape(-1, starts.shape[-1]), axis=1)
+    lines = np.arange(steps.shape[1])
+    major = np.concatenate([np.repeat(lines, each) for each in steps] or [lines[:0]])
+    where = [np.repeat(row, count) for row in np.indices(batch).reshape(len(batch), prod(batch))]
+    pair = (major, plain.reshape(-1)) if x._layout in BY_ROW else (plain.reshape(-1), major)
+    return np.stack([*where, *pair]).astype(np.int64)
+
+
+def element_places(x: CompressedTensor) -> Tensor:
+    """The coordinates of each element, in the order of ``element_entries``."""
+    places = block_places(x)
+    if x._layout in BLOCKED:
+        high, wide = x._blocksize
+        count = places.shape[1]
+        places = np.repeat(places, high * wide, axis=1)
+        inner = np.tile(np.indices((high, wide)).reshape(2, -1), count)
+        places[-2:] = places[-2:] * np.array([[high], [wide]]) + inner
+    return from_array(places)
+
+
+def element_entries(x: CompressedTensor) -> Tensor:
+    """The entries one by one: (total, *dense)."""
+    lead = x._plain.ndim + 2 * (x._layout in BLOCKED)
+    return x._entries if lead == 1 else x._entries.reshape(-1, *x._entries.shape[lead:])
+
+
+def compress(x: CooTensor, layout: layouts.layout,
+             blocksize: Sequence[int] | None = None) -> CompressedTensor:
+    """A coalesced tensor with coordinates (*batch, row, column) in a compressed layout; this looks."""
+    places = look(x._indices_, "to_sparse_csr")
+    batch, (rows, columns) = x.shape[:places.shape[0] - 2], x.shape[places.shape[0] - 2:places.shape[0]]
+    high, wide = blocksize or (1, 1)
+    which = np.zeros(places.shape[1], np.int64)
+    for d, extent in enumerate(batch):
+        which = which * extent + places[d]
+    pair, counts = (places[-2] // high, places[-1] // wide), (rows // high, columns // wide)
+    if layout not in BY_ROW:
+        pair, counts = pair[::-1], counts[::-1]
+    key = (which * counts[0] + pair[0]) * counts[1] + pair[1]
+    kept, inverse = np.unique(key, return_inverse=True)
+    line, minor = np.divmod(kept, max(counts[1], 1))
+    of_batch, major = np.divmod(line, max(counts[0], 1))
+    total = prod(batch)
+    sizes = np.bincount(of_batch, minlength=total)
+    if total and (sizes != sizes[0]).any():
+        raise RuntimeError("Expect the same number of specified elements per batch.")
+    count = int(sizes[0]) if total else 0
+    starts = np.zeros((total, counts[0] + 1), np.int64)
+    np.add.at(starts, (of_batch, major + 1), 1)
+    dense = x.shape[places.shape[0]:]
+    if blocksize is None:
+        entries = x._entries.index_select(0, from_array(np.argsort(key, kind="stable")))
+        entries = entries.reshape(*batch, count, *dense) if batch else entries
+    else:
+        inside = from_array(np.stack([inverse.reshape(-1), places[-2] % high, places[-1] % wide]))
+        entries = spread(x._entries, inside, (kept.size, high, wide, *dense))
+        entries = entries.reshape(*batch, count, high, wide, *dense)
+    return compressed(from_array(starts.cumsum(1).reshape(*batch, counts[0] + 1)),
+                      from_array(minor.reshape(*batch, count).copy()), entries, x.shape, layout)
+
+
+def check_blocksize(x: Tensor, layout: layouts.layout, blocksize: Any, dense_dim: int) -> Sequence[int]:
+    """The block size of a conversion, which must divide the matrix."""
+    name = NAMES[layout.name]
+    if blocksize is None:
+        raise RuntimeError(f"dense_to_sparse: conversion from {NAMES[x.layout.name]} to {name} without "  # type: ignore[attr-defined]
+                           "blocksize argument given is not supported")
+    if len(blocksize) != 2 or min(blocksize) <= 0:
+        raise RuntimeError(f"dense_to_{layout.name}: blocksize needs to be a tuple of two positive "
+                           "integers, got "
+                           f"{tuple(blocksize)}")
+    end = x.ndim - dense_dim
+    rows, columns = x.shape[end - 2:end]
+    if rows % blocksize[0] or columns % blocksize[1]:
+        raise RuntimeError(f"dense_to_{layout.name}: tensor sparse size ({rows},{columns}) must be "
+                           "divisible by "
+                           f"given blocksize ({blocksize[0]},{blocksize[1]})")
+    return tuple(blocksize)
