@@ -99,6 +99,7 @@ WRITES = [
     "x[T.tensor([1, 1])] = 7.",
     "x.index_fill_(2, T.tensor([0]), 9)",
     "x.index_add_(0, T.tensor([1, 1]), x.clone(), alpha=2)",
+    "x.copy_((x > 3).index_add_(0, T.tensor([1, 1]), x > 1))",
     "x.view(-1)[3:5].zero_()",
     "x[:, None, 0] = 4",
     "x.scatter_(1, T.zeros(2, 1, 4, dtype=T.int64), 1.)",

@@ -34,7 +34,7 @@ def add_rows(target: Array, rows: Array, values: Array) -> None:
     if len(starts) == len(rows):
         target[rows] += values
     else:
-        target[ordered[starts]] += np.add.reduceat(values[order], starts, axis=0)
+        target[ordered[starts]] += np.add.reduceat(values[order], starts, axis=0, dtype=values.dtype)
 
 
 def grid_positions(index: Array, shape: tuple[int, ...], dim: int) -> Array:

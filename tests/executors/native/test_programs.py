@@ -7,6 +7,7 @@ import os
 import re
 import subprocess
 import sys
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -28,6 +29,18 @@ def test_random_programs(program: Program) -> None:
         found = observe(flambeau, program)
     # An ulp of exp becomes more in the cosine of what it returns.
     assert not difference(found, want, rtol=3e-4)
+
+
+# Equal extents stay equal and 1 stays 1, so that what broadcasts still does; different ones may become equal.
+STRETCHES = (lambda n: n, lambda n: n + (n > 1), lambda n: 3 if n > 1 else n, lambda n: 4 * n if n > 1 else n)
+
+
+@given(programs)
+@thorough
+def test_random_programs_of_other_shapes(program: Program) -> None:
+    for stretch in STRETCHES:
+        leaves = tuple(replace(leaf, shape=tuple(map(stretch, leaf.shape))) for leaf in program.leaves)
+        test_random_programs.hypothesis.inner_test(replace(program, leaves=leaves))
 
 
 def both(compute: Any) -> tuple[list[Any], list[Any]]:
