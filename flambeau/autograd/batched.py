@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from ..tensor import Tensor
+from ..tensor import GradFn, Tensor
 
 
 def batched_grad(roots: Sequence[Tensor], wanted: Sequence[Tensor], grad_outputs: Any, retain_graph: bool
@@ -20,15 +20,34 @@ def batched_grad(roots: Sequence[Tensor], wanted: Sequence[Tensor], grad_outputs
     (tensor([[2., 0.],
             [0., 4.]]),)
     """
+    from ..func.vectorization import for_each
     from .backward import grad
     batches = _batches(roots, grad_outputs)
-    last = batches[0].shape[0] - 1
-    rows = []
-    for i in range(last + 1):
-        retain = True if i < last else retain_graph  # the graph is still needed by the entries that follow
-        rows.append(grad(roots, wanted, [batch[i] for batch in batches], retain, create_graph,
-                         allow_unused=allow_unused))
-    return tuple([_stacked(column, x, materialize_grads) for column, x in zip(zip(*rows), wanted)])
+
+    def one(*weights: Tensor) -> list[Any]:
+        # Where vmap cannot be, examples follow one another and still need the graph.
+        return list(grad(roots, wanted, weights, True, create_graph, allow_unused=allow_unused))
+    found = for_each(one, *batches)
+    if not (create_graph if retain_graph is None else retain_graph):
+        _release(roots)
+    return tuple([_made(each, x, materialize_grads) for each, x in zip(found, wanted)])
+
+
+def _release(roots: Sequence[Tensor]) -> None:
+    """Let go of what the graph kept."""
+    pending = [root.grad_fn for root in roots]
+    seen: set[int] = set()
+    while pending:
+        fn = pending.pop()
+        if fn is None or id(fn) in seen:
+            continue
+        seen.add(id(fn))
+        if fn.signature is not None:
+            fn.saved = None if fn.saved else fn.saved
+        elif hasattr(fn, "release"):
+            fn.release()
+        targets = [edge[0] if edge.__class__ is tuple else edge for edge in fn.edges]
+        pending += [target for target in targets if isinstance(target, GradFn)]
 
 
 def _batches(roots: Sequence[Tensor], given: Any) -> list[Tensor]:
@@ -59,9 +78,8 @@ def _batches(roots: Sequence[Tensor], given: Any) -> list[Tensor]:
     return found
 
 
-def _stacked(column: tuple[Any, ...], x: Tensor, materialize: bool) -> Any:
-    if column[0] is None:
+def _made(found: Any, x: Tensor, materialize: bool) -> Any:
+    if found is None and materialize:
         from ..operators.creation import zeros_like
-        return zeros_like(x) if materialize else None
-    from ..operators.joining import stack
-    return stack(column)
+        return zeros_like(x)
+    return found

@@ -87,6 +87,18 @@ def jvp(func: Callable[..., Any], inputs: Any, v: Any = None, create_graph: bool
     return _shaped(outs, out_several, create_graph), _shaped(products, out_several, create_graph)
 
 
+def _block(out: Tensor, xs: tuple[Tensor, ...], create_graph: bool, vectorize: bool) -> tuple[Tensor, ...]:
+    """The Jacobian of one output: a backward pass for each row, or one for all."""
+    if vectorize and out.numel() and out.requires_grad:
+        units = _torch["eye"](out.numel(), dtype=out.dtype).reshape(out.numel(), *out.shape)
+        found = grad(out, xs, units, True, create_graph, allow_unused=True, is_grads_batched=True)
+        return tuple((x.new_zeros((*out.shape, *x.shape)) if g is None else g.reshape(*out.shape, *x.shape))
+                     for g, x in zip(found, xs))
+    rows = [_grads((element,), xs, None, create_graph) for element in out.reshape(-1).unbind(0)]
+    return tuple(_torch["stack"]([row[i] for row in rows], 0).reshape(*out.shape, *x.shape) if rows
+                 else x.new_zeros((*out.shape, *x.shape)) for i, x in enumerate(xs))
+
+
 def jacobian(func: Callable[..., Any], inputs: Any, create_graph: bool = False, strict: bool = False,
              vectorize: bool = False, strategy: str = "reverse-mode") -> Any:
     """The Jacobian of ``func``: for each output and input a tensor of shape output.shape + input.shape.
@@ -102,10 +114,7 @@ def jacobian(func: Callable[..., Any], inputs: Any, create_graph: bool = False, 
         out_several, outs = _tuple(func(*xs), "outputs of the user-provided function", "jacobian")
         blocks = []
         for out in outs:
-            rows = [_grads((element,), xs, None, create_graph) for element in out.reshape(-1).unbind(0)]
-            row_blocks = tuple(
-                _torch["stack"]([row[i] for row in rows], 0).reshape(*out.shape, *x.shape) if rows
-                else x.new_zeros((*out.shape, *x.shape)) for i, x in enumerate(xs))
+            row_blocks = _block(out, xs, create_graph, vectorize)
             if not create_graph:
                 row_blocks = tuple(b.detach() for b in row_blocks)
             blocks.append(row_blocks if several else row_blocks[0])
@@ -125,7 +134,7 @@ def hessian(func: Callable[..., Any], inputs: Any, create_graph: bool = False, s
                                "element.")
         found = _zeros_for_none(grad(value.reshape(()), args, create_graph=True, allow_unused=True), args)
         return found if several else found[0]
-    return jacobian(gradient, inputs, create_graph=create_graph)
+    return jacobian(gradient, inputs, create_graph=create_graph, vectorize=vectorize)
 
 
 def hvp(func: Callable[..., Any], inputs: Any, v: Any = None, create_graph: bool = False,

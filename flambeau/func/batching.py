@@ -41,6 +41,13 @@ def front(x: Tensor, level: int) -> Tensor:
     return x.expand(levels[level - 1].size, *x.shape)
 
 
+def labelled(x: Tensor, level: int) -> Any:
+    """x, whose first dimension is the batch of the level, as a batched tensor; x may be of inner levels."""
+    if x.__class__ is BatchedTensor and x.level > level:
+        return batched(labelled(x.physical.transpose(0, 1), level), x.level)
+    return batched(x, level)
+
+
 def bottom(x: Any) -> Tensor:
     """The tensor of all examples of all levels."""
     while x.__class__ is BatchedTensor:
@@ -354,7 +361,7 @@ def grad_batched(grad: Callable[..., Any], roots: Sequence[Any], wanted: Sequenc
     results: list[Any] = []
     for _, has in inputs:
         one = next(found) if has else None
-        results.append(None if one is None else batched(one, level))
+        results.append(None if one is None else labelled(one, level))
     return tuple(results)
 
 

@@ -17,6 +17,7 @@ from ..tensor import Tensor
 from ..utils import _pytree as pytree
 from .derivatives import Argnums, _with_aux, gradients_of, replace, select
 from .levels import Level
+from .vectorization import for_each
 
 
 def jacrev(func: Callable[..., Any], argnums: Argnums = 0, *, has_aux: bool = False,
@@ -37,22 +38,28 @@ def jacrev(func: Callable[..., Any], argnums: Argnums = 0, *, has_aux: bool = Fa
             chosen = level.enter(select(args, argnums))
             result = func(*replace(args, argnums, chosen), **kwargs)
             result, aux = _with_aux(result, "jacrev") if has_aux else (result, None)
-            rows = pytree.tree_map(lambda out: _rows(out, chosen), result)
+            rows = pytree.tree_map(lambda out: _rows(out, chosen, chunk_size), result)
         return (level.leave(rows), level.leave(aux)) if has_aux else level.leave(rows)
     return jacobian
 
 
-def _rows(output: Tensor, variables: Any) -> Any:
-    """The Jacobian of one output, as a tree like the variables."""
-    flat = output.reshape(-1)
-    rows = [gradients_of([flat[i]], None, variables) for i in range(flat.numel())]
+def _rows(output: Tensor, variables: Any, chunk_size: int | None) -> Any:
+    """The Jacobian of one output, as a tree like the variables: one backward pass for all its rows."""
+    leaves, spec = pytree.tree_flatten(variables)
+    wanted = [x for x in leaves if isinstance(x, Tensor)]
+    if not output.numel():
+        rows = [x.new_zeros((0, *x.shape)) for x in wanted]
+    else:
+        rows = each_direction(lambda weight: gradients_of([output], [weight], wanted), output, chunk_size)
+    found = iter([row.reshape(*output.shape, *x.shape) for row, x in zip(rows, wanted)])
+    return spec.unflatten([next(found) if isinstance(x, Tensor) else x for x in leaves])
 
-    def join(variable: Tensor, *parts: Tensor) -> Tensor:
-        if not parts:
-            return operators.zeros(tuple(output.shape) + tuple(variable.shape), dtype=variable.dtype)
-        joined: Tensor = operators.stack(parts).reshape(tuple(output.shape) + tuple(variable.shape))
-        return joined
-    return pytree.tree_map(join, variables, *rows)
+
+def each_direction(function: Callable[[Tensor], list[Tensor]], x: Tensor,
+                   chunk_size: int | None = None) -> list[Tensor]:
+    """``function`` of every unit vector like x, stacked."""
+    units = operators.eye(x.numel(), dtype=x.dtype, device=x.device).reshape(x.numel(), *x.shape)
+    return for_each(function, units, chunk_size=chunk_size)
 
 
 def jacfwd(func: Callable[..., Any], argnums: Argnums = 0, has_aux: bool = False, *,
@@ -85,21 +92,19 @@ def jacfwd(func: Callable[..., Any], argnums: Argnums = 0, has_aux: bool = False
     return jacobian
 
 
-def _columns(push: Callable[..., Any], inputs: tuple[Tensor, ...], i: int) -> list[list[Tensor]]:
-    """The forward derivative along each direction of input i, as lists over outputs."""
-    columns = []
-    for place in range(inputs[i].numel()):
-        tangents = [operators.zeros_like(x) for x in inputs]
-        tangents[i].view(-1)[place] = 1
-        columns.append(push(tangents))
-    return columns
+def _columns(push: Callable[..., Any], inputs: tuple[Tensor, ...], i: int) -> list[Tensor]:
+    """The forward derivatives of each output along all directions of input i: (directions, *output)."""
+    if not inputs[i].numel():
+        return []
+    zeros = [operators.zeros_like(x) for x in inputs]
+    return each_direction(lambda unit: push([*zeros[:i], unit, *zeros[i + 1:]]), inputs[i])
 
 
-def _join_columns(columns: list[list[Tensor]], number: int, output: Tensor, x: Tensor) -> Tensor:
+def _join_columns(columns: list[Tensor], number: int, output: Tensor, x: Tensor) -> Tensor:
     shape = tuple(output.shape) + tuple(x.shape)
     if not columns:
         return operators.zeros(shape, dtype=output.dtype)
-    joined: Tensor = operators.stack([column[number] for column in columns], -1).reshape(shape)
+    joined: Tensor = columns[number].movedim(0, -1).reshape(shape)
     return joined
 
 

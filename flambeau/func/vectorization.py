@@ -64,6 +64,28 @@ def vmap(func: Callable[..., Any], in_dims: Any = 0, out_dims: Any = 0, randomne
     return mapped
 
 
+def for_each(function: Callable[..., list[Any]], *batches: Tensor,
+             chunk_size: int | None = None) -> list[Any]:
+    """``function`` of each example, stacked: through vmap, or by a loop where something looks at values.
+
+    A result may be None.
+    """
+    present: list[bool] = []
+
+    def tensors(*examples: Tensor) -> list[Any]:
+        found = function(*examples)
+        present[:] = [isinstance(x, Tensor) for x in found]
+        return [x for x in found if isinstance(x, Tensor)]
+    try:
+        stacked = iter(vmap(tensors, chunk_size=chunk_size)(*batches))
+        return [next(stacked) if there else None for there in present]
+    except RuntimeError as error:
+        if not str(error).startswith("vmap:"):
+            raise
+    rows = [function(*[batch[i] for batch in batches]) for i in range(batches[0].shape[0])]
+    return [operators.stack(column) if isinstance(column[0], Tensor) else column[0] for column in zip(*rows)]
+
+
 def _dims_of(leaves: list[Any], spec: pytree.TreeSpec, in_dims: Any, args: tuple[Any, ...],
              name: str) -> list[int | None]:
     """The batch dimension of each leaf, not negative."""

@@ -55,7 +55,7 @@ def sum_rows(index: Any, values: Any, rows: int) -> Any:
     if starts.size == index.size:
         result[ordered] = values[order]
     else:
-        result[ordered[starts]] = np.add.reduceat(values[order], starts, axis=0)
+        result[ordered[starts]] = np.add.reduceat(values[order], starts, axis=0, dtype=values.dtype)
     return result
 
 

@@ -143,3 +143,53 @@ def test_wrong_dimensions(torch: Any) -> None:
         with pytest.raises(ValueError) as error:
             torch.vmap(lambda a: a, **options)(x)
         assert message in str(error.value)
+
+
+def test_jacobians_are_one_backward_pass(torch: Any) -> None:
+    calls = []
+
+    class Cube(torch.autograd.Function):
+        @staticmethod
+        def forward(ctx: Any, x: Any) -> Any:
+            ctx.save_for_backward(x)
+            return x ** 3
+
+        @staticmethod
+        def backward(ctx: Any, grad: Any) -> Any:
+            calls.append(grad.shape)
+            (x,) = ctx.saved_tensors
+            return 3 * x * x * grad
+    x = torch.tensor([1.0, 2.0, 3.0], requires_grad=True)
+    (rows,) = torch.autograd.grad(Cube.apply(x), x, torch.eye(3), is_grads_batched=True)
+    assert torch.equal(rows, torch.diag(3 * x.detach() ** 2)) and len(calls) == 1
+    found = torch.autograd.functional.jacobian(lambda x: x.sin().cumsum(0), x, vectorize=True)
+    assert torch.equal(found, torch.autograd.functional.jacobian(lambda x: x.sin().cumsum(0), x))
+
+
+def test_jacobians_inside_of_vmap_and_by_chunks(torch: Any) -> None:
+    torch.manual_seed(0)
+    w, x = torch.randn(4, 3), torch.randn(5, 3)
+
+    def layer(x: Any) -> Any:
+        return (w @ x).tanh()
+    each = torch.stack([torch.func.jacrev(layer)(row) for row in x])
+    for transform in (torch.func.jacrev, torch.func.jacfwd):
+        torch.testing.assert_close(torch.vmap(transform(layer))(x), each)
+    torch.testing.assert_close(torch.func.jacrev(layer, chunk_size=3)(x[0]), each[0])
+    second = torch.func.hessian(lambda x: layer(x).sum())
+    torch.testing.assert_close(torch.vmap(second)(x), torch.stack([second(row) for row in x]))
+
+
+def test_what_looks_at_values_is_looped(torch: Any) -> None:
+    class Looking(torch.autograd.Function):
+        @staticmethod
+        def forward(ctx: Any, x: Any) -> Any:
+            return 2 * x
+
+        @staticmethod
+        def backward(ctx: Any, grad: Any) -> Any:
+            return grad * 2 if grad.sum().item() > 0 else grad
+    x = torch.ones(2, requires_grad=True)
+    (rows,) = torch.autograd.grad(Looking.apply(x), x, torch.eye(2) * torch.tensor([[1.0], [-1.0]]),
+                                  is_grads_batched=True)
+    assert rows.tolist() == [[2.0, 0.0], [0.0, -1.0]]

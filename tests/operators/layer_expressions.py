@@ -52,6 +52,8 @@ FAMILIES: dict[str, list[str]] = {
         "torch.cond(False, lambda y: y * 2, lambda y: y - 1, (x(2),))",
         "torch.while_loop(lambda y: y.sum() < 9, lambda y: y * 2, (x(3).detach().abs() + 1,))",
         "torch.batch_norm_update_stats(c(4, 3, 2), c(3), c(3).abs(), 0.1)[1]",
+        "torch.tensor([True, False]).index_add(0, torch.tensor([0, 1, 1]), torch.tensor([True, False, "
+        "True])).int()",
         "torch.logaddexp(x(3), x(3))",
         "torch.nextafter(x(3), c(3).round())",
         "torch.arange(0.5, 5, 1.5, dtype=torch.int32)",
