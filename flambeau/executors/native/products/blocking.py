@@ -29,6 +29,7 @@ WAY = 1 << 12           # bytes after which addresses fall into the same set of 
 LINES_APART = 128       # bytes from there on at least
 IN_PLACE_ROWS = 384     # of which a task has so many rows and columns at most, more or less
 IN_PLACE_RESULT = 1 << 20   # elements of a result of which tasks are such
+PACKED = 1 << 14        # elements of B that a task packs beforehand, at least: 2 microseconds
 READING = 0.3           # and what reading a packed element of B from the third cache does
 READ = 1 << 18          # bytes of B worth a task where there are few rows
 INNER_ROWS = 16         # up to so many rows, B is read where it lies: adjacent along the depth
@@ -128,7 +129,7 @@ def product_plan(problem: Problem) -> Plan:
     scratch = blocks.mc * padded(min(problem.k, blocks.kc), size) * size
     if blocks.source is not Source.SHARED:
         own = 1 if blocks.source is Source.DIRECT else -(-min(blocks.columns, problem.n) // tile.columns)
-        scratch += own * tile.columns * depth * size
+        scratch += own * tile.columns * padded(min(problem.k, blocks.kc), size) * size
     words = _words(problem, blocks, tile, panels * tile.columns * depth)
     tasks = problem.items * blocks.row_blocks * blocks.column_blocks
     grain = max(1, int(TASK * tasks / max(problem.flops, 1.0)))
@@ -138,7 +139,7 @@ def product_plan(problem: Problem) -> Plan:
     panels_packed = _packed_items(problem) * panels
     packing = Call(packing_kernel(problem.source, problem.compute, kind.pairs),
                    _packing_words(problem, panels), panels_packed,
-                   max(1, (1 << 16) // (tile.columns * problem.k)))
+                   max(1, PACKED // (tile.columns * problem.k)))
     return Plan([packing, product], workspace=panels_packed * tile.columns * depth * size,
                 flops=problem.flops, traffic=problem.traffic)
 
@@ -251,10 +252,8 @@ def _blocks(problem: Problem, tile: Tile) -> _Blocks:
     worth = flops / TASK if threads > 1 or flops >= SHARED else 1.0
     wanted = min(THREAD_TASKS * threads, max(min(FEW_TASKS, int(worth)), int(worth / 2)))
     wanted = -(-wanted // items)
-    direct = plain and problem.b.column == 1 and (
-        in_place is Rows.AT_ONCE or (m <= DIRECT_ROWS and not _is_wide(problem))
-        or (in_place is Rows.IN_BLOCKS and k * n * size <= IN_PLACE_BLOCK))
-    shared = not direct and items < 4 and flops >= SHARED and wanted > 1
+    direct = plain and problem.b.column == 1 and _columns_in_place(problem, in_place)
+    shared = not direct and in_place is not Rows.AT_ONCE and items < 4 and flops >= SHARED and wanted > 1
     unit = 4 if tile.rows % 4 == 0 else 2   # tiles of fewer rows cost little more than they compute
     costs = PACKING[0] if in_place is Rows.PACKED else IN_PLACE, \
         IN_PLACE if direct else READING if shared else PACKING[1]
@@ -274,15 +273,30 @@ def _rows_in_place(problem: Problem) -> Rows:
     """Whether A is better read where it lies than packed.
 
     Rows that are adjacent are, if B is too and the blocks that tasks read together fit the cache. Others are,
-    unless they are so far apart that they fall on each other in the first cache, or read very often.
+    unless they are so far apart that they drive each other out of the first cache.
     """
     a, m, n = problem.a, problem.m, problem.n
     if m <= DIRECT_ROWS:
         return Rows.PACKED
     if a.row == problem.b.column == 1 and problem.target == problem.compute:
         return Rows.AT_ONCE if m * n <= IN_PLACE_RESULT else Rows.PACKED
-    far = a.row * problem.source.itemsize % WAY < LINES_APART
-    return Rows.IN_BLOCKS if a.column == 1 and not far else Rows.PACKED
+    apart = not _falls_together(a.row, problem.source.itemsize)
+    return Rows.IN_BLOCKS if a.column == 1 and apart else Rows.PACKED
+
+
+def _columns_in_place(problem: Problem, rows: Rows) -> bool:
+    """Whether B, whose columns are adjacent, is read where it lies: tasks find it in the second cache."""
+    if problem.m <= DIRECT_ROWS:
+        return not _is_wide(problem)
+    size = problem.source.itemsize
+    if rows is Rows.AT_ONCE:
+        return not _falls_together(problem.b.row, size)
+    return rows is Rows.IN_BLOCKS and problem.k * problem.n * size <= IN_PLACE_BLOCK
+
+
+def _falls_together(stride: int, size: int) -> bool:
+    """Whether elements so far apart fall into the same places of the caches, and drive each other out."""
+    return stride * size % WAY < LINES_APART
 
 
 def _threads() -> int:

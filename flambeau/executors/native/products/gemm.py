@@ -3,10 +3,10 @@
 The result C (M x N) is cut into blocks of rows and columns, each of which is a task: tasks share nothing, so
 any number of threads gives the same bits. Within a task, with blocks that fit the caches:
 
-    pack the columns of B that the task needs, unless they are packed or can be read where they lie
-    for each block of the depth (kc):                   # so deep that panels stay in the first cache
-        for each block of rows of A (mc):               # packed: stays in the second cache
-            pack it
+    for each block of the depth (kc):
+        pack the columns of B that the task needs, unless they are packed or can be read where they lie
+        for each block of rows of A (mc):               # stays in the second cache
+            pack it, unless it can be read where it lies
             for each panel of B:                        # a tile's columns
                 for each panel of A:                    # a tile's rows
                     microkernel: a tile of C
@@ -102,6 +102,7 @@ class _Writer:
                 after = f.add(k, step)
                 first = f.emit(f"zext i1 {f.compare('eq', k, 0)} to i64")
                 last = f.emit(f"zext i1 {f.compare('eq', after, depth)} to i64")
+                panel.pack(k, step)
                 rows, count = f.variable("i64", top), f.variable("i64", least)
                 with f.forever() as leave:
                     row = rows.get()
@@ -236,7 +237,7 @@ class _Panels:
         tile, source = writer.tile, writer.kind.source
         self.f, self.tile, self.left, self.right, self.dtype = f, tile, left, right, source
         how = f.word(Word.SOURCE)
-        shared = f.compare("eq", how, int(Source.SHARED))
+        self.shared = shared = f.compare("eq", how, int(Source.SHARED))
         self.is_direct = f.compare("eq", how, int(Source.DIRECT))
         self.stride, self.step = f.word(Word.B_COLUMN), f.word(Word.B_STEP)
         b = f.word(Word.B, "ptr")
@@ -246,7 +247,7 @@ class _Panels:
         # Behind the packed rows of A in the scratch.
         rows = f.emit(f"sdiv i64 {f.add(f.word(Word.MC), tile.rows - 1)}, {tile.rows}")
         a_size = f.mul(f.mul(rows, tile.rows), padded_in_code(f, f.least(depth, f.word(Word.KC)), tile.lanes))
-        own = f.at(f.scratch, a_size, tile.element)
+        self.own = f.at(f.scratch, a_size, tile.element)
         # Of B read directly only a last panel that is not whole has to be packed.
         wide = f.sub(right, left)
         whole = f.mul(f.div(wide, tile.columns), tile.columns)
@@ -254,13 +255,22 @@ class _Panels:
         self.start = f.choose(shared, "i64", right, start)
         before = f.div(left, tile.columns)
         packed = f.at(b, f.add(offset, f.mul(before, self.size)), tile.element)
-        self.packed = f.choose(shared, "ptr", packed, own)
+        self.packed = f.choose(shared, "ptr", packed, self.own)
         self.origin = f.choose(shared, "i64", left, self.start)
-        with f.loop(self.start, right, tile.columns) as column:
-            origin = element_at(f, source, self.b, f.mul(column, self.stride))
+        self.pack_b = writer.pack_b
+
+    def pack(self, k: str, steps: str) -> None:
+        """Pack some steps of the columns that this task packs."""
+        f, tile = self.f, self.tile
+        size = f.mul(padded_in_code(f, steps, tile.lanes), tile.columns)
+        row = f.mul(k, self.step)
+        with f.loop(self.start, self.right, tile.columns) as column:
+            origin = element_at(f, self.dtype, self.b, f.add(row, f.mul(column, self.stride)))
             number = f.div(f.sub(column, self.start), tile.columns)
-            f.run(writer.pack_b, origin, f.at(own, f.mul(number, self.size), tile.element),
-                  f.least(f.sub(right, column), tile.columns), depth, self.stride, self.step)
+            f.run(self.pack_b, origin, f.at(self.own, f.mul(number, size), tile.element),
+                  f.least(f.sub(self.right, column), tile.columns), steps, self.stride, self.step)
+        self.panel = f.choose(self.shared, "i64", self.size, size)
+        self.before = f.choose(self.shared, "i64", f.mul(k, tile.columns), 0)
 
     def read_ahead(self, state: str, k: str, steps: str) -> None:
         """Begin to read steps of B where it lies."""
@@ -274,6 +284,6 @@ class _Panels:
         f, tile = self.f, self.tile
         direct = f.emit(f"and i1 {self.is_direct}, {f.compare('slt', column, self.start)}")
         number = f.emit(f"sdiv i64 {f.sub(column, self.origin)}, {tile.columns}")
-        packed = f.at(self.packed, f.add(f.mul(number, self.size), f.mul(k, tile.columns)), tile.element)
+        packed = f.at(self.packed, f.add(f.mul(number, self.panel), self.before), tile.element)
         there = element_at(f, self.dtype, self.b, f.add(column, f.mul(k, self.step)))
         return f.choose(direct, "ptr", there, packed), f.choose(direct, "i64", self.step, tile.columns)
