@@ -30,9 +30,9 @@ def _every_text_is_written(monkeypatch: pytest.MonkeyPatch) -> None:
 
     make = code._made
 
-    def made(text: str, title: str, entry: str) -> dict[str, int]:
+    def made(text: str, *more: Any) -> dict[str, int]:
         TEXTS.add(text)
-        return make(text, title, entry)
+        return make(text, *more)
 
     def keep(key: str, note: Any) -> None:
         assert _notes.setdefault(key, note) == note

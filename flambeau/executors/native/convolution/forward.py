@@ -7,6 +7,7 @@ from typing import Any
 
 from ....graph.geometry import Geometry
 from ..llvm.code import kernel
+from ..llvm.effort import Effort
 from ..plan import Call, Plan
 from ..products.microkernel import Tile, tile_of
 from .arguments import Argument, words
@@ -27,13 +28,13 @@ def tile_for(e: Elements) -> Tile:
     return tile_of(e.width)
 
 
-@kernel("convolve", "convolution")
+@kernel("convolve", "convolution", effort=Effort.FEW)
 def _convolve(name: str, mode: str, adjacent: str, bias: bool, step: int) -> str:
     e = elements(name)
     return forward_module(e, tile_for(e), mode, adjacent, bias, step)
 
 
-@kernel("pack_weights", "convolution_weights")
+@kernel("pack_weights", "convolution_weights", effort=Effort.FEW)
 def _pack(name: str, mode: str, lowest: bool) -> str:
     e = elements(name)
     return pack_module(e, tile_for(e), mode, lowest)

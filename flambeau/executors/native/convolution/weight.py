@@ -7,6 +7,7 @@ from typing import Any
 
 from ....graph.geometry import Geometry
 from ..llvm.code import kernel
+from ..llvm.effort import Effort
 from ..plan import Call, Plan
 from ..products.microkernel import Tile
 from .arguments import Argument, words
@@ -28,14 +29,14 @@ _BUDGET = 384 << 10
 _SUMS = 16 << 20
 
 
-@kernel("add_up", "convolution_gradient")
+@kernel("add_up", "convolution_gradient", effort=Effort.FEW)
 def _add_up(name: str, mode: str, adjacent: str, adjacent_grad: str) -> str:
     e = elements(name)
     text = gradient_module(e, tile_for(e), mode, adjacent, adjacent_grad)
     return text
 
 
-@kernel("finish", "convolution_sum")
+@kernel("finish", "convolution_sum", effort=Effort.FEW)
 def _finish(name: str, mode: str) -> str:
     e = elements(name)
     return finish_module(e, tile_for(e), mode)

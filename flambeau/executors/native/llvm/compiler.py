@@ -11,6 +11,7 @@ import llvmlite
 import llvmlite.binding as llvm
 
 from .dumping import dump_folder
+from .effort import Effort
 
 # Longer texts are unrolled kernels: they gain nothing from the last level of optimization.
 _UNROLLED = 60_000
@@ -39,20 +40,36 @@ def version() -> str:
     return f"{llvmlite.__version__} {'.'.join(map(str, llvm.llvm_version_info))}"
 
 
-def object_of(text: str, name: str, features: str, title: str = "") -> bytes:
+def object_of(text: str, name: str, features: str, title: str = "", effort: Effort = Effort.ALL) -> bytes:
     """The object of a module for a CPU."""
     target = _target(name, features)
     module = llvm.parse_assembly(text)
     module.triple = target.triple
     module.data_layout = str(target.target_data)
-    tuning = llvm.create_pipeline_tuning_options(speed_level=3 if len(text) < _UNROLLED else 2)
-    tuning.loop_vectorization = tuning.loop_interleaving = True
+    loops = effort == Effort.ALL
+    level = 1 if not loops else 3 if len(text) < _UNROLLED else 2
+    tuning = llvm.create_pipeline_tuning_options(speed_level=level)
+    tuning.loop_vectorization = tuning.loop_interleaving = tuning.loop_unrolling = loops
     tuning.slp_vectorization = False
     builder = llvm.create_pass_builder(target, tuning)
-    builder.getModulePassManager().run(module, builder)
+    passes = _few() if effort == Effort.FEW else builder.getModulePassManager()
+    passes.run(module, builder)
     _dump(text, module, title, target)
     found: bytes = target.emit_object(module)
     return found
+
+
+def _few() -> Any:
+    """Variables to registers, equal expressions to one, loops that end with their condition."""
+    passes = llvm.create_new_module_pass_manager()
+    passes.add_sroa_pass()
+    passes.add_simplify_cfg_pass()
+    passes.add_instruction_combine_pass()
+    passes.add_loop_rotate_pass()
+    passes.add_simplify_cfg_pass()
+    passes.add_new_gvn_pass()
+    passes.add_dead_code_elimination_pass()
+    return passes
 
 
 def linked(content: bytes, names: list[str], name: str, features: str) -> tuple[dict[str, int], Any]:

@@ -6,6 +6,7 @@ from enum import IntEnum, auto
 
 from ..llvm.build import Module
 from ..llvm.code import kernel
+from ..llvm.effort import Effort
 from ..llvm.emitter import Dtype
 from .items import item_of, item_offset
 from .lanes import element_at
@@ -14,7 +15,7 @@ from .packing import packer, padded_in_code
 from .packing_pairs import pair_packer
 
 
-@kernel("pack")
+@kernel("pack", effort=Effort.FEW)
 def packing_kernel(dtype: Dtype, compute: Dtype, pairs: bool) -> str:
     """The address of the kernel that packs B for all tasks."""
     return packing_text(dtype, compute, pairs)

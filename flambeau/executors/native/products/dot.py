@@ -6,6 +6,7 @@ from enum import IntEnum
 
 from ..llvm.build import Function, Module
 from ..llvm.code import kernels
+from ..llvm.effort import Effort
 from ..llvm.emitter import Dtype
 from ..llvm.machine import machine
 from .lanes import compute_type, element_at, read_lanes
@@ -23,7 +24,7 @@ class Word(IntEnum):
     SIZE = 3
 
 
-@kernels("dot")
+@kernels("dot", Effort.FEW)
 def dot_kernels(source: Dtype, target: Dtype, compute: Dtype) -> str:
     """The kernel for ``chunks`` (tasks) and the one that adds them up to a ``total``."""
     module = Module()

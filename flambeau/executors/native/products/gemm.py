@@ -21,6 +21,7 @@ from typing import NamedTuple
 
 from ..llvm.build import Function, Module
 from ..llvm.code import kernel
+from ..llvm.effort import Effort
 from .ahead import STATE, begin
 from .arguments import Kind, Rows, Source, Word
 from .epilogue import Region
@@ -32,7 +33,7 @@ from .packing_pairs import pair_packer
 from .tiles import INDICES, Tiles
 
 
-@kernel("product")
+@kernel("product", effort=Effort.FEW)
 def product_kernel(kind: Kind) -> str:
     """The address of the kernel."""
     return product_text(kind)

@@ -17,6 +17,7 @@ from __future__ import annotations
 
 from ..llvm.build import Function, Module
 from ..llvm.code import kernel
+from ..llvm.effort import Effort
 from ..llvm.machine import machine
 from .arguments import Kind, Word
 from .epilogue import Place, Region
@@ -39,7 +40,7 @@ _PART = (("ptr noalias readonly", "%words"), ("ptr", "%a"), ("i64", "%apart"), (
 _INDICES = ("%i0", "%i1", "%i2")
 
 
-@kernel("skinny")
+@kernel("skinny", effort=Effort.FEW)
 def skinny_kernel(kind: Kind, rows: int, inner: bool) -> str:
     """The address of the kernel for up to ``rows`` rows (1, 2 or 4) at once."""
     return skinny_text(kind, rows, inner)

@@ -14,6 +14,7 @@ from ..attention.forward import FORWARD, forward_text
 from ..attention.row import ROW, row_text
 from ..attention.tiles import KEYS
 from ..llvm.code import kernel, kernels
+from ..llvm.effort import Effort
 from ..llvm.emitter import BFLOAT16, FLOAT16, FLOAT32, FLOAT64, Dtype
 from ..plan import Call, Plan, Words
 from ..products.microkernel import tile_of
@@ -25,9 +26,9 @@ _SMALL = 4e6            # operations that are not worth a second thread
 _FEW = 4                # queries of a head up to which they are computed one by one
 _FAR = 1024             # bytes between rows from which on a copy pays
 
-_forward_kernel = kernel("attention")(forward_text)
-_row_kernel = kernel("attention_row")(row_text)
-_backward_kernels = kernels("attention_backward")(backward_text)
+_forward_kernel = kernel("attention", effort=Effort.FEW)(forward_text)
+_row_kernel = kernel("attention_row", effort=Effort.FEW)(row_text)
+_backward_kernels = kernels("attention_backward", Effort.SOME)(backward_text)
 
 
 class _Problem:

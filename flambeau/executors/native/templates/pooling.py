@@ -14,6 +14,7 @@ from ..convolution.forward import elements
 from ..convolution.problem import Three, three
 from ..convolution.vectors import Elements
 from ..llvm.code import kernels
+from ..llvm.effort import Effort
 from ..llvm.emitter import BFLOAT16, FLOAT16, FLOAT32, FLOAT64, INT64
 from ..plan import Call, Plan
 
@@ -22,13 +23,13 @@ _TYPES = (FLOAT32, FLOAT64, FLOAT16, BFLOAT16)
 _TASK = 1 << 13
 
 
-@kernels("pool")
+@kernels("pool", Effort.FEW)
 def _window_code(name: str, kernel: str, step: int) -> str:
     module = pooling.max_module if kernel == "max_pool" else pooling.average_module
     return module(elements(name), step)
 
 
-@kernels("pool_plane")
+@kernels("pool_plane", Effort.FEW)
 def _plane_code(name: str, kernel: str) -> str:
     make = {"avg_pool_backward": pooling.average_backward_module,
             "pool_scatter": pooling_positions.scatter_module, "pool_gather": pooling_positions.gather_module,
