@@ -18,7 +18,7 @@ from .accumulate import wide
 from .compile import Kernel, kernel_of
 from .nest import Nest, nest_of
 from .schedule import Unit
-from .structure import ELEMENT, REPEATED, ROW, Output, Structure
+from .structure import ELEMENT, ROW, Output, Structure
 from .traits import Dims, Space
 
 _APART = 320    # bytes between areas of scratch memory, that they do not all begin in the same cache lines
@@ -126,6 +126,8 @@ def _prepare(parts: _Parts) -> Plan | None:
 def _passes(parts: _Parts) -> int:
     """How often a kernel passes over its elements, as far as its operators tell: once, twice or more."""
     unit = parts.unit
+    if unit.passes:
+        return unit.passes
     assert unit.references is not None
     found = 1
     for signature, own, levels in zip(parts.signatures, unit.references.operands, unit.levels):
@@ -134,6 +136,7 @@ def _passes(parts: _Parts) -> int:
         members = [r[1] for r in own if r is not None and r[0] == "member"]
         if levels == (ELEMENT,) and any(ROW in unit.levels[k] for k in members):
             found = max(found, 2)
+    unit.passes = found
     return found
 
 
@@ -179,32 +182,19 @@ def _positions(nest: Nest) -> int:
 def _fill(words: Words, kernel: Kernel, nest: Nest, reads: _Reads, parts: _Parts,
           results: list[tuple[int, int]], numbers: list[Any], partials: list[int], region: int,
           buffer: int) -> None:
-    """The words of a call, in the order of the kernel's layout."""
-    loops = [*nest.outer, *nest.mid]
-    facts = {"inner": nest.inner, "chunk": nest.chunk, "chunks": nest.chunks, "block": nest.block,
-             "count": nest.count, "region": region, "buffer": buffer, "tail": max(nest.tail, 1)}
-    strided = dict(zip([i for i, x in enumerate(nest.inputs) if x.access >= REPEATED], nest.strides))
-    for word in kernel.words:
-        kind = word[0]
-        if kind in facts:
-            words.constant(facts[kind])
-        elif kind == "extent":
-            words.constant(loops[word[1]])
-        elif kind == "own":
-            words.constant(nest.own[word[1]])
-        elif kind == "stride":
-            words.constant(strided[word[1]][word[2]])
-        elif kind == "step":
-            words.constant(strided[word[1]][-1])
-        elif kind == "input":
-            member, operand = reads.places[word[1]]
-            words.input(operand, reads.geometries[word[1]], member)
-        elif kind == "output":
-            member, result = results[word[1]]
-            words.output(result, member)
-        elif kind == "number":
-            assert parts.unit.references is not None
-            member, operand = parts.unit.references.numbers[word[1]]
-            words.number(operand, numbers[word[1]], member)
-        else:
-            words.workspace(partials[word[1]])
+    """The words of a call, in the order of ``structure.layout_of``."""
+    words.constant(*nest.outer, *nest.mid, nest.inner, nest.chunk, nest.chunks, nest.block, nest.count, region,
+                   buffer, max(nest.tail, 1), *nest.own)
+    for strides in nest.strides:
+        words.constant(*strides)
+    for (member, operand), geometry in zip(reads.places, reads.geometries):
+        words.input(operand, geometry, member)
+    for member, result in results:
+        words.output(result, member)
+    assert parts.unit.references is not None
+    for (member, operand), dtype in zip(parts.unit.references.numbers, numbers):
+        words.number(operand, dtype, member)
+    if nest.split:
+        for offset in partials:
+            words.workspace(offset)
+    assert len(words.values) == len(kernel.words)

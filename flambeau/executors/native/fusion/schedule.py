@@ -232,10 +232,10 @@ class Unit:
 
     ``references``: what the members' operands are. Of a fused kernel: ``stored``, whether somebody beside its
     members reads a member's value; the space, the reduced dimensions and the members' levels (see
-    ``_Partition``).
+    ``_Partition``); how many passes over the elements it makes, 0 if that was not asked for.
     """
 
-    __slots__ = ("members", "references", "stored", "fused", "plan", "space", "dims", "levels")
+    __slots__ = ("members", "references", "stored", "fused", "plan", "space", "dims", "levels", "passes")
 
     def __init__(self, members: list[int], references: References | None) -> None:
         self.members = members
@@ -246,6 +246,7 @@ class Unit:
         self.space: Space | None = None
         self.dims: Dims | None = None
         self.levels: tuple[tuple[int, ...], ...] = ()
+        self.passes = 0
 
 
 class References:
