@@ -183,8 +183,8 @@ def _fill(words: Words, kernel: Kernel, nest: Nest, reads: _Reads, parts: _Parts
           results: list[tuple[int, int]], numbers: list[Any], partials: list[int], region: int,
           buffer: int) -> None:
     """The words of a call, in the order of ``structure.layout_of``."""
-    words.constant(*nest.outer, *nest.mid, nest.inner, nest.chunk, nest.chunks, nest.block, nest.count, region,
-                   buffer, max(nest.tail, 1), *nest.own)
+    words.constant(*nest.outer, *nest.mid, nest.inner, nest.chunk, nest.chunks, nest.block, nest.count,
+                   region, buffer, max(nest.tail, 1), *nest.own)
     for strides in nest.strides:
         words.constant(*strides)
     for (member, operand), geometry in zip(reads.places, reads.geometries):
