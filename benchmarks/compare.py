@@ -1,12 +1,14 @@
 """Time the scripts of ``benchmarks/workloads`` under flambeau and under PyTorch, alternately.
 
-    python benchmarks/compare.py --oracle PYTHON [--rounds 5] [--compile] [--markdown FILE] [--plot FILE]
-    [NAME ...]
+    python benchmarks/compare.py --oracle PYTHON [--rounds 5] [--compile] [--jax PYTHON] [--markdown FILE]
+    [--plot FILE] [NAME ...]
 
 ``--oracle``: a Python that has PyTorch. Each script runs ``--rounds`` times under each, one after the other,
 since the machine's speed changes from minute to minute: only ratios taken side by side mean anything. A ratio
 is the median over the rounds of flambeau's figure divided by PyTorch's; below 1 flambeau is faster, or
-smaller. ``--compile`` also runs each script with its models passed through ``torch.compile``.
+smaller. ``--compile`` also runs each script with its models passed through ``torch.compile``, ``--jax`` (a
+Python that has JAX) its port in ``benchmarks/jax_workloads``, if there is one; their steps are compared with
+PyTorch's too.
 """
 
 from __future__ import annotations
@@ -22,6 +24,9 @@ from typing import Any
 
 HERE = Path(__file__).resolve().parent
 WORKLOADS = HERE / "workloads"
+PORTS = HERE / "jax_workloads"
+# What else a script's step is compared with PyTorch's in, and the table's words for it.
+OTHERS = {"compiled": "torch.compile, step", "jax": "JAX, step"}
 FIGURES = {"median_ms": "step", "first_ms": "first step", "total_s": "whole script", "peak_mb": "peak memory"}
 # PyTorch compiles models, not steps: every module that a script has at its top level is passed through it.
 COMPILED = """
@@ -66,12 +71,15 @@ def compare(script: Path, options: argparse.Namespace) -> dict[str, Any]:
     if options.compile:
         commands["compiled"] = [options.oracle, "-c",
                                 COMPILED.format(folder=str(script.parent), script=str(script))]
+    port = PORTS / script.name
+    if options.jax and port.exists():
+        commands["jax"] = [options.jax, str(port)]
     environment = {**os.environ, "PYTHONPATH": str(HERE.parent)}
     found: dict[str, list[dict[str, Any]]] = {name: [] for name in commands}
     for _ in range(options.rounds):
         for name, command in commands.items():
             figures = measure(command, options.timeout, environment)
-            if "error" in figures and name != "compiled":
+            if "error" in figures and name not in OTHERS:
                 return {"error": f"{name}: {figures['error']}"}
             found[name].append(figures)
     row: dict[str, Any] = {figure: statistics.median(a[figure] / b[figure] for a, b in
@@ -79,24 +87,23 @@ def compare(script: Path, options: argparse.Namespace) -> dict[str, Any]:
                            for figure in FIGURES}
     row["pytorch_ms"] = statistics.median(b["median_ms"] for b in found["pytorch"])
     row["same"] = agree(found["flambeau"][0]["values"], found["pytorch"][0]["values"], options.rtol)
-    compiled = [(c["median_ms"] / b["median_ms"]) for c, b in zip(found.get("compiled", []), found["pytorch"])
-                if "error" not in c]
-    row["compiled"] = statistics.median(compiled) if compiled else None
+    for name in OTHERS:
+        ratios = [c["median_ms"] / b["median_ms"] for c, b in zip(found.get(name, []), found["pytorch"])
+                  if "error" not in c]
+        row[name] = statistics.median(ratios) if ratios else None
     return row
 
 
-def markdown(table: dict[str, dict[str, Any]], with_compiled: bool) -> str:
+def markdown(table: dict[str, dict[str, Any]], others: list[str]) -> str:
     """The table of a report."""
-    head = ["workload", "PyTorch, ms a step", *FIGURES.values(),
-            *(["torch.compile, step"] if with_compiled else [])]
+    head = ["workload", "PyTorch, ms a step", *FIGURES.values(), *[OTHERS[name] for name in others]]
     lines = ["| " + " | ".join(head) + " |", "|" + "---|" * len(head)]
     for name, row in table.items():
         if "error" in row:
             lines.append(f"| {name} | {row['error']} |" + " |" * (len(head) - 2))
             continue
         cells = [name, f"{row['pytorch_ms']:.2f}", *[f"{row[figure]:.2f}" for figure in FIGURES]]
-        if with_compiled:
-            cells.append("-" if row["compiled"] is None else f"{row['compiled']:.2f}")
+        cells += ["-" if row[other] is None else f"{row[other]:.2f}" for other in others]
         lines.append("| " + " | ".join(cells) + (" |" if row["same"] else " (values differ) |"))
     return "\n".join(lines) + "\n"
 
@@ -127,6 +134,7 @@ def main() -> int:
     parser.add_argument("--rtol", type=float, default=2e-2)
     parser.add_argument("--timeout", type=float, default=300)
     parser.add_argument("--compile", action="store_true")
+    parser.add_argument("--jax")
     parser.add_argument("--markdown")
     parser.add_argument("--plot")
     parser.add_argument("names", nargs="*")
@@ -138,7 +146,7 @@ def main() -> int:
         row = table[script.stem] = compare(script, options)
         print(script.stem, row.get("error") or {k: round(v, 3) if isinstance(v, float) else v
                                                 for k, v in row.items()}, flush=True)
-    text = markdown(table, options.compile)
+    text = markdown(table, [*["compiled"] * options.compile, *["jax"] * bool(options.jax)])
     print("\n" + text)
     for path in filter(None, (options.markdown, options.plot)):
         Path(path).parent.mkdir(parents=True, exist_ok=True)
