@@ -163,6 +163,21 @@ def looped(call: Call) -> Any:
     return ops.stack(found) if single else tuple([ops.stack(column) for column in zip(*found)])
 
 
+def each_example(function: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    """A function of each example of the innermost level, stacked."""
+    level = innermost((*args, *kwargs.values()))
+    taken = [strip(x, level) for x in (*args, *kwargs.values())]
+    rows = []
+    for i in range(levels[level - 1].size):
+        values = [x[i] if has else x for x, has in taken]
+        rows.append(function(*values[:len(args)], **dict(zip(kwargs, values[len(args):]))))
+    kind = type(rows[0])
+    if not issubclass(kind, tuple):
+        return batched(ops.stack(rows), level)
+    stacked = [batched(ops.stack(column), level) for column in zip(*rows)]
+    return kind(stacked)
+
+
 # --- views --------------------------------------------------------------------------------------------------
 
 def _each_rule(g: Geometry, operator: Operator, attributes: tuple[Any, ...]) -> Geometry:
@@ -371,6 +386,7 @@ rules.assign = assign_batched
 rules.write = write_batched
 rules.look = look_batched
 rules.like = like_batched
+rules.each = each_example
 rules.draw = draw_batched
 rules.grad = grad_batched
 

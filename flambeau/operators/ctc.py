@@ -20,6 +20,7 @@ import numpy as np
 from .. import dtypes
 from ..graph.geometry import contiguous
 from ..tensor import Tensor, record
+from ..tensor.batching import by_example
 from .definition import operator
 from .domain import not_implemented
 from .looking import look
@@ -221,6 +222,7 @@ def _check(log_probs: Tensor, targets: Tensor, inputs: Any, labels: Any, blank: 
 
 
 @api("nn.functional", "torch")
+@by_example
 def ctc_loss(
     log_probs: Tensor,
     targets: Tensor,

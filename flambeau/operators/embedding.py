@@ -10,7 +10,7 @@ from .. import dtypes
 from ..graph.geometry import Geometry, contiguous
 from ..graph.operator import Operator
 from ..tensor import Tensor, record, state
-from ..tensor.batching import BatchedTensor
+from ..tensor.batching import BatchedTensor, by_example
 from .definition import operator
 from .registry import api
 
@@ -166,6 +166,7 @@ def _torch_embedding(weight: Tensor, indices: Tensor, padding_idx: int = -1, sca
 
 
 @api("nn.functional")
+@by_example
 def embedding_bag(input: Tensor, weight: Tensor, offsets: Any = None, max_norm: float | None = None,
                   norm_type: float = 2, scale_grad_by_freq: bool = False, mode: str = "mean",
                   sparse: bool = False, per_sample_weights: Any = None, include_last_offset: bool = False,
@@ -276,7 +277,11 @@ def one_hot(tensor: Tensor, num_classes: int = -1) -> Tensor:
     from .looking import look
     if tensor.dtype is not dtypes.int64:
         raise RuntimeError("one_hot is only applicable to index tensor of type LongTensor.")
-    if tensor.__class__ is BatchedTensor and num_classes > 0:
+    if tensor.__class__ is BatchedTensor:
+        if num_classes <= 0:
+            raise RuntimeError("When vmap-ing torch.nn.functional.one_hot, please provide an explicit "
+                               "positive "
+                               "num_classes argument.")
         classes = from_array(np.arange(num_classes))
         return (tensor.unsqueeze(-1) == classes).to(dtypes.int64)  # type: ignore[no-any-return]
     array = look(tensor, "one_hot")

@@ -8,6 +8,7 @@ import numpy as np
 
 from .. import dtypes
 from ..tensor import Tensor
+from ..tensor.batching import by_example
 from ..tensor.construct import from_array
 from .embedding import embedding_bag as pooled
 from .looking import look
@@ -17,6 +18,7 @@ _MODES = ("sum", "mean", "max")
 
 
 @api("torch")
+@by_example
 def embedding_bag(weight: Tensor, indices: Tensor, offsets: Tensor, scale_grad_by_freq: bool = False,
                   mode: int = 0, sparse: bool = False, per_sample_weights: Any = None,
                   include_last_offset: bool = False,

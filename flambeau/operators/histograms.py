@@ -11,6 +11,7 @@ import numpy as np
 
 from .. import dtypes, return_types
 from ..tensor import Tensor
+from ..tensor.batching import by_example
 from ..tensor.construct import from_array
 from .looking import look
 from .registry import api
@@ -43,6 +44,7 @@ def _outer_edges(name: str, values: Any, low: float, high: float, margin: float 
 
 
 @api("torch", "Tensor", out=True)
+@by_example
 def histc(input: Tensor, bins: int = 100, min: Any = 0, max: Any = 0) -> Tensor:
     """How many elements lie in each of ``bins`` equal parts of a range (that of the data where min equals
     max).
@@ -79,6 +81,7 @@ def _density(hist: Any, *edges: Any) -> Any:
 
 
 @api("torch", "Tensor", out=True)
+@by_example
 def histogram(
     input: Tensor, bins: Any, *, range: Any = None, weight: Tensor | None = None, density: bool = False
 ) -> Any:
@@ -168,6 +171,7 @@ def _grid(points: Any, bins: Sequence[Any], limits: Any) -> list[Any]:
 
 
 @api("torch", "Tensor")
+@by_example
 def bincount(input: Tensor, weights: Tensor | None = None, minlength: int = 0) -> Tensor:
     """How often (or with how much weight) each number from 0 on occurs.
 

@@ -6,6 +6,7 @@ from typing import Any
 
 from .. import dtypes
 from ..tensor import Tensor, state
+from ..tensor.batching import by_example
 from .joining import cat
 from .random import randn
 from .registry import NAMESPACES, api
@@ -94,6 +95,7 @@ def _shift(A: Tensor, value: Tensor, u: Tensor) -> Tensor:
 
 
 @api("torch")
+@by_example
 def lobpcg(A: Tensor, k: int | None = None, B: Any = None, X: Any = None, n: int | None = None,
            iK: Any = None,
            niter: int | None = None, tol: float | None = None, largest: bool | None = None,

@@ -8,6 +8,7 @@ from typing import Any
 from .. import dtypes, return_types
 from ..graph.geometry import Geometry, contiguous
 from ..tensor import Tensor, record
+from ..tensor.batching import by_example
 from .definition import operator
 from .linalg_support import (
     LinAlgError,
@@ -176,6 +177,7 @@ def _tolerance(value: Any) -> Any:
 
 
 @api("linalg", out=True)
+@by_example
 def pinv(
     A: Tensor, rcond: Any = None, hermitian: bool = False, *, atol: Any = None, rtol: Any = None
 ) -> Tensor:

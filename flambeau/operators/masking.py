@@ -9,6 +9,7 @@ import numpy as np
 from .. import dtypes
 from ..graph.geometry import Geometry, contiguous, dense_like
 from ..tensor import Tensor, record
+from ..tensor.batching import by_example
 from ..tensor.construct import from_array
 from .definition import broadcast_shapes, operator
 from .looking import look
@@ -139,6 +140,7 @@ def _(ctx: Any, grad: Tensor, positions: Tensor) -> Tensor:
 
 
 @api("torch", "Tensor", inplace=True)
+@by_example
 def masked_scatter(input: Tensor, mask: Tensor, source: Tensor) -> Tensor:
     """``input`` with the elements of ``source``, in order, where ``mask`` is true.
 
@@ -181,12 +183,14 @@ def nonzero(input: Tensor, *, as_tuple: bool = False, out: Any = None) -> Any:
 
 
 @api("torch", "Tensor")
+@by_example
 def argwhere(input: Tensor) -> Tensor:
     """Positions of the elements that are not zero, (K, number of dimensions)."""
     return nonzero(input)
 
 
 @api("torch", "Tensor")
+@by_example
 def nonzero_static(input: Tensor, *, size: int, fill_value: int = -1) -> Tensor:
     """The first ``size`` positions that ``nonzero`` gives, filled up with ``fill_value``."""
     found = np.argwhere(look(input, "nonzero"))[:size].astype(np.int64)

@@ -15,6 +15,7 @@ from ..graph.node import constant
 from ..graph.storage import Storage
 from ..size import Size
 from ..tensor import Tensor, check_writable
+from ..tensor.batching import BatchedTensor
 from . import expanding, transposing
 from .copying import formatted_geometry
 from .extents import sizes_of
@@ -88,6 +89,8 @@ def resize_(self: Tensor, *sizes: Any, memory_format: Any = None) -> Tensor:
     """
     if self.requires_grad:
         raise RuntimeError("cannot resize variables that require grad")
+    if self.__class__ is BatchedTensor:
+        raise RuntimeError("vmap: resize_ is not supported, since all examples lie in one tensor")
     shape = sizes_of(sizes, "resize_")
     for n in shape:
         if n < 0:

@@ -9,6 +9,7 @@ from .. import devices, dtypes
 from ..graph.geometry import Geometry, contiguous
 from ..graph.operator import Operator
 from ..tensor import Tensor, record
+from ..tensor.batching import any_batched, levels, rules
 from .creation import leaf
 from .registry import api, write_out
 
@@ -168,6 +169,8 @@ def linspace(start: Any, end: Any, steps: int, *, dtype: Any = None, layout: Any
     >>> torch.linspace(0, 1, 5)
     tensor([0.0000, 0.2500, 0.5000, 0.7500, 1.0000])
     """
+    if levels and any_batched((start, end)):
+        return rules.each(linspace, (start, end, steps), {"dtype": dtype, "device": device})  # type: ignore[no-any-return]
     return _spaced("linspace", start, end, steps, None, dtype, device, requires_grad)
 
 
@@ -180,4 +183,6 @@ def logspace(start: Any, end: Any, steps: int, base: float = 10.0, *, dtype: Any
     >>> torch.logspace(0, 2, 3)
     tensor([  1.,  10., 100.])
     """
+    if levels and any_batched((start, end)):
+        return rules.each(logspace, (start, end, steps, base), {"dtype": dtype, "device": device})  # type: ignore[no-any-return]
     return _spaced("logspace", start, end, steps, base, dtype, device, requires_grad)

@@ -7,6 +7,7 @@ from typing import Any
 
 from ..graph.geometry import Geometry, contiguous, dense_like
 from ..tensor import Tensor, check_dim, record
+from ..tensor.batching import by_example
 from .definition import operator
 from .extents import sizes_of
 from .registry import api
@@ -184,6 +185,7 @@ def tile(input: Tensor, *dims: Any, **named: Any) -> Tensor:
 
 
 @api("torch", "Tensor")
+@by_example
 def repeat_interleave(
     input: Tensor, repeats: Any = None, dim: int | None = None, *, output_size: int | None = None
 ) -> Tensor:

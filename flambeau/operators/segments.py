@@ -9,6 +9,7 @@ import numpy as np
 
 from ..dtypes import FLOATING
 from ..tensor import Tensor, check_dim
+from ..tensor.batching import by_example
 from ..tensor.construct import from_array
 from .looking import look
 from .registry import api
@@ -47,6 +48,7 @@ def _lengths_of(data: Tensor, lengths: Any, offsets: Any, indices: Any, axis: in
 
 
 @api("torch")
+@by_example
 def segment_reduce(data: Tensor, reduce: str, *, lengths: Any = None, indices: Any = None,
                    offsets: Any = None, axis: int = 0, unsafe: bool = False, initial: Any = None) -> Tensor:
     """The sum, mean, max, min or prod of consecutive segments of a dimension; this looks at their lengths.

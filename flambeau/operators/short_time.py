@@ -7,6 +7,7 @@ from typing import Any
 
 from .. import dtypes
 from ..tensor import Tensor
+from ..tensor.batching import by_example
 from .looking import look
 from .registry import NAMESPACES, api
 
@@ -198,6 +199,7 @@ def _istft_call(x: Tensor, n_fft: int, hop: int, length: int, window: Any, *flag
 
 
 @api("torch", "Tensor")
+@by_example
 def istft(
     input: Tensor,
     n_fft: int,

@@ -9,6 +9,7 @@ from .. import dtypes
 from ..graph.geometry import Geometry, contiguous
 from ..graph.operator import Operator
 from ..tensor import Tensor, record
+from ..tensor.batching import by_example
 from .axes import normalize_dims, numpy_names, reduced_shape
 from .reduction import count_of, kept, operand_dtype, spread
 from .registry import api
@@ -190,6 +191,7 @@ def std_mean(
 
 
 @api("torch", "Tensor")
+@by_example
 def cov(
     input: Tensor, *, correction: int = 1, fweights: Tensor | None = None, aweights: Tensor | None = None
 ) -> Tensor:

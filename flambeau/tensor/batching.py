@@ -10,11 +10,14 @@ the vmaps that run, outermost first; a physical tensor may be ``Batched`` of an 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from typing import Any
+from functools import wraps
+from typing import Any, TypeVar
 
 from ..graph.geometry import Geometry, intern
 from ..size import Size
 from .tensor import Tensor
+
+F = TypeVar("F", bound=Callable[..., Any])
 
 
 class Level:
@@ -145,6 +148,16 @@ def any_batched(values: Iterable[Any]) -> bool:
     return any(x.__class__ is BatchedTensor for x in values)
 
 
+def by_example(function: F) -> F:
+    """Let a public function that looks at values run once for each example inside of vmap."""
+    @wraps(function)
+    def mapped(*args: Any, **kwargs: Any) -> Any:
+        if levels and any_batched((*args, *kwargs.values())):
+            return rules.each(function, args, kwargs)
+        return function(*args, **kwargs)
+    return mapped  # type: ignore[return-value]
+
+
 class Rules:
     """What operators do with batched tensors; set by ``flambeau.func``."""
 
@@ -156,6 +169,7 @@ class Rules:
     grad: Callable[..., Any]
     look: Callable[..., Any]
     like: Callable[..., Any]
+    each: Callable[..., Any]
 
 
 rules = Rules()

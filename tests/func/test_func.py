@@ -102,3 +102,18 @@ def test_ensembles_and_gradients_per_example(torch: Any) -> None:
     )
     models[0](x).square().sum().backward()
     torch.testing.assert_close(each(values, x)["weight"].sum(0), models[0].weight.grad)
+
+
+def test_linearize(torch: Any) -> None:
+    x, v = torch.tensor([1.0, 2.0]), torch.tensor([3.0, -1.0])
+    value, along = torch.func.linearize(lambda a, b: (a * b, {"s": a.sum()}), x, x)
+    assert torch.equal(value[0], x * x)
+    assert torch.equal(along(v, v)[0], 2 * x * v) and along(v, v)[1]["s"].item() == 2.0
+    with pytest.raises(RuntimeError, match=r"tangent:0 with shape torch.Size\(\[3\]\) in flattened pytree"):
+        along(torch.ones(3), v)
+    with pytest.raises(RuntimeError, match="have the same argspec as the primals"):
+        along(v)
+    assert torch.equal(torch.func.functionalize(lambda x: x.add_(1))(x.clone()), x + 1)
+    seen = []
+    torch.vmap(lambda x: seen.append(torch.func.debug_unwrap(x)) or x)(torch.ones(2, 3))
+    assert seen[0].shape == (2, 3)

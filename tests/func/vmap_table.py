@@ -58,6 +58,7 @@ def rows(torch: Any) -> Iterator[Row]:
 
 
 def _structured(torch: Any) -> Iterator[Row]:
+    f = torch.nn.functional
     for dim in (0, -1, (0, 1)):
         yield f"sum {dim}", lambda x, d=dim: x.sum(d), ((2, 3),)
         yield f"mean keepdim {dim}", lambda x, d=dim: x.mean(d, keepdim=True), ((2, 3),)
@@ -92,6 +93,16 @@ def _structured(torch: Any) -> Iterator[Row]:
     yield "to double", lambda x: x.double(), ((3,),)
     yield "scalar promotion", lambda x, y: x + y.double(), ((2, 3), ())
     yield "in place", lambda x, y: x.clone().mul_(y).add_(1), ((2, 3), (3,))
+    ends = torch.tensor([0, 2])
+    yield "histc", lambda x: torch.histc(x, 4, 0, 1), (("positive", (9,)),)
+    yield "histogram", lambda x: tuple(torch.histogram(x, 4, range=(0.0, 1.0))), (("positive", (9,)),)
+    yield "bincount", lambda x: torch.bincount(x, minlength=7), (("int", 7, (9,)),)
+    yield "embedding_bag", lambda i, w: f.embedding_bag(i, w, ends), (("int", 4, (5,)), (4, 3))
+    yield "segment_reduce", lambda x: torch.segment_reduce(x, "max", lengths=ends + 1), ((4, 2),)
+    yield "masked_scatter", torch.masked_scatter, ((2, 3), ("bool", (2, 3)), (6,))
+    yield "nonzero_static", lambda x: torch.nonzero_static(x, size=6), (("bool", (2, 3)),)
+    yield "linspace", lambda x, y: torch.linspace(x, y, 4), ((), ())
+    yield "cov", lambda x, w: torch.cov(x, fweights=w), ((2, 4), ("int", 4, (4,)))
     yield "shared tensor", lambda x: x @ torch.ones(3, 2) + torch.arange(2), ((2, 3),)
 
 

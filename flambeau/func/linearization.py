@@ -1,0 +1,66 @@
+"""``linearize``, ``functionalize`` and ``debug_unwrap``."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import wraps
+from typing import Any
+
+from ..tensor import Tensor
+from ..tensor.batching import BatchedTensor
+from ..utils import _pytree as pytree
+from .batching import bottom
+from .jacobians import _pushforward
+
+
+def linearize(func: Callable[..., Any], *primals: Any) -> tuple[Any, Callable[..., Any]]:
+    """``func(*primals)``, and the linear function that takes tangents to forward derivatives there.
+
+    ``func`` runs once, however often the linear function is called.
+
+    >>> import flambeau as torch
+    >>> value, along = torch.func.linearize(torch.square, torch.tensor([1., 2.]))
+    >>> along(torch.tensor([1., 1.]))
+    tensor([2., 4.])
+    """
+    leaves, spec = pytree.tree_flatten(primals)
+    value, push, _ = _pushforward(lambda *xs: func(*spec.unflatten(xs)), tuple(leaves), False)
+    outputs = pytree.tree_structure(value)
+
+    def along(*tangents: Any) -> Any:
+        given, structure = pytree.tree_flatten(tangents)
+        if structure != spec:
+            raise RuntimeError(f"Expected the tangents {structure} to have the same argspec as the "
+                               f"primals {spec}")
+        for i, (tangent, x) in enumerate(zip(given, leaves)):
+            for what in ("shape", "dtype"):
+                ours, theirs = getattr(x, what), getattr(tangent, what)
+                if ours != theirs:
+                    raise RuntimeError(f"tangent:{i} with {what} {theirs} in flattened pytree doesn't "
+                                       "match the "
+                                       f"{what} {ours} of the corresponding primal.")
+        return outputs.unflatten(push(given))
+    return value, along
+
+
+def functionalize(func: Callable[..., Any], *, remove: str = "mutations") -> Callable[..., Any]:
+    """``func``: in-place writes are recorded as new versions of a storage, which nothing has to remove."""
+    if remove not in ("mutations", "mutations_and_views"):
+        raise RuntimeError("functionalize(f, remove='mutations'): received invalid argument for remove="
+                           f" {remove}. Valid options are:\n     remove='mutations': all inplace and out= "
+                           "operators will be removed from the program, and replaced with their out-of-place "
+                           "equivalents.\n     remove='mutations_and_views': In addition to the above, all "
+                           "aliasing operators {view} will be replaced with their non-aliasing counterparts, "
+                           "{view}_copy.\n")
+
+    @wraps(func)
+    def wrapped(*args: Any, **kwargs: Any) -> Any:
+        return func(*args, **kwargs)
+    return wrapped
+
+
+def debug_unwrap(tensor: Tensor, *, recurse: bool = True) -> Tensor:
+    """The tensor of all examples behind a batched one, of one vmap or (``recurse``) of all; for debugging."""
+    if tensor.__class__ is not BatchedTensor:
+        return tensor
+    return bottom(tensor) if recurse else tensor.physical  # type: ignore[attr-defined, no-any-return]
