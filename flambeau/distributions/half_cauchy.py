@@ -3,44 +3,23 @@
 from __future__ import annotations
 
 import math
-from typing import Any
 
 from .. import operators as ops
 from ..tensor import Tensor
-from . import constraints
 from .cauchy import Cauchy
-from .transformed_distribution import TransformedDistribution
-from .transforms import AbsTransform
+from .folded import Folded
 
 __all__ = ["HalfCauchy"]
 
 
-class HalfCauchy(TransformedDistribution):
+class HalfCauchy(Folded):
     """The absolute value of a Cauchy variable around zero."""
 
-    arg_constraints = {"scale": constraints.positive}
-    support = constraints.nonnegative  # type: ignore[assignment]
-    has_rsample = True  # type: ignore[assignment]
-    base_dist: Cauchy
-
-    def __init__(self, scale: Any, validate_args: bool | None = None) -> None:
-        super().__init__(Cauchy(0, scale, validate_args=False), AbsTransform(), validate_args=validate_args)
-
-    def expand(self, batch_shape: Any, _instance: Any = None) -> Any:
-        return super().expand(batch_shape, _instance=self._get_checked_instance(HalfCauchy, _instance))
-
-    @property
-    def scale(self) -> Tensor:
-        """The scale of the distribution that is folded."""
-        return self.base_dist.scale
+    symmetric = Cauchy
 
     @property
     def mean(self) -> Tensor:
         return ops.full(self._extended_shape(), math.inf, dtype=self.scale.dtype, device=self.scale.device)
-
-    @property
-    def mode(self) -> Tensor:
-        return ops.zeros_like(self.scale)
 
     @property
     def variance(self) -> Tensor:
@@ -49,17 +28,4 @@ class HalfCauchy(TransformedDistribution):
     def log_prob(self, value: Tensor) -> Tensor:
         if self._validate_args:
             self._validate_sample(value)
-        value = ops.as_tensor(value, dtype=self.base_dist.scale.dtype, device=self.base_dist.scale.device)
-        result = self.base_dist.log_prob(value) + math.log(2)
-        return ops.where(value >= 0, result, -math.inf)
-
-    def cdf(self, value: Tensor) -> Tensor:
-        if self._validate_args:
-            self._validate_sample(value)
-        return 2 * self.base_dist.cdf(value) - 1
-
-    def icdf(self, value: Tensor) -> Tensor:
-        return self.base_dist.icdf((value + 1) / 2)
-
-    def entropy(self) -> Tensor:
-        return self.base_dist.entropy() - math.log(2)
+        return super().log_prob(ops.as_tensor(value, dtype=self.scale.dtype, device=self.scale.device))
