@@ -12,6 +12,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 
 from ..llvm.build import Function, Module
+from ..products.lanes import gather_lanes
 from .arguments import Registers, registers
 from .vectors import Elements, arithmetic
 
@@ -69,17 +70,8 @@ class Windows:
                 halves.append(e.read(f, e.at(f, row, at), self.between(places, zero, limit)))
             picks = ", ".join(f"i32 {2 * i}" for i in range(n))
             return f.emit(f"shufflevector {e.kind} {halves[0]}, {e.kind} {halves[1]}, <{n} x i32> <{picks}>")
-        skip = f.splat(f.mul(a.stride_w, a.s_w), n, "i64")
-        lanes = "<" + ", ".join(f"i64 {i}" for i in range(n)) + ">"
-        places = f.emit(f"mul <{n} x i64> {lanes}, {skip}")
         start = e.at(f, row, f.mul(first, a.s_w))
-        pointers = f.emit(f"getelementptr {e.memory}, ptr {start}, <{n} x i64> {places}")
-        kind = f"<{n} x {e.memory}>"
-        name = {"float": "f32", "double": "f64", "half": "f16", "i16": "i16"}[e.memory]
-        types = [f"<{n} x ptr>", "i32", f"<{n} x i1>", kind]
-        held = f.call(f"llvm.masked.gather.v{n}{name}.v{n}p0", kind, types,
-                      [pointers, str(e.itemsize), inside, "zeroinitializer"], immediate=(1,))
-        return e.widened(f, held)
+        return gather_lanes(f, e.dtype, n, start, f.mul(a.stride_w, a.s_w), inside)
 
 
 def max_module(e: Elements, step: int) -> str:
