@@ -296,10 +296,10 @@ class Process:
 def peaks(processor: bool) -> tuple[float, float]:
     """Floating operations and bytes per second, on all threads or one."""
     sys.path.insert(0, str(ROOT))
-    from flambeau.executors.native.llvm.code import functions_of
+    from flambeau.executors.native.llvm.code import kernel
 
     text, count = _multiply_adds()
-    address = functions_of(text, "peak")["peak"]
+    address = kernel("peak")(lambda: text)()
     native = ctypes.CFUNCTYPE(None, *[ctypes.c_int64] * 2, *[ctypes.c_void_p] * 2)(address)
     steps = 1 << 17
     words = (ctypes.c_float * 2)()
