@@ -4,7 +4,6 @@ What these blocks do without a GPU (raise, warn, disable themselves) is not on t
 """
 
 NOT_YET = {
-    "000_research/standard-imports::gives_the_names": "torch.distributed and DistributedDataParallel",
     "000_research/data-parallel::trains_in_two_processes": "torch.distributed and DistributedDataParallel",
     "000_research/profiler::lists_the_operators": "torch.profiler",
     "001_practice/data-parallel::trains_in_one_process": "torch.distributed and DistributedDataParallel",
