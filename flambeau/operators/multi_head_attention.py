@@ -45,8 +45,8 @@ def _projected(query: Tensor, key: Tensor, value: Tensor, weights: Any,
 
 
 def _heads(x: Tensor, batch: int, heads: int) -> Tensor:
-    """(L, N, E) as (N, H, L, E / H)."""
-    return x.reshape(x.shape[0], batch * heads, -1).transpose(0, 1).reshape(batch, heads, x.shape[0], -1)
+    """(L, N, E) as (N, H, L, E / H), without a copy of a part of a packed projection."""
+    return x.reshape(x.shape[0], batch, heads, x.shape[-1] // heads).permute(1, 2, 0, 3)
 
 
 def _check_shapes(query: Tensor, key: Tensor, value: Tensor, key_padding_mask: Any, attn_mask: Any) -> bool:
