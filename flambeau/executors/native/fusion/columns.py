@@ -11,7 +11,7 @@ accumulators in double precision: a loop that has both types takes half as many 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from contextlib import ExitStack
+from contextlib import ExitStack, nullcontext
 
 from ..llvm.build import Function
 from ..llvm.emitter import FLOAT32, memory_type, register_type
@@ -47,8 +47,7 @@ class Columns(Frame):
                 for body in self.bodies:
                     self._rows(f, body)
                     self._accumulate(f, body, {x.number: f"%a{x.number}" for x in body.accumulations})
-                    for x in body.accumulations:
-                        self._fold(f, x)
+                    self._fold(f, body.accumulations)
             return ["columns"]
         names = []
         for n, body in enumerate(self.bodies):
@@ -91,7 +90,7 @@ class Columns(Frame):
     def _combine(self, f: Function, x: Accumulation) -> None:
         """The parts of an earlier call added up in the accumulators."""
         wide, kind = accumulate.wide(x.kind, x.dtype), partial_type(x.kind, x.dtype)
-        self._begin(f, x, f"%a{x.number}")
+        self._begin(f, [x], {x.number: f"%a{x.number}"}, {})
         first = f.mul("%position", "%chunks")
         with f.loop(first, f.add(first, "%chunks")) as c:
             source = f.at(f"%t{x.number}", f.add(f.mul(c, "%inner"), "%first"), kind)
@@ -101,30 +100,38 @@ class Columns(Frame):
                 part = f.widen(f.read(kind, f.at(source, j, kind), 1), wide)
                 found = accumulate.combined(f, x.kind, wide, total, part, False)
                 f.write(kind, f.narrow(found, wide), target, 1)
-        self._fold(f, x)
+        self._fold(f, [x])
 
-    def _fold(self, f: Function, x: Accumulation) -> None:
-        """Add up the columns that are one; each of them gets the result."""
-        if not self.structure.folded:
+    def _fold(self, f: Function, accumulations: Sequence[Accumulation]) -> None:
+        """Add up the columns that are one; the first of them gets the result."""
+        if not self.structure.folded or not accumulations:
             return
-        wide, kind = accumulate.wide(x.kind, x.dtype), partial_type(x.kind, x.dtype)
+        wides = [accumulate.wide(x.kind, x.dtype) for x in accumulations]
         with f.loop(0, "%width", "%tail") as first:
             last = f.add(first, "%tail")
-            total = f.variable(register_type(wide), accumulate.identity(x.kind, wide))
+            totals = [f.variable(register_type(wide), accumulate.identity(x.kind, wide))
+                      for x, wide in zip(accumulations, wides)]
             with f.loop(first, last, hint=self.hint(1)) as j:
-                part = f.widen(f.read(kind, f.at(f"%a{x.number}", j, kind), 1), wide)
-                total.set(accumulate.combined(f, x.kind, wide, total.get(), part))
-            held = f.narrow(total.get(), wide)
-            with f.loop(first, last, hint=self.hint(1)) as j:
-                f.write(kind, held, f.at(f"%a{x.number}", j, kind), 1)
+                for x, wide, total in zip(accumulations, wides, totals):
+                    kind = memory_type(wide)
+                    part = f.widen(f.read(kind, f.at(f"%a{x.number}", j, kind), 1), wide)
+                    total.set(accumulate.combined(f, x.kind, wide, total.get(), part))
+            for x, wide, total in zip(accumulations, wides, totals):
+                kind = memory_type(wide)
+                f.write(kind, f.narrow(total.get(), wide), f.at(f"%a{x.number}", first, kind), 1)
 
-    def _begin(self, f: Function, x: Accumulation, area: str) -> None:
-        wide, kind = accumulate.wide(x.kind, x.dtype), partial_type(x.kind, x.dtype)
-        zero = accumulate.identity(x.kind, wide)
-        if wide.kind == "b":
-            zero = str(int(zero == "true"))
+    def _begin(self, f: Function, accumulations: Sequence[Accumulation], areas: dict[int, str],
+               some: dict[int, str]) -> None:
+        """Nothing in the accumulators yet; in one loop, since each costs LLVM's time."""
         with f.loop(0, "%width", hint=self.hint(1)) as j:
-            f.write(kind, zero, f.at(area, j, kind), 1)
+            for x in accumulations:
+                wide, kind = accumulate.wide(x.kind, x.dtype), partial_type(x.kind, x.dtype)
+                zero = accumulate.identity(x.kind, wide)
+                if wide.kind == "b":
+                    zero = str(int(zero == "true"))
+                f.write(kind, zero, f.at(areas[x.number], j, kind), 1)
+                if x.number in some:
+                    f.write("float", accumulate.identity(x.kind, x.dtype), f.at(some[x.number], j), 1)
 
     # --- once for each column -------------------------------------------------------------------------------
 
@@ -134,13 +141,14 @@ class Columns(Frame):
         crossing = _crossing(body)
         if not crossing and not body.stores_rows:
             return
-        prefix = body.prefix
-        with f.loop(0, "%width", hint=self.hint(1)) as j:
+        prefix, folded = body.prefix, self.structure.folded
+        step, hint = ("%tail", "") if folded else (1, self.hint(1))
+        with f.loop(0, "%width", step, hint) as j:
             f.lines.append(f"  {prefix}j = add nsw i64 {j}, 0")
             at, width = f.add("%first", j), "%inner"
-            if self.structure.folded:
+            if folded:
                 at, width = f.div(at, "%tail"), f.div(width, "%tail")
-            f.lines.append(f"  {prefix}jr = add nsw i64 {at if self.structure.folded else j}, 0")
+            f.lines.append(f"  {prefix}jr = add nsw i64 {at if folded else j}, 0")
             f.lines.append(f"  {prefix}row = add nsw i64 {f.add(f.mul('%position', width), at)}, 0")
             for index, (kind, dtype) in enumerate(self.progress.reductions):
                 if f"%r{index}" in body.reads:
@@ -150,12 +158,20 @@ class Columns(Frame):
                     f.lines.append(accumulate.result(kind, dtype, f"%r{index}{prefix[1:]}", total))
             renamed = {f"%r{i}": f"%r{i}{prefix[1:]}" for i in range(len(self.progress.reductions))}
             _splice_renamed(f, body.at(ROW), renamed)
+            if crossing:
+                self._leave(f, body, j, renamed)
+
+    def _leave(self, f: Function, body: Body, j: str, renamed: dict[str, str]) -> None:
+        """Write what elements read of column ``j`` into the areas, for each of the columns that are one."""
+        crossing, values = _crossing(body), {}
+        for register, kind in crossing.items():
+            value = renamed.get(register, register)
+            values[register] = f.emit(f"zext i1 {value} to i8") if kind == "i1" else value
+        folded = self.structure.folded
+        with f.loop(j, f.add(j, "%tail"), hint=self.hint(1)) if folded else nullcontext(j) as k:
             for register, kind in crossing.items():
-                area = f"%a{self._area(body, register)}"
-                value, stored = renamed.get(register, register), kind
-                if kind == "i1":
-                    value, stored = f.emit(f"zext i1 {value} to i8"), "i8"
-                f.write(stored, value, f.at(area, j, stored), 1)
+                stored = "i8" if kind == "i1" else kind
+                f.write(stored, values[register], f.at(f"%a{self._area(body, register)}", k, stored), 1)
 
     def _area(self, body: Body, register: str) -> int:
         before = sum(len(_crossing(b)) for b in self.bodies[:self.bodies.index(body)])
@@ -167,10 +183,8 @@ class Columns(Frame):
         if not body.has_elements:
             return
         some = self._collected(body)
-        for x in body.accumulations:
-            self._begin(f, x, areas[x.number])
-            if x.number in some:
-                self._clear(f, x, some[x.number])
+        if body.accumulations:
+            self._begin(f, body.accumulations, areas, some)
         mids = range(self.structure.outer, self.structure.outer + self.structure.mid)
         bounds = [("0", f"%extent_{d}") for d in mids]
         bounds[0] = ("%low", f.least(f.add("%low", "%chunk"), bounds[0][1]))
@@ -189,19 +203,18 @@ class Columns(Frame):
                         waiting.set(0)
         self._hand_over(f, body, some, areas)
 
-    def _clear(self, f: Function, x: Accumulation, area: str) -> None:
-        with f.loop(0, "%width", hint=self.hint(1)) as j:
-            f.write("float", accumulate.identity(x.kind, x.dtype), f.at(area, j), 1)
-
     def _hand_over(self, f: Function, body: Body, some: dict[int, str], areas: dict[int, str]) -> None:
         """Add what has been collected to the accumulators."""
-        for x in body.accumulations:
-            if x.number in some:
-                with f.loop(0, "%width", hint=self.hint(1)) as j:
-                    at, total = f.at(some[x.number], j), f.at(areas[x.number], j, "double")
-                    part = accumulate.widened(f, x.kind, x.dtype, f.read("float", at, 1))
-                    f.write("double", f.emit(f"fadd double {f.read('double', total, 1)}, {part}"), total, 1)
-                self._clear(f, x, some[x.number])
+        if not some:
+            return
+        with f.loop(0, "%width", hint=self.hint(1)) as j:
+            for x in body.accumulations:
+                if x.number not in some:
+                    continue
+                at, total = f.at(some[x.number], j), f.at(areas[x.number], j, "double")
+                part = accumulate.widened(f, x.kind, x.dtype, f.read("float", at, 1))
+                f.write("double", f.emit(f"fadd double {f.read('double', total, 1)}, {part}"), total, 1)
+                f.write("float", accumulate.identity(x.kind, x.dtype), at, 1)
 
     def _row(self, f: Function, body: Body, indices: Sequence[str], areas: dict[int, str]) -> None:
         prefix = body.prefix
