@@ -141,7 +141,7 @@ def _rebuild_sparse_tensor(layout: Any, data: Any) -> Tensor:
 
     if not isinstance(data, tuple):
         raise RuntimeError("a sparse tensor in the file is not described by its parts")
-    return rebuilt(layout, data)  # type: ignore[no-any-return]
+    return rebuilt(layout, data)
 
 
 def _rebuild_meta_tensor_no_storage(dtype: Any, size: Any, stride: Any, requires_grad: bool) -> Tensor:

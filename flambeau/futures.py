@@ -47,7 +47,7 @@ class Future(Generic[T]):
     def _outcome(self) -> T:
         if self._error is not None:
             raise self._error
-        return self._value  # type: ignore[no-any-return]
+        return self._value
 
     def then(self, callback: Callable[[Future[T]], S]) -> Future[S]:
         """The future of ``callback(self)``, which is called once this one is done."""

@@ -77,7 +77,7 @@ def _entry(module: Any, name: str) -> Callable[..., Any]:
     function = getattr(module, name, None)
     if not callable(function):
         raise RuntimeError(f"Cannot find callable {name} in hubconf")
-    return function  # type: ignore[no-any-return]
+    return function
 
 
 def list(github: str, force_reload: bool = False, skip_validation: bool = False,

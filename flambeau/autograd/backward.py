@@ -13,7 +13,8 @@ from ..tensor import Tensor, state
 from ..tensor.batching import any_batched, levels, rules
 from ..tensor.history import edge
 from ..tensor.tape import GradFn
-from .engine import Walk, reachable_to
+from .batched import batched_grad
+from .engine import Walk, accumulate_grad, reachable_to
 from .modes import set_grad_enabled
 from .templates import TemplateWalk, may_replay
 
@@ -48,7 +49,6 @@ def backward(tensors: Any, grad_tensors: Any = None, retain_graph: bool | None =
         return
     for x, found in zip(inputs, _gradients_of(roots, grads, inputs, retain, create_graph)):
         if found is not None:
-            from .engine import accumulate_grad
             with set_grad_enabled(create_graph):
                 accumulate_grad(x, found, create_graph)
 
@@ -96,14 +96,13 @@ def grad(outputs: Any, inputs: Any, grad_outputs: Any = None, retain_graph: bool
     if levels and any_batched((*roots, *wanted)):
         options = {"retain_graph": retain_graph, "create_graph": create_graph, "allow_unused": allow,
                    "materialize_grads": materialize_grads}
-        return rules.grad(grad, roots, wanted, grad_outputs, options)  # type: ignore[no-any-return]
+        return rules.grad(grad, roots, wanted, grad_outputs, options)
     if any(x._sparse for x in wanted):  # their gradients are those of their entries (Note: sparse tensors)
         entries = [x._entries if x._sparse else x for x in wanted]
         theirs = grad(roots, entries, grad_outputs, retain_graph, create_graph, True, allow, is_grads_batched,
                       materialize_grads)
         return tuple(x._with(g) if x._sparse and g is not None else g for x, g in zip(wanted, theirs))
     if is_grads_batched:
-        from .batched import batched_grad
         return batched_grad(roots, wanted, grad_outputs, retain_graph, create_graph, allow, materialize_grads)
     starting = _starting_gradients(roots, grad_outputs, create_graph)
     for x in wanted:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+from ..operators.creation import zeros_like
 from ..tensor import GradFn, Tensor
 
 
@@ -80,6 +81,5 @@ def _batches(roots: Sequence[Tensor], given: Any) -> list[Tensor]:
 
 def _made(found: Any, x: Tensor, materialize: bool) -> Any:
     if found is None and materialize:
-        from ..operators.creation import zeros_like
         return zeros_like(x)
     return found

@@ -15,7 +15,9 @@ from ..graph.geometry import Geometry
 from ..graph.storage import Storage
 from ..operators.arithmetic import ADD
 from ..tensor import Tensor, record_pair, state
+from ..tensor.inplace import write
 from ..tensor.tape import GradFn, SavedTensor
+from .anomaly_mode import check_nan, describe_forward
 
 _new = object.__new__
 
@@ -113,7 +115,6 @@ class Walk:
 
 
 def _checked_gradients(fn: GradFn, grads: list[Any]) -> Sequence[Any]:
-    from .anomaly_mode import check_nan, describe_forward
     try:
         results = gradients(fn, grads)
     except Exception:
@@ -274,7 +275,6 @@ def _accumulate_sparse(leaf: Tensor, have: Any, grad: Tensor, create_graph: bool
 
 
 def _replace(have: Tensor, total: Tensor) -> None:
-    from ..tensor.inplace import write
     write(have, total)
 
 

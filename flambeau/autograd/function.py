@@ -6,7 +6,8 @@ from collections.abc import Callable
 from functools import wraps
 from typing import Any
 
-from ..graph.geometry import Geometry
+from ..graph.geometry import Geometry, contiguous
+from ..operators.creation import filled
 from ..tensor import Tensor, state
 from ..tensor.history import detached, edge, save
 from ..tensor.tape import GradFn
@@ -102,8 +103,6 @@ class BackwardCFunction(GradFn, _Context):
         received = []
         for grad, geometry in zip(grads, self._output_geometries):
             if grad is None and self._materialize and geometry is not None:
-                from ..graph.geometry import contiguous
-                from ..operators.creation import filled
                 grad = filled(contiguous(geometry.shape, geometry.dtype, geometry.device), 0)
             received.append(grad)
         function = self._function

@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from ..operators.registry import NAMESPACES
 from ..tensor import Tensor
 from .backward import grad
 from .modes import enable_grad, no_grad
@@ -124,7 +125,6 @@ def gradgradcheck(func: Callable[..., Any], inputs: Any, grad_outputs: Any = Non
                   check_fwd_over_rev: bool = False, check_rev_over_rev: bool = True, fast_mode: bool = False,
                   masked: bool = False) -> bool:
     """Whether the second derivatives of ``func`` agree with differences of the first."""
-    from ..operators.registry import NAMESPACES
     tupled = (inputs,) if isinstance(inputs, Tensor) else tuple(inputs)
     outputs = _outputs(func, tupled)
     if grad_outputs is None:

@@ -6,6 +6,7 @@ from typing import Any
 
 from .. import operators as ops
 from ..autograd.modes import no_grad
+from ..dtypes import finfo
 from ..size import Size
 from ..tensor import Tensor
 from . import constraints
@@ -76,7 +77,6 @@ class Categorical(CategoricalParameters, Distribution):
         return log_pmf.gather(-1, value[..., :1]).squeeze(-1)
 
     def entropy(self) -> Tensor:
-        from ..dtypes import finfo
         logits = ops.clamp(self.logits, min=finfo(self.logits.dtype).min)
         return -(logits * self.probs).sum(-1)
 

@@ -7,6 +7,7 @@ from typing import Any
 
 from .. import linalg
 from .. import operators as ops
+from ..dtypes import finfo
 from ..tensor import Tensor
 
 __all__ = ["Constraint", "boolean", "cat", "corr_cholesky", "dependent", "dependent_property", "greater_than",
@@ -309,7 +310,6 @@ class _CorrCholesky(Constraint):
     event_dim = 2
 
     def check(self, value: Tensor) -> Tensor:
-        from ..dtypes import finfo
         tolerance = finfo(value.dtype).eps * value.size(-1) * 10
         row_norm = (value * value).sum(-1).sqrt()
         unit = (row_norm - 1.0).abs().le(tolerance).all(dim=-1)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from .. import operators as ops
+from ..dtypes import finfo
 from ..size import Size
 from ..tensor import Tensor
 from . import constraints
@@ -55,7 +56,6 @@ class FisherSnedecor(Distribution):
         return 2 * df2.pow(2) * (self.df1 + df2 - 2) / (self.df1 * (df2 - 2).pow(2) * (df2 - 4))
 
     def rsample(self, sample_shape: Any = Size()) -> Tensor:
-        from ..dtypes import finfo
         first = self._gamma1.rsample(sample_shape)
         second = self._gamma2.rsample(sample_shape)
         tiny = finfo(second.dtype).tiny

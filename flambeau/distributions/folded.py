@@ -21,9 +21,10 @@ class Folded(TransformedDistribution):
     """
 
     arg_constraints = {"scale": constraints.positive}
-    support = constraints.nonnegative  # type: ignore[assignment]
-    has_rsample = True  # type: ignore[assignment]
-    symmetric: Any  # the class of the distribution that is folded
+    support = constraints.nonnegative
+    has_rsample = True
+    base_dist: Any  # what is folded has a scale
+    symmetric: Any  # and this class
 
     def __init__(self, scale: Any, validate_args: bool | None = None) -> None:
         super().__init__(self.symmetric(0, scale, validate_args=False), AbsTransform(),

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from .. import operators as ops
+from ..dtypes import finfo
 from ..size import Size
 from ..tensor import Tensor
 from . import constraints
@@ -52,7 +53,6 @@ class Gamma(ExponentialFamily):
         return self._expanded(Gamma, batch_shape, _instance, concentration=0, rate=0)
 
     def rsample(self, sample_shape: Any = Size()) -> Tensor:
-        from ..dtypes import finfo
         shape = self._extended_shape(sample_shape)
         value = _standard_gamma(self.concentration.expand(shape)) / self.rate.expand(shape)
         # Zero would have no logarithm: the least positive number, leaving the gradient as it is.

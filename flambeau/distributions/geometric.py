@@ -6,6 +6,7 @@ from typing import Any
 
 from .. import operators as ops
 from ..autograd.modes import no_grad
+from ..dtypes import finfo
 from ..nn import functional as F
 from ..size import Size
 from ..tensor import Tensor
@@ -55,7 +56,6 @@ class Geometric(BinaryParameters, Distribution):
         return (1.0 / self.probs - 1.0) / self.probs
 
     def sample(self, sample_shape: Any = Size()) -> Tensor:
-        from ..dtypes import finfo
         shape = self._extended_shape(sample_shape)
         with no_grad():
             u = ops.rand(shape, dtype=self.probs.dtype, device=self.probs.device)

@@ -21,7 +21,7 @@ class Gumbel(TransformedDistribution):
     """The Gumbel distribution: F(x) = exp(-exp(-(x - loc) / scale))."""
 
     arg_constraints = {"loc": constraints.real, "scale": constraints.positive}
-    support = constraints.real  # type: ignore[assignment]
+    support = constraints.real
 
     def __init__(self, loc: Any, scale: Any, validate_args: bool | None = None) -> None:
         self.loc, self.scale = broadcast_all(loc, scale)

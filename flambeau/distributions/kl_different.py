@@ -94,7 +94,7 @@ def _mean_log(p: Any) -> Tensor:
     if isinstance(p, Exponential):
         return -euler_constant - p.rate.log()
     if isinstance(p, Pareto):
-        return p.scale.log() + p.alpha.reciprocal()  # type: ignore[no-any-return]
+        return p.scale.log() + p.alpha.reciprocal()
     return (_x_log_x(p.high) - _x_log_x(p.low)) / (p.high - p.low) - 1
 
 
@@ -110,7 +110,7 @@ def _to_gamma(p: Any, q: Any) -> Tensor:
 def _laplace_transform(p: Any, s: Tensor) -> Tensor:
     """E[exp(-s x)]."""
     if isinstance(p, Exponential):
-        return p.rate / (p.rate + s)  # type: ignore[no-any-return]
+        return p.rate / (p.rate + s)
     if isinstance(p, Gamma):
         return (1 + s / p.rate).pow(-p.concentration)
     if isinstance(p, Normal):

@@ -104,7 +104,7 @@ def _exponential_family(p: Any, q: Any) -> Tensor:
     result = q._log_normalizer(*q._natural_params) - normalizer
     for x, y, slope in zip(own, q._natural_params, slopes):
         result = result - _sum_rightmost((y - x) * slope, len(q.event_shape))
-    return result  # type: ignore[no-any-return]
+    return result
 
 
 @register_kl(Gamma, Gamma)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from .. import operators as ops
+from ..dtypes import finfo
 from ..size import Size
 from ..tensor import Tensor
 from . import constraints
@@ -50,7 +51,6 @@ class Laplace(Distribution):
         return self._expanded(Laplace, batch_shape, _instance, loc=0, scale=0)
 
     def rsample(self, sample_shape: Any = Size()) -> Tensor:
-        from ..dtypes import finfo
         shape = self._extended_shape(sample_shape)
         u = self.loc.new_empty(shape).uniform_(finfo(self.loc.dtype).eps - 1, 1)
         return self.loc - self.scale * u.sign() * ops.log1p(-u.abs())

@@ -17,8 +17,8 @@ class LogisticNormal(TransformedDistribution):
     """Shares (..., K) from K - 1 normal variables by :class:`StickBreakingTransform`."""
 
     arg_constraints = {"loc": constraints.real, "scale": constraints.positive}
-    support = constraints.simplex  # type: ignore[assignment]
-    has_rsample = True  # type: ignore[assignment]
+    support = constraints.simplex
+    has_rsample = True
     base_dist: Any
 
     def __init__(self, loc: Any, scale: Any, validate_args: bool | None = None) -> None:
@@ -33,9 +33,9 @@ class LogisticNormal(TransformedDistribution):
     @property
     def loc(self) -> Tensor:
         """The means of the normal variables."""
-        return self.base_dist.base_dist.loc  # type: ignore[no-any-return]
+        return self.base_dist.base_dist.loc
 
     @property
     def scale(self) -> Tensor:
         """The standard deviations of the normal variables."""
-        return self.base_dist.base_dist.scale  # type: ignore[no-any-return]
+        return self.base_dist.base_dist.scale

@@ -75,7 +75,7 @@ class LowRankMultivariateNormal(Distribution):
         return self.loc
 
     @lazy_property
-    def variance(self) -> Tensor:  # type: ignore[override]
+    def variance(self) -> Tensor:
         """The diagonal of the covariance."""
         variance = self._unbroadcasted_cov_factor.pow(2).sum(-1) + self._unbroadcasted_cov_diag
         return variance.expand(self._batch_shape + self._event_shape)
@@ -86,7 +86,7 @@ class LowRankMultivariateNormal(Distribution):
     @lazy_property
     def scale_tril(self) -> Tensor:
         """The lower Cholesky factor of the covariance (..., N, N)."""
-        return linalg.cholesky(self.covariance_matrix)  # type: ignore[no-any-return]
+        return linalg.cholesky(self.covariance_matrix)
 
     @lazy_property
     def covariance_matrix(self) -> Tensor:

@@ -91,11 +91,11 @@ class MixtureSameFamily(Distribution):
         apart = self.component_distribution.mean - self.mean.unsqueeze(dim)
         return within + ops.sum(weights * apart.pow(2.0), dim=dim)
 
-    def cdf(self, x: Tensor) -> Tensor:  # type: ignore[override]
+    def cdf(self, x: Tensor) -> Tensor:
         cdf = self.component_distribution.cdf(x.unsqueeze(-1 - self._event_ndims))
         return ops.sum(cdf * self.mixture_distribution.probs, dim=-1)
 
-    def log_prob(self, x: Tensor) -> Tensor:  # type: ignore[override]
+    def log_prob(self, x: Tensor) -> Tensor:
         if self._validate_args:
             self._validate_sample(x)
         log_prob = self.component_distribution.log_prob(x.unsqueeze(-1 - self._event_ndims))

@@ -52,8 +52,8 @@ class RelaxedBernoulli(TransformedDistribution):
     """Numbers of (0, 1) that approach a Bernoulli variable as the temperature falls."""
 
     arg_constraints = {"probs": constraints.unit_interval, "logits": constraints.real}
-    support = constraints.unit_interval  # type: ignore[assignment]
-    has_rsample = True  # type: ignore[assignment]
+    support = constraints.unit_interval
+    has_rsample = True
     base_dist: LogitRelaxedBernoulli
 
     def __init__(self, temperature: Any, probs: Any = None, logits: Any = None,

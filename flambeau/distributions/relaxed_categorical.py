@@ -76,8 +76,8 @@ class RelaxedOneHotCategorical(TransformedDistribution):
     """Shares (..., K) that approach a one-hot vector as the temperature falls."""
 
     arg_constraints = {"probs": constraints.simplex, "logits": constraints.real_vector}
-    support = constraints.simplex  # type: ignore[assignment]
-    has_rsample = True  # type: ignore[assignment]
+    support = constraints.simplex
+    has_rsample = True
     base_dist: ExpRelaxedCategorical
 
     def __init__(self, temperature: Any, probs: Tensor | None = None, logits: Tensor | None = None,

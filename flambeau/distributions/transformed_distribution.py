@@ -105,7 +105,7 @@ class TransformedDistribution(Distribution):
                                              event_dim - transform.domain.event_dim)
             y = x
         rest = event_dim - len(self.base_dist.event_shape)
-        return result + _sum_rightmost(self.base_dist.log_prob(y), rest)  # type: ignore[no-any-return]
+        return result + _sum_rightmost(self.base_dist.log_prob(y), rest)
 
     def _monotonize_cdf(self, value: Tensor) -> Tensor:
         """1 - value where the maps decrease."""
@@ -114,7 +114,7 @@ class TransformedDistribution(Distribution):
             sign = sign * transform.sign
         if isinstance(sign, int) and sign == 1:
             return value
-        return sign * (value - 0.5) + 0.5  # type: ignore[no-any-return]
+        return sign * (value - 0.5) + 0.5
 
     def cdf(self, value: Tensor) -> Tensor:
         if self._validate_args:

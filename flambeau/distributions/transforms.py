@@ -74,7 +74,7 @@ class Transform:
             return self._call(x)
         old_x, old_y = self._cached_x_y
         if x is old_x:
-            return old_y  # type: ignore[no-any-return]
+            return old_y
         y = self._call(x)
         self._cached_x_y = x, y
         return y
@@ -84,7 +84,7 @@ class Transform:
             return self._inverse(y)
         old_x, old_y = self._cached_x_y
         if y is old_y:
-            return old_x  # type: ignore[no-any-return]
+            return old_x
         x = self._inverse(y)
         self._cached_x_y = x, y
         return x
@@ -124,11 +124,11 @@ class _InverseTransform(Transform):
         return dict(self.__dict__)
 
     @constraints.dependent_property(is_discrete=False)
-    def domain(self) -> Any:  # type: ignore[override]
+    def domain(self) -> Any:
         return self._inv.codomain
 
     @constraints.dependent_property(is_discrete=False)
-    def codomain(self) -> Any:  # type: ignore[override]
+    def codomain(self) -> Any:
         return self._inv.domain
 
     @property
@@ -141,7 +141,7 @@ class _InverseTransform(Transform):
 
     @property
     def inv(self) -> Transform:
-        return self._inv  # type: ignore[no-any-return]
+        return self._inv
 
     def with_cache(self, cache_size: int = 1) -> Transform:
         return self.inv.with_cache(cache_size).inv
@@ -155,10 +155,10 @@ class _InverseTransform(Transform):
         return f"{self.__class__.__name__}({self._inv!r})"
 
     def __call__(self, x: Tensor) -> Tensor:
-        return self._inv._inv_call(x)  # type: ignore[no-any-return]
+        return self._inv._inv_call(x)
 
     def _inv_call(self, y: Tensor) -> Tensor:
-        return self._inv(y)  # type: ignore[no-any-return]
+        return self._inv(y)
 
     def log_abs_det_jacobian(self, x: Tensor, y: Tensor) -> Tensor:
         return -self._inv.log_abs_det_jacobian(y, x)
@@ -185,7 +185,7 @@ class ComposeTransform(Transform):
     __hash__ = object.__hash__
 
     @constraints.dependent_property(is_discrete=False)
-    def domain(self) -> Any:  # type: ignore[override]
+    def domain(self) -> Any:
         if not self.parts:
             return constraints.real
         first = self.parts[0].domain
@@ -197,7 +197,7 @@ class ComposeTransform(Transform):
         return constraints.independent(first, extra) if extra else first
 
     @constraints.dependent_property(is_discrete=False)
-    def codomain(self) -> Any:  # type: ignore[override]
+    def codomain(self) -> Any:
         if not self.parts:
             return constraints.real
         last = self.parts[-1].codomain
@@ -282,11 +282,11 @@ class IndependentTransform(Transform):
                                     cache_size=cache_size)
 
     @constraints.dependent_property(is_discrete=False)
-    def domain(self) -> Any:  # type: ignore[override]
+    def domain(self) -> Any:
         return constraints.independent(self.base_transform.domain, self.reinterpreted_batch_ndims)
 
     @constraints.dependent_property(is_discrete=False)
-    def codomain(self) -> Any:  # type: ignore[override]
+    def codomain(self) -> Any:
         return constraints.independent(self.base_transform.codomain, self.reinterpreted_batch_ndims)
 
     @property

@@ -35,7 +35,7 @@ class VonMises(Distribution):
         super().__init__(self.loc.shape, Size(), validate_args)
 
     def _log_i0(self) -> Tensor:
-        return i0e(self.concentration).log() + self.concentration  # type: ignore[no-any-return, misc]
+        return i0e(self.concentration).log() + self.concentration
 
     def log_prob(self, value: Tensor) -> Tensor:
         if self._validate_args:
@@ -83,6 +83,6 @@ class VonMises(Distribution):
         return self.loc
 
     @lazy_property
-    def variance(self) -> Tensor:  # type: ignore[override]
+    def variance(self) -> Tensor:
         """The circular variance 1 - I1(k) / I0(k)."""
-        return 1 - i1e(self.concentration) / i0e(self.concentration)  # type: ignore[misc]
+        return 1 - i1e(self.concentration) / i0e(self.concentration)

@@ -15,6 +15,7 @@ from ..graph.operator import Operator
 from ..layouts import contiguous_format
 from ..operators.creation import filled
 from ..operators.definition import result_dtype
+from ..operators.generator import default_generator
 from ..tensor import Tensor, record, view, view_operator
 from ..tensor.batching import BatchedTensor, Level, batched, levels, plain, rules
 from ..tensor.inplace import assign, write
@@ -37,7 +38,7 @@ def front(x: Tensor, level: int) -> Tensor:
     """x with the batch of the level in front, repeated where it has none."""
     inner, found = strip(x, level)
     if found:
-        return inner  # type: ignore[no-any-return]
+        return inner
     return x.expand(levels[level - 1].size, *x.shape)
 
 
@@ -52,7 +53,7 @@ def bottom(x: Any) -> Tensor:
     """The tensor of all examples of all levels."""
     while x.__class__ is BatchedTensor:
         x = x.physical
-    return x  # type: ignore[no-any-return]
+    return x
 
 
 def innermost(values: Sequence[Any]) -> int:
@@ -337,9 +338,8 @@ def draw_batched(draw: Callable[..., Tensor], operator: Operator, generator: Any
     if level.randomness == "different" and operator.name in _ELEMENTWISE:
         g = attributes[-1]
         larger = contiguous((level.size, *g.shape), g.dtype, g.device)
-        return batched(once([front(x, depth) if isinstance(x, Tensor) else x for x in operands],  # type: ignore[no-any-return]
+        return batched(once([front(x, depth) if isinstance(x, Tensor) else x for x in operands],
                             (*attributes[:-1], larger)), depth)
-    from ..operators.generator import default_generator
     source = generator or default_generator
     before = source._state
     rows = []
@@ -347,7 +347,7 @@ def draw_batched(draw: Callable[..., Tensor], operator: Operator, generator: Any
         if level.randomness == "same":
             source._state = before
         rows.append(once([x[i] if has else x for x, has in taken], attributes))
-    return batched(ops.stack(rows), depth)  # type: ignore[no-any-return]
+    return batched(ops.stack(rows), depth)
 
 
 # --- gradients ----------------------------------------------------------------------------------------------

@@ -4,8 +4,11 @@ from __future__ import annotations
 
 from typing import Any
 
+from ..operators.index_operators import index_shape, indexed_shape, put, read
+from ..operators.ranges import arange
 from ..tensor import Tensor
-from .batching import Call
+from ..tensor.batching import batched
+from .batching import Call, strip
 from .batching_rules import folded, raised, rule, unfolded
 
 
@@ -52,8 +55,7 @@ def _take(call: Call) -> Any:
 
 def _offsets(call: Call, rows: int, ndim: int) -> Tensor:
     """Where each example's rows begin in a table of all, (B, 1, ...) with ``ndim`` ones."""
-    from ..operators import arange
-    return (arange(call.size) * rows).reshape(call.size, *[1] * ndim)  # type: ignore[no-any-return]
+    return (arange(call.size) * rows).reshape(call.size, *[1] * ndim)
 
 
 @rule("embedding")
@@ -100,7 +102,6 @@ def _leading(x: Tensor, dims: tuple[int, ...]) -> tuple[Tensor, list[int]]:
 
 def _positions(call: Call, first: int) -> tuple[list[Any], int]:
     """The batch's own index and the index operands, to be broadcast, and how many dimensions these have."""
-    from ..operators import arange
     count = len(call.operands)
     ndim = max(call.ndim(i) for i in range(first, count))
     own = arange(call.size).reshape(call.size, *[1] * ndim)
@@ -114,7 +115,6 @@ def _adjacent(dims: tuple[int, ...]) -> bool:
 @rule("index")
 def _index(call: Call) -> Any:
     """The batch is one more index, broadcast against the others."""
-    from ..operators.index_operators import read
     dims = call.attributes[0]
     x, _ = _leading(call.front(0), dims)
     indices, ndim = _positions(call, 1)
@@ -128,7 +128,6 @@ def _index(call: Call) -> Any:
 
 @rule("index_put")
 def _index_put(call: Call) -> Any:
-    from ..operators.index_operators import index_shape, indexed_shape, put
     dims, accumulate = call.attributes
     x, order = _leading(call.front(0), dims)
     indices, ndim = _positions(call, 2)
@@ -150,9 +149,6 @@ def _index_put(call: Call) -> Any:
 
 @rule("index_backward")
 def _index_backward(call: Call) -> Any:
-    from ..operators.index_operators import put
-    from ..tensor.batching import batched
-    from .batching import strip
     dims, shape = call.attributes
     grad, *indices = [batched(x, call.level) if has else x for x, has in zip(call.operands, call.has)]
     return strip(put(grad.new_zeros(shape), grad, indices, dims, True), call.level)[0]

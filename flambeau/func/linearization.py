@@ -63,4 +63,4 @@ def debug_unwrap(tensor: Tensor, *, recurse: bool = True) -> Tensor:
     """The tensor of all examples behind a batched one, of one vmap or (``recurse``) of all; for debugging."""
     if tensor.__class__ is not BatchedTensor:
         return tensor
-    return bottom(tensor) if recurse else tensor.physical  # type: ignore[attr-defined, no-any-return]
+    return bottom(tensor) if recurse else tensor.physical

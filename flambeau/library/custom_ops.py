@@ -162,7 +162,7 @@ def _resolve(op: Any) -> CustomOpDef:
         found = find(op) if isinstance(op, str) else getattr(op, "operator", None)
     if found is None:
         raise RuntimeError(f"operator {op} does not exist")
-    return found  # type: ignore[no-any-return]
+    return found
 
 
 def register_fake(op: Any, func: Kernel | None = None, /, *, lib: Any = None, _stacklevel: int = 1,

@@ -71,7 +71,7 @@ def nms(dets: Tensor, scores: Tensor, iou_threshold: float) -> Tensor:
         shared = np.maximum(width, 0) * np.maximum(height, 0)
         with np.errstate(invalid="ignore", divide="ignore"):
             order = order[~(shared / (areas[best] + areas[order] - shared) > iou_threshold)]
-    return ops.tensor(np.array(kept, dtype=np.int64))  # type: ignore[no-any-return, attr-defined]
+    return ops.tensor(np.array(kept, dtype=np.int64))
 
 
 def _bilinear(image: Tensor, y: Tensor, x: Tensor, low: float) -> Tensor:
@@ -87,7 +87,7 @@ def _bilinear(image: Tensor, y: Tensor, x: Tensor, low: float) -> Tensor:
             row, column = (y0 + dy).clamp(max=height - 1), (x0 + dx).clamp(max=width - 1)
             weight = (y - y0 if dy else 1 - (y - y0)) * (x - x0 if dx else 1 - (x - x0))
             total = total + flat[:, (row * width + column).long()] * weight
-    return total * inside.to(image.dtype)  # type: ignore[no-any-return]
+    return total * inside.to(image.dtype)
 
 
 def roi_align(input: Tensor, rois: Tensor, spatial_scale: float, pooled_height: int, pooled_width: int,
@@ -119,7 +119,7 @@ def roi_align(input: Tensor, rois: Tensor, spatial_scale: float, pooled_height: 
         results.append(cells.mean(dim=(2, 4)))
     if not results:
         return input.new_zeros(0, channels, pooled_height, pooled_width)
-    return ops.stack(results)  # type: ignore[no-any-return]
+    return ops.stack(results)
 
 
 def roi_pool(input: Tensor, rois: Tensor, spatial_scale: float, pooled_height: int,
@@ -149,7 +149,7 @@ def roi_pool(input: Tensor, rois: Tensor, spatial_scale: float, pooled_height: i
         empty = input.new_zeros(0, channels, pooled_height, pooled_width)
         return empty, empty.int()
     return tuple(ops.stack(values).reshape(shape).permute(0, 3, 1, 2).contiguous()
-                 for values in (maxima, [p.int() for p in places]))  # type: ignore[return-value]
+                 for values in (maxima, [p.int() for p in places]))
 
 
 def deform_conv2d(input: Tensor, weight: Tensor, offset: Tensor, mask: Tensor, bias: Tensor, stride_h: int,
@@ -183,7 +183,7 @@ def deform_conv2d(input: Tensor, weight: Tensor, offset: Tensor, mask: Tensor, b
     columns_ = ops.stack(samples).reshape(batch, groups, channels // groups * taps, out_h * out_w)
     kernels = weight.reshape(groups, weight.size(0) // groups, -1)
     result = (kernels @ columns_).reshape(batch, weight.size(0), out_h, out_w)
-    return result + bias.reshape(-1, 1, 1)  # type: ignore[no-any-return]
+    return result + bias.reshape(-1, 1, 1)
 
 
 def _zero_outside(image: Tensor, y: Tensor, x: Tensor) -> Tensor:

@@ -69,7 +69,7 @@ class ProcessContext:
             return True
         failed = None
         for sentinel in connection.wait(list(self.sentinels), timeout=timeout):
-            i = self.sentinels.pop(sentinel)  # type: ignore[call-overload]
+            i = self.sentinels.pop(sentinel)
             self.processes[i].join()
             if self.processes[i].exitcode != 0:
                 failed = i

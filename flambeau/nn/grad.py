@@ -46,13 +46,13 @@ def _attributes(
 
 
 def _by_input(size: Sequence[int], weight: Tensor, grad: Tensor, *options: Any) -> Tensor:
-    attributes = _attributes(size, weight.shape, grad, options)  # type: ignore[arg-type]
+    attributes = _attributes(size, weight.shape, grad, options)
     result: Tensor = record(CONVOLUTION_INPUT, (grad, weight), (tuple(size[2:]), *attributes))
     return result
 
 
 def _by_weight(input: Tensor, size: Sequence[int], grad: Tensor, *options: Any) -> Tensor:
-    attributes = _attributes(input.shape, size, grad, options)  # type: ignore[arg-type]
+    attributes = _attributes(input.shape, size, grad, options)
     result: Tensor = record(CONVOLUTION_WEIGHT, (grad, input), (tuple(size[2:]), *attributes))
     return result
 

@@ -168,7 +168,7 @@ class UninitializedTensorMixin:
             _refuse(getattr(Tensor, name))
         return super().__getattribute__(name)
 
-    def __repr__(self, *, tensor_contents: Any = None) -> str:  # type: ignore[misc]
+    def __repr__(self, *, tensor_contents: Any = None) -> str:
         return f"<{type(self).__name__}>"
 
 

@@ -59,7 +59,7 @@ def relu(input: Tensor) -> Tensor:
     tensor([0., 2.])
     """
     if not isinstance(input, Tensor):
-        return record(RELU, (input,))  # type: ignore[no-any-return]  # raises
+        return record(RELU, (input,))  # raises
     return record_one(RELU, input)
 
 
@@ -67,7 +67,7 @@ def relu(input: Tensor) -> Tensor:
 def _functional_relu(input: Tensor, inplace: bool = False) -> Tensor:
     """``max(input, 0)`` (see ``torch.relu``)."""
     if not isinstance(input, Tensor):
-        return record(RELU, (input,))  # type: ignore[no-any-return]  # raises
+        return record(RELU, (input,))  # raises
     result = record_one(RELU, input)
     return assign(input, result, "relu_") if inplace else result
 

@@ -9,6 +9,7 @@ import numpy as np
 from .. import dtypes
 from ..graph.geometry import contiguous
 from ..tensor import Tensor, record
+from ..tensor.construct import from_array
 from .definition import operator
 from .pooling import POOL_SCATTER, Ints
 from .registry import api
@@ -48,7 +49,6 @@ def _sizes(x: Tensor, output_size: Any, dims: int, name: str) -> Ints:
 
 def _averaging_matrix(n: int, count: int, like: Tensor) -> Tensor:
     """(n, count): column i averages window i."""
-    from ..tensor.construct import from_array
     weights = np.zeros((n, count), np.float64)
     for i in range(count):
         start, end = _window(i, n, count)

@@ -65,12 +65,12 @@ def _(ctx: Any, grad: Tensor, indices: Tensor) -> Any:
 def place(grad: Tensor, indices: Tensor, shape: Any, dim: int, accumulate: bool = False) -> Tensor:
     """Zeros with ``grad`` at ``indices`` along ``dim``; added up where an index comes twice, if
     ``accumulate``."""
-    return record(PLACE, (grad, indices), (tuple(shape), dim, accumulate))  # type: ignore[no-any-return]
+    return record(PLACE, (grad, indices), (tuple(shape), dim, accumulate))
 
 
 def pick(input: Tensor, indices: Tensor, dim: int) -> Tensor:
     """The elements at ``indices`` along ``dim`` (each at most once)."""
-    return record(PICK, (input, indices), (dim, False))  # type: ignore[no-any-return]
+    return record(PICK, (input, indices), (dim, False))
 
 
 __all__ = ["pick", "place"]

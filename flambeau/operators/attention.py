@@ -18,6 +18,7 @@ from .. import dtypes
 from ..graph.geometry import contiguous, dense_like, intern, row_major_strides
 from ..tensor import Tensor, record, state
 from .definition import arithmetic_dtype, broadcast_shapes, operator
+from .dropout import dropout
 from .random import BERNOULLI, drawn
 from .registry import api
 
@@ -271,7 +272,6 @@ def scaled_dot_product_attention(query: Tensor, key: Tensor, value: Tensor, attn
                       (bool(is_causal),)).to(narrow)
     if enable_gqa:
         key, value = _repeated(key, query), _repeated(value, query)
-    from .dropout import dropout
     weights = _weights(query, key, mask, factor, is_causal)
     return (dropout(weights, dropout_p) if dropout_p else weights).matmul(value).to(narrow)
 

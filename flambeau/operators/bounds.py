@@ -27,7 +27,7 @@ def known_range(index: Tensor) -> tuple[int, int] | None:
         return None
     found = _ranges.get(storage)
     if found is not None and found[0] is node and found[1] is geometry and not storage.exposed:
-        return found[2]  # type: ignore[no-any-return]
+        return found[2]
     array = read(value, geometry)
     limits = int(array.min()), int(array.max())
     _ranges[storage] = (node, geometry, limits)

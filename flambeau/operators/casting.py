@@ -8,7 +8,7 @@ from .. import devices, dtypes
 from ..devices import META
 from ..graph.geometry import Geometry, dense_like, intern
 from ..tensor import Tensor, record
-from .definition import operator
+from .definition import operator, result_dtype
 from .registry import api
 
 
@@ -231,5 +231,4 @@ def result_type(tensor1: Any, tensor2: Any) -> dtypes.dtype:
     >>> torch.result_type(torch.tensor([1, 2]), 1.0)
     torch.float32
     """
-    from .definition import result_dtype
     return result_dtype([x._geometry if isinstance(x, Tensor) else x.__class__ for x in (tensor1, tensor2)])

@@ -8,10 +8,14 @@ from typing import Any
 
 import numpy as np
 
+from ..dtypes import int64
 from ..tensor import Tensor
 from ..tensor.construct import from_array
+from .creation import zeros
+from .definition import result_dtype
 from .expanding import atleast_2d
 from .extents import type_name
+from .joining import cat, stack
 from .registry import api
 
 
@@ -24,9 +28,6 @@ def block_diag(*tensors: Any) -> Tensor:
     tensor([[1, 0, 0],
             [0, 2, 3]])
     """
-    from .creation import zeros
-    from .definition import result_dtype
-    from .joining import cat
     if not tensors:
         return zeros(1, 0)
     for i, x in enumerate(tensors):
@@ -101,7 +102,6 @@ def cartesian_prod(*tensors: Tensor) -> Tensor:
     tensor([[1, 3],
             [2, 3]])
     """
-    from .joining import stack
     vectors = [_vector(x) for x in tensors]
     if len(vectors) == 1:
         return vectors[0]
@@ -138,7 +138,6 @@ def vander(x: Tensor, N: int | None = None, increasing: bool = False) -> Tensor:
             [4, 2, 1],
             [9, 3, 1]])
     """
-    from .joining import stack
     if x.ndim != 1:
         raise RuntimeError("x must be a one-dimensional tensor.")
     n = x.numel() if N is None else N
@@ -157,5 +156,4 @@ def vander(x: Tensor, N: int | None = None, increasing: bool = False) -> Tensor:
 
 
 def _int64() -> Any:
-    from ..dtypes import int64
     return int64

@@ -15,6 +15,7 @@ from ..graph.geometry import Geometry, contiguous
 from ..tensor import Tensor, record
 from .definition import arithmetic_dtype, operator
 from .extents import per_dimension
+from .padding import pad
 from .registry import api
 
 Ints = tuple[int, ...]
@@ -277,7 +278,6 @@ def _same_padding(x: Tensor, kernel: Ints, stride: Ints, dilation: Ints) -> tupl
         raise RuntimeError("padding='same' is not supported for strided convolutions")
     totals = [d * (k - 1) for k, d in zip(kernel, dilation)]
     if any(t % 2 for t in totals):
-        from .padding import pad
         extra = [n for t in reversed(totals) for n in (0, t % 2)]
         x = pad(x, extra)
     return x, tuple(t // 2 for t in totals)

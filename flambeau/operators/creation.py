@@ -7,6 +7,7 @@ from typing import Any
 from .. import devices, dtypes
 from ..graph.geometry import Geometry, contiguous, intern
 from ..graph.operator import Operator
+from ..layouts import strides_in
 from ..size import Size
 from ..tensor import Tensor, record
 from ..tensor.batching import BatchedTensor, rules
@@ -331,7 +332,6 @@ def empty_permuted(
                                "issue if you want it.")
         if order.count(d) > 1:
             raise RuntimeError("Duplicate dim not allowed")
-    from ..layouts import strides_in
     g = factory_geometry(shape, dtype, device, "empty_permuted")
     return filled(intern(Size(shape), strides_in(shape, order[::-1]), 0, g.dtype, g.device), 0, requires_grad)
 

@@ -21,6 +21,7 @@ from .. import dtypes
 from ..graph.geometry import contiguous
 from ..tensor import Tensor, record
 from ..tensor.batching import by_example
+from ..tensor.construct import from_array
 from .definition import operator
 from .domain import not_implemented
 from .looking import look
@@ -174,8 +175,6 @@ def _(ctx: Any, grad: Tensor) -> Tensor:
 
 
 def _lengths(value: Any, name: str, device: Any) -> Tensor:
-    from ..tensor.construct import from_array
-
     if isinstance(value, Tensor):
         if value.dtype.category > dtypes.INTEGER or value.dtype is dtypes.bool_:
             raise RuntimeError(f"{name} must be integral")

@@ -14,6 +14,7 @@ from ..tensor import Tensor, check_dim, record
 from .along import place
 from .axes import numpy_names
 from .definition import arithmetic_dtype, operator
+from .joining import cat
 from .reduction import converted, operand_dtype
 from .registry import api
 
@@ -61,7 +62,7 @@ def cumsum(input: Tensor, dim: int, *, dtype: Any = None) -> Tensor:
     """
     found = check_dim(dim, input._geometry.ndim)
     input, dtype = _cumulative_dtype(input, dtype)
-    return record(CUMSUM, (input,), (found, dtype))  # type: ignore[no-any-return]
+    return record(CUMSUM, (input,), (found, dtype))
 
 
 # --- cumprod ------------------------------------------------------------------------------------------------
@@ -112,12 +113,10 @@ def _conj(x: Tensor) -> Tensor:
 
 def _shifted(x: Tensor, dim: int, first: int) -> Tensor:
     """Every element moved one place up, ``first`` in front."""
-    from .joining import cat  # type: ignore[attr-defined]
-
     n = x.shape[dim]
     front = x.narrow(dim, 0, 1)
     fill = front.new_ones(front.shape) if first else front.new_zeros(front.shape)
-    return cat([fill, x.narrow(dim, 0, n - 1)], dim)  # type: ignore[no-any-return]
+    return cat([fill, x.narrow(dim, 0, n - 1)], dim)
 
 
 def _cumprod_gradient(grad: Tensor, input: Tensor, dim: int) -> Tensor:
@@ -139,7 +138,6 @@ def products_of_others(input: Tensor, dim: int) -> Tensor:
     """For each element the (conjugate) product of all others along ``dim``: the gradient of a product."""
     n = input.shape[dim]
     last = input.narrow(dim, 0, 1)
-    from .joining import cat  # type: ignore[attr-defined]
 
     rest = list(input.shape)
     rest[dim] = n - 1
@@ -158,7 +156,7 @@ def cumprod(input: Tensor, dim: int, *, dtype: Any = None) -> Tensor:
     """
     found = check_dim(dim, input._geometry.ndim)
     input, dtype = _cumulative_dtype(input, dtype)
-    return record(CUMPROD, (input,), (found, dtype))  # type: ignore[no-any-return]
+    return record(CUMPROD, (input,), (found, dtype))
 
 
 # --- running extrema ----------------------------------------------------------------------------------------
@@ -290,4 +288,4 @@ def logcumsumexp(input: Tensor, dim: int) -> Tensor:
         raise NotImplementedError(
             f"\"logcumsumexp_out_cpu\" not implemented for '{dtypes.SCALAR_NAMES[input.dtype]}'"
         )
-    return record(LOGCUMSUMEXP, (input,), (check_dim(dim, input.ndim),))  # type: ignore[no-any-return]
+    return record(LOGCUMSUMEXP, (input,), (check_dim(dim, input.ndim),))

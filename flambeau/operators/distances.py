@@ -15,6 +15,7 @@ from .. import dtypes
 from ..dtypes import SCALAR_NAMES
 from ..graph.geometry import Geometry, contiguous
 from ..tensor import Tensor, check_dim, record
+from ..tensor.construct import from_array
 from .definition import arithmetic_dtype, broadcast_shapes, operator
 from .domain import not_implemented
 from .registry import NAMESPACES, api
@@ -125,7 +126,7 @@ def cdist(
         raise not_implemented("cdist", x1.dtype)
     rows = _PRODUCT_MODES[compute_mode]
     by_product = p == 2 and rows is not None and max(x1.shape[-2], x2.shape[-2]) > rows
-    return record(CDIST, (x1, x2), (float(p), by_product))  # type: ignore[no-any-return]
+    return record(CDIST, (x1, x2), (float(p), by_product))
 
 
 # --- pairs of one set ---------------------------------------------------------------------------------------
@@ -150,8 +151,6 @@ def PDIST(m: Any, input: Any, p: float) -> Any:
 
 @PDIST.derivative("input", keeps="input output")
 def _(ctx: Any, grad: Tensor, input: Tensor, output: Tensor) -> Tensor:
-    from ..tensor.construct import from_array
-
     first, second = (from_array(np.asarray(i, np.int64)) for i in _pairs(input.shape[0]))
     difference = input.index_select(0, first) - input.index_select(0, second)
     weighted = grad.unsqueeze(-1) * _towards(difference, output.unsqueeze(-1), ctx.attributes[0])
@@ -175,7 +174,7 @@ def pdist(input: Tensor, p: float = 2) -> Tensor:
         raise RuntimeError("pdist only supports non-negative p values")
     if input.dtype in dtypes.LOW_PRECISION:
         raise not_implemented("pdist", input.dtype)
-    return record(PDIST, (input,), (float(p),))  # type: ignore[no-any-return]
+    return record(PDIST, (input,), (float(p),))
 
 
 # --- renorm -------------------------------------------------------------------------------------------------
@@ -214,7 +213,7 @@ def _(ctx: Any, grad: Tensor, input: Tensor) -> Tensor:
     scale = maxnorm / (norm + _TINY)
     where: Any = NAMESPACES["torch"]["where"]
     scaled = _scaled_gradient(grad, wide, norm, scale, p, others)
-    return where(norm > maxnorm, scaled, grad)  # type: ignore[no-any-return]
+    return where(norm > maxnorm, scaled, grad)
 
 
 def _scaled_gradient(
@@ -258,4 +257,4 @@ def renorm(input: Tensor, p: float, dim: int, maxnorm: float) -> Tensor:
             "linalg.vector_norm: Expected a floating point or complex tensor as input. Got "
             f"{SCALAR_NAMES[input.dtype]}"
         )
-    return record(RENORM, (input, float(maxnorm)), (float(p), dim))  # type: ignore[no-any-return]
+    return record(RENORM, (input, float(maxnorm)), (float(p), dim))

@@ -129,7 +129,7 @@ def feature_alpha_dropout(input: Tensor, p: float = 0.5, training: bool = False,
 
 def _positional(function: Any, name: str) -> None:
     def positional(input: Tensor, p: float, train: bool) -> Tensor:
-        return function(input, p, train)  # type: ignore[no-any-return]
+        return function(input, p, train)
     positional.__name__ = name
     positional.__doc__ = f"``torch.{name}``: the positional form."
     api("torch", inplace=True)(positional)

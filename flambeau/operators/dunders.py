@@ -8,6 +8,7 @@ from typing import Any
 from .. import dtypes
 from ..graph.operator import Operator
 from ..tensor import Tensor, assign, record, record_pair, record_scaled
+from ..tensor.construct import tensor
 from ..tensor.overlap import require_apart
 from . import arithmetic, comparison, division, logical, matmul, power
 from .definition import NUMBERS
@@ -20,7 +21,6 @@ def _value(other: Any) -> Any:
     if isinstance(other, (Tensor, *NUMBERS)):
         return other
     if hasattr(other, "__array__") and hasattr(other, "dtype"):  # NumPy's arrays and scalars
-        from ..tensor.construct import tensor
         return other.item() if getattr(other, "shape", None) == () else tensor(other)
     return None
 

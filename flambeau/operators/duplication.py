@@ -35,7 +35,7 @@ def _copy_storage(storage: Storage, memo: dict[int, Any]) -> Storage:
             node = constant(value_of(storage, "deepcopy").copy())
         made = memo[id(storage)] = Storage(node, storage.geometry)
         memo.setdefault(id(memo), []).append(storage)  # keeps the id in use while the memo lives
-    return made  # type: ignore[no-any-return]
+    return made
 
 
 @api("Tensor", name="__deepcopy__")
@@ -50,7 +50,7 @@ def deepcopy(self: Tensor, memo: dict[int, Any]) -> Tensor:
             "https://github.com/pytorch/pytorch/pull/103001")
     found = memo.get(id(self))
     if found is not None:
-        return found  # type: ignore[no-any-return]
+        return found
     out: Any = object.__new__(type(self))
     memo[id(self)] = out
     out._storage, out._geometry = _copy_storage(self._storage, memo), self._geometry
@@ -59,7 +59,7 @@ def deepcopy(self: Tensor, memo: dict[int, Any]) -> Tensor:
     if self._grad is not None:
         out._grad = copy.deepcopy(self._grad, memo)
     out.__dict__.update(copy.deepcopy(_extras(self), memo))
-    return out  # type: ignore[no-any-return]
+    return out
 
 
 # --- pickling -----------------------------------------------------------------------------------------------
@@ -95,7 +95,7 @@ def _rebuild(
     if requires_grad:
         out._requires_grad = True
     out.__dict__.update(extras)
-    return out  # type: ignore[no-any-return]
+    return out
 
 
 @api("Tensor", name="__reduce_ex__")
@@ -121,4 +121,4 @@ def set_state(self: Tensor, state: Any) -> None:
         self.__dict__.update(state)
 
 
-copyreg.pickle(Storage, _reduce_storage)  # type: ignore[arg-type]
+copyreg.pickle(Storage, _reduce_storage)

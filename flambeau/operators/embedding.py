@@ -11,7 +11,9 @@ from ..graph.geometry import Geometry, contiguous
 from ..graph.operator import Operator
 from ..tensor import Tensor, record, state
 from ..tensor.batching import BatchedTensor, by_example
+from ..tensor.construct import from_array
 from .definition import operator
+from .looking import look
 from .registry import api
 
 
@@ -92,7 +94,6 @@ def check_bounds(indices: Tensor, rows: int) -> None:
     node = indices._storage.node
     value = node.value
     if isinstance(value, np.ndarray) and value.size:
-        from .looking import look
         array = look(indices, "embedding")
         if array.size and (array.min() < 0 or array.max() >= rows):
             raise IndexError("index out of range in self")
@@ -216,14 +217,11 @@ def embedding_bag(input: Tensor, weight: Tensor, offsets: Any = None, max_norm: 
 
 
 def _repeat_bags(bags: int, length: int) -> Tensor:
-    from ..tensor.construct import from_array
     return from_array(np.repeat(np.arange(bags), length))
 
 
 def _bags_of(offsets: Tensor, count: int, include_last: bool) -> tuple[int, Tensor]:
     """The number of bags and the bag of each index."""
-    from ..tensor.construct import from_array
-    from .looking import look
     starts = np.array(look(offsets, "embedding_bag"))
     if starts.size and starts[0] != 0:
         raise RuntimeError("offsets[0] has to be 0, i.e., the first sequence in the mini-batch has to start "
@@ -273,8 +271,6 @@ def one_hot(tensor: Tensor, num_classes: int = -1) -> Tensor:
     tensor([[1, 0, 0],
             [0, 0, 1]])
     """
-    from ..tensor.construct import from_array
-    from .looking import look
     if tensor.dtype is not dtypes.int64:
         raise RuntimeError("one_hot is only applicable to index tensor of type LongTensor.")
     if tensor.__class__ is BatchedTensor:
@@ -283,7 +279,7 @@ def one_hot(tensor: Tensor, num_classes: int = -1) -> Tensor:
                                "positive "
                                "num_classes argument.")
         classes = from_array(np.arange(num_classes))
-        return (tensor.unsqueeze(-1) == classes).to(dtypes.int64)  # type: ignore[no-any-return]
+        return (tensor.unsqueeze(-1) == classes).to(dtypes.int64)
     array = look(tensor, "one_hot")
     if array.size == 0:
         if num_classes <= 0:

@@ -81,7 +81,7 @@ def _several(op: Operator, input: Tensor, dim: Any, keepdim: bool) -> Tensor:
     dims = normalize_dims(dim, g.ndim)
     if not g.numel:
         require_elements(g.shape, dims, f"{op.name}()")
-    return record(op, (input,), (dims, keepdim, g.dtype))  # type: ignore[no-any-return]
+    return record(op, (input,), (dims, keepdim, g.dtype))
 
 
 @api("torch", "Tensor", out=True)
@@ -238,7 +238,7 @@ def _index(op: Operator, input: Tensor, dim: int | None, keepdim: bool) -> Tenso
             raise IndexError(unspecified(op.name, ""))
     else:
         dim = one_dim(input, dim, f"{op.name}()")
-    return record(op, (input,), (dim, keepdim))  # type: ignore[no-any-return]
+    return record(op, (input,), (dim, keepdim))
 
 
 @api("torch", "Tensor", out=True)

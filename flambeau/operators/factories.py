@@ -8,11 +8,13 @@ import numpy as np
 
 from .. import devices, dtypes
 from ..engine import expose
+from ..graph.geometry import contiguous
 from ..tensor import Tensor
-from ..tensor.construct import from_array, shared, to_array
+from ..tensor.construct import from_array, legacy_new, shared, to_array
 from ..tensor.construct import tensor as _tensor
 from ..tensor.storage_view import UntypedStorage
 from .creation import filled, leaf
+from .exchange import from_dlpack
 from .registry import NAMESPACES, api
 
 tensor = api("torch", name="tensor")(_tensor)
@@ -71,7 +73,6 @@ def asarray(
     elif isinstance(obj, (bytearray, memoryview)):
         made = frombuffer(obj, dtype=dtype or dtypes.get_default_dtype())
     elif hasattr(obj, "__dlpack__"):
-        from .exchange import from_dlpack
         made = from_dlpack(obj)
     else:
         if copy is False:
@@ -142,8 +143,6 @@ def scalar_tensor(
     pin_memory: bool = False,
 ) -> Tensor:
     """A 0-dim tensor of one number, of the default dtype."""
-    from ..graph.geometry import contiguous
-
     wanted = dtype or (
         dtypes.get_default_dtype().to_complex() if isinstance(s, complex) else dtypes.get_default_dtype()
     )
@@ -161,7 +160,6 @@ def new_tensor(self: Tensor, data: Any, *, dtype: Any = None, device: Any = None
 @api("Tensor")
 def new(self: Tensor, *data: Any, device: Any = None) -> Tensor:
     """The old constructor: a tensor of this one's dtype from sizes or data."""
-    from ..tensor.construct import legacy_new
     made: Tensor = legacy_new(Tensor, *data, dtype=self.dtype, device=device or self.device)
     return made
 

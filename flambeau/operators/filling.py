@@ -16,7 +16,7 @@ from .registry import NAMESPACES, api
 
 
 def _copy_geometry(operands: Any, attributes: Any) -> Geometry:
-    return attributes[0]  # type: ignore[no-any-return]
+    return attributes[0]
 
 
 def _copy_kernel(m: Any, src: Any, geometry: Geometry) -> Any:

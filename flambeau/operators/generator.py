@@ -95,7 +95,7 @@ def draw(operator: Operator, generator: Generator | None, operands: tuple[Any, .
     Returns the values.
     """
     if levels:
-        return rules.draw(_draw, operator, generator, operands, attributes, len(levels))  # type: ignore[no-any-return]
+        return rules.draw(_draw, operator, generator, operands, attributes, len(levels))
     return _draw(operator, generator, operands, attributes)
 
 

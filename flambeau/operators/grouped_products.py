@@ -55,7 +55,7 @@ def grouped_mm(mat_a: Tensor, mat_b: Tensor, *, offs: Any = None, bias: Any = No
     """
     _check(mat_a, mat_b, offs, bias, out_dtype)
     if offs is None:
-        return bmm(mat_a, mat_b)  # type: ignore[no-any-return]
+        return bmm(mat_a, mat_b)
     ends = [int(n) for n in look(offs, "grouped_mm")]
     rows, columns = mat_a.shape[-2], mat_b.shape[-1]
     if mat_b.ndim == 3:

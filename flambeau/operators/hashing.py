@@ -48,4 +48,4 @@ def hash_tensor(input: Tensor, dim: Any = (), *, keepdim: bool = False, mode: in
             "reduction dim with the 'dim' argument."
         )
     dims = normalize_dims(dim, input.ndim)
-    return record(HASH, (input,), (dims, bool(keepdim)))  # type: ignore[no-any-return]
+    return record(HASH, (input,), (dims, bool(keepdim)))

@@ -6,6 +6,7 @@ from typing import Any
 
 from .. import dtypes
 from ..tensor import Tensor, check_dim
+from .joining import cat
 from .registry import api
 
 
@@ -38,7 +39,6 @@ def diff(
         for x in parts:
             if x.ndim != input.ndim:
                 raise RuntimeError("diff expects prepend or append to be the same dimension as input")
-        from .joining import cat  # type: ignore[attr-defined]
 
         input = cat(parts, dim)
     for _ in range(min(n, input.shape[dim])):

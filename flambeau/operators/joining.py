@@ -127,7 +127,7 @@ def cat(tensors: Any, dim: Any = 0, *, axis: Any = None) -> Tensor:
     if axis is not None:
         dim = axis
     if tensors.__class__ in (list, tuple) and _need_nothing(tensors):
-        return record(CAT, tensors, (check_dim(dim, tensors[0]._geometry.ndim), None))  # type: ignore[no-any-return]
+        return record(CAT, tensors, (check_dim(dim, tensors[0]._geometry.ndim), None))
     tensors = _tensor_list(tensors, "cat")
     if not tensors:
         raise ValueError("torch.cat(): expected a non-empty list of Tensors")

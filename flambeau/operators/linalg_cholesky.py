@@ -10,6 +10,7 @@ from ..executors.interpreter import factorizations
 from ..graph.geometry import Geometry, contiguous
 from ..tensor import Tensor, record
 from .definition import operator
+from .linalg_solve import SOLVE_TRIANGULAR
 from .linalg_support import (
     LinAlgError,
     adjoint,
@@ -32,8 +33,6 @@ def CHOLESKY(m: Any, input: Any) -> Any:
 @CHOLESKY.derivative("input", keeps="output")
 def _(ctx: Any, grads: Any, L: Tensor) -> Any:
     """L^-H herm(L^H G) L^-1 / 2, where herm mirrors the lower triangle (Murray, 2016)."""
-    from .linalg_solve import SOLVE_TRIANGULAR
-
     if grads[0] is None:
         return None
     product = (adjoint(L) @ grads[0]).tril()
@@ -109,7 +108,7 @@ def cholesky_solve(input: Tensor, L: Tensor, upper: bool = False) -> Tensor:
     require_square(L, "cholesky_solve")
     require_same_type(L, input, "cholesky_solve")
     require_fitting(L, input, True, "cholesky_solve")
-    return record(CHOLESKY_SOLVE, (input, L), (upper,))  # type: ignore[no-any-return]
+    return record(CHOLESKY_SOLVE, (input, L), (upper,))
 
 
 def _solve_geometry(operands: Any, attributes: Any) -> Geometry:
@@ -158,4 +157,4 @@ def cholesky_inverse(L: Tensor, upper: bool = False) -> Tensor:
     tensor([[0.2500]])
     """
     require_square(L, "cholesky_inverse")
-    return record(CHOLESKY_INVERSE, (L,), (upper,))  # type: ignore[no-any-return]
+    return record(CHOLESKY_INVERSE, (L,), (upper,))

@@ -7,8 +7,11 @@ from typing import Any
 from .. import return_types
 from ..graph.geometry import Geometry, contiguous
 from ..tensor import Tensor, record
+from .cumulative import products_of_others
 from .definition import operator
+from .linalg_solve import INV
 from .linalg_support import adjoint, conj, failure, require_square
+from .linalg_svd import SVD
 from .registry import api
 
 
@@ -25,10 +28,6 @@ def DET(m: Any, A: Any) -> Any:
 @DET.derivative("A", keeps="A output")
 def _(ctx: Any, grad: Tensor, A: Tensor, det: Tensor) -> Any:
     """det A^-H; for singular matrices the cofactors, from the singular values."""
-    from .cumulative import products_of_others
-    from .linalg_solve import INV
-    from .linalg_svd import SVD
-
     if not A.numel():
         return A.new_zeros(A.shape)
     inverse, info = record(INV, (A,))
@@ -52,8 +51,6 @@ def SLOGDET(m: Any, A: Any) -> Any:
 
 @SLOGDET.derivative("A", keeps="A output")
 def _(ctx: Any, grads: Any, A: Tensor, sign: Tensor) -> Any:
-    from .linalg_solve import INV
-
     to_sign, to_log = grads
     scale = to_log
     if A.is_complex() and to_sign is not None:
@@ -73,7 +70,7 @@ def det(A: Tensor) -> Tensor:
     tensor(6.)
     """
     require_square(A, "linalg.det")
-    return record(DET, (A,))  # type: ignore[no-any-return]
+    return record(DET, (A,))
 
 
 @api("torch", "Tensor", name="det")
@@ -113,5 +110,5 @@ def logdet(input: Tensor) -> Tensor:
     require_square(input, "linalg.slogdet")
     sign, logarithm = slogdet(input)
     if input.is_complex():
-        return logarithm + sign.log()  # type: ignore[no-any-return]
-    return logarithm.masked_fill(sign == -1, float("nan"))  # type: ignore[no-any-return]
+        return logarithm + sign.log()
+    return logarithm.masked_fill(sign == -1, float("nan"))

@@ -10,6 +10,7 @@ from .. import return_types
 from ..graph.geometry import Geometry, contiguous
 from ..tensor import Tensor, record
 from .definition import operator
+from .linalg_solve import SOLVE
 from .linalg_support import LinAlgError, adjoint, identity, require_square, same
 from .looking import look
 from .registry import api
@@ -54,8 +55,6 @@ def EIG(m: Any, A: Any) -> Any:
 @EIG.derivative("A", keeps="output output1")
 def _(ctx: Any, grads: Any, values: Tensor, V: Tensor) -> Any:
     """V^-H (diag(gL) + (V^H gV - V^H V diag(Re(V^H gV))) / conj(E)) V^H."""
-    from .linalg_solve import SOLVE
-
     to_values, to_vectors = grads
     inner = None if to_values is None else to_values.diag_embed()
     if to_vectors is not None:
@@ -106,7 +105,7 @@ def eigvalsh(A: Tensor, UPLO: str = "L") -> Tensor:
     >>> torch.linalg.eigvalsh(torch.tensor([[2., 0.], [0., 1.]]))
     tensor([1., 2.])
     """
-    return _hermitian(A, UPLO, "eigvalsh")[0]  # type: ignore[no-any-return]
+    return _hermitian(A, UPLO, "eigvalsh")[0]
 
 
 def _general(A: Tensor, name: str) -> Any:
@@ -135,4 +134,4 @@ def eigvals(A: Tensor) -> Tensor:
     >>> torch.linalg.eigvals(torch.tensor([[0., -1.], [1., 0.]])).abs()
     tensor([1., 1.])
     """
-    return _general(A, "eigvals")[0]  # type: ignore[no-any-return]
+    return _general(A, "eigvals")[0]

@@ -251,4 +251,4 @@ def ldl_solve(LD: Tensor, pivots: Tensor, B: Tensor, *, hermitian: bool = False)
             f"Expected b and A to have the same dtype, but found b of type {SCALAR_NAMES[B.dtype]} and A of "
             f"type {SCALAR_NAMES[LD.dtype]} instead."
         )
-    return record(LDL_SOLVE, (LD, pivots, B), (bool(hermitian),))  # type: ignore[no-any-return]
+    return record(LDL_SOLVE, (LD, pivots, B), (bool(hermitian),))

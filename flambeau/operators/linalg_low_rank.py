@@ -23,7 +23,7 @@ def _range_basis(A: Tensor, q: int, rounds: int, M: Tensor | None) -> Tensor:
     for _ in range(rounds):
         Q = qr(adjoint(A) @ Q).Q
         Q = qr(A @ Q).Q
-    return Q  # type: ignore[no-any-return]
+    return Q
 
 
 @api("torch")

@@ -10,6 +10,8 @@ from ..executors.interpreter import factorizations
 from ..graph.geometry import Geometry, contiguous
 from ..tensor import Tensor, record
 from .definition import operator
+from .joining import cat
+from .linalg_solve import SOLVE_TRIANGULAR, solve_triangular
 from .linalg_support import (
     adjoint,
     failure,
@@ -20,7 +22,7 @@ from .linalg_support import (
     require_square,
     same,
 )
-from .registry import api
+from .registry import api, write_out
 
 
 def _lu_geometry(operands: Any, attributes: Any) -> tuple[Geometry, ...]:
@@ -66,20 +68,17 @@ def _gradient(L: Tensor, U: Tensor, to_l: Tensor, to_u: Tensor) -> Tensor:
         ).triu()
     square = _solve(adjoint(l1), inner, upper=True)
     square = adjoint(_solve(u1, adjoint(square), upper=True))
-    from .joining import cat  # type: ignore[attr-defined]
 
     if columns > k:
-        return cat([square, _solve(adjoint(L), to_u[..., :, k:], upper=True)], -1)  # type: ignore[no-any-return]
+        return cat([square, _solve(adjoint(L), to_u[..., :, k:], upper=True)], -1)
     if rows > k:
         lower = adjoint(_solve(U, adjoint(to_l[..., k:, :]), upper=True))
-        return cat([square, lower], -2)  # type: ignore[no-any-return]
+        return cat([square, lower], -2)
     return square
 
 
 def _solve(a: Tensor, b: Tensor, upper: bool) -> Tensor:
-    from .linalg_solve import SOLVE_TRIANGULAR
-
-    return record(SOLVE_TRIANGULAR, (a, b), (upper, False))  # type: ignore[no-any-return]
+    return record(SOLVE_TRIANGULAR, (a, b), (upper, False))
 
 
 def _parts(packed: Tensor) -> tuple[Tensor, Tensor]:
@@ -103,7 +102,7 @@ def PERMUTATION(m: Any, pivots: Any, like: Any, rows: int) -> Any:
 
 def permutation_of(pivots: Tensor, like: Tensor) -> Tensor:
     """The permutation matrix P of A = P L U."""
-    return record(PERMUTATION, (pivots, like.detach()), (like.shape[-2],))  # type: ignore[no-any-return]
+    return record(PERMUTATION, (pivots, like.detach()), (like.shape[-2],))
 
 
 @api("linalg", out=True)
@@ -171,7 +170,6 @@ def _lu(A: Tensor, pivot: bool = True, get_infos: bool = False, out: Any = None)
     results = tuple(lu_factor_ex(A, pivot=pivot)) if get_infos else tuple(lu_factor(A, pivot=pivot))
     if out is None:
         return results
-    from .registry import write_out
 
     return write_out(results, out, "lu")
 
@@ -208,14 +206,12 @@ _conjugate_transpose = adjoint
 
 
 def _lu_solve(L: Tensor, U: Tensor, P: Tensor, B: Tensor, conjugated: bool) -> Tensor:
-    from .linalg_solve import solve_triangular
-
     turn = _conjugate_transpose
     if conjugated:
         half = solve_triangular(turn(U), B, upper=False)
         return P @ solve_triangular(turn(L), half, upper=True, unitriangular=True)
     half = solve_triangular(L, turn(P) @ B, upper=False, unitriangular=True)
-    return solve_triangular(U, half, upper=True)  # type: ignore[no-any-return]
+    return solve_triangular(U, half, upper=True)
 
 
 @api("torch", "Tensor", out=True, name="lu_solve")

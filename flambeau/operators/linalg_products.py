@@ -11,6 +11,8 @@ from ..executors.interpreter import factorizations
 from ..graph.geometry import Geometry, contiguous
 from ..tensor import Tensor, check_dim, record
 from .definition import arithmetic_dtype, broadcast_shapes, operator, result_dtype
+from .joining import cat, stack
+from .linalg_solve import inv
 from .linalg_support import adjoint, conj, identity, same
 from .products import multiply_chain
 from .registry import NAMESPACES, api
@@ -37,8 +39,6 @@ def matrix_power(A: Tensor, n: int) -> Tensor:
     if n == 0:
         return A.clone().copy_(identity(A.shape[-1], A))
     if n < 0:
-        from .linalg_solve import inv
-
         A, n = inv(A), -n
     result: Tensor | None = None
     square = A
@@ -71,8 +71,6 @@ def MATRIX_EXP(m: Any, A: Any) -> Any:
 @MATRIX_EXP.derivative("A", keeps="A")
 def _(ctx: Any, grad: Tensor, A: Tensor) -> Any:
     """The upper right block of exp [[A^H, G], [0, A^H]] (Mathias, 1996)."""
-    from .joining import cat  # type: ignore[attr-defined]
-
     turned, n = adjoint(A), A.shape[-1]
     top = cat([turned, grad], -1)
     bottom = cat([turned.new_zeros(turned.shape), turned], -1)
@@ -100,7 +98,7 @@ def matrix_exp(A: Tensor) -> Tensor:
             f"linalg.matrix_exp: A must be batches of square matrices, but they are {A.shape[-2]} by "
             f"{A.shape[-1]} matrices"
         )
-    return record(MATRIX_EXP, (A,))  # type: ignore[no-any-return]
+    return record(MATRIX_EXP, (A,))
 
 
 @api("torch", "Tensor", name="matrix_exp")
@@ -188,7 +186,7 @@ def cross(input: Tensor, other: Tensor, *, dim: int = -1) -> Tensor:
             f"linalg.cross: inputs dimension {dim} must have length 3. Got {input.shape[found]} and "
             f"{other.shape[found]}"
         )
-    return record(CROSS, (input, other), (found - input.ndim,))  # type: ignore[no-any-return]
+    return record(CROSS, (input, other), (found - input.ndim,))
 
 
 @api("torch", "Tensor", out=True, name="cross")
@@ -223,7 +221,7 @@ def vecdot(x: Tensor, y: Tensor, *, dim: int = -1) -> Tensor:
             raise RuntimeError(
                 "linalg.vecdot: Expected a floating point or complex tensor as input. Got Bool"
             )
-    return (conj(x) * y).sum(dim)  # type: ignore[no-any-return]
+    return (conj(x) * y).sum(dim)
 
 
 @api("linalg")
@@ -240,12 +238,11 @@ def vander(x: Tensor, N: int | None = None) -> Tensor:
     n = x.shape[-1] if N is None else N
     if N is not None and N <= 1:
         raise RuntimeError("N must be greater than 1.")
-    from .joining import cat  # type: ignore[attr-defined]
 
     if x.dtype.category < dtypes.FLOATING:
         x = x.to(dtypes.int64)
     powers = x.unsqueeze(-1).expand(*x.shape, n - 1).cumprod(-1)
-    return cat([x.new_ones(*x.shape, 1), powers], -1)  # type: ignore[no-any-return]
+    return cat([x.new_ones(*x.shape, 1), powers], -1)
 
 
 @api("torch", name="vander")
@@ -262,14 +259,13 @@ def _vander(x: Tensor, N: int | None = None, increasing: bool = False) -> Tensor
     n = x.shape[0] if N is None else N
     if n < 0:
         raise RuntimeError("N must be non-negative.")
-    from .joining import stack  # type: ignore[attr-defined]
 
     if n == 0:
         return x.new_empty(x.shape[0], 0)
     if x.dtype.category < dtypes.FLOATING:
         x = x.to(dtypes.int64)
     columns = [x.pow(e) for e in (range(n) if increasing else range(n - 1, -1, -1))]
-    return stack(columns, -1)  # type: ignore[no-any-return]
+    return stack(columns, -1)
 
 
 @api("torch", "Tensor", out=True)
@@ -282,10 +278,10 @@ def trace(input: Tensor) -> Tensor:
     """
     if input.ndim != 2:
         raise RuntimeError("trace: expected a matrix")
-    return input.diagonal().sum()  # type: ignore[no-any-return]
+    return input.diagonal().sum()
 
 
 @api("linalg", name="diagonal")
 def _diagonal(A: Tensor, *, offset: int = 0, dim1: int = -2, dim2: int = -1) -> Tensor:
     """The diagonals of matrices (a view)."""
-    return A.diagonal(offset, dim1, dim2)  # type: ignore[no-any-return]
+    return A.diagonal(offset, dim1, dim2)

@@ -9,7 +9,10 @@ import numpy as np
 from .. import return_types
 from ..graph.geometry import Geometry, contiguous
 from ..tensor import Tensor, record
+from ..tensor.construct import from_array
 from .definition import operator
+from .joining import cat
+from .linalg_solve import SOLVE_TRIANGULAR
 from .linalg_support import adjoint, require_matrix, same
 from .registry import api
 
@@ -58,14 +61,11 @@ def _(ctx: Any, grads: Any, Q: Tensor, R: Tensor) -> Any:
         through = (Q @ v) @ adjoint(to_v)  # V = Q^H Y adds Y gV^H to the gradient of Q
         x = _qr_gradient(Q, square, through if to_q is None else to_q + through, to_r[..., :, :rows])
         y = Q @ to_v
-    from .joining import cat  # type: ignore[attr-defined]
 
     return cat([x, y], -1)
 
 
 def _qr_gradient(Q: Tensor, R: Tensor, to_q: Tensor | None, to_r: Tensor | None) -> Tensor:
-    from .linalg_solve import SOLVE_TRIANGULAR
-
     inner = None
     if to_r is not None:
         inner = R @ adjoint(to_r)
@@ -163,7 +163,6 @@ def _vector(A: Tensor, i: int) -> Tensor:
     """The vector of reflection i: zeros, a one, and what stands below the diagonal."""
     rows = A.shape[-2]
     marks = np.arange(rows)
-    from ..tensor.construct import from_array
 
     below = from_array((marks > i).astype(np.bool_)).reshape(rows, 1)
     one = from_array((marks == i).astype(A.dtype.numpy)).reshape(rows, 1)

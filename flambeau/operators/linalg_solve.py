@@ -26,6 +26,7 @@ from .linalg_support import (
     same,
     solved_shape,
 )
+from .linalg_svd import PINV, pinv_gradient
 from .registry import api
 
 # --- inverse ------------------------------------------------------------------------------------------------
@@ -202,7 +203,7 @@ def solve_triangular(
         raise RuntimeError(f"{name}: The input tensor B must have at least 2 dimensions.")
     require_fitting(A, B, left, name)
     if left:
-        return record(SOLVE_TRIANGULAR, (A, B), (upper, unitriangular))  # type: ignore[no-any-return]
+        return record(SOLVE_TRIANGULAR, (A, B), (upper, unitriangular))
     X: Tensor = record(
         SOLVE_TRIANGULAR, (A.transpose(-2, -1), B.transpose(-2, -1)), (not upper, unitriangular)
     )
@@ -258,8 +259,6 @@ def LSTSQ(m: Any, A: Any, B: Any, rcond: float | None) -> Any:
 @LSTSQ.derivative("A", "B", keeps="A B")
 def _(ctx: Any, grads: Any, A: Tensor, B: Tensor) -> Any:
     """Through the pseudoinverse: X = A^+ B."""
-    from .linalg_svd import PINV, pinv_gradient
-
     if grads[0] is None:
         return None, None
     P = record(PINV, (A,), (None, None, False))

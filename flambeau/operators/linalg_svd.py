@@ -18,6 +18,8 @@ from .linalg_support import (
     require_matrix,
     require_square,
 )
+from .looking import look
+from .norms import matrix_norm
 from .registry import api
 
 
@@ -78,7 +80,6 @@ def _checked_svd(A: Tensor, full_matrices: bool) -> Any:
     import numpy as np
 
     results = record(SVD, (A,), (full_matrices,))
-    from .looking import look
 
     try:
         look(results[1], "svd", only_checks=True)
@@ -125,7 +126,7 @@ def svdvals(A: Tensor, *, driver: str | None = None) -> Tensor:
     tensor([3., 2.])
     """
     require_matrix(A, "linalg.svdvals")
-    return _checked_svd(A, False)[1]  # type: ignore[no-any-return]
+    return _checked_svd(A, False)[1]
 
 
 # --- pseudoinverse ------------------------------------------------------------------------------------------
@@ -194,7 +195,7 @@ def pinv(
     atol, rtol = _tolerance(atol), _tolerance(rtol if rcond is None else rcond)
     if isinstance(atol, Tensor) or isinstance(rtol, Tensor):
         return _pinv_by_matrix(A, atol, rtol, hermitian)
-    return record(PINV, (A,), (atol, rtol, hermitian))  # type: ignore[no-any-return]
+    return record(PINV, (A,), (atol, rtol, hermitian))
 
 
 def _pinv_by_matrix(A: Tensor, atol: Any, rtol: Any, hermitian: bool) -> Tensor:
@@ -247,7 +248,7 @@ def matrix_rank(
         S = svdvals(A)
     atol = S.new_full((), atol) if isinstance(atol, (int, float)) else atol
     rtol = S.new_full((), rtol) if isinstance(rtol, (int, float)) else rtol
-    return (S > _tensor_cutoff(A, S, atol, rtol)).sum(-1)  # type: ignore[no-any-return]
+    return (S > _tensor_cutoff(A, S, atol, rtol)).sum(-1)
 
 
 @api("linalg", out=True)
@@ -259,7 +260,6 @@ def cond(A: Tensor, p: Any = None) -> Tensor:
     tensor(2.)
     """
     from .linalg_solve import inv_ex
-    from .norms import matrix_norm
 
     require_matrix(A, "linalg.cond")
     if p is None or p in (2, -2):

@@ -133,7 +133,7 @@ def linear(input: Tensor, weight: Tensor, bias: Tensor | None = None, *, out: Te
     if input.__class__ is not Tensor and not isinstance(input, Tensor):
         raise TypeError(f"linear(): argument 'input' (position 1) must be Tensor, not {type(input).__name__}")
     if out is not None:
-        return write_out(linear(input, weight, bias), out, "linear")  # type: ignore[no-any-return]
+        return write_out(linear(input, weight, bias), out, "linear")
     if weight._geometry.ndim == 1:
         product = matmul(input, weight)
         return product if bias is None else product + bias

@@ -13,7 +13,9 @@ from ..graph.recent import Recent
 from ..tensor import Tensor, record
 from .bounds import known_range
 from .definition import arithmetic_dtype, operator, pointwise_operator
+from .looking import look
 from .registry import api
+from .smooth_activation import logsigmoid, softplus
 from .softmax import log_softmax
 
 
@@ -138,7 +140,6 @@ def check_classes(target: Tensor, classes: int, ignore_index: int) -> None:
     """Raise at the caller's line if targets that are already values are out of range."""
     limits = known_range(target)
     if limits is not None and (limits[0] < 0 or limits[1] >= classes):  # ignored ones may be anywhere
-        from .looking import look
         array = look(target, "nll_loss", only_checks=True)
         wrong = (array != ignore_index) & ((array < 0) | (array >= classes))
         if wrong.any():
@@ -281,7 +282,6 @@ def binary_cross_entropy_with_logits(input: Tensor, target: Tensor, weight: Any 
     reduction = reduction_of(size_average, reduce, reduction)
     if target.shape != input.shape:
         raise ValueError(f"Target size ({target.size()}) must be the same as input size ({input.size()})")
-    from .smooth_activation import logsigmoid, softplus
     if pos_weight is None:
         loss = (1 - target) * input - logsigmoid(input)
     else:

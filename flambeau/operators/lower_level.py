@@ -27,7 +27,7 @@ def norm_except_dim(v: Tensor, pow: int = 2, dim: int = 0) -> Tensor:
     if dim == -1:
         return v.norm(pow)
     others = [d for d in range(v.ndim) if d != dim]
-    return NAMESPACES["linalg"]["vector_norm"](v, pow, others, keepdim=True)  # type: ignore[no-any-return]
+    return NAMESPACES["linalg"]["vector_norm"](v, pow, others, keepdim=True)
 
 
 @api("torch")
@@ -104,4 +104,4 @@ def sparse_dim(self: Tensor) -> int:
 @api("Tensor")
 def const_data_ptr(self: Tensor) -> int:
     """Address of the first element, for reading only."""
-    return self.data_ptr()  # type: ignore[no-any-return]
+    return self.data_ptr()

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from .. import dtypes
-from ..tensor import Tensor, record
+from ..tensor import Tensor, assign, record
 from .comparison import where
 from .definition import (
     arithmetic_dtype,
@@ -40,7 +40,6 @@ def _(ctx: Any, grad: Tensor, input: Tensor) -> Tensor:
 
 def _in_place_abs(self: Tensor) -> Tensor:
     """In-place version of ``abs``."""
-    from ..tensor import assign
     if self.is_complex():
         raise RuntimeError("In-place abs is not supported for complex tensors.")
     return assign(self, abs(self), "abs_")

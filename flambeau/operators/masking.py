@@ -12,6 +12,7 @@ from ..tensor import Tensor, record
 from ..tensor.batching import by_example
 from ..tensor.construct import from_array
 from .definition import broadcast_shapes, operator
+from .joining import cat
 from .looking import look
 from .registry import api, write_out
 
@@ -134,7 +135,6 @@ def _(ctx: Any, grad: Tensor, positions: Tensor) -> Tensor:
     used = grad.take(positions)
     missing = shape.numel() - used.numel()
     if missing:
-        from .joining import cat
         used = cat([used, used.new_zeros(missing)])
     return used.reshape(shape)
 

@@ -121,7 +121,7 @@ def mm(input: Tensor, mat2: Tensor) -> Tensor:
     >>> torch.mm(torch.tensor([[1., 2.]]), torch.tensor([[3.], [4.]]))
     tensor([[11.]])
     """
-    return record(MM, (input, mat2))  # type: ignore[no-any-return]
+    return record(MM, (input, mat2))
 
 
 # --- batches ------------------------------------------------------------------------------------------------
@@ -165,7 +165,7 @@ def bmm(input: Tensor, mat2: Tensor) -> Tensor:
     >>> torch.bmm(torch.ones(2, 1, 3), torch.ones(2, 3, 1)).shape
     torch.Size([2, 1, 1])
     """
-    return record(BMM, (input, mat2))  # type: ignore[no-any-return]
+    return record(BMM, (input, mat2))
 
 
 # --- vectors ------------------------------------------------------------------------------------------------
@@ -213,7 +213,7 @@ def mv(input: Tensor, vec: Tensor) -> Tensor:
     >>> torch.mv(torch.tensor([[1., 2.], [3., 4.]]), torch.tensor([1., 1.]))
     tensor([3., 7.])
     """
-    return record(MV, (input, vec))  # type: ignore[no-any-return]
+    return record(MV, (input, vec))
 
 
 def _dot_geometry(operands: Any, attributes: Any) -> Geometry:
@@ -273,7 +273,7 @@ def dot(input: Tensor, tensor: Tensor) -> Tensor:
     >>> torch.dot(torch.tensor([2, 3]), torch.tensor([2, 1]))
     tensor(7)
     """
-    return record(DOT, (input, tensor))  # type: ignore[no-any-return]
+    return record(DOT, (input, tensor))
 
 
 @api("torch", "Tensor", out=True)
@@ -284,7 +284,7 @@ def vdot(input: Tensor, other: Tensor) -> Tensor:
     >>> torch.vdot(torch.tensor([1j]), torch.tensor([1j]))
     tensor(1.+0.j)
     """
-    return record(VDOT if input.is_complex() else DOT, (input, other))  # type: ignore[no-any-return]
+    return record(VDOT if input.is_complex() else DOT, (input, other))
 
 
 # --- any number of dimensions -------------------------------------------------------------------------------
@@ -365,9 +365,9 @@ def matmul(input: Tensor, other: Tensor) -> Tensor:
     """
     a, b = input._geometry.ndim, other._geometry.ndim
     if a == 2 and b == 2:
-        return record(MM, (input, other))  # type: ignore[no-any-return]
+        return record(MM, (input, other))
     if a > 1 and b > 1:
-        return record(MATMUL, (input, other))  # type: ignore[no-any-return]
+        return record(MATMUL, (input, other))
     return _with_vector(input, other, a, b)
 
 

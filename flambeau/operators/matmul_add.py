@@ -110,7 +110,7 @@ def addmm(input: Tensor, mat1: Tensor, mat2: Tensor, *, beta: Any = 1, alpha: An
     >>> torch.addmm(torch.ones(1), torch.ones(1, 2), torch.ones(2, 1), beta=3)
     tensor([[5.]])
     """
-    return record(ADDMM, (input, mat1, mat2, beta, alpha), (_mode(beta, alpha),))  # type: ignore[no-any-return]
+    return record(ADDMM, (input, mat1, mat2, beta, alpha), (_mode(beta, alpha),))
 
 
 # --- addmv --------------------------------------------------------------------------------------------------
@@ -162,7 +162,7 @@ def addmv(input: Tensor, mat: Tensor, vec: Tensor, *, beta: Any = 1, alpha: Any 
     >>> torch.addmv(torch.zeros(2), torch.ones(2, 3), torch.ones(3))
     tensor([3., 3.])
     """
-    return record(ADDMV, (input, mat, vec, beta, alpha), (_mode(beta, alpha),))  # type: ignore[no-any-return]
+    return record(ADDMV, (input, mat, vec, beta, alpha), (_mode(beta, alpha),))
 
 
 # --- addr ---------------------------------------------------------------------------------------------------
@@ -213,7 +213,7 @@ def addr(input: Tensor, vec1: Tensor, vec2: Tensor, *, beta: Any = 1, alpha: Any
     >>> torch.addr(torch.zeros(1, 2), torch.tensor([2.]), torch.tensor([3., 4.]))
     tensor([[6., 8.]])
     """
-    return record(ADDR, (input, vec1, vec2, beta, alpha), (_mode(beta, alpha),))  # type: ignore[no-any-return]
+    return record(ADDR, (input, vec1, vec2, beta, alpha), (_mode(beta, alpha),))
 
 
 # --- batches ------------------------------------------------------------------------------------------------
@@ -243,7 +243,7 @@ def baddbmm(input: Tensor, batch1: Tensor, batch2: Tensor, *, beta: Any = 1, alp
     >>> torch.baddbmm(torch.ones(1), torch.ones(1, 1, 2), torch.ones(1, 2, 1), alpha=2)
     tensor([[[5.]]])
     """
-    return record(BADDBMM, (input, batch1, batch2, beta, alpha), (_mode(beta, alpha),))  # type: ignore[no-any-return]
+    return record(BADDBMM, (input, batch1, batch2, beta, alpha), (_mode(beta, alpha),))
 
 
 def _addbmm_geometry(operands: Any, attributes: Any) -> Geometry:
@@ -293,7 +293,7 @@ def addbmm(input: Tensor, batch1: Tensor, batch2: Tensor, *, beta: Any = 1, alph
     >>> torch.addbmm(torch.zeros(1, 1), torch.ones(2, 1, 3), torch.ones(2, 3, 1))
     tensor([[6.]])
     """
-    return record(ADDBMM, (input, batch1, batch2, beta, alpha), (_mode(beta, alpha),))  # type: ignore[no-any-return]
+    return record(ADDBMM, (input, batch1, batch2, beta, alpha), (_mode(beta, alpha),))
 
 
 @api("Tensor")

@@ -20,6 +20,7 @@ from . import expanding, transposing
 from .copying import formatted_geometry
 from .extents import sizes_of
 from .registry import api
+from .strided_views import as_strided
 
 
 def _adopt(x: Tensor, viewed: Tensor) -> Tensor:
@@ -58,7 +59,6 @@ for _name, _function in (
 @api("torch", "Tensor")
 def as_strided_(input: Tensor, size: Any, stride: Any, storage_offset: int | None = None) -> Tensor:
     """Let the tensor read its storage with another shape, strides and offset."""
-    from .strided_views import as_strided
     return _adopt(input, as_strided(input, size, stride, storage_offset))
 
 

@@ -21,7 +21,8 @@ from ..graph.recent import Recent
 from ..tensor import Tensor, record, state
 from ..tensor.inplace import write
 from .definition import arithmetic_dtype, operator
-from .registry import api
+from .padding import pad
+from .registry import api, write_out
 
 Dims = tuple[int, ...]
 
@@ -163,7 +164,7 @@ def layer_norm(input: Tensor, normalized_shape: Any, weight: Any = None, bias: A
     >>> torch.nn.functional.layer_norm(torch.tensor([[1., 3.]]), (2,))
     tensor([[-1.0000,  1.0000]])
     """
-    return _layer_norm(input, normalized_shape, weight, bias, eps, 1)[0]  # type: ignore[no-any-return]
+    return _layer_norm(input, normalized_shape, weight, bias, eps, 1)[0]
 
 
 @api("torch")
@@ -181,7 +182,7 @@ def native_layer_norm(input: Tensor, normalized_shape: Any, weight: Any, bias: A
 
 def statistics_in(input: Tensor, weight: Any) -> dtypes.dtype:
     """The type in which statistics are given out: the weight's, which may be wider than the input's."""
-    return input.dtype if weight is None else weight.dtype  # type: ignore[no-any-return]
+    return input.dtype if weight is None else weight.dtype
 
 
 def _layer_norm(input: Tensor, normalized_shape: Any, weight: Any, bias: Any, eps: float,
@@ -424,7 +425,6 @@ def local_response_norm(input: Tensor, size: int, alpha: float = 0.0001, beta: f
                          f"{input.ndim} dimensions)")
     if input.numel() == 0:
         return input
-    from .padding import pad
     squares = pad((input * input).reshape(input.shape[0], 1, input.shape[1], -1),
                   [0, 0, size // 2, (size - 1) // 2])
     total: Any = None
@@ -443,6 +443,5 @@ def normalize(input: Tensor, p: float = 2.0, dim: int = 1, eps: float = 1e-12, o
     result = input / norm
     if out is None:
         return result
-    from .registry import write_out
     written: Tensor = write_out(result, out, "normalize")
     return written

@@ -41,7 +41,7 @@ def logsumexp(input: Tensor, dim: Any, keepdim: bool = False) -> Tensor:
     """
     g = input._geometry
     dtype = dtypes.get_default_dtype() if g.dtype.category < dtypes.FLOATING else g.dtype
-    return record(LOGSUMEXP, (input,), (normalize_dims(dim, g.ndim), keepdim, dtype))  # type: ignore[no-any-return]
+    return record(LOGSUMEXP, (input,), (normalize_dims(dim, g.ndim), keepdim, dtype))
 
 
 # --- vector norms -------------------------------------------------------------------------------------------
@@ -122,7 +122,7 @@ def _record_norm(op: Operator, x: Tensor, p: float, dim: Any, keepdim: bool, dty
                     f"linalg.vector_norm cannot compute the {shown} norm on the dimension {d}because this "
                     "dimension is empty and the operation does not have an identity"
                 )
-    return record(op, (x,), (p, dims, keepdim, dtype or g.dtype))  # type: ignore[no-any-return]
+    return record(op, (x,), (p, dims, keepdim, dtype or g.dtype))
 
 
 def require_floating(x: Tensor, function: str) -> None:

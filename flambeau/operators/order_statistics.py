@@ -207,7 +207,7 @@ def _ranked(x: Tensor, q: Tensor, interpolation: str, ignore_nan: bool) -> Tenso
 
 
 def _at(ordered: Tensor, ranks: Tensor) -> Tensor:
-    return record(PICK, (ordered, ranks.to(dtypes.int64)), (ordered.ndim - 1, True))  # type: ignore[no-any-return]
+    return record(PICK, (ordered, ranks.to(dtypes.int64)), (ordered.ndim - 1, True))
 
 
 def _check_quantile(name: str, input: Tensor, q: Any, interpolation: str) -> Tensor:

@@ -6,6 +6,7 @@ from typing import Any
 
 from ..graph.geometry import Geometry, contiguous
 from ..tensor import Tensor, record
+from ..tensor.construct import tensor
 from .definition import operator
 from .registry import api
 
@@ -105,7 +106,6 @@ def pad(input: Tensor, pad: Any, mode: str = "constant", value: float | None = N
     if len(widths) % 2:
         raise RuntimeError(f"Padding length must be divisible by 2, but got {len(widths)}")
     _check_mode(input, widths, mode)
-    from ..tensor.construct import tensor
     for i in range(len(widths) // 2):
         before, after = widths[2 * i], widths[2 * i + 1]
         if before or after:

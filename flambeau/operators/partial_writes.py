@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from ..dtypes import from_numpy_dtype
 from ..graph.geometry import Geometry, contiguous
 from ..graph.operator import Operator
 from ..tensor import Tensor, record, view
@@ -24,7 +25,6 @@ def _geometry(operands: Any, attributes: Any) -> Geometry:
 
 
 def _kernel(m: Any, input: Any, src: Any, how: Operator, arguments: tuple[Any, ...]) -> Any:
-    from ..dtypes import from_numpy_dtype
     result = m.array(input, order="C")
     part: Any = how.infer((contiguous(input.shape, from_numpy_dtype(input.dtype)),), arguments)
     if result.size:

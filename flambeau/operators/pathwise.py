@@ -138,7 +138,7 @@ def _standard_gamma(input: Tensor, generator: Any = None) -> Tensor:
 @api("torch")
 def _standard_gamma_grad(self: Tensor, output: Tensor) -> Tensor:
     """How gamma values ``output`` move with their shapes ``self``."""
-    return record(STANDARD_GAMMA_GRAD, (self, output))  # type: ignore[no-any-return]
+    return record(STANDARD_GAMMA_GRAD, (self, output))
 
 
 @api("torch")
@@ -152,4 +152,4 @@ def _sample_dirichlet(input: Tensor, generator: Any = None) -> Tensor:
 @api("torch")
 def _dirichlet_grad(x: Tensor, alpha: Tensor, total: Tensor) -> Tensor:
     """How a share x moves with its concentration alpha of ``total``, over 1 - x."""
-    return record(DIRICHLET_GRAD, (x, alpha, total))  # type: ignore[no-any-return]
+    return record(DIRICHLET_GRAD, (x, alpha, total))

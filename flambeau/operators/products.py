@@ -8,7 +8,7 @@ from typing import Any
 
 from ..tensor import Tensor, casting, check_dim
 from .matmul import bmm, dot, matmul, mm
-from .registry import api
+from .registry import api, write_out
 
 
 @api("torch", "Tensor", out=True, aliases=("ger",))
@@ -147,9 +147,8 @@ def chain_matmul(*matrices: Tensor, out: Tensor | None = None) -> Tensor:
     result = matrices[0] if len(matrices) == 1 else multiply_chain(matrices)
     if out is None:
         return result
-    from .registry import write_out
 
-    return write_out(result, out, "chain_matmul")  # type: ignore[no-any-return]
+    return write_out(result, out, "chain_matmul")
 
 
 def multiply_chain(matrices: Sequence[Tensor]) -> Tensor:

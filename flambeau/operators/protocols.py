@@ -16,7 +16,7 @@ from .registry import NAMESPACES, api
 def _len(self: Tensor) -> int:
     if self._geometry.ndim == 0:
         raise TypeError("len() of a 0-d tensor")
-    return self._geometry.shape[0]  # type: ignore[no-any-return]
+    return self._geometry.shape[0]
 
 
 def _iter(self: Tensor) -> Iterator[Tensor]:

@@ -17,8 +17,9 @@ from ..random_streams.permutation import randperm as draw_permutation
 from ..random_streams.state import STATE_BYTES
 from ..random_streams.uniform import uniform as draw_uniform
 from ..tensor import Tensor, assign, record
+from ..tensor.construct import empty_geometry
 from .creation import factory_geometry, like_geometry
-from .definition import operator
+from .definition import broadcast_shapes, operator
 from .extents import sizes_of
 from .generator import draw
 from .registry import api
@@ -99,7 +100,6 @@ def RANDPERM(m: Any, state: Any, geometry: Geometry) -> Any:
 def drawn(op: Any, generator: Any, operands: tuple[Any, ...], geometry: Geometry, *attributes: Any) -> Tensor:
     """The values of a random operator; on the meta device nothing is drawn."""
     if geometry.device is devices.META:
-        from ..tensor.construct import empty_geometry
         return empty_geometry(geometry)
     return draw(op, generator, operands, (*attributes, geometry))
 
@@ -280,7 +280,6 @@ def normal(mean: Any, std: Any = 1.0, size: Any = None, *, generator: Any = None
         raise RuntimeError("normal expects all elements of std >= 0.0")
     if not isinstance(std, Tensor) and std < 0:
         raise RuntimeError(f"normal expects std >= 0.0, but found std {std}")
-    from .definition import broadcast_shapes
     tensors = [t for t in (mean, std) if isinstance(t, Tensor)]
     d = tensors[0].dtype if len(tensors) == 1 else dtypes.promote_types(tensors[0].dtype, tensors[1].dtype)
     geometry = contiguous(broadcast_shapes([t.shape for t in tensors]), d, tensors[0].device)

@@ -13,6 +13,7 @@ from ..random_streams.bernoulli import rrelu_slopes
 from ..random_streams.multinomial import multinomial as draw_multinomial
 from ..tensor import Tensor
 from .definition import operator
+from .expanding import broadcast_tensors
 from .looking import look
 from .random import _require_floating, _with_state, drawn, fill_with, in_memory_order
 from .registry import api
@@ -114,7 +115,6 @@ def poisson(input: Tensor, generator: Any = None) -> Tensor:
 @api("torch")
 def binomial(count: Tensor, prob: Tensor, generator: Any = None) -> Tensor:
     """Numbers of successes in ``count`` trials of probability ``prob``."""
-    from .expanding import broadcast_tensors
     count, prob = broadcast_tensors(count, prob)
     return drawn(BINOMIAL, generator, (count.detach().to(prob.dtype), prob.detach()),
                  contiguous(prob.shape, prob.dtype, prob.device))

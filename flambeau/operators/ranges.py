@@ -52,7 +52,7 @@ def arange(
         start, end = 0, start
     if out is not None:
         made = arange(start, end, step, dtype=out.dtype, device=out.device)
-        return write_out(made, out, "arange")  # type: ignore[no-any-return]
+        return write_out(made, out, "arange")
     if dtype is None:
         dtype = (
             dtypes.int64
@@ -170,7 +170,7 @@ def linspace(start: Any, end: Any, steps: int, *, dtype: Any = None, layout: Any
     tensor([0.0000, 0.2500, 0.5000, 0.7500, 1.0000])
     """
     if levels and any_batched((start, end)):
-        return rules.each(linspace, (start, end, steps), {"dtype": dtype, "device": device})  # type: ignore[no-any-return]
+        return rules.each(linspace, (start, end, steps), {"dtype": dtype, "device": device})
     return _spaced("linspace", start, end, steps, None, dtype, device, requires_grad)
 
 
@@ -184,5 +184,5 @@ def logspace(start: Any, end: Any, steps: int, base: float = 10.0, *, dtype: Any
     tensor([  1.,  10., 100.])
     """
     if levels and any_batched((start, end)):
-        return rules.each(logspace, (start, end, steps, base), {"dtype": dtype, "device": device})  # type: ignore[no-any-return]
+        return rules.each(logspace, (start, end, steps, base), {"dtype": dtype, "device": device})
     return _spaced("logspace", start, end, steps, base, dtype, device, requires_grad)

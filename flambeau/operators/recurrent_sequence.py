@@ -55,7 +55,7 @@ def _weight_dtype(operands: Any) -> Any:
 
 
 def _batch(state: Any) -> int:
-    return state.shape[0]  # type: ignore[no-any-return]
+    return state.shape[0]
 
 
 # --- LSTM ---------------------------------------------------------------------------------------------------

@@ -10,6 +10,7 @@ from ..graph.operator import Operator
 from ..tensor import Tensor, record
 from .axes import normalize_dims, numpy_names, reduced_shape, require_dims
 from .definition import arithmetic_dtype, operator
+from .extents import sizes_of
 from .registry import api
 
 _DTYPE = ", torch.dtype dtype = None"
@@ -107,7 +108,7 @@ def sum(input: Tensor, dim: Any = None, keepdim: bool = False, *, dtype: Any = N
     elif dtype is not g.dtype:
         input = converted(input, dtype)
     return record(
-        SUM if dim is None else SUM_DIM,  # type: ignore[no-any-return]
+        SUM if dim is None else SUM_DIM,
         (input,),
         (normalize_dims(dim, g.ndim), keepdim, dtype),
     )
@@ -116,8 +117,6 @@ def sum(input: Tensor, dim: Any = None, keepdim: bool = False, *, dtype: Any = N
 @api("Tensor")
 def sum_to_size(input: Tensor, *size: Any) -> Tensor:
     """The sum over the dimensions along which ``size`` was broadcast to this shape."""
-    from .extents import sizes_of
-
     shape = sizes_of(size)
     g = input._geometry
     if g.shape == shape:
@@ -184,7 +183,7 @@ def mean(input: Tensor, dim: Any = None, keepdim: bool = False, *, dtype: Any = 
     if dtype is not None:
         input = converted(input, dtype)
     return record(
-        MEAN if dim is None else MEAN_DIM,  # type: ignore[no-any-return]
+        MEAN if dim is None else MEAN_DIM,
         (input,),
         (normalize_dims(dim, input._geometry.ndim), keepdim, found),
     )
@@ -244,7 +243,7 @@ def prod(input: Tensor, dim: int | None = None, keepdim: bool = False, *, dtype:
     else:
         input = converted(input, dtype)
     return record(
-        PROD if dim is None else PROD_DIM,  # type: ignore[no-any-return]
+        PROD if dim is None else PROD_DIM,
         (input,),
         (normalize_dims(dim, g.ndim), keepdim, dtype),
     )
@@ -286,7 +285,7 @@ def nansum(input: Tensor, dim: Any = None, keepdim: bool = False, *, dtype: Any 
     found = dtype or g.dtype
     if dtype is not None:
         input = converted(input, dtype)
-    return record(NANSUM, (input,), (normalize_dims(dim, g.ndim), keepdim, found))  # type: ignore[no-any-return]
+    return record(NANSUM, (input,), (normalize_dims(dim, g.ndim), keepdim, found))
 
 
 @api("torch", "Tensor", out=True)

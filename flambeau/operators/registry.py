@@ -15,6 +15,7 @@ from .. import layouts
 from ..tensor import Tensor, assign, casting, check_writable
 from ..tensor.overlap import require_apart
 from ..tensor.overrides import dispatching, on_first_override
+from .out import refuse_aliases, store
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -177,7 +178,6 @@ def with_out(function: Callable[..., Any]) -> Callable[..., Any]:
     def wrapper(*args: Any, out: Any = None, **kwargs: Any) -> Any:
         if out is None:
             return function(*args, **kwargs)
-        from .out import refuse_aliases
         refuse_aliases(args, out, function.__name__)
         with casting.suspended():
             return write_out(function(*args, **kwargs), out, function.__name__)
@@ -186,5 +186,4 @@ def with_out(function: Callable[..., Any]) -> Callable[..., Any]:
 
 def write_out(result: Any, out: Any, name: str) -> Any:
     """Write results to the tensors given as ``out=``, resizing empty ones."""
-    from .out import store
     return store(result, out, name)

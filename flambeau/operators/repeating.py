@@ -6,10 +6,14 @@ from operator import index
 from typing import Any
 
 from ..graph.geometry import Geometry, contiguous, dense_like
+from ..layouts import contiguous_format
 from ..tensor import Tensor, check_dim, record
 from ..tensor.batching import by_example
+from ..tensor.construct import from_array
 from .definition import operator
 from .extents import sizes_of
+from .looking import look
+from .ranges import arange
 from .registry import api
 
 
@@ -195,7 +199,6 @@ def repeat_interleave(
     >>> torch.repeat_interleave(torch.tensor([1, 2]), torch.tensor([1, 2]))
     tensor([1, 2, 2])
     """
-    from .ranges import arange
     if repeats is None:  # the counts alone: positions, each as often as its count says
         return repeat_interleave(arange(input.numel()), input, 0)
     if dim is None:
@@ -209,15 +212,13 @@ def repeat_interleave(
         if n < 0:
             raise RuntimeError("Repeats must be non-negative")
         wide = input.unsqueeze(d + 1).expand(*input.shape[:d + 1], n, *input.shape[d + 1:])
-        return wide.clone(memory_format=_CONTIGUOUS).flatten(d, d + 1)
+        return wide.clone(memory_format=contiguous_format).flatten(d, d + 1)
     return input.index_select(d, _positions(repeats, extent))
 
 
 def _positions(repeats: Tensor, extent: int) -> Tensor:
     import numpy as np
 
-    from ..tensor.construct import from_array
-    from .looking import look
     if repeats.ndim > 1:
         raise RuntimeError("repeat_interleave only accept 1D vector as repeat")
     if repeats.dtype.name not in ("int64", "int32"):
@@ -231,6 +232,3 @@ def _positions(repeats: Tensor, extent: int) -> Tensor:
         raise RuntimeError("repeats must have the same size as input along dim, but got repeats.size(0) = "
                            f"{len(counts)} and input.size(0) = {extent}")
     return from_array(np.repeat(np.arange(extent), counts))
-
-
-from ..layouts import contiguous_format as _CONTIGUOUS  # noqa: E402

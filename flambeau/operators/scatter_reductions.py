@@ -7,7 +7,9 @@ from typing import Any
 from ..graph.geometry import Geometry, dense_like
 from ..tensor import Tensor, check_dim, record
 from . import bounds
+from .comparison import where
 from .definition import operator
+from .indexing import _check_source, check_vector
 from .registry import api
 from .scattering import _check_index, _check_src, _cut, _positions, _require, gather, into_shape
 
@@ -105,7 +107,6 @@ def _product(
     others = _reduced(input, dim, index, src.masked_fill(lone, 1), "prod", include_self)
     by_src = gather(grad * output, dim, index) / src.masked_fill(zeros, 1)
     alone = gather(grad * others, dim, index)
-    from .comparison import where
     return by_input, where(lone, alone, by_src.masked_fill(zeros, 0))
 
 
@@ -145,7 +146,6 @@ def index_reduce(
     >>> torch.ones(2).index_reduce(0, torch.tensor([0, 0]), torch.tensor([3., 4.]), "prod")
     tensor([12.,  1.])
     """
-    from .indexing import _check_source, check_vector
     if reduce not in ("prod", "mean", "amax", "amin"):
         raise RuntimeError("index_reduce(): Expected reduce to be one of prod, mean, amax or amin but got "
                            f"{reduce}.")

@@ -13,6 +13,8 @@ from ..tensor import Tensor, check_dim, record
 from . import bounds
 from .definition import broadcast_shapes, operator
 from .registry import api
+from .slicing import SLICE
+from .view_backward import embed
 
 
 def _check_index(name: str, x: Tensor, dim: int, index: Tensor) -> int:
@@ -187,8 +189,6 @@ def into_shape(part: Tensor, shape: Any) -> Tensor:
     """``part`` in the corner of zeros of a larger shape."""
     if part.shape == shape:
         return part
-    from .slicing import SLICE
-    from .view_backward import embed
     for d, n in enumerate(shape):
         if part.shape[d] != n:
             whole = (*part.shape[:d], n, *part.shape[d + 1:])

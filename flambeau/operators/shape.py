@@ -6,7 +6,7 @@ from operator import index
 from typing import Any
 
 from .. import dtypes
-from ..graph.geometry import Geometry, intern
+from ..graph.geometry import Geometry, contiguous, intern
 from ..size import Size
 from ..tensor import Tensor, check_dim, record, view, view_operator
 from .copying import clone_contiguous
@@ -44,7 +44,6 @@ UNSAFE_VIEW = operator("unsafe_view", lambda operands, attributes: _fresh(operan
 
 
 def _fresh(g: Geometry, shape: tuple[int, ...]) -> Geometry:
-    from ..graph.geometry import contiguous
     return contiguous(shape, g.dtype, g.device)
 
 

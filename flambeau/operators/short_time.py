@@ -156,7 +156,7 @@ def _stft(
         result = result.squeeze(0)
     if return_complex or (return_complex is None and complex_input):
         return result
-    return NAMESPACES["torch"]["view_as_real"](result)  # type: ignore[no-any-return]
+    return NAMESPACES["torch"]["view_as_real"](result)
 
 
 def _check_stft(x: Tensor, n_fft: int, hop: int, length: int, window: Any, call: str) -> None:

@@ -67,7 +67,7 @@ def argsort(input: Tensor, dim: int = -1, descending: bool = False, stable: bool
     >>> torch.argsort(torch.tensor([3, 1, 2]))
     tensor([1, 2, 0])
     """
-    return sort(input, dim, descending, stable)[1]  # type: ignore[no-any-return]
+    return sort(input, dim, descending, stable)[1]
 
 
 @api("torch", "Tensor", out=True)
@@ -79,7 +79,7 @@ def msort(input: Tensor) -> Tensor:
     tensor([[2, 1],
             [3, 5]])
     """
-    return sort(input, 0)[0]  # type: ignore[no-any-return]
+    return sort(input, 0)[0]
 
 
 # --- topk ---------------------------------------------------------------------------------------------------
@@ -206,7 +206,7 @@ def searchsorted(
     if g.dtype.is_complex:
         raise RuntimeError("torch.searchsorted(): complex is not supported")
     attributes = (right or side == "right", out_int32)
-    return record(SEARCHSORTED, (sorted_sequence, input, sorter), attributes)  # type: ignore[no-any-return]
+    return record(SEARCHSORTED, (sorted_sequence, input, sorter), attributes)
 
 
 def _check_sorter(g: Geometry, sorter: Geometry) -> None:
@@ -232,7 +232,7 @@ def bucketize(input: Any, boundaries: Tensor, *, out_int32: bool = False, right:
     """
     if boundaries.ndim != 1:
         raise RuntimeError(f"boundaries tensor must be 1 dimension, but got dim({boundaries.ndim})")
-    return record(SEARCHSORTED, (boundaries, input, None), (right, out_int32))  # type: ignore[no-any-return]
+    return record(SEARCHSORTED, (boundaries, input, None), (right, out_int32))
 
 
 # --- isin ---------------------------------------------------------------------------------------------------
@@ -269,4 +269,4 @@ def isin(elements: Any, test_elements: Any, *, assume_unique: bool = False, inve
             )
         if not isinstance(x, (Tensor, *NUMBERS)):
             raise TypeError(f"isin(): argument must be Tensor, not {type(x).__name__}")
-    return record(ISIN, (elements, test_elements), (invert,))  # type: ignore[no-any-return]
+    return record(ISIN, (elements, test_elements), (invert,))

@@ -8,7 +8,9 @@ from .. import devices, dtypes
 from ..graph.geometry import Geometry, contiguous
 from ..graph.operator import Operator
 from ..tensor import Tensor, check_dim, record
+from ..tensor.construct import from_array
 from .definition import operator
+from .joining import cat
 from .registry import api
 
 _NORMS = ("backward", "ortho", "forward")
@@ -69,7 +71,7 @@ _OPERATORS = {
 
 def _run(x: Tensor, *attributes: Any) -> Tensor:
     """Record a transform (dims, sizes, kind, inverse, norm)."""
-    return record(_OPERATORS[attributes[2]], (x,), attributes)  # type: ignore[no-any-return]
+    return record(_OPERATORS[attributes[2]], (x,), attributes)
 
 
 def _c2r_gradient(grad: Tensor, dims: tuple[int, ...], sizes: tuple[int, ...], norm: str) -> Tensor:
@@ -78,18 +80,15 @@ def _c2r_gradient(grad: Tensor, dims: tuple[int, ...], sizes: tuple[int, ...], n
     last, n = dims[-1], sizes[-1]
     doubled = n - half.shape[last]
     if doubled <= 0:
-        return half  # type: ignore[no-any-return]
-    from .joining import cat  # type: ignore[attr-defined]
+        return half
 
     tail = half.shape[last] - 1 - doubled
     parts = [half.narrow(last, 0, 1), half.narrow(last, 1, doubled) * 2, half.narrow(last, 1 + doubled, tail)]
-    return cat([p for p in parts if p.shape[last]], last)  # type: ignore[no-any-return]
+    return cat([p for p in parts if p.shape[last]], last)
 
 
 def _resized(x: Tensor, dims: tuple[int, ...], sizes: tuple[int, ...]) -> Tensor:
     """x cut, or filled up with zeros, to given extents."""
-    from .joining import cat  # type: ignore[attr-defined]
-
     for d, n in zip(dims, sizes):
         have = x.shape[d]
         if have > n:
@@ -162,7 +161,7 @@ def _transform(x: Tensor, dims: tuple[int, ...], sizes: Any, kind: str, inverse:
         x = _resized(x, dims, (*sizes[:-1], sizes[-1] // 2 + 1))
     else:
         x = _resized(x, dims, tuple(sizes))
-    return _run(x, dims, tuple(sizes), kind, inverse, norm)  # type: ignore[no-any-return]
+    return _run(x, dims, tuple(sizes), kind, inverse, norm)
 
 
 def _c2c(name: str, x: Tensor, s: Any, dim: Any, norm: Any, inverse: bool) -> Tensor:
@@ -293,7 +292,7 @@ def _two(function: Any, name: str) -> None:
     """The form of a transform over two dimensions."""
 
     def over_two(input: Tensor, s: Any = None, dim: Any = (-2, -1), norm: str | None = None) -> Tensor:
-        return function(input, s, dim, norm)  # type: ignore[no-any-return]
+        return function(input, s, dim, norm)
 
     over_two.__name__ = over_two.__qualname__ = name
     over_two.__doc__ = f"``{function.__name__}`` over two dimensions, by default the last."
@@ -314,7 +313,6 @@ _two(ihfftn, "ihfft2")
 def _frequencies(numbers: Any, n: int, d: float, dtype: Any, device: Any, requires_grad: bool) -> Tensor:
     import numpy as np
 
-    from ..tensor.construct import from_array
 
     found = dtype or dtypes.get_default_dtype()
     values = np.array(numbers, np.float64) / (n * d)
@@ -360,7 +358,7 @@ def _shift(input: Tensor, dim: Any, sign: int) -> Tensor:
     dims = range(input.ndim) if dim is None else [dim] if isinstance(dim, int) else dim
     found = [check_dim(d, input.ndim) for d in dims]
     steps = [input.shape[d] // 2 if sign > 0 else (input.shape[d] + 1) // 2 for d in found]
-    return input.roll(steps, found) if found else input  # type: ignore[no-any-return]
+    return input.roll(steps, found) if found else input
 
 
 @api("fft")

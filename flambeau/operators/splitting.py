@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from operator import index
 from typing import Any
 
-from ..graph.geometry import Geometry
+from ..graph.geometry import Geometry, contiguous
 from ..graph.node import Signature
 from ..graph.operator import Operator
 from ..graph.recent import Recent
@@ -14,6 +14,7 @@ from ..tensor import Tensor, check_dim, state, view
 from ..tensor.batching import BatchedTensor, plain
 from ..tensor.history import attach
 from .creation import filled
+from .joining import cat, stack
 from .registry import api
 from .slicing import SELECT, SLICE
 
@@ -39,12 +40,10 @@ UNBIND = Operator("unbind", lambda m, *_: None, lambda operands, attributes: (),
 
 @UNBIND.derivative("input")
 def _(ctx: Any, grads: tuple[Any, ...]) -> Tensor:
-    from .joining import stack
     return stack(_with_zeros(ctx, grads), ctx.attributes[0])
 
 
 def _joined(ctx: Any, grads: tuple[Any, ...], dim: int) -> Tensor:
-    from .joining import cat
     return cat(_with_zeros(ctx, grads), dim)
 
 
@@ -53,7 +52,6 @@ def _with_zeros(ctx: Any, grads: tuple[Any, ...]) -> list[Tensor]:
 
 
 def _plain(g: Geometry) -> Geometry:
-    from ..graph.geometry import contiguous
     return contiguous(g.shape, g.dtype, g.device)
 
 

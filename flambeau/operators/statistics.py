@@ -145,7 +145,7 @@ def var(
     >>> torch.var(torch.tensor([1., 2., 3.]))
     tensor(1.)
     """
-    return _record(VAR, input, dim, unbiased, keepdim, correction)  # type: ignore[no-any-return]
+    return _record(VAR, input, dim, unbiased, keepdim, correction)
 
 
 @api("torch", "Tensor", out=True)
@@ -159,7 +159,7 @@ def std(
     >>> torch.std(torch.tensor([1., 3.]), correction=0)
     tensor(1.)
     """
-    return _record(STD, input, dim, unbiased, keepdim, correction)  # type: ignore[no-any-return]
+    return _record(STD, input, dim, unbiased, keepdim, correction)
 
 
 @api("torch", out=True)
@@ -173,7 +173,7 @@ def var_mean(
     >>> torch.var_mean(torch.tensor([1., 2., 3.]))
     (tensor(1.), tensor(2.))
     """
-    return _record(VAR_MEAN, input, dim, unbiased, keepdim, correction)  # type: ignore[no-any-return]
+    return _record(VAR_MEAN, input, dim, unbiased, keepdim, correction)
 
 
 @api("torch", out=True)
@@ -187,7 +187,7 @@ def std_mean(
     >>> torch.std_mean(torch.tensor([1., 2., 3.]))
     (tensor(1.), tensor(2.))
     """
-    return _record(STD_MEAN, input, dim, unbiased, keepdim, correction)  # type: ignore[no-any-return]
+    return _record(STD_MEAN, input, dim, unbiased, keepdim, correction)
 
 
 @api("torch", "Tensor")

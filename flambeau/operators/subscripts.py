@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from .. import dtypes
+from ..graph.geometry import contiguous
 from ..tensor import Tensor, assign, view
 from ..tensor.construct import from_array
 from ..tensor.construct import tensor as make_tensor
@@ -75,7 +76,7 @@ def _slice(x: Tensor, dim: int, key: slice, keep_whole: bool) -> Tensor:
 def _as_items(key: Any) -> tuple[Any, ...]:
     """A key as a tuple of single indices (lists of lists count as tuples, as they always have)."""
     if key.__class__ is tuple:
-        return key  # type: ignore[no-any-return]
+        return key
     if isinstance(key, list) and len(key) < 32 and any(
             isinstance(k, (Tensor, *_SEQUENCE, slice)) or k is None or k is Ellipsis for k in key):
         return tuple(key)
@@ -294,7 +295,6 @@ def _type_title(value: Any) -> str:
 
 
 def _scalar_geometry(x: Tensor) -> Any:
-    from ..graph.geometry import contiguous
     return contiguous((), x._geometry.dtype, x._geometry.device)
 
 

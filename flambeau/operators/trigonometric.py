@@ -7,6 +7,7 @@ from typing import Any
 from ..dtypes import COMPLEX
 from ..tensor import Tensor, record
 from .arithmetic import conjugate
+from .comparison import where
 from .definition import pointwise, pointwise_operator
 from .domain import of_tensors, refuse
 
@@ -229,7 +230,6 @@ def sinc(m: Any, input: Any) -> Any:
 
 @sinc.derivative("input", keeps="input")
 def _(ctx: Any, grad: Tensor, input: Tensor) -> Tensor:
-    from .comparison import where
     turn = input * 3.141592653589793
     slope = (turn * cos(turn) - sin(turn)) / where(input == 0, 1, turn * input)
     return grad * conjugate(where(input == 0, 0, slope))
@@ -260,7 +260,6 @@ def _(ctx: Any, grad: Tensor, input: Tensor, other: Tensor) -> Tensor:
 
 
 def _reciprocal_square(x: Tensor, y: Tensor) -> Tensor:
-    from .comparison import where
     square = x * x + y * y
     return where(square == 0, 0, square.reciprocal())
 

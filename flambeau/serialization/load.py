@@ -41,7 +41,7 @@ _FAILED = "Weights only load failed. " + _RERUN + "\nWeightsUnpickler error: \n\
 def _trusting(module: Any) -> type:
     """An unpickler that loads anything, and so can run anything: for files one trusts."""
 
-    class TrustingUnpickler(module.Unpickler):  # type: ignore[misc,name-defined]
+    class TrustingUnpickler(module.Unpickler):
         def __init__(self, file: Any, load_storage: Callable[[Any], Any], **options: Any) -> None:
             super().__init__(file, **options)
             self.load_storage = load_storage

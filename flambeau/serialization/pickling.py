@@ -19,7 +19,7 @@ from ..tensor.storage_view import TypedStorage, UntypedStorage
 from .locations import location_tag
 from .names import STORAGE_NAMES, STORAGE_TYPES, UNTYPED, StorageType, _get_layout, public_name
 
-_Pickler: Any = pickle._Pickler  # type: ignore[attr-defined]  # written in Python
+_Pickler: Any = pickle._Pickler  # written in Python
 
 
 class StorageReferences:
@@ -110,7 +110,7 @@ def _reduce_values(x: Tensor, hooks: Any) -> tuple[Any, tuple[Any, ...]]:
     )
 
 
-class CheckpointPickler(_Pickler):  # type: ignore[misc]
+class CheckpointPickler(_Pickler):
     """Writes globals under PyTorch's names.
 
     The pure-Python pickler is used because only it lets a global's name be chosen.
@@ -160,7 +160,7 @@ def _persistent_id(references: StorageReferences, obj: Any) -> Any:
 def _foreign_pickler(module: Any) -> type:
     """The pickler of another module (dill, cloudpickle), taught to refer to storages."""
 
-    class Pickler(module.Pickler):  # type: ignore[misc,name-defined]
+    class Pickler(module.Pickler):
         references: StorageReferences
 
         def persistent_id(self, obj: Any) -> Any:

@@ -13,7 +13,7 @@ from .. import _utils, devices
 from ..size import Size
 from .names import SPECIAL, _get_layout, public_name
 
-_Unpickler: Any = pickle._Unpickler  # type: ignore[attr-defined]  # written in Python
+_Unpickler: Any = pickle._Unpickler  # written in Python
 _MAX_KEY_PARTS = 10_000
 _BLOCKED_MODULES = ("sys", "os", "posix", "nt")
 
@@ -178,7 +178,7 @@ def _unsupported(code: int) -> Callable[[Any], None]:
     return refuse
 
 
-class RestrictedUnpickler(_Unpickler):  # type: ignore[misc]
+class RestrictedUnpickler(_Unpickler):
     """An unpickler that finds safe globals, calls safe functions and sets the state of plain objects only.
 
     The pure-Python unpickler is used because its opcodes can be restricted one by one.
@@ -223,7 +223,7 @@ class RestrictedUnpickler(_Unpickler):  # type: ignore[misc]
 
     def _callable(self, function: Any, purpose: str) -> Callable[..., Any]:
         if _is_added(function):
-            return function  # type: ignore[no-any-return]
+            return function
         known = _CALLS.get(id(function))
         if known is None:
             raise pickle.UnpicklingError(

@@ -73,7 +73,7 @@ def _sum(a: SparseTensor, b: SparseTensor, alpha: Any, name: str) -> Any:
 
 def _is_merged(a: SparseTensor, b: SparseTensor) -> bool:
     """Whether a sum joins entries of the same place (as PyTorch's does, unless entries are expanded)."""
-    return a._entries.is_contiguous() and b._entries.is_contiguous()  # type: ignore[no-any-return]
+    return a._entries.is_contiguous() and b._entries.is_contiguous()
 
 
 Places = tuple[np.ndarray[Any, Any], np.ndarray[Any, Any]]

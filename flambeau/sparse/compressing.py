@@ -99,7 +99,7 @@ def check_blocksize(x: Tensor, layout: layouts.layout, blocksize: Any, dense_dim
     """The block size of a conversion, which must divide the matrix."""
     name = NAMES[layout.name]
     if blocksize is None:
-        raise RuntimeError(f"dense_to_sparse: conversion from {NAMES[x.layout.name]} to {name} without "  # type: ignore[attr-defined]
+        raise RuntimeError(f"dense_to_sparse: conversion from {NAMES[x.layout.name]} to {name} without "
                            "blocksize argument given is not supported")
     if len(blocksize) != 2 or min(blocksize) <= 0:
         raise RuntimeError(f"dense_to_{layout.name}: blocksize needs to be a tuple of two positive "

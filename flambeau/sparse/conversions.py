@@ -20,7 +20,7 @@ from .tensor import CompressedTensor, CooTensor, SparseTensor, coo, handles, uns
 
 
 def _refuse(x: Tensor, what: str, expected: str) -> RuntimeError:
-    name = x.layout.name  # type: ignore[attr-defined]
+    name = x.layout.name
     return RuntimeError(f"{what} expected {expected} tensor layout but got {NAMES[name]}")
 
 
@@ -183,7 +183,7 @@ def to_dense(self: Tensor, dtype: Any = None, *, masked_grad: bool | None = None
     tensor([0., 3., 0.])
     """
     dense = spread(self._elements(), self._places(), self.shape) if isinstance(self, SparseTensor) else self
-    return dense if dtype is None else dense.to(dtype)  # type: ignore[no-any-return]
+    return dense if dtype is None else dense.to(dtype)
 
 
 @handles("to_sparse", "to_sparse_coo")

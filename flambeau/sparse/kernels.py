@@ -106,17 +106,17 @@ def _(ctx: Any, grad: Tensor, values: Tensor, indices: Tensor) -> Tensor:
 
 def spread(values: Tensor, indices: Tensor, shape: tuple[int, ...]) -> Tensor:
     """See ``SPREAD``."""
-    return record(SPREAD, (values, indices), (tuple(shape),))  # type: ignore[no-any-return]
+    return record(SPREAD, (values, indices), (tuple(shape),))
 
 
 def pick(source: Tensor, indices: Tensor) -> Tensor:
     """See ``PICK``."""
-    return record(PICK, (source, indices))  # type: ignore[no-any-return]
+    return record(PICK, (source, indices))
 
 
 def product(values: Tensor, indices: Tensor, dense: Tensor, rows: int) -> Tensor:
     """See ``PRODUCT``."""
-    return record(PRODUCT, (values, indices, dense), (rows,))  # type: ignore[no-any-return]
+    return record(PRODUCT, (values, indices, dense), (rows,))
 
 
 # --- names for history --------------------------------------------------------------------------------------

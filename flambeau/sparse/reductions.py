@@ -68,13 +68,13 @@ def norm(input: Any, p: Any = "fro", dim: Any = None, keepdim: bool = False, out
     if dim is not None:
         raise RuntimeError("norm_sparse currently only supports keepdim=False, and no reduced dimensions")
     entries = coalesce(input)._entries if isinstance(input, CooTensor) else input._entries
-    return entries.norm(2 if p in ("fro", None) else p, dtype=dtype)  # type: ignore[no-any-return]
+    return entries.norm(2 if p in ("fro", None) else p, dtype=dtype)
 
 
 @handles("any")
 def any_(input: Any, *args: Any, **kwargs: Any) -> Tensor:
     """Whether an entry is not 0."""
-    return input._entries.any()  # type: ignore[no-any-return]
+    return input._entries.any()
 
 
 @handles("item")

@@ -354,7 +354,7 @@ class CompressedTensor(SparseTensor):
     def stride(self, dim: int | None = None) -> Any:
         raise RuntimeError(f"Sparse {self._layout.name[-3:].upper()} tensors do not have strides")
 
-    storage_offset = stride  # type: ignore[assignment]
+    storage_offset = stride
 
 
 def coo(indices: Tensor, entries: Tensor, shape: Sequence[int], coalesced: bool = False) -> CooTensor:

@@ -104,7 +104,7 @@ class BatchedTensor(Tensor):
         return self.physical.grad_fn
 
     @property
-    def _grad_fn(self) -> Any:  # type: ignore[override]
+    def _grad_fn(self) -> Any:
         return self.physical.grad_fn
 
     @property
@@ -121,7 +121,7 @@ class BatchedTensor(Tensor):
         return batched(self.physical.detach(), self.level)
 
     @property  # type: ignore[misc]
-    def data(self) -> Tensor:  # type: ignore[override]
+    def data(self) -> Tensor:
         """The same values without history."""
         return batched(self.physical.data, self.level)
 

@@ -11,6 +11,7 @@ from ..graph.geometry import Geometry, contiguous, intern
 from ..graph.node import constant
 from ..graph.storage import Storage
 from ..size import Size
+from .record import META_NODE
 from .tape import state
 from .tensor import Tensor, fresh
 
@@ -26,7 +27,6 @@ def from_array(array: np.ndarray[Any, Any], dtype: dtypes.dtype | None = None, d
     geometry = contiguous(array.shape, found, device or devices.CPU)
     flat = np.ascontiguousarray(array).reshape(-1)
     if geometry.device is devices.META:
-        from .record import META_NODE
         return fresh(Storage(META_NODE, geometry), geometry)
     if flat.base is not None or not flat.flags.writeable:
         flat = flat.copy()
@@ -184,7 +184,6 @@ def tensor(data: Any, *, dtype: dtypes.dtype | None = None, device: Any = None, 
 def empty_geometry(geometry: Geometry) -> Tensor:
     """An uninitialised tensor (zeros: what is uninitialised need not be garbage)."""
     if geometry.device is devices.META:
-        from .record import META_NODE
         return fresh(Storage(META_NODE, geometry), geometry)
     return fresh(Storage(constant(np.zeros(geometry.numel, geometry.dtype.numpy)), geometry), geometry)
 

@@ -98,7 +98,7 @@ def check_writable(x: Tensor) -> None:
 def assign(x: Tensor, result: Tensor, name: str) -> Tensor:
     """Let x take the values (and the history) of ``result``; returns x."""
     if levels and any_batched((x, result)):
-        return rules.assign(x, result, name)  # type: ignore[no-any-return]
+        return rules.assign(x, result, name)
     check_writable(x)
     if state.enabled and result._grad_fn is not None:
         _keep_original(x, result._grad_fn)

@@ -93,7 +93,7 @@ def record_many(operator: Operator, attributes: tuple[Any, ...], tensors: Sequen
         known = _find(operator, attributes, geometries, [], 0)
     signature = known.signature
     if signature.on_meta or True in [storage.exposed for storage in storages]:
-        return record(operator, tensors, attributes)  # type: ignore[no-any-return]
+        return record(operator, tensors, attributes)
     node = Node(signature, tuple([storage.node for storage in storages]), _site(2))
     pending.nodes.append(node)
     if len(pending.nodes) > settings.check_at:

@@ -11,6 +11,8 @@ from collections.abc import Callable, Iterable
 from functools import wraps
 from typing import Any
 
+from .tensor import Tensor
+
 on_first_override: list[Callable[[], None]] = []
 modes: list[Any] = []
 _active = False
@@ -118,7 +120,6 @@ class DisableTorchFunction:
 
 def default_torch_function(cls: Any, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
     """Compute as if there were no subclass; tensors in the result become instances of ``cls``."""
-    from .tensor import Tensor
     if not all(issubclass(cls, t) for t in types):
         return NotImplemented
     with DisableTorchFunction():

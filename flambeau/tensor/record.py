@@ -127,10 +127,10 @@ def record_one(operator: Operator, x: Tensor, attributes: tuple[Any, ...] = ()) 
     signature = _signatures.get(key)
     if signature is None:
         if x.__class__ is BatchedTensor:
-            return rules.record(operator, (x,), attributes)  # type: ignore[no-any-return]
+            return rules.record(operator, (x,), attributes)
         signature = _sign(operator, key, attributes)
     if not signature.usual:
-        return record(operator, (x,), attributes)  # type: ignore[no-any-return]
+        return record(operator, (x,), attributes)
     storage = x._storage
     frame = _frame(2)
     code = frame.f_code
@@ -157,10 +157,10 @@ def record_pair(operator: Operator, a: Tensor, b: Tensor, attributes: tuple[Any,
     signature = _signatures.get(key)
     if signature is None:
         if levels and any_batched((a, b)):
-            return rules.record(operator, (a, b), attributes)  # type: ignore[no-any-return]
+            return rules.record(operator, (a, b), attributes)
         signature = _sign(operator, key, attributes)
     if not signature.usual:
-        return record(operator, (a, b), attributes)  # type: ignore[no-any-return]
+        return record(operator, (a, b), attributes)
     storage, other = a._storage, b._storage
     frame = _frame(2)
     code = frame.f_code
@@ -189,11 +189,11 @@ def record_scaled(operator: Operator, x: Tensor, number: Any) -> Tensor:
     signature = _signatures.get(key)
     if signature is None:
         if x.__class__ is BatchedTensor:
-            return rules.record(operator, (x, number), ())  # type: ignore[no-any-return]
+            return rules.record(operator, (x, number), ())
         signature = _sign(operator, (operator, (), x._geometry, number.__class__), ())
         _signatures.keep(key, signature)
     if not signature.usual:
-        return record(operator, (x, number))  # type: ignore[no-any-return]
+        return record(operator, (x, number))
     storage = x._storage
     frame = _frame(2)
     code = frame.f_code
@@ -220,12 +220,12 @@ def record_three(operator: Operator, a: Tensor, b: Tensor, c: Tensor | None) -> 
     signature = _signatures.get(key)
     if signature is None:
         if casting.used:
-            return record(operator, (a, b, c))  # type: ignore[no-any-return]
+            return record(operator, (a, b, c))
         if levels and any_batched((a, b, c)):
-            return rules.record(operator, (a, b, c), ())  # type: ignore[no-any-return]
+            return rules.record(operator, (a, b, c), ())
         signature = _sign(operator, key, ())
     if not signature.usual:
-        return record(operator, (a, b, c))  # type: ignore[no-any-return]
+        return record(operator, (a, b, c))
     first, second = a._storage, b._storage
     last = None
     if c is not None:

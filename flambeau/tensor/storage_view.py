@@ -74,7 +74,7 @@ class UntypedStorage:
 
     def tolist(self) -> list[int]:
         """The bytes as integers."""
-        return self._bytes().tolist()  # type: ignore[no-any-return]
+        return self._bytes().tolist()
 
     def __iter__(self) -> Iterator[int]:
         return iter(self.tolist())
@@ -214,7 +214,7 @@ class TypedStorage:
     def tolist(self) -> list[Any]:
         """The elements as Python numbers."""
         array = self._array()
-        return (array.astype(np.float32) if self.dtype in dtypes.LOW_PRECISION else array).tolist()  # type: ignore[no-any-return]
+        return (array.astype(np.float32) if self.dtype in dtypes.LOW_PRECISION else array).tolist()
 
     def __iter__(self) -> Iterator[Any]:
         return iter(self.tolist())

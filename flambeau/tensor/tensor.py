@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 from .. import dtypes
 from ..devices import CPU, device
 from ..graph.geometry import Geometry
-from ..graph.storage import Storage
+from ..graph.storage import Storage, VersionCounter
 from ..size import Size
 from .tape import state
 
@@ -266,7 +266,6 @@ class Tensor:
     @property
     def data(self) -> Tensor:
         """The same storage with neither history nor version counting. Prefer ``detach()``."""
-        from ..graph.storage import VersionCounter
         out = _new(Tensor)
         out._storage = self._storage
         out._geometry = self._geometry

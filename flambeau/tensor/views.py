@@ -43,7 +43,7 @@ def view(operator: Operator, x: Tensor, attributes: tuple[Any, ...] = ()) -> Ten
     signature = _signatures.get(key)
     if signature is None:
         if x.__class__ is BatchedTensor:
-            return rules.view(operator, x, attributes)  # type: ignore[no-any-return]
+            return rules.view(operator, x, attributes)
         signature = _signatures.recall(key) or _sign(operator, x._geometry, attributes)
     out = _new(Tensor)
     out._storage = storage = x._storage

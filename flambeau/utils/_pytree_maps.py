@@ -34,7 +34,7 @@ def _predicate(wanted: Any) -> Callable[[Any], bool]:
     if isinstance(wanted, (type, tuple, types.UnionType)):
         return lambda x: isinstance(x, wanted)
     if callable(wanted):
-        return wanted  # type: ignore[no-any-return]
+        return wanted
     raise TypeError("Argument must be a type, a tuple of types, or a callable.")
 
 

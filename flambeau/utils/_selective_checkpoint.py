@@ -100,7 +100,7 @@ def operator_of(function: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) ->
         scalar = len(args) > 1 and not isinstance(args[1], Tensor)
         return getattr(found, "Tensor_Scalar" if scalar and name == "pow" else
                        "Scalar" if scalar else "Tensor_Tensor" if name == "pow"
-                       else "Tensor")  # type: ignore[no-any-return]
+                       else "Tensor")
     return found.default
 
 

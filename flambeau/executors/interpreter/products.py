@@ -19,7 +19,7 @@ def matmul(a: Array, b: Array) -> Array:
     if a.ndim > 2 and b.ndim == 2 and a.flags.c_contiguous:
         product: Array = np.matmul(a.reshape(-1, a.shape[-1]) if a.size else a, b)
         return product.reshape(*a.shape[:-1], b.shape[-1])
-    return np.matmul(a, b)  # type: ignore[no-any-return]
+    return np.matmul(a, b)
 
 
 def _addressable(x: Array) -> Array:

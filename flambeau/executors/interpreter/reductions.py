@@ -77,4 +77,4 @@ def _blocks(rows: Array, wanted: Any) -> Array:
         partial = np.sum(rows[:whole].reshape(-1, _BLOCK, *rows.shape[1:]), axis=1, dtype=wanted)
         rest = np.sum(rows[whole:], axis=0, dtype=wanted, keepdims=True)
         rows = np.concatenate((partial, rest)) if whole < len(rows) else partial
-    return np.sum(rows, axis=0, dtype=wanted)  # type: ignore[no-any-return]
+    return np.sum(rows, axis=0, dtype=wanted)

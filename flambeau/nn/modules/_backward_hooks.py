@@ -17,7 +17,7 @@ class BackwardHookFunction(Function):
     """The identity, with a callback on the gradients that come back through it."""
 
     @staticmethod
-    def forward(  # type: ignore[override]
+    def forward(
         ctx: Any, on_gradients: Callable[[Gradients], Gradients], materialize: bool, *tensors: Tensor
     ) -> Any:
         ctx.on_gradients = on_gradients

@@ -76,7 +76,7 @@ class Linear(Module):
         if self.__class__ is Linear:  # nothing but the tables can hold its parameters: no descriptors needed
             own = self._parameters
             if "weight" in own and "bias" in own:
-                return F.linear(input, own["weight"], own["bias"])  # type: ignore[arg-type]
+                return F.linear(input, own["weight"], own["bias"])
         return F.linear(input, self.weight, self.bias)
 
     def extra_repr(self) -> str:

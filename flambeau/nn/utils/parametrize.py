@@ -173,7 +173,7 @@ def _inject_class(module: Module) -> None:
 
     members = {"__getstate__": __getstate__, "__module__": __name__}
     if not hasattr(cls, "__deepcopy__"):
-        members["__deepcopy__"] = __deepcopy__  # type: ignore[assignment]
+        members["__deepcopy__"] = __deepcopy__
     module.__class__ = type(f"Parametrized{cls.__name__}", (cls,), members)
 
 

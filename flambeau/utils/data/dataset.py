@@ -274,10 +274,10 @@ def random_split(
         lengths = _lengths_of_fractions(len(dataset), lengths)
     if sum(lengths) != len(dataset):
         raise ValueError("Sum of input lengths does not equal the length of the input dataset!")
-    order = ops.randperm(sum(lengths), generator=generator).tolist()  # type: ignore[arg-type]
+    order = ops.randperm(sum(lengths), generator=generator).tolist()
     ends = itertools.accumulate(lengths)
     return [
-        Subset(dataset, order[end - length : end])  # type: ignore[misc]
+        Subset(dataset, order[end - length : end])
         for end, length in zip(ends, lengths, strict=True)
     ]
 

@@ -62,7 +62,7 @@ bitwise_and, bitwise_or, bitwise_xor = map(by_operator, "&|^")
 def _expensive(function: Any) -> Any:
     """A function that is computed once for each element, however many passes a kernel has."""
     def wrapper(*operands: Expression) -> Expression:
-        return operands[0].emitter.costly(function, *operands)  # type: ignore[no-any-return]
+        return operands[0].emitter.costly(function, *operands)
     return wrapper
 
 

@@ -71,7 +71,7 @@ def _rebuilt_sequence(like: Any, items: list[Any]) -> Any:
             for position, item in enumerate(items):
                 clone[position] = item
             return clone
-        return items if isinstance(like, range) else type(like)(items)  # type: ignore[call-arg]
+        return items if isinstance(like, range) else type(like)(items)
     except TypeError:
         return items
 
