@@ -139,7 +139,6 @@ def set_default_dtype(d: dtype, /) -> None:
 # Caches whose entries depend on the default dtype register their ``clear`` here.
 on_default_change: list[Any] = []
 
-_SIGNED_ORDER = (int8, int16, int32, int64)
 _promotions: dict[tuple[dtype, dtype], dtype] = {}
 
 

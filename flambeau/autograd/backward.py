@@ -42,7 +42,7 @@ def backward(tensors: Any, grad_tensors: Any = None, retain_graph: bool | None =
         inputs = (inputs,) if isinstance(inputs, Tensor) else tuple(inputs)
         if not inputs:
             raise RuntimeError("`inputs` argument to `backward()` cannot be empty.")
-    grads = _starting_gradients(roots, grad_tensors, create_graph)
+    grads = _starting_gradients(roots, grad_tensors)
     retain = create_graph if retain_graph is None else retain_graph
     if inputs is None:
         _walk(roots, grads, retain, create_graph)
@@ -104,7 +104,7 @@ def grad(outputs: Any, inputs: Any, grad_outputs: Any = None, retain_graph: bool
         return tuple(x._with(g) if x._sparse and g is not None else g for x, g in zip(wanted, theirs))
     if is_grads_batched:
         return batched_grad(roots, wanted, grad_outputs, retain_graph, create_graph, allow, materialize_grads)
-    starting = _starting_gradients(roots, grad_outputs, create_graph)
+    starting = _starting_gradients(roots, grad_outputs)
     for x in wanted:
         if not x.requires_grad:
             raise RuntimeError("One of the differentiated Tensors does not require grad")
@@ -168,7 +168,7 @@ def _leads_on(fn: GradFn, wanted: set[Any], targets: set[Any]) -> bool:
     return False
 
 
-def _starting_gradients(roots: Sequence[Tensor], given: Any, create_graph: bool) -> list[Tensor]:
+def _starting_gradients(roots: Sequence[Tensor], given: Any) -> list[Tensor]:
     grads = [None] * len(roots) if given is None else list(_as_tuple(given))
     if len(grads) != len(roots):
         raise RuntimeError(f"got {len(roots)} tensors and {len(grads)} gradients")

@@ -74,8 +74,3 @@ def put(operator: Operator) -> None:
 def find(qualname: str) -> Operator | None:
     """The operator of a name."""
     return _operators.get(qualname)
-
-
-def namespaces() -> set[str]:
-    """The namespaces that have operators."""
-    return {qualname.partition("::")[0] for qualname in _operators}

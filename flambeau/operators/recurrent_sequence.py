@@ -11,7 +11,6 @@ is taken of the layer written out step by step instead.
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Any
 
 from ..graph.geometry import Geometry, contiguous
@@ -24,8 +23,6 @@ from .linear import _linear_geometry
 from .matmul import MM, rows_of
 from .recurrent_steps import Step, gru_step, lstm_step, relu_step, tanh_step, unrolled
 from .shape import reshape
-
-Rule = Callable[..., Any]
 
 
 def _layer_geometry(operands: Any, hidden: int) -> Any:

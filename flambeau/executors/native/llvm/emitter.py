@@ -95,10 +95,6 @@ class Emitter:
         """What an expensive function gives."""
         return function(*operands)
 
-    def reduce(self, kind: str, x: Any) -> Any:
-        """A reduction over a row, where there are rows."""
-        raise Unsupported("a reduction")
-
     # --- memory ---------------------------------------------------------------------------------------------
 
     def load(self, pointer: str, dtype: Dtype) -> str:

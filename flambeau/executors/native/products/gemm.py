@@ -93,7 +93,7 @@ class _Writer:
             c = element_at(f, kind.target, f.word(Word.C, "ptr"),
                            item_offset(f, INDICES, Word.C_ITEM, "0"))
             panel = _Panels(self, f, depth, left, right)
-            rows_of_a = _Rows(self, f, depth, top, bottom)
+            rows_of_a = _Rows(self, f, depth, top)
             kc, mc, at_once = f.word(Word.KC), f.word(Word.MC), rows_of_a.at_once
             # The first of several blocks is small: nothing has been read ahead for it.
             least = f.choose(at_once, "i64", f.word(Word.ROWS), tile.rows)
@@ -181,7 +181,7 @@ class _Block(NamedTuple):
 class _Rows:
     """The rows of A that a task reads: packed block by block, or A itself."""
 
-    def __init__(self, writer: _Writer, f: Function, depth: str, top: str, bottom: str) -> None:
+    def __init__(self, writer: _Writer, f: Function, depth: str, top: str) -> None:
         self.f, self.writer, self.depth, self.top = f, writer, depth, top
         self.dtype, self.tile = writer.kind.source, writer.tile
         self.row_stride, self.k_stride = f.word(Word.A_ROW), f.word(Word.A_STEP)

@@ -117,7 +117,7 @@ def _getters(pairs: list[tuple[int, int]]) -> tuple[Callable[[Any], Any], Callab
     return itemgetter(*[a for a, _ in pairs]), itemgetter(*[b for _, b in pairs])
 
 
-def _nothing(ids: Any) -> None:
+def _nothing(_: Any) -> None:
     return None
 
 

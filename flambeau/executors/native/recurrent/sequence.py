@@ -35,7 +35,6 @@ FORWARD = (*TIME, "panels", "panels_n", "bias_n", "input", "input_row", "input_s
 BACKWARD = (*TIME, "panels", "grad", "grad_step", "grad_place", "grad_row", "grad_h", "grad_h_row", "grad_c",
             "grad_c_row", "gates", "before", "dgates", "drecurrent", "dh", "dc")
 
-KINDS = ("lstm", "gru", "tanh", "relu")
 
 # How many numbers a layer keeps of each state of each step, and how many of them are products with the input.
 KEPT = {"lstm": 4, "gru": 4, "tanh": 1, "relu": 1}
@@ -58,8 +57,8 @@ def rows_of_a_task(batch: int, weights: int) -> int:
 def kernels(dtype: Dtype, kind: str) -> str:
     """The addresses of a module's kernels.
 
-    ``kind``: one of KINDS (``forward``), that and ``_backward`` (``backward``), or ``products`` (``pack``,
-    ``bias``, ``project``).
+    ``kind``: lstm, gru, tanh or relu (``forward``), that and ``_backward`` (``backward``), or ``products``
+    (``pack``, ``bias``, ``project``).
     """
     return products_text(dtype) if kind == "products" else _Writer(dtype, kind).text()
 

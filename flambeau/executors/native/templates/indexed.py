@@ -96,13 +96,12 @@ def walked(action: str, extents: Strides, dense: Side, indexed: Side, indices: S
                 all(own[-1] == wide for own in space.strides[2:]), all(i.step == 1 for i in indices),
                 (space.strides[0][-1] == size, space.strides[1][-1] == size),
                 dense.constant or isinstance(dense.geometry, type), factor is not None)
-    words = _words(form, dense, indexed, indices, number_type, factor)
+    words = _words(dense, indexed, indices, number_type, factor)
     Nest(form.rank, 2 + len(indices), len(words.values)).place(words, space, cut)
     return Call(_kernel(form), words, cut.tasks, cut.grain)
 
 
-def _words(form: Form, dense: Side, indexed: Side, indices: Sequence[Index], dtype: Dtype,
-           factor: int | None) -> Words:
+def _words(dense: Side, indexed: Side, indices: Sequence[Index], dtype: Dtype, factor: int | None) -> Words:
     words = Words()
     for side in (dense, indexed):
         if side.constant:

@@ -168,10 +168,9 @@ def _avg_pool_backward(signature: Signature) -> Plan | None:
     return _plan(signature, call)
 
 
-def _follow(signature: Signature, x: Geometry, positions: Geometry, dims: int, x_dims: int,
-            size: int) -> dict[str, Argument] | None:
+def _follow(x: Geometry, positions: Geometry, dims: int, size: int) -> dict[str, Argument] | None:
     """Strides of values and positions; ``out``: the extents of the positions."""
-    mine, theirs = _planes(x, x_dims), _planes(positions, dims, "p")
+    mine, theirs = _planes(x, dims), _planes(positions, dims, "p")
     if mine is None or theirs is None or positions.dtype.numpy != INT64:
         return None
     extents = three(positions.shape[positions.ndim - dims:], 1)
@@ -185,7 +184,7 @@ def _pool_scatter(signature: Signature) -> Plan | None:
     space, dims = signature.attributes
     out, size = signature.outputs[0], math.prod(space)
     e = _elements(grad, positions, out)
-    given = _follow(signature, grad, positions, dims, dims, size)
+    given = _follow(grad, positions, dims, size)
     if e is None or given is None or not out.is_contiguous:
         return None
     made = words(pooling_positions.FOLLOW_POINTERS, pooling_positions.FOLLOW, given)
@@ -199,7 +198,7 @@ def _pool_gather(signature: Signature) -> Plan | None:
     out = signature.outputs[0]
     e = _elements(x, positions, out)
     space = x.shape[x.ndim - dims:]
-    given = _follow(signature, x, positions, dims, dims, math.prod(space))
+    given = _follow(x, positions, dims, math.prod(space))
     if e is None or given is None:
         return None
     _, given["space_b"], given["space_w"] = three(space, 1)
