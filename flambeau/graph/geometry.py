@@ -95,10 +95,12 @@ def _row_major(shape: Sequence[int], strides: Sequence[int]) -> bool:
 
 def row_major_strides(shape: Sequence[int]) -> tuple[int, ...]:
     """Strides of a contiguous tensor; an extent of zero counts as one, as in PyTorch."""
-    strides = [1] * len(shape)
-    for d in range(len(shape) - 2, -1, -1):
-        strides[d] = strides[d + 1] * max(shape[d + 1], 1)
-    return tuple(strides)
+    if not shape:
+        return ()
+    strides = [1]
+    for n in [*shape][:0:-1]:
+        strides.append(strides[-1] * (n or 1))
+    return tuple(strides[::-1])
 
 
 _interned: WeakValueDictionary[tuple[object, ...], Geometry] = WeakValueDictionary()

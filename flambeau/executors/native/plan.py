@@ -39,8 +39,10 @@ class Words:
 
     def close(self) -> None:
         """No more words. Many plans are kept, and the garbage collector lets go of tuples of numbers."""
-        for name in ("values", "inputs", "shifts", "outputs", "numbers", "workspaces", "rooms"):
-            setattr(self, name, tuple(getattr(self, name)))
+        self.values = tuple(self.values)
+        self.inputs, self.shifts, self.outputs = tuple(self.inputs), tuple(self.shifts), tuple(self.outputs)
+        self.numbers, self.workspaces, self.rooms = \
+            tuple(self.numbers), tuple(self.workspaces), tuple(self.rooms)
 
     def lies_as(self, other: Words) -> bool:
         """Whether the words are the same ones in the same places, whatever is in them."""
@@ -65,13 +67,17 @@ class Words:
         return self._place(int(word[0]))
 
     def input(self, operand: int, geometry: Any, member: int = 0) -> int:
-        self.inputs.append((len(self.values), member, operand))
+        word = len(self.values)
+        self.inputs.append((word, member, operand))
         self.shifts.append(geometry.offset * geometry.dtype.itemsize)
-        return self._place()
+        self.values.append(0)
+        return word
 
     def output(self, result: int = 0, member: int = 0) -> int:
-        self.outputs.append((len(self.values), member, result))
-        return self._place()
+        word = len(self.values)
+        self.outputs.append((word, member, result))
+        self.values.append(0)
+        return word
 
     def number(self, operand: int, dtype: Any, member: int = 0) -> int:
         self.numbers.append((len(self.values), np.dtype(dtype), member, operand))

@@ -14,7 +14,6 @@ from .dot import CHUNK, dot_kernels
 from .epilogue import ITEM, Arguments, PassArguments
 from .gemm import product_kernel
 from .microkernel import Tile
-from .packing import padded
 from .skinny import reads_in_place, skinny_kernel, width_of
 
 DEPTH = 1024            # of a block: a panel of B takes an eighth of the second cache, one of A a twentieth
@@ -82,10 +81,8 @@ class Problem(NamedTuple):
 
     @property
     def items(self) -> int:
-        count = 1
-        for extent in self.batch:
-            count *= extent
-        return count
+        a, b, c = self.batch
+        return a * b * c
 
     @property
     def flops(self) -> float:
@@ -113,35 +110,33 @@ class _Blocks(NamedTuple):
 
 def product_plan(problem: Problem) -> Plan:
     """The plan of a product."""
-    kind = Kind(problem.source, problem.target, problem.compute,
-                problem.epilogue.code if problem.epilogue is not None else None,
-                problem.after.code if problem.after is not None else None)
-    if problem.m == problem.n == problem.items == 1 and problem.epilogue is None \
-            and problem.after is None and problem.a.column == problem.b.row == 1:
+    m, n, k, _, a, b, _, source, target, compute, epilogue, after, _ = problem
+    items, flops = problem.items, problem.flops
+    if m == n == items == 1 and epilogue is None and after is None and a.column == b.row == 1:
         return _dot_plan(problem)
+    kind = Kind(source, target, compute, None if epilogue is None else epilogue.code,
+                None if after is None else after.code)
     if _is_skinny(problem):
         return _skinny_plan(problem, kind)
     tile = kind.tile
     blocks = _blocks(problem, tile)
-    size, lanes = tile.itemsize, tile.lanes
-    depth = padded(problem.k, size)
-    panels = -(-problem.n // tile.columns)
-    scratch = blocks.mc * padded(min(problem.k, blocks.kc), size) * size
+    size, lanes, width = tile.itemsize, tile.lanes, tile.columns
+    depth, panels = _up(k, lanes), -(-n // width)
+    rows = blocks.mc    # panels in the scratch: those of A and, where the task packs them, of B
     if blocks.source is not Source.SHARED:
-        own = 1 if blocks.source is Source.DIRECT else -(-min(blocks.columns, problem.n) // tile.columns)
-        scratch += own * tile.columns * padded(min(problem.k, blocks.kc), size) * size
-    words = _words(problem, blocks, tile, panels * tile.columns * depth)
-    tasks = problem.items * blocks.row_blocks * blocks.column_blocks
-    grain = max(1, int(TASK * tasks / max(problem.flops, 1.0)))
+        rows += width if blocks.source is Source.DIRECT else _up(min(blocks.columns, n), width)
+    scratch = rows * min(depth, _up(blocks.kc, lanes)) * size
+    words = _words(problem, blocks, panels * width * depth)
+    tasks = items * blocks.row_blocks * blocks.column_blocks
+    grain = max(1, int(TASK * tasks / flops))
     product = Call(product_kernel(kind), words, tasks, min(grain, tasks), scratch + 64 * lanes)
     if blocks.source is not Source.SHARED:
-        return Plan([product], flops=problem.flops, traffic=problem.traffic)
+        return Plan([product], flops=flops, traffic=problem.traffic)
     panels_packed = _packed_items(problem) * panels
-    packing = Call(packing_kernel(problem.source, problem.compute, kind.pairs),
-                   _packing_words(problem, panels), panels_packed,
-                   max(1, PACKED // (tile.columns * problem.k)))
-    return Plan([packing, product], workspace=panels_packed * tile.columns * depth * size,
-                flops=problem.flops, traffic=problem.traffic)
+    packing = Call(packing_kernel(source, compute, kind.pairs), _packing_words(problem, panels),
+                   panels_packed, max(1, PACKED // (width * k)))
+    return Plan([packing, product], workspace=panels_packed * width * depth * size, flops=flops,
+                traffic=problem.traffic)
 
 
 def _dot_plan(problem: Problem) -> Plan:
@@ -191,7 +186,7 @@ def _skinny_plan(problem: Problem, kind: Kind) -> Plan:
     blocks = _Blocks(copied, depth, problem.m, columns, 1, -(-problem.n // columns), Source.DIRECT)
     tasks = problem.items * blocks.column_blocks
     grain = max(1, int(tasks / (work * problem.items)))
-    words = _words(problem, blocks, kind.tile, 0)
+    words = _words(problem, blocks, 0)
     call = Call(skinny_kernel(kind, rows, inner), words, tasks, min(grain, tasks), (copied + sums) * size)
     return Plan([call], flops=problem.flops, traffic=problem.traffic)
 
@@ -201,22 +196,20 @@ def _packed_items(problem: Problem) -> int:
     return problem.items if any(problem.b.item) else 1
 
 
-def _words(problem: Problem, blocks: _Blocks, tile: Tile, packed_size: int) -> Words:
+def _words(problem: Problem, blocks: _Blocks, packed_size: int) -> Words:
     words = Words()
-    a, b, c = problem.a, problem.b, problem.c
+    m, n, k, batch, a, b, c, *_ = problem
     words.input(a.position, a.geometry)
     item = b.item
     if blocks.source is Source.SHARED:
         words.workspace()
         if any(item):
-            item = (problem.batch[1] * problem.batch[2] * packed_size, problem.batch[2] * packed_size,
-                    packed_size)
+            item = batch[1] * batch[2] * packed_size, batch[2] * packed_size, packed_size
     else:
         words.input(b.position, b.geometry)
     words.output(*problem.output)
-    words.constant(problem.m, problem.n, problem.k, a.row, a.column, b.row, b.column, c.row, c.column)
-    words.constant(*blocks)
-    words.constant(*problem.batch, *a.item, *item, *c.item)
+    words.constant(m, n, k, a.row, a.column, b.row, b.column, c.row, c.column, *blocks,
+                   *batch, *a.item, *item, *c.item)
     if problem.epilogue is not None:
         problem.epilogue.fill(words)
     if problem.after is not None:
@@ -238,7 +231,7 @@ def _packing_words(problem: Problem, panels: int) -> Words:
 
 
 def _blocks(problem: Problem, tile: Tile) -> _Blocks:
-    m, n, k, size = problem.m, problem.n, problem.k, tile.itemsize
+    m, n, k, size, lanes = problem.m, problem.n, problem.k, tile.itemsize, tile.lanes
     plain = problem.source == problem.compute
     in_place = _rows_in_place(problem) if plain else Rows.PACKED
     kc = k
@@ -247,22 +240,25 @@ def _blocks(problem: Problem, tile: Tile) -> _Blocks:
         if in_place is Rows.AT_ONCE:
             deepest = min(deepest, IN_PLACE_BLOCK // size // (min(m, IN_PLACE_ROWS) + min(n, IN_PLACE_ROWS)))
         pieces = -(-k // deepest)
-        kc = padded(-(-k // pieces), size)
+        kc = _up(-(-k // pieces), lanes)
     flops, items, threads = problem.flops, problem.items, _threads()
     worth = flops / TASK if threads > 1 or flops >= SHARED else 1.0
     wanted = min(THREAD_TASKS * threads, max(min(FEW_TASKS, int(worth)), int(worth / 2)))
-    wanted = -(-wanted // items)
+    wanted = -(-wanted // items) or 1
     direct = plain and problem.b.column == 1 and _columns_in_place(problem, in_place)
     shared = not direct and in_place is not Rows.AT_ONCE and items < 4 and flops >= SHARED and wanted > 1
     unit = 4 if tile.rows % 4 == 0 else 2   # tiles of fewer rows cost little more than they compute
-    costs = PACKING[0] if in_place is Rows.PACKED else IN_PLACE, \
-        IN_PLACE if direct else READING if shared else PACKING[1]
-    row_blocks, column_blocks = _split(problem, unit, tile.columns, max(wanted, 1), costs)
-    rows, columns = _share(m, row_blocks, unit), _share(n, column_blocks, tile.columns)
+    width = tile.columns
+    row_blocks = column_blocks = 1
+    if wanted > 1:
+        costs = PACKING[0] if in_place is Rows.PACKED else IN_PLACE, \
+            IN_PLACE if direct else READING if shared else PACKING[1]
+        row_blocks, column_blocks = _split(problem, unit, width, wanted, costs)
+    rows, columns = _share(m, row_blocks, unit), _share(n, column_blocks, width)
     row_blocks, column_blocks = -(-m // rows), -(-n // columns)
     source = Source.DIRECT if direct else Source.SHARED if shared and row_blocks > 1 else Source.OWN
     # A block of A fills a quarter of the second cache: B's panels and the result pass through it too.
-    most = min(TILES, machine().second_cache // 4 // (padded(kc, size) * size) // tile.rows)
+    most = min(TILES, machine().second_cache // 4 // (_up(kc, lanes) * size) // tile.rows)
     mc = tile.rows
     if most > 1 and in_place is not Rows.AT_ONCE:
         mc = _share(min(rows, m), -(-rows // (most * tile.rows)), tile.rows)
@@ -303,6 +299,11 @@ def _threads() -> int:
     return settings.threads
 
 
+def _up(extent: int, unit: int) -> int:
+    """The next multiple of a unit."""
+    return -(-extent // unit) * unit
+
+
 def _share(extent: int, blocks: int, unit: int) -> int:
     """Elements of a block, whole tiles."""
     tiles = -(-extent // unit)
@@ -318,13 +319,15 @@ def _split(problem: Problem, unit: int, width: int, wanted: int,
     """
     row_tiles, column_tiles, items = -(-problem.m // unit), -(-problem.n // width), problem.items
     for_a, for_b = costs[0] / problem.n, costs[1] / problem.m
-    threads = _threads() if wanted > 1 else 1
-    best, cost = (1, 1), float("inf")
+    threads = _threads()
+    best, least = (1, 1), float("inf")
     for rows in range(1, min(wanted, row_tiles) + 1):
-        columns = min(-(-wanted // rows), column_tiles)
-        work = -(-row_tiles // rows) * rows * -(-column_tiles // columns) * columns
+        columns = -(-wanted // rows)
+        if columns > column_tiles:
+            columns = column_tiles
         tasks = rows * columns * items
-        found = (1 + columns * for_a + rows * for_b) * work * (-(-tasks // threads) * threads / tasks)
-        if found < cost:
-            best, cost = (rows, columns), found
+        cost = (1 + columns * for_a + rows * for_b) * (-(-row_tiles // rows) * rows) \
+            * (-(-column_tiles // columns) * columns) * (-(-tasks // threads) * threads / tasks)
+        if cost < least:
+            best, least = (rows, columns), cost
     return best

@@ -22,11 +22,12 @@ columns of B must then be adjacent.
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable
 from typing import NamedTuple
 
 from ..llvm.build import Function, Value, Variable, vector
-from ..llvm.machine import machine
+from ..llvm.machine import Machine, machine
 
 # What becomes of vector j of row i: its register, and the mask of its lanes that count (None: all).
 Emit = Callable[[Value, int, str, "str | None"], None]
@@ -58,7 +59,11 @@ class Tile(NamedTuple):
 
 def tile_of(itemsize: int = 4, rows: int = 0) -> Tile:
     """The tile of this CPU for elements of 4 or 8 bytes; ``rows``: another number of rows."""
-    host = machine()
+    return _tile(machine(), itemsize, rows)
+
+
+@functools.cache
+def _tile(host: Machine, itemsize: int, rows: int) -> Tile:
     return Tile(rows or _ROWS.get((host.vector, host.registers), 4), 2, host.lanes(itemsize),
                 "double" if itemsize == 8 else "float")
 

@@ -63,12 +63,24 @@ def plan_of(signature: Signature) -> Plan | None:
 
 
 def _make(signature: Signature) -> Plan | None:
-    file = FILES.get(signature.operator.name)
-    if file is None or signature.on_meta:
+    name = signature.operator.name
+    table = _tables.get(name) or _found(name)
+    if table is None or signature.on_meta:
         return None
-    module = importlib.import_module(f".{file}", __name__)
-    template: Template = module.TEMPLATES[signature.operator.name]
     try:
-        return template(signature)
+        return table[name](signature)
     except Unsupported:
         return None
+
+
+_tables: dict[str, dict[str, Template]] = {}    # of the operators that have been asked for
+
+
+def _found(name: str) -> dict[str, Template] | None:
+    """The templates of an operator's file, looked up once: every new shape asks for them."""
+    file = FILES.get(name)
+    if file is None:
+        return None
+    table: dict[str, Template] = importlib.import_module(f".{file}", __name__).TEMPLATES
+    _tables[name] = table
+    return table

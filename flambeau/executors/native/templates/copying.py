@@ -50,7 +50,7 @@ def copied(to: Place, source: Place, extents: Sequence[int], size: int) -> Call:
     """The call that copies elements of ``size`` bytes."""
     space = fused(extents, (to.strides, source.strides))
     inner, (into, out) = len(space.extents) - 1, space.strides
-    if space.size == 1 or (into[-1] == 1 and out[-1] == 1):
+    if (into[-1] == 1 and out[-1] == 1) or space.size == 1:
         return _run(to, source, space, size)
     along = next((d for d, s in enumerate(out) if s == 1), None)
     if into[-1] == 1 and along is not None and min(space.extents[along], space.extents[-1]) >= SHORT \
@@ -87,9 +87,9 @@ def _in_bytes(space: Space, size: int) -> Space:
 # --- runs ---------------------------------------------------------------------------------------------------
 
 def _run(to: Place, source: Place, space: Space, size: int) -> Call:
-    extents = (*space.extents[:-1], space.extents[-1] * size)
-    strides = tuple([(*[s * size for s in own[:-1]], 1) for own in space.strides])
-    space = Space(extents, strides)
+    *rows, columns = space.extents
+    space = Space((*rows, columns * size),
+                  tuple([(*[s * size for s in own[:-1]], 1) for own in space.strides]))
     rank = rank_for(space)
     words = _words(to, source, size)
     cut = split(space, 2)

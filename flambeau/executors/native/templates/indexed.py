@@ -17,8 +17,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
-import numpy as np
-
 from ....graph.geometry import Geometry
 from ..llvm.build import Function, Module, Value, Variable
 from ..llvm.code import kernel
@@ -76,14 +74,15 @@ class Form(NamedTuple):
 def walked(action: str, extents: Strides, dense: Side, indexed: Side, indices: Sequence[Index], dtype: Any, *,
            wraps: bool = False, factor: int | None = None) -> Call:
     """The call of a walk. ``factor``: the operand, a Python number, by which the dense side is multiplied."""
-    number_type = np.dtype(dtype.numpy)
+    number_type = dtype.numpy
     size = number_type.itemsize
-    types = {np.dtype(i.geometry.dtype.numpy) for i in indices}
-    if len(types) != 1 or not types <= {INT32, INT64} or indexed.geometry == ():
+    index_type = indices[0].geometry.dtype.numpy
+    if index_type not in (INT64, INT32) or indexed.geometry == () \
+            or any(i.geometry.dtype.numpy != index_type for i in indices[1:]):
         raise Unsupported("indices of these types")
     if action not in ("read", "write") and (size < 4 or number_type.kind not in "iuf"):
         raise Unsupported("arithmetic on this type")
-    wide = types.pop().itemsize
+    wide = index_type.itemsize
     strides = [[s * size for s in dense.strides], [s * size for s in indexed.strides],
                *[[s * wide for s in i.strides] for i in indices]]
     if action == "read":
@@ -91,10 +90,10 @@ def walked(action: str, extents: Strides, dense: Side, indexed: Side, indices: S
         cut = split(space, 2 * size + wide, widest=STRIP)
     else:
         space, cut = _for_writing(extents, strides, size, 2 * size + wide)
+    first, second, *others = [own[-1] for own in space.strides]
     form = Form(rank_for(space), action, number_type, len(indices), wide, wraps,
-                any(own[-1] for own in space.strides[2:]),
-                all(own[-1] == wide for own in space.strides[2:]), all(i.step == 1 for i in indices),
-                (space.strides[0][-1] == size, space.strides[1][-1] == size),
+                any(others), others.count(wide) == len(others), all(i.step == 1 for i in indices),
+                (first == size, second == size),
                 dense.constant or isinstance(dense.geometry, type), factor is not None)
     words = _words(dense, indexed, indices, number_type, factor)
     Nest(form.rank, 2 + len(indices), len(words.values)).place(words, space, cut)

@@ -304,32 +304,37 @@ def _put(signature: Signature) -> Plan | None:
 
 # --- rows of a table ----------------------------------------------------------------------------------------
 
+def _in_table(table: Geometry, index: Geometry) -> tuple[list[int], Index]:
+    """Rows (V, D) at indices (*): strides of the table over (*, D), and the index."""
+    (rows, _), (step, across) = table.shape, table.strides
+    return [0] * index.ndim + [across], Index(1, index, (*index.strides, 0), rows, step)
+
+
 def _embedding(signature: Signature) -> Plan | None:
     """Rows of (V, D) at indices (*): (*, D)."""
     table, index = signature.geometries
     out = signature.outputs[0]
     if not _usable(signature, index):
         return None
-    found = _Subscript(table.shape, table.strides, (0,), [index], 1)
-    call = walked("read", found.shape, Side(out.strides), Side(found.strides, 0, table), found.indices,
-                  out.dtype)
-    return _reading(signature, found.shape, call)
+    strides, where = _in_table(table, index)
+    call = walked("read", out.shape, Side(out.strides), Side(strides, 0, table), [where], out.dtype)
+    return _reading(signature, out.shape, call)
 
 
 def _embedding_backward(signature: Signature) -> Plan | None:
     """Gradients (*, D) added up by row; the padding row, which gets none, is cleared again."""
     grad, index = signature.geometries
     out, (_, padding) = signature.outputs[0], signature.attributes
-    if not _usable(signature, index) or grad.shape[:-1] != index.shape:
+    *shape, _ = grad.shape
+    if not _usable(signature, index) or shape != [*index.shape]:
         return None
-    found = _Subscript(out.shape, out.strides, (0,), [index], 1)
-    call = walked("add", found.shape, Side(grad.strides, 0, grad), Side(found.strides), found.indices,
-                  out.dtype)
+    strides, where = _in_table(out, index)
+    call = walked("add", grad.shape, Side(grad.strides, 0, grad), Side(strides), [where], out.dtype)
     size, (rows, width) = out.dtype.itemsize, out.shape
     calls = [filled(Place((1,)), (out.numel,), size), call]
     if padding is not None and 0 <= padding < rows:
         calls.append(filled(Place((1,), padding * width), (width,), size))
-    return Plan(calls, traffic=_traffic(signature, found.shape))
+    return Plan(calls, traffic=_traffic(signature, grad.shape))
 
 
 TEMPLATES: dict[str, Template] = {

@@ -7,12 +7,14 @@ are absorbed by packing, whatever their strides.
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
+from ....dtypes import dtype
 from ....graph.geometry import Geometry
 from ....graph.node import Signature
-from ..llvm.emitter import FLOAT32, FLOAT64
+from ..llvm.emitter import FLOAT32, FLOAT64, Dtype
 from ..plan import Plan
 from ..products.blocking import Matrix, Problem, Target, product_plan
 from ..products.epilogue import ITEM, Added, Arguments, Operand, Scaled
@@ -33,7 +35,9 @@ class Axis(NamedTuple):
 
     def holds(self, inner: Axis) -> bool:
         """Whether this axis continues ``inner`` in every operand."""
-        return all(own == inner.extent * other for own, other in zip(self[1:], inner[1:]))
+        n = inner.extent
+        return self.c == n * inner.c and self.a == n * inner.a and self.b == n * inner.b \
+            and self.s == n * inner.s
 
     def exchanged(self) -> Axis:
         return self._replace(a=self.b, b=self.a)
@@ -49,13 +53,13 @@ def product(signature: Signature, a: int, b: int, batch: Sequence[Axis], row: Ax
             depth: tuple[int, int, int], summand: _Summand | None = None,
             alpha: int | None = None) -> Problem | None:
     """Operand a times operand b; ``depth``: extent, stride in A, stride in B."""
-    output = signature.outputs[0]
-    source, target = signature.geometries[a].dtype.numpy, output.dtype.numpy
-    compute = FLOAT64 if source == FLOAT64 else FLOAT32
-    if source not in FLOATING or target not in FLOATING or not output.numel or not depth[0] or output.offset \
-            or signature.geometries[b].dtype.numpy != source or (target == FLOAT64) != (source == FLOAT64):
+    output, geometries = signature.outputs[0], signature.geometries
+    types = _types(geometries[a].dtype, geometries[b].dtype, output.dtype)
+    if types is None or not output.numel or not depth[0] or output.offset:
         return None
-    batch, row, column = _merged(batch, row, column)
+    source, target, compute = types
+    if batch:
+        batch, row, column = _merged(batch, row, column)
     left, right = (a, depth[1]), (b, depth[2])
     if (column.extent == 1 and row.extent > 1) or (column.c != 1 and row.c == 1 and row.extent > 1):
         # The transposed product has adjacent columns.
@@ -63,26 +67,41 @@ def product(signature: Signature, a: int, b: int, batch: Sequence[Axis], row: Ax
         batch = [axis.exchanged() for axis in batch]
     if len(batch) > ITEM:
         return None
-    items = [Axis(1, 0, 0, 0, 0)] * (ITEM - len(batch)) + batch
+    extents, in_a, in_b, in_c, in_s = zip(*[_ONE] * (ITEM - len(batch)), *batch) if batch else _NO_BATCH
     epilogue: Arguments | None = None
     if summand is not None:
-        strides = (*[axis.s for axis in items], row.s, column.s if column.extent > 1 else 0)
+        strides = (*in_s, row.s, column.s if column.extent > 1 else 0)
         epilogue = Added(Operand(summand.position, summand.geometry, strides), compute, summand.numbers)
     elif alpha is not None:
         epilogue = Scaled(compute, alpha)
-    geometries = signature.geometries
     return Problem(
-        row.extent, column.extent, depth[0], tuple([axis.extent for axis in items]),
-        Matrix(left[0], geometries[left[0]], row.a, left[1], tuple([axis.a for axis in items])),
-        Matrix(right[0], geometries[right[0]], right[1], column.b, tuple([axis.b for axis in items])),
-        Target(row.c, column.c if column.extent > 1 else 1, tuple([axis.c for axis in items])),
+        row.extent, column.extent, depth[0], extents,
+        Matrix(left[0], geometries[left[0]], row.a, left[1], in_a),
+        Matrix(right[0], geometries[right[0]], right[1], column.b, in_b),
+        Target(row.c, column.c if column.extent > 1 else 1, in_c),
         source, target, compute, epilogue)
+
+
+_ONE = Axis(1, 0, 0, 0, 0)
+_NO_BATCH = tuple(zip(*[_ONE] * ITEM))
+
+
+@functools.cache
+def _types(a: dtype, b: dtype, out: dtype) -> tuple[Dtype, Dtype, Dtype] | None:
+    """The types of both operands, of the result and of the sums, if there is a native form."""
+    source, target = a.numpy, out.numpy
+    if a is not b or source not in FLOATING or target not in FLOATING \
+            or (target == FLOAT64) != (source == FLOAT64):
+        return None
+    return source, target, FLOAT64 if source == FLOAT64 else FLOAT32
 
 
 def _merged(batch: Sequence[Axis], row: Axis, column: Axis) -> tuple[list[Axis], Axis, Axis]:
     """Batch axes joined to the rows, to the columns or to each other where they lie like one."""
     left: list[Axis] = []
-    for axis in reversed([axis for axis in batch if axis.extent > 1]):
+    for axis in reversed(batch):
+        if axis.extent == 1:
+            continue
         if axis.b == 0 and (row.extent == 1 or axis.holds(row)):
             row = axis if row.extent == 1 else row._replace(extent=row.extent * axis.extent)
         elif axis.a == 0 and (column.extent == 1 or axis.holds(column)):
@@ -94,13 +113,14 @@ def _merged(batch: Sequence[Axis], row: Axis, column: Axis) -> tuple[list[Axis],
     return left, row, column
 
 
-def _aligned(g: Geometry, shape: Sequence[int]) -> list[int]:
-    """Strides of an operand that broadcasts to a shape."""
-    lead = len(shape) - g.ndim
+def _aligned(g: Geometry, ndim: int) -> list[int]:
+    """Strides of an operand that broadcasts to a shape of so many dimensions."""
+    lead = ndim - g.ndim
     return [0] * lead + [0 if n == 1 else s for n, s in zip(g.shape, g.strides)]
 
 
 # --- operators ----------------------------------------------------------------------------------------------
+# Shapes are unpacked, not indexed: planning a new shape is on the way of each step that has one.
 
 
 def _linear(signature: Signature) -> Problem | None:
@@ -108,12 +128,16 @@ def _linear(signature: Signature) -> Problem | None:
     out = signature.outputs[0]
     if x.ndim == 0:
         return None
-    added = _aligned(bias, out.shape) if isinstance(bias, Geometry) else [0] * out.ndim
-    batch = [Axis(n, a, 0, c, s) for n, a, c, s in zip(out.shape[:-1], x.strides, out.strides, added)]
-    column = Axis(w.shape[0], 0, w.strides[0], out.strides[-1], added[-1])
-    row = batch.pop() if batch else Axis(1, 0, 0, 0)
-    summand = _Summand(2, bias, None) if isinstance(bias, Geometry) else None
-    return product(signature, 0, 1, batch, row, column, (x.shape[-1], x.strides[-1], w.strides[1]), summand)
+    n, k = w.shape
+    none = [0] * out.ndim
+    added, summand = none, None
+    if isinstance(bias, Geometry):
+        added, summand = _aligned(bias, out.ndim), _Summand(2, bias, None)
+    *outer, _ = out.shape
+    batch = list(map(Axis, outer, x.strides, none, out.strides, added))
+    row = batch.pop() if batch else _ONE
+    column = Axis(n, 0, w.strides[0], out.strides[-1], added[-1])
+    return product(signature, 0, 1, batch, row, column, (k, x.strides[-1], w.strides[1]), summand)
 
 
 def _matmul(signature: Signature) -> Problem | None:
@@ -125,15 +149,17 @@ def _matrices(signature: Signature, i: int, j: int, a: Geometry, b: Geometry,
               summand: _Summand | None = None, alpha: int | None = None) -> Problem | None:
     """(..., M, K) by (..., K, N), leading dimensions broadcast."""
     out = signature.outputs[0]
-    added = _aligned(summand.geometry, out.shape) if summand is not None else [0] * out.ndim
-    outer = out.shape[:-2]
-    left = [0] * (out.ndim - a.ndim) + [0 if n == 1 else s for n, s in zip(a.shape[:-2], a.strides)]
-    right = [0] * (out.ndim - b.ndim) + [0 if n == 1 else s for n, s in zip(b.shape[:-2], b.strides)]
-    batch = [Axis(*of) for of in zip(outer, left, right, out.strides, added)]
-    row = Axis(out.shape[-2], a.strides[-2], 0, out.strides[-2], added[-2])
-    column = Axis(out.shape[-1], 0, b.strides[-1], out.strides[-1], added[-1])
-    return product(signature, i, j, batch, row, column, (a.shape[-1], a.strides[-1], b.strides[-2]), summand,
-                   alpha)
+    ndim = out.ndim
+    *outer, m, n = out.shape
+    *_, k = a.shape
+    added = _aligned(summand.geometry, ndim) if summand is not None else [0] * ndim
+    batch: list[Axis] = []
+    if outer:
+        left, right = _aligned(a, ndim), _aligned(b, ndim)
+        batch = list(map(Axis, outer, left, right, out.strides, added))
+    row = Axis(m, a.strides[-2], 0, out.strides[-2], added[-2])
+    column = Axis(n, 0, b.strides[-1], out.strides[-1], added[-1])
+    return product(signature, i, j, batch, row, column, (k, a.strides[-1], b.strides[-2]), summand, alpha)
 
 
 def _with_summand(signature: Signature) -> tuple[_Summand | None, int | None]:
@@ -155,7 +181,7 @@ def _vector(signature: Signature, i: int, summand: _Summand | None = None,
     """(N, K) by (K)."""
     a, v = signature.geometries[i:i + 2]
     out = signature.outputs[0]
-    added = _aligned(summand.geometry, out.shape)[0] if summand is not None else 0
+    added = _aligned(summand.geometry, out.ndim)[0] if summand is not None else 0
     row = Axis(a.shape[0], a.strides[0], 0, out.strides[0], added)
     return product(signature, i, i + 1, [], row, Axis(1, 0, 0, 1), (a.shape[1], a.strides[1], v.strides[0]),
                    summand, alpha)
@@ -181,7 +207,7 @@ def _addr(signature: Signature) -> Problem | None:
         return None
     summand, alpha = _with_summand(signature)
     out = signature.outputs[0]
-    added = _aligned(g, out.shape) if summand is not None else [0, 0]
+    added = _aligned(g, out.ndim) if summand is not None else [0, 0]
     row = Axis(a.shape[0], a.strides[0], 0, out.strides[0], added[0])
     column = Axis(b.shape[0], 0, b.strides[0], out.strides[1], added[1])
     return product(signature, 1, 2, [], row, column, (1, 0, 0), summand, alpha)

@@ -56,9 +56,10 @@ def _copy(signature: Signature) -> Plan | None:
     g, out = signature.geometries[0], signature.outputs[0]
     if not _same_type(signature) or g.numel != out.numel:
         return None
-    if g.shape != out.shape and not out.is_contiguous:
+    same = g.shape == out.shape
+    if not same and not out.is_contiguous:
         return None
-    strides = out.strides if g.shape == out.shape else row_major_strides(g.shape)
+    strides = out.strides if same else row_major_strides(g.shape)
     return _plan(signature, [copied(Place(strides), source_of(g), g.shape, out.dtype.itemsize)])
 
 

@@ -10,6 +10,7 @@ A coordinate that a kernel needs to know is an operand whose stride is 1 there a
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from typing import NamedTuple
@@ -34,10 +35,7 @@ class Space(NamedTuple):
     @property
     def size(self) -> int:
         """How many points there are."""
-        count = 1
-        for n in self.extents:
-            count *= n
-        return count
+        return math.prod(self.extents)
 
     def moved(self, order: Sequence[int]) -> Space:
         """The same points in another order of extents."""
@@ -50,24 +48,25 @@ def fused(extents: Sequence[int], strides: Sequence[Sequence[int]], ordered: boo
 
     ``ordered``: extents may be moved, so that the first operand's largest stride comes first.
     """
-    dims = [d for d, n in enumerate(extents) if n != 1]
-    if ordered:
-        dims.sort(key=lambda d: tuple([-abs(s[d]) for s in strides]))
-    sizes: list[int] = []
-    steps: list[list[int]] = [[] for _ in strides]
-    for d in dims:
-        n = extents[d]
-        if sizes and all(own[-1] == s[d] * n for own, s in zip(steps, strides)):
-            sizes[-1] *= n
-            for own, s in zip(steps, strides):
-                own[-1] = s[d]
+    axes = [(n, own) for n, own in zip(extents, zip(*strides)) if n != 1]
+    if not axes:
+        return Space((1,), ((0,),) * len(strides))
+    if ordered and len(axes) > 1:
+        axes.sort(key=_steps)
+    joined = axes[:1]
+    for n, own in axes[1:]:
+        outer, before = joined[-1]
+        if before == tuple([n * step for step in own]):
+            joined[-1] = outer * n, own
         else:
-            sizes.append(n)
-            for own, s in zip(steps, strides):
-                own.append(s[d])
-    if not sizes:
-        return Space((1,), tuple([(0,) for _ in strides]))
-    return Space(tuple(sizes), tuple([tuple(own) for own in steps]))
+            joined.append((n, own))
+    sizes, steps = zip(*joined)
+    return Space(sizes, tuple(zip(*steps)))
+
+
+def _steps(axis: tuple[int, tuple[int, ...]]) -> list[int]:
+    """What axes are sorted by: large strides first, those of the first operand before the others'."""
+    return [-s if s > 0 else s for s in axis[1]]
 
 
 class Split(NamedTuple):
@@ -147,11 +146,14 @@ class Nest:
         assert len(words.values) == self.at
         columns = space.extents[-1]
         rows = space.size // columns
-        words.constant(rows, cut.rows, columns, cut.columns, -(-columns // cut.columns))
         fill = self.rank - (len(space.extents) - 1)
-        words.constant(*[1] * fill, *space.extents[:-1])
+        ones, zeros = [1] * fill, [0] * fill
+        values = [rows, cut.rows, columns, cut.columns, -(-columns // cut.columns)]
+        values += (*ones, *space.extents[:-1])
         for own in space.strides:
-            words.constant(*[0] * fill, *own)
+            values += zeros
+            values += own
+        words.constant(*values)
 
     def step(self, f: Function, operand: int) -> str:
         """An operand's stride along the columns."""
