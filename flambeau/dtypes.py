@@ -54,7 +54,10 @@ class dtype:
         """The complex type of the same precision."""
         if self.is_complex:
             return self
-        return complex128 if self is float64 else complex64
+        found = _COMPLEX.get(self)
+        if found is None:
+            raise RuntimeError(f"Unknown Complex ScalarType for {SCALAR_NAMES[self]}")
+        return found
 
 
 bool_ = dtype("bool", np.bool_, BOOL, "b8")
@@ -74,19 +77,23 @@ float8_e4m3fn = dtype("float8_e4m3fn", ml_dtypes.float8_e4m3fn, FLOATING, "f8e4m
 float8_e5m2 = dtype("float8_e5m2", ml_dtypes.float8_e5m2, FLOATING, "f8e5m2")
 float8_e4m3fnuz = dtype("float8_e4m3fnuz", ml_dtypes.float8_e4m3fnuz, FLOATING, "f8e4m3fnuz")
 float8_e5m2fnuz = dtype("float8_e5m2fnuz", ml_dtypes.float8_e5m2fnuz, FLOATING, "f8e5m2fnuz")
+# Pairs of float16: NumPy has no such complex numbers, kernels compute in complex64 (``converted``).
+HALF_PAIR = np.dtype([("real", np.float16), ("imag", np.float16)])
+complex32 = dtype("complex32", HALF_PAIR, COMPLEX, "c32")
 complex64 = dtype("complex64", np.complex64, COMPLEX, "c64")
 complex128 = dtype("complex128", np.complex128, COMPLEX, "c128")
 
 ALL: tuple[dtype, ...] = (
     bool_, uint8, int8, int16, int32, int64, uint16, uint32, uint64,
     float16, bfloat16, float32, float64, float8_e4m3fn, float8_e5m2, float8_e4m3fnuz, float8_e5m2fnuz,
-    complex64, complex128,
+    complex32, complex64, complex128,
 )
 ALIASES: dict[str, dtype] = {
     "bool": bool_, "short": int16, "int": int32, "long": int64, "half": float16, "float": float32,
-    "double": float64, "cfloat": complex64, "cdouble": complex128,
+    "double": float64, "chalf": complex32, "cfloat": complex64, "cdouble": complex128,
 }
-_REAL = {complex64: float32, complex128: float64}
+_REAL = {complex32: float16, complex64: float32, complex128: float64}
+_COMPLEX = {float16: complex32, bfloat16: complex64, float32: complex64, float64: complex128}
 _FROM_NUMPY = {d.numpy: d for d in ALL}
 FLOAT8 = frozenset((float8_e4m3fn, float8_e5m2, float8_e4m3fnuz, float8_e5m2fnuz))
 LOW_PRECISION = FLOAT8 | {float16, bfloat16}
@@ -98,7 +105,7 @@ SCALAR_NAMES = {
     uint16: "UInt16", uint32: "UInt32", uint64: "UInt64", float16: "Half", bfloat16: "BFloat16",
     float32: "Float", float64: "Double", float8_e4m3fn: "Float8_e4m3fn", float8_e5m2: "Float8_e5m2",
     float8_e4m3fnuz: "Float8_e4m3fnuz", float8_e5m2fnuz: "Float8_e5m2fnuz",
-    complex64: "ComplexFloat", complex128: "ComplexDouble",
+    complex32: "ComplexHalf", complex64: "ComplexFloat", complex128: "ComplexDouble",
 }
 
 
@@ -114,6 +121,20 @@ def from_numpy_dtype(numpy_type: Any) -> dtype:
             "int16, int8, uint64, uint32, uint16, uint8, and bool."
         )
     return found
+
+
+def converted(array: Any, numpy_type: Any) -> Any:
+    """``array.astype`` that knows half complex numbers."""
+    if array.dtype == HALF_PAIR:
+        wide = np.empty(array.shape, np.complex64)
+        wide.real, wide.imag = array["real"], array["imag"]
+        array = wide if np.dtype(numpy_type).kind in "cbV" else wide.real
+    if numpy_type != HALF_PAIR:
+        return array.astype(numpy_type)
+    pairs = np.empty(array.shape, HALF_PAIR)
+    with np.errstate(over="ignore"):
+        pairs["real"], pairs["imag"] = array.real, array.imag
+    return pairs
 
 
 _default = float32
@@ -161,14 +182,17 @@ def _promote(a: dtype, b: dtype) -> dtype:
     if a in FLOAT8 or b in FLOAT8:
         raise RuntimeError("Promotion for Float8 Types is not supported, attempted to promote "
                            f"{SCALAR_NAMES[a]} and {SCALAR_NAMES[b]}")
+    if (a in _BARE_UNSIGNED and b.category != FLOATING) or (b in _BARE_UNSIGNED and a.category != FLOATING):
+        raise RuntimeError("Promotion for uint16, uint32, uint64 types is not supported, attempted to "
+                           f"promote {SCALAR_NAMES[a]} and {SCALAR_NAMES[b]}")
     if a.category > b.category:
         a, b = b, a
     if a.category < b.category:
-        if b is complex64 and a is float64:
-            return complex128
+        if a.category == FLOATING and b.is_complex:  # as precise as both
+            return promote_types(a.to_complex(), b)
         return b
     if a.category == COMPLEX:
-        return complex128
+        return a if a.itemsize > b.itemsize else b
     if a.category == FLOATING:
         if a.itemsize == b.itemsize:  # float16 with bfloat16
             return float32
@@ -177,11 +201,6 @@ def _promote(a: dtype, b: dtype) -> dtype:
 
 
 def _promote_integers(a: dtype, b: dtype) -> dtype:
-    if a in _BARE_UNSIGNED or b in _BARE_UNSIGNED:
-        raise RuntimeError(
-            "Promotion for uint16, uint32, uint64 types is not supported, attempted to promote "
-            f"{SCALAR_NAMES[a]} and {SCALAR_NAMES[b]}"
-        )
     if uint8 in (a, b):
         other = b if a is uint8 else a
         return int16 if other is int8 else other
@@ -222,9 +241,9 @@ def combine(dimensioned: Iterable[dtype], zero_dim: Iterable[dtype], numbers: It
 
 def _raise_category(low: dtype, high: dtype) -> dtype:
     # A real floating tensor meeting a complex number keeps its precision.
-    if high.is_complex and low.is_floating_point:
-        return promote_types(low.to_complex(), complex64) if low is not float64 else complex128
-    return high
+    if high.is_complex:
+        return low.to_complex() if low.is_floating_point else high
+    return promote_types(low, high)
 
 
 def can_cast(from_: dtype, to: dtype) -> bool:

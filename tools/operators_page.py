@@ -24,8 +24,6 @@ NAMES = ROOT / "docs" / "pytorch_names.json"
 _TIES = "gradients of bfloat16 inputs with ties go to another of the equal elements"
 _SINGULAR = "gradients of singular matrices are the cofactors; PyTorch's are 0 or rounding errors"
 PARTLY = {
-    "torch.view_as_complex": "float16 gives complex64: there is no complex32",
-    "torch.complex": "float16 gives complex64: there is no complex32",
     "torch.as_strided_scatter": "the gradient goes to the elements that are kept; PyTorch's goes to those "
                                 "that are overwritten",
     "torch.special.bessel_j0": "the last digits near zeros of the function differ",
@@ -46,7 +44,7 @@ _GROUPS = (
      "they need element types with a scale, which are not built. Training for quantization works: "
      "`fake_quantize_*`"),
     ("element types of less than a byte, and bare bits",
-     "^q?u?int\\d|^bits?\\d|^bit$|^float[48]_|chalf|complex32",
+     "^q?u?int\\d|^bits?\\d|^bit$|^float[48]_",
      "PyTorch has no operators for them, but for conversions"),
     ("kernels of one library or device", "^cudnn|^miopen|mkldnn|vulkan|fbgemm|scaled_|_cudnn|cudagraph"
      "|^batch_norm_|native_norm",

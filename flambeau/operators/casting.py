@@ -117,7 +117,7 @@ for _name, _dtype in (
     ("float", dtypes.float32), ("double", dtypes.float64), ("half", dtypes.float16),
     ("bfloat16", dtypes.bfloat16), ("byte", dtypes.uint8), ("char", dtypes.int8), ("short", dtypes.int16),
     ("int", dtypes.int32), ("long", dtypes.int64), ("bool", dtypes.bool_), ("cfloat", dtypes.complex64),
-    ("cdouble", dtypes.complex128),
+    ("cdouble", dtypes.complex128), ("chalf", dtypes.complex32),
 ):
     _short_form(_name, _dtype)
 

@@ -13,6 +13,9 @@ from ..tensor import Tensor
 from ..tensor.batching import BatchedTensor, rules
 from .registry import api
 
+# NumPy has no such numbers.
+_NOT_NUMPY = dtypes.FLOAT8 | {dtypes.bfloat16, dtypes.complex32}
+
 
 def look(x: Tensor, cause: str, only_checks: bool = False) -> np.ndarray[Any, Any]:
     """The values of x as an array that must not be written to or kept.
@@ -26,7 +29,8 @@ def look(x: Tensor, cause: str, only_checks: bool = False) -> np.ndarray[Any, An
             raise NotImplementedError("Cannot copy out of meta tensor; no data!")
         raise RuntimeError(f"Tensor.{'item' if cause == 'bool' else cause}() cannot be called on meta "
                            "tensors")
-    return read(value_of(x._storage, cause), x._geometry)
+    found = read(value_of(x._storage, cause), x._geometry)
+    return found if x._geometry.dtype is not dtypes.complex32 else dtypes.converted(found, np.complex64)
 
 
 @api("Tensor")
@@ -72,7 +76,7 @@ def numpy(self: Tensor, *, force: bool = False) -> np.ndarray[Any, Any]:
         raise TypeError("can't convert meta device type tensor to numpy. Use Tensor.cpu() to copy the tensor "
                         "to host memory "
                         "first.")
-    if self._geometry.dtype in dtypes.LOW_PRECISION and self._geometry.dtype is not dtypes.float16:
+    if self._geometry.dtype in _NOT_NUMPY:
         raise TypeError(f"Got unsupported ScalarType {dtypes.SCALAR_NAMES[self._geometry.dtype]}")
     return read(expose(self._storage, "numpy"), self._geometry)
 

@@ -22,7 +22,7 @@ def from_array(array: np.ndarray[Any, Any], dtype: dtypes.dtype | None = None, d
     """A tensor with the values of an array that nobody else will write to (not copied if contiguous)."""
     found = dtypes.from_numpy_dtype(array.dtype)
     if dtype is not None and dtype is not found:
-        array = array.astype(dtype.numpy)
+        array = dtypes.converted(array, dtype.numpy)
         found = dtype
     geometry = contiguous(array.shape, found, device or devices.CPU)
     flat = np.ascontiguousarray(array).reshape(-1)
@@ -111,13 +111,15 @@ def _is_sequence(item: Any) -> bool:
 def to_array(data: Any, dtype: dtypes.dtype | None) -> np.ndarray[Any, Any]:
     """Python data as an array of the dtype (inferred when None)."""
     if isinstance(data, Tensor):
-        array = data.detach().numpy(force=True)
-        return array if dtype is None else array.astype(dtype.numpy)
+        array = _values(data)
+        return array if dtype is None else dtypes.converted(array, dtype.numpy)
     if isinstance(data, (str, bytes)):
         raise TypeError(f"new(): invalid data type '{type(data).__name__}'")
     if isinstance(data, (np.ndarray, np.generic)) or hasattr(data, "__array__"):
         array = np.asarray(data)
         found = dtypes.from_numpy_dtype(array.dtype)
+        if dtype is dtypes.complex32:
+            return dtypes.converted(array, dtype.numpy)
         return np.array(array, dtype=(dtype or found).numpy)
     if not isinstance(data, (bool, int, float, complex)) and not _is_sequence(data):
         if data is None or not hasattr(data, "__iter__"):
@@ -147,12 +149,19 @@ def _fill(data: Any, shape: tuple[int, ...], dtype: dtypes.dtype) -> np.ndarray[
             return np.array(plain, dtype=np.float64).reshape(shape).astype(dtype.numpy)
         except TypeError:
             raise TypeError("must be real number, not complex") from None
+    if dtype is dtypes.complex32:
+        return dtypes.converted(np.array(plain, np.complex64), dtype.numpy).reshape(shape)
     return np.array(plain, dtype=dtype.numpy).reshape(shape)
+
+
+def _values(x: Tensor) -> np.ndarray[Any, Any]:
+    """The elements as NumPy has them: of half complex numbers wider ones."""
+    return (x.to(dtypes.complex64) if x.dtype is dtypes.complex32 else x).detach().numpy(force=True)
 
 
 def _plain(data: Any) -> Any:
     if isinstance(data, Tensor):
-        return data.detach().numpy(force=True)
+        return _values(data)
     if isinstance(data, (list, tuple)):
         if data and not isinstance(data[0], (list, tuple, Tensor)) and not hasattr(data[0], "__len__"):
             return [x.item() if isinstance(x, Tensor) else x for x in data] if any(

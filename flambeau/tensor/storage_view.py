@@ -214,7 +214,9 @@ class TypedStorage:
     def tolist(self) -> list[Any]:
         """The elements as Python numbers."""
         array = self._array()
-        return (array.astype(np.float32) if self.dtype in dtypes.LOW_PRECISION else array).tolist()
+        if self.dtype in dtypes.LOW_PRECISION or self.dtype is dtypes.complex32:
+            array = dtypes.converted(array, np.complex64 if self.dtype.is_complex else np.float32)
+        return array.tolist()
 
     def __iter__(self) -> Iterator[Any]:
         return iter(self.tolist())
@@ -222,9 +224,12 @@ class TypedStorage:
     def __getitem__(self, index: Any) -> Any:
         if isinstance(index, slice):
             raise RuntimeError("slices are only supported in UntypedStorage.__getitem__")
-        return self._array()[index].item()
+        item = self._array()[index].item()
+        return complex(*item) if self.dtype is dtypes.complex32 else item
 
     def __setitem__(self, index: Any, value: Any) -> None:
+        if self.dtype is dtypes.complex32:
+            value = (value.real, value.imag)
         expose(self._storage, "storage").view(np.uint8).view(self.dtype.numpy)[index] = value
         self._storage.version += 1
 

@@ -10,8 +10,8 @@ from ...graph.geometry import Geometry
 
 Array = np.ndarray[Any, Any]
 
-# ml_dtypes' arrays export no buffer: they are read as integers of their size.
-_CARRIERS: dict[int, np.dtype[Any]] = {1: np.dtype(np.uint8), 2: np.dtype(np.uint16)}
+# ml_dtypes' arrays export no buffer, and pairs are not one number: they are read as integers of their size.
+_CARRIERS: dict[int, np.dtype[Any]] = {1: np.dtype(np.uint8), 2: np.dtype(np.uint16), 4: np.dtype(np.uint32)}
 _NATIVE_KINDS = frozenset("biufc?")
 
 

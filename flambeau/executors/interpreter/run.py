@@ -19,7 +19,7 @@ from ...graph.geometry import Geometry
 from ...graph.node import Failure, Node, Signature
 from ...graph.recent import Recent
 from ..measure import KernelTime, measured
-from . import mathematics, multi_tensor
+from . import half_complex, mathematics, multi_tensor
 from .arrays import Array, flatten, read, reinterpret
 
 Plan = Callable[[tuple[Any, ...]], Any]
@@ -85,6 +85,8 @@ def prepare(signature: Signature) -> Plan:
         return lambda operands: operands[0].value[position]
     if operator.kind == "multi_tensor":
         return multi_tensor.prepare(signature)
+    if half_complex.computes(signature):
+        return half_complex.prepare(signature, prepare)
     kernel, attributes, outputs = operator.kernel, signature.attributes, signature.outputs
     compute = _compute_type(signature)
     if (operator.kind == "pointwise" or operator.name in _ELEMENTWISE) and _is_flat(signature):

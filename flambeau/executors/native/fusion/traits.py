@@ -8,6 +8,7 @@ from typing import Any
 from ....graph.geometry import Geometry, row_major_strides
 from ....graph.node import Signature
 from ....graph.recent import Recent
+from ...interpreter import half_complex
 from ..llvm.emitter import Unsupported
 from .compile import passes
 from .structure import ELEMENT, FLAT, ROW, Input, Member, Structure
@@ -117,7 +118,7 @@ def _examine(signature: Signature) -> Traits:
     operator = signature.operator
     if operator.kind == "project":
         return _PROJECTION
-    if signature.on_meta or operator.owns or not signature.outputs:
+    if signature.on_meta or operator.owns or not signature.outputs or half_complex.present(signature):
         return _OTHER
     if any(g.offset or not g.numel or not g.is_dense for g in signature.outputs):
         return _OTHER

@@ -12,6 +12,7 @@ from collections.abc import Callable
 
 from ....graph.node import Signature
 from ....graph.recent import Recent
+from ...interpreter import half_complex
 from ..llvm.emitter import Unsupported
 from ..plan import Plan
 
@@ -65,7 +66,7 @@ def plan_of(signature: Signature) -> Plan | None:
 def _make(signature: Signature) -> Plan | None:
     name = signature.operator.name
     table = _tables.get(name) or _found(name)
-    if table is None or signature.on_meta:
+    if table is None or signature.on_meta or half_complex.present(signature):
         return None
     try:
         return table[name](signature)
