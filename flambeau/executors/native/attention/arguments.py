@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from ..llvm.build import Function
+from ..llvm.build import Function, Value
 from ..llvm.emitter import memory_type
 from ..plan import Words
 from .tiles import Parts
@@ -56,6 +56,14 @@ class Scratch:
         self.size += -(-count * self.itemsize // 64) * 64
 
 
+class Head(NamedTuple):
+    """A head by its indices in the ``LEAD`` dimensions before the last two."""
+
+    first: str
+    second: str
+    third: str
+
+
 class Arguments:
     """A kernel's arguments in registers."""
 
@@ -77,14 +85,19 @@ class Arguments:
         """Whether an argument is not zero."""
         return self.f.compare("ne", self.values[name], 0)
 
-    def of_head(self, name: str, head: str) -> str:
-        """Where the matrix of a head begins in memory; keys and values have heads of their own."""
+    def head(self, number: str, shared: bool = False) -> Head:
+        """A head of queries, or one of keys and values, that queries' heads share."""
+        f, extent = self.f, self["lead.shared" if shared else "lead.2"]
+        rest = f.div(number, extent)
+        first = f.div(rest, self["lead.1"])
+        return Head(first, f.sub(rest, f.mul(first, self["lead.1"])), f.sub(number, f.mul(rest, extent)))
+
+    def of_head(self, name: str, head: Head) -> str:
+        """Where the matrix of a head begins in memory."""
         f = self.f
-        extent = self["lead.shared" if name.endswith(("key", "value")) else "lead.2"]
-        last, rest = f.rem(head, extent), f.div(head, extent)
-        place = f.mul(last, self[f"{name}.2"])
-        place = f.add(place, f.mul(f.rem(rest, self["lead.1"]), self[f"{name}.1"]))
-        place = f.add(place, f.mul(f.div(rest, self["lead.1"]), self[f"{name}.0"]))
+        place: Value = 0
+        for i, index in enumerate(head):
+            place = f.add(place, f.mul(index, self[f"{name}.{i}"]))
         return f.at(self[name], place, memory_type(self.parts.storage))
 
 
@@ -103,7 +116,7 @@ class Matrix:
         self.column.set(1)
 
 
-def matrix(arguments: Arguments, name: str, head: str, rows: str, columns: str) -> Matrix:
+def matrix(arguments: Arguments, name: str, head: Head, rows: str, columns: str) -> Matrix:
     """An operand's matrix of a head, copied to scratch memory if a copy is wanted."""
     f, parts = arguments.f, arguments.parts
     pointer = arguments.of_head(name, head)

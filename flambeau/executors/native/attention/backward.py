@@ -27,10 +27,11 @@ from collections.abc import Sequence
 
 from ..llvm.build import Function, Module, Value
 from ..llvm.emitter import Dtype, memory_type
-from .arguments import SIZES, Arguments, Matrix, Names, matrix
+from .ahead import bring_result, needed_next
+from .arguments import SIZES, Arguments, Head, Matrix, Names, matrix
 from .forward import greatest, inverse, kept_weights, last_key, multiply, multiply_all, scores, send
 from .span import BOUNDS, Span, over_keys
-from .tiles import Parts
+from .tiles import Ahead, Parts
 
 SCRATCH = ("query", "grad", "key", "value", "query_t", "grad_t", "scores", "grads", "grad_query_t",
            "statistics", "grad_query_rows", "mask", "mask_t")
@@ -50,25 +51,30 @@ def backward_text(storage: Dtype, compute: Dtype) -> str:
         w = Arguments(f, parts, BACKWARD)
         blocks = f.div(f.add(w["queries"], parts.width - 1), parts.width)
         with f.loop(f.begin, f.end) as task:
-            shared = f.div(task, w["chunks"])
+            number = f.div(task, w["chunks"])
+            shared = w.head(number, shared=True)
+            next_task = f.least(f.add(task, 1), f.sub(f.end, 1))
+            shared_next = w.head(f.div(next_task, w["chunks"]), shared=True)
             k = matrix(w, "key", shared, w["keys"], w["depth"])
             v = matrix(w, "value", shared, w["keys"], w["width"])
             sums = _Sums(w, task, shared)
             with f.loop(0, w["group"]) as member, \
                     f.loop(f.rem(task, w["chunks"]), blocks, w["chunks"]) as block:
-                head = f.add(f.mul(shared, w["group"]), member)
-                _Block(w, head, f.mul(block, parts.width), k, v, sums).run()
+                head = w.head(f.add(f.mul(number, w["group"]), member))
+                following = f.mul(f.add(block, w["chunks"]), parts.width)
+                ahead = needed_next(w, head, following, ("query", "grad"), shared_next)
+                _Block(w, head, f.mul(block, parts.width), k, v, sums, ahead).run()
     with module.kernel("attention_gather") as f:
         w = Arguments(f, parts, BACKWARD)
-        with f.loop(f.begin, f.end) as shared:
-            _gather(w, shared)
+        with f.loop(f.begin, f.end) as number:
+            _gather(w, number)
     return module.text()
 
 
 class _Sums:
     """Where a task adds up dK and dV, and how far rows are apart."""
 
-    def __init__(self, w: Arguments, task: str, shared: str) -> None:
+    def __init__(self, w: Arguments, task: str, shared: Head) -> None:
         f, parts = w.f, w.parts
         direct = w.flag("direct")
         own = parts.at(f, w["shares"], f.mul(task, w["share"]))
@@ -85,10 +91,11 @@ class _Sums:
 class _Block:
     """A block of queries from ``first`` on."""
 
-    def __init__(self, w: Arguments, head: str, first: str, k: Matrix, v: Matrix, sums: _Sums) -> None:
+    def __init__(self, w: Arguments, head: Head, first: str, k: Matrix, v: Matrix, sums: _Sums,
+                 ahead: Ahead) -> None:
         f, parts = w.f, w.parts
         self.w, self.f, self.parts = w, f, parts
-        self.head, self.first, self.k, self.v, self.sums = head, first, k, v, sums
+        self.head, self.first, self.k, self.v, self.sums, self.ahead = head, first, k, v, sums, ahead
         self.count = f.least(f.sub(w["queries"], first), parts.width)
         self.wide = f.compare("sgt", self.count, parts.lanes)
         self.stop = last_key(w, first, self.count)
@@ -99,6 +106,7 @@ class _Block:
         """Add to dK and dV, write the rows of dQ."""
         f, parts = self.f, self.parts
         self._prepare()
+        bring_result(self.w, "grad_query", self.head, self.first, self.count, self.w["depth"])
         with f.loop(0, self.stop, parts.keys) as j:
             self._scores(j)
         with f.loop(0, self.stop, parts.keys) as j:
@@ -173,7 +181,8 @@ class _Block:
                 (tile, "query", w["depth.padded"], sums.key, sums.key_row)):
             span.over_queries(panel, w.scratch(name), columns, parts.at(f, total, f.mul(j, row)), row)
         keys = parts.at(f, k.pointer.get(), f.mul(j, k.row.get()))
-        span.over_keys(keys, k.row.get(), k.column.get(), tile, w.scratch("grad_query_t"), w["depth"])
+        span.over_keys(keys, k.row.get(), k.column.get(), tile, w.scratch("grad_query_t"), w["depth"],
+                       ahead=self.ahead)
 
     def _finish(self) -> None:
         w = self.w
@@ -262,16 +271,16 @@ def _scale_rows(parts: Parts, f: Function, block: str, columns: Value, rows: str
             parts.write(f, f.emit(f"fmul {parts.vector} {parts.read(f, row, c)}, {factor}"), row, c)
 
 
-def _gather(w: Arguments, shared: str) -> None:
+def _gather(w: Arguments, number: str) -> None:
     """dK and dV of a head of keys: the sums of its tasks, added to those of the first."""
     f, parts = w.f, w.parts
-    shares = parts.at(f, w["shares"], f.mul(f.mul(shared, w["chunks"]), w["share"]))
+    shares = parts.at(f, w["shares"], f.mul(f.mul(number, w["chunks"]), w["share"]))
     with f.loop(1, w["chunks"]) as chunk:
         other = parts.at(f, shares, f.mul(chunk, w["share"]))
         with f.loop(0, w["share"], parts.lanes) as i:
             x, y = parts.read(f, shares, i), parts.read(f, other, i)
             parts.write(f, f.emit(f"fadd {parts.vector} {x}, {y}"), shares, i)
-    source = shares
+    source, shared = shares, w.head(number, shared=True)
     for name, columns in (("grad_key", "depth"), ("grad_value", "width")):
         count, padded = w[columns], w[f"{columns}.padded"]
         parts.deliver(f, source, padded, w["keys"], count, w.of_head(name, shared), w[f"{name}.row"])

@@ -18,9 +18,10 @@ from collections.abc import Sequence
 
 from ..llvm.build import Function, Module
 from ..llvm.emitter import Dtype, memory_type
-from .arguments import SIZES, Arguments, Matrix, Names, matrix
+from .ahead import bring_result, needed_next
+from .arguments import SIZES, Arguments, Head, Matrix, Names, matrix
 from .span import BOUNDS, Span, over_keys
-from .tiles import Parts
+from .tiles import Ahead, Parts
 
 SCRATCH = ("query", "key", "value", "query_t", "scores", "output_t", "statistics", "output", "mask", "mask_t")
 FORWARD = Names(("query", "key", "value", "mask", "kept"), ("result",), (), SIZES, SCRATCH)
@@ -35,17 +36,21 @@ def forward_text(storage: Dtype, compute: Dtype) -> str:
         w = Arguments(f, parts, FORWARD)
         blocks = f.div(f.add(w["queries"], parts.width - 1), parts.width)
         with f.loop(f.begin, f.end) as task:
-            head = f.div(task, w["chunks"])
-            shared = f.div(head, w["group"])
+            number = f.div(task, w["chunks"])
+            head, shared = w.head(number), w.head(f.div(number, w["group"]), shared=True)
             k = matrix(w, "key", shared, w["keys"], w["depth"])
             v = matrix(w, "value", shared, w["keys"], w["width"])
+            next_task = f.least(f.add(task, 1), f.sub(f.end, 1))
+            shared_next = w.head(f.div(f.div(next_task, w["chunks"]), w["group"]), shared=True)
             # Blocks are dealt out in turn: under a causal mask the first ones have less to do.
             with f.loop(f.rem(task, w["chunks"]), blocks, w["chunks"]) as block:
-                _block(w, head, f.mul(block, parts.width), k, v)
+                first, following = f.mul(block, parts.width), f.mul(f.add(block, w["chunks"]), parts.width)
+                ahead = needed_next(w, head, following, ("query", "query"), shared_next)
+                _block(w, head, first, k, v, ahead)
     return module.text()
 
 
-def _block(w: Arguments, head: str, first: str, k: Matrix, v: Matrix) -> None:
+def _block(w: Arguments, head: Head, first: str, k: Matrix, v: Matrix, ahead: Ahead) -> None:
     """The queries from ``first`` on that a block takes."""
     f, parts = w.f, w.parts
     count = f.least(f.sub(w["queries"], first), parts.width)
@@ -58,6 +63,7 @@ def _block(w: Arguments, head: str, first: str, k: Matrix, v: Matrix) -> None:
     parts.fill(f, parts.at(f, statistics, parts.width), parts.width, 0.0)
     alpha = parts.at(f, statistics, 2 * parts.width)
     stop = last_key(w, first, count)
+    bring_result(w, "result", head, first, count, w["width"])
     with f.loop(0, stop, parts.keys) as j:
         span = Span(w, first, count, wide, j, stop)
         scores(w, head, first, span, k, query_t, tile)
@@ -65,14 +71,14 @@ def _block(w: Arguments, head: str, first: str, k: Matrix, v: Matrix) -> None:
         with f.when(w.flag("dropped")):
             multiply(parts, f, tile, kept_weights(w, head, first, span), span.n)
         values = parts.at(f, v.pointer.get(), f.mul(j, v.row.get()))
-        span.over_keys(values, v.row.get(), v.column.get(), tile, output_t, w["width"], alpha)
+        span.over_keys(values, v.row.get(), v.column.get(), tile, output_t, w["width"], alpha, ahead)
     sums = parts.at(f, statistics, parts.width)
     inverse(parts, f, sums)
     multiply_all(parts, f, sums, w["factor"], sums)
     _result(w, head, first, count, output_t, sums)
 
 
-def rows_of(w: Arguments, name: str, head: str, first: str, count: str, columns: str) -> Matrix:
+def rows_of(w: Arguments, name: str, head: Head, first: str, count: str, columns: str) -> Matrix:
     """Some rows of an operand with adjacent columns: where they are, or a copy."""
     f, parts = w.f, w.parts
     row, column = w[f"{name}.row"], w[f"{name}.column"]
@@ -92,7 +98,7 @@ def last_key(w: Arguments, first: str, count: str) -> str:
     return f.choose(w.flag("causal"), "i64", causal, w["keys"])
 
 
-def scores(w: Arguments, head: str, first: str, span: Span, k: Matrix, query_t: str, tile: str) -> None:
+def scores(w: Arguments, head: Head, first: str, span: Span, k: Matrix, query_t: str, tile: str) -> None:
     """Scores of a tile of keys with a block of queries, masks included."""
     f, parts = w.f, w.parts
     keys = parts.at(f, k.pointer.get(), f.mul(span.j, k.row.get()))
@@ -104,7 +110,7 @@ def scores(w: Arguments, head: str, first: str, span: Span, k: Matrix, query_t: 
         _hide_later(f, span, f.sub(first, span.j), tile)
 
 
-def _add_mask(w: Arguments, head: str, first: str, span: Span, tile: str) -> None:
+def _add_mask(w: Arguments, head: Head, first: str, span: Span, tile: str) -> None:
     f, parts = w.f, w.parts
     count, n = span.count, span.n
     row, column = w["mask.row"], w["mask.column"]
@@ -131,7 +137,7 @@ def _add_score(parts: Parts, f: Function, tile: str, place: str, x: str) -> None
     parts.write(f, f.emit(f"fadd {parts.vector} {before}, {x}"), tile, place)
 
 
-def kept_weights(w: Arguments, head: str, first: str, span: Span) -> str:
+def kept_weights(w: Arguments, head: Head, first: str, span: Span) -> str:
     """The tile of zeros and ones that dropout multiplies weights with."""
     f, parts = w.f, w.parts
     count, n = span.count, span.n
@@ -225,11 +231,11 @@ def inverse(parts: Parts, f: Function, sums: str) -> None:
                               f"{parts.vector} {divided}"), sums, x)
 
 
-def _result(w: Arguments, head: str, first: str, count: str, output_t: str, factors: str) -> None:
+def _result(w: Arguments, head: Head, first: str, count: str, output_t: str, factors: str) -> None:
     send(w, output_t, factors, count, w["width"], "result", head, first, "output")
 
 
-def send(w: Arguments, source_t: str, factors: str, count: str, columns: str, name: str, head: str,
+def send(w: Arguments, source_t: str, factors: str, count: str, columns: str, name: str, head: Head,
          first: str, by_way_of: str) -> None:
     """A transposed block, times a factor for each lane, into rows of a result."""
     f, parts = w.f, w.parts

@@ -13,7 +13,7 @@ from collections.abc import Sequence
 
 from ..llvm.build import Function, Module, Value, Variable
 from ..llvm.emitter import Dtype
-from .arguments import SIZES, Arguments, Names
+from .arguments import SIZES, Arguments, Head, Names
 from .tiles import Parts, shuffled
 
 ROW = Names(("query", "key", "value", "mask"), ("result",), (), SIZES, ("scores",))
@@ -28,16 +28,19 @@ def row_text(compute: Dtype) -> str:
     with module.kernel("attention_row") as f:
         w = Arguments(f, parts, ROW)
         with f.loop(f.begin, f.end) as task:
-            _Row(w, f.div(task, w["queries"]), f.rem(task, w["queries"])).run()
+            number = f.div(task, w["queries"])
+            shared = w.head(f.div(number, w["group"]), shared=True)
+            _Row(w, w.head(number), shared, f.rem(task, w["queries"])).run()
     return module.text()
 
 
 class _Row:
     """One query of one head."""
 
-    def __init__(self, w: Arguments, head: str, query: str) -> None:
+    def __init__(self, w: Arguments, head: Head, shared: Head, query: str) -> None:
         f, parts = w.f, w.parts
-        self.w, self.f, self.parts, self.head, self.query = w, f, parts, head, query
+        self.w, self.f, self.parts = w, f, parts
+        self.head, self.shared, self.query = head, shared, query
         self.keys = f.choose(w.flag("causal"), "i64", f.least(w["keys"], f.add(query, 1)), w["keys"])
         self.buffer = w.scratch("scores")
         self.result = parts.at(f, w.of_head("result", head), f.mul(query, w["result.row"]))
@@ -47,15 +50,14 @@ class _Row:
         w, f, parts = self.w, self.f, self.parts
         n = parts.lanes
         source = parts.at(f, w.of_head("query", self.head), f.mul(self.query, w["query.row"]))
-        shared = f.div(self.head, w["group"])
-        keys = w.of_head("key", shared)
+        keys = w.of_head("key", self.shared)
         factors = f.splat(w["scale"], n, parts.element)
         with f.loop(0, self.keys, n) as j:
             self._scores(source, keys, factors, j)
         with f.when(w.flag("masked")):
             self._add_mask()
         total = self._softmax()
-        values = w.of_head("value", shared)
+        values = w.of_head("value", self.shared)
         one = f.emit(f"select i1 {f.emit(f'fcmp oeq {parts.element} {total}, 0.0')}, "
                      f"{parts.element} {parts.number(1.0)}, {parts.element} {total}")
         divisor = f.splat(f.emit(f"fdiv {parts.element} {parts.number(1.0)}, {one}"), n, parts.element)

@@ -12,7 +12,7 @@ from collections.abc import Callable, Sequence
 
 from ..llvm.build import Function, Value
 from .arguments import Arguments
-from .tiles import Parts
+from .tiles import Ahead, Parts
 
 
 class Span:
@@ -49,11 +49,11 @@ class Span:
                           parts.width, self._late(tile), parts.width, self.late, depth)
 
     def over_keys(self, a: str, row: str, column: str, tile: str, c: str, rows: str,
-                  factors: str = "null") -> None:
+                  factors: str = "null", ahead: Ahead | None = None) -> None:
         """C = A^T tile, and from the second tile on + factors * C: columns of tile and C are queries."""
         f, parts = self.f, self.parts
         parts.product(f, self.wide, a, column, row, tile, parts.width, c, parts.width, rows, self.both,
-                      f.compare("sgt", self.j, 0), factors)
+                      f.compare("sgt", self.j, 0), factors, ahead)
         with f.when(f.compare("sgt", self.late, 0)):
             parts.product(f, "false", parts.at(f, a, f.mul(self.both, row)), column, row, self._late(tile),
                           parts.width, self._second(c), parts.width, rows, self.late, "true")

@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
+from typing import NamedTuple
 
 from ..llvm.build import Function, Module, Value, vector
 from ..llvm.emitter import FLOAT32, Dtype, literal, memory_type
@@ -31,6 +32,18 @@ _POWER64 = (
     0.001333355834393728, 0.00015403521219107733, 1.5252998899728418e-05, 1.3210583477765189e-06,
     1.0236023803275179e-07, 6.634445866251414e-09, 6.123092916826388e-10,
 )
+
+
+class Ahead(NamedTuple):
+    """Rows of one or two matrices that are needed later, to be brought into the second cache meanwhile.
+
+    Rows of heads lie far apart, so that the CPU does not foresee them. Steps from row to row are in bytes.
+    """
+
+    first: str
+    first_step: Value
+    second: str
+    second_step: Value
 
 
 class Parts:
@@ -87,13 +100,14 @@ class Parts:
 
     def product(self, f: Function, wide: str, a: str, a_row: Value, a_step: Value, b: str, b_step: Value,
                 c: str, c_row: Value, rows: Value, depth: Value, added: str = "false",
-                factors: str = "null") -> None:
+                factors: str = "null", ahead: Ahead | None = None) -> None:
         """C = A B for a C of at most ``width`` columns, or, if it is ``added``, C = A B + factors * C.
 
         ``wide`` (i1): more than a vector of columns. A (rows, depth) has strides ``a_row``, ``a_step``;
-        ``factors`` has an element for each column, or is null for 1.
+        ``factors`` has an element for each column, or is null for 1. ``ahead``: a row for each step.
         """
-        arguments = (a, a_row, a_step, b, b_step, c, c_row, rows, depth, added, factors)
+        ahead = ahead or Ahead(b, 0, b, 0)
+        arguments = (a, a_row, a_step, b, b_step, c, c_row, rows, depth, added, factors, *ahead)
         with f.when(wide):
             f.run(self._product(2), *arguments)
         with f.otherwise(wide):
@@ -112,7 +126,8 @@ class Parts:
         return self.helper(f"product{vectors}", [
             ("ptr readonly", "%a"), ("i64", "%a_row"), ("i64", "%a_step"), ("ptr readonly", "%b"),
             ("i64", "%b_step"), ("ptr", "%c"), ("i64", "%c_row"), ("i64", "%rows"), ("i64", "%depth"),
-            ("i1", "%added"), ("ptr readonly", "%factors")], make)
+            ("i1", "%added"), ("ptr readonly", "%factors"), ("ptr", "%first"), ("i64", "%first_step"),
+            ("ptr", "%second"), ("i64", "%second_step")], make)
 
     def _rows(self, f: Function, tile: Tile, row: str) -> None:
         """The rows of C from ``row`` on that a tile covers."""
@@ -130,10 +145,22 @@ class Parts:
                     for i in range(tile.rows):
                         acc.set(i, j, f.emit(f"fmul {self.vector} {acc.get(i, j)}, {factor}"))
         accumulate(f, acc, "%depth", self.at(f, "%a", f.mul(row, "%a_row")), "%b", a_row="%a_row",
-                   a_step="%a_step", b_step="%b_step")
+                   a_step="%a_step", b_step="%b_step", each=self._bring(f, row))
         for i in range(tile.rows):
             for j in range(tile.vectors):
                 f.write(self.vector, acc.get(i, j), places[i][j], self.itemsize)
+
+    def _bring(self, f: Function, row: str) -> Callable[[], None]:
+        """What brings a cache line of ``Ahead`` at each step: lines of both matrices by turns."""
+        odd = f.compare("ne", f.emit(f"and i64 {row}, 8"), 0)
+        place = f.mul(f.emit(f"and i64 {row}, -16"), self.itemsize)     # two tiles share a line
+        line = f.variable("ptr", f.at(f.choose(odd, "ptr", "%second", "%first"), place, "i8"))
+        step = f.choose(odd, "i64", "%second_step", "%first_step")
+
+        def bring() -> None:
+            f.prefetch(line.get(), 2)
+            line.set(f.at(line.get(), step, "i8"))
+        return bring
 
     # --- transposition --------------------------------------------------------------------------------------
 

@@ -24,7 +24,8 @@ _TYPES = (FLOAT32, FLOAT64, BFLOAT16, FLOAT16)
 _TASKS = 32             # for this many threads at least there is something to do
 _SMALL = 4e6            # operations that are not worth a second thread
 _FEW = 4                # queries of a head up to which they are computed one by one
-_FAR = 1024             # bytes between rows from which on a copy pays
+_SPAN = 128 << 10       # addresses that are multiples of it apart share lines of the second cache
+_RIVALS = 32            # rows that do so from which on a copy pays
 
 _forward_kernel = kernel("attention", effort=Effort.FEW)(forward_text)
 _row_kernel = kernel("attention_row", effort=Effort.FEW)(row_text)
@@ -111,15 +112,15 @@ class _Problem:
         return found
 
     def is_copied(self, name: str) -> bool:
-        """Whether an operand is read from a copy: to widen it, or as rows far apart share few cache lines."""
+        """Whether an operand is read from a copy: to widen it, or as too many rows share cache lines."""
         geometry = self.geometries.get(name)
         if geometry is None or name in ("mask", "kept"):
             return False
         if self.storage != self.compute:
             return True
         if name in ("key", "value"):
-            row = geometry.strides[-2]
-            return self.blocks > 1 and row > geometry.shape[-1] and row * self.storage.itemsize >= _FAR
+            row = geometry.strides[-2] * self.storage.itemsize
+            return self.blocks > 1 and geometry.shape[-2] * math.gcd(row, _SPAN) > _RIVALS * _SPAN
         return geometry.strides[-1] != 1
 
     def words(self, names: Names, sizes: Sequence[int], scratch: Scratch) -> Words:

@@ -1,0 +1,36 @@
+"""Cache lines that are brought while something else is computed.
+
+Rows of a head lie as far apart as the model is wide, so the CPU does not foresee which of them comes next,
+and with few columns a block is computed in hardly more time than its rows take to arrive. So the products
+over keys ask, line by line, for what the next block or the next head begins with (``Parts.product``), and a
+result's lines are asked for before its values are computed.
+"""
+
+from __future__ import annotations
+
+from .arguments import Arguments, Head
+from .tiles import Ahead
+
+
+def needed_next(w: Arguments, head: Head, following: str, blocks: tuple[str, str],
+                shared_next: Head) -> Ahead:
+    """Rows of operands' next blocks, from ``following`` on; after the last, V and K of another head."""
+    f, size = w.f, w.parts.storage.itemsize
+    last = f.compare("sge", following, w["queries"])
+
+    def rows(name: str, other: str) -> tuple[str, str]:
+        row = f.mul(w[f"{name}.row"], size)
+        block = f.at(w.of_head(name, head), f.mul(following, row), "i8")
+        return (f.choose(last, "ptr", w.of_head(other, shared_next), block),
+                f.choose(last, "i64", f.mul(w[f"{other}.row"], size), row))
+
+    return Ahead(*rows(blocks[0], "value"), *rows(blocks[1], "key"))
+
+
+def bring_result(w: Arguments, name: str, head: Head, first: str, count: str, columns: str) -> None:
+    """Let the cache lines of a result come meanwhile: rows lie far apart, stores would wait for each."""
+    f, size = w.f, w.parts.storage.itemsize
+    row = f.mul(w[f"{name}.row"], size)
+    rows = f.at(w.of_head(name, head), f.mul(first, row), "i8")
+    with f.loop(0, count) as i, f.loop(0, f.mul(columns, size), 64) as c:
+        f.prefetch(f.at(f.at(rows, f.mul(i, row), "i8"), c, "i8"), 2, write=True)
