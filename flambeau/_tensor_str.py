@@ -7,7 +7,7 @@ from contextlib import contextmanager
 from typing import Any
 
 from .tensor import Tensor
-from .tensor.printing import _with_suffixes, format_array, options, set_printoptions
+from .tensor.printing import format_array, options, set_printoptions, with_suffixes
 
 PRINT_OPTS = options
 
@@ -36,7 +36,7 @@ def _tensor_str(self: Tensor, indent: int) -> str:
 
 def _add_suffixes(tensor_str: str, suffixes: list[str], indent: int, force_newline: bool) -> str:
     """``tensor_str`` with what follows it, and the closing bracket."""
-    return _with_suffixes(tensor_str, suffixes, indent, force_newline)
+    return with_suffixes(tensor_str, suffixes, indent, force_newline)
 
 
 

@@ -14,6 +14,7 @@ from ..tensor.batching import BatchedTensor, rules
 from ..tensor.construct import empty_geometry
 from .copying import formatted_geometry
 from .extents import sizes_of
+from .number_range import check_number
 from .registry import api
 
 
@@ -119,7 +120,6 @@ def full(size: Any, fill_value: Any, *, dtype: Any = None, layout: Any = None, d
 def _of_value(g: Geometry, value: Any, requires_grad: bool) -> Tensor:
     if isinstance(value, Tensor):
         return filled(g, 0, requires_grad).fill_(value)
-    from .filling import check_number
     check_number(value, g.dtype)
     return filled(g, value, requires_grad)
 

@@ -5,13 +5,13 @@ from __future__ import annotations
 import warnings
 from typing import Any
 
-from .. import dtypes
 from ..graph.geometry import Geometry, dense_like
 from ..tensor import Tensor, assign, record, view
 from ..tensor.overlap import require_apart
 from .creation import filled
 from .definition import broadcast_shapes, operator
 from .expanding import EXPAND
+from .number_range import check_number
 from .registry import NAMESPACES, api
 
 
@@ -76,22 +76,6 @@ def copy_(self: Tensor, src: Any, non_blocking: bool = False) -> Tensor:
     if source.dtype is g.dtype and not src.requires_grad:
         return assign(self, view(EXPAND, src, (g.shape,)), "copy_")
     return assign(self, record(COPY, (src,), (dense_like(g.shape, g, g.dtype),)), "copy_")
-
-
-def check_number(value: Any, dtype: dtypes.dtype) -> None:
-    """Raise where a number does not fit an element type; unsigned types take negative numbers."""
-    if isinstance(value, complex) and not dtype.is_complex:
-        raise RuntimeError(f"value cannot be converted to type {_SPOKEN.get(dtype.name, dtype.name)} without "
-                           "overflow")
-    if dtype.category == dtypes.INTEGER and isinstance(value, (int, float)) and not isinstance(value, bool):
-        limits = dtypes.iinfo(dtype)
-        low = limits.min if dtype.is_signed else -limits.max - 1
-        if not low <= value <= limits.max:
-            raise RuntimeError(f"value cannot be converted to type {_SPOKEN.get(dtype.name, dtype.name)} "
-                               "without overflow")
-
-
-_SPOKEN = {"uint8": "uint8_t", "int8": "int8_t", "int16": "int16_t", "int32": "int", "int64": "int64_t"}
 
 
 @api("Tensor", "torch")

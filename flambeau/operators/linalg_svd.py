@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from math import inf
 from typing import Any
 
 from .. import dtypes, return_types
@@ -19,7 +18,6 @@ from .linalg_support import (
     require_square,
 )
 from .looking import look
-from .norms import matrix_norm
 from .registry import api
 
 
@@ -201,12 +199,13 @@ def pinv(
 def _pinv_by_matrix(A: Tensor, atol: Any, rtol: Any, hermitian: bool) -> Tensor:
     """With a tolerance for each matrix of the batch."""
     U, S, Vh = svd(A, full_matrices=False)
-    cut = _tensor_cutoff(A, S, atol, rtol)
+    cut = tensor_cutoff(A, S, atol, rtol)
     factors = S.reciprocal().masked_fill(S <= cut, 0)
     return (adjoint(Vh) * factors.unsqueeze(-2)) @ adjoint(U)
 
 
-def _tensor_cutoff(A: Tensor, S: Tensor, atol: Any, rtol: Any) -> Tensor:
+def tensor_cutoff(A: Tensor, S: Tensor, atol: Any, rtol: Any) -> Tensor:
+    """Up to which singular values S (..., K) of A (..., M, N) count as zero: (..., 1)."""
     largest = S.amax(-1, True)
     if rtol is None:
         default = dtypes.finfo(A.dtype.to_real()).eps * max(A.shape[-2:])
@@ -222,57 +221,3 @@ def _tensor_cutoff(A: Tensor, S: Tensor, atol: Any, rtol: Any) -> Tensor:
 def pinverse(input: Tensor, rcond: Any = 1e-15) -> Tensor:
     """See ``linalg.pinv``."""
     return pinv(input, rcond)
-
-
-@api("linalg", out=True)
-def matrix_rank(
-    A: Tensor, tol: Any = None, hermitian: bool = False, *, atol: Any = None, rtol: Any = None
-) -> Tensor:
-    """The number of singular values above a tolerance.
-
-    >>> import flambeau as torch
-    >>> torch.linalg.matrix_rank(torch.tensor([[1., 1.], [1., 1.]]))
-    tensor(1)
-    """
-    require_matrix(A, "linalg.matrix_rank")
-    if tol is not None:
-        atol, rtol = tol, 0.0
-    A = A.detach()
-    if not A.numel():
-        return A.new_zeros(A.shape[:-2], dtype=dtypes.int64)
-    if hermitian:
-        from .linalg_eigen import eigvalsh
-
-        S = eigvalsh(A).abs()
-    else:
-        S = svdvals(A)
-    atol = S.new_full((), atol) if isinstance(atol, (int, float)) else atol
-    rtol = S.new_full((), rtol) if isinstance(rtol, (int, float)) else rtol
-    return (S > _tensor_cutoff(A, S, atol, rtol)).sum(-1)
-
-
-@api("linalg", out=True)
-def cond(A: Tensor, p: Any = None) -> Tensor:
-    """The condition number in a matrix norm (2 by default): infinite for singular matrices.
-
-    >>> import flambeau as torch
-    >>> torch.linalg.cond(torch.tensor([[4., 0.], [0., 2.]]))
-    tensor(2.)
-    """
-    from .linalg_solve import inv_ex
-
-    require_matrix(A, "linalg.cond")
-    if p is None or p in (2, -2):
-        S = svdvals(A)
-        return S[..., -1] / S[..., 0] if p == -2 else S[..., 0] / S[..., -1]
-    if A.shape[-1] != A.shape[-2]:
-        raise RuntimeError(
-            f"linalg.cond(ord={p}): A must be batches of square matrices, but they are {A.shape[-2]} by "
-            f"{A.shape[-1]} matrices"
-        )
-    if p == "nuc" or p in ("fro", 1, -1, inf, -inf):
-        inverse, info = inv_ex(A)
-        singular = info != 0
-        product = matrix_norm(A, p) * matrix_norm(inverse.masked_fill(singular[..., None, None], 0), p)
-        return product.masked_fill(singular, inf)
-    raise RuntimeError(f"linalg.cond got an invalid norm type: {p}")

@@ -11,6 +11,7 @@ from ..graph.operator import Operator
 from ..tensor import Tensor, check_dim, record
 from .axes import normalize_dims, numpy_names, reduced_shape
 from .definition import arithmetic_dtype, operator
+from .linalg_svd import svdvals
 from .reduction import kept, operand_dtype, reduction_geometry
 from .registry import api
 
@@ -207,8 +208,6 @@ def matrix_norm(
 
 
 def _spectral_norm(A: Tensor, ord: Any, rows: int, columns: int, keepdim: bool) -> Tensor:
-    from .linalg_svd import svdvals
-
     others = [d for d in range(A.ndim) if d not in (rows, columns)]
     values = svdvals(A.permute(*others, rows, columns))
     result = values.sum(-1) if ord == "nuc" else values.amax(-1) if ord > 0 else values.amin(-1)

@@ -7,7 +7,7 @@ from typing import Any
 from .. import dtypes
 from ..operators.looking import look
 from ..tensor import Tensor
-from ..tensor.printing import _with_suffixes, format_array
+from ..tensor.printing import format_array, with_suffixes
 from .compressing import WORDS
 from .tensor import CompressedTensor, CooTensor
 
@@ -54,9 +54,9 @@ def _described(x: Any) -> str:
     pad = "\n" + " " * indent
     if isinstance(x, CooTensor):
         parts = [_part("indices", x._indices_, True), _part("values", x._entries, False)]
-        return _with_suffixes("tensor(" + pad.join(parts), _notes(x), indent, break_first=True)
+        return with_suffixes("tensor(" + pad.join(parts), _notes(x), indent, break_first=True)
     assert isinstance(x, CompressedTensor)
     words = [f"{word}_indices" for word in WORDS[x.layout.name]]
     parts = [_part(words[0], x._compressed, True), _part(words[1], x._plain, True),
              _part("values", x._entries, False)]
-    return _with_suffixes("tensor(" + pad.join(parts), _notes(x), indent)
+    return with_suffixes("tensor(" + pad.join(parts), _notes(x), indent)

@@ -1,4 +1,4 @@
-"""``repr`` of tensors, in PyTorch's words and columns."""
+"""Arrays as ``repr`` shows them, in PyTorch's columns, and how users choose the columns."""
 
 from __future__ import annotations
 
@@ -6,9 +6,6 @@ import math
 from typing import Any
 
 import numpy as np
-
-from .. import dtypes
-from .tensor import Tensor
 
 
 class _Options:
@@ -156,7 +153,7 @@ def format_array(array: np.ndarray[Any, Any], indent: int) -> str:
     return _nested(array, indent, summarize, numbers)
 
 
-def _with_suffixes(text: str, suffixes: list[str], indent: int, break_first: bool = False) -> str:
+def with_suffixes(text: str, suffixes: list[str], indent: int, break_first: bool = False) -> str:
     """``text, suffix, ...)``, broken into lines where they get too long, or before the first suffix."""
     pieces = [text]
     last = len(text) - text.rfind("\n") + 1
@@ -169,43 +166,3 @@ def _with_suffixes(text: str, suffixes: list[str], indent: int, break_first: boo
             pieces.append(", " + suffix)
             last += len(suffix) + 2
     return "".join(pieces) + ")"
-
-
-def _suffixes(x: Tensor, empty: bool) -> list[str]:
-    default = dtypes.get_default_dtype()
-    usual = (default,) if empty else (default, default.to_complex(), dtypes.int64, dtypes.bool_)
-    found = []
-    if x.device.type != "cpu":
-        found.append(f"device='{x.device}'")
-    if x.device.type == "meta" or (x.numel() == 0 and x.ndim != 1):
-        found.append(f"size={tuple(x.shape)}")
-    if x.dtype not in usual:
-        found.append(f"dtype={x.dtype!r}")
-    return found
-
-
-def _history(x: Tensor) -> list[str]:
-    fn = x.grad_fn
-    if fn is not None:
-        return [f"grad_fn=<{fn.name()}>"]
-    return ["requires_grad=True"] if x.requires_grad else []
-
-
-def tensor_repr(x: Tensor) -> str:
-    """``repr(x)``; this looks at the values."""
-    from ..operators.looking import look
-    cls = type(x)
-    prefix = "tensor(" if cls is Tensor or not cls._overrides else f"{cls.__name__}("
-    indent = len(prefix)
-    if x.device.type == "meta":
-        body = "..."
-    elif x.numel() == 0:
-        body = "[]"
-    else:
-        body = format_array(look(x, "repr"), indent)
-    empty = x.numel() == 0 and x.device.type != "meta"
-    text = _with_suffixes(prefix + body, _suffixes(x, empty or x.device.type == "meta") + _history(x), indent)
-    return "Parameter containing:\n" + text if getattr(cls, "_is_parameter", False) else text
-
-
-Tensor.__repr__ = tensor_repr  # type: ignore[method-assign, assignment]

@@ -136,14 +136,13 @@ def _diagonals(signature: Signature) -> Plan | None:
     g, out = signature.geometries[0], signature.outputs[0]
     if not _same_type(signature) or not g.numel or not out.is_contiguous:
         return None
-    from ....operators.diagonals import DIAGONAL
+    offset, row, column = signature.attributes
     size = out.dtype.itemsize
-    part = DIAGONAL.infer((contiguous(out.shape, out.dtype, out.device),), signature.attributes)
-    assert isinstance(part, Geometry)
-    if part.shape != g.shape:
-        return None
+    strides = [s for d, s in enumerate(out.strides) if d not in (row, column)]
+    strides.append(out.strides[row] + out.strides[column])
+    start = offset * out.strides[column] if offset >= 0 else -offset * out.strides[row]
     return _plan(signature, [filled(Place((1,)), (out.numel,), size),
-                             copied(Place(part.strides, part.offset), source_of(g), g.shape, size)])
+                             copied(Place(tuple(strides), start), source_of(g), g.shape, size)])
 
 
 # --- other orders -------------------------------------------------------------------------------------------

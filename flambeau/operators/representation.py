@@ -1,0 +1,47 @@
+"""``repr`` of tensors, in PyTorch's words: a look at their values."""
+
+from __future__ import annotations
+
+from .. import dtypes
+from ..tensor import Tensor
+from ..tensor.printing import format_array, with_suffixes
+from .looking import look
+
+
+def _suffixes(x: Tensor, empty: bool) -> list[str]:
+    default = dtypes.get_default_dtype()
+    usual = (default,) if empty else (default, default.to_complex(), dtypes.int64, dtypes.bool_)
+    found = []
+    if x.device.type != "cpu":
+        found.append(f"device='{x.device}'")
+    if x.device.type == "meta" or (x.numel() == 0 and x.ndim != 1):
+        found.append(f"size={tuple(x.shape)}")
+    if x.dtype not in usual:
+        found.append(f"dtype={x.dtype!r}")
+    return found
+
+
+def _history(x: Tensor) -> list[str]:
+    fn = x.grad_fn
+    if fn is not None:
+        return [f"grad_fn=<{fn.name()}>"]
+    return ["requires_grad=True"] if x.requires_grad else []
+
+
+def tensor_repr(x: Tensor) -> str:
+    """``repr(x)``; this looks at the values."""
+    cls = type(x)
+    prefix = "tensor(" if cls is Tensor or not cls._overrides else f"{cls.__name__}("
+    indent = len(prefix)
+    if x.device.type == "meta":
+        body = "..."
+    elif x.numel() == 0:
+        body = "[]"
+    else:
+        body = format_array(look(x, "repr"), indent)
+    empty = x.numel() == 0 and x.device.type != "meta"
+    text = with_suffixes(prefix + body, _suffixes(x, empty or x.device.type == "meta") + _history(x), indent)
+    return "Parameter containing:\n" + text if getattr(cls, "_is_parameter", False) else text
+
+
+Tensor.__repr__ = tensor_repr  # type: ignore[method-assign, assignment]
