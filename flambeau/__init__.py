@@ -22,7 +22,6 @@ from . import (
     dtypes,
     fft,
     func,
-    fx,
     jit,
     layouts,
     library,
@@ -59,7 +58,7 @@ from .serialization import load, save
 from .size import Size
 from .tensor import Tensor
 from .tensor.storage_view import TypedStorage, UntypedStorage
-from .version import __version__
+from .torch_version import __version__
 
 _assemble.fill(globals())
 

@@ -7,11 +7,12 @@ import sys
 from typing import Any
 
 from . import dtypes, environment, layouts, symbolic
+from ._assert import _assert
 from .amp import switches
 from .config import settings
 from .control_flow import cond, while_loop
 from .dtypes import dtype
-from .jit import Future, fork, wait
+from .jit import Future, TensorType, fork, wait
 from .operators.registry import place_all, publish_in
 from .streams import Event, Stream
 from .tensor import Tensor
@@ -110,8 +111,8 @@ def set_flush_denormal(mode: bool) -> bool:
     return False
 
 
-FUNCTIONS = (*symbolic.FUNCTIONS, *switches.FUNCTIONS, *environment.FUNCTIONS, cond, while_loop, Stream,
-             Event,
+FUNCTIONS = (*symbolic.FUNCTIONS, _assert, *switches.FUNCTIONS, *environment.FUNCTIONS, cond, while_loop,
+             Stream, TensorType, Event,
              fork, wait, Future,
              is_deterministic_algorithms_warn_only_enabled, set_deterministic_debug_mode,
              get_deterministic_debug_mode, set_flush_denormal, is_tensor, typename,
@@ -163,8 +164,8 @@ def fill(namespace: dict[str, Any]) -> None:
 
 
 # Submodules imported when first asked for, so that the start stays quick.
-LAZY = frozenset({"_tensor_str", "distributions", "functional", "futures", "hub", "masked", "multiprocessing",
-                  "onnx", "profiler", "signal", "testing"})
+LAZY = frozenset({"_tensor_str", "ao", "distributions", "functional", "futures", "fx", "hub", "masked",
+                  "multiprocessing", "onnx", "profiler", "signal", "testing"})
 
 
 def missing(name: str) -> Any:

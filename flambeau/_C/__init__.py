@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from ..library.dispatch_keys import DispatchKey, DispatchKeySet, ExcludedKeys
+from ..tensor import Tensor
 from ..tensor.overrides import DisableTorchFunction, disabled_torch_function, modes
 
 DisableTorchFunctionSubclass = DisableTorchFunction
@@ -56,3 +57,6 @@ def _jit_set_profiling_executor(enabled: bool) -> bool:
 _jit_set_profiling_mode = _jit_set_texpr_fuser_enabled = _jit_set_profiling_executor
 _jit_set_nvfuser_enabled = _jit_set_profiling_executor
 _jit_override_can_fuse_on_gpu = _jit_override_can_fuse_on_cpu = _jit_set_profiling_executor
+
+
+_TensorMeta = type(Tensor)

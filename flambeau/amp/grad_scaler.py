@@ -2,11 +2,20 @@
 
 from __future__ import annotations
 
+import enum
 import warnings
 from typing import Any
 
 from ..operators import NAMESPACES
 from ..tensor import Tensor
+
+
+class OptState(enum.Enum):
+    """How far one optimizer has come since the last update of the scale."""
+
+    READY = 0
+    UNSCALED = 1
+    STEPPED = 2
 
 
 class GradScaler:

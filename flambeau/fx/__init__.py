@@ -1,26 +1,12 @@
-"""``torch.fx``: what code declares for a symbolic tracer. The tracer itself is not there yet."""
+"""``torch.fx``: programs as graphs, traced from modules, read, changed, and run again as modules."""
 
-from __future__ import annotations
+from ._symbolic_trace import PH, Tracer, symbolic_trace, wrap
+from .graph import CodeGen, Graph
+from .graph_module import GraphModule
+from .interpreter import Interpreter, Transformer
+from .node import Node, has_side_effect, map_arg
+from .proxy import Proxy
+from .subgraph_rewriter import replace_pattern
 
-from typing import Any
-
-# Names and functions that a tracer is not to look into.
-_wrapped: set[Any] = set()
-
-
-def wrap(fn_or_name: Any) -> Any:
-    """Declare a function (or the name of a global one) as something a tracer does not look into.
-
-    >>> import flambeau as torch
-    >>> @torch.fx.wrap
-    ... def helper(x): return x + 1
-    >>> helper(1)
-    2
-    """
-    if not callable(fn_or_name) and not isinstance(fn_or_name, str):
-        raise RuntimeError("Unsupported type for global function! Must be either a callable or string name")
-    _wrapped.add(fn_or_name)
-    return fn_or_name
-
-
-__all__ = ["wrap"]
+__all__ = ["CodeGen", "Graph", "GraphModule", "Interpreter", "Node", "PH", "Proxy", "Tracer", "Transformer",
+           "has_side_effect", "map_arg", "replace_pattern", "symbolic_trace", "wrap"]

@@ -33,6 +33,13 @@ class ScriptFunction:
         raise TypeError("flambeau scripts nothing: torch.jit.script gives functions back as they are")
 
 
+class TensorType:
+    """TorchScript's type of tensors: for annotations, nothing is of it."""
+
+    def __init__(self) -> None:
+        raise TypeError("flambeau has no types of TorchScript: annotate with torch.Tensor")
+
+
 class TracerWarning(Warning):
     """Never given: nothing is traced."""
 

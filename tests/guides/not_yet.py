@@ -10,6 +10,5 @@ NOT_YET = {
     "001_practice/fully-sharded::wraps_the_model": "torch.distributed.fsdp",
     "001_practice/export::saves_a_script": "torch.jit.script",
     "003_advanced/script::saves_a_script": "torch.jit.script",
-    "003_advanced/symbolic-trace::prints_the_calls": "torch.fx",
     "004_autograd/distributed-gradients::reduces_in_one_process": "torch.distributed",
 }

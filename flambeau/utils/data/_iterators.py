@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from ...engine import synchronize
 from ._utils.errors import CaughtException
+from ._utils.fetch import IterableFetcher, MapFetcher
 from ._utils.worker import RESUME, STOP, StreamEnd, work
 from .sampler import draw_seed
 
@@ -21,6 +22,26 @@ if TYPE_CHECKING:
 
 # How long workers may take to end before they are ended.
 _PATIENCE = 5.0
+
+
+class _DatasetKind:
+    """Whether samples are asked for by index, or taken from a stream."""
+
+    Map = 0
+    Iterable = 1
+
+    @staticmethod
+    def create_fetcher(kind: int, dataset: Any, auto_collation: bool, collate_fn: Any,
+                       drop_last: bool) -> Any:
+        """What gets batches from a dataset of a kind."""
+        make = MapFetcher if kind == _DatasetKind.Map else IterableFetcher
+        return make(dataset, auto_collation, collate_fn, drop_last)
+
+
+def _fetcher_of(loader: Any) -> tuple[Any, ...]:
+    """A fetcher's class and its arguments; other packages' loaders have these attributes as well."""
+    return (MapFetcher if loader._dataset_kind == _DatasetKind.Map else IterableFetcher, loader.dataset,
+            loader._auto_collation, loader.collate_fn, loader.drop_last)
 
 
 class _BaseDataLoaderIter:
@@ -33,7 +54,7 @@ class _BaseDataLoaderIter:
         # PyTorch's.
         self._base_seed = draw_seed(loader.generator)
         self._num_yielded = 0
-        self._reported_length = loader._reported_length
+        self._reported_length = loader._IterableDataset_len_called
         if loader.pin_memory:
             warnings.warn(
                 "'pin_memory' argument is set as true but no accelerator is found, then device pinned "
@@ -44,7 +65,7 @@ class _BaseDataLoaderIter:
     def _reset(self, loader: DataLoader[Any]) -> None:
         self._sampler_iter = iter(loader._index_sampler)
         self._num_yielded = 0
-        self._reported_length = loader._reported_length
+        self._reported_length = loader._IterableDataset_len_called
 
     def __iter__(self) -> _BaseDataLoaderIter:
         return self
@@ -86,7 +107,7 @@ class _SingleProcessDataLoaderIter(_BaseDataLoaderIter):
         super().__init__(loader)
         if loader.timeout != 0:
             raise AssertionError("_SingleProcessDataLoaderIter requires timeout == 0")
-        make, *arguments = loader._fetcher_arguments()
+        make, *arguments = _fetcher_of(loader)
         self._fetcher = make(*arguments)
 
     def _next_data(self) -> Any:
@@ -142,7 +163,7 @@ class _MultiProcessingDataLoaderIter(_BaseDataLoaderIter):
         ours, theirs = context.Pipe(duplex=True)
         _connections.add(ours)
         to_close = list(_connections) if context.get_start_method() == "fork" else []
-        make, *arguments = loader._fetcher_arguments()
+        make, *arguments = _fetcher_of(loader)
         process = context.Process(
             target=work,
             daemon=True,

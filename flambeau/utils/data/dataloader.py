@@ -7,9 +7,13 @@ import warnings
 from collections.abc import Callable, Iterable, Iterator
 from typing import Any, Generic, TypeVar
 
-from ._iterators import _BaseDataLoaderIter, _MultiProcessingDataLoaderIter, _SingleProcessDataLoaderIter
+from ._iterators import (
+    _BaseDataLoaderIter,
+    _DatasetKind,
+    _MultiProcessingDataLoaderIter,
+    _SingleProcessDataLoaderIter,
+)
 from ._utils.collate import default_collate, default_convert
-from ._utils.fetch import IterableFetcher, MapFetcher
 from ._utils.worker import get_worker_info
 from .dataset import IterableDataset
 from .sampler import BatchSampler, RandomSampler, Sampler, SequentialSampler
@@ -114,7 +118,7 @@ class DataLoader(Generic[T_co]):
         self.collate_fn = collate_fn
         self.persistent_workers = persistent_workers
         self.__initialized = True
-        self._reported_length: int | None = None  # of a stream, once len() has been asked for
+        self._IterableDataset_len_called: int | None = None  # of a stream, once len() has been asked for
         self.check_worker_number_rationality()
 
     # -- attributes
@@ -172,19 +176,14 @@ class DataLoader(Generic[T_co]):
     def __len__(self) -> int:
         if not self._is_stream:
             return len(self._index_sampler)
-        length = self._reported_length = len(self.dataset)
+        length = self._IterableDataset_len_called = len(self.dataset)
         if self.batch_size is None:
             return length
         return length // self.batch_size if self.drop_last else -(-length // self.batch_size)
 
-    def _fetcher_arguments(self) -> tuple[Any, ...]:
-        return (
-            IterableFetcher if self._is_stream else MapFetcher,
-            self.dataset,
-            self._auto_collation,
-            self.collate_fn,
-            self.drop_last,
-        )
+    @property
+    def _dataset_kind(self) -> int:
+        return _DatasetKind.Iterable if self._is_stream else _DatasetKind.Map
 
     def check_worker_number_rationality(self) -> None:
         """Warn if there are to be more worker processes than this process may use processors."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import collections.abc
 import copy
+import re
 from collections.abc import Callable
 from typing import Any
 
@@ -19,6 +20,10 @@ CollateMap = dict[type | tuple[type, ...], Callable[..., Any]]
 _ERROR = "default_collate: batch must contain tensors, numpy arrays, numbers, dicts or lists; found {}"
 # Texts and objects: what a tensor cannot hold.
 _NOT_NUMBERS = "SaUOMmV"
+
+
+# Kinds of NumPy arrays that are not made into tensors: strings and objects.
+np_str_obj_array_pattern = re.compile(r"[SaUO]")
 
 
 def default_convert(data: Any) -> Any:

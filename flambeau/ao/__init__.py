@@ -1,0 +1,5 @@
+"""``torch.ao``: what models declare for quantization."""
+
+from . import quantization
+
+__all__ = ["quantization"]

@@ -1,0 +1,162 @@
+"""Graphs are built, walked, changed, saved and run as PyTorch's are."""
+
+from __future__ import annotations
+
+import copy
+import operator
+import pickle
+from typing import Any
+
+import pytest
+
+import flambeau as torch
+from flambeau import fx, nn
+
+
+class Net(nn.Module):
+    def __init__(self) -> None:
+        super().__init__()
+        self.first = nn.Linear(2, 3)
+        self.second = nn.Linear(3, 2)
+
+    def forward(self, x: Any) -> Any:
+        return self.second(torch.relu(self.first(x))).sum(dim=-1)
+
+
+def graph_of(*names: str) -> fx.Graph:
+    graph = fx.Graph()
+    x = graph.placeholder("x")
+    for name in names:
+        graph.create_node("call_function", torch.relu, (x,), name=name)
+    return graph
+
+
+@pytest.mark.parametrize(("wanted", "given"), [
+    ("x", "x_1"), ("input", "input_1"), ("max", "max_1"), ("class", "class_1"), ("a.b", "a_b"), ("3a", "_3a"),
+    ("x_1", "x_1"), ("self", "self"), ("foo_7", "foo_7")])
+def test_names_are_legal_and_new(wanted: str, given: str) -> None:
+    assert [node.name for node in graph_of(wanted).nodes] == ["x", given]
+
+
+def test_nodes_are_a_ring_that_may_be_changed_while_it_is_walked() -> None:
+    graph = graph_of("a", "b")
+    x, a, b = graph.nodes
+    assert (x.next, b.prev, b.next.op, x.prev.op, len(graph.nodes)) == (a, a, "root", "root", 3)
+    assert x < a < b and list(reversed(graph.nodes)) == [b, a, x]
+    with graph.inserting_after(x):
+        graph.call_function(torch.neg, (x,))
+        graph.call_function(torch.abs, (x,))
+    with graph.inserting_before(b):
+        graph.call_function(torch.sin, (x,))
+    assert [node.name for node in graph.nodes] == ["x", "abs_1", "neg", "a", "sin", "b"]
+    for node in graph.nodes:
+        if node.op == "call_function":
+            graph.erase_node(node)
+    assert [node.name for node in graph.nodes] == ["x"]
+
+
+ERRORS = [
+    (lambda g: g.create_node("foo", "x"), AssertionError, "op 'foo' is not in _legal_ops"),
+    (lambda g: g.erase_node(next(iter(g.nodes))), RuntimeError,
+     "Tried to erase Node x but it still had 1 users"),
+    (lambda g: g.call_function("relu"), ValueError, "target relu has type str but a Callable is expected"),
+    (lambda g: fx.GraphModule({}, (g.get_attr("w"), g)[1]), RuntimeError,
+     "Node w referenced target w but that target was not provided in ``root``!"),
+    (lambda g: g.call_function(torch.relu, ([1],)).args[0].append(2), NotImplementedError,
+     "'immutable_list' object does not support mutation"),
+    (lambda g: fx.symbolic_trace(lambda x: 1 if x > 0 else 2), fx.proxy.TraceError,
+     "symbolically traced variables cannot be used as inputs to control flow"),
+    (lambda g: fx.symbolic_trace(lambda x: list(x)), fx.proxy.TraceError,
+     "Proxy object cannot be iterated"),
+    (lambda g: fx.symbolic_trace(lambda x: len(x)), RuntimeError,
+     "'len' is not supported in symbolic tracing"),
+    (lambda g: fx.Interpreter(fx.symbolic_trace(Net())).run(), RuntimeError,
+     "Expected positional argument for parameter x, but one was not passed in!"),
+]
+
+
+@pytest.mark.parametrize(("do", "kind", "message"), ERRORS)
+def test_errors_are_those_of_pytorch(do: Any, kind: type[Exception], message: str) -> None:
+    with pytest.raises(kind, match=message.replace("(", r"\(").replace("[", r"\[")):
+        do(graph_of("a"))
+
+
+def test_lint_finds_use_before_definition() -> None:
+    graph = graph_of("a")
+    x, a = graph.nodes
+    a.append(x)
+    with pytest.raises(RuntimeError, match="Argument 'x' of Node 'a' was used before it has been defined!"):
+        graph.lint()
+
+
+def test_uses_are_replaced_and_dead_code_is_removed() -> None:
+    traced = fx.symbolic_trace(Net())
+    for node in traced.graph.find_nodes(op="call_function", target=torch.relu):
+        with traced.graph.inserting_after(node):
+            node.replace_all_uses_with(traced.graph.call_function(torch.tanh, node.args))
+    assert traced.graph.eliminate_dead_code()
+    traced.recompile()
+    x = torch.ones(1, 2)
+    assert "relu" not in traced.code
+    assert torch.equal(traced(x), traced.second(torch.tanh(traced.first(x))).sum(-1))
+
+
+def test_traced_modules_train_copy_and_pickle() -> None:
+    torch.manual_seed(0)
+    net = Net()
+    traced = fx.symbolic_trace(net)
+    assert type(traced).__name__ == "Net" and list(traced.state_dict()) == list(net.state_dict())
+    traced(torch.ones(1, 2)).sum().backward()
+    assert net.first.weight.grad is not None
+    for again in (copy.deepcopy(traced), pickle.loads(pickle.dumps(traced))):
+        assert again.code == traced.code and again.first is not traced.first
+        assert torch.equal(again(torch.ones(1, 2)), net(torch.ones(1, 2)))
+
+
+def test_tracers_choose_leaves_and_specialize() -> None:
+    class Everything(fx.Tracer):
+        def is_leaf_module(self, m: Any, module_qualified_name: str) -> bool:
+            return False
+    called = [node.op for node in Everything().trace(Net()).nodes]
+    assert "call_module" not in called and called.count("get_attr") == 4
+    traced = fx.symbolic_trace(lambda x, on=False: x + 1 if on else x, concrete_args={"on": True})
+    assert torch.equal(traced(torch.zeros(1), True), torch.ones(1))
+    with pytest.raises(AssertionError, match="on has been specialized to have value True"):
+        traced(torch.zeros(1), False)
+
+
+@fx.wrap
+def opaque(x: Any, n: int) -> Any:
+    return x * n if n > 0 else x
+
+
+def test_wrapped_functions_are_not_looked_into() -> None:
+    traced = fx.symbolic_trace(lambda x: opaque(x, 2))
+    assert [node.target for node in traced.graph.nodes if node.op == "call_function"] == [opaque]
+    assert torch.equal(traced(torch.ones(1)), torch.full((1,), 2.0))
+
+
+def test_patterns_are_replaced() -> None:
+    traced = fx.symbolic_trace(lambda x, w: torch.relu(x + w) + torch.relu(w + x).sum())
+    matches = fx.replace_pattern(traced, lambda a, b: torch.relu(a + b), lambda a, b: torch.sigmoid(a * b))
+    assert repr(matches) == ("[Match(anchor=relu, nodes_map={relu: relu, add: add, a: x, b: w}), "
+                             "Match(anchor=relu, nodes_map={relu: relu_1, add: add_1, a: w, b: x})]")
+    x, w = torch.rand(3), torch.rand(3)
+    assert torch.allclose(traced(x, w), torch.sigmoid(x * w) + torch.sigmoid(w * x).sum())
+
+
+def test_interpreters_and_transformers_are_overridden() -> None:
+    class Doubled(fx.Transformer):
+        def call_function(self, target: Any, args: Any, kwargs: Any) -> Any:
+            result = super().call_function(target, args, kwargs)
+            return result * 2 if target is operator.add else result
+
+    class Counting(fx.Interpreter):
+        count = 0
+
+        def run_node(self, n: fx.Node) -> Any:
+            self.count += 1
+            return super().run_node(n)
+    changed = Doubled(fx.symbolic_trace(lambda x: x + 1)).transform()
+    run = Counting(changed)
+    assert torch.equal(run.run(torch.ones(1)), torch.full((1,), 4.0)) and run.count == 4
