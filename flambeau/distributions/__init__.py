@@ -1,5 +1,6 @@
 """``torch.distributions``: probability distributions, sampling and gradients through samples."""
 
+from . import kl_different, kl_multivariate, kl_same
 from .bernoulli import Bernoulli
 from .beta import Beta
 from .binomial import Binomial

@@ -11,7 +11,7 @@ from ..dtypes import finfo
 from ..nn import functional as F
 from ..tensor import Tensor
 from . import constraints
-from .transforms import Transform
+from .transforms_base import Transform
 from .utils import broadcast_all
 
 

@@ -13,7 +13,7 @@ from ..nn import functional as F
 from ..size import Size
 from ..tensor import Tensor
 from . import constraints
-from .transforms import Transform, require_dimensions
+from .transforms_base import Transform, require_dimensions
 from .transforms_elementwise import _Plain
 from .utils import _sum_rightmost, tril_matrix_to_vec, vec_to_tril_matrix
 

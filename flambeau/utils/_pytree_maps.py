@@ -4,11 +4,21 @@ from __future__ import annotations
 
 import json
 import types
+from collections import OrderedDict, defaultdict, deque
 from collections.abc import Callable
 from typing import Any
 
-from . import _pytree as trees
-from ._pytree import LeafTest, PyTree, TreeSpec
+from ..size import Size
+from ._pytree_nodes import SERIALIZED, SUPPORTED_NODES, KeyPath, LeafTest, PyTree
+from ._pytree_spec import (
+    LeafSpec,
+    TreeSpec,
+    _get_node_type,
+    _is_leaf,
+    tree_flatten,
+    tree_iter,
+    tree_structure,
+)
 
 
 def tree_map(func: Callable[..., Any], tree: PyTree, *rests: PyTree, is_leaf: LeafTest = None) -> PyTree:
@@ -18,13 +28,13 @@ def tree_map(func: Callable[..., Any], tree: PyTree, *rests: PyTree, is_leaf: Le
     >>> tree_map(lambda a, b: a + b, {"x": 1, "y": [2]}, {"x": 10, "y": [20]})
     {'x': 11, 'y': [22]}
     """
-    leaves, spec = trees.tree_flatten(tree, is_leaf)
+    leaves, spec = tree_flatten(tree, is_leaf)
     return spec.unflatten([func(*each) for each in zip(leaves, *map(spec.flatten_up_to, rests))])
 
 
 def tree_map_(func: Callable[..., Any], tree: PyTree, *rests: PyTree, is_leaf: LeafTest = None) -> PyTree:
     """Call ``func`` on each leaf for what it does; the tree comes back."""
-    leaves, spec = trees.tree_flatten(tree, is_leaf)
+    leaves, spec = tree_flatten(tree, is_leaf)
     for each in zip(leaves, *map(spec.flatten_up_to, rests)):
         func(*each)
     return tree
@@ -61,34 +71,34 @@ def tree_map_only_(type_or_types_or_pred: Any, /, func: Callable[[Any], Any], tr
 
 def tree_any(pred: Callable[[Any], bool], tree: PyTree, is_leaf: LeafTest = None) -> bool:
     """Whether some leaf satisfies ``pred``."""
-    return any(map(pred, trees.tree_iter(tree, is_leaf)))
+    return any(map(pred, tree_iter(tree, is_leaf)))
 
 
 def tree_all(pred: Callable[[Any], bool], tree: PyTree, is_leaf: LeafTest = None) -> bool:
     """Whether every leaf satisfies ``pred``."""
-    return all(map(pred, trees.tree_iter(tree, is_leaf)))
+    return all(map(pred, tree_iter(tree, is_leaf)))
 
 
 def tree_any_only(type_or_types: Any, /, pred: Callable[[Any], bool], tree: PyTree,
                   is_leaf: LeafTest = None) -> bool:
     """Whether some leaf of a type satisfies ``pred``."""
-    return any(pred(x) for x in trees.tree_iter(tree, is_leaf) if isinstance(x, type_or_types))
+    return any(pred(x) for x in tree_iter(tree, is_leaf) if isinstance(x, type_or_types))
 
 
 def tree_all_only(type_or_types: Any, /, pred: Callable[[Any], bool], tree: PyTree,
                   is_leaf: LeafTest = None) -> bool:
     """Whether every leaf of a type satisfies ``pred``."""
-    return all(pred(x) for x in trees.tree_iter(tree, is_leaf) if isinstance(x, type_or_types))
+    return all(pred(x) for x in tree_iter(tree, is_leaf) if isinstance(x, type_or_types))
 
 
 def _broadcast_to_and_flatten(tree: PyTree, treespec: TreeSpec, is_leaf: LeafTest = None) -> list[Any] | None:
     """The leaves of ``tree`` repeated to fill ``treespec``; None where they do not fit."""
-    if trees._is_leaf(tree, is_leaf):
+    if _is_leaf(tree, is_leaf):
         return [tree] * treespec.num_leaves
-    kind = trees._get_node_type(tree)
+    kind = _get_node_type(tree)
     if treespec.is_leaf() or kind is not treespec.type:
         return None
-    children, context = trees.SUPPORTED_NODES[kind].flatten_fn(tree)
+    children, context = SUPPORTED_NODES[kind].flatten_fn(tree)
     if len(children) != treespec.num_children or context != treespec.context:
         return None
     found: list[Any] = []
@@ -105,7 +115,7 @@ def _broadcast_to_and_flatten(tree: PyTree, treespec: TreeSpec, is_leaf: LeafTes
 
 def tree_flatten_with_path(tree: PyTree, is_leaf: LeafTest = None) -> tuple[list[tuple[Any, Any]], TreeSpec]:
     """The leaves with their paths, and the nesting."""
-    return tree_leaves_with_path(tree, is_leaf), trees.tree_structure(tree, is_leaf)
+    return tree_leaves_with_path(tree, is_leaf), tree_structure(tree, is_leaf)
 
 
 def tree_leaves_with_path(tree: PyTree, is_leaf: LeafTest = None) -> list[tuple[Any, Any]]:
@@ -115,12 +125,12 @@ def tree_leaves_with_path(tree: PyTree, is_leaf: LeafTest = None) -> list[tuple[
     return found
 
 
-def _walk(path: trees.KeyPath, tree: PyTree, is_leaf: LeafTest, found: list[tuple[Any, Any]]) -> None:
-    if trees._is_leaf(tree, is_leaf):
+def _walk(path: KeyPath, tree: PyTree, is_leaf: LeafTest, found: list[tuple[Any, Any]]) -> None:
+    if _is_leaf(tree, is_leaf):
         found.append((path, tree))
         return
-    kind = trees._get_node_type(tree)
-    with_keys = trees.SUPPORTED_NODES[kind].flatten_with_keys_fn
+    kind = _get_node_type(tree)
+    with_keys = SUPPORTED_NODES[kind].flatten_with_keys_fn
     if with_keys is None:
         raise ValueError(f"Did not find a flatten_with_keys_fn for type: {kind}. Please pass a "
                          "flatten_with_keys_fn argument to register_pytree_node.")
@@ -136,12 +146,12 @@ def tree_map_with_path(func: Callable[..., Any], tree: PyTree, *rests: PyTree,
     return spec.unflatten([func(path, leaf, *more) for (path, leaf), *more in zip(found, *others)])
 
 
-def keystr(kp: trees.KeyPath) -> str:
+def keystr(kp: KeyPath) -> str:
     """A path as Python would write it."""
     return "".join(str(key) for key in kp)
 
 
-def key_get(obj: Any, kp: trees.KeyPath) -> Any:
+def key_get(obj: Any, kp: KeyPath) -> Any:
     """What lies at the end of a path."""
     for key in kp:
         obj = key.get(obj)
@@ -152,7 +162,7 @@ def key_get(obj: Any, kp: trees.KeyPath) -> Any:
 
 PROTOCOL = 1
 _BUILTIN = {f"{kind.__module__}.{kind.__name__}": kind for kind in (
-    tuple, list, dict, trees.OrderedDict, trees.defaultdict, trees.deque)} | {"torch.Size": trees.Size}
+    tuple, list, dict, OrderedDict, defaultdict, deque)} | {"torch.Size": Size}
 
 
 def treespec_dumps(treespec: TreeSpec, protocol: int | None = None) -> str:
@@ -175,12 +185,12 @@ def _to_dict(spec: TreeSpec) -> dict[str, Any]:
 
 def _dumped(spec: TreeSpec) -> tuple[str, Any]:
     for name, kind in _BUILTIN.items():
-        if kind is spec.type and kind is not trees.defaultdict:
+        if kind is spec.type and kind is not defaultdict:
             return name, json.dumps(spec.context)
-    if spec.type not in trees.SERIALIZED:
+    if spec.type not in SERIALIZED:
         raise NotImplementedError(f"No registered serialization name for {spec.type} found. Please update "
                                   "your _register_pytree_node call with a `serialized_type_name` kwarg.")
-    name, dump, _ = trees.SERIALIZED[spec.type]
+    name, dump, _ = SERIALIZED[spec.type]
     return name, dump(spec.context) if dump is not None else json.dumps(spec.context)
 
 
@@ -195,11 +205,11 @@ def treespec_loads(serialized: str) -> TreeSpec:
 def _from_dict(data: dict[str, Any]) -> TreeSpec:
     name = data["type"]
     if name is None:
-        return trees.LeafSpec()
+        return LeafSpec()
     children = [_from_dict(child) for child in data["children_spec"]]
     if name in _BUILTIN:
         return TreeSpec(_BUILTIN[name], json.loads(data["context"]), children)
-    for kind, (serialized_name, _, load) in trees.SERIALIZED.items():
+    for kind, (serialized_name, _, load) in SERIALIZED.items():
         if serialized_name == name:
             context = load(data["context"]) if load is not None else json.loads(data["context"])
             return TreeSpec(kind, context, children)
