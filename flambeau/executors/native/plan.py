@@ -10,7 +10,7 @@ is its node.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, SupportsIndex
 
 import numpy as np
 
@@ -98,8 +98,9 @@ class Call:
 
     __slots__ = ("function", "words", "tasks", "grain", "scratch", "values")
 
-    def __init__(self, function: int, words: Words, tasks: int, grain: int = 1, scratch: int = 0) -> None:
-        self.function = function    # its address
+    def __init__(self, function: SupportsIndex, words: Words, tasks: int, grain: int = 1,
+                 scratch: int = 0) -> None:
+        self.function = function    # its address, an integer when one is wanted
         self.words = words
         self.tasks = tasks
         self.grain = grain

@@ -5,10 +5,11 @@ from __future__ import annotations
 import functools
 import importlib.util
 import re
-from collections.abc import Callable
-from typing import Any, ParamSpec, cast
+from collections.abc import Callable, Mapping
+from operator import index
+from typing import Any, ParamSpec, SupportsIndex, cast
 
-from . import disk, dumping, image, notes
+from . import builders, disk, dumping, image, notes
 from .effort import Effort
 from .machine import machine
 
@@ -17,7 +18,10 @@ if importlib.util.find_spec("llvmlite") is None:
 
 _DEFINED = re.compile(r"^define (?!internal)\S+ @([\w.]+)\(", re.MULTILINE)
 
-_addresses: dict[str, dict[str, int]] = {}     # by the entry of the object on disk
+# Names of functions and their addresses, of which some are known only when an index is wanted.
+Functions = Mapping[str, SupportsIndex]
+
+_functions: dict[str, Functions] = {}   # by the entry of the object on disk
 _memory: list[Any] = []     # what holds the code, never freed: plans hold addresses, and structures are few
 compiled = 0    # how many modules this process has compiled, those found on disk not counted
 
@@ -25,32 +29,32 @@ P = ParamSpec("P")
 
 
 def kernels(title: str,
-            effort: Effort = Effort.ALL) -> Callable[[Callable[P, str]], Callable[P, dict[str, int]]]:
+            effort: Effort = Effort.ALL) -> Callable[[Callable[P, str]], Callable[P, Functions]]:
     """Decorates what writes a module: it then gives the addresses of its functions, found once."""
-    def declare(write: Callable[P, str]) -> Callable[P, dict[str, int]]:
+    def declare(write: Callable[P, str]) -> Callable[P, Functions]:
         @functools.wraps(write)
-        def addresses(*arguments: P.args, **named: P.kwargs) -> dict[str, int]:
+        def addresses(*arguments: P.args, **named: P.kwargs) -> Functions:
             given = (*arguments, *named.items())
             return noted(write, given, title, lambda: (write(*arguments, **named), None), effort)[0]
-        return cast("Callable[P, dict[str, int]]", functools.cache(addresses))
+        return cast("Callable[P, Functions]", functools.cache(addresses))
     return declare
 
 
 def kernel(name: str, title: str = "",
-           effort: Effort = Effort.ALL) -> Callable[[Callable[P, str]], Callable[P, int]]:
+           effort: Effort = Effort.ALL) -> Callable[[Callable[P, str]], Callable[P, SupportsIndex]]:
     """Decorates what writes a module with one kernel: it then gives its address."""
-    def declare(write: Callable[P, str]) -> Callable[P, int]:
+    def declare(write: Callable[P, str]) -> Callable[P, SupportsIndex]:
         @functools.wraps(write)
-        def address(*arguments: P.args, **named: P.kwargs) -> int:
+        def address(*arguments: P.args, **named: P.kwargs) -> SupportsIndex:
             given = (*arguments, *named.items())
             found, _ = noted(write, given, title or name, lambda: (write(*arguments, **named), None), effort)
             return found[name]
-        return cast("Callable[P, int]", functools.cache(address))
+        return cast("Callable[P, SupportsIndex]", functools.cache(address))
     return declare
 
 
 def noted(what: Callable[..., Any], arguments: tuple[Any, ...], title: str,
-          write: Callable[[], tuple[str, Any]], effort: Effort = Effort.ALL) -> tuple[dict[str, int], Any]:
+          write: Callable[[], tuple[str, Any]], effort: Effort = Effort.ALL) -> tuple[Functions, Any]:
     """What ``write`` writes: the addresses of a module's functions, and what else it says of it.
 
     It writes only what is not noted under ``what`` and the arguments (Note: notes).
@@ -59,54 +63,82 @@ def noted(what: Callable[..., Any], arguments: tuple[Any, ...], title: str,
     note = None if key is None else notes.find(key)
     if note is not None:
         entry, names, facts = note
-        found = _addresses.get(entry) or _kept(entry, names)
+        found = _functions.get(entry) or _kept(entry, names)
         if found is not None:
             return found, facts
     text, facts = write()
     host = machine()
     entry = disk.key_of(text, host.name, host.features, host.compiler, effort.name)
-    found = _addresses.get(entry) or _made(text, title, entry, effort)
+    found = _functions.get(entry) or _made(text, title, entry, effort)
     if key is not None:
         notes.keep(key, (entry, list(found), facts))
     return found, facts
 
 
-def _made(text: str, title: str, entry: str, effort: Effort) -> dict[str, int]:
-    """The functions of a text, from disk or compiled."""
+def _made(text: str, title: str, entry: str, effort: Effort) -> Functions:
+    """The functions of a text, from disk or to be compiled until they are needed."""
     names = _DEFINED.findall(text)
     dumps = dumping.dump_folder() is not None
     found = None if dumps else _kept(entry, names)
     if found is None:
-        content = _compiled(text, title, effort)
-        disk.store(entry, content)
-        found = _ready(entry, content, names)
+        module = _Module(builders.submit(text, title, effort), entry, names)
+        found = _functions[entry] = {name: _Address(module, name) for name in names}
     if dumps:
+        addresses = [index(address) for address in found.values()]
         from .compiler import dumped
-        dumping.files.update(dict.fromkeys(found.values(), f"{dumped:04d}_{title}"))
+        dumping.files.update(dict.fromkeys(addresses, f"{dumped:04d}_{title}"))
     return found
 
 
-def _kept(entry: str, names: list[str]) -> dict[str, int] | None:
+class _Module:
+    """A module that is being compiled."""
+
+    __slots__ = ("job", "entry", "names")
+
+    def __init__(self, job: builders.Job, entry: str, names: list[str]) -> None:
+        self.job: builders.Job | None = job
+        self.entry = entry
+        self.names = names
+
+    def functions(self) -> Functions:
+        """Its functions, of its code in memory."""
+        global compiled
+        if self.job is not None:
+            content = self.job.result()
+            disk.store(self.entry, content)
+            _ready(self.entry, content, self.names)
+            self.job = None
+            compiled += 1
+        return _functions[self.entry]
+
+
+class _Address:
+    """Where a function of such a module is: an integer, when one is wanted."""
+
+    __slots__ = ("module", "name", "value")
+
+    def __init__(self, module: _Module, name: str) -> None:
+        self.module = module
+        self.name = name
+        self.value: int | None = None
+
+    def __index__(self) -> int:
+        if self.value is None:
+            self.value = index(self.module.functions()[self.name])
+        return self.value
+
+
+def _kept(entry: str, names: list[str]) -> Functions | None:
     """The functions of an object on disk."""
     content = disk.load(entry)
     return None if content is None else _ready(entry, content, names)
 
 
-def _ready(entry: str, content: bytes, names: list[str]) -> dict[str, int]:
+def _ready(entry: str, content: bytes, names: list[str]) -> Functions:
     addresses, memory = _loaded(content, names)
     _memory.append(memory)
-    _addresses[entry] = addresses
+    _functions[entry] = addresses
     return addresses
-
-
-def _compiled(text: str, title: str, effort: Effort) -> bytes:
-    """The object of a module."""
-    from .compiler import object_of
-
-    global compiled
-    compiled += 1
-    host = machine()
-    return object_of(text, host.name, host.features, title, effort)
 
 
 def _loaded(content: bytes, names: list[str]) -> tuple[dict[str, int], Any]:

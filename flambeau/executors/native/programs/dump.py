@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from operator import index
 from pathlib import Path
 
 from ....graph.geometry import Geometry, row_major_strides
@@ -90,7 +91,7 @@ class _Text:
         lines = [f"{title}, modelled {plan.nanoseconds * 1e-3:.3f} us, {plan.flops:.0f} flops, "
                  f"{plan.traffic:.0f} bytes of traffic"]
         for call in plan.calls:
-            file = dumping.files.get(call.function)
+            file = dumping.files.get(index(call.function))
             kernel = f"{file}.ll, .opt.ll, .s" if file is not None else "compiled before the dump began"
             scratch = f", {call.scratch} bytes of scratch" if call.scratch else ""
             lines.append(f"      kernel {kernel}: {call.tasks} tasks, {call.grain} at a time{scratch}")

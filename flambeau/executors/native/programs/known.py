@@ -10,6 +10,7 @@ from weakref import ref
 
 from ....graph.node import Node
 from ..tiers import Rent, ledger
+from . import runtime
 from .arrangement import Arrangement
 from .dump import dump
 from .outline import Outline, Reading
@@ -102,6 +103,7 @@ def _plan(entry: Entry, nodes: list[Node]) -> Program:
     family = entry.family
     plans = family.pattern.plans(entry.signatures) if family.pattern is not None else None
     if plans is None:
+        runtime.entries()   # it is compiled together with the kernels
         family.pattern = Pattern(nodes, family.outline)
         family.arrangements.clear()
         plans = family.pattern.first

@@ -7,7 +7,7 @@ import sys
 import time
 from array import array
 from collections.abc import Sequence
-from operator import attrgetter
+from operator import attrgetter, index
 from typing import Any
 
 import numpy as np
@@ -38,7 +38,8 @@ def _native(name: str) -> Any:
         if not runtime.layout_is_known():
             raise ImportError("this NumPy lays out its arrays in another way")
         for entry in ("bind", "run"):
-            _natives[entry] = ctypes.CFUNCTYPE(ctypes.c_int64, ctypes.c_void_p)(runtime.entries()[entry])
+            address = index(runtime.entries()[entry])
+            _natives[entry] = ctypes.CFUNCTYPE(ctypes.c_int64, ctypes.c_void_p)(address)
     return _natives[name]
 
 
@@ -91,8 +92,8 @@ class Segment:
         for i, word in enumerate(form.statuses):
             memory[words_at + word] = base + 8 * (statuses_at + i)
         if calls:
-            steps = [(call.function, base + 8 * (words_at + first), call.tasks, max(call.grain, 1), 0, 0,
-                      base + 8 * (statuses_at + status) if status >= 0 else 0, 0)
+            steps = [(index(call.function), base + 8 * (words_at + first), call.tasks, max(call.grain, 1),
+                      0, 0, base + 8 * (statuses_at + status) if status >= 0 else 0, 0)
                      for call, first, status in zip(calls, form.step_words, form.step_statuses)]
             memory[runtime.PROGRAM_WORDS:patches_at] = np.array(steps, np.int64).ravel()
         self._header: Any = _writable(memory)[:runtime.PROGRAM_WORDS]

@@ -6,7 +6,8 @@ import atexit
 import ctypes
 import os
 import threading
-from typing import Any
+from operator import index
+from typing import Any, SupportsIndex
 
 from . import runtime
 from .arena import Block
@@ -70,8 +71,8 @@ class Team:
         self._blocks.clear()
 
 
-def _function(address: int, arguments: int) -> Any:
-    return ctypes.CFUNCTYPE(None, *[ctypes.c_int64] * arguments)(address)
+def _function(address: SupportsIndex, arguments: int) -> Any:
+    return ctypes.CFUNCTYPE(None, *[ctypes.c_int64] * arguments)(index(address))
 
 
 _LIBC = ctypes.CDLL(None)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, SupportsIndex
 
 from ....graph.geometry import Geometry
 from ....graph.node import Signature
@@ -144,7 +144,7 @@ class _Problem:
         names.integers(words, sizes, self.strides(names.operands) + self._result_strides(), scratch)
         return words
 
-    def call(self, function: int, words: Words, tasks: int, flops: float, scratch: Scratch) -> Call:
+    def call(self, function: SupportsIndex, words: Words, tasks: int, flops: float, scratch: Scratch) -> Call:
         """A call whose tasks are shared only if there is enough to do."""
         share = flops / tasks
         grain = tasks if flops < _SMALL else max(1, min(int(_SMALL / 4 / share), tasks // _TASKS))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
+from typing import Any, SupportsIndex
 
 from ....graph.node import Signature
 from ..optimizer.gradient_norms import limit_kernel, root_kernel, scale_kernel, squares_kernel
@@ -64,7 +64,7 @@ def _started(tensors: Any) -> Words:
     return words
 
 
-def _mapped(kernel: int, words: Words, tensors: Any) -> Plan:
+def _mapped(kernel: SupportsIndex, words: Words, tensors: Any) -> Plan:
     """Each tensor to a result."""
     def both(k: int, geometry: Any) -> None:
         words.input(k, geometry)

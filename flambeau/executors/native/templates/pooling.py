@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, SupportsIndex
 
 from ....graph.geometry import Geometry
 from ....graph.node import Signature
@@ -37,11 +37,11 @@ def _plane_code(name: str, kernel: str) -> str:
     return make(elements(name))
 
 
-def _window_kernel(e: Elements, kernel: str, step: int) -> int:
+def _window_kernel(e: Elements, kernel: str, step: int) -> SupportsIndex:
     return _window_code(e.name, kernel, step)[kernel]
 
 
-def _plane_kernel(e: Elements, kernel: str) -> int:
+def _plane_kernel(e: Elements, kernel: str) -> SupportsIndex:
     return _plane_code(e.name, kernel)[kernel]
 
 
@@ -71,7 +71,7 @@ def _axes(name: str, values: Three) -> dict[str, Argument]:
     return {f"{name}_{axis}": value for axis, value in zip("abw", values)}
 
 
-def _call(function: int, given: Any, size: int, planes: int, scratch: int = 0) -> Call:
+def _call(function: SupportsIndex, given: Any, size: int, planes: int, scratch: int = 0) -> Call:
     return Call(function, given, planes, grain=max(1, _TASK // max(1, size)), scratch=scratch)
 
 

@@ -8,7 +8,7 @@ stays with the interpreter.
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
+from typing import Any, SupportsIndex
 
 from ....graph.geometry import Geometry
 from ....graph.node import Signature
@@ -46,8 +46,8 @@ def _kernel(make: Callable[..., Formula], arguments: tuple[Any, ...], dtype: Dty
     return module.text()
 
 
-def _call(signature: Signature, address: int, numbers: list[tuple[int, Any]], count: int, lost: int = 0,
-          last: int = 0, chances: Geometry | None = None) -> Call:
+def _call(signature: Signature, address: SupportsIndex, numbers: list[tuple[int, Any]], count: int,
+          lost: int = 0, last: int = 0, chances: Geometry | None = None) -> Call:
     words = Words()
     words.input(0, signature.geometries[0])
     words.output(1)
