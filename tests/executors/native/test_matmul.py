@@ -6,9 +6,8 @@ import os
 import subprocess
 import sys
 from collections.abc import Callable
-from typing import Any, NamedTuple
+from typing import Any
 
-import numpy as np
 import pytest
 
 import flambeau
@@ -17,13 +16,10 @@ from flambeau import Tensor, config
 pytest.importorskip("llvmlite")
 
 from flambeau.executors.native import templates
-from flambeau.executors.native.llvm.build import Function
 from flambeau.executors.native.llvm.emitter import FLOAT32
 from flambeau.executors.native.llvm.machine import Machine
-from flambeau.executors.native.plan import Words
 from flambeau.executors.native.products import blocking, microkernel
 from flambeau.executors.native.products.arguments import Kind
-from flambeau.executors.native.products.epilogue import Region
 from flambeau.executors.native.products.gemm import product_text
 from flambeau.executors.native.programs import known as programs
 from tests.executors.native.agreement import TEXTS, check, results, value
@@ -203,46 +199,6 @@ def test_another_shape_compiles_nothing() -> None:
     for shape in ((21, 43, 67), (1, 77, 33), (2, 33, 200), (4, 9, 30), (290, 310, 500), (64, 64, 2000)):
         run(*shape)
     assert len(TEXTS) == before
-
-
-class Rectified(NamedTuple):
-    """A pass: what is below zero becomes zero."""
-
-    def apply(self, f: Function, first: int, region: Region) -> None:
-        limit = f.word(first, "float")
-        with f.loop(0, region.rows) as i, f.loop(0, region.columns) as j:
-            place = f.at(region.target, region.place(f, i, j))
-            x = f.read("float", place)
-            above = f.emit(f"fcmp ogt float {x}, {limit}")
-            f.write("float", f.choose(above, "float", x, limit), place)
-
-
-class Rectification:
-    code = Rectified()
-
-    def fill(self, words: Words) -> None:
-        words.real(0.25, np.float32)
-
-
-@pytest.mark.parametrize("shape", [(5, 40, 60), (30, 70, 1500), (1, 100, 30)])
-def test_what_follows_can_be_fused(shape: tuple[int, int, int], monkeypatch: pytest.MonkeyPatch) -> None:
-    from flambeau.executors.native.templates import matmul
-
-    def fused(signature: Any) -> Any:
-        problem = matmul.problem_of(signature)
-        assert problem is not None
-        return blocking.product_plan(problem._replace(after=Rectification()))
-
-    m, n, k = shape
-    x, w, b = matrix(m, k), matrix(n, k), matrix(1, n)[0]
-    want = results(F.linear, (x, w, b), "interpreter")[0][1]
-    monkeypatch.setitem(matmul.TEMPLATES, "linear", fused)
-    templates._plans.clear()
-    programs.clear()
-    found = results(F.linear, (x, w, b), "native")[0][1]
-    templates._plans.clear()
-    programs.clear()
-    np.testing.assert_allclose(found, np.maximum(want, 0.25), 1e-3, 1e-3)
 
 
 @pytest.mark.parametrize("shape", [(250, 310, 900), (100, 300, 200), (3, 900, 500)])

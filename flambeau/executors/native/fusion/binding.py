@@ -18,7 +18,7 @@ from .accumulate import wide
 from .compile import Kernel, kernel_of
 from .nest import Nest, nest_of
 from .schedule import Unit
-from .structure import ELEMENT, ROW, Output, Structure
+from .structure import ELEMENT, ROW, Member, Output, Structure
 from .traits import Dims, Space
 
 _APART = 320    # bytes between areas of scratch memory, that they do not all begin in the same cache lines
@@ -37,7 +37,7 @@ class _Parts(NamedTuple):
     dims: Dims | None
 
 
-class _Reads:
+class Reads:
     """The arrays that a kernel reads: equal reads of one node are one input."""
 
     def __init__(self, space: Space, dims: Dims | None) -> None:
@@ -83,16 +83,29 @@ def bind(unit: Unit, signatures: Sequence[Signature], space: Space, dims: Dims |
         return _plans.keep(key, _prepare(_Parts(unit, signatures, space, dims)))
 
 
-def _prepare(parts: _Parts) -> Plan | None:
-    unit, space, dims = parts.unit, parts.space, parts.dims
+class Contents(NamedTuple):
+    """A kernel's members, what they read (``numbers``: in which types), and their results that are stored.
+
+    ``outputs``: in the structure's terms, ``results``: as (member of the unit, result).
+    """
+
+    reads: Reads
+    members: tuple[Member, ...]
+    numbers: list[Any]
+    outputs: tuple[Output, ...]
+    results: list[tuple[int, int]]
+
+
+def contents(unit: Unit, signatures: Sequence[Signature], space: Space, dims: Dims | None) -> Contents:
+    """What a unit with members of these signatures consists of."""
     assert unit.references is not None
-    reads = _Reads(space, dims)
-    members: list[Any] = []
+    reads = Reads(space, dims)
+    members: list[Member] = []
     outputs: list[Output] = []
-    results: list[tuple[int, int]] = []     # (member, result) of each output
+    results: list[tuple[int, int]] = []
     numbers: list[Any] = []
     values: list[Any] = []                  # of each node: a member of the structure, which of its results
-    for i, (signature, own) in enumerate(zip(parts.signatures, unit.references.operands)):
+    for i, (signature, own) in enumerate(zip(signatures, unit.references.operands)):
         levels = unit.levels[i]
         if signature.operator.kind == "project":
             values.append((values[own[0][1]][0], signature.attributes[0]))
@@ -114,13 +127,19 @@ def _prepare(parts: _Parts) -> Plan | None:
                 member, first = values[i]
                 outputs.append(Output(member, first + result, level))
                 results.append((i, result))
-    nest = nest_of(space, dims, reads.geometries, reads.strides, _passes(parts))
+    return Contents(reads, tuple(members), numbers, tuple(outputs), results)
+
+
+def _prepare(parts: _Parts) -> Plan | None:
+    unit, space, dims = parts.unit, parts.space, parts.dims
+    found = contents(unit, parts.signatures, space, dims)
+    nest = nest_of(space, dims, found.reads.geometries, found.reads.strides, _passes(parts))
     ndim = len(space[0]) if dims is not None else None
-    structure = Structure(tuple(members), nest.inputs, len(numbers), tuple(outputs), len(nest.outer),
+    structure = Structure(found.members, nest.inputs, len(found.numbers), found.outputs, len(nest.outer),
                           len(nest.mid), ndim, dims or (),
                           nest.columns, nest.split, nest.packed, nest.tail > 0)
     kernel = kernel_of(structure)
-    return None if kernel is None else _plan(kernel, nest, reads, parts, results, numbers)
+    return None if kernel is None else _plan(kernel, nest, found, parts)
 
 
 def _passes(parts: _Parts) -> int:
@@ -140,8 +159,7 @@ def _passes(parts: _Parts) -> int:
     return found
 
 
-def _plan(kernel: Kernel, nest: Nest, reads: _Reads, parts: _Parts, results: list[tuple[int, int]],
-          numbers: list[Any]) -> Plan:
+def _plan(kernel: Kernel, nest: Nest, found: Contents, parts: _Parts) -> Plan:
     """The calls of a kernel on the operands' loops."""
     partials: list[int] = []
     workspace = 0
@@ -163,12 +181,12 @@ def _plan(kernel: Kernel, nest: Nest, reads: _Reads, parts: _Parts, results: lis
     nanoseconds = elements * cost.ELEMENT_INSTRUCTION * max(kernel.work, 8)
     for name, address in kernel.calls:
         words = Words()
-        _fill(words, kernel, nest, reads, parts, results, numbers, partials, region, buffer)
+        _fill(words, kernel, nest, found, parts, partials, region, buffer)
         tasks = nest.rows if name == "finish" else nest.tasks
         each = nanoseconds / tasks if name != "finish" else 100.0
         calls.append(Call(address, words, tasks, cost.grain(tasks, each), scratch))
-    traffic = sum(g.numel * g.dtype.itemsize for g in reads.geometries) \
-        + sum(g.numel * g.dtype.itemsize for i, k in results for g in [parts.signatures[i].outputs[k]])
+    traffic = sum(g.numel * g.dtype.itemsize for g in found.reads.geometries) \
+        + sum(g.numel * g.dtype.itemsize for i, k in found.results for g in [parts.signatures[i].outputs[k]])
     return Plan(calls, workspace=workspace, traffic=float(traffic), nanoseconds=nanoseconds)
 
 
@@ -179,20 +197,19 @@ def _positions(nest: Nest) -> int:
     return found
 
 
-def _fill(words: Words, kernel: Kernel, nest: Nest, reads: _Reads, parts: _Parts,
-          results: list[tuple[int, int]], numbers: list[Any], partials: list[int], region: int,
-          buffer: int) -> None:
+def _fill(words: Words, kernel: Kernel, nest: Nest, found: Contents, parts: _Parts, partials: list[int],
+          region: int, buffer: int) -> None:
     """The words of a call, in the order of ``structure.layout_of``."""
     words.constant(*nest.outer, *nest.mid, nest.inner, nest.chunk, nest.chunks, nest.block, nest.count,
                    region, buffer, max(nest.tail, 1), *nest.own)
     for strides in nest.strides:
         words.constant(*strides)
-    for (member, operand), geometry in zip(reads.places, reads.geometries):
+    for (member, operand), geometry in zip(found.reads.places, found.reads.geometries):
         words.input(operand, geometry, member)
-    for member, result in results:
+    for member, result in found.results:
         words.output(result, member)
     assert parts.unit.references is not None
-    for (member, operand), dtype in zip(parts.unit.references.numbers, numbers):
+    for (member, operand), dtype in zip(parts.unit.references.numbers, found.numbers):
         words.number(operand, dtype, member)
     if nest.split:
         for offset in partials:

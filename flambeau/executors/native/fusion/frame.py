@@ -54,31 +54,32 @@ class Frame:
         pointers = self.pointers()
         parameters = [("i64", "%begin"), ("i64", "%end"), ("ptr noalias readonly", "%words"), *pointers]
         with self.module.helper(f"{name}_body", parameters) as f:
-            for word, k in self.positions.items():
-                if word[0] in _LOADED:
-                    self.define(f, "%" + "_".join(map(str, word)).replace("step_", "step"), k)
+            self.define_words(f)
             with f.loop(f.begin, f.end) as task:
                 yield f, task
             body = f
         with self.module.kernel(name) as f:
-            region, buffer = f.word(self.positions["region",]), f.word(self.positions["buffer",])
-            base = f.at(f.scratch, f.mul(region, self.regions()), "i8")
-            passed: list[str] = [f.begin, f.end, f.words]
-            for _, pointer in pointers:
-                kind, k = pointer[1], int(pointer[2:])
-                if kind == "q":
-                    passed.append(f.at(base, f.mul(buffer, k), "i8"))
-                elif kind == "a":
-                    passed.append(f.at(f.scratch, f.mul(region, k), "i8"))
-                else:
-                    named = {"i": "input", "o": "output", "t": "partial"}[kind]
-                    passed.append(f.word(self.positions[named, k], "ptr"))
-            f.run(body, *passed)
+            f.run(body, f.begin, f.end, f.words, *[self.pointer(f, name) for _, name in pointers])
 
-    def define(self, f: Function, register: str, word: int) -> None:
-        """Load a word into a register of a given name."""
-        at = f.emit(f"getelementptr inbounds i64, ptr %words, i64 {word}")
-        f.lines.append(f"  {register} = load i64, ptr {at}, align 8")
+    def pointer(self, f: Function, name: str) -> str:
+        """The address of an array, from the kernel's words or in its scratch memory."""
+        kind, k = name[1], int(name[2:])
+        if kind not in "qa":
+            named = {"i": "input", "o": "output", "t": "partial"}[kind]
+            return f.word(self.positions[named, k], "ptr")
+        region = f.word(self.positions["region",])
+        if kind == "a":
+            return f.at(f.scratch, f.mul(region, k), "i8")
+        base = f.at(f.scratch, f.mul(region, self.regions()), "i8")
+        return f.at(base, f.mul(f.word(self.positions["buffer",]), k), "i8")
+
+    def define_words(self, f: Function) -> None:
+        """Load extents and strides into registers of their names."""
+        for word, k in self.positions.items():
+            if word[0] in _LOADED:
+                at = f.emit(f"getelementptr inbounds i64, ptr %words, i64 {k}")
+                name = "%" + "_".join(map(str, word)).replace("step_", "step")
+                f.lines.append(f"  {name} = load i64, ptr {at}, align 8")
 
     # --- positions ------------------------------------------------------------------------------------------
 

@@ -43,6 +43,11 @@ class Fit:
 
     def plan(self, signatures: Sequence[Signature]) -> Plan | None:
         """The kernel's plan for members with these signatures; None if they are none."""
+        found = self.space(signatures)
+        return None if found is None else bind(self.unit, signatures, *found)
+
+    def space(self, signatures: Sequence[Signature]) -> tuple[Space, Dims | None] | None:
+        """The space in which members with these signatures are one kernel, and the dimensions they reduce."""
         if self.anchor < 0:
             return None
         anchor = traits_of(signatures[self.anchor])
@@ -55,7 +60,7 @@ class Fit:
             found = level_beside(signature, traits_of(signature), j, levels[k], space, dims)
             if found is None or (found == ROW) != (levels[m] == (ROW,) and self.rows[m]):
                 return None
-        return bind(self.unit, signatures, space, dims)
+        return space, dims
 
     def _walk(self, signatures: Sequence[Signature], space: Space, dims: Dims | None) -> bool:
         """Whether all members walk one space, and reduce the same dimensions of it if any."""

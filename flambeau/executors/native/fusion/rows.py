@@ -7,6 +7,7 @@ partial results that the next one combines.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from contextlib import ExitStack
 
 from ..llvm.build import Function, Variable
@@ -104,20 +105,22 @@ class Rows(Frame):
     def _inner(self, f: Function, body: Body, start: str, stop: str, totals: list[Variable]) -> None:
         blocked = [x.dtype == FLOAT32 and x.kind in ("sum", "prod") for x in body.accumulations]
         if not any(blocked):
-            self._elements(f, body, start, stop, totals)
+            self.elements(f, body, start, stop, totals)
             return
         with f.loop(start, stop, accumulate.BLOCK) as block:
             end = f.least(f.add(block, accumulate.BLOCK), stop)
             parts = [self._start(f, x, False) if b else total
                      for x, b, total in zip(body.accumulations, blocked, totals)]
-            self._elements(f, body, block, end, parts)
+            self.elements(f, body, block, end, parts)
             for x, b, total, part in zip(body.accumulations, blocked, totals, parts):
                 if b:
                     wide = accumulate.wide(x.kind, x.dtype)
                     held = accumulate.widened(f, x.kind, x.dtype, part.get())
                     total.set(accumulate.combined(f, x.kind, wide, total.get(), held, False))
 
-    def _elements(self, f: Function, body: Body, start: str, stop: str, parts: list[Variable]) -> None:
+    def elements(self, f: Function, body: Body, start: str, stop: str,
+                 parts: Sequence[Variable] = ()) -> None:
+        """The loop over some elements of a row, which adds to reductions' ``parts``."""
         prefix = body.prefix
         long = not body.accumulations and len(body.at(ELEMENT)) > LONG
         with f.loop(start, stop, hint=self.hint(TOGETHER) if long else "") as j:

@@ -299,14 +299,14 @@ def schedule(nodes: list[Node]) -> list[Unit]:
 
 def _kernel(partition: _Partition, members: list[int], positions: list[int]) -> Unit:
     unit = Unit(positions, References([partition.nodes[k] for k in positions]))
-    unit.stored = tuple(_stored(partition.nodes, positions))
+    unit.stored = tuple(is_stored(partition.nodes, positions))
     root = partition.unit[members[0]]
     unit.space, unit.dims = partition.space[root], partition.dims[root]
     unit.levels = tuple([partition.levels[i] or () for i in members])
     return unit
 
 
-def _stored(nodes: list[Node], positions: list[int]) -> list[bool]:
+def is_stored(nodes: Sequence[Node], positions: Sequence[int]) -> list[bool]:
     """Whether somebody beside the kernel itself holds a member's value."""
     readers: dict[int, int] = {}
     for k in positions:

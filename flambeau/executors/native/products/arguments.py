@@ -6,7 +6,7 @@ from enum import IntEnum, auto
 from typing import NamedTuple
 
 from ..llvm.emitter import BFLOAT16, Dtype
-from .epilogue import Epilogue, Pass
+from .epilogue import Epilogue
 from .microkernel import Tile, tile_of
 from .packing_pairs import multiplies_pairs
 
@@ -38,7 +38,8 @@ class Word(IntEnum):
     A_ITEM = 23             # then 3 strides for each of A, B and C
     B_ITEM = 26
     C_ITEM = 29
-    END = 32
+    FOLLOWER = 32           # address of what follows, block by block, or 0
+    END = 33
 
 
 class Source(IntEnum):
@@ -64,11 +65,10 @@ class Kind(NamedTuple):
     target: Dtype   # of C in memory
     compute: Dtype
     epilogue: Epilogue | None = None
-    after: Pass | None = None
 
     @property
-    def after_words(self) -> int:
-        """Where the arguments of ``after`` begin."""
+    def following(self) -> int:
+        """Where the arguments of what follows begin."""
         return Word.END + (self.epilogue.size if self.epilogue is not None else 0)
 
     @property

@@ -11,7 +11,8 @@ from ..plan import Call, Plan, Words
 from .arguments import Kind, Rows, Source
 from .beforehand import packing_kernel
 from .dot import CHUNK, dot_kernels
-from .epilogue import ITEM, Arguments, PassArguments
+from .epilogue import ITEM, Arguments
+from .following import Follower
 from .gemm import product_kernel
 from .microkernel import Tile
 from .skinny import reads_in_place, skinny_kernel, width_of
@@ -76,7 +77,7 @@ class Problem(NamedTuple):
     target: Dtype
     compute: Dtype
     epilogue: Arguments | None = None
-    after: PassArguments | None = None
+    follower: Follower | None = None
     output: tuple[int, int] = (0, 0)    # result and member that C is the value of
 
     @property
@@ -110,12 +111,11 @@ class _Blocks(NamedTuple):
 
 def product_plan(problem: Problem) -> Plan:
     """The plan of a product."""
-    m, n, k, _, a, b, _, source, target, compute, epilogue, after, _ = problem
+    m, n, k, _, a, b, _, source, target, compute, epilogue, follower, _ = problem
     items, flops = problem.items, problem.flops
-    if m == n == items == 1 and epilogue is None and after is None and a.column == b.row == 1:
+    if m == n == items == 1 and epilogue is None and follower is None and a.column == b.row == 1:
         return _dot_plan(problem)
-    kind = Kind(source, target, compute, None if epilogue is None else epilogue.code,
-                None if after is None else after.code)
+    kind = Kind(source, target, compute, None if epilogue is None else epilogue.code)
     if _is_skinny(problem):
         return _skinny_plan(problem, kind)
     tile = kind.tile
@@ -208,12 +208,14 @@ def _words(problem: Problem, blocks: _Blocks, packed_size: int) -> Words:
     else:
         words.input(b.position, b.geometry)
     words.output(*problem.output)
+    follower = problem.follower
     words.constant(m, n, k, a.row, a.column, b.row, b.column, c.row, c.column, *blocks,
-                   *batch, *a.item, *item, *c.item)
+                   *batch, *a.item, *item, *c.item,
+                   follower.address if follower is not None else 0)
     if problem.epilogue is not None:
         problem.epilogue.fill(words)
-    if problem.after is not None:
-        problem.after.fill(words)
+    if follower is not None:
+        follower.fill(words)
     return words
 
 

@@ -1,9 +1,8 @@
-"""What is done with the elements of a matrix product besides storing them.
+"""What is done with the elements of a matrix product before they are stored.
 
-An ``Epilogue`` writes its instructions into the kernel for a vector of adjacent columns of one row, before it
-is stored. A ``Pass`` writes loops over results that have just been stored and are still in the cache, for
-whatever is written element by element: fused pointwise operators. Both have arguments of their own, which lie
-behind the kernel's. Equal ones share code: they say how an operand is read, never which operand or how large.
+An ``Epilogue`` writes its instructions into the kernel for a vector of adjacent columns of one row. It has
+arguments of its own, which lie behind the kernel's. Equal ones share code: they say how an operand is read,
+never which operand or how large.
 """
 
 from __future__ import annotations
@@ -32,36 +31,6 @@ class Place(NamedTuple):
     known: dict[Any, str]
 
 
-class Region(NamedTuple):
-    """Results that are complete: ``rows`` x ``columns`` from (row, column) on of an item of the batch.
-
-    ``target``: address of the item's first element, which is element ``offset`` of the whole result.
-    """
-
-    target: str
-    offset: str
-    item: tuple[str, ...]
-    row: str
-    rows: str
-    column: str
-    columns: str
-    row_stride: str
-    column_stride: str
-
-    def place(self, f: Function, i: str, j: str) -> str:
-        """The place of row i and column j of the region, from ``target``."""
-        row = f.mul(f.add(self.row, i), self.row_stride)
-        return f.add(row, f.mul(f.add(self.column, j), self.column_stride))
-
-
-class Pass(Protocol):
-    """The code of a pass: hashable, equal where the code is equal."""
-
-    def apply(self, f: Function, first: int, region: Region) -> None:
-        """Loop over a region; the pass's arguments start at word ``first``."""
-        ...
-
-
 class Epilogue(Protocol):
     """The code of an epilogue: hashable, equal where the code is equal; ``size``: its arguments."""
 
@@ -80,19 +49,6 @@ class Arguments(Protocol):
 
     @property
     def code(self) -> Epilogue:
-        """What is compiled."""
-        ...
-
-    def fill(self, words: Words) -> None:
-        """Append the arguments."""
-        ...
-
-
-class PassArguments(Protocol):
-    """A pass together with its arguments."""
-
-    @property
-    def code(self) -> Pass:
         """What is compiled."""
         ...
 

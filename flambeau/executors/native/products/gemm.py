@@ -10,6 +10,7 @@ any number of threads gives the same bits. Within a task, with blocks that fit t
             for each panel of B:                        # a tile's columns
                 for each panel of A:                    # a tile's rows
                     microkernel: a tile of C
+            after the last block of the depth: what follows the product, on the rows that are complete
 
 Batches are further tasks. Where C has the type that is computed with, it holds the sums between blocks of the
 depth; else the depth is one block.
@@ -24,7 +25,7 @@ from ..llvm.code import kernel
 from ..llvm.effort import Effort
 from .ahead import STATE, begin
 from .arguments import Kind, Rows, Source, Word
-from .epilogue import Region
+from .following import follow
 from .items import item_of, item_offset
 from .lanes import element_at
 from .microkernel import local_array
@@ -121,12 +122,9 @@ class _Writer:
                         columns = f.least(f.sub(right, column), tile.columns)
                         common = (b_step, column, columns, first, last, rows_of_a.ahead)
                         self._column(f, block, b, c, step, common)
-                        if kind.after is not None:
-                            with f.when(f.compare("ne", last, 0)):
-                                offset = item_offset(f, INDICES, Word.C_ITEM, "0")
-                                kind.after.apply(f, kind.after_words, Region(
-                                    c, offset, INDICES, row, f.sub(end, row), column, columns,
-                                    f.word(Word.C_ROW), f.word(Word.C_COLUMN)))
+                    with f.when(f.compare("ne", last, 0)):
+                        follow(f, Word.FOLLOWER, kind.following, row, f.sub(end, row), left,
+                               f.sub(right, left))
         return f
 
     def _column(self, f: Function, block: _Block, b: str, c: str, step: str, common: tuple[str, ...]) -> None:

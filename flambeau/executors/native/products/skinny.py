@@ -20,7 +20,8 @@ from ..llvm.code import kernel
 from ..llvm.effort import Effort
 from ..llvm.machine import machine
 from .arguments import Kind, Word
-from .epilogue import Place, Region
+from .epilogue import Place
+from .following import follow
 from .items import item_of, item_offset
 from .lanes import (
     element_at,
@@ -139,10 +140,7 @@ class _Writer:
                         place = f.add(f.mul(row, f.word(Word.COLUMNS)), f.sub(column, left))
                         f.run(self.part, f.words, group, apart.get(), b, c, row, f.sub(m, row), column, right,
                               k, to, f.at(sums, place, self.element), *_INDICES)
-            if kind.after is not None:
-                region = Region(c, item_offset(f, _INDICES, Word.C_ITEM, "0"), _INDICES, "0", m, left,
-                                f.sub(right, left), f.word(Word.C_ROW), f.word(Word.C_COLUMN))
-                kind.after.apply(f, kind.after_words, region)
+            follow(f, Word.FOLLOWER, kind.following, "0", m, left, f.sub(right, left))
         return f
 
     def _rows(self, f: Function) -> list[str]:

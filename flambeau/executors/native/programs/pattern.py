@@ -10,10 +10,11 @@ shapes, have their own plans made, and take the rest from here.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 from ....graph.node import Node, Signature
 from ..fusion.binding import bind
+from ..fusion.following import Followed, joined
 from ..fusion.refit import Fit
 from ..fusion.schedule import Unit, schedule
 from ..plan import Plan
@@ -22,6 +23,7 @@ from .outline import INNER, UNHELD, Outline
 
 Result = tuple[int, int]
 Plans = list["Plan | None"]
+Replan = Callable[[Sequence[Signature]], "Plan | None"]     # the plan of a unit's members for other shapes
 
 
 class Pattern:
@@ -44,9 +46,9 @@ class Pattern:
         self.outputs = [len(signature.outputs) for signature in self.signatures]
         self.stages: list[list[int]] = []
         self.first: Plans = []
-        self.fits: list[Fit | None] = []
+        self.fits: list[Replan | None] = []
         self.projections: dict[int, Result] = {}
-        self._stage(schedule(nodes))
+        self._stage(joined(schedule(nodes), nodes))
         self.made: dict[Result, int] = {}
         self.last: dict[Result, int] = {}
         self.shared: dict[Result, Result] = {}
@@ -62,8 +64,7 @@ class Pattern:
             if old is None:
                 found.append(None)
                 continue
-            plan = plan_of(signatures[members[0]]) if fit is None else \
-                fit.plan([signatures[k] for k in members])
+            plan = plan_of(signatures[members[0]]) if fit is None else fit([signatures[k] for k in members])
             if plan is None or plan.in_place != old.in_place:
                 return None
             found.append(plan)
@@ -106,7 +107,7 @@ class Pattern:
             if members:
                 self.stages.append(list(members))
                 self.first.append(plan)
-                self.fits.append(Fit(unit, own) if unit.fused and plan is not None else None)
+                self.fits.append(_replan(unit, own) if plan is not None else None)
 
     def _projects(self, position: int, native: set[int]) -> bool:
         signature = self.signatures[position]
@@ -184,3 +185,10 @@ class Pattern:
         for k in self.seen:
             held.update([self.projections[k]] if k in self.projections else self.results(k))
         return {self.root(result) for result in held}
+
+
+def _replan(unit: Unit, signatures: Sequence[Signature]) -> Replan | None:
+    """How a unit is planned for other shapes; None: by its one member's template."""
+    if isinstance(unit, Followed):
+        return unit.plan_for
+    return Fit(unit, signatures).plan if unit.fused else None

@@ -1,0 +1,204 @@
+"""Pointwise kernels that follow a matrix product, block by block, while its result is in the cache.
+
+Note: followers. A kernel without reductions whose elements are those of a product's result, read in their
+order, needs no pass over memory of its own: the product calls it with each block that it has completed. The
+product waits for the kernel's other operands, so nobody else may read its result before. Where nobody else
+reads it at all, the kernel's first result of the same type takes its place.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from math import prod
+from typing import Any, NamedTuple
+
+from ....graph.node import Node, Signature
+from ....graph.recent import Recent
+from ..plan import Plan, Words
+from ..products.blocking import Problem, product_plan
+from ..templates.matmul import TEMPLATES, problem_of
+from . import cost
+from .binding import Contents, contents
+from .blocks import Block, follower
+from .nest import Nest
+from .refit import Fit
+from .schedule import Unit, is_stored
+from .structure import ELEMENT, FLAT, Structure
+from .traits import Space
+
+_plans: Recent[Any, Plan | None] = Recent(1 << 11)
+
+
+class Followed(Unit):
+    """A product, the first member, and the members of the kernel that follows it.
+
+    ``kernel``: that kernel; ``source``: which of the nodes outside of it is the product; ``kept``: whether
+    somebody else reads the product's result. It is a unit with a plan, for the shapes that came first.
+    """
+
+    __slots__ = ("kernel", "source", "kept", "fit")
+
+    def __init__(self, product: int, kernel: Unit, source: int, kept: bool) -> None:
+        super().__init__([product, *kernel.members], None)
+        self.kernel = kernel
+        self.source = source
+        self.kept = kept
+        self.fit: Fit | None = None
+
+    def plan_for(self, signatures: Sequence[Signature]) -> Plan | None:
+        """The plan for other shapes; None where the kernel can not follow the product."""
+        product, *own = signatures
+        if self.fit is None:
+            self.fit = Fit(self.kernel, own)
+        found = self.fit.space(own)
+        if found is None or found[1] is not None:
+            return None
+        assert self.kernel.references is not None
+        key = (tuple(signatures), self.kernel.references.operands, self.kernel.stored, self.source, self.kept)
+        plan = _plans.get(key) or _plans.recall(key)
+        return plan or _plans.keep(key, self._prepare(product, own, found[0]))
+
+    def _prepare(self, product: Signature, own: Sequence[Signature], space: Space) -> Plan | None:
+        problem = problem_of(product)
+        if problem is None or not _is_plain(problem, space):
+            return None
+        found = contents(self.kernel, own, space, None)
+        steps = [_steps(space, s, problem.n) for s in found.reads.strides]
+        if None in steps:
+            return None
+        nest = Nest([(problem.m, False), (problem.n, False)], [s for s in steps if s is not None],
+                    [problem.n, 1], [(g, ELEMENT) for g in found.reads.geometries], False, 1)
+        at = self._product_input(found)
+        if at is None or nest.inputs[at].access != FLAT:
+            return None
+        place = -1 if self.kept else next((k for k, (i, r) in enumerate(found.results)
+                                           if own[i].outputs[r].dtype is product.outputs[0].dtype), -1)
+        structure = Structure(found.members, nest.inputs, len(found.numbers), found.outputs, 1)
+        code = follower(Block(structure, at, place))
+        if code is None:
+            return None
+        following = _Following(self, found, nest, at, place, code[0])
+        plan = product_plan(problem._replace(follower=following, output=following.place_of_product()))
+        elements = prod(space[0])
+        plan.nanoseconds += elements * cost.ELEMENT_INSTRUCTION * max(code[1], 8)
+        reads = [g for k, g in enumerate(found.reads.geometries) if k != at]
+        writes = [own[i].outputs[r] for k, (i, r) in enumerate(found.results) if k != place]
+        plan.traffic += sum(g.numel * g.dtype.itemsize for g in [*reads, *writes])
+        return plan
+
+    def _product_input(self, found: Contents) -> int | None:
+        """The input that is the product's result; None if it is read in several ways."""
+        assert self.kernel.references is not None
+        operands = self.kernel.references.operands
+        inputs = [k for k, (m, j) in enumerate(found.reads.places) if operands[m][j] == ("node", self.source)]
+        return inputs[0] if len(inputs) == 1 else None
+
+
+class _Following(NamedTuple):
+    """The arguments of a follower."""
+
+    unit: Followed
+    contents: Contents
+    nest: Nest
+    product: int        # the input
+    place: int          # the output that lies where it does, or -1
+    address: int
+
+    def place_of_product(self) -> tuple[int, int]:
+        """Which member's result the product's lies in, as ``Words.output`` wants it."""
+        if self.place < 0:
+            return 0, 0
+        member, result = self.contents.results[self.place]
+        return result, member + 1
+
+    def fill(self, words: Words) -> None:
+        """In the order of ``structure.layout_of``; chunks, blocks and scratch memory are not used."""
+        nest, found = self.nest, self.contents
+        words.constant(*nest.outer, nest.inner, 0, 0, 0, 0, 0, 0, 0, *nest.own)
+        for strides in nest.strides:
+            words.constant(*strides)
+        for k, ((member, operand), g) in enumerate(zip(found.reads.places, found.reads.geometries)):
+            if k == self.product:
+                words.output(*self.place_of_product())
+            else:
+                words.input(operand, g, member + 1)
+        for member, result in found.results:
+            words.output(result, member + 1)
+        assert self.unit.kernel.references is not None
+        for (member, operand), dtype in zip(self.unit.kernel.references.numbers, found.numbers):
+            words.number(operand, dtype, member + 1)
+
+
+def _is_plain(problem: Problem, space: Space) -> bool:
+    """Whether a product's result lies like the elements of a space, row by row."""
+    c = problem.c
+    return problem.items == 1 and problem.n > 1 and c.column == 1 and (c.row == problem.n or problem.m == 1) \
+        and problem.m * problem.n == prod(space[0])
+
+
+def _steps(space: Space, strides: Sequence[int], columns: int) -> list[int] | None:
+    """Strides along rows of so many columns, and along these; None where there are no such strides."""
+    shape, own = space
+    order = sorted((d for d in range(len(shape)) if shape[d] > 1), key=lambda d: own[d])
+    found: list[int] = []
+    for extent in (columns, prod(shape) // columns):
+        first = step = None
+        size = 1
+        while size < extent and order:
+            d = order.pop(0)
+            if step is None:
+                first = strides[d]
+            elif strides[d] != step:
+                return None
+            step = strides[d] * shape[d]
+            size *= shape[d]
+        if size != extent:
+            return None
+        found.insert(0, first or 0)
+    return found
+
+
+# --- who follows whom ---------------------------------------------------------------------------------------
+
+def joined(units: list[Unit], nodes: Sequence[Node]) -> list[Unit]:
+    """The units of a schedule, with the kernels that can follow a product joined to it."""
+    readers = _first_readers(units, nodes)
+    found: list[Unit | None] = list(units)
+    for u, unit in enumerate(units):
+        if not unit.fused or unit.dims is not None or unit.space is None:
+            continue
+        for product in sorted((p for p, reader in readers.items() if reader == u), reverse=True):
+            together = _together(units[product], unit, nodes) if found[product] is units[product] else None
+            if together is not None:
+                found[product], found[u] = None, together
+                break
+    return [unit for unit in found if unit is not None]
+
+
+def _first_readers(units: list[Unit], nodes: Sequence[Node]) -> dict[int, int]:
+    """Of each unit, the first one that reads it."""
+    made = {id(nodes[k]): u for u, unit in enumerate(units) for k in unit.members}
+    readers: dict[int, int] = {}
+    for u, unit in enumerate(units):
+        for k in unit.members:
+            for x in nodes[k].operands:
+                source = made.get(id(x), u)
+                if source != u:
+                    readers.setdefault(source, u)
+    return readers
+
+
+def _together(product: Unit, kernel: Unit, nodes: Sequence[Node]) -> Followed | None:
+    """A product and the kernel that reads it first as one; None where it cannot follow."""
+    first = product.members[0]
+    signature = nodes[first].signature
+    if product.plan is None or signature is None or signature.operator.name not in TEMPLATES:
+        return None
+    assert kernel.references is not None
+    # No local variable may refer to the product's node: references tell whether somebody else reads it.
+    source = next(own[j][1] for k, own in zip(kernel.members, kernel.references.operands)
+                  for j in range(len(own)) if nodes[k].operands[j] is nodes[first])
+    kept = is_stored(nodes, [first, *kernel.members])[0]
+    unit = Followed(first, kernel, source, kept)
+    unit.plan = unit.plan_for([s for k in unit.members for s in [nodes[k].signature] if s is not None])
+    return unit if unit.plan is not None else None
