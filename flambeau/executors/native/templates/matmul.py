@@ -110,6 +110,9 @@ def _merged(batch: Sequence[Axis], row: Axis, column: Axis) -> tuple[list[Axis],
             left[0] = left[0]._replace(extent=axis.extent * left[0].extent)
         else:
             left.insert(0, axis)
+    for i, axis in enumerate(left):
+        if axis.b == 0 and axis.extent > row.extent and 1 not in (axis.c, row.c):
+            left[i], row = row, axis    # either may be the rows of a single matrix B: fewer products
     return left, row, column
 
 
