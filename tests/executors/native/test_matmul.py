@@ -22,6 +22,7 @@ from flambeau.executors.native.products import blocking, microkernel
 from flambeau.executors.native.products.arguments import Kind
 from flambeau.executors.native.products.gemm import product_text
 from flambeau.executors.native.programs import known as programs
+from flambeau.executors.native.templates import matmul
 from tests.executors.native.agreement import TEXTS, check, results, value
 
 F = flambeau.nn.functional
@@ -111,10 +112,10 @@ def test_linear_folds_its_batch() -> None:
 def test_the_longer_axis_is_that_of_rows() -> None:
     w, b = matrix(40, 24), matrix(1, 40)[0]
     for lead in ((50, 3), (3, 50)):
-        check(F.linear, (matrix(*lead, 24).transpose(0, 1), w, b), "linear", 1e-4)
+        check(F.linear, (batch(*lead, 24).transpose(0, 1), w, b), "linear", 1e-4)
         axes = [matmul.Axis(lead[1], 24, 0, lead[0] * 40), matmul.Axis(lead[0], lead[1] * 24, 0, 40)]
-        batch, row, _ = matmul._merged(axes[:1], axes[1], matmul.Axis(40, 0, 24, 1))
-        assert (row.extent, [axis.extent for axis in batch]) == (50, [3])
+        others, row, _ = matmul._merged(axes[:1], axes[1], matmul.Axis(40, 0, 24, 1))
+        assert (row.extent, [axis.extent for axis in others]) == (50, [3])
 
 
 def batch(*shape: int) -> Tensor:
