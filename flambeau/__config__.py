@@ -6,11 +6,11 @@ import sys
 
 import numpy as np
 
+from .version import __version__, api_version
+
 
 def show() -> str:
     """The versions of what runs the operators, a line each."""
-    from .version import __version__, api_version
-
     python = ".".join(map(str, sys.version_info[:3]))
     return (f"flambeau {__version__} built with:\n  - PyTorch API {api_version}\n  - Python {python}\n"
             f"  - NumPy {np.__version__}\n")
@@ -18,7 +18,7 @@ def show() -> str:
 
 def parallel_info() -> str:
     """How many threads operators use."""
-    from ._assemble import get_num_interop_threads, get_num_threads
+    from ._assemble import get_num_interop_threads, get_num_threads  # which imports this module
 
     return (f"at::get_num_threads() : {get_num_threads()}\n"
             f"at::get_num_interop_threads() : {get_num_interop_threads()}\n")

@@ -16,6 +16,7 @@ from .jit import Future, TensorType, fork, wait
 from .operators.registry import place_all, publish_in
 from .streams import Event, Stream
 from .tensor import Tensor
+from .tensor.construct import legacy_new
 from .tensor.printing import set_printoptions
 from .tensor.storage_types import STORAGES
 from .tensor.typename import typename
@@ -136,7 +137,6 @@ class _LegacyType(type):
         return isinstance(instance, Tensor) and instance.dtype is cls.wanted
 
     def __call__(cls, *data: Any, **kwargs: Any) -> Any:
-        from .tensor.construct import legacy_new
         return legacy_new(Tensor, *data, dtype=cls.wanted, **kwargs)
 
 

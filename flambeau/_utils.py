@@ -7,7 +7,10 @@ from typing import Any
 from . import dtypes
 from .devices import META
 from .graph.geometry import intern
+from .nn.parameter import Parameter
+from .operators.protocols import PRIVATE
 from .size import Size
+from .sparse.construct import rebuilt
 from .tensor import Tensor, fresh
 from .tensor.construct import empty_geometry
 from .tensor.storage_view import TypedStorage
@@ -92,8 +95,6 @@ def _rebuild_tensor_v3(
 
 def _rebuild_parameter(data: Tensor, requires_grad: bool, backward_hooks: Any) -> Any:
     """A Parameter."""
-    from .nn.parameter import Parameter
-
     if not isinstance(data, Tensor):
         raise RuntimeError("a parameter in the file is made of something that is not a tensor")
     return Parameter(data, bool(requires_grad))
@@ -124,8 +125,6 @@ def _rebuild_from_type_v2(func: Any, new_type: Any, args: Any, state: Any) -> An
 
 def _set_attributes(x: Tensor, state: Any) -> None:
     """Attributes that users had set: never those by which a tensor knows its memory."""
-    from .operators.protocols import PRIVATE
-
     plain, slots = state if isinstance(state, tuple) and len(state) == 2 else (state, None)
     for attributes in (plain or {}, slots or {}):
         if not isinstance(attributes, dict) or any(type(name) is not str for name in attributes):
@@ -137,8 +136,6 @@ def _set_attributes(x: Tensor, state: Any) -> None:
 
 def _rebuild_sparse_tensor(layout: Any, data: Any) -> Tensor:
     """A sparse tensor, from its parts; what a file says of it is checked."""
-    from .sparse.construct import rebuilt
-
     if not isinstance(data, tuple):
         raise RuntimeError("a sparse tensor in the file is not described by its parts")
     return rebuilt(layout, data)

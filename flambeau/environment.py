@@ -11,6 +11,7 @@ import numpy as np
 
 from . import dtypes
 from .devices import device as _device
+from .operators.factories import from_numpy
 from .tensor import Tensor
 from .tensor.construct import from_array
 
@@ -130,7 +131,6 @@ def from_file(filename: str, shared: bool | None = None, size: int = 0, *, dtype
     if not size:
         return from_array(np.zeros(0, kind.numpy))
     mapped = np.memmap(path, kind.numpy, "r+" if shared else "c", 0, (size,))
-    from .operators.factories import from_numpy
     found = from_numpy(np.asarray(mapped)) if kind is not dtypes.bfloat16 else \
         from_numpy(np.asarray(mapped).view(np.int16)).view(kind)
     return found.requires_grad_(requires_grad)

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from typing import Any
 
+from ..devices import get_default_device
 from ..library.dispatch_keys import DispatchKey, DispatchKeySet, ExcludedKeys
 from ..tensor import Tensor
-from ..tensor.overrides import DisableTorchFunction, disabled_torch_function, modes
+from ..tensor.batching import levels
+from ..tensor.overrides import DisableTorchFunction, disabled_torch_function, has_torch_function, modes
 
 DisableTorchFunctionSubclass = DisableTorchFunction
 _disabled_torch_function_impl = disabled_torch_function
@@ -25,8 +27,6 @@ def _get_tracing_state() -> Any:
 
 def _has_torch_function(args: Any) -> bool:
     """Whether one of the arguments overrides ``__torch_function__``."""
-    from ..tensor.overrides import has_torch_function
-
     return has_torch_function(args)
 
 
@@ -37,15 +37,11 @@ def _is_torch_function_mode_enabled() -> bool:
 
 def _are_functorch_transforms_active() -> bool:
     """Whether code runs under ``vmap`` or another transform of ``torch.func``."""
-    from ..tensor.batching import levels
-
     return bool(levels)
 
 
 def _get_default_device() -> str:
     """The type of device of new tensors."""
-    from ..devices import get_default_device
-
     return get_default_device().type
 
 

@@ -2,6 +2,8 @@
 
 from typing import Any
 
+from ..nn import functional
+
 NAMES = frozenset({"avg_pool2d", "avg_pool3d", "elu_", "gelu", "hardtanh_", "leaky_relu_", "linear",
                    "log_sigmoid", "one_hot", "scaled_dot_product_attention", "softplus", "softshrink"})
 
@@ -10,6 +12,4 @@ def __getattr__(name: str) -> Any:
     # Looked up when it is used: classes that override functions change what the names stand for.
     if name not in NAMES:
         raise AttributeError(f"module 'torch._C._nn' has no attribute {name!r}")
-    from ..nn import functional
-
     return getattr(functional, "logsigmoid" if name == "log_sigmoid" else name)

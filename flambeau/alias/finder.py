@@ -154,7 +154,7 @@ def _true_name(module: Any) -> str:
 def _distribution() -> Any:
     from importlib.metadata import Distribution
 
-    from flambeau.version import api_version
+    from flambeau.version import api_version  # the alias starts before the package is imported
 
     class TorchAPI(Distribution):
         def read_text(self, filename: str) -> str | None:

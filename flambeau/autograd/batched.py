@@ -21,8 +21,8 @@ def batched_grad(roots: Sequence[Tensor], wanted: Sequence[Tensor], grad_outputs
     (tensor([[2., 0.],
             [0., 4.]]),)
     """
-    from ..func.vectorization import for_each
-    from .backward import grad
+    from ..func.vectorization import for_each  # made of autograd
+    from .backward import grad  # which calls this
     batches = _batches(roots, grad_outputs)
 
     def one(*weights: Tensor) -> list[Any]:

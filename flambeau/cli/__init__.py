@@ -5,6 +5,11 @@ from __future__ import annotations
 import sys
 from collections.abc import Sequence
 
+from ..version import flambeau_version
+from .env import env
+from .explain import explain
+from .program import run
+
 USAGE = """\
 usage: flambeau COMMAND ...
 
@@ -29,21 +34,13 @@ def main(arguments: Sequence[str] | None = None) -> int:
         print(USAGE, end="")
         return 0
     if command in ("-V", "--version"):
-        from ..version import flambeau_version
-
         print(f"flambeau {flambeau_version}")
         return 0
     if command == "run":
-        from .program import run
-
         return run(given)
     if command == "explain":
-        from .explain import explain
-
         return explain(given)
     if command == "env":
-        from .env import env
-
         return env(given)
     print(f"flambeau: there is no command {command!r}\n\n{USAGE}", end="", file=sys.stderr)
     return 2

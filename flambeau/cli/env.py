@@ -9,6 +9,7 @@ from collections.abc import Iterator, Sequence
 from importlib.metadata import PackageNotFoundError
 from importlib.metadata import version as installed_version
 
+from ..config import settings
 from ..version import api_version, flambeau_version
 
 PACKAGES = ("numpy", "ml_dtypes", "llvmlite", "scipy", "jax", "onnx", "matplotlib", "scikit-learn")
@@ -86,10 +87,7 @@ def _memory() -> str:
 def _threads() -> Iterator[tuple[str, str]]:
     usable = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count()
     yield "processors", f"{os.cpu_count()}, of which this process may use {usable}"
-    import flambeau
-
-    get_num_threads = getattr(flambeau, "get_num_threads", None)
-    yield "flambeau.get_num_threads()", str(get_num_threads()) if get_num_threads is not None else "unknown"
+    yield "flambeau.get_num_threads()", str(settings.threads)
     for name in THREAD_VARIABLES:
         yield name, os.environ.get(name, "not set")
 

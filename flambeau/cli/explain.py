@@ -7,6 +7,7 @@ import os
 import sys
 from collections.abc import Sequence
 
+from .. import engine
 from .program import run
 
 
@@ -21,12 +22,4 @@ def explain(arguments: Sequence[str]) -> int:
 def _show(process: int) -> None:
     if os.getpid() != process:      # a forked child that left through exit()
         return
-    import flambeau
-
-    function = getattr(flambeau, "explain", None)
-    if function is None:
-        print("flambeau explain: this version does not record what it computed", file=sys.stderr)
-        return
-    report = function()
-    if report is not None:
-        print(report, file=sys.stderr)
+    print(engine.explain(), file=sys.stderr)

@@ -11,6 +11,7 @@ from contextlib import contextmanager
 from functools import wraps
 from typing import Any, TypeVar
 
+from ..nn.modules.module import Module
 from .optimized_module import OptimizedModule
 
 T = TypeVar("T")
@@ -38,8 +39,6 @@ def compile(model: Any = None, *, fullgraph: bool = False, dynamic: bool | None 
                                      options=options, name=name, disable=disable, **more)
     if disable:
         return model
-    from ..nn.modules.module import Module
-
     if isinstance(model, Module):
         return OptimizedModule(model)
     if isinstance(model, type):

@@ -9,7 +9,7 @@ from .. import operators as ops
 from ..dtypes import get_default_dtype
 from ..size import Size
 from ..tensor import Tensor
-from .utils import lazy_property, logits_to_probs, probs_to_logits
+from .utils import broadcast_all, lazy_property, logits_to_probs, probs_to_logits
 
 
 class BinaryParameters:
@@ -23,7 +23,6 @@ class BinaryParameters:
         if isinstance(given, Number):
             tensor, shape = ops.tensor(given, dtype=get_default_dtype()), Size()
         else:
-            from .utils import broadcast_all
             (tensor,) = broadcast_all(given)
             shape = tensor.size()
         self._keep(name, tensor)

@@ -176,7 +176,7 @@ class _Writer:
         if path.startswith("operator."):
             path = f"_{path}"
         name = self._global(target, re.sub(r"\W", "_", path))
-        from ._symbolic_trace import is_wrapped
+        from ._symbolic_trace import is_wrapped  # made of this module
         if is_wrapped(target):
             self.wrapped.append(name)
         return name

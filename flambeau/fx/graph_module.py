@@ -66,7 +66,7 @@ class GraphModule(Module):
         # Each instance has a class of its own: forward belongs to the class.
         base = next(c for c in cls.__mro__ if "_of_one_instance" not in c.__dict__)
         made = type(cls.__name__, (base,), {"_of_one_instance": True, "__module__": base.__module__})
-        return Module.__new__(made)  # type: ignore[return-value]
+        return Module.__new__(made)
 
     def __init__(self, root: Any, graph: Graph, class_name: str = "GraphModule") -> None:
         super().__init__()
@@ -213,7 +213,7 @@ def _from_code(state: dict[str, Any], source: str, names: dict[str, Any], class_
     """A ``GraphModule`` again, from its code and attributes."""
     import sys
 
-    from ._symbolic_trace import Tracer
+    from ._symbolic_trace import Tracer  # which makes these modules
 
     class EveryModuleIsALeaf(Tracer):
         def is_leaf_module(self, m: Module, module_qualified_name: str) -> bool:

@@ -30,8 +30,8 @@ class immutable_list(list[Any]):
 class immutable_dict(dict[Any, Any]):
     """A dict that cannot be changed."""
 
-    clear = pop = popitem = update = setdefault = _refuse  # type: ignore[assignment]
-    __delitem__ = __ior__ = __setitem__ = _refuse  # type: ignore[assignment]
+    clear = pop = popitem = update = setdefault = _refuse
+    __delitem__ = __ior__ = __setitem__ = _refuse
 
     def __hash__(self) -> int:  # type: ignore[override]
         return hash(frozenset(self.items()))

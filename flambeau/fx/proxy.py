@@ -43,7 +43,7 @@ class TracerBase:
                      name: str | None = None, type_expr: Any = None, proxy_factory_fn: Any = None) -> Proxy:
         """A node for values as a program has them, and its value."""
         node = self.create_node(kind, target, self.create_arg(args), self.create_arg(kwargs), name, type_expr)
-        return proxy_factory_fn(node) if proxy_factory_fn else self.proxy(node)  # type: ignore[no-any-return]
+        return proxy_factory_fn(node) if proxy_factory_fn else self.proxy(node)
 
     def create_arg(self, a: Any) -> Any:
         """What stands for a value in a node's arguments."""

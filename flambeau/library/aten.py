@@ -11,6 +11,7 @@ from collections.abc import Callable
 from typing import Any
 
 from ..operators.registry import NAMESPACES
+from ..sparse import addmm
 from .table import Operator, Overload, Packet
 
 # The names that PyTorch gives to variants of one operator.
@@ -32,8 +33,6 @@ def _to_copy(x: Any, *, dtype: Any = None, layout: Any = None, device: Any = Non
 
 
 def _sparse_addmm(x: Any, mat1: Any, mat2: Any, *, beta: Any = 1, alpha: Any = 1) -> Any:
-    from ..sparse import addmm
-
     return addmm(x, mat1, mat2, beta=beta, alpha=alpha)
 
 

@@ -6,8 +6,11 @@ import inspect
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
+from ..amp import autocast
 from ..autograd import Function, no_grad
 from ..autograd.modes import is_grad_enabled
+from ..devices import device
+from ..dtypes import dtype, float64
 from ..tensor import Tensor
 from ..utils import _pytree as pytree
 from .dispatch_keys import DispatchKey, autocasts
@@ -58,6 +61,28 @@ class CustomOpDef(Operator):
     def register_autocast_kernel(self, key: DispatchKey, fn: Kernel) -> None:
         """Compute with ``fn`` while autocast is on for the key's type of device."""
         self._autocast[key] = fn
+
+    def register_autocast(self, device_type: str, cast_inputs: dtype) -> Kernel:
+        """While autocast is on for a type of device, compute in ``cast_inputs``, with autocast off.
+
+        Floating tensors of that device are cast, but those of float64.
+        """
+        if not isinstance(device_type, str):
+            raise ValueError(f"Expected `device_type` of type `str`, got: `{type(device_type)}`")
+        kind = device(device_type).type
+
+        def cast(x: Any) -> Any:
+            lowered = isinstance(x, Tensor) and x.is_floating_point() and x.device.type == kind \
+                and x.dtype is not float64
+            return x.to(cast_inputs) if lowered else x
+
+        def kernel(*args: Any, **kwargs: Any) -> Any:
+            with autocast(kind, enabled=False):
+                return self(*pytree.tree_map(cast, args), **pytree.tree_map(cast, kwargs))
+        key = DispatchKey.__members__.get(f"Autocast{kind.upper()}")
+        if key is not None:
+            self._autocast.setdefault(key, kernel)  # as in PyTorch the first one stays
+        return kernel
 
     def autocast_kernel(self) -> Kernel | None:
         """The kernel for the autocast that is on."""
@@ -181,3 +206,18 @@ def register_kernel(op: Any, device_types: str | Sequence[str] | None, func: Ker
                     lib: Any = None) -> Any:
     """``CustomOpDef.register_kernel`` of an operator or its name; a decorator without ``func``."""
     return _resolve(op).register_kernel(device_types, func)
+
+
+def register_autocast(op: Any, device_type: str, cast_inputs: dtype, /, *, lib: Any = None) -> Kernel:
+    """``CustomOpDef.register_autocast`` of an operator or its name.
+
+    >>> import flambeau as torch
+    >>> @torch.library.custom_op("doc::tripled", mutates_args=())
+    ... def tripled(x: torch.Tensor) -> torch.Tensor:
+    ...     return x * 3
+    >>> _ = torch.library.register_autocast(tripled, "cpu", torch.bfloat16)
+    >>> with torch.autocast("cpu"):
+    ...     tripled(torch.ones(1))
+    tensor([3.], dtype=torch.bfloat16)
+    """
+    return _resolve(op).register_autocast(device_type, cast_inputs)

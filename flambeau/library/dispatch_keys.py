@@ -5,6 +5,8 @@ from __future__ import annotations
 import enum
 from collections.abc import Iterator
 
+from ..amp.switches import is_autocast_enabled
+
 
 class DispatchKey(enum.Enum):
     """Kinds of devices, and the layers above them."""
@@ -60,8 +62,5 @@ class ExcludedKeys:
 
 def autocasts(key: DispatchKey) -> bool:
     """Whether autocast is on for a key's type of device, and not excluded."""
-    from .. import amp
-
-    enabled = getattr(amp, "is_autocast_enabled", None)
-    return (enabled is not None and enabled(key.name.removeprefix("Autocast").lower())
+    return (is_autocast_enabled(key.name.removeprefix("Autocast").lower())
             and not any(keys.has(key) for keys in _excluded))

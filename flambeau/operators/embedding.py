@@ -81,7 +81,7 @@ EMBEDDING_SPARSE = Operator("embedding", EMBEDDING.kernel, _rows_geometry, EMBED
 
 @EMBEDDING_SPARSE.derivative("weight", keeps="indices")
 def _(ctx: Any, grad: Tensor, indices: Tensor) -> Any:
-    from ..sparse.tensor import coo
+    from ..sparse.tensor import coo  # made of operators
     places, rows = indices.detach().reshape(1, -1), grad.reshape(-1, grad.shape[-1])
     if ctx.attributes[0] is not None:
         kept = (places[0] != ctx.attributes[0]).nonzero().reshape(-1)

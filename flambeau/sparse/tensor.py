@@ -241,7 +241,7 @@ class SparseTensor(Tensor):
         return memo[id(self)]
 
     def __reduce_ex__(self, protocol: Any) -> Any:
-        from .._utils import _rebuild_sparse_tensor
+        from .._utils import _rebuild_sparse_tensor  # the name that files have, above this package
         return _rebuild_sparse_tensor, (self.layout, self._described())
 
     def _described(self) -> tuple[Any, ...]:
@@ -268,7 +268,7 @@ class SparseTensor(Tensor):
         return id(self)
 
     def __repr__(self, *, tensor_contents: Any = None) -> str:
-        from .printing import sparse_repr
+        from .printing import sparse_repr  # made of this class's values
         return sparse_repr(self)
 
 
@@ -341,11 +341,11 @@ class CompressedTensor(SparseTensor):
         return compressed(self._compressed, self._plain, entries, self.shape, self._layout)
 
     def _places(self) -> Tensor:
-        from .compressing import element_places
+        from .compressing import element_places  # made of this class
         return element_places(self)
 
     def _elements(self) -> Tensor:
-        from .compressing import element_entries
+        from .compressing import element_entries  # made of this class
         return element_entries(self)
 
     def _described(self) -> tuple[Any, ...]:

@@ -217,7 +217,7 @@ class Tensor:
         """The recorded operation that made this tensor, None for a leaf."""
         base = self._base
         if base is not None and self._base_version != (base._counter or base._storage).version:
-            from .views import refresh_grad_fn
+            from .views import refresh_grad_fn  # made of this class
             refresh_grad_fn(self)
         return self._grad_fn
 
@@ -286,16 +286,16 @@ class Tensor:
     @classmethod
     def __torch_function__(cls, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
         """Called in place of ``func`` for arguments of subclasses (Note: overrides)."""
-        from .overrides import default_torch_function
+        from .overrides import default_torch_function  # made of this class
         return default_torch_function(cls, func, types, args, kwargs)
 
     def __init_subclass__(cls, **kwargs: Any) -> None:
         super().__init_subclass__(**kwargs)
-        from .overrides import subclass_defined
+        from .overrides import subclass_defined  # made of this class
         subclass_defined(cls)
 
     def __new__(cls, *data: Any, **kwargs: Any) -> Any:
-        from .construct import legacy_new
+        from .construct import legacy_new  # made of this class
         return legacy_new(cls, *data, **kwargs)
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:

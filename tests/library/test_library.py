@@ -65,3 +65,30 @@ def test_libraries(torch: Any) -> None:
     assert torch.ops.tests_lib.plus(torch.ones(1)).tolist() == [6.0]
     with pytest.raises(RuntimeError, match="does not exist"):
         torch.library.register_fake("tests_lib::absent", lambda x: x)
+
+
+def test_kernels_for_autocast(torch: Any) -> None:
+    library = torch.library.Library("tests_autocast", "DEF")
+    library.define("half(Tensor x) -> Tensor")
+    library.impl("half", lambda x: x / 2, "CPU")
+    library.impl("half", lambda x: x.to(torch.bfloat16) / 2, "AutocastCPU")
+    assert torch.ops.tests_autocast.half(torch.ones(1)).dtype is torch.float32
+    with torch.autocast("cpu"):
+        assert torch.ops.tests_autocast.half(torch.ones(1)).dtype is torch.bfloat16
+
+
+def test_operands_cast_while_autocast_is_on(torch: Any) -> None:
+    def total(x, y, n):
+        assert not torch.is_autocast_enabled("cpu")
+        return (x + y) * n
+
+    total.__annotations__ = {"x": torch.Tensor, "y": torch.Tensor, "n": int, "return": torch.Tensor}
+    op = torch.library.custom_op("tests::total", total, mutates_args=())
+    op.register_autocast("cpu", torch.bfloat16)
+    single, double, whole = (torch.ones(2, dtype=d) for d in (torch.float32, torch.float64, torch.int64))
+    with torch.autocast("cpu"):
+        assert op(single, whole, 2).dtype is torch.bfloat16
+        assert op(double, whole, 2).dtype is torch.float64
+    assert op(single, whole, 2).dtype is torch.float32
+    with pytest.raises(ValueError, match="Expected `device_type` of type `str`"):
+        op.register_autocast(3, torch.bfloat16)

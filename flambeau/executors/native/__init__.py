@@ -31,7 +31,7 @@ def _executor() -> Callable[[list[Node], bool], list[Node]]:
     global _execute
     if _execute is None:
         try:
-            from .run import run as native
+            from .run import run as native  # needs llvmlite, which may not be there
             _execute = native
         except ImportError as error:
             _log.warning("the native tier needs llvmlite (%s): interpreting instead", error)

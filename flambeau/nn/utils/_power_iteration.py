@@ -5,6 +5,7 @@ from __future__ import annotations
 from ... import operators as ops
 from ...tensor import Tensor
 from .. import functional as F
+from ..modules.conv import _ConvTransposeNd
 
 
 def as_matrix(weight: Tensor, dim: int) -> Tensor:
@@ -16,8 +17,6 @@ def as_matrix(weight: Tensor, dim: int) -> Tensor:
 
 def default_dim(module: object) -> int:
     """Return the dimension of the outputs in a layer's weight."""
-    from ..modules.conv import _ConvTransposeNd
-
     return 1 if isinstance(module, _ConvTransposeNd) else 0
 
 

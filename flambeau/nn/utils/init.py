@@ -6,6 +6,7 @@ import inspect
 from typing import Any
 
 from ...random import get_rng_state, set_rng_state
+from ..modules.module import Module
 
 __all__ = ["skip_init"]
 
@@ -18,8 +19,6 @@ def skip_init(module_cls: Any, *args: Any, **kwargs: Any) -> Any:
     >>> torch.nn.utils.skip_init(torch.nn.Linear, 2, 3).weight.shape
     torch.Size([3, 2])
     """
-    from ..modules.module import Module
-
     if not issubclass(module_cls, Module):
         raise RuntimeError(f"Expected a Module; got {module_cls}")
     if "device" not in inspect.signature(module_cls).parameters:

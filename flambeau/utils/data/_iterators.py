@@ -13,11 +13,11 @@ from typing import TYPE_CHECKING, Any
 from ...engine import synchronize
 from ._utils.errors import CaughtException
 from ._utils.fetch import IterableFetcher, MapFetcher
+from ._utils.messages import Receiver
 from ._utils.worker import RESUME, STOP, StreamEnd, work
 from .sampler import draw_seed
 
 if TYPE_CHECKING:
-    from ._utils.messages import Receiver
     from .dataloader import DataLoader
 
 # How long workers may take to end before they are ended.
@@ -155,8 +155,6 @@ class _MultiProcessingDataLoaderIter(_BaseDataLoaderIter):
 
     def _start(self, number: int) -> _Worker:
         import multiprocessing
-
-        from ._utils.messages import Receiver
 
         loader = self._loader
         context: Any = loader.multiprocessing_context or multiprocessing.get_context()

@@ -85,7 +85,7 @@ def _made(text: str, title: str, entry: str, effort: Effort) -> Functions:
         found = _functions[entry] = {name: _Address(module, name) for name in names}
     if dumps:
         addresses = [index(address) for address in found.values()]
-        from .compiler import dumped
+        from .compiler import dumped  # LLVM is loaded only to compile
         dumping.files.update(dict.fromkeys(addresses, f"{dumped:04d}_{title}"))
     return found
 
@@ -146,7 +146,7 @@ def _loaded(content: bytes, names: list[str]) -> tuple[dict[str, int], Any]:
     found = image.load(content)
     if found is not None:
         return found.addresses, found.memory
-    from .compiler import linked
+    from .compiler import linked  # LLVM is loaded only to compile
 
     host = machine()
     return linked(content, names, host.name, host.features)

@@ -45,7 +45,7 @@ def machine() -> Machine:
 
 
 def _asked() -> Machine:
-    from . import compiler
+    from . import compiler  # LLVM is loaded only to compile
 
     chosen = os.environ.get("FLAMBEAU_CPU", "")
     name, features = (chosen, "") if chosen else compiler.host()

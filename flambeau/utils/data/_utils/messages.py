@@ -39,7 +39,7 @@ def _rebuild_tensor(data: Any, kind: Any, shape: tuple[int, ...], requires_grad:
 
 
 def _rebuild_subclass(cls: type, attributes: dict[str, Any], *fields: Any) -> Any:
-    from ....nn import Parameter
+    from ....nn import Parameter  # nn imports utils
 
     plain = _rebuild_tensor(*fields)
     made: Any = Parameter(plain, fields[-1]) if issubclass(cls, Parameter) else plain.as_subclass(cls)
