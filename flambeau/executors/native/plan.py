@@ -20,12 +20,13 @@ class Words:
 
     ``input(operand)``: pointer to the first element that the operand's geometry reads. ``output(result)``:
     pointer to a result. ``number(operand, dtype)``: a Python number. ``workspace(offset)``: pointer into
-    memory that the plan's calls share. ``status()``: pointer to an i64 that a kernel sets to 1 where an
+    memory that the plan's calls share. ``function(address)``: a function that the call calls. ``status()``: pointer to an i64 that a kernel sets to 1 where an
     operand's values are not allowed (an index out of range): it must then still write only inside its
     results; the program stops there, and the interpreter computes the node again to report the error.
     """
 
-    __slots__ = ("values", "inputs", "shifts", "outputs", "numbers", "workspaces", "rooms", "status_word")
+    __slots__ = ("values", "inputs", "shifts", "outputs", "numbers", "workspaces", "rooms", "functions",
+                 "status_word")
 
     def __init__(self) -> None:
         self.values: Any = []
@@ -35,6 +36,7 @@ class Words:
         self.numbers: Any = []      # (word, dtype, member, operand)
         self.workspaces: Any = []
         self.rooms: Any = []        # of each workspace: its offset
+        self.functions: Any = ()    # (word, address), as ``Call.function``
         self.status_word: int | None = None
 
     def close(self) -> None:
@@ -86,6 +88,10 @@ class Words:
     def workspace(self, offset: int = 0) -> int:
         self.workspaces.append(len(self.values))
         self.rooms.append(offset)
+        return self._place()
+
+    def function(self, address: SupportsIndex) -> int:
+        self.functions = (*self.functions, (len(self.values), address))
         return self._place()
 
     def status(self) -> int:

@@ -6,7 +6,7 @@ complete and still in the cache: any product can be followed by any of these.
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import NamedTuple, SupportsIndex
 
 from ..llvm.build import Function
 from ..llvm.code import noted
@@ -63,7 +63,7 @@ class Blocks(Rows):
             self.elements(f, body, "%column", right)
 
 
-def follower(block: Block) -> tuple[int, int] | None:
+def follower(block: Block) -> tuple[SupportsIndex, int] | None:
     """The function's address, and how many instructions it has for an element; None without a native form."""
     title = "_".join(dict.fromkeys(member.operator.name for member in block.structure.members))[:60]
     try:

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from math import prod
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, SupportsIndex
 
 from ....graph.node import Node, Signature
 from ....graph.recent import Recent
@@ -102,7 +102,7 @@ class _Following(NamedTuple):
     nest: Nest
     product: int        # the input
     place: int          # the output that lies where it does, or -1
-    address: int
+    address: SupportsIndex
 
     def place_of_product(self) -> tuple[int, int]:
         """Which member's result the product's lies in, as ``Words.output`` wants it."""

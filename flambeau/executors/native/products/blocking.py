@@ -210,8 +210,11 @@ def _words(problem: Problem, blocks: _Blocks, packed_size: int) -> Words:
     words.output(*problem.output)
     follower = problem.follower
     words.constant(m, n, k, a.row, a.column, b.row, b.column, c.row, c.column, *blocks,
-                   *batch, *a.item, *item, *c.item,
-                   follower.address if follower is not None else 0)
+                   *batch, *a.item, *item, *c.item)
+    if follower is None:
+        words.constant(0)
+    else:
+        words.function(follower.address)
     if problem.epilogue is not None:
         problem.epilogue.fill(words)
     if follower is not None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Protocol
+from typing import Protocol, SupportsIndex
 
 from ..llvm.build import Function
 from ..plan import Words
@@ -16,7 +16,7 @@ class Follower(Protocol):
     """A function and its arguments."""
 
     @property
-    def address(self) -> int:
+    def address(self) -> SupportsIndex:
         """Of the function."""
         ...
 

@@ -84,6 +84,9 @@ class Segment:
         base = self.address = memory.ctypes.data
         if calls:
             memory[words_at:statuses_at] = np.concatenate([call.values for call in calls])
+        for call, first in zip(calls, form.step_words):
+            for word, address in call.words.functions:
+                memory[words_at + first + word] = index(address)
         patches = memory[patches_at:words_at].reshape(-1, 3)
         patches[:, 0] = base + 8 * (words_at + form.patches[:, 0])
         patches[:, 1] = form.patches[:, 1]
