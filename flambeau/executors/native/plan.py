@@ -20,9 +20,10 @@ class Words:
 
     ``input(operand)``: pointer to the first element that the operand's geometry reads. ``output(result)``:
     pointer to a result. ``number(operand, dtype)``: a Python number. ``workspace(offset)``: pointer into
-    memory that the plan's calls share. ``function(address)``: a function that the call calls. ``status()``: pointer to an i64 that a kernel sets to 1 where an
-    operand's values are not allowed (an index out of range): it must then still write only inside its
-    results; the program stops there, and the interpreter computes the node again to report the error.
+    memory that the plan's calls share. ``function(address)``: a function that the call calls. ``status()``:
+    pointer to an i64 that a kernel sets to 1 where an operand's values are not allowed (an index out of
+    range): it must then still write only inside its results; the program stops there, and the interpreter
+    computes the node again to report the error.
     """
 
     __slots__ = ("values", "inputs", "shifts", "outputs", "numbers", "workspaces", "rooms", "functions",
