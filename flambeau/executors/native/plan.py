@@ -57,7 +57,7 @@ class Words:
         self.values.append(value)
         return len(self.values) - 1
 
-    def constant(self, *values: int) -> int:
+    def constant(self, *values: SupportsIndex) -> int:
         """Integers known now; the position of the first."""
         first = len(self.values)
         self.values += values

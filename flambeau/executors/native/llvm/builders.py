@@ -55,7 +55,7 @@ class Job:
 
     def compile(self) -> None:
         """Compile it here and now."""
-        from .compiler import object_of
+        from .compiler import object_of  # LLVM is loaded only to compile
 
         host = machine()
         self.content = object_of(self.text, host.name, host.features, self.title, self.effort)
