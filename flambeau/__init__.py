@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 from . import (
     _C,
     __config__,
+    __future__,
     _assemble,
     _dynamo,
     accelerator,

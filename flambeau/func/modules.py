@@ -37,7 +37,7 @@ def functional_call(module: Module,
     else:
         raise ValueError("Expected parameter_and_buffer_dicts to be a dict, or a list/tuple of dicts, but "
                          f"got {type(parameter_and_buffer_dicts)}")
-    return stateless.functional_call(module, values, args, kwargs, tie_weights=tie_weights, strict=strict)
+    return stateless.call_with(module, values, args, kwargs, tie_weights=tie_weights, strict=strict)
 
 
 def stack_module_state(models: Sequence[Module]) -> tuple[dict[str, Any], dict[str, Any]]:
@@ -55,14 +55,16 @@ def stack_module_state(models: Sequence[Module]) -> tuple[dict[str, Any], dict[s
         raise RuntimeError("stack_module_state: Expected all models to have the same training/eval mode.")
     if not all(type(model) is type(models[0]) for model in models):
         raise RuntimeError("stack_module_state: Expected all models to be of the same class.")
-    parameters = {name: _stack([dict(model.named_parameters())[name] for model in models])
+    parameters = {name: _stack(name, [dict(model.named_parameters())[name] for model in models])
                   for name, _ in models[0].named_parameters()}
     buffers = {name: operators.stack([dict(model.named_buffers())[name] for model in models])
                for name, _ in models[0].named_buffers()}
     return parameters, buffers
 
 
-def _stack(tensors: list[Tensor]) -> Tensor:
+def _stack(name: str, tensors: list[Tensor]) -> Tensor:
+    if len({t.requires_grad for t in tensors}) > 1:
+        raise RuntimeError(f"Expected {name} from each model to have the same .requires_grad")
     joined: Tensor = operators.stack(tensors)
     return joined.detach().requires_grad_() if all(t.is_leaf and t.requires_grad for t in tensors) else joined
 

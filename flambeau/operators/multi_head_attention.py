@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import warnings
 from typing import Any
 
 from .. import dtypes
@@ -68,6 +69,36 @@ def _check_shapes(query: Tensor, key: Tensor, value: Tensor, key_padding_mask: A
     return batched
 
 
+def _check_operands(query: Tensor, key: Tensor, value: Tensor, key_padding_mask: Any,
+                    attn_mask: Any) -> None:
+    """Whether keys, values and their mask are of one length and of the queries' batch."""
+    if key_padding_mask is not None:
+        if attn_mask is not None and attn_mask.dtype is not key_padding_mask.dtype:
+            warnings.warn("Support for mismatched key_padding_mask and attn_mask is deprecated. Use same "
+                          "type for both instead.", stacklevel=4)
+        for dim, expected in ((0, key.shape[1]), (1, key.shape[0])):
+            if key_padding_mask.shape[dim] != expected:
+                raise AssertionError(f"Expected key_padded_mask.shape[{dim}] to be {expected}, but got "
+                                     f"{key_padding_mask.shape[dim]}")
+    if key.shape[:2] != value.shape[:2]:
+        raise AssertionError(f"key shape {key.shape} does not match value shape {value.shape}")
+
+
+def _check_weights(key: Tensor, value: Tensor, packed: Any, separate: tuple[Any, Any, Any],
+                   use_separate: bool) -> None:
+    if not use_separate:
+        if packed is None:
+            raise AssertionError("use_separate_proj_weight is False but in_proj_weight is None")
+        return
+    for name, weight in zip("qkv", separate):
+        if weight is None:
+            raise AssertionError(f"use_separate_proj_weight is True but {name}_proj_weight is None")
+    for name, given, weight in (("key", key, separate[1]), ("value", value, separate[2])):
+        expected = separate[0].shape[0], given.shape[-1]
+        if tuple(weight.shape) != expected:
+            raise AssertionError(f"expecting {name} weights shape of {expected}, but got {weight.shape}")
+
+
 @api("nn.functional")
 def multi_head_attention_forward(
         query: Tensor, key: Tensor, value: Tensor, embed_dim_to_check: int, num_heads: int,
@@ -95,11 +126,18 @@ def multi_head_attention_forward(
     if width % num_heads:
         raise AssertionError(f"embed_dim {width} not divisible by num_heads {num_heads}")
     if is_causal and attn_mask is None:
-        raise RuntimeError("Need attn_mask if specifying the is_causal hint.")
+        raise RuntimeError("Need attn_mask if specifying the is_causal hint. You may use the Transformer "
+                           "module method `generate_square_subsequent_mask` to create this mask.")
     if is_causal and key_padding_mask is None and not need_weights:
         attn_mask = None  # the causal kernel needs no mask
     else:
         is_causal = False
+    _check_operands(query, key, value, key_padding_mask, attn_mask)
+    _check_weights(key, value, in_proj_weight, (q_proj_weight, k_proj_weight, v_proj_weight),
+                   use_separate_proj_weight)
+    if (bias_k is None) != (bias_v is None):
+        there, absent = ("bias_v", "bias_k") if bias_k is None else ("bias_k", "bias_v")
+        raise AssertionError(f"{there} is set but {absent} is None")
     attn_mask = canonical_mask(attn_mask, "attn_mask", query)
     key_padding_mask = canonical_mask(key_padding_mask, "key_padding_mask", query)
     weights = (q_proj_weight, k_proj_weight, v_proj_weight) if use_separate_proj_weight else in_proj_weight

@@ -72,8 +72,14 @@ def publish_in(module: dict[str, Any], namespace: str) -> None:
 def place_all(namespace: str) -> None:
     """Let functions not found where they say they are name their public place, where pickle looks."""
     for name, function in NAMESPACES[namespace].items():
-        if isinstance(function, FunctionType) and _found(function) is not function:
+        if not isinstance(function, FunctionType):
+            continue
+        if _found(function) is not function:
             _place(function, namespace, name)
+        if function.__name__.startswith("_") and not name.startswith("_"):
+            # A name that was free in the file of its definition, but is not what users call it. The qualified
+            # name stays, by which pickle finds the function itself and no dispatcher around it.
+            function.__name__ = name
 
 
 def _found(function: Callable[..., Any]) -> Any:

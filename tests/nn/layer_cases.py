@@ -193,9 +193,11 @@ ERRORS = [
     "AdaptiveLogSoftmaxWithLoss(8, 10, [2, 5])(torch.zeros(3, 8), torch.full((3,), 11))",
     "AdaptiveLogSoftmaxWithLoss(8, 10, [2, 5])(torch.zeros(3, 8), torch.zeros(2).long())",
     "Unflatten(1, (2, 'a'))", "Unflatten(1, {})", "init.calculate_gain('relux')",
-    "init.calculate_gain('leaky_relu', "
-    ""
-    "'a')",
+    "init.calculate_gain('leaky_relu', 'a')",
+    "AvgPool2d()", "CircularPad1d()", "ConstantPad2d(1)", "Conv1d()", "Conv2d(1, 2)", "ConvTranspose3d(q=1)",
+    "FractionalMaxPool2d()", "LazyConv1d()", "LazyConvTranspose2d(1)", "MaxUnpool3d()", "ReflectionPad3d()",
+    "ReplicationPad1d()", "TransformerEncoderLayer()", "TransformerDecoderLayer(1)", "Unfold()",
+    "ZeroPad3d()", "BatchNorm2d()", "InstanceNorm1d()", "Linear(1)", "Embedding()", "GroupNorm(2)",
     "init.eye_(torch.zeros(1))", "init.dirac_(torch.zeros(1))", "init.dirac_(torch.zeros(3, 1, 1), 2)",
     "init.kaiming_uniform_(torch.zeros(3))", "init.kaiming_uniform_(torch.zeros(3, 3), mode='x')",
     "init.sparse_(torch.zeros(3), 0.1)", "init.orthogonal_(torch.zeros(3))",

@@ -11,12 +11,14 @@ import pytest
 from . import (
     programs_attributes,
     programs_containers,
+    programs_conversion,
     programs_hooks,
     programs_initial,
     programs_orthogonal,
     programs_prune,
     programs_small,
     programs_state,
+    programs_transformer,
     programs_utils,
 )
 from .program import PROGRAMS
@@ -24,12 +26,14 @@ from .program import PROGRAMS
 MODULES = (
     programs_attributes,
     programs_containers,
+    programs_conversion,
     programs_hooks,
     programs_initial,
     programs_orthogonal,
     programs_prune,
     programs_small,
     programs_state,
+    programs_transformer,
     programs_utils,
 )
 

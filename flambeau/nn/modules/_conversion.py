@@ -6,12 +6,15 @@ import warnings
 from collections.abc import Callable
 from typing import Any, Self
 
+from ... import __future__ as future
 from ... import operators as ops
 from ...autograd import no_grad
 from ...devices import device as Device
 from ...dtypes import dtype as DType
 from ...tensor import Tensor
+from ...tensor.swapping import swap_tensors
 from ...tensor.typename import typename
+from ..parameter import Parameter, is_lazy
 from ._state_dict import ModuleStateDict
 
 _TO_SIGNATURES = (
@@ -60,31 +63,54 @@ def parse_to(*args: Any, **kwargs: Any) -> tuple[Any, Any, bool, Any]:
     return None if device is None else Device(device), dtype, non_blocking, memory_format
 
 
+def _changes_kind(parameter: Tensor, data: Tensor) -> bool:
+    """Whether one of the two has values and the other has none, so that neither can stand for the other."""
+    return not is_lazy(parameter) and data.is_meta != parameter.is_meta
+
+
 class ModuleConversion(ModuleStateDict):
     """The part of `Module` that replaces every tensor by a converted one."""
 
     def _apply(self, fn: Callable[[Tensor], Tensor], recurse: bool = True) -> Self:
         """Replace each parameter's data, its gradient's data and each buffer by `fn` of it.
 
-        Parameters keep their identity, so an optimizer that was given them stays valid.
+        Parameters keep their identity, so an optimizer that was given them stays valid, unless
+        ``torch.__future__`` asks for new ones.
         """
         if recurse:
             for module in self.children():
                 module._apply(fn)
-        for parameter in self._parameters.values():
-            if parameter is None:
-                continue
-            with no_grad():
-                parameter.data = fn(parameter)
-                if parameter.grad is not None:
-                    requires_grad = parameter.grad.requires_grad
-                    # A fresh tensor: a gradient of another type must not be set through the old one.
-                    grad = fn(parameter.grad)
-                    parameter.grad = grad.detach().requires_grad_(requires_grad)
+        for name, parameter in self._parameters.items():
+            if parameter is not None:
+                self._parameters[name] = self._converted(name, parameter, fn)
         for name, buffer in self._buffers.items():
             if buffer is not None:
                 self._buffers[name] = fn(buffer)
         return self
+
+    def _converted(self, name: str, parameter: Any, fn: Callable[[Tensor], Tensor]) -> Any:
+        """The parameter after its conversion: the same object, or a new one if that is wished for."""
+        with no_grad():
+            data = fn(parameter)
+            grad = None if parameter.grad is None else fn(parameter.grad)
+        if grad is not None:
+            # A fresh tensor: a gradient of another type must not be set through the old one.
+            grad = grad.detach().requires_grad_(parameter.grad.requires_grad)
+        if future.get_swap_module_params_on_conversion():
+            try:
+                replacement = Parameter(data, requires_grad=parameter.requires_grad)
+                replacement.grad = grad
+                swap_tensors(parameter, replacement)
+            except Exception as error:
+                raise RuntimeError(f"_apply(): Couldn't swap {self._get_name()}.{name}") from error
+        elif future.get_overwrite_module_params_on_conversion() or _changes_kind(parameter, data):
+            parameter = Parameter(data, requires_grad=parameter.requires_grad)
+            parameter.grad = grad
+        else:
+            parameter.data = data
+            if grad is not None:
+                parameter.grad = grad
+        return parameter
 
     def apply(self, fn: Callable[[Any], None]) -> Self:
         """Call `fn` on every module below and on this one, children first; typically to initialise.

@@ -9,9 +9,11 @@ from collections.abc import Callable, Mapping
 from itertools import chain
 from typing import Any, NamedTuple
 
+from ... import __future__ as future
 from ...autograd import no_grad
 from ...tensor import Tensor
 from ...tensor.handle import RemovableHandle
+from ...tensor.swapping import swap_tensors
 from ..parameter import Parameter, is_lazy
 from ._traversal import ModuleTraversal
 
@@ -268,16 +270,27 @@ class ModuleStateDict(ModuleTraversal):
                     f"size mismatch for {key}: copying a param with shape {given.shape} from checkpoint, the "
                     f"shape in current model is {current.shape}."
                 )
+        if not lazy and current.is_meta and not given.is_meta and not assign:
+            warnings.warn(
+                f"for {key}: copying from a non-meta parameter in the checkpoint to a meta parameter in the "
+                "current model, which is a no-op. (Did you mean to pass `assign=True` to assign items in the "
+                "state dictionary to their corresponding key in the module instead of copying them in "
+                "place?)",
+                stacklevel=2,
+            )
+        swap = future.get_swap_module_params_on_conversion()
         try:
             with no_grad():
-                if assign:
+                if swap:
+                    swap_tensors(current, _as_replacement(current, current.module_load(given, assign=assign)))
+                elif assign:
                     setattr(self, name, _as_replacement(current, given))
                 else:
                     current.copy_(given)
         except Exception as error:
             return (
-                f'While copying the parameter named "{key}", whose dimensions in the model are '
-                f"{current.size()} "
+                f'While {"swapping" if swap else "copying"} the parameter named "{key}", whose dimensions in '
+                f"the model are {current.size()} "
                 f"and whose dimensions in the checkpoint are {given.size()}, an exception occurred : "
                 f"{error.args}."
             )

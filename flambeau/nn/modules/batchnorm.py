@@ -6,6 +6,7 @@ from typing import Any
 
 from ...tensor import Tensor
 from .. import functional as F
+from ._constructor import own_constructor
 from ._running_norm import _LazyNormBase, _NormBase
 from .module import Module
 
@@ -15,6 +16,7 @@ __all__ = [
 ]  # fmt: skip
 
 
+@own_constructor
 class _BatchNorm(_NormBase):
     """y = (x - mean) / sqrt(var + eps) weight + bias, with mean and var of each channel over the batch.
 

@@ -11,6 +11,7 @@ from ...tensor import Tensor
 from .. import functional as F
 from .. import init
 from ..parameter import Parameter
+from ._constructor import own_constructor
 from .module import Module
 from .utils import _ntuple, _reverse_repeat_tuple
 
@@ -198,6 +199,7 @@ class _ForwardConv(_ConvNd):
         return self._conv_forward(input, self.weight, self.bias)
 
 
+@own_constructor
 class Conv1d(_ForwardConv):
     """Convolve (N, C_in, L) -> (N, C_out, L_out); N may be absent.
 
@@ -214,6 +216,7 @@ class Conv1d(_ForwardConv):
         return F.conv1d(*args)
 
 
+@own_constructor
 class Conv2d(_ForwardConv):
     """Convolve (N, C_in, H, W) -> (N, C_out, H_out, W_out); N may be absent.
 
@@ -230,6 +233,7 @@ class Conv2d(_ForwardConv):
         return F.conv2d(*args)
 
 
+@own_constructor
 class Conv3d(_ForwardConv):
     """Convolve (N, C_in, D, H, W) -> (N, C_out, D_out, H_out, W_out); N may be absent.
 
@@ -328,6 +332,7 @@ class _ConvTransposeNd(_ConvNd):
         )
 
 
+@own_constructor
 class ConvTranspose1d(_ConvTransposeNd):
     """Upsample (N, C_in, L) -> (N, C_out, L_out); N may be absent.
 
@@ -344,6 +349,7 @@ class ConvTranspose1d(_ConvTransposeNd):
         return F.conv_transpose1d(*args)
 
 
+@own_constructor
 class ConvTranspose2d(_ConvTransposeNd):
     """Upsample (N, C_in, H, W) -> (N, C_out, H_out, W_out); N may be absent.
 
@@ -359,6 +365,7 @@ class ConvTranspose2d(_ConvTransposeNd):
         return F.conv_transpose2d(*args)
 
 
+@own_constructor
 class ConvTranspose3d(_ConvTransposeNd):
     """Upsample (N, C_in, D, H, W) -> (N, C_out, D_out, H_out, W_out); N may be absent.
 

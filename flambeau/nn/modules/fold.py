@@ -6,6 +6,7 @@ from typing import Any
 
 from ...tensor import Tensor
 from .. import functional as F
+from ._constructor import own_constructor
 from .module import Module
 
 __all__ = ["Fold", "Unfold"]
@@ -28,6 +29,7 @@ class _SlidingBlocks(Module):
         )
 
 
+@own_constructor
 class Unfold(_SlidingBlocks):
     """Extract sliding blocks as columns; (N, C, H, W) -> (N, C kernel_h kernel_w, L).
 

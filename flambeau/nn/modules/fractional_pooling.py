@@ -6,6 +6,7 @@ from typing import Any, ClassVar
 
 from ...tensor import Tensor
 from .. import functional as F
+from ._constructor import own_constructor
 from .module import Module
 from .utils import _ntuple, _triple
 
@@ -49,6 +50,7 @@ class _FractionalMaxPoolNd(Module):
         )
 
 
+@own_constructor
 class FractionalMaxPool2d(_FractionalMaxPoolNd):
     """Maximum over random windows; (N, C, H, W) -> (N, C, H_out, W_out), N may be absent.
 
@@ -63,6 +65,7 @@ class FractionalMaxPool2d(_FractionalMaxPoolNd):
         return F.fractional_max_pool2d(input, *self._arguments())
 
 
+@own_constructor
 class FractionalMaxPool3d(_FractionalMaxPoolNd):
     """Maximum over random windows; (N, C, D, H, W) -> (N, C, D_out, H_out, W_out), N may be absent.
 

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 from ...tensor import Tensor
 from ..parameter import UninitializedParameter
+from ._constructor import own_constructor
 from .conv import Conv1d, Conv2d, Conv3d, ConvTranspose1d, ConvTranspose2d, ConvTranspose3d, _ConvNd
 from .lazy import LazyModuleMixin
 
@@ -121,6 +122,7 @@ class _LazyTransposedConv(_LazyConvMixin):
         self._wait(out_channels, bias, device, dtype)
 
 
+@own_constructor
 class LazyConv1d(_LazyForwardConv, Conv1d):
     """A Conv1d whose `in_channels` is learned from the first input (N, C_in, L).
 
@@ -132,6 +134,7 @@ class LazyConv1d(_LazyForwardConv, Conv1d):
     cls_to_become = Conv1d
 
 
+@own_constructor
 class LazyConv2d(_LazyForwardConv, Conv2d):
     """A Conv2d whose `in_channels` is learned from the first input (N, C_in, H, W).
 
@@ -143,6 +146,7 @@ class LazyConv2d(_LazyForwardConv, Conv2d):
     cls_to_become = Conv2d
 
 
+@own_constructor
 class LazyConv3d(_LazyForwardConv, Conv3d):
     """A Conv3d whose `in_channels` is learned from the first input (N, C_in, D, H, W).
 
@@ -154,6 +158,7 @@ class LazyConv3d(_LazyForwardConv, Conv3d):
     cls_to_become = Conv3d
 
 
+@own_constructor
 class LazyConvTranspose1d(_LazyTransposedConv, ConvTranspose1d):
     """A ConvTranspose1d whose `in_channels` is learned from the first input (N, C_in, L).
 
@@ -165,6 +170,7 @@ class LazyConvTranspose1d(_LazyTransposedConv, ConvTranspose1d):
     cls_to_become = ConvTranspose1d
 
 
+@own_constructor
 class LazyConvTranspose2d(_LazyTransposedConv, ConvTranspose2d):
     """A ConvTranspose2d whose `in_channels` is learned from the first input (N, C_in, H, W).
 
@@ -176,6 +182,7 @@ class LazyConvTranspose2d(_LazyTransposedConv, ConvTranspose2d):
     cls_to_become = ConvTranspose2d
 
 
+@own_constructor
 class LazyConvTranspose3d(_LazyTransposedConv, ConvTranspose3d):
     """A ConvTranspose3d whose `in_channels` is learned from the first input (N, C_in, D, H, W).
 

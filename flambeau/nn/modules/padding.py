@@ -6,6 +6,7 @@ from typing import ClassVar
 
 from ...tensor import Tensor
 from .. import functional as F
+from ._constructor import own_constructor
 from .module import Module
 from .utils import _ntuple
 
@@ -49,6 +50,7 @@ class _ConstantPadNd(_PadNd):
         return f"padding={self.padding}, value={self.value}"
 
 
+@own_constructor
 class ConstantPad1d(_ConstantPadNd):
     """Pad (N, C, L) or (C, L) with a value.
 
@@ -60,6 +62,7 @@ class ConstantPad1d(_ConstantPadNd):
     _spatial_dims = 1
 
 
+@own_constructor
 class ConstantPad2d(_ConstantPadNd):
     """Pad (N, C, H, W) or (C, H, W) with a value.
 
@@ -71,6 +74,7 @@ class ConstantPad2d(_ConstantPadNd):
     _spatial_dims = 2
 
 
+@own_constructor
 class ConstantPad3d(_ConstantPadNd):
     """Pad (N, C, D, H, W) or (C, D, H, W) with a value.
 
@@ -92,6 +96,7 @@ class _ZeroPadNd(_ConstantPadNd):
         return f"{self.padding}"
 
 
+@own_constructor
 class ZeroPad1d(_ZeroPadNd):
     """Pad (N, C, L) or (C, L) with zeros.
 
@@ -103,6 +108,7 @@ class ZeroPad1d(_ZeroPadNd):
     _spatial_dims = 1
 
 
+@own_constructor
 class ZeroPad2d(_ZeroPadNd):
     """Pad (N, C, H, W) or (C, H, W) with zeros; negative amounts crop.
 
@@ -114,6 +120,7 @@ class ZeroPad2d(_ZeroPadNd):
     _spatial_dims = 2
 
 
+@own_constructor
 class ZeroPad3d(_ZeroPadNd):
     """Pad (N, C, D, H, W) or (C, D, H, W) with zeros.
 
@@ -131,6 +138,7 @@ class _ReflectionPadNd(_PadNd):
     _mode = "reflect"
 
 
+@own_constructor
 class ReflectionPad1d(_ReflectionPadNd):
     """Pad (N, C, L) or (C, L) with the mirrored input.
 
@@ -142,6 +150,7 @@ class ReflectionPad1d(_ReflectionPadNd):
     _spatial_dims = 1
 
 
+@own_constructor
 class ReflectionPad2d(_ReflectionPadNd):
     """Pad (N, C, H, W) or (C, H, W) with the mirrored input.
 
@@ -153,6 +162,7 @@ class ReflectionPad2d(_ReflectionPadNd):
     _spatial_dims = 2
 
 
+@own_constructor
 class ReflectionPad3d(_ReflectionPadNd):
     """Pad (N, C, D, H, W) or (C, D, H, W) with the mirrored input.
 
@@ -170,6 +180,7 @@ class _ReplicationPadNd(_PadNd):
     _mode = "replicate"
 
 
+@own_constructor
 class ReplicationPad1d(_ReplicationPadNd):
     """Pad (N, C, L) or (C, L) by repeating the border.
 
@@ -181,6 +192,7 @@ class ReplicationPad1d(_ReplicationPadNd):
     _spatial_dims = 1
 
 
+@own_constructor
 class ReplicationPad2d(_ReplicationPadNd):
     """Pad (N, C, H, W) or (C, H, W) by repeating the border.
 
@@ -192,6 +204,7 @@ class ReplicationPad2d(_ReplicationPadNd):
     _spatial_dims = 2
 
 
+@own_constructor
 class ReplicationPad3d(_ReplicationPadNd):
     """Pad (N, C, D, H, W) or (C, D, H, W) by repeating the border.
 
@@ -215,6 +228,7 @@ class _CircularPadNd(_PadNd):
         return super().forward(input)
 
 
+@own_constructor
 class CircularPad1d(_CircularPadNd):
     """Pad (N, C, L) or (C, L) with the values of the other end.
 
@@ -226,6 +240,7 @@ class CircularPad1d(_CircularPadNd):
     _spatial_dims = 1
 
 
+@own_constructor
 class CircularPad2d(_CircularPadNd):
     """Pad (N, C, H, W) or (C, H, W) with the values of the other side.
 
@@ -237,6 +252,7 @@ class CircularPad2d(_CircularPadNd):
     _spatial_dims = 2
 
 
+@own_constructor
 class CircularPad3d(_CircularPadNd):
     """Pad (N, C, D, H, W) or (C, D, H, W) with the values of the other side.
 

@@ -6,6 +6,7 @@ from typing import Any, ClassVar
 
 from ...tensor import Tensor
 from .. import functional as F
+from ._constructor import own_constructor
 from .adaptive_pooling import (
     AdaptiveAvgPool1d,
     AdaptiveAvgPool2d,
@@ -122,6 +123,7 @@ class _MaxUnpoolNd(Module):
         return f"kernel_size={self.kernel_size}, stride={self.stride}, padding={self.padding}"
 
 
+@own_constructor
 class MaxUnpool1d(_MaxUnpoolNd):
     """Put the maxima of MaxPool1d back at their indices, zeros elsewhere; (N, C, L) -> (N, C, L_out).
 
@@ -137,6 +139,7 @@ class MaxUnpool1d(_MaxUnpoolNd):
         return F.max_unpool1d(input, indices, self.kernel_size, self.stride, self.padding, output_size)
 
 
+@own_constructor
 class MaxUnpool2d(_MaxUnpoolNd):
     """Put the maxima of MaxPool2d back at their indices; (N, C, H, W) -> (N, C, H_out, W_out).
 
@@ -152,6 +155,7 @@ class MaxUnpool2d(_MaxUnpoolNd):
         return F.max_unpool2d(input, indices, self.kernel_size, self.stride, self.padding, output_size)
 
 
+@own_constructor
 class MaxUnpool3d(_MaxUnpoolNd):
     """Put the maxima of MaxPool3d back at their indices; (N, C, D, H, W) -> (N, C, D_out, H_out, W_out).
 
@@ -229,6 +233,7 @@ class _DividingAvgPoolNd(_AvgPoolNd):
         return *window, self.ceil_mode, self.count_include_pad, self.divisor_override
 
 
+@own_constructor
 class AvgPool2d(_DividingAvgPoolNd):
     """Average over windows; (N, C, H, W) -> (N, C, H_out, W_out), N may be absent.
 
@@ -241,6 +246,7 @@ class AvgPool2d(_DividingAvgPoolNd):
         return F.avg_pool2d(input, *self._options())
 
 
+@own_constructor
 class AvgPool3d(_DividingAvgPoolNd):
     """Average over windows; (N, C, D, H, W) -> (N, C, D_out, H_out, W_out), N may be absent.
 

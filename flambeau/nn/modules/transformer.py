@@ -3,13 +3,18 @@
 from __future__ import annotations
 
 import copy
+import warnings
 from collections.abc import Callable
 from typing import Any
 
 from ... import operators as ops
+from ...amp.switches import is_autocast_enabled
+from ...autograd import is_grad_enabled
 from ...tensor import Tensor
 from .. import functional as F
 from .. import init
+from ._constructor import own_constructor
+from ._transformer_padding import check_mask, what_forbids_skipping, without_padding
 from .attention import MultiheadAttention
 from .container import ModuleList
 from .dropout import Dropout
@@ -84,7 +89,8 @@ class _TransformerLayer(Module):
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         super().__setstate__(state)
-        self.__dict__.setdefault("activation", F.relu)
+        if not hasattr(self, "activation"):  # a module given as the activation is no entry of __dict__
+            self.activation = F.relu
 
     def _feed_forward(self, x: Tensor) -> Tensor:
         return self.linear2(self.dropout(self.activation(self.linear1(x))))
@@ -105,6 +111,7 @@ class _TransformerLayer(Module):
         return self.dropout1(attended[0])
 
 
+@own_constructor
 class TransformerEncoderLayer(_TransformerLayer):
     """x = norm(x + self-attention(x)), x = norm(x + feed-forward(x)); (S, N, E) -> (S, N, E).
 
@@ -136,6 +143,7 @@ class TransformerEncoderLayer(_TransformerLayer):
         return self.dropout2(self._feed_forward(x))
 
 
+@own_constructor
 class TransformerDecoderLayer(_TransformerLayer):
     """An encoder layer with attention to `memory` between its two branches; (T, N, E), (S, N, E) -> (T, N,
     E).
@@ -223,7 +231,16 @@ class TransformerEncoder(Module):
         self.num_layers = num_layers
         self.norm = norm
         self.enable_nested_tensor = enable_nested_tensor
+        obstacle = "encoder_layer was not an TransformerEncoderLayer"
+        if isinstance(encoder_layer, TransformerEncoderLayer):
+            obstacle = what_forbids_skipping(encoder_layer)
+        self.use_nested_tensor = enable_nested_tensor and not obstacle
         self.mask_check = mask_check
+        if enable_nested_tensor and obstacle:
+            warnings.warn(
+                f"enable_nested_tensor is True, but self.use_nested_tensor is False because {obstacle}",
+                stacklevel=2,
+            )
 
     def forward(
         self,
@@ -232,6 +249,8 @@ class TransformerEncoder(Module):
         src_key_padding_mask: Tensor | None = None,
         is_causal: bool | None = None,
     ) -> Tensor:
+        if src_key_padding_mask is not None:
+            check_mask(src_key_padding_mask, "src_key_padding_mask")
         # is_causal only says what the mask already does; finding it out would mean looking at the mask's
         # values.
         output = src
@@ -242,7 +261,19 @@ class TransformerEncoder(Module):
                 is_causal=bool(is_causal),
                 src_key_padding_mask=src_key_padding_mask,
             )
+        if src_key_padding_mask is not None and mask is None and self._skips_padding(src):
+            output = without_padding(output, src_key_padding_mask)
         return output if self.norm is None else self.norm(output)
+
+    def _skips_padding(self, src: Tensor) -> bool:
+        """Whether PyTorch would compute without the padding here (Note: padding in inference)."""
+        if not self.use_nested_tensor or self.training or src.dim() != 3:
+            return False
+        if is_autocast_enabled(src.device.type):
+            return False
+        return not is_grad_enabled() or not (
+            src.requires_grad or any(p.requires_grad for p in self.layers[0].parameters())
+        )
 
 
 class TransformerDecoder(Module):

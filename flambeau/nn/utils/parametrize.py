@@ -243,8 +243,8 @@ def _append(module: Module, name: str, parametrization: Module, unsafe: bool) ->
             if getattr(result, attribute) != getattr(current, attribute):
                 raise ValueError(
                     f"Registering a parametrization may not change the {attribute} of the tensor, unless the "
-                    f"`unsafe` flag is enabled.\n{attribute} before: {getattr(current, attribute)}\n"
-                    f"{attribute} after: {getattr(result, attribute)}"
+                    f"`unsafe` flag is enabled.\nmodule.{name}.{attribute}: {getattr(current, attribute)}\n"
+                    f"parametrization(module.{name}).{attribute}: {getattr(result, attribute)}"
                 )
     parametrizations.append(parametrization)
     parametrizations.unsafe |= unsafe

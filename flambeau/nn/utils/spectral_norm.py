@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from ... import linalg
 from ... import operators as ops
 from ...autograd import no_grad
 from ...tensor import Tensor
@@ -46,6 +47,61 @@ class SpectralNorm(WeightHook):
         return weight / ops.dot(u, ops.mv(matrix, v))
 
 
+class SpectralNormStateDictHook:
+    """Notes in a saved state with which version of the hook it was written."""
+
+    def __init__(self, fn: SpectralNorm) -> None:
+        self.fn = fn
+
+    def __call__(self, module: Any, state_dict: Any, prefix: str, local_metadata: dict[str, Any]) -> None:
+        versions = local_metadata.setdefault("spectral_norm", {})
+        key = self.fn.name + ".version"
+        if key in versions:
+            raise RuntimeError(f"Unexpected key in metadata['spectral_norm']: {key}")
+        versions[key] = self.fn._version
+
+
+class SpectralNormLoadStateDictPreHook:
+    """Converts states that were saved before v was: without it, but with the normalized weight.
+
+    From W / sigma = `weight` follows sigma, and v from W v = sigma u in the least-squares sense.
+    """
+
+    def __init__(self, fn: SpectralNorm) -> None:
+        self.fn = fn
+
+    def __call__(
+        self,
+        state_dict: Any,
+        prefix: str,
+        local_metadata: dict[str, Any],
+        strict: bool,
+        missing_keys: list[str],
+        unexpected_keys: list[str],
+        error_msgs: list[str],
+    ) -> None:
+        name = self.fn.name
+        if local_metadata.get("spectral_norm", {}).get(name + ".version", 0) >= 1:
+            return
+        key = prefix + name
+        if key not in state_dict and all(key + suffix in state_dict for suffix in ("_orig", "_u", "_v")):
+            return  # of the present form, only without the note
+        incomplete = False
+        for suffix in ("_orig", "", "_u"):
+            if key + suffix not in state_dict:
+                incomplete = True
+                if strict:
+                    missing_keys.append(key + suffix)
+        if incomplete:
+            return
+        with no_grad():
+            original, weight = state_dict[key + "_orig"], state_dict.pop(key)
+            matrix, u = as_matrix(original, self.fn.dim), state_dict[key + "_u"]
+            sigma = (original / weight).mean()
+            v = ops.mv(linalg.pinv(matrix), u)
+            state_dict[key + "_v"] = v * (sigma / ops.dot(u, ops.mv(matrix, v)))
+
+
 def spectral_norm(
     module: Any, name: str = "weight", n_power_iterations: int = 1, eps: float = 1e-12, dim: int | None = None
 ) -> Any:
@@ -79,6 +135,8 @@ def spectral_norm(
     module.register_buffer(name + "_u", u)
     module.register_buffer(name + "_v", v)
     module.register_forward_pre_hook(hook)
+    module._register_state_dict_hook(SpectralNormStateDictHook(hook))
+    module._register_load_state_dict_pre_hook(SpectralNormLoadStateDictPreHook(hook))
     return module
 
 
@@ -95,4 +153,8 @@ def remove_spectral_norm(module: Any, name: str = "weight") -> Any:
         delattr(module, name + suffix)
     module.register_parameter(name, Parameter(weight.detach()))
     del module._forward_pre_hooks[hook_id]
+    for table in (module._state_dict_hooks, module._load_state_dict_pre_hooks):
+        for hook_id, entry in list(table.items()):
+            if getattr(getattr(entry, "hook", entry), "fn", None) is hook:
+                del table[hook_id]
     return module

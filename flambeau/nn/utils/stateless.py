@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
@@ -57,6 +58,10 @@ def _swap(module: Module, name: str, value: Tensor) -> tuple[Any, str, Any] | No
     name."""
     path, _, attribute = name.rpartition(".")
     owner = module.get_submodule(path)
+    if not isinstance(value, Tensor):
+        raise TypeError(f"{value} is not an instance of torch.Tensor")
+    if attribute in owner._modules:
+        raise TypeError(f"attribute `{name}`: {owner._modules[attribute]} is not an instance of torch.Tensor")
     for table in (owner._parameters, owner._buffers):
         if attribute in table:
             previous = table[attribute]
@@ -101,12 +106,30 @@ def functional_call(
     `strict` every
     parameter and buffer must be given.
 
-    >>> import flambeau as torch
-    >>> from flambeau.nn.utils.stateless import functional_call
-    >>> layer = torch.nn.Linear(1, 1, bias=False)
-    >>> functional_call(layer, {"weight": torch.tensor([[3.0]])}, torch.tensor([2.0]))
-    tensor([6.])
+    ``torch.func.functional_call`` is the same without the warning.
     """
+    warnings.warn(
+        "`torch.nn.utils.stateless.functional_call` is deprecated as of PyTorch 2.0 and will be removed in a "
+        "future version of PyTorch. Please use `torch.func.functional_call` instead which is a drop-in "
+        "replacement.",
+        FutureWarning,
+        stacklevel=2,
+    )
+    return call_with(
+        module, parameters_and_buffers, args, kwargs, tie_weights=tie_weights, strict=strict
+    )
+
+
+def call_with(
+    module: Module,
+    parameters_and_buffers: dict[str, Tensor],
+    args: Any,
+    kwargs: dict[str, Any] | None,
+    *,
+    tie_weights: bool,
+    strict: bool,
+) -> Any:
+    """What both functions called ``functional_call`` do."""
     if args is None:
         args = ()
     elif not isinstance(args, tuple):
