@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import platform
 import sys
@@ -93,8 +94,20 @@ def _threads() -> Iterator[tuple[str, str]]:
 
 
 def _caches() -> Iterator[tuple[str, str]]:
-    # The interpreter keeps nothing on disk; compiled kernels will have a line here.
-    yield "on disk", "none: the interpreter compiles nothing"
+    try:
+        from ..executors.native.llvm import disk  # needs llvmlite, which may not be there
+    except ImportError:
+        yield "compiled kernels", "none without llvmlite"
+        return
+    folder = disk.folder()
+    if folder is None:
+        yield "compiled kernels", "not kept on disk"
+        return
+    sizes = []
+    for path in folder.glob("??/*"):
+        with contextlib.suppress(OSError):      # another process may delete it now
+            sizes.append(path.stat().st_size)
+    yield "compiled kernels", f"{len(sizes)} modules, {sum(sizes) / 2**20:.1f} MiB in {folder}"
 
 
 def _settings() -> Iterator[tuple[str, str]]:

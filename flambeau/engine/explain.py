@@ -30,6 +30,9 @@ listeners: list[Callable[[Look], None]] = []
 def explain(last: int = 20, kernels: bool = False) -> str:
     """A table of the last looks: source line, cause, nodes recorded and computed, time, tier.
 
+    The tier is what computed them: the interpreter, or a native program. ``native, new``: the program was
+    made for this look; ``native, new shapes``: it was planned anew, with the kernels of other shapes' graphs.
+
     ``kernels``: also what each look was made of, where ``config.kernel_times`` was on: kernels of one name
     and line are added up; time as measured and as the cost model expects it, GFLOP/s and GB/s by the model's
     counts.
@@ -40,10 +43,10 @@ def explain(last: int = 20, kernels: bool = False) -> str:
     >>> "item" in torch.explain(last=1)
     True
     """
-    lines = [f"{'cause':14s} {'recorded':>8s} {'computed':>8s} {'ms':>9s} {'tier':12s} line"]
+    lines = [f"{'cause':14s} {'recorded':>8s} {'computed':>8s} {'ms':>9s} {'tier':18s} line"]
     for look in list(looks)[-last:]:
         lines.append(f"{look.cause:14s} {look.recorded:8d} {look.computed:8d} {look.seconds * 1e3:9.3f} "
-                     f"{look.tier:12s} {describe(look.site)}")
+                     f"{look.tier:18s} {describe(look.site)}")
         if kernels and look.kernels:
             lines += _kernel_lines(look.kernels)
     return "\n".join(lines)

@@ -17,7 +17,7 @@ import numpy as np
 
 from ..config import settings
 from ..executors import interpreter, native, null
-from ..executors.measure import measured
+from ..executors.measure import measured, ran
 from ..graph import pending
 from ..graph.node import Failure, Node, constant
 from ..graph.site import describe
@@ -61,18 +61,26 @@ def compute_pending(cause: str, keep: int = 0) -> None:
             if not live:
                 return
             computed = len(live)
+            ran.clear()
             failures = _execute(live)
         except BaseException:
             # Interrupted: what is left is still pending, in order, before anything recorded since.
             pending.nodes[:0] = live[::-1]
             raise
         looks.append(Look(cause, user_site(), recorded, computed, time.perf_counter() - began,
-                          settings.executor, tuple(measured)))
+                          _tier(), tuple(measured)))
         measured.clear()
         for listener in listeners:
             listener(looks[-1])
     if failures is not None:
         raise failures
+
+
+def _tier() -> str:
+    """What computed the graph, as ``explain`` shows it."""
+    if not ran:
+        return "interpreter" if settings.executor in ("auto", "native") else settings.executor
+    return ", ".join(dict.fromkeys(reversed(ran)))
 
 
 def _execute(live: list[Node]) -> BaseException | None:

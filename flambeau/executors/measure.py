@@ -1,4 +1,4 @@
-"""What was computed how fast, kernel by kernel, while ``config.kernel_times`` is on."""
+"""What computed a look's graph, and how fast, kernel by kernel, while ``config.kernel_times`` is on."""
 
 from __future__ import annotations
 
@@ -23,3 +23,7 @@ class KernelTime(NamedTuple):
 
 
 measured: list[KernelTime] = []
+
+# How the current look's graph is computed, if not by the interpreter: "native", and before it whether its
+# program is "new", or made of one for "new shapes".
+ran: list[str] = []

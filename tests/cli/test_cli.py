@@ -108,9 +108,10 @@ def test_explain_follows_the_programs_own_exit_functions(folder: Path) -> None:
 
 
 def test_env_names_versions_processor_threads_and_settings(folder: Path) -> None:
-    done = run([*FLAMBEAU, "env"], folder, FLAMBEAU_VERIFY="1")
+    done = run([*FLAMBEAU, "env"], folder, FLAMBEAU_VERIFY="1", FLAMBEAU_CACHE_DIR=f"{folder}/kernels")
     assert done.returncode == 0, done.stderr
-    for line in (r"API of PyTorch: 2\.13\.0", r"numpy: \d", r"processors: \d+", "VERIFY: 1", "memory: "):
+    for line in (r"API of PyTorch: 2\.13\.0", r"numpy: \d", r"processors: \d+", "VERIFY: 1", "memory: ",
+                 rf"compiled kernels: 0 modules, 0\.0 MiB in {re.escape(str(folder))}/kernels"):
         assert re.search(line, done.stdout), done.stdout
 
 

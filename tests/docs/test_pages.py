@@ -11,17 +11,41 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).resolve().parents[2]
-BLOCKS = re.findall(r"```python\n(.*?)```", (ROOT / "README.md").read_text(encoding="utf-8"), re.DOTALL)
+PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
 
 
-@pytest.mark.parametrize("block", BLOCKS, ids=range(len(BLOCKS)))
-def test_programs_in_the_readme(block: str, tmp_path: Path) -> None:
+def _blocks(page: Path) -> list[str]:
+    return re.findall(r"```python\n(.*?)```", page.read_text(encoding="utf-8"), re.DOTALL)
+
+
+def _printed(block: str, folder: Path) -> str:
+    """What a program prints."""
     variables = {**os.environ, "PYTHONPATH": str(ROOT)}
-    command = [sys.executable, "-c", block]
-    done = subprocess.run(command, cwd=tmp_path, env=variables, timeout=120, capture_output=True, text=True)
+    done = subprocess.run([sys.executable, "-c", block], cwd=folder, env=variables, timeout=120,
+                          capture_output=True, text=True)
     assert done.returncode == 0, done.stderr
+    return done.stdout
+
+
+@pytest.mark.parametrize("block", _blocks(PAGES[0]))
+def test_programs_in_the_readme_print_what_they_promise(block: str, tmp_path: Path) -> None:
     promised = re.findall(r"^print\(.*\) +# (.*)$", block, re.MULTILINE)
-    assert done.stdout.splitlines() == promised
+    assert _printed(block, tmp_path).splitlines() == promised
+
+
+@pytest.mark.parametrize("block", [block for page in PAGES[1:] for block in _blocks(page)])
+def test_programs_in_the_pages_run(block: str, tmp_path: Path) -> None:
+    assert _printed(block, tmp_path)
+
+
+@pytest.mark.parametrize("page", [*PAGES, ROOT / "CONTRIBUTING.md"], ids=lambda page: page.name)
+def test_links_and_files_are_there(page: Path) -> None:
+    text = page.read_text(encoding="utf-8")
+    links = [link for link in re.findall(r"\]\(([^)#]+)", text) if not link.startswith("http")]
+    assert all((page.parent / link).exists() for link in links)
+    files = {name for name in re.findall(r"`([\w./]+/[\w.]*\.\w+)`", text) if not name.startswith("/")}
+    roots = [ROOT, ROOT / "flambeau", ROOT / "flambeau/executors/native"]
+    assert not {name for name in files if not any((root / name).exists() for root in roots)}
 
 
 def test_every_environment_variable_is_on_its_page() -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from ...graph.node import Node
 from .. import interpreter
+from ..measure import ran
 from .programs.arena import arena, keep_freed_memory
 from .programs.known import program_of
 from .programs.outline import Reading
@@ -33,6 +34,7 @@ def _run(nodes: list[Node], forced: bool) -> list[Node]:
     reading = Reading(nodes)
     program = program_of(nodes, reading, forced)
     if program is not None:
+        ran.append("native")
         try:
             return program.run(nodes, reading.flat)
         finally:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from operator import index
 from pathlib import Path
+from types import FunctionType
 
 from ....graph.geometry import Geometry, row_major_strides
 from ....graph.node import Node
@@ -66,7 +67,7 @@ class _Text:
     def _node(self, k: int) -> str:
         signature = self.signatures[k]
         operands = [self._operand(k, j) for j in range(len(self.pattern.sources[k]))]
-        attributes = f" {list(signature.attributes)}" if signature.attributes else ""
+        attributes = f" [{', '.join(map(_attribute, signature.attributes))}]" if signature.attributes else ""
         results = ", ".join(_geometry(g) for g in signature.outputs)
         seen = ", held outside" if k in self.pattern.seen else ""
         call = f"{signature.operator.name}({', '.join(operands)}){attributes}"
@@ -111,6 +112,11 @@ class _Text:
         if root in self.program.offsets:
             return f"{over}arena {self.program.offsets[root]}"
         return f"{over}an array of its own" if root in self.pattern.held else "stays in the kernel"
+
+
+def _attribute(x: object) -> str:
+    """A function by its name: its address says nothing."""
+    return x.__qualname__ if isinstance(x, FunctionType) else repr(x)
 
 
 def _geometry(g: Geometry) -> str:

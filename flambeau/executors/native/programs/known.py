@@ -9,6 +9,7 @@ from typing import Any
 from weakref import ref
 
 from ....graph.node import Node
+from ...measure import ran
 from ..tiers import Rent, ledger
 from . import runtime
 from .arrangement import Arrangement
@@ -87,12 +88,14 @@ def program_of(nodes: list[Node], reading: Reading, forced: bool) -> Program | N
     if entry.program is None and entry.native \
             and (forced or ledger.buys(entry.rent, nodes, entry.family.pattern is not None)):
         reading.flat.clear()    # planning asks who refers to a node
+        ran.append("new" if entry.family.pattern is None else "new shapes")
         try:
             entry.program = _plan(entry, nodes)
         except Exception:
             if forced:
                 raise
             entry.native = False
+            ran.clear()
             _log.warning("a graph has no native program, and is interpreted: please report this",
                          exc_info=True)
         reading.read_operands()
