@@ -93,6 +93,16 @@ def test_strided_and_expanded_operands() -> None:
     check(compute)
 
 
+@pytest.mark.parametrize("shape", [(5, 5, 5, 2), (6, 5, 7, 3), (3, 40, 3, 2), (8, 4, 4, 2)], ids=str)
+def test_short_rows_of_strided_elements(shape: tuple[int, ...]) -> None:
+    def compute() -> list[Tensor]:
+        x, y = flambeau.randn(shape)[..., 0], flambeau.randn(shape)[..., 1]
+        total = x.sum((0, 2), keepdim=True)
+        return [total, x * total, (x * y).sum((0, 2), keepdim=True) + total,
+                x / (1 + x.var((0, 2), keepdim=True))]
+    check(compute, 2e-4)
+
+
 def test_special_values() -> None:
     def compute() -> list[Tensor]:
         x = flambeau.randn(10, 100)

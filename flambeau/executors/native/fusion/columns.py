@@ -142,7 +142,8 @@ class Columns(Frame):
         if not crossing and not body.stores_rows:
             return
         prefix, folded = body.prefix, self.structure.folded
-        step, hint = ("%tail", "") if folded else (1, self.hint(1))
+        at_once = folded and not any(f"{prefix}j" in line.uses for line in body.at(ROW))
+        step, hint = ("%tail", "") if at_once else (1, self.hint(1))
         with f.loop(0, "%width", step, hint) as j:
             f.lines.append(f"  {prefix}j = add nsw i64 {j}, 0")
             at, width = f.add("%first", j), "%inner"
@@ -153,22 +154,25 @@ class Columns(Frame):
             for index, (kind, dtype) in enumerate(self.progress.reductions):
                 if f"%r{index}" in body.reads:
                     held = partial_type(kind, dtype)
-                    total = f.read(held, f.at(f"%a{index}", j, held), 1)
+                    first = f.mul(f.div(j, "%tail"), "%tail") if folded and not at_once else j
+                    total = f.read(held, f.at(f"%a{index}", first, held), 1)
                     total = f.widen(total, accumulate.wide(kind, dtype))
                     f.lines.append(accumulate.result(kind, dtype, f"%r{index}{prefix[1:]}", total))
             renamed = {f"%r{i}": f"%r{i}{prefix[1:]}" for i in range(len(self.progress.reductions))}
             _splice_renamed(f, body.at(ROW), renamed)
             if crossing:
-                self._leave(f, body, j, renamed)
+                self._leave(f, body, j, renamed, at_once)
 
-    def _leave(self, f: Function, body: Body, j: str, renamed: dict[str, str]) -> None:
-        """Write what elements read of column ``j`` into the areas, for each of the columns that are one."""
+    def _leave(self, f: Function, body: Body, j: str, renamed: dict[str, str], at_once: bool) -> None:
+        """Write what elements read of column ``j`` into the areas, or of all columns that are one at once.
+
+        Not at once where it depends on the column, as the offset of an element does whose stride is not 1.
+        """
         crossing, values = _crossing(body), {}
         for register, kind in crossing.items():
             value = renamed.get(register, register)
             values[register] = f.emit(f"zext i1 {value} to i8") if kind == "i1" else value
-        folded = self.structure.folded
-        with f.loop(j, f.add(j, "%tail"), hint=self.hint(1)) if folded else nullcontext(j) as k:
+        with f.loop(j, f.add(j, "%tail"), hint=self.hint(1)) if at_once else nullcontext(j) as k:
             for register, kind in crossing.items():
                 stored = "i8" if kind == "i1" else kind
                 f.write(stored, values[register], f.at(f"%a{self._area(body, register)}", k, stored), 1)
