@@ -22,6 +22,7 @@ from .creation import factory_geometry, like_geometry
 from .definition import broadcast_shapes, operator
 from .extents import sizes_of
 from .generator import draw
+from .looking import look
 from .registry import api
 
 STATE = contiguous((STATE_BYTES,), dtypes.uint8)
@@ -276,7 +277,7 @@ def normal(mean: Any, std: Any = 1.0, size: Any = None, *, generator: Any = None
             raise RuntimeError(f"normal expects std >= 0.0, but found std {std}")
         geometry = factory_geometry(sizes_of((size,)), dtype, device)
         return _finished(drawn(NORMAL, generator, (float(mean), float(std)), geometry, True), requires_grad)
-    if isinstance(std, Tensor) and std.numel() and bool((std < 0).any()):
+    if isinstance(std, Tensor) and std.numel() and (look(std, "normal", only_checks=True) < 0).any():
         raise RuntimeError("normal expects all elements of std >= 0.0")
     if not isinstance(std, Tensor) and std < 0:
         raise RuntimeError(f"normal expects std >= 0.0, but found std {std}")

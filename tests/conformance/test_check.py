@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from conformance.check import RATCHET, main
+from conformance.check import RATCHET, main, unexplained
 
 
 def report(**kinds: tuple[int, int]) -> dict[str, Any]:
@@ -54,4 +54,18 @@ def test_no_report_fails(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> 
 
 def test_the_committed_ratchet_has_every_kind() -> None:
     kinds = {"forward float32", "forward all dtypes", "grad", "gradgrad", "method", "inplace", "out", "alias"}
-    assert kinds | {"errors"} == set(json.loads(RATCHET.read_text()))
+    assert kinds | {"errors", "strides", "views", "messages"} == set(json.loads(RATCHET.read_text()))
+
+
+@pytest.mark.parametrize(
+    ("failures", "reasons", "line"),
+    [
+        ([["forward", "float32", 0, "off"]], {}, "add fails: give the reason"),
+        ([], {"add": "rounding"}, "add passes: take it out"),
+        ([["forward", "float32", 0, "off"]], {"add": "rounding"}, None),
+        ([], {"sub": "not measured"}, None),
+    ],
+)
+def test_every_failure_has_a_reason(failures: list[Any], reasons: dict[str, str], line: str | None) -> None:
+    said = unexplained({"ops": [{"op": "add", "missing": False, "failures": failures}]}, reasons)
+    assert [line in text for text in said] == [True] * (line is not None)
