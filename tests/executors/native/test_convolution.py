@@ -49,6 +49,11 @@ CASES: list[tuple[Any, ...]] = [
     ((2, 6, 9, 9), (6, 1, 3, 3), 1, 1, 1, 6),               # depthwise
     ((2, 35, 12, 11), (35, 1, 5, 5), 2, 2, 1, 35),
     ((2, 6, 9, 40), (12, 1, 3, 3), 1, 1, 2, 6),
+    ((2, 3, 40, 37), (13, 3, 3, 5), (3, 2), (1, 2), (2, 1)),    # few channels, pixels as columns
+    ((3, 6, 12, 12), (10, 3, 3, 3), 1, 1, 1, 2),
+    ((2, 2, 301), (5, 2, 7), 2, 3),
+    ((1, 2, 7, 9, 18), (4, 2, 3, 3, 3), (1, 2, 1), (1, 1, 3)),
+    ((2, 1, 30, 90), (1, 1, 5, 5)),
     ((5, 33, 17, 18), (35, 33, 3, 3), 1, 1),                # Winograd, F(4, 3)
 ]
 # The error of a product of unit variance in single precision.
@@ -134,6 +139,15 @@ def test_numbers_that_are_not_finite() -> None:
     check_all(case, arrays, TOLERANCE)
 
 
+def test_numbers_that_are_not_finite_in_few_channels() -> None:
+    case = CASES[14]
+    arrays = operands(case)
+    arrays[0][0, 2, 4, 4] = float("nan")
+    arrays[0][3, 2, 32, 32] = float("inf")
+    arrays[3][1, 2, 16, 16] = float("-inf")
+    check_all(case, arrays, TOLERANCE)
+
+
 def test_another_shape_compiles_nothing() -> None:
     def run(case: Any) -> set[str]:
         arrays = operands(case)
@@ -141,14 +155,15 @@ def test_another_shape_compiles_nothing() -> None:
             results(function, arrays, "native")
         return {text for text in TEXTS if "@convolve" in text or "@pack_weights" in text
                 or "@add_up" in text or "@finish" in text}
-    # One of each way: Winograd's two, taps of strides 1 and 2, few channels.
-    for case in (CASES[0], CASES[-1], CASES[6], ((2, 20, 3, 3), (20, 20, 3, 3)), CASES[13]):
+    # One of each way: Winograd's two, taps of strides 1 and 2, few channels (in planes, or gathered).
+    for case in (CASES[0], CASES[-1], CASES[6], ((2, 20, 3, 3), (20, 20, 3, 3)), *CASES[13:15], CASES[-4]):
         known = run(case)
-    for case in (*CASES[1:6], CASES[7], *CASES[14:16]):
+    for case in (*CASES[1:6], CASES[7], CASES[15], CASES[-2], CASES[-6]):
         assert run(case) == known
 
 
-@pytest.mark.parametrize("case", [CASES[2], CASES[4], CASES[7], CASES[14], CASES[20], CASES[-1]], ids=str)
+@pytest.mark.parametrize("case", [CASES[2], CASES[4], CASES[7], CASES[14], CASES[20], CASES[-5], CASES[-1]],
+                         ids=str)
 def test_the_same_bits_for_any_number_of_threads(case: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     from flambeau.config import settings
     arrays = operands(case)

@@ -210,14 +210,14 @@ def _main_call(problem: Problem, e: Elements, tile: Tile,
         "u_panel": packed_panel, "t_n": problem.target.batch, "t_c": problem.target.channel,
         "t_a": problem.positions[0], "t_b": problem.positions[1], "t_w": problem.positions[2],
         "v_at": v_at, "m_at": m_at, "p_at": p_at, "m_step": m_step, "depth_each": b.width,
-        "phases": len(problem.phases), "merged": int(_is_merged(problem, w))}
+        "phases": len(problem.phases), "merged": int(is_merged(problem, w))}
     step = step if step in (1, 2) else 0
     function = _convolve(e.name, mode, adjacent_of(problem, mode), bias is not None, step)
     return Call(function, words(POINTERS, NUMBERS, given, table), b.tasks,
                 scratch=p_at + p_size * e.width + 64 * WIDTH)
 
 
-def _is_merged(problem: Problem, winograd: Winograd | None) -> bool:
+def is_merged(problem: Problem, winograd: Winograd | None) -> bool:
     """Whether the results of an image are a line in the target, and in M."""
     phase, (a, b, w) = problem.phases[0], problem.positions
     return len(problem.phases) == 1 and (phase.grid[2] == 1 or w == 1) \

@@ -6,6 +6,7 @@ from typing import Any
 
 from ....graph.geometry import Geometry
 from ....graph.node import Signature
+from ..convolution import planes
 from ..convolution.depthwise import depthwise_plan, depthwise_weight_plan
 from ..convolution.forward import product_plan
 from ..convolution.problem import Problem, forward_problem, input_problem
@@ -82,7 +83,10 @@ def _forward(signature: Signature) -> Plan | None:
     if _is_depthwise(problem):
         return depthwise_plan(problem, dtype, x, weight, bias)
     volume = _row_major(weight)
-    return product_plan(problem, dtype, (x, weight, bias), volume, _mode(problem, volume, dtype), False)
+    mode = _mode(problem, volume, dtype)
+    if mode == "narrow" and planes.has_planes(problem, volume, dtype):
+        return planes.forward_plan(problem, dtype, (x, weight, bias))
+    return product_plan(problem, dtype, (x, weight, bias), volume, mode, False)
 
 
 def _input(signature: Signature) -> Plan | None:
@@ -106,7 +110,11 @@ def _weight(signature: Signature) -> Plan | None:
     problem = forward_problem(x, result, grad, signature.attributes[1:])
     if _is_depthwise(problem):
         return depthwise_weight_plan(problem, dtype, grad, x)
-    return weight_plan(problem, dtype, grad, x, result, _mode(problem, _row_major(result), dtype))
+    volume = _row_major(result)
+    mode = _mode(problem, volume, dtype)
+    if mode == "narrow" and planes.has_planes(problem, volume, dtype):
+        return planes.weight_plan(problem, dtype, grad, x, result)
+    return weight_plan(problem, dtype, grad, x, result, mode)
 
 
 TEMPLATES = {"convolution": _forward, "convolution_input": _input, "convolution_weight": _weight}
