@@ -65,6 +65,28 @@ def test_writers_that_are_killed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch
     assert all(disk.load(f"{k:064x}") == _payload(k) for k in range(40))
 
 
+def test_when_the_folder_is_swept(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Not by the first entry, which somebody waits for; by many, and at the end, but not time and again."""
+    monkeypatch.setenv("FLAMBEAU_CACHE_DIR", str(tmp_path))
+    sweeps: list[int] = []
+    monkeypatch.setattr(disk, "sweep", lambda: sweeps.append(disk._writes))
+    monkeypatch.setattr(disk, "_writes", 0)
+    for k in range(3 * disk._SWEEP_EVERY):
+        disk.store(f"{k:064x}", b"small")
+    assert sweeps == [disk._SWEEP_EVERY]
+    os.utime(tmp_path / ".swept", (time.time() - 2 * disk._REST,) * 2)
+    disk._tidy()
+    disk._tidy()
+    assert len(sweeps) == 2
+    monkeypatch.undo()
+    old = tmp_path / "cache" / "00" / ".left-over"
+    old.parent.mkdir(parents=True)
+    old.write_bytes(b"half")
+    os.utime(old, (time.time() - 2 * disk._STALE,) * 2)
+    _run(tmp_path / "cache")
+    assert not old.exists()
+
+
 def test_a_process_that_is_killed_while_it_compiles(tmp_path: Path) -> None:
     want, compiled = _run(tmp_path / "whole")
     for wait in (0.9, 1.1, 1.3):

@@ -10,16 +10,19 @@ read-only folder) is not written. The temporary file of a process that was kille
 
 from __future__ import annotations
 
+import atexit
 import contextlib
 import hashlib
 import os
 import tempfile
 import time
+from collections.abc import Iterator
 from pathlib import Path
 
 _MAGIC = b"flambeau-object-1\n"
 _DIGEST = 32
-_SWEEP_EVERY = 64   # writes between two looks at the folder's size
+_SWEEP_EVERY = 64   # writes between two looks at the folder's size, which is looked at at the end as well
+_REST = 600.0       # seconds between two looks, of all processes: it takes a while in a large folder
 _STALE = 3600.0     # seconds after which nobody writes a temporary file any more
 
 
@@ -91,9 +94,29 @@ def store(key: str, payload: bytes) -> None:
             raise
     except OSError:
         return
-    if _writes % _SWEEP_EVERY == 0:
-        sweep()
+    if not _writes:
+        atexit.register(_tidy)
     _writes += 1
+    if _writes % _SWEEP_EVERY == 0:
+        _tidy()
+
+
+def _tidy() -> None:
+    """Sweep, if nobody has for a while."""
+    base = folder()
+    if base is None:
+        return
+    mark = base / ".swept"
+    try:
+        if time.time() - mark.stat().st_mtime < _REST:
+            return
+    except FileNotFoundError:
+        pass
+    except OSError:
+        return
+    with contextlib.suppress(OSError):
+        mark.touch()
+        sweep()
 
 
 def sweep() -> None:
@@ -101,18 +124,28 @@ def sweep() -> None:
     base = folder()
     if base is None:
         return
-    found: list[tuple[float, int, Path]] = []
-    for path in base.glob("*/*"):
+    found: list[tuple[float, int, str]] = []
+    old = time.time() - _STALE
+    for entry in _entries(base):
         with contextlib.suppress(OSError):
-            status = path.stat()
-            if path.name.startswith(".") and time.time() - status.st_mtime > _STALE:
-                path.unlink()
+            status = entry.stat()
+            if entry.name.startswith(".") and status.st_mtime < old:
+                os.unlink(entry.path)
                 continue
-            found.append((status.st_mtime, status.st_size, path))
+            found.append((status.st_mtime, status.st_size, entry.path))
     total = sum(size for _, size, _ in found)
-    for _, size, path in sorted(found, key=lambda entry: entry[0]):
+    for _, size, path in sorted(found):
         if total <= _limit():
             break
         with contextlib.suppress(OSError):
-            path.unlink()
+            os.unlink(path)
             total -= size
+
+
+def _entries(base: Path) -> Iterator[os.DirEntry[str]]:
+    """What lies in the folders of the folder."""
+    with contextlib.suppress(OSError):
+        for inner in list(os.scandir(base)):
+            if inner.is_dir():
+                with contextlib.suppress(OSError):
+                    yield from list(os.scandir(inner.path))
