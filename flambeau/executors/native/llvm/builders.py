@@ -14,16 +14,19 @@ import importlib.util
 import math
 import os
 import signal
-import subprocess
 import sys
 import threading
 import zlib
+from typing import TYPE_CHECKING
 
 from ....config import settings
 from . import dumping
 from .effort import Effort
 from .machine import machine
 from .worker import ANSWER, HEAD
+
+if TYPE_CHECKING:
+    import subprocess
 
 # Modelled, in nanoseconds: what a character of a text takes to compile, to write a module, and to have LLVM
 # ready in another process.
@@ -191,6 +194,8 @@ def _processes() -> int:
 
 
 def _started() -> subprocess.Popen[bytes]:
+    import subprocess  # it takes a while, and a process that finds its code on disk has no use for it
+
     spec = importlib.util.find_spec("llvmlite")
     if spec is None or not spec.submodule_search_locations:
         raise OSError("llvmlite is nowhere")
