@@ -15,12 +15,14 @@ from ..dtypes import dtype
 from ..size import Size
 from .recent import Recent
 
+_new = object.__new__
+
 
 class Geometry:
     """Shape, strides and offset (in elements), element type and device of a tensor."""
 
     __slots__ = ("shape", "strides", "offset", "dtype", "device", "ndim", "numel", "is_contiguous", "extent",
-                 "_order", "_flat", "__weakref__")
+                 "_order", "_flat", "_part", "__weakref__")
 
     shape: Size
     strides: tuple[int, ...]
@@ -42,6 +44,7 @@ class Geometry:
         self.extent = 0 if self.numel == 0 else offset + 1 + sum((n - 1) * s for n, s in zip(shape, strides))
         self._order: tuple[int, ...] | None = None
         self._flat: Geometry | None = None
+        self._part: tuple[int, Geometry] | None = None      # the latest ``without``
 
     def __repr__(self) -> str:
         return (f"Geometry({list(self.shape)}, strides={list(self.strides)}, offset={self.offset}, "
@@ -78,6 +81,30 @@ class Geometry:
             expected *= self.shape[d]
         return True
 
+    def moved(self, offset: int) -> Geometry:
+        """The same, from another offset of the storage."""
+        key = (self.shape, self.strides, offset, self.dtype, self.device)
+        found = _interned.get(key)
+        if found is None:
+            found = _interned[key] = _new(Geometry)
+            found.shape, found.strides, found.offset, found.dtype, found.device = key
+            found.ndim = self.ndim
+            found.numel = self.numel
+            found.is_contiguous = self.is_contiguous
+            found.extent = self.extent + offset - self.offset if self.numel else 0
+            found._order = self._order
+            found._flat = None
+            found._part = None
+        return found
+
+    def without(self, dim: int) -> Geometry:
+        """The first position of a dimension, without that dimension."""
+        if self._part is None or self._part[0] != dim:
+            shape, strides = tuple(self.shape), self.strides
+            self._part = dim, self.with_view(shape[:dim] + shape[dim + 1:], strides[:dim] + strides[dim + 1:],
+                                             self.offset)
+        return self._part[1]
+
     def with_view(self, shape: Sequence[int], strides: Sequence[int], offset: int) -> Geometry:
         """Another view of the same storage."""
         return intern(Size(shape), tuple(strides), offset, self.dtype, self.device)
@@ -112,7 +139,8 @@ def intern(shape: Size, strides: tuple[int, ...], offset: int, dtype: dtype, dev
     key = (shape, strides, offset, dtype, device)
     found = _interned.get(key)
     if found is None:
-        found = _interned[key] = Geometry(Size(shape), strides, offset, dtype, device)
+        size = shape if shape.__class__ is Size else Size(shape)
+        found = _interned[key] = Geometry(size, strides, offset, dtype, device)
     return found
 
 

@@ -29,7 +29,7 @@ class Signature:
         self.outputs = outputs
         self.single = single
         self.compute = compute
-        self.nbytes = sum(g.numel * g.dtype.itemsize for g in outputs)
+        self.nbytes = sum([g.numel * g.dtype.itemsize for g in outputs])
         self.on_meta = bool(outputs) and outputs[0].device is META
         self.usual = single and not self.on_meta
         self.plan: Any = None  # the interpreter's preparation of this signature

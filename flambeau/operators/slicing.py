@@ -21,8 +21,7 @@ def _select_rule(g: Geometry, dim: int, position: int) -> Geometry:
                          f"dimension {d}")
     if position < 0:
         position += n
-    return g.with_view(g.shape[:d] + g.shape[d + 1:], g.strides[:d] + g.strides[d + 1:],
-                       g.offset + position * g.strides[d])
+    return g.without(d).moved(g.offset + position * g.strides[d])
 
 
 def _slice_rule(g: Geometry, dim: int, start: int | None, end: int | None, step: int) -> Geometry:

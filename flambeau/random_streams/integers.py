@@ -32,8 +32,12 @@ def randint(state: State, shape: tuple[int, ...], low: int, high: int,
     stream = Stream(state)
 
     def narrow(count: int) -> Array:
-        values = (stream.random32(count) % np.uint32(width)).astype(np.int64)
-        return _converted(values + low if low else values, dtype)
+        values = stream.random32(count)
+        if width & (width - 1):
+            values %= np.uint32(width)
+        else:
+            values &= np.uint32(width - 1)      # the same, quicker
+        return _converted(values.astype(np.int64) + low if low else values, dtype)
 
     def wide(count: int) -> Array:
         values = stream.random64(count)
