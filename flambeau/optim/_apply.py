@@ -7,6 +7,7 @@ from typing import Any
 
 from .. import operators as ops
 from ..autograd.modes import is_grad_enabled
+from ..dtypes import LOW_PRECISION
 from ..operators.optimizer import UnsuitableTensor, multi_tensor
 from ..tensor import Tensor
 
@@ -58,7 +59,11 @@ def apply_rule(
             pass
     for index, (param, grad) in enumerate(zip(params, grads, strict=True)):
         state = [None if column is None else column[index] for column in states]
-        new = rule(_tensors, param, grad, *state, *numbers, **flags)
+        operands: list[Any] = [param, grad, *state]
+        if param.dtype in LOW_PRECISION and not is_grad_enabled():
+            # Rounded once, when it is written, and not after each of the rule's operations.
+            operands = [None if x is None else x.float() for x in operands]
+        new = rule(_tensors, *operands, *numbers, **flags)
         for target, value in zip((param, *state), new, strict=True):
             if target is not None:
                 target.copy_(value)

@@ -12,7 +12,7 @@ def check_lr(lr: Any, message: str = "Invalid learning rate: {}") -> None:
     """A learning rate is a number >= 0 or a tensor with one element."""
     if isinstance(lr, Tensor) and lr.numel() != 1:
         raise ValueError("Tensor lr must be 1-element")
-    if not lr >= 0.0:
+    if not 0.0 <= lr:
         raise ValueError(message.format(lr))
 
 

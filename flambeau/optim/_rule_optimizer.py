@@ -91,6 +91,8 @@ class RuleOptimizer(Optimizer):
 
     rule: ClassVar[Rule]
     counters: ClassVar[tuple[str, ...]] = ("step",)
+    # What PyTorch's message on capturable=True names, for one tensor at a time and for all at once.
+    capturable_tensors: ClassVar[tuple[str, str]] = ("params and state_steps",) * 2
     sparse_message: ClassVar[str] = "{} does not support sparse gradients"
 
     _plans: dict[int, _Plan]
@@ -261,10 +263,14 @@ class RuleOptimizer(Optimizer):
     def _check_group(self, live: list[Tensor], group: dict[str, Any]) -> None:
         """What is worth checking only when something has changed."""
         if group.get("capturable"):
+            tensors = self.capturable_tensors[bool(group.get("foreach"))]
+            devices = "'cuda', 'xpu', 'hpu', 'privateuseone'" + ("" if group.get("foreach") else ", 'xla'")
             raise AssertionError(
-                "If capturable=True, params and state_steps must be on supported devices: "
-                "['cuda', 'xpu', 'hpu', 'privateuseone', 'xla']."
+                f"If capturable=True, {tensors} must be on supported devices: "
+                f"[{devices}]."
             )
+        if group.get("foreach") and group.get("differentiable"):
+            raise AssertionError("_foreach ops don't support autograd")
 
     def _drop_plan(self, index: int) -> None:
         plan = self._plans.pop(index, None)

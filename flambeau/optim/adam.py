@@ -109,6 +109,8 @@ class Adam(RuleOptimizer):
 
 
 def _check_tensor_options(lr: Any, betas: Sequence[Any], *, foreach: bool, capturable: bool) -> None:
+    if isinstance(betas[0], Tensor) != isinstance(betas[1], Tensor):
+        raise ValueError("betas must be either both floats or both Tensors")
     names = {"lr": lr, "betas[0]": betas[0], "betas[1]": betas[1]}
     for name, value in names.items():
         if isinstance(value, Tensor) and foreach and not capturable:

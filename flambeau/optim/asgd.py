@@ -36,6 +36,10 @@ class ASGD(RuleOptimizer):
     """
 
     rule = staticmethod(rules.asgd)
+    capturable_tensors = (
+        "params, mus, etas, and state_steps",
+        "params, mus, etas, and state_steps",
+    )
     counters = ("step", "eta", "mu")
 
     def __init__(

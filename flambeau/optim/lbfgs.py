@@ -17,6 +17,9 @@ from .optimizer import Optimizer, ParamsT
 __all__ = ["LBFGS"]
 
 
+_SAVED = ("d", "t", "old_dirs", "old_stps", "ro", "H_diag", "prev_flat_grad", "prev_loss")
+
+
 class LBFGS(Optimizer):
     r"""L-BFGS (Nocedal and Wright, Numerical Optimization, algorithm 7.5), modelled on Schmidt's minFunc.
 
@@ -112,7 +115,13 @@ class LBFGS(Optimizer):
                 return closure()
 
         with no_grad():
-            return self._minimize(with_grad)
+            state = self.state[self._params[0]]
+            known = set(state)
+            loss = self._minimize(with_grad)
+            for name in _SAVED:  # what this step made, in PyTorch's order
+                if name in state and name not in known:
+                    state[name] = state.pop(name)
+            return loss
 
     def _minimize(self, closure: Callable[[], Any]) -> Any:
         group = self.param_groups[0]

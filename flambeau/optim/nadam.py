@@ -35,6 +35,10 @@ class NAdam(RuleOptimizer):
     """
 
     rule = staticmethod(rules.nadam)
+    capturable_tensors = (
+        "params, mu_products and state_steps",
+        "params, mu_products, and state_steps",
+    )
     counters = ("step", "mu_product")
 
     def __init__(

@@ -34,6 +34,7 @@ class _LambdaScheduler(LRScheduler):
     def state_dict(self) -> dict[str, Any]:
         """Everything but the optimizer; of the functions, the attributes of callable objects."""
         state = super().state_dict()
+        state.pop("lr_lambdas")
         state["lr_lambdas"] = lambda_states(self.lr_lambdas)
         return state
 

@@ -44,11 +44,19 @@ def _fetcher_of(loader: Any) -> tuple[Any, ...]:
             loader._auto_collation, loader.collate_fn, loader.drop_last)
 
 
+def _options_of(loader: DataLoader[Any]) -> DataLoader[Any]:
+    """A loader as it is now. It keeps its persistent iterator, which must not keep it in turn: both, and the
+    workers, would live until the garbage collector comes."""
+    copied: DataLoader[Any] = object.__new__(type(loader))
+    copied.__dict__.update(loader.__dict__)
+    return copied
+
+
 class _BaseDataLoaderIter:
     """What both iterators share: seeds, the sampler, the count of batches."""
 
     def __init__(self, loader: DataLoader[Any]) -> None:
-        self._loader = loader
+        self._loader = _options_of(loader) if loader.persistent_workers else loader
         self._sampler_iter = iter(loader._index_sampler)
         # Drawn before the first index, whether there are workers or not: the stream of the generator is
         # PyTorch's.

@@ -31,4 +31,7 @@ class CaughtException:
             error = self.type(message=message) if getattr(self.type, "message", None) else self.type(message)
         except Exception:
             raise RuntimeError(message) from None
-        raise error
+        try:
+            raise error
+        finally:
+            del error  # its traceback holds this frame, and with it the iterator and the workers

@@ -1,0 +1,80 @@
+"""States of optimizers and schedules: order of entries, 16-bit values; options that exclude each other."""
+
+from __future__ import annotations
+
+from types import ModuleType
+from typing import Any
+
+import pytest
+
+from .cases import assert_same_state, outcome, plain
+
+pytestmark = pytest.mark.oracle
+
+
+@pytest.mark.parametrize("dtype", ["bfloat16", "float16"])
+@pytest.mark.parametrize("name", ["Adam", "AdamW", "Adamax", "NAdam", "RAdam"])
+def test_averages_of_16_bits_are_rounded_once(
+    torch: ModuleType, oracle: ModuleType, name: str, dtype: str
+) -> None:
+    def run(framework: ModuleType) -> Any:
+        p = framework.nn.Parameter(framework.ones(4, 3, dtype=getattr(framework, dtype)))
+        optimizer = getattr(framework.optim, name)([p], lr=0.1)
+        for gradient in (0.5, 0.5, 0.25):
+            p.grad = framework.full_like(p, gradient)
+            optimizer.step()
+        return plain(optimizer.state_dict()["state"][0]["exp_avg"])
+
+    assert_same_state(run(torch), run(oracle), 0)
+
+
+def test_lbfgs_state_is_in_the_order_of_pytorch(torch: ModuleType, oracle: ModuleType) -> None:
+    def run(framework: ModuleType) -> Any:
+        p = framework.nn.Parameter(framework.tensor([1.0, 2.0], dtype=framework.float64))
+        optimizer = framework.optim.LBFGS([p], max_iter=3)
+
+        def closure() -> Any:
+            optimizer.zero_grad()
+            loss = (p**4).sum()
+            loss.backward()
+            return loss
+
+        optimizer.step(closure)
+        return list(optimizer.state_dict()["state"][0])
+
+    assert run(torch) == run(oracle)
+
+
+@pytest.mark.parametrize("name", ["LambdaLR", "MultiplicativeLR"])
+def test_schedule_state_is_in_the_order_of_pytorch(
+    torch: ModuleType, oracle: ModuleType, name: str
+) -> None:
+    def run(framework: ModuleType) -> Any:
+        optimizer = framework.optim.SGD([framework.nn.Parameter(framework.ones(1))], lr=1.0)
+        return list(getattr(framework.optim.lr_scheduler, name)(optimizer, lambda epoch: 0.5).state_dict())
+
+    assert run(torch) == run(oracle)
+
+
+@pytest.mark.parametrize(
+    ("name", "options"),
+    [
+        ("Adam", {"differentiable": True, "foreach": True}),
+        ("Rprop", {"differentiable": True, "foreach": True}),
+        ("Adam", {"betas": "mixed"}),
+        ("NAdam", {"capturable": True}),
+        ("ASGD", {"capturable": True, "foreach": True}),
+        ("Adam", {"lr": "x"}),
+    ],
+    ids=str,
+)
+def test_options_that_do_not_go_together(
+    torch: ModuleType, oracle: ModuleType, name: str, options: dict[str, Any]
+) -> None:
+    def run(framework: ModuleType) -> Any:
+        given = {"betas": (framework.tensor(0.9), 0.99)} if "betas" in options else options
+        p = framework.nn.Parameter(framework.ones(2))
+        p.grad = framework.ones(2)
+        return outcome(lambda: getattr(framework.optim, name)([p], **given).step())[0]
+
+    assert run(torch) == run(oracle)
