@@ -22,7 +22,7 @@ from .nest import ALIGNED, fused, tasks_for
 
 TABLE = 7          # the words before the table
 ENTRY = 4          # words of an operand
-BLOCK = 32 << 10   # bytes of a block of rows, so that its lines stay in the cache from operand to operand
+BLOCK = 4 << 10    # bytes of a block of rows: so few that the result is written nearly in order
 
 
 def _cat(signature: Signature) -> Plan | None:
