@@ -3,9 +3,10 @@
     sum[tap][c][o] = sum over pixels of grad[pixel][o] * V[tap][pixel][c]
 
 with V as in the forward convolution, but in panels of as many channels as a tile of the microkernel has
-columns; the output channels are its rows. A task takes a range of the grid and a slice of the output
-channels. It walks through its range in chunks that fit into the cache and adds up in its own part of the
-workspace; a second call adds the ranges in their order. So the result does not depend on who does what.
+columns; the output channels are its rows. A task takes a range of the grid, a slice of the output channels
+and some blocks of input channels. It walks through its range in chunks that fit into the cache and adds up in
+its own part of the workspace; a second call adds the ranges in their order. So the result does not depend on
+who does what.
 
 Winograd's way is the forward one transposed (``convolution_winograd.py``): with the same tiles d, and tiles g
 of gradients, dW = G^T [sum of (A g A^T) . (B^T d B)] G.
@@ -34,8 +35,9 @@ from .winograd import Winograd, flipped, transform, winograd_of
 POINTERS = ("source", "grad", "sums")
 NUMBERS = (*STAGE_NUMBERS, *FILL_NUMBERS, *NARROW_NUMBERS, *(f"g_{name}" for name in STAGE_NUMBERS),
            "narrow_width", "batch", "groups", "images_each", "chunks", "rows_each", "ranges", "total",
-           "slices", "slice", "outs", "s_group", "g_group", "g_c", "v_at", "g_at", "h_at", "h_step", "taps",
-           "grid_a", "grid_b", "grid_w", "grid_step", "sum_range", "sum_block", "blocks_out")
+           "slices", "slice", "parts", "blocks_each", "outs", "s_group", "g_group", "g_c", "v_at", "g_at",
+           "h_at", "h_step", "taps", "grid_a", "grid_b", "grid_w", "grid_step", "sum_range", "sum_block",
+           "blocks_out")
 
 
 def gradient_module(e: Elements, tile: Tile, mode: str, adjacent: str, adjacent_grad: str) -> str:
@@ -48,13 +50,20 @@ def gradient_module(e: Elements, tile: Tile, mode: str, adjacent: str, adjacent_
         v, g, h = (f.at(f.scratch, at, "i8") for at in (a.v_at, a.g_at, a.h_at))
         with f.loop(f.begin, f.end) as task:
             slice_, rest = f.rem(task, a.slices), f.div(task, a.slices)
+            share, rest = f.rem(rest, a.parts), f.div(rest, a.parts)
             group, range_ = f.rem(rest, a.groups), f.div(rest, a.groups)
             first_out = f.mul(slice_, a.slice)
             outs = f.least(a.slice, f.sub(a.outs, first_out))
-            source = e.at(f, a.source, f.mul(group, a.s_group))
+            first_block = f.mul(share, a.blocks_each)
+            channel = f.mul(first_block, tile.columns)
+            source = e.at(f, a.source, f.add(f.mul(group, a.s_group), f.mul(channel, a.s_c)))
             grad = e.at(f, a.grad, f.add(f.mul(group, a.g_group), f.mul(first_out, a.g_c)))
             sums = f.at(a.sums, f.add(f.mul(f.add(f.mul(range_, a.groups), group), a.sum_range),
-                                      f.mul(first_out, tile.columns)), e.element)
+                                      f.add(f.mul(first_block, a.sum_block),
+                                            f.mul(first_out, tile.columns))), e.element)
+            all_blocks = a.blocks
+            a = a.replaced(blocks=f.least(a.blocks_each, f.sub(a.blocks, first_block)),
+                           channels=f.sub(a.channels, channel))
             first = f.div(f.mul(range_, a.total), a.ranges)
             last = f.div(f.mul(f.add(range_, 1), a.total), a.ranges)
             with f.loop(first, last) as chunk:
@@ -71,7 +80,8 @@ def gradient_module(e: Elements, tile: Tile, mode: str, adjacent: str, adjacent_
                 more = f.emit(f"zext i1 {f.compare('sgt', chunk, first)} to i64")
                 taps = str(w.elements**2) if w else "1" if mode == "narrow" else a.taps
                 grads = h if w else g
-                _products(f, a, e, tile, tiles, (v, grads, sums), taps, pixels, outs, more, mode)
+                counts = taps, all_blocks
+                _products(f, a, e, tile, tiles, (v, grads, sums), counts, pixels, outs, more, mode)
     return module.text()
 
 
@@ -148,14 +158,14 @@ def _tile_function(module: Module, e: Elements, tile: Tile) -> Function:
 
 
 def _products(f: Function, a: Registers, e: Elements, tile: Tile, tiles: dict[int, Function],
-              pointers: tuple[str, str, str], taps: str, pixels: str, outs: str, more: str,
+              pointers: tuple[str, str, str], counts: tuple[str, str], pixels: str, outs: str, more: str,
               mode: str) -> None:
-    v, grads, sums = pointers
+    (v, grads, sums), (taps, all_blocks) = pointers, counts
     short, columns = short_rows(tile).rows, tile.columns
     with f.loop(0, taps) as tap, f.loop(0, a.blocks) as block:
         k = f.add(f.mul(tap, a.blocks), block)
         from_v = f.at(v, f.mul(k, a.v_step), e.element)
-        to = f.at(sums, f.mul(k, a.sum_block), e.element)
+        to = f.at(sums, f.mul(f.add(f.mul(tap, all_blocks), block), a.sum_block), e.element)
         with f.loop(0, outs, columns) as out:
             number = f.div(out, columns)
             if winograd_of(mode):

@@ -27,6 +27,10 @@ from .winograd import winograd_of
 # Bytes of V that a chunk should have, and of sums that all ranges together may have.
 _BUDGET = 384 << 10
 _SUMS = 16 << 20
+# Of taps: bytes of V, of the gradients and of the sums that a task works with, most of the second cache.
+_TOGETHER = 768 << 10
+# What it costs to bring a vector into V, to stage one of gradients, and to add to one of sums, in products.
+_FILLING, _STAGING, _ADDING = 4.0, 6.0, 5.0
 
 
 @kernel("add_up", "convolution_gradient", effort=Effort.FEW)
@@ -55,10 +59,17 @@ class Blocking:
         self.blocks = -(-depth // self.columns)
         self.padded_outs = rounded(problem.outs, self.columns)
         step = w.results if w else 1
-        self.grid: Three = (-(-phase.grid[0] // step), phase.grid[1], -(-phase.grid[2] // step))
+        self.sum_block = self.padded_outs * self.columns
+        self.sum_range = self.taps * self.blocks * self.sum_block
+        # Input channels of a task: all blocks of them, where V is transformed rather than copied.
+        self.blocks_each = self.blocks
+        self.slice = max(64, self.columns)
         row = self.taps * self.blocks * self.columns * e.width
-        line, cells = self.grid[1] * self.grid[2], math.prod(self.grid)
         wanted = max(64, min(256, _BUDGET // row))
+        if not w and not narrow:
+            wanted = self._cut(e)
+        self.grid: Three = (-(-phase.grid[0] // step), phase.grid[1], -(-phase.grid[2] // step))
+        line, cells = self.grid[1] * self.grid[2], math.prod(self.grid)
         if cells >= wanted:
             self.images = 1
             self.chunks = -(-self.grid[0] // max(1, wanted // line))
@@ -74,16 +85,33 @@ class Blocking:
 
     def _share(self, problem: Problem, e: Elements) -> None:
         """Slices first, since they need no memory of their own; each repeats the transforms of the source."""
-        slice_ = min(self.padded_outs, max(64, self.columns))
-        self.slices = -(-self.padded_outs // slice_)
+        self.slices = -(-self.padded_outs // self.slice)
         self.slice = rounded(-(-self.padded_outs // self.slices), self.columns)
         self.slices = -(-self.padded_outs // self.slice)
-        self.sum_block = self.padded_outs * self.columns
-        self.sum_range = self.taps * self.blocks * self.sum_block
-        wanted = -(-8 // (self.slices * problem.groups)) if problem.products > 1 << 19 else 1
+        self.parts = -(-self.blocks // self.blocks_each)
+        apart = self.slices * self.parts * problem.groups
+        wanted = -(-8 // apart) if problem.products > 1 << 19 else 1
         room = max(1, _SUMS // (self.sum_range * problem.groups * e.width))
         self.ranges = max(1, min(wanted, room, self.total))
-        self.tasks = self.ranges * self.slices * problem.groups
+        self.tasks = self.ranges * apart
+
+    def _cut(self, e: Elements) -> int:
+        """Blocks of input channels and the slice of output channels of a task; how many pixels it takes.
+
+        Many of either make it worth while to bring the other one into the cache, many pixels to add to the
+        sums: what fits together decides.
+        """
+        best, least = 0, float("inf")
+        for blocks in {-(-self.blocks // n) for n in (1, 2, 4, 8)}:
+            for slice_ in {min(self.padded_outs, n) for n in (64, 128, 256, 512)}:
+                inner = self.taps * blocks * self.columns
+                room = _TOGETHER // e.width - inner * slice_
+                pixels = max(16, min(256, room // (2 * inner + slice_)))
+                cost = _FILLING / slice_ + _STAGING / inner + _ADDING / pixels
+                if cost < least:
+                    best, least = pixels, cost
+                    self.blocks_each, self.slice = blocks, slice_
+        return best
 
 
 def weight_plan(problem: Problem, dtype: Any, grad: Geometry, x: Geometry, result: Geometry,
@@ -111,14 +139,14 @@ def _sum_call(problem: Problem, e: Elements, tile: Tile, operands: tuple[Geometr
     x_n = staged_a * staged_b * staged_w
     columns = tile.columns
     vectors = columns // e.lanes
-    x_size = b.blocks * b.images * x_n * columns if mode not in ("narrow", "pointwise") else 0
+    x_size = b.blocks_each * b.images * x_n * columns if mode not in ("narrow", "pointwise") else 0
     v_step = (b.rows + 1) * columns if mode == "pointwise" else b.rows * columns + 5 * e.lanes
     grad_w = w.results * b.grid[2] if w else phase.grid[2]
     g_blocks = b.slice // columns
     g_n = b.lines * b.grid[1] * grad_w
     h_step = b.rows * columns + 5 * e.lanes
     v_at = rounded(x_size * e.width, 64)
-    g_at = v_at + rounded((b.taps * b.blocks * v_step + columns) * e.width, 64)
+    g_at = v_at + rounded((b.taps * b.blocks_each * v_step + columns) * e.width, 64)
     h_at = g_at + rounded((g_blocks * b.images * g_n + 2) * columns * e.width, 64)
     end = h_at + ((w.elements**2 * g_blocks * h_step + 2 * columns) * e.width if w else 0)
     places, strides = problem.target, problem.target.space
@@ -142,6 +170,7 @@ def _sum_call(problem: Problem, e: Elements, tile: Tile, operands: tuple[Geometr
         "g_vectors": vectors, "g_x_rows_b": b.grid[1], "g_span_a": b.lines,
         "batch": problem.batch, "groups": problem.groups, "images_each": b.images, "chunks": b.chunks,
         "rows_each": b.lines, "ranges": b.ranges, "total": b.total, "slices": b.slices, "slice": b.slice,
+        "parts": b.parts, "blocks_each": b.blocks_each,
         "outs": problem.outs, "s_group": problem.source.group, "g_group": places.group, "g_c": places.channel,
         "v_at": v_at, "g_at": g_at, "h_at": h_at, "h_step": h_step, "taps": b.taps, "grid_a": phase.grid[0],
         "grid_b": phase.grid[1], "grid_w": phase.grid[2], "grid_step": step[0], "sum_range": b.sum_range,
