@@ -118,12 +118,9 @@ def _push(output: Tensor, current: _Level) -> Any:
         varying = [(g, tangent) for g, tangent in used if g.requires_grad]
         if not varying:
             return output.detach() * 0
-        directions = [t.conj() if t.is_complex() else t for _, t in varying]
-        pushed = grad([g for g, _ in varying], weights, directions,
+        pushed = grad([g for g, _ in varying], weights, [tangent for _, tangent in varying],
                       create_graph=current.differentiable, retain_graph=True, allow_unused=True)[0]
-    if pushed is None:
-        return output.detach() * 0
-    return pushed.conj() if pushed.is_complex() else pushed
+    return output.detach() * 0 if pushed is None else pushed
 
 
 def custom_tangents(function: Any, ctx: Any, args: tuple[Any, ...], outputs: list[Any]) -> list[Any]:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 
 import flambeau as torch
@@ -17,6 +19,21 @@ def test_tangents_are_directional_derivatives() -> None:
     expected = (w @ x.sin()).exp() * (w @ (x.cos() * direction))
     assert torch.allclose(out.tangent, expected)
     assert not out.tangent.requires_grad and not out.primal.requires_grad
+
+
+@pytest.mark.parametrize(("function", "slope"), [
+    (lambda z: z * 2j, lambda z, v: v * 2j),
+    (lambda z: z * z, lambda z, v: 2 * z * v),
+    (lambda z: z.exp(), lambda z, v: z.exp() * v),
+    (lambda z: z * z.conj(), lambda z, v: z * v.conj() + v * z.conj()),
+    (lambda z: z.abs(), lambda z, v: (z.conj() * v).real / z.abs()),
+    (lambda z: torch.complex(z.real, z.imag ** 2), lambda z, v: torch.complex(v.real, 2 * z.imag * v.imag)),
+])
+def test_complex_tangents(function: Any, slope: Any) -> None:
+    z, v = torch.tensor([1 + 2j, 2 - 1j]), torch.tensor([1 + 0.5j, 0.25 - 1j])
+    with fwAD.dual_level():
+        tangent = fwAD.unpack_dual(function(fwAD.make_dual(z, v))).tangent
+    torch.testing.assert_close(tangent, slope(z, v))
 
 
 def test_two_duals_and_what_has_none() -> None:
