@@ -57,10 +57,12 @@ def rounded(n: int, unit: int) -> int:
 
 
 def adjacent_in(tensor: Tensor, extents: Three) -> str:
-    """What lies side by side in a tensor: pixels, channels, or nothing."""
+    """What lies side by side in a tensor: pixels, channels, every other pixel, or nothing."""
     if tensor.space[2] == 1 or extents[2] == 1:
         return "pixels"
-    return "channels" if tensor.channel == 1 else "nothing"
+    if tensor.channel == 1:
+        return "channels"
+    return "other" if tensor.space[2] == 2 else "nothing"
 
 
 def adjacent_of(problem: Problem, mode: str) -> str:

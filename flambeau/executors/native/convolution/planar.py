@@ -20,7 +20,7 @@ from ..products.lanes import sums_of
 from ..products.microkernel import Accumulators, Tile, accumulate, finish
 from ..products.packing import packer, padded_in_code
 from .arguments import Registers, entry, registers
-from .vectors import Elements, arithmetic, kept
+from .vectors import Elements, arithmetic, kept, pixels_apart, pixels_between
 
 _NUMBERS = ("s_n", "s_a", "s_b", "s_group", "step_a", "step_b", "before_a", "before_b", "extent_a",
             "extent_b", "grid_b", "grid_w", "lines", "lines_each", "depth", "v_at", "v_step", "batch",
@@ -149,37 +149,10 @@ class _Units:
             from_, place = e.at(f, source, f.mul(w, self.step)), f.at(to, w, e.element)
             inside = f.emit(f"and i1 {f.compare('sge', w, first)}, {f.compare('sle', f.add(w, n), stop)}")
             with f.when(inside):
-                f.write(e.kind, self._whole(from_), place, e.width)
+                f.write(e.kind, pixels_apart(f, e, from_, self.step), place, e.width)
             with f.otherwise(inside):
-                f.write(e.kind, self._some(from_, f.sub(first, w), f.sub(stop, w)), place, e.width)
-
-    def _whole(self, source: str) -> str:
-        f, e, n = self.f, self.e, self.e.lanes
-        if self.step == 1:
-            return e.read(f, source)
-        # The second vector ends with the last pixel: what comes after it need not exist.
-        halves = e.read(f, source), e.read(f, e.at(f, source, n - 1))
-        picks = ", ".join(f"i32 {2 * lane if 2 * lane < n else 2 * lane + 1}" for lane in range(n))
-        return f.emit(f"shufflevector {e.kind} {halves[0]}, {e.kind} {halves[1]}, <{n} x i32> <{picks}>")
-
-    def _some(self, source: str, low: str, high: str) -> str:
-        """The lanes from ``low`` to ``high``; the others are zero, and not touched."""
-        f, e, n = self.f, self.e, self.e.lanes
-        low, high = (f.emit(f"trunc i64 {f.least(f.most(x, -1), n)} to i32") for x in (low, high))
-        halves = []
-        for k in range(self.step):
-            lanes = ", ".join(f"i32 {(k * n + lane) // self.step}" for lane in range(n))
-            above = f.emit(f"icmp sge <{n} x i32> <{lanes}>, {f.splat(low, n, 'i32')}")
-            below = f.emit(f"icmp slt <{n} x i32> <{lanes}>, {f.splat(high, n, 'i32')}")
-            mask = f.emit(f"and <{n} x i1> {above}, {below}")
-            if self.step == 2:
-                even = ", ".join(["i1 true", "i1 false"] * (n // 2))
-                mask = f.emit(f"and <{n} x i1> {mask}, <{even}>")
-            halves.append(e.read(f, e.at(f, source, k * n), mask))
-        if self.step == 1:
-            return halves[0]
-        picks = ", ".join(f"i32 {2 * lane}" for lane in range(n))
-        return f.emit(f"shufflevector {e.kind} {halves[0]}, {e.kind} {halves[1]}, <{n} x i32> <{picks}>")
+                some = pixels_between(f, e, from_, self.step, f.sub(first, w), f.sub(stop, w))
+                f.write(e.kind, some, place, e.width)
 
 
 # --- the gradient by the weight -----------------------------------------------------------------------------

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from ..llvm.build import Function, Value
 from .arguments import Registers, entry
-from .vectors import Elements, kept, transposed
+from .vectors import Elements, kept, pixels_apart, pixels_between, transposed
 from .winograd import Winograd, transform
 
 # Channels in a row of a staged image, and of V.
@@ -29,7 +29,7 @@ def stage(f: Function, a: Registers, e: Elements, source: str, buffer: str, part
           adjacent: str) -> None:
     """Copy rows first_a ... of some images; ``adjacent``: what lies side by side in the source.
 
-    ``pixels``, ``channels``, or ``nothing``.
+    ``pixels``, ``channels``, ``other`` (every other pixel is read), or ``nothing``.
     """
     width = f.mul(a.vectors, e.lanes)
     # A vector of channels goes through all rows, so that as few places as possible are read at a time.
@@ -61,11 +61,14 @@ def _zero(f: Function, a: Registers, e: Elements, target: str, pixels: Value) ->
         f.write(e.kind, "zeroinitializer", f.at(target, f.mul(w, a.x_pixel), e.element))
 
 
+PIXEL_STEPS = {"pixels": 1, "other": 2}
+
+
 def _row(f: Function, a: Registers, e: Elements, source: str, target: str, pixels: str, channels: str,
          adjacent: str) -> None:
     """A vector of channels of a row of pixels; those that are missing are zeros."""
-    if adjacent == "pixels":
-        _transposed_row(f, a, e, source, target, pixels, channels)
+    if adjacent in PIXEL_STEPS:
+        _transposed_row(f, a, e, source, target, pixels, channels, PIXEL_STEPS[adjacent])
     elif adjacent == "channels":
         mask = f.first_lanes(channels, e.lanes)
         with f.loop(0, pixels) as w:
@@ -76,24 +79,23 @@ def _row(f: Function, a: Registers, e: Elements, source: str, target: str, pixel
 
 
 def _transposed_row(f: Function, a: Registers, e: Elements, source: str, target: str, pixels: str,
-                    channels: str) -> None:
+                    channels: str, step: int) -> None:
     n = e.lanes
     rows = [f.mul(a.s_c, i) for i in range(n)]
     with f.loop(0, pixels, n) as w:
         left = f.sub(pixels, w)
         whole = f.emit(f"and i1 {f.compare('sge', channels, n)}, {f.compare('sge', left, n)}")
-        from_, to = e.at(f, source, w), f.at(target, f.mul(w, a.x_pixel), e.element)
+        from_, to = e.at(f, source, f.mul(w, step)), f.at(target, f.mul(w, a.x_pixel), e.element)
         with f.when(whole):
-            read = [e.read(f, e.at(f, from_, rows[i])) for i in range(n)]
+            read = [pixels_apart(f, e, e.at(f, from_, rows[i]), step) for i in range(n)]
             for i, column in enumerate(transposed(f, e.kind, read)):
                 f.write(e.kind, column, f.at(to, f.mul(a.x_pixel, i), e.element))
         with f.otherwise(whole):
-            mask = f.first_lanes(left, n)
             read = []
             for i in range(n):
                 exists = f.compare("slt", i, channels)
-                mine = f.choose(exists, f"<{n} x i1>", mask, "zeroinitializer")
-                read.append(e.read(f, e.at(f, from_, f.choose(exists, "i64", rows[i], 0)), mine))
+                at = e.at(f, from_, f.choose(exists, "i64", rows[i], 0))
+                read.append(pixels_between(f, e, at, step, 0, f.choose(exists, "i64", left, 0)))
             square = kept(f, e, transposed(f, e.kind, read))
             with f.loop(0, f.least(left, n)) as pixel:
                 column = f.read(e.kind, f.at(square, f.mul(pixel, n), e.element))

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from ..llvm.build import Function, vector
+from ..llvm.build import Function, Value, vector
 from ..llvm.emitter import FLOAT64, Unsupported, memory_type
 from ..llvm.machine import machine
 from ..products.lanes import FLOATING, compute_type, element_at, read_lanes, shuffle, transpose, write_lanes
@@ -62,6 +62,34 @@ def kept(f: Function, e: Elements, vectors: Sequence[str]) -> str:
     for i, value in enumerate(vectors):
         f.write(e.kind, value, f.at(array, i * e.lanes, e.element), 4)
     return array
+
+
+def pixels_apart(f: Function, e: Elements, source: str, step: int) -> str:
+    """A vector of elements that lie ``step`` (1 or 2) apart; what comes after the last one need not exist."""
+    n = e.lanes
+    if step == 1:
+        return e.read(f, source)
+    picks = [2 * lane if 2 * lane < n else 2 * lane + 1 for lane in range(n)]
+    return shuffle(f, e.kind, n, e.read(f, source), e.read(f, e.at(f, source, n - 1)), picks)
+
+
+def pixels_between(f: Function, e: Elements, source: str, step: int, low: Value, high: Value) -> str:
+    """The lanes of ``pixels_apart`` from ``low`` to ``high``; the others are zero, and not touched."""
+    n = e.lanes
+    low, high = (f.emit(f"trunc i64 {f.least(f.most(x, -1), n)} to i32") for x in (low, high))
+    halves = []
+    for k in range(step):
+        lanes = ", ".join(f"i32 {(k * n + lane) // step}" for lane in range(n))
+        above = f.emit(f"icmp sge <{n} x i32> <{lanes}>, {f.splat(low, n, 'i32')}")
+        below = f.emit(f"icmp slt <{n} x i32> <{lanes}>, {f.splat(high, n, 'i32')}")
+        mask = f.emit(f"and <{n} x i1> {above}, {below}")
+        if step == 2:
+            even = ", ".join(["i1 true", "i1 false"] * (n // 2))
+            mask = f.emit(f"and <{n} x i1> {mask}, <{even}>")
+        halves.append(e.read(f, e.at(f, source, k * n), mask))
+    if step == 1:
+        return halves[0]
+    return shuffle(f, e.kind, n, halves[0], halves[1], range(0, 2 * n, 2))
 
 
 def arithmetic(f: Function, operation: str, kind: str, x: str, y: str) -> str:
