@@ -123,6 +123,25 @@ def from_numpy_dtype(numpy_type: Any) -> dtype:
     return found
 
 
+# What Python's own types mean as an argument ``dtype``.
+PYTHON_TYPES: dict[Any, dtype] = {bool: bool_, int: int64, float: float64, complex: complex128}
+
+
+def given(argument: Any, function: str) -> Any:
+    """The dtype that a caller gave, as one of Python's types too; None stays.
+
+    >>> import flambeau as torch
+    >>> torch.zeros(1, dtype=float).dtype
+    torch.float64
+    """
+    if argument is None or argument.__class__ is dtype:
+        return argument
+    found = PYTHON_TYPES.get(argument) if isinstance(argument, type) else None
+    if found is None:
+        raise TypeError(f"{function}(): argument 'dtype' must be torch.dtype, not {type(argument).__name__}")
+    return found
+
+
 def converted(array: Any, numpy_type: Any) -> Any:
     """``array.astype`` that knows half complex numbers."""
     if array.dtype == HALF_PAIR:
@@ -174,7 +193,8 @@ def promote_types(type1: dtype, type2: dtype) -> dtype:
         return type1
     found = _promotions.get((type1, type2))
     if found is None:
-        found = _promotions[type1, type2] = _promote(type1, type2)
+        found = _promote(given(type1, "promote_types"), given(type2, "promote_types"))
+        _promotions[type1, type2] = found
     return found
 
 
@@ -253,7 +273,7 @@ def can_cast(from_: dtype, to: dtype) -> bool:
     >>> torch.can_cast(torch.float32, torch.int64)
     False
     """
-    return from_.category <= to.category
+    return bool(given(from_, "can_cast").category <= given(to, "can_cast").category)
 
 
 class finfo:
@@ -265,7 +285,7 @@ class finfo:
     """
 
     def __init__(self, type: dtype | None = None) -> None:
-        chosen = _default if type is None else type
+        chosen = _default if type is None else given(type, "finfo")
         if chosen.is_complex:
             chosen = chosen.to_real()
         if not chosen.is_floating_point:
@@ -304,6 +324,7 @@ class iinfo:
     """
 
     def __init__(self, type: dtype) -> None:
+        type = given(type, "iinfo")
         if type.category != INTEGER:
             raise TypeError(
                 f"torch.iinfo() requires an integer input type. Use torch.finfo to handle '{type!r}'"

@@ -378,6 +378,8 @@ def lerp(input: Tensor, end: Tensor, weight: Any) -> Tensor:
     if not isinstance(end, Tensor):
         raise bad_arguments("lerp", input, end, weight)
     dtype = input._geometry.dtype
+    if isinstance(weight, Tensor) and weight._geometry.ndim == 0 and input._geometry.ndim:
+        weight = weight.to(dtype)  # counts as a number
     for name, one in (("end", end), ("weight", weight)):
         if isinstance(one, Tensor) and one._geometry.dtype is not dtype:
             raise RuntimeError(f"expected dtype {_C_NAMES.get(dtype, dtype.name)} for `{name}` but got dtype "

@@ -6,13 +6,17 @@ from collections.abc import Callable
 from functools import wraps
 from typing import Any, TypeVar
 
+from .. import dtypes
 from ..tensor import check_dim
 
 F = TypeVar("F", bound=Callable[..., Any])
 
 
 def numpy_names(function: F) -> F:
-    """``function`` with NumPy's keywords ``axis`` and ``keepdims`` beside ``dim`` and ``keepdim``."""
+    """``function`` with NumPy's keywords ``axis`` and ``keepdims`` beside ``dim`` and ``keepdim``.
+
+    A ``dtype`` may be one of Python's types.
+    """
 
     @wraps(function)
     def wrapper(*args: Any, **kwargs: Any) -> Any:
@@ -21,6 +25,8 @@ def numpy_names(function: F) -> F:
                 kwargs["dim"] = kwargs.pop("axis")
             if "keepdims" in kwargs:
                 kwargs["keepdim"] = kwargs.pop("keepdims")
+            if "dtype" in kwargs:
+                kwargs["dtype"] = dtypes.given(kwargs["dtype"], function.__name__)
         return function(*args, **kwargs)
 
     return wrapper  # type: ignore[return-value]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import builtins
 from typing import Any
 
 from .. import devices, dtypes
@@ -36,7 +37,11 @@ def _(ctx: Any, grad: Tensor) -> Tensor:
 def cast(x: Tensor, dtype: dtypes.dtype) -> Tensor:
     """``x`` in another element type; ``x`` itself where it has that type."""
     g = x._geometry
-    return x if g.dtype is dtype else record(CAST, (x,), (dtype, g.device))
+    if g.dtype is dtype:
+        return x
+    if dtype.__class__ is not dtypes.dtype:
+        return cast(x, dtypes.given(dtype, "to"))
+    return record(CAST, (x,), (dtype, g.device))
 
 
 @api("Tensor")
@@ -76,7 +81,7 @@ def _read_to(args: tuple[Any, ...], options: dict[str, Any]) -> tuple[Any, Any, 
         other, args = args[0], args[1:]
     if other is not None:
         device, dtype, names = other.device, other.dtype, ["non_blocking", "copy"]
-    elif args and isinstance(args[0], dtypes.dtype):
+    elif args and isinstance(args[0], (dtypes.dtype, builtins.type)):
         device, dtype, args, names = options.pop("device", None), args[0], args[1:], ["non_blocking", "copy"]
     else:
         device, dtype, names = None, None, ["device", "dtype", "non_blocking", "copy"]
@@ -86,6 +91,8 @@ def _read_to(args: tuple[Any, ...], options: dict[str, Any]) -> tuple[Any, Any, 
     device, dtype = options.pop("device", device), options.pop("dtype", dtype)
     options.pop("non_blocking", None)
     copy = options.pop("copy", False)
+    if isinstance(dtype, builtins.type):
+        dtype = dtypes.PYTHON_TYPES.get(dtype, dtype)
     if options or not (dtype is None or isinstance(dtype, dtypes.dtype)) \
             or not (device is None or isinstance(device, (str, int, devices.device))):
         raise _bad_to(args, options)
@@ -143,7 +150,7 @@ def type(self: Tensor, dtype: Any = None, non_blocking: bool = False, **kwargs: 
     name = dtype if isinstance(dtype, str) else f"{dtype.__module__}.{dtype.__name__}"
     found = _FROM_TYPE_NAME.get("torch." + name.rsplit(".", 1)[-1])
     if found is None:
-        raise ValueError(f"invalid type: '{dtype}'")
+        raise ValueError(f"invalid type: '{getattr(dtype, '__name__', dtype)}'")
     return cast(self, found)
 
 

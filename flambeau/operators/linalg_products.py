@@ -277,7 +277,7 @@ def trace(input: Tensor) -> Tensor:
     tensor(5)
     """
     if input.ndim != 2:
-        raise RuntimeError("trace: expected a matrix")
+        raise RuntimeError(f"trace: expected a matrix, but got tensor with dim {input.ndim}")
     return input.diagonal().sum()
 
 

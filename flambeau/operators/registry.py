@@ -11,7 +11,7 @@ from functools import wraps
 from types import FunctionType
 from typing import Any, TypeVar
 
-from .. import layouts
+from .. import dtypes, layouts
 from ..tensor import Tensor, assign, casting, check_writable
 from ..tensor.overlap import require_apart
 from ..tensor.overrides import dispatching, on_first_override
@@ -40,6 +40,8 @@ def api(*namespaces: str, out: bool = False, inplace: bool = False, aliases: tup
         method: Callable[..., Any] = cast
         if _has_parameter(function, "layout"):
             offered, method = dense_only(offered), dense_only(method)
+        elif _has_parameter(function, "dtype") and public_name not in _READ_DTYPE:
+            offered, method = typed(offered), typed(method)
         for each in (public_name, *aliases):
             for namespace in namespaces:
                 NAMESPACES[namespace][each] = method if namespace == "Tensor" else offered
@@ -165,7 +167,9 @@ def dense_only(function: Callable[..., Any]) -> Callable[..., Any]:
     """``function`` for dense tensors; a sparse ``layout`` is made by another function, if at all."""
     @wraps(function)
     def wrapper(*args: Any, **kwargs: Any) -> Any:
-        layout = kwargs.get("layout")
+        layout, dtype = kwargs.get("layout"), kwargs.get("dtype")
+        if dtype is not None and dtype.__class__ is not dtypes.dtype:
+            kwargs["dtype"] = dtypes.given(dtype, function.__name__)
         if layout is not None and layout is not layouts.strided:
             if not isinstance(layout, layouts.layout):
                 raise TypeError(f"{function.__name__}(): argument 'layout' must be torch.layout, not "
@@ -174,6 +178,21 @@ def dense_only(function: Callable[..., Any]) -> Callable[..., Any]:
                 return layouts.SPARSE_FACTORIES[function.__name__](*args, **kwargs)
             name = "full" if function.__name__ == "ones" else function.__name__
             raise RuntimeError(f"{name}(...) is not implemented for sparse layout")
+        return function(*args, **kwargs)
+    return wrapper
+
+
+# They read ``dtype=float`` themselves: no call of theirs costs more.
+_READ_DTYPE = frozenset(("softmax", "log_softmax", "type", "view"))
+
+
+def typed(function: Callable[..., Any]) -> Callable[..., Any]:
+    """``function`` with one of Python's types for ``dtype=``, such as ``float``."""
+    @wraps(function)
+    def wrapper(*args: Any, **kwargs: Any) -> Any:
+        dtype = kwargs.get("dtype")
+        if dtype is not None and dtype.__class__ is not dtypes.dtype:
+            kwargs["dtype"] = dtypes.given(dtype, function.__name__)
         return function(*args, **kwargs)
     return wrapper
 

@@ -111,9 +111,10 @@ def view_method(self: Tensor, *shape: Any, dtype: Any = None, size: Any = None) 
             [2, 3],
             [4, 5]])
     """
-    if dtype is None and len(shape) == 1 and isinstance(shape[0], dtypes.dtype):
+    if dtype is None and len(shape) == 1 and isinstance(shape[0], (dtypes.dtype, type)):
         dtype = shape[0]
     if dtype is not None:
+        dtype = dtypes.given(dtype, "view")
         return view(ALIAS if dtype is self._geometry.dtype else RETYPE, self,
                     () if dtype is self._geometry.dtype else (dtype,))
     return view(VIEW, self, (sizes_of(shape if size is None else (size,), "view"),))

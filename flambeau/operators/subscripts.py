@@ -130,8 +130,6 @@ class Subscript:
             "int32",
             "uint8",
             "bool",
-            "int16",
-            "int8",
         ):
             raise IndexError("tensors used as indices must be long, int, byte or bool tensors")
         if tensor._geometry.ndim == 0 and tensor._geometry.device.type != "meta":

@@ -33,15 +33,19 @@ def from_array(array: np.ndarray[Any, Any], dtype: dtypes.dtype | None = None, d
     return fresh(Storage(constant(flat), geometry), geometry)
 
 
-def shared(array: np.ndarray[Any, Any]) -> Tensor:
-    """A tensor that shares memory with an array (``from_numpy``)."""
-    dtype = dtypes.from_numpy_dtype(array.dtype)
-    itemsize = array.itemsize
+def _refuse_negative_strides(array: np.ndarray[Any, Any]) -> None:
     if any(s < 0 for s in array.strides):
         raise ValueError(
             "At least one stride in the given numpy array is negative, and tensors with negative strides are "
             "not currently supported. (You can probably work around this by making a copy of your array  "
             "with array.copy().) ")
+
+
+def shared(array: np.ndarray[Any, Any]) -> Tensor:
+    """A tensor that shares memory with an array (``from_numpy``)."""
+    dtype = dtypes.from_numpy_dtype(array.dtype)
+    itemsize = array.itemsize
+    _refuse_negative_strides(array)
     if any(s % itemsize for s in array.strides):
         raise ValueError("given numpy array strides not a multiple of the element byte size. Copy the numpy "
                          "array to reallocate the memory.")
@@ -74,6 +78,10 @@ def infer_dtype(data: Any) -> dtypes.dtype:
         return dtypes.get_default_dtype().to_complex()
     if hasattr(data, "__array__") or hasattr(data, "dtype"):
         return dtypes.from_numpy_dtype(np.asarray(data).dtype)
+    if isinstance(data, (str, bytes)):
+        raise TypeError(f"new(): invalid data type '{type(data).__name__}'")
+    if isinstance(data, dict) or not hasattr(data, "__iter__"):
+        raise RuntimeError(f"Could not infer dtype of {type(data).__name__}")
     found: dtypes.dtype | None = None
     for item in data:
         one = infer_dtype(item)
@@ -120,9 +128,10 @@ def to_array(data: Any, dtype: dtypes.dtype | None) -> np.ndarray[Any, Any]:
         found = dtypes.from_numpy_dtype(array.dtype)
         if dtype is dtypes.complex32:
             return dtypes.converted(array, dtype.numpy)
+        _refuse_negative_strides(array)
         return np.array(array, dtype=(dtype or found).numpy)
     if not isinstance(data, (bool, int, float, complex)) and not _is_sequence(data):
-        if data is None or not hasattr(data, "__iter__"):
+        if isinstance(data, dict) or not hasattr(data, "__iter__"):
             raise RuntimeError(f"Could not infer dtype of {type(data).__name__}")
         data = list(data)
     shape = nested_shape(data) if _is_sequence(data) else ()
@@ -133,17 +142,7 @@ def to_array(data: Any, dtype: dtypes.dtype | None) -> np.ndarray[Any, Any]:
 def _fill(data: Any, shape: tuple[int, ...], dtype: dtypes.dtype) -> np.ndarray[Any, Any]:
     plain = _plain(data)
     if dtype.category == dtypes.INTEGER:
-        try:
-            array = np.array(plain, dtype=np.uint64 if dtype is dtypes.uint64 else np.int64)
-        except (OverflowError, TypeError) as error:
-            if isinstance(error, OverflowError):
-                raise RuntimeError("Overflow when unpacking long long") from None
-            raise TypeError("can't convert complex to int") from None
-        limits = np.iinfo(dtype.numpy)
-        if array.size and (array.min() < limits.min or array.max() > limits.max):
-            raise RuntimeError(f"value cannot be converted to type {dtype.name}_t without "
-                               "overflow".replace("uint8_t", "uint8_t"))
-        return array.reshape(shape).astype(dtype.numpy)
+        return _integers(np.array(plain), dtype).reshape(shape)
     if dtype.category == dtypes.FLOATING:
         try:
             return np.array(plain, dtype=np.float64).reshape(shape).astype(dtype.numpy)
@@ -152,6 +151,26 @@ def _fill(data: Any, shape: tuple[int, ...], dtype: dtypes.dtype) -> np.ndarray[
     if dtype is dtypes.complex32:
         return dtypes.converted(np.array(plain, np.complex64), dtype.numpy).reshape(shape)
     return np.array(plain, dtype=dtype.numpy).reshape(shape)
+
+
+def _integers(array: np.ndarray[Any, Any], dtype: dtypes.dtype) -> np.ndarray[Any, Any]:
+    """Numbers as integers of the type: negative ones wrap around in unsigned types, as far as they go."""
+    kind, limits = array.dtype.kind, np.iinfo(dtype.numpy)
+    if kind == "c":
+        raise TypeError("'complex' object cannot be interpreted as an integer")
+    low, high = (int(array.min()), int(array.max())) if array.size and kind in "iuO" else (0, 0)
+    if dtype is dtypes.uint64 and not 0 <= low <= high <= limits.max:
+        raise OverflowError("can't convert negative int to unsigned" if low < 0 else "int too big to convert")
+    if dtype is not dtypes.uint64 and not -(1 << 63) <= low <= high < 1 << 63:
+        raise ValueError("Overflow when unpacking long long")
+    lowest = limits.min or -limits.max
+    if kind == "f":
+        fits = np.isfinite(array) & (array > limits.min - 1.0) & (array < limits.max + 1.0)
+    else:
+        fits = np.array(lowest <= low <= high <= limits.max)
+    if not fits.all():
+        raise RuntimeError(f"value cannot be converted to type {dtype.name} without overflow")
+    return array.astype(np.int64).astype(dtype.numpy) if kind == "f" else array.astype(dtype.numpy)
 
 
 def _values(x: Tensor) -> np.ndarray[Any, Any]:

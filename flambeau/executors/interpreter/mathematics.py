@@ -118,9 +118,12 @@ def truncated_quotient(x: Any, y: Any) -> Any:
 
 
 def floored_remainder(x: Any, y: Any) -> Any:
-    """The remainder with the sign of y."""
+    """The remainder with the sign of y; a zero has the sign of x."""
     _refuse_zero(y)
-    return np.remainder(x, y)
+    if np.result_type(x, y).kind != "f":
+        return np.remainder(x, y)
+    rest = np.fmod(x, y)
+    return np.where((rest != 0) & (np.less(y, 0) != np.less(rest, 0)), rest + y, rest)
 
 
 def truncated_remainder(x: Any, y: Any) -> Any:

@@ -10,6 +10,7 @@ from ... import __future__ as future
 from ... import operators as ops
 from ...autograd import no_grad
 from ...devices import device as Device
+from ...dtypes import PYTHON_TYPES
 from ...dtypes import dtype as DType
 from ...tensor import Tensor
 from ...tensor.swapping import swap_tensors
@@ -39,13 +40,13 @@ def parse_to(*args: Any, **kwargs: Any) -> tuple[Any, Any, bool, Any]:
     memory_format = options.pop("memory_format", None)
     if rest and isinstance(rest[0], Tensor):
         other = rest.pop(0)
-    elif rest and isinstance(rest[0], DType):
+    elif rest and _is_dtype(rest[0]):
         dtype = rest.pop(0)
     elif rest and (
         rest[0] is None or (isinstance(rest[0], (str, int, Device)) and not isinstance(rest[0], bool))
     ):
         device = rest.pop(0)
-        if rest and (rest[0] is None or isinstance(rest[0], DType)):
+        if rest and (rest[0] is None or _is_dtype(rest[0])):
             dtype = rest.pop(0)
     if other is not None:
         device, dtype = other.device, other.dtype
@@ -60,7 +61,12 @@ def parse_to(*args: Any, **kwargs: Any) -> tuple[Any, Any, bool, Any]:
             f"to() received an invalid combination of arguments - got ({given}), but expected one of:\n"
             + _TO_SIGNATURES
         )
+    dtype = PYTHON_TYPES.get(dtype, dtype) if isinstance(dtype, type) else dtype
     return None if device is None else Device(device), dtype, non_blocking, memory_format
+
+
+def _is_dtype(argument: Any) -> bool:
+    return isinstance(argument, DType) or (isinstance(argument, type) and argument in PYTHON_TYPES)
 
 
 def _changes_kind(parameter: Tensor, data: Tensor) -> bool:

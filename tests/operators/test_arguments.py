@@ -1,0 +1,102 @@
+"""Arguments as users write them: Python's types as dtypes, and data that is refused."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+
+import flambeau as torch
+
+F = torch.nn.functional
+
+
+def ones() -> Any:
+    return torch.ones(2, 2)
+
+
+TYPED: list[Callable[[Any], Any]] = [
+    lambda d: torch.zeros(2, dtype=d), lambda d: torch.tensor([1], dtype=d),
+    lambda d: torch.full((1,), 1, dtype=d), lambda d: torch.arange(3, dtype=d),
+    lambda d: torch.eye(2, dtype=d), lambda d: torch.as_tensor([1], dtype=d),
+    lambda d: torch.asarray([1], dtype=d), lambda d: torch.empty(0, dtype=d), lambda d: ones().to(d),
+    lambda d: ones().to(dtype=d), lambda d: ones().to("cpu", d), lambda d: ones().sum(dtype=d),
+    lambda d: torch.cumsum(ones(), 0, dtype=d), lambda d: ones().new_zeros(1, dtype=d),
+    lambda d: torch.ones_like(ones(), dtype=d), lambda d: torch.scalar_tensor(1, dtype=d),
+    lambda d: ones().new_tensor([1], dtype=d), lambda d: ones().view(d),
+]
+
+
+@pytest.mark.parametrize("number", range(len(TYPED)))
+def test_a_python_type_is_a_dtype(number: int) -> None:
+    assert TYPED[number](float).dtype is torch.float64
+    assert TYPED[number](int).dtype is torch.int64
+
+
+def test_python_types_of_modules_softmax_and_limits() -> None:
+    assert torch.nn.Linear(1, 1, dtype=float).weight.dtype is torch.float64
+    assert torch.nn.Linear(1, 1).to(float).weight.dtype is torch.float64
+    assert F.softmax(ones(), 0, dtype=float).dtype is torch.float64
+    assert torch.randn(1, dtype=complex).dtype is torch.complex128
+    assert torch.finfo(float).bits == 64 and torch.promote_types(float, torch.int8) is torch.float64
+
+
+@pytest.mark.parametrize("wrong", [str, np.float32, "float32", 3])
+def test_other_types_are_no_dtypes(wrong: Any) -> None:
+    name = type(wrong).__name__
+    for call in (torch.zeros, torch.ones, torch.empty):
+        with pytest.raises(TypeError, match=f"argument 'dtype' must be torch.dtype, not {name}"):
+            call(2, dtype=wrong)
+    with pytest.raises(TypeError, match=f"argument 'dtype' must be torch.dtype, not {name}"):
+        torch.tensor([1], dtype=wrong)
+
+
+REFUSED: list[tuple[Any, Any, type[Exception], str]] = [
+    ([1, "a"], None, TypeError, "invalid data type 'str'"),
+    ({1: 2}, None, RuntimeError, "infer dtype of dict"),
+    ([None], None, RuntimeError, "infer dtype of NoneType"),
+    ([2**63], None, ValueError, "unpacking long long"),
+    ([300], torch.uint8, RuntimeError, "type uint8 without overflow"),
+    ([3e9], torch.int32, RuntimeError, "int32 without"),
+    ([-256], torch.uint8, RuntimeError, "without overflow"),
+    ([math.nan], torch.int64, RuntimeError, "without overflow"),
+    ([1j], torch.int32, TypeError, "cannot be interpreted"), (np.arange(3)[::-1], None, ValueError, "stride"),
+    ([-1], torch.uint64, OverflowError, "negative int to unsigned"),
+]
+
+
+@pytest.mark.parametrize("row", REFUSED, ids=lambda row: str(row[0]))
+def test_data_that_is_refused(row: tuple[Any, Any, type[Exception], str]) -> None:
+    data, dtype, kind, message = row
+    with pytest.raises(kind, match=message):
+        torch.tensor(data, dtype=dtype)
+
+
+def test_negative_numbers_wrap_around_in_unsigned_types() -> None:
+    assert torch.tensor([-1, -255], dtype=torch.uint8).tolist() == [255, 1]
+    assert torch.tensor([2.7], dtype=torch.uint8).tolist() == [2]
+    assert torch.tensor(2**63, dtype=torch.uint64).item() == 2**63
+
+
+def test_remainders_of_zero_have_the_sign_of_the_dividend() -> None:
+    for dtype in (torch.float16, torch.float32, torch.float64):
+        x = torch.tensor([-0.0, 0.0, -4.0, 4.0, -3.0], dtype=dtype)
+        for divisor, last in ((4, 1.0), (-4, -3.0)):
+            rest = torch.remainder(x, divisor)
+            assert torch.signbit(rest[:4]).tolist() == [True, False, True, False]
+            assert rest.tolist() == [0, 0, 0, 0, last]
+
+
+def test_a_weight_without_dimensions_counts_as_a_number() -> None:
+    assert torch.lerp(ones(), 2 * ones(), torch.tensor(0.5, dtype=torch.float64)).dtype is torch.float32
+    with pytest.raises(RuntimeError, match="expected dtype float for `weight`"):
+        torch.lerp(ones(), ones(), torch.tensor([0.5], dtype=torch.float64))
+
+
+def test_narrow_integers_are_no_indices() -> None:
+    for dtype in (torch.int8, torch.int16):
+        with pytest.raises(IndexError, match="must be long, int, byte or bool"):
+            ones()[torch.tensor([0, 1], dtype=dtype)]
