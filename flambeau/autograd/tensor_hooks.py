@@ -43,6 +43,7 @@ def _same_kind(hook: Hook) -> Hook:
         if changed.shape != grad.shape:
             raise RuntimeError(f"hook '{getattr(hook, '__name__', hook)}' has changed the size of value")
         return changed
+    checked.__wrapped__ = hook  # type: ignore[attr-defined]
     return checked
 
 

@@ -7,6 +7,11 @@ from .legacy import MAGIC_NUMBER, PROTOCOL_VERSION
 from .load import load
 from .locations import MAP_LOCATION, default_restore_location, location_tag, register_package
 from .names import _get_layout
+from .options import (
+    get_crc32_options,
+    set_crc32_options,
+    skip_data,
+)
 from .safety import add_safe_globals, clear_safe_globals, get_safe_globals, safe_globals
 from .save import save
 
@@ -28,6 +33,7 @@ __all__ = [
     "add_safe_globals",
     "clear_safe_globals",
     "default_restore_location",
+    "get_crc32_options",
     "get_default_load_endianness",
     "get_safe_globals",
     "get_unsafe_globals_in_checkpoint",
@@ -36,5 +42,7 @@ __all__ = [
     "register_package",
     "safe_globals",
     "save",
+    "set_crc32_options",
     "set_default_load_endianness",
+    "skip_data",
 ]

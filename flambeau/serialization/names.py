@@ -5,6 +5,7 @@ from __future__ import annotations
 import functools
 import importlib
 import types
+from collections.abc import Iterator
 from typing import Any
 
 from .. import _utils, devices, dtypes, layouts
@@ -106,8 +107,16 @@ def _function_names() -> dict[int, tuple[str, str]]:
     for namespace in ("nn.functional", "torch", "linalg", "fft", "special"):
         module = "torch" if namespace == "torch" else "torch." + namespace
         for name, function in NAMESPACES.get(namespace, {}).items():
-            found.setdefault(id(function), (module, name))
+            for layer in _layers(function):
+                found.setdefault(id(layer), (module, name))
     return found
+
+
+def _layers(function: Any) -> Iterator[Any]:
+    """A function and those that it wraps: whoever took it earlier may have it without its dispatcher."""
+    while function is not None:
+        yield function
+        function = getattr(function, "__wrapped__", None)
 
 
 def public_name(obj: Any, name: str | None = None) -> tuple[str, str]:
@@ -119,9 +128,9 @@ def public_name(obj: Any, name: str | None = None) -> tuple[str, str]:
     module = getattr(obj, "__module__", None) or "__main__"
     if module != _HERE and not module.startswith(_HERE + "."):
         return module, name
-    function = _function_names().get(id(obj)) if isinstance(obj, types.FunctionType) else None
-    if function is not None:
-        return function
+    for layer in _layers(obj) if isinstance(obj, types.FunctionType) else ():
+        if id(layer) in _function_names():
+            return _function_names()[id(layer)]
     inner = module[len(_HERE) + 1 :]
     if inner.startswith("optim.lr_scheduler."):
         inner = "optim.lr_scheduler"

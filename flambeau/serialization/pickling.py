@@ -15,6 +15,7 @@ from ..nn.parameter import Parameter
 from ..operators.generator import Generator
 from ..operators.protocols import PRIVATE
 from ..tensor import Tensor
+from ..tensor.handle import warn_if_has_hooks
 from ..tensor.storage_view import TypedStorage, UntypedStorage
 from .locations import location_tag
 from .names import STORAGE_NAMES, STORAGE_TYPES, UNTYPED, StorageType, _get_layout, public_name
@@ -72,6 +73,7 @@ def reduce_tensor(x: Tensor) -> Any:
     extras = {name: value for name, value in vars(x).items() if name not in PRIVATE}
     slots = {name: getattr(x, name) for name in _slots(type(x)) if hasattr(x, name)}
     state: Any = (extras, slots) if slots else extras
+    warn_if_has_hooks(x)
     hooks: OrderedDict[Any, Any] = OrderedDict()
     if type(x) is Parameter:
         if state:

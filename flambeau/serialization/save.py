@@ -20,6 +20,7 @@ from ..dtypes import dtype
 from ..engine import value_of
 from ..graph.storage import Storage
 from .legacy import save_legacy
+from .options import options
 from .pickling import pickled
 
 _ALIGNMENT = 64
@@ -47,6 +48,8 @@ def save(
     if not is_path and not hasattr(f, "write"):
         raise AttributeError(_NO_FILE)
     legacy = not _use_new_zipfile_serialization
+    if legacy and options.skip_data:
+        raise RuntimeError("Cannot use skip_data=True with _use_new_zipfile_serialization=False")
     data, storages = pickled(obj, pickle_module, pickle_protocol, legacy)
     name = _archive_name(Path(f)) if is_path else "archive"
 
@@ -128,6 +131,9 @@ def _write_archive(
         if not without_byteorder:
             _record(archive, f"{name}/byteorder", b"little")
         for key, (storage, _) in enumerate(storages):
+            if options.skip_data:
+                _record(archive, f"{name}/data/{key}", bytes(storage.size * storage.geometry.dtype.itemsize))
+                continue
             flat = _little(value_of(storage, "save"))
             _record(archive, f"{name}/data/{key}", flat.view(np.uint8).data)
         _record(archive, f"{name}/version", b"3\n")
@@ -145,4 +151,20 @@ def _record(archive: zipfile.ZipFile, name: str, data: Any) -> None:
         start += _ZIP64_EXTRA
     padding = -(start + 4) % _ALIGNMENT
     info.extra = struct.pack("<2sH", b"FB", padding) + b"Z" * padding
-    archive.writestr(info, data)
+    if options.crc32:
+        archive.writestr(info, data)
+    else:
+        _write_unchecked(archive, info, data)
+
+
+def _write_unchecked(archive: Any, info: zipfile.ZipInfo, data: Any) -> None:
+    """What ``ZipFile.writestr`` does, with no checksum."""
+    file = archive.fp
+    info.CRC, info.file_size, info.compress_size = 0, len(data), len(data)
+    info.header_offset = file.tell()
+    file.write(info.FileHeader(len(data) > _ZIP64_FROM))
+    file.write(data)
+    archive.filelist.append(info)
+    archive.NameToInfo[info.filename] = info
+    archive.start_dir = file.tell()  # where the directory will be written
+    archive._didModify = True

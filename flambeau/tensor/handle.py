@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import warnings
 import weakref
 from collections import OrderedDict
-from collections.abc import MutableMapping, Sequence
-from typing import Any
+from collections.abc import Callable, MutableMapping, Sequence
+from typing import Any, TypeVar
 
 
 class RemovableHandle:
@@ -48,6 +49,27 @@ class RemovableHandle:
         self.hooks_dict_ref = weakref.ref(table if table is not None else OrderedDict())
         self.extra_dict_ref = tuple(weakref.ref(t if t is not None else OrderedDict()) for t in extra)
         RemovableHandle.next_id = max(RemovableHandle.next_id, self.id + 1)
+
+
+Hook = TypeVar("Hook", bound=Callable[..., Any])
+
+
+def unserializable_hook(f: Hook) -> Hook:
+    """Mark a tensor's hook as one that is not missed when the tensor is saved."""
+    f.__torch_unserializable__ = True  # type: ignore[attr-defined]
+    return f
+
+
+def warn_if_has_hooks(tensor: Any) -> None:
+    """Warn of the hooks on a leaf's gradient, which no file holds."""
+    for hook in tensor._hooks.before.values() if tensor._hooks is not None else ():
+        function = getattr(hook, "__wrapped__", hook)
+        if not hasattr(function, "__torch_unserializable__"):
+            warnings.warn(
+                f"backward hook {function!r} on tensor will not be serialized.  If this is expected, you can "
+                "decorate the function with @torch.utils.hooks.unserializable_hook to suppress this warning",
+                stacklevel=2,
+            )
 
 
 # Where PyTorch's users import it from, and pickles find it.
