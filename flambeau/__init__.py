@@ -56,6 +56,7 @@ from .func import vmap
 from .operators.generator import Generator, default_generator
 from .random import get_rng_state, initial_seed, manual_seed, seed, set_rng_state
 from .serialization import load, save
+from .serialization.file_reader import PyTorchFileReader
 from .size import Size
 from .tensor import Tensor
 from .tensor.storage_view import TypedStorage, UntypedStorage

@@ -12,7 +12,7 @@ from .amp import switches
 from .config import settings
 from .control_flow import cond, while_loop
 from .dtypes import dtype
-from .jit import Future, TensorType, fork, wait
+from .jit import Future, ScriptFunction, ScriptModule, TensorType, fork, wait
 from .operators.registry import place_all, publish_in
 from .streams import Event, Stream
 from .tensor import Tensor
@@ -113,7 +113,7 @@ def set_flush_denormal(mode: bool) -> bool:
 
 
 FUNCTIONS = (*symbolic.FUNCTIONS, _assert, *switches.FUNCTIONS, *environment.FUNCTIONS, cond, while_loop,
-             Stream, TensorType, Event,
+             Stream, TensorType, ScriptFunction, ScriptModule, Event,
              fork, wait, Future,
              is_deterministic_algorithms_warn_only_enabled, set_deterministic_debug_mode,
              get_deterministic_debug_mode, set_flush_denormal, is_tensor, typename,
@@ -142,7 +142,7 @@ class _LegacyType(type):
 
 def fill(namespace: dict[str, Any]) -> None:
     """Put the public names into the package's namespace."""
-    for d in dtypes.ALL:
+    for d in (*dtypes.ALL, *dtypes.QUANTIZED):
         namespace[d.name] = d
     namespace.update(dtypes.ALIASES)
     publish_in(namespace, "torch")

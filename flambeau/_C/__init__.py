@@ -9,6 +9,7 @@ from ..library.dispatch_keys import DispatchKey, DispatchKeySet, ExcludedKeys
 from ..tensor import Tensor
 from ..tensor.batching import levels
 from ..tensor.overrides import DisableTorchFunction, disabled_torch_function, has_torch_function, modes
+from . import _nn as _nn
 
 DisableTorchFunctionSubclass = DisableTorchFunction
 _disabled_torch_function_impl = disabled_torch_function

@@ -10,6 +10,10 @@ NAMES = frozenset({"avg_pool2d", "avg_pool3d", "elu_", "gelu", "hardtanh_", "lea
 
 def __getattr__(name: str) -> Any:
     # Looked up when it is used: classes that override functions change what the names stand for.
+    if name == "_parse_to":
+        from ..nn.modules._conversion import parse_to
+
+        return parse_to
     if name not in NAMES:
         raise AttributeError(f"module 'torch._C._nn' has no attribute {name!r}")
     return getattr(functional, "logsigmoid" if name == "log_sigmoid" else name)

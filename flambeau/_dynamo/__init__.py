@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from ..compiler import OptimizedModule, allow_in_graph, assume_constant_result, disable, is_compiling, reset
+from . import eval_frame as eval_frame
 
 
 def graph_break(msg: str = "") -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, NoReturn
 
 from ..devices import device as _device
 
@@ -31,6 +31,37 @@ def device_count() -> int:
 
 def empty_cache() -> None:
     """Give cached device memory back: there is none."""
+
+
+def seed() -> None:
+    """Seed the device's generator by chance: there is none."""
+
+
+def seed_all() -> None:
+    """Seed the devices' generators by chance: there are none."""
+
+
+def get_rng_state_all() -> list[Any]:
+    """The states of the devices' generators: there are none."""
+    return []
+
+
+def get_rng_state(device: Any = "cuda") -> NoReturn:
+    """The state of a device's generator."""
+    raise AssertionError(_NONE)
+
+
+def initial_seed() -> NoReturn:
+    """The seed of the device's generator."""
+    raise AssertionError(_NONE)
+
+
+def set_rng_state(new_state: Any, device: Any = "cuda") -> None:
+    """Set the state of a device's generator once there is a device."""
+
+
+def set_rng_state_all(new_states: Any) -> None:
+    """Set the states of the devices' generators once there are devices."""
 
 
 def manual_seed(seed: int) -> None:

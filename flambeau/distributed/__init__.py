@@ -9,6 +9,7 @@ from __future__ import annotations
 import os
 from typing import Any
 
+from . import device_mesh as device_mesh
 from .collectives import (
     all_gather,
     all_gather_into_tensor,

@@ -139,6 +139,7 @@ def intern(shape: Size, strides: tuple[int, ...], offset: int, dtype: dtype, dev
     key = (shape, strides, offset, dtype, device)
     found = _interned.get(key)
     if found is None:
+        assert dtype.numpy is not None  # types that have no tensors raise here
         size = shape if shape.__class__ is Size else Size(shape)
         found = _interned[key] = Geometry(size, strides, offset, dtype, device)
     return found

@@ -12,11 +12,14 @@ from __future__ import annotations
 
 import sys
 import threading
+from collections.abc import Callable
 
 from .node import Node
 
 nodes: list[Node] = []
 lock = threading.RLock()
+# Told of all nodes that leave the list, before it is decided which are needed.
+watchers: list[Callable[[list[Node]], None]] = []
 
 # References that a node has when nobody holds it: measured, since interpreters differ in what a local costs.
 def _baseline() -> int:
@@ -37,6 +40,8 @@ def take_live(live: list[Node], keep: int = 0) -> None:
     refcount = sys.getrefcount
     try:
         count = len(nodes) - keep
+        for watch in watchers:
+            watch(nodes[:count])
         batch.extend(nodes[:count])
         del nodes[:count]
         while batch:

@@ -37,7 +37,7 @@ class _Composite(CustomOpDef):
 def provides(path: str) -> bool:
     """Whether a path is that of torchvision's library of operators."""
     folder, file = os.path.split(path)
-    return os.path.basename(folder) == "torchvision" and file.partition(".")[0] == "_C"
+    return os.path.basename(folder) == "torchvision" and file.partition(".")[0] in ("_C", "_C_stable")
 
 
 def define() -> None:

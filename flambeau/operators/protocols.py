@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from ..tensor import Tensor, assign
+from ..tensor.attributes import PRIVATE as PRIVATE
 from ..tensor.construct import from_array
 from .looking import look
 from .registry import NAMESPACES, api
@@ -36,29 +37,6 @@ def _delitem(self: Tensor, key: Any) -> None:
 def _dir(self: Tensor) -> list[str]:
     return sorted({*dir(type(self)), *[name for name in self.__dict__ if name not in PRIVATE]})
 
-
-# Where a tensor keeps its own state, beside what users set on it.
-PRIVATE = frozenset(
-    (
-        "_storage",
-        "_geometry",
-        "_requires_grad",
-        "_grad_fn",
-        "_output_nr",
-        "_grad",
-        "_base",
-        "_view",
-        "_base_version",
-        "_counter",
-        "_hooks",
-        "_accumulate",
-        "_inference",
-        "_retains_grad",
-        "_conj",
-        "_name",
-        "_keep",
-    )
-)
 
 _T: Any = Tensor
 _T.__len__, _T.__iter__, _T.__reversed__, _T.__delitem__, _T.__dir__ = _len, _iter, _reversed, _delitem, _dir

@@ -101,6 +101,8 @@ def _dispatch_everything() -> None:
     """Let subclasses and modes see every public call (Note: overrides)."""
     for namespace, table in NAMESPACES.items():
         for key, function in table.items():
+            if isinstance(function, type):
+                continue
             wrapped = dispatching(function)
             if wrapped is not function:
                 wrapped.__name__ = key

@@ -62,6 +62,10 @@ class Archive:
         self.file.seek(self._start(info, name))
         return self._complete(self.file.read(info.file_size), info, name)
 
+    def size(self, name: str) -> int:
+        """How many bytes a record has."""
+        return self._info(name).file_size
+
     def array(self, name: str, of: dtype, count: int, mapped: bool) -> Array:
         """A record as ``count`` elements: read into memory, or mapped (pages are read when needed)."""
         info = self._info(name)

@@ -16,6 +16,7 @@ from typing import Any
 from .. import layouts
 from ..graph.geometry import contiguous
 from ..tensor import Tensor, overrides
+from ..tensor.attributes import fields
 from ..tensor.history import detached
 
 HANDLERS: dict[str, Callable[..., Any]] = {}
@@ -220,7 +221,7 @@ class SparseTensor(Tensor):
     def _become(self, other: SparseTensor) -> None:
         """Be another sparse tensor from now on: what in-place methods do."""
         before, leaf = self._entries, self.requires_grad and self.is_leaf
-        vars(self).update({name: value for name, value in vars(other).items()
+        fields(self).update({name: value for name, value in fields(other).items()
                            if name not in ("_grad_made", "_grad_of")})
         if leaf and not self.requires_grad:  # written without recording
             self._entries = detached(self._entries).requires_grad_()
@@ -272,14 +273,14 @@ class SparseTensor(Tensor):
         return sparse_repr(self)
 
 
-def make(cls: type, shape: Sequence[int], entries: Tensor, **fields: Any) -> Any:
+def make(cls: type, shape: Sequence[int], entries: Tensor, **own: Any) -> Any:
     """A sparse tensor of a class."""
     if not SparseTensor._overrides:
         _let_functions_see()
     out: Any = _new(cls)
     out._geometry = contiguous(shape, entries.dtype, entries.device)
     out._entries = entries
-    vars(out).update(fields)
+    fields(out).update(own)
     return out
 
 

@@ -12,12 +12,13 @@ from ..devices import CPU, device
 from ..graph.geometry import Geometry
 from ..graph.storage import Storage, VersionCounter
 from ..size import Size
+from .attributes import Extras, Handle, fields
 from .tape import state
 
 _new = object.__new__
 
 
-class Tensor:
+class Tensor(Handle):
     """A multi-dimensional array of one element type, with automatic differentiation.
 
     >>> import flambeau as torch
@@ -73,6 +74,11 @@ class Tensor:
         __setitem__: Any
         def __eq__(self, other: Any) -> Any: ...
         def __ne__(self, other: Any) -> Any: ...
+
+    @property
+    def __dict__(self) -> Any:  # type: ignore[override]
+        """What users have set on the tensor."""
+        return Extras(self)
 
     # --- facts ----------------------------------------------------------------------------------------------
 
@@ -316,7 +322,7 @@ class Tensor:
     def as_subclass(self, cls: type) -> Any:
         """This tensor as an instance of another class, sharing storage and history."""
         out: Any = _new(cls)
-        out.__dict__.update(self.__dict__)
+        fields(out).update(fields(self))
         return out
 
     __hash__ = object.__hash__

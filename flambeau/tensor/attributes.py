@@ -1,0 +1,65 @@
+"""What lies in a tensor's ``__dict__``: to users only what they have set, not the handle's own fields.
+
+Programs pass ``parameter.__dict__`` on as keyword arguments, and write to it.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+# The handle's own fields.
+PRIVATE = frozenset({
+    "_storage", "_geometry", "_requires_grad", "_grad_fn", "_output_nr", "_grad", "_base", "_view",
+    "_base_version", "_counter", "_hooks", "_accumulate", "_inference", "_retains_grad", "_conj",
+    "_name", "_keep"})
+
+
+class Handle:
+    """Base of tensors: its instances have a dict that ``fields`` gives, whatever ``__dict__`` says."""
+
+
+_dict_of = vars(Handle)["__dict__"].__get__
+
+
+def fields(x: Any) -> dict[str, Any]:
+    """All fields of a tensor, the handle's own among them."""
+    found: dict[str, Any] = _dict_of(x)
+    return found
+
+
+class Extras(dict[str, Any]):
+    """What users have set on a tensor; what is changed in it is changed on the tensor."""
+
+    __slots__ = ("_all",)
+
+    def __init__(self, x: Any) -> None:
+        self._all = _dict_of(x)
+        super().__init__({name: value for name, value in self._all.items() if name not in PRIVATE})
+
+    def __setitem__(self, name: str, value: Any) -> None:
+        super().__setitem__(name, value)
+        self._all[name] = value
+
+    def __delitem__(self, name: str) -> None:
+        super().__delitem__(name)
+        del self._all[name]
+
+    def update(self, *args: Any, **kwargs: Any) -> None:
+        """As a dict's."""
+        super().update(*args, **kwargs)
+        self._all.update(*args, **kwargs)
+
+    def pop(self, name: str, *default: Any) -> Any:
+        """As a dict's."""
+        if name in self:
+            del self._all[name]
+        return super().pop(name, *default)
+
+    def setdefault(self, name: str, default: Any = None) -> Any:
+        """As a dict's."""
+        if name not in self:
+            self[name] = default
+        return self[name]
+
+
+__all__ = ["PRIVATE", "Extras", "Handle", "fields"]

@@ -1,0 +1,129 @@
+"""Names that packages use of PyTorch's inside: each does what they expect of it."""
+
+from __future__ import annotations
+
+import copy
+import io
+import pickle
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import flambeau as torch
+from flambeau._higher_order_ops.associative_scan import associative_scan
+from flambeau.distributed.tensor import DTensor, Partial, Replicate, Shard
+from flambeau.utils._contextlib import _DecoratorContextManager, _NoParamDecoratorContextManager
+
+
+def test_a_tensors_dict_has_what_users_set_and_takes_what_they_write() -> None:
+    p: Any = torch.nn.Parameter(torch.ones(2))
+    p.tag = 1
+    assert vars(p) == {"tag": 1}
+    p.__dict__["more"] = 2
+    p.__dict__.update(last=3)
+    assert (p.more, p.last, p.__dict__.pop("tag"), hasattr(p, "tag")) == (2, 3, 1, False)
+    assert (vars(pickle.loads(pickle.dumps(p))), vars(copy.deepcopy(p))) == ({"more": 2, "last": 3}, {})
+    assert type(p)(p.to("meta"), **{**vars(torch.ones(1)), "requires_grad": False}).device.type == "meta"
+
+
+def test_classes_stay_classes_when_functions_are_overridden() -> None:
+    class Seen(torch.overrides.TorchFunctionMode):
+        def __torch_function__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+            return func(*args, **(kwargs or {}))
+    with Seen():
+        assert all(isinstance(kind, type) for kind in (
+            torch.UntypedStorage, torch.TypedStorage, torch.layout, torch.memory_format,
+            torch.linalg.LinAlgError))
+
+
+def test_records_of_a_checkpoint_are_read_one_by_one(tmp_path: Path) -> None:
+    path = tmp_path / "x.pt"
+    torch.save({"a": torch.arange(3.0)}, path)
+    for source in (str(path), io.BytesIO(path.read_bytes())):
+        reader = torch.PyTorchFileReader(source)
+        assert reader.has_record("data.pkl") and not reader.has_record("x")
+        assert "data/0" in reader.get_all_records() and reader.get_record_size("data/0") == 12
+        storage = reader.get_storage_from_record("data/0", 12, torch.UntypedStorage)
+        assert (tuple(storage.shape), storage.dtype) == ((0,), torch.uint8)
+        assert storage.untyped_storage().nbytes() == 12
+        with pytest.raises(RuntimeError, match="does not match expected size"):
+            reader.get_storage_from_record("data/0", 12, torch.float32)
+    with pytest.raises(RuntimeError, match="open file failed because of errno 2"):
+        torch.PyTorchFileReader(str(tmp_path / "none"))
+
+
+def test_quantized_types_are_names_without_tensors() -> None:
+    assert (repr(torch.quint4x2), torch.qint32.itemsize, torch.qint8.is_floating_point) == (
+        "torch.quint4x2", 4, False)
+    assert pickle.loads(pickle.dumps(torch.quint8)) is torch.quint8
+    with pytest.raises(NotImplementedError, match=r"no tensors of torch\.qint8"):
+        torch.zeros(2, dtype=torch.qint8)
+
+
+SCANS: list[tuple[Any, Any, dict[str, Any], Any]] = [
+    (lambda a, b: a + b, torch.arange(5.0), {"dim": 0}, [0.0, 1, 3, 6, 10]),
+    (lambda a, b: a * b, torch.tensor([[1.0, 2], [3, 4]]), {"dim": 1, "reverse": True}, [[2.0, 2], [12, 4]]),
+    (lambda a, b: a @ b, torch.ones(3, 2, 2), {"dim": 0},
+     [[[1.0, 1], [1, 1]], [[2, 2], [2, 2]], [[4, 4], [4, 4]]]),
+]
+
+
+@pytest.mark.parametrize(("combine", "xs", "options", "expected"), SCANS)
+def test_prefixes_are_combined(combine: Any, xs: Any, options: dict[str, Any], expected: Any) -> None:
+    assert associative_scan(combine, xs, combine_mode="generic", **options).tolist() == expected
+
+
+def test_a_recurrence_is_a_scan_with_gradients() -> None:
+    decay, x = torch.full((2, 4), 0.5, requires_grad=True), torch.ones(2, 4)
+    _, y = associative_scan(lambda a, b: (a[0] * b[0], a[1] * b[0] + b[1]), (decay, x), 1,
+                            combine_mode="generic")
+    assert y[0].tolist() == [1.0, 1.5, 1.75, 1.875]
+    y.sum().backward()
+    assert decay.grad[0].tolist() == [0.0, 1.75, 2.25, 1.75]
+    with pytest.raises(ValueError, match="need to be on CUDA or XPU"):
+        associative_scan(lambda a, b: a + b, x, 0)
+
+
+def test_context_managers_decorate() -> None:
+    seen: list[str] = []
+
+    class Named(_DecoratorContextManager):
+        def __init__(self, name: str) -> None:
+            self.name = name
+
+        def clone(self) -> Named:
+            return Named(self.name)
+
+        def __enter__(self) -> None:
+            seen.append(self.name)
+
+        def __exit__(self, *exc: object) -> None:
+            seen.append("end")
+
+    class Bare(_NoParamDecoratorContextManager):
+        def __enter__(self) -> None:
+            seen.append("bare")
+
+        def __exit__(self, *exc: object) -> None:
+            seen.append("end")
+
+    @Named("a")
+    @Bare
+    def run() -> int:
+        return 1
+    assert run() == 1 and seen == ["a", "bare", "end", "end"]
+
+
+def test_placements_are_values_and_nothing_is_distributed() -> None:
+    assert (str(Shard(1)), str(Replicate()), str(Partial())) == ("S(1)", "R", "P(sum)")
+    assert Shard(0).is_shard() and not Shard(0).is_shard(1)
+    assert not isinstance(torch.ones(1), DTensor)
+    with pytest.raises(ValueError, match="Default process group has not been initialized"):
+        DTensor.from_local(torch.ones(1))
+
+
+def test_arguments_of_to_are_parsed() -> None:
+    parse = torch._C._nn._parse_to
+    assert parse(torch.float16) == (None, torch.float16, False, None)
+    assert parse(torch.ones(1), True) == (torch.device("cpu"), torch.float32, True, None)
