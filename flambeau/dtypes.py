@@ -60,23 +60,19 @@ class dtype:
         return found
 
 
-class _Unfilled(dtype):
+def _unfilled(name: str, itemsize: int) -> dtype:
     """A quantized type: programs compare it and keep it in tables, but there are no tensors of it."""
+    made = object.__new__(dtype)
+    made.name = made.abbr = name
+    made.category, made.itemsize = INTEGER, itemsize
+    made.is_floating_point = made.is_complex = False
+    return made
 
-    __slots__ = ()
 
-    def __init__(self, name: str, itemsize: int) -> None:
-        self.name = self.abbr = name
-        self.category, self.itemsize = INTEGER, itemsize
-        self.is_floating_point = self.is_complex = False
-
-    @property
-    def numpy(self) -> Any:  # type: ignore[override]
-        raise NotImplementedError(f"flambeau has no tensors of {self!r}: nothing is quantized")
-
-    @property
-    def is_signed(self) -> bool:  # type: ignore[override]
-        raise RuntimeError("isSignedType not supported for quantized types")
+def refuse_unfilled(of: dtype) -> None:
+    """Raise for a type that there are no tensors of."""
+    if of in QUANTIZED:
+        raise NotImplementedError(f"flambeau has no tensors of {of!r}: nothing is quantized")
 
 
 bool_ = dtype("bool", np.bool_, BOOL, "b8")
@@ -107,11 +103,11 @@ ALL: tuple[dtype, ...] = (
     float16, bfloat16, float32, float64, float8_e4m3fn, float8_e5m2, float8_e4m3fnuz, float8_e5m2fnuz,
     complex32, complex64, complex128,
 )
-qint8 = _Unfilled("qint8", 1)
-quint8 = _Unfilled("quint8", 1)
-qint32 = _Unfilled("qint32", 4)
-quint4x2 = _Unfilled("quint4x2", 1)
-quint2x4 = _Unfilled("quint2x4", 1)
+qint8 = _unfilled("qint8", 1)
+quint8 = _unfilled("quint8", 1)
+qint32 = _unfilled("qint32", 4)
+quint4x2 = _unfilled("quint4x2", 1)
+quint2x4 = _unfilled("quint2x4", 1)
 QUANTIZED = (qint8, quint8, qint32, quint4x2, quint2x4)
 ALIASES: dict[str, dtype] = {
     "bool": bool_, "short": int16, "int": int32, "long": int64, "half": float16, "float": float32,

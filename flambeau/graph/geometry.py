@@ -11,7 +11,7 @@ from weakref import WeakValueDictionary
 
 from .. import devices, dtypes
 from ..devices import CPU, device
-from ..dtypes import dtype
+from ..dtypes import dtype, refuse_unfilled
 from ..size import Size
 from .recent import Recent
 
@@ -139,7 +139,7 @@ def intern(shape: Size, strides: tuple[int, ...], offset: int, dtype: dtype, dev
     key = (shape, strides, offset, dtype, device)
     found = _interned.get(key)
     if found is None:
-        assert dtype.numpy is not None  # types that have no tensors raise here
+        refuse_unfilled(dtype)
         size = shape if shape.__class__ is Size else Size(shape)
         found = _interned[key] = Geometry(size, strides, offset, dtype, device)
     return found

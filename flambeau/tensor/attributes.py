@@ -49,6 +49,11 @@ class Extras(dict[str, Any]):
         super().update(*args, **kwargs)
         self._all.update(*args, **kwargs)
 
+    def clear(self) -> None:
+        """As a dict's."""
+        for name in list(self):
+            del self[name]
+
     def pop(self, name: str, *default: Any) -> Any:
         """As a dict's."""
         if name in self:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import weakref
 
+from .attributes import fields
 from .tensor import Tensor
 
 
@@ -28,15 +29,15 @@ def swap_tensors(t1: Tensor, t2: Tensor) -> None:
             raise RuntimeError(f"Cannot swap {name} because it has weakref associated with it")
     if _slots(t1) != _slots(t2):
         raise RuntimeError("Cannot swap t1 and t2 if they have different slots")
-    first, second = t1.__dict__.copy(), t2.__dict__.copy()
+    first, second = fields(t1).copy(), fields(t2).copy()
     t1.__class__, t2.__class__ = t2.__class__, t1.__class__
     for tensor, members in ((t1, second), (t2, first)):
-        tensor.__dict__.clear()
-        tensor.__dict__.update(members)
+        fields(tensor).clear()
+        fields(tensor).update(members)
         if tensor._accumulate is not None:
             tensor._accumulate.variable = tensor
 
 
 def _slots(tensor: Tensor) -> set[str]:
     found = {name for kind in type(tensor).__mro__ for name in getattr(kind, "__slots__", ())}
-    return found - set(Tensor.__dict__)
+    return found - set(vars(Tensor))

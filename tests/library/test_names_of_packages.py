@@ -127,3 +127,10 @@ def test_arguments_of_to_are_parsed() -> None:
     parse = torch._C._nn._parse_to
     assert parse(torch.float16) == (None, torch.float16, False, None)
     assert parse(torch.ones(1), True) == (torch.device("cpu"), torch.float32, True, None)
+
+
+def test_swapped_tensors_swap_their_attributes() -> None:
+    a, b = torch.zeros(2), torch.ones(3)
+    a.tag = 1
+    torch.utils.swap_tensors(a, b)
+    assert (a.tolist(), b.tolist(), b.tag, vars(a)) == ([1.0, 1, 1], [0.0, 0], 1, {})
