@@ -29,7 +29,7 @@ _PRODUCTS = frozenset(("linear", "mm", "matmul", "bmm", "addmm", "baddbmm", "con
 
 
 class Rent:
-    """What one graph cost so far."""
+    """What one graph, or all that differ in their shapes alone, cost so far."""
 
     __slots__ = ("spent", "count")
 
@@ -54,14 +54,20 @@ class Ledger:
         """Whether the program of a graph that comes for the first time is made."""
         return interpreted(nodes) > PLANNED_NODE * len(nodes)
 
-    def buys(self, rent: Rent, nodes: list[Node], has_pattern: bool) -> bool:
+    def buys(self, rent: Rent, common: Rent, nodes: list[Node], has_pattern: bool) -> bool:
         """Whether the program of a graph is made now; else its interpretation is put on the bill.
 
-        ``has_pattern``: there is a program of a graph that differs in its shapes alone.
+        ``common``: what graphs cost that differ from it in their shapes alone; one of them has a program
+        where it ``has_pattern``. So shapes that never come again (a sequence that grows) pay together for
+        what they share.
         """
-        rent.spent += interpreted(nodes)
+        cost = interpreted(nodes)
+        rent.spent += cost
         rent.count += 1
-        return rent.count > OFTEN or rent.spent > (SHAPED_NODE if has_pattern else PLANNED_NODE) * len(nodes)
+        if has_pattern:
+            return rent.count > OFTEN or rent.spent > SHAPED_NODE * len(nodes)
+        common.spent += cost
+        return rent.count > OFTEN or common.spent > PLANNED_NODE * len(nodes)
 
 
 def interpreted(nodes: Iterable[Node]) -> float:

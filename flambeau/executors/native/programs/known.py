@@ -29,7 +29,7 @@ class Family:
     ``following``: the family of the graph that came after the latest one of them.
     """
 
-    __slots__ = ("key", "outline", "pattern", "arrangements", "entries", "following", "__weakref__")
+    __slots__ = ("key", "outline", "pattern", "arrangements", "entries", "rent", "following", "__weakref__")
 
     def __init__(self, key: tuple[Any, ...], outline: Outline) -> None:
         self.key = key
@@ -37,6 +37,7 @@ class Family:
         self.pattern: Pattern | None = None
         self.arrangements: list[Arrangement] = []   # the one used last comes first
         self.entries: dict[tuple[Any, ...], Entry] = {}
+        self.rent = Rent()
         self.following: Callable[[], Family | None] = _nothing
 
 
@@ -86,7 +87,8 @@ def program_of(nodes: list[Node], reading: Reading, forced: bool) -> Program | N
     entry.used = True
     _latest = entry
     if entry.program is None and entry.native \
-            and (forced or ledger.buys(entry.rent, nodes, entry.family.pattern is not None)):
+            and (forced or ledger.buys(entry.rent, entry.family.rent, nodes,
+                                      entry.family.pattern is not None)):
         reading.flat.clear()    # planning asks who refers to a node
         ran.append("new" if entry.family.pattern is None else "new shapes")
         try:

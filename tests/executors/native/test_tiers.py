@@ -1,0 +1,56 @@
+"""When a program is bought: the decisions on graphs that come again, with other shapes or not."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import pytest
+
+import flambeau
+from flambeau import config
+from flambeau.engine import looks
+from flambeau.executors.native import tiers
+from flambeau.executors.native.programs import known
+
+
+@pytest.fixture(autouse=True)
+def _late(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    """Enough was interpreted for the compiler to be worth starting, and nothing is bought at once."""
+    ledger = tiers.Ledger()
+    ledger.total = tiers.COMPILER
+    monkeypatch.setattr("flambeau.executors.native.ledger", ledger)
+    monkeypatch.setattr(known, "ledger", ledger)
+    monkeypatch.setattr(known, "_met", set())
+    monkeypatch.setattr(tiers.Ledger, "buys_at_once", lambda self, nodes: False)
+    with config.executor("auto"):
+        yield
+
+
+def _bought(rows: list[int]) -> list[bool]:
+    """Whether graphs of so many rows were run by programs."""
+    found = []
+    for n in rows:
+        x = flambeau.ones(n, 64)
+        for _ in range(3):
+            x = flambeau.tanh(x) * 2
+        x.sum().item()
+        found.append(looks[-1].tier.startswith("native"))
+    return found
+
+
+def test_a_small_graph_is_bought_when_it_came_often() -> None:
+    found = _bought([8] * 12)
+    assert not any(found[:tiers.OFTEN]) and all(found[tiers.OFTEN + 1:])
+
+
+def test_shapes_that_grow_share_the_cost() -> None:
+    """Each comes once, so none pays a program alone; together they do, and each that follows buys its own."""
+    found = _bought([*range(100, 160)])
+    first = found.index(True)
+    assert 2 < first < 20 and all(found[first:])
+
+
+def test_shapes_that_are_cheap_to_interpret_are_not_bought() -> None:
+    """Not even where others of the same form have a program."""
+    found = _bought([*range(100, 130), *range(3, 9)])
+    assert found[29] and not any(found[30:])
