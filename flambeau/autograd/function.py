@@ -9,9 +9,11 @@ from typing import Any
 from ..graph.geometry import Geometry, contiguous
 from ..operators.creation import filled
 from ..tensor import Tensor, state
+from ..tensor.batching import any_batched, levels
 from ..tensor.history import detached, edge, save
 from ..tensor.tape import GradFn
 from . import forward_ad
+from .batched_function import apply_batched
 from .engine import fit, unpack
 from .modes import no_grad
 
@@ -216,6 +218,8 @@ class Function:
     @classmethod
     def apply(cls, *args: Any, **kwargs: Any) -> Any:
         """Run forward and record its derivative."""
+        if levels and any_batched(args):
+            return apply_batched(cls, args)
         if cls._context_class is None or cls._context_class.__name__ != cls.__name__ + "Backward":
             cls._context_class = type(cls.__name__ + "Backward", (BackwardCFunction,),
                                       {"__slots__": (), "__module__": "torch.autograd.function"})
