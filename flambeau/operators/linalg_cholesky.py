@@ -7,26 +7,34 @@ from typing import Any
 
 from .. import return_types
 from ..executors.interpreter import factorizations
-from ..graph.geometry import Geometry, contiguous
+from ..graph.geometry import Geometry
 from ..tensor import Tensor, record
 from .definition import operator
 from .linalg_solve import SOLVE_TRIANGULAR
 from .linalg_support import (
     LinAlgError,
     adjoint,
+    by_columns,
     failure,
     info_of,
     require_fitting,
     require_same_type,
     require_square,
     same,
+    same_by_columns,
     solved_shape,
 )
 from .registry import api
 
 
-@operator("linalg_cholesky_ex", lambda operands, attributes: (same(operands[0]), info_of(operands[0])))
-def CHOLESKY(m: Any, input: Any) -> Any:
+def _factor_geometry(operands: Any, attributes: Any) -> tuple[Geometry, Geometry]:
+    """By columns, also the upper factor, which is the lower one turned (attributes: upper)."""
+    g = operands[0]
+    return (same if attributes[0] else same_by_columns)(g), info_of(g)
+
+
+@operator("linalg_cholesky_ex", _factor_geometry)
+def CHOLESKY(m: Any, input: Any, upper: bool) -> Any:
     return factorizations.cholesky(input)
 
 
@@ -53,7 +61,7 @@ def _factor(A: Tensor, name: str, upper: bool, check: bool) -> tuple[Tensor, Ten
     require_square(A, "linalg.cholesky")
     if upper:
         A = adjoint(A)
-    L, info = record(CHOLESKY, (A,))
+    L, info = record(CHOLESKY, (A,), (upper,))
     if check:
         failed = failure(info, "cholesky")
         if failed:
@@ -113,7 +121,7 @@ def cholesky_solve(input: Tensor, L: Tensor, upper: bool = False) -> Tensor:
 
 def _solve_geometry(operands: Any, attributes: Any) -> Geometry:
     b, factor = operands
-    return contiguous(solved_shape(factor, b), b.dtype, b.device)
+    return by_columns(solved_shape(factor, b), b.dtype, b.device)
 
 
 @operator("cholesky_solve", _solve_geometry)
@@ -136,7 +144,7 @@ def _(ctx: Any, grad: Tensor, L: Tensor, X: Tensor) -> Any:
     return to_b, -(L @ both) if upper else -(both @ L)
 
 
-@operator("cholesky_inverse", lambda operands, attributes: same(operands[0]))
+@operator("cholesky_inverse", lambda operands, attributes: same_by_columns(operands[0]))
 def CHOLESKY_INVERSE(m: Any, L: Any, upper: bool) -> Any:
     one = m.broadcast_to(m.eye(L.shape[-1], dtype=L.dtype), L.shape)
     return CHOLESKY_SOLVE.kernel(m, one, L, upper)

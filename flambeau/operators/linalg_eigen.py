@@ -11,14 +11,14 @@ from ..graph.geometry import Geometry, contiguous
 from ..tensor import Tensor, record
 from .definition import operator
 from .linalg_solve import SOLVE
-from .linalg_support import LinAlgError, adjoint, identity, require_square, same
+from .linalg_support import LinAlgError, adjoint, by_columns, identity, require_square, same_by_columns
 from .looking import look
 from .registry import api
 
 
 def _eigh_geometry(operands: Any, attributes: Any) -> tuple[Geometry, Geometry]:
     g = operands[0]
-    return contiguous(g.shape[:-1], g.dtype.to_real(), g.device), same(g)
+    return contiguous(g.shape[:-1], g.dtype.to_real(), g.device), same_by_columns(g)
 
 
 @operator("linalg_eigh", _eigh_geometry)
@@ -44,7 +44,7 @@ def _(ctx: Any, grads: Any, values: Tensor, V: Tensor) -> Any:
 def _eig_geometry(operands: Any, attributes: Any) -> tuple[Geometry, Geometry]:
     g = operands[0]
     dtype = g.dtype.to_complex()
-    return contiguous(g.shape[:-1], dtype, g.device), contiguous(g.shape, dtype, g.device)
+    return contiguous(g.shape[:-1], dtype, g.device), by_columns(g.shape, dtype, g.device)
 
 
 @operator("linalg_eig", _eig_geometry)

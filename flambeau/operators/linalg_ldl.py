@@ -17,7 +17,7 @@ from ..dtypes import SCALAR_NAMES
 from ..graph.geometry import contiguous
 from ..tensor import Tensor, record
 from .definition import broadcast_shapes, operator
-from .linalg_support import failure
+from .linalg_support import by_columns, failure, same_by_columns
 from .registry import api
 
 _GROWTH = (1 + sqrt(17)) / 8  # the threshold that bounds the growth of elements
@@ -99,7 +99,7 @@ def _factor(A: Any, hermitian: bool) -> tuple[Any, int]:
 def _factor_geometry(operands: Any, attributes: Any) -> Any:
     g = operands[0]
     return (
-        contiguous(g.shape, g.dtype, g.device),
+        same_by_columns(g),
         contiguous(g.shape[:-1], dtypes.int32, g.device),
         contiguous(g.shape[:-2], dtypes.int32, g.device),
     )
@@ -203,7 +203,7 @@ def _solve(LD: Any, pivots: Any, B: Any, hermitian: bool) -> Any:
 def _solve_geometry(operands: Any, attributes: Any) -> Any:
     LD, _, B = operands
     batch = broadcast_shapes([LD.shape[:-2], B.shape[:-2]])
-    return contiguous((*batch, *B.shape[-2:]), B.dtype, B.device)
+    return by_columns((*batch, *B.shape[-2:]), B.dtype, B.device)
 
 
 @operator("linalg_ldl_solve", _solve_geometry)

@@ -20,7 +20,7 @@ from .linalg_support import (
     require_fitting,
     require_matrix,
     require_square,
-    same,
+    same_by_columns,
 )
 from .registry import api, write_out
 
@@ -28,7 +28,7 @@ from .registry import api, write_out
 def _lu_geometry(operands: Any, attributes: Any) -> tuple[Geometry, ...]:
     g = operands[0]
     pivots = contiguous((*g.shape[:-2], min(g.shape[-2:])), dtypes.int32, g.device)
-    return same(g), pivots, info_of(g)
+    return same_by_columns(g), pivots, info_of(g)
 
 
 @operator("linalg_lu_factor_ex", _lu_geometry, non_differentiable_outputs=(1, 2))

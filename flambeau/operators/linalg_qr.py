@@ -13,7 +13,7 @@ from ..tensor.construct import from_array
 from .definition import operator
 from .joining import cat
 from .linalg_solve import SOLVE_TRIANGULAR
-from .linalg_support import adjoint, require_matrix, same
+from .linalg_support import adjoint, by_columns, require_matrix, same_by_columns
 from .registry import api
 
 
@@ -24,7 +24,8 @@ def _qr_geometry(operands: Any, attributes: Any) -> tuple[Geometry, Geometry]:
     batch = g.shape[:-2]
     k = rows if mode == "complete" else min(rows, columns)
     q = (0,) if mode == "r" else (*batch, rows, k)
-    return contiguous(q, g.dtype, g.device), contiguous((*batch, k, columns), g.dtype, g.device)
+    found = contiguous(q, g.dtype, g.device) if mode == "r" else by_columns(q, g.dtype, g.device)
+    return found, by_columns((*batch, k, columns), g.dtype, g.device)
 
 
 @operator("linalg_qr", _qr_geometry)
@@ -110,7 +111,7 @@ def _qr(input: Tensor, some: bool = True) -> Any:
 
 def _geqrf_geometry(operands: Any, attributes: Any) -> tuple[Geometry, Geometry]:
     g = operands[0]
-    return same(g), contiguous((*g.shape[:-2], min(g.shape[-2:])), g.dtype, g.device)
+    return same_by_columns(g), contiguous((*g.shape[:-2], min(g.shape[-2:])), g.dtype, g.device)
 
 
 @operator("geqrf", _geqrf_geometry)

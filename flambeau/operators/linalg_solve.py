@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from .. import dtypes, return_types
+from .. import dtypes, layouts, return_types
 from ..executors.interpreter import factorizations
 from ..graph.geometry import Geometry, contiguous
 from ..tensor import Tensor, record
@@ -16,6 +16,7 @@ from .definition import operator
 from .linalg_support import (
     LinAlgError,
     adjoint,
+    by_columns,
     failure,
     info_of,
     real_part,
@@ -23,7 +24,7 @@ from .linalg_support import (
     require_matrix,
     require_same_type,
     require_square,
-    same,
+    same_by_columns,
     solved_shape,
 )
 from .linalg_svd import PINV, pinv_gradient
@@ -32,7 +33,7 @@ from .registry import api
 # --- inverse ------------------------------------------------------------------------------------------------
 
 
-@operator("linalg_inv_ex", lambda operands, attributes: (same(operands[0]), info_of(operands[0])))
+@operator("linalg_inv_ex", lambda operands, attributes: (same_by_columns(operands[0]), info_of(operands[0])))
 def INV(m: Any, A: Any) -> Any:
     return factorizations.inverse(A)
 
@@ -88,7 +89,7 @@ def inv_ex(A: Tensor, *, check_errors: bool = False) -> Any:
 
 def _solve_geometry(operands: Any, attributes: Any) -> tuple[Geometry, Geometry]:
     a, b = operands
-    return contiguous(solved_shape(a, b), a.dtype, a.device), info_of(a)
+    return by_columns(solved_shape(a, b), a.dtype, a.device), info_of(a)
 
 
 @operator("linalg_solve_ex", _solve_geometry)
@@ -164,7 +165,7 @@ def solve_ex(A: Tensor, B: Tensor, *, left: bool = True, check_errors: bool = Fa
 
 def _triangular_geometry(operands: Any, attributes: Any) -> Geometry:
     a, b = operands
-    return contiguous(solved_shape(a, b), a.dtype, a.device)
+    return by_columns(solved_shape(a, b), a.dtype, a.device)
 
 
 @operator("linalg_solve_triangular", _triangular_geometry)
@@ -225,7 +226,7 @@ def triangular_solve(
     require_square(A, "triangular_solve")
     matrix = A.transpose(-2, -1) if transpose else A
     X = record(SOLVE_TRIANGULAR, (matrix, input), (upper is not transpose, unitriangular))
-    return return_types.TYPES["triangular_solve"](X, A.clone())
+    return return_types.TYPES["triangular_solve"](X, A.mT.clone(memory_format=layouts.contiguous_format).mT)
 
 
 # --- least squares ------------------------------------------------------------------------------------------
@@ -238,7 +239,7 @@ def _lstsq_geometry(operands: Any, attributes: Any) -> tuple[Geometry, ...]:
     batch, k = a.shape[:-2], b.shape[-1]
     low = min(a.shape[-2:])
     return (
-        contiguous((*batch, a.shape[-1], k), a.dtype, a.device),
+        by_columns((*batch, a.shape[-1], k), a.dtype, a.device),
         contiguous(batch, dtypes.int64, a.device),
         contiguous((*batch, low), a.dtype.to_real(), a.device),
     )

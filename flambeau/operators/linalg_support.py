@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 from .. import dtypes
-from ..graph.geometry import Geometry, contiguous
+from ..graph.geometry import Geometry, contiguous, intern, row_major_strides
+from ..size import Size
 from ..tensor import Tensor
 from .definition import broadcast_shapes
 from .looking import look
@@ -78,6 +80,18 @@ def failure(info: Tensor, cause: str) -> tuple[str, int] | None:
 def same(g: Geometry) -> Geometry:
     """A fresh geometry of the same shape and type."""
     return contiguous(g.shape, g.dtype, g.device)
+
+
+def by_columns(shape: Sequence[int], dtype: dtypes.dtype, device: Any) -> Geometry:
+    """A fresh geometry whose matrices lie column by column, as LAPACK leaves them."""
+    *batch, rows, columns = shape
+    strides = row_major_strides((*batch, columns, rows))
+    return intern(Size(shape), (*strides[:-2], strides[-1], strides[-2]), 0, dtype, device)
+
+
+def same_by_columns(g: Geometry) -> Geometry:
+    """``by_columns`` of the same shape and type."""
+    return by_columns(g.shape, g.dtype, g.device)
 
 
 def info_of(g: Geometry) -> Geometry:

@@ -13,6 +13,7 @@ from .linalg_support import (
     LinAlgError,
     accumulate,
     adjoint,
+    by_columns,
     identity,
     require_matrix,
     require_square,
@@ -27,9 +28,9 @@ def _svd_geometry(operands: Any, attributes: Any) -> tuple[Geometry, ...]:
     (n, k), batch = g.shape[-2:], g.shape[:-2]
     low = min(n, k)
     return (
-        contiguous((*batch, n, n if full else low), g.dtype, g.device),
+        by_columns((*batch, n, n if full else low), g.dtype, g.device),
         contiguous((*batch, low), g.dtype.to_real(), g.device),
-        contiguous((*batch, k if full else low, k), g.dtype, g.device),
+        by_columns((*batch, k if full else low, k), g.dtype, g.device),
     )
 
 

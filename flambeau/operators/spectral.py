@@ -5,8 +5,9 @@ from __future__ import annotations
 from typing import Any
 
 from .. import devices, dtypes
-from ..graph.geometry import Geometry, contiguous
+from ..graph.geometry import Geometry, intern, row_major_strides
 from ..graph.operator import Operator
+from ..size import Size
 from ..tensor import Tensor, check_dim, record
 from ..tensor.construct import from_array
 from .definition import operator
@@ -24,7 +25,14 @@ def _geometry_of(operands: Any, attributes: Any) -> Geometry:
         shape[d] = n
     if kind == "r2c":
         shape[dims[-1]] = sizes[-1] // 2 + 1
-    return contiguous(shape, g.dtype.to_real() if kind == "c2r" else g.dtype.to_complex(), g.device)
+    dtype = g.dtype.to_real() if kind == "c2r" else g.dtype.to_complex()
+    # The other dimensions come first in memory, in their order, then those that are transformed.
+    others = sorted((d for d in range(g.ndim) if d not in dims), key=lambda d: -g.strides[d])
+    order = (*others, *dims)
+    strides = [0] * g.ndim
+    for d, stride in zip(order, row_major_strides([shape[d] for d in order])):
+        strides[d] = stride
+    return intern(Size(shape), tuple(strides), 0, dtype, g.device)
 
 
 def _kernel(
