@@ -1,74 +1,106 @@
-"""``torch.autograd.functional`` against PyTorch's: values, what stays differentiable, and what is refused."""
+"""``torch.autograd.functional``: results, and the errors of wrong vectors and of strict mode."""
 
 from __future__ import annotations
 
 from types import ModuleType
 from typing import Any
 
-import numpy as np
 import pytest
 
-pytestmark = [pytest.mark.oracle, pytest.mark.filterwarnings("ignore:.*torch.jit:DeprecationWarning")]
+import flambeau
 
-# Calls on A = autograd.functional, a vector x, a vector y that needs a gradient, f = the sum of cubes, and
-# constant, which does not depend on its argument.
-CALLS = [
-    "A.jacobian(lambda x: x**2, x, strategy='forward-mode')", "A.jacobian(lambda x: 3, x)",
-    "A.jacobian(constant, x)", "A.jacobian(constant, x, strict=True)", "A.jacobian(lambda x, y: x, (x, y))",
-    "A.jacobian(lambda x, y: x, (x, y), strict=True)", "A.jacobian(lambda x: x.detach(), x, strict=True)",
-    "A.jacobian(lambda x: x * 2, x, strict=True, create_graph=True)",
-    "A.jacobian(lambda x: x**2, x, strict=True, create_graph=True)",
-    "A.jacobian(lambda x: x, x, strategy='q')",
-    "A.jacobian(lambda x: x, x, vectorize=True, strict=True)", "A.jacobian(lambda x: [x, x], x)",
-    "A.jacobian(lambda x: x**2, x, vectorize=True, strategy='forward-mode')",
-    "A.jacobian(lambda x: x**2, x, vectorize=True, strategy='forward-mode', create_graph=True)",
-    "A.jacobian(lambda x, y: (x * y, y.sum()), (x, y), vectorize=True)", "A.jacobian(f, [x])",
-    "A.hessian(f, x)", "A.hessian(f, y, create_graph=True)", "A.hessian(lambda x: x, x)",
-    "A.hessian(lambda x: x.sum(), x, strict=True)", "A.hessian(lambda x: (x.sum(), 1), x)",
-    "A.hessian(lambda x: (x.sum(), x.sum()), x)", "A.hessian(lambda x: 3.0, x)",
-    "A.hessian(lambda x, y: (x**2).sum(), (x, y))", "A.hessian(constant, x, strict=True)",
-    "A.hessian(lambda x, y: (x**2).sum(), (x, y), strict=True)",
-    "A.hessian(f, x, strict=True, vectorize=True)",
-    "A.hessian(f, x, outer_jacobian_strategy='q')", "A.hessian(f, x, outer_jacobian_strategy='forward-mode')",
-    "A.vjp(lambda x: x, x)", "A.vjp(lambda x: x, x, torch.ones(3))", "A.vjp(lambda x: x, x, (x, x))",
-    "A.vjp(lambda x: x, x, 3)", "A.vjp(constant, x, x)", "A.vjp(constant, x, x, strict=True)",
-    "A.vjp(lambda x, y: x, (x, y), x, strict=True)", "A.vjp(lambda x: x * 2, y, x, create_graph=True)",
-    "A.vjp(lambda x: x * 2, x, x, create_graph=True, strict=True)", "A.vjp(lambda x: (x, x.sum()), x, (x,))",
-    "A.vjp(lambda x: (x, x.sum()), x)", "A.vjp(lambda x: x.sum(), [x])", "A.jvp(lambda x: x, x)",
-    "A.jvp(lambda x: x.sum(), x, torch.ones(3))", "A.jvp(lambda x: x.sum(), x, (x, x))",
-    "A.jvp(lambda x: x**2, torch.tensor(2.0))", "A.jvp(constant, x, x, strict=True)",
-    "A.jvp(lambda x, y: x, (x, y), (x, x), strict=True)", "A.jvp(lambda x: x**2, y, x, create_graph=True)",
-    "A.jvp(lambda x: (x, x**2), x, x)", "A.jvp(lambda x: x * 2, x, x, create_graph=True, strict=True)",
-    "A.hvp(lambda x: x, x, x)", "A.hvp(f, x, torch.ones(3))", "A.hvp(f, x)", "A.hvp(f, torch.tensor(2.0))",
-    "A.hvp(lambda x: x.sum(), x, x)", "A.hvp(lambda x: x.sum(), x, x, strict=True)",
-    "A.hvp(constant, x, x, strict=True)", "A.hvp(f, y, x, create_graph=True)",
-    "A.hvp(lambda x, y: (x**2).sum(), (x, y), (x, x), strict=True)",
-    "A.hvp(lambda x: (x.sum(), x.sum()), x, x)", "A.vhp(lambda x: x, x, x)", "A.vhp(f, x)",
-    "A.vhp(lambda x: x.sum(), x, x, strict=True)", "A.vhp(lambda x, y: (x * y**2).sum(), (x, y), (x, x))",
-]  # fmt: skip
-
-
-def plain(value: Any) -> Any:
-    if isinstance(value, (tuple, list)):
-        return [plain(item) for item in value]
-    return str(value.dtype)[-7:], value.requires_grad, np.asarray(value.tolist())
-
-
-def outcome(torch: ModuleType, call: str) -> Any:
-    names = {
-        "torch": torch,
-        "A": torch.autograd.functional,
-        "x": torch.tensor([1.0, 2.0]),
-        "y": torch.tensor([3.0, 4.0], requires_grad=True),
-        "f": lambda x: (x**3).sum(),
-        "constant": lambda *args: torch.ones(2),
-    }
-    try:
-        return plain(eval(call, names))
-    except Exception as error:
-        return type(error).__name__, str(error)
+# Expressions of F (the module), x, y and v (vectors of two) and of functions of them.
+RESULTS = {
+    "F.vjp(square, x, v)": "(tensor([1., 4.]), tensor([ 2., 40.]))",
+    "F.vjp(first, (x, y))": "(tensor(6.), (tensor([2., 2.]), tensor([0., 0.])))",
+    "F.vjp(detached, x, v)": "(tensor([2., 4.]), tensor([0., 0.]))",
+    "F.jvp(square, x, v)": "(tensor([1., 4.]), tensor([ 2., 40.]))",
+    "F.jvp(detached, x, v)": "(tensor([2., 4.]), tensor([0., 0.]))",
+    "F.hvp(apart, (x, y), (v, v))": "(tensor(30.), (tensor([ 2., 20.]), tensor([ 2., 20.])))",
+    "F.vhp(apart, (x, y), (v, v), strict=True)": "(tensor(30.), (tensor([ 2., 20.]), tensor([ 2., 20.])))",
+    "F.hvp(lambda a: detached(a).sum(), x, v)": "(tensor(6.), tensor([0., 0.]))",
+    "F.jacobian(square, x)": "tensor([[2., 0.], [0., 4.]])",
+    "F.jacobian(square, x, vectorize=True)": "tensor([[2., 0.], [0., 4.]])",
+    "F.jacobian(square, x, vectorize=True, strategy='forward-mode')": "tensor([[2., 0.], [0., 4.]])",
+    "F.jacobian(lambda a, b: (a * b, a.sum()), (x, y), vectorize=True, strategy='forward-mode')":
+        "[[tensor([[3., 0.], [0., 4.]]), tensor([[1., 0.], [0., 2.]])], "
+        "[tensor([1., 1.]), tensor([0., 0.])]]",
+    "F.hessian(lambda a: (a ** 3).sum(), x)": "tensor([[ 6., 0.], [ 0., 12.]])",
+    "F.hessian(lambda a: detached(a).sum(), x)": "tensor([[0., 0.], [0., 0.]])",
+}
+INDEPENDENT = "The output of the user-provided function is independent of input 1"
+ELSEWHERE = "Output 0 of the user-provided function is independent of input 1"
+CONSTANT = "The jacobian of the user-provided function is independent of input 0"
+TWICE = "the jacobian of the user-provided function with respect to input {} is independent of the input"
+ERRORS = {
+    "F.vjp(square, x, (v, v))": "The given v should contain a single Tensor",
+    "F.vjp(lambda a, b: (a, b), (x, y), (v,))": "v is a tuple of invalid length: should be 2 but got 1",
+    "F.vjp(lambda a, b: (a, b), (x, y), (v, v[:1]))": "Entry 1 in v has invalid size",
+    "F.vjp(lambda a: [a, a], x, (v, v))": "must be either a Tensor or a tuple of Tensors",
+    "F.vjp(square, x)": "The vector v can only be None if the user-provided function returns a single",
+    "F.jvp(square, x)": "The vector v can only be None if the input to the user-provided function",
+    "F.jvp(square, x, v[:1])": "v has invalid size: should be",
+    "F.hvp(apart, (x, y))": "The vector v can only be None if the input to the user-provided function",
+    "F.hvp(square, x, v)": "The Tensor returned by the function given to hvp should contain a single element",
+    "F.vhp(lambda a: (a.sum(),), x, v)": "The function given to vhp should return a single Tensor",
+    "F.hessian(lambda a: (a, a), x)": "The function given to hessian should return a single Tensor",
+    "F.jacobian(square, x, strategy='both')": "Expected strategy to be either",
+    "F.jacobian(square, x, strategy='forward-mode')": "only implemented for `vectorize=True`",
+    "F.jacobian(square, x, strict=True, vectorize=True)": "are not supported together",
+    "F.jacobian(square, x, True, vectorize=True, strategy='forward-mode')": "`create_graph=True` and",
+    "F.vjp(first, (x, y), strict=True)": INDEPENDENT,
+    "F.vjp(detached, x, v, strict=True)": "Output 0 of the user-provided function does not require gradients",
+    "F.vjp(double, x, v, True, strict=True)": CONSTANT,
+    "F.jvp(first, (x, y), (v, v), strict=True)": INDEPENDENT,
+    "F.jvp(double, x, v, True, strict=True)": CONSTANT,
+    "F.jacobian(first, (x, y), strict=True)": ELSEWHERE,
+    "F.jacobian(double, x, True, strict=True)": CONSTANT,
+    "F.hessian(apart, (x, y), strict=True)": ELSEWHERE,
+    "F.hessian(first, (x, y), strict=True)": TWICE.format(0),
+    "F.hvp(lambda a: double(a).sum(), x, v, strict=True)": TWICE.format(0),
+    "F.vhp(lambda a, b: (a * a).sum(), (x, y), (v, v), strict=True)": INDEPENDENT,
+    "F.vhp(first, (x, y), (v, v), strict=True)": TWICE.format(0),
+    "F.hvp(apart, (x, y), (v, v), True, strict=True)": "The hessian of the user-provided function is",
+}
 
 
-@pytest.mark.parametrize("call", CALLS)
-def test_call(torch: ModuleType, oracle: ModuleType, call: str) -> None:
-    np.testing.assert_equal(outcome(torch, call), outcome(oracle, call))
+def outcome(torch: ModuleType, expression: str) -> Any:
+    """What an expression gives, in a framework."""
+    tensor = torch.tensor
+    return eval(expression, {
+        "F": torch.autograd.functional,
+        "x": tensor([1.0, 2.0]), "y": tensor([3.0, 4.0]), "v": tensor([1.0, 10.0]),
+        "square": lambda a: a * a, "double": lambda a: a * 2, "detached": lambda a: a.detach() * 2,
+        "first": lambda a, b: (a * 2).sum(), "apart": lambda a, b: (a * a).sum() + (b * b).sum(),
+    })
+
+
+@pytest.mark.parametrize("expression", RESULTS)
+def test_results(torch: ModuleType, expression: str) -> None:
+    assert " ".join(str(outcome(torch, expression)).split()) == RESULTS[expression]
+
+
+@pytest.mark.parametrize("expression", ERRORS)
+def test_errors(torch: ModuleType, expression: str) -> None:
+    with pytest.raises((RuntimeError, TypeError, AssertionError)) as raised:
+        outcome(torch, expression)
+    assert ERRORS[expression] in str(raised.value)
+
+
+@pytest.mark.oracle
+@pytest.mark.parametrize("expression", ERRORS)
+def test_errors_are_pytorchs(torch: ModuleType, oracle: ModuleType, expression: str) -> None:
+    messages = []
+    for framework in (torch, oracle):
+        with pytest.raises(Exception) as raised:
+            outcome(framework, expression)
+        messages.append((type(raised.value), str(raised.value)))
+    assert messages[0] == messages[1]
+
+
+@pytest.mark.parametrize("strategy", ["reverse-mode", "forward-mode"])
+def test_empty_inputs(strategy: str) -> None:
+    """Where PyTorch fails."""
+    found = flambeau.autograd.functional.jacobian(lambda x: x * x, flambeau.ones(0, 3), vectorize=True,
+                                                  strategy=strategy)
+    assert found.shape == (0, 3, 0, 3)
