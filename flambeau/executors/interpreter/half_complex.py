@@ -25,8 +25,11 @@ _MOVES = frozenset(("write", "contiguous_copy", "view_backward"))
 
 def present(signature: Signature) -> bool:
     """Whether a signature has half complex operands or results."""
-    return any(g.__class__ is Geometry and g.dtype is complex32
-               for g in (*signature.geometries, *signature.outputs))
+    # Asked for every new signature.
+    for g in (*signature.geometries, *signature.outputs):
+        if g.__class__ is Geometry and g.dtype is complex32:
+            return True
+    return False
 
 
 def computes(signature: Signature) -> bool:

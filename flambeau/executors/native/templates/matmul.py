@@ -39,8 +39,12 @@ class Axis(NamedTuple):
         return self.c == n * inner.c and self.a == n * inner.a and self.b == n * inner.b \
             and self.s == n * inner.s
 
+    def repeated(self, count: int) -> Axis:
+        """This axis joined to one of ``count`` that continues it."""
+        return Axis(self.extent * count, self.a, self.b, self.c, self.s)
+
     def exchanged(self) -> Axis:
-        return self._replace(a=self.b, b=self.a)
+        return Axis(self.extent, self.b, self.a, self.c, self.s)
 
 
 class _Summand(NamedTuple):
@@ -103,11 +107,11 @@ def _merged(batch: Sequence[Axis], row: Axis, column: Axis) -> tuple[list[Axis],
         if axis.extent == 1:
             continue
         if axis.b == 0 and (row.extent == 1 or axis.holds(row)):
-            row = axis if row.extent == 1 else row._replace(extent=row.extent * axis.extent)
+            row = axis if row.extent == 1 else row.repeated(axis.extent)
         elif axis.a == 0 and (column.extent == 1 or axis.holds(column)):
-            column = axis if column.extent == 1 else column._replace(extent=column.extent * axis.extent)
+            column = axis if column.extent == 1 else column.repeated(axis.extent)
         elif left and axis.holds(left[0]):
-            left[0] = left[0]._replace(extent=axis.extent * left[0].extent)
+            left[0] = left[0].repeated(axis.extent)
         else:
             left.insert(0, axis)
     for i, axis in enumerate(left):
