@@ -92,7 +92,7 @@ def _spread(x: Any, level: int, size: int) -> Any:
 
 def _lift(function: Any, level: int, has: list[bool]) -> Any:
     """The function of all examples."""
-    from .function import Function, FunctionCtx
+    from .function import Function, FunctionCtx  # which calls this
 
     size, randomness = levels[level - 1].size, levels[level - 1].randomness
 
