@@ -215,6 +215,8 @@ def _additive(mask: Any, query: Tensor) -> Any:
         return None
     if mask.dtype is dtypes.bool_:
         return query.new_zeros(mask.shape).masked_fill(~mask, -math.inf)
+    if mask.dtype is dtypes.float32:
+        return mask.to(query.dtype)
     if mask.dtype is not query.dtype:
         raise RuntimeError("Expected attn_mask dtype to be bool or float or to match query dtype, but got "
                            f"attn_mask.dtype: {_c_name(mask)} and  query.dtype: {_c_name(query)} instead.")

@@ -11,27 +11,31 @@ import numpy as np
 class Inputs:
     """Makes the inputs of a case from NumPy's generator, so that they are equal in every framework."""
 
-    def __init__(self, torch: Any) -> None:
+    def __init__(self, torch: Any, dtype: str = "float32") -> None:
         self.torch = torch
+        self.dtype = getattr(torch, dtype)
         self.random = np.random.RandomState(0)
         self.leaves: list[Any] = []
 
     def _leaf(self, array: Any) -> Any:
-        leaf = self.torch.tensor(array.tolist()).requires_grad_()
+        leaf = self.torch.tensor(array.tolist(), dtype=self.dtype).requires_grad_()
         self.leaves.append(leaf)
         return leaf
+
+    def _constant(self, array: Any) -> Any:
+        return self.torch.tensor(array.tolist(), dtype=self.dtype)
 
     def x(self, *shape: int) -> Any:
         return self._leaf(self.random.randn(*shape).astype("float32"))
 
     def u(self, *shape: int) -> Any:
-        return self.torch.tensor(self.random.uniform(0.05, 0.95, shape).astype("float32").tolist())
+        return self._constant(self.random.uniform(0.05, 0.95, shape).astype("float32"))
 
     def n(self, high: int, *shape: int) -> Any:
         return self.torch.tensor(self.random.randint(0, high, shape).tolist())
 
     def sign(self, *shape: int) -> Any:
-        return self.torch.tensor((self.random.randint(0, 2, shape) * 2.0 - 1.0).tolist())
+        return self._constant(self.random.randint(0, 2, shape) * 2.0 - 1.0)
 
     def mask(self, *shape: int) -> Any:
         mask = self.random.randint(0, 2, shape).astype(bool)
@@ -67,11 +71,13 @@ def to_numpy(tensor: Any) -> Any:
     return np.array(tensor.detach().tolist())
 
 
-def run(torch: Any, constructor: str, call: str) -> dict[str, Any]:
+def run(
+    torch: Any, constructor: str, call: str, training: bool = True, dtype: str = "float32"
+) -> dict[str, Any]:
     """Build, call and differentiate; return everything that can be seen."""
-    module = build(torch, constructor)
+    module = build(torch, constructor).train(training).to(getattr(torch, dtype))
     seen: dict[str, Any] = {"repr before": repr(module)}
-    inputs = Inputs(torch)
+    inputs = Inputs(torch, dtype)
     arguments = eval(f"({call},)", {**namespace(torch), **inputs.names()})
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
@@ -98,12 +104,13 @@ def run(torch: Any, constructor: str, call: str) -> dict[str, Any]:
     return seen
 
 
-def compare(ours: dict[str, Any], theirs: dict[str, Any]) -> None:
+def compare(ours: dict[str, Any], theirs: dict[str, Any], tolerance: float = 1e-5) -> None:
     """Assert that two results of `run` agree: texts exactly, values to rounding."""
     assert list(ours) == list(theirs)
     for key, value in theirs.items():
         if isinstance(value, np.ndarray):
             scale = max(1.0, float(np.abs(value[np.isfinite(value)]).max(initial=0.0)))
-            np.testing.assert_allclose(ours[key], value, rtol=1e-4, atol=1e-5 * scale, err_msg=key)
+            near = {"rtol": 10 * tolerance, "atol": tolerance * scale}
+            np.testing.assert_allclose(ours[key], value, err_msg=key, **near)
         else:
             assert ours[key] == value, key

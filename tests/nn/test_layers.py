@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import copy
 import pickle
+import re
 from typing import Any
 
 import pytest
@@ -29,6 +30,32 @@ def test_layer_runs(torch: Any, constructor: str, call: str) -> None:
 def test_layer_agrees_with_pytorch(torch: Any, oracle: Any, constructor: str, call: str) -> None:
     """Printed form, state for a seed, outputs and all gradients are PyTorch's."""
     compare(run(torch, constructor, call), run(oracle, constructor, call))
+
+
+@pytest.mark.oracle
+@pytest.mark.parametrize(("constructor", "call"), CASES)
+def test_layer_agrees_in_evaluation_and_double_precision(
+    torch: Any, oracle: Any, constructor: str, call: str
+) -> None:
+    """The same in eval mode, in float64."""
+    ours, theirs = (run(each, constructor, call, training=False, dtype="float64") for each in (torch, oracle))
+    compare(ours, theirs, 1e-8)  # some constants of PyTorch's are of single precision
+
+
+@pytest.mark.oracle
+def test_every_layer_of_pytorch_is_here(torch: Any, oracle: Any) -> None:
+    """Each public class of torch.nn is in the table, or has programs of its own."""
+    elsewhere = {
+        "Buffer", "Container", "DataParallel", "Module", "ModuleDict", "ModuleList", "Parameter",
+        "ParameterDict", "ParameterList", "RNNBase", "RNNCellBase", "UninitializedBuffer",
+        "UninitializedParameter",
+        "LinearCrossEntropyLoss",  # prints no options=, which are how to chunk; see programs_small
+    }  # fmt: skip
+    text = " ".join(constructor for constructor, _ in CASES)
+    classes = [name for name in dir(oracle.nn) if isinstance(getattr(oracle.nn, name), type)]
+    assert [name for name in classes if not hasattr(torch.nn, name)] == ["LinearCrossEntropyOptions"]
+    missing = {name for name in classes if not re.search(rf"\b{name}\(", text)}
+    assert missing - elsewhere == {"LinearCrossEntropyOptions"}
 
 
 def error_of(torch: Any, expression: str) -> tuple[str, str]:

@@ -90,7 +90,9 @@ class ModuleConversion(ModuleStateDict):
             if parameter is not None:
                 self._parameters[name] = self._converted(name, parameter, fn)
         for name, buffer in self._buffers.items():
-            if buffer is not None:
+            if buffer is not None and is_lazy(buffer):
+                buffer.data = fn(buffer)
+            elif buffer is not None:
                 self._buffers[name] = fn(buffer)
         return self
 
