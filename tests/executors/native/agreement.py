@@ -45,11 +45,16 @@ def is_native(name: str) -> bool:
     return any(s.operator.name == name and plan is not None for s, plan in templates._plans.items())
 
 
+def forget() -> None:
+    """Plans and programs are made anew."""
+    templates._plans.clear()
+    programs.clear()
+
+
 def check(function: Callable[..., Any], operands: Sequence[Any], name: str, tolerance: float = 0.0) -> None:
     """Both tiers give the same, and the native one by a template of the operator ``name``."""
     want = results(function, operands, "interpreter")
-    templates._plans.clear()
-    programs.clear()
+    forget()
     found = results(function, operands, "native")
     assert is_native(name), f"{name} was interpreted"
     assert len(found) == len(want)

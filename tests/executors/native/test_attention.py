@@ -16,10 +16,8 @@ from flambeau import Tensor, config
 
 pytest.importorskip("llvmlite")
 
-from flambeau.executors.native import templates
-from flambeau.executors.native.programs import known as programs
 from flambeau.executors.native.templates import attention as template
-from tests.executors.native.agreement import TEXTS, check, results
+from tests.executors.native.agreement import TEXTS, check, forget, results
 
 F = flambeau.nn.functional
 FORWARD, BACKWARD = "scaled_dot_product_attention", "scaled_dot_product_attention_backward"
@@ -136,8 +134,7 @@ def test_the_same_bits_for_any_number_of_threads(shape: Any, monkeypatch: pytest
     found = []
     for count in (1, 2, 3):
         monkeypatch.setattr(settings, "threads", count)
-        templates._plans.clear()
-        programs.clear()
+        forget()
         found.append([x.tobytes() for function in (attend(is_causal=True), gradients())
                       for _, x in results(function, operands(*shape), "native")])
     assert found[0] == found[1] == found[2]

@@ -17,11 +17,9 @@ from flambeau import Tensor
 
 pytest.importorskip("llvmlite")
 
-from flambeau.executors.native import templates
 from flambeau.executors.native.convolution import forward as convolution
 from flambeau.executors.native.convolution import weight as convolution_weight
-from flambeau.executors.native.programs import known as programs
-from tests.executors.native.agreement import TEXTS, check, results
+from tests.executors.native.agreement import TEXTS, check, forget, results
 
 F = flambeau.nn.functional
 FUNCTIONS = {1: F.conv1d, 2: F.conv2d, 3: F.conv3d}
@@ -171,8 +169,7 @@ def test_the_same_bits_for_any_number_of_threads(case: Any, monkeypatch: pytest.
     found = []
     for count in (1, 2, 3):
         monkeypatch.setattr(settings, "threads", count)
-        templates._plans.clear()
-        programs.clear()
+        forget()
         found.append([results(f, arrays, "native")[0][1]
                       for f in (convolved(case), gradient(case, 0), gradient(case, 1))])
     for other in found[1:]:

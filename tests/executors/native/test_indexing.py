@@ -12,9 +12,8 @@ from flambeau import Tensor, config
 
 pytest.importorskip("llvmlite")
 
-from flambeau.executors.native import templates
 from flambeau.executors.native.templates import nest
-from tests.executors.native.agreement import check, compiled
+from tests.executors.native.agreement import check, compiled, forget
 
 SHAPES = [(1,), (9,), (17, 33), (40, 64), (3, 5, 7), (6, 1, 16)]
 DTYPES = [flambeau.float32, flambeau.int64, flambeau.bfloat16, flambeau.bool]
@@ -219,7 +218,7 @@ def test_tasks_do_not_change_results(monkeypatch: pytest.MonkeyPatch) -> None:
           [x.t().contiguous().t()[:, :50], wide[:, :40]], "scatter")
     check(lambda x, i: x.repeat(9, 1)[:300].new_zeros(50, 130).index_add(0, i[:, 0], x.repeat(9, 1)[:300]),
           [x, wide], "index_add", 1e-5)
-    templates._plans.clear()
+    forget()
 
 
 def test_other_shapes_compile_nothing() -> None:

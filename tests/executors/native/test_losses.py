@@ -11,9 +11,8 @@ from flambeau import Tensor, config
 
 pytest.importorskip("llvmlite")
 
-from flambeau.executors.native import templates
 from flambeau.executors.native.templates import nest
-from tests.executors.native.agreement import check, compiled
+from tests.executors.native.agreement import check, compiled, forget
 
 F = flambeau.nn.functional
 SHAPES = [(5,), (1, 10), (7, 3), (64, 10), (1000, 17), (3, 4, 5), (2, 5, 33, 7), (2, 3, 4, 5, 6)]
@@ -84,7 +83,7 @@ def test_tasks_do_not_change_results(monkeypatch: pytest.MonkeyPatch) -> None:
     for shape in ((1000, 17), (2, 5, 33, 7)):
         for reduction in ("mean", "none"):
             check(lambda *o, r=reduction: loss_and_gradient(*o, reduction=r), case(shape), "nll_loss", 2e-6)
-    templates._plans.clear()
+    forget()
 
 
 def test_other_shapes_compile_nothing() -> None:

@@ -15,15 +15,13 @@ from flambeau import Tensor, config
 
 pytest.importorskip("llvmlite")
 
-from flambeau.executors.native import templates
 from flambeau.executors.native.llvm.emitter import FLOAT32
 from flambeau.executors.native.llvm.machine import Machine
 from flambeau.executors.native.products import blocking, microkernel
 from flambeau.executors.native.products.arguments import Kind
 from flambeau.executors.native.products.gemm import product_text
-from flambeau.executors.native.programs import known as programs
 from flambeau.executors.native.templates import matmul
-from tests.executors.native.agreement import TEXTS, check, results, value
+from tests.executors.native.agreement import TEXTS, check, forget, results, value
 
 F = flambeau.nn.functional
 TOLERANCES = {flambeau.float32: 2e-4, flambeau.float64: 1e-12, flambeau.bfloat16: 2e-2,
@@ -221,8 +219,7 @@ def test_threads_do_not_change_a_bit(shape: tuple[int, int, int], transposed: bo
         before = flambeau.get_num_threads()
         flambeau.set_num_threads(threads)
         try:
-            programs.clear()
-            templates._plans.clear()
+            forget()
             found.append(results(flambeau.mm, (a, b), "native")[0][1].tobytes())
         finally:
             flambeau.set_num_threads(before)

@@ -12,10 +12,9 @@ from flambeau import Tensor, config
 
 pytest.importorskip("llvmlite")
 
-from flambeau.executors.native import templates
 from flambeau.executors.native.fusion import traits
 from flambeau.executors.native.templates import copying, nest
-from tests.executors.native.agreement import check, compiled
+from tests.executors.native.agreement import check, compiled, forget
 
 F = flambeau.nn.functional
 DTYPES = [flambeau.float32, flambeau.float64, flambeau.bfloat16, flambeau.uint8, flambeau.complex128]
@@ -182,7 +181,7 @@ def test_tasks_do_not_change_results(monkeypatch: pytest.MonkeyPatch) -> None:
     """Cut into as many tasks as possible."""
     monkeypatch.setattr(nest, "TASK_BYTES", 64)
     x = numbers(70, 90)
-    templates._plans.clear()
+    forget()
     for name, function in ORDERS[:4]:
         check(function, [x], name)
         check(lambda v, function=function: function(v.t()), [x], name)
@@ -196,4 +195,4 @@ def test_tasks_do_not_change_results(monkeypatch: pytest.MonkeyPatch) -> None:
         check(lambda v, d=dim: flambeau.stack([v.reshape(-1)] * 3, d), [x], "stack")
     check(lambda: flambeau.arange(10000), [], "arange")
     check(lambda v: v.triu(3), [x], "triu")
-    templates._plans.clear()
+    forget()

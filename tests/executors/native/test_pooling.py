@@ -16,9 +16,7 @@ from flambeau import Tensor
 
 pytest.importorskip("llvmlite")
 
-from flambeau.executors.native import templates
-from flambeau.executors.native.programs import known as programs
-from tests.executors.native.agreement import TEXTS, check, results
+from tests.executors.native.agreement import TEXTS, check, forget, results
 
 F = flambeau.nn.functional
 MAXIMA = {1: F.max_pool1d, 2: F.max_pool2d, 3: F.max_pool3d}
@@ -146,8 +144,7 @@ def test_the_same_bits_for_any_number_of_threads(monkeypatch: pytest.MonkeyPatch
     found = []
     for count in (1, 2, 3):
         monkeypatch.setattr(settings, "threads", count)
-        templates._plans.clear()
-        programs.clear()
+        forget()
         found.append([results(gradient(lambda x: pool(x, 3, 2, 1)), [x], "native")[0][1]  # noqa: B023
                       for pool in (MAXIMA[2], MEANS[2])])
     for other in found[1:]:

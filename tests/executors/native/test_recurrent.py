@@ -13,9 +13,7 @@ from flambeau import Tensor, nn
 
 pytest.importorskip("llvmlite")
 
-from flambeau.executors.native import templates
-from flambeau.executors.native.programs import known as programs
-from tests.executors.native.agreement import TEXTS, check, is_native, results
+from tests.executors.native.agreement import TEXTS, check, forget, is_native, results
 
 KINDS: list[tuple[str, dict[str, Any], str]] = [
     ("LSTM", {}, "lstm_sequence"), ("GRU", {}, "gru_sequence"), ("RNN", {}, "rnn_sequence"),
@@ -128,8 +126,7 @@ def test_the_same_bits_for_any_number_of_threads(kind: str, options: dict[str, A
     found = []
     for count in (1, 2, 3):
         monkeypatch.setattr(settings, "threads", count)
-        templates._plans.clear()
-        programs.clear()
+        forget()
         found.append(results(run, operands, "native"))
         assert is_native(name)
     for other in found[1:]:

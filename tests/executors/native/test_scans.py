@@ -11,9 +11,8 @@ from flambeau import Tensor
 
 pytest.importorskip("llvmlite")
 
-from flambeau.executors.native import templates
 from flambeau.executors.native.templates import nest
-from tests.executors.native.agreement import check
+from tests.executors.native.agreement import check, forget
 
 SHAPES = [(1,), (33,), (17, 40), (3, 5, 7), (2, 9, 1, 600)]
 DTYPES = [flambeau.float32, flambeau.float64, flambeau.bfloat16, flambeau.int64, flambeau.int32,
@@ -68,4 +67,4 @@ def test_tasks_do_not_change_results(monkeypatch: pytest.MonkeyPatch) -> None:
     x = numbers(40, 30, 700)
     for d in range(3):
         check(lambda v, d=d: [v.cumsum(d), v.cummax(d)], [x], "cumsum", 2e-6)
-    templates._plans.clear()
+    forget()
