@@ -23,7 +23,15 @@ def auto(nodes: list[Node]) -> list[Node]:
     """Compute nodes, last one first, by the interpreter until a program pays (Note: rent or buy)."""
     if ledger.is_early(nodes):
         return interpreter.run(nodes)
+    # The same decision as the native executor's, which need not be imported for a graph that comes once.
+    if _execute is None and not ledger.buys_at_once(nodes) and ledger.is_first(map(_form, nodes)):
+        return interpreter.run(nodes)
     return _executor()(nodes, False)
+
+
+def _form(node: Node) -> int:
+    assert node.signature is not None
+    return node.signature.form
 
 
 def _executor() -> Callable[[list[Node], bool], list[Node]]:

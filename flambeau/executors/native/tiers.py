@@ -23,6 +23,8 @@ BYTE = 0.4                  # for each byte of its result
 FLOP = 0.01                 # for each operation of a product
 OFTEN = 6                   # a graph that came so often will come again
 
+_MET = 50_000               # graphs that are known to have come
+
 _PRODUCTS = frozenset(("linear", "mm", "matmul", "bmm", "addmm", "baddbmm", "convolution",
                        "convolution_input", "convolution_weight", "scaled_dot_product_attention",
                        "scaled_dot_product_attention_backward"))
@@ -43,12 +45,27 @@ class Ledger:
 
     def __init__(self) -> None:
         self.total = 0.0
+        self.met: set[int] = set()
 
     def is_early(self, nodes: list[Node]) -> bool:
         """Whether the process has not interpreted enough to start the compiler; puts a graph on the bill."""
         if self.total < COMPILER:
             self.total += interpreted(nodes)
         return self.total < COMPILER
+
+    def is_first(self, forms: Iterable[int]) -> bool:
+        """Whether no graph of these operators was met before.
+
+        Many graphs never come back (those of samples that random transforms were applied to): an outline is
+        not even made of them.
+        """
+        operators = hash(tuple(forms))
+        if operators in self.met:
+            return False
+        if len(self.met) >= _MET:
+            self.met.clear()
+        self.met.add(operators)
+        return True
 
     def buys_at_once(self, nodes: list[Node]) -> bool:
         """Whether the program of a graph that comes for the first time is made."""

@@ -20,7 +20,6 @@ def _late(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     ledger.total = tiers.COMPILER
     monkeypatch.setattr("flambeau.executors.native.ledger", ledger)
     monkeypatch.setattr(known, "ledger", ledger)
-    monkeypatch.setattr(known, "_met", set())
     monkeypatch.setattr(tiers.Ledger, "buys_at_once", lambda self, nodes: False)
     with config.executor("auto"):
         yield

@@ -65,7 +65,6 @@ def _nothing() -> None:
 
 _families: dict[tuple[Any, ...], Family] = {}
 _entries: deque[Entry] = deque()    # of all families
-_met: set[int] = set()
 _latest: Entry | None = None
 _remembered = 0
 
@@ -77,7 +76,7 @@ def program_of(nodes: list[Node], reading: Reading, forced: bool) -> Program | N
     if expected is not None and expected.signatures == reading.signatures \
             and expected.family.outline.fits(reading):
         entry = expected
-    elif not forced and _is_first(reading) and not ledger.buys_at_once(nodes):
+    elif not forced and ledger.is_first(reading.forms()) and not ledger.buys_at_once(nodes):
         return None
     else:
         entry = _find(reading, _latest.family.following() if _latest is not None else None)
@@ -133,21 +132,6 @@ def _arrangement(family: Family, plans: Plans) -> Arrangement:
     return found
 
 
-def _is_first(reading: Reading) -> bool:
-    """Whether no graph of these operators was met before.
-
-    Many graphs never come back (those of samples that random transforms were applied to): an outline is not
-    even made of them.
-    """
-    operators = hash(tuple(reading.forms()))
-    if operators in _met:
-        return False
-    if len(_met) >= _LIMIT:
-        _met.clear()
-    _met.add(operators)
-    return True
-
-
 def _find(reading: Reading, expected: Family | None) -> Entry:
     """The entry of a graph; most likely one of the family that is expected."""
     global _remembered
@@ -187,6 +171,6 @@ def clear() -> None:
     global _latest, _remembered
     _families.clear()
     _entries.clear()
-    _met.clear()
+    ledger.met.clear()
     _latest = None
     _remembered = 0
