@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import hashlib
 import os
 import time
 
@@ -32,4 +33,4 @@ def state_of(*folders: str) -> str | None:
                         waiting.append(entry.path)
     except OSError:
         return None
-    return "\n".join(sorted(found)) if found else None
+    return hashlib.sha256("\n".join(sorted(found)).encode()).hexdigest() if found else None

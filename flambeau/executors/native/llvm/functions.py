@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
-from functools import wraps
+from functools import cache, wraps
 from typing import Any
 
 from ...interpreter import coefficients as shared
@@ -285,6 +285,7 @@ def power(x: Expression, y: Expression) -> Expression:
 
 # --- the circle ---------------------------------------------------------------------------------------------
 
+@cache
 def _reduction_table() -> dict[str, list[float]]:
     """2 / pi times 2^k modulo 4 in three parts of 29, 29 and 53 bits, for each exponent of a float."""
     parts: dict[str, list[float]] = {"high": [], "middle": [], "low": []}
@@ -302,11 +303,8 @@ def _reduction_table() -> dict[str, list[float]]:
     return parts
 
 
-_TABLE = _reduction_table()
-
-
 def _lookup(name: str, index: Expression) -> Expression:
-    values = ", ".join(f"double {literal(v, FLOAT64)}" for v in _TABLE[name])
+    values = ", ".join(f"double {literal(v, FLOAT64)}" for v in _reduction_table()[name])
     emitter = index.emitter
     emitter.declarations[f"@turns_{name} = internal constant [256 x double] [{values}]"] = None
     pointer = emitter.emit(f"getelementptr [256 x double], ptr @turns_{name}, i64 0, i32 {index.register}")

@@ -10,6 +10,7 @@ function that is not the package's own), there is no note, and the text is writt
 from __future__ import annotations
 
 import enum
+import functools
 import json
 from collections.abc import Callable
 from types import CodeType, FunctionType
@@ -82,6 +83,7 @@ def _spelled_function(function: FunctionType) -> str:
     return f"{place} {_spelled(made_with)} {_spelled(function.__defaults__)}"
 
 
+@functools.cache
 def _column_of(code: CodeType) -> int:
     """Where it starts in its line, by which two nameless functions on one line differ."""
     return min((place[2] for place in code.co_positions() if place[2] is not None), default=0)
