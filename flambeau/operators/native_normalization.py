@@ -5,7 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 from ..tensor import Tensor, record
-from .normalization import BATCH_NORM, _affine, _update_running, batch_norm, normalized, statistics_in
+from .batch_normalization import BATCH_NORM, batch_norm, update_running
+from .normalization import affine, normalized, statistics_in
 from .registry import api
 
 
@@ -40,9 +41,9 @@ def native_group_norm(
     kind = statistics_in(input, weight)
     if not input.numel():
         mean = input.sum() * input.new_zeros((N, group), dtype=kind)
-        return _affine(input.clone(), weight, bias), mean, mean * float("nan")
+        return affine(input.clone(), weight, bias), mean, mean * float("nan")
     result, mean, rstd = normalized(input.reshape(N, group, -1), (2,), float(eps))
-    result = _affine(result.reshape(input.shape), weight, bias)
+    result = affine(result.reshape(input.shape), weight, bias)
     return result, mean.reshape(N, group).to(kind), rstd.reshape(N, group).to(kind)
 
 
@@ -59,7 +60,7 @@ def batch_norm_update_stats(
     _, mean, rstd = record(BATCH_NORM, (input, None, None, 0.0))
     if running_mean is not None:
         count = input.numel() // max(input.shape[1], 1)
-        _update_running(running_mean, running_var, mean.detach(), rstd.detach(), count, momentum, 0.0)
+        update_running(running_mean, running_var, mean.detach(), rstd.detach(), count, momentum, 0.0)
     return mean, rstd ** -2
 
 
@@ -86,6 +87,6 @@ def native_batch_norm(
     result, mean, rstd = record(BATCH_NORM, (input, weight, bias, float(eps)))
     if running_mean is not None:
         count = input.numel() // max(input.shape[1], 1)
-        _update_running(running_mean, running_var, mean.detach(), rstd.detach(), count, momentum, eps)
+        update_running(running_mean, running_var, mean.detach(), rstd.detach(), count, momentum, eps)
     kind = statistics_in(input, weight)
     return result, mean.detach().to(kind), rstd.detach().to(kind)

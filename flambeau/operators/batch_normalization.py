@@ -1,0 +1,126 @@
+"""Batch norm (Note: normalization)."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from ..graph.geometry import contiguous
+from ..tensor import Tensor, record, state
+from .definition import arithmetic_dtype, operator
+from .normalization import (
+    NORMALIZE,
+    Dims,
+    computed,
+    move,
+    per_channel,
+    require_parameters,
+)
+from .registry import api
+
+
+def _batch_norm_geometry(operands: Any, attributes: Any) -> Any:
+    x = operands[0]
+    channels = (x.shape[1],)
+    small = contiguous(channels, arithmetic_dtype(x.dtype), x.device)
+    return contiguous(x.shape, x.dtype, x.device), small, small
+
+
+def _channel_shape(ndim: int) -> tuple[int, ...]:
+    return (1, -1, *([1] * (ndim - 2)))
+
+
+@operator("native_batch_norm", _batch_norm_geometry, compute=computed, grad_name="NativeBatchNormBackward0")
+def BATCH_NORM(m: Any, input: Any, weight: Any, bias: Any, eps: Any) -> Any:
+    """xhat weight + bias over all dimensions but the channels, with mean and rstd (C)."""
+    dims = (0, *range(2, input.ndim))
+    shape = _channel_shape(input.ndim)
+    result, mean, rstd = NORMALIZE.kernel(m, input, eps, dims)
+    if weight is not None:
+        result *= m.reshape(weight, shape)
+    if bias is not None:
+        result += m.reshape(bias, shape)
+    return result, m.reshape(mean, -1), m.reshape(rstd, -1)
+
+
+@BATCH_NORM.derivative("input", keeps="input weight output1 output2")
+def _(ctx: Any, grads: Any, input: Tensor, weight: Any, mean: Tensor, rstd: Tensor) -> Any:
+    shape = _channel_shape(input.ndim)
+    grad, grad_mean, grad_rstd = grads
+    if grad is not None and weight is not None:
+        grad = grad * weight.reshape(shape)
+    dims = (0, *range(2, input.ndim))
+    return NORMALIZE.derivatives[0].rule(
+        _WithDims(dims), (grad, None if grad_mean is None else grad_mean.reshape(shape),
+                          None if grad_rstd is None else grad_rstd.reshape(shape)),
+        input, mean.reshape(shape), rstd.reshape(shape))
+
+
+class _WithDims:
+    """The part of a context that the shared rule reads."""
+
+    def __init__(self, dims: Dims) -> None:
+        self.attributes = (dims,)
+
+
+@BATCH_NORM.derivative("weight", keeps="input output1 output2")
+def _(ctx: Any, grads: Any, input: Tensor, mean: Tensor, rstd: Tensor) -> Any:
+    if grads[0] is None:
+        return None
+    shape = _channel_shape(input.ndim)
+    return (grads[0] * ((input - mean.reshape(shape)) * rstd.reshape(shape))).sum((0, *range(2, input.ndim)))
+
+
+@BATCH_NORM.derivative("bias")
+def _(ctx: Any, grads: Any) -> Any:
+    if grads[0] is None:
+        return None
+    return grads[0].sum((0, *range(2, grads[0].ndim)))
+
+
+@api("torch", "nn.functional")
+def batch_norm(input: Tensor, running_mean: Any = None, running_var: Any = None, weight: Any = None,
+               bias: Any = None, training: bool = False, momentum: float = 0.1, eps: float = 1e-05,
+               cudnn_enabled: bool = True) -> Tensor:
+    """Normalization over the batch and all positions of each channel (Ioffe and Szegedy 2015): (N, C, *).
+
+    In training the running statistics move towards the batch's by ``momentum`` (variance unbiased).
+    """
+    channels = input.shape[1] if input.ndim > 1 else 0
+    for name, p in (("running_mean", running_mean), ("running_var", running_var), ("weight", weight),
+                    ("bias", bias)):
+        if p is not None and p.numel() != channels:
+            raise RuntimeError(f"{name} should contain {channels} elements not {p.numel()}")
+    if input.ndim < 2:
+        if input.numel():
+            raise IndexError(f"Dimension out of range (expected to be in range of [{-max(input.ndim, 1)}, "
+                             f"{max(input.ndim, 1) - 1}], but got 1)")
+        return input.clone()
+    if not training:
+        if running_mean is None or running_var is None:
+            raise RuntimeError(f"running_{'mean' if running_mean is None else 'var'} must be defined in "
+                               "evaluation mode")
+        scale = (running_var + eps).rsqrt()
+        scale = scale if weight is None else scale * weight
+        shift = -running_mean * scale if bias is None else bias - running_mean * scale
+        return (input * per_channel(scale, input.ndim) + per_channel(shift, input.ndim)).to(input.dtype)
+    count = input.numel() // max(channels, 1)
+    if count == 1:
+        raise ValueError("Expected more than 1 value per channel when training, got input size "
+                         f"{input.size()}")
+    if weight is not None and weight.dtype is not input.dtype:
+        require_parameters(input, weight, bias)
+    result, mean, rstd = record(BATCH_NORM, (input, weight, bias, float(eps)))
+    if running_mean is not None:
+        update_running(running_mean, running_var, mean.detach(), rstd.detach(), count, momentum, eps)
+    return result
+
+
+def update_running(running_mean: Tensor, running_var: Tensor, mean: Tensor, rstd: Tensor, count: int,
+                   momentum: float, eps: float) -> None:
+    """Move the running statistics towards those of a batch; the variance is that with n - 1."""
+    before, state.enabled = state.enabled, False
+    try:
+        move(running_mean, mean, momentum)
+        move(running_var, (1 / (rstd * rstd) - eps) * (count / max(count - 1, 1)), momentum)
+    finally:
+        state.enabled = before

@@ -1,0 +1,139 @@
+"""Layer norm and RMS norm (Note: normalization)."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from .. import dtypes
+from ..graph.geometry import contiguous
+from ..graph.recent import Recent
+from ..tensor import Tensor, record
+from .definition import arithmetic_dtype, operator
+from .normalization import (
+    NORMALIZE,
+    Dims,
+    computed,
+    require_parameters,
+    statistics_in,
+    statistics_shape,
+)
+from .registry import api
+
+
+def _check_normalized_shape(x: Tensor, shape: Any, weight: Any, bias: Any) -> tuple[int, ...]:
+    wanted = (shape,) if isinstance(shape, int) else tuple(shape)
+    if not wanted:
+        raise RuntimeError("Expected normalized_shape to be at least 1-dimensional, i.e., containing at "
+                           "least one element, but got normalized_shape = []")
+    for name, p in (("weight", weight), ("bias", bias)):
+        if p is not None and tuple(p.shape) != wanted:
+            raise RuntimeError(f"Expected {name} to be of same shape as normalized_shape, but got {name} of "
+                               f"shape {list(p.shape)} and normalized_shape = {list(wanted)}")
+    if tuple(x.shape[x.ndim - len(wanted):]) != wanted or x.ndim < len(wanted):
+        stars = "".join(f", {n}" for n in wanted)
+        raise RuntimeError(f"Given normalized_shape={list(wanted)}, expected input with shape [*{stars}], "
+                           f"but got input of size{list(x.shape)}")
+    return wanted
+
+
+def _layer_norm_geometry(operands: Any, attributes: Any) -> Any:
+    x = operands[0]
+    small = contiguous(statistics_shape(x.shape, attributes[0]), arithmetic_dtype(x.dtype), x.device)
+    return contiguous(x.shape, x.dtype, x.device), small, small
+
+
+@operator("native_layer_norm", _layer_norm_geometry, compute=computed, grad_name="NativeLayerNormBackward0")
+def LAYER_NORM(m: Any, input: Any, weight: Any, bias: Any, eps: Any, dims: Dims) -> Any:
+    """xhat weight + bias over the last dimensions, with mean and rstd."""
+    result, mean, rstd = NORMALIZE.kernel(m, input, eps, dims)
+    if weight is not None:
+        result *= weight
+    if bias is not None:
+        result += bias
+    return result, mean, rstd
+
+
+@LAYER_NORM.derivative("input", keeps="input weight output1 output2")
+def _(ctx: Any, grads: Any, input: Tensor, weight: Any, mean: Tensor, rstd: Tensor) -> Any:
+    grad, grad_mean, grad_rstd = grads
+    if grad is not None and weight is not None:
+        grad = grad * weight
+    return NORMALIZE.derivatives[0].rule(ctx, (grad, grad_mean, grad_rstd), input, mean, rstd)
+
+
+@LAYER_NORM.derivative("weight", keeps="input output1 output2")
+def _(ctx: Any, grads: Any, input: Tensor, mean: Tensor, rstd: Tensor) -> Any:
+    if grads[0] is None:
+        return None
+    return _leading_sum(grads[0] * ((input - mean) * rstd), ctx.operand_geometry(1).ndim)
+
+
+@LAYER_NORM.derivative("bias")
+def _(ctx: Any, grads: Any) -> Any:
+    return None if grads[0] is None else _leading_sum(grads[0], ctx.operand_geometry(2).ndim)
+
+
+def _leading_sum(x: Tensor, keep: int) -> Tensor:
+    lead = x.ndim - keep
+    return x.sum(tuple(range(lead))) if lead else x
+
+
+@api("torch", "nn.functional")
+def layer_norm(input: Tensor, normalized_shape: Any, weight: Any = None, bias: Any = None, eps: float = 1e-05,
+               cudnn_enable: bool = True) -> Tensor:
+    """(x - mean) / sqrt(var + eps) * weight + bias over the last dimensions (Ba, Kiros and Hinton 2016).
+
+    >>> import flambeau as torch
+    >>> torch.nn.functional.layer_norm(torch.tensor([[1., 3.]]), (2,))
+    tensor([[-1.0000,  1.0000]])
+    """
+    return _layer_norm(input, normalized_shape, weight, bias, eps, 1)[0]
+
+
+@api("torch")
+def native_layer_norm(input: Tensor, normalized_shape: Any, weight: Any, bias: Any, eps: float) -> Any:
+    """Layer norm with the mean and the reciprocal standard deviation.
+
+    >>> import flambeau as torch
+    >>> torch.native_layer_norm(torch.tensor([[1., 3.]]), (2,), None, None, 0.0)[1:]
+    (tensor([[2.]]), tensor([[1.]]))
+    """
+    result, mean, rstd = _layer_norm(input, normalized_shape, weight, bias, eps)
+    kind = statistics_in(input, weight)
+    return result, mean.to(kind), rstd.to(kind)
+
+
+def _layer_norm(input: Tensor, normalized_shape: Any, weight: Any, bias: Any, eps: float,
+                enough: int | None = None) -> Any:
+    key = (input._geometry, normalized_shape, None if weight is None else weight._geometry,
+           None if bias is None else bias._geometry)
+    try:
+        dims = _fitting.get(key)
+    except TypeError:  # a list of extents
+        return _layer_norm(input, tuple(normalized_shape), weight, bias, eps, enough)
+    if dims is None:
+        shape = _check_normalized_shape(input, normalized_shape, weight, bias)
+        if input.dtype.category != dtypes.FLOATING:
+            raise NotImplementedError("\"LayerNormKernelImpl\" not implemented for "
+                                      f"'{dtypes.SCALAR_NAMES[input.dtype]}'")
+        require_parameters(input, weight, bias)
+        dims = _fitting.keep(key, tuple(range(input.ndim - len(shape), input.ndim)))
+    return record(LAYER_NORM, (input, weight, bias, float(eps)), (dims,), enough)
+
+
+# The dimensions to normalize, for geometries and normalized shapes that were found to fit together.
+_fitting: Recent[tuple[Any, ...], tuple[int, ...]] = Recent(1 << 12)
+
+
+@api("torch", "nn.functional")
+def rms_norm(input: Tensor, normalized_shape: Any, weight: Any = None, eps: float | None = None) -> Tensor:
+    """x / sqrt(mean(x^2) + eps) * weight over the last dimensions (Zhang and Sennrich 2019).
+
+    ``eps`` defaults to the dtype's.
+    """
+    shape = _check_normalized_shape(input, normalized_shape, weight, None)
+    dims = tuple(range(input.ndim - len(shape), input.ndim))
+    wide = input.to(arithmetic_dtype(input.dtype))
+    small = dtypes.finfo(wide.dtype.to_real()).eps if eps is None else eps
+    result = wide * (wide.square().mean(dims, keepdim=True) + small).rsqrt()
+    return (result if weight is None else result * weight).to(input.dtype)

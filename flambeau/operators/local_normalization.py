@@ -1,0 +1,40 @@
+"""Normalization by neighbouring channels, and by length."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from ..tensor import Tensor
+from .padding import pad
+from .registry import api, write_out
+
+
+@api("nn.functional")
+def local_response_norm(input: Tensor, size: int, alpha: float = 0.0001, beta: float = 0.75,
+                        k: float = 1.0) -> Tensor:
+    """x / (k + alpha mean of x^2 over ``size`` neighbouring channels)^beta (Krizhevsky et al. 2012)."""
+    if input.ndim < 3:
+        raise ValueError("Expected 3D or higher dimensionality                          input (got "
+                         f"{input.ndim} dimensions)")
+    if input.numel() == 0:
+        return input
+    squares = pad((input * input).reshape(input.shape[0], 1, input.shape[1], -1),
+                  [0, 0, size // 2, (size - 1) // 2])
+    total: Any = None
+    for i in range(size):
+        part = squares.narrow(2, i, input.shape[1])
+        total = part if total is None else total + part
+    whole = not (total.is_floating_point() or total.is_complex())
+    divisor = (total // size if whole else total / size).reshape(input.shape)
+    return input / (divisor * alpha + k) ** beta
+
+
+@api("nn.functional")
+def normalize(input: Tensor, p: float = 2.0, dim: int = 1, eps: float = 1e-12, out: Any = None) -> Tensor:
+    """x / max(||x||_p, eps) along ``dim``."""
+    norm = input.norm(p, dim, keepdim=True).clamp_min(eps).expand_as(input)
+    result = input / norm
+    if out is None:
+        return result
+    written: Tensor = write_out(result, out, "normalize")
+    return written
