@@ -21,6 +21,7 @@ from collections.abc import Sequence
 from heapq import heappop, heappush
 from operator import itemgetter
 from typing import Any
+from weakref import WeakValueDictionary
 
 from .. import dtypes
 from ..config import settings
@@ -45,7 +46,7 @@ _append = pending.nodes.append
 class Reading:
     """How a gradient on its way reads its node. Interned."""
 
-    __slots__ = ("geometry", "stored")
+    __slots__ = ("geometry", "stored", "__weakref__")
 
     def __init__(self, geometry: Geometry, stored: Geometry) -> None:
         self.geometry = geometry
@@ -54,12 +55,16 @@ class Reading:
 
 Gradient = tuple[Node, Reading]  # on its way; a Tensor where the ordinary engine made it
 
+# All that are used, and those that were used lately: a template finds the reading it was made for again, however
+# many came in between.
+_interned: WeakValueDictionary[tuple[Geometry, Geometry], Reading] = WeakValueDictionary()
 _readings: Recent[tuple[Geometry, Geometry], Reading] = Recent(1 << 13)
 _sums: Recent[tuple[Reading, Reading], tuple[Signature, Reading]] = Recent(1 << 12)
 
 
 def _forget() -> None:
     """Make all templates unreachable: they are found by readings, which will be new ones."""
+    _interned.clear()
     _readings.clear()
     _sums.clear()
 
@@ -71,7 +76,14 @@ def _reading(geometry: Geometry, stored: Geometry) -> Reading:
     key = geometry, stored
     found = _readings.get(key)
     if found is None:
-        found = _readings.recall(key) or _readings.keep(key, Reading(geometry, stored))
+        found = _readings.recall(key) or _readings.keep(key, _intern(key))
+    return found
+
+
+def _intern(key: tuple[Geometry, Geometry]) -> Reading:
+    found = _interned.get(key)
+    if found is None:
+        found = _interned[key] = Reading(*key)
     return found
 
 
