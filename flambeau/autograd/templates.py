@@ -55,8 +55,8 @@ class Reading:
 
 Gradient = tuple[Node, Reading]  # on its way; a Tensor where the ordinary engine made it
 
-# All that are used, and those that were used lately: a template finds the reading it was made for again, however
-# many came in between.
+# All that are used, and those that were used lately: a template finds the reading it was made for again,
+# however many came in between.
 _interned: WeakValueDictionary[tuple[Geometry, Geometry], Reading] = WeakValueDictionary()
 _readings: Recent[tuple[Geometry, Geometry], Reading] = Recent(1 << 13)
 _sums: Recent[tuple[Reading, Reading], tuple[Signature, Reading]] = Recent(1 << 12)
