@@ -1,14 +1,14 @@
 """Time the scripts of ``benchmarks/workloads`` under flambeau and under PyTorch, alternately.
 
-    python benchmarks/compare.py --oracle PYTHON [--rounds 5] [--compile] [--jax PYTHON] [--markdown FILE]
-    [--plot FILE] [NAME ...]
+    python benchmarks/compare.py --oracle PYTHON [--rounds 5] [--compile] [--jax PYTHON] [--others 1]
+    [--markdown FILE] [--plot FILE] [NAME ...]
 
 ``--oracle``: a Python that has PyTorch. Each script runs ``--rounds`` times under each, one after the other,
 since the machine's speed changes from minute to minute: only ratios taken side by side mean anything. A ratio
 is the median over the rounds of flambeau's figure divided by PyTorch's; below 1 flambeau is faster, or
 smaller. ``--compile`` also runs each script with its models passed through ``torch.compile``, ``--jax`` (a
-Python that has JAX) its port in ``benchmarks/jax_workloads``, if there is one; their steps are compared with
-PyTorch's too.
+Python that has JAX) its port in ``benchmarks/jax_workloads``, if there is one, in the first ``--others``
+rounds; their steps are compared with PyTorch's too.
 """
 
 from __future__ import annotations
@@ -76,8 +76,10 @@ def compare(script: Path, options: argparse.Namespace) -> dict[str, Any]:
         commands["jax"] = [options.jax, str(port)]
     environment = {**os.environ, "PYTHONPATH": str(HERE.parent)}
     found: dict[str, list[dict[str, Any]]] = {name: [] for name in commands}
-    for _ in range(options.rounds):
+    for turn in range(options.rounds):
         for name, command in commands.items():
+            if name in OTHERS and turn >= options.others:
+                continue
             figures = measure(command, options.timeout, environment)
             if "error" in figures and name not in OTHERS:
                 return {"error": f"{name}: {figures['error']}"}
@@ -135,6 +137,7 @@ def main() -> int:
     parser.add_argument("--timeout", type=float, default=300)
     parser.add_argument("--compile", action="store_true")
     parser.add_argument("--jax")
+    parser.add_argument("--others", type=int, default=1)
     parser.add_argument("--markdown")
     parser.add_argument("--plot")
     parser.add_argument("names", nargs="*")
