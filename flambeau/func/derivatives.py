@@ -42,7 +42,7 @@ def grad_and_value(func: Callable[..., Any], argnums: Argnums = 0,
     def gradient_and_value(*args: Any, **kwargs: Any) -> Any:
         level = Level()
         with enable_grad():
-            chosen = level.enter(select(args, argnums))
+            chosen = level.enter(differentiable(select(args, argnums)))
             result = func(*replace(args, argnums, chosen), **kwargs)
             value, aux = _with_aux(result, "grad_and_value") if has_aux else (result, None)
             _check_scalar(value)
@@ -62,7 +62,7 @@ def vjp(func: Callable[..., Any], *primals: Any, has_aux: bool = False) -> Any:
     """
     level = Level()
     with enable_grad():
-        fresh = level.enter(primals)
+        fresh = level.enter(differentiable(primals))
         result = func(*fresh)
     result, aux = _with_aux(result, "vjp") if has_aux else (result, None)
     outputs, spec = pytree.tree_flatten(result)
@@ -70,7 +70,7 @@ def vjp(func: Callable[..., Any], *primals: Any, has_aux: bool = False) -> Any:
         raise RuntimeError("vjp(f, *primals): Expected f to be a function that has non-empty output, got: "
                            f"{result}"
                            if not outputs else
-                           "vjp(f, *primals): Expected f(*primals) to return only tensors, got unsupported "
+                           "vjp(f, *primals): expected f(*primals) to return only tensors, got unsupported "
                            f"type {next(type(out) for out in outputs if not isinstance(out, Tensor))}")
 
     def pull(*cotangents: Any, retain_graph: bool = True, create_graph: bool | None = None) -> Any:
@@ -109,8 +109,20 @@ def gradients_of(outputs: list[Tensor], weights: Any, variables: Any) -> Any:
     return spec.unflatten([of(x) for x in leaves])
 
 
+def differentiable(variables: Any) -> Any:
+    """The same variables; an error if one of them can have no gradient."""
+    for x in pytree.tree_leaves(variables):
+        if not isinstance(x, Tensor):
+            raise ValueError(f"Thing passed to transform API must be Tensor, got {type(x)}")
+        if not (x.is_floating_point() or x.is_complex()):
+            raise RuntimeError("only Tensors of floating point dtype can require gradients")
+    return variables
+
+
 def select(args: tuple[Any, ...], argnums: Argnums) -> Any:
     """The arguments that ``argnums`` names: one, or a tuple."""
+    if not isinstance(argnums, (int, tuple)):
+        raise RuntimeError(f"argnums must be int or Tuple[int, ...], got: {type(argnums)}")
     numbers = argnums if isinstance(argnums, tuple) else (argnums,)
     if isinstance(argnums, tuple) and not argnums:
         raise RuntimeError("argnums must be non-empty")

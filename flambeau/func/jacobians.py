@@ -15,7 +15,7 @@ from ..autograd import enable_grad
 from ..autograd import grad as tape_grad
 from ..tensor import Tensor
 from ..utils import _pytree as pytree
-from .derivatives import Argnums, _with_aux, gradients_of, replace, select
+from .derivatives import Argnums, _with_aux, differentiable, gradients_of, replace, select
 from .levels import Level
 from .vectorization import for_each
 
@@ -31,11 +31,14 @@ def jacrev(func: Callable[..., Any], argnums: Argnums = 0, *, has_aux: bool = Fa
     tensor([[2., 0.],
             [0., 4.]])
     """
+    if chunk_size is not None and chunk_size <= 0:
+        raise ValueError("jacrev: `chunk_size` should be greater than 0.")
+
     @wraps(func)
     def jacobian(*args: Any, **kwargs: Any) -> Any:
         level = Level()
         with enable_grad():
-            chosen = level.enter(select(args, argnums))
+            chosen = level.enter(differentiable(select(args, argnums)))
             result = func(*replace(args, argnums, chosen), **kwargs)
             result, aux = _with_aux(result, "jacrev") if has_aux else (result, None)
             rows = pytree.tree_map(lambda out: _rows(out, chosen, chunk_size), result)
@@ -127,17 +130,23 @@ def jvp(func: Callable[..., Any], primals: Any, tangents: Any, *, strict: bool =
     >>> torch.func.jvp(torch.sin, (torch.tensor(0.),), (torch.tensor(3.),))
     (tensor(0.), tensor(3.))
     """
-    if not isinstance(primals, tuple) or not primals:
-        raise RuntimeError("jvp(f, primals, tangents): Expected primals to be a tuple. Got "
-                           f"{type(primals).__name__}"
-                           if not isinstance(primals, tuple) else
-                           "jvp(f, primals, tangents): Expected primals to be non-empty.")
+    if not isinstance(primals, tuple):
+        raise RuntimeError("jvp(f, primals, tangents): Expected primals to be a tuple. E.g. it should be "
+                           "valid to call f(*primals).")
     leaves, spec = pytree.tree_flatten(primals)
     directions, given = pytree.tree_flatten(tangents)
     if given != spec:
         raise RuntimeError("jvp(f, primals, tangents): Expected primals and tangents to have the same python "
                            "structure. For example, if primals is a tuple of 3 tensors, tangents also must "
                            f"be. Got primals with structure {spec} and tangents with structure {given}")
+    if not leaves:
+        raise RuntimeError("jvp(f, primals, tangents): Expected primals to contain at least one Tensor.")
+    for x, direction in zip(differentiable(leaves), differentiable(directions)):
+        if x.shape != direction.shape:
+            raise RuntimeError("Trying to set a forward gradient that has a different size than that of the "
+                               "original Tensor, this is not supported. Tensor is of size "
+                               f"{list(x.shape)} while the given forward gradient is of size "
+                               f"{list(direction.shape)}.")
     value, push, aux = _pushforward(lambda *xs: func(*spec.unflatten(xs)), tuple(leaves), has_aux)
     derivative = pytree.tree_structure(value).unflatten(push(directions))
     return (value, derivative, aux) if has_aux else (value, derivative)
@@ -152,6 +161,10 @@ def _pushforward(func: Callable[..., Any], primals: tuple[Tensor, ...],
         result = func(*fresh)
         result, aux = _with_aux(result, "jvp") if has_aux else (result, None)
         outputs = pytree.tree_leaves(result)
+        for out in outputs:
+            if not isinstance(out, Tensor):
+                raise RuntimeError("jvp(f, primals, tangents): expected f(*primals) to return only tensors, "
+                                   f"got unsupported type {type(out)}")
         # Where the gradient is asked for does not matter: it is linear in these (see the module's docstring).
         cotangents = level.enter([operators.zeros_like(out) for out in outputs])
         gradients = gradients_of(outputs, cotangents, fresh)

@@ -19,7 +19,8 @@ from .batching import innermost, strip
 
 def vmap(func: Callable[..., Any], in_dims: Any = 0, out_dims: Any = 0, randomness: str = "error", *,
          chunk_size: int | None = None) -> Callable[..., Any]:
-    """``func`` on every example along ``in_dims`` (None: the argument is shared), stacked along ``out_dims``.
+    """``func`` on every example along ``in_dims`` (None: the argument is shared, as those given by
+    keyword are), stacked along ``out_dims``.
 
     ``randomness`` says what random operators do inside: "error", or "different" or the "same" numbers for
     every example. At most ``chunk_size`` examples are computed at a time.
@@ -39,21 +40,17 @@ def vmap(func: Callable[..., Any], in_dims: Any = 0, out_dims: Any = 0, randomne
     def mapped(*args: Any, **kwargs: Any) -> Any:
         leaves, spec = pytree.tree_flatten(args)
         dims = _dims_of(leaves, spec, in_dims, args, name)
-        named, names = pytree.tree_flatten(kwargs)
-        leaves = leaves + named
-        dims = dims + [0 if isinstance(leaf, Tensor) else None for leaf in named]
         size = _batch_size(leaves, dims)
         columns = [leaf if dim is None else leaf.movedim(dim, 0) for leaf, dim in zip(leaves, dims)]
 
         def part(start: int, stop: int) -> tuple[list[Any], list[Any], pytree.TreeSpec]:
             whole = start == 0 and stop == size
             chunk = [x if dim is None or whole else x[start:stop] for x, dim in zip(columns, dims)]
-            count = spec.num_leaves
             levels.append(Level(stop - start, randomness))
             try:
                 level = len(levels)
                 chunk = [x if dim is None else batched(x, level) for x, dim in zip(chunk, dims)]
-                result = func(*spec.unflatten(chunk[:count]), **names.unflatten(chunk[count:]))
+                result = func(*spec.unflatten(chunk), **kwargs)
                 return _unwrapped(result, out_dims, level, name)
             finally:
                 levels.pop()

@@ -10,6 +10,7 @@ import numpy as np
 from .. import dtypes
 from ..graph.geometry import contiguous
 from ..tensor import Tensor, assign, view
+from ..tensor.batching import any_batched
 from ..tensor.construct import from_array
 from ..tensor.construct import tensor as make_tensor
 from ..tensor.overlap import require_apart
@@ -132,7 +133,8 @@ class Subscript:
             "bool",
         ):
             raise IndexError("tensors used as indices must be long, int, byte or bool tensors")
-        if tensor._geometry.ndim == 0 and tensor._geometry.device.type != "meta":
+        one = tensor._geometry.ndim == 0 and tensor._geometry.device.type != "meta"
+        if one and not any_batched((tensor,)):
             return tensor.item()  # a view, as PyTorch gives
         return tensor
 

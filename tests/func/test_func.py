@@ -117,3 +117,29 @@ def test_linearize(torch: Any) -> None:
     seen = []
     torch.vmap(lambda x: seen.append(torch.func.debug_unwrap(x)) or x)(torch.ones(2, 3))
     assert seen[0].shape == (2, 3)
+
+
+@pytest.mark.oracle
+@pytest.mark.parametrize(
+    "call",
+    [
+        "grad(torch.sum)(3.0)",
+        "grad(torch.sum)(torch.arange(3))",
+        "grad(torch.sum, argnums='a')(x)",
+        "grad(torch.sum, argnums=2)(x)",
+        "vjp(lambda x: 3, x)",
+        "jvp(torch.sin, x, x)",
+        "jvp(torch.sin, (x,), (torch.ones(2),))",
+        "jvp(torch.sin, (), ())",
+        "jvp(lambda x: 3, (x,), (x,))",
+        "jacrev(torch.sin)(torch.arange(3))",
+        "jacrev(torch.sin, chunk_size=0)",
+    ],
+)
+def test_errors_of_pytorch(torch: Any, oracle: Any, call: str) -> None:
+    def error(framework: Any) -> Any:
+        with pytest.raises((RuntimeError, ValueError)) as caught:
+            eval(call, {**vars(framework.func), "torch": framework, "x": framework.ones(3)})
+        return caught.type, str(caught.value)
+
+    assert error(torch) == error(oracle)

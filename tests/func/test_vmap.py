@@ -193,3 +193,16 @@ def test_what_looks_at_values_is_looped(torch: Any) -> None:
     (rows,) = torch.autograd.grad(Looking.apply(x), x, torch.eye(2) * torch.tensor([[1.0], [-1.0]]),
                                   is_grads_batched=True)
     assert rows.tolist() == [[2.0, 0.0], [0.0, -1.0]]
+
+
+def test_keyword_arguments_are_shared(torch: Any) -> None:
+    x = _batch(torch)
+    found = torch.vmap(lambda a, k, d: a * k + d["b"])(x, k=x, d={"b": torch.ones(4, 3)})
+    assert torch.equal(found, x.unsqueeze(1) * x + 1)
+
+
+def test_indices_that_differ_by_example(torch: Any) -> None:
+    x, indices = _batch(torch), torch.tensor([2, 0, 1, 1])
+    assert torch.equal(torch.vmap(lambda a, i: a[i])(x, indices), x[torch.arange(4), indices])
+    assert torch.equal(torch.vmap(lambda i: x[i])(indices), x[indices])
+    assert torch.equal(torch.vmap(lambda a, i: a[None, i])(x, indices)[:, 0], x[torch.arange(4), indices])
