@@ -13,6 +13,7 @@ from .config import settings
 from .control_flow import cond, while_loop
 from .dtypes import dtype
 from .jit import Future, ScriptFunction, ScriptModule, TensorType, fork, wait
+from .operators import foreach
 from .operators.registry import place_all, publish_in
 from .streams import Event, Stream
 from .tensor import Tensor
@@ -112,7 +113,8 @@ def set_flush_denormal(mode: bool) -> bool:
     return False
 
 
-FUNCTIONS = (*symbolic.FUNCTIONS, _assert, *switches.FUNCTIONS, *environment.FUNCTIONS, cond, while_loop,
+FUNCTIONS: tuple[Any, ...] = (
+             *symbolic.FUNCTIONS, *foreach.FUNCTIONS, _assert, *switches.FUNCTIONS, *environment.FUNCTIONS, cond, while_loop,
              Stream, TensorType, ScriptFunction, ScriptModule, Event,
              fork, wait, Future,
              is_deterministic_algorithms_warn_only_enabled, set_deterministic_debug_mode,

@@ -131,6 +131,8 @@ _FIRST = frozenset({"running_mean", "running_var"})
 
 def _as_written(function: Any, args: Any, kwargs: dict[str, Any]) -> tuple[Any, dict[str, Any]]:
     """Functions of ``torch.nn.functional`` show all their options, by keyword, as PyTorch's do."""
+    if len(args) == 2 and isinstance(args[1], (list, tuple)) and public_path(function).endswith(".einsum"):
+        return (args[0], *args[1]), kwargs
     if not public_path(function).startswith("torch.nn.functional."):
         return args, kwargs
     try:

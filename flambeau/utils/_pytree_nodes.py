@@ -176,22 +176,43 @@ def _deque_flatten_with_keys(d: Any) -> tuple[list[tuple[Any, Any]], Context]:
     return _list_flatten_with_keys(d)[0], d.maxlen
 
 
-_tuple_flatten, _odict_flatten = _list_flatten, _dict_flatten
+def _list_unflatten(values: Iterable[Any], context: Context) -> list[Any]:
+    return list(values)
 
-_register(tuple, _list_flatten, lambda values, context: tuple(values), _list_flatten_with_keys)
-_register(list, _list_flatten, lambda values, context: list(values), _list_flatten_with_keys)
+
+def _tuple_unflatten(values: Iterable[Any], context: Context) -> tuple[Any, ...]:
+    return tuple(values)
+
+
+def _namedtuple_unflatten(values: Iterable[Any], context: Context) -> Any:
+    return context(*values)
+
+
+def _ordereddict_unflatten(values: Iterable[Any], context: Context) -> OrderedDict[Any, Any]:
+    return OrderedDict(zip(context, values))
+
+
+def _defaultdict_unflatten(values: Iterable[Any], context: Context) -> defaultdict[Any, Any]:
+    return defaultdict(context[0], zip(context[1], values))
+
+
+def _deque_unflatten(values: Iterable[Any], context: Context) -> deque[Any]:
+    return deque(values, maxlen=context)
+
+
+_tuple_flatten, _odict_flatten, _ordereddict_flatten = _list_flatten, _dict_flatten, _dict_flatten
+_tuple_flatten_with_keys, _ordereddict_flatten_with_keys = _list_flatten_with_keys, _dict_flatten_with_keys
+_odict_unflatten = _ordereddict_unflatten
+
+_register(tuple, _list_flatten, _tuple_unflatten, _list_flatten_with_keys)
+_register(list, _list_flatten, _list_unflatten, _list_flatten_with_keys)
 _register(dict, _dict_flatten, _dict_unflatten, _dict_flatten_with_keys)
-_register(namedtuple, _namedtuple_flatten, lambda values, context: context(*values),
-          _namedtuple_flatten_with_keys)
-_register(OrderedDict, _dict_flatten, lambda values, context: OrderedDict(zip(context, values)),
-          _dict_flatten_with_keys)
-_register(defaultdict, _defaultdict_flatten,
-          lambda values, context: defaultdict(context[0], zip(context[1], values)),
-          _defaultdict_flatten_with_keys)
-_register(deque, _deque_flatten, lambda values, context: deque(values, maxlen=context),
-          _deque_flatten_with_keys)
+_register(namedtuple, _namedtuple_flatten, _namedtuple_unflatten, _namedtuple_flatten_with_keys)
+_register(OrderedDict, _dict_flatten, _ordereddict_unflatten, _dict_flatten_with_keys)
+_register(defaultdict, _defaultdict_flatten, _defaultdict_unflatten, _defaultdict_flatten_with_keys)
+_register(deque, _deque_flatten, _deque_unflatten, _deque_flatten_with_keys)
 # As in PyTorch, what comes back is a plain tuple: the leaves need not be sizes any more.
-_register(Size, _list_flatten, lambda values, context: tuple(values), _list_flatten_with_keys)
+_register(Size, _list_flatten, _tuple_unflatten, _list_flatten_with_keys)
 
 
 def _register_results(kind: Any) -> None:
