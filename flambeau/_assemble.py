@@ -114,7 +114,8 @@ def set_flush_denormal(mode: bool) -> bool:
 
 
 FUNCTIONS: tuple[Any, ...] = (
-             *symbolic.FUNCTIONS, *foreach.FUNCTIONS, _assert, *switches.FUNCTIONS, *environment.FUNCTIONS, cond, while_loop,
+             *symbolic.FUNCTIONS, *foreach.FUNCTIONS, _assert,
+             *switches.FUNCTIONS, *environment.FUNCTIONS, cond, while_loop,
              Stream, TensorType, ScriptFunction, ScriptModule, Event,
              fork, wait, Future,
              is_deterministic_algorithms_warn_only_enabled, set_deterministic_debug_mode,

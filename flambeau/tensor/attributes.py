@@ -67,4 +67,23 @@ class Extras(dict[str, Any]):
         return self[name]
 
 
-__all__ = ["PRIVATE", "Extras", "Handle", "fields"]
+def _replace(x: Any, value: dict[str, Any]) -> None:
+    extras = Extras(x)
+    extras.clear()
+    extras.update(value)
+
+
+attributes = property(Extras, _replace)     # what ``__dict__`` of tensors is
+
+
+def settle(cls: type) -> None:
+    """Let a class of tensors that inherits from others, too, say of ``__dict__`` what tensors say.
+
+    A base of its own is put first: a class cannot be given a ``__dict__`` once it is made.
+    """
+    says = next(vars(kind)["__dict__"] for kind in cls.__mro__ if "__dict__" in vars(kind))
+    if says is not attributes:
+        cls.__bases__ = (type("Attributed", (Handle,), {"__dict__": attributes}), *cls.__bases__)
+
+
+__all__ = ["PRIVATE", "Extras", "Handle", "attributes", "fields", "settle"]

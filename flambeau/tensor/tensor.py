@@ -12,7 +12,7 @@ from ..devices import CPU, device
 from ..graph.geometry import Geometry
 from ..graph.storage import Storage, VersionCounter
 from ..size import Size
-from .attributes import Extras, Handle, fields
+from .attributes import Handle, attributes, fields, settle
 from .tape import state
 
 _new = object.__new__
@@ -75,10 +75,7 @@ class Tensor(Handle):
         def __eq__(self, other: Any) -> Any: ...
         def __ne__(self, other: Any) -> Any: ...
 
-    @property
-    def __dict__(self) -> Any:  # type: ignore[override]
-        """What users have set on the tensor."""
-        return Extras(self)
+    __dict__ = attributes  # type: ignore[assignment]
 
     # --- facts ----------------------------------------------------------------------------------------------
 
@@ -297,6 +294,7 @@ class Tensor(Handle):
 
     def __init_subclass__(cls, **kwargs: Any) -> None:
         super().__init_subclass__(**kwargs)
+        settle(cls)
         from .overrides import subclass_defined  # made of this class
         subclass_defined(cls)
 

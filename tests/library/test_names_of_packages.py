@@ -134,3 +134,16 @@ def test_swapped_tensors_swap_their_attributes() -> None:
     a.tag = 1
     torch.utils.swap_tensors(a, b)
     assert (a.tolist(), b.tolist(), b.tag, vars(a)) == ([1.0, 1, 1], [0.0, 0], 1, {})
+
+
+def test_a_class_with_another_base_replaces_its_attributes_alone() -> None:
+    class Described:
+        def describe(self, other: Any) -> None:
+            self.__dict__ = dict(other.__dict__)
+
+    class Known(Described, torch.Tensor):
+        pass
+    a, b = torch.ones(4).as_subclass(Known), torch.zeros(2, 2).as_subclass(Known)
+    a.unit, b.other = "m", 1
+    b.describe(a)
+    assert (b.tolist(), vars(b)) == ([[0.0, 0], [0, 0]], {"unit": "m"})
