@@ -179,7 +179,7 @@ def nonzero(input: Tensor, *, as_tuple: bool = False, out: Any = None) -> Any:
         places = np.nonzero(array if array.ndim else array.reshape(1))
         return tuple([from_array(np.ascontiguousarray(one)) for one in places])
     found = np.ascontiguousarray(np.argwhere(array).T).astype(np.int64, copy=False)
-    result = from_array(found).t() if array.ndim > 1 else from_array(found.T)   # lies dimension by dimension
+    result = from_array(found).t() if array.ndim > 1 else from_array(found.T)   # dimension by dimension
     return result if out is None else write_out(result, out, "nonzero")
 
 

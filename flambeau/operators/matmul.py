@@ -17,7 +17,7 @@ from .transposing import TRANSPOSE, T
 _C_NAMES = {
     "float32": "float",
     "float64": "double",
-    "int64": "long",
+    "int64": "long int",
     "int32": "int",
     "uint8": "unsigned char",
     "int8": "signed char",

@@ -9,6 +9,7 @@ from .. import dtypes
 from ..graph.geometry import dense_like
 from ..tensor import Tensor, state
 from ..tensor.inplace import require_no_overlap, write
+from . import out_types
 
 
 def store(result: Any, out: Any, name: str) -> Any:
@@ -17,38 +18,14 @@ def store(result: Any, out: Any, name: str) -> Any:
         if not isinstance(out, (tuple, list)) or len(out) != len(result):
             raise TypeError(f"{name}(): argument 'out' must be tuple of Tensors, not {type(out).__name__}")
         for one, value in zip(out, result):
-            _store_one(one, value, name)
+            _store_one(one, value, f"{name} of a dimension" if name in ("max", "min") else name)
         return type(result)(*out) if hasattr(result, "_fields") else tuple(out)
     return _store_one(out, result, name)
 
 
-# Functions that want the result's type exactly, with PyTorch's message.
-_HAVE_DTYPE = "Expected out tensor to have dtype {result}, but got {out} instead"
-_MATCH = ("Expected the dtype for input and out to match, but got {Result} for input's dtype and {Out} for "
-          "out's "
-          "dtype.")
-_SAME_DTYPE = {
-    "aminmax": _HAVE_DTYPE,
-    "gather": _HAVE_DTYPE,
-    "amax": _MATCH,
-    "amin": _MATCH,
-    "complex": "Expected object of scalar type {Result} but got scalar type {Out} for argument 'out'",
-    "multinomial": "multinomial expects Long tensor out, got: {Out}",
-}
 # Functions that read their operands while they write.
 _NO_ALIASES = frozenset({"cat", "concat", "concatenate", "gather", "index_select", "kthvalue",
                          "masked_select", "take"})
-_C_NAMES = {"float32": "float", "float64": "double", "int64": "long int", "int32": "int",
-            "uint8": "unsigned char"}
-
-
-def _require_dtype(out: Tensor, result: Tensor, name: str) -> None:
-    if name in _SAME_DTYPE and out.dtype is not result.dtype:
-        names = [_C_NAMES.get(d.name, d.name) for d in (result.dtype, out.dtype)]
-        scalars = [dtypes.SCALAR_NAMES[d] for d in (result.dtype, out.dtype)]
-        raise RuntimeError(_SAME_DTYPE[name].format(result=names[0], out=names[1], Result=scalars[0],
-                                                    Out=scalars[1]))
-
 
 def refuse_aliases(operands: Any, out: Any, name: str) -> None:
     """PyTorch's error where a function would write over what it still reads."""
@@ -94,7 +71,7 @@ def _store_one(out: Any, result: Tensor, name: str) -> Tensor:
         raise RuntimeError(f"Expected out tensor to have device {result.device}, but got {out.device} "
                            "instead")
     require_no_overlap(out._geometry)
-    _require_dtype(out, result, name)
+    out_types.require(name, result.dtype, out.dtype)
     if not dtypes.can_cast(result.dtype, out.dtype):
         raise RuntimeError(f"result type {dtypes.SCALAR_NAMES[result.dtype]} can't be cast to the desired "
                            f"output type {dtypes.SCALAR_NAMES[out.dtype]}")

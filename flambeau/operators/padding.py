@@ -54,7 +54,7 @@ def constant_pad_nd(input: Tensor, pad: Any, value: Any = 0) -> Tensor:
         raise RuntimeError(f"Length of pad must be even but instead it equals {len(widths)}")
     if len(widths) // 2 > input.ndim:
         raise RuntimeError("Length of pad should be no more than twice the number of dimensions of the "
-                           f"input. Pad length is {len(widths)} while the input has {input.ndim} dimensions.")
+                           f"input. Pad length is {len(widths)}while the input has {input.ndim}dimensions.")
     return record(CONSTANT_PAD, (input, value), (widths,))
 
 
@@ -97,14 +97,17 @@ def pad(input: Tensor, pad: Any, mode: str = "constant", value: float | None = N
     tensor([[9., 1., 2., 9., 9.]])
     """
     widths = tuple(int(p) for p in pad)
+    if len(widths) % 2:
+        raise RuntimeError("Padding length must be divisible by 2")
+    if len(widths) > 2 * input.ndim:
+        raise RuntimeError("Padding length should be less than or equal to two times the input dimension but "
+                           f"got padding length {len(widths)} and input of dimension {input.ndim}")
     if mode == "constant":
         return constant_pad_nd(input, widths, 0 if value is None else value)
     if value not in (None, 0):
         raise ValueError(f'Padding mode "{mode}" doesn\'t take in value argument')
     if mode not in ("reflect", "replicate", "circular"):
         raise NotImplementedError(f"Unrecognised padding mode {mode}")
-    if len(widths) % 2:
-        raise RuntimeError(f"Padding length must be divisible by 2, but got {len(widths)}")
     _check_mode(input, widths, mode)
     for i in range(len(widths) // 2):
         before, after = widths[2 * i], widths[2 * i + 1]

@@ -23,6 +23,7 @@ from .views import ambiguous_write, replay
 
 _new = object.__new__
 _WRITTEN = "is being modified inplace"
+_VIEW_OF_LEAF = "a view of a leaf Variable that requires grad is being used in an in-place operation."
 
 
 def _write_kernel(m: Any, old: Any, value: Any, geometry: Geometry) -> Any:
@@ -86,13 +87,14 @@ def check_writable(x: Tensor) -> None:
     base = x._base
     if x._requires_grad and x.grad_fn is None and base is None:
         raise RuntimeError("a leaf Variable that requires grad is being used in an in-place operation.")
+    if x._requires_grad and base is not None and not base._requires_grad:   # a view became the leaf
+        raise RuntimeError(_VIEW_OF_LEAF)
     if base is not None and base._requires_grad:
         if x._view is None or x._multiple:
             x.grad_fn  # noqa: B018  (raises where the base was written since)
             raise ambiguous_write(x, _WRITTEN)
         if base._grad_fn is None:
-            raise RuntimeError("a view of a leaf Variable that requires grad is being used in an in-place "
-                               "operation.")
+            raise RuntimeError(_VIEW_OF_LEAF)
 
 
 def assign(x: Tensor, result: Tensor, name: str) -> Tensor:

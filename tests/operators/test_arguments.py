@@ -100,3 +100,40 @@ def test_narrow_integers_are_no_indices() -> None:
     for dtype in (torch.int8, torch.int16):
         with pytest.raises(IndexError, match="must be long, int, byte or bool"):
             ones()[torch.tensor([0, 1], dtype=dtype)]
+
+
+EXACT: list[tuple[Callable[[Any, Any], Any], str]] = [
+    (lambda x, out: torch.mm(x, x, out=out), "to have dtype float, but got double instead"),
+    (lambda x, out: torch.tril(x, out=out), "Expected out tensor to have dtype float"),
+    (lambda x, out: torch.linalg.inv(x, out=out), "Expected out tensor to have dtype float"),
+    (lambda x, out: torch.index_select(x, 0, torch.tensor([0]), out=out), "must have the same scalar type"),
+    (lambda x, out: torch.abs(x, out=out), "Found dtype Double but expected Float"),
+    (lambda x, out: torch.max(x, 0, out=(out, torch.empty(0).long())), "Expected out tensor to have dtype"),
+    (lambda x, out: torch.all(x, 0, out=out), "all only supports bool tensor for result, got: Double"),
+]
+
+
+@pytest.mark.parametrize("number", range(len(EXACT)))
+def test_out_of_another_type_is_refused(number: int) -> None:
+    call, message = EXACT[number]
+    with pytest.raises(RuntimeError, match=message):
+        call(torch.eye(2), torch.empty(0, dtype=torch.float64))
+
+
+def test_out_that_is_converted_to() -> None:
+    for call in (torch.add, torch.maximum, torch.mul):
+        assert call(ones(), ones(), out=torch.empty(0, dtype=torch.float64)).dtype is torch.float64
+    assert torch.sum(ones(), 0, out=torch.empty(0, dtype=torch.float64)).tolist() == [2, 2]
+
+
+def test_views_that_became_leaves_are_not_written_to() -> None:
+    x = torch.arange(6.0).reshape(2, 3).requires_grad_()
+    for write in (lambda: x.add_(1), lambda: x[0].add_(1), lambda: x.view(-1)[0].fill_(2)):
+        with pytest.raises(RuntimeError, match="a view of a leaf Variable that requires grad is being used"):
+            write()
+    with torch.no_grad():
+        x.add_(1)
+    base, weight = torch.zeros(3), torch.ones(2, requires_grad=True)
+    part = base[:2]
+    part.mul_(weight)
+    assert part.add_(1).requires_grad and base[:1].add_(1).tolist() == [2]
