@@ -10,7 +10,7 @@ from ..tensor import GradFn as Node
 from ..tensor import Tensor, state
 from ..tensor.handle import RemovableHandle
 from ..tensor.history import edge
-from ..tensor.tape import _next_function, hooks_of, leaf_hooks_of
+from ..tensor.tape import hooks_of, leaf_hooks_of, next_function
 
 
 class saved_tensors_hooks:
@@ -88,7 +88,7 @@ def get_gradient_edge(tensor: Tensor) -> GradientEdge:
     if not tensor.requires_grad:
         raise RuntimeError("It is not possible to get the gradient edge for a Tensor that does not require "
                            "gradients")
-    return GradientEdge(*_next_function(edge(tensor)))
+    return GradientEdge(*next_function(edge(tensor)))
 
 
 def register_multi_grad_hook(tensors: Sequence[Tensor], fn: Callable[..., None], *,

@@ -10,7 +10,7 @@ from typing import Any
 from ..tensor import state
 
 
-class _Mode:
+class Mode:
     """A context manager that is also a decorator, of functions and of generators."""
 
     def __enter__(self) -> Any:
@@ -19,7 +19,7 @@ class _Mode:
     def __exit__(self, *exc: object) -> None:
         raise TypeError
 
-    def clone(self) -> _Mode:
+    def clone(self) -> Mode:
         """A new instance with the same arguments."""
         return type(self)()
 
@@ -36,7 +36,7 @@ class _Mode:
         return decorated
 
 
-def _decorate_generator(mode: _Mode, function: Callable[..., Any]) -> Callable[..., Any]:
+def _decorate_generator(mode: Mode, function: Callable[..., Any]) -> Callable[..., Any]:
     @functools.wraps(function)
     def decorated(*args: Any, **kwargs: Any) -> Any:
         generator = function(*args, **kwargs)
@@ -58,7 +58,7 @@ def _decorate_generator(mode: _Mode, function: Callable[..., Any]) -> Callable[.
     return decorated
 
 
-class no_grad(_Mode):
+class no_grad(Mode):
     """Record no history inside.
 
     >>> import flambeau as torch
@@ -70,7 +70,7 @@ class no_grad(_Mode):
 
     def __new__(cls, function: Any = None) -> Any:
         self = object.__new__(cls)
-        return self if function is None else _Mode.__call__(self, function)
+        return self if function is None else Mode.__call__(self, function)
 
     def __init__(self, function: Any = None) -> None:
         pass
@@ -89,7 +89,7 @@ class enable_grad(no_grad):
         self.before, state.enabled = state.enabled, True
 
 
-class set_grad_enabled(_Mode):
+class set_grad_enabled(Mode):
     """Record history or not; acts at once, and as a context manager until its end."""
 
     def __init__(self, mode: bool) -> None:
@@ -111,7 +111,7 @@ class set_grad_enabled(_Mode):
         return super().__call__(function)
 
 
-class inference_mode(_Mode):
+class inference_mode(Mode):
     """``no_grad`` whose results can never take part in autograd.
 
     >>> import flambeau as torch
@@ -126,7 +126,7 @@ class inference_mode(_Mode):
         if isinstance(mode, bool):
             return self
         self.mode = True
-        return _Mode.__call__(self, mode)
+        return Mode.__call__(self, mode)
 
     def __init__(self, mode: Any = True) -> None:
         self.mode = mode

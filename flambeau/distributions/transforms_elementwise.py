@@ -15,7 +15,7 @@ from .transforms_base import Transform
 from .utils import broadcast_all
 
 
-class _Plain(Transform):
+class Plain(Transform):
     """A map without parameters: equal to every other of its class."""
 
     def __eq__(self, other: object) -> bool:
@@ -24,7 +24,7 @@ class _Plain(Transform):
     __hash__ = object.__hash__
 
 
-class ExpTransform(_Plain):
+class ExpTransform(Plain):
     """y = exp(x)."""
 
     domain = constraints.real
@@ -83,7 +83,7 @@ class PowerTransform(Transform):
         return ops.broadcast_shapes(shape, self.exponent.shape)
 
 
-class SigmoidTransform(_Plain):
+class SigmoidTransform(Plain):
     """y = 1 / (1 + exp(-x)), kept inside the open interval from 0 to 1."""
 
     domain = constraints.real
@@ -104,7 +104,7 @@ class SigmoidTransform(_Plain):
         return -F.softplus(-x) - F.softplus(x)
 
 
-class SoftplusTransform(_Plain):
+class SoftplusTransform(Plain):
     """y = log(1 + exp(x))."""
 
     domain = constraints.real
@@ -122,7 +122,7 @@ class SoftplusTransform(_Plain):
         return -F.softplus(-x)
 
 
-class TanhTransform(_Plain):
+class TanhTransform(Plain):
     """y = tanh(x); the Jacobian is 2 (log 2 - x - softplus(-2 x)), which does not cancel."""
 
     domain = constraints.real
@@ -140,7 +140,7 @@ class TanhTransform(_Plain):
         return 2.0 * (math.log(2.0) - x - F.softplus(-2.0 * x))
 
 
-class AbsTransform(_Plain):
+class AbsTransform(Plain):
     """y = |x|; the inverse gives the nonnegative one."""
 
     domain = constraints.real

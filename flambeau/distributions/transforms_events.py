@@ -14,7 +14,7 @@ from ..size import Size
 from ..tensor import Tensor
 from . import constraints
 from .transforms_base import Transform, require_dimensions
-from .transforms_elementwise import _Plain
+from .transforms_elementwise import Plain
 from .utils import _sum_rightmost, tril_matrix_to_vec, vec_to_tril_matrix
 
 
@@ -68,7 +68,7 @@ def _exchange(shape: Any, old: Size, new: Size) -> Any:
     return Size((*shape[:cut], *new))
 
 
-class SoftmaxTransform(_Plain):
+class SoftmaxTransform(Plain):
     """y = softmax(x) over (..., K); the inverse is log y, one of many."""
 
     domain = constraints.real_vector
@@ -90,7 +90,7 @@ class SoftmaxTransform(_Plain):
         return shape
 
 
-class StickBreakingTransform(_Plain):
+class StickBreakingTransform(Plain):
     """K - 1 numbers to K shares of a stick: each breaks off a part of what the earlier ones left.
 
     The k-th breaks off sigmoid(x_k - log(K - k)), so that zeros give equal shares.
@@ -131,7 +131,7 @@ def _open_sigmoid(x: Tensor) -> Tensor:
     return ops.clamp(ops.sigmoid(x), min=limits.tiny, max=1.0 - limits.eps)
 
 
-class LowerCholeskyTransform(_Plain):
+class LowerCholeskyTransform(Plain):
     """Square matrices to lower triangular ones with the exponential of the diagonal."""
 
     domain = constraints.independent(constraints.real, 2)
@@ -144,7 +144,7 @@ class LowerCholeskyTransform(_Plain):
         return y.tril(-1) + y.diagonal(dim1=-2, dim2=-1).log().diag_embed()
 
 
-class PositiveDefiniteTransform(_Plain):
+class PositiveDefiniteTransform(Plain):
     """Square matrices to positive definite ones: L Lᵀ with L from :class:`LowerCholeskyTransform`."""
 
     domain = constraints.independent(constraints.real, 2)

@@ -44,7 +44,7 @@ def grad_and_value(func: Callable[..., Any], argnums: Argnums = 0,
         with enable_grad():
             chosen = level.enter(differentiable(select(args, argnums)))
             result = func(*replace(args, argnums, chosen), **kwargs)
-            value, aux = _with_aux(result, "grad_and_value") if has_aux else (result, None)
+            value, aux = with_aux(result, "grad_and_value") if has_aux else (result, None)
             _check_scalar(value)
             gradients = gradients_of([value], None, chosen)
         value = level.leave(value)
@@ -64,7 +64,7 @@ def vjp(func: Callable[..., Any], *primals: Any, has_aux: bool = False) -> Any:
     with enable_grad():
         fresh = level.enter(differentiable(primals))
         result = func(*fresh)
-    result, aux = _with_aux(result, "vjp") if has_aux else (result, None)
+    result, aux = with_aux(result, "vjp") if has_aux else (result, None)
     outputs, spec = pytree.tree_flatten(result)
     if not outputs or not all(isinstance(out, Tensor) for out in outputs):
         raise RuntimeError("vjp(f, *primals): Expected f to be a function that has non-empty output, got: "
@@ -140,7 +140,8 @@ def replace(args: tuple[Any, ...], argnums: Argnums, chosen: Any) -> tuple[Any, 
     return tuple(found)
 
 
-def _with_aux(result: Any, name: str) -> tuple[Any, Any]:
+def with_aux(result: Any, name: str) -> tuple[Any, Any]:
+    """What a function gives with ``has_aux``: its output and something else."""
     if not (isinstance(result, tuple) and len(result) == 2):
         raise RuntimeError(f"{name}(f)(*args): output of function f should be a tuple: (output, aux) if "
                            "has_aux is True")

@@ -15,7 +15,7 @@ from ..autograd import enable_grad
 from ..autograd import grad as tape_grad
 from ..tensor import Tensor
 from ..utils import _pytree as pytree
-from .derivatives import Argnums, _with_aux, differentiable, gradients_of, replace, select
+from .derivatives import Argnums, with_aux, differentiable, gradients_of, replace, select
 from .levels import Level
 from .vectorization import for_each
 
@@ -40,7 +40,7 @@ def jacrev(func: Callable[..., Any], argnums: Argnums = 0, *, has_aux: bool = Fa
         with enable_grad():
             chosen = level.enter(differentiable(select(args, argnums)))
             result = func(*replace(args, argnums, chosen), **kwargs)
-            result, aux = _with_aux(result, "jacrev") if has_aux else (result, None)
+            result, aux = with_aux(result, "jacrev") if has_aux else (result, None)
             rows = pytree.tree_map(lambda out: _rows(out, chosen, chunk_size), result)
         return (level.leave(rows), level.leave(aux)) if has_aux else level.leave(rows)
     return jacobian
@@ -83,7 +83,7 @@ def jacfwd(func: Callable[..., Any], argnums: Argnums = 0, has_aux: bool = False
         def of(*values: Any) -> Any:
             return func(*replace(primals, argnums, values if several else values[0]), **kwargs)
 
-        value, push, aux = _pushforward(of, inputs, has_aux)
+        value, push, aux = pushforward(of, inputs, has_aux)
         columns = [_columns(push, inputs, i) for i in range(len(inputs))]
         outputs, spec = pytree.tree_flatten(value)
         found = []
@@ -147,19 +147,19 @@ def jvp(func: Callable[..., Any], primals: Any, tangents: Any, *, strict: bool =
                                "original Tensor, this is not supported. Tensor is of size "
                                f"{list(x.shape)} while the given forward gradient is of size "
                                f"{list(direction.shape)}.")
-    value, push, aux = _pushforward(lambda *xs: func(*spec.unflatten(xs)), tuple(leaves), has_aux)
+    value, push, aux = pushforward(lambda *xs: func(*spec.unflatten(xs)), tuple(leaves), has_aux)
     derivative = pytree.tree_structure(value).unflatten(push(directions))
     return (value, derivative, aux) if has_aux else (value, derivative)
 
 
-def _pushforward(func: Callable[..., Any], primals: tuple[Tensor, ...],
+def pushforward(func: Callable[..., Any], primals: tuple[Tensor, ...],
                  has_aux: bool) -> tuple[Any, Any, Any]:
     """The value, the function from tangents to derivatives of the outputs (a list), and the aux."""
     level = Level()
     with enable_grad():
         fresh = level.enter(primals)
         result = func(*fresh)
-        result, aux = _with_aux(result, "jvp") if has_aux else (result, None)
+        result, aux = with_aux(result, "jvp") if has_aux else (result, None)
         outputs = pytree.tree_leaves(result)
         for out in outputs:
             if not isinstance(out, Tensor):

@@ -10,7 +10,7 @@ from ..tensor import Tensor
 from ..tensor.batching import BatchedTensor
 from ..utils import _pytree as pytree
 from .batching import bottom
-from .jacobians import _pushforward
+from .jacobians import pushforward
 
 
 def linearize(func: Callable[..., Any], *primals: Any) -> tuple[Any, Callable[..., Any]]:
@@ -24,7 +24,7 @@ def linearize(func: Callable[..., Any], *primals: Any) -> tuple[Any, Callable[..
     tensor([2., 4.])
     """
     leaves, spec = pytree.tree_flatten(primals)
-    value, push, _ = _pushforward(lambda *xs: func(*spec.unflatten(xs)), tuple(leaves), False)
+    value, push, _ = pushforward(lambda *xs: func(*spec.unflatten(xs)), tuple(leaves), False)
     outputs = pytree.tree_structure(value)
 
     def along(*tangents: Any) -> Any:

@@ -181,7 +181,8 @@ def custom_op(name: str, fn: Kernel | None = None, /, *, mutates_args: str | Ite
     return make if fn is None else make(fn)
 
 
-def _resolve(op: Any) -> CustomOpDef:
+def resolve(op: Any) -> CustomOpDef:
+    """An operator, given by itself, by its overload, or by its name."""
     found: Any = op
     if not isinstance(op, Operator):
         found = find(op) if isinstance(op, str) else getattr(op, "operator", None)
@@ -193,19 +194,19 @@ def _resolve(op: Any) -> CustomOpDef:
 def register_fake(op: Any, func: Kernel | None = None, /, *, lib: Any = None, _stacklevel: int = 1,
                   allow_override: bool = True) -> Any:
     """``CustomOpDef.register_fake`` of an operator or its name; a decorator without ``func``."""
-    return _resolve(op).register_fake if func is None else _resolve(op).register_fake(func)
+    return resolve(op).register_fake if func is None else resolve(op).register_fake(func)
 
 
 def register_autograd(op: Any, backward: Kernel, /, *, setup_context: Kernel | None = None,
                       lib: Any = None) -> None:
     """``CustomOpDef.register_autograd`` of an operator or its name."""
-    _resolve(op).register_autograd(backward, setup_context=setup_context)
+    resolve(op).register_autograd(backward, setup_context=setup_context)
 
 
 def register_kernel(op: Any, device_types: str | Sequence[str] | None, func: Kernel | None = None, /, *,
                     lib: Any = None) -> Any:
     """``CustomOpDef.register_kernel`` of an operator or its name; a decorator without ``func``."""
-    return _resolve(op).register_kernel(device_types, func)
+    return resolve(op).register_kernel(device_types, func)
 
 
 def register_autocast(op: Any, device_type: str, cast_inputs: dtype, /, *, lib: Any = None) -> Kernel:
@@ -220,4 +221,4 @@ def register_autocast(op: Any, device_type: str, cast_inputs: dtype, /, *, lib: 
     ...     tripled(torch.ones(1))
     tensor([3.], dtype=torch.bfloat16)
     """
-    return _resolve(op).register_autocast(device_type, cast_inputs)
+    return resolve(op).register_autocast(device_type, cast_inputs)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from .custom_ops import CustomOpDef, _resolve
+from .custom_ops import CustomOpDef, resolve
 from .dispatch_keys import DispatchKey
 from .table import find, put
 
@@ -45,10 +45,10 @@ class Library:
         qualname = f"{self.ns}::{name.partition('::')[2] or name}"
         key = dispatch_key or self.dispatch_key
         if key.startswith("Autocast"):
-            _resolve(qualname).register_autocast_kernel(DispatchKey[key], fn)
+            resolve(qualname).register_autocast_kernel(DispatchKey[key], fn)
             return
         if key == "Meta":
-            _resolve(qualname).register_fake(fn)
+            resolve(qualname).register_fake(fn)
             return
         impl(qualname, key, fn)
 
@@ -69,4 +69,4 @@ def impl(qualname: str, types: str | Sequence[str], func: Callable[..., Any] | N
     unknown = [kind for kind in kinds if kind not in _KINDS]
     if unknown:
         raise ValueError(f"flambeau has no kernels for {unknown[0]!r}")
-    return _resolve(qualname).register_kernel([_KINDS[kind] for kind in kinds], func)  # type: ignore[misc]
+    return resolve(qualname).register_kernel([_KINDS[kind] for kind in kinds], func)  # type: ignore[misc]

@@ -18,7 +18,8 @@ SELU_ALPHA = 1.6732632423543772
 SELU_SCALE = 1.0507009873554805
 
 
-def _done(input: Tensor, result: Tensor, inplace: bool, name: str) -> Tensor:
+def done(input: Tensor, result: Tensor, inplace: bool, name: str) -> Tensor:
+    """The result, or the input with it written in place."""
     return assign(input, result, name) if inplace else result
 
 
@@ -100,7 +101,7 @@ def leaky_relu(input: Tensor, negative_slope: float = 0.01, inplace: bool = Fals
     >>> torch.nn.functional.leaky_relu(torch.tensor([-1., 2.]), 0.1)
     tensor([-0.1000,  2.0000])
     """
-    return _done(input, record(LEAKY_RELU, (input, negative_slope)), inplace, "leaky_relu_")
+    return done(input, record(LEAKY_RELU, (input, negative_slope)), inplace, "leaky_relu_")
 
 
 HARDTANH = pointwise_operator("hardtanh", lambda m, input, min_val, max_val:
@@ -140,7 +141,7 @@ def hardtanh(input: Tensor, min_val: float = -1.0, max_val: float = 1.0, inplace
     if not dtype.is_signed and (min_val < 0 or max_val < 0):
         raise RuntimeError("cannot do hardtanh on an unsigned type with negative limits")
     result = record(HARDTANH, (input, _number_for(input, min_val), _number_for(input, max_val)))
-    return _done(input, result, inplace, "hardtanh_")
+    return done(input, result, inplace, "hardtanh_")
 
 
 @api("nn.functional")
@@ -181,7 +182,7 @@ def threshold(input: Tensor, threshold: float, value: float, inplace: bool = Fal
     >>> torch.nn.functional.threshold(torch.tensor([0.5, 2.]), 1, 20)
     tensor([20.,  2.])
     """
-    return _done(input, _threshold(input, threshold, value), inplace, "threshold_")
+    return done(input, _threshold(input, threshold, value), inplace, "threshold_")
 
 
 api("torch", name="threshold")(_threshold)
@@ -275,7 +276,7 @@ def hardsigmoid(input: Tensor, inplace: bool = False) -> Tensor:
     >>> torch.nn.functional.hardsigmoid(torch.tensor([-4., 0., 1.5]))
     tensor([0.0000, 0.5000, 0.7500])
     """
-    return _done(input, record(HARDSIGMOID, (input,)), inplace, "hardsigmoid_")
+    return done(input, record(HARDSIGMOID, (input,)), inplace, "hardsigmoid_")
 
 
 @api("nn.functional")
@@ -286,7 +287,7 @@ def hardswish(input: Tensor, inplace: bool = False) -> Tensor:
     >>> torch.nn.functional.hardswish(torch.tensor([-4., 0., 1.5]))
     tensor([-0.0000, 0.0000, 1.1250])
     """
-    return _done(input, record(HARDSWISH, (input,)), inplace, "hardswish_")
+    return done(input, record(HARDSWISH, (input,)), inplace, "hardswish_")
 
 
 # --- exponential linear units -------------------------------------------------------------------------------
@@ -337,7 +338,7 @@ def elu(input: Tensor, alpha: float = 1.0, inplace: bool = False) -> Tensor:
     >>> torch.nn.functional.elu(torch.tensor([-1., 2.]))
     tensor([-0.6321,  2.0000])
     """
-    return _done(input, record(ELU, (input, float(alpha), 1.0, 1.0)), inplace, "elu_")
+    return done(input, record(ELU, (input, float(alpha), 1.0, 1.0)), inplace, "elu_")
 
 
 @api("torch", inplace=False)
@@ -367,13 +368,13 @@ def celu(input: Tensor, alpha: float = 1.0) -> Tensor:
 @api("nn.functional", name="selu")
 def _functional_selu(input: Tensor, inplace: bool = False) -> Tensor:
     """The self-normalizing exponential linear unit (see ``torch.selu``)."""
-    return _done(input, selu(input), inplace, "selu_")
+    return done(input, selu(input), inplace, "selu_")
 
 
 @api("nn.functional", name="celu")
 def _functional_celu(input: Tensor, alpha: float = 1.0, inplace: bool = False) -> Tensor:
     """The continuously differentiable exponential linear unit (see ``torch.celu``)."""
-    return _done(input, celu(input, alpha), inplace, "celu_")
+    return done(input, celu(input, alpha), inplace, "celu_")
 
 
 def _in_place(name: str, function: Callable[..., Tensor]) -> None:

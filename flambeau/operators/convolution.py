@@ -51,7 +51,7 @@ def _positions(kernel: Ints) -> Any:
     return np.ndindex(*kernel)
 
 
-def _slices(offsets: Ints, stride: Ints, dilation: Ints, extents: Ints) -> tuple[slice, ...]:
+def slices(offsets: Ints, stride: Ints, dilation: Ints, extents: Ints) -> tuple[slice, ...]:
     """Where one element of the kernel meets the padded space."""
     return tuple(slice(o * d, o * d + s * (n - 1) + 1, s)
                  for o, s, d, n in zip(offsets, stride, dilation, extents))
@@ -137,7 +137,7 @@ def CONVOLUTION_INPUT(m: Any, grad: Any, weight: Any, space: Ints, stride: Ints,
         columns = columns.reshape(columns.shape[0], groups * per_group, *kernel, *extents)
         part = padded[first:first + step]
         for offsets in _positions(kernel):
-            part[(slice(None), slice(None), *_slices(offsets, stride, dilation, extents))] += \
+            part[(slice(None), slice(None), *slices(offsets, stride, dilation, extents))] += \
                 columns[(slice(None), slice(None), *offsets)]
     return padded[(slice(None), slice(None), *(slice(p, p + n) for n, p in zip(space, padding)))]
 

@@ -8,7 +8,7 @@ import numpy as np
 
 from ..graph.geometry import Geometry, contiguous
 from ..tensor import Tensor, record
-from .convolution import _pad, _patches, _slices
+from .convolution import _pad, _patches, slices
 from .definition import arithmetic_dtype, operator
 from .registry import api
 
@@ -51,7 +51,7 @@ def FOLD(m: Any, input: Any, space: Ints, kernel: Ints, dilation: Ints, padding:
     columns = input.reshape(input.shape[0], channels, *kernel, *extents)
     padded = m.zeros((input.shape[0], channels, *(n + 2 * p for n, p in zip(space, padding))), input.dtype)
     for offsets in np.ndindex(*kernel):
-        padded[(slice(None), slice(None), *_slices(offsets, stride, dilation, extents))] += \
+        padded[(slice(None), slice(None), *slices(offsets, stride, dilation, extents))] += \
             columns[(slice(None), slice(None), *offsets)]
     return padded[(slice(None), slice(None), *(slice(p, p + n) for n, p in zip(space, padding)))]
 

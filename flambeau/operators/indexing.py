@@ -113,7 +113,8 @@ def _(ctx: Any, grad: Tensor, index: Tensor) -> Tensor:
     return found if alpha == 1 else found * alpha
 
 
-def _check_source(name: str, x: Tensor, dim: int, index: Tensor, source: Tensor) -> None:
+def check_source(name: str, x: Tensor, dim: int, index: Tensor, source: Tensor) -> None:
+    """Raise where ``source`` is not a slice of x for each index."""
     if x.dtype is not source.dtype:
         raise RuntimeError(f"{name}_(): self ({_NAMES[x.dtype]}) and source ({_NAMES[source.dtype]}) must "
                            "have the same "
@@ -139,7 +140,7 @@ def index_add(input: Tensor, dim: int, index: Tensor, source: Tensor, *, alpha: 
     """
     check_vector("index_add", index)
     input, d, index = _along(input, dim, index)
-    _check_source("index_add", input, d, index, source)
+    check_source("index_add", input, d, index, source)
     bounds.check_index(index, 0, input.shape[d] if input.ndim else 1, IndexError, "index out of range in "
                                                                                   "self")
     return record(INDEX_ADD, (input, index, source, alpha), (d,))

@@ -25,7 +25,8 @@ from .shape import reshape
 from .transposing import T
 
 
-def _linear_geometry(operands: Any, attributes: Any) -> Geometry:
+def linear_geometry(operands: Any, attributes: Any) -> Geometry:
+    """(*, K) times the transpose of (N, K) gives (*, N)."""
     x = require_tensor(operands[0], "linear", "input", 1)
     w = require_tensor(operands[1], "linear", "weight", 2)
     b = operands[2] if isinstance(operands[2], Geometry) else None
@@ -109,7 +110,7 @@ def _linear_bias(ctx: Any, grad: Tensor) -> Tensor:
 
 def _linear_operator(grad_name: str) -> Operator:
     """The operator of one number of dimensions: they differ in the name of the grad_fn alone."""
-    op = operator("linear", _linear_geometry, compute=product_dtype, grad_name=grad_name)(_linear_kernel)
+    op = operator("linear", linear_geometry, compute=product_dtype, grad_name=grad_name)(_linear_kernel)
     op.derivative("input", keeps="weight")(_linear_input)
     op.derivative("weight", keeps="input")(_linear_weight)
     op.derivative("bias")(_linear_bias)

@@ -24,7 +24,7 @@ from ..graph.geometry import Geometry, contiguous
 from ..random_streams import gammas
 from ..tensor import Tensor, record
 from .definition import operator
-from .random import _with_state, drawn
+from .random import drawn, with_state
 from .random_distributions import STANDARD_GAMMA
 from .registry import api
 
@@ -122,7 +122,7 @@ def _(ctx: Any, grad: Tensor, alpha: Tensor, x: Tensor) -> Tensor:
     return slope * (grad - (x * grad).sum(-1, True))
 
 
-@operator("sample_dirichlet", _with_state)
+@operator("sample_dirichlet", with_state)
 def SAMPLE_DIRICHLET(m: Any, state: Any, concentrations: Any, geometry: Geometry) -> Any:
     return gammas.dirichlet(state, np.ascontiguousarray(concentrations))
 

@@ -28,7 +28,7 @@ from .registry import api
 STATE = contiguous((STATE_BYTES,), dtypes.uint8)
 
 
-def _with_state(operands: Any, attributes: Any) -> tuple[Geometry, Geometry]:
+def with_state(operands: Any, attributes: Any) -> tuple[Geometry, Geometry]:
     """The geometry of the values is the last attribute."""
     return attributes[-1], STATE
 
@@ -42,13 +42,13 @@ def in_memory_order(geometry: Geometry, draw_values: Callable[[tuple[int, ...]],
     return values.transpose(np.argsort(order)), state
 
 
-@operator("uniform", _with_state)
+@operator("uniform", with_state)
 def UNIFORM(m: Any, state: Any, low: Any, high: Any, geometry: Geometry) -> Any:
     dtype = geometry.dtype.numpy
     return in_memory_order(geometry, lambda shape: draw_uniform(state, shape, float(low), float(high), dtype))
 
 
-@operator("normal", _with_state)
+@operator("normal", with_state)
 def NORMAL(m: Any, state: Any, mean: Any, std: Any, contiguous: bool, geometry: Geometry) -> Any:
     def values(shape: tuple[int, ...]) -> Any:
         return draw_normal(state, shape, float(mean), float(std), geometry.dtype.numpy, contiguous=contiguous)
@@ -56,17 +56,17 @@ def NORMAL(m: Any, state: Any, mean: Any, std: Any, contiguous: bool, geometry: 
     return in_memory_order(geometry, values)
 
 
-@operator("bernoulli", _with_state)
+@operator("bernoulli", with_state)
 def BERNOULLI(m: Any, state: Any, p: Any, geometry: Geometry) -> Any:
     return in_memory_order(geometry, lambda shape: bernoulli(state, shape, float(p), geometry.dtype.numpy))
 
 
-@operator("dropout_mask", _with_state)
+@operator("dropout_mask", with_state)
 def DROPOUT_MASK(m: Any, state: Any, p: Any, geometry: Geometry) -> Any:
     return in_memory_order(geometry, lambda shape: dropout_mask(state, shape, float(p), geometry.dtype.numpy))
 
 
-@operator("bernoulli_each", _with_state)
+@operator("bernoulli_each", with_state)
 def BERNOULLI_EACH(m: Any, state: Any, p: Any, geometry: Geometry) -> Any:
     return bernoulli_each(state, np.broadcast_to(p, geometry.shape), geometry.dtype.numpy)
 
@@ -82,18 +82,18 @@ def _(ctx: Any, grad: Tensor) -> Tensor:
     return grad * 0  # the draws do not change with small changes of p
 
 
-@operator("randint", _with_state)
+@operator("randint", with_state)
 def RANDINT(m: Any, state: Any, low: Any, high: Any, geometry: Geometry) -> Any:
     dtype = geometry.dtype.numpy
     return in_memory_order(geometry, lambda shape: draw_integers(state, shape, int(low), int(high), dtype))
 
 
-@operator("random_full", _with_state)
+@operator("random_full", with_state)
 def RANDOM_FULL(m: Any, state: Any, geometry: Geometry) -> Any:
     return in_memory_order(geometry, lambda shape: random_full(state, shape, geometry.dtype.numpy))
 
 
-@operator("randperm", _with_state)
+@operator("randperm", with_state)
 def RANDPERM(m: Any, state: Any, geometry: Geometry) -> Any:
     return draw_permutation(state, geometry.numel, geometry.dtype.numpy)
 
@@ -121,11 +121,12 @@ def rand(*size: Any, generator: Any = None, dtype: Any = None, layout: Any = Non
     tensor([0.4963, 0.7682])
     """
     geometry = factory_geometry(sizes_of(size), dtype, device)
-    _require_floating(geometry.dtype, "check_uniform_bounds")
+    require_floating(geometry.dtype, "check_uniform_bounds")
     return _finished(drawn(UNIFORM, generator, (0.0, 1.0), geometry), requires_grad)
 
 
-def _require_floating(d: dtypes.dtype, kernel: str) -> None:
+def require_floating(d: dtypes.dtype, kernel: str) -> None:
+    """Raise where numbers of a distribution are asked for in an integer type."""
     if d.category < dtypes.FLOATING:
         raise NotImplementedError(f"\"{kernel}\" not implemented for '{dtypes.SCALAR_NAMES[d]}'")
 
@@ -140,7 +141,7 @@ def randn(*size: Any, generator: Any = None, dtype: Any = None, layout: Any = No
     tensor([ 1.5410, -0.2934])
     """
     geometry = factory_geometry(sizes_of(size), dtype, device)
-    _require_floating(geometry.dtype, "normal_kernel_cpu")
+    require_floating(geometry.dtype, "normal_kernel_cpu")
     return _finished(drawn(NORMAL, generator, (0.0, 1.0), geometry, True), requires_grad)
 
 
@@ -150,7 +151,7 @@ def rand_like(input: Tensor, *, dtype: Any = None, layout: Any = None, device: A
               generator: Any = None) -> Tensor:
     """Uniform numbers of [0, 1) in a tensor's shape and type."""
     geometry = like_geometry(input, dtype, device)
-    _require_floating(geometry.dtype, "check_uniform_bounds")
+    require_floating(geometry.dtype, "check_uniform_bounds")
     return _finished(drawn(UNIFORM, generator, (0.0, 1.0), geometry), requires_grad)
 
 
@@ -160,7 +161,7 @@ def randn_like(input: Tensor, *, dtype: Any = None, layout: Any = None, device: 
                generator: Any = None) -> Tensor:
     """Normal numbers in a tensor's shape and type."""
     geometry = like_geometry(input, dtype, device)
-    _require_floating(geometry.dtype, "normal_kernel_cpu")
+    require_floating(geometry.dtype, "normal_kernel_cpu")
     return _finished(drawn(NORMAL, generator, (0.0, 1.0), geometry, geometry.is_contiguous), requires_grad)
 
 
@@ -249,7 +250,7 @@ def uniform_(self: Tensor, from_: Any = 0, to: Any = 1, *, generator: Any = None
     low = kwargs.pop("from", from_)
     if kwargs:
         raise TypeError(f"uniform_() got an unexpected keyword argument '{next(iter(kwargs))}'")
-    _require_floating(self.dtype, "check_uniform_bounds")
+    require_floating(self.dtype, "check_uniform_bounds")
     if low > to:
         raise RuntimeError(f"uniform_ expects to return a [from, to) range, but found from={low} > to={to}")
     return fill_with(self, UNIFORM, (float(low), float(to)), generator, "uniform_")
@@ -258,7 +259,7 @@ def uniform_(self: Tensor, from_: Any = 0, to: Any = 1, *, generator: Any = None
 @api("Tensor")
 def normal_(self: Tensor, mean: Any = 0, std: Any = 1, *, generator: Any = None) -> Tensor:
     """Fill with normal numbers."""
-    _require_floating(self.dtype, "normal_kernel_cpu")
+    require_floating(self.dtype, "normal_kernel_cpu")
     if std < 0:
         raise RuntimeError(f"normal expects std >= 0.0, but found std {std}")
     return fill_with(self, NORMAL, (float(mean), float(std)), generator, "normal_",

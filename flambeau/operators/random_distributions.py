@@ -15,57 +15,57 @@ from ..tensor import Tensor
 from .definition import operator
 from .expanding import broadcast_tensors
 from .looking import look
-from .random import _require_floating, _with_state, drawn, fill_with, in_memory_order
+from .random import drawn, fill_with, in_memory_order, require_floating, with_state
 from .registry import api
 
 
-@operator("exponential", _with_state)
+@operator("exponential", with_state)
 def EXPONENTIAL(m: Any, state: Any, rate: Any, geometry: Geometry) -> Any:
     dtype = geometry.dtype.numpy
     return in_memory_order(geometry, lambda shape: continuous.exponential(state, shape, float(rate), dtype))
 
 
-@operator("geometric", _with_state)
+@operator("geometric", with_state)
 def GEOMETRIC(m: Any, state: Any, p: Any, geometry: Geometry) -> Any:
     dtype = geometry.dtype.numpy
     return in_memory_order(geometry, lambda shape: continuous.geometric(state, shape, float(p), dtype))
 
 
-@operator("cauchy", _with_state)
+@operator("cauchy", with_state)
 def CAUCHY(m: Any, state: Any, median: Any, sigma: Any, geometry: Geometry) -> Any:
     dtype = geometry.dtype.numpy
     return in_memory_order(
         geometry, lambda shape: continuous.cauchy(state, shape, float(median), float(sigma), dtype))
 
 
-@operator("log_normal", _with_state)
+@operator("log_normal", with_state)
 def LOG_NORMAL(m: Any, state: Any, mean: Any, std: Any, geometry: Geometry) -> Any:
     dtype = geometry.dtype.numpy
     return in_memory_order(
         geometry, lambda shape: continuous.log_normal(state, shape, float(mean), float(std), dtype))
 
 
-@operator("poisson", _with_state)
+@operator("poisson", with_state)
 def POISSON(m: Any, state: Any, rates: Any, geometry: Geometry) -> Any:
     return counts.poisson(state, np.ascontiguousarray(rates))
 
 
-@operator("binomial", _with_state)
+@operator("binomial", with_state)
 def BINOMIAL(m: Any, state: Any, trials: Any, probabilities: Any, geometry: Geometry) -> Any:
     return counts.binomial(state, np.ascontiguousarray(trials), np.ascontiguousarray(probabilities))
 
 
-@operator("standard_gamma", _with_state)
+@operator("standard_gamma", with_state)
 def STANDARD_GAMMA(m: Any, state: Any, shapes: Any, geometry: Geometry) -> Any:
     return gammas.standard_gamma(state, np.ascontiguousarray(shapes))
 
 
-@operator("multinomial", _with_state)
+@operator("multinomial", with_state)
 def MULTINOMIAL(m: Any, state: Any, weights: Any, count: int, replacement: bool, geometry: Geometry) -> Any:
     return draw_multinomial(state, np.ascontiguousarray(weights), count, replacement)
 
 
-@operator("rrelu_slopes", _with_state)
+@operator("rrelu_slopes", with_state)
 def RRELU_SLOPES(m: Any, state: Any, values: Any, lower: Any, upper: Any, geometry: Geometry) -> Any:
     return rrelu_slopes(state, np.ascontiguousarray(values), float(lower), float(upper))
 
@@ -73,7 +73,7 @@ def RRELU_SLOPES(m: Any, state: Any, values: Any, lower: Any, upper: Any, geomet
 @api("Tensor")
 def exponential_(self: Tensor, lambd: float = 1, *, generator: Any = None) -> Tensor:
     """Fill with numbers of the exponential distribution with rate ``lambd``."""
-    _require_floating(self.dtype, "exponential_cpu")
+    require_floating(self.dtype, "exponential_cpu")
     if lambd <= 0.0:
         raise RuntimeError(f"exponential_ expects lambda > 0.0, but found lambda={lambd}")
     return fill_with(self, EXPONENTIAL, (float(lambd),), generator, "exponential_")
@@ -90,7 +90,7 @@ def geometric_(self: Tensor, p: float, *, generator: Any = None) -> Tensor:
 @api("Tensor")
 def cauchy_(self: Tensor, median: float = 0, sigma: float = 1, *, generator: Any = None) -> Tensor:
     """Fill with numbers of the Cauchy distribution."""
-    _require_floating(self.dtype, "cauchy_cpu")
+    require_floating(self.dtype, "cauchy_cpu")
     if sigma <= 0.0:
         raise RuntimeError(f"cauchy_ expects sigma > 0.0, but found sigma={sigma}")
     return fill_with(self, CAUCHY, (float(median), float(sigma)), generator, "cauchy_")
@@ -99,7 +99,7 @@ def cauchy_(self: Tensor, median: float = 0, sigma: float = 1, *, generator: Any
 @api("Tensor")
 def log_normal_(self: Tensor, mean: float = 1, std: float = 2, *, generator: Any = None) -> Tensor:
     """Fill with exponentials of normal numbers."""
-    _require_floating(self.dtype, "log_normal_cpu")
+    require_floating(self.dtype, "log_normal_cpu")
     if std <= 0:
         raise RuntimeError(f"log_normal_ expects std > 0.0, but found std={std}")
     return fill_with(self, LOG_NORMAL, (float(mean), float(std)), generator, "log_normal_")
@@ -108,7 +108,7 @@ def log_normal_(self: Tensor, mean: float = 1, std: float = 2, *, generator: Any
 @api("torch")
 def poisson(input: Tensor, generator: Any = None) -> Tensor:
     """Counts of the Poisson distribution with the rates of a tensor."""
-    _require_floating(input.dtype, "poisson_cpu")
+    require_floating(input.dtype, "poisson_cpu")
     return drawn(POISSON, generator, (input.detach(),), contiguous(input.shape, input.dtype, input.device))
 
 

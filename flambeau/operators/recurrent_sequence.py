@@ -19,7 +19,7 @@ from ..tensor import Tensor, record
 from ..tensor.tape import state
 from . import recurrent_kernels as kernels
 from .definition import arithmetic_dtype, broadcast_shapes, operator
-from .linear import _linear_geometry
+from .linear import linear_geometry
 from .matmul import MM, rows_of
 from .recurrent_steps import Step, gru_step, lstm_step, relu_step, tanh_step, unrolled
 from .shape import reshape
@@ -29,10 +29,10 @@ def _layer_geometry(operands: Any, hidden: int) -> Any:
     """Check a layer's operands; the geometry of a state, and of the rows of all steps, by their widths."""
     x, sizes, h0 = operands[:3]
     w_ih, w_hh, b_ih, b_hh = operands[2 + hidden:6 + hidden]
-    projected = _linear_geometry((x, w_ih, b_ih), ())
+    projected = linear_geometry((x, w_ih, b_ih), ())
     batch = h0.shape[0] if isinstance(h0, Geometry) else x.shape[-2]
     if isinstance(h0, Geometry):
-        _linear_geometry((h0, w_hh, b_hh), ())
+        linear_geometry((h0, w_hh, b_hh), ())
         if not isinstance(sizes, Geometry) and batch != x.shape[-2]:
             raise RuntimeError(f"The size of tensor a ({batch}) must match the size of tensor b "
                                f"({x.shape[-2]}) at non-singleton dimension 0")

@@ -9,9 +9,9 @@ from ..tensor import Tensor, check_dim, record
 from . import bounds
 from .comparison import where
 from .definition import operator
-from .indexing import _check_source, check_vector
+from .indexing import check_source, check_vector
 from .registry import api
-from .scattering import _check_index, _check_src, _cut, _positions, _require, gather, into_shape
+from .scattering import _check_index, _positions, _require, check_src, cut, gather, into_shape
 
 _FUNCTIONS = {"sum": "add", "mean": "add", "prod": "multiply", "amax": "maximum", "amin": "minimum"}
 
@@ -39,7 +39,7 @@ def SCATTER_REDUCE(
 ) -> Any:
     _require(index, input, dim)
     where = _positions(m, index, input.shape, dim).reshape(-1)
-    values = m.wide(_cut(src, index)).reshape(-1)
+    values = m.wide(cut(src, index)).reshape(-1)
     result = m.wide(m.array(input, order="C")).reshape(-1)
     if not include_self:
         result[where] = _start(m, result.dtype, reduce)
@@ -132,7 +132,7 @@ def scatter_reduce(
     if reduce not in _FUNCTIONS:
         raise RuntimeError(f"reduce argument must be either sum, prod, mean, amax or amin, got {reduce}")
     d = _check_index("scatter", input, dim, index)
-    _check_src("scatter", input, d, index, src)
+    check_src("scatter", input, d, index, src)
     return _reduced(input, d, index, src, reduce, bool(include_self))
 
 
@@ -152,7 +152,7 @@ def index_reduce(
     check_vector("index_reduce", index)
     d = check_dim(dim, input.ndim)
     index = index if index.ndim else index.reshape(1)
-    _check_source("index_reduce", input, d, index, source)
+    check_source("index_reduce", input, d, index, source)
     n = input.shape[d] if input.ndim else 1
     bounds.check_index(index, 0, n, IndexError, "index out of range in self")
     if input.ndim == 0:

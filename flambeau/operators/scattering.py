@@ -134,7 +134,7 @@ def _like_input(operands: Any, attributes: Any) -> Geometry:
     return dense_like(g.shape, g, g.dtype)
 
 
-def _cut(src: Any, index: Any) -> Any:
+def cut(src: Any, index: Any) -> Any:
     """The part of ``src`` that an index uses."""
     return src[tuple([slice(n) for n in index.shape])] if src.shape != index.shape else src
 
@@ -143,7 +143,7 @@ def _scatter_kernel(m: Any, input: Any, index: Any, src: Any, dim: int, reduce: 
     _require(index, input, dim)
     where = _positions(m, index, input.shape, dim).reshape(-1)
     if hasattr(src, "shape"):
-        src = _cut(src, index).reshape(-1)
+        src = cut(src, index).reshape(-1)
     result = m.ascontiguousarray(input).reshape(-1)
     if reduce is None:
         result[where] = src
@@ -196,7 +196,8 @@ def into_shape(part: Tensor, shape: Any) -> Tensor:
     return part
 
 
-def _check_src(name: str, x: Tensor, dim: int, index: Tensor, src: Tensor) -> None:
+def check_src(name: str, x: Tensor, dim: int, index: Tensor, src: Tensor) -> None:
+    """Raise where positions ask for more than there is in the tensors."""
     if x.dtype is not src.dtype:
         raise RuntimeError(f"{name}(): Expected self.dtype to be equal to src.dtype")
     if index.numel() == 0:
@@ -234,7 +235,7 @@ def scatter(
         raise RuntimeError("reduce argument must be either add or multiply.")
     operator = SCATTER if isinstance(src, Tensor) and value is None else SCATTER_VALUE
     if operator is SCATTER:
-        _check_src("scatter", input, d, index, src)
+        check_src("scatter", input, d, index, src)
     else:
         for k in range(index.ndim if index.numel() and input.ndim else 0):
             if k != d and index.shape[k] > input.shape[k]:
@@ -256,5 +257,5 @@ def scatter_add(input: Tensor, dim: int, index: Tensor, src: Tensor) -> Tensor:
     tensor([2., 0., 1.])
     """
     d = _check_index("scatter", input, dim, index)
-    _check_src("scatter", input, d, index, src)
+    check_src("scatter", input, d, index, src)
     return record(SCATTER_ADD, (input, index, src), (d, "add"))

@@ -8,7 +8,7 @@ from .. import dtypes
 from ..graph.geometry import contiguous
 from ..graph.operator import Operator
 from ..tensor import Tensor, assign, check_dim, record
-from .activation import _done
+from .activation import done
 from .comparison import where
 from .creation import like_geometry
 from .definition import arithmetic_dtype, pointwise_geometry, pointwise_operator
@@ -130,7 +130,7 @@ def silu(input: Tensor, inplace: bool = False) -> Tensor:
     >>> torch.nn.functional.silu(torch.tensor([-1., 2.]))
     tensor([-0.2689,  1.7616])
     """
-    return _done(input, record(SILU, (input,)), inplace, "silu_")
+    return done(input, record(SILU, (input,)), inplace, "silu_")
 
 
 @api("nn.functional")
@@ -141,7 +141,7 @@ def mish(input: Tensor, inplace: bool = False) -> Tensor:
     >>> torch.nn.functional.mish(torch.tensor([-1., 2.]))
     tensor([-0.3034,  1.9440])
     """
-    return _done(input, record(MISH, (input,)), inplace, "mish_")
+    return done(input, record(MISH, (input,)), inplace, "mish_")
 
 
 # --- softplus and the logarithm of sigmoid ------------------------------------------------------------------
@@ -313,7 +313,7 @@ def rrelu(input: Tensor, lower: float = 1.0 / 8, upper: float = 1.0 / 3, trainin
 def _functional_rrelu(input: Tensor, lower: float = 1.0 / 8, upper: float = 1.0 / 3, training: bool = False,
                       inplace: bool = False) -> Tensor:
     """A leaky relu with a random slope (see ``torch.rrelu``)."""
-    return _done(input, rrelu(input, lower, upper, training), inplace, "rrelu_")
+    return done(input, rrelu(input, lower, upper, training), inplace, "rrelu_")
 
 
 def rrelu_(input: Tensor, lower: float = 1.0 / 8, upper: float = 1.0 / 3, training: bool = False,

@@ -20,7 +20,7 @@ from ..graph.operator import Operator
 from ..graph.recent import Recent
 from ..graph.storage import Storage
 from .inplace import write
-from .record import _sign, _signatures, _site, projection, record
+from .record import _signatures, _site, projection, record, sign
 from .tensor import Tensor, fresh
 
 
@@ -107,7 +107,7 @@ def _find(operator: Operator, attributes: tuple[Any, ...], geometries: list[Geom
     found = _known.get(key) or _known.recall(key)
     if found is None:
         signed = (operator, attributes, *geometries, *[float] * numbers)
-        signature = _signatures.get(signed) or _sign(operator, signed, attributes)
+        signature = _signatures.get(signed) or sign(operator, signed, attributes)
         found = _known.keep(key, _Known(geometries, held, signature))
     return _latest.keep((operator, attributes), found)
 

@@ -90,7 +90,7 @@ def record(operator: Operator, operands: Sequence[Any], attributes: tuple[Any, .
         if signature is None:
             if levels and any_batched(operands):
                 return rules.record(operator, operands, attributes, enough)
-            signature = _sign(operator, found, attributes)
+            signature = sign(operator, found, attributes)
     geometries = signature.outputs
     if signature.on_meta:
         node = META_NODE
@@ -128,7 +128,7 @@ def record_one(operator: Operator, x: Tensor, attributes: tuple[Any, ...] = ()) 
     if signature is None:
         if x.__class__ is BatchedTensor:
             return rules.record(operator, (x,), attributes)
-        signature = _sign(operator, key, attributes)
+        signature = sign(operator, key, attributes)
     if not signature.usual:
         return record(operator, (x,), attributes)
     storage = x._storage
@@ -158,7 +158,7 @@ def record_pair(operator: Operator, a: Tensor, b: Tensor, attributes: tuple[Any,
     if signature is None:
         if levels and any_batched((a, b)):
             return rules.record(operator, (a, b), attributes)
-        signature = _sign(operator, key, attributes)
+        signature = sign(operator, key, attributes)
     if not signature.usual:
         return record(operator, (a, b), attributes)
     storage, other = a._storage, b._storage
@@ -190,7 +190,7 @@ def record_scaled(operator: Operator, x: Tensor, number: Any) -> Tensor:
     if signature is None:
         if x.__class__ is BatchedTensor:
             return rules.record(operator, (x, number), ())
-        signature = _sign(operator, (operator, (), x._geometry, number.__class__), ())
+        signature = sign(operator, (operator, (), x._geometry, number.__class__), ())
         _signatures.keep(key, signature)
     if not signature.usual:
         return record(operator, (x, number))
@@ -223,7 +223,7 @@ def record_three(operator: Operator, a: Tensor, b: Tensor, c: Tensor | None) -> 
             return record(operator, (a, b, c))
         if levels and any_batched((a, b, c)):
             return rules.record(operator, (a, b, c), ())
-        signature = _sign(operator, key, ())
+        signature = sign(operator, key, ())
     if not signature.usual:
         return record(operator, (a, b, c))
     first, second = a._storage, b._storage
@@ -275,7 +275,7 @@ def projection(i: int, geometry: Geometry) -> Signature:
     return found or _projections.keep(key, Signature(PROJECT, (i,), (None,), (geometry,), True, None))
 
 
-def _sign(operator: Operator, key: tuple[Any, ...], attributes: tuple[Any, ...]) -> Signature:
+def sign(operator: Operator, key: tuple[Any, ...], attributes: tuple[Any, ...]) -> Signature:
     """Check the operands and make the signature; errors are not remembered."""
     table = casting.guarded if casting.used and operator.name in casting.OPERATORS else _signatures
     found = table.recall(key)

@@ -142,7 +142,7 @@ class GradFn:
     @property
     def next_functions(self) -> tuple[tuple[Any, int], ...]:
         """What the edges lead to: pairs of a function (``AccumulateGrad`` for leaves) and output number."""
-        return tuple(_next_function(target) for target in self.edges)
+        return tuple(next_function(target) for target in self.edges)
 
     def register_hook(self, fn: Any) -> RemovableHandle:
         """Call ``fn(grad_inputs, grad_outputs)`` after this node ran; it may return other gradients."""
@@ -156,7 +156,8 @@ class GradFn:
         return f"<{type(self).__name__} object at {id(self):#x}>"
 
 
-def _next_function(target: Any) -> tuple[Any, int]:
+def next_function(target: Any) -> tuple[Any, int]:
+    """The node, and which of its outputs, that an edge leads to, as ``grad_fn.next_functions`` has them."""
     if target is None:
         return None, 0
     if target.__class__ is tuple:

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from ..autograd.modes import _Mode
+from ..autograd.modes import Mode
 
 
-class _DecoratorContextManager(_Mode):
+class _DecoratorContextManager(Mode):
     """Base of context managers that decorate; one that takes arguments overrides ``clone``."""
 
 

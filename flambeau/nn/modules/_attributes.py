@@ -19,7 +19,7 @@ from ._registration_hooks import (
 _TABLES = ("_parameters", "_buffers", "_modules")
 
 
-def _new_fields() -> dict[str, Any]:
+def new_fields() -> dict[str, Any]:
     """Return what every module's `__dict__` starts with."""
     return {
         "training": True,
@@ -61,7 +61,7 @@ class ModuleAttributes:
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         if not self.call_super_init:
             self._reject_arguments(args, kwargs)
-        self.__dict__.update(_new_fields())
+        self.__dict__.update(new_fields())
         if self.call_super_init:
             super().__init__(*args, **kwargs)
 

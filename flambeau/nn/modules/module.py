@@ -6,7 +6,7 @@ from collections import OrderedDict
 from collections.abc import Callable
 from typing import Any, Self
 
-from ._attributes import _new_fields
+from ._attributes import new_fields
 from ._conversion import ModuleConversion
 from ._hooks import (
     ModuleHooks,
@@ -44,7 +44,7 @@ def _forward_unimplemented(self: Module, *input: Any) -> None:
     raise NotImplementedError(f'Module [{type(self).__name__}] is missing the required "forward" function')
 
 
-def _indent(text: str, spaces: int) -> str:
+def indent(text: str, spaces: int) -> str:
     """Indent every line but the first."""
     return text.replace("\n", "\n" + " " * spaces)
 
@@ -146,7 +146,7 @@ class Module(ModuleConversion, ModuleHooks):
     def __repr__(self) -> str:
         extra = self.extra_repr()
         lines = extra.split("\n") if extra else []
-        children = [f"({name}): {_indent(repr(module), 2)}" for name, module in self._modules.items()]
+        children = [f"({name}): {indent(repr(module), 2)}" for name, module in self._modules.items()]
         if len(lines) == 1 and not children:
             body = lines[0]
         elif lines or children:
@@ -160,7 +160,7 @@ class Module(ModuleConversion, ModuleHooks):
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         # A pickle of an older version may lack some of the tables.
-        self.__dict__.update(_new_fields())
+        self.__dict__.update(new_fields())
         self.__dict__.update(state)
 
     def _replicate_for_data_parallel(self) -> Self:
