@@ -15,7 +15,7 @@ from ..autograd import enable_grad
 from ..autograd import grad as tape_grad
 from ..tensor import Tensor
 from ..utils import _pytree as pytree
-from .derivatives import Argnums, with_aux, differentiable, gradients_of, replace, select
+from .derivatives import Argnums, differentiable, gradients_of, replace, select, with_aux
 from .levels import Level
 from .vectorization import for_each
 
