@@ -75,7 +75,7 @@ def make_dual(tensor: Tensor, tangent: Tensor, *, level: int | None = None) -> T
     if not levels:
         raise RuntimeError("Trying to create a dual Tensor for forward AD but no level exists, make sure to "
                            "enter_dual_level() first.")
-    for name, x in (("tensor", tensor), ("tangent", tangent)):
+    for name, x in (("primal", tensor), ("tangent", tangent)):
         if x.dtype.category < dtypes.FLOATING:
             raise ValueError(f"Expected {name} to be floating point or complex, but got: {x.dtype!r}")
     if tensor.shape != tangent.shape:
@@ -85,6 +85,9 @@ def make_dual(tensor: Tensor, tangent: Tensor, *, level: int | None = None) -> T
                            "forward gradient "
                            f"is of size {list(tangent.shape)}.")
     current = levels[-1]
+    if any(dual is tensor for dual, _ in current.roots):
+        raise RuntimeError("Making a dual Tensor based on a Tensor that already has a forward gradient at "
+                           f"the same level {len(levels) - 1} is not supported.")
     current.differentiable |= tensor.requires_grad or tangent.requires_grad
     with enable_grad():
         dual = tensor.view_as(tensor) if tensor.requires_grad else tensor.detach().requires_grad_()
@@ -94,6 +97,9 @@ def make_dual(tensor: Tensor, tangent: Tensor, *, level: int | None = None) -> T
 
 def unpack_dual(tensor: Tensor, *, level: int | None = None) -> UnpackedDualTensor:
     """A tensor's value and tangent."""
+    if not isinstance(tensor, Tensor):
+        raise TypeError("_unpack_dual(): argument 'dual' (position 1) must be Tensor, not "
+                        f"{type(tensor).__name__}")
     if not levels:
         return UnpackedDualTensor(tensor, None)
     current = levels[-1]

@@ -83,3 +83,25 @@ def test_errors() -> None:
             fwAD.make_dual(torch.ones(1), torch.ones(2))
         with pytest.raises(RuntimeError, match="Nested"):
             fwAD.enter_dual_level()
+
+
+@pytest.mark.oracle
+@pytest.mark.parametrize(
+    "call",
+    [
+        "make_dual(torch.arange(2), torch.ones(2))",
+        "make_dual(torch.ones(2), torch.arange(2))",
+        "make_dual(torch.ones(2), torch.ones(3))",
+        "make_dual(make_dual(torch.ones(2), torch.ones(2)), torch.ones(2))",
+        "unpack_dual(3)",
+        "enter_dual_level()",
+    ],
+)
+def test_errors_of_pytorch(torch: Any, oracle: Any, call: str) -> None:
+    def error(framework: Any) -> Any:
+        names = {**vars(framework.autograd.forward_ad), "torch": framework}
+        with framework.autograd.forward_ad.dual_level(), pytest.raises(Exception) as caught:
+            eval(call, names)
+        return caught.type, str(caught.value).replace("flambeau", "torch")
+
+    assert error(torch) == error(oracle)
