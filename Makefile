@@ -24,7 +24,7 @@ ROUNDS ?= 5
 bench: $(STAMP) $(ORACLE)
 	$(BIN)/python benchmarks/compare.py --oracle $(ORACLE) --rounds $(ROUNDS) --compile \
 		--markdown benchmarks/results/workloads.md --plot benchmarks/results/workloads.svg
-	$(BIN)/python benchmarks/roofline.py --oracle $(ORACLE)
+	$(BIN)/python benchmarks/roofline.py --oracle $(ORACLE) --processor --markdown benchmarks/results/roofline.md
 	$(BIN)/python benchmarks/recording.py --oracle $(ORACLE)
 
 .oracle/bin/python:

@@ -10,7 +10,9 @@ soon. Each row is one operator on tensors that exist already, called through the
 recording is a small part; the least time over the rounds counts: noise only ever adds. Operands, and results,
 of operators that memory binds take turns, so that they come from memory; a few rows are of small operands on
 purpose. ``--oracle`` names an interpreter with PyTorch, which computes the same rows in a process of its own,
-in turn. A row's bytes are those that its operands and results have: what a perfect kernel moves.
+in turn. A row's bytes are those that its operands and results have: what a perfect kernel moves. More than
+the copying is possible: a copy also reads the lines that it overwrites, which sums and updates in place do
+not; and more than the peak, with products of 16-bit numbers, or fewer multiplications than the definition.
 ``--processor``: one thread each, and the processor time that it uses, which other programs on the machine
 disturb less.
 """
@@ -21,6 +23,7 @@ import argparse
 import ctypes
 import importlib
 import json
+import math
 import os
 import re
 import subprocess
@@ -245,9 +248,9 @@ class Found(NamedTuple):
         row, seconds = self.row, self.seconds
         flops, traffic = row.flops / seconds, row.traffic / seconds
         arithmetic = [f"{flops / 1e9:.1f}", f"{flops / top.arithmetic:.0%}"] if row.flops else ["", ""]
+        compared = [f"{self.reference * 1e6:.1f}", f"{self.reference / seconds:.2f}"]
         return [row.name, f"{seconds * 1e6:.1f}", *arithmetic, f"{traffic / 1e9:.1f}",
-                f"{traffic / top.copying:.0%}", f"{self.reference * 1e6:.1f}",
-                f"{self.reference / seconds:.2f}"]
+                f"{traffic / top.copying:.0%}", *(["", ""] if math.isnan(self.reference) else compared)]
 
 
 HEAD = ["", "us", "GFLOP/s", "of peak", "GB/s", "of copying", "PyTorch, us", "times as fast"]
@@ -274,9 +277,12 @@ def report(rows: list[Row], oracle: str | None, processor: bool) -> tuple[Peaks,
 
 def headline(top: Peaks, processor: bool) -> str:
     """The peaks in words."""
+    from flambeau.executors.native.llvm.machine import machine
+
     threads = 1 if processor else _threads()
-    return (f"Peak {top.arithmetic / 1e9:.0f} GFLOP/s in float32, copying {top.copying / 1e9:.1f} GB/s "
-            f"(past the caches {top.past / 1e9:.1f}), {threads} thread{'s' * (threads > 1)}.")
+    return (f"{machine().name}: peak {top.arithmetic / 1e9:.0f} GFLOP/s in float32, "
+            f"copying {top.copying / 1e9:.1f} GB/s (past the caches {top.past / 1e9:.1f}), "
+            f"{threads} thread{'s' * (threads > 1)}.")
 
 
 def _line(cells: list[str]) -> str:
