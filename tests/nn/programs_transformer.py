@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib
 import warnings
 from typing import Any
 
@@ -111,3 +112,25 @@ def masks_of_two_kinds(torch: Any) -> Any:
         warnings.simplefilter("always")
         attend(q, q, q, key_padding_mask=torch.zeros(2, 3).bool(), attn_mask=torch.zeros(3, 3))
     return [str(w.message) for w in caught]
+
+
+@program
+def causal_biases(torch: Any) -> Any:
+    bias = importlib.import_module(f"{torch.__name__}.nn.attention.bias")
+    attend = torch.nn.functional.scaled_dot_product_attention
+    random = torch.Generator().manual_seed(0)
+    q, k, v = (torch.randn(1, 2, length, 4, generator=random) for length in (3, 5, 5))
+    q.requires_grad_()
+    seen: list[Any] = []
+    for make in (bias.causal_upper_left, bias.causal_lower_right):
+        for length in (3, 5):
+            mask = make(3, length)
+            q.grad = None
+            output = attend(q, k[:, :, :length], v[:, :, :length], attn_mask=mask, scale=0.4)
+            output.sum().backward()
+            seen += [output.tolist(), q.grad.tolist(), mask.variant.name, mask.seq_len_q, mask.seq_len_kv]
+        seen += [repr(mask), isinstance(mask, torch.Tensor), attempt(lambda make=make: make(3))]
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        bias.causal_lower_right(5, 3)
+    return seen, [str(w.message) for w in caught], attempt(lambda: bias.CausalBias(3, 3, 5))
