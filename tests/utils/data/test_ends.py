@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from .test_dataloader import Failing, Numbers
+from .datasets import Failing, Numbers
 
 pytestmark = pytest.mark.filterwarnings("ignore:.*fork")
 
