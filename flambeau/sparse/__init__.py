@@ -8,6 +8,7 @@ from .construct import (
     sparse_csc_tensor,
     sparse_csr_tensor,
 )
+from .diagonals import spdiags
 from .products import sampled_addmm
 from .products import sparse_addmm as addmm
 from .products import sparse_mm as mm
@@ -15,4 +16,5 @@ from .reductions import sparse_log_softmax as log_softmax
 from .reductions import sparse_softmax as softmax
 from .reductions import sparse_sum as sum
 
-__all__ = ["addmm", "check_sparse_tensor_invariants", "log_softmax", "mm", "sampled_addmm", "softmax", "sum"]
+__all__ = ["addmm", "check_sparse_tensor_invariants", "log_softmax", "mm", "sampled_addmm", "softmax",
+           "spdiags", "sum"]

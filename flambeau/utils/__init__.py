@@ -3,9 +3,9 @@
 from typing import Any
 
 from ..tensor.swapping import swap_tensors
-from . import _pytree, checkpoint, data, hooks
+from . import _pytree, checkpoint, data, dlpack, hooks, weak
 
-__all__ = ["checkpoint", "data", "hooks", "set_module", "swap_tensors"]
+__all__ = ["checkpoint", "data", "dlpack", "hooks", "set_module", "swap_tensors", "weak"]
 
 
 def set_module(obj: Any, mod: str) -> None:
