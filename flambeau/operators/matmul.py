@@ -391,6 +391,7 @@ def _with_vector(input: Tensor, other: Tensor, a: int, b: int) -> Tensor:
 
 
 def rows_of(shape: Any) -> int:
+    """The number of rows of (..., K): the product of all extents but the last."""
     count = 1
     for n in shape[:-1]:
         count *= n

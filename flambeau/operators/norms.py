@@ -55,6 +55,7 @@ def _norm_geometry(operands: Any, attributes: Any) -> Geometry:
 
 
 def norm_kernel(m: Any, input: Any, p: float, dims: tuple[int, ...], keepdim: bool, dtype: Any) -> Any:
+    """(sum |x|^p)^(1/p), in the type in which ``dtype`` is computed."""
     x = input.astype(arithmetic_dtype(dtype).numpy, copy=False)
     if p == 2:
         square = x.real * x.real + x.imag * x.imag if x.dtype.kind == "c" else x * x

@@ -23,6 +23,7 @@ Step = Callable[[Tensor, tuple[Tensor, ...], Any, Any, Any], tuple[Tensor, ...]]
 
 def lstm_step(gates_x: Tensor, hidden: tuple[Tensor, ...], w_hh: Tensor, b_hh: Any,
               w_hr: Any) -> tuple[Tensor, ...]:
+    """h = o tanh(c), c = f c + i g, with the gates' parts of the input (N, 4 hidden); (h, c)."""
     h, c = hidden
     i, f, g, o = (gates_x + linear(h, w_hh, b_hh)).chunk(4, -1)
     c = sigmoid(f) * c + sigmoid(i) * tanh(g)
@@ -32,6 +33,7 @@ def lstm_step(gates_x: Tensor, hidden: tuple[Tensor, ...], w_hh: Tensor, b_hh: A
 
 def gru_step(gates_x: Tensor, hidden: tuple[Tensor, ...], w_hh: Tensor, b_hh: Any,
              w_hr: Any) -> tuple[Tensor, ...]:
+    """h = (1 - z) n + z h, with the gates' parts of the input (N, 3 hidden); (h,)."""
     (h,) = hidden
     r_x, z_x, n_x = gates_x.chunk(3, -1)
     r_h, z_h, n_h = linear(h, w_hh, b_hh).chunk(3, -1)
@@ -42,11 +44,13 @@ def gru_step(gates_x: Tensor, hidden: tuple[Tensor, ...], w_hh: Tensor, b_hh: An
 
 def tanh_step(gates_x: Tensor, hidden: tuple[Tensor, ...], w_hh: Tensor, b_hh: Any,
               w_hr: Any) -> tuple[Tensor, ...]:
+    """h = tanh(x + h W^T + b); (h,)."""
     return (tanh(gates_x + linear(hidden[0], w_hh, b_hh)),)
 
 
 def relu_step(gates_x: Tensor, hidden: tuple[Tensor, ...], w_hh: Tensor, b_hh: Any,
               w_hr: Any) -> tuple[Tensor, ...]:
+    """h = max(x + h W^T + b, 0); (h,)."""
     return (relu(gates_x + linear(hidden[0], w_hh, b_hh)),)
 
 

@@ -24,11 +24,13 @@ def check_at_least_zero(**values: Any) -> None:
 
 
 def check_eps(eps: Any) -> None:
+    """Raise where epsilon is negative."""
     if not 0.0 <= eps:
         raise ValueError(f"Invalid epsilon value: {eps}")
 
 
 def check_betas(betas: Sequence[Any]) -> None:
+    """Raise where a decay rate is not in [0, 1)."""
     for index in (0, 1):
         if not 0.0 <= betas[index] < 1.0:
             raise ValueError(f"Invalid beta parameter at index {index}: {betas[index]}")

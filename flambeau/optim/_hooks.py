@@ -20,6 +20,7 @@ _global_post_hooks: dict[int, Hook] = OrderedDict()
 
 
 def add_hook(hooks: dict[int, Hook], hook: Hook, prepend: bool = False) -> RemovableHandle:
+    """Register a hook, first or last of its kind; the handle takes it away again."""
     handle = RemovableHandle(hooks)
     hooks[handle.id] = hook
     if prepend and isinstance(hooks, OrderedDict):

@@ -36,6 +36,7 @@ def counter_dtype() -> dtype:
 
 
 def counter_tensor(value: float) -> Tensor:
+    """A number of steps, as states hold it."""
     return ops.tensor(float(value), dtype=counter_dtype())
 
 

@@ -282,7 +282,7 @@ def sign(operator: Operator, key: tuple[Any, ...], attributes: tuple[Any, ...]) 
     if found is not None:
         return found
     geometries = key[2:]
-    check_devices(operator, geometries)
+    check_devices(geometries)
     outputs = operator.infer(geometries, attributes)
     single = isinstance(outputs, Geometry)
     compute = operator.compute(geometries) if operator.compute is not None else None
@@ -299,7 +299,7 @@ def _guard() -> None:
 casting.on_first_use.append(_guard)
 
 
-def check_devices(operator: Operator, geometries: Sequence[Any]) -> None:
+def check_devices(geometries: Sequence[Any]) -> None:
     """All tensors on one device, but for 0-dim tensors of the CPU."""
     found = None
     for g in geometries:

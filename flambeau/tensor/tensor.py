@@ -75,7 +75,7 @@ class Tensor(Handle):
         def __eq__(self, other: Any) -> Any: ...
         def __ne__(self, other: Any) -> Any: ...
 
-    __dict__ = attributes  # type: ignore[assignment]
+    __dict__ = attributes
 
     # --- facts ----------------------------------------------------------------------------------------------
 

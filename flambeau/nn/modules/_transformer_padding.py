@@ -39,6 +39,7 @@ def what_forbids_skipping(layer: Any) -> str:
 
 
 def check_mask(mask: Tensor, name: str) -> None:
+    """Raise where a mask is neither of truth values nor added to scores."""
     if not (mask.dtype is dtypes.bool_ or mask.is_floating_point()):
         raise AssertionError(f"only bool and floating types of {name} are supported")
 

@@ -15,6 +15,7 @@ def uses_beta1(optimizer: Optimizer) -> bool:
 
 
 def set_momentum(group: dict[str, Any], momentum: float, beta1: bool) -> None:
+    """Set a group's momentum, or the first of its betas."""
     if beta1:
         group["betas"] = (momentum, *group["betas"][1:])
     else:

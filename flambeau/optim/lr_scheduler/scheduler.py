@@ -53,6 +53,7 @@ def one_for_each_group(name: str, value: Any, optimizer: Optimizer) -> list[Any]
 
 
 def check_optimizer(optimizer: Any) -> None:
+    """Raise TypeError for what is no optimizer."""
     if not isinstance(optimizer, Optimizer):
         raise TypeError(f"{type(optimizer).__name__} is not an Optimizer")
 

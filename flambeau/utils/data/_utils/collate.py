@@ -107,28 +107,34 @@ def collate(batch: Any, *, collate_fn_map: CollateMap | None = None) -> Any:
 
 
 def collate_tensor_fn(batch: Any, *, collate_fn_map: CollateMap | None = None) -> Tensor:
+    """Tensors, stacked."""
     return ops.stack(list(batch), 0)
 
 
 def collate_numpy_array_fn(batch: Any, *, collate_fn_map: CollateMap | None = None) -> Any:
+    """Arrays of numbers, as stacked tensors."""
     if batch[0].dtype.kind in _NOT_NUMBERS:
         raise TypeError(_ERROR.format(batch[0].dtype))
     return collate([ops.as_tensor(array) for array in batch], collate_fn_map=collate_fn_map)
 
 
 def collate_numpy_scalar_fn(batch: Any, *, collate_fn_map: CollateMap | None = None) -> Tensor:
+    """NumPy's numbers as a tensor of their type."""
     return ops.as_tensor(np.asarray(batch))
 
 
 def collate_float_fn(batch: Any, *, collate_fn_map: CollateMap | None = None) -> Tensor:
+    """Python's floats as a tensor of float64."""
     return ops.tensor(batch, dtype=float64)
 
 
 def collate_int_fn(batch: Any, *, collate_fn_map: CollateMap | None = None) -> Tensor:
+    """Integers as a tensor."""
     return ops.tensor(batch)
 
 
 def collate_str_fn(batch: Any, *, collate_fn_map: CollateMap | None = None) -> Any:
+    """Texts stay a list."""
     return batch
 
 
