@@ -75,12 +75,17 @@ class Reads:
 
 def bind(unit: Unit, signatures: Sequence[Signature], space: Space, dims: Dims | None) -> Plan | None:
     """The plan of a fused unit with members of these signatures; None where its kernel has no native form."""
-    assert unit.references is not None
-    key = (tuple(signatures), unit.references.operands, unit.stored, space, dims, unit.levels)
+    key = (unit.form, *signatures)
     try:
         return _plans[key]
     except KeyError:
         return _plans.keep(key, _prepare(_Parts(unit, signatures, space, dims)))
+
+
+def bound(unit: Unit, signatures: Sequence[Signature]) -> Plan | None:
+    """The plan of a unit of the same form with these signatures, if there was one lately."""
+    key = (unit.form, *signatures)
+    return _plans.get(key) or _plans.recall(key)
 
 
 class Contents(NamedTuple):

@@ -47,16 +47,17 @@ class Followed(Unit):
 
     def plan_for(self, signatures: Sequence[Signature]) -> Plan | None:
         """The plan for other shapes; None where the kernel can not follow the product."""
+        key = (self.kernel.form, self.source, self.kept, *signatures)
+        plan = _plans.get(key) or _plans.recall(key)
+        if plan is not None:
+            return plan
         product, *own = signatures
         if self.fit is None:
             self.fit = Fit(self.kernel, own)
         found = self.fit.space(own)
         if found is None or found[1] is not None:
             return None
-        assert self.kernel.references is not None
-        key = (tuple(signatures), self.kernel.references.operands, self.kernel.stored, self.source, self.kept)
-        plan = _plans.get(key) or _plans.recall(key)
-        return plan or _plans.keep(key, self._prepare(product, own, found[0]))
+        return _plans.keep(key, self._prepare(product, own, found[0]))
 
     def _prepare(self, product: Signature, own: Sequence[Signature], space: Space) -> Plan | None:
         problem = problem_of(product)

@@ -11,7 +11,7 @@ from collections.abc import Sequence
 
 from ....graph.node import Signature
 from ..plan import Plan
-from .binding import bind
+from .binding import bind, bound
 from .schedule import Unit
 from .structure import ROW
 from .traits import Dims, Space, level_beside, traits_of
@@ -43,6 +43,9 @@ class Fit:
 
     def plan(self, signatures: Sequence[Signature]) -> Plan | None:
         """The kernel's plan for members with these signatures; None if they are none."""
+        known = bound(self.unit, signatures)
+        if known is not None:
+            return known
         found = self.space(signatures)
         return None if found is None else bind(self.unit, signatures, *found)
 

@@ -17,10 +17,13 @@ from typing import Any
 from ....graph import pending
 from ....graph.geometry import Geometry
 from ....graph.node import Node, Signature
+from ....graph.recent import Recent
 from ..plan import Plan
 from ..templates import plan_of
 from .structure import ELEMENT, ROW
 from .traits import Dims, Space, Traits, level_beside, space_of, traits_of
+
+_forms: Recent[Any, object] = Recent(1 << 11)
 
 MAX_MEMBERS = 48
 _LOCAL = pending.UNHELD + 1     # references to a node that only a list and a local variable hold
@@ -232,10 +235,12 @@ class Unit:
 
     ``references``: what the members' operands are. Of a fused kernel: ``stored``, whether somebody beside its
     members reads a member's value; the space, the reduced dimensions and the members' levels (see
-    ``_Partition``); how many passes over the elements it makes, 0 if that was not asked for.
+    ``_Partition``); how many passes over the elements it makes, 0 if that was not asked for; ``form``, equal
+    (the same object) where all of this but the space is: signatures decide the rest.
     """
 
-    __slots__ = ("members", "references", "stored", "fused", "plan", "space", "dims", "levels", "passes")
+    __slots__ = ("members", "references", "stored", "fused", "plan", "space", "dims", "levels", "passes",
+                 "form")
 
     def __init__(self, members: list[int], references: References | None) -> None:
         self.members = members
@@ -247,6 +252,7 @@ class Unit:
         self.dims: Dims | None = None
         self.levels: tuple[tuple[int, ...], ...] = ()
         self.passes = 0
+        self.form: object = None
 
 
 class References:
@@ -303,6 +309,9 @@ def _kernel(partition: _Partition, members: list[int], positions: list[int]) -> 
     root = partition.unit[members[0]]
     unit.space, unit.dims = partition.space[root], partition.dims[root]
     unit.levels = tuple([partition.levels[i] or () for i in members])
+    assert unit.references is not None
+    form = (unit.references.operands, unit.stored, unit.levels, unit.dims is None)
+    unit.form = _forms.get(form) or _forms.recall(form) or _forms.keep(form, object())
     return unit
 
 
