@@ -1,10 +1,21 @@
-"""``torch.cuda``: answers that there is none. Tensors on accelerators come with the XLA executor."""
+"""``torch.cuda``: answers that there is none."""
 
 from __future__ import annotations
 
 from typing import Any, NoReturn
 
 from ..devices import device as _device
+from . import amp
+from .streams import (
+    CUDAGraph,
+    Event,
+    OutOfMemoryError,
+    Stream,
+    StreamContext,
+    graph,
+    is_current_stream_capturing,
+    stream,
+)
 
 _NONE = "Torch not compiled with CUDA enabled"
 
@@ -143,16 +154,3 @@ class device:
 
     def __exit__(self, *exc: object) -> None:
         pass
-
-
-from . import amp  # noqa: E402
-from .streams import (  # noqa: E402
-    CUDAGraph,
-    Event,
-    OutOfMemoryError,
-    Stream,
-    StreamContext,
-    graph,
-    is_current_stream_capturing,
-    stream,
-)
