@@ -70,6 +70,10 @@ class Optimizer:
         self._optimizer_state_dict_post_hooks: dict[int, Hook] = OrderedDict()
         self._optimizer_load_state_dict_pre_hooks: dict[int, Hook] = OrderedDict()
         self._optimizer_load_state_dict_post_hooks: dict[int, Hook] = OrderedDict()
+        self._patch_step_function()
+
+    def _patch_step_function(self) -> None:
+        """Let hooks run around ``step``; optimizers that wrap another one call it without ``__init__``."""
         # One wrapper for a class, however many instances and subclasses it has.
         cls = type(self)
         if not getattr(cls.step, "hooked", None):

@@ -11,6 +11,8 @@ from typing import Any
 
 import pytest
 
+import flambeau
+
 from .cases import ADAM_KIN, OPTIMIZERS, Problem, assert_same_state, outcome, plain
 
 NAMES = sorted({name for name, _ in OPTIMIZERS} | {"LBFGS", "SparseAdam"})
@@ -295,3 +297,24 @@ def test_group_added_in_mid_run(torch: ModuleType) -> None:
     assert optimizer.state[p]["step"].item() == 2
     assert optimizer.state[q]["step"].item() == 1
     assert q[0, 0].item() == pytest.approx(0.8, abs=1e-6)
+
+
+def test_an_optimizer_that_wraps_another_one_has_hooks() -> None:
+    class Wrapped(flambeau.optim.Optimizer):
+        def __init__(self, inner: flambeau.optim.Optimizer) -> None:
+            self._optimizer_step_pre_hooks, self._optimizer_step_post_hooks = {}, {}
+            self.inner, self.defaults = inner, inner.defaults
+            self._patch_step_function()
+
+        @property
+        def param_groups(self) -> list[dict[str, object]]:
+            return self.inner.param_groups
+
+        def step(self, closure: object = None) -> object:
+            return self.inner.step(closure)
+    p = flambeau.nn.Parameter(flambeau.ones(1))
+    p.grad = flambeau.ones(1)
+    outer, seen = Wrapped(flambeau.optim.SGD([p], 0.5)), []
+    outer.register_step_post_hook(lambda *arguments: seen.append(1))
+    outer.step()
+    assert p.item() == 0.5 and seen == [1]
