@@ -5,6 +5,7 @@ from __future__ import annotations
 import warnings
 from typing import Any
 
+from .. import dtypes
 from ..graph.geometry import Geometry, contiguous, dense_like
 from ..tensor import Tensor, assign
 from .arithmetic import mul
@@ -23,6 +24,11 @@ def _check(p: float) -> None:
 def _noise_geometry(x: Tensor, features: bool) -> Geometry:
     # The noise of elements lies in memory as x does: numbers are drawn in the order of memory.
     g = x._geometry
+    if features and g.ndim < 2:
+        raise RuntimeError("Feature dropout requires at least 2 dimensions in the input")
+    if g.dtype.category < dtypes.FLOATING:
+        raise RuntimeError("result type Float can't be cast to the desired output type "
+                           f"{dtypes.SCALAR_NAMES[g.dtype]}")
     if features:
         return contiguous((*g.shape[:2], *([1] * (g.ndim - 2))), g.dtype, g.device)
     return dense_like(g.shape, g, g.dtype)
@@ -66,7 +72,13 @@ def _features(input: Tensor, p: float, training: bool, inplace: bool, dims: int)
                       f"exists to provide channel-wise dropout on inputs with {dims} spatial dimensions, a "
                       f"channel dimension, and an optional batch dimension (i.e. {dims + 1}D or {dims + 2}D "
                       "inputs).", stacklevel=3)
-    batched = input.ndim == dims + 2 or dims == 1
+    if dims == 2 and input.ndim == 3:
+        warnings.warn("dropout2d: Received a 3D input to dropout2d and assuming that channel-wise 1D dropout "
+                      "behavior is desired - input is interpreted as shape (N, C, L), where C is the channel "
+                      "dim. This behavior will change in a future release to interpret the input as one "
+                      "without a batch dimension, i.e. shape (C, H, W). To maintain the 1D channel-wise dropout "
+                      "behavior, please switch to using dropout1d instead.", stacklevel=3)
+    batched = input.ndim == dims + 2 or dims == 2
     result = _drop(input if batched else input.unsqueeze(0), p, training, True)
     result = result if batched else result.squeeze(0)
     return assign(input, result, "feature_dropout_") if inplace and result is not input else result
