@@ -76,8 +76,8 @@ def _features(input: Tensor, p: float, training: bool, inplace: bool, dims: int)
         warnings.warn("dropout2d: Received a 3D input to dropout2d and assuming that channel-wise 1D dropout "
                       "behavior is desired - input is interpreted as shape (N, C, L), where C is the channel "
                       "dim. This behavior will change in a future release to interpret the input as one "
-                      "without a batch dimension, i.e. shape (C, H, W). To maintain the 1D channel-wise dropout "
-                      "behavior, please switch to using dropout1d instead.", stacklevel=3)
+                      "without a batch dimension, i.e. shape (C, H, W). To maintain the 1D channel-wise "
+                      "dropout behavior, please switch to using dropout1d instead.", stacklevel=3)
     batched = input.ndim == dims + 2 or dims == 2
     result = _drop(input if batched else input.unsqueeze(0), p, training, True)
     result = result if batched else result.squeeze(0)
