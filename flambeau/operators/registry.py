@@ -42,6 +42,9 @@ def api(*namespaces: str, out: bool = False, inplace: bool = False, aliases: tup
             offered, method = dense_only(offered), dense_only(method)
         elif _has_parameter(function, "dtype") and public_name not in _READ_DTYPE:
             offered, method = typed(offered), typed(method)
+        if _has_parameter(function, "dim") and namespaces != ("nn.functional",) \
+                and (public_name not in _WITHOUT_AXIS or "linalg" in namespaces):
+            offered, method = with_axis(offered), with_axis(method)
         for each in (public_name, *aliases):
             for namespace in namespaces:
                 NAMESPACES[namespace][each] = method if namespace == "Tensor" else offered
@@ -195,6 +198,23 @@ def typed(function: Callable[..., Any]) -> Callable[..., Any]:
         dtype = kwargs.get("dtype")
         if dtype is not None and dtype.__class__ is not dtypes.dtype:
             kwargs["dtype"] = dtypes.given(dtype, function.__name__)
+        return function(*args, **kwargs)
+    return wrapper
+
+
+# Functions that PyTorch has in Python, where no keyword has a second name.
+_WITHOUT_AXIS = frozenset(("norm", "split", "unique", "unique_consecutive", "unflatten"))
+
+
+def with_axis(function: Callable[..., Any]) -> Callable[..., Any]:
+    """``function`` with NumPy's keywords ``axis`` and ``keepdims`` for ``dim`` and ``keepdim``."""
+    @wraps(function)
+    def wrapper(*args: Any, **kwargs: Any) -> Any:
+        if kwargs:
+            if "axis" in kwargs:
+                kwargs["dim"] = kwargs.pop("axis")
+            if "keepdims" in kwargs:
+                kwargs["keepdim"] = kwargs.pop("keepdims")
         return function(*args, **kwargs)
     return wrapper
 

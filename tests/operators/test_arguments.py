@@ -137,3 +137,25 @@ def test_views_that_became_leaves_are_not_written_to() -> None:
     part = base[:2]
     part.mul_(weight)
     assert part.add_(1).requires_grad and base[:1].add_(1).tolist() == [2]
+
+
+AXIS: list[Callable[[dict[str, int]], Any]] = [
+    lambda d: torch.stack([ones(), ones()], **d), lambda d: torch.softmax(ones(), **d),
+    lambda d: ones().squeeze(**d), lambda d: ones().unsqueeze(**d), lambda d: torch.sort(ones(), **d)[0],
+    lambda d: ones().topk(1, **d)[0], lambda d: torch.linalg.norm(ones(), **d),
+    lambda d: torch.fft.fft(ones(), **d), lambda d: ones().argsort(**d),
+    lambda d: torch.gather(ones(), index=torch.tensor([[0, 1]]), **d),
+    lambda d: torch.chunk(ones(), 2, **d)[0], lambda d: torch.diff(ones(), **d),
+    lambda d: torch.cumsum(ones(), **d),
+]
+
+
+@pytest.mark.parametrize("number", range(len(AXIS)))
+def test_axis_is_dim(number: int) -> None:
+    assert torch.equal(AXIS[number]({"axis": 0}), AXIS[number]({"dim": 0}))
+
+
+def test_functions_written_in_python_take_no_axis() -> None:
+    for function in (F.softmax, F.normalize, F.log_softmax):
+        with pytest.raises(TypeError, match="axis"):
+            function(ones(), axis=0)
