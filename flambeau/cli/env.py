@@ -13,7 +13,7 @@ from importlib.metadata import version as installed_version
 from ..config import settings
 from ..version import api_version, flambeau_version
 
-PACKAGES = ("numpy", "ml_dtypes", "llvmlite", "scipy", "jax", "onnx", "matplotlib", "scikit-learn")
+PACKAGES = ("numpy", "ml_dtypes", "llvmlite", "scipy", "matplotlib", "scikit-learn")
 # What kernels are chosen by, in the names of /proc/cpuinfo (x86-64, then AArch64).
 FEATURES = ("sse4_2", "avx", "f16c", "fma", "avx2", "avx512f", "avx512bw", "avx512_bf16", "avx512_fp16",
             "amx_bf16", "amx_tile", "asimd", "asimdhp", "bf16", "sve", "sve2")
