@@ -214,6 +214,8 @@ def promote_types(type1: dtype, type2: dtype) -> dtype:
         return type1
     found = _promotions.get((type1, type2))
     if found is None:
+        for quantized in {type1, type2}.intersection(QUANTIZED):
+            refuse_unfilled(quantized)
         found = _promote(given(type1, "promote_types"), given(type2, "promote_types"))
         _promotions[type1, type2] = found
     return found

@@ -59,6 +59,8 @@ def test_quantized_types_are_names_without_tensors() -> None:
     assert pickle.loads(pickle.dumps(torch.quint8)) is torch.quint8
     with pytest.raises(NotImplementedError, match=r"no tensors of torch\.qint8"):
         torch.zeros(2, dtype=torch.qint8)
+    with pytest.raises(NotImplementedError, match=r"no tensors of torch\.qint8"):
+        torch.promote_types(torch.qint8, torch.float32)
 
 
 SCANS: list[tuple[Any, Any, dict[str, Any], Any]] = [

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import copy
 import pickle
+from collections import OrderedDict
 from collections.abc import Callable
 from importlib import import_module
 from types import ModuleType
@@ -302,7 +303,7 @@ def test_group_added_in_mid_run(torch: ModuleType) -> None:
 def test_an_optimizer_that_wraps_another_one_has_hooks() -> None:
     class Wrapped(flambeau.optim.Optimizer):
         def __init__(self, inner: flambeau.optim.Optimizer) -> None:
-            self._optimizer_step_pre_hooks, self._optimizer_step_post_hooks = {}, {}
+            self._optimizer_step_pre_hooks, self._optimizer_step_post_hooks = OrderedDict(), OrderedDict()
             self.inner, self.defaults = inner, inner.defaults
             self._patch_step_function()
 
