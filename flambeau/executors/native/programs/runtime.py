@@ -1,15 +1,17 @@
 """The native loop over a program's steps, and the protocol by which helping threads share a step.
 
 Note: sharing. The thread that looks drives: it runs the steps in order. A step of one task it just calls. For
-a larger one it publishes the step's position, and whoever is there takes tasks from the step's counter until
-there are none; the driver goes on when all are finished. A helper that comes late, or never, costs nothing
-but its help, and a busy machine balances itself. Results do not depend on who runs which task.
+a larger one it publishes the step's position, and whoever is there takes tasks, a few at a time, until the
+step's counter says that there are none; the driver goes on when all are finished. It takes the first ones,
+helpers take the last ones: so it mostly finds in its core's cache what it computed in the step before, and
+they do in theirs. A helper that comes late, or never, costs nothing but its help, and a busy machine balances
+itself. Results do not depend on who runs which task.
 
 Memory that both sides know, in 64-bit words:
 
     program:  PATCHES, PATCH_TABLE, ARRAYS, STEPS, FIRST, LAST, SCRATCH, ARRAY_TYPE, FAILED, COMPLETED, TEAM,
               OWNED (from this position on, arrays are overwritten), COUNT (of arrays)
-    step:     FUNCTION, WORDS, TASKS, GRAIN, NEXT, FINISHED, STATUS (an address or 0), unused
+    step:     FUNCTION, WORDS, TASKS, GRAIN, TAKEN, FINISHED, STATUS (an address or 0), HELPED
     patch:    address of a word, position in ARRAYS, bytes to add
     team:     POSITION (-1: over), PROGRAM, ACTIVE, LIMIT, ROUND, QUIT, then a mutex and a condition
 
@@ -29,7 +31,7 @@ from ..llvm.code import kernels
 (PATCHES, PATCH_TABLE, ARRAYS, STEPS, FIRST, LAST, SCRATCH, ARRAY_TYPE, FAILED, COMPLETED, TEAM,
  OWNED, COUNT) = range(13)
 PROGRAM_WORDS = 16
-FUNCTION, WORDS, TASKS, GRAIN, NEXT, FINISHED, STATUS = range(7)
+FUNCTION, WORDS, TASKS, GRAIN, TAKEN, FINISHED, STATUS, HELPED = range(8)
 STEP_WORDS = 8
 POSITION, PROGRAM, ACTIVE, LIMIT, ROUND, QUIT = range(6)
 TEAM_WORDS = 64
@@ -107,14 +109,24 @@ def _call(f: Function, step: str, begin: str | int, end: str | int, scratch: str
     f.effect(f"call void {function}(i64 {begin}, i64 {end}, ptr {words}, ptr {scratch})")
 
 
-def _share(module: Module) -> Function:
-    """Take tasks of a step until there are none."""
-    with module.helper("share", [("ptr", "%step"), ("ptr", "%scratch")]) as f:
+def _share(module: Module, helps: bool) -> Function:
+    """Take portions of a step's tasks until there are none: from the end, if it ``helps``."""
+    with module.helper("help" if helps else "share", [("ptr", "%step"), ("ptr", "%scratch")]) as f:
         tasks, grain = _get(f, "%step", TASKS), _get(f, "%step", GRAIN)
-        counter, finished = _field(f, "%step", NEXT), _field(f, "%step", FINISHED)
+        portions = f.div(f.add(tasks, f.sub(grain, 1)), grain)
+        taken, helped = _field(f, "%step", TAKEN), _field(f, "%step", HELPED)
+        finished = _field(f, "%step", FINISHED)
+        first = f.variable("i64", 0)
         with f.forever() as leave:
-            begin = f.emit(f"atomicrmw add ptr {counter}, i64 {grain} acq_rel")
-            leave(f.compare("sge", begin, tasks))
+            count = f.emit(f"atomicrmw add ptr {taken}, i64 1 acq_rel")
+            leave(f.compare("sge", count, portions))
+            if helps:
+                before = f.emit(f"atomicrmw add ptr {helped}, i64 1 acq_rel")
+                portion = f.sub(f.sub(portions, before), 1)
+            else:
+                portion = first.get()
+                first.set(f.add(portion, 1))
+            begin = f.mul(portion, grain)
             end = f.least(f.add(begin, grain), tasks)
             _call(f, "%step", begin, end, "%scratch")
             f.effect(f"{f.name()} = atomicrmw add ptr {finished}, i64 {f.sub(end, begin)} acq_rel")
@@ -145,8 +157,8 @@ def _drive(module: Module, share: Function) -> None:
             tasks = _get(f, step, TASKS)
             several = f.emit(f"and i1 {shared}, {f.compare('sgt', tasks, _get(f, step, GRAIN))}")
             with f.when(several):
-                f.effect(f"store i64 0, ptr {_field(f, step, NEXT)}, align 8")
-                f.effect(f"store i64 0, ptr {_field(f, step, FINISHED)}, align 8")
+                for counter in (TAKEN, HELPED, FINISHED):
+                    f.effect(f"store i64 0, ptr {_field(f, step, counter)}, align 8")
                 f.effect(f"store atomic i64 {s}, ptr {_field(f, team, POSITION)} release, align 8")
                 f.run(share, step, scratch)
                 spins = f.variable("i64", 0)
@@ -257,7 +269,6 @@ def entries() -> str:
     """The addresses of ``bind``, ``run``, ``open``, ``close``, ``serve``, ``quit`` and ``prepare``."""
     module = Module()
     _bind(module)
-    share = _share(module)
-    _drive(module, share)
-    _team(module, share)
+    _drive(module, _share(module, False))
+    _team(module, _share(module, True))
     return module.text()
