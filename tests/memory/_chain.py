@@ -30,8 +30,9 @@ def main() -> None:
     """Run both chains again and again with ``sys.argv[1]`` operators; print what is left of them."""
     length = int(sys.argv[1])
     first = chain(length)
-    chain(length)   # graphs that come a second time are remembered
-    dropped(length)
+    for _ in range(2):      # graphs that come again are remembered, up to a limit: nothing is new afterwards
+        chain(length)
+        dropped(length)
     gc.collect()
     before = len(gc.get_objects())
     second = chain(length)

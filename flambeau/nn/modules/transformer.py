@@ -211,9 +211,10 @@ class TransformerEncoder(Module):
     """A stack of copies of one encoder layer, and an optional final normalization; (S, N, E) -> (S, N, E).
 
     >>> import flambeau as torch
-    >>> encoder = torch.nn.TransformerEncoder(torch.nn.TransformerEncoderLayer(8, 2, 16), num_layers=2)
-    >>> encoder(torch.randn(5, 3, 8)).shape
-    torch.Size([5, 3, 8])
+    >>> layer = torch.nn.TransformerEncoderLayer(8, 2, 16, batch_first=True)
+    >>> encoder = torch.nn.TransformerEncoder(layer, num_layers=2)
+    >>> encoder(torch.randn(3, 5, 8)).shape
+    torch.Size([3, 5, 8])
     """
 
     norm: Module | None
@@ -325,9 +326,9 @@ class Transformer(Module):
     """Encoder and decoder; src (S, N, E), tgt (T, N, E) -> (T, N, E), with `batch_first` N comes first.
 
     >>> import flambeau as torch
-    >>> model = torch.nn.Transformer(8, 2, 1, 1, 16)
-    >>> model(torch.rand(5, 3, 8), torch.rand(4, 3, 8)).shape
-    torch.Size([4, 3, 8])
+    >>> model = torch.nn.Transformer(8, 2, 1, 1, 16, batch_first=True)
+    >>> model(torch.rand(3, 5, 8), torch.rand(3, 4, 8)).shape
+    torch.Size([3, 4, 8])
     """
 
     def __init__(
