@@ -21,7 +21,8 @@ DEPTH = 1024            # of a block: a panel of B takes an eighth of the second
 TASK = 2e6              # floating operations worth a task: 20 microseconds
 FEW_TASKS = 4           # more than these only where tasks are larger
 THREAD_TASKS = 4        # for each thread at most; who computes what never changes a bit
-SHARED = 1e8            # floating operations from which on B is packed by a call of its own
+SHARED = 1e8            # floating operations from which on B is packed by a call of its own,
+SHARED_WIDE = 2.5e8     # or where B is larger than A: a call that computes little is mostly packing
 PACKING = 6.0, 4.0      # what packing an element of A or of B costs, in multiply-adds of a vector
 IN_PLACE = 3.0          # what reading an element where it lies does, once
 IN_PLACE_BLOCK = 1 << 19    # bytes of A and B read where they lie again and again: half of the second cache
@@ -251,7 +252,8 @@ def _blocks(problem: Problem, tile: Tile) -> _Blocks:
     wanted = min(THREAD_TASKS * threads, max(min(FEW_TASKS, int(worth)), int(worth / 2)))
     wanted = -(-wanted // items) or 1
     direct = plain and problem.b.column == 1 and _columns_in_place(problem, in_place)
-    shared = not direct and in_place is not Rows.AT_ONCE and items < 4 and flops >= SHARED and wanted > 1
+    shared = not direct and in_place is not Rows.AT_ONCE and items < 4 and wanted > 1 \
+        and flops >= (SHARED if m >= n else SHARED_WIDE)
     unit = 4 if tile.rows % 4 == 0 else 2   # tiles of fewer rows cost little more than they compute
     width = tile.columns
     row_blocks = column_blocks = 1
