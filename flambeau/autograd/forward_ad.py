@@ -115,7 +115,8 @@ def unpack_dual(tensor: Tensor, *, level: int | None = None) -> UnpackedDualTens
 def _push(output: Tensor, current: _Level) -> Any:
     """The tangent of an output (Note: forward mode)."""
     with enable_grad():
-        weights = (output.detach() * 0).requires_grad_()
+        # Any weights would do. Rules that take logarithms of gradients can be differentiated at 1, not at 0.
+        weights = (_zeros(output) + 1).requires_grad_()
         duals = [dual for dual, _ in current.roots]
         found = grad(output, duals, weights, create_graph=True, allow_unused=True)
         used = [(g, tangent) for g, (_, tangent) in zip(found, current.roots) if g is not None]
@@ -123,10 +124,15 @@ def _push(output: Tensor, current: _Level) -> Any:
             return None
         varying = [(g, tangent) for g, tangent in used if g.requires_grad]
         if not varying:
-            return output.detach() * 0
+            return _zeros(output)
         pushed = grad([g for g, _ in varying], weights, [tangent for _, tangent in varying],
                       create_graph=current.differentiable, retain_graph=True, allow_unused=True)[0]
-    return output.detach() * 0 if pushed is None else pushed
+    return _zeros(output) if pushed is None else pushed
+
+
+def _zeros(output: Tensor) -> Tensor:
+    """Zeros like an output, each example's own under vmap."""
+    return output.detach().new_zeros(output.shape)
 
 
 def custom_tangents(function: Any, ctx: Any, args: tuple[Any, ...], outputs: list[Any]) -> list[Any]:

@@ -166,7 +166,8 @@ def pushforward(func: Callable[..., Any], primals: tuple[Tensor, ...],
                 raise RuntimeError("jvp(f, primals, tangents): expected f(*primals) to return only tensors, "
                                    f"got unsupported type {type(out)}")
         # Where the gradient is asked for does not matter: it is linear in these (see the module's docstring).
-        cotangents = level.enter([operators.zeros_like(out) for out in outputs])
+        # But rules that take logarithms of gradients can be differentiated at 1, not at 0.
+        cotangents = level.enter([operators.zeros_like(out) + 1 for out in outputs])
         gradients = gradients_of(outputs, cotangents, fresh)
 
     def push(tangents: Any) -> list[Tensor]:

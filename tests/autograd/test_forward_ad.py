@@ -36,6 +36,19 @@ def test_complex_tangents(function: Any, slope: Any) -> None:
     torch.testing.assert_close(tangent, slope(z, v))
 
 
+def test_rules_that_take_logarithms_of_gradients() -> None:
+    x = torch.tensor([[0.3, -1.2, 2.0]], dtype=torch.float64)
+    tangent = torch.tensor([[1.0, -2.0, 3.0]], dtype=torch.float64)
+    step = 1e-6
+    ends = [torch.logcumsumexp(x + sign * step * tangent, 1) for sign in (1, -1)]
+    want = (ends[0] - ends[1]) / (2 * step)
+    with fwAD.dual_level():
+        found = fwAD.unpack_dual(torch.logcumsumexp(fwAD.make_dual(x, tangent), 1)).tangent
+    torch.testing.assert_close(found, want, rtol=1e-6, atol=1e-6)
+    pushed = torch.func.jvp(lambda a: torch.logcumsumexp(a, 1), (x,), (tangent,))[1]
+    torch.testing.assert_close(pushed, want, rtol=1e-6, atol=1e-6)
+
+
 def test_two_duals_and_what_has_none() -> None:
     a, b = torch.tensor(3.0), torch.tensor(4.0)
     with fwAD.dual_level():
@@ -100,7 +113,7 @@ def test_errors() -> None:
 def test_errors_of_pytorch(torch: Any, oracle: Any, call: str) -> None:
     def error(framework: Any) -> Any:
         names = {**vars(framework.autograd.forward_ad), "torch": framework}
-        with framework.autograd.forward_ad.dual_level(), pytest.raises(Exception) as caught:
+        with framework.autograd.fwAD.dual_level(), pytest.raises(Exception) as caught:
             eval(call, names)
         return caught.type, str(caught.value).replace("flambeau", "torch")
 
