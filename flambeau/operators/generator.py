@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 
 from .. import devices
+from ..graph.node import Failure
 from ..graph.operator import Operator
 from ..random_streams.state import STATE_BYTES, check_state, seed_state
 from ..tensor import Tensor, record, state
@@ -36,6 +37,7 @@ class Generator:
         self.device = devices.resolve(device)
         self._seed = DEFAULT_SEED
         self._state: Tensor = from_array(np.array(seed_state(DEFAULT_SEED)))
+        self._retreats: list[Tensor] = []   # states before draws that may turn out to be wrong
 
     def manual_seed(self, seed: int) -> Generator:
         """Start anew from a seed of up to 64 bits."""
@@ -102,6 +104,7 @@ def draw(operator: Operator, generator: Generator | None, operands: tuple[Any, .
 def _draw(operator: Operator, generator: Generator | None, operands: tuple[Any, ...],
           attributes: tuple[Any, ...]) -> Tensor:
     source = generator or default_generator
+    _recover(source)
     enabled, state.enabled = state.enabled, False
     try:
         values, source._state = record(operator, (source._state, *operands), attributes)
@@ -111,4 +114,24 @@ def _draw(operator: Operator, generator: Generator | None, operands: tuple[Any, 
     return result
 
 
-__all__ = ["DEFAULT_SEED", "STATE_BYTES", "Generator", "default_generator", "draw"]
+def may_fail(generator: Generator | None) -> None:
+    """Before a draw whose operands are checked by its kernel: where it fails, draws go on from here."""
+    source = generator or default_generator
+    _recover(source)
+    if _value(source._state) is not None:
+        source._retreats.clear()
+    source._retreats.append(source._state)
+
+
+def _recover(source: Generator) -> None:
+    """Go back to the state before a draw that failed."""
+    if Failure.made:
+        while source._retreats and _value(source._state).__class__ is Failure:
+            source._state = source._retreats.pop()
+
+
+def _value(x: Tensor) -> Any:
+    return x._storage.node.value
+
+
+__all__ = ["DEFAULT_SEED", "STATE_BYTES", "Generator", "default_generator", "draw", "may_fail"]

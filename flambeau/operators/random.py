@@ -21,7 +21,7 @@ from ..tensor.construct import empty_geometry
 from .creation import factory_geometry, like_geometry
 from .definition import broadcast_shapes, operator
 from .extents import sizes_of
-from .generator import draw
+from .generator import draw, may_fail
 from .looking import look
 from .registry import api
 
@@ -68,6 +68,9 @@ def DROPOUT_MASK(m: Any, state: Any, p: Any, geometry: Geometry) -> Any:
 
 @operator("bernoulli_each", with_state)
 def BERNOULLI_EACH(m: Any, state: Any, p: Any, geometry: Geometry) -> Any:
+    if not ((p >= 0) & (p <= 1)).all():
+        raise RuntimeError("Expected p_in >= 0 && p_in <= 1 to be true, but got false.  (Could this error "
+                           "message be improved?  If so, please report an enhancement request to PyTorch.)")
     return bernoulli_each(state, np.broadcast_to(p, geometry.shape), geometry.dtype.numpy)
 
 
@@ -296,20 +299,27 @@ def bernoulli_(self: Tensor, p: Any = 0.5, *, generator: Any = None) -> Tensor:
         if p.dtype.category < dtypes.FLOATING:
             raise RuntimeError("expected probabilities tensor to have floating type, got "
                                f"{dtypes.SCALAR_NAMES[p.dtype]}")
+        may_fail(generator)
         return assign(self, drawn(BERNOULLI_EACH, generator, (p.detach(),), geometry), "bernoulli_")
+    return assign(self, drawn(BERNOULLI, generator, (_chance(p),), geometry), "bernoulli_")
+
+
+def _chance(p: Any) -> float:
+    """A probability that is a number."""
     if not 0 <= p <= 1:
         raise RuntimeError(f"bernoulli_ expects p to be in [0, 1], but got p={p}")
-    return assign(self, drawn(BERNOULLI, generator, (float(p),), geometry), "bernoulli_")
+    return float(p)
 
 
 def _bernoulli(input: Tensor, p: Any = None, *, generator: Any = None) -> Tensor:
     """1 with the probability that ``input`` (or the number p) gives, else 0."""
     geometry = like_geometry(input, None, None)
     if p is not None:
-        return drawn(BERNOULLI, generator, (float(p),), geometry)
+        return drawn(BERNOULLI, generator, (_chance(p),), geometry)
     if input.dtype.category < dtypes.FLOATING:
         raise NotImplementedError("\"bernoulli_tensor_cpu_p_\" not implemented for "
                                   f"'{dtypes.SCALAR_NAMES[input.dtype]}'")
+    may_fail(generator)
     draws = drawn(BERNOULLI_EACH, generator, (input.detach(),), geometry)
     return record(OF_PROBABILITIES, (draws, input)) if input.requires_grad else draws
 

@@ -14,6 +14,7 @@ from ..random_streams.multinomial import multinomial as draw_multinomial
 from ..tensor import Tensor
 from .definition import operator
 from .expanding import broadcast_tensors
+from .generator import may_fail
 from .looking import look
 from .random import drawn, fill_with, in_memory_order, require_floating, with_state
 from .registry import api
@@ -47,6 +48,8 @@ def LOG_NORMAL(m: Any, state: Any, mean: Any, std: Any, geometry: Geometry) -> A
 
 @operator("poisson", with_state)
 def POISSON(m: Any, state: Any, rates: Any, geometry: Geometry) -> Any:
+    if not (rates >= 0).all():
+        raise RuntimeError("invalid Poisson rate, expected rate to be non-negative")
     return counts.poisson(state, np.ascontiguousarray(rates))
 
 
@@ -109,6 +112,7 @@ def log_normal_(self: Tensor, mean: float = 1, std: float = 2, *, generator: Any
 def poisson(input: Tensor, generator: Any = None) -> Tensor:
     """Counts of the Poisson distribution with the rates of a tensor."""
     require_floating(input.dtype, "poisson_cpu")
+    may_fail(generator)
     return drawn(POISSON, generator, (input.detach(),), contiguous(input.shape, input.dtype, input.device))
 
 

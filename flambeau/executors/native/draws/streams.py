@@ -111,13 +111,20 @@ def _threshold(p: Expression) -> Expression:
 
 
 def bernoulli_each(dtype: Dtype, chances: Dtype) -> Formula:
-    """Whether a uniform number is below the probability at the element's place."""
+    """Whether a uniform number is below the probability at the element's place; what is none is reported."""
     def formula(f: Function, queue: str, result: str, first: str, count: str) -> None:
         p = f.at(f.word(NUMBERS, "ptr"), first, memory_type(chances))
+        right = f.variable("i1", "true")
         with f.loop(0, count) as i:
             u = _double(f, queue, i) if chances == FLOAT64 else _single(f, queue, i)
             chance = Expression(f, f.load(f.at(p, i, memory_type(chances)), chances), u.dtype)
+            least = compare("<=", constant(chance, 0), chance)
+            most = compare("<=", chance, constant(chance, 1))
+            within = f.emit(f"and i1 {least.register}, {most.register}")
+            right.set(f.emit(f"and i1 {right.get()}, {within}"))
             _toss(f, compare("<", u, chance), result, i, dtype)
+        with f.otherwise(right.get()):
+            f.write("i64", 1, f.word(NUMBERS + 1, "ptr"), 8)
     return formula
 
 

@@ -57,6 +57,7 @@ def _call(signature: Signature, address: SupportsIndex, numbers: list[tuple[int,
         words.number(operand, kind)
     if chances is not None:
         words.input(1, chances)
+        words.status()
     return Call(address, words, 1, scratch=SCRATCH)
 
 

@@ -1,0 +1,27 @@
+"""Random operators: what they refuse, and that draws go on afterwards."""
+
+from __future__ import annotations
+
+import pytest
+
+import flambeau as torch
+
+
+@pytest.mark.parametrize("tier", ["interpreter", "native"])
+def test_chances_and_rates_are_checked_and_draws_go_on(tier: str) -> None:
+    with torch.config.executor(tier):
+        torch.manual_seed(0)
+        want = [torch.rand(1).item(), torch.rand(1).item(), torch.bernoulli(torch.full((9,), 0.5)).tolist()]
+        torch.manual_seed(0)
+        found = [torch.rand(1).item()]
+        for bad in ([0.5, 2.0], [0.5, float("nan")], [-0.1, 0.5]):
+            with pytest.raises(RuntimeError, match="Expected p_in >= 0 && p_in <= 1 to be true"):
+                torch.bernoulli(torch.tensor(bad)).tolist()
+        with pytest.raises(RuntimeError, match="Expected p_in >= 0"):
+            torch.ones(2).bernoulli_(torch.tensor([0.5, 1.5])).tolist()
+        with pytest.raises(RuntimeError, match="invalid Poisson rate, expected rate to be non-negative"):
+            torch.poisson(torch.tensor([-1.0])).tolist()
+        with pytest.raises(RuntimeError, match=r"bernoulli_ expects p to be in \[0, 1\], but got p=1.5"):
+            torch.bernoulli(torch.ones(1), p=1.5)
+        found += [torch.rand(1).item(), torch.bernoulli(torch.full((9,), 0.5)).tolist()]
+        assert found == want
