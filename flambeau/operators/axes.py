@@ -12,6 +12,14 @@ from ..tensor import check_dim
 F = TypeVar("F", bound=Callable[..., Any])
 
 
+def rename_axis(kwargs: dict[str, Any]) -> None:
+    """NumPy's keywords ``axis`` and ``keepdims`` become ``dim`` and ``keepdim``."""
+    if "axis" in kwargs:
+        kwargs["dim"] = kwargs.pop("axis")
+    if "keepdims" in kwargs:
+        kwargs["keepdim"] = kwargs.pop("keepdims")
+
+
 def numpy_names(function: F) -> F:
     """``function`` with NumPy's keywords ``axis`` and ``keepdims`` beside ``dim`` and ``keepdim``.
 
@@ -21,10 +29,7 @@ def numpy_names(function: F) -> F:
     @wraps(function)
     def wrapper(*args: Any, **kwargs: Any) -> Any:
         if kwargs:
-            if "axis" in kwargs:
-                kwargs["dim"] = kwargs.pop("axis")
-            if "keepdims" in kwargs:
-                kwargs["keepdim"] = kwargs.pop("keepdims")
+            rename_axis(kwargs)
             if "dtype" in kwargs:
                 kwargs["dtype"] = dtypes.given(kwargs["dtype"], function.__name__)
         return function(*args, **kwargs)

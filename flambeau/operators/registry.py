@@ -15,6 +15,7 @@ from .. import dtypes, layouts
 from ..tensor import Tensor, assign, casting, check_writable
 from ..tensor.overlap import require_apart
 from ..tensor.overrides import dispatching, on_first_override
+from .axes import rename_axis
 from .out import refuse_aliases, store
 
 F = TypeVar("F", bound=Callable[..., Any])
@@ -211,10 +212,7 @@ def with_axis(function: Callable[..., Any]) -> Callable[..., Any]:
     @wraps(function)
     def wrapper(*args: Any, **kwargs: Any) -> Any:
         if kwargs:
-            if "axis" in kwargs:
-                kwargs["dim"] = kwargs.pop("axis")
-            if "keepdims" in kwargs:
-                kwargs["keepdim"] = kwargs.pop("keepdims")
+            rename_axis(kwargs)
         return function(*args, **kwargs)
     return wrapper
 
