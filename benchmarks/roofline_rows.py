@@ -185,7 +185,8 @@ ROWS = [
     *[convolution(*shape, wanted) for wanted in ("", "weight")
       for shape in ((64, 1, 28, 32, 3, 1), (64, 3, 32, 64, 3, 1), (32, 64, 32, 128, 1, 2))],
     *[convolution(32, 128, 16, 256, 3, 2, wanted) for wanted in ("", "input", "weight")],
-    convolution(16, 3, 224, 64, 7, 2, "weight"),
+    convolution(16, 3, 224, 64, 7, 2, "weight"), convolution(16, 3, 224, 64, 7, 2, "input"),
+    convolution(64, 3, 32, 64, 3, 1, "input"),
     attention(8, 8, 256, 64, True), attention(2, 12, 1024, 64, False),
     *[attention(*shape, backward) for backward in (False, True)
       for shape in ((8, 8, 256, 32, True), (16, 4, 24, 32, False), (16, 4, 77, 32, False),

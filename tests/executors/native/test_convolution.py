@@ -55,6 +55,20 @@ CASES: list[tuple[Any, ...]] = [
     ((2, 1, 30, 90), (1, 1, 5, 5)),
     ((5, 33, 17, 18), (35, 33, 3, 3), 1, 1),                # Winograd, F(4, 3)
 ]
+# Few results for each pixel: forward, or of the gradient by the input.
+FEW: list[tuple[Any, ...]] = [
+    ((2, 24, 12, 12), (3, 24, 3, 3), 1, 1),
+    ((2, 3, 33, 30), (20, 3, 7, 7), 2, 3),                  # four grids, every other pixel
+    ((2, 40, 9, 70), (1, 40, 3, 5), 1, (1, 2)),
+    ((2, 4, 20, 20), (20, 4, 3, 3), 3, 1),                  # grids of a third of the pixels
+    ((2, 3, 12, 12), (20, 3, 3, 3), 1, 4),                  # the gradient's border is not read
+    ((2, 20, 300), (5, 20, 7), 1, 3, 2),
+    ((1, 17, 5, 7, 9), (4, 17, 3, 3, 3), 1, 1),
+    ((3, 40, 9, 9), (20, 20, 3, 3), 1, 1, 1, 2),            # groups
+    ((1, 300, 40, 20), (13, 300, 5, 5), 1, 2),              # several units of an image
+    ((4, 130, 7, 7), (16, 130, 1, 1)),
+    ((2, 18, 12, 12), (2, 18, 2, 2), 4, 1),                 # grids without taps
+]
 # The error of a product of unit variance in single precision.
 TOLERANCE = 8e-6
 
@@ -97,19 +111,20 @@ def check_all(case: Any, arrays: list[Tensor], tolerance: float) -> None:
     check(gradient(case, 1), arrays, "convolution_weight", tolerance * math.sqrt(pixels))
 
 
-@pytest.mark.parametrize("case", CASES, ids=str)
+@pytest.mark.parametrize("case", [*CASES, *FEW], ids=str)
 def test_shapes(case: Any) -> None:
     check_all(case, operands(case), TOLERANCE)
 
 
 @pytest.mark.parametrize(("dtype", "tolerance"), [(flambeau.float64, 1e-13), (flambeau.bfloat16, 1e-2),
                                                   (flambeau.float16, 2e-3)], ids=str)
-@pytest.mark.parametrize("case", [CASES[0], CASES[3], CASES[6], CASES[13], CASES[19], CASES[-1]], ids=str)
+@pytest.mark.parametrize("case", [CASES[0], CASES[3], CASES[6], CASES[13], CASES[19], CASES[-1], *FEW[:2]],
+                         ids=str)
 def test_element_types(case: Any, dtype: Any, tolerance: float) -> None:
     check_all(case, operands(case, dtype), tolerance)
 
 
-@pytest.mark.parametrize("case", [CASES[1], CASES[6], CASES[13], CASES[20], CASES[-1]], ids=str)
+@pytest.mark.parametrize("case", [CASES[1], CASES[6], CASES[13], CASES[20], CASES[-1], *FEW[:2]], ids=str)
 def test_views(case: Any) -> None:
     x, w, bias, g = operands(case)
     last = [t.permute(0, 2, 3, 1).contiguous().permute(0, 3, 1, 2) for t in (x, w, g)]  # channels last
@@ -154,15 +169,17 @@ def test_another_shape_compiles_nothing() -> None:
             results(function, arrays, "native")
         return {text for text in TEXTS if "@convolve" in text or "@pack_weights" in text
                 or "@add_up" in text or "@finish" in text}
-    # One of each way: Winograd's two, taps of strides 1 and 2, few channels (in planes, or gathered).
-    for case in (CASES[0], CASES[-1], CASES[6], ((2, 20, 3, 3), (20, 20, 3, 3)), *CASES[13:15], CASES[-4]):
+    # One of each way: Winograd's two, taps of strides 1 and 2, single taps (also of every other pixel), few
+    # channels (in planes, or gathered), more taps than a vector has lanes, few results.
+    for case in (CASES[0], CASES[-1], CASES[6], ((2, 20, 3, 3), (20, 20, 3, 3)), CASES[9], *CASES[13:15],
+                 CASES[-4], CASES[10], CASES[22], *FEW[:2]):
         known = run(case)
-    for case in (*CASES[1:6], CASES[7], CASES[15], CASES[-2], CASES[-6]):
-        assert run(case) == known
+    for case in (*CASES[1:6], CASES[7], CASES[8], CASES[15], CASES[-2], CASES[-6], FEW[2], FEW[4], FEW[9]):
+        assert run(case) == known, case
 
 
-@pytest.mark.parametrize("case", [CASES[2], CASES[4], CASES[7], CASES[14], CASES[20], CASES[-5], CASES[-1]],
-                         ids=str)
+@pytest.mark.parametrize("case", [CASES[2], CASES[4], CASES[7], CASES[14], CASES[20], CASES[-5], CASES[-1],
+                                  *FEW[:2]], ids=str)
 def test_the_same_bits_for_any_number_of_threads(case: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     from flambeau.config import settings
     arrays = operands(case)

@@ -8,6 +8,7 @@ from ....graph.geometry import Geometry
 from ....graph.node import Signature
 from ..convolution import planes
 from ..convolution.depthwise import depthwise_plan, depthwise_weight_plan
+from ..convolution.few_plan import few_plan, has_few
 from ..convolution.forward import product_plan
 from ..convolution.problem import Problem, forward_problem, input_problem
 from ..convolution.weight import weight_plan
@@ -86,6 +87,8 @@ def _forward(signature: Signature) -> Plan | None:
     mode = _mode(problem, volume, dtype)
     if mode == "narrow" and planes.has_planes(problem, volume, dtype):
         return planes.forward_plan(problem, dtype, (x, weight, bias))
+    if winograd_of(mode) is None and has_few(problem, dtype):
+        return few_plan(problem, dtype, (x, weight, bias))
     return product_plan(problem, dtype, (x, weight, bias), volume, mode, False)
 
 
@@ -98,7 +101,10 @@ def _input(signature: Signature) -> Plan | None:
     if _is_depthwise(problem):
         return depthwise_plan(problem, dtype, grad, weight, None)
     volume = _row_major(weight)
-    return product_plan(problem, dtype, (grad, weight, None), volume, _mode(problem, volume, dtype), True)
+    mode = _mode(problem, volume, dtype)
+    if winograd_of(mode) is None and has_few(problem, dtype):
+        return few_plan(problem, dtype, (grad, weight, None))
+    return product_plan(problem, dtype, (grad, weight, None), volume, mode, True)
 
 
 def _weight(signature: Signature) -> Plan | None:

@@ -1,0 +1,215 @@
+"""The kernel of convolutions, and of gradients by the input, with few results for each pixel.
+
+Kernels that make vectors of output channels (``kernel.py``) would compute mostly what does not exist, where
+an image is made of features, or the gradient by an image is wanted. Here vectors are of neighbouring pixels:
+
+    Y[o][pixel] = sum over channels c and taps of W[o][c][tap] X[c][pixel + offset of the tap]
+
+X is a part of the source with the zeros of the padding around it, lines one after the other. Steps being 1,
+the pixels that a tap meets lie as the grid does, if this is as wide as a line of X: what is computed at the
+end of lines is garbage, and not delivered. So nothing is copied for each tap; vectors are read wherever they
+begin. Gradients by the input of a strided convolution have several grids (``problem.py``: phases), all of the
+same X.
+
+A task has a range of units of a group; a unit is some lines of the grids of one image. Results come into a
+buffer, M[o][pixel], and from there to the target, where those of a phase may lie apart.
+"""
+
+from __future__ import annotations
+
+from ..llvm.build import Function, Module
+from ..products.microkernel import Tile
+from .arguments import Registers, entry, registers
+from .vectors import Elements, arithmetic
+
+POINTERS = ("source", "weight", "bias", "target")
+NUMBERS = ("batch", "groups", "ranges", "chunks", "lines", "channels", "outs", "phases", "s_n", "s_group",
+           "s_c", "s_a", "s_b", "extent_a", "extent_b", "before_a", "before_b", "first", "left", "middle",
+           "right", "x_rows", "x_rows_b", "x_w", "x_c", "w_out", "w_in", "w_group", "x_at", "m_at", "m_step",
+           "t_n", "t_group", "t_c", "t_a", "t_b", "t_w")
+# Entries of a phase in the table: the offsets of its taps in X follow, and their places in the weight.
+PHASE = ("taps", "offsets", "places", "panels", "target", "grid_a", "grid_b", "grid_w")
+
+
+def tiles_of(tile: Tile) -> list[Tile]:
+    """Tiles of results: the fewer rows, the more vectors."""
+    most = tile.rows * tile.vectors
+    rows = [n for n in (1, 2, 3, 4, 6, 8) if n < tile.rows] + [tile.rows]
+    return [tile._replace(rows=n, vectors=max(2, min(4, most // n))) for n in rows]
+
+
+def few_module(e: Elements, tile: Tile, bias: bool, step: int) -> str:
+    """Code of ``convolve_few``; ``step``: of neighbouring results in the target: 1, 2, or 0 for any."""
+    module = Module()
+    tiles = [(t, _tile(module, e, t, tile.rows)) for t in tiles_of(tile)]
+    with module.kernel("convolve_few") as f:
+        a = registers(f, POINTERS, NUMBERS)
+        x, m = f.at(f.scratch, a.x_at, "i8"), f.at(f.scratch, a.m_at, "i8")
+        with f.loop(f.begin, f.end) as task:
+            group, range_ = f.rem(task, a.groups), f.div(task, a.groups)
+            with f.loop(0, a.phases) as number:
+                _pack(f, a, e, tile, e.at(f, a.weight, f.mul(group, a.w_group)), _phase(f, a, number))
+            total = f.mul(a.batch, a.chunks)
+            last = f.div(f.mul(f.add(range_, 1), total), a.ranges)
+            with f.loop(f.div(f.mul(range_, total), a.ranges), last) as unit:
+                image, line = f.div(unit, a.chunks), f.mul(f.rem(unit, a.chunks), a.lines)
+                source = f.add(f.mul(image, a.s_n), f.mul(group, a.s_group))
+                _stage(f, a, e, e.at(f, a.source, source), x, line)
+                place = f.add(f.mul(image, a.t_n), f.mul(group, a.t_group))
+                with f.loop(0, a.phases) as number:
+                    phase = _phase(f, a, number)
+                    lines = f.most(f.least(a.lines, f.sub(phase.grid_a, line)), 0)
+                    pixels = f.mul(f.mul(lines, a.x_rows_b), a.x_w)
+                    _multiply(f, a, e, tiles, (x, m), phase, pixels)
+                    to = f.add(f.add(place, phase.target), f.mul(line, a.t_a))
+                    added = e.at(f, a.bias, f.mul(group, a.outs)) if bias else ""
+                    _deliver(f, a, e, m, e.at(f, a.target, to), phase, lines, added, step)
+    return module.text()
+
+
+def _phase(f: Function, a: Registers, number: str) -> Registers:
+    head = f.at(a.table, f.mul(number, len(PHASE)), "i64")
+    found = {name: entry(f, head, k) for k, name in enumerate(PHASE)}
+    for name in ("offsets", "places"):
+        found[name] = f.at(a.table, found[name], "i64")
+    found["panels"] = f.at(f.scratch, found["panels"], "i8")
+    return Registers(found)
+
+
+def _pack(f: Function, a: Registers, e: Elements, tile: Tile, weight: str, phase: Registers) -> None:
+    """Panels of weights, [channel][tap][rows]; of rows that do not exist they are undefined."""
+    size = f.mul(a.channels, phase.taps)
+    with f.loop(0, a.outs, tile.rows) as out:
+        panel = f.at(phase.panels, f.mul(out, size), e.element)
+        rows = f.least(f.sub(a.outs, out), tile.rows)
+        with f.loop(0, a.channels) as c, f.loop(0, phase.taps) as tap:
+            place = f.add(f.add(f.mul(out, a.w_out), f.mul(c, a.w_in)), entry(f, phase.places, tap))
+            to = f.at(panel, f.mul(f.add(f.mul(c, phase.taps), tap), tile.rows), e.element)
+            with f.loop(0, rows) as i:
+                value = e.read_one(f, e.at(f, weight, f.add(place, f.mul(i, a.w_out))))
+                f.write(e.element, value, f.at(to, i, e.element), e.width)
+
+
+# --- X ------------------------------------------------------------------------------------------------------
+
+def _stage(f: Function, a: Registers, e: Elements, source: str, x: str, line: str) -> None:
+    """X[c][a][b][w]: lines from ``line`` on; what a line writes too much are zeros, in place of the next."""
+    with f.loop(0, a.channels) as c:
+        from_ = e.at(f, source, f.add(f.mul(c, a.s_c), a.first))
+        to = f.at(x, f.mul(c, a.x_c), e.element)
+        with f.loop(0, a.x_rows) as row, f.loop(0, a.x_rows_b) as plane:
+            at_a, at_b = f.sub(f.add(line, row), a.before_a), f.sub(plane, a.before_b)
+            good = f.emit(f"and i1 {f.compare('ult', at_a, a.extent_a)}, "
+                          f"{f.compare('ult', at_b, a.extent_b)}")
+            middle, left = f.choose(good, "i64", a.middle, 0), f.choose(good, "i64", a.left, 0)
+            right = f.choose(good, "i64", a.right, a.x_w)
+            read = e.at(f, from_, f.add(f.mul(at_a, a.s_a), f.mul(at_b, a.s_b)))
+            place = f.at(to, f.mul(f.add(f.mul(row, a.x_rows_b), plane), a.x_w), e.element)
+            _zeros(f, e, place, left)
+            _copy(f, e, read, f.at(place, left, e.element), middle)
+            _zeros(f, e, f.at(place, f.add(left, middle), e.element), right)
+
+
+def _zeros(f: Function, e: Elements, target: str, count: str) -> None:
+    with f.loop(0, count, e.lanes) as w:
+        f.write(e.kind, "zeroinitializer", f.at(target, w, e.element), e.width)
+
+
+def _copy(f: Function, e: Elements, source: str, target: str, count: str) -> None:
+    whole = f.emit(f"and i64 {count}, {-e.lanes}")
+    with f.loop(0, whole, e.lanes) as w:
+        f.write(e.kind, e.read(f, e.at(f, source, w)), f.at(target, w, e.element), e.width)
+    rest = f.sub(count, whole)
+    with f.when(f.compare("sgt", rest, 0)):
+        value = e.read(f, e.at(f, source, whole), f.first_lanes(rest, e.lanes))
+        f.write(e.kind, value, f.at(target, whole, e.element), e.width)
+
+
+# --- products -----------------------------------------------------------------------------------------------
+
+def _tile(module: Module, e: Elements, tile: Tile, apart: int) -> Function:
+    """M = W X for a tile; ``apart``: the rows of a packed panel."""
+    parameters = [("ptr noalias", "%w"), ("ptr noalias", "%x"), ("ptr noalias", "%m"),
+                  ("ptr noalias", "%offsets"), ("i64", "%channels"), ("i64", "%taps"), ("i64", "%x_c"),
+                  ("i64", "%m_step")]
+    with module.helper(f"tile{tile.rows}", parameters) as f:
+        acc = [[f.variable(e.kind, "zeroinitializer") for _ in range(tile.vectors)] for _ in range(tile.rows)]
+        weights, plane = f.variable("ptr", "%w"), f.variable("ptr", "%x")
+        with f.loop(0, "%channels"):
+            x = plane.get()
+            with f.loop(0, "%taps") as tap:
+                w = weights.get()
+                at = f.at(x, entry(f, "%offsets", tap), e.element)
+                read = [f.read(e.kind, f.at(at, j * e.lanes, e.element), e.width)
+                        for j in range(tile.vectors)]
+                for i, row in enumerate(acc):
+                    factor = f.splat(f.read(e.element, f.at(w, i, e.element), e.width), e.lanes, e.element)
+                    for total, value in zip(row, read):
+                        total.set(f.fma(e.kind, factor, value, total.get()))
+                weights.set(f.at(w, apart, e.element))
+            plane.set(f.at(x, "%x_c", e.element))
+        for i, row in enumerate(acc):
+            for j, total in enumerate(row):
+                place = f.at("%m", f.add(f.mul("%m_step", i), j * e.lanes), e.element)
+                f.write(e.kind, total.get(), place, e.width)
+    return f
+
+
+def _multiply(f: Function, a: Registers, e: Elements, tiles: list[tuple[Tile, Function]],
+              pointers: tuple[str, str], phase: Registers, pixels: str) -> None:
+    """All pixels of a unit; of rows the smallest tile that has so many."""
+    x, m = pointers
+    size, most = f.mul(a.channels, phase.taps), tiles[-1][0].rows
+    with f.loop(0, a.outs, most) as out:
+        panel = f.at(phase.panels, f.mul(out, size), e.element)
+        to, rows, below = f.at(m, f.mul(out, a.m_step), e.element), f.sub(a.outs, out), 0
+        for tile, function in tiles:
+            fits = f.compare("sgt", rows, below)
+            if tile.rows < most:
+                fits = f.emit(f"and i1 {fits}, {f.compare('sle', rows, tile.rows)}")
+            with f.when(fits), f.loop(0, pixels, tile.columns) as column:
+                f.run(function, panel, f.at(x, column, e.element), f.at(to, column, e.element), phase.offsets,
+                      a.channels, phase.taps, a.x_c, a.m_step)
+            below = tile.rows
+
+
+# --- results ------------------------------------------------------------------------------------------------
+
+def _deliver(f: Function, a: Registers, e: Elements, m: str, target: str, phase: Registers, lines: str,
+             bias: str, step: int) -> None:
+    """Write the results of a unit to the target, line by line, and add the bias."""
+    with f.loop(0, a.outs) as out:
+        added = ""
+        if bias:
+            added = f.splat(e.read_one(f, e.at(f, bias, out)), e.lanes, e.element)
+        from_, to = f.at(m, f.mul(out, a.m_step), e.element), e.at(f, target, f.mul(out, a.t_c))
+        with f.loop(0, lines) as row, f.loop(0, phase.grid_b) as plane:
+            number = f.add(f.mul(row, a.x_rows_b), plane)
+            place = e.at(f, to, f.add(f.mul(row, a.t_a), f.mul(plane, a.t_b)))
+            _line(f, a, e, f.at(from_, f.mul(number, a.x_w), e.element), place, phase.grid_w, added, step)
+
+
+def _line(f: Function, a: Registers, e: Elements, source: str, target: str, count: str, bias: str,
+          step: int) -> None:
+    """A line of results that lie ``step`` elements apart in the target."""
+    n = e.lanes
+    with f.loop(0, count, n) as w:
+        value = f.read(e.kind, f.at(source, w, e.element), e.width)
+        if bias:
+            value = arithmetic(f, "fadd", e.kind, value, bias)
+        rest = f.sub(count, w)
+        if step == 1:
+            e.write(f, value, e.at(f, target, w), f.first_lanes(rest, n))
+        elif step == 2:     # what lies between two results belongs to another phase
+            even = ", ".join(["i1 true", "i1 false"] * (n // 2))
+            for k in range(2):
+                mask = f.first_lanes(f.sub(f.mul(rest, 2), k * n), n)
+                picks = ", ".join(f"i32 {k * n // 2 + lane // 2}" for lane in range(n))
+                spread = f.emit(f"shufflevector {e.kind} {value}, {e.kind} poison, <{n} x i32> <{picks}>")
+                e.write(f, spread, e.at(f, target, f.add(f.mul(w, 2), k * n)),
+                        f.emit(f"and <{n} x i1> {mask}, <{even}>"))
+        else:
+            for i in range(n):
+                with f.when(f.compare("sgt", rest, i)):
+                    one = f.emit(f"extractelement {e.kind} {value}, i32 {i}")
+                    e.write_one(f, one, e.at(f, target, f.mul(f.add(w, i), a.t_w)))
