@@ -41,9 +41,12 @@ _CHECK_EVERY = 64
 def user_site(depth: int = 2) -> tuple[CodeType, int] | None:
     """Code and instruction of the nearest caller outside flambeau."""
     frame: FrameType | None = sys._getframe(depth)
-    while frame is not None and frame.f_code.co_filename.startswith(_LIBRARY):
+    while frame is not None:
+        code = frame.f_code
+        if not code.co_filename.startswith(_LIBRARY):
+            return code, frame.f_lasti
         frame = frame.f_back
-    return None if frame is None else (frame.f_code, frame.f_lasti)
+    return None
 
 
 def compute_pending(cause: str, keep: int = 0) -> None:
@@ -78,6 +81,8 @@ def compute_pending(cause: str, keep: int = 0) -> None:
 
 def _tier() -> str:
     """What computed the graph, as ``explain`` shows it."""
+    if len(ran) == 1:
+        return ran[0]
     if not ran:
         return "interpreter" if settings.executor in ("auto", "native") else settings.executor
     return ", ".join(dict.fromkeys(reversed(ran)))

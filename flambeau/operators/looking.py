@@ -13,6 +13,8 @@ from ..tensor import Tensor
 from ..tensor.batching import BatchedTensor, rules
 from .registry import api
 
+# An array gives an element of these as the Python number at once.
+_PLAIN = frozenset({dtypes.float32, dtypes.float64, dtypes.int64, dtypes.int32, dtypes.bool_})
 # NumPy has no such numbers.
 _NOT_NUMPY = dtypes.FLOAT8 | {dtypes.bfloat16, dtypes.complex32}
 
@@ -41,10 +43,15 @@ def item(self: Tensor) -> Any:
     >>> torch.tensor([2.5]).item()
     2.5
     """
-    if self._geometry.numel != 1:
-        raise RuntimeError(f"a Tensor with {self._geometry.numel} elements cannot be converted to Scalar")
+    g = self._geometry
+    if g.numel != 1:
+        raise RuntimeError(f"a Tensor with {g.numel} elements cannot be converted to Scalar")
+    if g.dtype in _PLAIN and self.__class__ is not BatchedTensor and g.device.type != "meta":
+        flat = value_of(self._storage, "item")
+        if flat.dtype is g.dtype.numpy:
+            return flat.item(g.offset)
     value = look(self, "item").reshape(-1)[0]
-    return float(value) if self._geometry.dtype in dtypes.LOW_PRECISION else value.item()
+    return float(value) if g.dtype in dtypes.LOW_PRECISION else value.item()
 
 
 @api("Tensor")

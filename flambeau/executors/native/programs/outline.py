@@ -18,6 +18,8 @@ from ....graph.node import Node, Signature
 _signature = attrgetter("signature")
 _operands = attrgetter("operands")
 _form = attrgetter("form")
+_refcount = sys.getrefcount
+_chained = chain.from_iterable
 
 
 def _unheld() -> int:
@@ -31,15 +33,14 @@ class Reading:
     __slots__ = ("signatures", "counts", "flat", "nodes")
 
     def __init__(self, nodes: list[Node]) -> None:
-        self.counts = list(map(sys.getrefcount, nodes))
-        self.signatures: list[Signature] = list(map(_signature, nodes))
+        self.counts = [*map(_refcount, nodes)]
+        self.signatures: list[Signature] = [*map(_signature, nodes)]
         self.nodes = nodes
-        self.flat: list[Any] = []
-        self.read_operands()
+        self.flat: list[Any] = [*_chained(map(_operands, nodes))]
 
     def read_operands(self) -> None:
         """Refer to all operands; ``flat.clear()`` lets go of them."""
-        self.flat.extend(chain.from_iterable(map(_operands, self.nodes)))
+        self.flat.extend(_chained(map(_operands, self.nodes)))
 
     def forms(self) -> list[int]:
         """What the signatures are but for their shapes."""
@@ -100,8 +101,8 @@ class Outline:
             return False
         flat = reading.flat
         # Nodes are equal only if they are one: these are comparisons of pointers.
-        return bool(self._inner(flat) == self._inner_nodes(reading.nodes)
-                    and self._again(flat) == self._first(flat))
+        return (self._inner is None or self._inner(flat) == self._inner_nodes(reading.nodes)) \
+            and (self._again is None or self._again(flat) == self._first(flat))
 
     def key(self) -> tuple[Any, ...]:
         """What equal outlines have in common."""
@@ -111,14 +112,10 @@ class Outline:
 INNER, LEAF, NUMBER, NOTHING = range(4)
 
 
-def _getters(pairs: list[tuple[int, int]]) -> tuple[Callable[[Any], Any], Callable[[Any], Any]]:
+def _getters(pairs: list[tuple[int, int]]) -> tuple[Callable[[Any], Any] | None, Callable[[Any], bool]]:
     if not pairs:
-        return _nothing, _nothing
+        return None, bool
     return itemgetter(*[a for a, _ in pairs]), itemgetter(*[b for _, b in pairs])
-
-
-def _nothing(_: Any) -> None:
-    return None
 
 
 UNHELD = _unheld()

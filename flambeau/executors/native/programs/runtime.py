@@ -15,8 +15,8 @@ Memory that both sides know, in 64-bit words:
     patch:    address of a word, position in ARRAYS, bytes to add
     team:     POSITION (-1: over), PROGRAM, ACTIVE, LIMIT, ROUND, QUIT, then a mutex and a condition
 
-``ARRAYS`` holds addresses of NumPy array objects; the pointer to their data is read here (Note: array
-objects).
+``ARRAYS`` is the address of a list of NumPy array objects; the pointers to their data are read here (Note:
+array objects).
 """
 
 from __future__ import annotations
@@ -40,7 +40,9 @@ MUTEX, CONDITION = 16, 40
 # Note: array objects. NumPy promises this layout of its array objects to C programs: after the object's
 # header the pointer to the data, the number of dimensions, pointers to extents and strides, base, dtype and
 # flags, of which the lowest bit says that the elements lie in order without gaps, and another one that they
-# may be written. ``layout_is_known`` checks it once.
+# may be written. Of a list there come the number of elements and a pointer to their addresses.
+# ``layout_is_known`` checks it once.
+_ITEMS_AT = 24
 _TYPE_AT, _DATA_AT, _BASE_AT, _FLAGS_AT = 8, 16, 48, 64
 _WRITEABLE = 0x400
 
@@ -55,13 +57,15 @@ def layout_is_known() -> bool:
     crossed, sealed = probe.reshape(2, 3).T, np.zeros(3)
     sealed.flags.writeable = False
     read = ctypes.c_int64.from_address
-    return all(read(id(x) + _DATA_AT).value == x.__array_interface__["data"][0]
+    arrays = [probe, crossed, sealed]
+    items = read(id(arrays) + _ITEMS_AT).value
+    return [read(items + 8 * i).value for i in range(3)] == list(map(id, arrays)) and all(read(id(x) + _DATA_AT).value == x.__array_interface__["data"][0]
                and read(id(x) + _TYPE_AT).value == id(np.ndarray)
                and read(id(x) + _BASE_AT).value == (0 if x.base is None else id(x.base))
                and (ctypes.c_int32.from_address(id(x) + _FLAGS_AT).value & 1) == x.flags.c_contiguous
                and bool(ctypes.c_int32.from_address(id(x)
                                                     + _FLAGS_AT).value & _WRITEABLE) == x.flags.writeable
-               for x in (probe, crossed, sealed))
+               for x in arrays)
 
 
 def _field(f: Function, base: str, k: int) -> str:
@@ -72,14 +76,17 @@ def _get(f: Function, base: str, k: int, kind: str = "i64") -> str:
     return f.read(kind, _field(f, base, k), 8)
 
 
-def _bind(module: Module) -> None:
-    """``i64 bind(program)``: write the addresses of arrays into the words.
+def _bind(module: Module) -> Function:
+    """``i64 bind(program)``: write the addresses of arrays into the words; nothing has failed yet.
 
     0; or 1 + the position of a value that is no array of elements in order; or -1: one that is to be
     overwritten is a view, or must not be written.
     """
     with module.function("bind", [("ptr", "%program")], "i64") as f:
-        arrays, table = _get(f, "%program", ARRAYS, "ptr"), _get(f, "%program", PATCH_TABLE, "ptr")
+        f.write("i64", 0, _field(f, "%program", FAILED), 8)
+        f.write("i64", 0, _field(f, "%program", COMPLETED), 8)
+        arrays = f.read("ptr", f.at(_get(f, "%program", ARRAYS, "ptr"), _ITEMS_AT, "i8"), 8)
+        table = _get(f, "%program", PATCH_TABLE, "ptr")
         wanted = _get(f, "%program", ARRAY_TYPE)
         with f.loop(0, _get(f, "%program", PATCHES)) as i:
             patch = f.at(table, f.mul(i, 3), "i64")
@@ -102,6 +109,7 @@ def _bind(module: Module) -> None:
             with f.when(f.emit(f"icmp eq i32 {f.emit(f'and i32 {flags}, {_WRITEABLE}')}, 0")):
                 f.give(-1)
         f.give(0)
+    return f
 
 
 def _call(f: Function, step: str, begin: str | int, end: str | int, scratch: str) -> None:
@@ -142,7 +150,7 @@ def _pause(f: Function, spins: Any) -> None:
         f.effect(f"{f.name()} = call i32 @sched_yield()")
 
 
-def _drive(module: Module, share: Function) -> None:
+def _drive(module: Module, share: Function) -> Function:
     """``run(program)``: steps FIRST to LAST; FAILED is 1 + the step whose status was set; then COMPLETED."""
     with module.function("run", [("ptr", "%program")]) as f:
         steps, scratch = _get(f, "%program", STEPS, "ptr"), _get(f, "%program", SCRATCH, "ptr")
@@ -177,6 +185,17 @@ def _drive(module: Module, share: Function) -> None:
         f.write("i64", 1, _field(f, "%program", COMPLETED), 8)
         with f.when(shared):
             f.effect(f"store atomic i64 -1, ptr {_field(f, team, POSITION)} release, align 8")
+    return f
+
+
+def _start(module: Module, bind: Function, drive: Function) -> None:
+    """``i64 start(program)``: bind, and run if that went well; what ``bind`` gives."""
+    with module.function("start", [("ptr", "%program")], "i64") as f:
+        bound = f.run(bind, "%program")
+        assert bound is not None
+        with f.when(f.compare("eq", bound, 0)):
+            f.run(drive, "%program")
+        f.give(bound)
 
 
 def _team(module: Module, share: Function) -> None:
@@ -266,9 +285,8 @@ def _help(f: Function, share: Function, program: str) -> None:
 
 @kernels("runtime")
 def entries() -> str:
-    """The addresses of ``bind``, ``run``, ``open``, ``close``, ``serve``, ``quit`` and ``prepare``."""
+    """The addresses of ``bind``, ``run``, ``start``, ``open``, ``close``, ``serve``, ``quit`` and ``prepare``."""
     module = Module()
-    _bind(module)
-    _drive(module, _share(module, False))
+    _start(module, _bind(module), _drive(module, _share(module, False)))
     _team(module, _share(module, True))
     return module.text()

@@ -5,7 +5,6 @@ from __future__ import annotations
 import ctypes
 import sys
 import time
-from array import array
 from collections.abc import Sequence
 from operator import attrgetter, index
 from typing import Any
@@ -37,7 +36,7 @@ def _native(name: str) -> Any:
     if not _natives:
         if not runtime.layout_is_known():
             raise ImportError("this NumPy lays out its arrays in another way")
-        for entry in ("bind", "run"):
+        for entry in ("bind", "run", "start"):
             address = index(runtime.entries()[entry])
             _natives[entry] = ctypes.CFUNCTYPE(ctypes.c_int64, ctypes.c_void_p)(address)
     return _natives[name]
@@ -115,36 +114,26 @@ class Segment:
 
         ``flat``: the operands of all nodes in turn, where all nodes still have theirs.
         """
-        form, memory = self.form, self.memory
+        form = self.form
         # First, since it looks at who refers to an array.
-        private = self._private(nodes, flat) if form.owned else []
-        values: list[Any] = list(map(_value, self._leaf_nodes(nodes, flat)))
+        private = self._private(nodes, flat) if form.owned else None
+        leaves = form.leaves_of(flat) if flat is not None else [nodes[k].operands[j] for k, j in form.leaves]
+        values: list[Any] = [*map(_value, leaves)]
         if form.earlier:
             values += [arrays[result] for result in form.earlier]
-        empty = np.empty
-        values += [empty(size, dtype) for size, dtype in self._fresh]
-        values += private
+        for size, dtype in self._fresh:
+            values.append(_empty(size, dtype))
+        if private is not None:
+            values += private
         if self._bound_to != block.address:
-            memory[self._arena_words] = self._arena_offsets + block.address
+            self.memory[self._arena_words] = self._arena_offsets + block.address
             self._bound_to = block.address
-        bound = self._bind(values)
-        if bound < 0:
-            first = len(values) - len(form.owned)
-            values[first:] = [x if _is_own(x) else np.array(x) for x in values[first:]]
-            bound = self._bind(values)
-        if bound:
-            return
-        self._fill_numbers(nodes)
+        if self._numbers:
+            self._fill_numbers(nodes)
+        self._header[runtime.ARRAYS] = id(values)
         self._values = values
-        self._go()
-        self.give(nodes, arrays, progress)
-
-    def _bind(self, values: list[Any]) -> int:
-        ids = array("q", map(id, values))
-        self._header[runtime.ARRAYS] = ids.buffer_info()[0]
-        self._header[runtime.FAILED] = self._header[runtime.COMPLETED] = 0
-        found: int = _native("bind")(self.address)
-        return found
+        if self._go():
+            self.give(nodes, arrays, progress)
 
     def _fill_numbers(self, nodes: list[Any]) -> None:
         for view, dtype, places in self._numbers:
@@ -188,24 +177,38 @@ class Segment:
             if stage_of[k] < stage:
                 nodes[k].value = tuple([arrays[result] for result in results])
 
-    def _go(self) -> None:
-        helpers = settings.threads - 1 if self.nanoseconds >= SHARED or settings.kernel_times else 0
-        memory = self._header
-        memory[runtime.SCRATCH] = _scratch_of(self.scratch)
-        if not helpers and not settings.kernel_times:
-            memory[runtime.TEAM] = 0
-            _native("run")(self.address)
-            return
-        crew = team()
-        memory[runtime.TEAM] = crew.address
-        if settings.kernel_times:
-            self._measure(crew, helpers)
-            return
+    def _go(self) -> bool:
+        """Bind the arrays and run, with helpers where that pays; whether they could be bound."""
+        header = self._header
+        header[runtime.SCRATCH] = _scratch.address if _scratch.size >= self.scratch else _more(self.scratch)
+        if not settings.kernel_times and (self.nanoseconds < SHARED or settings.threads == 1):
+            return self._bound(_natives.get("start") or _native("start"))
+        if not self._bound(_native("bind")):
+            return False
+        crew, helpers = team(), settings.threads - 1
+        header[runtime.TEAM] = crew.address
         try:
-            crew.open(self.address, helpers, self.scratch)
-            _native("run")(self.address)
+            if settings.kernel_times:
+                self._measure(crew, helpers)
+            else:
+                crew.open(self.address, helpers, self.scratch)
+                _native("run")(self.address)
         finally:
             crew.close()
+            header[runtime.TEAM] = 0
+        return True
+
+    def _bound(self, native: Any) -> bool:
+        """Let ``native`` bind the arrays: copies of those that are to be overwritten and are not our own."""
+        bound = native(self.address)
+        if bound < 0:
+            values = self._values
+            first = len(values) - len(self.form.owned)
+            values[first:] = [x if _is_own(x) else np.array(x) for x in values[first:]]
+            bound = native(self.address)
+        if bound:
+            self._values = []
+        return not bound
 
     def _measure(self, crew: Any, helpers: int) -> None:
         """Run stage by stage, with a clock."""
@@ -232,11 +235,6 @@ class Segment:
         return KernelTime(name, "native", pattern.sites[members[0]], seconds, plan.nanoseconds * 1e-9,
                           plan.flops, plan.traffic)
 
-    def _leaf_nodes(self, nodes: list[Any], flat: list[Any] | None) -> Any:
-        if flat is not None:
-            return self.form.leaves_of(flat)
-        return [nodes[k].operands[j] for k, j in self.form.leaves]
-
     def _private(self, nodes: list[Any], flat: list[Any] | None) -> list[Any]:
         """The arrays of owned operands, for kernels to overwrite; copies where somebody else can see them."""
         form = self.form
@@ -253,6 +251,7 @@ class Segment:
 
 
 _value = attrgetter("value")
+_empty = np.empty
 
 
 def _writable(words: Any) -> Any:
@@ -267,8 +266,8 @@ def _is_own(x: Any) -> bool:
     return x.base is None and bool(x.flags.writeable)
 
 
-def _scratch_of(size: int) -> int:
+def _more(size: int) -> int:
+    """The address of more scratch memory."""
     global _scratch
-    if _scratch.size < size:
-        _scratch = Block(size)
+    _scratch = Block(size)
     return _scratch.address

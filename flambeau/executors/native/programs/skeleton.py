@@ -192,4 +192,7 @@ def _getter(positions: list[int]) -> Callable[[list[Any]], Any]:
     """What takes the elements at some positions."""
     if len(positions) > 1:
         return itemgetter(*positions)
-    return lambda flat: [flat[at] for at in positions]
+    if positions:
+        at = positions[0]
+        return lambda flat: (flat[at],)
+    return lambda flat: ()
