@@ -56,10 +56,12 @@ def layout_is_known() -> bool:
     probe = np.arange(6, dtype=np.float32)
     crossed, sealed = probe.reshape(2, 3).T, np.zeros(3)
     sealed.flags.writeable = False
+    arrays: list[np.ndarray[Any, Any]] = [probe, crossed, sealed]
     read = ctypes.c_int64.from_address
-    arrays = [probe, crossed, sealed]
     items = read(id(arrays) + _ITEMS_AT).value
-    return [read(items + 8 * i).value for i in range(3)] == list(map(id, arrays)) and all(read(id(x) + _DATA_AT).value == x.__array_interface__["data"][0]
+    if [read(items + 8 * i).value for i in range(3)] != list(map(id, arrays)):
+        return False
+    return all(read(id(x) + _DATA_AT).value == x.__array_interface__["data"][0]
                and read(id(x) + _TYPE_AT).value == id(np.ndarray)
                and read(id(x) + _BASE_AT).value == (0 if x.base is None else id(x.base))
                and (ctypes.c_int32.from_address(id(x) + _FLAGS_AT).value & 1) == x.flags.c_contiguous
@@ -285,7 +287,7 @@ def _help(f: Function, share: Function, program: str) -> None:
 
 @kernels("runtime")
 def entries() -> str:
-    """The addresses of ``bind``, ``run``, ``start``, ``open``, ``close``, ``serve``, ``quit`` and ``prepare``."""
+    """The addresses of the driver's ``bind``, ``run`` and ``start``, and of the team's functions."""
     module = Module()
     _start(module, _bind(module), _drive(module, _share(module, False)))
     _team(module, _share(module, True))
