@@ -13,7 +13,7 @@ pytest.importorskip("llvmlite")
 
 from tests.executors.native.agreement import check
 
-SHAPES = [(1,), (9,), (33, 3), (4, 700), (3, 40, 5), (2, 1, 5000)]
+SHAPES = [(1,), (9,), (33, 3), (21, 17), (4, 700), (3, 40, 5), (2, 1, 5000)]
 DTYPES = [flambeau.float32, flambeau.float64, flambeau.bfloat16, flambeau.int64, flambeau.int32,
           flambeau.int8, flambeau.uint8, flambeau.bool]
 

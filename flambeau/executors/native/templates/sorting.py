@@ -2,10 +2,11 @@
 
 An element becomes an unsigned integer, its key, of the same order: the sign bit of an integer is turned over;
 the bits of a negative floating number are, too; NaN is the largest; for descending order all bits are turned
-over. Both ways of sorting keep equal elements in their order:
+over. All ways of sorting keep equal elements in their order:
 
+* a *network* (sorting_network.py): for short rows with keys of 32 bits.
 * *insertion*: the k smallest keys so far, in order; most elements are larger than the last one, and done with
-  after one comparison. For short rows, and for topk with a small k.
+  after one comparison. For other short rows, and for topk with a small k.
 * *radix*: a counting sort by each byte of the key, the last byte first. The bytes are all counted in one
   pass, and a byte that is the same in all keys costs nothing more.
 """
@@ -24,6 +25,7 @@ from ..plan import Call, Plan, Words
 from .copying import element
 from .movement import Template
 from .nest import Nest, Space, fused, rank_for, split
+from .sorting_network import Network, scratch_for, size_for
 
 SHORT = 32      # rows up to this are sorted by insertion
 FEW = 128       # and so are up to so many of the largest
@@ -33,12 +35,13 @@ WALK = 8
 
 
 class Form(NamedTuple):
-    """What the code depends on."""
+    """What the code depends on. ``network``: its size, if there is one."""
 
     rank: int
     dtype: Dtype
     descending: bool
     radix: bool
+    network: int
 
     @property
     def key(self) -> int:
@@ -74,17 +77,19 @@ def _planned(signature: Signature, dim: int, descending: bool, k: int | None) ->
                   ordered=False)
     space = Space((*space.extents, 1), tuple([(*own, 0) for own in space.strides]))
     radix = n > SHORT and (wanted > FEW or wanted * 8 > n)
-    form = Form(rank_for(space), dtype, descending, radix)
+    network = size_for(n) if dtype.itemsize <= 4 else 0
+    form = Form(rank_for(space), dtype, descending, radix, network)
     words = Words()
     words.output(0)
     words.output(1)
     words.input(0, g)
     words.constant(n, wanted, *[own[dim] * size for own, size in sides])
-    each = 20.0 * n if radix else 2.0 * n + 40.0 * wanted   # nanoseconds
+    each = 10.0 * n if radix else 2.5 * n if network else 2.0 * n + 40.0 * wanted   # nanoseconds
     cut = split(space, 20.0 * each)
     Nest(form.rank, 3, WALK).place(words, space, cut)
     held = n if radix else wanted
-    scratch = 2 * _aligned(held * form.key) + 2 * _aligned(held * 4) + 4 * DIGITS * form.key
+    scratch = scratch_for(network) if network else \
+        2 * _aligned(held * form.key) + 2 * _aligned(held * 4) + 4 * DIGITS * form.key
     call = Call(_kernel(form), words, cut.tasks, cut.grain, scratch)
     return Plan([call], nanoseconds=each * space.size)
 
@@ -138,20 +143,45 @@ class _Row:
 @kernel("sort_rows")
 def _kernel(form: Form) -> str:
     module = Module()
+    if form.network:
+        _write_network(module, form)
+        return module.text()
     insert = None if form.radix else _define_insert(module, form)
     with module.kernel("sort_rows") as f:
         sides = [f.word(k, "ptr") for k in range(3)]
         own = _Row(f, form)
         with Nest(form.rank, 3, WALK).rows(f) as row:
-            values, places, source = [f.at(p, offset, "i8") for p, offset in zip(sides, row.offsets)]
-            found = _by_radix(f, own, source) if insert is None else _by_insertion(f, own, source, insert)
-            raw, size = element(form.dtype.itemsize), form.dtype.itemsize
+            pointers = [f.at(p, offset, "i8") for p, offset in zip(sides, row.offsets)]
+            found = _by_radix(f, own, pointers[2]) if insert is None else \
+                _by_insertion(f, own, pointers[2], insert)
             with f.loop(0, own.wanted) as j:
                 place = f.emit(f"zext i32 {f.read('i32', f.at(found, j, 'i32'))} to i64")
-                f.write("i64", place, f.at(places, f.mul(j, own.steps[1]), "i8"), 8)
-                x = f.read(raw, f.at(source, f.mul(place, own.steps[2]), "i8"), size)
-                f.write(raw, x, f.at(values, f.mul(j, own.steps[0]), "i8"), size)
+                _give(f, form, own.steps, pointers, place, j)
     return module.text()
+
+
+def _give(f: Function, form: Form, steps: list[str], pointers: list[str], place: str, j: str) -> None:
+    """Write the j-th element in order, which was at a place of its row."""
+    values, places, source = pointers
+    raw, size = element(form.dtype.itemsize), form.dtype.itemsize
+    f.write("i64", place, f.at(places, f.mul(j, steps[1]), "i8"), 8)
+    x = f.read(raw, f.at(source, f.mul(place, steps[2]), "i8"), size)
+    f.write(raw, x, f.at(values, f.mul(j, steps[0]), "i8"), size)
+
+
+def _write_network(module: Module, form: Form) -> None:
+    def give(f: Function, pointers: list[str], place: str, j: str) -> None:
+        _give(f, form, [f.word(STEP + k) for k in range(3)], pointers, place, j)
+
+    with module.kernel("sort_rows") as f:
+        sides = [f.word(k, "ptr") for k in range(3)]
+        network = Network(module, f, form.network, f.word(LENGTH), f.word(WANTED), give)
+        step = f.word(STEP + 2)
+        with Nest(form.rank, 3, WALK).rows(f) as row:
+            pointers = [f.at(p, offset, "i8") for p, offset in zip(sides, row.offsets)]
+            network.add(pointers, lambda i: _key(
+                f, form, f.load(f.at(pointers[2], f.mul(i, step), "i8"), form.dtype)))
+        network.finish()
 
 
 # --- insertion ----------------------------------------------------------------------------------------------
