@@ -15,6 +15,8 @@ from ..llvm.machine import machine
 
 SIZES = (8, 16, 32)
 _LAST = (1 << 63) - 1
+Write = Callable[[Function, list[str], str, str], None]
+
 _SIDES = 3      # pointers kept of a row: to its values, its places, its elements
 
 
@@ -54,7 +56,7 @@ class Network:
     """
 
     def __init__(self, module: Module, f: Function, size: int, count: str, wanted: str,
-                 write: Callable[[Function, list[str], str, str], None]) -> None:
+                 write: Write) -> None:
         self.f, self.size, self.count, self.wanted = f, size, count, wanted
         self.waiting = f.variable("i64", 0)
         self.sort = _define_sort(module, size, write)
@@ -86,7 +88,7 @@ def _side(f: Function, scratch: str, size: int, k: int, lane: str) -> str:
     return f.at(scratch, f.add(lane, (size + k) * lanes()), "i64")
 
 
-def _define_sort(module: Module, size: int, write: Callable[[Function, list[str], str, str], None]) -> Function:
+def _define_sort(module: Module, size: int, write: Write) -> Function:
     """``sort(words, scratch, rows, wanted)``."""
     kind, step = vector(lanes(), "i64"), 8 * lanes()
     with module.helper("network", [("ptr noalias readonly", "%words"), ("ptr noalias", "%scratch"),
