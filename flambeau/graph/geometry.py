@@ -7,7 +7,7 @@ that caches can be keyed by identity. It lives as long as somebody holds it.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from weakref import WeakValueDictionary
+from weakref import ref
 
 from .. import devices, dtypes
 from ..devices import CPU, device
@@ -84,9 +84,9 @@ class Geometry:
     def moved(self, offset: int) -> Geometry:
         """The same, from another offset of the storage."""
         key = (self.shape, self.strides, offset, self.dtype, self.device)
-        found = _interned.get(key)
-        if found is None:
-            found = _interned[key] = _new(Geometry)
+        held = _interned.get(key)
+        if held is None or (found := held()) is None:
+            found = _keep(key, _new(Geometry))
             found.shape, found.strides, found.offset, found.dtype, found.device = key
             found.ndim = self.ndim
             found.numel = self.numel
@@ -130,18 +130,34 @@ def row_major_strides(shape: Sequence[int]) -> tuple[int, ...]:
     return tuple(strides[::-1])
 
 
-_interned: WeakValueDictionary[tuple[object, ...], Geometry] = WeakValueDictionary()
+_interned: dict[tuple[object, ...], ref[Geometry]] = {}
+_sweeping = [1 << 14]   # how many entries there may be before those of dropped geometries are looked for
 _contiguous: Recent[tuple[object, ...], Geometry] = Recent(1 << 13)
+
+
+def _keep(key: tuple[object, ...], made: Geometry) -> Geometry:
+    """Make ``made`` the one geometry of a key.
+
+    Sweeping now and then costs less than a callback for each geometry: rows of a table come and go.
+    """
+    if len(_interned) >= _sweeping[0]:
+        for each, held in list(_interned.items()):
+            if held() is None and _interned.get(each) is held:
+                del _interned[each]
+        _sweeping[0] = max(1 << 14, 2 * len(_interned))
+    _interned[key] = ref(made)
+    return made
 
 
 def intern(shape: Size, strides: tuple[int, ...], offset: int, dtype: dtype, device: device) -> Geometry:
     """The one geometry with these fields."""
     key = (shape, strides, offset, dtype, device)
-    found = _interned.get(key)
+    held = _interned.get(key)
+    found = None if held is None else held()
     if found is None:
         refuse_unfilled(dtype)
         size = shape if shape.__class__ is Size else Size(shape)
-        found = _interned[key] = Geometry(size, strides, offset, dtype, device)
+        found = _keep(key, Geometry(size, strides, offset, dtype, device))
     return found
 
 

@@ -10,7 +10,7 @@ import numpy as np
 from .. import dtypes
 from ..graph.geometry import contiguous
 from ..tensor import Tensor, assign, view
-from ..tensor.batching import any_batched
+from ..tensor.batching import BatchedTensor, any_batched
 from ..tensor.construct import from_array
 from ..tensor.construct import tensor as make_tensor
 from ..tensor.overlap import require_apart
@@ -27,6 +27,11 @@ _SEQUENCE = (list, tuple, range)
 _BAD = ("only integers, slices (`:`), ellipsis (`...`), None and long or byte Variables are valid indices "
         "(got {})")
 
+# A dimension that is longer is taken for the rows of a table: which is read next is not the same as in the
+# last step, and to remember how it was read would push out what comes back.
+_TABLE = 1024
+_extent = tuple.__getitem__     # of a Size, whose own method looks for slices
+
 
 def _select(x: Tensor, dim: int, position: int, place: int) -> Tensor:
     g = x._geometry
@@ -38,9 +43,12 @@ def _select(x: Tensor, dim: int, position: int, place: int) -> Tensor:
                              "`tensor.item<T>()` in C++ to "
                              "convert a 0-dim tensor to a number")
         raise IndexError(f"too many indices for tensor of dimension {g.ndim}")
-    n = g.shape[dim]
+    n = _extent(g.shape, dim)
     if not -n <= position < n:
         raise IndexError(f"index {position} is out of bounds for dimension {place} with size {n}")
+    if n > _TABLE and x.__class__ is not BatchedTensor and not x._requires_grad and x._base is None:
+        start = g.offset + (position if position >= 0 else position + n) * g.strides[dim]
+        return view(SELECT, x, (dim, position), g.without(dim).moved(start))
     return view(SELECT, x, (dim, position))
 
 

@@ -37,17 +37,24 @@ def _sign(operator: Operator, geometry: Geometry, attributes: tuple[Any, ...]) -
                             Signature(operator, attributes, (geometry,), (output,), True, None))
 
 
-def view(operator: Operator, x: Tensor, attributes: tuple[Any, ...] = ()) -> Tensor:
-    """The view of x that ``operator`` describes, sharing its storage, version counter and history."""
-    key = (operator, attributes, x._geometry)
-    signature = _signatures.get(key)
-    if signature is None:
-        if x.__class__ is BatchedTensor:
-            return rules.view(operator, x, attributes)
-        signature = _signatures.recall(key) or _sign(operator, x._geometry, attributes)
+def view(operator: Operator, x: Tensor, attributes: tuple[Any, ...] = (),
+         geometry: Geometry | None = None) -> Tensor:
+    """The view of x that ``operator`` describes, sharing its storage, version counter and history.
+
+    The ``geometry`` may be given by who knows it, and that no gradient is wanted.
+    """
+    signature: Any  # of no use where no gradient is wanted
+    if geometry is None:
+        key = (operator, attributes, x._geometry)
+        signature = _signatures.get(key)
+        if signature is None:
+            if x.__class__ is BatchedTensor:
+                return rules.view(operator, x, attributes)
+            signature = _signatures.recall(key) or _sign(operator, x._geometry, attributes)
+        geometry = signature.outputs[0]
     out = _new(Tensor)
     out._storage = storage = x._storage
-    out._geometry = signature.outputs[0]
+    out._geometry = geometry
     base = x._base
     counter = x._counter
     if counter is not None:

@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable
 from itertools import pairwise
 from typing import Any, NamedTuple
 
+import numpy as np
+
 from ... import operators as ops
 from ...dtypes import int64
 from ...tensor import Tensor
+from ...tensor.known import known_arrays, made
 
 __all__ = [
     "PackedSequence", "invert_permutation", "pack_padded_sequence", "pack_sequence", "pad_packed_sequence",
@@ -269,14 +273,58 @@ def pad_sequence(
     tensors = list(sequences.unbind(0)) if isinstance(sequences, Tensor) else list(sequences)
     if not tensors:
         raise RuntimeError("received an empty list of sequences")
+    for position, tensor in enumerate(tensors):
+        if not isinstance(tensor, Tensor):
+            raise TypeError(f"expected Tensor as element {position} in argument 0, but got "
+                            f"{type(tensor).__name__}")
+    if not tensors[0].ndim:
+        raise RuntimeError("ArrayRef: invalid slice, N = 1; size = 0")
+    if isinstance(padding_value, str):
+        raise TypeError("pad_sequence(): argument 'padding_value' (position 3) must be float, not str")
+    known = known_arrays(tensors)
+    if known is not None:
+        at_once = _padded_at_once(known, batch_first, padding_value, padding_side)
+        if at_once is not None:
+            return at_once
     longest = max(tensor.size(0) for tensor in tensors)
     first = tensors[0]
-    padded = first.new_full((len(tensors), longest, *first.shape[1:]), padding_value)
+    extents = (len(tensors), longest) if batch_first else (longest, len(tensors))
+    padded = first.new_full((*extents, *first.shape[1:]), padding_value)
+    rows = padded if batch_first else padded.transpose(0, 1)
     for row, tensor in enumerate(tensors):
         length = tensor.size(0)
         start = 0 if padding_side == "right" else longest - length
-        padded[row, start : start + length] = tensor
-    return padded if batch_first else padded.transpose(0, 1)
+        rows[row, start : start + length] = tensor
+    return padded
+
+
+def _padded_at_once(
+    arrays: list[Any], batch_first: bool, padding_value: float, padding_side: str
+) -> Tensor | None:
+    """Arrays of one dtype and one shape but for the length, padded; None for others (Note: known values)."""
+    first = arrays[0]
+    if first.ndim == 0 or not _fits(padding_value, first.dtype):
+        return None
+    longest, rest, dtype = 0, first.shape[1:], first.dtype
+    for array in arrays:
+        if array.dtype != dtype or array.ndim == 0 or array.shape[1:] != rest:
+            return None
+        longest = max(longest, len(array))
+    shape = (len(arrays), longest, *rest) if batch_first else (longest, len(arrays), *rest)
+    flat = np.full(math.prod(shape), padding_value, dtype)
+    padded = flat.reshape(shape)
+    for row, array in zip(padded if batch_first else padded.swapaxes(0, 1), arrays):
+        if padding_side == "right":
+            row[:len(array)] = array
+        else:
+            row[longest - len(array):] = array
+    return made(flat, shape)
+
+
+def _fits(value: Any, dtype: np.dtype[Any]) -> bool:
+    if value.__class__ is int and dtype.kind in "iu":
+        return bool(np.iinfo(dtype).min <= value <= np.iinfo(dtype).max)
+    return value.__class__ in (int, float) and (value == 0 or (dtype.kind == "f" and dtype.itemsize > 2))
 
 
 def unpad_sequence(padded_sequences: Tensor, lengths: Tensor, batch_first: bool = False) -> list[Tensor]:

@@ -13,6 +13,7 @@ import numpy as np
 from .... import operators as ops
 from ....dtypes import float64
 from ....tensor import Tensor
+from .stacking import stack_arrays, stack_numbers, stack_tensors
 
 __all__ = ["collate", "default_collate", "default_collate_fn_map", "default_convert"]
 
@@ -108,13 +109,17 @@ def collate(batch: Any, *, collate_fn_map: CollateMap | None = None) -> Any:
 
 def collate_tensor_fn(batch: Any, *, collate_fn_map: CollateMap | None = None) -> Tensor:
     """Tensors, stacked."""
-    return ops.stack(list(batch), 0)
+    at_once = stack_tensors(batch)
+    return ops.stack(list(batch), 0) if at_once is None else at_once
 
 
 def collate_numpy_array_fn(batch: Any, *, collate_fn_map: CollateMap | None = None) -> Any:
     """Arrays of numbers, as stacked tensors."""
     if batch[0].dtype.kind in _NOT_NUMBERS:
         raise TypeError(_ERROR.format(batch[0].dtype))
+    at_once = stack_arrays(batch) if all(array.__class__ is np.ndarray for array in batch) else None
+    if at_once is not None:
+        return at_once
     return collate([ops.as_tensor(array) for array in batch], collate_fn_map=collate_fn_map)
 
 
@@ -125,11 +130,17 @@ def collate_numpy_scalar_fn(batch: Any, *, collate_fn_map: CollateMap | None = N
 
 def collate_float_fn(batch: Any, *, collate_fn_map: CollateMap | None = None) -> Tensor:
     """Python's floats as a tensor of float64."""
+    at_once = stack_numbers(batch, float)
+    if at_once is not None:
+        return at_once
     return ops.tensor(batch, dtype=float64)
 
 
 def collate_int_fn(batch: Any, *, collate_fn_map: CollateMap | None = None) -> Tensor:
     """Integers as a tensor."""
+    at_once = stack_numbers(batch, int)
+    if at_once is not None:
+        return at_once
     return ops.tensor(batch)
 
 

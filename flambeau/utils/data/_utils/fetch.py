@@ -5,6 +5,14 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+import numpy as np
+
+from ....tensor import Tensor
+from ....tensor.known import known_arrays
+from ..dataset import Subset, TensorDataset
+from .collate import collate_tensor_fn, default_collate, default_collate_fn_map
+from .stacking import take_rows
+
 Collate = Callable[[Any], Any]
 
 
@@ -15,9 +23,14 @@ class MapFetcher:
         self.dataset = dataset
         self.auto_collation = auto_collation
         self.collate_fn = collate_fn
+        self.has_rows = auto_collation and collate_fn is default_collate and _has_rows(dataset)
 
     def fetch(self, index: Any) -> Any:
         """A batch for a list of indices; without batching, the converted sample of one."""
+        if self.has_rows:
+            rows = _rows_at_once(self.dataset, index)
+            if rows is not None:
+                return rows
         if not self.auto_collation:
             data = self.dataset[index]
         elif getattr(self.dataset, "__getitems__", None):
@@ -25,6 +38,38 @@ class MapFetcher:
         else:
             data = [self.dataset[position] for position in index]
         return self.collate_fn(data)
+
+
+def _has_rows(dataset: Any) -> bool:
+    """Whether samples are rows of tensors, of the datasets' own making."""
+    while type(dataset) is Subset:
+        dataset = dataset.dataset
+    return type(dataset) is TensorDataset
+
+
+def _rows_at_once(dataset: Any, index: Any) -> list[Tensor] | None:
+    """What ``default_collate`` makes of rows of tensors; None where there is more to it, or a mistake."""
+    if default_collate_fn_map.get(Tensor) is not collate_tensor_fn or not _are_positions(index):
+        return None
+    while type(dataset) is Subset:
+        indices = dataset.indices
+        if not _are_positions(indices[:1] if index and isinstance(indices, list) else ()):
+            return None
+        if max(index) >= len(indices) or min(index) < 0:
+            return None
+        index = [indices[position] for position in index]
+        dataset = dataset.dataset
+    tables = known_arrays(dataset.tensors)
+    rows = np.array(index)
+    if not tables or rows.dtype != np.int64 or rows.min() < 0:
+        return None
+    if any(table.ndim == 0 or len(table) <= rows.max() for table in tables):
+        return None
+    return [take_rows(table, rows) for table in tables]
+
+
+def _are_positions(index: Any) -> bool:
+    return isinstance(index, list) and bool(index) and all(position.__class__ is int for position in index)
 
 
 class IterableFetcher:

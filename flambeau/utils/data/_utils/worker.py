@@ -14,6 +14,7 @@ import numpy as np
 from ....random import manual_seed
 from .errors import CaughtException
 from .messages import Sender
+from .stacking import allocate
 
 __all__ = ["WorkerInfo", "get_worker_info"]
 
@@ -110,6 +111,7 @@ def work(
     for other in to_close:  # inherited by fork: held open here, their ends would not be noticed
         other.close()
     sender = Sender(connection)
+    allocate[0] = sender.segments.lend
     where = f"in DataLoader worker process {worker_id}"
     try:
         tasks = _Tasks(connection)
@@ -149,7 +151,7 @@ def _serve(
             sender.send(RESUME, None)
             continue
         number, index, released = task
-        sender.release(released)
+        sender.segments.release(released)
         if ended:
             continue
         if failure is not None:

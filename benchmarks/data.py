@@ -1,0 +1,200 @@
+"""Samples per second that a DataLoader delivers: flambeau's, and PyTorch's beside it.
+
+    python benchmarks/data.py [--oracle PYTHON] [--rounds 3] [--only REGEX] [--json FILE]
+
+Prints a markdown table. Each round measures every case in a process per framework, one framework after the
+other; within a process a case runs several epochs. The best epoch counts: noise only ever takes away.
+"""
+
+from __future__ import annotations
+
+import argparse
+import importlib
+import json
+import os
+import re
+import subprocess
+import sys
+import time
+import warnings
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+ROOT = Path(__file__).resolve().parent.parent
+SECONDS = 0.35  # how long a case is measured within a process, at least
+EPOCHS = 3
+
+
+class Images:
+    """Images of 3 x 64 x 64 and their labels, from an array of NumPy's."""
+
+    def __init__(self, torch: Any, count: int) -> None:
+        self.images = np.random.default_rng(0).random((256, 3, 64, 64), np.float32)
+        self.count = count
+
+    def __len__(self) -> int:
+        return self.count
+
+    def __getitem__(self, index: int) -> Any:
+        return self.images[index % 256], index % 10
+
+
+class Dicts(Images):
+    """Small records: a tensor, a number, an integer and a text."""
+
+    def __init__(self, torch: Any, count: int) -> None:
+        self.rows = torch.rand(256, 16)
+        self.count = count
+
+    def __getitem__(self, index: int) -> Any:
+        return {"x": self.rows[index % 256], "weight": 0.5 * index, "label": index, "name": "a name"}
+
+
+class Sentences(Images):
+    """Sequences of 10 to 60 tokens."""
+
+    def __init__(self, torch: Any, count: int) -> None:
+        self.rows = [torch.arange(10 + index % 50) for index in range(256)]
+        self.count = count
+
+    def __getitem__(self, index: int) -> Any:
+        return self.rows[index % 256]
+
+
+def rows(torch: Any, count: int) -> Any:
+    """Rows of 32 numbers, with a label each."""
+    return torch.utils.data.TensorDataset(torch.rand(count, 32), torch.arange(count))
+
+
+def stream(torch: Any, count: int) -> Any:
+    """Rows of 64 numbers, one after the other; workers take turns."""
+    data = torch.utils.data
+
+    class Stream(data.IterableDataset):  # type: ignore[misc, name-defined]
+        def __iter__(self) -> Iterator[Any]:
+            info = data.get_worker_info()
+            row = np.arange(64.0, dtype=np.float32)
+            yield from (row for _ in range(info.id if info else 0, count, info.num_workers if info else 1))
+
+    return Stream()
+
+
+def padded(torch: Any) -> Callable[[Any], Any]:
+    """A ``collate_fn`` that pads sequences."""
+    return lambda batch: torch.nn.utils.rnn.pad_sequence(batch, batch_first=True)
+
+
+# Name: what makes the dataset, how many samples, and what makes the collate_fn.
+DATASETS: dict[str, tuple[Callable[[Any, int], Any], int, Callable[[Any], Any] | None]] = {
+    "rows of tensors": (rows, 16384, None),
+    "images 3x64x64": (Images, 2048, None),
+    "dicts": (Dicts, 8192, None),
+    "variable lengths": (Sentences, 8192, padded),
+    "stream": (stream, 16384, None),
+}
+OPTIONS: dict[str, dict[str, Any]] = {
+    "batch 32": {"batch_size": 32},
+    "batch 32, shuffled": {"batch_size": 32, "shuffle": True},
+    "batch 256": {"batch_size": 256},
+    "batch 32, 1 worker": {"batch_size": 32, "num_workers": 1},
+    "batch 32, 2 workers": {"batch_size": 32, "num_workers": 2},
+    "batch 256, 2 workers": {"batch_size": 256, "num_workers": 2},
+    "batch 32, shuffled, 2 persistent": {
+        "batch_size": 32, "shuffle": True, "num_workers": 2, "persistent_workers": True},
+}
+# Workers that are started for next to nothing.
+STARTS = {"start of 2 workers": {"batch_size": 32, "num_workers": 2}}
+
+
+def cases() -> Iterator[tuple[str, str, int, dict[str, Any]]]:
+    """All cases: dataset, options in words, samples, options."""
+    for name, (_, count, _) in DATASETS.items():
+        for words, options in OPTIONS.items():
+            if name != "stream" or "shuffle" not in options:
+                yield name, words, count, options
+    for words, options in STARTS.items():
+        yield "rows of tensors", words, 64, options
+
+
+def rate(torch: Any, name: str, count: int, options: dict[str, Any]) -> float:
+    """Samples per second in the best epoch."""
+    make, _, collate = DATASETS[name]
+    loader = torch.utils.data.DataLoader(
+        make(torch, count), collate_fn=collate(torch) if collate else None, **options)
+    best, began, epochs = float("inf"), time.perf_counter(), 0
+    while epochs < EPOCHS or time.perf_counter() - began < SECONDS:
+        start = time.perf_counter()
+        for _batch in loader:
+            pass
+        best = min(best, time.perf_counter() - start)
+        epochs += 1
+    return count / best
+
+
+def child(framework: str, only: str) -> None:
+    """Measure the cases with one framework and print JSON."""
+    warnings.simplefilter("ignore")
+    torch = importlib.import_module(framework)
+    torch.set_num_threads(1)
+    importlib.import_module(f"{framework}.utils.data")
+    found = {f"{name}: {words}": rate(torch, name, count, options)
+             for name, words, count, options in cases() if re.search(only, f"{name}: {words}")}
+    print(json.dumps(found))
+
+
+def in_child(python: str, framework: str, only: str) -> dict[str, float]:
+    """Measure in a child process of the given interpreter."""
+    environment = dict(os.environ)
+    environment.pop("PYTHONPATH", None)
+    if framework == "flambeau":
+        environment["PYTHONPATH"] = str(ROOT)
+    command = [python, str(Path(__file__).resolve()), "--child", framework, "--only", only]
+    done = subprocess.run(command, capture_output=True, text=True, env=environment)
+    if done.returncode:
+        sys.exit(f"{framework} failed:\n{done.stderr[-3000:]}")
+    return dict(json.loads(done.stdout.splitlines()[-1]))
+
+
+def table(results: dict[str, dict[str, float]]) -> str:
+    """Samples per second as markdown, with the ratio where both frameworks were measured."""
+    names = list(results)
+    head = ["dataset", "loader", *(f"{name}, samples/s" for name in names)]
+    lines = []
+    for case in results[names[0]]:
+        rates = [results[name][case] for name in names]
+        ratio = [f"{rates[0] / rates[1]:.2f}"] if len(rates) == 2 else []
+        lines.append([*case.split(": "), *(f"{one:,.0f}" for one in rates), *ratio])
+    head += ["ratio"] if len(names) == 2 else []
+    return "\n".join("| " + " | ".join(line) + " |" for line in (head, ["---"] * len(head), *lines))
+
+
+def main() -> None:
+    """Measure, print the table, write the JSON."""
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--oracle", metavar="PYTHON", help="an interpreter with PyTorch, measured as well")
+    parser.add_argument("--rounds", type=int, default=3)
+    parser.add_argument("--only", metavar="REGEX", default="", help="cases whose name it is found in")
+    parser.add_argument("--json", metavar="FILE")
+    parser.add_argument("--child", choices=("flambeau", "torch"), help=argparse.SUPPRESS)
+    options = parser.parse_args()
+    if options.child:
+        child(options.child, options.only)
+        return
+    pythons = {"flambeau": sys.executable, **({"torch": options.oracle} if options.oracle else {})}
+    rounds: dict[str, list[dict[str, float]]] = {name: [] for name in pythons}
+    for _ in range(options.rounds):
+        for name, python in pythons.items():
+            rounds[name].append(in_child(python, name, options.only))
+    results = {name: {case: max(one[case] for one in measured) for case in measured[0]}
+               for name, measured in rounds.items()}
+    print(table(results))
+    if options.json:
+        Path(options.json).write_text(json.dumps(results, indent=1) + "\n", encoding="utf-8")
+
+
+if __name__ == "__main__":
+    main()

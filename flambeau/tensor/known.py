@@ -1,0 +1,58 @@
+"""Values that are there already, for code that would rather compute at once than record.
+
+Note: known values. Joining hundreds of small tensors that hold values, as the loading of data does, costs
+more to record than to do, and every batch would be another graph. So where all values are known, nobody
+watches the calls and no history is wanted, the result is computed at once, as a new constant.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+import numpy as np
+
+from ..devices import CPU
+from ..dtypes import from_numpy_dtype
+from ..graph.geometry import contiguous
+from ..graph.node import constant
+from ..graph.storage import Storage
+from .batching import levels
+from .overrides import modes
+from .tensor import Tensor, fresh
+
+Array = np.ndarray[Any, Any]
+
+
+def known_arrays(tensors: Iterable[Any]) -> list[Array] | None:
+    """Arrays on the memory of tensors, to be read only; None unless all are known (Note: known values)."""
+    if modes or levels:
+        return None
+    arrays = []
+    flat = dtype = None
+    for x in tensors:
+        if x.__class__ is not Tensor or x._requires_grad:
+            return None
+        base = x._base
+        if base is not None and base._requires_grad:
+            return None
+        g = x._geometry
+        value = x._storage.node.value
+        if value is not flat or g.dtype is not dtype:
+            flat, dtype = value, g.dtype
+            if flat.__class__ is not np.ndarray or g.device is not CPU or flat.dtype != dtype.numpy:
+                return None
+        if g.is_contiguous:
+            offset = g.offset
+            part = flat[offset:offset + g.numel]
+            arrays.append(part if g.ndim == 1 else part.reshape(g.shape))
+        else:
+            size, at = flat.itemsize, g.offset
+            arrays.append(np.ndarray(g.shape, flat.dtype, flat, at * size, [s * size for s in g.strides]))
+    return arrays
+
+
+def made(flat: Array, shape: Sequence[int]) -> Tensor:
+    """A tensor of a shape whose value is a flat array that nobody else will write to."""
+    geometry = contiguous(shape, from_numpy_dtype(flat.dtype))
+    return fresh(Storage(constant(flat), geometry), geometry)
