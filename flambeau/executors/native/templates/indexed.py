@@ -27,6 +27,8 @@ from .nest import ALIGNED, Nest, Row, Space, Split, fused, rank_for, split, task
 
 Strides = Sequence[int]
 STRIP = 2048       # columns whose indices, once checked, are still in the first cache
+LONG = 1024        # bytes from which a row is fetched before it is copied,
+FETCHED = 256      # so many of them: the core itself fetches what follows
 INDICES = 3        # the words before those of the indices: dense side, indexed side, status
 EACH = 3           # words of an index: pointer, extent, bytes from one position to the next
 ARITHMETIC = {"add": ("add", "fadd"), "multiply": ("mul", "fmul")}
@@ -162,6 +164,7 @@ def _kernel(form: Form) -> str:
         finder = _Finder(f, form, nest)
         size = str(form.dtype.itemsize)
         steps = [size if unit else nest.step(f, side) for side, unit in enumerate(form.units)]
+        ahead = _Ahead(f, run) if run is not None and form.action == "read" else None
         with nest.rows(f) as row:
             first, at = f.at(dense, row.offsets[0], "i8"), f.at(indexed, row.offsets[1], "i8")
             if form.varies:
@@ -169,17 +172,42 @@ def _kernel(form: Form) -> str:
             else:
                 at = f.at(at, finder.row_offset(row), "i8")
                 wrong = "false"
-            if run is not None:
-                to, source = (first, at) if form.action == "read" else (at, first)
-                f.run(run, to, source, f.mul(row.width(f), size))
+            if ahead is not None:
+                ahead.copy(first, at, f.mul(row.width(f), size))
+            elif run is not None:
+                f.run(run, at, first, f.mul(row.width(f), size))
             else:
                 with f.otherwise(wrong), f.loop(0, row.width(f)) as i:
                     here = f.at(at, f.mul(i, steps[1]), "i8")
                     if form.varies:
                         here = f.at(here, finder.offset(row, i), "i8")
                     _act(f, form, f.at(first, f.mul(i, steps[0]), "i8"), here, factor)
+        if ahead is not None:
+            ahead.finish()
         finder.report()
     return module.text()
+
+
+class _Ahead:
+    """Copies a row while the next one comes from memory: no core guesses where that is."""
+
+    def __init__(self, f: Function, run: Function) -> None:
+        self.f, self.run = f, run
+        self.row = [f.variable(kind, none) for kind, none in (("ptr", "null"), ("ptr", "null"), ("i64", 0))]
+
+    def copy(self, to: str, source: str, count: str) -> None:
+        """Fetch a row, and copy the one before it."""
+        f = self.f
+        with f.when(f.compare("sge", count, LONG)):
+            for i in range(0, FETCHED, 64):
+                f.prefetch(f.at(source, i, "i8"), 1)
+        self.finish()
+        for variable, x in zip(self.row, (to, source, count)):
+            variable.set(x)
+
+    def finish(self) -> None:
+        """Copy the last row."""
+        self.f.run(self.run, *[x.get() for x in self.row])
 
 
 class _Finder:
