@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import sys
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from types import CodeType, FrameType
 from typing import Any
 
@@ -175,6 +175,17 @@ def _cut(keep: int) -> None:
 def look_at_step_end() -> None:
     """The end of an optimizer's step: compute what is pending; a loop that never looks stays bounded."""
     compute_pending("step")
+
+
+def look_at_parameters(storages: Iterable[Storage]) -> None:
+    """An optimizer takes parameters: compute what is pending, if any of them is.
+
+    So the drawing of a model's first weights is a graph of its own, which never comes back, and no part of
+    the first step. What was loaded over them before is not drawn.
+    """
+    waiting = set(map(id, pending.nodes))
+    if waiting and any(id(storage.node) in waiting for storage in storages):
+        compute_pending("parameters")
 
 
 def synchronize() -> None:

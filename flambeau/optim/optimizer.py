@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterable
 from itertools import chain
 from typing import Any, TypeAlias
 
+from ..engine import look_at_parameters
 from ..operators.optimizer import forget_gradients
 from ..tensor import Tensor
 from ..tensor.handle import RemovableHandle
@@ -134,6 +135,8 @@ class Optimizer:
     def add_param_group(self, param_group: dict[str, Any]) -> None:
         """Add a group of parameters: ``{"params": ..., option: value, ...}``."""
         append_group(self.param_groups, param_group, self.defaults)
+        params = self.param_groups[-1]["params"]
+        look_at_parameters(p._storage for p in params if not p._sparse)
 
     # -- hooks
     # ---------------------------------------------------------------------------------------------------
