@@ -71,6 +71,7 @@ class Form(NamedTuple):
     units: tuple[bool, bool]
     constant: bool          # the dense side is a number among the words
     scaled: bool            # the dense side is multiplied by a number
+    ahead: bool             # rows are fetched before they are copied
 
 
 def walked(action: str, extents: Strides, dense: Side, indexed: Side, indices: Sequence[Index], dtype: Any, *,
@@ -96,7 +97,8 @@ def walked(action: str, extents: Strides, dense: Side, indexed: Side, indices: S
     form = Form(rank_for(space), action, number_type, len(indices), wide, wraps,
                 any(others), others.count(wide) == len(others), all(i.step == 1 for i in indices),
                 (first == size, second == size),
-                dense.constant or isinstance(dense.geometry, type), factor is not None)
+                dense.constant or isinstance(dense.geometry, type), factor is not None,
+                action == "read" and cut.columns * size >= LONG)
     words = _words(dense, indexed, indices, number_type, factor)
     Nest(form.rank, 2 + len(indices), len(words.values)).place(words, space, cut)
     return Call(_kernel(form), words, cut.tasks, cut.grain)
@@ -164,7 +166,7 @@ def _kernel(form: Form) -> str:
         finder = _Finder(f, form, nest)
         size = str(form.dtype.itemsize)
         steps = [size if unit else nest.step(f, side) for side, unit in enumerate(form.units)]
-        ahead = _Ahead(f, run) if run is not None and form.action == "read" else None
+        ahead = _Ahead(f, run) if run is not None and form.ahead else None
         with nest.rows(f) as row:
             first, at = f.at(dense, row.offsets[0], "i8"), f.at(indexed, row.offsets[1], "i8")
             if form.varies:
@@ -175,7 +177,8 @@ def _kernel(form: Form) -> str:
             if ahead is not None:
                 ahead.copy(first, at, f.mul(row.width(f), size))
             elif run is not None:
-                f.run(run, at, first, f.mul(row.width(f), size))
+                to, source = (first, at) if form.action == "read" else (at, first)
+                f.run(run, to, source, f.mul(row.width(f), size))
             else:
                 with f.otherwise(wrong), f.loop(0, row.width(f)) as i:
                     here = f.at(at, f.mul(i, steps[1]), "i8")
@@ -197,10 +200,8 @@ class _Ahead:
 
     def copy(self, to: str, source: str, count: str) -> None:
         """Fetch a row, and copy the one before it."""
-        f = self.f
-        with f.when(f.compare("sge", count, LONG)):
-            for i in range(0, FETCHED, 64):
-                f.prefetch(f.at(source, i, "i8"), 1)
+        for i in range(0, FETCHED, 64):
+            self.f.prefetch(self.f.at(source, i, "i8"), 1)
         self.finish()
         for variable, x in zip(self.row, (to, source, count)):
             variable.set(x)
