@@ -47,7 +47,7 @@ from . import (
 from .amp import GradScaler, autocast, is_autocast_available
 from .autograd import enable_grad, inference_mode, no_grad, set_grad_enabled
 from .autograd.anomaly_mode import is_anomaly_check_nan_enabled, is_anomaly_enabled, set_anomaly_enabled
-from .autograd.modes import is_grad_enabled, is_inference_mode_enabled
+from .autograd.grad_mode import is_grad_enabled, is_inference_mode_enabled
 from .compiler import compile
 from .devices import device, get_default_device, set_default_device
 from .dtypes import can_cast, dtype, finfo, get_default_dtype, iinfo, promote_types, set_default_dtype

@@ -3,12 +3,19 @@
 import importlib
 from typing import Any
 
-from . import anomaly_mode, forward_ad, function, functional, graph, tensor_hooks
+from . import anomaly_mode, forward_ad, function, functional, grad_mode, graph, saved_values, tensor_hooks
 from .anomaly_mode import detect_anomaly, set_detect_anomaly
 from .backward import backward, grad
 from .function import Function
+from .grad_mode import (
+    enable_grad,
+    inference_mode,
+    is_grad_enabled,
+    no_grad,
+    set_grad_enabled,
+    set_multithreading_enabled,
+)
 from .gradcheck import gradcheck, gradgradcheck
-from .modes import enable_grad, inference_mode, is_grad_enabled, no_grad, set_grad_enabled
 
 Variable = function.Tensor
 
@@ -22,6 +29,7 @@ def __getattr__(name: str) -> Any:
 
 __all__ = [
     "Function", "Variable", "anomaly_mode", "backward", "detect_anomaly", "enable_grad", "forward_ad",
-    "function", "functional", "grad", "gradcheck", "gradgradcheck", "graph", "inference_mode",
-    "is_grad_enabled", "no_grad", "set_detect_anomaly", "set_grad_enabled", "tensor_hooks",
+    "function", "functional", "grad", "grad_mode", "gradcheck", "gradgradcheck", "graph",
+    "inference_mode", "is_grad_enabled", "no_grad", "set_detect_anomaly", "set_grad_enabled",
+    "set_multithreading_enabled", "tensor_hooks",
 ]

@@ -14,7 +14,7 @@ from ..operators.joining import stack
 from ..tensor import Tensor
 from . import forward_ad
 from .backward import grad
-from .modes import enable_grad
+from .grad_mode import enable_grad
 
 Inputs = tuple[Any, ...]
 Checked = Callable[[Inputs], list[Tensor]]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import traceback
 import warnings
 from typing import Any
 
@@ -48,14 +49,13 @@ def is_anomaly_enabled() -> bool:
 
 def is_anomaly_check_nan_enabled() -> bool:
     """Whether gradients are checked for NaN."""
-    return state.anomaly and state.check_nan
+    return state.check_nan
 
 
 def describe_forward(fn: Any) -> None:
     """Warn with the forward traceback of a node whose backward failed."""
     if fn.trace:
-        lines = "".join(f'  File "{f.filename}", line {f.lineno}, in {f.name}\n    {f.line}\n'
-                        for f in fn.trace)
+        lines = "".join(traceback.format_list(fn.trace))
         warnings.warn(f"Error detected in {fn.name()}. Traceback of forward call that caused the "
                       f"error:\n{lines}",
                       UserWarning, stacklevel=2)

@@ -6,21 +6,24 @@ import warnings
 from collections.abc import Sequence
 from typing import Any
 
-from .. import dtypes
 from ..engine import user_site
-from ..operators.creation import filled, ones_like, zeros_like
+from ..operators.creation import zeros_like
 from ..tensor import Tensor, state
 from ..tensor.batching import any_batched, levels, rules
-from ..tensor.history import edge
 from ..tensor.tape import GradFn
 from .batched import batched_grad
 from .engine import Walk, accumulate_grad, reachable_to
-from .modes import set_grad_enabled
+from .grad_mode import set_grad_enabled
+from .starting import inputs_of, outputs_of, place_of, start_of, starting_gradients
 from .templates import TemplateWalk, may_replay
 
-
-def _as_tuple(value: Any) -> tuple[Any, ...]:
-    return tuple(value) if isinstance(value, (tuple, list)) else (value,)
+_CYCLE = (
+    "Using backward() with create_graph=True will create a reference cycle between the parameter and its "
+    "gradient which can cause a memory leak. We recommend using autograd.grad when creating the graph to "
+    "avoid this. If you have to use this function, make sure to reset the .grad fields of your parameters to "
+    "None after use to break the cycle and avoid the leak.")
+_BOTH = ("`grad_tensors` and `grad_variables` (deprecated) arguments both passed to `backward()`. Please "
+         "only use `grad_tensors`.")
 
 
 def backward(tensors: Any, grad_tensors: Any = None, retain_graph: bool | None = None,
@@ -36,17 +39,22 @@ def backward(tensors: Any, grad_tensors: Any = None, retain_graph: bool | None =
     if grad_variables is not None:
         warnings.warn("`grad_variables` is deprecated. Use `grad_tensors` instead.", FutureWarning,
                       stacklevel=2)
-        grad_tensors = grad_variables if grad_tensors is None else grad_tensors
-    roots = _as_tuple(tensors)
+        if grad_tensors is not None:
+            raise RuntimeError(_BOTH)
+        grad_tensors = grad_variables
+    roots = outputs_of(tensors)
     if inputs is not None:
-        inputs = (inputs,) if isinstance(inputs, Tensor) else tuple(inputs)
-        if not inputs:
-            raise RuntimeError("`inputs` argument to `backward()` cannot be empty.")
-    grads = _starting_gradients(roots, grad_tensors)
+        inputs = inputs_of(inputs, "backward")
+    grads = starting_gradients(roots, grad_tensors)
+    if create_graph:
+        warnings.warn(_CYCLE, UserWarning, stacklevel=2)
     retain = create_graph if retain_graph is None else retain_graph
     if inputs is None:
         _walk(roots, grads, retain, create_graph)
         return
+    for x in inputs:
+        if isinstance(x, Tensor) and not x.requires_grad:
+            raise RuntimeError("can't retain_grad on Tensor that has requires_grad=False")
     for x, found in zip(inputs, _gradients_of(roots, grads, inputs, retain, create_graph)):
         if found is not None:
             with set_grad_enabled(create_graph):
@@ -63,8 +71,8 @@ def _walk(roots: Sequence[Tensor], grads: Sequence[Any], retain: bool, create_gr
     recorded_at = site or user_site()
     try:    # set inside: Ctrl-C may fall between any two function calls
         state.enabled, state.site = create_graph, recorded_at
-        for root, grad in zip(roots, grads):
-            start = edge(root)
+        state.starts = starts = tuple([start_of(root) for root in roots])
+        for start, grad in zip(starts, grads):
             if start is not None:
                 walk.give(start, grad)
         walk.run()
@@ -92,21 +100,22 @@ def grad(outputs: Any, inputs: Any, grad_outputs: Any = None, retain_graph: bool
                       "accumulate gradient for other parts of the graph, please use "
                       "torch.autograd.backward.", FutureWarning,
                       stacklevel=2)
-    roots, wanted = _as_tuple(outputs), _as_tuple(inputs)
+    roots, wanted = outputs_of(outputs), inputs_of(inputs, "grad")
     if levels and any_batched((*roots, *wanted)):
         options = {"retain_graph": retain_graph, "create_graph": create_graph, "allow_unused": allow,
                    "materialize_grads": materialize_grads}
         return rules.grad(grad, roots, wanted, grad_outputs, options)
-    if any(x._sparse for x in wanted):  # their gradients are those of their entries (Note: sparse tensors)
+    # The gradients of sparse tensors are those of their entries (Note: sparse tensors).
+    if any(isinstance(x, Tensor) and x._sparse for x in wanted):
         entries = [x._entries if x._sparse else x for x in wanted]
         theirs = grad(roots, entries, grad_outputs, retain_graph, create_graph, True, allow, is_grads_batched,
                       materialize_grads)
         return tuple(x._with(g) if x._sparse and g is not None else g for x, g in zip(wanted, theirs))
     if is_grads_batched:
         return batched_grad(roots, wanted, grad_outputs, retain_graph, create_graph, allow, materialize_grads)
-    starting = _starting_gradients(roots, grad_outputs)
+    starting = starting_gradients(roots, grad_outputs)
     for x in wanted:
-        if not x.requires_grad:
+        if isinstance(x, Tensor) and not x.requires_grad:
             raise RuntimeError("One of the differentiated Tensors does not require grad")
     found = _gradients_of(roots, starting, wanted, create_graph if retain_graph is None else retain_graph,
                           create_graph)
@@ -125,17 +134,14 @@ def _gradients_of(roots: Sequence[Tensor], grads: Sequence[Any], inputs: Sequenc
                   create_graph: bool) -> list[Any]:
     walk = _new_walk(retain, create_graph)
     targets: set[Any] = set()
-    places: list[Any] = []
-    for x in inputs:
-        fn = x.grad_fn
-        if fn is None:
-            places.append(None)
+    places = [place_of(x) for x in inputs]
+    for x, place in zip(inputs, places):
+        if place is None:
             targets.add(id(x))
         else:
-            places.append((fn, x.output_nr))
-            walk.capture[fn, x.output_nr] = None
-            targets.add(fn)
-    starts = [edge(root) for root in roots]
+            walk.capture[place] = None
+            targets.add(place[0])
+    starts = [start_of(root) for root in roots]
     fns = [s[0] if s.__class__ is tuple else s for s in starts]
     walk.wanted = reachable_to([f for f in fns if isinstance(f, GradFn)], targets)
     # What is only captured need not be differentiated further.
@@ -144,6 +150,7 @@ def _gradients_of(roots: Sequence[Tensor], grads: Sequence[Any], inputs: Sequenc
     recorded_at = site or user_site()
     try:    # set inside: Ctrl-C may fall between any two function calls
         state.enabled, state.site = create_graph, recorded_at
+        state.starts = tuple(starts)
         for start, g in zip(starts, grads):
             if start is not None:
                 walk.give(start, g)
@@ -166,36 +173,6 @@ def _leads_on(fn: GradFn, wanted: set[Any], targets: set[Any]) -> bool:
         if found is not None and (found in wanted if isinstance(found, GradFn) else id(found) in targets):
             return True
     return False
-
-
-def _starting_gradients(roots: Sequence[Tensor], given: Any) -> list[Tensor]:
-    grads = [None] * len(roots) if given is None else list(_as_tuple(given))
-    if len(grads) != len(roots):
-        raise RuntimeError(f"got {len(roots)} tensors and {len(grads)} gradients")
-    return [_starting_gradient(root, g) for root, g in zip(roots, grads)]
-
-
-def _starting_gradient(root: Tensor, given: Any) -> Tensor:
-    if not root.requires_grad:
-        raise RuntimeError("element 0 of tensors does not require grad and does not have a grad_fn")
-    if given is None:
-        if root.numel() != 1:
-            raise RuntimeError("grad can be implicitly created only for scalar outputs")
-        if root.dtype.category != dtypes.FLOATING:
-            raise RuntimeError("grad can be implicitly created only for real scalar outputs but got "
-                               f"{root.dtype!r}")
-        g = root._geometry
-        return filled(g, 1) if g.offset == 0 and g.is_contiguous else ones_like(root)
-    if not isinstance(given, Tensor):
-        raise TypeError(f"gradients can be either Tensors or None, but got {type(given).__name__}")
-    if given.shape != root.shape:
-        raise RuntimeError(f"Mismatch in shape: grad_output[0] has a shape of {given.shape} and output[0] "
-                           f"has a shape of {root.shape}.")
-    if given.is_complex() != root.is_complex():
-        raise RuntimeError("For complex Tensors, both grad_output and output are required to have the same "
-                           f"dtype. Mismatch in dtype: grad_output[0] has a dtype of {given.dtype!r} and "
-                           f"output[0] has a dtype of {root.dtype!r}.")
-    return given.to(root.dtype)
 
 
 def _tensor_backward(self: Tensor, gradient: Any = None, retain_graph: bool | None = None,

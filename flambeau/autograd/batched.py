@@ -59,12 +59,10 @@ def _batches(roots: Sequence[Tensor], given: Any) -> list[Tensor]:
         if grad is not None and grad[0].shape != root.shape:
             raise RuntimeError(
                 "If `is_grads_batched=True`, we interpret the first dimension of each grad_output as the "
-                "batch "
-                "dimension. The sizes of the remaining dimensions are expected to match the shape of "
+                "batch dimension. The sizes of the remaining dimensions are expected to match the shape of "
                 f"corresponding output, but a mismatch was detected: grad_output[{i}] has a shape of "
                 f"{grad[0].shape} and output[{i}] has a shape of {root.shape}. If you only want some tensors "
-                "in "
-                "`grad_output` to be considered batched, consider using vmap.")
+                "in `grad_output` to be considered batched, consider using vmap.")
         if grad is None and root.numel() != 1:
             raise RuntimeError("grad can be implicitly created only for scalar outputs")
         if grad is None:

@@ -20,6 +20,11 @@ from ..tensor.tape import GradFn, SavedTensor
 from .anomaly_mode import check_nan, describe_forward
 
 _new = object.__new__
+FREED = (
+    "Trying to backward through the graph a second time (or directly access saved tensors after they have "
+    "already been freed). Saved intermediate values of the graph are freed when you call .backward() or "
+    "autograd.grad(). Specify retain_graph=True if you need to backward through the graph a second time or "
+    "if you need to access saved tensors after calling backward.")
 
 
 class Walk:
@@ -131,11 +136,7 @@ def gradients(fn: GradFn, grads: list[Any]) -> Sequence[Any]:
         return fn.run(tuple(grads))
     saved = fn.saved
     if saved is None:
-        raise RuntimeError(
-            "Trying to backward through the graph a second time (or directly access saved tensors after they "
-            "have already been freed). Saved intermediate values of the graph are freed when you call "
-            ".backward() or autograd.grad(). Specify retain_graph=True if you need to backward through the "
-            "graph a second time or if you need to access saved tensors after calling backward.")
+        raise RuntimeError(FREED)
     operator = fn.signature.operator
     grad = grads[0] if fn.signature.single else tuple(grads)
     if operator.variadic_derivative is not None:
@@ -147,10 +148,10 @@ def gradients(fn: GradFn, grads: list[Any]) -> Sequence[Any]:
         if len(positions) == 1:
             i = positions[0]
             if needs[i]:
-                results[i] = fit(d.rule(fn, grad, *[_kept(fn, k) for k in d.keeps]),
+                results[i] = fit(d.rule(fn, grad, *[kept(fn, k) for k in d.keeps]),
                                  fn.signature.geometries[i])
         elif any([needs[i] for i in positions]):  # noqa: C419 (a list is faster than a generator)
-            several = d.rule(fn, grad, *[_kept(fn, k) for k in d.keeps])
+            several = d.rule(fn, grad, *[kept(fn, k) for k in d.keeps])
             for i, one in zip(positions, several):
                 if needs[i]:
                     results[i] = fit(one, fn.signature.geometries[i])
@@ -173,7 +174,7 @@ def fit(grad: Any, geometry: Geometry) -> Any:
     return grad
 
 
-def _kept(fn: GradFn, position: int) -> Any:
+def kept(fn: GradFn, position: int) -> Any:
     """What a derivative keeps: an operand (a number as itself) or an output (as ~number)."""
     at = 2 * fn.plan.kept.index(position)
     found = fn.saved[at] if fn.saved else None
@@ -192,7 +193,11 @@ def _kept(fn: GradFn, position: int) -> Any:
 def unpack(fn: GradFn, saved: SavedTensor, position: int) -> Any:
     """A saved tensor, checked for in-place writes since."""
     if saved.unpack is not None:
-        return saved.unpack(saved.tensor)
+        found = saved.unpack(saved.tensor)
+        if not isinstance(found, Tensor):
+            raise TypeError("Output of saved tensor unpack_hook expected to be a Tensor but got result of "
+                            f"type {type(found).__name__}")
+        return found
     x = saved.tensor
     counter = x._counter
     if (x._storage.version if counter is None else counter.version) != saved.version:
@@ -207,7 +212,7 @@ def unpack(fn: GradFn, saved: SavedTensor, position: int) -> Any:
 
 def _operator_of(fn: GradFn) -> str:
     """The name that errors give an operator: ``Exp`` for ``ExpBackward0``."""
-    return re.sub(r"Backward\d+$", "", fn.name())
+    return re.sub(r"Backward\d*$", "", fn.name())
 
 
 def _raise_modified(fn: GradFn, saved: SavedTensor, x: Tensor, position: int) -> None:

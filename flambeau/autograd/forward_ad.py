@@ -15,7 +15,7 @@ from typing import Any, NamedTuple
 from .. import dtypes
 from ..tensor import Tensor
 from .backward import grad
-from .modes import enable_grad
+from .grad_mode import enable_grad
 
 
 class UnpackedDualTensor(NamedTuple):

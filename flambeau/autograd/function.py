@@ -10,12 +10,12 @@ from ..graph.geometry import Geometry, contiguous
 from ..operators.creation import filled
 from ..tensor import Tensor, state
 from ..tensor.batching import any_batched, levels
-from ..tensor.history import detached, edge, save
-from ..tensor.tape import GradFn
+from ..tensor.history import call_stack, detached, edge, save
+from ..tensor.tape import GradFn, next_function
 from . import forward_ad
 from .batched_function import apply_batched
-from .engine import fit, unpack
-from .modes import no_grad
+from .engine import FREED, fit, unpack
+from .grad_mode import no_grad
 
 _new = object.__new__
 
@@ -35,10 +35,10 @@ class _Context:
 
     def save_for_backward(self, *tensors: Any) -> None:
         """Keep inputs or outputs for backward, where ``ctx.saved_tensors`` has them."""
-        for x in tensors:
+        for i, x in enumerate(tensors):
             if x is not None and not isinstance(x, Tensor):
-                raise TypeError(f"save_for_backward can only save variables, but argument {tensors.index(x)} "
-                                f"is of type {type(x).__name__}")
+                raise TypeError(f"save_for_backward can only save variables, but argument {i} is of type "
+                                f"{type(x).__name__}")
         self._to_save = tensors
 
     def save_for_forward(self, *tensors: Any) -> None:
@@ -61,12 +61,7 @@ class _Context:
     def saved_tensors(self) -> tuple[Any, ...]:
         """What ``save_for_backward`` kept, checked for in-place writes since."""
         if self._freed:
-            raise RuntimeError(
-                "Trying to backward through the graph a second time (or directly access saved tensors after "
-                "they have already been freed). Saved intermediate values of the graph are freed when you "
-                "call .backward() or autograd.grad(). Specify retain_graph=True if you need to backward "
-                "through the graph a second time or if you need to access saved tensors after calling "
-                "backward.")
+            raise RuntimeError(FREED)
         if self._saved_entries is None:
             return self._for_forward or self._to_save
         fn: Any = self
@@ -130,8 +125,8 @@ class BackwardCFunction(GradFn, _Context):
         for i, (grad, geometry) in enumerate(zip(returned, self._argument_geometries)):
             if geometry is None:
                 if grad is not None:
-                    raise RuntimeError(f"function {self.name()} returned a gradient different from None at "
-                                       f"position {i + 1}, but the corresponding forward input was not a "
+                    raise RuntimeError(f"function {self.name()} returned a gradient different than None "
+                                       f"at position {i + 1}, but the corresponding forward input was not a "
                                        "Variable")
                 results.append(None)
                 continue
@@ -142,7 +137,7 @@ class BackwardCFunction(GradFn, _Context):
         if grad is None:
             return None
         if not isinstance(grad, Tensor):
-            raise TypeError(f"expected Variable or None (got {type(grad).__name__})")
+            raise RuntimeError(f"expected Variable or None (got {type(grad).__name__})")
         if grad.shape != geometry.shape:
             try:
                 return fit(grad, geometry)
@@ -152,6 +147,15 @@ class BackwardCFunction(GradFn, _Context):
                                    f"{list(geometry.shape)}"
                                    ) from None
         return fit(grad, geometry)
+
+    @property
+    def next_functions(self) -> tuple[tuple[Any, int], ...]:
+        """What the edges of the tensors among the arguments lead to."""
+        return tuple([next_function(target) for target, geometry in zip(self.edges, self._argument_geometries)
+                      if geometry is not None])
+
+    def __repr__(self) -> str:
+        return f"<torch.autograd.function.{self.name()} object at {id(self):#x}>"
 
     def release(self) -> None:
         """Forget what was saved: the graph is used up."""
@@ -238,7 +242,7 @@ class Function:
                 output = cls.forward(*args, **kwargs)
                 cls.setup_context(ctx, args, output)
         if forward_ad.levels and cls.jvp is not Function.jvp:
-            several = isinstance(output, (tuple, list))
+            several = isinstance(output, tuple)
             outputs = list(output) if several else [output]
             duals = forward_ad.custom_tangents(cls, ctx, args, outputs)
             if duals is not outputs:
@@ -248,12 +252,14 @@ class Function:
 
 def _finish(ctx: Any, args: tuple[Any, ...], output: Any, wants_grad: bool) -> Any:
     """Give the outputs of forward their history."""
-    several = isinstance(output, (tuple, list))
+    several = isinstance(output, tuple)
     outputs = list(output) if several else [output]
-    for x in outputs:
-        if not several and not isinstance(x, Tensor) and x is not None:
-            raise TypeError(f"{ctx._function.__name__}.forward: expected Tensor or tuple of Tensor (got "
-                            f"{type(x).__name__}) for return value 0")
+    if any(all(x is not d for x in outputs) for d in ctx._dirty):
+        raise RuntimeError("Some elements marked as dirty during the forward method were not returned as "
+                           "output. The inputs that are modified inplace must all be outputs of the "
+                           "Function.")
+    if state.anomaly:
+        ctx.trace = call_stack()
     if not wants_grad:
         for i, x in enumerate(outputs):  # an input returned as it is becomes a new tensor
             if isinstance(x, Tensor) and any(x is a for a in args) and not any(x is d for d in ctx._dirty):
@@ -275,7 +281,7 @@ def _with_history(ctx: Any, x: Any, i: int, args: tuple[Any, ...]) -> Any:
     dirty = any(x is d for d in ctx._dirty)
     if dirty:
         if x.is_leaf and x.requires_grad:
-            raise RuntimeError("a leaf Variable that requires grad is being used in an in-place operation.")
+            raise RuntimeError("a leaf Variable that requires grad has been used in an in-place operation.")
     elif any(x is a for a in args) or x.requires_grad:
         x = detached(x)
     x._grad_fn, x._output_nr, x._requires_grad = ctx, i, True

@@ -13,7 +13,7 @@ from ..operators.creation import eye, ones_like, zeros_like
 from ..operators.joining import stack
 from ..tensor import Tensor
 from .backward import grad
-from .modes import enable_grad
+from .grad_mode import enable_grad
 
 Tensors = tuple[Tensor, ...]
 

@@ -14,7 +14,7 @@ from ..tensor import Tensor
 from . import _jacobians as jacobians
 from ._jacobians import Checked, Inputs, outputs_of
 from .backward import grad
-from .modes import enable_grad
+from .grad_mode import enable_grad
 
 
 class GradcheckError(RuntimeError):

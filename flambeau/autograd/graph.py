@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from collections import OrderedDict
 from collections.abc import Callable, Sequence
 from typing import Any
@@ -11,6 +12,7 @@ from ..tensor import Tensor, state
 from ..tensor.handle import RemovableHandle
 from ..tensor.history import edge
 from ..tensor.tape import hooks_of, leaf_hooks_of, next_function
+from .starting import GradientEdge
 
 
 class saved_tensors_hooks:
@@ -72,17 +74,6 @@ class allow_mutation_on_saved_tensors:
         state.saved_hooks = state.saved_hooks[:-1]
 
 
-class GradientEdge:
-    """Where a gradient arrives: a node and the number of its output."""
-
-    def __init__(self, node: Any, output_nr: int) -> None:
-        self.node = node
-        self.output_nr = output_nr
-
-    def __iter__(self) -> Any:
-        return iter((self.node, self.output_nr))
-
-
 def get_gradient_edge(tensor: Tensor) -> GradientEdge:
     """The edge along which the gradient of a tensor arrives."""
     if not tensor.requires_grad:
@@ -93,30 +84,51 @@ def get_gradient_edge(tensor: Tensor) -> GradientEdge:
 
 def register_multi_grad_hook(tensors: Sequence[Tensor], fn: Callable[..., None], *,
                              mode: str = "all") -> RemovableHandle:
-    """Call ``fn`` when the gradients of all tensors (or of ``"any"`` one) are there."""
+    """Call ``fn`` when the gradients of all tensors that a pass reaches (or of ``"any"`` one) are there."""
     if mode not in ("all", "any"):
         raise ValueError(f"Expects mode to be one of ('all', 'any') but got {mode}")
-    grads: list[Any] = [None] * len(tensors)
-    seen = [0]
-
-    def hook_of(i: int) -> Callable[[Tensor], None]:
-        def hook(grad: Tensor) -> None:
-            seen[0] += 1
-            if mode == "any":
-                if seen[0] == 1:
-                    fn(grad)
-                return
-            grads[i] = grad
-            if seen[0] == len(tensors):
-                seen[0] = 0
-                fn(grads)
-        return hook
-
+    hook = _MultiHook(tensors, fn, mode)
     tables = [_hook_table(x) for x in tensors]
     handle = RemovableHandle(OrderedDict(), extra_dict=tables)
     for i, table in enumerate(tables):
-        table[handle.id] = hook_of(i)
+        table[handle.id] = functools.partial(hook, i)
     return handle
+
+
+class _MultiHook:
+    """Counts the gradients that arrive in one backward pass."""
+
+    def __init__(self, tensors: Sequence[Tensor], fn: Callable[..., None], mode: str) -> None:
+        # A leaf by itself, another tensor by its node: what an edge leads to.
+        self.places = [x.grad_fn or x for x in tensors]
+        self.fn = fn
+        self.mode = mode
+        self.starts: Any = None     # of the pass that is counted
+
+    def __call__(self, i: int, grad: Tensor) -> None:
+        if self.starts is not state.starts:
+            self.starts = state.starts
+            self.grads: list[Any] = [None] * len(self.places)
+            self.left = _count_reached(self.starts, self.places) if self.mode == "all" else 1
+        self.grads[i] = grad
+        self.left -= 1
+        if self.left == 0:
+            self.fn(self.grads if self.mode == "all" else grad)
+
+
+def _count_reached(starts: Sequence[Any], places: Sequence[Any]) -> int:
+    """How many of the nodes and leaves a backward pass from ``starts`` comes to."""
+    found: set[int] = set()
+    pending = list(starts)
+    while pending:
+        target = pending.pop()
+        target = target[0] if target.__class__ is tuple else target
+        if target is None or id(target) in found:
+            continue
+        found.add(id(target))
+        if isinstance(target, Node):
+            pending += target.edges
+    return sum(id(place) in found for place in places)
 
 
 def _hook_table(x: Tensor) -> OrderedDict[int, Any]:

@@ -42,6 +42,9 @@ def _same_kind(hook: Hook) -> Hook:
             raise TypeError(f"expected Variable, but hook returned '{type(changed).__name__}'")
         if changed.shape != grad.shape:
             raise RuntimeError(f"hook '{getattr(hook, '__name__', hook)}' has changed the size of value")
+        if changed.dtype is not grad.dtype:
+            raise RuntimeError(f"hook '{getattr(hook, '__name__', hook)}' has changed the type of value (was "
+                               f"{grad.type()} got {changed.type()})")
         return changed
     checked.__wrapped__ = hook  # type: ignore[attr-defined]
     return checked
@@ -67,7 +70,21 @@ def retain_grad(self: Tensor) -> None:
     self._retains_grad = True
 
 
+def backward_hooks(self: Tensor) -> OrderedDict[int, Any] | None:
+    """The hooks on this tensor's gradient, None where none was ever registered."""
+    fn = self.grad_fn
+    table: OrderedDict[int, Any] | None
+    if fn is None:
+        table = None if self._hooks is None else self._hooks.before
+    else:
+        table = None if fn.hooks is None else fn.hooks.tensor.get(self._output_nr)
+    if table is None:
+        return None
+    return OrderedDict((key, getattr(hook, "__wrapped__", hook)) for key, hook in table.items()) or None
+
+
 T: Any = Tensor
+T._backward_hooks = property(backward_hooks)
 T.register_hook = register_hook
 T.register_post_accumulate_grad_hook = register_post_accumulate_grad_hook
 T.retain_grad = retain_grad

@@ -5,7 +5,7 @@ from __future__ import annotations
 import warnings
 from typing import Any
 
-from ..autograd.modes import no_grad
+from ..autograd.grad_mode import no_grad
 from ..operators.looking import look
 from ..size import Size
 from ..tensor import Tensor

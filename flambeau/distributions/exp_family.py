@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from ..autograd import grad
-from ..autograd.modes import enable_grad
+from ..autograd.grad_mode import enable_grad
 from ..tensor import Tensor
 from .distribution import Distribution
 

@@ -7,7 +7,7 @@ from typing import Any
 
 from .. import operators as ops
 from ..autograd import grad
-from ..autograd.modes import enable_grad
+from ..autograd.grad_mode import enable_grad
 from ..nn import functional as F
 from ..tensor import Tensor
 from .bernoulli import Bernoulli

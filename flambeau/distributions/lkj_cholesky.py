@@ -6,7 +6,7 @@ import math
 from typing import Any
 
 from .. import operators as ops
-from ..autograd.modes import no_grad
+from ..autograd.grad_mode import no_grad
 from ..dtypes import finfo
 from ..nn import functional as F
 from ..size import Size

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from .. import operators as ops
-from ..autograd.modes import no_grad
+from ..autograd.grad_mode import no_grad
 from ..size import Size
 from ..tensor import Tensor
 from . import constraints

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from ..autograd.modes import no_grad
+from ..autograd.grad_mode import no_grad
 from ..size import Size
 from ..tensor import Tensor
 from . import constraints

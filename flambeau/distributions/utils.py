@@ -8,7 +8,7 @@ from numbers import Number
 from typing import Any
 
 from .. import operators as ops
-from ..autograd.modes import enable_grad
+from ..autograd.grad_mode import enable_grad
 from ..dtypes import finfo, get_default_dtype
 from ..nn import functional as F
 from ..tensor import Tensor

@@ -6,7 +6,7 @@ import math
 from typing import Any
 
 from .. import operators as ops
-from ..autograd.modes import no_grad
+from ..autograd.grad_mode import no_grad
 from ..dtypes import float64
 from ..size import Size
 from ..special import i0e, i1e

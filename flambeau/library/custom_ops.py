@@ -8,7 +8,7 @@ from typing import Any
 
 from ..amp import autocast
 from ..autograd import Function, no_grad
-from ..autograd.modes import is_grad_enabled
+from ..autograd.grad_mode import is_grad_enabled
 from ..devices import device
 from ..dtypes import dtype, float64
 from ..tensor import Tensor

@@ -10,7 +10,7 @@ from ..graph.geometry import Geometry, contiguous, dense_like, intern, row_major
 from ..graph.node import Signature
 from ..graph.recent import Recent
 from ..graph.storage import Storage
-from ..tensor import Tensor, record, state
+from ..tensor import INFERENCE, Tensor, record, state
 from ..tensor.history import attach
 from .definition import operator
 from .registry import NAMESPACES, api
@@ -88,7 +88,7 @@ def clone(input: Tensor, *, memory_format: Any = None) -> Tensor:
                 _signatures.keep(g, Signature(CLONE, (), (g,), (g,), True, None))
         attach(CLONE, signature, (input,), (out,))
     if state.inference:
-        out._inference = True
+        out._inference, out._counter = True, INFERENCE
     return out
 
 

@@ -10,7 +10,7 @@ from ..graph.geometry import Geometry, contiguous
 from ..graph.node import Signature
 from ..graph.operator import Operator
 from ..graph.recent import Recent
-from ..tensor import Tensor, check_dim, state, view
+from ..tensor import INFERENCE, Tensor, check_dim, state, view
 from ..tensor.batching import BatchedTensor, plain
 from ..tensor.history import attach
 from .creation import filled
@@ -79,7 +79,7 @@ def views_of(operator: Operator, input: Tensor, dim: int, sizes: Sequence[int] |
     needs_grad = enabled and input.requires_grad
     several = (enabled and signature.operator not in _UNSAFE) or (input._multiple and not needs_grad)
     counter = input._counter
-    version = storage.version if counter is None else counter.version
+    version = storage.version if counter is None else 0 if counter is INFERENCE else counter.version
     outs: list[Tensor] = []
     for part, how in zip(signature.outputs, parts):
         out = _new(Tensor)
@@ -93,7 +93,7 @@ def views_of(operator: Operator, input: Tensor, dim: int, sizes: Sequence[int] |
             out._view = (*chain, how)
         if several:
             out._multiple = True
-        if input._inference:
+        if counter is INFERENCE:
             out._inference = True
         outs.append(out)
     views = tuple(outs)

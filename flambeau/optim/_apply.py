@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from .. import operators as ops
-from ..autograd.modes import is_grad_enabled
+from ..autograd.grad_mode import is_grad_enabled
 from ..dtypes import LOW_PRECISION
 from ..operators.optimizer import UnsuitableTensor, multi_tensor
 from ..tensor import Tensor

@@ -48,7 +48,6 @@ _MOVED = {
     "nn.modules._parameter_containers": "nn.modules.container",
     "optim.adafactor": "optim",
     "optim.muon": "optim",
-    "autograd.modes": "autograd.grad_mode",
     "cuda.amp": "cuda.amp.grad_scaler",
 }
 

@@ -3,9 +3,9 @@
 from . import legacy
 from .inplace import assign, check_writable
 from .record import record, record_one, record_pair, record_scaled, record_three
-from .tape import GradFn, state
+from .tape import INFERENCE, GradFn, state
 from .tensor import Tensor, check_dim, fresh
 from .views import view, view_operator
 
-__all__ = ["GradFn", "Tensor", "assign", "check_dim", "check_writable", "fresh", "record", "record_one",
-           "record_pair", "record_scaled", "record_three", "state", "view", "view_operator"]
+__all__ = ["INFERENCE", "GradFn", "Tensor", "assign", "check_dim", "check_writable", "fresh", "record",
+           "record_one", "record_pair", "record_scaled", "record_three", "state", "view", "view_operator"]

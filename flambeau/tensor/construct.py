@@ -12,7 +12,7 @@ from ..graph.node import constant
 from ..graph.storage import Storage
 from ..size import Size
 from .record import META_NODE
-from .tape import state
+from .tape import INFERENCE, state
 from .tensor import Tensor, fresh
 
 _new = object.__new__
@@ -235,5 +235,5 @@ def legacy_new(cls: type, *data: Any, dtype: Any = None, device: Any = None) -> 
     out: Any = _new(cls)
     out._storage, out._geometry = made._storage, made._geometry
     if state.inference:
-        out._inference = True
+        out._inference, out._counter = True, INFERENCE
     return out

@@ -254,7 +254,7 @@ def _keep_watched(fn: GradFn, operands: Sequence[Any], outs: tuple[Tensor, ...])
         kept += save(x, i < 0) if isinstance(x, Tensor) else None, None
     fn.saved = tuple(kept) if any(x is not None for x in kept) else ()
     if state.anomaly:
-        fn.trace = _stack()
+        fn.trace = call_stack()
 
 
 def edge(x: Tensor) -> Any:
@@ -279,13 +279,27 @@ def save(x: Tensor, is_output: bool = False) -> SavedTensor:
         pack, unpack = state.saved_hooks[-1]
         fn, state.enabled = state.enabled, False
         try:
-            return SavedTensor(pack(x), -1, unpack, is_output)
+            return SavedTensor(_packed(pack, x), -1, unpack, is_output)
         finally:
             state.enabled = fn
     counter = x._counter
     return SavedTensor(x, x._storage.version if counter is None else counter.version, None, is_output)
 
 
-def _stack() -> Any:
+def _packed(pack: Any, x: Tensor) -> Any:
+    """What a hook makes of x, which it may not write."""
+    if x._inference:
+        return pack(x)
+    version = x._version
+    found = pack(x)
+    if x._version != version:
+        raise RuntimeError(
+            "A saved tensor pack hook is modifying its input in place. Tensors provided as input to pack "
+            "hook cannot be modified by in-place operations as this can lead to unexpected side-effects. "
+            "Please open an issue if you need to perform in-place operations on the input to a pack hook.")
+    return found
+
+
+def call_stack() -> Any:
     import traceback
     return [f for f in traceback.extract_stack() if not f.filename.startswith(_LIBRARY)]

@@ -24,6 +24,8 @@ class GradState(threading.local):
     check_nan = True
     # Where backward was called: the line of everything it records.
     site: Any = None
+    # Where the backward pass that runs has started (Note: edges): one tuple of its own for each pass.
+    starts: Any = None
     # Whether there are saved_hooks or anomaly mode is on: one question for the hot path.
     watched = False
     _saved_hooks: tuple[Any, ...] = ()
@@ -51,6 +53,34 @@ class GradState(threading.local):
 
 
 state = GradState()
+
+
+class InferenceCounter:
+    """The version counter of tensors made in inference mode: none.
+
+    Recording reads the version of what it saves for backward, so this is where it learns that an operand may
+    not be saved; it costs nothing where there are no such tensors.
+    """
+
+    __slots__ = ()
+
+    @property
+    def version(self) -> int:
+        """0; raises where a tensor is saved for backward."""
+        if state.enabled:
+            raise RuntimeError(
+                "Inference tensors cannot be saved for backward. Please do not use Tensors created in "
+                "inference mode in computation tracked by autograd. To work around this, you can make a "
+                "clone to get a normal tensor and use it in autograd, or use `torch.no_grad()` instead of "
+                "`torch.inference_mode()`.")
+        return 0
+
+    @version.setter
+    def version(self, value: int) -> None:
+        pass
+
+
+INFERENCE = InferenceCounter()
 next_sequence = count().__next__
 
 
@@ -207,17 +237,23 @@ class AccumulateGrad:
         return f"<AccumulateGrad object at {id(self):#x}>"
 
 
-class LeafHooks:
-    """Hooks of a leaf: on its gradient, and after the gradient was accumulated."""
+SAME_AS_LEAF: Any = object()    # the dtype of gradients where none was asked for
 
-    __slots__ = ("before", "after")
+
+class LeafHooks:
+    """Hooks of a leaf: on its gradient, and after the gradient was accumulated; the gradient's dtype."""
+
+    __slots__ = ("before", "after", "dtype")
 
     def __init__(self) -> None:
+        self.dtype: Any = SAME_AS_LEAF
         self.before: OrderedDict[int, Any] = OrderedDict()
         self.after: OrderedDict[int, Any] = OrderedDict()
 
     def run(self, grad: Any) -> Any:
         """The gradient after all hooks."""
+        if self.dtype is not SAME_AS_LEAF and self.dtype is not None:
+            grad = grad.to(self.dtype)
         for hook in list(self.before.values()):
             changed = hook(grad)
             if changed is not None:

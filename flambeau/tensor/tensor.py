@@ -13,9 +13,11 @@ from ..graph.geometry import Geometry
 from ..graph.storage import Storage, VersionCounter
 from ..size import Size
 from .attributes import Handle, attributes, fields, settle
-from .tape import state
+from .gradients import NOT_A_LEAF, check_grad, grad_dtype, set_grad_dtype
+from .tape import INFERENCE, state
 
 _new = object.__new__
+_INFERENCE_LEAF = "Setting requires_grad=True on inference tensor outside InferenceMode is not allowed."
 
 
 class Tensor(Handle):
@@ -172,6 +174,8 @@ class Tensor(Handle):
 
     @property
     def _version(self) -> int:
+        if self._inference:
+            raise RuntimeError("Inference tensors do not track version counter.")
         return (self._counter or self._storage).version
 
     @property
@@ -204,8 +208,7 @@ class Tensor(Handle):
         elif self._geometry.dtype.category < dtypes.FLOATING:
             raise RuntimeError("only Tensors of floating point dtype can require gradients")
         elif self._inference:
-            raise RuntimeError("Setting requires_grad=True on inference tensor outside InferenceMode is not "
-                               "allowed.")
+            raise RuntimeError(_INFERENCE_LEAF)
         if self.grad_fn is None:
             self._requires_grad = bool(requires_grad)
         return self
@@ -219,7 +222,8 @@ class Tensor(Handle):
     def grad_fn(self) -> Any:
         """The recorded operation that made this tensor, None for a leaf."""
         base = self._base
-        if base is not None and self._base_version != (base._counter or base._storage).version:
+        if base is not None and not base._inference \
+                and self._base_version != (base._counter or base._storage).version:
             from .views import refresh_grad_fn  # made of this class
             refresh_grad_fn(self)
         return self._grad_fn
@@ -233,22 +237,27 @@ class Tensor(Handle):
         """The accumulated gradient, None before the first backward."""
         if self._grad is None and self.requires_grad and not self.is_leaf and not self._retains_grad:
             import warnings
-            warnings.warn(
-                "The .grad attribute of a Tensor that is not a leaf Tensor is being accessed. Its .grad "
-                "attribute won't be populated during autograd.backward(). If you indeed want the .grad field "
-                "to be populated for a non-leaf Tensor, use .retain_grad() on the non-leaf "
-                "Tensor.", UserWarning, stacklevel=2)
+            warnings.warn(NOT_A_LEAF, UserWarning, stacklevel=2)
         return self._grad
 
     @grad.setter
     def grad(self, value: Any) -> None:
         if value is not None:
-            _check_grad(self, value)
+            check_grad(self, value)
         self._grad = value
 
     @grad.deleter
     def grad(self) -> None:
         self._grad = None
+
+    @property
+    def grad_dtype(self) -> Any:
+        """The dtype of a leaf's gradient: its own, unless another (or None, any) was set."""
+        return grad_dtype(self)
+
+    @grad_dtype.setter
+    def grad_dtype(self, wanted: Any) -> None:
+        set_grad_dtype(self, wanted)
 
     @property
     def retains_grad(self) -> bool:
@@ -264,6 +273,8 @@ class Tensor(Handle):
         out._storage = self._storage
         out._geometry = self._geometry
         out._counter = self._counter
+        if self._inference:
+            adopt_inference(out)
         return out
 
     @property
@@ -273,6 +284,8 @@ class Tensor(Handle):
         out._storage = self._storage
         out._geometry = self._geometry
         out._counter = VersionCounter()
+        if self._inference:
+            adopt_inference(out)
         return out
 
     @data.setter
@@ -314,7 +327,11 @@ class Tensor(Handle):
         if require_grad:
             if data._geometry.dtype.category < dtypes.FLOATING:
                 raise RuntimeError("Only Tensors of floating point and complex dtype can require gradients")
+            if data._inference and not state.inference:
+                raise RuntimeError(_INFERENCE_LEAF)
             out._requires_grad = True
+        if data._inference:
+            adopt_inference(out)
         return out
 
     def as_subclass(self, cls: type) -> Any:
@@ -335,20 +352,12 @@ def check_dim(dim: int, ndim: int) -> int:
                      f"{dim})")
 
 
-def _check_grad(tensor: Tensor, value: Any) -> None:
-    if not isinstance(value, Tensor):
-        raise TypeError("assigned grad expected to be a Tensor or None but got grad of type "
-                        f"{type(value).__name__}")
-    if value is tensor:
-        raise RuntimeError("can't assign Variable as its own grad")
-    if value.dtype is not tensor.dtype:
-        raise RuntimeError(
-            "assigned grad has data of a different type"
-        )
-    if value.device != tensor.device:
-        raise RuntimeError("assigned grad has data located on a different device")
-    if value.shape != tensor.shape:
-        raise RuntimeError("assigned grad has data of a different size")
+def adopt_inference(handle: Tensor) -> None:
+    """Make a new handle on an inference tensor's storage an inference tensor too, in that mode only."""
+    if state.inference:
+        handle._inference, handle._counter = True, INFERENCE
+    else:
+        handle._counter = VersionCounter()
 
 
 def fresh(storage: Storage, geometry: Geometry) -> Tensor:
@@ -357,5 +366,5 @@ def fresh(storage: Storage, geometry: Geometry) -> Tensor:
     out._storage = storage
     out._geometry = geometry
     if state.inference:
-        out._inference = True
+        out._inference, out._counter = True, INFERENCE
     return out

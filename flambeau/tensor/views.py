@@ -57,15 +57,17 @@ def view(operator: Operator, x: Tensor, attributes: tuple[Any, ...] = (),
     out._geometry = geometry
     base = x._base
     counter = x._counter
-    if counter is not None:
-        out._counter = counter
     if base is None:
         out._base = x
     else:
         out._base = base
         if x._multiple:
             out._multiple = True
-    out._base_version = storage.version if counter is None else counter.version
+    if counter is None:
+        out._base_version = storage.version
+    else:
+        out._counter = counter
+        out._base_version = 0 if x._inference else counter.version
     if state.enabled:
         if base is None:
             out._view = ((operator, attributes),)

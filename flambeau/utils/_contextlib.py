@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from ..autograd.modes import Mode
+from ..autograd.grad_mode import Mode
 
 
 class _DecoratorContextManager(Mode):

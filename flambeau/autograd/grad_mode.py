@@ -1,9 +1,13 @@
-"""Switches of recording: ``no_grad``, ``enable_grad``, ``set_grad_enabled``, ``inference_mode``."""
+"""Switches of recording: ``no_grad``, ``enable_grad``, ``set_grad_enabled``, ``inference_mode``.
+
+Under ``inference_mode`` nothing is recorded, whatever the other switches say.
+"""
 
 from __future__ import annotations
 
 import functools
 import inspect
+import warnings
 from collections.abc import Callable
 from typing import Any
 
@@ -25,15 +29,28 @@ class Mode:
 
     def __call__(self, function: Callable[..., Any]) -> Callable[..., Any]:
         if inspect.isclass(function):
-            return function
+            warnings.warn("Decorating classes is deprecated and will be disabled in future versions. You "
+                          "should only decorate functions or methods. To preserve the current behavior of "
+                          "class decoration, you can directly decorate the `__init__` method and nothing "
+                          "else.", FutureWarning, stacklevel=2)
+            return _decorated_class(self, function)
         if inspect.isgeneratorfunction(function):
             return _decorate_generator(self, function)
 
         @functools.wraps(function)
-        def decorated(*args: Any, **kwargs: Any) -> Any:
+        def decorate_context(*args: Any, **kwargs: Any) -> Any:
             with self.clone():
                 return function(*args, **kwargs)
-        return decorated
+        return decorate_context
+
+
+def _decorated_class(mode: Mode, made: type) -> Callable[..., Any]:
+    """What stands in a decorated class's place: a function that makes instances in the mode."""
+    @functools.wraps(made)
+    def decorate_context(*args: Any, **kwargs: Any) -> Any:
+        with mode.clone():
+            return made(*args, **kwargs)
+    return decorate_context
 
 
 def _decorate_generator(mode: Mode, function: Callable[..., Any]) -> Callable[..., Any]:
@@ -86,19 +103,22 @@ class enable_grad(no_grad):
     """Record history inside, also within ``no_grad``."""
 
     def __enter__(self) -> None:
-        self.before, state.enabled = state.enabled, True
+        self.before, state.enabled = state.enabled, not state.inference
 
 
 class set_grad_enabled(Mode):
     """Record history or not; acts at once, and as a context manager until its end."""
 
     def __init__(self, mode: bool) -> None:
+        if not isinstance(mode, bool):
+            raise TypeError("set_grad_enabled(): argument 'enabled' (position 1) must be bool, not "
+                            f"{type(mode).__name__}")
         self.before = state.enabled
         self.mode = mode
-        state.enabled = mode
+        self.__enter__()
 
     def __enter__(self) -> None:
-        state.enabled = self.mode
+        state.enabled = self.mode and not state.inference
 
     def __exit__(self, *exc: object) -> None:
         state.enabled = self.before
@@ -109,6 +129,11 @@ class set_grad_enabled(Mode):
     def __call__(self, function: Callable[..., Any]) -> Callable[..., Any]:
         state.enabled = self.before
         return super().__call__(function)
+
+    def __str__(self) -> str:
+        return f"torch.autograd.grad_mode.set_grad_enabled(mode={self.mode})"
+
+    __repr__ = __str__
 
 
 class inference_mode(Mode):
@@ -151,3 +176,23 @@ def is_grad_enabled() -> bool:
 def is_inference_mode_enabled() -> bool:
     """Whether ``inference_mode`` is in force."""
     return state.inference
+
+
+class set_multithreading_enabled(Mode):
+    """Accepted for PyTorch's programs: backward records, and what it recorded runs on all threads anyway."""
+
+    def __init__(self, mode: bool) -> None:
+        self.mode = mode
+
+    def __enter__(self) -> None:
+        pass
+
+    def __exit__(self, *exc: object) -> None:
+        pass
+
+    def clone(self) -> set_multithreading_enabled:
+        return set_multithreading_enabled(self.mode)
+
+
+__all__ = ["enable_grad", "inference_mode", "is_grad_enabled", "is_inference_mode_enabled", "no_grad",
+           "set_grad_enabled", "set_multithreading_enabled"]

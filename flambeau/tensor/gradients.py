@@ -1,0 +1,79 @@
+"""What may be assigned to a tensor's ``.grad``, and the dtype that its gradient has (``grad_dtype``)."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from .. import dtypes
+from .attributes import Handle
+from .tape import SAME_AS_LEAF, leaf_hooks_of
+
+NOT_A_LEAF = (
+    "The .grad attribute of a Tensor that is not a leaf Tensor is being accessed. Its .grad attribute won't "
+    "be populated during autograd.backward(). If you indeed want the .grad field to be populated for a "
+    "non-leaf Tensor, use .retain_grad() on the non-leaf Tensor. If you access the non-leaf Tensor by "
+    "mistake, make sure you access the leaf Tensor instead. See github.com/pytorch/pytorch/pull/30531 for "
+    "more information.")
+
+# How PyTorch's messages call the element types of a gradient: as C++ does.
+_C_NAMES = {
+    dtypes.float32: "float", dtypes.float64: "double", dtypes.float16: "c10::Half",
+    dtypes.bfloat16: "c10::BFloat16", dtypes.complex64: "c10::complex<float>",
+    dtypes.complex128: "c10::complex<double>", dtypes.int64: "long int", dtypes.int32: "int",
+    dtypes.int16: "short int", dtypes.int8: "signed char", dtypes.uint8: "unsigned char",
+    dtypes.bool_: "bool",
+}
+
+
+def _c_name(dtype: dtypes.dtype) -> str:
+    return _C_NAMES.get(dtype, dtype.name)
+
+
+def check_grad(tensor: Any, value: Any) -> None:
+    """Raise PyTorch's error where ``value`` may not become ``tensor.grad``."""
+    if not isinstance(value, Handle):
+        raise TypeError("assigned grad expected to be a Tensor or None but got grad of type "
+                        f"{type(value).__name__}")
+    if value is tensor:
+        raise RuntimeError("can't assign Variable as its own grad")
+    given: Any = value
+    wanted = tensor.dtype if tensor.grad_fn is not None else grad_dtype(tensor)
+    if wanted is not None and given.dtype is not wanted:
+        raise RuntimeError(
+            f"attempting to assign a gradient with dtype '{_c_name(given.dtype)}' to a tensor with "
+            f"grad_dtype '{dtypes.SCALAR_NAMES[wanted]}'. The gradient must match the tensor's grad_dtype "
+            "(defaults to the tensor's dtype). You can set the tensor's grad_dtype attribute with a specific "
+            "dtype, or None to allow any dtype. Set grad_dtype with caution. Diverging the dtypes of a "
+            "tensor and its gradient may break downstream systems that assume they match.")
+    if given.device.type != tensor.device.type:
+        raise RuntimeError(
+            f"attempting to assign a gradient with device type '{given.device.type}' to a tensor with device "
+            f"type '{tensor.device.type}'. Please ensure that the gradient and the tensor are on the same "
+            "device")
+    if given.shape != tensor.shape:
+        raise RuntimeError(
+            f"attempting to assign a gradient of size '{list(given.shape)}' to a tensor of size "
+            f"'{list(tensor.shape)}'. Please ensure that the gradient and the tensor are the same size")
+
+
+def grad_dtype(tensor: Any) -> Any:
+    """The dtype in which a leaf's gradient is accumulated; None if it may be any."""
+    if not tensor.is_leaf:
+        raise RuntimeError("grad_dtype can only be accessed on leaf tensors.")
+    hooks = tensor._hooks
+    return tensor.dtype if hooks is None or hooks.dtype is SAME_AS_LEAF else hooks.dtype
+
+
+def set_grad_dtype(tensor: Any, wanted: Any) -> None:
+    """Have a leaf's gradients in another dtype than its own, or (None) in whatever they come in."""
+    if not tensor.is_leaf:
+        raise RuntimeError("grad_dtype can only be set on leaf tensors.")
+    if wanted is not None and not isinstance(wanted, dtypes.dtype):
+        raise RuntimeError(f"grad_dtype must be a torch.dtype or None, but got {type(wanted).__name__}")
+    have = tensor._grad
+    if wanted is not None and have is not None and have.dtype is not wanted:
+        raise RuntimeError(
+            f"Cannot set grad_dtype to '{dtypes.SCALAR_NAMES[wanted]}' because there is already a gradient "
+            f"with dtype '{_c_name(have.dtype)}'. Please clear the gradient (.grad = None) before changing "
+            "grad_dtype, or ensure the new grad_dtype matches the existing gradient's dtype.")
+    leaf_hooks_of(tensor).dtype = wanted
