@@ -10,6 +10,7 @@ from ..llvm.code import kernel
 from ..llvm.effort import Effort
 from ..plan import Call, Plan
 from ..products.microkernel import Tile, tile_of
+from .ahead import pieces
 from .arguments import Argument, words
 from .kernel import NUMBERS, PHASE, POINTERS, forward_module
 from .packing import PACK_NUMBERS, PACK_POINTERS, pack_module
@@ -20,6 +21,7 @@ from .winograd import Winograd, winograd_of
 
 # Bytes of V that a task should have: with a panel of weights they fill the second cache.
 BUDGET = 640 << 10
+_PORTIONS = 32      # of the tasks: a thread knows which task it does next within one
 _NOWHERE = 1 << 40
 
 
@@ -212,10 +214,13 @@ def _main_call(problem: Problem, e: Elements, tile: Tile,
         "u_panel": packed_panel, "t_n": problem.target.batch, "t_c": problem.target.channel,
         "t_a": problem.positions[0], "t_b": problem.positions[1], "t_w": problem.positions[2],
         "v_at": v_at, "m_at": m_at, "p_at": p_at, "m_step": m_step, "depth_each": b.width,
-        "phases": len(problem.phases), "merged": int(is_merged(problem, w))}
+        "phases": len(problem.phases), "merged": int(is_merged(problem, w)),
+        **pieces("in", e, problem.source, extent, b.images, b.chunks == 1),
+        **pieces("out", e, problem.target._replace(space=problem.positions), problem.phases[0].grid, b.images,
+                 b.chunks == 1)}
     step = step if step in (1, 2) else 0
     function = _convolve(e.name, mode, adjacent_of(problem, mode), bias is not None, step)
-    return Call(function, words(POINTERS, NUMBERS, given, table), b.tasks,
+    return Call(function, words(POINTERS, NUMBERS, given, table), b.tasks, max(1, b.tasks // _PORTIONS),
                 scratch=p_at + p_size * e.width + 64 * WIDTH)
 
 

@@ -16,6 +16,7 @@ from __future__ import annotations
 
 from ..llvm.build import Function, Module
 from ..products.microkernel import Accumulators, Tile, accumulate, local_array
+from .ahead import AHEAD_NUMBERS, Ahead, Walks
 from .arguments import Registers, registers
 from .kernel import rows_of_long_tiles, short_rows
 from .staging import (
@@ -37,7 +38,7 @@ NUMBERS = (*STAGE_NUMBERS, *FILL_NUMBERS, *NARROW_NUMBERS, *(f"g_{name}" for nam
            "narrow_width", "batch", "groups", "images_each", "chunks", "rows_each", "ranges", "total",
            "slices", "slice", "parts", "blocks_each", "outs", "s_group", "g_group", "g_c", "v_at", "g_at",
            "h_at", "h_step", "taps", "grid_a", "grid_b", "grid_w", "grid_step", "sum_range", "sum_block",
-           "blocks_out")
+           "blocks_out", *AHEAD_NUMBERS)
 
 
 def gradient_module(e: Elements, tile: Tile, mode: str, adjacent: str, adjacent_grad: str) -> str:
@@ -46,7 +47,7 @@ def gradient_module(e: Elements, tile: Tile, mode: str, adjacent: str, adjacent_
     w = winograd_of(mode)
     tiles = {t.rows: _tile_function(module, e, t) for t in (tile, short_rows(tile))}
     with module.kernel("add_up") as f:
-        a = registers(f, POINTERS, NUMBERS)
+        a, ahead = registers(f, POINTERS, NUMBERS), Ahead(f)
         v, g, h = (f.at(f.scratch, at, "i8") for at in (a.v_at, a.g_at, a.h_at))
         with f.loop(f.begin, f.end) as task:
             slice_, rest = f.rem(task, a.slices), f.div(task, a.slices)
@@ -68,6 +69,7 @@ def gradient_module(e: Elements, tile: Tile, mode: str, adjacent: str, adjacent_
             last = f.div(f.mul(f.add(range_, 1), a.total), a.ranges)
             with f.loop(first, last) as chunk:
                 part = _chunk(f, a, chunk)
+                _begin_next(f, a, e, ahead, chunk, last, (source, grad), outs)
                 pointers = (source, f.scratch, v, grad, g)
                 _stage_both(f, a, e, mode, pointers, part, outs, (adjacent, adjacent_grad))
                 if w:
@@ -81,7 +83,7 @@ def gradient_module(e: Elements, tile: Tile, mode: str, adjacent: str, adjacent_
                 taps = str(w.elements**2) if w else "1" if mode == "narrow" else a.taps
                 grads = h if w else g
                 counts = taps, all_blocks
-                _products(f, a, e, tile, tiles, (v, grads, sums), counts, pixels, outs, more, mode)
+                _products(f, a, e, tile, tiles, (v, grads, sums), counts, pixels, outs, more, mode, ahead)
     return module.text()
 
 
@@ -95,6 +97,17 @@ def _chunk(f: Function, a: Registers, chunk: str) -> Part:
     part["grid_b"], part["grid_w"] = a.grid_b, a.grid_w
     part["rows"] = f.add(f.mul(f.sub(a.rows_each, 1), a.grid_step), a.span_a)
     return part
+
+
+def _begin_next(f: Function, a: Registers, e: Elements, ahead: Ahead, chunk: str, last: str,
+                pointers: tuple[str, str], outs: str) -> None:
+    """Ask for what the next chunk stages."""
+    following = f.add(chunk, 1)
+    more, part = f.compare("slt", following, last), _chunk(f, a, following)
+    part["source"], grad = pointers
+    ahead.begin_source(f, a, e, part, f.least(a.channels, f.mul(a.blocks, a.x_pixel)), more)
+    place = f.add(f.mul(part["first_image"], a.g_s_n), f.mul(part["grid_first"], a.g_s_a))
+    ahead.begin(f, a, "out", e.at(f, grad, place), (part["images"], part["grid_a"], outs), more)
 
 
 def _stage_both(f: Function, a: Registers, e: Elements, mode: str, pointers: tuple[str, str, str, str, str],
@@ -139,14 +152,17 @@ def _fill_grad_tiles(f: Function, a: Registers, e: Elements, g: str, h: str, par
 
 def _tile_function(module: Module, e: Elements, tile: Tile) -> Function:
     """S (+)= G^T V for a tile: a sum over pixels."""
-    parameters = [("ptr noalias", "%g"), ("ptr noalias", "%v"), ("ptr noalias", "%s"), ("i64", "%pixels"),
-                  ("i64", "%more")]
+    parameters = [("ptr noalias", "%g"), ("ptr noalias", "%v"), ("ptr noalias", "%s"), *Walks.PARAMETERS,
+                  ("i64", "%pixels"), ("i64", "%more")]
     with module.helper(f"tile{tile.rows}", parameters) as f:
         acc = Accumulators(f, tile)
 
         def place(i: int, j: int) -> str:
             return f.at("%s", i * tile.columns + j * tile.lanes, e.element)
-        accumulate(f, acc, "%pixels", "%g", "%v", a_row=1, a_step=tile.columns, b_step=tile.columns)
+        walks = Walks(f, write=False)
+        accumulate(f, acc, "%pixels", "%g", "%v", a_row=1, a_step=tile.columns, b_step=tile.columns,
+                   each=walks.step)
+        walks.save()
         with f.when(f.compare("ne", "%more", 0)):
             for i in range(tile.rows):
                 for j in range(tile.vectors):
@@ -159,7 +175,7 @@ def _tile_function(module: Module, e: Elements, tile: Tile) -> Function:
 
 def _products(f: Function, a: Registers, e: Elements, tile: Tile, tiles: dict[int, Function],
               pointers: tuple[str, str, str], counts: tuple[str, str], pixels: str, outs: str, more: str,
-              mode: str) -> None:
+              mode: str, ahead: Ahead) -> None:
     (v, grads, sums), (taps, all_blocks) = pointers, counts
     short, columns = short_rows(tile).rows, tile.columns
     with f.loop(0, taps) as tap, f.loop(0, a.blocks) as block:
@@ -176,8 +192,9 @@ def _products(f: Function, a: Registers, e: Elements, tile: Tile, tiles: dict[in
             long = rows_of_long_tiles(f, tile, count)
             for rows, start, stop in ((tile.rows, "0", long), (short, long, count)):
                 with f.loop(start, stop, rows) as row:
-                    f.run(tiles[rows], f.at(from_g, row, e.element), from_v,
-                          f.at(to, f.mul(f.add(out, row), columns), e.element), pixels, more)
+                    place = f.at(to, f.mul(f.add(out, row), columns), e.element)
+                    f.run(tiles[rows], f.at(from_g, row, e.element), from_v, place, *ahead.states.values(),
+                          pixels, more)
 
 
 # --- the sum of all ranges ----------------------------------------------------------------------------------

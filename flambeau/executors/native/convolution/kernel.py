@@ -14,6 +14,7 @@ from __future__ import annotations
 
 from ..llvm.build import Function, Module
 from ..products.microkernel import Accumulators, Tile, accumulate
+from .ahead import AHEAD_NUMBERS, Ahead, Walks
 from .arguments import Registers, entry, registers
 from .staging import (
     FILL_NUMBERS,
@@ -34,7 +35,7 @@ POINTERS = ("source", "packed", "bias", "target")
 NUMBERS = (*STAGE_NUMBERS, *FILL_NUMBERS, *NARROW_NUMBERS, "narrow_width", "batch", "groups", "images_each",
            "chunks", "rows_each", "splits", "panels", "outs", "s_group", "t_group", "u_group", "u_panel",
            "t_n", "t_c", "t_a", "t_b", "t_w", "v_at", "m_at", "p_at", "m_step", "depth_each",
-           "phases", "merged")
+           "phases", "merged", *AHEAD_NUMBERS)
 # Entries of a phase in the table, followed by taps.
 PHASE = ("taps", "taps_at", "u_at", "target_at", "grid_a", "grid_b", "grid_w")
 # How many blocks of channels a tile sums up before it lets go of its registers.
@@ -56,9 +57,12 @@ def forward_module(e: Elements, tile: Tile, mode: str, adjacent: str, bias: bool
     module = Module()
     tiles = {t.rows: _tile_function(module, e, t) for t in (tile, short_rows(tile))}
     with module.kernel("convolve") as f:
-        a = registers(f, POINTERS, NUMBERS)
+        a, ahead = registers(f, POINTERS, NUMBERS), Ahead(f)
         with f.loop(f.begin, f.end) as task:
             part = _part_of(f, a, e, task)
+            following = f.add(task, 1)
+            ahead.begin_source(f, a, e, _part_of(f, a, e, following), a.channels,
+                               f.compare("slt", following, f.end))
             if mode != "narrow":
                 buffer = part["v"] if mode == "pointwise" else f.scratch
                 stage(f, a, e, part["source"], buffer, part, adjacent)
@@ -68,7 +72,11 @@ def forward_module(e: Elements, tile: Tile, mode: str, adjacent: str, bias: bool
                 here = _grid_of(f, a, part, phase, mode)
                 _fill(f, a, e, mode, adjacent, here, phase)
                 with f.loop(part["first_panel"], part["last_panel"]) as panel:
-                    _multiply(f, a, e, tile, tiles, mode, here, phase, panel)
+                    out = f.mul(panel, tile.columns)
+                    place = f.add(_place_of(f, a, here, phase), f.mul(out, a.t_c))
+                    counts = part["images"], here["lines"], f.least(f.sub(a.outs, out), tile.columns)
+                    ahead.begin(f, a, "out", e.at(f, a.target, place), counts)
+                    _multiply(f, a, e, tile, tiles, mode, here, phase, panel, ahead)
                     _deliver(f, a, e, tile, mode, here, phase, panel, bias, step)
     return module.text()
 
@@ -122,20 +130,21 @@ def _fill(f: Function, a: Registers, e: Elements, mode: str, adjacent: str, part
 
 
 def _multiply(f: Function, a: Registers, e: Elements, tile: Tile, tiles: dict[int, Function], mode: str,
-              part: Part, phase: dict[str, str], panel: str) -> None:
+              part: Part, phase: dict[str, str], panel: str, ahead: Ahead) -> None:
     """The results of a panel."""
     v, m = part["v"], part["m"]
     at = f.add(f.add(f.mul(part["group"], a.u_group), f.mul(panel, a.u_panel)), phase["u_at"])
     u = f.at(a.packed, at, e.element)
     w = winograd_of(mode)
     if not w:
-        _product(f, a, e, tile, tiles, part["pixels"], f.mul(phase["taps"], a.blocks), v, u, m)
+        _product(f, a, e, tile, tiles, part["pixels"], f.mul(phase["taps"], a.blocks), v, u, m,
+                 ahead)
         return
     with f.loop(0, w.elements**2) as i:
         block = f.mul(i, a.blocks)
         _product(f, a, e, tile, tiles, part["pixels"], a.blocks, f.at(v, f.mul(block, a.v_step), e.element),
                  f.at(u, f.mul(block, f.mul(a.depth_each, tile.columns)), e.element),
-                 f.at(m, f.mul(i, a.m_step), e.element))
+                 f.at(m, f.mul(i, a.m_step), e.element), ahead)
     _untile(f, a, e, tile, m, part["p"], part, w)
 
 
@@ -143,8 +152,8 @@ def _multiply(f: Function, a: Registers, e: Elements, tile: Tile, tiles: dict[in
 
 def _tile_function(module: Module, e: Elements, tile: Tile) -> Function:
     """M (+)= V U for a tile: a sum over blocks of channels."""
-    parameters = [("ptr noalias", "%v"), ("ptr noalias", "%u"), ("ptr noalias", "%m"), ("i64", "%blocks"),
-                  ("i64", "%v_step"), ("i64", "%depth"), ("i64", "%more")]
+    parameters = [("ptr noalias", "%v"), ("ptr noalias", "%u"), ("ptr noalias", "%m"), *Walks.PARAMETERS,
+                  ("i64", "%blocks"), ("i64", "%v_step"), ("i64", "%depth"), ("i64", "%more")]
     with module.helper(f"tile{tile.rows}", parameters) as f:
         acc = Accumulators(f, tile)
 
@@ -155,9 +164,12 @@ def _tile_function(module: Module, e: Elements, tile: Tile) -> Function:
                 for j in range(tile.vectors):
                     acc.set(i, j, f.read(e.kind, place(i, j)))
         size = f.mul("%depth", tile.columns)
+        walks = Walks(f, write=True)
         with f.loop(0, "%blocks") as block:
             accumulate(f, acc, "%depth", f.at("%v", f.mul(block, "%v_step"), e.element),
-                       f.at("%u", f.mul(block, size), e.element), a_row=WIDTH, a_step=1, b_step=tile.columns)
+                       f.at("%u", f.mul(block, size), e.element), a_row=WIDTH, a_step=1, b_step=tile.columns,
+                       each=walks.step)
+        walks.save()
         for i in range(tile.rows):
             for j in range(tile.vectors):
                 f.write(e.kind, acc.get(i, j), place(i, j))
@@ -181,7 +193,7 @@ def rows_of_long_tiles(f: Function, tile: Tile, rows: str) -> str:
 
 
 def _product(f: Function, a: Registers, e: Elements, tile: Tile, tiles: dict[int, Function], pixels: str,
-             blocks: str, v: str, u: str, m: str) -> None:
+             blocks: str, v: str, u: str, m: str, ahead: Ahead) -> None:
     """M[pixel][columns] = V U for a panel. Some blocks of U at a time, so that they stay in the cache."""
     short = short_rows(tile).rows
     long = rows_of_long_tiles(f, tile, pixels)
@@ -192,7 +204,8 @@ def _product(f: Function, a: Registers, e: Elements, tile: Tile, tiles: dict[int
         for rows, start, stop in ((tile.rows, "0", long), (short, long, pixels)):
             with f.loop(start, stop, rows) as pixel:
                 f.run(tiles[rows], f.at(from_v, f.mul(pixel, WIDTH), e.element), from_u,
-                      f.at(m, f.mul(pixel, tile.columns), e.element), count, a.v_step, a.depth_each, block)
+                      f.at(m, f.mul(pixel, tile.columns), e.element), *ahead.states.values(), count, a.v_step,
+                      a.depth_each, block)
 
 
 # --- results ------------------------------------------------------------------------------------------------
@@ -220,13 +233,18 @@ def _untile(f: Function, a: Registers, e: Elements, tile: Tile, m: str, p: str, 
         source.set(f.at(from_, f.mul(part["grid_w"], columns), e.element))
 
 
+def _place_of(f: Function, a: Registers, part: Part, phase: dict[str, str]) -> str:
+    """Where the results of a part begin in the target."""
+    return f.add(f.add(f.mul(part["first_image"], a.t_n), phase["target_at"]),
+                 f.add(f.mul(part["grid_first"], a.t_a), f.mul(part["group"], a.t_group)))
+
+
 def _deliver(f: Function, a: Registers, e: Elements, tile: Tile, mode: str, part: Part, phase: dict[str, str],
              panel: str, bias: bool, step: int) -> None:
     """Write a panel of results, [image][a][b][w][columns], to the target, and add the bias."""
     p, group, images = part["p" if winograd_of(mode) else "m"], part["group"], part["images"]
     rows, planes, width = part["lines"], phase["grid_b"], phase["grid_w"]
-    place = f.add(f.add(f.mul(part["first_image"], a.t_n), phase["target_at"]),
-                  f.add(f.mul(part["grid_first"], a.t_a), f.mul(group, a.t_group)))
+    place = _place_of(f, a, part, phase)
     merged = f.compare("ne", a.merged, 0)
     run = f.choose(merged, "i64", f.mul(f.mul(rows, planes), width), width)
     rows, planes = f.choose(merged, "i64", 1, rows), f.choose(merged, "i64", 1, planes)

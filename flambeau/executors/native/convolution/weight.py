@@ -10,6 +10,7 @@ from ..llvm.code import kernel
 from ..llvm.effort import Effort
 from ..plan import Call, Plan
 from ..products.microkernel import Tile
+from .ahead import pieces
 from .arguments import Argument, words
 from .forward import adjacent_in, adjacent_of, elements, images_each, narrow_taps, rounded, tile_for
 from .gradient import (
@@ -174,7 +175,9 @@ def _sum_call(problem: Problem, e: Elements, tile: Tile, operands: tuple[Geometr
         "outs": problem.outs, "s_group": problem.source.group, "g_group": places.group, "g_c": places.channel,
         "v_at": v_at, "g_at": g_at, "h_at": h_at, "h_step": h_step, "taps": b.taps, "grid_a": phase.grid[0],
         "grid_b": phase.grid[1], "grid_w": phase.grid[2], "grid_step": step[0], "sum_range": b.sum_range,
-        "sum_block": b.sum_block, "blocks_out": g_blocks}
+        "sum_block": b.sum_block, "blocks_out": g_blocks,
+        **pieces("in", e, problem.source, extent, b.images, b.chunks == 1),
+        **pieces("out", e, places, phase.grid, b.images, b.chunks == 1)}
     table = narrow_taps(problem, phase, b.blocks * columns) if mode == "narrow" else [
         (tap.offset[0] * staged_b + tap.offset[1]) * staged_w + tap.offset[2] for tap in phase.taps]
     function = _add_up(e.name, mode, adjacent_of(problem, mode), adjacent_in(places, phase.grid))
