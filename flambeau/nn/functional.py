@@ -7,6 +7,7 @@ from typing import Any
 from ..operators import NAMESPACES
 from ..operators.registry import publish_in
 from ..tensor import overrides
+from . import linear_cross_entropy as _linear_cross_entropy  # noqa: F401  (publishes its function)
 
 publish_in(globals(), "nn.functional")
 

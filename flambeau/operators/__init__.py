@@ -59,7 +59,6 @@ from . import (
     linalg_solve,
     linalg_svd,
     linear,
-    linear_losses,
     local_normalization,
     logical,
     looking,

@@ -9,7 +9,9 @@ from .locations import MAP_LOCATION, default_restore_location, location_tag, reg
 from .names import _get_layout
 from .options import (
     get_crc32_options,
+    get_default_mmap_options,
     set_crc32_options,
+    set_default_mmap_options,
     skip_data,
 )
 from .safety import add_safe_globals, clear_safe_globals, get_safe_globals, safe_globals
@@ -35,6 +37,7 @@ __all__ = [
     "default_restore_location",
     "get_crc32_options",
     "get_default_load_endianness",
+    "get_default_mmap_options",
     "get_safe_globals",
     "get_unsafe_globals_in_checkpoint",
     "load",
@@ -44,5 +47,6 @@ __all__ = [
     "save",
     "set_crc32_options",
     "set_default_load_endianness",
+    "set_default_mmap_options",
     "skip_data",
 ]

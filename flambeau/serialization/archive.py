@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from ..dtypes import dtype
-from .options import options
+from .options import maps_shared, options
 
 Array = np.ndarray[Any, Any]
 
@@ -84,7 +84,8 @@ class Archive:
         if options.skip_data:
             return np.empty(count, of.numpy)
         if mapped and self.path is not None and start % of.itemsize == 0:
-            view = np.memmap(self.path, np.uint8, "c", start, (need,)).view(np.ndarray)
+            mode: Any = "r+" if maps_shared() else "c"
+            view = np.memmap(self.path, np.uint8, mode, start, (need,)).view(np.ndarray)
             return view.view(of.numpy)
         self.file.seek(start)
         return read_array(self.file, of, count, f"PytorchStreamReader failed reading file {name}")

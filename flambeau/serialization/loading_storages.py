@@ -17,6 +17,7 @@ from .archive import Archive
 from .endianness import must_swap
 from .locations import named_location, restore
 from .names import StorageType
+from .options import maps_shared
 
 _LARGEST = 2**63 - 1
 
@@ -43,7 +44,9 @@ class ArchiveStorages:
         flat = self.archive.array(f"data/{key}", of, count, self.mapped)
         if self.swap:
             flat = flat.byteswap()
-        made = UntypedStorage(_storage=Storage(constant(flat), contiguous((count,), of)))
+        storage = Storage(constant(flat), contiguous((count,), of))
+        storage.exposed = self.mapped and maps_shared()  # who writes to it writes to the file
+        made = UntypedStorage(_storage=storage)
         return restore(made, location, self.map_location)
 
 

@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
+import mmap
 from typing import Any
+
+# Windows has neither; there the flags are Python's usual ones and cannot be changed.
+_PRIVATE, _SHARED = getattr(mmap, "MAP_PRIVATE", 2), getattr(mmap, "MAP_SHARED", 1)
 
 
 class _Options:
@@ -11,6 +15,7 @@ class _Options:
     def __init__(self) -> None:
         self.crc32 = True
         self.skip_data = False
+        self.mmap_flags: int = _PRIVATE
 
 
 options = _Options()
@@ -48,3 +53,43 @@ class skip_data:
 
     def __exit__(self, *exc: Any) -> None:
         options.skip_data = self._before
+
+
+def get_default_mmap_options() -> int:
+    """How ``torch.load(mmap=True)`` maps files: ``mmap.MAP_PRIVATE`` at the start."""
+    return options.mmap_flags
+
+
+class set_default_mmap_options:
+    """Map files so in ``torch.load(mmap=True)``, from now on or within a ``with`` block.
+
+    Writes to tensors of a file mapped with ``mmap.MAP_PRIVATE`` stay in memory, with ``mmap.MAP_SHARED`` they
+    go to the file.
+
+    >>> import flambeau as torch; import mmap
+    >>> with torch.serialization.set_default_mmap_options(mmap.MAP_SHARED):
+    ...     torch.serialization.get_default_mmap_options() == mmap.MAP_SHARED
+    True
+    """
+
+    def __init__(self, flags: int) -> None:
+        if not hasattr(mmap, "MAP_PRIVATE"):
+            raise RuntimeError("Changing the default mmap options is currently not supported for Windows")
+        if flags not in (_PRIVATE, _SHARED):
+            raise ValueError(
+                "Invalid argument in function set_default_mmap_options, expected mmap.MAP_PRIVATE or "
+                f"mmap.MAP_SHARED, but got {flags}"
+            )
+        self.prev = options.mmap_flags
+        options.mmap_flags = flags
+
+    def __enter__(self) -> None:
+        pass
+
+    def __exit__(self, *exc: object) -> None:
+        options.mmap_flags = self.prev
+
+
+def maps_shared() -> bool:
+    """Whether writes to mapped tensors go to the file."""
+    return options.mmap_flags == _SHARED

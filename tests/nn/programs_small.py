@@ -57,11 +57,33 @@ def linear_cross_entropy_loss(torch: Any) -> Any:
         out = loss(x, torch.tensor([0, 4, 2]) if not loss.out_features else torch.tensor([[0, 4]] * 3))
         out.sum().backward()
         log.append([out.tolist(), x.grad.tolist(), loss.linear.weight.grad.tolist()])
-        log.append([values(loss.state_dict()), repr(loss).replace(", options=None", ""), repr(loss.linear)])
+        log.append([values(loss.state_dict()), repr(loss), repr(loss.linear)])
     loss = torch.nn.LinearCrossEntropyLoss(4, 5)
     log.append(attempt(lambda: loss(torch.ones(2, 3, 4), torch.zeros(2, 3, dtype=torch.long))))
     log.append(loss(torch.ones(2, 4), torch.full((2, 5), 0.2)).item())
     log.append(attempt(lambda: torch.nn.LinearCrossEntropyLoss(4, 5, label_smoothing=2)))
+    return log
+
+
+@program
+def linear_cross_entropy_in_pieces(torch: Any) -> Any:
+    """The loss computed by pieces of the batch, and which options are refused."""
+    make, loss_of = torch.nn.LinearCrossEntropyOptions, torch.nn.functional.linear_cross_entropy
+    log: list[Any] = [repr(make()), repr(torch.nn.LinearCrossEntropyLoss(4, 3, options=make()))]
+    torch.manual_seed(0)
+    x, w, b = torch.randn(7, 3), torch.randn(5, 3), torch.randn(5)
+    y = torch.randint(0, 5, (7,))
+    leaves = [each.requires_grad_() for each in (x, w, b)]
+    for given in (make(), make(batch_chunk_size=2), make(chunking_method=None), make(acc_policy="accurate")):
+        for more in ({}, {"reduction": "sum"}, {"reduction": "none"}, {"weight": torch.arange(5.0)},
+                     {"ignore_index": int(y[0])}):
+            loss = loss_of(x, w, y, linear_bias=b, options=given, **more)
+            log.append([loss.tolist(), *[g.tolist() for g in torch.autograd.grad(loss.sum(), leaves)]])
+    for wrong in ({"batch_chunk_size": 0}, {"chunking_method": "x"}, {"chunking_method": "aspect_ratio:0"},
+                  {"acc_policy": None}, {"acc_dtype": torch.long}):
+        log.append(attempt(lambda wrong=wrong: make(**wrong)))
+    log.append(attempt(lambda: loss_of(x, w, y, options=make(acc_dtype=torch.double))))
+    log.append(loss_of(x, w, y, options=make(), label_smoothing=0.1).item())
     return log
 
 

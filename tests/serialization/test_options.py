@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import mmap
 import warnings
 import zipfile
 from pathlib import Path
@@ -62,3 +63,18 @@ def test_hooks_that_are_not_saved(torch: ModuleType, marked: bool) -> None:
         torch.save(x, io.BytesIO())
     expected = f"backward hook {hook!r} on tensor will not be serialized.  If this is expected, you can "
     assert [str(w.message).startswith(expected) for w in caught] == ([] if marked else [True])
+
+
+def test_writes_to_mapped_files(torch: Any, tmp_path: Path) -> None:
+    """Writes stay in memory with MAP_PRIVATE, and go to the file with MAP_SHARED."""
+    options, path = torch.serialization.set_default_mmap_options, tmp_path / "x.pt"
+    torch.save(torch.ones(3), path)
+    assert torch.serialization.get_default_mmap_options() == mmap.MAP_PRIVATE
+    torch.load(path, mmap=True)[0] = 5
+    assert torch.load(path).tolist() == [1, 1, 1]
+    with options(mmap.MAP_SHARED):
+        torch.load(path, mmap=True).mul_(5)
+    assert torch.serialization.get_default_mmap_options() == mmap.MAP_PRIVATE
+    assert torch.load(path).tolist() == [5, 5, 5]
+    with pytest.raises(ValueError, match="but got 7"):
+        options(7)

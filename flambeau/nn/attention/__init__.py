@@ -9,6 +9,17 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from enum import IntEnum
 
+from ._registry import (
+    activate_flash_attention_impl,
+    current_flash_attention_impl,
+    list_flash_attention_impls,
+    register_flash_attention_impl,
+    restore_flash_attention_impl,
+)
+
+# Kept for programs that set it: there is nothing to warn of.
+WARN_FOR_UNFUSED_KERNELS = False
+
 
 class SDPBackend(IntEnum):
     """The implementations that PyTorch has."""
@@ -46,4 +57,8 @@ def sdpa_kernel(backends: Sequence[SDPBackend] | SDPBackend, set_priority: bool 
         _allowed = before
 
 
-__all__ = ["SDPBackend", "sdpa_kernel"]
+__all__ = [
+    "SDPBackend", "WARN_FOR_UNFUSED_KERNELS", "activate_flash_attention_impl", "current_flash_attention_impl",
+    "list_flash_attention_impls", "register_flash_attention_impl", "restore_flash_attention_impl",
+    "sdpa_kernel",
+]  # fmt: skip

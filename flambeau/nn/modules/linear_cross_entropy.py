@@ -9,6 +9,7 @@ from ...tensor import Tensor
 from .. import functional as F
 from ._loss_base import _WeightedLoss
 from .linear import Linear
+from .linear_cross_entropy_options import LinearCrossEntropyOptions
 
 __all__ = ["LinearCrossEntropyLoss"]
 
@@ -35,6 +36,7 @@ class LinearCrossEntropyLoss(_WeightedLoss):
         weight: Tensor | None = None,
         ignore_index: int | None = None,
         label_smoothing: float = 0.0,
+        options: LinearCrossEntropyOptions | None = None,
     ) -> None:
         if not 0 <= label_smoothing <= 1:
             raise RuntimeError(f"expected label_smoothing to be in range [0, 1], got {label_smoothing}")
@@ -43,6 +45,7 @@ class LinearCrossEntropyLoss(_WeightedLoss):
         self.out_features = tuple(out_features)
         self.ignore_index = ignore_index
         self.label_smoothing = label_smoothing
+        self.options = options
         outputs = num_classes * prod(self.out_features)
         self.linear = Linear(in_features, outputs, bias=bias, device=device, dtype=dtype)
 
@@ -59,6 +62,7 @@ class LinearCrossEntropyLoss(_WeightedLoss):
             reduction=self.reduction,
             ignore_index=self.ignore_index,
             label_smoothing=self.label_smoothing,
+            options=self.options,
         )
 
     def extra_repr(self) -> str:
@@ -67,5 +71,5 @@ class LinearCrossEntropyLoss(_WeightedLoss):
             f"in_features={self.linear.in_features}, num_classes={self.num_classes}, "
             f"out_features={self.out_features}, bias={self.linear.bias is not None}, "
             f"reduction={self.reduction}, ignore_index={self.ignore_index}, "
-            f"label_smoothing={self.label_smoothing}"
+            f"label_smoothing={self.label_smoothing}, options={self.options}"
         )
