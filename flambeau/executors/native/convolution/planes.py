@@ -9,7 +9,7 @@ from ..llvm.code import kernel
 from ..llvm.effort import Effort
 from ..plan import Call, Plan
 from .arguments import Argument, words
-from .forward import elements, is_merged, narrow_taps, rounded, tile_for
+from .forward import elements, is_merged, rounded, tile_for
 from .planar import (
     FINISH_NUMBERS,
     FINISH_POINTERS,
@@ -47,36 +47,52 @@ def has_planes(problem: Problem, volume: int, dtype: Any) -> bool:
 
 
 class _Cut:
-    """How the grid is cut into units and tasks."""
+    """How the grid is cut into units and tasks, and what a unit's X and V are."""
 
     def __init__(self, problem: Problem, e: Elements, budget: int) -> None:
-        phase = problem.phases[0]
+        self.problem, phase, span = problem, problem.phases[0], problem.span
+        # The lines of a unit are neighbours in the last dimension but one that there is.
+        self.outer, self.line = (1, 0) if problem.extents[1] == phase.grid[1] == 1 else (0, 1)
         self.depth = problem.ins * len(phase.taps)
-        self.width = phase.grid[2]
-        self.all_lines = phase.grid[0] * phase.grid[1]
+        self.width, grid = phase.grid[2], phase.grid[self.line]
         most = max(1, budget // (self.depth * e.width) // self.width)
-        self.chunks = -(-self.all_lines // most)
-        self.lines = -(-self.all_lines // self.chunks)
-        self.chunks = -(-self.all_lines // self.lines)
-        units = problem.batch * self.chunks
+        self.chunks = -(-grid // most)
+        self.lines = -(-grid // self.chunks)
+        self.chunks = -(-grid // self.lines)
+        units = problem.batch * phase.grid[self.outer] * self.chunks
         self.ranges = max(1, min(units, _RANGES, int(problem.products / problem.groups / _TASK)))
         # Rows of V an odd number of vectors apart do not meet in the same sets of the cache.
         self.v_step = rounded(self.lines * self.width + 2 * e.lanes, 2 * e.lanes) + e.lanes
+        self.step = problem.step[2]
+        self.x_w = self.width + (span[2] - 1) // self.step
+        self.x_rows = (self.lines - 1) * problem.step[self.line] + span[self.line]
+        rows = problem.ins * span[self.outer] * self.x_rows
+        self.x_size = rounded((rows * self.step * self.x_w + 2 * e.lanes) * e.width, 64)
 
-    def given(self, problem: Problem, x: Geometry, operand: int, v_at: int) -> dict[str, Argument]:
-        """The arguments that both kernels have."""
-        source, target, step = problem.source, problem.target, problem.step
-        return {
-            "source": lambda w: w.input(operand, x),
-            "s_n": source.batch, "s_a": source.space[0], "s_b": source.space[1], "s_group": source.group,
-            "step_a": step[0], "step_b": step[1],
-            "before_a": problem.before[0], "before_b": problem.before[1],
-            "extent_a": problem.extents[0], "extent_b": problem.extents[1],
-            "grid_b": problem.phases[0].grid[1], "grid_w": self.width,
-            "lines": self.all_lines, "lines_each": self.lines, "depth": self.depth,
-            "v_at": v_at, "v_step": self.v_step, "batch": problem.batch, "groups": problem.groups,
-            "chunks": self.chunks, "ranges": self.ranges, "outs": problem.outs, "t_n": target.batch,
-            "t_c": target.channel, "t_group": target.group}
+    def given(self, x: Geometry, operand: int, at: int) -> dict[str, Argument]:
+        """The arguments that both kernels have; X lies ``at`` a place in the scratch, V behind it."""
+        problem, source, target = self.problem, self.problem.source, self.problem.target
+        found: dict[str, Argument] = {
+            "source": lambda w: w.input(operand, x), "s_n": source.batch, "s_group": source.group,
+            "s_c": source.channel, "before_w": problem.before[2], "extent_w": problem.extents[2],
+            "grid_w": self.width, "lines_each": self.lines, "channels": problem.ins, "depth": self.depth,
+            "x_at": at, "x_rows": self.x_rows, "x_w": self.x_w, "v_at": at + self.x_size,
+            "v_step": self.v_step, "batch": problem.batch, "groups": problem.groups, "chunks": self.chunks,
+            "ranges": self.ranges, "outs": problem.outs, "t_n": target.batch, "t_c": target.channel,
+            "t_group": target.group}
+        for name, axis in (("a", self.outer), ("b", self.line)):
+            found |= {f"s_{name}": source.space[axis], f"step_{name}": problem.step[axis],
+                      f"before_{name}": problem.before[axis], f"extent_{name}": problem.extents[axis],
+                      f"span_{name}": problem.span[axis], f"grid_{name}": problem.phases[0].grid[axis]}
+        return found
+
+    def table(self) -> list[int]:
+        """Where in X each row of V begins."""
+        problem, outer = self.problem, self.problem.span[self.outer]
+        offsets = [tap.offset for tap in problem.phases[0].taps]
+        return [((c * outer + o[self.outer]) * self.x_rows + o[self.line]) * self.step * self.x_w
+                + o[2] % self.step * self.x_w + o[2] // self.step
+                for c in range(problem.ins) for o in offsets]
 
 
 @kernel("convolve_planes", "convolution_planes", effort=Effort.FEW)
@@ -101,14 +117,13 @@ def forward_plan(problem: Problem, dtype: Any, operands: tuple[Geometry, Geometr
     tile = tile_for(e)
     x, weight, bias = operands
     cut = _Cut(problem, e, _FORWARD)
-    v_at = rounded(problem.outs, tile.rows) * rounded(cut.depth, e.lanes) * e.width
-    given = {**cut.given(problem, x, 0, v_at), "weight": lambda w: w.input(1, weight),
+    x_at = rounded(problem.outs, tile.rows) * rounded(cut.depth, e.lanes) * e.width
+    given = {**cut.given(x, 0, x_at), "weight": lambda w: w.input(1, weight),
              "bias": (lambda w: w.input(2, bias)) if bias is not None else (lambda w: w.constant(0)),
              "target": lambda w: w.output(0), "w_out": problem.weight.batch, "w_group": problem.weight.group}
-    table = narrow_taps(problem, problem.phases[0], cut.depth)
     call = Call(_convolve(e.name, bias is not None, problem.step[2]),
-                words(FORWARD_POINTERS, FORWARD_NUMBERS, given, table), cut.ranges * problem.groups,
-                scratch=v_at + (cut.depth * cut.v_step + tile.columns) * e.width)
+                words(FORWARD_POINTERS, FORWARD_NUMBERS, given, cut.table()), cut.ranges * problem.groups,
+                scratch=x_at + cut.x_size + (cut.depth * cut.v_step + tile.columns) * e.width)
     moved = sum(g.numel * g.dtype.itemsize for g in operands if g is not None)
     return Plan([call], flops=2.0 * problem.products, traffic=float(2 * moved))
 
@@ -120,12 +135,12 @@ def weight_plan(problem: Problem, dtype: Any, grad: Geometry, x: Geometry, resul
     cut = _Cut(problem, e, _WEIGHT)
     blocks_out = -(-problem.outs // rows)
     sum_range = blocks_out * -(-cut.depth // columns) * e.lanes
-    given = {**cut.given(problem, x, 1, 0), "grad": lambda w: w.input(0, grad),
+    given = {**cut.given(x, 1, 0), "grad": lambda w: w.input(0, grad),
              "sums": lambda w: w.workspace(0), "sum_range": sum_range}
-    table = narrow_taps(problem, problem.phases[0], cut.depth)
     tasks = cut.ranges * problem.groups
-    sums = Call(_add_up(e.name, problem.step[2]), words(WEIGHT_POINTERS, WEIGHT_NUMBERS, given, table), tasks,
-                scratch=rounded(cut.depth, columns) * cut.v_step * e.width)
+    arguments = words(WEIGHT_POINTERS, WEIGHT_NUMBERS, given, cut.table())
+    sums = Call(_add_up(e.name, problem.step[2]), arguments, tasks,
+                scratch=cut.x_size + rounded(cut.depth, columns) * cut.v_step * e.width)
     ends: dict[str, Argument] = {
         "sums": lambda w: w.workspace(0), "target": lambda w: w.output(0), "ranges": cut.ranges,
         "groups": problem.groups, "sum_range": sum_range, "outs": problem.outs, "depth": cut.depth,
