@@ -14,7 +14,7 @@ import pytest
 import flambeau
 from flambeau import config, nn
 from flambeau.executors.native.programs import known as programs
-from flambeau.executors.native.programs import outline, pattern, program, segment
+from flambeau.executors.native.programs import outline, planning, program, segment
 from flambeau.executors.native.programs.layout import Shelf
 from flambeau.nn import functional as F
 
@@ -90,8 +90,8 @@ def test_other_lengths_give_what_the_interpreter_gives(lengths: tuple[int, ...])
 
 def test_another_shape_is_not_scheduled_again(monkeypatch: pytest.MonkeyPatch) -> None:
     made: list[int] = []
-    plain = pattern.schedule
-    monkeypatch.setattr(pattern, "schedule", lambda nodes: made.append(len(nodes)) or plain(nodes))
+    plain = planning.schedule
+    monkeypatch.setattr(planning, "schedule", lambda nodes: made.append(len(nodes)) or plain(nodes))
     _lengths(range(40, 50), "native")
     assert len(made) < 5    # the first step, and those before the optimizer's states are there
 

@@ -260,25 +260,31 @@ class References:
 
     __slots__ = ("operands", "numbers")
 
-    def __init__(self, members: Sequence[Node]) -> None:
-        position = {id(node): i for i, node in enumerate(members)}
-        outside: dict[int, int] = {}
-        found: list[tuple[Any, ...]] = []
-        self.numbers: list[tuple[int, int]] = []    # (member, operand)
-        for m, node in enumerate(members):
-            own: list[Any] = []
-            for j, operand in enumerate(node.operands):
-                if operand is None:
-                    own.append(None)
-                elif operand.__class__ is not Node:
-                    own.append(("number", len(self.numbers)))
-                    self.numbers.append((m, j))
-                elif id(operand) in position:
-                    own.append(("member", position[id(operand)]))
-                else:
-                    own.append(("node", outside.setdefault(id(operand), len(outside))))
-            found.append(tuple(own))
-        self.operands = tuple(found)
+    def __init__(self, operands: tuple[tuple[Any, ...], ...]) -> None:
+        self.operands = operands
+        self.numbers = [(m, j) for m, own in enumerate(operands) for j, x in enumerate(own)
+                        if x is not None and x[0] == "number"]
+
+
+def _references(members: Sequence[Node]) -> References:
+    position = {id(node): i for i, node in enumerate(members)}
+    outside: dict[int, int] = {}
+    found: list[tuple[Any, ...]] = []
+    numbers = 0
+    for node in members:
+        own: list[Any] = []
+        for operand in node.operands:
+            if operand is None:
+                own.append(None)
+            elif operand.__class__ is not Node:
+                own.append(("number", numbers))
+                numbers += 1
+            elif id(operand) in position:
+                own.append(("member", position[id(operand)]))
+            else:
+                own.append(("node", outside.setdefault(id(operand), len(outside))))
+        found.append(tuple(own))
+    return References(tuple(found))
 
 
 def schedule(nodes: list[Node]) -> list[Unit]:
@@ -304,13 +310,20 @@ def schedule(nodes: list[Node]) -> list[Unit]:
 
 
 def _kernel(partition: _Partition, members: list[int], positions: list[int]) -> Unit:
-    unit = Unit(positions, References([partition.nodes[k] for k in positions]))
-    unit.stored = tuple(is_stored(partition.nodes, positions))
     root = partition.unit[members[0]]
-    unit.space, unit.dims = partition.space[root], partition.dims[root]
-    unit.levels = tuple([partition.levels[i] or () for i in members])
-    assert unit.references is not None
-    form = (unit.references.operands, unit.stored, unit.levels, unit.dims is None)
+    unit = kernel(positions, _references([partition.nodes[k] for k in positions]),
+                  tuple(is_stored(partition.nodes, positions)), partition.dims[root],
+                  tuple([partition.levels[i] or () for i in members]))
+    unit.space = partition.space[root]
+    return unit
+
+
+def kernel(members: list[int], references: References, stored: tuple[bool, ...], dims: Dims | None,
+           levels: tuple[tuple[int, ...], ...]) -> Unit:
+    """A fused kernel, in no space so far."""
+    unit = Unit(members, references)
+    unit.stored, unit.dims, unit.levels = stored, dims, levels
+    form = (references.operands, stored, levels, dims is None)
     unit.form = _forms.get(form) or _forms.recall(form) or _forms.keep(form, object())
     return unit
 

@@ -22,6 +22,7 @@ _DEFINED = re.compile(r"^define (?!internal)\S+ @([\w.]+)\(", re.MULTILINE)
 Functions = Mapping[str, SupportsIndex]
 
 _functions: dict[str, Functions] = {}   # by the entry of the object on disk
+_origins: dict[int, tuple[str, str]] = {}   # of the address of a function: its entry and name
 _memory: list[Any] = []     # what holds the code, never freed: plans hold addresses, and structures are few
 compiled = 0    # how many modules this process has compiled, those found on disk not counted
 
@@ -63,7 +64,7 @@ def noted(what: Callable[..., Any], arguments: tuple[Any, ...], title: str,
     note = None if key is None else notes.find(key)
     if note is not None:
         entry, names, facts = note
-        found = _functions.get(entry) or _kept(entry, names)
+        found = functions_of(entry, names)
         if found is not None:
             return found, facts
     text, facts = write()
@@ -88,6 +89,19 @@ def _made(text: str, title: str, entry: str, effort: Effort) -> Functions:
         from .compiler import dumped  # LLVM is loaded only to compile
         dumping.files.update(dict.fromkeys(addresses, f"{dumped:04d}_{title}"))
     return found
+
+
+def origin_of(function: SupportsIndex) -> tuple[str, list[str], str] | None:
+    """The entry of the object that a function is in, all functions' names there, and its own."""
+    if isinstance(function, _Address):
+        return function.module.entry, function.module.names, function.name
+    found = _origins.get(index(function))
+    return None if found is None else (found[0], list(_functions[found[0]]), found[1])
+
+
+def functions_of(entry: str, names: list[str]) -> Functions | None:
+    """The functions of an object that is in memory or on disk."""
+    return _functions.get(entry) or _kept(entry, names)
 
 
 class _Module:
@@ -138,6 +152,7 @@ def _ready(entry: str, content: bytes, names: list[str]) -> Functions:
     addresses, memory = _loaded(content, names)
     _memory.append(memory)
     _functions[entry] = addresses
+    _origins.update((address, (entry, name)) for name, address in addresses.items())
     return addresses
 
 

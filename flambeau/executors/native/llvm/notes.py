@@ -20,12 +20,14 @@ import numpy as np
 
 from .... import sources
 from ....dtypes import dtype
+from ....graph.geometry import Geometry
+from ....graph.node import Signature
 from ....graph.operator import Operator
 from . import disk, dumping
 from .machine import machine
 
 # Everything that a module's text can follow from.
-_FOLDERS = ("executors", "graph", "operators", "optim", "random_streams")
+_FOLDERS = ("executors", "graph", "operators", "optim", "random_streams", "tensor")
 _PACKAGE = __name__.partition(".")[0]
 _OWN = tuple(f"{_PACKAGE}.{folder}." for folder in _FOLDERS)
 
@@ -67,10 +69,22 @@ def _spelled(value: Any) -> str:
     if isinstance(value, type):
         return f"type {value.__module__}.{value.__qualname__}"
     if isinstance(value, Operator):
-        return f"operator {value.name} {_spelled(value.kernel)}"
+        return _spelled_operator(value)
+    if isinstance(value, functools._lru_cache_wrapper):
+        return f"cached {_spelled(value.__wrapped__)}"
     if isinstance(value, FunctionType):
         return _spelled_function(value)
+    if isinstance(value, Geometry):
+        return f"{value} on {value.device}"
+    if isinstance(value, Signature):
+        return _spelled((value.operator, value.attributes, value.geometries, value.outputs, value.single,
+                         value.compute))
     raise _Nameless
+
+
+@functools.cache
+def _spelled_operator(operator: Operator) -> str:
+    return f"operator {operator.name} {_spelled(operator.kernel)}"
 
 
 def _spelled_function(function: FunctionType) -> str:

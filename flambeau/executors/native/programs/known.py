@@ -11,11 +11,11 @@ from weakref import ref
 from ....graph.node import Node
 from ...measure import ran
 from ..tiers import Rent, ledger
-from . import runtime
+from . import kept, runtime
 from .arrangement import Arrangement
 from .dump import dump
 from .outline import Outline, Reading
-from .pattern import Pattern, Plans
+from .pattern import Pattern, Planned, Plans
 from .program import Program
 
 _LIMIT = 50_000     # nodes in all graphs that are remembered
@@ -106,15 +106,23 @@ def program_of(nodes: list[Node], reading: Reading, forced: bool) -> Program | N
 def _plan(entry: Entry, nodes: list[Node]) -> Program:
     family = entry.family
     plans = family.pattern.plans(entry.signatures) if family.pattern is not None else None
+    key, new = None, list[Planned]()
     if plans is None:
         runtime.entries()   # it is compiled together with the kernels
-        family.pattern = Pattern(nodes, family.outline)
+        key = kept.key_of(family.outline, entry.signatures)
+        planned = kept.find(key)
+        if planned is None:
+            from . import planning  # what lies on disk needs none of it
+            planned = new = planning.planned(nodes)
+        family.pattern = Pattern(family.outline, entry.signatures, [node.site for node in nodes], planned)
         family.arrangements.clear()
         plans = family.pattern.first
     program = Program(_arrangement(family, plans), entry.signatures, plans)
     for members, plan in zip(program.pattern.stages, plans):
         for k in members if plan is not None else ():
             entry.signatures[k].plan = None     # the interpreter prepares it again, should it have to
+    if key is not None and new:
+        kept.keep(key, new)
     dump(program, nodes, plans)
     return program
 

@@ -11,19 +11,29 @@ shapes, have their own plans made, and take the rest from here.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from typing import Any
 
-from ....graph.node import Node, Signature
-from ..fusion.binding import bind
-from ..fusion.following import Followed, joined
-from ..fusion.refit import Fit
-from ..fusion.schedule import Unit, schedule
+from ....graph.node import Signature
+from ....graph.site import Site
 from ..plan import Plan
-from ..templates import plan_of
 from .outline import INNER, UNHELD, Outline
 
 Result = tuple[int, int]
 Plans = list["Plan | None"]
-Replan = Callable[[Sequence[Signature]], "Plan | None"]     # the plan of a unit's members for other shapes
+
+
+class Planned:
+    """Nodes that one plan computes, or the interpreter where there is none.
+
+    ``form``: what ``planning.replan`` needs to know of several nodes to plan them for other shapes.
+    """
+
+    __slots__ = ("members", "plan", "form")
+
+    def __init__(self, members: list[int], plan: Plan | None, form: tuple[Any, ...] | None) -> None:
+        self.members = members
+        self.plan = plan
+        self.form = form
 
 
 class Pattern:
@@ -36,19 +46,21 @@ class Pattern:
     the plans for the shapes that came first.
     """
 
-    def __init__(self, nodes: list[Node], outline: Outline) -> None:
+    def __init__(self, outline: Outline, signatures: Sequence[Signature], sites: list[Site | None],
+                 planned: list[Planned]) -> None:
         self.outline = outline
         self.sources = outline.sources
         self.seen = self._seen_from_outside()
-        self.signatures: list[Signature] = [node.signature for node in nodes if node.signature is not None]
-        self.sites = [node.site for node in nodes]
+        self.signatures = signatures
+        self.sites = sites
         self.single = [signature.single for signature in self.signatures]
         self.outputs = [len(signature.outputs) for signature in self.signatures]
         self.stages: list[list[int]] = []
         self.first: Plans = []
-        self.fits: list[Replan | None] = []
+        self._planned: list[Planned] = []
+        self._fits: list[Callable[[Sequence[Signature]], Plan | None]] = []
         self.projections: dict[int, Result] = {}
-        self._stage(joined(schedule(nodes), nodes))
+        self._stage(planned)
         self.made: dict[Result, int] = {}
         self.last: dict[Result, int] = {}
         self.shared: dict[Result, Result] = {}
@@ -59,12 +71,16 @@ class Pattern:
 
     def plans(self, signatures: Sequence[Signature]) -> Plans | None:
         """The stages' plans for other shapes; None where they do not follow this pattern."""
+        if not self._fits:
+            from . import planning  # what lies on disk, and keeps its shapes, needs none of it
+            self._fits = [planning.replan(stage, [self.signatures[k] for k in stage.members])
+                          for stage in self._planned]
         found: Plans = []
-        for members, old, fit in zip(self.stages, self.first, self.fits):
+        for members, old, fit in zip(self.stages, self.first, self._fits):
             if old is None:
                 found.append(None)
                 continue
-            plan = plan_of(signatures[members[0]]) if fit is None else fit([signatures[k] for k in members])
+            plan = fit([signatures[k] for k in members])
             if plan is None or plan.in_place != old.in_place:
                 return None
             found.append(plan)
@@ -90,14 +106,11 @@ class Pattern:
 
     # --- stages ---------------------------------------------------------------------------------------------
 
-    def _stage(self, units: list[Unit]) -> None:
+    def _stage(self, planned: list[Planned]) -> None:
         native: set[int] = set()
-        for unit in units:
-            own = [self.signatures[k] for k in unit.members]
-            plan = bind(unit, own, unit.space, unit.dims) if unit.fused and unit.space is not None \
-                else unit.plan
-            members = unit.members
-            if plan is None:
+        for stage in planned:
+            members = stage.members
+            if stage.plan is None:
                 members = [k for k in members if not self._projects(k, native)]
                 if members and self.stages and self.first[-1] is None:
                     self.stages[-1].extend(members)
@@ -106,8 +119,8 @@ class Pattern:
                 native.update(members)
             if members:
                 self.stages.append(list(members))
-                self.first.append(plan)
-                self.fits.append(_replan(unit, own) if plan is not None else None)
+                self.first.append(stage.plan)
+                self._planned.append(stage)
 
     def _projects(self, position: int, native: set[int]) -> bool:
         signature = self.signatures[position]
@@ -185,10 +198,3 @@ class Pattern:
         for k in self.seen:
             held.update([self.projections[k]] if k in self.projections else self.results(k))
         return {self.root(result) for result in held}
-
-
-def _replan(unit: Unit, signatures: Sequence[Signature]) -> Replan | None:
-    """How a unit is planned for other shapes; None: by its one member's template."""
-    if isinstance(unit, Followed):
-        return unit.plan_for
-    return Fit(unit, signatures).plan if unit.fused else None

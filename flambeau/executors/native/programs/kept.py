@@ -1,0 +1,140 @@
+"""Plans on disk: what planning found for a graph, for later processes.
+
+Note: kept plans. Planning is a function of a graph's outline and signatures, of the CPU, the number of
+threads and the package's own files: these are the key of a note (Note: notes), which names the plans' kernels
+by their objects on disk. A process that finds it imports nothing that plans, or writes kernels. So what is on
+disk decides how long a first step takes, and never what is computed. Only plans of the shapes that came first
+are kept: those of other shapes follow from them. A note that does not read as it should counts as absent.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Hashable, Sequence
+from operator import index
+from typing import Any
+
+from .... import dtypes
+from ....config import settings
+from ....graph.node import Signature
+from ..llvm import code, notes
+from ..plan import Call, Plan, Words
+from .outline import Outline
+from .pattern import Planned
+
+_MOST = 256     # notes that a process writes: more are of graphs that never come back
+_DTYPES = {dtype.numpy.name: dtype.numpy for dtype in dtypes.ALL}
+_written = 0
+
+
+def key_of(outline: Outline, signatures: Sequence[Signature]) -> str | None:
+    """The entry of the note on a graph; None where there can be none."""
+    kinds = {signature: k for k, signature in enumerate(dict.fromkeys(signatures))}
+    graph = repr((outline.sources, outline.counts, [kinds[signature] for signature in signatures]))
+    return notes.key_of(Planned, (graph, settings.threads, sys.version, tuple(kinds)))
+
+
+def find(key: str | None) -> list[Planned] | None:
+    """What computes a graph, if that is noted and the code is there."""
+    note = None if key is None else notes.find(key)
+    if note is None:
+        return None
+    try:
+        objects = [code.functions_of(entry, names) for entry, names in note["objects"]]
+        plans = [_plan(said, objects) for said in note["plans"]]
+        forms = [_tuples(form) for form in note["forms"]]
+        return [Planned(members, None if plan is None else plans[plan], None if form is None else forms[form])
+                for members, plan, form in note["stages"]]
+    except (IndexError, KeyError, TypeError, ValueError):
+        return None
+
+
+def keep(key: str, planned: Sequence[Planned]) -> None:
+    """Note what computes a graph, if that can be said."""
+    global _written
+    if _written >= _MOST:
+        return
+    said = _Said()
+    try:
+        stages = [[stage.members,
+                   None if stage.plan is None else said.plans.number(stage.plan),
+                   None if stage.form is None else said.forms.number(stage.form)] for stage in planned]
+        plans = [said.plan(plan) for plan in said.plans.all()]
+    except KeyError:    # a function of another origin, an element type that has no name
+        return
+    _written += 1
+    notes.keep(key, {"stages": stages, "forms": said.forms.all(), "plans": plans,
+                     "objects": [[entry, list(names)] for entry, names in said.objects.all()]})
+
+
+class _Table(dict[Hashable, int]):
+    """What is said once and then named by its number."""
+
+    def number(self, value: Hashable) -> int:
+        return self.setdefault(value, len(self))
+
+    def all(self) -> list[Any]:
+        return list(self)
+
+
+class _Said:
+    """The tables of a note under construction."""
+
+    def __init__(self) -> None:
+        self.plans = _Table()
+        self.forms = _Table()
+        self.objects = _Table()
+
+    def plan(self, plan: Plan) -> list[Any]:
+        """A plan as lists of numbers and texts."""
+        return [[self.call(call) for call in plan.calls], plan.workspace, list(map(list, plan.in_place)),
+                plan.flops, plan.traffic, plan.nanoseconds]
+
+    def call(self, call: Call) -> list[Any]:
+        words = call.words
+        return [self.function(call.function), list(map(index, words.values)), _lists(words.inputs),
+                list(map(index, words.shifts)), _lists(words.outputs),
+                [[at, _name(dtype), m, operand] for at, dtype, m, operand in words.numbers],
+                list(words.workspaces), list(map(index, words.rooms)),
+                [[at, self.function(function)] for at, function in words.functions], words.status_word,
+                index(call.tasks), index(call.grain), index(call.scratch)]
+
+    def function(self, function: Any) -> list[Any]:
+        origin = code.origin_of(function)
+        if origin is None:
+            raise KeyError(function)
+        entry, names, name = origin
+        return [self.objects.number((entry, tuple(names))), name]
+
+
+def _name(dtype: Any) -> str:
+    if _DTYPES.get(dtype.name) != dtype:
+        raise KeyError(dtype)
+    return str(dtype.name)
+
+
+def _lists(rows: Sequence[Sequence[int]]) -> list[list[int]]:
+    return [list(row) for row in rows]
+
+
+def _tuples(value: Any) -> Any:
+    """Lists as the tuples that they were."""
+    return tuple(map(_tuples, value)) if isinstance(value, list) else value
+
+
+def _plan(said: list[Any], objects: list[Any]) -> Plan:
+    calls, workspace, in_place, flops, traffic, nanoseconds = said
+    return Plan([_call(call, objects) for call in calls], workspace=workspace, in_place=_tuples(in_place),
+                flops=flops, traffic=traffic, nanoseconds=nanoseconds)
+
+
+def _call(said: list[Any], objects: list[Any]) -> Call:
+    function, values, inputs, shifts, outputs, numbers, workspaces, rooms, functions, status, *amounts = said
+    words = Words()
+    words.values, words.shifts, words.workspaces, words.rooms = values, shifts, workspaces, rooms
+    words.inputs, words.outputs = _tuples(inputs), _tuples(outputs)
+    words.numbers = [(at, _DTYPES[name], m, operand) for at, name, m, operand in numbers]
+    words.functions = tuple([(at, objects[entry][name]) for at, (entry, name) in functions])
+    words.status_word = status
+    entry, name = function
+    return Call(objects[entry][name], words, *amounts)
