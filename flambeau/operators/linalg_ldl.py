@@ -14,6 +14,7 @@ import numpy as np
 
 from .. import dtypes, return_types
 from ..dtypes import SCALAR_NAMES
+from ..executors.interpreter import lapack
 from ..graph.geometry import contiguous
 from ..tensor import Tensor, record
 from .definition import broadcast_shapes, operator
@@ -108,11 +109,16 @@ def _factor_geometry(operands: Any, attributes: Any) -> Any:
 @operator("linalg_ldl_factor_ex", _factor_geometry)
 def LDL_FACTOR(m: Any, A: Any, hermitian: bool) -> Any:
     """L and D in the lower triangle, pivots, and the number of the first zero block of D."""
+    hermitian = hermitian and A.dtype.kind == "c"
     LD = np.tril(A)
     batch = A.shape[:-2]
+    if lapack.has("hetrf" if hermitian else "sytrf", A):
+        packed = lapack.columns_of(LD)
+        exchanges, failed = lapack.sytrf(packed, hermitian)
+        return lapack.matrices(packed, batch), exchanges.reshape(A.shape[:-1]), failed.reshape(batch)
     pivots, info = np.zeros(A.shape[:-1], np.int32), np.zeros(batch, np.int32)
     for place in np.ndindex(*batch):
-        pivots[place], info[place] = _factor(LD[place], hermitian and A.dtype.kind == "c")
+        pivots[place], info[place] = _factor(LD[place], hermitian)
     return LD, pivots, info
 
 
@@ -209,12 +215,18 @@ def _solve_geometry(operands: Any, attributes: Any) -> Any:
 @operator("linalg_ldl_solve", _solve_geometry)
 def LDL_SOLVE(m: Any, LD: Any, pivots: Any, B: Any, hermitian: bool) -> Any:
     """Solutions of systems whose matrices are given by their factors."""
+    hermitian = hermitian and LD.dtype.kind == "c"
     batch = np.broadcast_shapes(LD.shape[:-2], B.shape[:-2])
     n = LD.shape[-1]
     LD, pivots = np.broadcast_to(LD, (*batch, n, n)), np.broadcast_to(pivots, (*batch, n))
-    X = np.array(np.broadcast_to(B, (*batch, *B.shape[-2:])))
+    B = np.broadcast_to(B, (*batch, *B.shape[-2:]))
+    if lapack.has("hetrs" if hermitian else "sytrs", B):
+        solved = lapack.columns_of(B)
+        lapack.sytrs(lapack.columns_of(LD), pivots.reshape(len(solved), n), solved, hermitian)
+        return lapack.matrices(solved, batch)
+    X = np.array(B)
     for place in np.ndindex(*batch):
-        X[place] = _solve(LD[place], pivots[place], X[place], hermitian and LD.dtype.kind == "c")
+        X[place] = _solve(LD[place], pivots[place], X[place], hermitian)
     return X
 
 

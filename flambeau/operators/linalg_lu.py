@@ -11,9 +11,10 @@ from ..graph.geometry import Geometry, contiguous
 from ..tensor import Tensor, record
 from .definition import operator
 from .joining import cat
-from .linalg_solve import SOLVE_TRIANGULAR, solve_triangular
+from .linalg_solve import SOLVE_TRIANGULAR
 from .linalg_support import (
     adjoint,
+    by_columns,
     failure,
     identity,
     info_of,
@@ -21,6 +22,7 @@ from .linalg_support import (
     require_matrix,
     require_square,
     same_by_columns,
+    solved_shape,
 )
 from .registry import api, write_out
 
@@ -190,28 +192,42 @@ def lu_unpack(
     return return_types.TYPES["lu_unpack"](P, L, U)
 
 
+def _solve_geometry(operands: Any, attributes: Any) -> Geometry:
+    packed, _, b = operands
+    return by_columns(solved_shape(packed, b), b.dtype, b.device)
+
+
+@operator("linalg_lu_solve", _solve_geometry)
+def LU_SOLVE(m: Any, LU: Any, pivots: Any, B: Any, conjugated: bool) -> Any:
+    """X of A X = B, or of A^H X = B if ``conjugated``."""
+    return factorizations.lu_solve(LU, pivots, B, conjugated)
+
+
+@LU_SOLVE.derivative("LU", "B", keeps="LU pivots output")
+def _(ctx: Any, grad: Tensor, packed: Tensor, pivots: Tensor, X: Tensor) -> Any:
+    """That of A = P L U is -A^-H G X^H; L's is P^T of it times U^H, and U's is L^H P^T times it."""
+    conjugated = ctx.attributes[0]
+    to_b = record(LU_SOLVE, (packed, pivots, grad), (not conjugated,))
+    if not ctx.needs[0]:
+        return None, to_b
+    to_a = -(X @ adjoint(to_b)) if conjugated else -(to_b @ adjoint(X))
+    L, U = _parts(packed)
+    turned = permutation_of(pivots, packed).transpose(-2, -1) @ to_a
+    return (turned @ adjoint(U)).tril(-1) + (adjoint(L) @ turned).triu(), to_b
+
+
 @api("linalg", out=True)
 def lu_solve(LU: Tensor, pivots: Tensor, B: Tensor, *, left: bool = True, adjoint: bool = False) -> Tensor:
     """X with A X = B (or X A = B, or with A^H), for A given by ``lu_factor``."""
     require_square(LU, "torch.linalg.lu_solve", "LU")
     require_fitting(LU, B, left, "torch.linalg.lu_solve")
-    L, U = _parts(LU)
-    P = permutation_of(pivots, LU)
-    if not left:  # X A = B is A^H X^H = B^H
-        return _conjugate_transpose(_lu_solve(L, U, P, _conjugate_transpose(B), not adjoint))
-    return _lu_solve(L, U, P, B, adjoint)
+    if left:
+        return record(LU_SOLVE, (LU, pivots, B), (adjoint,))
+    # X A = B is A^H X^H = B^H
+    return _conjugate_transpose(record(LU_SOLVE, (LU, pivots, _conjugate_transpose(B)), (not adjoint,)))
 
 
 _conjugate_transpose = adjoint
-
-
-def _lu_solve(L: Tensor, U: Tensor, P: Tensor, B: Tensor, conjugated: bool) -> Tensor:
-    turn = _conjugate_transpose
-    if conjugated:
-        half = solve_triangular(turn(U), B, upper=False)
-        return P @ solve_triangular(turn(L), half, upper=True, unitriangular=True)
-    half = solve_triangular(L, turn(P) @ B, upper=False, unitriangular=True)
-    return solve_triangular(U, half, upper=True)
 
 
 @api("torch", "Tensor", out=True, name="lu_solve")

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from .. import dtypes, layouts, return_types
-from ..executors.interpreter import factorizations
+from ..executors.interpreter import factorizations, lapack
 from ..graph.geometry import Geometry, contiguous
 from ..tensor import Tensor, record
 from .definition import operator
@@ -246,8 +246,10 @@ def _lstsq_geometry(operands: Any, attributes: Any) -> tuple[Geometry, ...]:
 
 
 @operator("linalg_lstsq", _lstsq_geometry, non_differentiable_outputs=(1, 2))
-def LSTSQ(m: Any, A: Any, B: Any, rcond: float | None) -> Any:
+def LSTSQ(m: Any, A: Any, B: Any, rcond: float | None, driver: str) -> Any:
     batch, k, n = A.shape[:-2], B.shape[-1], A.shape[-1]
+    if driver in ("gels", "gelsy") and lapack.has("gelsy", A):
+        return factorizations.least_squares(A, B, rcond)
     a, b = A.reshape(prod(batch), *A.shape[-2:]), B.reshape(prod(batch), *B.shape[-2:])
     real = A.real.dtype
     X, ranks = np.zeros((len(a), n, k), A.dtype), np.zeros(len(a), np.int64)
@@ -294,8 +296,8 @@ def lstsq(input: Tensor, b: Tensor, rcond: float | None = None, *, driver: str |
     batch = np.broadcast_shapes(input.shape[:-2], B.shape[:-2])
     A = input.expand(*batch, *input.shape[-2:])
     B = B.expand(*batch, *B.shape[-2:])
-    X, rank, values = record(LSTSQ, (A, B), (rcond,))
     chosen = driver or "gelsy"
+    X, rank, values = record(LSTSQ, (A, B), (rcond, chosen))
     over = input.shape[-2] > input.shape[-1] and chosen != "gelsy"
     none = input.new_zeros(0, dtype=input.dtype.to_real())
     residuals = (

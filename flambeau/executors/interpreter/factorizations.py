@@ -7,6 +7,8 @@ from typing import Any
 
 import numpy as np
 
+from . import lapack
+
 Array = np.ndarray[Any, Any]
 
 
@@ -15,6 +17,11 @@ def lu(a: Array, pivot: bool = True) -> tuple[Array, Array, Array]:
     (or 0)."""
     batch = a.shape[:-2]
     rows, columns = a.shape[-2:]
+    if pivot and lapack.has("getrf", a) and _pays_alone(math.prod(batch), rows):
+        packed = lapack.columns_of(a)
+        exchanges, failed = lapack.getrf(packed)
+        pivots = exchanges.reshape(*batch, min(rows, columns))
+        return lapack.matrices(packed, batch), pivots, failed.reshape(batch)
     x = a.reshape(math.prod(batch), rows, columns).copy()
     steps = min(rows, columns)
     count = len(x)
@@ -37,6 +44,11 @@ def lu(a: Array, pivot: bool = True) -> tuple[Array, Array, Array]:
     return x.reshape(a.shape), pivots.reshape(*batch, steps), info.reshape(batch)
 
 
+def _pays_alone(count: int, rows: int) -> bool:
+    """Whether matrices are taken one by one; many small ones are stepped through together."""
+    return count <= rows * rows // 4 + 4
+
+
 def _size(x: Array) -> Array:
     """What a pivot is chosen by: for complex numbers LAPACK's cheap substitute of the absolute value."""
     return np.abs(x.real) + np.abs(x.imag) if x.dtype.kind == "c" else np.abs(x)
@@ -45,6 +57,9 @@ def _size(x: Array) -> Array:
 def permutation(pivots: Array, rows: int) -> Array:
     """Row exchanges as an order of rows: row i of P^T A is row ``order[i]`` of A."""
     flat = pivots.reshape(math.prod(pivots.shape[:-1]), pivots.shape[-1])
+    if len(flat) < rows:
+        orders = np.array([_order(exchanges, rows) for exchanges in (flat - 1).tolist()], np.int64)
+        return orders.reshape(*pivots.shape[:-1], rows)
     order = np.tile(np.arange(rows), (len(flat), 1))
     each = np.arange(len(flat))
     for k in range(flat.shape[1]):
@@ -55,24 +70,48 @@ def permutation(pivots: Array, rows: int) -> Array:
     return order.reshape(*pivots.shape[:-1], rows)
 
 
+def _order(exchanges: list[int], rows: int) -> list[int]:
+    order = list(range(rows))
+    for k, other in enumerate(exchanges):
+        order[k], order[other] = order[other], order[k]
+    return order
+
+
 def permutation_matrix(pivots: Array, rows: int, numpy_type: Any) -> Array:
     """The matrix P with A = P L U."""
     order = permutation(pivots, rows)
     return np.swapaxes(np.eye(rows, dtype=numpy_type)[order], -1, -2)
 
 
+def lu_solve(packed: Array, pivots: Array, b: Array, conjugated: bool) -> Array:
+    """X of P L U X = B from packed factors; with the conjugate transpose of P L U if ``conjugated``."""
+    n = packed.shape[-1]
+    order = permutation(pivots, n)
+    if conjugated:
+        turned = np.conj(np.swapaxes(packed, -1, -2))
+        half = solve_triangular(turned, b, False, False)
+        x = solve_triangular(turned, half, True, True)
+        order = np.argsort(order, axis=-1)  # P itself
+    else:
+        x = b
+    batch = np.broadcast_shapes(x.shape[:-2], order.shape[:-1])
+    places = np.broadcast_to(order[..., None], (*batch, n, x.shape[-1]))
+    x = np.take_along_axis(np.broadcast_to(x, (*batch, *x.shape[-2:])), places, -2)
+    if conjugated:
+        return x
+    return solve_triangular(packed, solve_triangular(packed, x, False, True), True, False)
+
+
 def cholesky(a: Array) -> tuple[Array, Array]:
     """The lower factor of Hermitian matrices (their lower triangles are read), and where each fails (or
     0)."""
-    lower = np.tril(a)
-    full = lower + np.conj(np.swapaxes(np.tril(a, -1), -1, -2))
     try:
-        return np.linalg.cholesky(full), np.zeros(a.shape[:-2], np.int32)
+        return np.linalg.cholesky(a), np.zeros(a.shape[:-2], np.int32)
     except np.linalg.LinAlgError:
         pass
-    factors = lower.reshape(-1, *a.shape[-2:]).copy()
+    factors = np.tril(a).reshape(-1, *a.shape[-2:])
     info = np.zeros(len(factors), np.int32)
-    for i, matrix in enumerate(full.reshape(factors.shape)):
+    for i, matrix in enumerate(a.reshape(factors.shape)):
         try:
             factors[i] = np.linalg.cholesky(matrix)
         except np.linalg.LinAlgError:
@@ -91,13 +130,28 @@ def _first_bad_minor(matrix: Array) -> int:
 
 def solve_triangular(a: Array, b: Array, upper: bool, unit: bool) -> Array:
     """Substitution, for batches; a zero on the diagonal gives infinities."""
+    n = a.shape[-1]
+    batch = np.broadcast_shapes(a.shape[:-2], b.shape[:-2])
+    count = math.prod(batch)
+    if n and a.dtype == b.dtype and lapack.has("trsm", b) and _pays_alone(count, n):
+        # Matrices that lie by rows are their transposes by columns: the other triangle, turned.
+        by_columns = a.strides[-2] == a.itemsize
+        turned = np.swapaxes(a, -1, -2) if by_columns else a
+        turned = np.ascontiguousarray(np.broadcast_to(turned, (*batch, n, n))).reshape(count, n, n)
+        x = lapack.columns_of(np.broadcast_to(b, (*batch, *b.shape[-2:])))
+        lapack.trsm(turned, x, upper is not by_columns, not by_columns, unit)
+        return lapack.matrices(x, batch)
+    return _substitute(a, b, batch, upper, unit)
+
+
+def _substitute(a: Array, b: Array, batch: tuple[int, ...], upper: bool, unit: bool) -> Array:
+    """Substitution row by row, in all matrices together, block by block."""
+    n = a.shape[-1]
     a = np.triu(a) if upper else np.tril(a)
     if unit:
         a = a.copy()
-        index = np.arange(a.shape[-1])
+        index = np.arange(n)
         a[..., index, index] = 1
-    n = a.shape[-1]
-    batch = np.broadcast_shapes(a.shape[:-2], b.shape[:-2])
     x = np.array(np.broadcast_to(b, (*batch, *b.shape[-2:])))
     a = np.broadcast_to(a, (*batch, n, n))
     blocks = range(0, n, 32)
@@ -108,7 +162,8 @@ def solve_triangular(a: Array, b: Array, upper: bool, unit: bool) -> Array:
             done = slice(i + 1, stop) if upper else slice(start, i)
             if done.stop > done.start:
                 x[..., i, :] -= np.matmul(a[..., i, None, done], x[..., done, :])[..., 0, :]
-            x[..., i, :] /= a[..., i, i, None]
+            if not unit:
+                x[..., i, :] /= a[..., i, i, None]
         rest = slice(0, start) if upper else slice(stop, n)
         if rest.stop > rest.start:
             x[..., rest, :] -= np.matmul(a[..., rest, start:stop], x[..., start:stop, :])
@@ -136,6 +191,19 @@ def solve(a: Array, b: Array) -> tuple[Array, Array]:
     except np.linalg.LinAlgError:
         inverses, info = inverse(a)
         return np.matmul(inverses, b), info
+
+
+def least_squares(a: Array, b: Array, rcond: float | None) -> tuple[Array, Array, Array]:
+    """Solutions of least norm by pivoted QR, ranks, and zeros in place of singular values."""
+    batch, (rows, columns) = a.shape[:-2], a.shape[-2:]
+    if rcond is None:
+        rcond = float(np.finfo(a.dtype).eps) * max(rows, columns)
+    longer = np.zeros((*batch, max(rows, columns), b.shape[-1]), a.dtype)
+    longer[..., :rows, :] = b
+    x = lapack.columns_of(longer)
+    ranks = lapack.gelsy(lapack.columns_of(a), x, rows, rcond)
+    values = np.zeros((*batch, min(rows, columns)), a.real.dtype)
+    return lapack.matrices(x, batch)[..., :columns, :], ranks.reshape(batch), values
 
 
 _PADE = (

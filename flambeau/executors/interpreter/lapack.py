@@ -1,0 +1,160 @@
+"""The LAPACK that NumPy is linked with, for the routines that NumPy does not pass on.
+
+A Fortran routine takes everything by reference and matrices column by column. Functions here therefore work
+in place on batches (count, columns, rows) in C order, each matrix turned; ``columns_of`` makes such a batch.
+NumPy's wheels bring their own library, whose names have a prefix and whose integers have 64 bits; other
+builds have the plain names. Where a name is not found, ``has`` says so, and callers do without.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import math
+from functools import cache
+from typing import Any
+
+import numpy as np
+from numpy.linalg import _umath_linalg
+
+Array = np.ndarray[Any, Any]
+
+_LETTERS = {"f": "s", "d": "d", "F": "c", "D": "z"}
+
+
+class Routine:
+    """A routine for one type of numbers; ``integer``: the type of its integers."""
+
+    __slots__ = ("_call", "integer")
+
+    def __init__(self, call: Any, integer: Any) -> None:
+        self._call = call
+        self.integer = integer
+
+    def __call__(self, *arguments: Any) -> None:
+        """``arguments``: letters, integers, and arrays in C order, whose numbers are read and written."""
+        self._call(*[self._reference(x) for x in arguments])
+
+    def _reference(self, x: Any) -> Any:
+        if x.__class__ is np.ndarray:
+            return ctypes.c_void_p(x.__array_interface__["data"][0])
+        if x.__class__ is str:
+            return ctypes.c_char_p(x.encode())
+        return ctypes.byref((ctypes.c_int64 if self.integer is np.int64 else ctypes.c_int32)(x))
+
+
+@cache
+def _library() -> ctypes.CDLL | None:
+    try:
+        return ctypes.CDLL(_umath_linalg.__file__)  # names of the libraries it needs are found through it
+    except OSError:
+        return None
+
+
+@cache
+def _routine(name: str, kind: str) -> Routine | None:
+    name = _LETTERS[kind] + name
+    wide = np.int64
+    for symbol, integer in ((f"scipy_{name}_64_", wide), (f"{name}_64_", wide), (f"{name}_", np.int32)):
+        call = getattr(_library(), symbol, None)
+        if call is not None:
+            call.restype = None
+            return Routine(call, integer)
+    return None
+
+
+def has(name: str, x: Array) -> bool:
+    """Whether there is a routine of this name (without the letter of its type) for the numbers of ``x``."""
+    return x.dtype.char in _LETTERS and _routine(name, x.dtype.char) is not None
+
+
+def _of(name: str, x: Array) -> Routine:
+    found = _routine(name, x.dtype.char)
+    assert found is not None
+    return found
+
+
+def columns_of(a: Array) -> Array:
+    """A copy of matrices (..., rows, columns) as a batch (count, columns, rows)."""
+    count, (rows, columns) = math.prod(a.shape[:-2]), a.shape[-2:]
+    turned = np.array(np.swapaxes(a, -1, -2), order="C")
+    return turned.reshape(count, columns, rows)
+
+
+def matrices(x: Array, batch: tuple[int, ...]) -> Array:
+    """A batch (count, columns, rows) as matrices (*batch, rows, columns); a view."""
+    return np.swapaxes(x.reshape(*batch, *x.shape[-2:]), -1, -2)
+
+
+def _workspace(query: Any, x: Array) -> Array:
+    """Working memory as large as a routine asks for, when it is called with a size of -1."""
+    asked = np.zeros(1, x.dtype)
+    query(asked, -1)
+    return np.empty(max(1, int(asked[0].real)), x.dtype)
+
+
+def getrf(x: Array) -> tuple[Array, Array]:
+    """L and U in place of matrices: row exchanges (from 1), and the first zero pivot of each (or 0)."""
+    run = _of("getrf", x)
+    count, columns, rows = x.shape
+    pivots, info = np.zeros((count, min(rows, columns)), run.integer), np.zeros(count, run.integer)
+    for i in range(count):
+        run(rows, columns, x[i], max(1, rows), pivots[i], info[i : i + 1])
+    return pivots.astype(np.int32), info.astype(np.int32)
+
+
+def trsm(a: Array, b: Array, lower: bool, turned: bool, unit: bool) -> None:
+    """Triangular systems A X = B, or A^T X = B if ``turned``; X takes B's place.
+
+    ``lower``: which triangle of the matrices, as they lie by columns, holds A.
+    """
+    run, one = _of("trsm", b), np.ones(1, b.dtype)
+    _, right, rows = b.shape
+    for matrix, sides in zip(a, b):
+        run("L", "L" if lower else "U", "T" if turned else "N", "U" if unit else "N",
+            rows, right, one, matrix, max(1, rows), sides, max(1, rows))
+
+
+def sytrf(x: Array, hermitian: bool) -> tuple[Array, Array]:
+    """L and D in place of the lower triangles: LAPACK's pivots, and the first zero block of each (or 0)."""
+    run = _of("hetrf" if hermitian else "sytrf", x)
+    count, n, _ = x.shape
+    pivots, info = np.zeros((count, n), run.integer), np.zeros(count, run.integer)
+    if count and n:
+        work = _workspace(lambda asked, size: run("L", n, x[0], n, pivots[0], asked, size, info[:1]), x)
+        for i in range(count):
+            run("L", n, x[i], n, pivots[i], work, len(work), info[i : i + 1])
+    return pivots.astype(np.int32), info.astype(np.int32)
+
+
+def sytrs(x: Array, pivots: Array, b: Array, hermitian: bool) -> None:
+    """Solutions in place of right-hand sides ``b``, from what ``sytrf`` left in ``x``."""
+    run = _of("hetrs" if hermitian else "sytrs", x)
+    _, right, n = b.shape
+    places, info = pivots.astype(run.integer), np.zeros(1, run.integer)
+    for i in range(len(b)):
+        run("L", n, right, x[i], max(1, n), places[i], b[i], max(1, n), info)
+
+
+def gelsy(a: Array, b: Array, rows: int, rcond: float) -> Array:
+    """Least-squares solutions of least norm in place of ``b`` (as long as the longer side of ``a``); ranks.
+
+    What is smaller than ``rcond`` times the largest singular value, as pivoted QR estimates it, counts as
+    zero.
+    """
+    run = _of("gelsy", a)
+    count, columns, _ = a.shape
+    right, longest = b.shape[-2:]
+    ranks, info = np.zeros(count, run.integer), np.zeros(1, run.integer)
+    bound = np.full(1, rcond, a.real.dtype)
+    more = (np.empty(2 * columns, a.real.dtype),) if a.dtype.kind == "c" else ()
+
+    def call(i: int, work: Array, size: int) -> None:
+        pivots = np.zeros(columns, run.integer)
+        run(rows, columns, right, a[i], max(1, rows), b[i], max(1, longest), pivots, bound, ranks[i : i + 1],
+            work, size, *more, info)
+
+    if count:
+        work = _workspace(lambda asked, size: call(0, asked, size), a)
+        for i in range(count):
+            call(i, work, len(work))
+    return ranks.astype(np.int64)
