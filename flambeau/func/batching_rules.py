@@ -70,6 +70,11 @@ rule("to_copy", "contiguous_copy", "frexp", "tril", "triu", "constant_pad_nd", "
 rule("nan_to_num")(pointwise)
 
 
+@rule("banded_product")
+def _banded(call: Call) -> Any:
+    return None if call.has[1] or call.has[2] else call.again(call.front(0), *call.operands[1:])
+
+
 @rule("where")
 def _where(call: Call) -> Any:
     return pointwise(call, 1)

@@ -1,9 +1,10 @@
-"""Resampling: interpolation to another size, of each dimension by a matrix of weights of its own."""
+"""Resampling: interpolation to another size, of each dimension by a banded matrix of its own."""
 
 from __future__ import annotations
 
 import math
 import warnings
+from functools import lru_cache
 from typing import Any
 
 import numpy as np
@@ -12,6 +13,7 @@ from .. import dtypes
 from ..tensor import Tensor
 from ..tensor.construct import from_array
 from .adaptive_pooling import adaptive_avg_pool1d, adaptive_avg_pool2d, adaptive_avg_pool3d
+from .banded import Band, band_of, banded_product
 from .definition import arithmetic_dtype
 from .registry import api
 
@@ -26,18 +28,13 @@ def source_positions(n: int, count: int, scale: float | None, align_corners: boo
     return (i + 0.5) * (1 / scale if scale else n / count) - 0.5
 
 
-def _linear_weights(n: int, count: int, scale: float | None, align_corners: bool) -> Any:
+def _linear_weights(n: int, count: int, scale: float | None, align_corners: bool) -> Band:
     position = source_positions(n, count, scale, align_corners)
     if not align_corners:
         position = np.maximum(position, 0)
     low = np.minimum(np.floor(position).astype(np.int64), n - 1)
-    high = np.minimum(low + 1, n - 1)
     fraction = np.clip(position - low, 0, 1)
-    matrix = np.zeros((n, count))
-    columns = np.arange(count)
-    np.add.at(matrix, (low, columns), 1 - fraction)
-    np.add.at(matrix, (high, columns), fraction)
-    return matrix
+    return band_of(n, np.stack((low, low + 1)), np.stack((1 - fraction, fraction)))
 
 
 def cubic(t: Any, a: float) -> Any:
@@ -48,17 +45,13 @@ def cubic(t: Any, a: float) -> Any:
     return np.where(t <= 1, near, np.where(t < 2, far, 0))
 
 
-def _cubic_weights(n: int, count: int, scale: float | None, align_corners: bool) -> Any:
+def _cubic_weights(n: int, count: int, scale: float | None, align_corners: bool) -> Band:
     position = source_positions(n, count, scale, align_corners)
-    base = np.floor(position).astype(np.int64)
-    matrix = np.zeros((n, count))
-    for tap in range(-1, 3):
-        np.add.at(matrix, (np.clip(base + tap, 0, n - 1), np.arange(count)),
-                  cubic(position - (base + tap), -0.75))
-    return matrix
+    rows = np.floor(position).astype(np.int64) + np.arange(-1, 3)[:, None]
+    return band_of(n, rows, cubic(position - rows, -0.75))
 
 
-def _antialias_weights(n: int, count: int, scale: float | None, align_corners: bool, bicubic: bool) -> Any:
+def _antialias_weights(n: int, count: int, scale: float | None, align_corners: bool, bicubic: bool) -> Band:
     """Weights of a kernel widened to the step, so that shrinking averages."""
     if align_corners:
         step = (n - 1) / (count - 1) if count > 1 else 0.0
@@ -66,22 +59,33 @@ def _antialias_weights(n: int, count: int, scale: float | None, align_corners: b
         step = 1 / scale if scale else n / count
     width = max(step, 1.0)
     support = (2.0 if bicubic else 1.0) * width
-    matrix = np.zeros((n, count))
-    for i in range(count):
-        centre = step * (i + 0.5)
-        first = max(int(centre - support + 0.5), 0)
-        last = min(int(centre + support + 0.5), n)
-        t = (np.arange(first, last) - centre + 0.5) / width
-        weights = cubic(t, -0.5) if bicubic else np.maximum(1 - np.abs(t), 0)
-        total = weights.sum()
-        matrix[first:last, i] = weights / total if total else weights
-    return matrix
+    centre = step * (np.arange(count) + 0.5)
+    first = np.maximum((centre - support + 0.5).astype(np.int64), 0)
+    last = np.minimum((centre + support + 0.5).astype(np.int64), n)
+    rows = first + np.arange(int((last - first).max()))[:, None]
+    t = (rows - centre + 0.5) / width
+    weights = np.where(rows < last, cubic(t, -0.5) if bicubic else np.maximum(1 - np.abs(t), 0), 0)
+    total = weights.sum(0)
+    return band_of(n, rows, weights / np.where(total == 0, 1, total))
 
 
-def _resample(x: Tensor, dim: int, matrix: Any) -> Tensor:
-    """x times a matrix (n, count) along one dimension."""
-    moved = x.transpose(dim, -1)
-    return moved.matmul(from_array(matrix, x.dtype)).transpose(dim, -1)
+def _fixed_point(matrix: Any) -> Any:
+    """Weights with as many binary places as leave the largest one within 16 bits, as for images of bytes."""
+    places, largest = 0, float(np.abs(matrix).max())
+    while places < 22 and int(0.5 + largest * (1 << (places + 1))) < 1 << 15:
+        places += 1
+    return np.trunc(matrix * (1 << places) + np.copysign(0.5, matrix)) / (1 << places)
+
+
+@lru_cache(maxsize=256)
+def _band(mode: str, n: int, count: int, scale: float | None, align_corners: bool, antialias: bool,
+          in_bytes: bool) -> Band:
+    """The matrix that resamples one dimension."""
+    if antialias:
+        band = _antialias_weights(n, count, scale, align_corners, mode == "bicubic")
+    else:
+        band = (_cubic_weights if mode == "bicubic" else _linear_weights)(n, count, scale, align_corners)
+    return Band(n, band.starts, _fixed_point(band.weights)) if in_bytes else band
 
 
 def _nearest(x: Tensor, sizes: list[int], scales: list[float | None], exact: bool) -> Tensor:
@@ -91,7 +95,7 @@ def _nearest(x: Tensor, sizes: list[int], scales: list[float | None], exact: boo
         i = np.arange(count, dtype=np.float32)
         index = np.minimum(np.floor((i + np.float32(0.5)) * step if exact else i * step).astype(np.int64),
                            n - 1)
-        x = x.index_select(2 + d, from_array(index))
+        x = x.index_select(2 + d, from_array(index, device=x.device))
     return x
 
 
@@ -162,34 +166,33 @@ def interpolate(input: Tensor, size: Any = None, scale_factor: Any = None, mode:
     return _weighted(input, sizes, scales, mode, bool(align_corners), antialias)
 
 
-def _fixed_point(matrix: Any) -> Any:
-    """Weights with as many binary places as leave the largest one within 16 bits, as for images of bytes."""
-    places, largest = 0, float(np.abs(matrix).max())
-    while places < 22 and int(0.5 + largest * (1 << (places + 1))) < 1 << 15:
-        places += 1
-    return np.trunc(matrix * (1 << places) + np.copysign(0.5, matrix)) / (1 << places)
-
-
 def _weighted(x: Tensor, sizes: list[int], scales: list[float | None], mode: str, align_corners: bool,
               antialias: bool) -> Tensor:
     if x.dtype.category != dtypes.FLOATING and x.dtype is not dtypes.uint8:
         raise NotImplementedError(f'"compute_indices_weights_{mode}" not implemented for '
                                   f'\'{dtypes.SCALAR_NAMES[x.dtype]}\'')
-    wide = x.to(dtypes.float64 if x.dtype is dtypes.uint8 else arithmetic_dtype(x.dtype))
     in_bytes = x.dtype is dtypes.uint8
-    passes = list(enumerate(zip(sizes, scales)))
-    for d, (count, scale) in reversed(passes) if in_bytes else passes:
-        n = x.shape[2 + d]
-        if antialias:
-            matrix = _antialias_weights(n, count, scale, align_corners, mode == "bicubic")
-        else:
-            weights = _cubic_weights if mode == "bicubic" else _linear_weights
-            matrix = weights(n, count, scale, align_corners)
-        if n != count or not np.array_equal(matrix, np.eye(n)):
-            wide = _resample(wide, 2 + d, _fixed_point(matrix) if in_bytes else matrix)
+    wide = x.to(dtypes.float64 if in_bytes else arithmetic_dtype(x.dtype))
+    bands = [_band(mode, n, count, scale, align_corners, antialias, in_bytes)
+             for n, count, scale in zip(x.shape[2:], sizes, scales)]
+    for d in _order(bands, in_bytes):
+        if not bands[d].is_identity():
+            wide = banded_product(wide, 2 + d, bands[d])
             if in_bytes:  # every pass gives bytes, halves rounded up
                 wide = (wide + 0.5).floor().clamp(0, 255)
     return wide.to(x.dtype).contiguous()
+
+
+def _order(bands: list[Band], in_bytes: bool) -> list[int]:
+    """Dimensions in the order of their passes: what shrinks most comes first, what grows last.
+
+    The innermost one, whose neighbours have to be gathered, is passed while there is the least to pass.
+    """
+    inwards = list(range(len(bands)))
+    if in_bytes:
+        return inwards[::-1]
+    return sorted(inwards, key=lambda d: (bands[d].count / bands[d].n,
+                                          -d if bands[d].count > bands[d].n else d))
 
 
 @api("nn.functional")
