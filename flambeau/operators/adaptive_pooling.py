@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import lru_cache
 from typing import Any
 
 import numpy as np
@@ -9,8 +10,8 @@ import numpy as np
 from .. import dtypes
 from ..graph.geometry import contiguous
 from ..tensor import Tensor, record
-from ..tensor.construct import from_array
-from .definition import operator
+from .banded import Band, band_of, banded_product
+from .definition import arithmetic_dtype, operator
 from .pooling import POOL_SCATTER, Ints
 from .registry import api
 
@@ -47,13 +48,12 @@ def _sizes(x: Tensor, output_size: Any, dims: int, name: str) -> Ints:
     return tuple(x.shape[x.ndim - dims + d] if n is None else int(n) for d, n in enumerate(sizes))
 
 
-def _averaging_matrix(n: int, count: int, like: Tensor) -> Tensor:
-    """(n, count): column i averages window i."""
-    weights = np.zeros((n, count), np.float64)
-    for i in range(count):
-        start, end = _window(i, n, count)
-        weights[start:end, i] = 1.0 / (end - start)
-    return from_array(weights, like.dtype)
+@lru_cache(maxsize=256)
+def _averages(n: int, count: int) -> Band:
+    """The matrix whose column i averages window i."""
+    start, end = np.array([_window(i, n, count) for i in range(count)]).T
+    rows = start + np.arange(int((end - start).max()))[:, None]
+    return band_of(n, rows, np.where(rows < end, 1 / (end - start), 0))
 
 
 def _adaptive_avg(x: Tensor, output_size: Any, dims: int) -> Tensor:
@@ -65,17 +65,15 @@ def _adaptive_avg(x: Tensor, output_size: Any, dims: int) -> Tensor:
                            "empty")
     if all(n == 1 for n in sizes):
         return x.mean(tuple(range(-dims, 0)), keepdim=True)
+    if x.dtype.category != dtypes.FLOATING:
+        raise NotImplementedError(f"\"{name}\" not implemented for '{dtypes.SCALAR_NAMES[x.dtype]}'")
+    if tuple(x.shape[-dims:]) == sizes:
+        return x.clone()
+    wide = x.to(arithmetic_dtype(x.dtype))
     for d, count in zip(range(-dims, 0), sizes):
-        n = x.shape[d]
-        if n == count:
-            continue
-        moved = x.transpose(d, -1)
-        if count and n % count == 0:
-            moved = moved.reshape(*moved.shape[:-1], count, n // count).mean(-1)
-        else:
-            moved = moved.matmul(_averaging_matrix(n, count, x))
-        x = moved.transpose(d, -1)
-    return x.contiguous()
+        if wide.shape[d] != count:
+            wide = banded_product(wide, d, _averages(wide.shape[d], count)) if count else wide.narrow(d, 0, 0)
+    return wide.to(x.dtype).contiguous()
 
 
 @api("torch", "nn.functional")

@@ -81,3 +81,19 @@ def test_sizes_are_known_without_values() -> None:
     for mode in ("nearest", "bilinear", "bicubic"):
         y = F.interpolate(x, scale_factor=2, mode=mode)
         assert y.shape == (1, 2, 8, 8) and y.is_meta
+
+
+def test_adaptive_averages() -> None:
+    x = flambeau.randn(2, 3, 12, 10)
+    for sizes in ((5, 4), (4, 5), (24, 3), (12, 7)):
+        found = F.adaptive_avg_pool2d(x, sizes)
+        for i in range(sizes[0]):
+            for j in range(sizes[1]):
+                rows = slice(i * 12 // sizes[0], -(-(i + 1) * 12 // sizes[0]))
+                columns = slice(j * 10 // sizes[1], -(-(j + 1) * 10 // sizes[1]))
+                want = x[:, :, rows, columns].mean((2, 3))
+                np.testing.assert_allclose(found[:, :, i, j].numpy(), want.numpy(), 1e-5, 1e-6)
+    same = F.adaptive_avg_pool2d(x, (12, 10))
+    assert same.data_ptr() != x.data_ptr() and same.equal(x)
+    with pytest.raises(NotImplementedError, match="\"adaptive_avg_pool2d\" not implemented for 'Int'"):
+        F.adaptive_avg_pool2d(x.int(), (4, 5))
