@@ -36,6 +36,8 @@ def backward(tensors: Any, grad_tensors: Any = None, retain_graph: bool | None =
     >>> x.grad
     tensor(6.)
     """
+    if state.transforms or levels:
+        raise RuntimeError(_TRANSFORMED)
     if grad_variables is not None:
         warnings.warn("`grad_variables` is deprecated. Use `grad_tensors` instead.", FutureWarning,
                       stacklevel=2)
@@ -173,6 +175,11 @@ def _leads_on(fn: GradFn, wanted: set[Any], targets: set[Any]) -> bool:
         if found is not None and (found in wanted if isinstance(found, GradFn) else id(found) in targets):
             return True
     return False
+
+
+_TRANSFORMED = (
+    "backward() called inside a functorch transform. This is not supported, please use functorch.grad or "
+    "functorch.vjp instead or call backward() outside of functorch transforms.")
 
 
 def _tensor_backward(self: Tensor, gradient: Any = None, retain_graph: bool | None = None,

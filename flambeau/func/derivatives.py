@@ -14,6 +14,8 @@ from ..utils import _pytree as pytree
 from .levels import Level
 
 Argnums = int | tuple[int, ...]
+# How errors name a transform.
+VJP, JVP = "vjp(f, *primals)", "jvp(f, primals, tangents)"
 
 
 def grad(func: Callable[..., Any], argnums: Argnums = 0, has_aux: bool = False) -> Callable[..., Any]:
@@ -41,10 +43,10 @@ def grad_and_value(func: Callable[..., Any], argnums: Argnums = 0,
     @wraps(func)
     def gradient_and_value(*args: Any, **kwargs: Any) -> Any:
         level = Level()
-        with enable_grad():
+        with enable_grad(), level:
             chosen = level.enter(differentiable(select(args, argnums)))
             result = func(*replace(args, argnums, chosen), **kwargs)
-            value, aux = with_aux(result, "grad_and_value") if has_aux else (result, None)
+            value, aux = with_aux(result, "grad_and_value(f)(*args)") if has_aux else (result, None)
             _check_scalar(value)
             gradients = gradients_of([value], None, chosen)
         value = level.leave(value)
@@ -61,26 +63,20 @@ def vjp(func: Callable[..., Any], *primals: Any, has_aux: bool = False) -> Any:
     (tensor(2.),)
     """
     level = Level()
-    with enable_grad():
+    with enable_grad(), level:
         fresh = level.enter(differentiable(primals))
         result = func(*fresh)
-    result, aux = with_aux(result, "vjp") if has_aux else (result, None)
+    result, aux = with_aux(result, VJP) if has_aux else (result, None)
     outputs, spec = pytree.tree_flatten(result)
-    if not outputs or not all(isinstance(out, Tensor) for out in outputs):
-        raise RuntimeError("vjp(f, *primals): Expected f to be a function that has non-empty output, got: "
-                           f"{result}"
-                           if not outputs else
-                           "vjp(f, *primals): expected f(*primals) to return only tensors, got unsupported "
-                           f"type {next(type(out) for out in outputs if not isinstance(out, Tensor))}")
+    check_outputs(outputs, VJP)
+    check_differentiable_outputs(outputs)
 
-    def pull(*cotangents: Any, retain_graph: bool = True, create_graph: bool | None = None) -> Any:
-        tree = cotangents[0] if len(cotangents) == 1 and not (isinstance(result, tuple)
-                                                              and len(result) == 1) \
-            else tuple(cotangents)
-        weights, given = pytree.tree_flatten(tree)
+    def pull(cotangents: Any, retain_graph: bool = True, create_graph: bool | None = None) -> Any:
+        weights, given = pytree.tree_flatten(cotangents)
         if given != spec:
             raise RuntimeError("Expected pytree structure of cotangents to be the same as pytree structure "
-                               f"of outputs to the function. cotangents: {given}, primal output: {spec}")
+                               f"of outputs to the function. cotangents: {pytree.treespec_pprint(given)}, "
+                               f"primal output: {pytree.treespec_pprint(spec)}")
         with enable_grad():
             gradients = gradients_of(outputs, weights, fresh)
         return level.leave(gradients)
@@ -127,8 +123,13 @@ def select(args: tuple[Any, ...], argnums: Argnums) -> Any:
     if isinstance(argnums, tuple) and not argnums:
         raise RuntimeError("argnums must be non-empty")
     for number in numbers:
+        if not isinstance(number, int):
+            raise RuntimeError(f"argnum must be int, got: {type(number)}")
         if not -len(args) <= number < len(args):
             raise RuntimeError(f"Got argnum={number}, but only {len(args)} positional inputs")
+    counted = tuple([number % len(args) for number in numbers])
+    if len(set(counted)) < len(counted):
+        raise RuntimeError(f"argnums elements must be unique, got {counted}")
     return tuple(args[i] for i in argnums) if isinstance(argnums, tuple) else args[argnums]
 
 
@@ -141,11 +142,38 @@ def replace(args: tuple[Any, ...], argnums: Argnums, chosen: Any) -> tuple[Any, 
 
 
 def with_aux(result: Any, name: str) -> tuple[Any, Any]:
-    """What a function gives with ``has_aux``: its output and something else."""
+    """What a function gives with ``has_aux``: its output and something else; ``name`` is in the error."""
     if not (isinstance(result, tuple) and len(result) == 2):
-        raise RuntimeError(f"{name}(f)(*args): output of function f should be a tuple: (output, aux) if "
+        raise RuntimeError(f"{name}: output of function f should be a tuple: (output, aux) if "
                            "has_aux is True")
     return result
+
+
+def check_outputs(outputs: list[Any], name: str) -> None:
+    """An error for outputs (flattened) that are not all tensors, or none."""
+    if not outputs or outputs == [None]:
+        raise RuntimeError(f"{name}: Expected f to be a function that has non-empty output (got output = "
+                           f"{outputs})")
+    for out in outputs:
+        if not isinstance(out, Tensor):
+            raise RuntimeError(f"{name}: expected f(*primals) to return only tensors, got unsupported type "
+                               f"{type(out)}")
+
+
+def check_differentiable_outputs(outputs: list[Tensor]) -> None:
+    """An error for outputs to which no gradient can be given."""
+    for out in outputs:
+        if not (out.is_floating_point() or out.is_complex()):
+            raise RuntimeError("vjp(f, ...): All outputs of f must be floating-point or complex Tensors, got "
+                               f"Tensor with dtype {out.dtype!r}")
+
+
+def check_real(tensors: list[Any], transform: str, what: str) -> None:
+    """An error for complex inputs or outputs of Jacobians."""
+    for i, x in enumerate(tensors):
+        if isinstance(x, Tensor) and x.is_complex():
+            raise RuntimeError(f"{transform}: Expected all {what} to be real but received complex tensor at "
+                               f"flattened input idx: {i}")
 
 
 def _check_scalar(value: Any) -> None:

@@ -6,7 +6,7 @@ linear in its cotangent v, so the derivative of <g(v), t> with respect to v is t
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import wraps
 from typing import Any
 
@@ -15,13 +15,25 @@ from ..autograd import enable_grad
 from ..autograd import grad as tape_grad
 from ..tensor import Tensor
 from ..utils import _pytree as pytree
-from .derivatives import Argnums, differentiable, gradients_of, replace, select, with_aux
+from .derivatives import (
+    JVP,
+    VJP,
+    Argnums,
+    check_differentiable_outputs,
+    check_outputs,
+    check_real,
+    differentiable,
+    gradients_of,
+    replace,
+    select,
+    with_aux,
+)
 from .levels import Level
-from .vectorization import for_each
+from .vectorization import RANDOMNESS, for_each
 
 
 def jacrev(func: Callable[..., Any], argnums: Argnums = 0, *, has_aux: bool = False,
-           chunk_size: int | None = None) -> Callable[..., Any]:
+           chunk_size: int | None = None, _preallocate_and_copy: bool = False) -> Callable[..., Any]:
     """The function that computes the Jacobian of ``func``, a row (an output's gradient) at a time.
 
     Its shape is that of the output followed by that of the input.
@@ -37,10 +49,15 @@ def jacrev(func: Callable[..., Any], argnums: Argnums = 0, *, has_aux: bool = Fa
     @wraps(func)
     def jacobian(*args: Any, **kwargs: Any) -> Any:
         level = Level()
-        with enable_grad():
+        with enable_grad(), level:
             chosen = level.enter(differentiable(select(args, argnums)))
             result = func(*replace(args, argnums, chosen), **kwargs)
-            result, aux = with_aux(result, "jacrev") if has_aux else (result, None)
+            result, aux = with_aux(result, VJP) if has_aux else (result, None)
+            outputs = pytree.tree_leaves(result)
+            check_outputs(outputs, VJP)
+            check_differentiable_outputs(outputs)
+            check_real(pytree.tree_leaves(chosen), "jacrev", "inputs")
+            check_real(outputs, "jacrev", "outputs")
             rows = pytree.tree_map(lambda out: _rows(out, chosen, chunk_size), result)
         return (level.leave(rows), level.leave(aux)) if has_aux else level.leave(rows)
     return jacobian
@@ -73,24 +90,27 @@ def jacfwd(func: Callable[..., Any], argnums: Argnums = 0, has_aux: bool = False
     >>> torch.func.jacfwd(torch.sum)(torch.ones(2))
     tensor([1., 1.])
     """
+    if randomness not in RANDOMNESS:
+        raise RuntimeError(f"Only allowed values for randomness are 'error', 'different', or 'same'. Got "
+                           f"{randomness}")
+
     @wraps(func)
     def jacobian(*args: Any, **kwargs: Any) -> Any:
-        primals = args
-        chosen = select(primals, argnums)
-        several = isinstance(argnums, tuple)
-        inputs: tuple[Any, ...] = chosen if several else (chosen,)
+        leaves, structure = pytree.tree_flatten(select(args, argnums))
+        inputs = tuple(leaves)
+        check_directions(inputs, "primal")
 
         def of(*values: Any) -> Any:
-            return func(*replace(primals, argnums, values if several else values[0]), **kwargs)
+            return func(*replace(args, argnums, structure.unflatten(values)), **kwargs)
 
         value, push, aux = pushforward(of, inputs, has_aux)
-        columns = [_columns(push, inputs, i) for i in range(len(inputs))]
         outputs, spec = pytree.tree_flatten(value)
-        found = []
-        for number, output in enumerate(outputs):
-            per_input = [_join_columns(cols, number, output, x) for cols, x in zip(columns, inputs)]
-            found.append(tuple(per_input) if several else per_input[0])
-        result = spec.unflatten(found)
+        check_real(leaves, "jacfwd", "inputs")
+        check_real(outputs, "jacfwd", "outputs")
+        columns = [_columns(push, inputs, i) for i in range(len(inputs))]
+        result = spec.unflatten([
+            structure.unflatten([_join_columns(cols, number, output, x) for cols, x in zip(columns, inputs)])
+            for number, output in enumerate(outputs)])
         return (result, aux) if has_aux else result
     return jacobian
 
@@ -141,30 +161,42 @@ def jvp(func: Callable[..., Any], primals: Any, tangents: Any, *, strict: bool =
                            f"be. Got primals with structure {spec} and tangents with structure {given}")
     if not leaves:
         raise RuntimeError("jvp(f, primals, tangents): Expected primals to contain at least one Tensor.")
-    for x, direction in zip(differentiable(leaves), differentiable(directions)):
+    check_directions(leaves, "primal")
+    check_directions(directions, "tangent")
+    for x, direction in zip(leaves, directions):
         if x.shape != direction.shape:
             raise RuntimeError("Trying to set a forward gradient that has a different size than that of the "
                                "original Tensor, this is not supported. Tensor is of size "
                                f"{list(x.shape)} while the given forward gradient is of size "
                                f"{list(direction.shape)}.")
-    value, push, aux = pushforward(lambda *xs: func(*spec.unflatten(xs)), tuple(leaves), has_aux)
+    value, push, aux = pushforward(lambda *xs: func(*spec.unflatten(xs)), tuple(leaves), has_aux, strict)
     derivative = pytree.tree_structure(value).unflatten(push(directions))
     return (value, derivative, aux) if has_aux else (value, derivative)
 
 
-def pushforward(func: Callable[..., Any], primals: tuple[Tensor, ...],
-                 has_aux: bool) -> tuple[Any, Any, Any]:
+def check_directions(tensors: Sequence[Any], what: str) -> None:
+    """An error for a primal or tangent that is no tensor, or has no derivative."""
+    for x in tensors:
+        if not isinstance(x, Tensor):
+            raise RuntimeError(f"jvp(f, primals, tangents): Expected {what}s to only contain Tensors, got "
+                               f"{type(x)}")
+        if not (x.is_floating_point() or x.is_complex()):
+            raise ValueError(f"Expected {what} to be floating point or complex, but got: {x.dtype!r}")
+
+
+def pushforward(func: Callable[..., Any], primals: tuple[Tensor, ...], has_aux: bool,
+                strict: bool = False) -> tuple[Any, Any, Any]:
     """The value, the function from tangents to derivatives of the outputs (a list), and the aux."""
     level = Level()
-    with enable_grad():
+    with enable_grad(), level:
         fresh = level.enter(primals)
         result = func(*fresh)
-        result, aux = with_aux(result, "jvp") if has_aux else (result, None)
+        result, aux = with_aux(result, JVP) if has_aux else (result, None)
         outputs = pytree.tree_leaves(result)
-        for out in outputs:
-            if not isinstance(out, Tensor):
-                raise RuntimeError("jvp(f, primals, tangents): expected f(*primals) to return only tensors, "
-                                   f"got unsupported type {type(out)}")
+        check_outputs(outputs, JVP)
+        if strict and not all(out.requires_grad for out in outputs):
+            raise RuntimeError("jvp(f, primals, tangents, strict=True): The output of f is independent of "
+                               "the inputs. This is not allowed with strict=True.")
         # Where the gradient is asked for does not matter: it is linear in these (see the module's docstring).
         # But rules that take logarithms of gradients can be differentiated at 1, not at 0.
         cotangents = level.enter([operators.zeros_like(out) + 1 for out in outputs])

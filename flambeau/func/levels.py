@@ -15,7 +15,7 @@ from typing import Any
 from ..tensor import Tensor
 from ..tensor.batching import batched
 from ..tensor.batching import levels as vmaps
-from ..tensor.tape import GradFn
+from ..tensor.tape import GradFn, state
 from ..utils import _pytree as pytree
 from .batching import bottom, front, innermost
 
@@ -27,6 +27,13 @@ class Level:
         self.leaves: set[int] = set()
         self.kept: list[Tensor] = []
         self.running = [True]   # shared with the leaves, which know by it whether their level has ended
+
+    def __enter__(self) -> Level:
+        state.transforms += 1
+        return self
+
+    def __exit__(self, *exc: object) -> None:
+        state.transforms -= 1
 
     def enter(self, tree: Any) -> Any:
         """The tree with fresh variables for its tensors."""

@@ -6,11 +6,14 @@ from collections.abc import Callable
 from functools import wraps
 from typing import Any
 
+from .. import operators
 from ..tensor import Tensor
 from ..tensor.batching import BatchedTensor
 from ..utils import _pytree as pytree
 from .batching import bottom
-from .jacobians import pushforward
+from .jacobians import check_directions, pushforward
+
+_TENSOR = object()
 
 
 def linearize(func: Callable[..., Any], *primals: Any) -> tuple[Any, Callable[..., Any]]:
@@ -24,8 +27,24 @@ def linearize(func: Callable[..., Any], *primals: Any) -> tuple[Any, Callable[..
     tensor([2., 4.])
     """
     leaves, spec = pytree.tree_flatten(primals)
-    value, push, _ = pushforward(lambda *xs: func(*spec.unflatten(xs)), tuple(leaves), False)
-    outputs = pytree.tree_structure(value)
+    check_directions([x for x in leaves if isinstance(x, Tensor)], "primal")
+    constants: list[Any] = []       # what func returns, with a mark in the place of each tensor
+    structures: list[pytree.TreeSpec] = []
+
+    def tensors_of(*xs: Any) -> list[Tensor]:
+        found, structure = pytree.tree_flatten(func(*spec.unflatten(xs)))
+        structures.append(structure)
+        constants[:] = [_TENSOR if isinstance(x, Tensor) else x for x in found]
+        return [x for x in found if isinstance(x, Tensor)]
+
+    def joined(tensors: list[Tensor]) -> Any:
+        each = iter(tensors)
+        return structures[0].unflatten([next(each) if x is _TENSOR else x for x in constants])
+
+    def of(*xs: Any) -> Any:
+        return tensors_of(*xs) or [operators.zeros(())]
+
+    value, push, _ = pushforward(of, tuple(leaves), False)
 
     def along(*tangents: Any) -> Any:
         given, structure = pytree.tree_flatten(tangents)
@@ -36,18 +55,17 @@ def linearize(func: Callable[..., Any], *primals: Any) -> tuple[Any, Callable[..
             for what in ("shape", "dtype"):
                 ours, theirs = getattr(x, what), getattr(tangent, what)
                 if ours != theirs:
-                    raise RuntimeError(f"tangent:{i} with {what} {theirs} in flattened pytree doesn't "
-                                       "match the "
-                                       f"{what} {ours} of the corresponding primal.")
-        return outputs.unflatten(push(given))
-    return value, along
+                    raise RuntimeError(f"tangent:{i} with {what} {theirs} in flattened pytree doesn't match "
+                                       f"the {what} {ours} of the corresponding primal.")
+        return joined(push(given))
+    return joined(value), along
 
 
 def functionalize(func: Callable[..., Any], *, remove: str = "mutations") -> Callable[..., Any]:
     """``func``: in-place writes are recorded as new versions of a storage, which nothing has to remove."""
     if remove not in ("mutations", "mutations_and_views"):
         raise RuntimeError("functionalize(f, remove='mutations'): received invalid argument for remove="
-                           f" {remove}. Valid options are:\n     remove='mutations': all inplace and out= "
+                           f"{remove}. Valid options are:\n     remove='mutations': all inplace and out= "
                            "operators will be removed from the program, and replaced with their out-of-place "
                            "equivalents.\n     remove='mutations_and_views': In addition to the above, all "
                            "aliasing operators {view} will be replaced with their non-aliasing counterparts, "

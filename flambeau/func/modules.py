@@ -29,7 +29,7 @@ def functional_call(module: Module,
     elif isinstance(parameter_and_buffer_dicts, Sequence):
         values = {}
         for each in parameter_and_buffer_dicts:
-            repeated = sorted(values.keys() & each.keys())
+            repeated = [name for name in values if name in each]
             if repeated:
                 raise ValueError(f"{repeated} appeared in multiple dictionaries; behavior of functional call "
                                  "is ambiguous")

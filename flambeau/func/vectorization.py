@@ -16,6 +16,8 @@ from ..utils import _pytree as pytree
 from . import batching_indices as _rules  # noqa: F401  (fills the table of rules, with what it imports)
 from .batching import innermost, strip
 
+RANDOMNESS = ("error", "different", "same")
+
 
 def vmap(func: Callable[..., Any], in_dims: Any = 0, out_dims: Any = 0, randomness: str = "error", *,
          chunk_size: int | None = None) -> Callable[..., Any]:
@@ -29,7 +31,7 @@ def vmap(func: Callable[..., Any], in_dims: Any = 0, out_dims: Any = 0, randomne
     >>> torch.vmap(torch.dot)(torch.ones(3, 2), torch.tensor([[1., 2.], [3., 4.], [5., 6.]]))
     tensor([ 3.,  7., 11.])
     """
-    if randomness not in ("error", "different", "same"):
+    if randomness not in RANDOMNESS:
         raise RuntimeError("Only allowed values for randomness are 'error', 'different', or 'same'. Got "
                            f"{randomness}")
     if chunk_size is not None and chunk_size <= 0:
@@ -86,19 +88,18 @@ def for_each(function: Callable[..., list[Any]], *batches: Tensor,
 def _dims_of(leaves: list[Any], spec: pytree.TreeSpec, in_dims: Any, args: tuple[Any, ...],
              name: str) -> list[int | None]:
     """The batch dimension of each leaf, not negative."""
-    if not isinstance(in_dims, (int, tuple, list, dict)):
+    if not isinstance(in_dims, (int, tuple)):
         raise ValueError(f"vmap({name}, in_dims={in_dims}, ...)(<inputs>): expected `in_dims` to be int or a "
                          "(potentially nested) tuple matching the structure of inputs, got: "
                          f"{type(in_dims)}.")
     if not args:
         raise ValueError(f"vmap({name})(<inputs>): got no inputs. Maybe you forgot to add inputs, or you are "
                          "trying to vmap over a function with no inputs. The latter is unsupported.")
-    tree = tuple(in_dims) if isinstance(in_dims, list) else in_dims
-    dims = pytree._broadcast_to_and_flatten(tree, spec, is_leaf=lambda x: x is None)
+    dims = pytree._broadcast_to_and_flatten(in_dims, spec, is_leaf=lambda x: x is None)
     where = f"vmap({name}, in_dims={in_dims}, ...)(<inputs>): "
     if dims is None:
         raise ValueError(f"{where}in_dims is not compatible with the structure of `inputs`. in_dims has "
-                         f"structure {pytree.tree_structure(tree)} but inputs has structure {spec}.")
+                         f"structure {pytree.tree_structure(in_dims)} but inputs has structure {spec}.")
     for i, (leaf, dim) in enumerate(zip(leaves, dims)):
         if dim is None:
             continue
@@ -107,8 +108,7 @@ def _dims_of(leaves: list[Any], spec: pytree.TreeSpec, in_dims: Any, args: tuple
                              "dimension or None.")
         if not isinstance(leaf, Tensor):
             raise ValueError(f"{where}Got in_dim={dim} for an input but the input is of type {type(leaf)}. "
-                              "We "
-                             "cannot vmap over non-Tensor arguments, please use None as the respective "
+                             "We cannot vmap over non-Tensor arguments, please use None as the respective "
                              "in_dim")
         if not -leaf.dim() <= dim < leaf.dim():
             raise ValueError(f"{where}Got in_dim={dim} for some input, but that input is a Tensor of "
@@ -121,7 +121,7 @@ def _dims_of(leaves: list[Any], spec: pytree.TreeSpec, in_dims: Any, args: tuple
 def _batch_size(leaves: list[Any], dims: list[int | None]) -> int:
     sizes = [leaf.size(dim) for leaf, dim in zip(leaves, dims) if dim is not None]
     if not sizes:
-        raise ValueError("vmap: at least one input must have a non-None in_dim")
+        raise ValueError("vmap: Expected at least one Tensor to vmap over")
     if any(size != sizes[0] for size in sizes):
         raise ValueError("vmap: Expected all tensors to have the same size in the mapped dimension, got "
                          f"sizes {sizes} for the mapped dimension")
@@ -134,6 +134,12 @@ Part = tuple[list[Any], list[Any], pytree.TreeSpec]
 def _unwrapped(result: Any, out_dims: Any, level: int, name: str) -> Part:
     """The results with the batch where ``out_dims`` wants it, these dimensions, and the structure."""
     found, spec = pytree.tree_flatten(result)
+    if not all(dim is None or isinstance(dim, int) for dim in pytree.tree_leaves(out_dims)):
+        raise ValueError(f"vmap({name}, ..., out_dims={out_dims}): `out_dims` must be an int, None or a "
+                         "python collection of ints representing where in the outputs the vmapped dimension "
+                         "should appear.")
+    if isinstance(result, Tensor) and isinstance(out_dims, tuple) and len(out_dims) == 1:
+        out_dims = out_dims[0]
     dims = pytree._broadcast_to_and_flatten(out_dims, spec, is_leaf=lambda x: x is None)
     if dims is None:
         raise ValueError(f"vmap({name}, ..., out_dims={out_dims})(<inputs>): out_dims is not compatible with "
@@ -144,8 +150,7 @@ def _unwrapped(result: Any, out_dims: Any, level: int, name: str) -> Part:
         if dim is None:
             if x.__class__ is BatchedTensor and innermost((x,)) >= level:
                 raise ValueError(f"vmap({name}, ...): `{name}` can not return a BatchedTensor when out_dim "
-                                  "is "
-                                 "None")
+                                 "is None")
             results.append(x)
             continue
         if not isinstance(x, Tensor):

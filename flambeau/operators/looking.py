@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from typing import Any
 
 import numpy as np
@@ -106,6 +107,27 @@ def _number(self: Tensor) -> Any:
     return self.item()
 
 
+_told: set[str] = set()     # what PyTorch says once in a process
+
+
+def _tell_of_lost_gradient(self: Tensor) -> None:
+    """Warn, once, of a conversion that no gradient flows through."""
+    if self.requires_grad and not _told:
+        _told.add("scalar")
+        warnings.warn("Converting a tensor with requires_grad=True to a scalar may lead to unexpected "
+                      "behavior.\nConsider using tensor.detach() first.", UserWarning, stacklevel=3)
+
+
+def _float(self: Tensor) -> float:
+    _tell_of_lost_gradient(self)
+    return float(_number(self))
+
+
+def _complex(self: Tensor) -> complex:
+    _tell_of_lost_gradient(self)
+    return complex(_number(self))
+
+
 def _format(self: Tensor, spec: str) -> str:
     if self._geometry.ndim == 0 and type(self) is Tensor and self._geometry.device.type != "meta":
         return format(self.item(), spec)
@@ -114,7 +136,7 @@ def _format(self: Tensor, spec: str) -> str:
 
 _T: Any = Tensor
 _T.__bool__ = _T.__nonzero__ = lambda self: is_nonzero(self)
-_T.__float__ = lambda self: float(_number(self))
+_T.__float__ = _float
 _T.__int__ = _T.__long__ = lambda self: int(_number(self))
-_T.__complex__ = lambda self: complex(_number(self))
+_T.__complex__ = _complex
 _T.__format__ = _format

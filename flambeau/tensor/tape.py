@@ -24,6 +24,8 @@ class GradState(threading.local):
     check_nan = True
     # Where backward was called: the line of everything it records.
     site: Any = None
+    # How many of torch.func's derivatives are being computed, one inside the other.
+    transforms = 0
     # Where the backward pass that runs has started (Note: edges): one tuple of its own for each pass.
     starts: Any = None
     # Whether there are saved_hooks or anomaly mode is on: one question for the hot path.

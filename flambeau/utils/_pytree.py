@@ -31,6 +31,7 @@ from ._pytree_maps import (
     tree_map_with_path,
     treespec_dumps,
     treespec_loads,
+    treespec_pprint,
 )
 from ._pytree_nodes import (  # noqa: F401 (libraries reach for some private names)
     SERIALIZED,
@@ -94,5 +95,5 @@ __all__ = [
     "register_pytree_node", "tree_all", "tree_all_only", "tree_any", "tree_any_only", "tree_flatten",
     "tree_flatten_with_path", "tree_is_leaf", "tree_iter", "tree_leaves", "tree_leaves_with_path", "tree_map",
     "tree_map_", "tree_map_only", "tree_map_only_", "tree_map_with_path", "tree_structure", "tree_unflatten",
-    "treespec_dumps", "treespec_loads",
+    "treespec_dumps", "treespec_loads", "treespec_pprint",
 ]  # fmt: skip

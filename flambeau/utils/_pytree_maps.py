@@ -158,6 +158,16 @@ def key_get(obj: Any, kp: KeyPath) -> Any:
     return obj
 
 
+class _Star:
+    def __repr__(self) -> str:
+        return "*"
+
+
+def treespec_pprint(treespec: TreeSpec) -> str:
+    """A nesting as its values would print, with a star for each leaf: ``(*, {'a': *})``."""
+    return repr(treespec.unflatten([_Star() for _ in range(treespec.num_leaves)]))
+
+
 # -- dumps --------------------------------------------------------------------------------------------------
 
 PROTOCOL = 1

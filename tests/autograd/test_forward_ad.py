@@ -113,7 +113,7 @@ def test_errors() -> None:
 def test_errors_of_pytorch(torch: Any, oracle: Any, call: str) -> None:
     def error(framework: Any) -> Any:
         names = {**vars(framework.autograd.forward_ad), "torch": framework}
-        with framework.autograd.fwAD.dual_level(), pytest.raises(Exception) as caught:
+        with framework.autograd.forward_ad.dual_level(), pytest.raises(Exception) as caught:
             eval(call, names)
         return caught.type, str(caught.value).replace("flambeau", "torch")
 

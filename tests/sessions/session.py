@@ -21,9 +21,9 @@ import numpy as np
 ADDRESS = re.compile(r"0x[0-9a-fA-F]+")
 FRAMEWORK = re.compile(r"\bflambeau\b")
 INTERNAL = re.compile(r" \(Triggered internally at .*\)$")
-# Notes on PyTorch's own machinery, which say nothing of the user's program.
+# Notes on PyTorch's own machinery, and what is told once in a process.
 NOISE = re.compile("jit.script` is deprecated|insert a get_attr Node|not yet implemented the batching rule|"
-                   "^Sparse invariant")
+                   "^Sparse invariant|^Converting a tensor with requires_grad")
 FOLDER = Path(__file__).resolve().parent
 
 
