@@ -18,6 +18,7 @@ from ...graph import pending
 from ...graph.geometry import Geometry
 from ...graph.node import Failure, Node, Signature
 from ...graph.recent import Recent
+from ..freed import keep_freed_memory
 from ..measure import KernelTime, measured
 from . import half_complex, mathematics, multi_tensor
 from .arrays import Array, flatten, read, reinterpret
@@ -38,6 +39,7 @@ def run(nodes: list[Node]) -> list[Node]:
 
     Returns the nodes whose own kernel failed. On an interrupt the nodes not yet computed stay in the list.
     """
+    keep_freed_memory()
     failed: list[Node] = []
     with np.errstate(all="ignore"):
         while nodes:

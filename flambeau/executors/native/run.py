@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from ...graph.node import Node
 from .. import interpreter
+from ..freed import keep_freed_memory
 from ..measure import ran
-from .programs.arena import arena, keep_freed_memory
+from .programs.arena import arena
 from .programs.known import program_of
 from .programs.outline import Reading
 
@@ -31,6 +32,7 @@ def run(nodes: list[Node], forced: bool = True) -> list[Node]:
 
 
 def _run(nodes: list[Node], forced: bool) -> list[Node]:
+    keep_freed_memory()
     reading = Reading(nodes)
     program = program_of(nodes, reading, forced)
     if program is not None:
@@ -41,6 +43,3 @@ def _run(nodes: list[Node], forced: bool) -> list[Node]:
             arena.rest()
     reading.flat.clear()
     return interpreter.run(nodes)
-
-
-keep_freed_memory()

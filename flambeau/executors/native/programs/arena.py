@@ -8,17 +8,16 @@ after each program.
 
 from __future__ import annotations
 
-import ctypes
 import mmap
-import os
 from typing import Any
 
 import numpy as np
 
+from ...freed import KEEP
+
 _HUGE = 2 << 20
 _SPARE = 4
 _LEAST = 64 << 20
-KEEP = os.environ.get("FLAMBEAU_ARENA", "1") not in ("", "0")
 
 
 class Block:
@@ -71,15 +70,3 @@ class Arena:
 
 
 arena = Arena()
-
-
-def keep_freed_memory() -> None:
-    """Ask the C library (glibc) to keep what is freed, so that each step reuses the last one's pages."""
-    libc = ctypes.CDLL(None)
-    mallopt = getattr(libc, "mallopt", None)
-    if mallopt is not None and KEEP:
-        mallopt(_MMAP_THRESHOLD, 32 << 20)  # the largest that it takes
-        mallopt(_TRIM_THRESHOLD, 1 << 29)
-
-
-_TRIM_THRESHOLD, _MMAP_THRESHOLD = -1, -3
