@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING, Any
+
 from .dataloader import DataLoader, default_collate, default_convert, get_worker_info
 from .dataset import (
     ChainDataset,
@@ -23,14 +25,29 @@ from .sampler import (
     WeightedRandomSampler,
 )
 
+if TYPE_CHECKING:
+    from .datapipes._decorator import (
+        argument_validation,
+        functional_datapipe,
+        guaranteed_datapipes_determinism,
+        non_deterministic,
+        runtime_validation,
+        runtime_validation_disabled,
+    )
+    from .datapipes.datapipe import DataChunk, DFIterDataPipe, IterDataPipe, MapDataPipe
+
 __all__ = [
     "BatchSampler",
     "ChainDataset",
     "ConcatDataset",
+    "DFIterDataPipe",
+    "DataChunk",
     "DataLoader",
     "Dataset",
     "DistributedSampler",
+    "IterDataPipe",
     "IterableDataset",
+    "MapDataPipe",
     "RandomSampler",
     "Sampler",
     "SequentialSampler",
@@ -39,8 +56,45 @@ __all__ = [
     "SubsetRandomSampler",
     "TensorDataset",
     "WeightedRandomSampler",
+    "argument_validation",
     "default_collate",
     "default_convert",
+    "functional_datapipe",
     "get_worker_info",
+    "guaranteed_datapipes_determinism",
+    "non_deterministic",
     "random_split",
+    "runtime_validation",
+    "runtime_validation_disabled",
 ]
+
+# Pipes are rarely used: they are imported when somebody asks for them.
+_LATER = {
+    **dict.fromkeys(("DFIterDataPipe", "DataChunk", "IterDataPipe", "MapDataPipe"), "datapipes.datapipe"),
+    **dict.fromkeys(
+        (
+            "argument_validation",
+            "functional_datapipe",
+            "guaranteed_datapipes_determinism",
+            "non_deterministic",
+            "runtime_validation",
+            "runtime_validation_disabled",
+        ),
+        "datapipes._decorator",
+    ),
+}
+
+
+def __getattr__(name: str) -> Any:
+    from importlib import import_module
+
+    if name in ("backward_compatibility", "datapipes", "graph", "graph_settings"):
+        return import_module(f"{__name__}.{name}")
+    if name not in _LATER:
+        raise AttributeError(f"module '{__name__}' has no attribute '{name}'")
+    import_module(f"{__name__}.datapipes")  # all operations, whichever is asked for
+    return getattr(import_module(f"{__name__}.{_LATER[name]}"), name)
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *__all__})

@@ -14,7 +14,8 @@ from ...engine import synchronize
 from ._utils.errors import CaughtException
 from ._utils.fetch import IterableFetcher, MapFetcher
 from ._utils.messages import Receiver
-from ._utils.worker import RESUME, STOP, StreamEnd, work
+from ._utils.pipes import seeded
+from ._utils.worker import RESUME, STOP, Resume, StreamEnd, work
 from .sampler import draw_seed
 
 if TYPE_CHECKING:
@@ -57,6 +58,7 @@ class _BaseDataLoaderIter:
 
     def __init__(self, loader: DataLoader[Any]) -> None:
         self._loader = _options_of(loader) if loader.persistent_workers else loader
+        self._shared_seed = seeded(loader.dataset, loader.generator)
         self._sampler_iter = iter(loader._index_sampler)
         # Drawn before the first index, whether there are workers or not: the stream of the generator is
         # PyTorch's.
@@ -71,6 +73,7 @@ class _BaseDataLoaderIter:
             )
 
     def _reset(self, loader: DataLoader[Any]) -> None:
+        self._shared_seed = seeded(loader.dataset, loader.generator)
         self._sampler_iter = iter(loader._index_sampler)
         self._num_yielded = 0
         self._reported_length = loader._IterableDataset_len_called
@@ -159,6 +162,8 @@ class _MultiProcessingDataLoaderIter(_BaseDataLoaderIter):
         except BaseException:
             self._shutdown_workers()
             raise
+        # PyTorch's iterator begins its first epoch twice: the generator's stream has one more draw.
+        seeded(loader.dataset, loader.generator)
         self._begin_epoch()
 
     def _start(self, number: int) -> _Worker:
@@ -182,6 +187,7 @@ class _MultiProcessingDataLoaderIter(_BaseDataLoaderIter):
                 loader.worker_init_fn,
                 theirs,
                 to_close,
+                self._shared_seed,
             ),
         )
         try:
@@ -204,7 +210,7 @@ class _MultiProcessingDataLoaderIter(_BaseDataLoaderIter):
         """Begin another epoch with the same workers."""
         super()._reset(loader)
         for worker in self._workers:
-            self._send(worker, RESUME)
+            self._send(worker, Resume(self._shared_seed))
         for worker in self._workers:
             while self._receive_from(worker)[0] != RESUME:
                 pass  # of an epoch that was left early

@@ -14,6 +14,7 @@ from ._iterators import (
     _SingleProcessDataLoaderIter,
 )
 from ._utils.collate import default_collate, default_convert
+from ._utils.pipes import is_stream_pipe, wrapped
 from ._utils.worker import get_worker_info
 from .dataset import IterableDataset
 from .sampler import BatchSampler, RandomSampler, Sampler, SequentialSampler
@@ -84,6 +85,11 @@ class DataLoader(Generic[T_co]):
         in_order: bool = True,
     ) -> None:
         _check_workers(num_workers, timeout, prefetch_factor, persistent_workers)
+        dataset = wrapped(dataset)
+        if shuffle is not None and is_stream_pipe(dataset):
+            from .graph_settings import apply_shuffle_settings
+
+            dataset, shuffle = apply_shuffle_settings(dataset, shuffle), False
         self.dataset = dataset
         self.num_workers = num_workers
         self.prefetch_factor = 2 if num_workers > 0 and prefetch_factor is None else prefetch_factor

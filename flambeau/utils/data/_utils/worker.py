@@ -14,13 +14,21 @@ import numpy as np
 from ....random import manual_seed
 from .errors import CaughtException
 from .messages import Sender
+from .pipes import reseed, share
 from .stacking import allocate
 
 __all__ = ["WorkerInfo", "get_worker_info"]
 
 # What a task can be beside (number, index, released segments).
 STOP = None
-RESUME = "resume"
+RESUME = "resume"  # what a worker answers
+
+
+@dataclass(frozen=True)
+class Resume:
+    """Begin another epoch; streams of pipes with seeds drawn from one for all workers."""
+
+    shared_seed: int | None
 
 
 class StreamEnd:
@@ -105,6 +113,7 @@ def work(
     init_fn: Callable[[int], None] | None,
     connection: Any,
     to_close: list[Any],
+    shared_seed: int | None = None,
 ) -> None:
     """The main function of a worker process."""
     global _worker_info
@@ -120,7 +129,9 @@ def work(
         try:
             _use_one_thread()
             seed = seed_everything(base_seed, worker_id)
+            reseed(dataset, shared_seed)
             _worker_info = WorkerInfo(id=worker_id, num_workers=num_workers, seed=seed, dataset=dataset)
+            share(dataset, num_workers, worker_id)
             if init_fn is not None:
                 init_fn(worker_id)
             fetcher = make_fetcher()
@@ -141,9 +152,11 @@ def _serve(
 ) -> None:
     ended = False
     while (task := tasks.get()) is not STOP:
-        if task == RESUME:
+        if isinstance(task, Resume):
             ended = False
             try:
+                assert _worker_info is not None
+                reseed(_worker_info.dataset, task.shared_seed)
                 fetcher = make_fetcher()
                 failure = None
             except Exception as error:

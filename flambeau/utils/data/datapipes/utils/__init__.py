@@ -1,0 +1,5 @@
+"""Helpers of pipes."""
+
+from . import common, decoder
+
+__all__ = ["common", "decoder"]
