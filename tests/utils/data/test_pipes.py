@@ -6,6 +6,9 @@ frameworks evaluate them.
 
 from __future__ import annotations
 
+import copy
+import io
+import pickle
 import re
 import warnings
 from collections.abc import Iterator
@@ -58,9 +61,9 @@ def names(framework: ModuleType) -> dict[str, Any]:
     """What the programs use."""
     data = f"{framework.__name__}.utils.data"
     found: dict[str, Any] = {
-        name: globals()[name]
-        for name in ("double", "even", "mod3", "add", "two", "nonb", "copy", "io", "pickle", "__name__")
+        function.__name__: function for function in (double, even, mod3, add, two, nonb)
     }
+    found |= {"copy": copy, "io": io, "pickle": pickle, "__name__": __name__}
     streams, maps = import_module(f"{data}.datapipes.iter"), import_module(f"{data}.datapipes.map")
     common, decoder = (import_module(f"{data}.datapipes.utils.{part}") for part in ("common", "decoder"))
     graph, settings = import_module(f"{data}.graph"), import_module(f"{data}.graph_settings")

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-import random
 from collections.abc import Iterator, Sized
 from typing import Any
 
-from ...sampler import Sampler, SequentialSampler, draw_seed
+from ...sampler import Sampler, SequentialSampler
 from .._decorator import functional_datapipe
 from ..datapipe import IterDataPipe, hooked_state
 from ..lengths import length_of, no_length
+from ..shuffling import SeededPipe
 
 __all__ = ["SamplerIterDataPipe", "ShufflerIterDataPipe"]
 
@@ -47,7 +47,7 @@ class SamplerIterDataPipe(IterDataPipe[Any]):
 
 
 @functional_datapipe("shuffle")
-class ShufflerIterDataPipe(IterDataPipe[Any]):
+class ShufflerIterDataPipe(SeededPipe):
     """Samples in random order: each is drawn from the `buffer_size` that wait.
 
     Batches are taken apart first, `unbatch_level` levels deep. A seed that is set holds for one epoch;
@@ -61,24 +61,12 @@ class ShufflerIterDataPipe(IterDataPipe[Any]):
     def __init__(
         self, datapipe: IterDataPipe[Any], *, buffer_size: int = 10000, unbatch_level: int = 0
     ) -> None:
+        super().__init__()
         self._buffer: list[Any] = []
         if buffer_size <= 0:
             raise AssertionError("buffer_size should be larger than 0")
         self.datapipe = datapipe if unbatch_level == 0 else datapipe.unbatch(unbatch_level=unbatch_level)
         self.buffer_size = buffer_size
-        self._enabled = True
-        self._seed: int | None = None
-        self._rng = random.Random()
-
-    def set_shuffle(self, shuffle: bool = True) -> ShufflerIterDataPipe:
-        """Shuffle, or let samples pass as they come."""
-        self._enabled = shuffle
-        return self
-
-    def set_seed(self, seed: int) -> ShufflerIterDataPipe:
-        """The seed of the next epoch."""
-        self._seed = seed
-        return self
 
     def __iter__(self) -> Iterator[Any]:
         if not self._enabled:
@@ -102,8 +90,7 @@ class ShufflerIterDataPipe(IterDataPipe[Any]):
         """Begin an epoch with its own seed."""
         self._buffer = []
         if self._enabled:
-            self._rng.seed(draw_seed() if self._seed is None else self._seed)
-            self._seed = None
+            self._begin_epoch()
 
     def __getstate__(self) -> Any:
         state = (
@@ -121,5 +108,4 @@ class ShufflerIterDataPipe(IterDataPipe[Any]):
     def __setstate__(self, state: Any) -> None:
         (self.datapipe, self.buffer_size, self._enabled, self._seed, self._buffer, rng_state,
          self._valid_iterator_id, self._number_of_samples_yielded) = state  # fmt: skip
-        self._rng = random.Random()
-        self._rng.setstate(rng_state)
+        self._set_rng_state(rng_state)

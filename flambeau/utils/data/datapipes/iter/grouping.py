@@ -7,35 +7,21 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 from .._decorator import functional_datapipe
+from ..batches import Batches
 from ..datapipe import DataChunk, IterDataPipe
-from ..lengths import length_of
 from ..utils.common import check_unpicklable
 
 __all__ = ["BatcherIterDataPipe", "GrouperIterDataPipe", "UnBatcherIterDataPipe"]
 
 
 @functional_datapipe("batch")
-class BatcherIterDataPipe(IterDataPipe[Any]):
+class BatcherIterDataPipe(Batches, IterDataPipe[Any]):
     """Batches of `batch_size` samples; the last may be smaller, unless `drop_last`.
 
     >>> from flambeau.utils.data.datapipes.iter import IterableWrapper
     >>> list(IterableWrapper(range(5)).batch(2))
     [[0, 1], [2, 3], [4]]
     """
-
-    def __init__(
-        self,
-        datapipe: IterDataPipe[Any],
-        batch_size: int,
-        drop_last: bool = False,
-        wrapper_class: Any = DataChunk,
-    ) -> None:
-        if batch_size <= 0:
-            raise AssertionError("Batch size is required to be larger than 0!")
-        self.datapipe = datapipe
-        self.batch_size = batch_size
-        self.drop_last = drop_last
-        self.wrapper_class = wrapper_class
 
     def __iter__(self) -> Iterator[Any]:
         batch: list[Any] = []
@@ -47,9 +33,6 @@ class BatcherIterDataPipe(IterDataPipe[Any]):
         if batch and not self.drop_last:
             yield self.wrapper_class(batch)
 
-    def __len__(self) -> int:
-        count = length_of(self, self.datapipe)
-        return count // self.batch_size if self.drop_last else -(-count // self.batch_size)
 
 
 @functional_datapipe("unbatch")

@@ -111,40 +111,34 @@ def imagehandler(imagespec: str) -> ImageHandler:
     return ImageHandler(imagespec)
 
 
-def videohandler(extension: str, data: bytes) -> Any:
-    """Videos, with torchvision."""
-    if extension not in ("mp4", "ogv", "mjpeg", "avi", "mov", "h264", "mpg", "webm", "wmv"):
-        return None
+def _by_package(package: str, module: str, function: str, kind: str, extension: str, data: bytes) -> Any:
+    """Data as a file, which a function of another package reads."""
     try:
-        torchvision: Any = import_module("torchvision.io")
+        read = getattr(import_module(module), function)
     except ImportError as error:
         raise ModuleNotFoundError(
-            "Package `torchvision` is required to be installed for default video file loader.Please use `pip "
-            "install torchvision`to install the package"
+            f"Package `{package}` is required to be installed for default {kind} file loader.Please use `pip "
+            f"install {package}`to install the package"
         ) from error
     with tempfile.TemporaryDirectory() as folder:
         path = os.path.join(folder, f"file.{extension}")
         with open(path, "wb") as file:
             file.write(data)
-        return torchvision.read_video(path)
+        return read(path)
+
+
+def videohandler(extension: str, data: bytes) -> Any:
+    """Videos, with torchvision."""
+    if extension not in ("mp4", "ogv", "mjpeg", "avi", "mov", "h264", "mpg", "webm", "wmv"):
+        return None
+    return _by_package("torchvision", "torchvision.io", "read_video", "video", extension, data)
 
 
 def audiohandler(extension: str, data: bytes) -> Any:
     """Sounds, with torchaudio."""
     if extension not in ("flac", "mp3", "sox", "wav", "m4a", "ogg", "wma"):
         return None
-    try:
-        torchaudio: Any = import_module("torchaudio")
-    except ImportError as error:
-        raise ModuleNotFoundError(
-            "Package `torchaudio` is required to be installed for default audio file loader.Please use `pip "
-            "install torchaudio`to install the package"
-        ) from error
-    with tempfile.TemporaryDirectory() as folder:
-        path = os.path.join(folder, f"file.{extension}")
-        with open(path, "wb") as file:
-            file.write(data)
-        return torchaudio.load(path)
+    return _by_package("torchaudio", "torchaudio", "load", "audio", extension, data)
 
 
 class MatHandler:
