@@ -75,9 +75,7 @@ def _functional_relu(input: Tensor, inplace: bool = False) -> Tensor:
 
 # --- piecewise linear ---------------------------------------------------------------------------------------
 
-LEAKY_RELU = pointwise_operator("leaky_relu", lambda m, input, negative_slope:
-                                m.maximum(input, input * negative_slope) if 0 <= negative_slope <= 1
-                                else m.where(input > 0, input, input * negative_slope))
+LEAKY_RELU = pointwise_operator("leaky_relu", lambda m, input, negative_slope: m.leaky(input, negative_slope))
 LEAKY_RELU_BACKWARD = pointwise_operator("leaky_relu_backward", lambda m, grad, input, negative_slope:
                                          m.where(input > 0, grad, grad * negative_slope))
 refuse(LEAKY_RELU, "leaky_relu_cpu", *NOT_FLOATING, first_only=True)

@@ -327,11 +327,7 @@ def addcdiv(input: Tensor, tensor1: Tensor, tensor2: Tensor, *, value: Any = 1) 
 # --- linear interpolation -----------------------------------------------------------------------------------
 
 def _lerp_kernel(m: Any, input: Any, end: Any, weight: Any) -> Any:
-    """The nearer end is the starting point, so that both ends are met exactly."""
-    step = m.subtract(end, input)
-    if m.ndim(weight) == 0:
-        return input + weight * step if abs(weight) < 0.5 else end - step * (1 - weight)
-    return m.where(m.abs(weight) < 0.5, input + weight * step, end - step * (1 - weight))
+    return m.between(input, end, weight)
 
 
 LERP_NUMBER = pointwise_operator("lerp", _lerp_kernel, grad_name="LerpBackward0")

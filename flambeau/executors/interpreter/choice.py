@@ -8,7 +8,7 @@ import numpy as np
 
 from .blocks import BLOCK, Array
 
-__all__ = ["bounded", "rectify", "where"]
+__all__ = ["between", "bounded", "leaky", "rectify", "where"]
 
 _BITS: dict[int, Any] = {4: np.dtype(np.int32), 8: np.dtype(np.int64)}
 _SMALL = 1 << 11
@@ -75,3 +75,16 @@ def bounded(x: Any, low: Any, high: Any) -> Any:
 def rectify(x: Any) -> Any:
     """max(x, 0)."""
     return np.clip(x, 0, np.inf) if x.dtype.kind == "f" else np.maximum(x, x.dtype.type(0))
+
+
+def leaky(x: Any, slope: Any) -> Any:
+    """x where positive, else slope * x."""
+    return np.maximum(x, x * slope) if 0 <= slope <= 1 else where(x > 0, x, x * slope)
+
+
+def between(start: Any, end: Any, weight: Any) -> Any:
+    """The point between start and end, found from the nearer one, so that both are met exactly."""
+    step = np.subtract(end, start)
+    if np.ndim(weight) == 0:
+        return start + weight * step if abs(weight) < 0.5 else end - step * (1 - weight)
+    return where(np.abs(weight) < 0.5, start + weight * step, end - step * (1 - weight))

@@ -67,16 +67,16 @@ def _all_but_channels(signature: Signature) -> Any:
 
 
 _REDUCED: dict[str, Callable[[Signature], Any]] = {
-    **dict.fromkeys(("sum", "mean", "prod", "amax", "amin", "max", "min", "all", "any", "count_nonzero",
-                     "var", "std", "var_mean", "std_mean", "aminmax", "argmax", "argmin", "logsumexp",
-                     "softmax", "log_softmax", "softmax_backward", "log_softmax_backward", "normalize",
-                     "normalize_backward", "native_layer_norm"), _first_attribute),
+    **dict.fromkeys(("sum", "nansum", "mean", "prod", "amax", "amin", "max", "min", "all", "any",
+                     "count_nonzero", "var", "std", "var_mean", "std_mean", "aminmax", "argmax", "argmin",
+                     "logsumexp", "softmax", "log_softmax", "softmax_backward", "log_softmax_backward",
+                     "normalize", "normalize_backward", "native_layer_norm"), _first_attribute),
     "native_batch_norm": _all_but_channels,
     "linalg_vector_norm": lambda signature: signature.attributes[1],
     "dist": lambda signature: signature.attributes[1],
 }
-_IN_ONE_PASS = frozenset(("sum", "mean", "prod", "amax", "amin", "all", "any", "count_nonzero", "aminmax",
-                          "linalg_vector_norm", "dist"))
+_IN_ONE_PASS = frozenset(("sum", "nansum", "mean", "prod", "amax", "amin", "all", "any", "count_nonzero",
+                          "aminmax", "linalg_vector_norm", "dist"))
 _IN_TWO_PASSES = frozenset(("var", "std", "var_mean", "std_mean", "argmax", "argmin", "max", "min",
                             "logsumexp", "softmax_backward", "log_softmax_backward", "normalize_backward"))
 # Operands that are not broadcast as usual: a value for each channel.

@@ -12,7 +12,6 @@ from collections.abc import Callable, Sequence
 from functools import cache, wraps
 from typing import Any
 
-from ...interpreter import coefficients as shared
 from . import coefficients as table
 from .emitter import FLOAT32, FLOAT64, INT32, INT64, Dtype, Unsupported, literal
 from .expression import Expression, bits_of, compare, constant, convert, is_float, select
@@ -43,7 +42,7 @@ _FORMATS = {
 }
 
 
-def _format(x: Expression) -> _Format:
+def format_of(x: Expression) -> _Format:
     if not is_float(x):
         raise Unsupported(f"a function of {x.dtype}")
     return _FORMATS[x.dtype]
@@ -56,6 +55,25 @@ def wide(function: Function) -> Function:
         if any(x.dtype != FLOAT32 for x in operands):
             raise Unsupported(f"{function.__name__} of {operands[0].dtype}")
         return convert(function(*[convert(x, FLOAT64) for x in operands]), FLOAT32)
+    return wrapper
+
+
+def signed(magnitude: Expression, sign: Expression) -> Expression:
+    """A double as a float with the sign of a float.
+
+    The sign of a double that was a 16-bit number would be found by LLVM by rounding it to 16 bits again, for
+    which there is no instruction.
+    """
+    return copysign(convert(magnitude, FLOAT32), sign)
+
+
+def odd(function: Function) -> Function:
+    """Single precision computed in double, from the argument's magnitude; it has the argument's sign."""
+    @wraps(function)
+    def wrapper(x: Expression) -> Expression:
+        if x.dtype != FLOAT32:
+            raise Unsupported(f"{function.__name__} of {x.dtype}")
+        return signed(function(convert(absolute(x), FLOAT64)), x)
     return wrapper
 
 
@@ -101,28 +119,28 @@ def _shift(x: Expression, symbol: str, count: int) -> Expression:
     return x.emit(f"{symbol} {kind} {x.register}, {count}", x.dtype)
 
 
-def _power_of_two(n: Expression, like: Expression) -> Expression:
+def power_of_two(n: Expression, like: Expression) -> Expression:
     """2^n of an integer n between the exponents of normal numbers."""
-    f = _format(like)
+    f = format_of(like)
     return bits_of(_shift(n + f.bias, "shl", f.mantissa), like.dtype)
 
 
 def _nearest(x: Expression, scale: float) -> tuple[Expression, Expression]:
     """x scale rounded to an integer: as a number of x's type, and as an integer."""
-    f = _format(x)
+    f = format_of(x)
     shifted = fma(x, scale, f.magic)
     n = bits_of(shifted, f.integer) - bits_of(constant(x, f.magic), f.integer)
     return shifted - f.magic, n
 
 
-def _reduced_expm1(r: Expression) -> Expression:
+def reduced_expm1(r: Expression) -> Expression:
     """exp(r) - 1, |r| <= log(2) / 2."""
     return fma(r * r, horner(table.EXP32 if r.dtype == FLOAT32 else table.EXP64, r), r)
 
 
-def _by_ln2(x: Expression) -> tuple[Expression, Expression]:
+def by_ln2(x: Expression) -> tuple[Expression, Expression]:
     """x - n log(2), and the integer n."""
-    f = _format(x)
+    f = format_of(x)
     whole, n = _nearest(x, 1 / math.log(2))
     return fma(whole, -f.ln2[1], fma(whole, -f.ln2[0], x)), n
 
@@ -130,36 +148,36 @@ def _by_ln2(x: Expression) -> tuple[Expression, Expression]:
 def _scaled(x: Expression, n: Expression) -> Expression:
     """x 2^n, in two steps: the result may be below the normal numbers, or infinite."""
     half = _shift(n, "ashr", 1)
-    return x * _power_of_two(half, x) * _power_of_two(n - half, x)
+    return x * power_of_two(half, x) * power_of_two(n - half, x)
 
 
 def exp(x: Expression) -> Expression:
     """exp(x)."""
-    low, high = _format(x).exp_range
-    r, n = _by_ln2(at_most(at_least(x, low), high))
-    return _scaled(_reduced_expm1(r) + 1, n)
+    low, high = format_of(x).exp_range
+    r, n = by_ln2(at_most(at_least(x, low), high))
+    return _scaled(reduced_expm1(r) + 1, n)
 
 
 def exp2(x: Expression) -> Expression:
     """2^x."""
-    low, high = _format(x).exp_range
+    low, high = format_of(x).exp_range
     bounded = at_most(at_least(x, low * 1.45), high * 1.45)
     whole, n = _nearest(bounded, 1.0)
-    return _scaled(_reduced_expm1((bounded - whole) * math.log(2)) + 1, n)
+    return _scaled(reduced_expm1((bounded - whole) * math.log(2)) + 1, n)
 
 
 def expm1(x: Expression) -> Expression:
     """exp(x) - 1, accurate near 0."""
-    f = _format(x)
-    r, n = _by_ln2(at_most(at_least(x, -f.flat), f.exp_range[1]))
-    half_scale = _power_of_two(n - 1, x)  # 2^n itself may be infinite
-    half = fma(half_scale, _reduced_expm1(r), half_scale - 0.5)
+    f = format_of(x)
+    r, n = by_ln2(at_most(at_least(x, -f.flat), f.exp_range[1]))
+    half_scale = power_of_two(n - 1, x)  # 2^n itself may be infinite
+    half = fma(half_scale, reduced_expm1(r), half_scale - 0.5)
     return copysign(half + half, x)
 
 
 def tanh(x: Expression) -> Expression:
     """The hyperbolic tangent: t / (t + 2) with t = expm1(2 |x|), the quotient corrected by what it lacks."""
-    size = at_most(absolute(x), _format(x).flat / 2)
+    size = at_most(absolute(x), format_of(x).flat / 2)
     t = expm1(size + size)
     bottom = t + 2
     lost = t - (bottom - 2)
@@ -171,19 +189,19 @@ def tanh(x: Expression) -> Expression:
 
 def sigmoid(x: Expression) -> Expression:
     """1 / (1 + exp(-x)), exp(-x) = 2^n (1 + p) added in its two parts; 0 where it is below normal numbers."""
-    f = _format(x)
+    f = format_of(x)
     limit = math.floor(f.exp_range[1]) - 1.0
-    r, n = _by_ln2(at_most(at_least(-x, -f.flat), limit))
-    scale = _power_of_two(n, x)
-    value = 1 / (fma(scale, _reduced_expm1(r), 1.0) + scale)
+    r, n = by_ln2(at_most(at_least(-x, -f.flat), limit))
+    scale = power_of_two(n, x)
+    value = 1 / (fma(scale, reduced_expm1(r), 1.0) + scale)
     return select(compare("<", x, -limit), constant(x, 0.0), value)
 
 
-@wide
+@odd
 def sinh(x: Expression) -> Expression:
     """The hyperbolic sine."""
-    t = expm1(absolute(x))
-    return copysign(select(compare("==", t, math.inf), t, (t + t / (t + 1)) * 0.5), x)
+    t = expm1(x)
+    return select(compare("==", t, math.inf), t, (t + t / (t + 1)) * 0.5)
 
 
 @wide
@@ -197,7 +215,7 @@ def cosh(x: Expression) -> Expression:
 
 def _split(x: Expression) -> tuple[Expression, Expression]:
     """t and e with x = (1 + t) 2^e, sqrt(1/2) <= 1 + t < sqrt(2), x positive and finite."""
-    f = _format(x)
+    f = format_of(x)
     tiny = compare("<", x, f.smallest)
     grown = select(tiny, x * 2.0 ** f.mantissa, x)
     start = bits_of(constant(x, math.sqrt(0.5)), f.integer)
@@ -231,7 +249,7 @@ def _log1p_reduced(t: Expression, e: Expression, ln2: tuple[float, float]) -> Ex
 def log(x: Expression) -> Expression:
     """The natural logarithm."""
     t, e = _split(x)
-    return _log_special(x, _log1p_reduced(t, e, _format(x).ln2))
+    return _log_special(x, _log1p_reduced(t, e, format_of(x).ln2))
 
 
 def _log2_double(x: Expression) -> Expression:
@@ -252,7 +270,7 @@ def log10(x: Expression) -> Expression:
     return _log2_double(x) * math.log10(2)
 
 
-def _log1p_double(x: Expression) -> Expression:
+def log1p_double(x: Expression) -> Expression:
     total = x + 1
     kept = total - 1
     lost = (1 - (total - kept)) + (x - kept)
@@ -263,7 +281,7 @@ def _log1p_double(x: Expression) -> Expression:
 
 def log1p(x: Expression) -> Expression:
     """log(1 + x), accurate near 0."""
-    return _log1p_double(x) if x.dtype == FLOAT64 else wide(_log1p_double)(x)
+    return log1p_double(x) if x.dtype == FLOAT64 else wide(log1p_double)(x)
 
 
 # --- powers -------------------------------------------------------------------------------------------------
@@ -311,7 +329,7 @@ def _lookup(name: str, index: Expression) -> Expression:
     return Expression(emitter, emitter.load(pointer, FLOAT64), FLOAT64)
 
 
-def _quadrant(x: Expression) -> tuple[Expression, Expression]:
+def quadrant(x: Expression) -> tuple[Expression, Expression]:
     """The angle left by multiples of pi / 2, in double precision, and their number modulo 4 (an integer)."""
     bits = bits_of(absolute(x), INT32)
     exponent = _shift(bits, "lshr", 23)
@@ -323,7 +341,7 @@ def _quadrant(x: Expression) -> tuple[Expression, Expression]:
     return fma(mantissa, _lookup("low", exponent), rest) * (math.pi / 2), n
 
 
-def _sine_of(r: Expression, n: Expression) -> Expression:
+def sine_of(r: Expression, n: Expression) -> Expression:
     """sin(r + n pi / 2)."""
     z = r * r
     sine = fma(r * z, horner(table.SINE, z), r)
@@ -336,8 +354,8 @@ def sin(x: Expression) -> Expression:
     """The sine, of arguments of any size."""
     if x.dtype != FLOAT32:
         raise Unsupported(f"sin of {x.dtype}")
-    r, n = _quadrant(x)
-    value = convert(_sine_of(r, n), FLOAT32)
+    r, n = quadrant(x)
+    value = convert(sine_of(r, n), FLOAT32)
     value = select(compare("<", x, 0), -value, value)
     return select(compare("<", absolute(x), 2.0 ** -13), x, value)
 
@@ -346,47 +364,10 @@ def cos(x: Expression) -> Expression:
     """The cosine, of arguments of any size."""
     if x.dtype != FLOAT32:
         raise Unsupported(f"cos of {x.dtype}")
-    r, n = _quadrant(x)
-    value = convert(_sine_of(r, n + 1), FLOAT32)
+    r, n = quadrant(x)
+    value = convert(sine_of(r, n + 1), FLOAT32)
     return select(compare("<", absolute(x), 2.0 ** -13), constant(x, 1.0), value)
 
 
-# --- the error function -------------------------------------------------------------------------------------
-
-def _erf32(x: Expression) -> Expression:
-    """x + x P(x^2) below 1, and 1 - exp(Q(|x|)) up to 4, where it is 1."""
-    size = at_most(absolute(x), 4.0)
-    near = fma(x, horner(table.ERF32_NEAR, size * size), x)
-    r, n = _by_ln2(horner(table.ERFC32_LOG, size))
-    far = fma(-_power_of_two(n, x), _reduced_expm1(r) + 1, 1.0)
-    return select(compare("<", size, 1), near, copysign(far, x))
-
-
-def normal(x: Expression) -> Expression:
-    """The normal distribution function, (1 + erf(x / sqrt(2))) / 2, to a unit in the last place of 1."""
-    if x.dtype != FLOAT32:
-        return (erf(x * math.sqrt(0.5)) + 1) * 0.5
-    size = at_most(absolute(x) * math.sqrt(0.5), 4.1)
-    r, n = _by_ln2(horner(table.ERFC32_RATIO, size) * size)
-    tail = _power_of_two(n - 1, x) * (_reduced_expm1(r) + 1)
-    tail = select(compare("<", size, 4.1), tail, constant(x, 0.0))
-    return select(compare(">", x, 0), 1 - tail, tail)
-
-
-def erf(x: Expression) -> Expression:
-    """The error function."""
-    if x.dtype == FLOAT32:
-        return _erf32(x)
-    _format(x)
-    size = absolute(x)
-    inside = at_most(size, 1.0)
-    near = x * horner(shared.ERF_SMALL, inside * inside * 2 - 1)
-    finite = at_most(size, 30.0)
-    tail = horner(shared.ERFCX, (finite - 3.75) / (finite + 3.75)) / (finite * 2 + 1)
-    head = (finite * 16).intrinsic("rint") / 16
-    gaussian = exp(-head * head) * exp(-(finite - head) * (finite + head))
-    return select(compare("<", size, 1), near, copysign(1 - tail * gaussian, x))
-
-
-__all__ = ["absolute", "cos", "cosh", "erf", "exp", "exp2", "expm1", "log", "log10", "log1p", "log2", "power",
+__all__ = ["absolute", "cos", "cosh", "exp", "exp2", "expm1", "log", "log10", "log1p", "log2", "power",
            "sigmoid", "sin", "sinh", "tanh"]

@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 
+from . import error_function, inverses
 from . import functions as exact
 from .emitter import BOOL, Unsupported
 from .expression import (
@@ -27,6 +28,14 @@ from .expression import (
     select,
 )
 from .functions import absolute, copysign
+from .quotients import (
+    floored_quotient,
+    floored_remainder,
+    shifted_left,
+    shifted_right,
+    truncated_quotient,
+    truncated_remainder,
+)
 from .reductions import (
     all,
     any,
@@ -58,7 +67,6 @@ less, less_equal, greater, greater_equal = map(by_comparison, ("<", "<=", ">", "
 bitwise_and, bitwise_or, bitwise_xor = map(by_operator, "&|^")
 
 
-
 def _expensive(function: Any) -> Any:
     """A function that is computed once for each element, however many passes a kernel has."""
     def wrapper(*operands: Expression) -> Expression:
@@ -66,12 +74,24 @@ def _expensive(function: Any) -> Any:
     return wrapper
 
 
-cos, cosh, erf, exp, exp2, expm1 = map(_expensive, (exact.cos, exact.cosh, exact.erf, exact.exp, exact.exp2,
-                                                    exact.expm1))
+def _of_pair(function: Any) -> Any:
+    """The same, of two operands in their common type."""
+    def wrapper(x: Any, y: Any) -> Expression:
+        first, second = pair(x, y)
+        return first.emitter.costly(function, first, second)
+    return wrapper
+
+
+cos, cosh, exp, exp2, expm1 = map(_expensive, (exact.cos, exact.cosh, exact.exp, exact.exp2, exact.expm1))
 log, log1p, log2, log10_of = map(_expensive, (exact.log, exact.log1p, exact.log2, exact.log10))
 sigmoid, sin, sinh, tanh, _power = map(_expensive, (exact.sigmoid, exact.sin, exact.sinh, exact.tanh,
                                                     exact.power))
-normal = _expensive(exact.normal)
+erf, erfc, erfinv, normal = map(_expensive, (error_function.erf, error_function.erfc, error_function.erfinv,
+                                             error_function.normal))
+arccos, arccosh, arcsin, arcsinh, arctan, arctanh = map(_expensive, (
+    inverses.acos, inverses.acosh, inverses.asin, inverses.asinh, inverses.atan, inverses.atanh))
+tan = _expensive(inverses.tan)
+arctan2, hypot, log_of_sum = map(_of_pair, (inverses.atan2, inverses.hypot, inverses.log_of_sum))
 
 
 def __getattr__(name: str) -> Any:
@@ -141,6 +161,17 @@ def bounded(x: Expression, low: Any, high: Any) -> Expression:
 def rectify(x: Expression) -> Expression:
     """max(x, 0)."""
     return maximum(x, 0)
+
+
+def leaky(x: Expression, slope: Any) -> Expression:
+    """x where positive, else slope * x."""
+    return where(compare(">", x, 0), x, x * slope)
+
+
+def between(start: Any, end: Any, weight: Any) -> Expression:
+    """The point between start and end, found from the nearer one, so that both are met exactly."""
+    step = end - start
+    return where(compare("<", absolute(weight), 0.5), start + weight * step, end - step * (1 - weight))
 
 
 def abs(x: Expression) -> Expression:
@@ -347,6 +378,8 @@ def clamped_logit(x: Expression, eps: Any) -> Expression:
     return log(x / (1 - x))
 
 
-__all__ = ["all", "any", "argmax", "argmin", "count_nonzero", "count_of", "invert", "log_softmax",
-           "log_softmax_gradient", "logsumexp", "max", "max_along", "mean", "min", "min_along", "negative",
-           "prod", "reshape", "softmax", "softmax_gradient", "sum", "without_dims"]
+__all__ = ["all", "any", "argmax", "argmin", "count_nonzero", "count_of", "floored_quotient",
+           "floored_remainder", "invert", "log_softmax", "log_softmax_gradient", "logsumexp", "max",
+           "max_along", "mean", "min", "min_along", "negative", "prod", "reshape", "shifted_left",
+           "shifted_right", "softmax", "softmax_gradient", "sum", "truncated_quotient", "truncated_remainder",
+           "without_dims"]

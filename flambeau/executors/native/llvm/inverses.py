@@ -1,0 +1,137 @@
+"""Inverse functions, tangents and lengths in generated code: single precision, computed in double."""
+
+from __future__ import annotations
+
+import math
+
+from . import coefficients as table
+from .emitter import FLOAT32, FLOAT64, Unsupported
+from .expression import Expression, compare, constant, convert, select
+from .functions import (
+    absolute,
+    at_most,
+    copysign,
+    exp,
+    fma,
+    horner,
+    log1p_double,
+    odd,
+    quadrant,
+    signed,
+    sine_of,
+    wide,
+)
+
+# --- angles -------------------------------------------------------------------------------------------------
+
+def _angle(opposite: Expression, adjacent: Expression) -> Expression:
+    """The angle in the first quadrant of a right triangle with two sides, neither negative."""
+    steep = compare(">", opposite, adjacent)
+    longer, shorter = select(steep, opposite, adjacent), select(steep, adjacent, opposite)
+    ratio = shorter / longer
+    ratio = select(compare("==", longer, 0), constant(ratio, 0.0), ratio)
+    ratio = select(compare("==", shorter, math.inf), constant(ratio, 1.0), ratio)
+    square = ratio * ratio
+    angle = fma(square * ratio, horner(table.ATAN, square), ratio)
+    return select(steep, math.pi / 2 - angle, angle)
+
+
+@odd
+def atan(x: Expression) -> Expression:
+    """The inverse tangent."""
+    return select(compare("!=", x, x), x, _angle(x, constant(x, 1.0)))
+
+
+def atan2(y: Expression, x: Expression) -> Expression:
+    """The angle of the point (x, y)."""
+    if x.dtype != FLOAT32 or y.dtype != FLOAT32:
+        raise Unsupported(f"atan2 of {x.dtype}")
+    angle = _angle(convert(absolute(y), FLOAT64), convert(absolute(x), FLOAT64))
+    left = compare("<", copysign(constant(x, 1.0), x), 0)
+    angle = signed(select(left, math.pi - angle, angle), y)
+    return select(compare("!=", x, x) | compare("!=", y, y), x + y, angle)
+
+
+def _beside(x: Expression) -> Expression:
+    """sqrt(1 - x^2), NaN beyond 1."""
+    return ((1 - x) * (x + 1)).intrinsic("sqrt")
+
+
+@odd
+def asin(x: Expression) -> Expression:
+    """The inverse sine."""
+    side = _beside(x)
+    return select(compare("!=", side, side), side, _angle(x, side))
+
+
+@wide
+def acos(x: Expression) -> Expression:
+    """The inverse cosine."""
+    side = _beside(x)
+    angle = _angle(side, absolute(x))
+    angle = select(compare("<", x, 0), math.pi - angle, angle)
+    return select(compare("!=", side, side), side, angle)
+
+
+def tan(x: Expression) -> Expression:
+    """The tangent, of arguments of any size."""
+    if x.dtype != FLOAT32:
+        raise Unsupported(f"tan of {x.dtype}")
+    r, n = quadrant(x)
+    value = convert(sine_of(r, n) / sine_of(r, n + 1), FLOAT32)
+    value = select(compare("<", x, 0), -value, value)
+    return select(compare("<", absolute(x), 2.0 ** -13), x, value)
+
+
+# --- hyperbolic ---------------------------------------------------------------------------------------------
+
+@odd
+def asinh(x: Expression) -> Expression:
+    """The inverse hyperbolic sine."""
+    size = at_most(x, 1e100)
+    square = size * size
+    value = log1p_double(size + square / ((square + 1).intrinsic("sqrt") + 1))
+    return select(compare("==", x, math.inf), x, value)
+
+
+@wide
+def acosh(x: Expression) -> Expression:
+    """The inverse hyperbolic cosine."""
+    above = x - 1
+    value = log1p_double(above + (above * (x + 1)).intrinsic("sqrt"))
+    value = select(compare("<", x, 1), constant(x, math.nan), value)
+    return select(compare("==", x, math.inf), x, value)
+
+
+@odd
+def atanh(x: Expression) -> Expression:
+    """The inverse hyperbolic tangent."""
+    return log1p_double((x + x) / (1 - x)) * 0.5
+
+
+# --- of two operands ----------------------------------------------------------------------------------------
+
+@wide
+def hypot(x: Expression, y: Expression) -> Expression:
+    """sqrt(x^2 + y^2); infinite where one is, whatever the other."""
+    value = (x * x + y * y).intrinsic("sqrt")
+    beyond = compare("==", absolute(x), math.inf) | compare("==", absolute(y), math.inf)
+    return select(beyond, constant(x, math.inf), value)
+
+
+def log_of_sum(x: Expression, y: Expression) -> Expression:
+    """log(exp(x) + exp(y))."""
+    if x.dtype not in (FLOAT32, FLOAT64):
+        raise Unsupported(f"log_of_sum of {x.dtype}")
+    less = x - y
+    larger = select(compare(">", less, 0), x, y)
+    value = larger + _log1p_of(exp(-absolute(less)))
+    value = select(compare("==", x, y), x + math.log(2), value)
+    return select(compare("!=", less, less) & compare("!=", x, y), less, value)
+
+
+def _log1p_of(x: Expression) -> Expression:
+    return log1p_double(x) if x.dtype == FLOAT64 else wide(log1p_double)(x)
+
+
+__all__ = ["acos", "acosh", "asin", "asinh", "atan", "atan2", "atanh", "hypot", "log_of_sum", "tan"]
