@@ -69,7 +69,7 @@ def _new_walk(retain: bool, create_graph: bool) -> Walk:
 
 def _walk(roots: Sequence[Tensor], grads: Sequence[Any], retain: bool, create_graph: bool) -> None:
     walk = _new_walk(retain, create_graph)
-    before, site = state.enabled, state.site
+    before, site, starts_before = state.enabled, state.site, state.starts
     recorded_at = site or user_site()
     try:    # set inside: Ctrl-C may fall between any two function calls
         state.enabled, state.site = create_graph, recorded_at
@@ -80,7 +80,8 @@ def _walk(roots: Sequence[Tensor], grads: Sequence[Any], retain: bool, create_gr
         walk.run()
         walk.finish()
     finally:
-        state.enabled, state.site = before, site
+        # A pass that is over holds nothing of its graph.
+        state.enabled, state.site, state.starts = before, site, starts_before
 
 
 def grad(outputs: Any, inputs: Any, grad_outputs: Any = None, retain_graph: bool | None = None,
@@ -148,7 +149,7 @@ def _gradients_of(roots: Sequence[Tensor], grads: Sequence[Any], inputs: Sequenc
     walk.wanted = reachable_to([f for f in fns if isinstance(f, GradFn)], targets)
     # What is only captured need not be differentiated further.
     walk.wanted = {fn for fn in walk.wanted if fn not in targets or _leads_on(fn, walk.wanted, targets)}
-    before, site = state.enabled, state.site
+    before, site, starts_before = state.enabled, state.site, state.starts
     recorded_at = site or user_site()
     try:    # set inside: Ctrl-C may fall between any two function calls
         state.enabled, state.site = create_graph, recorded_at
@@ -158,7 +159,8 @@ def _gradients_of(roots: Sequence[Tensor], grads: Sequence[Any], inputs: Sequenc
                 walk.give(start, g)
         walk.run()
     finally:
-        state.enabled, state.site = before, site
+        # A pass that is over holds nothing of its graph.
+        state.enabled, state.site, state.starts = before, site, starts_before
     results = []
     for x, place in zip(inputs, places):
         found = walk.leaf_gradient(x) if place is None else walk.capture[place]
