@@ -2,39 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from functools import wraps
-from typing import Any, TypeVar
+from typing import Any
 
-from .. import dtypes
 from ..tensor import check_dim
-
-F = TypeVar("F", bound=Callable[..., Any])
-
-
-def rename_axis(kwargs: dict[str, Any]) -> None:
-    """NumPy's keywords ``axis`` and ``keepdims`` become ``dim`` and ``keepdim``."""
-    if "axis" in kwargs:
-        kwargs["dim"] = kwargs.pop("axis")
-    if "keepdims" in kwargs:
-        kwargs["keepdim"] = kwargs.pop("keepdims")
-
-
-def numpy_names(function: F) -> F:
-    """``function`` with NumPy's keywords ``axis`` and ``keepdims`` beside ``dim`` and ``keepdim``.
-
-    A ``dtype`` may be one of Python's types.
-    """
-
-    @wraps(function)
-    def wrapper(*args: Any, **kwargs: Any) -> Any:
-        if kwargs:
-            rename_axis(kwargs)
-            if "dtype" in kwargs:
-                kwargs["dtype"] = dtypes.given(kwargs["dtype"], function.__name__)
-        return function(*args, **kwargs)
-
-    return wrapper  # type: ignore[return-value]
 
 
 def normalize_dims(dim: Any, ndim: int) -> tuple[int, ...]:

@@ -12,7 +12,6 @@ from ..graph.geometry import Geometry, contiguous
 from ..graph.operator import Operator
 from ..tensor import Tensor, check_dim, record
 from .along import place
-from .axes import numpy_names
 from .definition import arithmetic_dtype, operator
 from .joining import cat
 from .reduction import converted, operand_dtype
@@ -52,7 +51,6 @@ def _(ctx: Any, grad: Tensor) -> Tensor:
 
 
 @api("torch", "Tensor", out=True, inplace=True)
-@numpy_names
 def cumsum(input: Tensor, dim: int, *, dtype: Any = None) -> Tensor:
     """Running sums along ``dim``.
 
@@ -146,7 +144,6 @@ def products_of_others(input: Tensor, dim: int) -> Tensor:
 
 
 @api("torch", "Tensor", out=True, inplace=True)
-@numpy_names
 def cumprod(input: Tensor, dim: int, *, dtype: Any = None) -> Tensor:
     """Running products along ``dim``.
 
@@ -205,7 +202,6 @@ def _refuse_complex(input: Tensor, name: str) -> None:
 
 
 @api("torch", "Tensor", out=True)
-@numpy_names
 def cummax(input: Tensor, dim: int) -> Any:
     """Running maxima along ``dim`` and their indices.
 
@@ -218,7 +214,6 @@ def cummax(input: Tensor, dim: int) -> Any:
 
 
 @api("torch", "Tensor", out=True)
-@numpy_names
 def cummin(input: Tensor, dim: int) -> Any:
     """Running minima along ``dim`` and their indices.
 
@@ -276,7 +271,6 @@ def _(ctx: Any, grad: Tensor, input: Tensor, output: Tensor) -> Tensor:
 
 
 @api("torch", "Tensor", out=True)
-@numpy_names
 def logcumsumexp(input: Tensor, dim: int) -> Tensor:
     r"""Logarithms of running sums of exponentials: :math:`y_i = \log \sum_{j \le i} e^{x_j}`.
 

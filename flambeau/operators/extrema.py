@@ -10,7 +10,7 @@ from ..graph.geometry import Geometry, contiguous
 from ..graph.operator import Operator
 from ..tensor import Tensor, check_dim, record
 from .along import place
-from .axes import normalize_dims, numpy_names, reduced_shape
+from .axes import normalize_dims, reduced_shape
 from .definition import operator
 from .reduction import kept, operand_dtype, reduction_geometry
 from .registry import api
@@ -85,7 +85,6 @@ def _several(op: Operator, input: Tensor, dim: Any, keepdim: bool) -> Tensor:
 
 
 @api("torch", "Tensor", out=True)
-@numpy_names
 def amax(input: Tensor, dim: Any = (), keepdim: bool = False) -> Tensor:
     """The largest elements over one or more dimensions; equal ones share the gradient.
 
@@ -97,7 +96,6 @@ def amax(input: Tensor, dim: Any = (), keepdim: bool = False) -> Tensor:
 
 
 @api("torch", "Tensor", out=True)
-@numpy_names
 def amin(input: Tensor, dim: Any = (), keepdim: bool = False) -> Tensor:
     """The smallest elements over one or more dimensions; equal ones share the gradient.
 
@@ -179,7 +177,6 @@ def _one_or_all(
 
 
 @api("torch", "Tensor", out=True)
-@numpy_names
 def max(input: Tensor, dim: Any = None, keepdim: bool = False, *, other: Any = None) -> Any:
     """The largest element, the largest ones along ``dim`` with their indices, or the larger ones of two
     tensors.
@@ -194,7 +191,6 @@ def max(input: Tensor, dim: Any = None, keepdim: bool = False, *, other: Any = N
 
 
 @api("torch", "Tensor", out=True)
-@numpy_names
 def min(input: Tensor, dim: Any = None, keepdim: bool = False, *, other: Any = None) -> Any:
     """The smallest element, the smallest ones along ``dim`` with their indices, or the smaller ones of two
     tensors.
@@ -242,7 +238,6 @@ def _index(op: Operator, input: Tensor, dim: int | None, keepdim: bool) -> Tenso
 
 
 @api("torch", "Tensor", out=True)
-@numpy_names
 def argmax(input: Tensor, dim: int | None = None, keepdim: bool = False) -> Tensor:
     """The index of the largest element (the first of equal ones), in the flattened tensor or along ``dim``.
 
@@ -254,7 +249,6 @@ def argmax(input: Tensor, dim: int | None = None, keepdim: bool = False) -> Tens
 
 
 @api("torch", "Tensor", out=True)
-@numpy_names
 def argmin(input: Tensor, dim: int | None = None, keepdim: bool = False) -> Tensor:
     """The index of the smallest element (the first of equal ones), in the flattened tensor or along ``dim``.
 
@@ -289,7 +283,6 @@ def _(ctx: Any, grads: Any, input: Tensor, low: Tensor, high: Tensor) -> Any:
 
 
 @api("torch", "Tensor", out=True)
-@numpy_names
 def aminmax(input: Tensor, *, dim: int | None = None, keepdim: bool = False) -> Any:
     """The smallest and the largest elements, of all or along ``dim``.
 

@@ -9,7 +9,7 @@ from .. import dtypes
 from ..graph.geometry import Geometry, contiguous
 from ..graph.operator import Operator
 from ..tensor import Tensor, check_dim, record
-from .axes import normalize_dims, numpy_names, reduced_shape
+from .axes import normalize_dims, reduced_shape
 from .definition import arithmetic_dtype, operator
 from .linalg_svd import svdvals
 from .reduction import kept, operand_dtype, reduction_geometry
@@ -32,7 +32,6 @@ def _(ctx: Any, grad: Tensor, input: Tensor, output: Tensor) -> Tensor:
 
 
 @api("torch", "Tensor", "special", out=True)
-@numpy_names
 def logsumexp(input: Tensor, dim: Any, keepdim: bool = False) -> Tensor:
     r"""The logarithm of the sum of exponentials, :math:`\log \sum_i e^{x_i}`, without overflow.
 
@@ -239,7 +238,6 @@ def norm(A: Tensor, ord: Any = None, dim: Any = None, keepdim: bool = False, *, 
 
 
 @api("torch", out=True, name="norm")
-@numpy_names
 def _norm(input: Tensor, p: Any = "fro", dim: Any = None, keepdim: bool = False, dtype: Any = None) -> Tensor:
     """The norm of all elements, or along dimensions (see ``linalg.norm`` for what the orders mean).
 

@@ -10,7 +10,6 @@ from .. import dtypes, return_types
 from ..tensor import Tensor, check_dim, record
 from ..tensor.batching import BatchedTensor
 from .along import PICK
-from .axes import numpy_names
 from .definition import operator
 from .extrema import indexed_geometry, indexed_operator, one_dim, refuse_complex, shared_evenly
 from .reduction import operand_dtype, reduction_geometry
@@ -36,7 +35,6 @@ KTHVALUE = indexed_operator("kthvalue", _kth_kernel)
 
 
 @api("torch", "Tensor", out=True)
-@numpy_names
 def kthvalue(input: Tensor, k: int, dim: int = -1, keepdim: bool = False) -> Any:
     """The k-th smallest element (counted from 1) along ``dim``, and its index.
 
@@ -107,7 +105,6 @@ def _median(name: str, whole: Any, along: Any, input: Tensor, dim: int | None, k
 
 
 @api("torch", "Tensor", out=True)
-@numpy_names
 def median(input: Tensor, dim: int | None = None, keepdim: bool = False) -> Any:
     """The median (the lower one of two), of all elements or along ``dim`` with indices.
 
@@ -119,7 +116,6 @@ def median(input: Tensor, dim: int | None = None, keepdim: bool = False) -> Any:
 
 
 @api("torch", "Tensor", out=True)
-@numpy_names
 def nanmedian(input: Tensor, dim: int | None = None, keepdim: bool = False) -> Any:
     """The median of the elements that are not NaN.
 
@@ -152,7 +148,6 @@ MODE = indexed_operator("mode", _mode_kernel, indexed_geometry)
 
 
 @api("torch", "Tensor", out=True)
-@numpy_names
 def mode(input: Tensor, dim: int = -1, keepdim: bool = False) -> Any:
     """The most frequent element along ``dim`` (the smallest of equally frequent ones), and its last index.
 
@@ -234,7 +229,6 @@ def _check_quantile(name: str, input: Tensor, q: Any, interpolation: str) -> Ten
 
 
 @api("torch", "Tensor", out=True)
-@numpy_names
 def quantile(
     input: Tensor, q: Any, dim: int | None = None, keepdim: bool = False, *, interpolation: str = "linear"
 ) -> Tensor:
@@ -248,7 +242,6 @@ def quantile(
 
 
 @api("torch", "Tensor", out=True)
-@numpy_names
 def nanquantile(
     input: Tensor, q: Any, dim: int | None = None, keepdim: bool = False, *, interpolation: str = "linear"
 ) -> Tensor:

@@ -8,7 +8,7 @@ from .. import dtypes
 from ..graph.geometry import Geometry, contiguous
 from ..graph.operator import Operator
 from ..tensor import Tensor, record
-from .axes import normalize_dims, numpy_names, reduced_shape, require_dims
+from .axes import normalize_dims, reduced_shape, require_dims
 from .definition import arithmetic_dtype, operator
 from .extents import sizes_of
 from .registry import api
@@ -92,7 +92,6 @@ SUM_DIM = _sum_operator("SumBackward1")
 
 
 @api("torch", "Tensor", out=True)
-@numpy_names
 def sum(input: Tensor, dim: Any = None, keepdim: bool = False, *, dtype: Any = None) -> Tensor:
     """The sum over ``dim`` (all dimensions by default); integers are summed as int64.
 
@@ -169,7 +168,6 @@ def mean_dtype(input: Tensor, dtype: Any) -> Any:
 
 
 @api("torch", "Tensor", out=True)
-@numpy_names
 def mean(input: Tensor, dim: Any = None, keepdim: bool = False, *, dtype: Any = None) -> Tensor:
     """The mean over ``dim`` (all dimensions by default) of floating-point numbers.
 
@@ -209,7 +207,6 @@ def _(ctx: Any, grad: Tensor, input: Tensor) -> Tensor:
 
 
 @api("torch", "Tensor", out=True)
-@numpy_names
 def nansum(input: Tensor, dim: Any = None, keepdim: bool = False, *, dtype: Any = None) -> Tensor:
     """The sum, with NaN counted as zero.
 
@@ -229,7 +226,6 @@ def nansum(input: Tensor, dim: Any = None, keepdim: bool = False, *, dtype: Any 
 
 
 @api("torch", "Tensor", out=True)
-@numpy_names
 def nanmean(input: Tensor, dim: Any = None, keepdim: bool = False, *, dtype: Any = None) -> Tensor:
     """The mean of the elements that are not NaN.
 

@@ -7,16 +7,14 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable
-from functools import wraps
 from types import FunctionType
 from typing import Any, TypeVar
 
-from .. import dtypes, layouts
 from ..tensor import Tensor, assign, casting, check_writable
 from ..tensor.overlap import require_apart
 from ..tensor.overrides import dispatching, on_first_override
-from .axes import rename_axis
-from .out import refuse_aliases, store
+from .keywords import with_keywords
+from .out import store
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -37,22 +35,15 @@ def api(*namespaces: str, out: bool = False, inplace: bool = False, aliases: tup
         public_name = name or function.__name__
         policy = casting.policy_of(namespaces, public_name)
         cast: Callable[..., Any] = function if policy is None else casting.casting(function, policy)
-        offered = with_out(cast) if out else cast
-        method: Callable[..., Any] = cast
-        if _has_parameter(function, "layout"):
-            offered, method = dense_only(offered), dense_only(method)
-        elif _has_parameter(function, "dtype") and public_name not in _READ_DTYPE:
-            offered, method = typed(offered), typed(method)
-        if _has_parameter(function, "dim") and namespaces != ("nn.functional",) \
-                and (public_name not in _WITHOUT_AXIS or "linalg" in namespaces):
-            offered, method = with_axis(offered), with_axis(method)
+        method = with_keywords(cast, public_name, namespaces, out=False)
+        offered = with_keywords(cast, public_name, namespaces, out=True) if out else method
         for each in (public_name, *aliases):
             for namespace in namespaces:
                 NAMESPACES[namespace][each] = method if namespace == "Tensor" else offered
                 if namespace == "Tensor":
                     setattr(Tensor, each, method)
             if inplace:
-                written = in_place(function, each + "_")
+                written = in_place(with_keywords(function, public_name, namespaces, out=False), each + "_")
                 if public_name in casting.OPERATORS:
                     written = casting.uncast(written)
                 NAMESPACES["Tensor"][each + "_"] = written
@@ -162,71 +153,6 @@ def in_place(function: Callable[..., Any], name: str) -> Callable[..., Any]:
     method.__name__ = method.__qualname__ = name
     method.__doc__ = f"In-place version of ``{name[:-1]}``."
     return method
-
-
-def _has_parameter(function: Any, name: str) -> bool:
-    code = getattr(function, "__code__", None)
-    return code is not None and name in code.co_varnames[:code.co_argcount + code.co_kwonlyargcount]
-
-
-def dense_only(function: Callable[..., Any]) -> Callable[..., Any]:
-    """``function`` for dense tensors; a sparse ``layout`` is made by another function, if at all."""
-    @wraps(function)
-    def wrapper(*args: Any, **kwargs: Any) -> Any:
-        layout, dtype = kwargs.get("layout"), kwargs.get("dtype")
-        if dtype is not None and dtype.__class__ is not dtypes.dtype:
-            kwargs["dtype"] = dtypes.given(dtype, function.__name__)
-        if layout is not None and layout is not layouts.strided:
-            if not isinstance(layout, layouts.layout):
-                raise TypeError(f"{function.__name__}(): argument 'layout' must be torch.layout, not "
-                                f"{type(layout).__name__}")
-            if function.__name__ in layouts.SPARSE_FACTORIES and layout.name.startswith("sparse_"):
-                return layouts.SPARSE_FACTORIES[function.__name__](*args, **kwargs)
-            name = "full" if function.__name__ == "ones" else function.__name__
-            raise RuntimeError(f"{name}(...) is not implemented for sparse layout")
-        return function(*args, **kwargs)
-    return wrapper
-
-
-# They read ``dtype=float`` themselves: no call of theirs costs more.
-_READ_DTYPE = frozenset(("softmax", "log_softmax", "type", "view"))
-
-
-def typed(function: Callable[..., Any]) -> Callable[..., Any]:
-    """``function`` with one of Python's types for ``dtype=``, such as ``float``."""
-    @wraps(function)
-    def wrapper(*args: Any, **kwargs: Any) -> Any:
-        dtype = kwargs.get("dtype")
-        if dtype is not None and dtype.__class__ is not dtypes.dtype:
-            kwargs["dtype"] = dtypes.given(dtype, function.__name__)
-        return function(*args, **kwargs)
-    return wrapper
-
-
-# Functions that PyTorch has in Python, where no keyword has a second name.
-_WITHOUT_AXIS = frozenset(("norm", "split", "unique", "unique_consecutive", "unflatten"))
-
-
-def with_axis(function: Callable[..., Any]) -> Callable[..., Any]:
-    """``function`` with NumPy's keywords ``axis`` and ``keepdims`` for ``dim`` and ``keepdim``."""
-    @wraps(function)
-    def wrapper(*args: Any, **kwargs: Any) -> Any:
-        if kwargs:
-            rename_axis(kwargs)
-        return function(*args, **kwargs)
-    return wrapper
-
-
-def with_out(function: Callable[..., Any]) -> Callable[..., Any]:
-    """``function`` with the keyword ``out=``: a tensor, or a tuple of them, that takes the result."""
-    @wraps(function)
-    def wrapper(*args: Any, out: Any = None, **kwargs: Any) -> Any:
-        if out is None:
-            return function(*args, **kwargs)
-        refuse_aliases(args, out, function.__name__)
-        with casting.suspended():
-            return write_out(function(*args, **kwargs), out, function.__name__)
-    return wrapper
 
 
 def write_out(result: Any, out: Any, name: str) -> Any:

@@ -10,7 +10,7 @@ from ..graph.geometry import Geometry, contiguous
 from ..graph.operator import Operator
 from ..tensor import Tensor, record
 from ..tensor.batching import by_example
-from .axes import normalize_dims, numpy_names, reduced_shape
+from .axes import normalize_dims, reduced_shape
 from .reduction import count_of, kept, operand_dtype, spread
 from .registry import api
 
@@ -135,7 +135,6 @@ def _record(op: Operator, input: Tensor, dim: Any, unbiased: Any, keepdim: bool,
 
 
 @api("torch", "Tensor", out=True)
-@numpy_names
 def var(
     input: Tensor, dim: Any = None, unbiased: Any = None, keepdim: bool = False, *, correction: Any = _MISSING
 ) -> Tensor:
@@ -149,7 +148,6 @@ def var(
 
 
 @api("torch", "Tensor", out=True)
-@numpy_names
 def std(
     input: Tensor, dim: Any = None, unbiased: Any = None, keepdim: bool = False, *, correction: Any = _MISSING
 ) -> Tensor:
@@ -163,7 +161,6 @@ def std(
 
 
 @api("torch", out=True)
-@numpy_names
 def var_mean(
     input: Tensor, dim: Any = None, unbiased: Any = None, keepdim: bool = False, *, correction: Any = _MISSING
 ) -> tuple[Tensor, Tensor]:
@@ -177,7 +174,6 @@ def var_mean(
 
 
 @api("torch", out=True)
-@numpy_names
 def std_mean(
     input: Tensor, dim: Any = None, unbiased: Any = None, keepdim: bool = False, *, correction: Any = _MISSING
 ) -> tuple[Tensor, Tensor]:

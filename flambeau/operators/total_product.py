@@ -7,7 +7,7 @@ from typing import Any
 from .. import dtypes
 from ..graph.operator import Operator
 from ..tensor import Tensor, record
-from .axes import normalize_dims, numpy_names
+from .axes import normalize_dims
 from .cumulative import products_of_others
 from .definition import arithmetic_dtype, operator
 from .reduction import converted, kept, operand_dtype, reduction_geometry, require_tensor_input, spread
@@ -41,7 +41,6 @@ PROD_DIM = _prod_operator("ProdBackward1")
 
 
 @api("torch", "Tensor", out=True)
-@numpy_names
 def prod(input: Tensor, dim: int | None = None, keepdim: bool = False, *, dtype: Any = None) -> Tensor:
     """The product of all elements, or along one dimension.
 

@@ -6,7 +6,7 @@ from typing import Any
 
 from .. import dtypes
 from ..tensor import Tensor, record
-from .axes import normalize_dims, numpy_names
+from .axes import normalize_dims
 from .definition import operator
 from .reduction import reduction_geometry
 from .registry import api
@@ -30,7 +30,6 @@ def _truth(op: Any, input: Tensor, dim: Any, keepdim: bool) -> Tensor:
 
 
 @api("torch", "Tensor", out=True)
-@numpy_names
 def all(input: Tensor, dim: Any = None, keepdim: bool = False) -> Tensor:
     """Whether all elements are true (not zero), of the whole tensor or along dimensions.
 
@@ -42,7 +41,6 @@ def all(input: Tensor, dim: Any = None, keepdim: bool = False) -> Tensor:
 
 
 @api("torch", "Tensor", out=True)
-@numpy_names
 def any(input: Tensor, dim: Any = None, keepdim: bool = False) -> Tensor:
     """Whether any element is true (not zero), of the whole tensor or along dimensions.
 
@@ -59,7 +57,6 @@ def COUNT_NONZERO(m: Any, input: Any, dims: tuple[int, ...], keepdim: bool, dtyp
 
 
 @api("torch", "Tensor")
-@numpy_names
 def count_nonzero(input: Tensor, dim: Any = None) -> Tensor:
     """How many elements are not zero, in the whole tensor or along dimensions.
 

@@ -1,0 +1,81 @@
+"""Keywords that many functions take alike: ``out=``, ``dtype=float``, ``layout=``, NumPy's ``axis=``."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import wraps
+from inspect import unwrap
+from typing import Any
+
+from .. import dtypes, layouts
+from ..tensor import casting
+from .out import refuse_aliases, store
+
+# They read ``dtype=float`` themselves: no call of theirs costs more.
+_READ_DTYPE = frozenset(("softmax", "log_softmax", "type", "view"))
+# Functions that PyTorch has in Python, where no keyword has a second name.
+_WITHOUT_AXIS = frozenset(("norm", "split", "unique", "unique_consecutive", "unflatten"))
+
+
+def with_keywords(function: Callable[..., Any], name: str, namespaces: tuple[str, ...],
+                  out: bool) -> Callable[..., Any]:
+    """``function`` with what its parameters ask for beside them.
+
+    With ``dim`` come NumPy's names ``axis`` and ``keepdims``; a ``dtype`` may be one of Python's types; a
+    sparse ``layout`` is made by another function, if at all. ``out``: a tensor, or a tuple of them, may take
+    the result.
+    """
+    parameters = _parameters(function)
+    has_layout = "layout" in parameters
+    has_dtype = has_layout or ("dtype" in parameters and name not in _READ_DTYPE)
+    has_axis = "dim" in parameters and namespaces != ("nn.functional",) \
+        and (name not in _WITHOUT_AXIS or "linalg" in namespaces)
+    if not (out or has_dtype or has_axis):
+        return function
+
+    @wraps(function)
+    def wrapper(*args: Any, **kwargs: Any) -> Any:
+        if not kwargs:
+            return function(*args)
+        if has_axis:
+            _rename_axis(kwargs)
+        if has_dtype:
+            _read_dtype(kwargs, function.__name__)
+        if has_layout and kwargs.get("layout") not in (None, layouts.strided):
+            return _of_layout(function.__name__, args, kwargs)
+        target = kwargs.pop("out", None) if out else None
+        if target is None:
+            return function(*args, **kwargs)
+        refuse_aliases(args, target, function.__name__)
+        with casting.suspended():
+            return store(function(*args, **kwargs), target, function.__name__)
+
+    return wrapper
+
+
+def _parameters(function: Callable[..., Any]) -> tuple[str, ...]:
+    code = getattr(unwrap(function), "__code__", None)
+    return () if code is None else code.co_varnames[:code.co_argcount + code.co_kwonlyargcount]
+
+
+def _rename_axis(kwargs: dict[str, Any]) -> None:
+    if "axis" in kwargs:
+        kwargs["dim"] = kwargs.pop("axis")
+    if "keepdims" in kwargs:
+        kwargs["keepdim"] = kwargs.pop("keepdims")
+
+
+def _read_dtype(kwargs: dict[str, Any], name: str) -> None:
+    dtype = kwargs.get("dtype")
+    if dtype is not None and dtype.__class__ is not dtypes.dtype:
+        kwargs["dtype"] = dtypes.given(dtype, name)
+
+
+def _of_layout(name: str, args: Any, kwargs: Any) -> Any:
+    """What a function that makes dense tensors gives for another layout."""
+    layout = kwargs["layout"]
+    if not isinstance(layout, layouts.layout):
+        raise TypeError(f"{name}(): argument 'layout' must be torch.layout, not {type(layout).__name__}")
+    if name in layouts.SPARSE_FACTORIES and layout.name.startswith("sparse_"):
+        return layouts.SPARSE_FACTORIES[name](*args, **kwargs)
+    raise RuntimeError(f"{'full' if name == 'ones' else name}(...) is not implemented for sparse layout")
