@@ -57,6 +57,9 @@ def kthvalue(input: Tensor, k: int, dim: int = -1, keepdim: bool = False) -> Any
 
 def _median_position(m: Any, x: Any, dim: int, ignore_nan: bool) -> Any:
     """Index of the lower median of each row: where there are NaNs, of a NaN, or of the median of the rest."""
+    if x.dtype.kind != "f" or not np.isnan(x).any():
+        k = (x.shape[dim] - 1) // 2
+        return m.argmax(x == m.take(m.partition(x, k, axis=dim), [k], axis=dim), axis=dim, keepdims=True)
     order = m.argsort(x, axis=dim, kind="stable")
     n = x.shape[dim]
     shape = [1 if d == dim else extent for d, extent in enumerate(x.shape)]

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+from functools import lru_cache
 from typing import Any
+
+import numpy as np
 
 from ..graph.geometry import Geometry, contiguous
 from ..tensor import Tensor, record
@@ -58,15 +61,18 @@ def constant_pad_nd(input: Tensor, pad: Any, value: Any = 0) -> Tensor:
     return record(CONSTANT_PAD, (input, value), (widths,))
 
 
-def _index_of(mode: str, n: int, before: int, after: int) -> list[int]:
-    positions = range(-before, n + after)
+@lru_cache(256)
+def _index_of(mode: str, n: int, before: int, after: int) -> Any:
+    """Which element lies at each place of the padded dimension."""
+    positions = np.arange(-before, n + after)
     if mode == "replicate":
-        return [min(max(i, 0), n - 1) for i in positions]
+        return np.clip(positions, 0, n - 1)
     if mode == "circular":  # what a negative width cuts off is not wrapped around
         first, kept = max(0, -before), n - max(0, -before) - max(0, -after)
-        return [first + i % kept for i in range(-max(0, before), kept + max(0, after))]
-    period = 2 * (n - 1)
-    return [i if i < n else period - i for i in ((i % period) if period else 0 for i in positions)]
+        return first + np.arange(-max(0, before), kept + max(0, after)) % max(kept, 1)
+    period = max(2 * (n - 1), 1)
+    positions %= period
+    return np.minimum(positions, period - positions) if n > 1 else positions
 
 
 def _check_mode(input: Tensor, widths: Ints, mode: str) -> None:
