@@ -6,8 +6,8 @@ import importlib
 import sys
 from typing import Any
 
-from . import dtypes, environment, layouts, symbolic
-from ._assert import _assert
+from . import _checks, dtypes, environment, layouts, symbolic
+from ._assert import _assert, _assert_async
 from .amp import switches
 from .config import settings
 from .control_flow import cond, while_loop
@@ -114,8 +114,8 @@ def set_flush_denormal(mode: bool) -> bool:
 
 
 FUNCTIONS: tuple[Any, ...] = (
-             *symbolic.FUNCTIONS, *foreach.FUNCTIONS, _assert,
-             *switches.FUNCTIONS, *environment.FUNCTIONS, cond, while_loop,
+             *symbolic.FUNCTIONS, *foreach.FUNCTIONS, _assert, _assert_async,
+             *_checks.FUNCTIONS, *switches.FUNCTIONS, *environment.FUNCTIONS, cond, while_loop,
              Stream, TensorType, ScriptFunction, ScriptModule, Event,
              fork, wait, Future,
              is_deterministic_algorithms_warn_only_enabled, set_deterministic_debug_mode,

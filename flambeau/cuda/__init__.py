@@ -17,6 +17,8 @@ from .streams import (
     stream,
 )
 
+# Programs that keep random states ask for it by this name.
+_initialized = False
 _NONE = "Torch not compiled with CUDA enabled"
 
 

@@ -8,6 +8,7 @@ from .transforms_base import (
     Transform,
     identity_transform,
 )
+from .transforms_base import _InverseTransform as _InverseTransform
 from .transforms_elementwise import (
     AbsTransform,
     AffineTransform,
@@ -18,6 +19,7 @@ from .transforms_elementwise import (
     SoftplusTransform,
     TanhTransform,
 )
+from .transforms_elementwise import clipped_sigmoid as _clipped_sigmoid  # noqa: F401
 from .transforms_events import (
     CatTransform,
     CorrCholeskyTransform,

@@ -83,6 +83,12 @@ class PowerTransform(Transform):
         return ops.broadcast_shapes(shape, self.exponent.shape)
 
 
+def clipped_sigmoid(x: Tensor) -> Tensor:
+    """1 / (1 + exp(-x)), kept inside the open interval from 0 to 1."""
+    limits = finfo(x.dtype)
+    return ops.clamp(ops.sigmoid(x), min=limits.tiny, max=1.0 - limits.eps)
+
+
 class SigmoidTransform(Plain):
     """y = 1 / (1 + exp(-x)), kept inside the open interval from 0 to 1."""
 
@@ -92,8 +98,7 @@ class SigmoidTransform(Plain):
     sign = +1
 
     def _call(self, x: Tensor) -> Tensor:
-        limits = finfo(x.dtype)
-        return ops.clamp(ops.sigmoid(x), min=limits.tiny, max=1.0 - limits.eps)
+        return clipped_sigmoid(x)
 
     def _inverse(self, y: Tensor) -> Tensor:
         limits = finfo(y.dtype)

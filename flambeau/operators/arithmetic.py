@@ -9,6 +9,7 @@ from ..graph.geometry import Geometry
 from ..tensor import Tensor, record, record_pair
 from .definition import operand, pointwise, pointwise_operator, result_dtype
 from .domain import bad_arguments, not_implemented, refuse, require_tensor, some_tensor
+from .older_signatures import scaled
 from .registry import api
 
 ADD = pointwise_operator("add", lambda m, input, other: m.add(input, other))
@@ -100,13 +101,15 @@ for _op in (SUB, RSUB, SUB_SCALED):
 
 
 @api("torch", "Tensor", out=True, inplace=True)
-def add(input: Any, other: Any, *, alpha: Any = 1) -> Tensor:
+def add(input: Any, other: Any, *older: Any, alpha: Any = 1) -> Tensor:
     """``input + alpha * other``, broadcast.
 
     >>> import flambeau as torch
     >>> torch.add(torch.tensor([1, 2]), torch.tensor([10, 20]), alpha=2)
     tensor([21, 42])
     """
+    if older:
+        return scaled(add, (input, other, *older), "alpha")
     if isinstance(other, Tensor):
         if alpha.__class__ is int and alpha == 1 and isinstance(input, Tensor):
             return record_pair(ADD, input, other)
@@ -120,13 +123,15 @@ def add(input: Any, other: Any, *, alpha: Any = 1) -> Tensor:
 
 
 @api("torch", "Tensor", out=True, inplace=True, aliases=("subtract",))
-def sub(input: Any, other: Any, *, alpha: Any = 1) -> Tensor:
+def sub(input: Any, other: Any, *older: Any, alpha: Any = 1) -> Tensor:
     """``input - alpha * other``, broadcast.
 
     >>> import flambeau as torch
     >>> torch.sub(torch.tensor([1., 2.]), 1)
     tensor([0., 1.])
     """
+    if older:
+        return scaled(sub, (input, other, *older), "alpha")
     if not isinstance(other, Tensor):
         other = operand(other, "sub", "other", 2)
         input = some_tensor(input, other)
@@ -278,13 +283,15 @@ def _(ctx: Any, grad: Tensor, tensor1: Tensor, tensor2: Tensor, value: Any) -> T
 
 
 @api("torch", "Tensor", out=True, inplace=True)
-def addcmul(input: Tensor, tensor1: Tensor, tensor2: Tensor, *, value: Any = 1) -> Tensor:
+def addcmul(input: Tensor, tensor1: Tensor, tensor2: Tensor, *older: Any, value: Any = 1) -> Tensor:
     """``input + value * tensor1 * tensor2``, broadcast.
 
     >>> import flambeau as torch
     >>> torch.addcmul(torch.ones(2), torch.tensor([1., 2.]), torch.tensor([3., 4.]), value=0.5)
     tensor([2.5000, 5.0000])
     """
+    if older:
+        return scaled(addcmul, (input, tensor1, tensor2, *older), "value")
     for position, (name, one) in enumerate((("input", input), ("tensor1", tensor1), ("tensor2", tensor2))):
         require_tensor(one, "addcmul", name, position + 1)
     if input.dtype is tensor1.dtype is tensor2.dtype is dtypes.bool_:
@@ -298,13 +305,15 @@ def addcmul(input: Tensor, tensor1: Tensor, tensor2: Tensor, *, value: Any = 1) 
 
 
 @api("torch", "Tensor", out=True, inplace=True)
-def addcdiv(input: Tensor, tensor1: Tensor, tensor2: Tensor, *, value: Any = 1) -> Tensor:
+def addcdiv(input: Tensor, tensor1: Tensor, tensor2: Tensor, *older: Any, value: Any = 1) -> Tensor:
     """``input + value * tensor1 / tensor2``, broadcast.
 
     >>> import flambeau as torch
     >>> torch.addcdiv(torch.ones(2), torch.tensor([1., 2.]), torch.tensor([4., 4.]))
     tensor([1.2500, 1.5000])
     """
+    if older:
+        return scaled(addcdiv, (input, tensor1, tensor2, *older), "value")
     for position, (name, one) in enumerate((("input", input), ("tensor1", tensor1), ("tensor2", tensor2))):
         require_tensor(one, "addcdiv", name, position + 1)
     if (

@@ -24,6 +24,7 @@ from .matmul import (
     require_tensor,
     transposed,
 )
+from .older_signatures import scaled
 from .registry import api
 
 IGNORE, PLAIN, SCALED = range(3)
@@ -103,13 +104,15 @@ ADDMM = _declare_product("addmm", _addmm_geometry, MM)
 
 
 @api("torch", "Tensor", out=True, inplace=True)
-def addmm(input: Tensor, mat1: Tensor, mat2: Tensor, *, beta: Any = 1, alpha: Any = 1) -> Tensor:
+def addmm(input: Tensor, mat1: Tensor, mat2: Tensor, *older: Any, beta: Any = 1, alpha: Any = 1) -> Tensor:
     """``beta * input + alpha * (mat1 @ mat2)``: (N, K) by (K, M), and an input that broadcasts to (N, M).
 
     >>> import flambeau as torch
     >>> torch.addmm(torch.ones(1), torch.ones(1, 2), torch.ones(2, 1), beta=3)
     tensor([[5.]])
     """
+    if older:
+        return scaled(addmm, (input, mat1, mat2, *older), "beta alpha")
     return record(ADDMM, (input, mat1, mat2, beta, alpha), (_mode(beta, alpha),))
 
 
@@ -155,13 +158,15 @@ def _(ctx: Any, grad: Tensor, mat: Tensor) -> Any:
 
 
 @api("torch", "Tensor", out=True, inplace=True)
-def addmv(input: Tensor, mat: Tensor, vec: Tensor, *, beta: Any = 1, alpha: Any = 1) -> Tensor:
+def addmv(input: Tensor, mat: Tensor, vec: Tensor, *older: Any, beta: Any = 1, alpha: Any = 1) -> Tensor:
     """``beta * input + alpha * (mat @ vec)``: (N, K) by (K), and an input that broadcasts to (N).
 
     >>> import flambeau as torch
     >>> torch.addmv(torch.zeros(2), torch.ones(2, 3), torch.ones(3))
     tensor([3., 3.])
     """
+    if older:
+        return scaled(addmv, (input, mat, vec, *older), "beta alpha")
     return record(ADDMV, (input, mat, vec, beta, alpha), (_mode(beta, alpha),))
 
 
@@ -205,7 +210,7 @@ def _(ctx: Any, grad: Tensor, vec1: Tensor) -> Any:
 
 
 @api("torch", "Tensor", out=True, inplace=True)
-def addr(input: Tensor, vec1: Tensor, vec2: Tensor, *, beta: Any = 1, alpha: Any = 1) -> Tensor:
+def addr(input: Tensor, vec1: Tensor, vec2: Tensor, *older: Any, beta: Any = 1, alpha: Any = 1) -> Tensor:
     """``beta * input + alpha * outer(vec1, vec2)``: vectors (N) and (M), and an input that broadcasts to (N,
     M).
 
@@ -213,6 +218,8 @@ def addr(input: Tensor, vec1: Tensor, vec2: Tensor, *, beta: Any = 1, alpha: Any
     >>> torch.addr(torch.zeros(1, 2), torch.tensor([2.]), torch.tensor([3., 4.]))
     tensor([[6., 8.]])
     """
+    if older:
+        return scaled(addr, (input, vec1, vec2, *older), "beta alpha")
     return record(ADDR, (input, vec1, vec2, beta, alpha), (_mode(beta, alpha),))
 
 
@@ -236,13 +243,16 @@ BADDBMM = _declare_product("baddbmm", _baddbmm_geometry, BMM)
 
 
 @api("torch", "Tensor", out=True, inplace=True)
-def baddbmm(input: Tensor, batch1: Tensor, batch2: Tensor, *, beta: Any = 1, alpha: Any = 1) -> Tensor:
+def baddbmm(input: Tensor, batch1: Tensor, batch2: Tensor, *older: Any, beta: Any = 1,
+            alpha: Any = 1) -> Tensor:
     """``beta * input + alpha * bmm(batch1, batch2)``: (B, N, K) by (B, K, M).
 
     >>> import flambeau as torch
     >>> torch.baddbmm(torch.ones(1), torch.ones(1, 1, 2), torch.ones(1, 2, 1), alpha=2)
     tensor([[[5.]]])
     """
+    if older:
+        return scaled(baddbmm, (input, batch1, batch2, *older), "beta alpha")
     return record(BADDBMM, (input, batch1, batch2, beta, alpha), (_mode(beta, alpha),))
 
 
@@ -286,25 +296,29 @@ def _(ctx: Any, grad: Tensor, mat1: Tensor) -> Any:
 
 
 @api("torch", "Tensor", out=True)
-def addbmm(input: Tensor, batch1: Tensor, batch2: Tensor, *, beta: Any = 1, alpha: Any = 1) -> Tensor:
+def addbmm(input: Tensor, batch1: Tensor, batch2: Tensor, *older: Any, beta: Any = 1,
+           alpha: Any = 1) -> Tensor:
     """``beta * input + alpha * bmm(batch1, batch2).sum(0)``: (B, N, K) by (B, K, M) gives (N, M).
 
     >>> import flambeau as torch
     >>> torch.addbmm(torch.zeros(1, 1), torch.ones(2, 1, 3), torch.ones(2, 3, 1))
     tensor([[6.]])
     """
+    if older:
+        return scaled(addbmm, (input, batch1, batch2, *older), "beta alpha")
     return record(ADDBMM, (input, batch1, batch2, beta, alpha), (_mode(beta, alpha),))
 
 
 @api("Tensor")
-def addbmm_(self: Tensor, batch1: Tensor, batch2: Tensor, *, beta: Any = 1, alpha: Any = 1) -> Tensor:
+def addbmm_(self: Tensor, batch1: Tensor, batch2: Tensor, *older: Any, beta: Any = 1,
+            alpha: Any = 1) -> Tensor:
     """In-place version of ``addbmm``, which as an exception gives the tensor the result's shape.
 
     >>> import flambeau as torch
     >>> torch.zeros(1).addbmm_(torch.ones(2, 1, 3), torch.ones(2, 3, 1))
     tensor([[6.]])
     """
-    result = addbmm(self, batch1, batch2, beta=beta, alpha=alpha)
+    result = addbmm(self, batch1, batch2, *older, beta=beta, alpha=alpha)
     if result.shape != self.shape:
         self.resize_(result.shape)
     return assign(self, result, "addbmm_")

@@ -1,0 +1,72 @@
+"""``torch._check`` and its kin: the errors that packages raise through PyTorch, in its words."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+import flambeau as torch
+from flambeau.utils._python_dispatch import is_traceable_wrapper_subclass
+
+YES, NO = torch.tensor([True, True]), torch.tensor([True, False])
+_PLAIN = "Expected cond to be True, but got False"
+
+FAILING: list[tuple[Callable[[], Any], type[Exception], str]] = [
+    (lambda: torch._check(False), RuntimeError, _PLAIN),
+    (lambda: torch._check(False, lambda: 3), RuntimeError, "^3$"),
+    (lambda: torch._check(False, "text"), TypeError, "message must be a callable"),
+    (lambda: torch._check(1), TypeError, "cond must be a bool, but got <class 'int'>"),
+    (lambda: torch._check(YES[0]), TypeError, "cond must be a bool, but got a Tensor"),
+    (lambda: torch._check_with(ValueError, False, lambda: "m"), ValueError, "^m$"),
+    (lambda: torch._check_with(int, False, lambda: "m"), AssertionError, "must be a subclass of Exception"),
+    (lambda: torch._check_index(False), IndexError, _PLAIN),
+    (lambda: torch._check_value(False), ValueError, _PLAIN),
+    (lambda: torch._check_type(False), TypeError, _PLAIN),
+    (lambda: torch._check_not_implemented(False), NotImplementedError, _PLAIN),
+    (lambda: torch._check_tensor_all(NO), RuntimeError, _PLAIN),
+    (lambda: torch._check_tensor_all_with(ValueError, NO, lambda: "m"), ValueError, "^m$"),
+    (lambda: torch._check_tensor_all(True), TypeError, "cond must be a tensor, but got <class 'bool'>"),
+    (lambda: torch._check_tensor_all(torch.ones(1)), TypeError, "must have dtype torch.bool, but got torch"),
+    (lambda: torch._assert_async(torch.tensor(0)), RuntimeError, "single nonzero value, but got zero"),
+    (lambda: torch._assert_async(torch.tensor(False), "m"), RuntimeError, "^m$"),
+    (lambda: torch._assert_async(YES), RuntimeError, "more than one value is ambiguous"),
+]
+
+
+@pytest.mark.parametrize("row", range(len(FAILING)))
+def test_what_does_not_hold_raises(row: int) -> None:
+    call, kind, message = FAILING[row]
+    with pytest.raises(kind, match=message):
+        call()
+
+
+def test_what_holds_does_not() -> None:
+    assert torch._check(True, "not called") is None
+    torch._check_tensor_all(YES)
+    torch._assert_async(torch.tensor(2.0))
+
+
+def test_sizes_are_numbers_from_zero() -> None:
+    with pytest.warns(FutureWarning, match="_check_is_size will be removed"):
+        torch._check_is_size(3, max=3)
+    for bad in ({"i": -1}, {"i": 3, "max": 2}):
+        with pytest.warns(FutureWarning), pytest.raises(RuntimeError, match=_PLAIN):
+            torch._check_is_size(**bad)
+
+
+class Packed(torch.Tensor):
+    """Says what it is made of."""
+
+    def __tensor_flatten__(self) -> Any:
+        return [], None
+
+    @staticmethod
+    def __tensor_unflatten__(inner: Any, context: Any, size: Any, stride: Any) -> Any:
+        return torch.ones(1)
+
+
+def test_classes_that_can_be_taken_apart() -> None:
+    assert is_traceable_wrapper_subclass(torch.ones(1).as_subclass(Packed))
+    assert not is_traceable_wrapper_subclass(torch.ones(1)) and not is_traceable_wrapper_subclass(Packed)
