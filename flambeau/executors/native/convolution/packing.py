@@ -37,42 +37,41 @@ def pack_module(e: Elements, tile: Tile, mode: str, lowest: bool) -> str:
             size = f.mul(f.mul(a.padded, taps), tile.columns)
             target = f.at(a.packed, f.mul(number, size), e.element)
             left = f.sub(a.outs, out)
-            with f.loop(run, f.least(f.add(run, a.run), a.padded)) as k:
-                _row(f, a, e, tile, mode, lowest, (source, target, k, left))
+            # A vector of output channels goes through all rows: the fewer places that are read, the better.
+            for j in range(tile.vectors):
+                with f.loop(run, f.least(f.add(run, a.run), a.padded)) as k:
+                    _vector(f, a, e, tile, mode, lowest, (source, target, k, left), j)
     return module.text()
 
 
-def _row(f: Function, a: Registers, e: Elements, tile: Tile, mode: str, lowest: bool,
-         at: tuple[str, str, str, str]) -> None:
-    """All taps of one input channel."""
+def _vector(f: Function, a: Registers, e: Elements, tile: Tile, mode: str, lowest: bool,
+            at: tuple[str, str, str, str], number: int) -> None:
+    """All taps of one input channel, of a vector of output channels."""
     source, target, k, left = at
     from_ = e.at(f, source, f.mul(k, a.w_in))
     to = f.at(target, f.mul(k, tile.columns), e.element)
     apart = f.mul(a.padded, tile.columns)
-    exists = f.compare("slt", k, a.channels)
-    outs = f.choose(exists, "i64", left, 0)
-    for j in range(tile.vectors):
-        first = j * e.lanes
-        mine, place = f.sub(outs, first), f.at(to, first, e.element)
-        if mode == "taps":
-            _gathered(f, a, e, from_, place, first, mine, apart)
-            continue
-        w = winograd_of(mode)
-        least = 9 if w else 1
-        columns = _columns(f, a, e, e.at(f, from_, f.mul(a.w_out, first)), mine, least)
-        if w:
-            kernel = columns[8::-1] if lowest else columns[:9]
-            rows = [kernel[r:r + 3] for r in (0, 3, 6)]
-            for i, value in enumerate(transform(f, e.kind, w.weight, rows)):
-                f.write(e.kind, value, f.at(place, f.mul(apart, i), e.element))
-            continue
-        buffer = local_array(f, e.lanes * e.lanes, e.element)
-        for i, value in enumerate(columns):
-            f.write(e.kind, value, f.at(buffer, i * e.lanes, e.element))
-        with f.loop(0, a.taps) as tap:
-            where = f.mul(entry(f, a.table, tap), e.lanes)
-            f.write(e.kind, f.read(e.kind, f.at(buffer, where, e.element)),
-                    f.at(place, f.mul(apart, tap), e.element))
+    outs = f.choose(f.compare("slt", k, a.channels), "i64", left, 0)
+    first = number * e.lanes
+    mine, place = f.sub(outs, first), f.at(to, first, e.element)
+    if mode == "taps":
+        _gathered(f, a, e, from_, place, first, mine, apart)
+        return
+    w = winograd_of(mode)
+    columns = _columns(f, a, e, e.at(f, from_, f.mul(a.w_out, first)), mine, 9 if w else 1)
+    if w:
+        kernel = columns[8::-1] if lowest else columns[:9]
+        rows = [kernel[r:r + 3] for r in (0, 3, 6)]
+        for i, value in enumerate(transform(f, e.kind, w.weight, rows)):
+            f.write(e.kind, value, f.at(place, f.mul(apart, i), e.element))
+        return
+    buffer = local_array(f, e.lanes * e.lanes, e.element)
+    for i, value in enumerate(columns):
+        f.write(e.kind, value, f.at(buffer, i * e.lanes, e.element))
+    with f.loop(0, a.taps) as tap:
+        where = f.mul(entry(f, a.table, tap), e.lanes)
+        f.write(e.kind, f.read(e.kind, f.at(buffer, where, e.element)),
+                f.at(place, f.mul(apart, tap), e.element))
 
 
 def _columns(f: Function, a: Registers, e: Elements, source: str, outs: str, least: int) -> list[str]:

@@ -30,8 +30,14 @@ _BUDGET = 384 << 10
 _SUMS = 16 << 20
 # Of taps: bytes of V, of the gradients and of the sums that a task works with, most of the second cache.
 _TOGETHER = 768 << 10
+# The same of one element of Winograd's tiles, and bytes of V and the gradients of all of them. Where the sums
+# take more than this, adding to them costs so much that they decide.
+_ELEMENT = 384 << 10
+_TILES = 2 << 20
+_LARGE = 4 << 20
 # What it costs to bring a vector into V, to stage one of gradients, and to add to one of sums, in products.
-_FILLING, _STAGING, _ADDING = 4.0, 6.0, 5.0
+_COSTS = 4.0, 6.0, 5.0
+_TILE_COSTS = 8.0, 8.0, 13.0
 
 
 @kernel("add_up", "convolution_gradient", effort=Effort.FEW)
@@ -67,8 +73,8 @@ class Blocking:
         self.slice = max(64, self.columns)
         row = self.taps * self.blocks * self.columns * e.width
         wanted = max(64, min(256, _BUDGET // row))
-        if not w and not narrow:
-            wanted = self._cut(e)
+        if not narrow and (not w or self.sum_range * e.width > _LARGE):
+            wanted = self._cut(e, w is not None)
         self.grid: Three = (-(-phase.grid[0] // step), phase.grid[1], -(-phase.grid[2] // step))
         line, cells = self.grid[1] * self.grid[2], math.prod(self.grid)
         if cells >= wanted:
@@ -96,19 +102,24 @@ class Blocking:
         self.ranges = max(1, min(wanted, room, self.total))
         self.tasks = self.ranges * apart
 
-    def _cut(self, e: Elements) -> int:
+    def _cut(self, e: Elements, tiles: bool) -> int:
         """Blocks of input channels and the slice of output channels of a task; how many pixels it takes.
 
         Many of either make it worth while to bring the other one into the cache, many pixels to add to the
-        sums: what fits together decides.
+        sums: what fits together decides. ``tiles``: an element of all tiles is computed after the other.
         """
         best, least = 0, float("inf")
+        filling, staging, adding = _TILE_COSTS if tiles else _COSTS
         for blocks in {-(-self.blocks // n) for n in (1, 2, 4, 8)}:
             for slice_ in {min(self.padded_outs, n) for n in (64, 128, 256, 512)}:
-                inner = self.taps * blocks * self.columns
-                room = _TOGETHER // e.width - inner * slice_
-                pixels = max(16, min(256, room // (2 * inner + slice_)))
-                cost = _FILLING / slice_ + _STAGING / inner + _ADDING / pixels
+                if tiles:
+                    inner = blocks * self.columns
+                    room = min(_TILES // self.taps, _ELEMENT) // e.width // (inner + slice_)
+                else:
+                    inner = self.taps * blocks * self.columns
+                    room = (_TOGETHER // e.width - inner * slice_) // (2 * inner + slice_)
+                pixels = max(16, min(256, room))
+                cost = filling / slice_ + staging / inner + adding / pixels
                 if cost < least:
                     best, least = pixels, cost
                     self.blocks_each, self.slice = blocks, slice_
