@@ -93,6 +93,12 @@ def erfcx_core(t: Any) -> Any:
     return value * (1 + 2 * x)
 
 
+def erfinv_core(w: Any) -> Any:
+    """erfinv(x) / x where w = -log(1 - x^2)."""
+    x = mp.sqrt(-mp.expm1(-w)) if w > mp.mpf(10) ** -20 else mp.mpf(10) ** -10
+    return mp.erfinv(x) / x
+
+
 def root(t: Any) -> Any:
     """x for t when t is x^2 scaled from [0, 64]."""
     return square_root_of(between(0, 64)(t))
@@ -132,6 +138,8 @@ def airy_waves(x: Any) -> tuple[Any, Any]:
 TABLES: dict[str, tuple[Callable[[Any], Any], int]] = {
     "ERF_SMALL": (erf_core, 13),
     "ERFCX": (erfcx_core, 30),
+    "ERFINV_NEAR": (lambda t: erfinv_core(between(0, "6.25")(t)), 14),
+    "ERFINV_FAR": (lambda t: erfinv_core(between("2.5", "6.1")(t) ** 2), 16),
     "LGAMMA_LOW": (lambda t: lgamma_core(between("0.5", "1.5")(t)), 24),
     "LGAMMA_HIGH": (lambda t: lgamma_core(between("1.5", 3)(t)), 20),
     "I0E_SMALL": (lambda t: mp.exp(-between(0, 8)(t)) * mp.besseli(0, between(0, 8)(t)), 30),

@@ -110,22 +110,39 @@ def erfcx(x: Array) -> Array:
     )
 
 
-@in_double
-def erfinv(x: Array) -> Array:
-    """The inverse of erf: Winitzki's estimate, then Halley's method."""
+def erfinv(x: Any) -> Any:
+    """The inverse of erf: a polynomial in log(1 - x^2) or its root; double precision by Halley's method."""
+    return _erfinv32(x) if x.dtype == np.float32 else _erfinv64(x)
+
+
+def _erfinv_estimate(x: Array) -> Array:
+    """To 1e-9."""
+    with np.errstate(divide="ignore", invalid="ignore"):
+        w = -np.log((1 - x) * (1 + x))
+    near = horner(table.ERFINV_NEAR, np.clip(w, 0, 6.25) / 3.125 - 1)
+    far = w >= 6.25
+    if far.any():
+        near[far] = horner(table.ERFINV_FAR, (np.sqrt(np.clip(w[far], 6.25, 37.21)) - 2.5) / 1.8 - 1)
+    return x * near
+
+
+def _erfinv_ends(x: Array, result: Array) -> Array:
     size = np.abs(x)
-    inside = np.where(size < 1, size, 0.5)
-    log_rest = np.log1p(-inside * inside)
-    a = 0.147
-    half = 2 / (math.pi * a) + log_rest / 2
-    z = np.sqrt(np.maximum(np.sqrt(half * half - log_rest / a) - half, 0))
-    z = np.where(inside < 1e-4, inside * SQRT_PI / 2, z)
-    for _ in range(2):
-        wrong = np.where(inside < 0.5, _erf64(z) - inside, (1 - inside) - erfc(z))
-        step = wrong * SQRT_PI / 2 / _gaussian(z)
-        z = z - step / (1 + z * step)
-    result = np.copysign(np.where(size == 1, np.inf, z), x)
-    return np.where(size <= 1, result, np.nan)
+    return np.where(size < 1, result, np.copysign(np.where(size == 1, np.inf, np.nan), x))
+
+
+@in_double
+def _erfinv32(x: Array) -> Array:
+    return _erfinv_ends(x, _erfinv_estimate(x))
+
+
+@in_double
+def _erfinv64(x: Array) -> Array:
+    size = np.abs(x)
+    z = np.abs(_erfinv_estimate(np.where(size < 1, x, 0.5)))
+    wrong = np.where(size < 0.5, _erf64(z) - size, (1 - size) - erfc(z))
+    step = wrong * SQRT_PI / 2 / _gaussian(z)
+    return _erfinv_ends(x, np.copysign(z - step / (1 + z * step), x))
 
 
 @in_double
@@ -180,8 +197,8 @@ _BERNOULLI = (
     854513 / 138,
     -236364091 / 2730,
 )
-_STIRLING = tuple(b / ((2 * k + 2) * (2 * k + 1)) for k, b in enumerate(_BERNOULLI[:8]))[::-1]
-_DIGAMMA = tuple(b / (2 * k + 2) for k, b in enumerate(_BERNOULLI[:8]))[::-1]
+STIRLING = tuple(b / ((2 * k + 2) * (2 * k + 1)) for k, b in enumerate(_BERNOULLI[:8]))[::-1]
+DIGAMMA = tuple(b / (2 * k + 2) for k, b in enumerate(_BERNOULLI[:8]))[::-1]
 _MACLAURIN = tuple(b / math.factorial(2 * k + 2) for k, b in enumerate(_BERNOULLI))
 
 
@@ -205,7 +222,7 @@ def _lgamma_positive(x: Array) -> Array:
         product = np.where(below, product * shifted, product)
         shifted = np.where(below, shifted + 1, shifted)
     inverse = 1 / shifted
-    series = inverse * horner(_STIRLING, inverse * inverse)
+    series = inverse * horner(STIRLING, inverse * inverse)
     stirling = (
         (shifted - 0.5) * np.log(shifted) - shifted + (0.5 * math.log(2 * math.pi) + series) - np.log(product)
     )
@@ -223,7 +240,7 @@ def digamma(x: Array) -> Array:
         total = np.where(below, total - 1 / shifted, total)
         shifted = np.where(below, shifted + 1, shifted)
     inverse = 1 / (shifted * shifted)
-    value = np.log(shifted) - 0.5 / shifted - inverse * horner(_DIGAMMA, inverse) + total
+    value = np.log(shifted) - 0.5 / shifted - inverse * horner(DIGAMMA, inverse) + total
     reflected = value - math.pi / np.tan(math.pi * (x - np.rint(x)))
     result = np.where(negative, np.where(x == np.floor(x), np.nan, reflected), value)
     return np.where(x == 0, -np.copysign(np.inf, x), np.where(np.isposinf(x), x, result))

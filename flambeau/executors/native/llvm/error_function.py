@@ -10,6 +10,7 @@ from .emitter import FLOAT32
 from .expression import Expression, compare, constant, select
 from .functions import (
     absolute,
+    at_least,
     at_most,
     by_ln2,
     copysign,
@@ -45,39 +46,84 @@ def normal(x: Expression) -> Expression:
     return select(compare(">", x, 0), 1 - tail, tail)
 
 
+def _near(x: Expression) -> Expression:
+    """erf(x) up to 1, in double precision."""
+    inside = at_most(absolute(x), 1.0)
+    return x * horner(shared.ERF_SMALL, inside * inside * 2 - 1)
+
+
+def _scaled_tail(size: Expression) -> Expression:
+    """exp(x^2) (1 - erf(x)) of x that is not negative."""
+    return horner(shared.ERFCX, (size - 3.75) / (size + 3.75)) / (size * 2 + 1)
+
+
+def _tail(size: Expression) -> Expression:
+    """1 - erf(x) of x that is not negative; the square is split: its rounding would grow."""
+    finite = at_most(size, 30.0)
+    head = (finite * 16).intrinsic("rint") / 16
+    return _scaled_tail(finite) * (exp(-head * head) * exp(-(finite - head) * (finite + head)))
+
+
 def erf(x: Expression) -> Expression:
     """The error function."""
     if x.dtype == FLOAT32:
         return _erf32(x)
     format_of(x)
     size = absolute(x)
-    inside = at_most(size, 1.0)
-    near = x * horner(shared.ERF_SMALL, inside * inside * 2 - 1)
-    finite = at_most(size, 30.0)
-    tail = horner(shared.ERFCX, (finite - 3.75) / (finite + 3.75)) / (finite * 2 + 1)
-    head = (finite * 16).intrinsic("rint") / 16
-    gaussian = exp(-head * head) * exp(-(finite - head) * (finite + head))
-    return select(compare("<", size, 1), near, copysign(1 - tail * gaussian, x))
+    return select(compare("<", size, 1), _near(x), copysign(1 - _tail(size), x))
 
 
 @wide
-def erfc(x: Expression) -> Expression:
-    """1 - erf(x), accurate where it is small."""
+def _erfc32(x: Expression) -> Expression:
     size = at_most(absolute(x), 27.0)
-    tail = horner(shared.ERFCX, (size - 3.75) / (size + 3.75)) / (size * 2 + 1) * exp(-(x * x))
-    tail = select(compare("<", size, 27), tail, constant(x, 0.0))
-    inside = at_most(size, 1.0)
-    near = 1 - x * horner(shared.ERF_SMALL, inside * inside * 2 - 1)
+    return _complement(x, size, select(compare("<", size, 27), _scaled_tail(size) * exp(-(x * x)),
+                                       constant(x, 0.0)))
+
+
+def _complement(x: Expression, size: Expression, tail: Expression) -> Expression:
+    """1 - erf(x), given it for the size of x."""
     far = select(compare("<", x, 0), 2 - tail, tail)
-    found = select(compare("<", size, 0.5), near, far)
+    found = select(compare("<", size, 0.5), 1 - _near(x), far)
     return select(compare("!=", x, x), x, found)
 
 
+def erfc(x: Expression) -> Expression:
+    """1 - erf(x), accurate where it is small."""
+    if x.dtype == FLOAT32:
+        return _erfc32(x)
+    format_of(x)
+    size = absolute(x)
+    return _complement(x, size, select(compare("<", size, 27.3), _tail(size), constant(x, 0.0)))
+
+
 @odd
-def erfinv(x: Expression) -> Expression:
-    """The inverse of erf: x times a polynomial of -log(1 - x^2), or of its root where that is large."""
+def _erfinv32(x: Expression) -> Expression:
+    """x times a polynomial of -log(1 - x^2), or of its root where that is large."""
     w = -log((1 - x) * (x + 1))
     near = horner(table.ERFINV_NEAR, at_most(w, 5.0))
     far = horner(table.ERFINV_FAR, w.intrinsic("sqrt"))
     value = x * select(compare("<", w, 5), near, far)
     return select(compare("==", x, 1), constant(x, math.inf), value)
+
+
+def _estimate(x: Expression) -> Expression:
+    """The inverse of erf to 1e-9."""
+    w = -log((1 - x) * (x + 1))
+    near = horner(shared.ERFINV_NEAR, at_most(w, 6.25) * (2 / 6.25) - 1)
+    root = at_least(at_most(w.intrinsic("sqrt"), 6.1), 2.5)
+    far = horner(shared.ERFINV_FAR, (root - 2.5) * (2 / 3.6) - 1)
+    return x * select(compare("<", w, 6.25), near, far)
+
+
+def erfinv(x: Expression) -> Expression:
+    """The inverse of erf; in double precision an estimate and a step of Halley's method."""
+    if x.dtype == FLOAT32:
+        return _erfinv32(x)
+    format_of(x)
+    size = absolute(x)
+    z = _estimate(size)
+    wrong = select(compare("<", size, 0.5), _near(z) - size, (1 - size) - _tail(z))
+    step = wrong * (math.sqrt(math.pi) / 2) * exp(z * z)
+    value = z - step / fma(z, step, 1.0)
+    value = select(compare("==", size, 1), constant(x, math.inf), value)
+    return copysign(select(compare(">", size, 1), constant(x, math.nan), value), x)

@@ -77,6 +77,16 @@ def odd(function: Function) -> Function:
     return wrapper
 
 
+def in_double(function: Function) -> Function:
+    """Single precision by way of double."""
+    single = wide(function)
+
+    @wraps(function)
+    def wrapper(x: Expression) -> Expression:
+        return function(x) if x.dtype == FLOAT64 else single(x)
+    return wrapper
+
+
 def fma(x: Expression, y: Any, z: Any) -> Expression:
     """x y + z, rounded once."""
     second = y if isinstance(y, Expression) else constant(x, y)

@@ -12,6 +12,7 @@ import numpy as np
 
 from . import error_function, inverses
 from . import functions as exact
+from . import gamma as gamma_functions
 from .emitter import BOOL, Unsupported
 from .expression import (
     Expression,
@@ -91,6 +92,7 @@ erf, erfc, erfinv, normal = map(_expensive, (error_function.erf, error_function.
 arccos, arccosh, arcsin, arcsinh, arctan, arctanh = map(_expensive, (
     inverses.acos, inverses.acosh, inverses.asin, inverses.asinh, inverses.atan, inverses.atanh))
 tan = _expensive(inverses.tan)
+digamma, lgamma = map(_expensive, (gamma_functions.digamma, gamma_functions.lgamma))
 arctan2, hypot, log_of_sum = map(_of_pair, (inverses.atan2, inverses.hypot, inverses.log_of_sum))
 
 
