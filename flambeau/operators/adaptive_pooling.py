@@ -10,10 +10,13 @@ import numpy as np
 from .. import dtypes
 from ..graph.geometry import contiguous
 from ..tensor import Tensor, record
+from .arguments import is_integer, judging
 from .banded import Band, band_of, banded_product
 from .definition import arithmetic_dtype, operator
 from .pooling import POOL_SCATTER, Ints
 from .registry import api
+
+_adaptive = judging({"input": "Tensor", "output_size": "ints"})
 
 
 def _window(i: int, n: int, count: int) -> tuple[int, int]:
@@ -22,8 +25,12 @@ def _window(i: int, n: int, count: int) -> tuple[int, int]:
 
 
 def _sizes(x: Tensor, output_size: Any, dims: int, name: str) -> Ints:
-    single = output_size is None or isinstance(output_size, int)
+    single = output_size is None or is_integer(output_size)
+    if dims > 1 and not single and not isinstance(output_size, bool):
+        len(output_size)
     sizes = (output_size,) * dims if single else tuple(output_size)
+    if not all(is_integer(n) or (n is None and dims > 1) for n in sizes):
+        raise TypeError("output_size must be tuple of ints")
     if dims > 1 and not single and x.ndim <= len(sizes):
         raise ValueError(f"Input dimension should be at least {len(sizes) + 1}")
     maximum = "max" in name
@@ -59,7 +66,7 @@ def _averages(n: int, count: int) -> Band:
 def _adaptive_avg(x: Tensor, output_size: Any, dims: int) -> Tensor:
     name = f"adaptive_avg_pool{dims}d"
     sizes = _sizes(x, output_size, dims, name)
-    if any(n == 0 for n in x.shape[1:]):
+    if any(n == 0 for n in x.shape[1 if dims == 3 else -dims:]):
         raise RuntimeError(f"{name}(): Expected input to have non-zero size for non-batch dimensions, but "
                            f"input has sizes {list(x.shape)} with dimension {list(x.shape).index(0)} being "
                            "empty")
@@ -77,6 +84,7 @@ def _adaptive_avg(x: Tensor, output_size: Any, dims: int) -> Tensor:
 
 
 @api("torch", "nn.functional")
+@_adaptive
 def adaptive_avg_pool1d(input: Tensor, output_size: Any) -> Tensor:
     """Averages of (N, C, L) over ``output_size`` windows.
 
@@ -88,12 +96,14 @@ def adaptive_avg_pool1d(input: Tensor, output_size: Any) -> Tensor:
 
 
 @api("nn.functional")
+@_adaptive
 def adaptive_avg_pool2d(input: Tensor, output_size: Any) -> Tensor:
     """Averages of (N, C, H, W) over a grid of windows."""
     return _adaptive_avg(input, output_size, 2)
 
 
 @api("nn.functional")
+@_adaptive
 def adaptive_avg_pool3d(input: Tensor, output_size: Any) -> Tensor:
     """Averages of (N, C, D, H, W) over a grid of windows."""
     return _adaptive_avg(input, output_size, 3)
@@ -149,10 +159,10 @@ def _publish_adaptive_max(dims: int) -> None:
         return pair if return_indices else pair[0]
 
     plain.__name__, with_indices.__name__ = name, name + "_with_indices"
-    api("nn.functional")(plain)
-    api("nn.functional")(with_indices)
+    api("nn.functional")(_adaptive(plain))
+    api("nn.functional")(_adaptive(with_indices))
     if dims == 1:
-        api("torch", name=name)(with_indices)
+        api("torch", name=name)(_adaptive(with_indices))
 
 
 for _dims in (1, 2, 3):

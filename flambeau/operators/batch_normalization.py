@@ -13,6 +13,7 @@ from .normalization import (
     computed,
     move,
     per_channel,
+    require_floating,
     require_parameters,
 )
 from .registry import api
@@ -86,6 +87,8 @@ def batch_norm(input: Tensor, running_mean: Any = None, running_var: Any = None,
     In training the running statistics move towards the batch's by ``momentum`` (variance unbiased).
     """
     channels = input.shape[1] if input.ndim > 1 else 0
+    if input.ndim > 1 and not channels:
+        return input.clone()
     for name, p in (("running_mean", running_mean), ("running_var", running_var), ("weight", weight),
                     ("bias", bias)):
         if p is not None and p.numel() != channels:
@@ -95,6 +98,10 @@ def batch_norm(input: Tensor, running_mean: Any = None, running_var: Any = None,
             raise IndexError(f"Dimension out of range (expected to be in range of [{-max(input.ndim, 1)}, "
                              f"{max(input.ndim, 1) - 1}], but got 1)")
         return input.clone()
+    require_floating(input, "batch_norm")
+    kind = input.dtype
+    if any(p is not None and p.dtype is not kind for p in (weight, running_mean)):
+        require_parameters(input, weight, bias, running_mean, running_var)
     if not training:
         if running_mean is None or running_var is None:
             raise RuntimeError(f"running_{'mean' if running_mean is None else 'var'} must be defined in "
@@ -107,8 +114,6 @@ def batch_norm(input: Tensor, running_mean: Any = None, running_var: Any = None,
     if count == 1:
         raise ValueError("Expected more than 1 value per channel when training, got input size "
                          f"{input.size()}")
-    if weight is not None and weight.dtype is not input.dtype:
-        require_parameters(input, weight, bias)
     result, mean, rstd = record(BATCH_NORM, (input, weight, bias, float(eps)))
     if running_mean is not None:
         update_running(running_mean, running_var, mean.detach(), rstd.detach(), count, momentum, eps)

@@ -13,8 +13,15 @@ import numpy as np
 
 from ..graph.geometry import Geometry, contiguous
 from ..tensor import Tensor, record
+from .convolution_checks import (
+    check_extents,
+    check_operands,
+    check_transposed_extents,
+    convolving,
+    extents_of,
+    transposing,
+)
 from .definition import arithmetic_dtype, operator
-from .extents import per_dimension
 from .padding import pad
 from .registry import api
 
@@ -98,6 +105,9 @@ def CONVOLUTION(m: Any, input: Any, weight: Any, bias: Any, stride: Ints, paddin
     batch, out_channels = input.shape[0], weight.shape[0]
     result = m.empty((batch, out_channels, *extents), input.dtype)
     if result.size == 0:
+        return result
+    if input.shape[1] == 0:
+        result[...] = 0 if bias is None else bias.reshape(-1, *([1] * len(extents)))
         return result
     flat = result.reshape(batch, groups, out_channels // groups, -1)
     matrix = weight.reshape(groups, out_channels // groups, -1)
@@ -221,57 +231,6 @@ def _conj(x: Tensor) -> Tensor:
 
 # --- public functions ---------------------------------------------------------------------------------------
 
-def _ints(value: Any, dims: int, name: str) -> Ints:
-    found = per_dimension(value, dims)
-    if len(found) != dims:
-        raise RuntimeError(f"expected {name} to be a single integer value or a list of {dims} values to "
-                           f"match the convolution dimensions, but got {name}={list(found)}")
-    return found
-
-
-def _check(x: Tensor, weight: Tensor, bias: Any, dims: int, name: str, groups: int, transposed: bool) -> None:
-    if x.ndim not in (dims + 1, dims + 2):
-        raise RuntimeError(f"Expected {dims + 1}D (unbatched) or {dims + 2}D (batched) input to {name}, but "
-                           f"got input of size: {list(x.shape)}")
-    if groups <= 0:
-        raise RuntimeError("non-positive groups is not supported")
-    if weight.ndim < 3:
-        raise RuntimeError("weight should have at least three dimensions")
-    if weight.ndim != dims + 2:
-        raise RuntimeError(f"expected {dims + 2}-dimensional weight, but got {weight.ndim}-dimensional "
-                           "weight")
-    if x.dtype is not weight.dtype:
-        raise RuntimeError(f"Input type ({_type_name(x)}) and weight type ({_type_name(weight)}) should be "
-                           "the same")
-    if bias is not None and bias.dtype is not x.dtype:
-        raise RuntimeError(f"Input type ({_type_name(x)}) and bias type ({_type_name(bias)}) should be the "
-                           "same")
-    channels = x.shape[-dims - 1]
-    expected = weight.shape[0] if transposed else weight.shape[1] * groups
-    if not transposed and weight.shape[0] < groups:
-        raise RuntimeError(f"Given groups={groups}, expected weight to be at least {groups} at dimension 0, "
-                           f"but got weight of size {list(weight.shape)} instead")
-    if not transposed and weight.shape[0] % groups:
-        raise RuntimeError(f"Given groups={groups}, expected weight to be divisible by {groups} at dimension "
-                           f"0, but got weight of size [{', '.join(map(str, weight.shape))}] instead")
-    if channels != expected:
-        if transposed:
-            raise RuntimeError(f"Given transposed=1, weight of size {list(weight.shape)}, expected "
-                               f"input{list(x.shape)} to have {weight.shape[0]} channels, but got {channels} "
-                               "channels instead")
-        raise RuntimeError(f"Given groups={groups}, weight of size {list(weight.shape)}, expected "
-                           f"input{list(x.shape)} to have {expected} channels, but got {channels} channels "
-                           "instead")
-    outs = weight.shape[1] * groups if transposed else weight.shape[0]
-    if bias is not None and tuple(bias.shape) != (outs,):
-        raise RuntimeError(f"Given weight of size {list(weight.shape)}, expected bias to be 1-dimensional "
-                           f"with {outs} elements, but got bias of size {list(bias.shape)} instead")
-
-
-def _type_name(x: Tensor) -> str:
-    return str(x.type()).replace("torch.", "torch.") if hasattr(x, "type") else repr(x.dtype)
-
-
 def _same_padding(x: Tensor, kernel: Ints, stride: Ints, dilation: Ints) -> tuple[Tensor, Ints]:
     """Padding that keeps the extents; where it is odd, the extra zero goes behind."""
     if any(s != 1 for s in stride):
@@ -285,51 +244,30 @@ def _same_padding(x: Tensor, kernel: Ints, stride: Ints, dilation: Ints) -> tupl
 
 def _convolve(x: Tensor, weight: Tensor, bias: Any, stride: Any, padding: Any, dilation: Any, groups: int,
               dims: int, name: str) -> Tensor:
-    _check(x, weight, bias, dims, name, groups, False)
-    unbatched = x.ndim == dims + 1
+    unbatched = check_operands(x, weight, bias, dims, name, False)
     if unbatched:
         x = x.unsqueeze(0)
-    steps, gaps = _ints(stride, dims, "stride"), _ints(dilation, dims, "dilation")
+    steps, gaps = extents_of(stride, dims, "stride"), extents_of(dilation, dims, "dilation")
     kernel = tuple(weight.shape[2:])
     if isinstance(padding, str):
         if padding not in ("same", "valid"):
             raise RuntimeError(f"Invalid padding string: '{padding}'")
         x, around = _same_padding(x, kernel, steps, gaps) if padding == "same" else (x, (0,) * dims)
     else:
-        around = _ints(padding, dims, "padding")
-    _check_extents(x, kernel, steps, around, gaps)
+        around = extents_of(padding, dims, "padding")
+    check_extents(x, weight, bias, steps, around, gaps, groups)
     result = record(CONVOLUTION, (x, weight, bias), (steps, around, gaps, groups))
     return result.squeeze(0) if unbatched else result
 
 
-def _check_extents(x: Tensor, kernel: Ints, stride: Ints, padding: Ints, dilation: Ints) -> None:
-    if any(s <= 0 for s in stride):
-        raise RuntimeError("non-positive stride is not supported")
-    if any(p < 0 for p in padding):
-        raise RuntimeError("negative padding is not supported")
-    if any(d <= 0 for d in dilation):
-        raise RuntimeError("dilation should be greater than zero")
-    have = [n + 2 * p for n, p in zip(x.shape[2:], padding)]
-    need = [d * (k - 1) + 1 for k, d in zip(kernel, dilation)]
-    if any(h < n for h, n in zip(have, need)):
-        raise RuntimeError(f"Calculated padded input size per channel: ({' x '.join(map(str, have))}). "
-                           f"Kernel size: ({' x '.join(map(str, need))}). Kernel size can't be greater than "
-                           "actual input size")
-
-
 def _transpose_convolve(x: Tensor, weight: Tensor, bias: Any, stride: Any, padding: Any, output_padding: Any,
                         groups: int, dilation: Any, dims: int, name: str) -> Tensor:
-    _check(x, weight, bias, dims, name, groups, True)
-    unbatched = x.ndim == dims + 1
+    unbatched = check_operands(x, weight, bias, dims, name, True)
     if unbatched:
         x = x.unsqueeze(0)
-    steps, around = _ints(stride, dims, "stride"), _ints(padding, dims, "padding")
-    extra, gaps = _ints(output_padding, dims, "output_padding"), _ints(dilation, dims, "dilation")
-    if any(e >= max(s, d) for e, s, d in zip(extra, steps, gaps)):
-        raise RuntimeError("output padding must be smaller than either stride or dilation, but got "
-                           f"output_padding_height: {extra[0]} output_padding_width: {extra[-1]} "
-                           f"stride_height: {steps[0]} stride_width: {steps[-1]} dilation_height: {gaps[0]} "
-                           f"dilation_width: {gaps[-1]}")
+    steps, around = extents_of(stride, dims, "stride"), extents_of(padding, dims, "padding")
+    extra, gaps = extents_of(output_padding, dims, "output_padding"), extents_of(dilation, dims, "dilation")
+    check_transposed_extents(x, weight, bias, steps, around, extra, gaps, groups)
     space = tuple((n - 1) * s - 2 * p + d * (k - 1) + e + 1
                   for n, s, p, d, k, e in zip(x.shape[2:], steps, around, gaps, weight.shape[2:], extra))
     if any(n <= 0 for n in space):
@@ -342,6 +280,7 @@ def _transpose_convolve(x: Tensor, weight: Tensor, bias: Any, stride: Any, paddi
 
 
 @api("torch", "nn.functional")
+@convolving
 def conv1d(input: Tensor, weight: Tensor, bias: Any = None, stride: Any = 1, padding: Any = 0,
            dilation: Any = 1, groups: int = 1) -> Tensor:
     """Convolution of (N, C, L) with (O, C / groups, K).
@@ -356,6 +295,7 @@ def conv1d(input: Tensor, weight: Tensor, bias: Any = None, stride: Any = 1, pad
 
 
 @api("torch", "nn.functional")
+@convolving
 def conv2d(input: Tensor, weight: Tensor, bias: Any = None, stride: Any = 1, padding: Any = 0,
            dilation: Any = 1, groups: int = 1) -> Tensor:
     """Convolution of (N, C, H, W) with (O, C / groups, KH, KW)."""
@@ -363,6 +303,7 @@ def conv2d(input: Tensor, weight: Tensor, bias: Any = None, stride: Any = 1, pad
 
 
 @api("torch", "nn.functional")
+@convolving
 def conv3d(input: Tensor, weight: Tensor, bias: Any = None, stride: Any = 1, padding: Any = 0,
            dilation: Any = 1, groups: int = 1) -> Tensor:
     """Convolution of (N, C, D, H, W) with (O, C / groups, KD, KH, KW)."""
@@ -370,6 +311,7 @@ def conv3d(input: Tensor, weight: Tensor, bias: Any = None, stride: Any = 1, pad
 
 
 @api("torch", "nn.functional")
+@transposing
 def conv_transpose1d(input: Tensor, weight: Tensor, bias: Any = None, stride: Any = 1, padding: Any = 0,
                      output_padding: Any = 0, groups: int = 1, dilation: Any = 1) -> Tensor:
     """Transposed convolution of (N, C, L) with (C, O / groups, K)."""
@@ -378,6 +320,7 @@ def conv_transpose1d(input: Tensor, weight: Tensor, bias: Any = None, stride: An
 
 
 @api("torch", "nn.functional")
+@transposing
 def conv_transpose2d(input: Tensor, weight: Tensor, bias: Any = None, stride: Any = 1, padding: Any = 0,
                      output_padding: Any = 0, groups: int = 1, dilation: Any = 1) -> Tensor:
     """Transposed convolution of (N, C, H, W) with (C, O / groups, KH, KW)."""
@@ -386,6 +329,7 @@ def conv_transpose2d(input: Tensor, weight: Tensor, bias: Any = None, stride: An
 
 
 @api("torch", "nn.functional")
+@transposing
 def conv_transpose3d(input: Tensor, weight: Tensor, bias: Any = None, stride: Any = 1, padding: Any = 0,
                      output_padding: Any = 0, groups: int = 1, dilation: Any = 1) -> Tensor:
     """Transposed convolution of (N, C, D, H, W) with (C, O / groups, KD, KH, KW)."""

@@ -50,8 +50,8 @@ def broadcast_shapes(shapes: Sequence[tuple[int, ...]]) -> tuple[int, ...]:
         if len(shape) > len(result):
             result = [1] * (len(shape) - len(result)) + result
         shift = len(result) - len(shape)
-        for i, n in enumerate(shape):
-            have = result[shift + i]
+        for i in range(len(shape) - 1, -1, -1):  # errors name the last dimension that does not fit
+            n, have = shape[i], result[shift + i]
             if have == n or n == 1:
                 continue
             if have != 1:

@@ -150,7 +150,7 @@ def renormalize_rows(weight: Tensor, indices: Tensor, max_norm: float, norm_type
     """Scale the rows in use whose norm exceeds ``max_norm`` to it, in place."""
     before, state.enabled = state.enabled, False
     try:
-        used = indices.reshape(-1).unique()
+        used = indices.reshape(-1).unique().long()
         rows = weight.detach()[used]
         norms = rows.norm(norm_type, 1, keepdim=True)
         factor = (max_norm / (norms + 1e-7)).clamp_max(1.0)
@@ -181,8 +181,8 @@ def embedding_bag(input: Tensor, weight: Tensor, offsets: Any = None, max_norm: 
                                   f"only supported for mode='sum' (got mode='{mode}'). Please open a feature "
                                   "request on GitHub.")
     if per_sample_weights is not None and per_sample_weights.shape != input.shape:
-        raise ValueError(f"embedding_bag: If per_sample_weights ({list(per_sample_weights.shape)}) is not "
-                         f"None, then it must have the same shape as the input ({list(input.shape)})")
+        raise ValueError(f"embedding_bag: If per_sample_weights ({per_sample_weights.shape}) is not None, "
+                         f"then it must have the same shape as the input ({input.shape})")
     if mode not in ("sum", "mean", "max"):
         raise ValueError("mode has to be one of sum, mean or max")
     if input.ndim == 2:
@@ -240,12 +240,14 @@ def _pool(rows: Tensor, which: Tensor, bags: int, mode: str, weights: Any, indic
     kept: Any = None
     if padding_idx is not None:
         kept = (indices != padding_idx).to(rows.dtype).unsqueeze(1)
-    if mode == "max":
+    if mode == "max" and bags:
         return _max_pool(rows, which, bags, indices, padding_idx)
     if weights is not None:
         rows = rows * weights.unsqueeze(1)
     if kept is not None:
         rows = rows * kept
+    if not bags:
+        return rows.new_zeros((0, rows.shape[1]))
     total = rows.new_zeros((bags, rows.shape[1])).index_add(0, which, rows)
     if mode == "sum":
         return total

@@ -12,14 +12,26 @@ from ..graph.geometry import Geometry, row_major_strides
 
 def sizes_of(args: tuple[Any, ...], function: str = "", argument: str = "size") -> tuple[int, ...]:
     """Extents given as ``f(2, 3)`` or ``f((2, 3))``."""
-    if len(args) == 1 and isinstance(args[0], (tuple, list)):
-        args = tuple(args[0])
+    single = len(args) == 1
+    if single and isinstance(args[0], (tuple, list)):
+        args, single = tuple(args[0]), False
     try:
+        if args and args[0].__class__ is bool:
+            raise TypeError
         return tuple([n if n.__class__ is int else index(n) for n in args])
     except TypeError:
-        wrong = next(n for n in args if not hasattr(n, "__index__") or isinstance(n, float))
-        raise TypeError(f"{function}(): argument '{argument}' (position 1) must be tuple of ints, not "
-                        f"{type(wrong).__name__}") from None
+        raise _not_sizes(args, single, f"{function}(): argument '{argument}'") from None
+
+
+def _not_sizes(args: tuple[Any, ...], single: bool, argument: str) -> TypeError:
+    """The error for extents that are no integers: the first is judged before the others are looked at."""
+    place = next(i for i, n in enumerate(args) if not hasattr(n, "__index__") or isinstance(n, (float, bool)))
+    kind = type(args[place]).__name__
+    if place:
+        return TypeError(f"{argument} failed to unpack the object at pos {place + 1} with error "
+                         f'"type must be tuple of ints,but got {kind}"')
+    found = f"not {kind}" if single else f"but found element of type {kind} at pos 0"
+    return TypeError(f"{argument} (position 1) must be tuple of ints, {found}")
 
 
 def infer_size(shape: Sequence[int], numel: int) -> tuple[int, ...]:
@@ -83,11 +95,3 @@ def view_strides(g: Geometry, shape: Sequence[int]) -> tuple[int, ...] | None:
 def type_name(g: Geometry) -> str:
     """PyTorch's name of a tensor's type in messages, ``torch.FloatTensor``."""
     return f"torch.{SCALAR_NAMES[g.dtype]}Tensor"
-
-
-def per_dimension(value: Any, dims: int) -> tuple[int, ...]:
-    """An integer for each of ``dims`` dimensions, a single one for all; the caller refuses other counts."""
-    if isinstance(value, int):
-        return (value,) * dims
-    found = tuple(int(v) for v in value)
-    return found * dims if len(found) == 1 else found

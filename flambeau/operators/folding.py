@@ -182,4 +182,6 @@ def channel_shuffle(input: Tensor, groups: int) -> Tensor:
     if channels % groups:
         raise RuntimeError(f"Number of channels must be divisible by groups. Got {channels} channels and "
                            f"{groups} groups.")
+    if not input.numel():
+        return input.clone()
     return input.reshape(batch, groups, channels // groups, -1).transpose(1, 2).reshape(input.shape)

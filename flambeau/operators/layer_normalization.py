@@ -13,6 +13,7 @@ from .normalization import (
     NORMALIZE,
     Dims,
     computed,
+    require_floating,
     require_parameters,
     statistics_in,
     statistics_shape,
@@ -113,10 +114,8 @@ def _layer_norm(input: Tensor, normalized_shape: Any, weight: Any, bias: Any, ep
         return _layer_norm(input, tuple(normalized_shape), weight, bias, eps, enough)
     if dims is None:
         shape = _check_normalized_shape(input, normalized_shape, weight, bias)
-        if input.dtype.category != dtypes.FLOATING:
-            raise NotImplementedError("\"LayerNormKernelImpl\" not implemented for "
-                                      f"'{dtypes.SCALAR_NAMES[input.dtype]}'")
         require_parameters(input, weight, bias)
+        require_floating(input, "LayerNormKernelImpl")
         dims = _fitting.keep(key, tuple(range(input.ndim - len(shape), input.ndim)))
     return record(LAYER_NORM, (input, weight, bias, float(eps)), (dims,), enough)
 
@@ -125,14 +124,27 @@ def _layer_norm(input: Tensor, normalized_shape: Any, weight: Any, bias: Any, ep
 _fitting: Recent[tuple[Any, ...], tuple[int, ...]] = Recent(1 << 12)
 
 
+def _check_rms_shape(input: Tensor, normalized_shape: Any, weight: Any) -> tuple[int, ...]:
+    """The normalized shape; its errors have words of their own."""
+    given = list(normalized_shape)
+    if input.ndim < len(given):
+        raise ValueError(f"Input tensor must have at least {len(given)} dimensions, but got {input.ndim}")
+    if given and list(input.shape[-len(given):]) != given:
+        raise RuntimeError(f"Given normalized_shape={given}, expected input with shape "
+                           f"[*{', '.join(map(str, given))}], but got input of size{list(input.shape)}")
+    return _check_normalized_shape(input, normalized_shape, weight, None)
+
+
 @api("torch", "nn.functional")
 def rms_norm(input: Tensor, normalized_shape: Any, weight: Any = None, eps: float | None = None) -> Tensor:
     """x / sqrt(mean(x^2) + eps) * weight over the last dimensions (Zhang and Sennrich 2019).
 
     ``eps`` defaults to the dtype's.
     """
-    shape = _check_normalized_shape(input, normalized_shape, weight, None)
+    shape = _check_rms_shape(input, normalized_shape, weight)
     dims = tuple(range(input.ndim - len(shape), input.ndim))
+    if not input.is_complex():
+        require_floating(input, "rms_norm")
     wide = input.to(arithmetic_dtype(input.dtype))
     small = dtypes.finfo(wide.dtype.to_real()).eps if eps is None else eps
     result = wide * (wide.square().mean(dims, keepdim=True) + small).rsqrt()

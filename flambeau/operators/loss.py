@@ -11,6 +11,7 @@ from .. import dtypes
 from ..graph.geometry import contiguous
 from ..graph.recent import Recent
 from ..tensor import Tensor, record
+from .arguments import judging
 from .bounds import known_range
 from .definition import arithmetic_dtype, operator, pointwise_operator
 from .looking import look
@@ -121,19 +122,38 @@ def _check_nll(input: Tensor, target: Tensor, weight: Any) -> None:
     batch = input.shape[0] if input.ndim > 1 else 1
     if input.ndim > 1 and (target.ndim == 0 or target.shape[0] != batch):
         raise ValueError(f"Expected input batch_size ({batch}) to match target batch_size "
-                         f"({target.shape[0] if target.ndim else 1}).")
+                         f"({target.shape[0] if target.ndim else 0}).")
     if (input.ndim == 1 and target.ndim not in (0, 1)) or (input.ndim == 2 and target.ndim != 1):
         raise RuntimeError("0D or 1D target tensor expected, multi-target not supported")
-    if input.ndim > 2 and tuple(target.shape) != (batch, *input.shape[2:]):
-        raise RuntimeError(f"Expected target size {[batch, *input.shape[2:]]}, got {list(target.shape)}")
+    if input.ndim > 2:
+        _check_places(input, target)
     if target.dtype is not dtypes.int64 and target.dtype is not dtypes.uint8:
-        raise RuntimeError(f"expected scalar type Long but found {dtypes.SCALAR_NAMES[target.dtype]}")
+        raise RuntimeError("expected target dtype to be Long or Byte, but got "
+                           f"{dtypes.SCALAR_NAMES[target.dtype]}")
+    if input.ndim == target.ndim == 1 and target.shape[0] != 1:
+        raise ValueError(f"For 1D input, 1D target must have size 1, but got target size: {target.shape[0]}")
+    if input.dtype.category != dtypes.FLOATING:
+        raise NotImplementedError('"nll_loss_out_frame" not implemented for '
+                                  f"'{dtypes.SCALAR_NAMES[input.dtype]}'")
     if weight is not None and tuple(weight.shape) != (classes,):
         raise RuntimeError(f"weight tensor should be defined either for all {classes} classes or no classes "
                            f"but got weight tensor of shape: {list(weight.shape)}")
     if weight is not None and weight.dtype is not input.dtype:
         raise RuntimeError(f"expected scalar type {dtypes.SCALAR_NAMES[input.dtype]} but found "
                            f"{dtypes.SCALAR_NAMES[weight.dtype]}")
+
+
+def _check_places(input: Tensor, target: Tensor) -> None:
+    """Whether there is a class for each place of (N, C, *); pictures have words of their own."""
+    expected = [input.shape[0], *input.shape[2:]]
+    if list(target.shape) == expected:
+        return
+    if input.ndim == 4 and target.ndim != 3:
+        raise RuntimeError("only batches of spatial targets supported (3D tensors) but got targets of "
+                           f"dimension: {target.ndim}")
+    if input.ndim == 4:
+        raise RuntimeError(f"size mismatch (got input: {list(input.shape)} , target: {list(target.shape)}")
+    raise RuntimeError(f"Expected target size {expected}, got {list(target.shape)}")
 
 
 def check_classes(target: Tensor, classes: int, ignore_index: int) -> None:
@@ -146,11 +166,14 @@ def check_classes(target: Tensor, classes: int, ignore_index: int) -> None:
             raise IndexError(f"Target {int(array[wrong].reshape(-1)[0])} is out of bounds.")
 
 
+_CLASSES = {"input": "Tensor", "target": "Tensor", "weight": "Tensor?", "label_smoothing": "float"}
+
 # Geometries of inputs, targets and weights that were found to fit together.
 _fitting: Recent[tuple[Any, ...], bool] = Recent(1 << 12)
 
 
 @api("nn.functional")
+@judging(_CLASSES, "nll_loss_nd")
 def nll_loss(input: Tensor, target: Tensor, weight: Any = None, size_average: Any = None,
              ignore_index: int = -100, reduce: Any = None, reduction: str = "mean") -> Tensor:
     """-input[target] weighted by class: log probabilities (N, C, *) and classes (N, *)."""
@@ -168,6 +191,7 @@ def nll_loss(input: Tensor, target: Tensor, weight: Any = None, size_average: An
 
 
 @api("nn.functional")
+@judging(_CLASSES, "cross_entropy_loss")
 def cross_entropy(input: Tensor, target: Tensor, weight: Any = None, size_average: Any = None,
                   ignore_index: int = -100, reduce: Any = None, reduction: str = "mean",
                   label_smoothing: float = 0.0) -> Tensor:
@@ -178,17 +202,16 @@ def cross_entropy(input: Tensor, target: Tensor, weight: Any = None, size_averag
     tensor(0.6931)
     """
     reduction = reduction_of(size_average, reduce, reduction)
-    if not isinstance(target, Tensor):
-        raise TypeError("cross_entropy_loss(): argument 'target' (position 2) must be Tensor, not "
-                        f"{type(target).__name__}")
     axis = 0 if input._geometry.ndim == 1 else 1
-    if not 0.0 <= label_smoothing <= 1.0:
+    if label_smoothing > 1.0:
         raise RuntimeError(f"label_smoothing must be between 0.0 and 1.0. Got: {label_smoothing}")
-    if target._geometry.shape == input._geometry.shape \
-            and target._geometry.dtype.category >= dtypes.FLOATING:
+    if target._geometry.shape == input._geometry.shape:
+        if target._geometry.dtype.category < dtypes.FLOATING:
+            raise RuntimeError("Expected floating point type for target with class probabilities, got "
+                               f"{dtypes.SCALAR_NAMES[target.dtype]}")
         return _cross_entropy_probabilities(input, target, weight, reduction, label_smoothing, axis)
     logs = log_softmax(input, axis)
-    if not label_smoothing:
+    if label_smoothing <= 0:
         return nll_loss(logs, target, weight, ignore_index=ignore_index, reduction=reduction)
     return _smoothed(logs, target, weight, ignore_index, reduction, label_smoothing, axis)
 
@@ -218,7 +241,10 @@ def _smoothed(logs: Tensor, target: Tensor, weight: Any, ignore_index: int, redu
 def _cross_entropy_probabilities(input: Tensor, target: Tensor, weight: Any, reduction: str, smoothing: float,
                                  axis: int) -> Tensor:
     classes = input.shape[axis]
-    if smoothing:
+    if weight is not None and tuple(weight.shape) != (classes,):
+        raise RuntimeError(f"cross_entropy: weight tensor should be defined either for all {classes} classes "
+                           f"or no classes but got weight tensor of shape: {list(weight.shape)}")
+    if smoothing > 0:
         target = target * (1 - smoothing) + smoothing / classes
     logs = log_softmax(input, axis)
     if weight is not None:
@@ -239,6 +265,8 @@ def _cross_entropy_probabilities(input: Tensor, target: Tensor, weight: Any, red
 def _bce_kernel(m: Any, input: Any, target: Any) -> Any:
     if input.size and not ((input >= 0) & (input <= 1)).all():
         raise RuntimeError("all elements of input should be between 0 and 1")
+    if target.size and not ((target >= 0) & (target <= 1)).all():
+        raise RuntimeError("all elements of target should be between 0 and 1")
     return -(target * m.maximum(m.log(input), -100) + (1 - target) * m.maximum(m.log1p(-input), -100))
 
 
@@ -263,6 +291,9 @@ def binary_cross_entropy(input: Tensor, target: Tensor, weight: Any = None, size
     if target.shape != input.shape:
         raise ValueError(f"Using a target size ({target.size()}) that is different to the input size "
                          f"({input.size()}) is deprecated. Please ensure they have the same size.")
+    if target.dtype is not input.dtype:
+        raise RuntimeError(f"Found dtype {dtypes.SCALAR_NAMES[target.dtype]} but expected "
+                           f"{dtypes.SCALAR_NAMES[input.dtype]}")
     loss: Tensor = record(BINARY_CROSS_ENTROPY, (input, target))
     return reduce_loss(loss if weight is None else loss * weight, reduction)
 

@@ -161,9 +161,12 @@ def _broadcasts_once(var: Tensor, input: Tensor) -> bool:
 @api("nn.functional", "torch")
 def cosine_similarity(x1: Tensor, x2: Tensor, dim: int = 1, eps: float = 1e-08) -> Tensor:
     """x1 . x2 / (max(|x1|, eps) max(|x2|, eps)) along ``dim``."""
-    if x1.dtype.category < dtypes.FLOATING or x2.dtype.category < dtypes.FLOATING:
+    common = dtypes.promote_types(x1.dtype, x2.dtype)
+    if common.category < dtypes.FLOATING:
         raise RuntimeError("expected common dtype to be floating point, yet common dtype is "
-                           f"{dtypes.SCALAR_NAMES[dtypes.promote_types(x1.dtype, x2.dtype)]}")
+                           f"{dtypes.SCALAR_NAMES[common]}")
+    if x1.dtype is not x2.dtype:
+        x1, x2 = x1.to(common), x2.to(common)
     x1, x2 = NAMESPACES["torch"]["broadcast_tensors"](x1, x2)
     first = x1 / x1.norm(2, dim, keepdim=True).clamp_min(eps)
     second = x2 / x2.norm(2, dim, keepdim=True).clamp_min(eps)

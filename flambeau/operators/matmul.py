@@ -21,7 +21,7 @@ _C_NAMES = {
     "int32": "int",
     "uint8": "unsigned char",
     "int8": "signed char",
-    "int16": "short",
+    "int16": "short int",
     "complex64": "c10::complex<float>",
     "complex128": "c10::complex<double>",
 }

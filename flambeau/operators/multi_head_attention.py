@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import warnings
-from typing import Any
+from typing import Any, NamedTuple
 
 from .. import dtypes
 from ..tensor import Tensor
@@ -28,27 +28,28 @@ def canonical_mask(mask: Any, name: str, like: Tensor) -> Any:
     return mask
 
 
-def _projected(query: Tensor, key: Tensor, value: Tensor, weights: Any,
-               bias: Any) -> tuple[Tensor, Tensor, Tensor]:
-    """q, k, v by one packed weight (3E, E) or three of their own."""
-    if isinstance(weights, Tensor):
-        width = query.shape[-1]
-        if key is value and query is key:
-            q, k, v = linear(query, weights, bias).split(width, -1)
-            return q, k, v
-        parts = weights.split(width, 0)
-        biases = (None, None, None) if bias is None else bias.split(width, 0)
-    else:
-        parts = weights
-        biases = (None, None, None) if bias is None else bias.split(bias.shape[0] // 3, 0)
-    return (linear(query, parts[0], biases[0]), linear(key, parts[1], biases[1]),
-            linear(value, parts[2], biases[2]))
+class _Heads(NamedTuple):
+    """What attention works on: q (N, H, L, E / H), k and v (N, H, S, E / H), and the masks to add."""
+
+    q: Tensor
+    k: Tensor
+    v: Tensor
+    attn_mask: Any
+    key_padding_mask: Any
+
+    def with_keys(self, k: Tensor, v: Tensor) -> _Heads:
+        """With keys and values behind the others, seen by all."""
+        return self._replace(k=cat([self.k, k], 2), v=cat([self.v, v], 2),
+                             attn_mask=_one_more(self.attn_mask),
+                             key_padding_mask=_one_more(self.key_padding_mask))
 
 
-def _heads(x: Tensor, batch: int, heads: int) -> Tensor:
-    """(L, N, E) as (N, H, L, E / H), without a copy of a part of a packed projection."""
-    return x.reshape(x.shape[0], batch, heads, x.shape[-1] // heads).permute(1, 2, 0, 3)
+def _one_more(mask: Any) -> Any:
+    """A mask that lets one more key be attended to."""
+    return None if mask is None else pad(mask, (0, 1))
 
+
+# --- checks -------------------------------------------------------------------------------------------------
 
 def _check_shapes(query: Tensor, key: Tensor, value: Tensor, key_padding_mask: Any, attn_mask: Any) -> bool:
     """Whether the input is batched."""
@@ -69,18 +70,20 @@ def _check_shapes(query: Tensor, key: Tensor, value: Tensor, key_padding_mask: A
     return batched
 
 
-def _check_operands(query: Tensor, key: Tensor, value: Tensor, key_padding_mask: Any,
-                    attn_mask: Any) -> None:
-    """Whether keys, values and their mask are of one length and of the queries' batch."""
-    if key_padding_mask is not None:
-        if attn_mask is not None and attn_mask.dtype is not key_padding_mask.dtype:
-            warnings.warn("Support for mismatched key_padding_mask and attn_mask is deprecated. Use same "
-                          "type for both instead.", stacklevel=4)
-        for dim, expected in ((0, key.shape[1]), (1, key.shape[0])):
-            if key_padding_mask.shape[dim] != expected:
-                raise AssertionError(f"Expected key_padded_mask.shape[{dim}] to be {expected}, but got "
-                                     f"{key_padding_mask.shape[dim]}")
-    if key.shape[:2] != value.shape[:2]:
+def _check_width(query: Tensor, expected: int, num_heads: int) -> None:
+    width = query.shape[-1]
+    if width != expected:
+        raise AssertionError(f"was expecting embedding dimension of {expected}, but got {width}")
+    if width % num_heads:
+        raise AssertionError(f"embed_dim {width} not divisible by num_heads {num_heads}")
+
+
+def _check_keys(key: Tensor, value: Tensor, use_separate: bool) -> None:
+    """Whether there is a value for each key."""
+    if use_separate and key.shape[:2] != value.shape[:2]:
+        raise AssertionError(f"key's sequence and batch dims {key.shape[:2]} do not match value's "
+                             f"{value.shape[:2]}")
+    if not use_separate and key.shape != value.shape:
         raise AssertionError(f"key shape {key.shape} does not match value shape {value.shape}")
 
 
@@ -99,6 +102,105 @@ def _check_weights(key: Tensor, value: Tensor, packed: Any, separate: tuple[Any,
             raise AssertionError(f"expecting {name} weights shape of {expected}, but got {weight.shape}")
 
 
+def _check_padding(key: Tensor, key_padding_mask: Any) -> None:
+    for dim, expected in ((0, key.shape[1]), (1, key.shape[0])):
+        if key_padding_mask.shape[dim] != expected:
+            raise AssertionError(f"Expected key_padded_mask.shape[{dim}] to be {expected}, but got "
+                                 f"{key_padding_mask.shape[dim]}")
+
+
+def _check_biases(bias_k: Any, bias_v: Any) -> None:
+    if (bias_k is None) != (bias_v is None):
+        there, absent = ("bias_v", "bias_k") if bias_k is None else ("bias_k", "bias_v")
+        raise AssertionError(f"{there} is set but {absent} is None")
+
+
+# --- steps --------------------------------------------------------------------------------------------------
+
+def _batched(query: Tensor, key: Tensor, value: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+    """With a batch of one; tensors that are one object stay one, for the joint projection."""
+    wide_query = query.unsqueeze(1)
+    wide_key = wide_query if key is query else key.unsqueeze(1)
+    return wide_query, wide_key, wide_key if value is key else value.unsqueeze(1)
+
+
+def _masks(query: Tensor, attn_mask: Any, key_padding_mask: Any, is_causal: bool,
+           need_weights: bool) -> tuple[Any, Any, bool]:
+    """The masks as numbers to add, and whether the causal kernel, which needs none, will do."""
+    if attn_mask is not None and key_padding_mask is not None \
+            and attn_mask.dtype is not key_padding_mask.dtype:
+        warnings.warn("Support for mismatched key_padding_mask and attn_mask is deprecated. Use same "
+                      "type for both instead.", stacklevel=4)
+    key_padding_mask = canonical_mask(key_padding_mask, "key_padding_mask", query)
+    if is_causal and attn_mask is None:
+        raise RuntimeError("Need attn_mask if specifying the is_causal hint. You may use the Transformer "
+                           "module method `generate_square_subsequent_mask` to create this mask.")
+    if is_causal and key_padding_mask is None and not need_weights:
+        return None, None, True
+    return canonical_mask(attn_mask, "attn_mask", query), key_padding_mask, False
+
+
+def _in_projection(query: Tensor, key: Tensor, value: Tensor, weights: Any,
+                   bias: Any) -> tuple[Tensor, Tensor, Tensor]:
+    """q, k, v by one packed weight (3E, E) or three of their own."""
+    if isinstance(weights, Tensor):
+        width = query.shape[-1]
+        if key is value and query is key:
+            q, k, v = linear(query, weights, bias).split(width, -1)
+            return q, k, v
+        parts = weights.split(width, 0)
+        biases = (None, None, None) if bias is None else bias.split(width, 0)
+    else:
+        parts = weights
+        biases = (None, None, None) if bias is None else bias.split(bias.shape[0] // 3, 0)
+    return (linear(query, parts[0], biases[0]), linear(key, parts[1], biases[1]),
+            linear(value, parts[2], biases[2]))
+
+
+def _split_heads(x: Tensor, batch: int, heads: int) -> Tensor:
+    """(L, N, E) as (N, H, L, E / H), without a copy of a part of a packed projection."""
+    if x.shape[1] != batch:
+        raise RuntimeError(f"shape '{[x.shape[0], batch * heads, x.shape[2] // heads]}' is invalid for input "
+                           f"of size {x.numel()}")
+    return x.reshape(x.shape[0], batch, heads, x.shape[-1] // heads).permute(1, 2, 0, 3)
+
+
+def _expanded_mask(mask: Tensor, length: int, keys: int, batch: int, heads: int) -> Tensor:
+    """A mask (L, S) or (N H, L, S) in four dimensions."""
+    expected = (length, keys) if mask.ndim == 2 else (batch * heads, length, keys)
+    if tuple(mask.shape) != expected:
+        raise RuntimeError(f"The shape of the {mask.ndim}D attn_mask is {mask.shape}, but should be "
+                           f"{expected}.")
+    return mask.reshape(*((1, 1) if mask.ndim == 2 else (batch, heads)), length, keys)
+
+
+def _with_static(x: Tensor, static: Any) -> Tensor:
+    """Keys or values given by the caller (N H, S, E / H) in the place of projected ones."""
+    return x if static is None else static.reshape(x.shape[0], x.shape[1], *static.shape[1:])
+
+
+def _attend(heads: _Heads, p: float, causal: bool, need_weights: bool) -> tuple[Tensor, Any]:
+    """The weighted sums (N, H, L, E / H), and the weights (N, H, L, S) if they are needed."""
+    q, k, v, mask, key_padding_mask = heads
+    if key_padding_mask is not None:
+        padding = key_padding_mask.reshape(q.shape[0], 1, 1, k.shape[2]).expand(*q.shape[:2], 1, k.shape[2])
+        mask = padding if mask is None else mask + padding
+    if not need_weights:
+        return scaled_dot_product_attention(q, k, v, mask, p, causal), None
+    scores = (q * math.sqrt(1.0 / q.shape[-1])).matmul(k.transpose(-2, -1))
+    weights = softmax(scores if mask is None else scores + mask, -1)
+    if p:
+        weights = dropout(weights, p)
+    return weights.matmul(v), weights
+
+
+def _out_projection(out: Tensor, weight: Tensor, bias: Any) -> Tensor:
+    """(N, H, L, E / H) joined to (L, N, E) and projected."""
+    batch, heads, length, width = out.shape
+    joined = out.permute(2, 0, 1, 3).reshape(length * batch, heads * width)
+    return linear(joined, weight, bias).reshape(length, batch, weight.shape[0])
+
+
 @api("nn.functional")
 def multi_head_attention_forward(
         query: Tensor, key: Tensor, value: Tensor, embed_dim_to_check: int, num_heads: int,
@@ -113,85 +215,35 @@ def multi_head_attention_forward(
     (L, N, E), (S, N, Ek), (S, N, Ev) give (L, N, E) and the weights.
     """
     batched = _check_shapes(query, key, value, key_padding_mask, attn_mask)
-    same = key is value, query is key
     if not batched:
-        query, key, value = query.unsqueeze(1), key.unsqueeze(1), value.unsqueeze(1)
-        value = key if same[0] else value
-        key = query if same[1] else key
-        value = key if same[0] else value
+        query, key, value = _batched(query, key, value)
         key_padding_mask = None if key_padding_mask is None else key_padding_mask.unsqueeze(0)
-    length, batch, width = query.shape
-    if width != embed_dim_to_check:
-        raise AssertionError(f"was expecting embedding dimension of {embed_dim_to_check}, but got {width}")
-    if width % num_heads:
-        raise AssertionError(f"embed_dim {width} not divisible by num_heads {num_heads}")
-    if is_causal and attn_mask is None:
-        raise RuntimeError("Need attn_mask if specifying the is_causal hint. You may use the Transformer "
-                           "module method `generate_square_subsequent_mask` to create this mask.")
-    if is_causal and key_padding_mask is None and not need_weights:
-        attn_mask = None  # the causal kernel needs no mask
-    else:
-        is_causal = False
-    _check_operands(query, key, value, key_padding_mask, attn_mask)
-    _check_weights(key, value, in_proj_weight, (q_proj_weight, k_proj_weight, v_proj_weight),
-                   use_separate_proj_weight)
-    if (bias_k is None) != (bias_v is None):
-        there, absent = ("bias_v", "bias_k") if bias_k is None else ("bias_k", "bias_v")
-        raise AssertionError(f"{there} is set but {absent} is None")
-    attn_mask = canonical_mask(attn_mask, "attn_mask", query)
-    key_padding_mask = canonical_mask(key_padding_mask, "key_padding_mask", query)
-    weights = (q_proj_weight, k_proj_weight, v_proj_weight) if use_separate_proj_weight else in_proj_weight
-    q, k, v = _projected(query, key, value, weights, in_proj_bias)
+    attn_mask, key_padding_mask, causal = _masks(query, attn_mask, key_padding_mask, is_causal, need_weights)
+    _check_width(query, embed_dim_to_check, num_heads)
+    _check_keys(key, value, use_separate_proj_weight)
+    separate = q_proj_weight, k_proj_weight, v_proj_weight
+    _check_weights(key, value, in_proj_weight, separate, use_separate_proj_weight)
+    _check_biases(bias_k, bias_v)
+    q, k, v = _in_projection(query, key, value, separate if use_separate_proj_weight else in_proj_weight,
+                             in_proj_bias)
+    length, batch = query.shape[:2]
     if attn_mask is not None:
         attn_mask = _expanded_mask(attn_mask, length, key.shape[0], batch, num_heads)
-    if bias_k is not None:
-        k, v = cat([k, bias_k.repeat(1, batch, 1)]), cat([v, bias_v.repeat(1, batch, 1)])
-        attn_mask, key_padding_mask = _one_more(attn_mask), _one_more(key_padding_mask)
-    q, k, v = _heads(q, batch, num_heads), _heads(k, batch, num_heads), _heads(v, batch, num_heads)
-    k = k if static_k is None else static_k.reshape(batch, num_heads, *static_k.shape[1:])
-    v = v if static_v is None else static_v.reshape(batch, num_heads, *static_v.shape[1:])
-    if add_zero_attn:
-        k = cat([k, k.new_zeros((batch, num_heads, 1, k.shape[-1]))], 2)
-        v = cat([v, v.new_zeros((batch, num_heads, 1, v.shape[-1]))], 2)
-        attn_mask, key_padding_mask = _one_more(attn_mask), _one_more(key_padding_mask)
+    q, k, v = [_split_heads(x, batch, num_heads) for x in (q, k, v)]
     if key_padding_mask is not None:
-        padding = key_padding_mask.reshape(batch, 1, 1, -1).expand(batch, num_heads, 1, k.shape[2])
-        attn_mask = padding if attn_mask is None else attn_mask + padding
-    p = dropout_p if training else 0.0
-    out, attention = _attend(q, k, v, attn_mask, p, is_causal, need_weights)
-    out = out.permute(2, 0, 1, 3).reshape(length * batch, width)
-    out = linear(out, out_proj_weight, out_proj_bias).reshape(length, batch, -1)
+        _check_padding(key, key_padding_mask)
+    heads = _Heads(q, k, v, attn_mask, key_padding_mask)
+    if bias_k is not None:
+        more = [_split_heads(bias.repeat(1, batch, 1), batch, num_heads) for bias in (bias_k, bias_v)]
+        heads = heads.with_keys(*more)
+    heads = heads._replace(k=_with_static(heads.k, static_k), v=_with_static(heads.v, static_v))
+    if add_zero_attn:
+        zeros = q.new_zeros((batch, num_heads, 1, q.shape[-1]))
+        heads = heads.with_keys(zeros, zeros)
+    out, attention = _attend(heads, dropout_p if training else 0.0, causal, need_weights)
+    out = _out_projection(out, out_proj_weight, out_proj_bias)
     if attention is not None and average_attn_weights:
         attention = attention.mean(1)
     if not batched:
-        out = out.squeeze(1)
-        attention = None if attention is None else attention.squeeze(0)
+        return out.squeeze(1), None if attention is None else attention.squeeze(0)
     return out, attention
-
-
-def _attend(q: Tensor, k: Tensor, v: Tensor, mask: Any, p: float, causal: bool,
-            need_weights: bool) -> tuple[Tensor, Any]:
-    if not need_weights:
-        return scaled_dot_product_attention(q, k, v, mask, p, causal), None
-    scores = (q * math.sqrt(1.0 / q.shape[-1])).matmul(k.transpose(-2, -1))
-    weights = softmax(scores if mask is None else scores + mask, -1)
-    if p:
-        weights = dropout(weights, p)
-    return weights.matmul(v), weights
-
-
-def _expanded_mask(mask: Tensor, length: int, keys: int, batch: int, heads: int) -> Tensor:
-    if mask.ndim == 2:
-        if tuple(mask.shape) != (length, keys):
-            raise RuntimeError(f"The shape of the 2D attn_mask is {mask.shape}, but should be "
-                               f"{(length, keys)}.")
-        return mask.reshape(1, 1, length, keys)
-    if tuple(mask.shape) != (batch * heads, length, keys):
-        raise RuntimeError(f"The shape of the 3D attn_mask is {mask.shape}, but should be "
-                           f"{(batch * heads, length, keys)}.")
-    return mask.reshape(batch, heads, length, keys)
-
-
-def _one_more(mask: Any) -> Any:
-    """A mask that lets one more key be attended to."""
-    return None if mask is None else pad(mask, (0, 1))

@@ -137,7 +137,15 @@ def require_parameters(input: Tensor, *parameters: Any) -> None:
     kinds = {p.dtype for p in parameters if p is not None}
     if kinds <= {input.dtype} or (input.dtype in dtypes.LOW_PRECISION and kinds == {dtypes.float32}):
         return
-    raise RuntimeError("mixed dtype (CPU): expect parameter to have scalar type of Float")
+    if kinds - {dtypes.float32}:
+        raise RuntimeError("mixed dtype (CPU): expect parameter to have scalar type of Float")
+    raise RuntimeError("mixed dtype (CPU): all inputs must share same datatype.")
+
+
+def require_floating(input: Tensor, kernel: str) -> None:
+    """Refuse what is no floating point number."""
+    if input.dtype.category != dtypes.FLOATING:
+        raise NotImplementedError(f"\"{kernel}\" not implemented for '{dtypes.SCALAR_NAMES[input.dtype]}'")
 
 
 def affine(x: Tensor, weight: Any, bias: Any) -> Tensor:
@@ -164,6 +172,7 @@ def instance_norm(input: Tensor, running_mean: Any = None, running_var: Any = No
     elif running_mean is None or running_var is None:
         raise RuntimeError("Expected running_mean and running_var to be defined when use_input_stats is "
                            "false")
+    require_floating(input, "batch_norm")
     if not use_input_stats:
         result = (input - per_channel(running_mean, input.ndim)) \
             * (per_channel(running_var, input.ndim) + eps).rsqrt()

@@ -7,13 +7,20 @@ from typing import Any
 
 import numpy as np
 
+from .. import dtypes
 from ..graph.geometry import Geometry, contiguous
 from ..tensor import Tensor, record
 from ..tensor.construct import tensor
+from .arguments import integers, judging
 from .definition import operator
 from .registry import api
 
 Ints = tuple[int, ...]
+
+_SUPPORTED = """Supported combinations for non-constant padding:
+  - 2D or 3D input: padding size = 2 (pads last dimension)
+  - 3D or 4D input: padding size = 4 (pads last 2 dimensions)
+  - 4D or 5D input: padding size = 6 (pads last 3 dimensions)"""
 
 
 def _pairs(pad: Ints, ndim: int) -> list[tuple[int, int]]:
@@ -78,8 +85,15 @@ def _index_of(mode: str, n: int, before: int, after: int) -> Any:
 def _check_mode(input: Tensor, widths: Ints, mode: str) -> None:
     spatial = len(widths) // 2
     if input.ndim not in (spatial + 1, spatial + 2) or spatial > 3:
-        raise NotImplementedError("Only 2D, 3D, 4D, 5D padding with non-constant padding are supported for "
-                                  "now")
+        raise NotImplementedError(f"Padding size {len(widths)} is not supported for {input.ndim}D input "
+                                  f"tensor.\n{_SUPPORTED}")
+    if mode != "circular" and 0 in input.shape[input.ndim - spatial - 1:]:
+        raise RuntimeError(f"Expected {spatial + 1}D or {spatial + 2}D (batch mode) tensor with possibly 0 "
+                           "batch size and other non-zero dimensions for input, but got: "
+                           f"{list(input.shape)}")
+    if mode != "circular" and input.dtype is dtypes.bool_:
+        kernel = "reflection" if mode == "reflect" else "replication"
+        raise NotImplementedError(f"\"{kernel}_pad{spatial}d\" not implemented for 'Bool'")
     for i in range(spatial):
         n, before, after = input.shape[-1 - i], widths[2 * i], widths[2 * i + 1]
         if mode == "reflect" and (before >= n or after >= n):
@@ -89,10 +103,26 @@ def _check_mode(input: Tensor, widths: Ints, mode: str) -> None:
         if mode == "circular" and (before > n or after > n):
             raise RuntimeError("Padding value causes wrapping around more than once.")
         if n + before + after < 1:
-            raise RuntimeError(f"input ({n}) is too small for padding ({before}, {after})")
+            raise RuntimeError(_too_small(input, widths, mode))
+
+
+def _too_small(input: Tensor, widths: Ints, mode: str) -> str:
+    """That nothing is left after cropping."""
+    if mode == "circular":
+        return "Negative padding value is resulting in an empty dimension"
+    spatial = len(widths) // 2
+    sizes = input.shape[-spatial:]
+    left = [n + widths[-2 - 2 * i] + widths[-1 - 2 * i] for i, n in enumerate(sizes)]
+    axes = "DHW"[-spatial:]
+    had = [f"{axis}: {n}" for axis, n in zip(axes, sizes)]
+    got = " ".join(f"{axis}: {n}" for axis, n in zip(axes, left))
+    given = had[0] if spatial == 1 else " ".join(had[:-2] + [f"{had[-2]}, {had[-1]}"])
+    gap = " " if mode == "replicate" and spatial == 2 else ""
+    return f"input ({given}{gap}) is too small. Calculated output {got}"
 
 
 @api("nn.functional")
+@judging({"input": "Tensor", "pad": "several ints"})
 def pad(input: Tensor, pad: Any, mode: str = "constant", value: float | None = None) -> Tensor:
     """A border around the last dimensions: "constant", "reflect", "replicate" or "circular".
 
@@ -102,7 +132,9 @@ def pad(input: Tensor, pad: Any, mode: str = "constant", value: float | None = N
     >>> torch.nn.functional.pad(torch.tensor([[1., 2.]]), (1, 2), value=9.)
     tensor([[9., 1., 2., 9., 9.]])
     """
-    widths = tuple(int(p) for p in pad)
+    if not isinstance(pad, (tuple, list)):
+        raise TypeError("pad must be tuple of ints")
+    widths = integers(pad, 1)
     if len(widths) % 2:
         raise RuntimeError("Padding length must be divisible by 2")
     if len(widths) > 2 * input.ndim:
@@ -111,7 +143,7 @@ def pad(input: Tensor, pad: Any, mode: str = "constant", value: float | None = N
     if mode == "constant":
         return constant_pad_nd(input, widths, 0 if value is None else value)
     if value not in (None, 0):
-        raise ValueError(f'Padding mode "{mode}" doesn\'t take in value argument')
+        raise RuntimeError(f'Padding mode "{mode}" doesn\'t take in value argument')
     if mode not in ("reflect", "replicate", "circular"):
         raise NotImplementedError(f"Unrecognised padding mode {mode}")
     _check_mode(input, widths, mode)

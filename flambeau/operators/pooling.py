@@ -14,18 +14,18 @@ from .. import dtypes
 from ..graph.geometry import Geometry, contiguous
 from ..tensor import Tensor, record
 from .definition import arithmetic_dtype, operator
-from .extents import per_dimension
+from .pooling_checks import (
+    averaging,
+    check_average,
+    check_maximum,
+    check_output,
+    maximizing,
+    stride_option,
+    window_option,
+)
 from .registry import api
 
 Ints = tuple[int, ...]
-
-
-def _ints(value: Any, dims: int, name: str, function: str) -> Ints:
-    found = per_dimension(value, dims)
-    if len(found) != dims:
-        raise RuntimeError(f"{function}: {name} must either be a single int, or a tuple of "
-                           f"{('one', 'two', 'three')[dims - 1]} ints")
-    return found
 
 
 def pooled_extents(space: Ints, kernel: Ints, stride: Ints, padding: Ints, dilation: Ints,
@@ -39,58 +39,6 @@ def pooled_extents(space: Ints, kernel: Ints, stride: Ints, padding: Ints, dilat
             count -= 1
         extents.append(count)
     return tuple(extents)
-
-
-def _check(x: Tensor, dims: int, kernel: Ints, stride: Ints, padding: Ints, dilation: Ints,
-           name: str) -> None:
-    if x.ndim not in (dims + 1, dims + 2):
-        raise RuntimeError(f"{name}: Expected {dims + 1}D or {dims + 2}D (batch mode) tensor with optional 0 "
-                           f"dim batch size for input, but got: {list(x.shape)}")
-    if any(s == 0 for s in stride):
-        raise RuntimeError("stride should not be zero")
-    if any(k <= 0 for k in kernel):
-        raise RuntimeError("kernel size should be greater than zero, but got " + " ".join(
-            f"{axis}: {k}" for axis, k in zip(("kT", "kH", "kW")[-dims:], kernel)))
-    if any(s < 0 for s in stride):
-        raise RuntimeError("stride should be greater than zero")
-    if any(d <= 0 for d in dilation):
-        raise RuntimeError("dilation should be greater than zero")
-    for p, k, d in zip(padding, kernel, dilation):
-        if p < 0:
-            raise RuntimeError(f"pad must be non-negative, but got pad: {p}")
-        if p > ((k - 1) * d + 1) // 2:
-            raise RuntimeError(f"pad should be at most half of effective kernel size, but got pad={p}, "
-                               f"kernel_size={k} and dilation={d}")
-
-
-def _check_line(x: Tensor, kernel: int, stride: int, padding: int, dilation: int) -> None:
-    """What ``_check`` does, in the words of maxima over one dimension."""
-    if x.ndim not in (2, 3) or 0 in x.shape[1 if x.ndim == 3 else 0:]:
-        raise RuntimeError("max_pool1d: Expected 2D or 3D (batch mode) tensor with optional 0 dim batch "
-                           f"size for input, but got:{list(x.shape)}")
-    for name, value in (("kernel_size", kernel), ("stride", stride)):
-        if value <= 0:
-            raise RuntimeError(f"max_pool1d() {name} must be greater than zero, but got {value}")
-    if padding < 0:
-        raise RuntimeError(f"max_pool1d() padding must be non-negative, but got {padding}")
-    if padding > kernel // 2:
-        raise RuntimeError(f"max_pool1d() padding should be at most half of kernel size, but got "
-                           f"padding={padding} and kernel_size={kernel}")
-    if dilation <= 0:
-        raise RuntimeError(f"max_pool1d() dilation must be greater than zero, but got {dilation}")
-    room = x.shape[-1] + 2 * padding - dilation * (kernel - 1) - 1
-    if room < 0:
-        raise RuntimeError(f"max_pool1d() Invalid computed output size: {room // stride + 1}")
-
-
-def _check_output(x: Tensor, space: Ints, extents: Ints) -> None:
-    if any(n < 1 for n in extents):
-        channels = x.shape[-len(space) - 1]
-        raise RuntimeError(f"Given input size: ({channels}x{'x'.join(map(str, space))}). Calculated output "
-                           f"size: ({channels}x{'x'.join(map(str, extents))}). Output size is too small")
-    if any(n == 0 for n in x.shape[1:]) if x.ndim == len(space) + 2 else x.numel() == 0:
-        raise RuntimeError("Expected input with non-zero size for non-batch dimensions but got "
-                           f"{list(x.shape)}")
 
 
 # --- maxima -------------------------------------------------------------------------------------------------
@@ -207,17 +155,16 @@ def _(ctx: Any, grad: Tensor, indices: Tensor) -> Tensor:
 
 
 def _max_pool(x: Tensor, kernel_size: Any, stride: Any, padding: Any, dilation: Any, ceil_mode: bool,
-              dims: int, name: str) -> tuple[Tensor, Tensor]:
-    kernel = _ints(kernel_size, dims, "kernel_size", name)
-    steps = kernel if stride is None or stride == [] or stride == () else _ints(stride, dims, "stride", name)
-    around, gaps = _ints(padding, dims, "padding", name), _ints(dilation, dims, "dilation", name)
-    if dims == 1:
-        _check_line(x, kernel[0], steps[0], around[0], gaps[0])
-    else:
-        _check(x, dims, kernel, steps, around, gaps, name)
+              dims: int, with_indices: bool) -> tuple[Tensor, Tensor]:
+    name = f"max_pool{dims}d"
+    kernel = window_option(kernel_size, dims, "kernel_size", name)
+    steps = stride_option(stride, kernel, name)
+    around = window_option(padding, dims, "padding", name)
+    gaps = window_option(dilation, dims, "dilation", name)
+    check_maximum(x, kernel, steps, around, gaps, ceil_mode, with_indices)
     space = tuple(x.shape[-dims:])
     extents = pooled_extents(space, kernel, steps, around, gaps, ceil_mode)
-    _check_output(x, space, extents)
+    check_output(x, space, extents)
     result: tuple[Tensor, Tensor] = record(MAX_POOL, (x,), (kernel, steps, around, gaps, extents))
     return result
 
@@ -228,20 +175,20 @@ def _publish_max_pool(dims: int) -> None:
     def with_indices(input: Tensor, kernel_size: Any, stride: Any = None, padding: Any = 0, dilation: Any = 1,
                      ceil_mode: bool = False, return_indices: bool = False) -> tuple[Tensor, Tensor]:
         """Maxima over windows, and their positions in the flattened space."""
-        return _max_pool(input, kernel_size, stride, padding, dilation, ceil_mode, dims, name)
+        return _max_pool(input, kernel_size, stride, padding, dilation, ceil_mode, dims, True)
 
     def plain(input: Tensor, kernel_size: Any, stride: Any = None, padding: Any = 0, dilation: Any = 1,
               ceil_mode: bool = False, return_indices: bool = False) -> Any:
         """Maxima over windows."""
-        pair = _max_pool(input, kernel_size, stride, padding, dilation, ceil_mode, dims, name)
+        pair = _max_pool(input, kernel_size, stride, padding, dilation, ceil_mode, dims, return_indices)
         return pair if return_indices else pair[0]
 
     plain.__name__ = name
     with_indices.__name__ = name + "_with_indices"
-    api("torch", "nn.functional")(plain)
-    api("nn.functional")(with_indices)
+    api("torch", "nn.functional")(maximizing(plain))
+    api("nn.functional")(maximizing(with_indices))
     if dims == 1:
-        api("torch")(with_indices)
+        api("torch")(maximizing(with_indices))
 
 
 for _dims in (1, 2, 3):
@@ -322,21 +269,21 @@ def _(ctx: Any, grad: Tensor) -> Tensor:
 def _avg_pool(x: Tensor, kernel_size: Any, stride: Any, padding: Any, ceil_mode: bool, include_pad: bool,
               divisor: int | None, dims: int) -> Tensor:
     name = f"avg_pool{dims}d"
-    kernel = _ints(kernel_size, dims, "kernel_size", name)
-    steps = kernel if stride is None or stride == [] or stride == () else _ints(stride, dims, "stride", name)
-    around = _ints(padding, dims, "padding", name)
-    ones = (1,) * dims
-    _check(x, dims, kernel, steps, around, ones, name)
+    kernel = window_option(kernel_size, dims, "kernel_size", name)
+    steps = stride_option(stride, kernel, name)
+    around = window_option(padding, dims, "padding", name)
+    check_average(x, kernel, steps, around, ceil_mode)
     if divisor == 0:
         raise RuntimeError("divisor must be not zero")
     space = tuple(x.shape[-dims:])
-    extents = pooled_extents(space, kernel, steps, around, ones, ceil_mode)
-    _check_output(x, space, extents)
+    extents = pooled_extents(space, kernel, steps, around, (1,) * dims, ceil_mode)
+    check_output(x, space, extents)
     result: Tensor = record(AVG_POOL, (x,), (kernel, steps, around, extents, bool(include_pad), divisor))
     return result
 
 
 @api("torch", "nn.functional")
+@averaging
 def avg_pool1d(input: Tensor, kernel_size: Any, stride: Any = None, padding: Any = 0, ceil_mode: bool = False,
                count_include_pad: bool = True) -> Tensor:
     """Averages over windows of (N, C, L).
@@ -349,6 +296,7 @@ def avg_pool1d(input: Tensor, kernel_size: Any, stride: Any = None, padding: Any
 
 
 @api("nn.functional", out=True)
+@averaging
 def avg_pool2d(input: Tensor, kernel_size: Any, stride: Any = None, padding: Any = 0, ceil_mode: bool = False,
                count_include_pad: bool = True, divisor_override: int | None = None) -> Tensor:
     """Averages over windows of (N, C, H, W)."""
@@ -356,6 +304,7 @@ def avg_pool2d(input: Tensor, kernel_size: Any, stride: Any = None, padding: Any
 
 
 @api("nn.functional", out=True)
+@averaging
 def avg_pool3d(input: Tensor, kernel_size: Any, stride: Any = None, padding: Any = 0, ceil_mode: bool = False,
                count_include_pad: bool = True, divisor_override: int | None = None) -> Tensor:
     """Averages over windows of (N, C, D, H, W)."""
@@ -384,6 +333,7 @@ def lp_pool3d(input: Tensor, norm_type: Any, kernel_size: Any, stride: Any = Non
 
 
 def _lp_pool(x: Tensor, p: Any, kernel_size: Any, stride: Any, ceil_mode: bool, dims: int) -> Tensor:
-    count = int(np.prod(_ints(kernel_size, dims, "kernel_size", f"lp_pool{dims}d")))
-    mean = _avg_pool(x.pow(p), kernel_size, stride, 0, ceil_mode, True, None, dims)
+    average = (avg_pool1d, avg_pool2d, avg_pool3d)[dims - 1]
+    mean = average(x.pow(p), kernel_size, stride, 0, ceil_mode)
+    count = int(np.prod(window_option(kernel_size, dims, "kernel_size", average.__name__)))
     return (mean.sign() * mean.abs().relu() * count).pow(1.0 / p)

@@ -70,7 +70,7 @@ def MULTINOMIAL(m: Any, state: Any, weights: Any, count: int, replacement: bool,
 
 @operator("rrelu_slopes", with_state)
 def RRELU_SLOPES(m: Any, state: Any, values: Any, lower: Any, upper: Any, geometry: Geometry) -> Any:
-    return rrelu_slopes(state, np.ascontiguousarray(values), float(lower), float(upper))
+    return rrelu_slopes(state, np.asarray(values, order="C"), float(lower), float(upper))
 
 
 @api("Tensor")

@@ -163,9 +163,23 @@ def rnn_relu(*args: Any) -> tuple[Tensor, Tensor]:
 
 # --- cells --------------------------------------------------------------------------------------------------
 
+def _check_cell(input: Tensor, hidden: tuple[Tensor, ...], w_ih: Tensor, w_hh: Tensor) -> None:
+    """Whether input (N, C) and states (N, H) fit the weights and one another."""
+    batch, features = input.shape
+    if features != w_ih.shape[1]:
+        raise RuntimeError(f"input has inconsistent input_size: got {features} expected {w_ih.shape[1]}")
+    width = w_hh.shape[1]
+    for i, h in enumerate(hidden):
+        if h.shape[0] != batch:
+            raise RuntimeError(f"Input batch size {batch} doesn't match hidden{i} batch size {h.shape[0]}")
+        if h.shape[1] != width:
+            raise RuntimeError(f"hidden{i} has inconsistent hidden_size: got {h.shape[1]}, expected {width}")
+
+
 def _cell(kind: _Kind, input: Tensor, hidden: tuple[Any, ...],
           weights: tuple[Any, ...]) -> tuple[Tensor, ...]:
     """The states after one step."""
+    _check_cell(input, hidden, weights[0], weights[1])
     return _direction(kind, input, None, hidden, (*weights, None), False)[1]
 
 
@@ -173,6 +187,11 @@ def _cell(kind: _Kind, input: Tensor, hidden: tuple[Any, ...],
 def lstm_cell(input: Tensor, hx: Any, w_ih: Tensor, w_hh: Tensor, b_ih: Any = None,
               b_hh: Any = None) -> tuple[Tensor, Tensor]:
     """One step of an LSTM: (N, C), ((N, H), (N, H)) give the new (h, c)."""
+    if isinstance(hx, Tensor):
+        raise TypeError("lstm_cell(): argument 'hx' (position 2) must be tuple of Tensors, not "
+                        f"{type(hx).__name__}")
+    if len(hx) != 2:
+        raise RuntimeError("lstm_cell expects two hidden states")
     h, c = _cell(_LSTM, input, tuple(hx), (w_ih, w_hh, b_ih, b_hh))
     return h, c
 

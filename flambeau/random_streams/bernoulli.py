@@ -50,7 +50,7 @@ def dropout_mask(state: State, shape: tuple[int, ...], p: float, dtype: np.dtype
     kept, state = bernoulli(state, shape, 1.0 - p, dtype)
     one: Array = np.ones(1, FLOAT64 if dtype == FLOAT64 else FLOAT32)
     factor = rounded(one / (1.0 - p), dtype)
-    return kept * factor, state
+    return kept * factor.reshape(()), state  # kept may be a scalar
 
 
 def rrelu_slopes(state: State, values: Array, lower: float, upper: float) -> tuple[Array, State]:

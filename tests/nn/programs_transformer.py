@@ -134,3 +134,51 @@ def causal_biases(torch: Any) -> Any:
         warnings.simplefilter("always")
         bias.causal_lower_right(5, 3)
     return seen, [str(w.message) for w in caught], attempt(lambda: bias.CausalBias(3, 3, 5))
+
+
+def blind_masks(torch: Any) -> dict[str, dict[str, Any]]:
+    """Masks of two sequences of three with queries that may see no key."""
+    padding = torch.tensor([[True, True, True], [False, False, True]])
+    rows = torch.zeros(3, 3, dtype=torch.bool)
+    rows[1] = True
+    added = torch.zeros(3, 3).masked_fill(rows, -INF)
+    causal = torch.ones(3, 3).triu(1).bool()
+    return {
+        "padding": {"key_padding_mask": padding},
+        "added padding": {"key_padding_mask": torch.zeros(2, 3).masked_fill(padding, -INF)},
+        "rows": {"attn_mask": rows},
+        "added rows": {"attn_mask": added},
+        "both": {"key_padding_mask": padding, "attn_mask": rows},
+        "heads": {"attn_mask": torch.stack([rows, causal, causal, causal])},
+        "causal": {"attn_mask": causal, "is_causal": True},
+        "causal and padding": {"attn_mask": causal, "is_causal": True, "key_padding_mask": padding},
+    }
+
+
+@program
+def queries_without_keys(torch: Any) -> Any:
+    """Zeros in the usual path, NaN with weights and in the fast path of inference."""
+    torch.manual_seed(0)
+    x = torch.randn(2, 3, 4)
+    attention = torch.nn.MultiheadAttention(4, 2, batch_first=True)
+    layers = [
+        torch.nn.TransformerEncoderLayer(4, 2, 8, 0.0, batch_first=True, norm_first=first)
+        for first in (False, True)
+    ]
+    stack = torch.nn.TransformerEncoder(layers[1], 2, enable_nested_tensor=False)
+    log: list[Any] = []
+    for training in (True, False):
+        for with_gradients in (True, False):
+            with torch.set_grad_enabled(with_gradients):
+                for masks in blind_masks(torch).values():
+                    out = attention.train(training)(x, x, x, need_weights=False, **masks)[0]
+                    log += [out.tolist(), attention(x, x, x.clone(), need_weights=False, **masks)[0].tolist()]
+                    log.append(attention(x, x, x, **masks)[0].tolist())
+                    if "is_causal" in masks:
+                        continue
+                    names = {"attn_mask": "src_mask", "key_padding_mask": "src_key_padding_mask"}
+                    given = {names[name]: mask for name, mask in masks.items()}
+                    log += [layer.train(training)(x, **given).tolist() for layer in layers]
+                    named = {name.replace("src_mask", "mask"): mask for name, mask in given.items()}
+                    log.append(stack.train(training)(x, **named).tolist())
+    return log

@@ -1,4 +1,4 @@
-"""Letting a layer that shares its constructor with others be named in its errors."""
+"""Letting a layer that shares methods with others be named in its errors."""
 
 from __future__ import annotations
 
@@ -14,12 +14,22 @@ def own_constructor(cls: T) -> T:
     Python names the class that a constructor was written in when an argument is missing or unknown; who
     writes ``Conv2d()`` should read of Conv2d and not of the base that all convolutions share.
     """
-    inherited: Any = cls.__init__  # type: ignore[misc]
-    name = f"{cls.__qualname__}.__init__"
+    cls.__init__ = _named_after(cls, cls.__init__)  # type: ignore[misc]
+    return cls
+
+
+def own_forward(cls: T) -> T:
+    """The same for the `forward` that a class inherits."""
+    cls.forward = _named_after(cls, cls.forward)  # type: ignore[attr-defined]
+    return cls
+
+
+def _named_after(cls: Any, inherited: Any) -> Any:
+    name = f"{cls.__qualname__}.{inherited.__name__}"
     own = types.FunctionType(
         inherited.__code__.replace(co_qualname=name),
         inherited.__globals__,
-        "__init__",
+        inherited.__name__,
         inherited.__defaults__,
         inherited.__closure__,
     )
@@ -28,5 +38,4 @@ def own_constructor(cls: T) -> T:
     own.__doc__ = inherited.__doc__
     own.__qualname__ = name
     own.__module__ = cls.__module__
-    cls.__init__ = own  # type: ignore[misc]
-    return cls
+    return own

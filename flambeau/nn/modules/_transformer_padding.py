@@ -17,9 +17,12 @@ from .activation import GELU, ReLU
 
 def what_forbids_skipping(layer: Any) -> str:
     """Why PyTorch would not leave out padding in inference with these layers; nothing if it would."""
+    return "encoder_layer.norm_first was True" if layer.norm_first else what_forbids_fast_path(layer)
+
+
+def what_forbids_fast_path(layer: Any) -> str:
+    """Why PyTorch would compute such an encoder layer in the usual way; nothing if it would not."""
     attention, activation = layer.self_attn, layer.activation
-    if layer.norm_first:
-        return "encoder_layer.norm_first was True"
     if not attention.batch_first:
         return (
             "encoder_layer.self_attn.batch_first was not True"

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from typing import Any
 
+from ... import dtypes
 from ... import operators as ops
 from ...tensor import Tensor
 from .. import functional as F
 from .. import init
 from ..parameter import Parameter
+from ._inference import attention_takes_fast_path, marked_blind
 from .linear import NonDynamicallyQuantizableLinear
 from .module import Module
 
@@ -121,6 +123,7 @@ class MultiheadAttention(Module):
         is_causal: bool = False,
     ) -> tuple[Tensor, Tensor | None]:
         swap = self.batch_first and query.dim() == 3
+        fast = attention_takes_fast_path(self, query, key, value)
         if swap:
             query, key, value = _transpose_batch(query, key, value)
         separate: dict[str, Any] = {}
@@ -153,11 +156,20 @@ class MultiheadAttention(Module):
             is_causal=is_causal,
             **separate,
         )
-        return (output.transpose(1, 0) if swap else output), weights
+        if swap:
+            output = output.transpose(1, 0)
+        if fast and not need_weights and not _adds(attn_mask) and not _adds(key_padding_mask):
+            output = marked_blind(output, attn_mask, key_padding_mask)
+        return output, weights
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         super().__setstate__(state)
         self.__dict__.setdefault("_qkv_same_embed_dim", True)
+
+
+def _adds(mask: Tensor | None) -> bool:
+    """Whether a mask is one of numbers, with which PyTorch takes the usual path."""
+    return mask is not None and mask.dtype is not dtypes.bool_
 
 
 def _transpose_batch(query: Tensor, key: Tensor, value: Tensor) -> tuple[Tensor, Tensor, Tensor]:

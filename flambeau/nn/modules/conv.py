@@ -11,7 +11,7 @@ from ...tensor import Tensor
 from .. import functional as F
 from .. import init
 from ..parameter import Parameter
-from ._constructor import own_constructor
+from ._constructor import own_constructor, own_forward
 from .module import Module
 from .utils import _ntuple, _reverse_repeat_tuple
 
@@ -200,6 +200,7 @@ class _ForwardConv(_ConvNd):
 
 
 @own_constructor
+@own_forward
 class Conv1d(_ForwardConv):
     """Convolve (N, C_in, L) -> (N, C_out, L_out); N may be absent.
 
@@ -217,6 +218,7 @@ class Conv1d(_ForwardConv):
 
 
 @own_constructor
+@own_forward
 class Conv2d(_ForwardConv):
     """Convolve (N, C_in, H, W) -> (N, C_out, H_out, W_out); N may be absent.
 
@@ -234,6 +236,7 @@ class Conv2d(_ForwardConv):
 
 
 @own_constructor
+@own_forward
 class Conv3d(_ForwardConv):
     """Convolve (N, C_in, D, H, W) -> (N, C_out, D_out, H_out, W_out); N may be absent.
 

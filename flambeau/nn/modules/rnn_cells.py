@@ -148,7 +148,7 @@ class LSTMCell(RNNCellBase):
 
     def forward(self, input: Tensor, hx: tuple[Tensor, Tensor] | None = None) -> tuple[Tensor, Tensor]:
         self._check_dims(input, "input")
-        for index, state in enumerate(hx or ()):
+        for index, state in enumerate(hx if hx is not None else ()):
             self._check_dims(state, f"hx[{index}]")
         batched = input.dim() == 2
         if not batched:
@@ -157,6 +157,6 @@ class LSTMCell(RNNCellBase):
             zeros = ops.zeros((input.size(0), self.hidden_size), dtype=input.dtype, device=input.device)
             hx = (zeros, zeros)
         elif not batched:
-            hx = (hx[0].unsqueeze(0), hx[1].unsqueeze(0))
+            hx = tuple(state.unsqueeze(0) for state in hx)
         h, c = ops.lstm_cell(input, hx, *self._parameters_in_order())
         return (h, c) if batched else (h.squeeze(0), c.squeeze(0))

@@ -1,0 +1,143 @@
+"""What callers gave a function, judged when the function could not use it: PyTorch's TypeErrors.
+
+Note: arguments of wrong types. Functions do not look at the types of their arguments on the way in.
+``judging`` lets them run and, only if they fail, compares what was given with what they take; so a call that
+works pays for one ``try``. Functions must fail for such arguments: ``integers`` does, ``int()`` would not.
+"""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable, Sequence
+from functools import wraps
+from operator import index
+from typing import Any, TypeVar
+
+from ..tensor import Tensor
+
+F = TypeVar("F", bound=Callable[..., Any])
+
+_WORDS = {"Tensor": "Tensor", "Tensor?": "Tensor", "ints": "tuple of ints", "int": "int", "bool": "bool",
+          "float": "float", "ints?": "tuple of ints", "several ints": "tuple of ints"}
+_FAILURES = (AttributeError, TypeError, ValueError, RuntimeError, IndexError)
+
+
+def type_in_words(value: Any) -> str:
+    """The name of a value's type, as PyTorch's messages have it."""
+    kind = type(value)
+    return f"numpy.{kind.__name__}" if kind.__module__ == "numpy" else kind.__name__
+
+
+def is_integer(value: Any) -> bool:
+    """Whether a value stands for an integer: truth values and fractions do not."""
+    if isinstance(value, bool) or isinstance(value, float):
+        return False
+    if isinstance(value, Tensor):
+        return value.ndim == 0 and not value.is_floating_point() and not value.is_complex()
+    return hasattr(value, "__index__")
+
+
+def integers(value: Any, dims: int) -> tuple[int, ...]:
+    """An integer for each of ``dims`` dimensions, a single one for all; the caller refuses other counts."""
+    if value.__class__ is int:
+        return (value,) * dims
+    if is_integer(value):
+        return (index(value),) * dims
+    found = tuple([n if n.__class__ is int else _integer(n) for n in value])
+    return found * dims if len(found) == 1 else found
+
+
+def _integer(value: Any) -> int:
+    if not is_integer(value):
+        raise TypeError(f"an integer is required, got {type_in_words(value)}")
+    return index(value)
+
+
+def judging(kinds: dict[str, str], called: str = "", positioned: bool = False) -> Callable[[F], F]:
+    """Let a function that fails raise a TypeError if an argument is not of its kind.
+
+    The kinds: Tensor, Tensor? (or None), ints (or one integer), several ints, ints?, int, bool, float.
+    Messages give the position of an argument unless it was given by its name; with ``positioned`` they always
+    do. ``called`` is the name of the function in messages, its own by default.
+    """
+    def decorate(function: F) -> F:
+        names = tuple(inspect.signature(function).parameters)
+
+        @wraps(function)
+        def judged(*args: Any, **kwargs: Any) -> Any:
+            try:
+                return function(*args, **kwargs)
+            except _FAILURES:
+                given = {**dict(zip(names, args)), **kwargs}
+                places = {name: f" (position {i})" for i, name in enumerate(names, 1)
+                          if positioned or i <= len(args)}
+                for name, value in given.items():
+                    _require(called or function.__name__, name, value, kinds.get(name), places.get(name, ""))
+                raise
+        return judged  # type: ignore[return-value]
+    return decorate
+
+
+def _require(function: str, name: str, value: Any, kind: str | None, place: str) -> None:
+    if kind is None or fits(value, kind):
+        return
+    found = f"not {type_in_words(value)}"
+    if place and "ints" in kind and isinstance(value, (tuple, list)):
+        found = _wrong_element(value)
+        if not found.startswith("but"):
+            raise TypeError(f"{function}(): argument '{name}' {found}") from None
+    raise TypeError(
+        f"{function}(): argument '{name}'{place} must be {_WORDS[kind]}, {found}") from None
+
+
+def _wrong_element(values: Sequence[Any]) -> str:
+    place = next(i for i, n in enumerate(values) if not is_integer(n))
+    kind = type_in_words(values[place])
+    if place == 0:
+        return f"but found element of type {kind} at pos 0"
+    return (f"failed to unpack the object at pos {place + 1} with error "
+            f'"type must be tuple of ints,but got {kind}"')
+
+
+def fits(value: Any, kind: str) -> bool:
+    """Whether a value is of a kind (see ``judging``)."""
+    if kind.endswith("?") and value is None:
+        return True
+    kind = kind.removesuffix("?")
+    if kind == "Tensor":
+        return isinstance(value, Tensor)
+    if kind == "bool":
+        return isinstance(value, bool)
+    if "ints" in kind and isinstance(value, (tuple, list)):
+        return all(is_integer(n) for n in value)
+    if kind == "several ints":
+        return False
+    if kind == "float" and isinstance(value, (float, int)):
+        return True
+    return is_integer(value)
+
+
+def invalid_combination(function: str, overloads: Sequence[str], args: Any, kwargs: Any) -> TypeError:
+    """PyTorch's error for a function with several signatures, none of which takes what was given."""
+    got = [type_in_words(a) for a in args] + [f"{name}={type_in_words(a)}" for name, a in kwargs.items()]
+    marked = [_marked(a, "") for a in args] + [_marked(a, f"{name}=") for name, a in kwargs.items()]
+    why = f"      didn't match because some of the arguments have invalid types: ({', '.join(marked)})\n"
+    tried = [
+        f" * ({overload})\n{why if len(got) == overload.count(', ') + 1 else ''}" for overload in overloads
+    ]
+    return TypeError(
+        f"{function}() received an invalid combination of arguments - got ({', '.join(got)}), but expected "
+        f"one of:\n{''.join(tried)}"
+    )
+
+
+def _marked(value: Any, name: str) -> str:
+    """A type in exclamation marks, those of the elements too; the very class Tensor needs none."""
+    if type(value) is Tensor:
+        return f"{name}Tensor"
+    kind = type_in_words(value)
+    if isinstance(value, (tuple, list)):
+        inner = ", ".join(type_in_words(v) for v in value)
+        more = "," if isinstance(value, tuple) and len(value) == 1 else ""
+        kind = f"{kind} of ({inner}{more})" if isinstance(value, tuple) else f"{kind} of [{inner}]"
+    return f"!{name}{kind}!"
