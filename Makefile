@@ -24,6 +24,8 @@ ROUNDS ?= 5
 bench: $(STAMP) $(ORACLE)
 	$(BIN)/python benchmarks/compare.py --oracle $(ORACLE) --rounds $(ROUNDS) --compile \
 		--markdown benchmarks/results/workloads.md --plot benchmarks/results/workloads.svg
+	$(BIN)/python benchmarks/compare.py --oracle $(ORACLE) --rounds $(ROUNDS) --folder everyday \
+		--markdown benchmarks/results/everyday.md
 	$(BIN)/python benchmarks/roofline.py --oracle $(ORACLE) --processor --markdown benchmarks/results/roofline.md
 	$(BIN)/python benchmarks/recording.py --oracle $(ORACLE)
 

@@ -1,14 +1,15 @@
-"""Time the scripts of ``benchmarks/workloads`` under flambeau and under PyTorch, alternately.
+"""Time the scripts of a folder here under flambeau and under PyTorch, alternately.
 
-    python benchmarks/compare.py --oracle PYTHON [--rounds 5] [--compile] [--jax PYTHON] [--others 1]
-    [--markdown FILE] [--plot FILE] [NAME ...]
+    python benchmarks/compare.py --oracle PYTHON [--folder workloads] [--rounds 5] [--compile] [--jax PYTHON]
+    [--others 1] [--markdown FILE] [--plot FILE] [NAME ...]
 
-``--oracle``: a Python that has PyTorch. Each script runs ``--rounds`` times under each, one after the other,
-since the machine's speed changes from minute to minute: only ratios taken side by side mean anything. A ratio
-is the median over the rounds of flambeau's figure divided by PyTorch's; below 1 flambeau is faster, or
-smaller. ``--compile`` also runs each script with its models passed through ``torch.compile``, ``--jax`` (a
-Python that has JAX) its port in ``benchmarks/jax_workloads``, if there is one, in the first ``--others``
-rounds; their steps are compared with PyTorch's too.
+``--folder``: ``workloads``, which flambeau's speed is developed on, or ``everyday``, small programs of many
+kinds that it is only checked on. ``--oracle``: a Python that has PyTorch. Each script runs ``--rounds``
+times under each, one after the other, since the machine's speed changes from minute to minute: only ratios
+taken side by side mean anything. A ratio is the median over the rounds of flambeau's figure divided by
+PyTorch's; below 1 flambeau is faster, or smaller. ``--compile`` also runs each script with its models passed
+through ``torch.compile``, ``--jax`` (a Python that has JAX) its port in ``benchmarks/jax_workloads``, if there
+is one, in the first ``--others`` rounds; their steps are compared with PyTorch's too.
 """
 
 from __future__ import annotations
@@ -70,11 +71,11 @@ def compare(script: Path, options: argparse.Namespace) -> dict[str, Any]:
                 "pytorch": [options.oracle, str(script)]}
     if options.compile:
         commands["compiled"] = [options.oracle, "-c",
-                                COMPILED.format(folder=str(script.parent), script=str(script))]
+                                COMPILED.format(folder=str(WORKLOADS), script=str(script))]
     port = PORTS / script.name
     if options.jax and port.exists():
         commands["jax"] = [options.jax, str(port)]
-    environment = {**os.environ, "PYTHONPATH": str(HERE.parent)}
+    environment = {**os.environ, "PYTHONPATH": os.pathsep.join((str(HERE.parent), str(WORKLOADS)))}
     found: dict[str, list[dict[str, Any]]] = {name: [] for name in commands}
     for turn in range(options.rounds):
         for name, command in commands.items():
@@ -132,6 +133,7 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__,
                                      formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--oracle", required=True)
+    parser.add_argument("--folder", default=WORKLOADS.name)
     parser.add_argument("--rounds", type=int, default=5)
     parser.add_argument("--rtol", type=float, default=2e-2)
     parser.add_argument("--timeout", type=float, default=300)
@@ -143,7 +145,7 @@ def main() -> int:
     parser.add_argument("names", nargs="*")
     options = parser.parse_args()
     table: dict[str, dict[str, Any]] = {}
-    for script in sorted(WORKLOADS.glob("[a-z]*.py")):
+    for script in sorted((HERE / options.folder).glob("[a-z]*.py")):
         if options.names and script.stem not in options.names:
             continue
         row = table[script.stem] = compare(script, options)
