@@ -7,9 +7,9 @@
 kinds that it is only checked on. ``--oracle``: a Python that has PyTorch. Each script runs ``--rounds``
 times under each, one after the other, since the machine's speed changes from minute to minute: only ratios
 taken side by side mean anything. A ratio is the median over the rounds of flambeau's figure divided by
-PyTorch's; below 1 flambeau is faster, or smaller. ``--compile`` also runs each script with its models passed
-through ``torch.compile``, ``--jax`` (a Python that has JAX) its port in ``benchmarks/jax_workloads``, if there
-is one, in the first ``--others`` rounds; their steps are compared with PyTorch's too.
+PyTorch's; below 1 flambeau is faster, or smaller. ``--compile`` also runs each script with its models
+passed through ``torch.compile``, ``--jax`` (a Python that has JAX) its port in ``benchmarks/jax_workloads``,
+if there is one, in the first ``--others`` rounds; their steps are compared with PyTorch's too.
 """
 
 from __future__ import annotations

@@ -95,7 +95,7 @@ class LBFGS(Optimizer):
     ) -> tuple[float, Tensor]:
         """Loss and gradient at ``start + length * direction``; the parameters return to `start`."""
         self._move(length, direction)
-        loss = float(closure())
+        loss = _number(closure())
         grad = self._flat_grad()
         self._restore(start)
         return loss, grad
@@ -130,7 +130,7 @@ class LBFGS(Optimizer):
         state.setdefault("func_evals", 0)
         state.setdefault("n_iter", 0)
         first_loss = closure()
-        loss = float(first_loss)
+        loss = _number(first_loss)
         evaluations = 1
         state["func_evals"] += 1
         grad = self._flat_grad()
@@ -167,7 +167,7 @@ class LBFGS(Optimizer):
             else:
                 self._move(length, direction)
                 if iterations != group["max_iter"]:
-                    loss = float(closure())
+                    loss = _number(closure())
                     grad = self._flat_grad()
                     spent = 1
             evaluations += spent
@@ -231,3 +231,8 @@ class LBFGS(Optimizer):
             correction = grad_changes[i].dot(direction) * inverses[i]
             direction.add_(steps[i] * (weights[i] - correction))
         return direction, scale
+
+
+def _number(loss: Any) -> float:
+    """The value of what a closure returned; that it may want a gradient is no mistake here."""
+    return float(loss.detach() if isinstance(loss, Tensor) else loss)

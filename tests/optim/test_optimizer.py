@@ -319,3 +319,17 @@ def test_an_optimizer_that_wraps_another_one_has_hooks() -> None:
     outer.register_step_post_hook(lambda *arguments: seen.append(1))
     outer.step()
     assert p.item() == 0.5 and seen == [1]
+
+
+def test_lbfgs_reads_losses_without_a_warning(recwarn):
+    w = flambeau.tensor([3.0], requires_grad=True)
+    optimizer = flambeau.optim.LBFGS([w], max_iter=3)
+
+    def closure():
+        optimizer.zero_grad()
+        loss = (w**2).sum()
+        loss.backward()
+        return loss
+
+    assert optimizer.step(closure).item() == 9
+    assert not recwarn.list
