@@ -25,6 +25,7 @@ class VmapInfo(NamedTuple):
 
 def apply_batched(function: Any, args: Sequence[Any]) -> Any:
     """``function.apply`` for arguments of which some are batched."""
+    _check_rule(function)
     level = max(x.level for x in args if x.__class__ is BatchedTensor)
     taken = [_taken(x, level) for x in args]
     values = [value for value, _ in taken]
@@ -37,6 +38,31 @@ def apply_batched(function: Any, args: Sequence[Any]) -> Any:
     return tuple(wrapped) if several else wrapped[0]
 
 
+_GUIDE = "For more details, please see https://pytorch.org/docs/main/notes/extending.func.html"
+
+
+def _check_rule(function: Any) -> None:
+    """Whether a user's Function says how it is batched; the package's own need not."""
+    from .function import Function  # which calls this
+
+    if function.__module__.startswith("flambeau."):
+        return
+    if function.setup_context is Function.setup_context:
+        raise RuntimeError(
+            "In order to use an autograd.Function with functorch transforms (vmap, grad, jvp, jacrev, ...), "
+            f"it must override the setup_context staticmethod. {_GUIDE}")
+    own = hasattr(function, "vmap")
+    if own and function.generate_vmap_rule:
+        raise RuntimeError(
+            f"You tried to vmap over {function.__name__}, but it has both generate_vmap_rule=True and an "
+            "overridden vmap staticmethod. Please set generate_vmap_rule=False or delete the overridden vmap "
+            f"staticmethod to avoid ambiguity. {_GUIDE}")
+    if not own and not function.generate_vmap_rule:
+        raise RuntimeError(
+            f"You tried to vmap over {function.__name__}, but it does not have vmap support. Please override "
+            f"and implement the vmap staticmethod or set generate_vmap_rule=True. {_GUIDE}")
+
+
 def _taken(x: Any, level: int) -> tuple[Any, bool]:
     """The tensor of all examples of a level, the batch in front, and whether x is batched there."""
     if x.__class__ is not BatchedTensor or x.level < level:
@@ -45,25 +71,43 @@ def _taken(x: Any, level: int) -> tuple[Any, bool]:
 
 
 def _by_own_rule(function: Any, level: int, values: list[Any], has: list[bool]) -> Any:
-    if function.generate_vmap_rule:
-        raise RuntimeError(
-            f"You tried to vmap over {function.__name__}, but it has both generate_vmap_rule=True and an "
-            "overridden vmap staticmethod. Please set generate_vmap_rule=False or delete the overridden vmap "
-            "staticmethod to avoid ambiguity. For more details, please see "
-            "https://pytorch.org/docs/main/notes/extending.func.html")
     info = VmapInfo(levels[level - 1].size, levels[level - 1].randomness)
     inner = levels[level - 1:]
     del levels[level - 1:]
     try:
-        result, out_dims = function.vmap(info, tuple(0 if found else None for found in has), *values)
+        returned = function.vmap(info, tuple(0 if found else None for found in has), *values)
     finally:
         levels.extend(inner)
+    result, out_dims = _output_and_dims(returned)
     several = isinstance(result, (tuple, list))
     results = list(result) if several else [result]
     dims = list(out_dims) if isinstance(out_dims, (tuple, list)) else [out_dims] * len(results)
     wrapped = [x if dim is None or not isinstance(x, Tensor) else batched(x.movedim(dim, 0), level)
                for x, dim in zip(results, dims)]
     return tuple(wrapped) if several else wrapped[0]
+
+
+def _output_and_dims(returned: Any) -> tuple[Any, Any]:
+    """What a ``vmap`` staticmethod returns: the output, and a dimension for each tensor of it or for all."""
+    if not isinstance(returned, tuple) or len(returned) != 2:
+        given = f"{len(returned)} returns" if isinstance(returned, tuple) else f"a {type(returned)}"
+        raise RuntimeError("Expected the vmap staticmethod to have two returns, an output and out_dims with "
+                           f"pytree structure compatible with the output. Got {given} instead")
+    output, out_dims = returned
+    if isinstance(out_dims, (tuple, list)):
+        if not isinstance(output, (tuple, list)) or len(output) != len(out_dims):
+            raise RuntimeError(_incompatible(output, out_dims))
+    return output, out_dims
+
+
+def _incompatible(output: Any, out_dims: Any) -> str:
+    from ..utils import _pytree as pytree  # which needs automatic differentiation
+
+    return (
+        "The autograd.Function's vmap staticmethod returned an incompatible (output, out_dims) tuple. "
+        f"Expected out_dims={out_dims} to be compatible with the structure of `output`. out_dims has "
+        f"structure {pytree.tree_structure(out_dims)} but output has structure "
+        f"{pytree.tree_structure(output)}. {_GUIDE}")
 
 
 def _lifted_call(lifted: Any, values: list[Any]) -> tuple[bool, list[Any]]:

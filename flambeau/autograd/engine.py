@@ -7,6 +7,7 @@ broadcasting is undone and dtypes are restored here and nowhere else.
 from __future__ import annotations
 
 import re
+import sys
 from collections.abc import Sequence
 from heapq import heappop, heappush
 from typing import Any
@@ -25,14 +26,21 @@ FREED = (
     "already been freed). Saved intermediate values of the graph are freed when you call .backward() or "
     "autograd.grad(). Specify retain_graph=True if you need to backward through the graph a second time or "
     "if you need to access saved tensors after calling backward.")
+SWAPPED = (
+    "Trying to execute AccumulateGrad node that was poisoned by swap_tensors this can happen when you try to "
+    "run backward on a tensor that was swapped. For a module m with "
+    "`torch.__future__.set_swap_module_params_on_conversion(True)` you should not change the device or dtype "
+    "of the module (e.g. `m.cpu()` or `m.half()`) between running forward and backward. To resolve this, "
+    "please only change the device/dtype before running forward (or after both forward and backward).")
 
 
 class Walk:
     """One backward pass."""
 
-    __slots__ = ("heap", "waiting", "create_graph", "retain", "capture", "leaf_results", "wanted")
+    __slots__ = ("at", "heap", "waiting", "create_graph", "retain", "capture", "leaf_results", "wanted")
 
     def __init__(self, retain: bool, create_graph: bool) -> None:
+        self.at = sys.maxsize                           # the sequence number of what gives gradients now
         self.heap: list[int] = []                       # sequence numbers of what waits, negated
         self.waiting: dict[int, tuple[GradFn, list[Any]]] = {}
         self.retain = retain
@@ -48,6 +56,8 @@ class Walk:
         if target.__class__ is tuple:
             target, number = target
         elif not isinstance(target, GradFn):
+            if target._swapped > self.at:
+                raise RuntimeError(SWAPPED)
             waiting = self.leaf_results.get(id(target))
             self.leaf_results[id(target)] = (target, grad if waiting is None else self.add(waiting[1], grad))
             return
@@ -96,6 +106,7 @@ class Walk:
                 fn.saved = None
             elif fn.signature is None:
                 fn.release()
+        self.at = fn.sequence
         for target, grad in zip(fn.edges, results):
             if target is not None and grad is not None:
                 self.give(target, grad)
@@ -199,6 +210,8 @@ def unpack(fn: GradFn, saved: SavedTensor, position: int) -> Any:
                             f"type {type(found).__name__}")
         return found
     x = saved.tensor
+    if x._swapped > fn.sequence:
+        raise RuntimeError(SWAPPED)
     counter = x._counter
     if (x._storage.version if counter is None else counter.version) != saved.version:
         _raise_modified(fn, saved, x, position)

@@ -13,6 +13,7 @@ from __future__ import annotations
 from typing import Any, NamedTuple
 
 from .. import dtypes
+from ..operators.representation import descriptions, history_suffixes
 from ..tensor import Tensor
 from .backward import grad
 from .grad_mode import enable_grad
@@ -110,6 +111,21 @@ def unpack_dual(tensor: Tensor, *, level: int | None = None) -> UnpackedDualTens
     if not tensor.requires_grad or not current.roots:
         return UnpackedDualTensor(primal, None)
     return UnpackedDualTensor(primal, _push(tensor, current))
+
+
+def _describe(tensor: Tensor) -> list[str] | None:
+    """For ``repr``: the tangent, and the history only if it is not one for the tangent's sake."""
+    if not levels or not tensor.requires_grad:
+        return None
+    tangent = unpack_dual(tensor).tangent
+    if tangent is None:
+        return None
+    shown = levels[-1].differentiable and tensor.grad_fn is not None
+    history = history_suffixes(tensor) if shown else []
+    return [*history, f"tangent={tangent}"]
+
+
+descriptions.append(_describe)
 
 
 def _push(output: Tensor, current: _Level) -> Any:

@@ -35,8 +35,9 @@ from ..operators.arithmetic import ADD
 from ..tensor import Tensor, overrides, record_pair, state
 from ..tensor.batching import levels
 from ..tensor.record import META_NODE
+from ..tensor.swapping import swapped
 from ..tensor.tape import GradFn, SavedTensor
-from .engine import Walk, accumulate_grad, gradients
+from .engine import SWAPPED, Walk, accumulate_grad, gradients
 
 _new = object.__new__
 _nodes = pending.nodes
@@ -259,12 +260,13 @@ def may_replay(create_graph: bool) -> bool:
 class TemplateWalk(Walk):
     """A backward pass by templates (Note: backward templates)."""
 
-    __slots__ = ("site", "overridden")
+    __slots__ = ("site", "unusual")
 
     def __init__(self, retain: bool) -> None:
         super().__init__(retain, False)
         self.site: Any = None
-        self.overridden = overrides.active()  # whether a saved tensor may be of a class that overrides
+        # whether a saved tensor may be of a class that overrides, or a tensor have got another's contents
+        self.unusual = overrides.active() or bool(swapped)
 
     def run(self) -> None:
         """Run until nothing waits."""
@@ -314,6 +316,8 @@ class TemplateWalk(Walk):
                     continue
                 elif target.__class__ is not tuple:
                     at = id(target)
+                    if self.unusual and target._swapped > fn.sequence:
+                        raise RuntimeError(SWAPPED)
                     if at not in leaves:
                         leaves[at] = target, (values[place], reading)
                         continue
@@ -333,7 +337,7 @@ class TemplateWalk(Walk):
             else:
                 storage, counter = found._storage, found._counter
                 now = storage.version if counter is None else counter.version
-                if found._geometry is not geometry or (self.overridden and found._overrides):
+                if found._geometry is not geometry or (self.unusual and (found._overrides or found._swapped)):
                     return False
             if now != saved[at + 1] or storage.geometry is not stored:
                 return False

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 from .. import dtypes
 from ..tensor import Tensor
 from ..tensor.printing import format_array, with_suffixes
@@ -21,11 +23,24 @@ def _suffixes(x: Tensor, empty: bool) -> list[str]:
     return found
 
 
-def _history(x: Tensor) -> list[str]:
+# Called with a tensor: what to show in the place of its history, None to show that.
+descriptions: list[Callable[[Tensor], list[str] | None]] = []
+
+
+def history_suffixes(x: Tensor) -> list[str]:
+    """How a tensor was made, as ``repr`` shows it."""
     fn = x.grad_fn
     if fn is not None:
         return [f"grad_fn=<{fn.name()}>"]
     return ["requires_grad=True"] if x.requires_grad else []
+
+
+def _described(x: Tensor) -> list[str]:
+    for description in descriptions:
+        found = description(x)
+        if found is not None:
+            return found
+    return history_suffixes(x)
 
 
 def tensor_repr(x: Tensor) -> str:
@@ -40,7 +55,8 @@ def tensor_repr(x: Tensor) -> str:
     else:
         body = format_array(look(x, "repr"), indent)
     empty = x.numel() == 0 and x.device.type != "meta"
-    text = with_suffixes(prefix + body, _suffixes(x, empty or x.device.type == "meta") + _history(x), indent)
+    suffixes = _suffixes(x, empty or x.device.type == "meta") + _described(x)
+    text = with_suffixes(prefix + body, suffixes, indent)
     return "Parameter containing:\n" + text if getattr(cls, "_is_parameter", False) else text
 
 

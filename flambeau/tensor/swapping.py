@@ -5,14 +5,19 @@ from __future__ import annotations
 import weakref
 
 from .attributes import fields
+from .tape import next_sequence
 from .tensor import Tensor
+
+# Filled by the first exchange: before it nobody needs to ask whether a tensor was exchanged.
+swapped: list[int] = []
 
 
 def swap_tensors(t1: Tensor, t2: Tensor) -> None:
     """Make each of two tensors be what the other was: values, class, history, hooks and attributes.
 
     Whoever holds one of them keeps the same object, so that a module or an optimizer that was given a
-    parameter sees the new values, of whatever shape or dtype.
+    parameter sees the new values, of whatever shape or dtype. What was computed from them before cannot be
+    differentiated any more.
 
     >>> import flambeau as torch
     >>> a, b = torch.zeros(2), torch.ones(3)
@@ -30,10 +35,13 @@ def swap_tensors(t1: Tensor, t2: Tensor) -> None:
     if _slots(t1) != _slots(t2):
         raise RuntimeError("Cannot swap t1 and t2 if they have different slots")
     first, second = fields(t1).copy(), fields(t2).copy()
+    at = next_sequence()
+    swapped[:] = [at]
     t1.__class__, t2.__class__ = t2.__class__, t1.__class__
     for tensor, members in ((t1, second), (t2, first)):
         fields(tensor).clear()
         fields(tensor).update(members)
+        tensor._swapped = at
         if tensor._accumulate is not None:
             tensor._accumulate.variable = tensor
 

@@ -45,6 +45,7 @@ class Tensor(Handle):
     _hooks: Any = None          # gradient hooks of a leaf
     _accumulate: Any = None     # the AccumulateGrad node of a leaf, made when asked for
     _inference = False
+    _swapped = 0                # the number of nodes before torch.utils.swap_tensors gave it other contents
     _retains_grad = False
     _conj = False
     _name: str | None = None

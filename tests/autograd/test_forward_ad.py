@@ -118,3 +118,17 @@ def test_errors_of_pytorch(torch: Any, oracle: Any, call: str) -> None:
         return caught.type, str(caught.value).replace("flambeau", "torch")
 
     assert error(torch) == error(oracle)
+
+
+def test_dual_tensors_show_their_tangents() -> None:
+    """And not the history that they have for the tangents' sake."""
+    with fwAD.dual_level():
+        dual = fwAD.make_dual(torch.ones(3), torch.arange(3.0))
+        assert repr(dual) == "tensor([1., 1., 1.], tangent=tensor([0., 1., 2.]))"
+        assert repr(dual * 2) == "tensor([2., 2., 2.], tangent=tensor([0., 2., 4.]))"
+        assert repr(fwAD.make_dual(torch.tensor(1.0), torch.tensor(2.0))) == "tensor(1., tangent=2.0)"
+        assert repr(torch.ones(1)) == "tensor([1.])"
+    with fwAD.dual_level():
+        dual = fwAD.make_dual(torch.ones(2, requires_grad=True), torch.ones(2))
+        assert repr(dual) == "tensor([1., 1.], grad_fn=<ViewBackward0>, tangent=tensor([1., 1.]))"
+    assert repr(dual) == "tensor([1., 1.], grad_fn=<ViewBackward0>)"

@@ -124,3 +124,41 @@ def test_two_rules_are_one_too_many(torch: ModuleType, oracle: ModuleType) -> No
         return str(caught.value)
 
     assert message(torch) == message(oracle)
+
+
+def refusals(torch: ModuleType) -> list[str]:
+    """What is said of Functions without a rule, and of rules that return something else."""
+    class Square(torch.autograd.Function):  # type: ignore[misc, name-defined]
+        @staticmethod
+        def forward(x: Any) -> Any:
+            return x * x
+
+        @staticmethod
+        def setup_context(ctx: Any, inputs: Any, output: Any) -> None:
+            ctx.save_for_backward(*inputs)
+
+    class Older(torch.autograd.Function):  # type: ignore[misc, name-defined]
+        @staticmethod
+        def forward(ctx: Any, x: Any) -> Any:
+            return x * x
+
+    class One(Square):
+        @staticmethod
+        def vmap(info: Any, in_dims: Any, x: Any) -> Any:
+            return (x * x,)
+
+    class Three(Square):
+        @staticmethod
+        def vmap(info: Any, in_dims: Any, x: Any) -> Any:
+            return x * x, (0, 0)
+
+    said = []
+    for function in (Square, Older, One, Three):
+        with pytest.raises(RuntimeError) as caught:
+            torch.vmap(function.apply)(torch.arange(3.0))
+        said.append(str(caught.value))
+    return said
+
+
+def test_functions_without_a_rule_are_refused(torch: ModuleType, oracle: ModuleType) -> None:
+    assert refusals(torch) == refusals(oracle)

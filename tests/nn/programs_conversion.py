@@ -32,6 +32,16 @@ def hooks_go_with_a_swapped_tensor(torch: Any) -> Any:
 
 
 @program
+def what_was_computed_before_a_swap_has_no_gradient(torch: Any) -> Any:
+    """Backward would reach another tensor than the one that was computed with."""
+    a, b = torch.ones(3, requires_grad=True), torch.zeros(3)
+    y = a * 2
+    torch.utils.swap_tensors(a, b)
+    error = attempt(lambda: y.sum().backward())
+    return error, a.requires_grad, b.requires_grad, a.grad is None, b.grad is None
+
+
+@program
 def a_swapped_view_stays_a_view(torch: Any) -> Any:
     base, other = torch.ones(3), torch.zeros(2)
     view = base[1:]
