@@ -12,7 +12,7 @@ from .amp import switches
 from .config import settings
 from .control_flow import cond, while_loop
 from .dtypes import dtype
-from .jit import Future, ScriptFunction, ScriptModule, TensorType, fork, wait
+from .jit import DeviceObjType, Future, ScriptFunction, ScriptModule, TensorType, fork, wait
 from .operators import foreach
 from .operators.registry import place_all, publish_in
 from .streams import Event, Stream
@@ -116,7 +116,7 @@ def set_flush_denormal(mode: bool) -> bool:
 FUNCTIONS: tuple[Any, ...] = (
              *symbolic.FUNCTIONS, *foreach.FUNCTIONS, _assert, _assert_async,
              *_checks.FUNCTIONS, *switches.FUNCTIONS, *environment.FUNCTIONS, cond, while_loop,
-             Stream, TensorType, ScriptFunction, ScriptModule, Event,
+             Stream, TensorType, DeviceObjType, ScriptFunction, ScriptModule, Event,
              fork, wait, Future,
              is_deterministic_algorithms_warn_only_enabled, set_deterministic_debug_mode,
              get_deterministic_debug_mode, set_flush_denormal, is_tensor, typename,
@@ -168,7 +168,7 @@ def fill(namespace: dict[str, Any]) -> None:
 
 # Submodules imported when first asked for, so that the start stays quick.
 LAZY = frozenset({"_tensor_str", "ao", "distributions", "functional", "futures", "fx", "hub", "masked",
-                  "multiprocessing", "onnx", "profiler", "signal", "testing"})
+                  "multiprocessing", "onnx", "profiler", "quasirandom", "signal", "testing"})
 
 
 def missing(name: str) -> Any:

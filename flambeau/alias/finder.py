@@ -7,7 +7,8 @@ is imported at the first ``import torch``, not here.
 Note [one module, two names]: ``torch.x`` is not a copy of ``flambeau.x`` but the same object in
 ``sys.modules``. The module keeps its own ``__name__`` and ``__spec__``; only the entry
 ``sys.modules["torch.x"]`` is added. The package itself is the exception: its ``__name__`` is then "torch",
-which programs that patch functions by their path compare.
+which programs that patch functions by their path compare. So is the class ``Tensor``, whose ``__module__`` is
+then "torch": libraries for arrays of several frameworks go by that.
 """
 
 from __future__ import annotations
@@ -65,7 +66,7 @@ class AliasLoader:
         sys.modules[module.__spec__.name] = target
         explain_missing_names(target)
         if self.target == PACKAGE:
-            target.__name__ = "torch"
+            target.__name__ = target.Tensor.__module__ = "torch"
 
     # runpy (python -m torch.x) asks the loader for the code.
     def get_code(self, name: str) -> Any:
@@ -273,7 +274,9 @@ def uninstall() -> None:
     for name in list(_aliased_names()):
         del sys.modules[name]
     if PACKAGE in sys.modules:
-        sys.modules[PACKAGE].__name__ = PACKAGE
+        package = sys.modules[PACKAGE]
+        package.__name__ = PACKAGE
+        package.Tensor.__module__ = sys.modules[f"{PACKAGE}.tensor.tensor"].__name__
 
 
 def _aliased_names() -> Iterator[str]:

@@ -40,6 +40,13 @@ class TensorType:
         raise TypeError("flambeau has no types of TorchScript: annotate with torch.Tensor")
 
 
+class DeviceObjType:
+    """TorchScript's type of devices: for annotations, nothing is of it."""
+
+    def __init__(self) -> None:
+        raise TypeError("flambeau has no types of TorchScript: annotate with torch.device")
+
+
 class TracerWarning(Warning):
     """Never given: nothing is traced."""
 

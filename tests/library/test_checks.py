@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 import flambeau as torch
+from flambeau.nn.utils._named_member_accessor import set_tensor, swap_submodule, swap_tensor
 from flambeau.utils._python_dispatch import is_traceable_wrapper_subclass
 
 YES, NO = torch.tensor([True, True]), torch.tensor([True, False])
@@ -54,6 +55,27 @@ def test_sizes_are_numbers_from_zero() -> None:
     for bad in ({"i": -1}, {"i": 3, "max": 2}):
         with pytest.warns(FutureWarning), pytest.raises(RuntimeError, match=_PLAIN):
             torch._check_is_size(**bad)
+
+
+def test_tensors_are_swapped_by_name() -> None:
+    layer = torch.nn.Linear(1, 1)
+    before, new = layer.weight, torch.zeros(1, 1)
+    assert swap_tensor(layer, "weight", new) is before and layer.weight is new
+    nothing = swap_tensor(layer, "more", new, allow_missing=True)
+    assert layer.more is new and swap_tensor(layer, "more", nothing) is new and not hasattr(layer, "more")
+    set_tensor(layer, "in_features", new)
+    assert layer.in_features is new
+    block = torch.nn.Sequential(layer)
+    assert swap_submodule(block, "0", torch.nn.ReLU()) is layer and type(block[0]) is torch.nn.ReLU
+    for call, kind, message in (
+        (lambda: swap_tensor(layer, "none", new), AttributeError, "Linear has no attribute `none`"),
+        (lambda: swap_tensor(layer, "bias", 3), TypeError, "3 is not an instance of torch.Tensor"),
+        (lambda: swap_tensor(layer, "out_features", new), TypeError, "attribute `out_features`: 1 is not an"),
+        (lambda: swap_tensor(layer, "a.b", new), KeyError, "tensor name can"),
+        (lambda: swap_submodule(block, "1", layer), KeyError, "submodule 1 does not exist"),
+    ):
+        with pytest.raises(kind, match=message):
+            call()
 
 
 class Packed(torch.Tensor):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from .tensor import (
+from ..tensor import (
     DeviceMesh,
     DTensor,
     Partial,

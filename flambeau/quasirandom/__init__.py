@@ -1,0 +1,7 @@
+"""``torch.quasirandom``: points that fill a cube evenly."""
+
+from __future__ import annotations
+
+from .sobol import SobolEngine
+
+__all__ = ["SobolEngine"]
