@@ -30,7 +30,8 @@ from .nest import Nest, Space, fused, rank_for, split
 BLOCK = 256           # of a transposition: so many rows and columns fit the second cache
 FAR = 16 << 20        # bytes that no longer fit the last cache
 STRIP = 1024          # columns of a block where neighbouring rows share cache lines
-SHORT = 8             # extents below this are not worth a transposition
+SHORT = 8             # extents below this are not worth a transposition,
+FEW = 64              # unless the others are below this: rows of so many elements cost more than they move
 LONG_RUN = 1 << 12    # bytes from which the library's memcpy is used
 
 
@@ -53,8 +54,8 @@ def copied(to: Place, source: Place, extents: Sequence[int], size: int) -> Call:
     if (into[-1] == 1 and out[-1] == 1) or space.size == 1:
         return _run(to, source, space, size)
     along = next((d for d, s in enumerate(out) if s == 1), None)
-    if into[-1] == 1 and along is not None and min(space.extents[along], space.extents[-1]) >= SHORT \
-            and size <= 8:
+    if into[-1] == 1 and along is not None and size <= 8 and _is_wide(space.extents[along],
+                                                                      space.extents[-1], out[-1]):
         rest = [d for d in range(inner) if d != along]
         return _transposed(to, source, space.moved([*rest, along, inner]), size)
     if inner:
@@ -63,6 +64,11 @@ def copied(to: Place, source: Place, extents: Sequence[int], size: int) -> Call:
             # Few elements lie together: a long dimension inside, the one that shares cache lines next to it.
             space = space.moved([*[d for d in range(inner) if d != longest], inner, longest])
     return _strided(to, source, space, size)
+
+
+def _is_wide(first: int, last: int, step: int) -> bool:
+    """Whether a transposition of these extents pays; ``step``: elements between those read for a row."""
+    return min(first, last) >= SHORT or (max(first, last) < FEW and step > 4)
 
 
 def _words(to: Place, source: Place | None, size: int) -> Words:
