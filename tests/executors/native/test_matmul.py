@@ -16,10 +16,7 @@ from flambeau import Tensor, config
 pytest.importorskip("llvmlite")
 
 from flambeau.executors.native.llvm.emitter import FLOAT32
-from flambeau.executors.native.llvm.machine import Machine
 from flambeau.executors.native.products import blocking, microkernel
-from flambeau.executors.native.products.arguments import Kind
-from flambeau.executors.native.products.gemm import product_text
 from flambeau.executors.native.templates import matmul
 from tests.executors.native.agreement import TEXTS, check, forget, results, value
 
@@ -245,29 +242,3 @@ def test_other_processors() -> None:
     command = [sys.executable, "-m", "pytest", "-q", "-x", "-p", "no:cacheprovider", __file__, "-k",
                "shapes and dtype0 or equal-apart and dtype0 or heads"]
     subprocess.run(command, check=True, env={**os.environ, "FLAMBEAU_CPU": "haswell"}, capture_output=True)
-
-
-def test_arm_code(monkeypatch: pytest.MonkeyPatch) -> None:
-    """LLVM accepts the code for NEON."""
-    import llvmlite.binding as llvm
-
-    neon = Machine("generic", "", 16, 32, 1 << 20)
-    for module in ("microkernel", "packing", "skinny", "blocking"):
-        found = sys.modules[f"flambeau.executors.native.products.{module}"]
-        monkeypatch.setattr(found, "machine", lambda: neon)
-    from flambeau.executors.native.products.skinny import skinny_text
-
-    kind = Kind(FLOAT32, FLOAT32, FLOAT32)
-    assert kind.tile.lanes == 4
-    llvm.initialize_all_targets()
-    try:
-        target = llvm.Target.from_triple("aarch64-unknown-linux-gnu")
-    except RuntimeError:
-        target = None
-    for text in (product_text(kind), skinny_text(kind, 4, True), skinny_text(kind, 1, False)):
-        module = llvm.parse_assembly(text)
-        module.verify()
-        if target is not None:
-            llvm.initialize_all_asmprinters()
-            assembly = target.create_target_machine(opt=2).emit_assembly(module)
-            assert "fmla" in assembly
