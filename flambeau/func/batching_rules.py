@@ -70,6 +70,13 @@ rule("to_copy", "contiguous_copy", "frexp", "tril", "triu", "constant_pad_nd", "
 rule("nan_to_num")(pointwise)
 
 
+@rule("grid_sample", "grid_sample_input", "grid_sample_grid")
+def _grid_sample(call: Call) -> Any:
+    """Images have a batch of their own, which takes the other one in."""
+    found = call.again(*[call.front(i).flatten(0, 1) for i in range(len(call.operands))])
+    return found.unflatten(0, (call.size, -1))
+
+
 @rule("banded_product")
 def _banded(call: Call) -> Any:
     return None if call.has[1] or call.has[2] else call.again(call.front(0), *call.operands[1:])

@@ -9,8 +9,10 @@ from typing import Any
 import numpy as np
 
 from .. import dtypes
-from ..tensor import Tensor
+from ..tensor import Tensor, record, state
 from ..tensor.construct import from_array
+from .definition import arithmetic_dtype
+from .grid_points import GRID_SAMPLE, GRID_SAMPLE_GRID, GRID_SAMPLE_INPUT, Sampling, cubic_factors
 from .registry import api
 
 
@@ -46,7 +48,7 @@ def _pick(flat: Tensor, index: list[Tensor], space: list[int]) -> Tensor:
     for i, n in zip(index, space):
         good = (i >= 0) & (i <= n - 1)
         inside = good if inside is None else inside & good
-        place = i.detach().clamp(0, n - 1).to(dtypes.int64)
+        place = i.detach().nan_to_num(0).clamp(0, n - 1).to(dtypes.int64)
         linear = place if linear is None else linear * n + place
     batch, channels = flat.shape[:2]
     where = linear.reshape(batch, 1, -1).expand(batch, channels, -1)
@@ -67,21 +69,10 @@ def _linear(flat: Tensor, points: list[Tensor], space: list[int]) -> Tensor:
     return total
 
 
-def _cubic_taps(t: Tensor) -> list[Tensor]:
-    a = -0.75
-
-    def near(d: Tensor) -> Tensor:
-        return ((a + 2) * d - (a + 3)) * d * d + 1
-
-    def far(d: Tensor) -> Tensor:
-        return ((a * d - 5 * a) * d + 8 * a) * d - 4 * a
-    return [far(t + 1), near(t), near(1 - t), far(2 - t)]
-
-
 def _bicubic(flat: Tensor, points: list[Tensor], space: list[int], padding_mode: str,
              align_corners: bool) -> Tensor:
     lows = [p.detach().floor() for p in points]
-    taps = [_cubic_taps(p - low) for p, low in zip(points, lows)]
+    taps = [[factor for factor, _ in cubic_factors(p - low)] for p, low in zip(points, lows)]
     total: Any = None
     for i, j in itertools.product(range(4), range(4)):
         index = [_placed(low + k - 1, n, padding_mode, align_corners)
@@ -111,6 +102,37 @@ def grid_sample(input: Tensor, grid: Tensor, mode: str = "bilinear", padding_mod
 
 def _sample(input: Tensor, grid: Tensor, mode: str, padding_mode: str, align_corners: bool) -> Tensor:
     _check(input, grid, mode)
+    wide = arithmetic_dtype(input.dtype)
+    found = record(GRID_SAMPLE, (input.to(wide), grid.to(wide)),
+                   (Sampling(mode, padding_mode, align_corners),))
+    return found.to(input.dtype)
+
+
+@GRID_SAMPLE.derivative("input", "grid", keeps="input grid")
+def _(ctx: Any, grad: Tensor, input: Tensor, grid: Tensor) -> Any:
+    (how,) = ctx.attributes
+    by_input, by_grid = ctx.needs[:2]
+    if state.enabled:
+        return _differentiable(ctx.needs, grad, input, grid, how)
+    return (record(GRID_SAMPLE_INPUT, (grad, grid), (tuple(input.shape[2:]), how)) if by_input else None,
+            record(GRID_SAMPLE_GRID, (grad, input, grid), (how,)) if by_grid else None)
+
+
+def _differentiable(needs: Any, grad: Tensor, input: Tensor, grid: Tensor, how: Sampling) -> list[Any]:
+    """Gradients that can be differentiated: of the formula written out in elementary operators.
+
+    The operands are replaced by views of themselves, for one of them may have been made from another.
+    """
+    from ..autograd import grad as gradients_of  # autograd is made of operators
+    fresh = [input.view_as(input), grid.view_as(grid)]
+    output = written_out(fresh[0], fresh[1], how.mode, how.padding, how.align_corners)
+    wanted = [x for x, need in zip(fresh, needs) if need]
+    found = iter(gradients_of([output], wanted, [grad], create_graph=True, allow_unused=True))
+    return [next(found) if need else None for need in needs[:2]]
+
+
+def written_out(input: Tensor, grid: Tensor, mode: str, padding_mode: str, align_corners: bool) -> Tensor:
+    """The formula on tensors."""
     space = list(input.shape[2:])
     flat = input.reshape(*input.shape[:2], -1)
     raw = [_unnormalize(grid[..., -1 - d], n, align_corners) for d, n in enumerate(space)]

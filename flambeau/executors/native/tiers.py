@@ -22,7 +22,8 @@ OPERATOR = 4e3              # to interpret one operator
 BYTE = 0.4                  # for each byte of its result
 FLOP = 0.01                 # for each operation of a product
 # What NumPy has no function for: for each element of the result.
-ELEMENT = {"erfc": 50.0, "erfinv": 60.0, "lgamma": 90.0, "digamma": 50.0}
+ELEMENT = {"erfc": 50.0, "erfinv": 60.0, "lgamma": 90.0, "digamma": 50.0, "grid_sample": 20.0,
+           "grid_sample_input": 20.0, "grid_sample_grid": 100.0, "banded_product": 4.0}
 OFTEN = 6                   # a graph that came so often will come again
 
 _MET = 50_000               # graphs that are known to have come

@@ -33,6 +33,7 @@ FILES: dict[str, str] = {
                      "embedding", "embedding_dense_backward"), "indexing"),
     **dict.fromkeys(("cumsum", "cumprod", "cummax", "cummin", "linear_recurrence"), "scans"),
     "sort": "sorting", "topk": "sorting", "banded_product": "banded",
+    **dict.fromkeys(("grid_sample", "grid_sample_grid", "grid_sample_input"), "grid_sampling"),
     "where": "choosing", "masked_fill": "choosing",
     "nll_loss": "losses", "nll_loss_backward": "losses",
     "cat": "joining", "stack": "joining",
