@@ -9,11 +9,16 @@ from typing import Any
 from ..amp import autocast
 from ..autograd import Function, no_grad
 from ..autograd.grad_mode import is_grad_enabled
+from ..autograd.graph import increment_version
 from ..devices import device
 from ..dtypes import dtype, float64
 from ..tensor import Tensor
+from ..tensor.batching import any_batched, levels
 from ..utils import _pytree as pytree
+from .arguments import bind
 from .dispatch_keys import DispatchKey, autocasts
+from .inference import infer_schema
+from .schema import parse_schema
 from .table import Operator, find, put
 
 Kernel = Callable[..., Any]
@@ -23,8 +28,9 @@ class CustomOpDef(Operator):
     """An operator made with ``custom_op``: call it, or ``torch.ops.namespace.name``."""
 
     def __init__(self, qualname: str, fn: Kernel | None, mutates_args: str | Iterable[str] = (),
-                 device_types: str | Sequence[str] | None = None) -> None:
+                 device_types: str | Sequence[str] | None = None, schema: str | None = None) -> None:
         super().__init__(qualname)
+        self.schema = None if schema is None else parse_schema(qualname + schema)
         self._init_fn = fn
         self._signature = None if fn is None else inspect.signature(fn)
         self._mutates = mutates_args if isinstance(mutates_args, str) else tuple(mutates_args)
@@ -33,6 +39,7 @@ class CustomOpDef(Operator):
         self._backward: Kernel | None = None
         self._setup: Kernel | None = None
         self._function: type[Function] | None = None
+        self._vmap: Kernel | None = None
         self._autocast: dict[DispatchKey, Kernel] = {}
         if fn is not None:
             self._add_kernel(device_types, fn)
@@ -57,6 +64,12 @@ class CustomOpDef(Operator):
         """Compute with ``fn`` on tensors of the meta device: shapes without values."""
         self._fake = fn
         return fn
+
+    def register_vmap(self, func: Kernel | None = None) -> Any:
+        """Compute with ``func(info, in_dims, *args) -> (result, out_dims)`` under vmap; also a decorator."""
+        def register(func: Kernel) -> None:
+            self._vmap, self._function = func, None
+        return register if func is None else register(func)
 
     def register_autocast_kernel(self, key: DispatchKey, fn: Kernel) -> None:
         """Compute with ``fn`` while autocast is on for the key's type of device."""
@@ -97,8 +110,9 @@ class CustomOpDef(Operator):
             return kernel(*args, **kwargs)
         inputs = self._normalized(args, kwargs)
         leaves = pytree.tree_leaves(inputs)
-        if is_grad_enabled() and not self._mutates and any(isinstance(x, Tensor) and x.requires_grad
-                                                           for x in leaves):
+        differentiates = is_grad_enabled() and not self._mutates and any(
+            isinstance(x, Tensor) and x.requires_grad for x in leaves)
+        if differentiates or (self._vmap is not None and levels and any_batched(leaves)):
             if self._function is None:
                 self._function = _differentiable(self)
             return self._function.apply(*inputs)
@@ -106,6 +120,8 @@ class CustomOpDef(Operator):
 
     def _normalized(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[Any, ...]:
         """All arguments by position, defaults filled in."""
+        if self.schema is not None:
+            return tuple(bind(self.schema, args, kwargs))
         if self._signature is None:
             raise NotImplementedError(f"There were no kernels registered for {self.qualname}")
         bound = self._signature.bind(*args, **kwargs)
@@ -116,12 +132,10 @@ class CustomOpDef(Operator):
         """The result without a gradient."""
         tensors = [x for x in pytree.tree_leaves(inputs) if isinstance(x, Tensor)]
         kind = tensors[0].device.type if tensors else "cpu"
-        kernel = self._fake if kind == "meta" and self._fake is not None else self._kernels.get(
-            kind, self._kernels.get(None))
-        if kernel is None:
-            raise NotImplementedError(f"{self.qualname} has no kernel for the device {kind}")
+        kernel = self._kernel_for(kind)
         with no_grad():
-            result = kernel(*inputs)
+            result = self.call_with(kernel, inputs)
+        self._count_writes(inputs)
         given = {id(x) for x in tensors}
         if any(id(x) in given for x in pytree.tree_leaves(result) if isinstance(x, Tensor)):
             raise RuntimeError(
@@ -133,6 +147,33 @@ class CustomOpDef(Operator):
         return result
 
 
+    def _kernel_for(self, kind: str) -> Kernel:
+        if kind == "meta" and self._fake is not None:
+            return self._fake
+        kernel = self._kernels.get(kind, self._kernels.get(None))
+        if kind == "meta" and self._init_fn is not None and kind not in self._kernels:
+            raise RuntimeError(
+                f"There was no fake impl registered for {self!r}. This is necessary for "
+                "torch.compile/export/fx tracing to work. Please use "
+                f"`{getattr(self._init_fn, '__name__', self.name)}.register_fake` to "
+                "add an fake impl.")
+        if kernel is None:
+            raise NotImplementedError(f"{self.qualname} has no kernel for the device {kind}")
+        return kernel
+
+    def call_with(self, kernel: Kernel, inputs: tuple[Any, ...]) -> Any:
+        """Call a kernel with the arguments of the schema, some of which go by keyword."""
+        named = [] if self.schema is None else [a.name for a in self.schema.arguments if a.kwarg_only]
+        first = len(inputs) - len(named)
+        return kernel(*inputs[:first], **dict(zip(named, inputs[first:])))
+
+    def _count_writes(self, inputs: tuple[Any, ...]) -> None:
+        """Whoever saved what the operator writes must learn of it, however the kernel did it."""
+        if self.schema is not None:
+            written = [x for x, a in zip(inputs, self.schema.arguments) if a.is_write]
+            increment_version([x for x in pytree.tree_leaves(written) if isinstance(x, Tensor)])
+
+
 def _differentiable(op: CustomOpDef) -> type[Function]:
     """The autograd Function of an operator."""
     def forward(*inputs: Any) -> Any:
@@ -140,7 +181,12 @@ def _differentiable(op: CustomOpDef) -> type[Function]:
 
     def setup_context(ctx: Any, inputs: tuple[Any, ...], output: Any) -> None:
         if op._setup is not None:
-            op._setup(ctx, inputs, output)
+            named = [] if op.schema is None else [a.name for a in op.schema.arguments if a.kwarg_only]
+            first = len(inputs) - len(named)
+            if named:
+                op._setup(ctx, inputs[:first], dict(zip(named, inputs[first:])), output)
+            else:
+                op._setup(ctx, inputs, output)
 
     def backward(ctx: Any, *grads: Any) -> Any:
         if op._backward is None:
@@ -150,6 +196,8 @@ def _differentiable(op: CustomOpDef) -> type[Function]:
 
     body = {"forward": staticmethod(forward), "setup_context": staticmethod(setup_context),
             "backward": staticmethod(backward)}
+    if op._vmap is not None:
+        body["vmap"] = staticmethod(op._vmap)
     made: type[Function] = type(f"GeneratedBackwardFor_{op.namespace}_{op.name}_default", (Function,), body)
     return made
 
@@ -175,7 +223,8 @@ def custom_op(name: str, fn: Kernel | None = None, /, *, mutates_args: str | Ite
         raise ValueError(f"Expected `name` to be of the form `namespace::name`, got {name!r}")
 
     def make(fn: Kernel) -> CustomOpDef:
-        op = CustomOpDef(name, fn, mutates_args, device_types)
+        text = infer_schema(fn, mutates_args=mutates_args) if schema is None else schema
+        op = CustomOpDef(name, fn, mutates_args, device_types, text)
         put(op)
         return op
     return make if fn is None else make(fn)
@@ -206,7 +255,13 @@ def register_autograd(op: Any, backward: Kernel, /, *, setup_context: Kernel | N
 def register_kernel(op: Any, device_types: str | Sequence[str] | None, func: Kernel | None = None, /, *,
                     lib: Any = None) -> Any:
     """``CustomOpDef.register_kernel`` of an operator or its name; a decorator without ``func``."""
-    return resolve(op).register_kernel(device_types, func)
+    made = resolve(op).register_kernel(device_types, func)
+    return made if func is None else None
+
+
+def register_vmap(op: Any, func: Kernel | None = None, /, *, lib: Any = None) -> Any:
+    """``CustomOpDef.register_vmap`` of an operator or its name; a decorator without ``func``."""
+    return resolve(op).register_vmap(func)
 
 
 def register_autocast(op: Any, device_type: str, cast_inputs: dtype, /, *, lib: Any = None) -> Kernel:

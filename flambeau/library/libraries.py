@@ -7,7 +7,10 @@ from typing import Any
 
 from .custom_ops import CustomOpDef, resolve
 from .dispatch_keys import DispatchKey
+from .schema import parse_schema
 from .table import find, put
+
+_RESERVED = ("aten", "prims", "prim")
 
 # Dispatch keys and types of devices, by the type of device; None is any.
 _KINDS: dict[str, str | None] = {
@@ -30,13 +33,26 @@ class Library:
 
     def __init__(self, ns: str, kind: str, dispatch_key: str = "") -> None:
         if kind not in ("IMPL", "DEF", "FRAGMENT"):
-            raise ValueError(f"Unsupported library type: {kind}")
+            raise ValueError(f"Unsupported kind: {kind}")
+        if kind == "DEF" and ns in _RESERVED:
+            raise RuntimeError(f"Only a single TORCH_LIBRARY can be used to register the namespace {ns}; "
+                               "please put all of your definitions in a single TORCH_LIBRARY block.")
         self.ns, self.kind, self.dispatch_key = ns, kind, dispatch_key
+        self._defined: set[str] = set()
+
+    def __repr__(self) -> str:
+        return f"Library(kind={self.kind}, ns={self.ns}, dispatch_key={self.dispatch_key})>"
 
     def define(self, schema: str, alias_analysis: str = "", *, tags: Any = ()) -> str:
         """Make an operator of a schema such as ``"f(Tensor x) -> Tensor"``; its name comes back."""
         name = schema.partition("(")[0].strip()
-        define(f"{self.ns}::{name}", schema[len(name):])
+        parsed = parse_schema(f"{self.ns}::{schema.strip()}" if "(" in schema else schema)
+        if name in self._defined:
+            raise RuntimeError(
+                f"Tried to register an operator ({parsed}) with the same name and overload name multiple "
+                "times. Each overload's schema should only be registered with a single call to def().")
+        self._defined.add(name)
+        define(f"{self.ns}::{name}", schema.strip()[len(name):])
         return name
 
     def impl(self, op_name: Any, fn: Callable[..., Any], dispatch_key: str = "", **options: Any) -> None:
@@ -44,6 +60,8 @@ class Library:
         name = op_name if isinstance(op_name, str) else op_name.operator.name
         qualname = f"{self.ns}::{name.partition('::')[2] or name}"
         key = dispatch_key or self.dispatch_key
+        if fn is fallthrough_kernel:
+            return
         if key.startswith("Autocast"):
             resolve(qualname).register_autocast_kernel(DispatchKey[key], fn)
             return
@@ -59,7 +77,13 @@ def define(qualname: str, schema: str = "", *, lib: Any = None, tags: Any = ()) 
         raise ValueError("define(qualname, ...): expected qualname to be of the form 'namespace::name', got "
                          f"{qualname}")
     if find(qualname) is None:
-        put(CustomOpDef(qualname, None, mutates_args="unknown" if "!" in schema else ()))
+        put(CustomOpDef(qualname, None, mutates_args="unknown" if "!" in schema else (), schema=schema
+                        or None))
+
+
+def fallthrough_kernel() -> None:
+    """Given to ``Library.impl`` in place of a kernel: what is below computes."""
+    raise NotImplementedError("fallthrough_kernel() should never be called.")
 
 
 def impl(qualname: str, types: str | Sequence[str], func: Callable[..., Any] | None = None, *,

@@ -29,6 +29,19 @@ class Overload:
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         return self.operator(*args, **kwargs)
 
+    @property
+    def _schema(self) -> Any:
+        """The schema of an operator that has one."""
+        found = getattr(self.operator, "schema", None)
+        if found is None:
+            raise AttributeError(f"{self} has no schema here")
+        return found
+
+    @property
+    def overloadpacket(self) -> Packet:
+        """``torch.ops.namespace.name``."""
+        return Packet(self.operator)
+
     def name(self) -> str:
         """``namespace::name``, with the variant's name where it has one."""
         return self.operator.qualname + ("" if self._overloadname == "default" else f".{self._overloadname}")
@@ -51,6 +64,11 @@ class Packet:
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         return self.operator(*args, **kwargs)
+
+    def __getattr__(self, variant: str) -> Any:
+        if variant.startswith("__"):
+            raise AttributeError(variant)
+        raise AttributeError(f"The underlying op of '{self}' has no overload name '{variant}'")
 
     def overloads(self) -> list[str]:
         """The names of the variants: one."""
