@@ -190,4 +190,5 @@ def _tensor_backward(self: Tensor, gradient: Any = None, retain_graph: bool | No
     backward(self, gradient, retain_graph, create_graph, inputs=inputs)
 
 
+_tensor_backward.__name__ = "backward"
 Tensor.backward = _tensor_backward  # type: ignore[attr-defined]

@@ -74,9 +74,8 @@ def _written_arguments(signature: inspect.Signature, mutates_args: str | Iterabl
     absent = written - set(signature.parameters)
     if absent:
         raise wrong(f"{absent} in mutates_args were not found in the custom op's signature. mutates_args "
-                    "should "
-                    "contain the names of all args that the custom op mutates, or just the string 'unknown' "
-                    "if you don't know.")
+                    "should contain the names of all args that the custom op mutates, or just the string "
+                    "'unknown' if you don't know.")
     return written
 
 

@@ -98,29 +98,49 @@ def _dispatch_everything() -> None:
         for key, function in table.items():
             if isinstance(function, type):
                 continue
-            wrapped = dispatching(function)
+            wrapped = dispatching(function, modes_alone=namespace == "torch" and key in _FROM_DATA)
             if wrapped is not function:
-                wrapped.__name__ = key
                 _place(wrapped, namespace, key)
+                wrapped.__name__ = key if namespace not in _PREFIXED else f"{namespace}_{key}"
+                wrapped._shown = _SHOWN.get(namespace, f"torch.{namespace}")  # type: ignore[attr-defined]
             table[key] = wrapped
             if namespace == "Tensor":
                 setattr(Tensor, key, wrapped)
-    for key in [k for k, v in vars(Tensor).items() if k.startswith("__") and k in PYTHON_OPERATORS]:
-        wrapped = dispatching(vars(Tensor)[key])
+    for key in [k for k in vars(Tensor) if k in PYTHON_OPERATORS or k in _PLAIN_METHODS]:
+        announced = getattr(Tensor, ANNOUNCED[key]) if key in ANNOUNCED else None
+        wrapped = dispatching(vars(Tensor)[key], announced, key.strip("_") in _BINARY)
         if wrapped is not vars(Tensor)[key]:
-            wrapped.__name__ = key
+            wrapped.__name__ = "__rdiv__" if key == "__rtruediv__" else key
+            wrapped._shown = "torch.Tensor"  # type: ignore[attr-defined]
         setattr(Tensor, key, wrapped)
     for refresh in on_dispatch:
         refresh()
 
 
-PYTHON_OPERATORS = frozenset(
-    f"__{sign}{name}__"
+_BINARY = frozenset(
+    f"{sign}{name}"
     for name in ("add", "sub", "mul", "truediv", "floordiv", "mod", "pow", "matmul", "and", "or", "xor",
                  "lshift", "rshift")
     for sign in ("", "r", "i")
-) | {"__neg__", "__abs__", "__invert__", "__eq__", "__ne__", "__lt__", "__le__", "__gt__", "__ge__",
-     "__getitem__", "__setitem__", "__len__", "__repr__", "__bool__", "__pos__"}
+) | {"eq", "ne", "lt", "le", "gt", "ge"}
+PYTHON_OPERATORS = frozenset(f"__{name}__" for name in _BINARY) | {
+    "__neg__", "__abs__", "__invert__", "__getitem__", "__setitem__", "__len__", "__repr__", "__bool__",
+    "__pos__", "__float__", "__int__", "__contains__", "__format__"}
+# Methods that are defined with the class of tensors, and seen like the others.
+_PLAIN_METHODS = frozenset(("size", "dim", "detach", "backward", "requires_grad_"))
+# Python's operators are announced as the methods that they call.
+ANNOUNCED = {
+    "__add__": "add", "__radd__": "add", "__iadd__": "add_", "__sub__": "sub", "__isub__": "sub_",
+    "__mul__": "mul", "__rmul__": "mul", "__imul__": "mul_", "__truediv__": "div", "__itruediv__": "div_",
+    "__ifloordiv__": "floor_divide_", "__mod__": "remainder", "__imod__": "remainder_", "__pow__": "pow",
+    "__ipow__": "pow_", "__matmul__": "matmul", "__rmatmul__": "matmul", "__rand__": "bitwise_and",
+    "__ror__": "bitwise_or", "__rxor__": "bitwise_xor", "__ne__": "ne", "__lt__": "lt", "__le__": "le",
+    "__gt__": "gt", "__ge__": "ge", "__neg__": "neg", "__pos__": "positive", "__abs__": "abs",
+}
+# What makes a plain tensor of anything, of a subclass's instance too.
+_FROM_DATA = frozenset(("as_tensor", "asarray", "from_numpy", "tensor"))
+_PREFIXED = ("linalg", "fft", "special")    # in PyTorch a function's own name has the module's name in front
+_SHOWN = {"torch": "torch", "Tensor": "torch.Tensor"}
 # Namespaces that copied the tables copy them again.
 on_dispatch: list[Callable[[], None]] = []
 on_first_override.append(_dispatch_everything)

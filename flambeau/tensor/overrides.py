@@ -7,6 +7,7 @@ pay nothing.
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Callable, Iterable
 from functools import wraps
 from typing import Any
@@ -72,10 +73,9 @@ def has_torch_function(relevant_args: Iterable[Any]) -> bool:
     return not _disabled[0] and (bool(modes) or bool(overriding(relevant_args)))
 
 
-def handle_torch_function(public_api: Callable[..., Any], relevant_args: Iterable[Any], *args: Any,
-                          **kwargs: Any) -> Any:
-    """Ask the overriding arguments, in order, to compute ``public_api(*args, **kwargs)``."""
-    candidates = overriding(relevant_args)
+def ask(public_api: Callable[..., Any], candidates: list[Any], args: tuple[Any, ...],
+        kwargs: dict[str, Any]) -> Any:
+    """What the mode in force, or else the first overriding argument that can, makes of a call."""
     types = tuple(type(c) for c in candidates)
     if modes:
         mode = modes.pop()
@@ -86,23 +86,55 @@ def handle_torch_function(public_api: Callable[..., Any], relevant_args: Iterabl
         if result is not NotImplemented:
             return result
     for c in candidates:
-        result = type(c).__torch_function__(public_api, types, args, kwargs)
+        result = c.__torch_function__(public_api, types, args, kwargs)
         if result is not NotImplemented:
             return result
-    raise TypeError(f"Multiple dispatch failed for 'torch.{public_api.__name__}'; all __torch_function__ "
-                    "handlers returned NotImplemented:\n\n"
-                    + "\n".join(f"  - tensor subclass {t}" for t in types))
+    return NotImplemented
 
 
-def dispatching(function: Callable[..., Any]) -> Callable[..., Any]:
-    """``function``, asking overriding arguments and modes first."""
+def handle_torch_function(public_api: Callable[..., Any], relevant_args: Iterable[Any], *args: Any,
+                          **kwargs: Any) -> Any:
+    """Ask the overriding arguments, in order, to compute ``public_api(*args, **kwargs)``."""
+    candidates = overriding(relevant_args)
+    if any(getattr(c.__torch_function__, "__self__", None) is c for c in candidates):
+        warnings.warn("Defining your `__torch_function__ as a plain method is deprecated and will be an "
+                      "error in future, please define it as a classmethod.", DeprecationWarning, stacklevel=2)
+    result = ask(public_api, candidates, args, kwargs)
+    if result is NotImplemented:
+        name = f"{public_api.__module__}.{public_api.__name__}"
+        raise TypeError(f"no implementation found for '{name}' on types that implement __torch_function__: "
+                        f"{[type(c) for c in candidates]}" + (f" nor in mode {modes[-1]}" if modes else ""))
+    return result
+
+
+def _refused(public_api: Callable[..., Any], candidates: list[Any]) -> TypeError:
+    """The error of a call that nothing computes."""
+    name = f"{getattr(public_api, '_shown', 'torch')}.{public_api.__name__}"
+    asked = [f"  - mode object {mode}" for mode in modes[-1:]]
+    asked += [f"  - tensor subclass {type(c)}" for c in candidates]
+    return TypeError(f"Multiple dispatch failed for '{name}'; all __torch_function__ handlers returned "
+                     "NotImplemented:\n\n" + "\n".join(asked)
+                     + "\n\nFor more information, try re-running with TORCH_LOGS=not_implemented")
+
+
+def dispatching(function: Callable[..., Any], announced: Callable[..., Any] | None = None,
+                operator: bool = False, modes_alone: bool = False) -> Callable[..., Any]:
+    """``function``, asking overriding arguments (or ``modes_alone``) and modes first.
+
+    They are told of ``announced`` in its place; a Python ``operator`` may be left to the other operand.
+    """
     if getattr(function, "_dispatches", False) or not callable(function):
         return function
 
     @wraps(function)
     def dispatched(*args: Any, **kwargs: Any) -> Any:
-        if not _disabled[0] and (modes or overriding((*args, *kwargs.values()))):
-            return handle_torch_function(dispatched, (*args, *kwargs.values()), *args, **kwargs)
+        if not _disabled[0] and (modes or (not modes_alone and overriding((*args, *kwargs.values())))):
+            candidates = [] if modes_alone else overriding((*args, *kwargs.values()))
+            public_api = announced or dispatched
+            result = ask(public_api, candidates, args, kwargs)
+            if result is NotImplemented and not operator:
+                raise _refused(public_api, candidates)
+            return result
         return function(*args, **kwargs)
     dispatched._dispatches = True  # type: ignore[attr-defined]
     return dispatched
@@ -130,6 +162,7 @@ def default_torch_function(cls: Any, func: Any, types: Any, args: Any = (), kwar
 def _converted(result: Any, cls: Any, tensor_class: Any) -> Any:
     if isinstance(result, tensor_class) and not isinstance(result, cls):
         return result.as_subclass(cls)
-    if isinstance(result, (tuple, list)) and not hasattr(result, "_fields"):
-        return type(result)(_converted(r, cls, tensor_class) for r in result)
+    if isinstance(result, (tuple, list)):
+        parts = [_converted(r, cls, tensor_class) for r in result]
+        return type(result)(*parts) if hasattr(result, "_fields") else type(result)(parts)
     return result

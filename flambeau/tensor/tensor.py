@@ -338,7 +338,9 @@ class Tensor(Handle):
     def as_subclass(self, cls: type) -> Any:
         """This tensor as an instance of another class, sharing storage and history."""
         out: Any = _new(cls)
-        fields(out).update(fields(self))
+        # The gradient of a leaf is still the leaf's: what stands for it is computed from it.
+        leaf = self._requires_grad and self._grad_fn is None and state.enabled
+        fields(out).update(fields(self.view_as(self) if leaf else self))
         return out
 
     __hash__ = object.__hash__
