@@ -69,11 +69,11 @@ def _new_walk(retain: bool, create_graph: bool) -> Walk:
 
 def _walk(roots: Sequence[Tensor], grads: Sequence[Any], retain: bool, create_graph: bool) -> None:
     walk = _new_walk(retain, create_graph)
-    before, site, starts_before = state.enabled, state.site, state.starts
-    recorded_at = site or user_site()
+    starts = tuple([start_of(root) for root in roots])
+    before = state.enabled, state.site, state.starts, state.selective
+    recorded_at = state.site or user_site()
     try:    # set inside: Ctrl-C may fall between any two function calls
-        state.enabled, state.site = create_graph, recorded_at
-        state.starts = starts = tuple([start_of(root) for root in roots])
+        state.enabled, state.site, state.starts, state.selective = create_graph, recorded_at, starts, False
         for start, grad in zip(starts, grads):
             if start is not None:
                 walk.give(start, grad)
@@ -81,7 +81,7 @@ def _walk(roots: Sequence[Tensor], grads: Sequence[Any], retain: bool, create_gr
         walk.finish()
     finally:
         # A pass that is over holds nothing of its graph.
-        state.enabled, state.site, state.starts = before, site, starts_before
+        state.enabled, state.site, state.starts, state.selective = before
 
 
 def grad(outputs: Any, inputs: Any, grad_outputs: Any = None, retain_graph: bool | None = None,
@@ -144,23 +144,22 @@ def _gradients_of(roots: Sequence[Tensor], grads: Sequence[Any], inputs: Sequenc
         else:
             walk.capture[place] = None
             targets.add(place[0])
-    starts = [start_of(root) for root in roots]
+    starts = tuple([start_of(root) for root in roots])
     fns = [s[0] if s.__class__ is tuple else s for s in starts]
     walk.wanted = reachable_to([f for f in fns if isinstance(f, GradFn)], targets)
     # What is only captured need not be differentiated further.
     walk.wanted = {fn for fn in walk.wanted if fn not in targets or _leads_on(fn, walk.wanted, targets)}
-    before, site, starts_before = state.enabled, state.site, state.starts
-    recorded_at = site or user_site()
+    before = state.enabled, state.site, state.starts, state.selective
+    recorded_at = state.site or user_site()
     try:    # set inside: Ctrl-C may fall between any two function calls
-        state.enabled, state.site = create_graph, recorded_at
-        state.starts = tuple(starts)
+        state.enabled, state.site, state.starts, state.selective = create_graph, recorded_at, starts, True
         for start, g in zip(starts, grads):
             if start is not None:
                 walk.give(start, g)
         walk.run()
     finally:
         # A pass that is over holds nothing of its graph.
-        state.enabled, state.site, state.starts = before, site, starts_before
+        state.enabled, state.site, state.starts, state.selective = before
     results = []
     for x, place in zip(inputs, places):
         found = walk.leaf_gradient(x) if place is None else walk.capture[place]

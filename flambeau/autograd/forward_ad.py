@@ -14,7 +14,8 @@ from typing import Any, NamedTuple
 
 from .. import dtypes
 from ..operators.representation import descriptions, history_suffixes
-from ..tensor import Tensor
+from ..tensor import GradFn, Tensor, state
+from ..tensor.history import detached, edge
 from .backward import grad
 from .grad_mode import enable_grad
 
@@ -26,12 +27,65 @@ class UnpackedDualTensor(NamedTuple):
     tangent: Any
 
 
+class MakeDualBackward0(GradFn):
+    """Makes a dual tensor of its variable, so that it can be written in place like any result."""
+
+    __slots__ = ("geometry",)
+
+    @property
+    def output_geometries(self) -> tuple[Any, ...]:
+        return (self.geometry,)
+
+    def run(self, grads: tuple[Any, ...]) -> tuple[Any, ...]:
+        """The gradient, as it is."""
+        return grads
+
+    def name(self) -> str:
+        """What a view's history is called."""
+        return "ViewBackward0"
+
+
+def _computed_from(variable: Tensor) -> Tensor:
+    """The same values and memory, as the result of an operation on the variable."""
+    made = MakeDualBackward0()
+    made.signature = made.plan = made.numbers = None
+    made.saved, made.edges, made.geometry = (), (edge(variable),), variable._geometry
+    dual = detached(variable)
+    dual._grad_fn, dual._requires_grad = made, True
+    return dual
+
+
+class _Root(NamedTuple):
+    """A dual tensor of a level: the variable it stands for, what made it, and its tangent."""
+
+    variable: Tensor
+    dual: Tensor
+    made: Any
+    tangent: Tensor
+
+
 class _Level:
     """The dual inputs of one level."""
 
     def __init__(self) -> None:
-        self.roots: list[tuple[Tensor, Tensor]] = []
+        self.roots: list[_Root] = []
         self.differentiable = False  # whether a primal or tangent requires gradients itself
+        self.before = state.enabled, state.quiet, state.forward
+
+    def depends_on_others(self, output: Tensor) -> bool:
+        """Whether gradients flow from an output to something else than the level's own variables."""
+        own = {id(root.variable) for root in self.roots}
+        pending, seen = [edge(output)], set[int]()
+        while pending:
+            target = pending.pop()
+            target = target[0] if target.__class__ is tuple else target
+            if target is None or id(target) in seen or id(target) in own:
+                continue
+            seen.add(id(target))
+            if not isinstance(target, GradFn):
+                return True
+            pending += target.edges
+        return False
 
 
 levels: list[_Level] = []
@@ -42,6 +96,8 @@ def enter_dual_level() -> int:
     if levels:
         raise RuntimeError("Nested forward mode AD is not supported at the moment")
     levels.append(_Level())
+    if not state.inference:
+        state.enabled, state.quiet, state.forward = True, not state.enabled, True
     return len(levels) - 1
 
 
@@ -50,7 +106,7 @@ def exit_dual_level(*, level: int | None = None) -> None:
     if not levels:
         raise RuntimeError("Trying to exit a forward AD level but no level exists, make sure to "
                            "enter_dual_level() first.")
-    levels.pop()
+    state.enabled, state.quiet, state.forward = levels.pop().before
 
 
 class dual_level:
@@ -86,13 +142,14 @@ def make_dual(tensor: Tensor, tangent: Tensor, *, level: int | None = None) -> T
                            "forward gradient "
                            f"is of size {list(tangent.shape)}.")
     current = levels[-1]
-    if any(dual is tensor for dual, _ in current.roots):
+    if any(root.dual is tensor for root in current.roots):
         raise RuntimeError("Making a dual Tensor based on a Tensor that already has a forward gradient at "
                            f"the same level {len(levels) - 1} is not supported.")
     current.differentiable |= tensor.requires_grad or tangent.requires_grad
     with enable_grad():
-        dual = tensor.view_as(tensor) if tensor.requires_grad else tensor.detach().requires_grad_()
-    current.roots.append((dual, tangent))
+        variable = tensor.view_as(tensor) if tensor.requires_grad else tensor.detach().requires_grad_()
+    dual = _computed_from(variable) if type(variable) is Tensor else variable
+    current.roots.append(_Root(variable, dual, dual._grad_fn, tangent))
     return dual
 
 
@@ -104,13 +161,15 @@ def unpack_dual(tensor: Tensor, *, level: int | None = None) -> UnpackedDualTens
     if not levels:
         return UnpackedDualTensor(tensor, None)
     current = levels[-1]
-    primal = tensor if current.differentiable else tensor.detach()
-    for dual, tangent in current.roots:
-        if dual is tensor:
-            return UnpackedDualTensor(primal, tangent)
+    differentiable = not state.quiet and (
+        current.differentiable or (tensor.requires_grad and current.depends_on_others(tensor)))
+    primal = tensor if differentiable else tensor.detach()
+    for root in current.roots:
+        if root.dual is tensor and tensor._grad_fn is root.made:
+            return UnpackedDualTensor(primal, root.tangent)
     if not tensor.requires_grad or not current.roots:
         return UnpackedDualTensor(primal, None)
-    return UnpackedDualTensor(primal, _push(tensor, current))
+    return UnpackedDualTensor(primal, _push(tensor, current, differentiable))
 
 
 def _describe(tensor: Tensor) -> list[str] | None:
@@ -120,7 +179,9 @@ def _describe(tensor: Tensor) -> list[str] | None:
     tangent = unpack_dual(tensor).tangent
     if tangent is None:
         return None
-    shown = levels[-1].differentiable and tensor.grad_fn is not None
+    current = levels[-1]
+    outside = current.differentiable or current.depends_on_others(tensor)
+    shown = not state.quiet and outside and tensor.grad_fn is not None
     history = history_suffixes(tensor) if shown else []
     return [*history, f"tangent={tangent}"]
 
@@ -128,21 +189,21 @@ def _describe(tensor: Tensor) -> list[str] | None:
 descriptions.append(_describe)
 
 
-def _push(output: Tensor, current: _Level) -> Any:
+def _push(output: Tensor, current: _Level, differentiable: bool) -> Any:
     """The tangent of an output (Note: forward mode)."""
     with enable_grad():
         # Any weights would do. Rules that take logarithms of gradients can be differentiated at 1, not at 0.
         weights = (_zeros(output) + 1).requires_grad_()
-        duals = [dual for dual, _ in current.roots]
-        found = grad(output, duals, weights, create_graph=True, allow_unused=True)
-        used = [(g, tangent) for g, (_, tangent) in zip(found, current.roots) if g is not None]
+        variables = [root.variable for root in current.roots]
+        found = grad(output, variables, weights, create_graph=True, allow_unused=True)
+        used = [(g, root.tangent) for g, root in zip(found, current.roots) if g is not None]
         if not used:
             return None
         varying = [(g, tangent) for g, tangent in used if g.requires_grad]
         if not varying:
             return _zeros(output)
         pushed = grad([g for g, _ in varying], weights, [tangent for _, tangent in varying],
-                      create_graph=current.differentiable, retain_graph=True, allow_unused=True)[0]
+                      create_graph=differentiable, retain_graph=True, allow_unused=True)[0]
     return _zeros(output) if pushed is None else pushed
 
 

@@ -75,6 +75,14 @@ def _decorate_generator(mode: Mode, function: Callable[..., Any]) -> Callable[..
     return decorated
 
 
+def switch(wanted: bool) -> None:
+    """Record history from now on, or not; forward differentiation needs it in any case."""
+    if state.forward and not wanted:
+        state.quiet = True
+    else:
+        state.enabled, state.quiet = wanted and not state.inference, False
+
+
 class no_grad(Mode):
     """Record no history inside.
 
@@ -93,17 +101,19 @@ class no_grad(Mode):
         pass
 
     def __enter__(self) -> None:
-        self.before, state.enabled = state.enabled, False
+        self.before = state.enabled, state.quiet
+        switch(False)
 
     def __exit__(self, *exc: object) -> None:
-        state.enabled = self.before
+        state.enabled, state.quiet = self.before
 
 
 class enable_grad(no_grad):
     """Record history inside, also within ``no_grad``."""
 
     def __enter__(self) -> None:
-        self.before, state.enabled = state.enabled, not state.inference
+        self.before = state.enabled, state.quiet
+        switch(True)
 
 
 class set_grad_enabled(Mode):
@@ -113,21 +123,21 @@ class set_grad_enabled(Mode):
         if not isinstance(mode, bool):
             raise TypeError("set_grad_enabled(): argument 'enabled' (position 1) must be bool, not "
                             f"{type(mode).__name__}")
-        self.before = state.enabled
+        self.before = state.enabled, state.quiet
         self.mode = mode
-        self.__enter__()
+        switch(mode)
 
     def __enter__(self) -> None:
-        state.enabled = self.mode and not state.inference
+        switch(self.mode)
 
     def __exit__(self, *exc: object) -> None:
-        state.enabled = self.before
+        state.enabled, state.quiet = self.before
 
     def clone(self) -> set_grad_enabled:
         return set_grad_enabled(self.mode)
 
     def __call__(self, function: Callable[..., Any]) -> Callable[..., Any]:
-        state.enabled = self.before
+        state.enabled, state.quiet = self.before
         return super().__call__(function)
 
     def __str__(self) -> str:
@@ -170,7 +180,7 @@ class inference_mode(Mode):
 
 def is_grad_enabled() -> bool:
     """Whether history is being recorded."""
-    return state.enabled
+    return state.enabled and not state.quiet
 
 
 def is_inference_mode_enabled() -> bool:

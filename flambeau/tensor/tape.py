@@ -22,12 +22,18 @@ class GradState(threading.local):
     enabled = True
     inference = False
     check_nan = True
+    # While a level of forward differentiation is open everything is recorded (Note: forward mode): whether it
+    # is, and whether the program has switched gradients off meanwhile.
+    forward = False
+    quiet = False
     # Where backward was called: the line of everything it records.
     site: Any = None
     # How many of torch.func's derivatives are being computed, one inside the other.
     transforms = 0
     # Where the backward pass that runs has started (Note: edges): one tuple of its own for each pass.
     starts: Any = None
+    # Whether it was asked for certain gradients only, as ``autograd.grad`` asks.
+    selective = False
     # Whether there are saved_hooks or anomaly mode is on: one question for the hot path.
     watched = False
     _saved_hooks: tuple[Any, ...] = ()

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Callable, Iterable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from typing import Any
 
+from ..amp import autocast
+from ..amp.switches import get_autocast_dtype, is_autocast_cache_enabled, is_autocast_enabled
 from ..autograd import Function, backward, enable_grad, no_grad
 from ..autograd.graph import saved_tensors_hooks
 from ..operators.generator import default_generator
@@ -35,6 +37,19 @@ class _RestoredRandomness:
             default_generator._state = self.before
 
 
+class _RestoredAutocast:
+    """Autocast as it was when this object was made."""
+
+    def __init__(self) -> None:
+        self.dtype = get_autocast_dtype("cpu")
+        self.enabled = is_autocast_enabled("cpu")
+        self.cache = is_autocast_cache_enabled()
+
+    def again(self) -> autocast:
+        """A context with these switches."""
+        return autocast("cpu", dtype=self.dtype, enabled=self.enabled, cache_enabled=self.cache)
+
+
 class CheckpointError(RuntimeError):
     """The recomputation did not do what the first computation did."""
 
@@ -46,6 +61,7 @@ class CheckpointFunction(Function):
     def forward(ctx: Any, function: Any, preserve: bool, *args: Any) -> Any:
         ctx.function = function
         ctx.randomness = _RestoredRandomness(preserve)
+        ctx.autocast = _RestoredAutocast()
         ctx.args = [None if isinstance(a, Tensor) else a for a in args]
         ctx.positions = [i for i, a in enumerate(args) if isinstance(a, Tensor)]
         ctx.save_for_backward(*[args[i] for i in ctx.positions])
@@ -54,10 +70,15 @@ class CheckpointFunction(Function):
 
     @staticmethod
     def backward(ctx: Any, *grads: Any) -> Any:
+        if state.selective:
+            raise RuntimeError(
+                "When use_reentrant=True, torch.utils.checkpoint is incompatible with .grad() or passing an "
+                "`inputs` parameter to .backward(). To resolve this error, you can either set "
+                "use_reentrant=False, or call .backward() without passing the `inputs` argument.")
         args = list(ctx.args)
         for i, saved in zip(ctx.positions, ctx.saved_tensors):
             args[i] = saved.detach().requires_grad_(saved.requires_grad)
-        with enable_grad(), ctx.randomness:
+        with enable_grad(), ctx.randomness, ctx.autocast.again():
             outputs = ctx.function(*args)
         several = outputs if isinstance(outputs, (tuple, list)) else (outputs,)
         pairs = [(o, g) for o, g in zip(several, grads) if isinstance(o, Tensor) and o.requires_grad]
@@ -67,19 +88,30 @@ class CheckpointFunction(Function):
         return (None, None, *(a._grad if isinstance(a, Tensor) else None for a in args))
 
 
+class _AllIsThere(Exception):
+    """A recomputation has saved what backward needs."""
+
+
+def _metadata(x: Tensor) -> dict[str, Any]:
+    return {"shape": x.shape, "dtype": x.dtype, "device": x.device}
+
+
 class _Frame:
     """What one non-reentrant checkpoint saved, and how to compute it again."""
 
-    def __init__(self, run: Callable[[], Any], preserve: bool) -> None:
+    def __init__(self, run: Callable[[], Any], preserve: bool, early_stop: bool, checked: bool) -> None:
         self.run = run
         self.randomness = _RestoredRandomness(preserve)
+        self.autocast = _RestoredAutocast()
+        self.early_stop = early_stop
+        self.checked = checked
         self.count = 0
         self.metadata: list[Any] = []
         self.again: dict[int, Any] | None = None
 
     def pack(self, x: Tensor) -> int:
         """A number in place of a tensor."""
-        self.metadata.append((x.shape, x.dtype))
+        self.metadata.append(_metadata(x))
         self.count += 1
         return self.count - 1
 
@@ -95,11 +127,16 @@ class _Frame:
 
         def keep(x: Tensor) -> Tensor:
             kept.append(x.detach() if not x.requires_grad else x)
+            if self.early_stop and len(kept) == self.count:
+                raise _AllIsThere
             return x
         hooks, state.saved_hooks = state.saved_hooks, ()
         try:
-            with enable_grad(), self.randomness, saved_tensors_hooks(keep, lambda x: x):
+            with (enable_grad(), self.randomness, self.autocast.again(),
+                  saved_tensors_hooks(keep, lambda x: x)):
                 self.run()
+        except _AllIsThere:
+            pass
         finally:
             state.saved_hooks = hooks
         if len(kept) != self.count:
@@ -107,12 +144,12 @@ class _Frame:
                                   "the original forward and recomputation.\nNumber of tensors saved during "
                                   f"forward: {self.count}\nNumber of tensors saved during recomputation: "
                                   f"{len(kept)}.")
-        for i, (x, (shape, dtype)) in enumerate(zip(kept, self.metadata)):
-            if x.shape != shape or x.dtype is not dtype:
+        for i, (x, before) in enumerate(zip(kept, self.metadata)):
+            now = _metadata(x)
+            if self.checked and now != before:
                 raise CheckpointError("torch.utils.checkpoint: Recomputed values for the following tensors "
                                       "have different metadata than during the forward pass.\ntensor at "
-                                      f"position {i}:\nsaved metadata: {(shape, dtype)}\nrecomputed "
-                                      f"metadata: {(x.shape, x.dtype)}")
+                                      f"position {i}:\nsaved metadata: {before}\nrecomputed metadata: {now}")
         self.again = dict(enumerate(kept))
 
 
@@ -135,7 +172,12 @@ def checkpoint(function: Callable[..., Any], *args: Any, use_reentrant: bool | N
                       "details on the differences between the two variants.",
                       stacklevel=2)
         use_reentrant = True
+    if determinism_check not in ("default", "none"):
+        raise ValueError("determinism_check should be one of ['default', 'none'] but got "
+                         f"{determinism_check}")
     if use_reentrant:
+        if context_fn is not None or debug:
+            raise ValueError("Passing `context_fn` or `debug` is only supported when use_reentrant=False.")
         if kwargs:
             raise ValueError("Unexpected keyword arguments: " + ",".join(kwargs))
         if not any(isinstance(a, Tensor) and a.requires_grad for a in args) and state.enabled:
@@ -143,29 +185,20 @@ def checkpoint(function: Callable[..., Any], *args: Any, use_reentrant: bool | N
         return CheckpointFunction.apply(function, preserve_rng_state, *args)
     if not state.enabled:
         return function(*args, **kwargs)
-    first, again = context_fn() if context_fn is not None else (_nothing(), _nothing())
+    first, again = context_fn() if context_fn is not None else noop_context_fn()
 
     def run() -> Any:
         with again:
             return function(*args, **kwargs)
-    frame = _Frame(run, preserve_rng_state)
+    stops = early_stop if _early_stop[0] is None else _early_stop[0]
+    frame = _Frame(run, preserve_rng_state, stops, determinism_check == "default")
     with first, saved_tensors_hooks(frame.pack, frame.unpack):
         return function(*args, **kwargs)
 
 
-class _nothing:
-    """A context that does nothing."""
-
-    def __enter__(self) -> None:
-        pass
-
-    def __exit__(self, *exc: object) -> None:
-        pass
-
-
 def noop_context_fn() -> tuple[Any, Any]:
     """The default of ``context_fn``."""
-    return _nothing(), _nothing()
+    return nullcontext(), nullcontext()
 
 
 def checkpoint_sequential(functions: Any, segments: int, input: Any, use_reentrant: bool | None = None,
@@ -173,7 +206,10 @@ def checkpoint_sequential(functions: Any, segments: int, input: Any, use_reentra
     """Run a sequence of modules in ``segments`` checkpointed pieces; the last piece is not checkpointed."""
     if use_reentrant is None:
         warnings.warn("torch.utils.checkpoint.checkpoint_sequential: the use_reentrant parameter should be "
-                      "passed explicitly.", stacklevel=2)
+                      "passed explicitly. In version 2.9 we will raise an exception if use_reentrant is not "
+                      "passed. use_reentrant=False is recommended, but if you need to preserve the current "
+                      "default behavior, you can pass use_reentrant=True. Refer to docs for more details on "
+                      "the differences between the two variants.", stacklevel=2)
         use_reentrant = True
     steps: list[Any] = list(functions.children()) if hasattr(functions, "children") else list(functions)
     size = len(steps) // segments
@@ -246,13 +282,17 @@ class GraphExecGroup:
         pass
 
 
+_early_stop: list[bool | None] = [None]
+
+
 @contextmanager
 def set_checkpoint_early_stop(enable: bool) -> Iterator[None]:
-    """Whether a recomputation may end once all is there that backward needs.
-
-    Recording costs little and what is not needed is not computed, so it always runs to the end.
-    """
-    yield
+    """Whether a recomputation may end once all is there that backward needs."""
+    before, _early_stop[0] = _early_stop[0], enable
+    try:
+        yield
+    finally:
+        _early_stop[0] = before
 
 
 _debug: list[bool | None] = [None]

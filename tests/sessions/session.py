@@ -23,7 +23,7 @@ FRAMEWORK = re.compile(r"\bflambeau\b")
 INTERNAL = re.compile(r" \(Triggered internally at .*\)$")
 # Notes on PyTorch's own machinery, and what is told once in a process.
 NOISE = re.compile("jit.script` is deprecated|insert a get_attr Node|not yet implemented the batching rule|"
-                   "^Sparse invariant|^Converting a tensor with requires_grad")
+                   "^Sparse invariant|^Converting a tensor with requires_grad|as a plain method")
 FOLDER = Path(__file__).resolve().parent
 
 
