@@ -27,6 +27,17 @@ def needed_next(w: Arguments, head: Head, following: str, blocks: tuple[str, str
     return Ahead(*rows(blocks[0], "value"), *rows(blocks[1], "key"))
 
 
+def bring_later_keys(w: Arguments, shared: Head, first: str) -> None:
+    """Under a causal mask: ask for rows of K and V that the block of queries from ``first`` on adds."""
+    f, parts = w.f, w.parts
+    stop = f.least(f.least(f.add(first, parts.width), w["queries"]), w["keys"])
+    stop = f.choose(w.flag("causal"), "i64", stop, first)
+    for name, columns in (("key", "depth"), ("value", "width")):
+        matrix, row = w.of_head(name, shared), f.mul(w[f"{name}.row"], parts.storage.itemsize)
+        with f.loop(first, stop) as i, f.loop(0, f.mul(w[columns], parts.storage.itemsize), 64) as c:
+            f.prefetch(f.at(f.at(matrix, f.mul(i, row), "i8"), c, "i8"), 2)
+
+
 def bring_result(w: Arguments, name: str, head: Head, first: str, count: str, columns: str) -> None:
     """Let the cache lines of a result come meanwhile: rows lie far apart, stores would wait for each."""
     f, size = w.f, w.parts.storage.itemsize

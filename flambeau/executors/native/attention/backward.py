@@ -27,7 +27,7 @@ from collections.abc import Sequence
 
 from ..llvm.build import Function, Module, Value
 from ..llvm.emitter import Dtype, memory_type
-from .ahead import bring_result, needed_next
+from .ahead import bring_later_keys, bring_result, needed_next
 from .arguments import SIZES, Arguments, Head, Matrix, Names, matrix
 from .forward import greatest, inverse, kept_weights, last_key, multiply, multiply_all, scores, send
 from .span import BOUNDS, Span, over_keys
@@ -62,6 +62,7 @@ def backward_text(storage: Dtype, compute: Dtype) -> str:
                     f.loop(f.rem(task, w["chunks"]), blocks, w["chunks"]) as block:
                 head = w.head(f.add(f.mul(number, w["group"]), member))
                 following = f.mul(f.add(block, w["chunks"]), parts.width)
+                bring_later_keys(w, shared, following)
                 ahead = needed_next(w, head, following, ("query", "grad"), shared_next)
                 _Block(w, head, f.mul(block, parts.width), k, v, sums, ahead).run()
     with module.kernel("attention_gather") as f:

@@ -18,7 +18,7 @@ from collections.abc import Sequence
 
 from ..llvm.build import Function, Module
 from ..llvm.emitter import Dtype, memory_type
-from .ahead import bring_result, needed_next
+from .ahead import bring_later_keys, bring_result, needed_next
 from .arguments import SIZES, Arguments, Head, Matrix, Names, matrix
 from .span import BOUNDS, Span, over_keys
 from .tiles import Ahead, Parts
@@ -45,6 +45,7 @@ def forward_text(storage: Dtype, compute: Dtype) -> str:
             # Blocks are dealt out in turn: under a causal mask the first ones have less to do.
             with f.loop(f.rem(task, w["chunks"]), blocks, w["chunks"]) as block:
                 first, following = f.mul(block, parts.width), f.mul(f.add(block, w["chunks"]), parts.width)
+                bring_later_keys(w, shared, following)
                 ahead = needed_next(w, head, following, ("query", "query"), shared_next)
                 _block(w, head, first, k, v, ahead)
     return module.text()
