@@ -59,8 +59,7 @@ def compute_pending(cause: str, keep: int = 0) -> None:
         live: list[Node] = []
         try:
             pending.take_live(live, keep)
-            _budget.cut_by = 0
-            settings.check_at = 0 if settings.eager else _CHECK_EVERY
+            _budget.start_again()
             if not live:
                 return
             computed = len(live)
@@ -133,7 +132,21 @@ class _Budget:
     budget is the end.
     """
 
-    cut_by = 0  # number of pending nodes at which to cut at any line; 0 while the budget is not used up
+    cut_by = 0      # number of pending nodes at which to cut at any line; 0 while the budget is not used up
+    counted = 0     # pending nodes of which it is known
+    promised = 0    # how many bytes they promise
+
+    def start_again(self) -> None:
+        """Forget what is pending: it has just been taken away."""
+        self.cut_by = self.counted = self.promised = 0
+        settings.check_at = 0 if settings.eager else _CHECK_EVERY
+
+    def count(self, nodes: list[Node]) -> int:
+        """The bytes that pending nodes promise."""
+        fresh = nodes[self.counted:]
+        self.counted += len(fresh)
+        self.promised += sum([node.signature.nbytes for node in fresh if node.signature is not None])
+        return self.promised
 
 
 _budget = _Budget()
@@ -156,7 +169,7 @@ def check_budget() -> None:
         elif count >= _budget.cut_by:
             _cut(keep=0)
         return
-    promised = sum(node.signature.nbytes for node in nodes[:] if node.signature is not None)
+    promised = _budget.count(nodes)
     if promised > settings.budget_bytes or count > _NODE_LIMIT:
         _budget.cut_by = 2 * count
         settings.check_at = 0
@@ -167,8 +180,7 @@ def check_budget() -> None:
 
 
 def _cut(keep: int) -> None:
-    _budget.cut_by = 0
-    settings.check_at = _CHECK_EVERY
+    _budget.start_again()
     compute_pending("budget", keep)
 
 
