@@ -134,6 +134,11 @@ def from_numpy_dtype(numpy_type: Any) -> dtype:
     """The dtype of a NumPy element type; ``TypeError`` where PyTorch has none."""
     found = _FROM_NUMPY.get(np.dtype(numpy_type))
     if found is None:
+        if not np.dtype(numpy_type).isnative:
+            raise ValueError(
+                "given numpy array has byte order different from the native byte order. Conversion between "
+                "byte orders is currently not supported."
+            )
         raise TypeError(
             "can't convert np.ndarray of type "
             f"{getattr(np.dtype(numpy_type), 'type', numpy_type).__module__}."

@@ -84,13 +84,17 @@ def _(ctx: Any, grad: Tensor) -> list[Any]:
             for i, needed in enumerate(ctx.needs)]
 
 
+def _c_name(kind: type) -> str:
+    return f"numpy.{kind.__name__}" if kind.__module__ == "numpy" else kind.__name__
+
+
 def _tensor_list(tensors: Any, name: str) -> list[Tensor]:
     if isinstance(tensors, Tensor):
         raise TypeError(f"{name}(): argument 'tensors' (position 1) must be tuple of Tensors, not Tensor")
     tensors = list(tensors)
     for i, x in enumerate(tensors):
         if not isinstance(x, Tensor):
-            raise TypeError(f"expected Tensor as element {i} in argument 0, but got {type(x).__name__}")
+            raise TypeError(f"expected Tensor as element {i} in argument 0, but got {_c_name(type(x))}")
     return tensors
 
 

@@ -43,6 +43,7 @@ def _refuse_negative_strides(array: np.ndarray[Any, Any]) -> None:
 
 def shared(array: np.ndarray[Any, Any]) -> Tensor:
     """A tensor that shares memory with an array (``from_numpy``)."""
+    array = np.asarray(array)   # a matrix stays two-dimensional whatever is done to it
     dtype = dtypes.from_numpy_dtype(array.dtype)
     itemsize = array.itemsize
     _refuse_negative_strides(array)

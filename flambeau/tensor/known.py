@@ -31,7 +31,7 @@ def known_arrays(tensors: Iterable[Any]) -> list[Array] | None:
     arrays = []
     flat = dtype = None
     for x in tensors:
-        if x.__class__ is not Tensor or x._requires_grad:
+        if x.__class__ is not Tensor or x._requires_grad or x._sparse:
             return None
         base = x._base
         if base is not None and base._requires_grad:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import functools
 import itertools
 import os
+import queue
 import signal
 import warnings
 import weakref
@@ -150,6 +151,8 @@ class _MultiProcessingDataLoaderIter(_BaseDataLoaderIter):
 
     def __init__(self, loader: DataLoader[Any]) -> None:
         super().__init__(loader)
+        if loader.prefetch_factor <= 0:  # type: ignore[operator]  # None where num_workers was set afterwards
+            raise AssertionError("prefetch_factor must be greater than 0 for MultiProcessingDataLoaderIter")
         self._workers: list[_Worker] = []
         self._shut_down = False
         # Not __del__: when the garbage collector takes this iterator, the connections and processes may have
@@ -317,7 +320,7 @@ class _MultiProcessingDataLoaderIter(_BaseDataLoaderIter):
         worker.process.join(_PATIENCE)
         dead = [each.process for each in self._workers if not each.process.is_alive() and each.active]
         pids = ", ".join(str(process.pid) for process in dead) or str(worker.process.pid)
-        cause = None
+        cause: Exception = queue.Empty()
         code = worker.process.exitcode
         if code is not None and code < 0:
             cause = RuntimeError(

@@ -25,6 +25,13 @@ T_co = TypeVar("T_co", covariant=True)
 
 def draw_seed(generator: Any = None) -> int:
     """A seed for another generator: one draw, as PyTorch makes it."""
+    if generator is not None and not isinstance(generator, Generator):
+        kind = type(generator).__name__
+        raise TypeError(
+            f"random_() received an invalid combination of arguments - got (generator={kind}, ), but "
+            "expected one of:\n * (*, torch.Generator generator = None)\n * (int from, int to, *, "
+            "torch.Generator generator = None)\n * (int to, *, torch.Generator generator = None)\n"
+        )
     return int(ops.empty((), dtype=int64).random_(generator=generator).item())
 
 

@@ -91,6 +91,16 @@ def test_case(torch: ModuleType, oracle: ModuleType, name: str) -> None:
     assert run(torch) == run(oracle)
 
 
+def test_nothing_to_prefetch(torch: ModuleType) -> None:
+    """PyTorch raises the same, but its iterator's finalizer complains too."""
+    with pytest.raises(AssertionError, match="prefetch_factor must be greater than 0"):
+        list(torch.utils.data.DataLoader(Numbers(), num_workers=1, prefetch_factor=0))
+    loader = torch.utils.data.DataLoader(Numbers())
+    loader.num_workers = 1
+    with pytest.raises(TypeError, match="'<=' not supported between instances of 'NoneType' and 'int'"):
+        list(loader)
+
+
 def test_attributes_that_are_fixed(torch: ModuleType, oracle: ModuleType) -> None:
     def run(framework: ModuleType) -> Any:
         loader = framework.utils.data.DataLoader(Numbers())

@@ -1,16 +1,10 @@
-"""Pipes against PyTorch's: values, errors, warnings, names.
-
-Each line of the files in ``pipes`` is an expression, and each ``def`` a function without arguments; both
-frameworks evaluate them.
-"""
+"""Pipes against PyTorch's: values, errors, warnings, names."""
 
 from __future__ import annotations
 
 import copy
 import io
 import pickle
-import re
-import warnings
 from collections.abc import Iterator
 from importlib import import_module
 from pathlib import Path
@@ -18,6 +12,8 @@ from types import ModuleType
 from typing import Any
 
 import pytest
+
+from tests.utils.data.programs import outcome, programs
 
 pytestmark = [pytest.mark.oracle, pytest.mark.filterwarnings("ignore:.*fork")]
 
@@ -46,17 +42,6 @@ def nonb(x: Any) -> Any:
     return x
 
 
-def programs(name: str) -> Iterator[str]:
-    """The expressions and functions of a file."""
-    block: list[str] = []
-    for line in (Path(__file__).parent / "pipes" / name).read_text(encoding="utf-8").splitlines():
-        if block and not line.startswith(" "):
-            yield "\n".join(block)
-            block = []
-        block.append(line)
-    yield "\n".join(block)
-
-
 def names(framework: ModuleType) -> dict[str, Any]:
     """What the programs use."""
     data = f"{framework.__name__}.utils.data"
@@ -73,36 +58,19 @@ def names(framework: ModuleType) -> dict[str, Any]:
     return found
 
 
-def outcome(framework: ModuleType, program: str) -> Any:
-    framework.manual_seed(12)
-    known = names(framework)
-    expression = program
-    if program.startswith("def "):
-        exec(program, known)
-        expression = f"{program[4 : program.index('(')]}()"
-    with warnings.catch_warnings(record=True) as caught:
-        warnings.simplefilter("always")
-        try:
-            shown = repr(eval(expression, known))
-        except Exception as error:
-            shown = f"{type(error).__name__}: {error}"
-    told = [(w.category.__name__, str(w.message)) for w in caught if "fork()" not in str(w.message)]
-    return [re.sub("0x[0-9a-f]+", "0x", text.replace("flambeau", "torch")) for text in (shown, repr(told))]
-
-
-@pytest.mark.parametrize("program", list(programs("streams.txt")))
+@pytest.mark.parametrize("program", list(programs("pipes/streams.txt")))
 def test_stream(torch: ModuleType, oracle: ModuleType, program: str) -> None:
-    assert outcome(torch, program) == outcome(oracle, program)
+    assert outcome(torch, program, names(torch)) == outcome(oracle, program, names(oracle))
 
 
-@pytest.mark.parametrize("program", list(programs("maps_and_helpers.txt")))
+@pytest.mark.parametrize("program", list(programs("pipes/maps_and_helpers.txt")))
 def test_map_or_helper(torch: ModuleType, oracle: ModuleType, program: str) -> None:
-    assert outcome(torch, program) == outcome(oracle, program)
+    assert outcome(torch, program, names(torch)) == outcome(oracle, program, names(oracle))
 
 
-@pytest.mark.parametrize("program", list(programs("loaders.txt")))
+@pytest.mark.parametrize("program", list(programs("pipes/loaders.txt")))
 def test_loader(torch: ModuleType, oracle: ModuleType, program: str) -> None:
-    assert outcome(torch, program) == outcome(oracle, program)
+    assert outcome(torch, program, names(torch)) == outcome(oracle, program, names(oracle))
 
 
 def files(framework: ModuleType, folder: Path) -> list[Any]:

@@ -12,6 +12,7 @@ import numpy as np
 
 from .... import operators as ops
 from ....dtypes import float64
+from ....layouts import strided
 from ....tensor import Tensor
 from .stacking import stack_arrays, stack_numbers, stack_tensors
 
@@ -19,9 +20,6 @@ __all__ = ["collate", "default_collate", "default_collate_fn_map", "default_conv
 
 CollateMap = dict[type | tuple[type, ...], Callable[..., Any]]
 _ERROR = "default_collate: batch must contain tensors, numpy arrays, numbers, dicts or lists; found {}"
-# Texts and objects: what a tensor cannot hold.
-_NOT_NUMBERS = "SaUOMmV"
-
 
 # Kinds of NumPy arrays that are not made into tensors: strings and objects.
 np_str_obj_array_pattern = re.compile(r"[SaUO]")
@@ -38,7 +36,7 @@ def default_convert(data: Any) -> Any:
     if isinstance(data, Tensor):
         return data
     if isinstance(data, np.ndarray | np.generic):
-        if (isinstance(data, np.ndarray) and data.dtype.kind in "SUO") or isinstance(data, str | bytes):
+        if (isinstance(data, np.ndarray) and data.dtype.kind in "SUO") or isinstance(data, str):
             return data
         return ops.as_tensor(data)
     if isinstance(data, collections.abc.Mapping):
@@ -109,13 +107,20 @@ def collate(batch: Any, *, collate_fn_map: CollateMap | None = None) -> Any:
 
 def collate_tensor_fn(batch: Any, *, collate_fn_map: CollateMap | None = None) -> Tensor:
     """Tensors, stacked."""
+    if isinstance(batch, Tensor):
+        return ops.stack(batch, 0)  # which is told so
+    if any(sample.layout is not strided for sample in batch if isinstance(sample, Tensor)):
+        raise RuntimeError(
+            "Batches of sparse tensors are not currently supported by the default collate_fn; please provide "
+            "a custom collate_fn to handle them appropriately."
+        )
     at_once = stack_tensors(batch)
     return ops.stack(list(batch), 0) if at_once is None else at_once
 
 
 def collate_numpy_array_fn(batch: Any, *, collate_fn_map: CollateMap | None = None) -> Any:
     """Arrays of numbers, as stacked tensors."""
-    if batch[0].dtype.kind in _NOT_NUMBERS:
+    if batch[0].dtype.kind in "SUO":
         raise TypeError(_ERROR.format(batch[0].dtype))
     at_once = stack_arrays(batch) if all(array.__class__ is np.ndarray for array in batch) else None
     if at_once is not None:

@@ -34,6 +34,8 @@ def stack_arrays(arrays: Sequence[Array]) -> Tensor | None:
     for array in arrays:
         if array.shape != shape or (array.dtype is not dtype and array.dtype != dtype):
             return None
+        if shape and min(array.strides) < 0:
+            return None
     flat = allocate[0](len(arrays) * first.size, dtype)
     if shape:  # joined along their first dimension, which is quicker than np.stack
         np.concatenate(arrays, out=flat.reshape(-1, *shape[1:]) if first.size else None)

@@ -35,7 +35,7 @@ class StreamEnd:
     """Sent in the place of a batch when the stream of a worker has ended."""
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, slots=True)
 class WorkerInfo:
     """What a worker knows of itself; `dataset` is its own copy."""
 
