@@ -3,7 +3,17 @@
 import importlib
 from typing import Any
 
-from . import anomaly_mode, forward_ad, function, functional, grad_mode, graph, saved_values, tensor_hooks
+from . import (
+    anomaly_mode,
+    forward_ad,
+    function,
+    functional,
+    grad_mode,
+    graph,
+    saved_values,
+    tensor_hooks,
+    variable,
+)
 from .anomaly_mode import detect_anomaly, set_detect_anomaly
 from .backward import backward, grad
 from .function import Function
@@ -16,8 +26,7 @@ from .grad_mode import (
     set_multithreading_enabled,
 )
 from .gradcheck import gradcheck, gradgradcheck
-
-Variable = function.Tensor
+from .variable import Variable
 
 
 def __getattr__(name: str) -> Any:
@@ -31,5 +40,5 @@ __all__ = [
     "Function", "Variable", "anomaly_mode", "backward", "detect_anomaly", "enable_grad", "forward_ad",
     "function", "functional", "grad", "grad_mode", "gradcheck", "gradgradcheck", "graph",
     "inference_mode", "is_grad_enabled", "no_grad", "set_detect_anomaly", "set_grad_enabled",
-    "set_multithreading_enabled", "tensor_hooks",
+    "set_multithreading_enabled", "tensor_hooks", "variable",
 ]

@@ -8,7 +8,7 @@ from types import SimpleNamespace
 
 matmul = SimpleNamespace(allow_tf32=False, allow_fp16_reduced_precision_reduction=True,
                          allow_bf16_reduced_precision_reduction=True, fp32_precision="none")
-_kernels = {"flash": True, "mem_efficient": True, "math": True, "cudnn": True}
+_kernels = {"flash": True, "mem_efficient": True, "math": True, "cudnn": True, "reduced sums": False}
 
 
 def is_built() -> bool:
@@ -72,3 +72,13 @@ def sdp_kernel(enable_flash: bool = True, enable_math: bool = True, enable_mem_e
         yield
     finally:
         _kernels.update(before)
+
+
+def allow_fp16_bf16_reduction_math_sdp(enabled: bool) -> None:
+    """Remembered: attention in 16-bit types is computed in float32."""
+    _kernels["reduced sums"] = enabled
+
+
+def fp16_bf16_reduction_math_sdp_allowed() -> bool:
+    """What ``allow_fp16_bf16_reduction_math_sdp`` was given."""
+    return _kernels["reduced sums"]

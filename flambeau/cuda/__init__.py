@@ -5,7 +5,60 @@ from __future__ import annotations
 from typing import Any, NoReturn
 
 from ..devices import device as _device
-from . import amp
+from . import amp, memory, nvtx, random
+from .absence import NONE
+from .memory import (
+    caching_allocator_alloc,
+    caching_allocator_disabled,
+    caching_allocator_enable,
+    empty_cache,
+    get_per_process_memory_fraction,
+    host_memory_stats,
+    host_memory_stats_as_nested_dict,
+    max_memory_allocated,
+    max_memory_cached,
+    max_memory_reserved,
+    mem_get_info,
+    memory_allocated,
+    memory_cached,
+    memory_reserved,
+    memory_stats,
+    memory_stats_as_nested_dict,
+    memory_summary,
+    reset_peak_memory_stats,
+    set_per_process_memory_fraction,
+)
+from .queries import (
+    CudaError,
+    DeferredCudaCallError,
+    can_device_access_peer,
+    cudart,
+    current_blas_handle,
+    current_stream,
+    default_generators,
+    default_stream,
+    get_arch_list,
+    get_gencode_flags,
+    get_sync_debug_mode,
+    has_half,
+    has_magma,
+    init,
+    ipc_collect,
+    is_tf32_supported,
+    list_gpu_processes,
+    set_sync_debug_mode,
+)
+from .random import (
+    get_rng_state,
+    get_rng_state_all,
+    initial_seed,
+    manual_seed,
+    manual_seed_all,
+    seed,
+    seed_all,
+    set_rng_state,
+    set_rng_state_all,
+)
 from .streams import (
     CUDAGraph,
     Event,
@@ -16,10 +69,21 @@ from .streams import (
     is_current_stream_capturing,
     stream,
 )
+from .tensor_types import (
+    BFloat16Tensor,
+    BoolTensor,
+    ByteTensor,
+    CharTensor,
+    DoubleTensor,
+    FloatTensor,
+    HalfTensor,
+    IntTensor,
+    LongTensor,
+    ShortTensor,
+)
 
 # Programs that keep random states ask for it by this name.
 _initialized = False
-_NONE = "Torch not compiled with CUDA enabled"
 
 
 def is_available() -> bool:
@@ -42,106 +106,34 @@ def device_count() -> int:
     return 0
 
 
-def empty_cache() -> None:
-    """Give cached device memory back: there is none."""
-
-
-def seed() -> None:
-    """Seed the device's generator by chance: there is none."""
-
-
-def seed_all() -> None:
-    """Seed the devices' generators by chance: there are none."""
-
-
-def get_rng_state_all() -> list[Any]:
-    """The states of the devices' generators: there are none."""
-    return []
-
-
-def get_rng_state(device: Any = "cuda") -> NoReturn:
-    """The state of a device's generator."""
-    raise AssertionError(_NONE)
-
-
-def initial_seed() -> NoReturn:
-    """The seed of the device's generator."""
-    raise AssertionError(_NONE)
-
-
-def set_rng_state(new_state: Any, device: Any = "cuda") -> None:
-    """Set the state of a device's generator once there is a device."""
-
-
-def set_rng_state_all(new_states: Any) -> None:
-    """Set the states of the devices' generators once there are devices."""
-
-
-def manual_seed(seed: int) -> None:
-    """Seed the devices' generators: there are none."""
-
-
-def manual_seed_all(seed: int) -> None:
-    """Seed the devices' generators: there are none."""
-
-
-def memory_allocated(device: Any = None) -> int:
-    """Bytes of device memory in use."""
-    return 0
-
-
-def max_memory_allocated(device: Any = None) -> int:
-    """The most bytes of device memory that were in use."""
-    return 0
-
-
-def memory_reserved(device: Any = None) -> int:
-    """Bytes of device memory held."""
-    return 0
-
-
-def max_memory_reserved(device: Any = None) -> int:
-    """The most bytes of device memory that were held."""
-    return 0
-
-
-def reset_peak_memory_stats(device: Any = None) -> None:
-    """Forget the peaks."""
-
-
-def memory_summary(device: Any = None, abbreviated: bool = False) -> str:
-    """A report on device memory. As in PyTorch without a device, there are no figures to report."""
-    raise KeyError("allocated_bytes.all.current")
-
-
 def current_device() -> int:
     """The index of the current device."""
-    raise AssertionError(_NONE)
+    raise AssertionError(NONE)
 
 
 def set_device(device: Any) -> None:
     """Choose the current device."""
-    raise AssertionError(_NONE)
+    raise AssertionError(NONE)
 
 
 def get_device_name(device: Any = None) -> str:
     """The device's name."""
-    raise AssertionError(_NONE)
+    raise AssertionError(NONE)
 
 
 def get_device_properties(device: Any = None) -> Any:
     """The device's properties."""
-    raise AssertionError(_NONE)
+    raise AssertionError(NONE)
 
 
 def get_device_capability(device: Any = None) -> tuple[int, int]:
     """The device's compute capability."""
-    raise AssertionError(_NONE)
+    raise AssertionError(NONE)
 
 
 def synchronize(device: Any = None) -> None:
     """Wait for the device."""
-    raise AssertionError(_NONE)
+    raise AssertionError(NONE)
 
 
 class device:
@@ -152,7 +144,14 @@ class device:
 
     def __enter__(self) -> None:
         if self.index is not None and self.index >= 0:
-            raise AssertionError(_NONE)
+            raise AssertionError(NONE)
 
     def __exit__(self, *exc: object) -> None:
         pass
+
+
+class device_of(device):
+    """A context manager that chooses the device that a tensor is on, none for one on the processor."""
+
+    def __init__(self, obj: Any) -> None:
+        super().__init__(obj.get_device() if obj.is_cuda else -1)

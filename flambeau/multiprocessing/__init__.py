@@ -8,6 +8,7 @@ from __future__ import annotations
 from multiprocessing import *  # noqa: F403
 from multiprocessing import __all__ as _python
 
+from .sharing import get_all_sharing_strategies, get_sharing_strategy, set_sharing_strategy
 from .spawn import (
     ProcessContext,
     ProcessException,
@@ -21,5 +22,6 @@ from .spawn import (
 __all__ = [  # noqa: PLE0604
     *_python,
     "ProcessContext", "ProcessException", "ProcessExitedException", "ProcessRaisedException", "SpawnContext",
-    "spawn", "start_processes",
+    "get_all_sharing_strategies", "get_sharing_strategy", "set_sharing_strategy", "spawn",
+    "start_processes",
 ]  # fmt: skip

@@ -13,13 +13,14 @@ from typing import Any
 from ... import dtypes
 from ...amp.switches import is_autocast_enabled
 from ...autograd import is_grad_enabled
+from ...backends.mha import get_fastpath_enabled
 from ...tensor import Tensor
 from .module import Module
 
 
 def without_gradients(x: Tensor, module: Module) -> bool:
     """Whether nothing that `module` computes of `x` (N, S, E) will be differentiated, and autocast is off."""
-    if module.training or x.dim() != 3 or is_autocast_enabled(x.device.type):
+    if module.training or not get_fastpath_enabled() or x.dim() != 3 or is_autocast_enabled(x.device.type):
         return False
     return not is_grad_enabled() or not (
         x.requires_grad or any(parameter.requires_grad for parameter in module.parameters())

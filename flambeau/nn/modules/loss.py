@@ -8,6 +8,7 @@ from typing import Any
 from ...tensor import Tensor
 from .. import functional as F
 from ._loss_base import _Loss, _WeightedLoss
+from .linear_cross_entropy import LinearCrossEntropyLoss
 from .margin_losses import (
     CosineEmbeddingLoss,
     HingeEmbeddingLoss,
@@ -22,7 +23,8 @@ from .margin_losses import (
 
 __all__ = [
     "BCELoss", "BCEWithLogitsLoss", "CTCLoss", "CosineEmbeddingLoss", "CrossEntropyLoss", "GaussianNLLLoss",
-    "HingeEmbeddingLoss", "HuberLoss", "KLDivLoss", "L1Loss", "MSELoss", "MarginRankingLoss",
+    "HingeEmbeddingLoss", "HuberLoss", "KLDivLoss", "L1Loss", "LinearCrossEntropyLoss", "MSELoss",
+    "MarginRankingLoss",
     "MultiLabelMarginLoss", "MultiLabelSoftMarginLoss", "MultiMarginLoss", "NLLLoss", "NLLLoss2d",
     "PoissonNLLLoss", "SmoothL1Loss", "SoftMarginLoss", "TripletMarginLoss", "TripletMarginWithDistanceLoss",
 ]  # fmt: skip

@@ -1,0 +1,108 @@
+"""The memory of devices, of which there are none: nothing is in use."""
+
+from __future__ import annotations
+
+import warnings
+from collections import OrderedDict
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any, NoReturn
+
+from .absence import refuse
+
+
+def empty_cache() -> None:
+    """Give cached device memory back: there is none."""
+
+
+def memory_allocated(device: Any = None) -> int:
+    """Bytes of device memory in use."""
+    return 0
+
+
+def max_memory_allocated(device: Any = None) -> int:
+    """The most bytes of device memory that were in use."""
+    return 0
+
+
+def memory_reserved(device: Any = None) -> int:
+    """Bytes of device memory held."""
+    return 0
+
+
+def max_memory_reserved(device: Any = None) -> int:
+    """The most bytes of device memory that were held."""
+    return 0
+
+
+def reset_peak_memory_stats(device: Any = None) -> None:
+    """Forget the peaks."""
+
+
+def memory_summary(device: Any = None, abbreviated: bool = False) -> str:
+    """A report on device memory. As in PyTorch without a device, there are no figures to report."""
+    raise KeyError("allocated_bytes.all.current")
+
+
+def memory_cached(device: Any = None) -> int:
+    """The older name of ``memory_reserved``."""
+    warnings.warn("`torch.cuda.memory_cached` has been renamed to `torch.cuda.memory_reserved`",
+                  FutureWarning, stacklevel=2)
+    return memory_reserved(device)
+
+
+def max_memory_cached(device: Any = None) -> int:
+    """The older name of ``max_memory_reserved``."""
+    warnings.warn("`torch.cuda.max_memory_cached` has been renamed to `torch.cuda.max_memory_reserved`",
+                  FutureWarning, stacklevel=2)
+    return max_memory_reserved(device)
+
+
+def memory_stats(device: Any = None) -> OrderedDict[str, Any]:
+    """The figures of the device's allocator: none."""
+    return OrderedDict()
+
+
+def memory_stats_as_nested_dict(device: Any = None) -> dict[str, Any]:
+    """The figures of the device's allocator by kind: none."""
+    return {}
+
+
+def host_memory_stats() -> OrderedDict[str, Any]:
+    """The figures of the allocator of pinned memory: none."""
+    return OrderedDict()
+
+
+def host_memory_stats_as_nested_dict() -> dict[str, Any]:
+    """The figures of the allocator of pinned memory by kind: none."""
+    return {}
+
+
+def mem_get_info(device: Any = None) -> NoReturn:
+    """The free and the whole memory of the device."""
+    refuse()
+
+
+def get_per_process_memory_fraction(device: Any = None) -> NoReturn:
+    """The part of the device's memory that this process may use."""
+    refuse()
+
+
+def set_per_process_memory_fraction(fraction: float, device: Any = None) -> NoReturn:
+    """Choose the part of the device's memory that this process may use."""
+    refuse()
+
+
+def caching_allocator_alloc(size: int, device: Any = None, stream: Any = None) -> NoReturn:
+    """Take memory of the device."""
+    refuse()
+
+
+def caching_allocator_enable(value: bool = True) -> None:
+    """Whether memory is kept when it is given back: there is none."""
+
+
+@contextmanager
+def caching_allocator_disabled() -> Iterator[None]:
+    """Keep no memory inside: there is none."""
+    yield

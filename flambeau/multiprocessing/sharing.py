@@ -1,0 +1,32 @@
+"""How PyTorch's processes would share the memory of tensors; here they are sent copies."""
+
+from __future__ import annotations
+
+_STRATEGIES = ("file_descriptor", "file_system")
+_chosen = [_STRATEGIES[0]]
+
+
+def get_all_sharing_strategies() -> set[str]:
+    """The strategies that can be chosen."""
+    return set(_STRATEGIES)
+
+
+def get_sharing_strategy() -> str:
+    """The strategy that was chosen last."""
+    return _chosen[0]
+
+
+def set_sharing_strategy(new_strategy: str) -> None:
+    """Remembered: no file descriptors are shared, and so none run out.
+
+    >>> import flambeau as torch
+    >>> torch.multiprocessing.set_sharing_strategy("file_system")
+    >>> torch.multiprocessing.get_sharing_strategy()
+    'file_system'
+    >>> torch.multiprocessing.set_sharing_strategy("file_descriptor")
+    """
+    if new_strategy not in _STRATEGIES:
+        raise AssertionError(
+            f"invalid sharing strategy {new_strategy!r}, expected one of {get_all_sharing_strategies()}"
+        )
+    _chosen[0] = new_strategy
