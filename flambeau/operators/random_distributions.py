@@ -138,9 +138,12 @@ def multinomial(input: Tensor, num_samples: int, replacement: bool = False, *,
     if not replacement and num_samples > input.shape[-1]:
         raise RuntimeError("cannot sample n_sample > prob_dist.size(-1) samples without replacement")
     weights = look(input, "multinomial", only_checks=True)
-    if not np.isfinite(weights.astype(np.float64)).all() or (weights < 0).any():
-        raise RuntimeError("probability tensor contains either `inf`, `nan` or element < 0")
-    if weights.size and (weights.astype(np.float64).sum(-1) <= 0).any():
-        raise RuntimeError("invalid multinomial distribution (sum of probabilities <= 0)")
+    if weights.size:
+        totals = weights.sum(-1, dtype=np.float64)
+        if not (weights.min() >= 0 and np.isfinite(totals).all()) and (
+                not np.isfinite(weights.astype(np.float64)).all() or (weights < 0).any()):
+            raise RuntimeError("probability tensor contains either `inf`, `nan` or element < 0")
+        if (totals <= 0).any():
+            raise RuntimeError("invalid multinomial distribution (sum of probabilities <= 0)")
     geometry = contiguous((*input.shape[:-1], int(num_samples)), dtypes.int64, input.device)
     return drawn(MULTINOMIAL, generator, (input.detach(),), geometry, int(num_samples), bool(replacement))

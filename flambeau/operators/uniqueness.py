@@ -37,19 +37,40 @@ def unique(
     array = _values(input, "unique")
     if dim is not None:
         dim = check_dim(dim, input.ndim)
-    found, inverse, counts = np.unique(
-        array, return_inverse=True, return_counts=True, axis=dim, equal_nan=False
-    )
-    inverse = inverse.reshape(array.shape if dim is None else -1)
-    return _chosen(found, inverse, counts, return_inverse, return_counts)
-
-
-def _chosen(found: Any, inverse: Any, counts: Any, return_inverse: bool, return_counts: bool) -> Any:
-    results = [from_array(np.array(found))]
+    elif array.dtype.kind in "iub" and array.size:
+        least = int(array.min())
+        span = int(array.max()) - least + 1
+        if span <= _DENSE * array.size:
+            return _counted(array, least, return_inverse, return_counts)
+    found, *others = _always_tuple(np.unique(array, return_inverse=return_inverse, axis=dim, equal_nan=False,
+                                             return_counts=return_counts))
     if return_inverse:
-        results.append(from_array(np.array(inverse, np.int64)))
+        others[0] = others[0].reshape(array.shape if dim is None else -1)
+    return _results(found, *others)
+
+
+_DENSE = 4      # so many possible integers for each element are counted, and not sorted
+
+
+def _counted(array: Any, least: int, return_inverse: bool, return_counts: bool) -> Any:
+    """The distinct integers of a small range, by counting."""
+    places = array.reshape(-1).astype(np.int64) - least
+    counts = np.bincount(places)
+    present = counts.nonzero()[0]
+    others = []
+    if return_inverse:
+        others.append((np.cumsum(counts > 0) - 1)[places].reshape(array.shape))
     if return_counts:
-        results.append(from_array(np.array(counts, np.int64)))
+        others.append(counts[present])
+    return _results((present + least).astype(array.dtype), *others)
+
+
+def _always_tuple(found: Any) -> Any:
+    return found if isinstance(found, tuple) else (found,)
+
+
+def _results(found: Any, *others: Any) -> Any:
+    results = [from_array(np.array(found)), *[from_array(np.array(x, np.int64)) for x in others]]
     return results[0] if len(results) == 1 else tuple(results)
 
 
@@ -69,9 +90,12 @@ def unique_consecutive(
     if len(rows):
         changed = rows[1:] != rows[:-1]
         first[1:] = changed.any(axis=tuple(range(1, rows.ndim))) if rows.ndim > 1 else changed
-    inverse = np.cumsum(first) - 1
-    counts = np.diff(np.append(np.flatnonzero(first), len(rows)))
-    found = rows[first] if dim is None else np.moveaxis(rows[first], 0, check_dim(dim, input.ndim))
-    return _chosen(
-        found, inverse.reshape(array.shape) if dim is None else inverse, counts, return_inverse, return_counts
-    )
+    starts = first.nonzero()[0]
+    found = rows[starts] if dim is None else np.moveaxis(rows[starts], 0, check_dim(dim, input.ndim))
+    others = []
+    if return_inverse:
+        inverse = np.cumsum(first) - 1
+        others.append(inverse.reshape(array.shape) if dim is None else inverse)
+    if return_counts:
+        others.append(np.diff(starts, append=len(rows)))
+    return _results(found, *others)

@@ -8,6 +8,8 @@ from .arithmetic import FLOAT32, Array, is_half, rounded
 from .continuous import exponential
 from .state import State, Stream
 
+_FEW = 4    # so many times as many categories as draws: they are not all sorted
+
 
 def multinomial(state: State, weights: Array, count: int, replacement: bool) -> tuple[Array, State]:
     """``count`` categories (int64) for each row of ``weights``: (K) -> (count), (N, K) -> (N, count).
@@ -34,7 +36,23 @@ def _race(state: State, weights: Array, count: int) -> tuple[Array, State]:
             quotients = weights / clocks
     if count == 1:
         return np.argmax(quotients, axis=-1)[..., None], state
-    return np.argsort(-quotients, axis=-1, kind="stable")[..., :count].astype(np.int64), state
+    return greatest(quotients, count), state
+
+
+def greatest(quotients: Array, count: int) -> Array:
+    """The places of the greatest ones in order, of equal ones the first."""
+    n = quotients.shape[-1]
+    rows = -quotients.reshape(-1, n)
+    if count * _FEW > n:
+        chosen = np.argsort(rows, axis=-1, kind="stable")[:, :count]
+    else:
+        chosen = np.sort(np.argpartition(rows, count - 1, axis=-1)[:, :count], axis=-1)
+        values = np.take_along_axis(rows, chosen, -1)
+        chosen = np.take_along_axis(chosen, np.argsort(values, axis=-1, kind="stable"), -1)
+        # Where others equal the last one, which of them was chosen is left to chance.
+        tied = np.flatnonzero((rows <= values.max(-1, keepdims=True)).sum(-1) > count)
+        chosen[tied] = np.argsort(rows[tied], axis=-1, kind="stable")[:, :count]
+    return chosen.reshape(*quotients.shape[:-1], count).astype(np.int64, copy=False)
 
 
 def _lookup(state: State, weights: Array, count: int) -> tuple[Array, State]:
@@ -42,13 +60,13 @@ def _lookup(state: State, weights: Array, count: int) -> tuple[Array, State]:
     rows = weights.reshape(-1, weights.shape[-1])
     drawn = stream.doubles(len(rows) * count).reshape(len(rows), count)
     chosen = np.empty((len(rows), count), np.int64)
-    for row, uniforms, out in zip(rows, drawn, chosen, strict=True):
-        out[:] = np.searchsorted(_running_shares(row), uniforms)
+    for row, uniforms, out in zip(_running_shares(rows), drawn, chosen, strict=True):
+        out[:] = row.searchsorted(uniforms)
     return chosen.reshape(*weights.shape[:-1], count), stream.close()
 
 
 def _running_shares(weights: Array) -> Array:
-    sums = np.cumsum(weights, dtype=FLOAT32 if is_half(weights.dtype) else weights.dtype)
-    shares = sums / sums[-1]
-    shares[-1] = 1
+    sums = np.cumsum(weights, -1, dtype=FLOAT32 if is_half(weights.dtype) else weights.dtype)
+    shares = sums / sums[:, -1:]
+    shares[:, -1] = 1
     return np.asarray(shares, np.float64)

@@ -21,9 +21,9 @@ SHAPED_NODE = 10e3          # the same, where a program for other shapes is ther
 OPERATOR = 4e3              # to interpret one operator
 BYTE = 0.4                  # for each byte of its result
 FLOP = 0.01                 # for each operation of a product
-# What NumPy has no function for: for each element of the result.
+# What NumPy has no function for, or what reads much for a small result: for each element.
 ELEMENT = {"erfc": 50.0, "erfinv": 60.0, "lgamma": 90.0, "digamma": 50.0, "grid_sample": 20.0,
-           "grid_sample_input": 20.0, "grid_sample_grid": 100.0, "banded_product": 4.0}
+           "grid_sample_input": 20.0, "grid_sample_grid": 100.0, "banded_product": 4.0, "topk": 8.0}
 OFTEN = 6                   # a graph that came so often will come again
 
 _MET = 50_000               # graphs that are known to have come
@@ -104,7 +104,10 @@ def interpreted(nodes: Iterable[Node]) -> float:
 
 def _price(signature: Signature) -> float:
     price = OPERATOR + BYTE * signature.nbytes
-    price += ELEMENT.get(signature.operator.name, 0.0) * signature.outputs[0].numel
+    each = ELEMENT.get(signature.operator.name)
+    if each is not None:
+        price += each * max([g.numel for g in (*signature.geometries, *signature.outputs)
+                             if isinstance(g, Geometry)])
     if signature.operator.name in _PRODUCTS:
         sizes = [g.numel for g in signature.geometries[:2] if isinstance(g, Geometry)]
         price += FLOP * 2 * math.sqrt(math.prod(sizes) * max(signature.outputs[0].numel, 1))

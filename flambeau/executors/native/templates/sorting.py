@@ -6,21 +6,23 @@ over. All ways of sorting keep equal elements in their order:
 
 * a *network* (sorting_network.py): for short rows with keys of 32 bits.
 * *insertion*: the k smallest keys so far, in order; most elements are larger than the last one, and done with
-  after one comparison. For other short rows, and for topk with a small k.
+  after one comparison, of many at once. For other short rows, and for topk with a small k.
 * *radix*: a counting sort by each byte of the key, the last byte first. The bytes are all counted in one
   pass, and a byte that is the same in all keys costs nothing more.
 """
 
 from __future__ import annotations
 
+import math
 from typing import NamedTuple
 
 import numpy as np
 
 from ....graph.node import Signature
-from ..llvm.build import Function, Module
+from ..llvm.build import Function, Module, vector
 from ..llvm.code import kernel
 from ..llvm.emitter import BFLOAT16, FLOAT16, FLOAT32, FLOAT64, Dtype, register_type
+from ..llvm.machine import machine
 from ..plan import Call, Plan, Words
 from .copying import element
 from .movement import Template
@@ -28,7 +30,7 @@ from .nest import Nest, Space, fused, rank_for, split
 from .sorting_network import Network, scratch_for, size_for
 
 SHORT = 32      # rows up to this are sorted by insertion
-FEW = 128       # and so are up to so many of the largest
+RADIX = 10.0    # nanoseconds for each element
 DIGITS = 256
 VALUES, PLACES, INPUT, LENGTH, WANTED, STEP = 0, 1, 2, 3, 4, 5   # words; STEP: one for each side
 WALK = 8
@@ -42,6 +44,7 @@ class Form(NamedTuple):
     descending: bool
     radix: bool
     network: int
+    scanned: bool   # elements that follow one another are compared with the last one chosen, many at once
 
     @property
     def key(self) -> int:
@@ -76,15 +79,18 @@ def _planned(signature: Signature, dim: int, descending: bool, k: int | None) ->
     space = fused([g.shape[d] for d in others], [[own[d] * size for d in others] for own, size in sides],
                   ordered=False)
     space = Space((*space.extents, 1), tuple([(*own, 0) for own in space.strides]))
-    radix = n > SHORT and (wanted > FEW or wanted * 8 > n)
+    # Nanoseconds of a row: about wanted log(n / wanted) elements are smaller than the last one so far.
+    inserting = 0.2 * n + wanted * (1 + math.log(n / wanted)) * (20.0 + wanted)
+    radix = n > SHORT and RADIX * n < inserting
     network = size_for(n) if dtype.itemsize <= 4 else 0
-    form = Form(rank_for(space), dtype, descending, radix, network)
+    scanned = not radix and not network and sides[2][0][dim] == 1 and dtype.itemsize >= 4 and n >= 2 * SHORT
+    form = Form(rank_for(space), dtype, descending, radix, network, scanned)
     words = Words()
     words.output(0)
     words.output(1)
     words.input(0, g)
     words.constant(n, wanted, *[own[dim] * size for own, size in sides])
-    each = 10.0 * n if radix else 2.5 * n if network else 2.0 * n + 40.0 * wanted   # nanoseconds
+    each = RADIX * n if radix else 2.5 * n if network else inserting
     cut = split(space, 20.0 * each)
     Nest(form.rank, 3, WALK).place(words, space, cut)
     held = n if radix else wanted
@@ -212,12 +218,39 @@ def _by_insertion(f: Function, row: _Row, source: str, insert: Function) -> str:
     with f.loop(0, row.wanted) as i:
         f.run(insert, keys, places, i, row.load(f, source, i), i)
     last = f.sub(row.wanted, 1)
-    with f.loop(row.wanted, row.count) as i:
-        key = row.load(f, source, i)
-        smaller = f.emit(f"icmp ult {row.kind} {key}, {f.read(row.kind, f.at(keys, last, row.kind), 4)}")
-        with f.when(smaller):
-            f.run(insert, keys, places, last, key, i)
+
+    def take(first: str, end: str) -> None:
+        with f.loop(first, end) as i:
+            key = row.load(f, source, i)
+            smaller = f.emit(f"icmp ult {row.kind} {key}, {f.read(row.kind, f.at(keys, last, row.kind), 4)}")
+            with f.when(smaller):
+                f.run(insert, keys, places, last, key, i)
+
+    if not row.form.scanned:
+        take(row.wanted, row.count)
+        return places
+    lanes = 2 * machine().vector // row.form.dtype.itemsize
+    left = f.rem(f.sub(row.count, row.wanted), lanes)
+    start = f.add(row.wanted, left)
+    take(row.wanted, start)
+    with f.loop(start, row.count, lanes) as i:
+        with f.when(_some_precede(f, row, source, i, f.at(places, last, "i32"), lanes)):
+            take(i, f.add(i, lanes))
     return places
+
+
+def _some_precede(f: Function, row: _Row, source: str, i: str, place: str, lanes: int) -> str:
+    """Whether one of the elements from i on comes before the one at a place, or may: one is no number."""
+    form, element_type = row.form, register_type(row.form.dtype)
+    kind = vector(lanes, element_type)
+    size = form.dtype.itemsize
+    chosen = f.read(element_type, f.at(source, f.emit(f"zext i32 {f.read('i32', place)} to i64"),
+                                       element_type), size)
+    order = "gt" if form.descending else "lt"
+    compare = {"f": f"fcmp u{order}", "i": f"icmp s{order}", "u": f"icmp u{order}"}[form.dtype.kind]
+    mask = f.emit(f"{compare} {kind} {f.read(kind, f.at(source, i, element_type), size)}, "
+                  f"{f.splat(chosen, lanes, element_type)}")
+    return f.call(f"llvm.vector.reduce.or.v{lanes}i1", "i1", [vector(lanes, "i1")], [mask])
 
 
 # --- radix --------------------------------------------------------------------------------------------------
