@@ -67,6 +67,61 @@ def l1_loss(input: Tensor, target: Tensor, size_average: Any = None, reduce: Any
     return reduce_loss(losses, reduction)
 
 
+def _slope(m: Any, input: Any, target: Any, width: Any) -> Any:
+    """The difference over the width, between -1 and 1."""
+    difference = input - target
+    return m.where(m.abs(difference) < width, difference / width, m.sign_of(difference))
+
+
+def _smooth_l1_kernel(m: Any, input: Any, target: Any, beta: Any) -> Any:
+    difference = m.abs(input - target)
+    return m.where(difference < beta, difference * difference * (0.5 / beta), difference - 0.5 * beta)
+
+
+def _huber_kernel(m: Any, input: Any, target: Any, delta: Any) -> Any:
+    difference = m.abs(input - target)
+    return m.where(difference <= delta, difference * difference * 0.5, (difference - 0.5 * delta) * delta)
+
+
+SMOOTH_L1_LOSS = pointwise_operator("smooth_l1_loss", _smooth_l1_kernel)
+HUBER_LOSS = pointwise_operator("huber_loss", _huber_kernel)
+SMOOTH_L1_LOSS_BACKWARD = pointwise_operator(
+    "smooth_l1_loss_backward",
+    lambda m, grad, input, target, width: grad * _slope(m, input, target, width))
+HUBER_LOSS_BACKWARD = pointwise_operator(
+    "huber_loss_backward",
+    lambda m, grad, input, target, width: grad * (_slope(m, input, target, width) * width))
+
+
+def _differentiate(loss: Any, backward: Any, number: str) -> None:
+    """The gradients of a loss that is quadratic near the target and linear beyond."""
+    curved = loss is HUBER_LOSS     # else the second derivative is 1 / width there
+
+    @loss.derivative("input", keeps=f"input target {number}")
+    def _(ctx: Any, grad: Tensor, input: Tensor, target: Tensor, width: Any) -> Tensor:
+        return record(backward, (grad, input, target, width))
+
+    @loss.derivative("target", keeps=f"input target {number}")
+    def _(ctx: Any, grad: Tensor, input: Tensor, target: Tensor, width: Any) -> Tensor:
+        return record(backward, (grad, target, input, width))
+
+    @backward.derivative("grad", keeps="input target width")
+    def _(ctx: Any, grad: Tensor, input: Tensor, target: Tensor, width: Any) -> Tensor:
+        return record(backward, (grad, input, target, width))
+
+    @backward.derivative("input", keeps="grad input target width")
+    def _(ctx: Any, upper: Tensor, grad: Tensor, input: Tensor, target: Tensor, width: Any) -> Tensor:
+        return upper * grad * ((input - target).abs() < width) / (1 if curved else width)
+
+    @backward.derivative("target", keeps="grad input target width")
+    def _(ctx: Any, upper: Tensor, grad: Tensor, input: Tensor, target: Tensor, width: Any) -> Tensor:
+        return -(upper * grad * ((input - target).abs() < width) / (1 if curved else width))
+
+
+_differentiate(SMOOTH_L1_LOSS, SMOOTH_L1_LOSS_BACKWARD, "beta")
+_differentiate(HUBER_LOSS, HUBER_LOSS_BACKWARD, "delta")
+
+
 @api("nn.functional")
 def smooth_l1_loss(input: Tensor, target: Tensor, size_average: Any = None, reduce: Any = None,
                    reduction: str = "mean", beta: float = 1.0) -> Tensor:
@@ -75,12 +130,8 @@ def smooth_l1_loss(input: Tensor, target: Tensor, size_average: Any = None, redu
     _warn_sizes(input, target)
     if beta < 0:
         raise RuntimeError("smooth_l1_loss does not support negative values for beta.")
-    difference = (input - target).abs()
-    if beta == 0:
-        return reduce_loss(difference, reduction)
-    where = NAMESPACES["torch"]["where"]
-    return reduce_loss(where(difference < beta, difference * difference * (0.5 / beta),
-                             difference - 0.5 * beta), reduction)
+    losses = record(SMOOTH_L1_LOSS, (input, target, beta)) if beta else (input - target).abs()
+    return reduce_loss(losses, reduction)
 
 
 @api("nn.functional")
@@ -91,9 +142,7 @@ def huber_loss(input: Tensor, target: Tensor, reduction: str = "mean", delta: fl
     _warn_sizes(input, target)
     if delta <= 0:
         raise RuntimeError("huber_loss does not support non-positive values for delta.")
-    difference = (input - target).abs()
-    where = NAMESPACES["torch"]["where"]
-    losses = where(difference <= delta, difference * difference * 0.5, (difference - 0.5 * delta) * delta)
+    losses = record(HUBER_LOSS, (input, target, delta))
     if weight is not None:
         losses = losses * weight
         return losses.sum() / weight.sum() if reduction == "mean" else reduce_loss(losses, reduction)

@@ -10,6 +10,7 @@ import numpy as np
 import flambeau
 from flambeau import config
 from flambeau.executors.native import templates
+from flambeau.executors.native.fusion import traits
 from flambeau.executors.native.programs import known as programs
 from flambeau.tensor import Tensor
 
@@ -41,13 +42,15 @@ def compiled() -> int:
 
 
 def is_native(name: str) -> bool:
-    """Whether an operator of this name has been planned natively."""
-    return any(s.operator.name == name and plan is not None for s, plan in templates._plans.items())
+    """Whether an operator of this name has been planned natively, by a template or to be fused."""
+    return any(s.operator.name == name and plan is not None for s, plan in templates._plans.items()) \
+        or any(s.operator.name == name and own.fusible for s, own in traits._traits.items())
 
 
 def forget() -> None:
     """Plans and programs are made anew."""
     templates._plans.clear()
+    traits._traits.clear()
     programs.clear()
 
 

@@ -9,14 +9,13 @@ import numpy as np
 import pytest
 
 import flambeau
-from flambeau import Tensor, config
+from flambeau import config
 from flambeau.nn import functional as F
 
 pytest.importorskip("llvmlite")
 
-from flambeau.executors.native.fusion import traits
 from flambeau.executors.native.llvm import code
-from tests.executors.native.agreement import results
+from tests.executors.native.agreement import check
 
 ENDS = np.array([0.0, -0.0, 1, -1, 0.5, -0.5, 2, np.inf, -np.inf, np.nan, 1e-45, -1e-45, 3, -3, 1e30, -1e30,
                  0.99999994, -0.99999994, 1.0000001, 1e-20, 5, 7, -7, 3.4e38], np.float32)
@@ -102,14 +101,6 @@ def test_remainders_are_exact(name: str) -> None:
     assert np.array_equal(found, exact, equal_nan=True)
     known = ~np.isnan(exact)
     assert np.array_equal(np.signbit(found[known]), np.signbit(exact[known]))
-
-
-def check(function: Callable[..., Any], operands: list[Tensor], name: str) -> None:
-    """Both tiers give the same, and the native one has a form of the operator."""
-    for (_, found), (_, want) in zip(results(function, operands, "native"),
-                                     results(function, operands, "interpreter")):
-        np.testing.assert_allclose(found, want, rtol=1e-6, atol=1e-6)
-    assert any(s.operator.name == name and own.fusible for s, own in traits._traits.items())
 
 
 INTEGERS = [flambeau.int64, flambeau.int32, flambeau.int8, flambeau.uint8]

@@ -19,7 +19,7 @@ from .compile import Kernel, kernel_of
 from .nest import Nest, nest_of
 from .schedule import Unit
 from .structure import ELEMENT, ROW, Member, Output, Structure
-from .traits import Dims, Space
+from .traits import Dims, Space, compute_of
 
 _APART = 320    # bytes between areas of scratch memory, that they do not all begin in the same cache lines
 
@@ -124,8 +124,7 @@ def contents(unit: Unit, signatures: Sequence[Signature], space: Space, dims: Di
                     level = ROW if levels == (ROW,) and traits.dims_of(signature) is None else ELEMENT
                     reference = ("input", reads.input(reference[1], (i, j), signature, level))
                 mapped.append(reference)
-            numbers += [signature.compute.numpy if signature.compute is not None else None
-                        for r in own if r is not None and r[0] == "number"]
+            numbers += [compute_of(signature) for r in own if r is not None and r[0] == "number"]
             members.append(traits.member_of(signature, tuple(mapped)))
         if unit.stored[i]:
             for result, level in enumerate(levels):

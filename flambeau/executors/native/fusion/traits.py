@@ -9,12 +9,13 @@ from ....graph.geometry import Geometry, row_major_strides
 from ....graph.node import Signature
 from ....graph.recent import Recent
 from ...interpreter import half_complex
-from ..llvm.emitter import Unsupported
+from ..llvm.emitter import BFLOAT16, FLOAT16, FLOAT32, Dtype, Unsupported
 from .compile import passes
 from .structure import ELEMENT, FLAT, ROW, Input, Member, Structure
 
 # Pointwise by what they compute, though they declare their shapes themselves.
-_CONVERSIONS = frozenset(("to_copy", "clone"))
+_CHOICES = frozenset(("where", "masked_fill"))
+_POINTWISE = _CHOICES | {"to_copy", "clone"}
 
 # Extents, and strides of the elements' order in memory (0 where the extent is 1).
 Space = tuple[tuple[int, ...], tuple[int, ...]]
@@ -125,7 +126,7 @@ def _examine(signature: Signature) -> Traits:
     dims = dims_of(signature)
     if dims is not None:
         return _of_rows(signature, dims)
-    if not signature.single or (operator.kind != "pointwise" and operator.name not in _CONVERSIONS):
+    if not signature.single or (operator.kind != "pointwise" and operator.name not in _POINTWISE):
         return _OTHER
     if operator.name == "clone" and space_of(signature.geometries[0]) != space_of(signature.outputs[0]):
         return _OTHER   # the template goes through memory in tiles
@@ -223,8 +224,11 @@ def is_native(signature: Signature, dims: Dims | None) -> bool:
             references.append(("number", numbers))
             numbers += 1
     ndim = signature.geometries[0].ndim if dims is not None else None
-    structure = Structure((member_of(signature, tuple(references)),), tuple(inputs), numbers, (), ndim=ndim,
-                          dims=dims or ())
+    try:
+        member = member_of(signature, tuple(references))
+    except Unsupported:
+        return False
+    structure = Structure((member,), tuple(inputs), numbers, (), ndim=ndim, dims=dims or ())
     found = _native.get(structure)
     if found is None:
         found = _native.recall(structure)
@@ -238,8 +242,17 @@ def is_native(signature: Signature, dims: Dims | None) -> bool:
     return found
 
 
+def compute_of(signature: Signature) -> Dtype | None:
+    """The type in which a member's operands come; None: in their own."""
+    if signature.operator.name in _CHOICES:
+        dtype = signature.outputs[0].dtype.numpy
+        if dtype.kind != "f" and float in signature.geometries:
+            raise Unsupported("a floating number among integers")
+        return FLOAT32 if dtype in (FLOAT16, BFLOAT16) else dtype
+    return signature.compute.numpy if signature.compute is not None else None
+
+
 def member_of(signature: Signature, references: tuple[Any, ...]) -> Member:
     """A signature as a kernel's member."""
-    compute = signature.compute.numpy if signature.compute is not None else None
-    return Member(signature.operator, signature.attributes, compute,
+    return Member(signature.operator, signature.attributes, compute_of(signature),
                   tuple([g.dtype.numpy for g in signature.outputs]), references)
