@@ -132,15 +132,28 @@ def product_plan(problem: Problem, dtype: Any, operands: tuple[Geometry, Geometr
     """
     e = elements(dtype)
     tile = tile_for(e)
+    problem, missing = _without_empty(problem)
     blocking = Blocking(problem, e, tile, mode)
     packing = _packing_call(problem, e, tile, operands[1], blocking, volume, mode, turned)
-    main = _main_call(problem, e, tile, operands, blocking, mode)
+    main = _main_call(problem, e, tile, operands, blocking, mode, missing)
     w = winograd_of(mode)
     taps = w.elements**2 if w else sum(len(p.taps) for p in problem.phases)
     depth = blocking.padded if mode == "narrow" else blocking.padded * taps
     size = problem.groups * blocking.panels * depth * tile.columns * e.width
     moved = sum(g.numel * g.dtype.itemsize for g in operands if g is not None)
     return Plan([packing, main], workspace=size, flops=2.0 * problem.products, traffic=float(2 * moved))
+
+
+def _without_empty(problem: Problem) -> tuple[Problem, int | None]:
+    """The phases but those of every other pixel, if these have no taps: zeros between the results.
+
+    Then also how many zeros, 0 or 1, are missing behind the last result of a line.
+    """
+    even, odd = problem.phases[::2], problem.phases[1::2]
+    width = even[0].grid[2]
+    if problem.positions[2] != 2 or problem.target.space[2] != 1 or width == 1 or any(p.taps for p in odd):
+        return problem, None
+    return problem._replace(phases=even), width - odd[0].grid[2]
 
 
 def _packing_call(problem: Problem, e: Elements, tile: Tile, weight: Geometry, blocking: Blocking,
@@ -166,7 +179,8 @@ def _packing_call(problem: Problem, e: Elements, tile: Tile, weight: Geometry, b
 
 
 def _main_call(problem: Problem, e: Elements, tile: Tile,
-               operands: tuple[Geometry, Geometry, Geometry | None], b: Blocking, mode: str) -> Call:
+               operands: tuple[Geometry, Geometry, Geometry | None], b: Blocking, mode: str,
+               missing: int | None) -> Call:
     source, _, bias = operands
     tap_step = b.padded * tile.columns if mode != "narrow" else 0
     span = problem.span
@@ -215,6 +229,7 @@ def _main_call(problem: Problem, e: Elements, tile: Tile,
         "t_a": problem.positions[0], "t_b": problem.positions[1], "t_w": problem.positions[2],
         "v_at": v_at, "m_at": m_at, "p_at": p_at, "m_step": m_step, "depth_each": b.width,
         "phases": len(problem.phases), "merged": int(is_merged(problem, w)),
+        "between": int(missing is not None), "missing": missing or 0,
         **pieces("in", e, problem.source, extent, b.images, b.chunks == 1),
         **pieces("out", e, problem.target._replace(space=problem.positions), problem.phases[0].grid, b.images,
                  b.chunks == 1)}

@@ -13,6 +13,7 @@ channels are a matrix product for each element of a tile, and the transforms com
 from __future__ import annotations
 
 from ..llvm.build import Function, Module
+from ..products.lanes import shuffle
 from ..products.microkernel import Accumulators, Tile, accumulate
 from .ahead import AHEAD_NUMBERS, Ahead, Walks
 from .arguments import Registers, entry, registers
@@ -35,7 +36,7 @@ POINTERS = ("source", "packed", "bias", "target")
 NUMBERS = (*STAGE_NUMBERS, *FILL_NUMBERS, *NARROW_NUMBERS, "narrow_width", "batch", "groups", "images_each",
            "chunks", "rows_each", "splits", "panels", "outs", "s_group", "t_group", "u_group", "u_panel",
            "t_n", "t_c", "t_a", "t_b", "t_w", "v_at", "m_at", "p_at", "m_step", "depth_each",
-           "phases", "merged", *AHEAD_NUMBERS)
+           "phases", "merged", "between", "missing", *AHEAD_NUMBERS)
 # Entries of a phase in the table, followed by taps.
 PHASE = ("taps", "taps_at", "u_at", "target_at", "grid_a", "grid_b", "grid_w")
 # How many blocks of channels a tile sums up before it lets go of its registers.
@@ -286,7 +287,7 @@ def _transposed(f: Function, a: Registers, e: Elements, tile: Tile, x: str, y: s
         if step == 1:
             _write_line(f, e, columns, to, a.t_c, (rest, left))
         else:
-            _write_every_other(f, e, columns, to, a.t_c, (rest, left))
+            _write_every_other(f, a, e, columns, to, (rest, left))
 
 
 def _write_line(f: Function, e: Elements, columns: list[str], to: str, apart: str,
@@ -305,21 +306,24 @@ def _write_line(f: Function, e: Elements, columns: list[str], to: str, apart: st
             e.write(f, column, e.at(f, to, f.mul(lane, apart)), mask)
 
 
-def _write_every_other(f: Function, e: Elements, columns: list[str], to: str, apart: str,
+def _write_every_other(f: Function, a: Registers, e: Elements, columns: list[str], to: str,
                        counts: tuple[str, str]) -> None:
-    """Even lanes of two vectors; what lies between belongs to another phase."""
+    """Even lanes of two vectors; what lies between belongs to another phase, or else is zero."""
     n = e.lanes
     rest, left = counts
     even = ", ".join(["i1 true", "i1 false"] * (n // 2))
-    masks = [f.emit(f"and <{n} x i1> {f.first_lanes(f.sub(f.mul(rest, 2), k * n), n)}, <{even}>")
-             for k in range(2)]
+    between, masks = f.compare("ne", a.between, 0), []
+    for k in range(2):
+        count = f.sub(f.mul(rest, 2), k * n)
+        some = f.emit(f"and <{n} x i1> {f.first_lanes(count, n)}, <{even}>")
+        masks.append(f.choose(between, f"<{n} x i1>", f.first_lanes(f.sub(count, a.missing), n), some))
     square = kept(f, e, columns)
     with f.loop(0, f.least(left, n)) as i:
         column = f.read(e.kind, f.at(square, f.mul(i, n), e.element))
         for k in range(2):
-            picks = ", ".join(f"i32 {k * n // 2 + lane // 2}" for lane in range(n))
-            spread = f.emit(f"shufflevector {e.kind} {column}, {e.kind} poison, <{n} x i32> <{picks}>")
-            e.write(f, spread, e.at(f, to, f.add(f.mul(i, apart), k * n)), masks[k])
+            picks = [k * n // 2 + lane // 2 if lane % 2 == 0 else n for lane in range(n)]
+            spread = shuffle(f, e.kind, n, column, "zeroinitializer", picks)
+            e.write(f, spread, e.at(f, to, f.add(f.mul(i, a.t_c), k * n)), masks[k])
 
 
 def _scattered(f: Function, a: Registers, e: Elements, tile: Tile, x: str, y: str, run: str, left: str,
