@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypedDict
 
 from ... import dtypes, operators
 from ...tensor import Tensor
@@ -32,6 +32,29 @@ class AuxOutput(NamedTuple):
 
     lse: Tensor | None = None
     max_scores: Tensor | None = None
+
+
+class FlexKernelOptions(TypedDict, total=False):
+    """How PyTorch's kernels cut the scores into blocks; accepted and of no effect here."""
+
+    num_warps: int
+    num_stages: int
+    BLOCK_M: int
+    BLOCK_N: int
+    BLOCK_M1: int
+    BLOCK_N1: int
+    BLOCK_M2: int
+    BLOCK_N2: int
+    PRESCALE_QK: bool
+    ROWS_GUARANTEED_SAFE: bool
+    BLOCKS_ARE_CONTIGUOUS: bool
+    WRITE_DQ: bool
+    FORCE_USE_FLEX_ATTENTION: bool
+    USE_TMA: bool
+    kpack: int
+    matrix_instr_nonkdim: int
+    waves_per_eu: int
+    BACKEND: str
 
 
 def noop_mask(batch: Tensor, head: Tensor, token_q: Tensor, token_kv: Tensor) -> Tensor:
@@ -136,7 +159,8 @@ def create_block_mask(mask_mod: MaskMod, B: int | None, H: int | None, Q_LEN: in
 def flex_attention(
     query: Tensor, key: Tensor, value: Tensor, score_mod: ScoreMod | None = None,
     block_mask: BlockMask | None = None, scale: float | None = None, enable_gqa: bool = False,
-    return_lse: bool = False, kernel_options: Any = None, *, return_aux: AuxRequest | None = None,
+    return_lse: bool = False, kernel_options: FlexKernelOptions | None = None, *,
+    return_aux: AuxRequest | None = None,
 ) -> Any:
     """softmax(score_mod(Q K^T * scale, b, h, q, kv)) V, with -inf where the mask leaves out.
 
@@ -187,5 +211,6 @@ def _scores(query: Tensor, key: Tensor, score_mod: ScoreMod | None, block_mask: 
     return scores
 
 
-__all__ = ["AuxOutput", "AuxRequest", "BlockMask", "and_masks", "create_block_mask", "create_mask",
+__all__ = ["AuxOutput", "AuxRequest", "BlockMask", "FlexKernelOptions", "and_masks", "create_block_mask",
+           "create_mask",
            "flex_attention", "noop_mask", "or_masks"]
