@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from functools import wraps
 from typing import Any
 
 from ..dtypes import BOOL, COMPLEX, FLOATING, INTEGER, LOW_PRECISION, SCALAR_NAMES, dtype
@@ -90,11 +91,22 @@ def of_tensors(*namespaces: str, name: str | None = None, promotes: str = "same"
         function.__name__ = function.__qualname__ = public_name
         function.__doc__ = kernel.__doc__
         function.__module__ = kernel.__module__
-        function.operator = op  # type: ignore[attr-defined]
-        function.derivative = op.derivative  # type: ignore[attr-defined]
-        api(*(namespaces or ("torch", "Tensor")), inplace=inplace, aliases=aliases)(function)
-        return function
+        offered: Any = function if second == "other" else _called(function, second)
+        offered.operator = op
+        offered.derivative = op.derivative
+        api(*(namespaces or ("torch", "Tensor")), inplace=inplace, aliases=aliases)(offered)
+        return offered
     return declare
+
+
+def _called(function: Callable[..., Any], second: str) -> Callable[..., Any]:
+    """``function`` with its ``other`` by another name."""
+    @wraps(function)
+    def named(*args: Any, **kwargs: Any) -> Any:
+        if second in kwargs:
+            kwargs["other"] = kwargs.pop(second)
+        return function(*args, **kwargs)
+    return named
 
 
 def zero_gradient(op: Operator, *names: str) -> None:

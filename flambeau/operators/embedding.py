@@ -265,7 +265,7 @@ def _max_pool(rows: Tensor, which: Tensor, bags: int, indices: Tensor, padding_i
 
 
 @api("nn.functional")
-def one_hot(tensor: Tensor, num_classes: int = -1) -> Tensor:
+def one_hot(input: Tensor, num_classes: int = -1) -> Tensor:
     """1 at the class, 0 elsewhere: (*) gives (*, num_classes); by default as many classes as are seen.
 
     >>> import flambeau as torch
@@ -273,16 +273,16 @@ def one_hot(tensor: Tensor, num_classes: int = -1) -> Tensor:
     tensor([[1, 0, 0],
             [0, 0, 1]])
     """
-    if tensor.dtype is not dtypes.int64:
+    if input.dtype is not dtypes.int64:
         raise RuntimeError("one_hot is only applicable to index tensor of type LongTensor.")
-    if tensor.__class__ is BatchedTensor:
+    if input.__class__ is BatchedTensor:
         if num_classes <= 0:
             raise RuntimeError("When vmap-ing torch.nn.functional.one_hot, please provide an explicit "
                                "positive "
                                "num_classes argument.")
         classes = from_array(np.arange(num_classes))
-        return (tensor.unsqueeze(-1) == classes).to(dtypes.int64)
-    array = look(tensor, "one_hot")
+        return (input.unsqueeze(-1) == classes).to(dtypes.int64)
+    array = look(input, "one_hot")
     if array.size == 0:
         if num_classes <= 0:
             raise RuntimeError("Can not infer total number of classes from empty tensor.")

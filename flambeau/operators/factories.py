@@ -158,8 +158,9 @@ def new_tensor(self: Tensor, data: Any, *, dtype: Any = None, device: Any = None
 
 
 @api("Tensor")
-def new(self: Tensor, *data: Any, device: Any = None) -> Tensor:
+def new(self: Tensor, *data: Any, size: Any = None, device: Any = None) -> Tensor:
     """The old constructor: a tensor of this one's dtype from sizes or data."""
+    data = data if size is None else tuple(size)
     made: Tensor = legacy_new(Tensor, *data, dtype=self.dtype, device=device or self.device)
     return made
 

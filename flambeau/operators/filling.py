@@ -47,35 +47,35 @@ def _(ctx: Any, grad: Tensor) -> Tensor:
 
 
 @api("Tensor")
-def copy_(self: Tensor, src: Any, non_blocking: bool = False) -> Tensor:
-    """Write the elements of ``src``, broadcast and converted, into this tensor.
+def copy_(self: Tensor, other: Any, non_blocking: bool = False) -> Tensor:
+    """Write the elements of ``other``, broadcast and converted, into this tensor.
 
     >>> import flambeau as torch
     >>> torch.zeros(2).copy_(torch.tensor([1, 2]))
     tensor([1., 2.])
     """
-    if not isinstance(src, Tensor):
-        if isinstance(src, (int, float, bool, complex)):
-            return fill_(self, src)
-        raise TypeError(f"copy_(): argument 'other' (position 1) must be Tensor, not {type(src).__name__}")
-    g, source = self._geometry, src._geometry
+    if not isinstance(other, Tensor):
+        if isinstance(other, (int, float, bool, complex)):
+            return fill_(self, other)
+        raise TypeError(f"copy_(): argument 'other' (position 1) must be Tensor, not {type(other).__name__}")
+    g, source = self._geometry, other._geometry
     if source.device is not g.device and source.device.type == "meta":
         raise NotImplementedError("Cannot copy out of meta tensor; no data!")
-    if src._storage is self._storage:
-        require_apart(self, (src,))
+    if other._storage is self._storage:
+        require_apart(self, (other,))
     if source.shape != g.shape:
         if broadcast_shapes([g.shape, source.shape]) != g.shape:
             raise RuntimeError(f"output with shape {list(g.shape)} doesn't match the broadcast shape "
                                f"{list(broadcast_shapes([g.shape, source.shape]))}")
-    elif source.dtype is g.dtype and source.device is g.device and not src.requires_grad:
-        return assign(self, src, "copy_")
+    elif source.dtype is g.dtype and source.device is g.device and not other.requires_grad:
+        return assign(self, other, "copy_")
     if source.dtype.is_complex and not g.dtype.is_complex:
         warnings.warn("Casting complex values to real discards the imaginary part", UserWarning, stacklevel=2)
     if source.device is not g.device:
-        src = src.to(g.device)
-    if source.dtype is g.dtype and not src.requires_grad:
-        return assign(self, view(EXPAND, src, (g.shape,)), "copy_")
-    return assign(self, record(COPY, (src,), (dense_like(g.shape, g, g.dtype),)), "copy_")
+        other = other.to(g.device)
+    if source.dtype is g.dtype and not other.requires_grad:
+        return assign(self, view(EXPAND, other, (g.shape,)), "copy_")
+    return assign(self, record(COPY, (other,), (dense_like(g.shape, g, g.dtype),)), "copy_")
 
 
 @api("Tensor", "torch")

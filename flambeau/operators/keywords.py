@@ -1,4 +1,5 @@
-"""Keywords that many functions take alike: ``out=``, ``dtype=float``, ``layout=``, NumPy's ``axis=``."""
+"""Keywords that many functions take alike: ``out=``, ``dtype=float``, ``layout=``, NumPy's ``axis=``, ``x=``.
+"""
 
 from __future__ import annotations
 
@@ -13,6 +14,8 @@ from .out import refuse_aliases, store
 
 # They read ``dtype=float`` themselves: no call of theirs costs more.
 _READ_DTYPE = frozenset(("softmax", "log_softmax", "type", "view"))
+# What the first operand may be called, in NumPy's words too; the second may be ``x2``.
+_FIRST = frozenset(("input", "x", "a", "x1"))
 # Functions that PyTorch has in Python, where no keyword has a second name.
 _WITHOUT_AXIS = frozenset(("norm", "split", "unique", "unique_consecutive", "unflatten"))
 
@@ -21,9 +24,9 @@ def with_keywords(function: Callable[..., Any], name: str, namespaces: tuple[str
                   out: bool) -> Callable[..., Any]:
     """``function`` with what its parameters ask for beside them.
 
-    With ``dim`` come NumPy's names ``axis`` and ``keepdims``; a ``dtype`` may be one of Python's types; a
-    sparse ``layout`` is made by another function, if at all. ``out``: a tensor, or a tuple of them, may take
-    the result.
+    With ``dim`` come NumPy's names ``axis`` and ``keepdims``, and those of its operands; a ``dtype`` may be
+    one of Python's types; a sparse ``layout`` is made by another function, if at all. ``out``: a tensor, or a
+    tuple of them, may take the result.
     """
     parameters = _parameters(function)
     has_layout = "layout" in parameters
@@ -32,11 +35,14 @@ def with_keywords(function: Callable[..., Any], name: str, namespaces: tuple[str
         and (name not in _WITHOUT_AXIS or "linalg" in namespaces)
     if not (out or has_dtype or has_axis):
         return function
+    names = None if namespaces == ("nn.functional",) else _operand_names(parameters)
 
     @wraps(function)
     def wrapper(*args: Any, **kwargs: Any) -> Any:
         if not kwargs:
             return function(*args)
+        if names is not None and len(args) < 2:
+            _rename_operands(kwargs, *names)
         if has_axis:
             _rename_axis(kwargs)
         if has_dtype:
@@ -56,6 +62,20 @@ def with_keywords(function: Callable[..., Any], name: str, namespaces: tuple[str
 def _parameters(function: Callable[..., Any]) -> tuple[str, ...]:
     code = getattr(unwrap(function), "__code__", None)
     return () if code is None else code.co_varnames[:code.co_argcount + code.co_kwonlyargcount]
+
+
+def _operand_names(parameters: tuple[str, ...]) -> tuple[str, frozenset[str], bool] | None:
+    """The first parameter, what else it may be called, and whether the second may be called ``x2``."""
+    if not parameters or parameters[0] not in ("input", "A", "self", "x"):
+        return None
+    return parameters[0], _FIRST.difference(parameters), "other" in parameters and "x2" not in parameters
+
+
+def _rename_operands(kwargs: dict[str, Any], first: str, others: frozenset[str], second: bool) -> None:
+    for name in others.intersection(kwargs):
+        kwargs[first] = kwargs.pop(name)
+    if second and "x2" in kwargs:
+        kwargs["other"] = kwargs.pop("x2")
 
 
 def _rename_axis(kwargs: dict[str, Any]) -> None:

@@ -102,7 +102,7 @@ def _cholesky(input: Tensor, upper: bool = False) -> Tensor:
 
 
 @api("torch", "Tensor", out=True)
-def cholesky_solve(input: Tensor, L: Tensor, upper: bool = False) -> Tensor:
+def cholesky_solve(input: Tensor, input2: Tensor, upper: bool = False) -> Tensor:
     """X with A X = B, for A given by its factor: (..., N, K) and (..., N, N).
 
     >>> import flambeau as torch
@@ -111,12 +111,12 @@ def cholesky_solve(input: Tensor, L: Tensor, upper: bool = False) -> Tensor:
     """
     if input.ndim < 2:
         raise RuntimeError(f"b should have at least 2 dimensions, but has {input.ndim} dimensions instead")
-    if L.ndim < 2:
-        raise RuntimeError(f"u should have at least 2 dimensions, but has {L.ndim} dimensions instead")
-    require_square(L, "cholesky_solve")
-    require_same_type(L, input, "cholesky_solve")
-    require_fitting(L, input, True, "cholesky_solve")
-    return record(CHOLESKY_SOLVE, (input, L), (upper,))
+    if input2.ndim < 2:
+        raise RuntimeError(f"u should have at least 2 dimensions, but has {input2.ndim} dimensions instead")
+    require_square(input2, "cholesky_solve")
+    require_same_type(input2, input, "cholesky_solve")
+    require_fitting(input2, input, True, "cholesky_solve")
+    return record(CHOLESKY_SOLVE, (input, input2), (upper,))
 
 
 def _solve_geometry(operands: Any, attributes: Any) -> Geometry:

@@ -177,8 +177,10 @@ def orgqr(input: Tensor, input2: Tensor) -> Tensor:
 
 
 @api("torch", "Tensor", out=True)
-def ormqr(input: Tensor, tau: Tensor, other: Tensor, left: bool = True, transpose: bool = False) -> Tensor:
+def ormqr(input: Tensor, input2: Tensor, input3: Tensor, left: bool = True,
+          transpose: bool = False) -> Tensor:
     """The product of the orthogonal matrix of ``geqrf`` (or its adjoint) with another matrix."""
+    tau, other = input2, input3
     for name, x in (("input", input), ("other", other)):
         if x.ndim < 2:
             raise RuntimeError(f"torch.ormqr: {name} must have at least 2 dimensions.")

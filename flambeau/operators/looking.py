@@ -10,7 +10,7 @@ import numpy as np
 from .. import dtypes
 from ..engine import expose, value_of
 from ..executors.interpreter.arrays import read
-from ..tensor import Tensor
+from ..tensor import Tensor, state
 from ..tensor.batching import BatchedTensor, rules
 from .registry import api
 
@@ -77,7 +77,7 @@ def numpy(self: Tensor, *, force: bool = False) -> np.ndarray[Any, Any]:
     >>> x = torch.zeros(2); a = x.numpy(); a[0] = 5; x
     tensor([5., 0.])
     """
-    if not force and self.requires_grad:
+    if not force and state.enabled and self.requires_grad:
         raise RuntimeError("Can't call numpy() on Tensor that requires grad. Use tensor.detach().numpy() "
                            "instead.")
     if self._geometry.device.type == "meta":

@@ -52,7 +52,7 @@ def _in_place(name: str, function: Callable[..., Tensor]) -> None:
 for _name, _function in (
         ("squeeze_", expanding.squeeze), ("unsqueeze_", expanding.unsqueeze), ("t_", transposing.t),
         ("transpose_", transposing.transpose), ("swapdims_", transposing.transpose),
-        ("swapaxes_", transposing.transpose)):
+        ("swapaxes_", transposing.swapaxes)):
     _in_place(_name, _function)
 
 
@@ -79,7 +79,7 @@ def _grow(storage: Storage, count: int, geometry: Geometry) -> None:
 
 
 @api("Tensor")
-def resize_(self: Tensor, *sizes: Any, memory_format: Any = None) -> Tensor:
+def resize_(self: Tensor, *sizes: Any, size: Any = None, memory_format: Any = None) -> Tensor:
     """Let the tensor have another shape; the storage grows where it must, what is new is not initialised.
 
     >>> import flambeau as torch
@@ -91,7 +91,7 @@ def resize_(self: Tensor, *sizes: Any, memory_format: Any = None) -> Tensor:
         raise RuntimeError("cannot resize variables that require grad")
     if self.__class__ is BatchedTensor:
         raise RuntimeError("vmap: resize_ is not supported, since all examples lie in one tensor")
-    shape = sizes_of(sizes, "resize_")
+    shape = sizes_of(sizes if size is None else (size,), "resize_")
     for n in shape:
         if n < 0:
             raise RuntimeError(f"Trying to create tensor with negative dimension {n}: {list(shape)}")

@@ -115,15 +115,16 @@ def _finished(x: Tensor, requires_grad: bool) -> Tensor:
 
 
 @api("torch", out=True)
-def rand(*size: Any, generator: Any = None, dtype: Any = None, layout: Any = None, device: Any = None,
-         requires_grad: bool = False, pin_memory: bool = False, names: Any = None) -> Tensor:
+def rand(*sizes: Any, size: Any = None, generator: Any = None, dtype: Any = None, layout: Any = None,
+         device: Any = None, requires_grad: bool = False, pin_memory: bool = False,
+         names: Any = None) -> Tensor:
     """Uniform numbers of [0, 1).
 
     >>> import flambeau as torch
     >>> _ = torch.manual_seed(0); torch.rand(2)
     tensor([0.4963, 0.7682])
     """
-    geometry = factory_geometry(sizes_of(size), dtype, device)
+    geometry = factory_geometry(sizes_of(sizes if size is None else (size,)), dtype, device)
     require_floating(geometry.dtype, "check_uniform_bounds")
     return _finished(drawn(UNIFORM, generator, (0.0, 1.0), geometry), requires_grad)
 
@@ -135,15 +136,16 @@ def require_floating(d: dtypes.dtype, kernel: str) -> None:
 
 
 @api("torch", out=True)
-def randn(*size: Any, generator: Any = None, dtype: Any = None, layout: Any = None, device: Any = None,
-          requires_grad: bool = False, pin_memory: bool = False, names: Any = None) -> Tensor:
+def randn(*sizes: Any, size: Any = None, generator: Any = None, dtype: Any = None, layout: Any = None,
+          device: Any = None, requires_grad: bool = False, pin_memory: bool = False,
+          names: Any = None) -> Tensor:
     """Numbers of the standard normal distribution.
 
     >>> import flambeau as torch
     >>> _ = torch.manual_seed(0); torch.randn(2)
     tensor([ 1.5410, -0.2934])
     """
-    geometry = factory_geometry(sizes_of(size), dtype, device)
+    geometry = factory_geometry(sizes_of(sizes if size is None else (size,)), dtype, device)
     require_floating(geometry.dtype, "normal_kernel_cpu")
     return _finished(drawn(NORMAL, generator, (0.0, 1.0), geometry, True), requires_grad)
 

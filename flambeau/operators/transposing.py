@@ -35,7 +35,7 @@ def _(ctx: Any, grad: Tensor) -> Tensor:
     return view(T, grad)
 
 
-@api("torch", "Tensor", aliases=("swapaxes", "swapdims"))
+@api("torch", "Tensor", aliases=("swapdims",))
 def transpose(input: Tensor, dim0: int, dim1: int) -> Tensor:
     """The view with two dimensions exchanged.
 
@@ -44,6 +44,17 @@ def transpose(input: Tensor, dim0: int, dim1: int) -> Tensor:
     torch.Size([4, 3, 2])
     """
     return view(TRANSPOSE, input, (dim0, dim1))
+
+
+@api("torch", "Tensor")
+def swapaxes(input: Tensor, axis0: int, axis1: int) -> Tensor:
+    """``transpose`` by NumPy's name.
+
+    >>> import flambeau as torch
+    >>> torch.zeros(2, 3).swapaxes(axis0=0, axis1=1).shape
+    torch.Size([3, 2])
+    """
+    return view(TRANSPOSE, input, (axis0, axis1))
 
 
 @api("torch", "Tensor")

@@ -70,7 +70,11 @@ from ._pytree_nodes import (  # noqa: F401 (libraries reach for some private nam
     _tuple_flatten_with_keys,
     _tuple_unflatten,
     is_namedtuple,
+    is_namedtuple_class,
     is_namedtuple_instance,
+    is_structseq,
+    is_structseq_class,
+    is_structseq_instance,
     register_dataclass,
     register_pytree_node,
 )
@@ -91,7 +95,8 @@ from ._pytree_spec import (  # noqa: F401
 __all__ = [
     "Context", "GetAttrKey", "KeyEntry", "KeyPath", "LeafSpec", "MappingKey", "NodeDef", "PyTree",
     "SUPPORTED_NODES", "SequenceKey", "TreeSpec", "_broadcast_to_and_flatten", "arg_tree_leaves",
-    "is_namedtuple", "is_namedtuple_instance", "key_get", "keystr", "map_only", "register_dataclass",
+    "is_namedtuple", "is_namedtuple_class", "is_namedtuple_instance", "is_structseq", "is_structseq_class",
+    "is_structseq_instance", "key_get", "keystr", "map_only", "register_dataclass",
     "register_pytree_node", "tree_all", "tree_all_only", "tree_any", "tree_any_only", "tree_flatten",
     "tree_flatten_with_path", "tree_is_leaf", "tree_iter", "tree_leaves", "tree_leaves_with_path", "tree_map",
     "tree_map_", "tree_map_only", "tree_map_only_", "tree_map_with_path", "tree_structure", "tree_unflatten",

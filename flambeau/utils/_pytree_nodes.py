@@ -233,3 +233,26 @@ def is_namedtuple(obj: Any) -> bool:
 def is_namedtuple_instance(obj: Any) -> bool:
     """Whether something is an instance of a named tuple class."""
     return not isinstance(obj, type) and is_namedtuple(obj)
+
+
+def is_namedtuple_class(cls: Any) -> bool:
+    """Whether something is the class of a named tuple."""
+    return isinstance(cls, type) and is_namedtuple(cls)
+
+
+def is_structseq(obj: Any) -> bool:
+    """Whether something is a tuple with names such as ``torch.return_types.max``, or such a class."""
+    cls = obj if isinstance(obj, type) else type(obj)
+    return issubclass(cls, tuple) and all(
+        isinstance(getattr(cls, name, None), int)
+        for name in ("n_fields", "n_sequence_fields", "n_unnamed_fields"))
+
+
+def is_structseq_class(cls: Any) -> bool:
+    """Whether something is such a class."""
+    return isinstance(cls, type) and is_structseq(cls)
+
+
+def is_structseq_instance(obj: Any) -> bool:
+    """Whether something is an instance of such a class."""
+    return not isinstance(obj, type) and is_structseq(obj)

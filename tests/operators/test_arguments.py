@@ -159,3 +159,40 @@ def test_functions_written_in_python_take_no_axis() -> None:
     for function in (F.softmax, F.normalize, F.log_softmax):
         with pytest.raises(TypeError, match="axis"):
             function(ones(), axis=0)
+
+
+M = torch.tensor([[2.0, 0.0], [1.0, 3.0]])
+BY_NAME: list[tuple[Callable[[], Any], Callable[[], Any]]] = [
+    (lambda: torch.rand(size=(2, 3)).shape, lambda: (2, 3)),
+    (lambda: torch.randn(size=[2], dtype=torch.float64).dtype, lambda: torch.float64),
+    (lambda: M.new(size=(3,)).shape, lambda: (3,)),
+    (lambda: M.clone().resize_(size=(4,)).tolist(), lambda: [2, 0, 1, 3]),
+    (lambda: M.swapaxes(axis0=0, axis1=1).tolist(), M.T.tolist),
+    (lambda: M.clone().swapaxes_(axis0=0, axis1=1).tolist(), M.T.tolist),
+    (lambda: torch.zeros(2, 2).copy_(other=M).tolist(), M.tolist),
+    (lambda: torch.heaviside(input=M, values=M).tolist(), lambda: torch.heaviside(M, M).tolist()),
+    (lambda: M.clone().heaviside_(values=M).tolist(), lambda: torch.heaviside(M, M).tolist()),
+    (lambda: F.one_hot(input=torch.tensor([1]), num_classes=2).tolist(), lambda: [[0, 1]]),
+    (lambda: torch.cholesky_solve(input=M, input2=M).tolist(), lambda: torch.cholesky_solve(M, M).tolist()),
+    (lambda: torch.sum(a=M, axis=0).tolist(), lambda: [3, 3]),
+    (lambda: torch.add(x1=M, x2=M).tolist(), lambda: (2 * M).tolist()),
+    (lambda: torch.matmul(M, x2=M).tolist(), lambda: (M @ M).tolist()),
+    (lambda: torch.linalg.norm(x=M).item(), lambda: torch.linalg.norm(M).item()),
+    (lambda: torch.linalg.eigvals(input=M).tolist(), lambda: torch.linalg.eigvals(M).tolist()),
+    (lambda: torch.linalg.matrix_rank(input=M).item(), lambda: 2),
+    (lambda: torch.special.airy_ai(x=M).tolist(), lambda: torch.special.airy_ai(M).tolist()),
+]
+
+
+@pytest.mark.parametrize("row", range(len(BY_NAME)))
+def test_operands_by_the_names_that_pytorchs_functions_know(row: int) -> None:
+    named, expected = BY_NAME[row]
+    assert named() == expected()
+
+
+def test_without_gradients_recorded_a_leaf_is_an_array_too() -> None:
+    x = torch.ones(2, requires_grad=True)
+    with torch.no_grad():
+        assert x.numpy().tolist() == x.view(-1).cpu().numpy().tolist() == [1, 1]
+    with pytest.raises(RuntimeError, match=r"Can't call numpy\(\) on Tensor that requires grad"):
+        x.numpy()
