@@ -25,10 +25,11 @@ _BEFORE = _AHEAD - BLOCK
 _PADDED = BLOCK + 16            # the block and the copy of its first words
 _BLOCKS = 4                     # made at a time
 _BATCH = 64                     # batches but the last have a multiple of so many elements
-_QUEUE = (_BLOCKS + 1) * BLOCK + 4 * _BATCH
-SCRATCH = 4 * (_PADDED + _QUEUE)
+QUEUE = (_BLOCKS + 1) * BLOCK + 4 * _BATCH
+SCRATCH = 4 * (_PADDED + QUEUE)
 
-_LEFT, _NEXT, _KEY, STATE_BYTES = 8, 16, 24, 5056  # bytes from the state's start
+# Bytes from the state's start. A value of a pair of normal numbers may be kept, which a flag tells.
+_LEFT, _NEXT, _KEY, KEPT, IS_KEPT, STATE_BYTES = 8, 16, 24, 5024, 5040, 5056
 
 # Words of every call: the state before, the state after, results, how many elements, then what follows them:
 # so many words that are drawn and lost, and so many elements that start at a place of their own.
@@ -38,9 +39,17 @@ BEFORE, AFTER, RESULT, COUNT, LOST, LAST, PLACE, NUMBERS = range(8)
 Formula = Callable[[Function, str, str, str, str], None]
 
 
+def _count(f: Function) -> str:
+    return f.word(COUNT)
+
+
 def draw_kernel(module: Module, name: str, formula: Formula, per: Callable[[Function], str | int],
-                element: str) -> None:
-    """A kernel that fills ``RESULT`` with elements of LLVM type ``element``; ``per``: words each takes."""
+                element: str, count_of: Callable[[Function], str] = _count,
+                finish: Callable[[Function, str], None] | None = None) -> None:
+    """A kernel that fills ``RESULT`` with elements of LLVM type ``element``; ``per``: words each takes.
+
+    ``count_of``: how many elements. ``finish(f, queue)`` comes last, when the state after is written.
+    """
     load, following, temper = _load(module), _following(module), _temper_rest(module)
     save = _save(module)
     parameters = [("ptr noalias", "%queue"), ("ptr noalias", "%result"), ("i64", "%first"), ("i64", "%count"),
@@ -49,7 +58,7 @@ def draw_kernel(module: Module, name: str, formula: Formula, per: Callable[[Func
         formula(g, "%queue", "%result", "%first", "%count")
     with module.kernel(name) as f:
         block, queue = f.scratch, f.at(f.scratch, _PADDED, "i32")
-        result, count = f.word(RESULT, "ptr"), f.word(COUNT)
+        result, count = f.word(RESULT, "ptr"), count_of(f)
         width = per(f)
         position = f.run(load, f.word(BEFORE, "ptr"), block)
         assert position is not None
@@ -81,6 +90,8 @@ def draw_kernel(module: Module, name: str, formula: Formula, per: Callable[[Func
                   f.words)
         unused = f.sub(f.add(there, f.mul(blocks, BLOCK)), needed)
         f.run(save, f.word(BEFORE, "ptr"), block, f.sub(BLOCK, unused), needed, f.word(AFTER, "ptr"))
+        if finish is not None:
+            finish(f, queue)
 
 
 # --- the engine ---------------------------------------------------------------------------------------------

@@ -16,7 +16,7 @@ from ..llvm.build import Function
 from ..llvm.emitter import FLOAT32, FLOAT64, INT32, INT64, Dtype, literal, memory_type
 from ..llvm.expression import Expression, bits_of, compare, constant, convert, select
 from ..llvm.functions import fma, log1p
-from .mersenne import NUMBERS, Formula
+from .mersenne import AFTER, BEFORE, COUNT, IS_KEPT, KEPT, NUMBERS, QUEUE, Formula
 
 _UINT32, _UINT64 = np.dtype(np.uint32), np.dtype(np.uint64)
 _TWO_PI = float(np.float32(2 * math.pi))
@@ -240,6 +240,63 @@ def normal(dtype: Dtype) -> Formula:
             _store(f, fma(radius * cosine, std, mean), result, i, dtype)
             _store(f, fma(radius * sine, std, mean), result, f.add(i, 8), dtype)
     return formula
+
+
+# --- pairs of normal numbers, one by one --------------------------------------------------------------------
+
+def _is_kept(f: Function) -> str:
+    """1 if the state keeps the second value of a pair, else 0."""
+    flag = f.read("i32", f.at(f.word(BEFORE, "ptr"), IS_KEPT, "i8"))
+    return f.emit(f"zext i1 {f.emit(f'icmp ne i32 {flag}, 0')} to i64")
+
+
+def pairs_of(f: Function) -> str:
+    """How many pairs are drawn for ``COUNT`` numbers, of which the first may be kept from before."""
+    return f.div(f.add(f.sub(f.word(COUNT), _is_kept(f)), 1), 2)
+
+
+def normal_pairs(dtype: Dtype) -> Formula:
+    """(u, v) -> r cos t, r sin t with r = sqrt(-2 log1p(-v)), t = 2 pi u, as ``serial_normals``.
+
+    The C library's functions, in float64. The last pair's second value lies behind the queue.
+    """
+    def formula(f: Function, queue: str, result: str, first: str, count: str) -> None:
+        mean, std = _number(f, 0), _number(f, 1)
+        kept = _is_kept(f)
+
+        def give(z: Expression, place: str) -> None:
+            with f.when(f.compare("slt", place, f.word(COUNT))):
+                _store(f, _held(fma(z, std, mean), dtype), result, place, dtype)
+
+        with f.when(f.compare("ne", kept, 0)):
+            value = f.read("double", f.at(f.word(BEFORE, "ptr"), KEPT, "i8"), 8)
+            give(Expression(f, value, FLOAT64), "0")
+        with f.loop(0, count) as i:
+            place = f.add(kept, f.mul(i, 2))
+            u, v = _double(f, queue, f.mul(i, 2)), _double(f, queue, f.add(f.mul(i, 2), 1))
+            radius = (_of_library(f, "log1p", -v) * -2.0).intrinsic("sqrt")
+            angle = u * (2 * math.pi)
+            give(radius * _of_library(f, "cos", angle), place)
+            second = radius * _of_library(f, "sin", angle)
+            give(second, f.add(place, 1))
+            f.write("double", second.register, f.at(queue, QUEUE, "i32"), 8)
+    return formula
+
+
+def _of_library(f: Function, name: str, x: Expression) -> Expression:
+    return Expression(f, f.call(name, "double", ["double"], [x.register]), FLOAT64)
+
+
+def keep_second(f: Function, queue: str) -> None:
+    """Write to the state after which number is kept now, if any."""
+    after, was_kept = f.word(AFTER, "ptr"), _is_kept(f)
+    odd = f.emit(f"and i64 {f.sub(f.word(COUNT), was_kept)}, 1")
+    value = f.read("double", f.at(queue, QUEUE, "i32"), 8)
+    with f.when(f.compare("ne", f.add(odd, was_kept), 0)):
+        flag = f.emit(f"trunc i64 {odd} to i32")
+        f.write("i32", flag, f.at(after, IS_KEPT, "i8"))
+        kept = f.choose(f.compare("ne", odd, 0), "double", value, "0.0")
+        f.write("double", kept, f.at(after, KEPT, "i8"), 8)
 
 
 def _horner(x: Expression, coefficients: tuple[float, ...]) -> Expression:

@@ -1,8 +1,8 @@
 """The native forms of random operators: values and the state after them from the state before.
 
 A stream of random words is sequential, so each operator is one task; its words cost less than writing the
-results. What needs the C library's functions to its last bit (float64 and small arrays of normal numbers)
-stays with the interpreter.
+results. Normal numbers in float64, which need the C library's functions in all bits, stay with the
+interpreter.
 """
 
 from __future__ import annotations
@@ -58,7 +58,7 @@ def _call(signature: Signature, address: SupportsIndex, numbers: list[tuple[int,
     if chances is not None:
         words.input(1, chances)
         words.status()
-    return Call(address, words, 1, scratch=SCRATCH)
+    return Call(address, words, 1, scratch=SCRATCH + 8)
 
 
 def _plan(signature: Signature, *calls: Call, workspace: int = 0) -> Plan:
@@ -134,17 +134,28 @@ def random_full(signature: Signature) -> Plan | None:
 
 
 def normal(signature: Signature) -> Plan | None:
-    """Normal numbers in groups; an incomplete group's are lost, and the last 16 made anew."""
+    """Normal numbers in groups; an incomplete group's are lost, and the last 16 made anew. Few: in pairs."""
     output = _dense(signature)
-    one_by_one = not signature.attributes[0]
-    if output is None or one_by_one or output.numel < _GROUP \
-            or output.dtype.numpy not in (FLOAT16, BFLOAT16, FLOAT32):
+    if output is None or output.dtype.numpy not in (FLOAT16, BFLOAT16, FLOAT32):
         return None
     dtype = output.dtype.numpy
+    if 0 < output.numel < _GROUP:
+        return _plan(signature, _call(signature, _pairs(dtype), [(1, FLOAT64), (2, FLOAT64)], output.numel))
+    one_by_one = not signature.attributes[0]
+    if one_by_one or not output.numel:
+        return None
     address = _kernel(draws.normal, (dtype,), dtype, 1)
     rest = output.numel % _GROUP
     return _plan(signature, _call(signature, address, [(1, FLOAT64), (2, FLOAT64)], output.numel - rest,
                                   lost=rest if dtype == FLOAT32 else 0, last=_GROUP if rest else 0))
+
+
+@kernel("pairs")
+def _pairs(dtype: Dtype) -> str:
+    module = Module()
+    draw_kernel(module, "pairs", draws.normal_pairs(dtype), lambda f: 4, memory_type(dtype), draws.pairs_of,
+                draws.keep_second)
+    return module.text()
 
 
 # --- permutations -------------------------------------------------------------------------------------------
