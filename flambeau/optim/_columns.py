@@ -10,7 +10,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from .. import operators as ops
-from ..graph.geometry import intern
+from ..graph.geometry import contiguous, intern
+from ..operators.creation import FULL, filled
 from ..operators.optimizer import suits
 from ..tensor import Tensor
 from ..tensor.tensor import fresh
@@ -38,7 +39,12 @@ def _stands_alone(x: Tensor) -> bool:
 
 def join(column: Sequence[Tensor]) -> list[Tensor]:
     """The tensors as parts of one new storage, one after the other."""
-    storage = ops.cat([x.reshape(-1) for x in column])._storage
+    number = _common_number(column)
+    g = column[0]._geometry
+    total = sum([x._geometry.numel for x in column])
+    flat = ops.cat([x.reshape(-1) for x in column]) if number is None else \
+        filled(contiguous((total,), g.dtype, g.device), number)
+    storage = flat._storage
     parts: list[Tensor] = []
     start = 0
     for x in column:
@@ -46,6 +52,17 @@ def join(column: Sequence[Tensor]) -> list[Tensor]:
         parts.append(fresh(storage, intern(g.shape, g.strides, start, g.dtype, g.device)))
         start += g.numel
     return parts
+
+
+def _common_number(column: Sequence[Tensor]) -> int | float | None:
+    """The number that all elements are, where that is all that is known of the tensors so far."""
+    nodes = [x._storage.node for x in column]
+    if any(node.value is not None or node.signature is None or node.signature.operator is not FULL
+           for node in nodes):
+        return None
+    numbers = {repr(node.operands[0]): node.operands[0] for node in nodes}
+    number = next(iter(numbers.values()))
+    return number if len(numbers) == 1 and isinstance(number, (int, float)) else None
 
 
 def is_joined(column: Sequence[Tensor]) -> bool:

@@ -6,6 +6,8 @@ from typing import Any
 
 import numpy as np
 
+from . import blas
+
 Array = np.ndarray[Any, Any]
 
 
@@ -16,10 +18,14 @@ def matmul(a: Array, b: Array) -> Array:
     dimension with unit stride): those are copied first.
     """
     a, b = _addressable(a), _addressable(b)
-    if a.ndim > 2 and b.ndim == 2 and a.flags.c_contiguous:
-        product: Array = np.matmul(a.reshape(-1, a.shape[-1]) if a.size else a, b)
-        return product.reshape(*a.shape[:-1], b.shape[-1])
-    return np.matmul(a, b)
+    threads = blas.few_threads(a.size * (b.shape[-1] if b.ndim > 1 else 1))
+    try:
+        if a.ndim > 2 and b.ndim == 2 and a.flags.c_contiguous:
+            product: Array = np.matmul(a.reshape(-1, a.shape[-1]) if a.size else a, b)
+            return product.reshape(*a.shape[:-1], b.shape[-1])
+        return np.matmul(a, b)
+    finally:
+        blas.restore(threads)
 
 
 def _addressable(x: Array) -> Array:

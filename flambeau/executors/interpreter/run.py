@@ -195,8 +195,14 @@ def _private(operands: tuple[Any, ...], i: int, geometry: Geometry) -> Array:
 
 
 def _own(value: Array, operands: tuple[Any, ...], owns: tuple[int, ...]) -> Array:
-    """``value``, copied if a kernel returned (a view of) one of its operands: values never alias."""
+    """``value``, copied if a kernel returned (a view of) one of its operands: values never alias.
+
+    What is a view of all of a fresh array is that array: one that is nobody's view can be overwritten.
+    """
     root = value.base
+    if root.__class__ is np.ndarray and root.shape == value.shape and root.strides == value.strides \
+            and root.dtype == value.dtype and root.base is None:
+        value, root = root, None
     if root is None and not owns:
         for operand in operands:
             if operand.__class__ is Node and operand.value is value:

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import functools
+import importlib.util
 import logging
 from collections.abc import Callable
 
 from ... import sources  # it knows when the process started
 from ...graph.node import Node
 from .. import interpreter
-from .tiers import ledger
+from ..interpreter.blas import rest_between_products
+from .tiers import form_of, ledger
 
 _log = logging.getLogger("flambeau")
 _execute: Callable[[list[Node], bool], list[Node]] | None = None
@@ -22,16 +25,18 @@ def run(nodes: list[Node]) -> list[Node]:
 def auto(nodes: list[Node]) -> list[Node]:
     """Compute nodes, last one first, by the interpreter until a program pays (Note: rent or buy)."""
     if ledger.is_early(nodes):
+        _expect_programs()
         return interpreter.run(nodes)
     # The same decision as the native executor's, which need not be imported for a graph that comes once.
-    if _execute is None and not ledger.buys_at_once(nodes) and ledger.is_first(map(_form, nodes)):
+    if _execute is None and not ledger.buys_at_once(nodes) and ledger.is_first(map(form_of, nodes), nodes):
         return interpreter.run(nodes)
     return _executor()(nodes, False)
 
 
-def _form(node: Node) -> int:
-    assert node.signature is not None
-    return node.signature.form
+@functools.cache
+def _expect_programs() -> None:
+    if importlib.util.find_spec("llvmlite") is not None:
+        rest_between_products()
 
 
 def _executor() -> Callable[[list[Node], bool], list[Node]]:

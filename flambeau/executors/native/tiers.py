@@ -10,22 +10,24 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable
+from operator import attrgetter
 
 from ...graph.geometry import Geometry
 from ...graph.node import Node, Signature
 
 # All in modelled nanoseconds.
-COMPILER = 8e6              # interpreted by the process before anything is compiled
-PLANNED_NODE = 30e3         # to plan one node of a program
+COMPILER = 30e6             # interpreted by the process before anything is compiled
+PLANNED_NODE = 20e3         # to make one node's part of a program
 SHAPED_NODE = 10e3          # the same, where a program for other shapes is there
 OPERATOR = 4e3              # to interpret one operator
 BYTE = 0.4                  # for each byte of its result
 FLOP = 0.01                 # for each operation of a product
 # What NumPy has no function for, or what reads much for a small result: for each element.
 ELEMENT = {"erfc": 50.0, "erfinv": 60.0, "lgamma": 90.0, "digamma": 50.0, "grid_sample": 20.0,
-           "grid_sample_input": 20.0, "grid_sample_grid": 100.0, "banded_product": 4.0, "topk": 8.0}
-OFTEN = 6                   # a graph that came so often will come again
+           "grid_sample_input": 20.0, "grid_sample_grid": 100.0, "banded_product": 4.0, "topk": 8.0,
+           "normal": 30.0}
 
+form_of = attrgetter("signature.form")
 _MET = 50_000               # graphs that are known to have come
 
 _PRODUCTS = frozenset(("linear", "mm", "matmul", "bmm", "addmm", "baddbmm", "convolution",
@@ -36,11 +38,10 @@ _PRODUCTS = frozenset(("linear", "mm", "matmul", "bmm", "addmm", "baddbmm", "con
 class Rent:
     """What one graph, or all that differ in their shapes alone, cost so far."""
 
-    __slots__ = ("spent", "count")
+    __slots__ = ("spent",)
 
-    def __init__(self) -> None:
-        self.spent = 0.0
-        self.count = 0
+    def __init__(self, spent: float = 0.0) -> None:
+        self.spent = spent
 
 
 class Ledger:
@@ -48,27 +49,39 @@ class Ledger:
 
     def __init__(self) -> None:
         self.total = 0.0
-        self.met: set[int] = set()
+        self.met: dict[int, float] = {}     # what graphs of certain operators cost before they got an outline
 
     def is_early(self, nodes: list[Node]) -> bool:
         """Whether the process has not interpreted enough to start the compiler; puts a graph on the bill."""
-        if self.total < COMPILER:
-            self.total += interpreted(nodes)
-        return self.total < COMPILER
+        if self.total >= COMPILER:
+            return False
+        cost = interpreted(nodes)
+        self.total += cost
+        if self.total >= COMPILER:
+            return False
+        self._meet(_operators(map(form_of, nodes)), cost)
+        return True
 
-    def is_first(self, forms: Iterable[int]) -> bool:
-        """Whether no graph of these operators was met before.
+    def is_first(self, forms: Iterable[int], nodes: list[Node]) -> bool:
+        """Whether no graph of these operators was met before; puts it on the bill.
 
         Many graphs never come back (those of samples that random transforms were applied to): an outline is
         not even made of them.
         """
-        operators = hash(tuple(forms))
+        operators = _operators(forms)
         if operators in self.met:
             return False
+        self._meet(operators, interpreted(nodes))
+        return True
+
+    def spent_on(self, forms: Iterable[int]) -> float:
+        """What graphs of these operators cost so far, as far as they have no outline."""
+        return self.met.get(_operators(forms), 0.0)
+
+    def _meet(self, operators: int, cost: float) -> None:
         if len(self.met) >= _MET:
             self.met.clear()
-        self.met.add(operators)
-        return True
+        self.met[operators] = self.met.get(operators, 0.0) + cost
 
     def buys_at_once(self, nodes: list[Node]) -> bool:
         """Whether the program of a graph that comes for the first time is made."""
@@ -83,11 +96,15 @@ class Ledger:
         """
         cost = interpreted(nodes)
         rent.spent += cost
-        rent.count += 1
         if has_pattern:
-            return rent.count > OFTEN or rent.spent > SHAPED_NODE * len(nodes)
+            return rent.spent > SHAPED_NODE * len(nodes)
         common.spent += cost
-        return rent.count > OFTEN or common.spent > PLANNED_NODE * len(nodes)
+        return common.spent > PLANNED_NODE * len(nodes)
+
+
+def _operators(forms: Iterable[int]) -> int:
+    """What graphs of the same operators have in common."""
+    return hash(tuple(forms))
 
 
 def interpreted(nodes: Iterable[Node]) -> float:

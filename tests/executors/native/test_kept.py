@@ -41,6 +41,7 @@ def _losses() -> list[float]:
 def disk(monkeypatch: pytest.MonkeyPatch) -> dict[str, str]:
     """Notes as the disk holds them."""
     held: dict[str, str] = {}
+    monkeypatch.setattr(kept, "_written", 0)
     monkeypatch.setattr(notes, "find", lambda key: json.loads(held[key]) if key in held else None)
     monkeypatch.setattr(notes, "keep", lambda key, note: held.update({key: json.dumps(note)}))
     return held

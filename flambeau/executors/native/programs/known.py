@@ -37,7 +37,7 @@ class Family:
         self.pattern: Pattern | None = None
         self.arrangements: list[Arrangement] = []   # the one used last comes first
         self.entries: dict[tuple[Any, ...], Entry] = {}
-        self.rent = Rent()
+        self.rent = Rent(ledger.spent_on(outline.forms))
         self.following: Callable[[], Family | None] = _nothing
 
 
@@ -76,7 +76,7 @@ def program_of(nodes: list[Node], reading: Reading, forced: bool) -> Program | N
     if expected is not None and expected.signatures == reading.signatures \
             and expected.family.outline.fits(reading):
         entry = expected
-    elif not forced and ledger.is_first(reading.forms()) and not ledger.buys_at_once(nodes):
+    elif not forced and ledger.is_first(reading.forms(), nodes) and not ledger.buys_at_once(nodes):
         return None
     else:
         entry = _find(reading, _latest.family.following() if _latest is not None else None)
