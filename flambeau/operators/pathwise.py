@@ -19,12 +19,13 @@ from typing import Any
 
 import numpy as np
 
+from .. import dtypes
 from ..executors.interpreter.special import digamma
 from ..graph.geometry import Geometry, contiguous
-from ..random_streams import gammas
+from ..random_streams.gammas import shares_of
 from ..tensor import Tensor, record
 from .definition import operator
-from .random import drawn, with_state
+from .random import drawn
 from .random_distributions import STANDARD_GAMMA
 from .registry import api
 
@@ -122,9 +123,10 @@ def _(ctx: Any, grad: Tensor, alpha: Tensor, x: Tensor) -> Tensor:
     return slope * (grad - (x * grad).sum(-1, True))
 
 
-@operator("sample_dirichlet", with_state)
-def SAMPLE_DIRICHLET(m: Any, state: Any, concentrations: Any, geometry: Geometry) -> Any:
-    return gammas.dirichlet(state, np.ascontiguousarray(concentrations))
+@operator("dirichlet_shares", lambda operands, attributes: contiguous(
+    operands[0].shape, attributes[0], operands[0].device))
+def DIRICHLET_SHARES(m: Any, drawn: Any, dtype: Any) -> Any:
+    return shares_of(np.ascontiguousarray(drawn), np.dtype(dtype.numpy))
 
 
 @api("torch")
@@ -144,8 +146,9 @@ def _standard_gamma_grad(self: Tensor, output: Tensor) -> Tensor:
 @api("torch")
 def _sample_dirichlet(input: Tensor, generator: Any = None) -> Tensor:
     """Shares (..., K) of the Dirichlet distribution with concentrations (..., K), differentiable in them."""
-    geometry = contiguous(input.shape, input.dtype, input.device)
-    values = drawn(SAMPLE_DIRICHLET, generator, (input.detach(),), geometry)
+    geometry = contiguous(input.shape, dtypes.float64, input.device)
+    gammas = drawn(STANDARD_GAMMA, generator, (input.detach().to(dtypes.float64),), geometry)
+    values = record(DIRICHLET_SHARES, (gammas,), (input.dtype,))
     return record(DIRICHLET_VALUE, (input, values)) if input.requires_grad else values
 
 

@@ -42,7 +42,8 @@ def unique(
         span = int(array.max()) - least + 1
         if span <= _DENSE * array.size:
             return _counted(array, least, return_inverse, return_counts)
-    found, *others = _always_tuple(np.unique(array, return_inverse=return_inverse, axis=dim, equal_nan=False,
+    distinct: Any = np.unique   # whose types count the ways of calling it
+    found, *others = _always_tuple(distinct(array, return_inverse=return_inverse, axis=dim, equal_nan=False,
                                              return_counts=return_counts))
     if return_inverse:
         others[0] = others[0].reshape(array.shape if dim is None else -1)

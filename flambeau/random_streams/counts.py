@@ -11,11 +11,11 @@ from .readers import Reader
 from .state import State, Stream
 
 # Below this mean the direct methods are used.
-_LARGE = 10.0
+LARGE = 10.0
 # A count is an int64, and overflows to the least one.
 _COUNTABLE = 2.0**63
 # log(k!) minus Stirling's approximation, for k = 0 .. 9.
-_STIRLING_TAILS = (
+STIRLING_TAILS = (
     0.0810614667953272, 0.0413406959554092, 0.0276779256849983, 0.02079067210376509,
     0.0166446911898211, 0.0138761288230707, 0.0118967099458917, 0.0104112652619720,
     0.00925546218271273, 0.00833056343336287,
@@ -31,7 +31,7 @@ def poisson(state: State, rates: Array) -> tuple[Array, State]:
     stream = Stream(state)
     reader = Reader(stream, 4 * rates.size)
     flat = rates.reshape(-1).astype(np.float64).tolist()
-    counts = [_poisson_large(reader, r) if r >= _LARGE else _poisson_small(reader, r) for r in flat]
+    counts = [_poisson_large(reader, r) if r >= LARGE else _poisson_small(reader, r) for r in flat]
     reader.finish()
     return rounded(np.array(counts, np.float64), rates.dtype).reshape(rates.shape), stream.close()
 
@@ -102,7 +102,7 @@ def _binomial(reader: Reader, trials: float, p: float) -> float:
 
 
 def _successes(reader: Reader, trials: float, p: float) -> float:
-    if trials * p >= _LARGE:
+    if trials * p >= LARGE:
         return _binomial_large(reader, trials, p)
     divisor = math.log1p(-p)
     elapsed = 0.0
@@ -145,7 +145,7 @@ def _binomial_large(reader: Reader, trials: float, p: float) -> float:
 
 def _stirling_tail(k: float) -> float:
     if k <= 9:
-        return _STIRLING_TAILS[int(k)]
+        return STIRLING_TAILS[int(k)]
     square = (k + 1.0) * (k + 1.0)
     return (1.0 / 12 - (1.0 / 360 - 1.0 / 1260 / square) / square) / (k + 1.0)
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from typing import Any
 
 import numpy as np
 
@@ -10,7 +11,7 @@ from .arithmetic import Array
 from .readers import Reader
 from .state import State, Stream
 
-_THIRD = float(np.float32(1.0 / 3.0))
+THIRD = float(np.float32(1.0 / 3.0))
 
 
 def standard_gamma(state: State, shapes: Array) -> tuple[Array, State]:
@@ -28,11 +29,15 @@ def dirichlet(state: State, concentrations: Array) -> tuple[Array, State]:
 
     All in float64, rounded at the end and kept inside the open interval from 0 to 1.
     """
-    drawn, state = _gammas(state, concentrations.astype(np.float64))
-    drawn = np.fmax(drawn, np.finfo(np.float64).tiny)
-    shares = (drawn / drawn.sum(-1, keepdims=True)).astype(concentrations.dtype)
-    one = concentrations.dtype.type(1)
-    return np.clip(shares, np.finfo(shares.dtype).tiny, np.nextafter(one, -one)), state
+    drawn, state = standard_gamma(state, concentrations.astype(np.float64))
+    return shares_of(drawn, concentrations.dtype), state
+
+
+def shares_of(drawn: Array, dtype: np.dtype[Any]) -> Array:
+    """Float64 gamma values (..., K) as shares of their sum over K, of a type."""
+    shares = (drawn / drawn.sum(-1, keepdims=True)).astype(dtype)
+    one = dtype.type(1)
+    return np.clip(shares, np.finfo(dtype).tiny, np.nextafter(one, -one))
 
 
 def _gammas(state: State, shapes: Array) -> tuple[Array, State]:
@@ -43,7 +48,7 @@ def _gammas(state: State, shapes: Array) -> tuple[Array, State]:
     boosted = flat < 1
     with np.errstate(divide="ignore"):
         exponents = np.where(boosted, one / flat, 0).astype(np.float64).tolist()
-    reduced = (np.where(boosted, flat + one, flat) - shapes.dtype.type(_THIRD)).astype(np.float64).tolist()
+    reduced = (np.where(boosted, flat + one, flat) - shapes.dtype.type(THIRD)).astype(np.float64).tolist()
     drawn = [_gamma(reader, e, d) for e, d in zip(exponents, reduced, strict=True)]
     reader.finish()
     return np.array(drawn, np.float64).reshape(shapes.shape), stream.close()

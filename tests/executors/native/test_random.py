@@ -11,7 +11,7 @@ import pytest
 import flambeau as torch
 from flambeau import config
 from flambeau.executors.native.templates import plan_of
-from tests.executors.native.agreement import TEXTS
+from tests.executors.native.agreement import TEXTS, forget, is_native
 
 FLOATS = [torch.float32, torch.float64, torch.float16, torch.bfloat16]
 INTEGERS = [torch.int64, torch.int32, torch.int16, torch.int8, torch.uint8]
@@ -135,3 +135,47 @@ def test_a_number_of_a_pair_is_kept_for_the_next_draw(dtype: Any) -> None:
         return torch.cat(parts)
 
     check(draw)
+
+
+def by_rejection(n: int, dtype: Any) -> dict[str, Draw]:
+    """Shapes, rates and trials on both sides of where the formulas change."""
+    spread = torch.linspace(-6, 6, n, dtype=torch.float64).exp()
+    chances = torch.linspace(-0.05, 1.05, n, dtype=torch.float64)
+    trials = (spread * 3).floor()
+    x, p, count = (v.to(dtype) for v in (spread, chances, trials))
+    return {
+        "gamma": lambda: torch._standard_gamma(x),
+        "poisson": lambda: torch.poisson(x),
+        "binomial": lambda: torch.binomial(count, p),
+        "dirichlet": lambda: torch._sample_dirichlet(x[:n // 3 * 3].reshape(-1, 3)),
+    }
+
+
+@pytest.mark.parametrize("dtype", [torch.float32, torch.float64], ids=str)
+def test_by_rejection(dtype: Any) -> None:
+    for n in (1, 3, 100, 311, 624, 5000):
+        for name, draw in by_rejection(n, dtype).items():
+            if name != "dirichlet" or n >= 3:
+                check(draw)
+                if n == 100:    # a normal number is kept before
+                    check(lambda d=draw: torch.cat([  # type: ignore[misc]
+                        torch.empty(1, dtype=dtype).normal_(), d().flatten(), torch.rand(1, dtype=dtype)]))
+
+
+def test_parameters_at_their_ends() -> None:
+    ends = torch.tensor([0.0, -1.0, float("nan"), 1e-45, 1e-30, 1e30, float("inf")])
+    check(lambda: torch._standard_gamma(ends[[0, 1, 3, 4, 5]]))
+    check(lambda: torch.poisson(torch.tensor([0.0, 1e-30, 9.99, 10.0, 1e18, 1e19, float("inf")])))
+    check(lambda: torch.binomial(torch.tensor([0.0, 5, 5, 5, 5, 1e6, 1e6]),
+                                 torch.tensor([0.5, 0, 1, 1e-30, 0.5, 0.7, 1e-5])))
+    for tier in ("native", "interpreter"):
+        with config.executor(tier), pytest.raises(RuntimeError, match="invalid Poisson rate"):
+            torch.poisson(ends).tolist()
+
+
+def test_samplers_are_native() -> None:
+    forget()
+    with config.executor("native"):
+        for draw in by_rejection(100, torch.float32).values():
+            draw().tolist()
+    assert all(map(is_native, ("standard_gamma", "poisson", "binomial")))

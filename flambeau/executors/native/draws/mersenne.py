@@ -50,8 +50,8 @@ def draw_kernel(module: Module, name: str, formula: Formula, per: Callable[[Func
 
     ``count_of``: how many elements. ``finish(f, queue)`` comes last, when the state after is written.
     """
-    load, following, temper = _load(module), _following(module), _temper_rest(module)
-    save = _save(module)
+    load, following, temper = define_load(module), define_following(module), define_temper_rest(module)
+    save = define_save(module)
     parameters = [("ptr noalias", "%queue"), ("ptr noalias", "%result"), ("i64", "%first"), ("i64", "%count"),
                   ("ptr noalias readonly", "%words")]
     with module.helper("elements", parameters) as g:
@@ -108,7 +108,7 @@ def _constant(value: int) -> str:
     return "<" + ", ".join([f"i32 {signed}"] * lanes) + ">"
 
 
-def _following(module: Module) -> Function:
+def define_following(module: Module) -> Function:
     """``following(block, out)``: the next block, and its tempered words."""
     lanes, kind = _words()
     with module.helper("following", [("ptr noalias", "%block"), ("ptr noalias", "%out")]) as f:
@@ -147,7 +147,7 @@ def _tempered(f: Function, x: str) -> str:
     return x
 
 
-def _temper_rest(module: Module) -> Function:
+def define_temper_rest(module: Module) -> Function:
     """``temper(words, count, out)``; up to a vector more is read and written."""
     lanes, kind = _words()
     parameters = [("ptr noalias readonly", "%from"), ("i64", "%count"), ("ptr noalias", "%out")]
@@ -164,7 +164,7 @@ def _move(f: Function, target: str, source: str, words: str) -> None:
 
 # --- the state ----------------------------------------------------------------------------------------------
 
-def _load(module: Module) -> Function:
+def define_load(module: Module) -> Function:
     """``load(state, block)``: the block, and the position of the next word in it."""
     parameters = [("ptr noalias readonly", "%state"), ("ptr noalias", "%block")]
     with module.helper("load_state", parameters, "i64") as f:
@@ -177,7 +177,7 @@ def _load(module: Module) -> Function:
     return f
 
 
-def _save(module: Module) -> Function:
+def define_save(module: Module) -> Function:
     """``save(before, block, position, drawn, after)``: the state after so many words were drawn."""
     parameters = [("ptr noalias readonly", "%before"), ("ptr noalias readonly", "%block"),
                   ("i64", "%position"), ("i64", "%drawn"), ("ptr noalias", "%after")]

@@ -49,6 +49,7 @@ FILES: dict[str, str] = {
                      "scaled_dot_product_attention_dropout_backward"), "attention"),
     "uniform": "random", "normal": "random", "bernoulli": "random", "bernoulli_each": "random",
     "dropout_mask": "random",
+    **dict.fromkeys(("standard_gamma", "poisson", "binomial"), "sampling"),
     "randint": "random", "random_full": "random", "randperm": "random", "exponential": "random",
 }
 
