@@ -5,6 +5,8 @@ from __future__ import annotations
 import sys
 from enum import Enum
 
+from .options import options
+
 
 class LoadEndianness(Enum):
     """Byte orders of a checkpoint."""
@@ -14,26 +16,23 @@ class LoadEndianness(Enum):
     BIG = 3
 
 
-_default: LoadEndianness | None = None
-
-
 def get_default_load_endianness() -> LoadEndianness | None:
     """What ``set_default_load_endianness`` was given."""
-    return _default
+    found: LoadEndianness | None = options.endianness
+    return found
 
 
 def set_default_load_endianness(endianness: LoadEndianness | None) -> None:
     """Set the byte order of checkpoints without a record of it; None means little-endian."""
-    global _default
     if endianness is not None and not isinstance(endianness, LoadEndianness):
         raise TypeError("Invalid argument type in function set_default_load_endianness")
-    _default = endianness
+    options.endianness = endianness
 
 
 def must_swap(recorded: str | None) -> bool:
     """Whether bytes must be swapped that were saved in the recorded order (None: not recorded)."""
     if recorded is None:
-        assumed = _default or LoadEndianness.LITTLE
+        assumed = options.endianness or LoadEndianness.LITTLE
         recorded = sys.byteorder if assumed is LoadEndianness.NATIVE else assumed.name.lower()
     if recorded not in ("little", "big"):
         raise ValueError(f"Unknown endianness type: {recorded}")

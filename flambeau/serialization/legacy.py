@@ -86,10 +86,12 @@ def load_legacy(file: Any, unpickle_plain: Unpickle, unpickle: Unpickle, map_loc
     end = file.seek(0, os.SEEK_END)
     file.seek(start)
     try:
-        known = unpickle_plain(file, described_nowhere) == MAGIC_NUMBER
+        magic = unpickle_plain(file, described_nowhere)
     except Exception:  # anything: the file has another format
-        known = False
-    if not known:
+        magic = None
+    if magic is not None and magic != MAGIC_NUMBER:
+        raise RuntimeError("Invalid magic number; corrupt file?")
+    if magic is None:
         file.seek(start)
         tar = file.read(262)[257:] == b"ustar"
         raise pickle.UnpicklingError(

@@ -12,7 +12,8 @@ from .archive import Archive
 from .legacy import load_legacy
 from .loading_storages import ArchiveStorages
 from .names import find
-from .safety import RestrictedUnpickler, UnsafeGlobal
+from .options import options
+from .safety import BlockedGlobal, RestrictedUnpickler, UnsafeGlobal
 
 _RERUN = (
     "In PyTorch 2.6, we changed the default value of the `weights_only` argument in `torch.load` from "
@@ -35,6 +36,7 @@ _CHOICE = (
     "with `weights_only=True` please check the recommended steps in the following error message.\n\t"
     "WeightsUnpickler error: "
 )
+_BLOCKED = "Weights only load failed. " + _RERUN + "\n\n\n"
 _FAILED = "Weights only load failed. " + _RERUN + "\nWeightsUnpickler error: \n\n"
 
 
@@ -83,16 +85,18 @@ def load(
         weights_only = pickle_module is None
     if weights_only and pickle_module is not None:
         raise RuntimeError("Can not safely load weights when explicit pickle_module is specified")
-    options = {"encoding": "utf-8", **pickle_load_args}
+    arguments = {"encoding": "utf-8", **pickle_load_args}
+    if mmap is None:
+        mmap = options.mmap
 
     def unpickle(file: Any, load_storage: Callable[[Any], Any]) -> Any:
         if weights_only:
-            return _restricted(RestrictedUnpickler(file, load_storage, **options))
-        return _trusting(pickle_module or pickle)(file, load_storage, **options).load()
+            return _restricted(RestrictedUnpickler(file, load_storage, **arguments))
+        return _trusting(pickle_module or pickle)(file, load_storage, **arguments).load()
 
     if isinstance(f, (str, os.PathLike)):
         with open(f, "rb") as file:
-            return _load(file, os.fspath(f), map_location, unpickle, bool(mmap))
+            return _load(file, f, map_location, unpickle, bool(mmap))
     for method in ("seek", "tell", "read", "readline"):
         if not hasattr(f, method):
             raise AttributeError(
@@ -105,8 +109,9 @@ def load(
 
 
 def _load(
-    file: Any, path: Any, map_location: Any, unpickle: Callable[[Any, Callable[[Any], Any]], Any], mmap: bool
+    file: Any, named: Any, map_location: Any, unpickle: Callable[[Any, Callable[[Any], Any]], Any], mmap: bool
 ) -> Any:
+    path = None if named is None else os.fspath(named)
     start = file.tell()
     head = file.read(4)
     file.seek(start)
@@ -118,9 +123,10 @@ def _load(
         raise EOFError("Ran out of input: the file is empty")
     if head[:2] != b"PK":
         if mmap:
+            title = f"{named}, " if isinstance(named, str) else ""
             raise RuntimeError(
                 "mmap can only be used with files saved with `torch.save("
-                f"{'' if path is None else f'{path}, '}_use_new_zipfile_serialization=True), please "
+                f"{title}_use_new_zipfile_serialization=True), please "
                 "torch.save your checkpoint with this option in order to use mmap."
             )
         return load_legacy(file, _plain, unpickle, map_location)
@@ -145,6 +151,8 @@ def _restricted(unpickler: RestrictedUnpickler) -> Any:
         return unpickler.load()
     except UnsafeGlobal as error:
         raise pickle.UnpicklingError(_CHOICE + str(error) + _TAIL) from None
+    except BlockedGlobal as error:
+        raise pickle.UnpicklingError(_BLOCKED + str(error) + _TAIL) from None
     except pickle.UnpicklingError as error:
         raise pickle.UnpicklingError(_FAILED + str(error) + _TAIL) from None
     except EOFError as error:

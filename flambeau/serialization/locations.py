@@ -10,6 +10,7 @@ from ..graph.geometry import contiguous
 from ..graph.storage import Storage
 from ..tensor.record import META_NODE
 from ..tensor.storage_view import UntypedStorage
+from .helpers import no_device
 
 MAP_LOCATION: TypeAlias = (
     Callable[[UntypedStorage, str], UntypedStorage | None] | device | str | dict[str, str] | None
@@ -97,15 +98,8 @@ def _tag(kind: str) -> Tagger:
     return lambda storage: kind if storage.device.type == kind else None
 
 
-def _restore_cuda(storage: Any, location: str) -> None:
-    if location.startswith("cuda"):
-        raise RuntimeError(
-            "Attempting to deserialize object on a CUDA device but torch.cuda.is_available() is False. If "
-            "you are "
-            "running on a CPU-only machine, please use torch.load with map_location=torch.device('cpu') to "
-            "map your "
-            "storages to the CPU."
-        )
+def _absent(place: str, kind: str) -> Deserializer:
+    return lambda storage, location: no_device(place, location, kind)
 
 
 def _restore_mps(storage: Any, location: str) -> None:
@@ -114,8 +108,10 @@ def _restore_mps(storage: Any, location: str) -> None:
 
 
 register_package(10, _tag("cpu"), lambda storage, location: storage if location == "cpu" else None)
-register_package(20, _tag("cuda"), _restore_cuda)
+register_package(20, _tag("cuda"), _absent("torch.cuda", "cuda"))
 register_package(21, _tag("mps"), _restore_mps)
+for _place, _device in (("", "hpu"), ("torch.xpu", "xpu"), ("", "privateuseone")):
+    register_package(23, _tag(_device), _absent(_place, _device))
 register_package(
     22,
     _tag("meta"),

@@ -123,6 +123,8 @@ def public_name(obj: Any, name: str | None = None) -> tuple[str, str]:
     known = _NAMES.get(id(obj))
     if known is not None:
         return known
+    if isinstance(obj, dtypes.dtype):  # one that no tensor has
+        return "torch", obj.name
     name = name or getattr(obj, "__qualname__", None) or obj.__name__
     module = getattr(obj, "__module__", None) or "__main__"
     if module != _HERE and not module.startswith(_HERE + "."):

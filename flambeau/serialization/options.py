@@ -16,6 +16,11 @@ class _Options:
         self.crc32 = True
         self.skip_data = False
         self.mmap_flags: int = _PRIVATE
+        self.mmap = False
+        self.endianness: Any = None  # of checkpoints that do not say theirs
+        self.storage_alignment = 64
+        self.calculate_storage_offsets = False
+        self.use_pinned_memory_for_d2h = False
 
 
 options = _Options()

@@ -134,10 +134,23 @@ class CheckpointPickler(_Pickler):
         """A global under the name it has in PyTorch."""
         module, qualified = public_name(obj, name)
         if module.split(".")[0] != "torch":
-            super().save_global(obj, name)
+            self._save_foreign(obj, name, module, qualified)
             return
         self.write(pickle.GLOBAL + f"{module}\n{qualified}\n".encode())
         self.memoize(obj)
+
+    def _save_foreign(self, obj: Any, name: str | None, module: str, qualified: str) -> None:
+        """A global of another package, or the error of the pickler written in C."""
+        if "<locals>" in qualified:
+            raise AttributeError(f"Can't pickle local object '{qualified}'")
+        try:
+            super().save_global(obj, name)
+        except pickle.PicklingError as error:
+            if "it's not found as" not in str(error):
+                raise
+            raise pickle.PicklingError(
+                f"Can't pickle {obj!r}: attribute lookup {qualified} on {module} failed"
+            ) from None
 
     dispatch = dict(_Pickler.dispatch)
 

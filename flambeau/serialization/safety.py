@@ -137,6 +137,10 @@ class safe_globals:
         _added.update(self.before)
 
 
+class BlockedGlobal(pickle.UnpicklingError):
+    """A pickle names something that may not even be allowed."""
+
+
 class UnsafeGlobal(pickle.UnpicklingError):
     """A pickle names something that is not on the list."""
 
@@ -197,7 +201,7 @@ class RestrictedUnpickler(_Unpickler):
         if key in _SAFE:
             return _SAFE[key]
         if key[0].split(".")[0] in _BLOCKED_MODULES:
-            raise pickle.UnpicklingError(
+            raise BlockedGlobal(
                 f"Trying to load unsupported GLOBAL {module}.{name} whose module {module} is blocked."
             )
         full = key[1] if key[0] == "builtins" else ".".join(key)

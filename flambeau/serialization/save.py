@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import contextlib
-import io
 import os
 import pickle
 import secrets
 import stat
 import struct
 import zipfile
+import zlib
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -23,7 +23,6 @@ from .legacy import save_legacy
 from .options import options
 from .pickling import pickled
 
-_ALIGNMENT = 64
 _NO_FILE = "expected 'f' to be string, path, or a file-like object with a 'write' attribute"
 _ZIP64_EXTRA = 20  # bytes that zipfile puts into the header of a large record
 _ZIP64_FROM = zipfile.ZIP64_LIMIT / 1.05
@@ -62,23 +61,33 @@ def save(
     if is_path:
         with _replacing(Path(f)) as file:
             write(file)
-    elif legacy or _is_seekable(f):
-        write(f)
     else:
-        buffer = io.BytesIO()
-        write(buffer)
-        f.write(buffer.getbuffer())
+        write(f if legacy else _Sink(f))
 
 
 def _archive_name(path: Path) -> str:
     return path.stem if path.stem.isascii() and path.stem else "archive"
 
 
-def _is_seekable(file: Any) -> bool:
-    try:
-        return bool(file.seekable() and file.tell() == 0 and hasattr(file, "flush"))
-    except (AttributeError, OSError):
-        return False
+class _Sink:
+    """A file of which only ``write`` is asked: sockets and compressed files can do no more."""
+
+    def __init__(self, file: Any) -> None:
+        self.file = file
+        self.position = 0
+
+    def write(self, data: Any) -> int:
+        """Write bytes."""
+        self.file.write(data)
+        self.position += len(data)
+        return len(data)
+
+    def tell(self) -> int:
+        """How many bytes have been written: the archive begins where the file stood."""
+        return self.position
+
+    def flush(self) -> None:
+        """Nothing is kept here."""
 
 
 @contextlib.contextmanager
@@ -127,7 +136,7 @@ def _write_archive(
     with zipfile.ZipFile(file, "w", zipfile.ZIP_STORED) as archive:
         _record(archive, f"{name}/data.pkl", data)
         _record(archive, f"{name}/.format_version", b"1")
-        _record(archive, f"{name}/.storage_alignment", str(_ALIGNMENT).encode())
+        _record(archive, f"{name}/.storage_alignment", str(options.storage_alignment).encode())
         if not without_byteorder:
             _record(archive, f"{name}/byteorder", b"little")
         for key, (storage, _) in enumerate(storages):
@@ -143,24 +152,20 @@ def _little(value: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
     return value.byteswap() if np.little_endian is False else value
 
 
-def _record(archive: zipfile.ZipFile, name: str, data: Any) -> None:
-    """A stored record whose bytes begin at a multiple of 64, so that it can be memory-mapped."""
+def _record(archive: Any, name: str, data: Any) -> None:
+    """A stored record whose bytes begin at a multiple of 64, so that it can be memory-mapped.
+
+    What ``ZipFile.writestr`` does, in one go: it would come back to the header when the bytes are written.
+    """
     info = zipfile.ZipInfo(name)
-    start = archive.fp.tell() + zipfile.sizeFileHeader + len(name.encode())  # type: ignore[union-attr, attr-defined]
+    start = archive.fp.tell() + zipfile.sizeFileHeader + len(name.encode())  # type: ignore[attr-defined]
     if len(data) > _ZIP64_FROM:
         start += _ZIP64_EXTRA
-    padding = -(start + 4) % _ALIGNMENT
+    padding = -(start + 4) % options.storage_alignment
     info.extra = struct.pack("<2sH", b"FB", padding) + b"Z" * padding
-    if options.crc32:
-        archive.writestr(info, data)
-    else:
-        _write_unchecked(archive, info, data)
-
-
-def _write_unchecked(archive: Any, info: zipfile.ZipInfo, data: Any) -> None:
-    """What ``ZipFile.writestr`` does, with no checksum."""
     file = archive.fp
-    info.CRC, info.file_size, info.compress_size = 0, len(data), len(data)
+    info.CRC = zlib.crc32(data) if options.crc32 else 0
+    info.file_size = info.compress_size = len(data)
     info.header_offset = file.tell()
     file.write(info.FileHeader(len(data) > _ZIP64_FROM))
     file.write(data)

@@ -1,0 +1,5 @@
+"""Settings of checkpoints."""
+
+from . import config
+
+__all__ = ["config"]
