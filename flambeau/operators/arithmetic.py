@@ -6,8 +6,8 @@ from typing import Any
 
 from .. import dtypes
 from ..graph.geometry import Geometry
-from ..tensor import Tensor, record, record_pair
-from .definition import operand, pointwise, pointwise_operator, result_dtype
+from ..tensor import Tensor, record, record_pair, record_scaled
+from .definition import NUMBERS, operand, pointwise, pointwise_operator, result_dtype
 from .domain import bad_arguments, not_implemented, refuse, require_tensor, some_tensor
 from .older_signatures import scaled
 from .registry import api
@@ -113,6 +113,8 @@ def add(input: Any, other: Any, *older: Any, alpha: Any = 1) -> Tensor:
     if isinstance(other, Tensor):
         if alpha.__class__ is int and alpha == 1 and isinstance(input, Tensor):
             return record_pair(ADD, input, other)
+    elif other.__class__ in NUMBERS and alpha.__class__ is int and alpha == 1 and isinstance(input, Tensor):
+        return record_scaled(ADD, input, other)
     else:
         other = operand(other, "add", "other", 2)
         input = some_tensor(input, other)
@@ -158,6 +160,8 @@ def rsub(input: Tensor, other: Any, *, alpha: Any = 1) -> Tensor:
 
 def _scale(input: Any, other: Any, alpha: Any) -> Any:
     """The scale, which must fit the result's type: a truth value for truth values."""
+    if alpha.__class__ is float and isinstance(input, Tensor) and input._geometry.dtype.is_floating_point:
+        return alpha
     dtype = result_dtype([x._geometry if isinstance(x, Tensor) else x.__class__ for x in (input, other)])
     if isinstance(alpha, bool) and dtype is not dtypes.bool_:
         raise RuntimeError("Boolean alpha only supported for Boolean results.")

@@ -14,7 +14,7 @@ from .. import dtypes
 from ..graph.geometry import Geometry, contiguous, dense_strides, intern
 from ..graph.operator import Operator
 from ..size import Size
-from ..tensor import Tensor, record, record_one, record_pair
+from ..tensor import Tensor, record, record_one, record_pair, record_scaled
 from ..tensor.construct import tensor
 from .registry import api, write_out
 
@@ -186,8 +186,11 @@ def _unary(op: Operator, name: str) -> Any:
 
 def _binary(op: Operator, name: str) -> Any:
     def function(input: Any, other: Any, *, out: Any = None) -> Any:
-        if isinstance(input, Tensor) and isinstance(other, Tensor) and out is None:
-            return record_pair(op, input, other)
+        if isinstance(input, Tensor) and out is None:
+            if isinstance(other, Tensor):
+                return record_pair(op, input, other)
+            if other.__class__ in NUMBERS:
+                return record_scaled(op, input, other)
         if not isinstance(other, Tensor) and other.__class__ not in NUMBERS:
             other = operand(other, name, "other", 2)
         if not isinstance(input, Tensor):

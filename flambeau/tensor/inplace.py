@@ -101,10 +101,22 @@ def assign(x: Tensor, result: Tensor, name: str) -> Tensor:
     """Let x take the values (and the history) of ``result``; returns x."""
     if levels and any_batched((x, result)):
         return rules.assign(x, result, name)
-    check_writable(x)
+    if state.enabled or x._inference:
+        check_writable(x)
     if state.enabled and result._grad_fn is not None:
         _keep_original(x, result._grad_fn)
     geometry = x._geometry
+    if result._geometry is not geometry:
+        result = _fitting(result, geometry)
+    history_edge = edge(x._base) if x._base is not None and x._base._requires_grad and state.enabled else None
+    write(x, result)
+    if state.enabled:
+        _rebase(x, result, history_edge, name)
+    return x
+
+
+def _fitting(result: Tensor, geometry: Geometry) -> Tensor:
+    """``result`` in the type of the tensor that takes it, which must have its shape."""
     if result._geometry.dtype is not geometry.dtype:
         if not dtypes.can_cast(result._geometry.dtype, geometry.dtype):
             raise RuntimeError(
@@ -115,11 +127,7 @@ def assign(x: Tensor, result: Tensor, name: str) -> Tensor:
         raise RuntimeError(
             f"output with shape {list(geometry.shape)} doesn't match the broadcast shape "
             f"{list(result.shape)}")
-    history_edge = edge(x._base) if x._base is not None and x._base._requires_grad and state.enabled else None
-    write(x, result)
-    if state.enabled:
-        _rebase(x, result, history_edge, name)
-    return x
+    return result
 
 
 def _keep_original(x: Tensor, fn: GradFn) -> None:
