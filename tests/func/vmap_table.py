@@ -172,7 +172,6 @@ def _layers(torch: Any) -> Iterator[Row]:
     yield "adaptive_avg_pool2d", lambda x: f.adaptive_avg_pool2d(x, 2), ((2, 3, 5, 5),)
     yield "adaptive_max_pool1d", lambda x: f.adaptive_max_pool1d(x, 2), ((2, 3, 5),)
     yield "interpolate", lambda x: f.interpolate(x, scale_factor=2), ((1, 2, 3, 3),)
-    yield "grid_sample", lambda x, g: f.grid_sample(x, g, align_corners=False), ((1, 2, 3, 3), (1, 4, 2, 2))
     yield "interpolate lines", lambda x: f.interpolate(x, scale_factor=2, mode="linear"), ((1, 2, 3),)
     yield "pad", lambda x: f.pad(x, (1, 2)), ((2, 3),)
     yield "reflect pad", lambda x: f.pad(x, (1, 1), "reflect"), ((2, 3),)
