@@ -70,8 +70,9 @@ def compute_pending(cause: str, keep: int = 0) -> None:
             pending.nodes[:0] = live[::-1]
             raise
         looks.append(Look(cause, user_site(), recorded, computed, time.perf_counter() - began,
-                          _tier(), tuple(measured)))
-        measured.clear()
+                          ran[0] if len(ran) == 1 else _tier(), tuple(measured)))
+        if measured:
+            measured.clear()
         for listener in listeners:
             listener(looks[-1])
     if failures is not None:
@@ -80,8 +81,6 @@ def compute_pending(cause: str, keep: int = 0) -> None:
 
 def _tier() -> str:
     """What computed the graph, as ``explain`` shows it."""
-    if len(ran) == 1:
-        return ran[0]
     if not ran:
         return "interpreter" if settings.executor in ("auto", "native") else settings.executor
     return ", ".join(dict.fromkeys(reversed(ran)))

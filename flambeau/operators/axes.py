@@ -7,10 +7,13 @@ from typing import Any
 from ..tensor import check_dim
 
 
+_EVERY = [tuple(range(ndim)) for ndim in range(9)]
+
+
 def normalize_dims(dim: Any, ndim: int) -> tuple[int, ...]:
     """Dimensions to reduce, sorted and counted from 0; all of them for None and ()."""
     if dim is None:
-        return tuple(range(ndim))
+        return _EVERY[ndim] if ndim < len(_EVERY) else tuple(range(ndim))
     if dim.__class__ is int:
         found = check_dim(dim, ndim)
         return (found,) if ndim else ()

@@ -7,7 +7,7 @@ from typing import Any
 from .. import dtypes
 from ..graph.geometry import Geometry, contiguous
 from ..graph.operator import Operator
-from ..tensor import Tensor, record
+from ..tensor import Tensor, record, record_one
 from .axes import normalize_dims, reduced_shape, require_dims
 from .definition import arithmetic_dtype, operator
 from .extents import sizes_of
@@ -106,11 +106,7 @@ def sum(input: Tensor, dim: Any = None, keepdim: bool = False, *, dtype: Any = N
         dtype = dtypes.int64 if g.dtype.category < dtypes.FLOATING else g.dtype
     elif dtype is not g.dtype:
         input = converted(input, dtype)
-    return record(
-        SUM if dim is None else SUM_DIM,
-        (input,),
-        (normalize_dims(dim, g.ndim), keepdim, dtype),
-    )
+    return record_one(SUM if dim is None else SUM_DIM, input, (normalize_dims(dim, g.ndim), keepdim, dtype))
 
 
 @api("Tensor")
@@ -180,11 +176,8 @@ def mean(input: Tensor, dim: Any = None, keepdim: bool = False, *, dtype: Any = 
     found = mean_dtype(input, dtype)
     if dtype is not None:
         input = converted(input, dtype)
-    return record(
-        MEAN if dim is None else MEAN_DIM,
-        (input,),
-        (normalize_dims(dim, input._geometry.ndim), keepdim, found),
-    )
+    return record_one(MEAN if dim is None else MEAN_DIM, input,
+                      (normalize_dims(dim, input._geometry.ndim), keepdim, found))
 
 
 # --- without NaN --------------------------------------------------------------------------------------------

@@ -19,7 +19,7 @@ _execute: Callable[[list[Node], bool], list[Node]] | None = None
 
 def run(nodes: list[Node]) -> list[Node]:
     """Compute nodes, last one first, natively wherever there is a kernel, compiled now if it is new."""
-    return _executor()(nodes, True)
+    return (_execute or _executor())(nodes, True)
 
 
 def auto(nodes: list[Node]) -> list[Node]:
@@ -30,7 +30,7 @@ def auto(nodes: list[Node]) -> list[Node]:
     # The same decision as the native executor's, which need not be imported for a graph that comes once.
     if _execute is None and not ledger.buys_at_once(nodes) and ledger.is_first(map(form_of, nodes), nodes):
         return interpreter.run(nodes)
-    return _executor()(nodes, False)
+    return (_execute or _executor())(nodes, False)
 
 
 @functools.cache

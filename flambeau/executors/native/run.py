@@ -18,20 +18,8 @@ def run(nodes: list[Node], forced: bool = True) -> list[Node]:
 
     ``forced``: a program is made for every graph at once, and not when it pays.
     """
-    if len(nodes) <= LARGEST:
-        return _run(nodes, forced)
-    failed: list[Node] = []
-    while nodes:    # piece by piece: what one hands to the next is held by the next one's nodes
-        piece = nodes[-LARGEST:]
-        del nodes[-LARGEST:]
-        try:
-            failed += _run(piece, forced)
-        finally:
-            nodes += piece      # empty, but for what an interrupt left
-    return failed
-
-
-def _run(nodes: list[Node], forced: bool) -> list[Node]:
+    if len(nodes) > LARGEST:
+        return _in_pieces(nodes, forced)
     keep_freed_memory()
     reading = Reading(nodes)
     program = program_of(nodes, reading, forced)
@@ -43,3 +31,16 @@ def _run(nodes: list[Node], forced: bool) -> list[Node]:
             arena.rest()
     reading.flat.clear()
     return interpreter.run(nodes)
+
+
+def _in_pieces(nodes: list[Node], forced: bool) -> list[Node]:
+    """What one piece hands to the next is held by the next one's nodes."""
+    failed: list[Node] = []
+    while nodes:
+        piece = nodes[-LARGEST:]
+        del nodes[-LARGEST:]
+        try:
+            failed += run(piece, forced)
+        finally:
+            nodes += piece      # empty, but for what an interrupt left
+    return failed
