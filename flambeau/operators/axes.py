@@ -6,7 +6,6 @@ from typing import Any
 
 from ..tensor import check_dim
 
-
 _EVERY = [tuple(range(ndim)) for ndim in range(9)]
 
 

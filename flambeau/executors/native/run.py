@@ -10,7 +10,9 @@ from .programs.arena import arena
 from .programs.known import program_of
 from .programs.outline import Reading
 
-LARGEST = 20_000    # nodes of a program
+# Nodes of a program. Of a long loop in one graph the first piece, those in the middle, which are equal, and
+# the last one are remembered together (known.py).
+LARGEST = 16_000
 
 
 def run(nodes: list[Node], forced: bool = True) -> list[Node]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib
 import itertools
 import os
 import re
@@ -213,3 +214,25 @@ def test_without_llvmlite_everything_is_interpreted(monkeypatch: pytest.MonkeyPa
         assert (flambeau.ones(4) + 1).tolist() == (flambeau.zeros(4) + 2).tolist() == [2.0] * 4
     assert len(caplog.records) == 1
     assert "llvmlite" in caplog.text
+
+
+def test_a_long_chain_keeps_its_programs(monkeypatch: pytest.MonkeyPatch) -> None:
+    """All pieces of a graph that is computed in pieces are remembered until it comes again."""
+    from flambeau.engine import looks
+    from flambeau.executors.native.programs import known
+
+    run = importlib.import_module("flambeau.executors.native.run")  # the package's own run is a function
+    assert 3 * run.LARGEST < known._LIMIT
+    scale = run.LARGEST / 300
+    monkeypatch.setattr(run, "LARGEST", 300)
+    monkeypatch.setattr(known, "_LIMIT", int(known._LIMIT / scale))
+    known.clear()
+    tiers = []
+    with config.executor("native"):
+        for _ in range(4):
+            x = flambeau.zeros(3)
+            for _ in range(2000):
+                x = x + 1
+            assert x[0].item() == 2000
+            tiers.append(looks[-1].tier)
+    assert "new" in tiers[0] and tiers[2:] == ["native", "native"]
