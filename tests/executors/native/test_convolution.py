@@ -70,6 +70,17 @@ FEW: list[tuple[Any, ...]] = [
     ((4, 130, 7, 7), (16, 130, 1, 1)),
     ((2, 18, 12, 12), (2, 18, 2, 2), 4, 1),                 # grids without taps
 ]
+DEPTHWISE: list[tuple[Any, ...]] = [
+    ((2, 6, 11, 37), (6, 1, 3, 3), 1, 1, 1, 6),
+    ((2, 6, 14, 33), (12, 1, 5, 5), 2, 2, 1, 6),
+    ((2, 5, 9, 20), (5, 1, 7, 7), 1, 3, 1, 5),
+    ((2, 5, 23, 9), (5, 1, 2, 4), (2, 1), (0, 1), (3, 1), 5),
+    ((1, 2, 300, 150), (2, 1, 3, 3), 1, 1, 1, 2),           # several parts of a plane
+    ((2, 3, 17, 17), (3, 1, 9, 9), 1, 4, 1, 3),             # too tall a kernel
+    ((2, 3, 12, 15), (3, 1, 3, 3), (3, 2), 1, 1, 3),
+    ((3, 8, 50), (8, 1, 4), 1, 3, 1, 8),
+    ((2, 4, 8, 8), (4, 1, 1, 1), 2, 0, 1, 4),
+]
 # The error of a product of unit variance in single precision.
 TOLERANCE = 8e-6
 
@@ -112,20 +123,21 @@ def check_all(case: Any, arrays: list[Tensor], tolerance: float) -> None:
     check(gradient(case, 1), arrays, "convolution_weight", tolerance * math.sqrt(pixels))
 
 
-@pytest.mark.parametrize("case", [*CASES, *FEW], ids=str)
+@pytest.mark.parametrize("case", [*CASES, *FEW, *DEPTHWISE], ids=str)
 def test_shapes(case: Any) -> None:
     check_all(case, operands(case), TOLERANCE)
 
 
 @pytest.mark.parametrize(("dtype", "tolerance"), [(flambeau.float64, 1e-13), (flambeau.bfloat16, 1e-2),
                                                   (flambeau.float16, 2e-3)], ids=str)
-@pytest.mark.parametrize("case", [CASES[0], CASES[3], CASES[6], CASES[13], CASES[19], CASES[-1], *FEW[:2]],
-                         ids=str)
+@pytest.mark.parametrize("case", [CASES[0], CASES[3], CASES[6], CASES[13], CASES[19], CASES[-1], *FEW[:2],
+                                  *DEPTHWISE[:2]], ids=str)
 def test_element_types(case: Any, dtype: Any, tolerance: float) -> None:
     check_all(case, operands(case, dtype), tolerance)
 
 
-@pytest.mark.parametrize("case", [CASES[1], CASES[6], CASES[13], CASES[20], CASES[-1], *FEW[:2]], ids=str)
+@pytest.mark.parametrize("case", [CASES[1], CASES[6], CASES[13], CASES[20], CASES[-1], *FEW[:2],
+                                  DEPTHWISE[0]], ids=str)
 def test_views(case: Any) -> None:
     x, w, bias, g = operands(case)
     last = [t.permute(0, 2, 3, 1).contiguous().permute(0, 3, 1, 2) for t in (x, w, g)]  # channels last
@@ -145,21 +157,21 @@ def test_transposed_convolutions() -> None:
               "convolution_input", 2e-5)
 
 
-def test_numbers_that_are_not_finite() -> None:
-    case = CASES[6]
-    arrays = operands(case)
-    arrays[0][0, 3, 4, 4] = float("nan")
-    arrays[0][1, 2, 0, 0] = float("inf")
-    arrays[3][1, 2, 1, 1] = float("-inf")
-    check_all(case, arrays, TOLERANCE)
+# Where a NaN and an infinity are in the input, and a negative one in the gradient.
+NOT_FINITE = [
+    (CASES[6], (0, 3, 4, 4), (1, 2, 0, 0), (1, 2, 1, 1)),
+    (CASES[14], (0, 2, 4, 4), (3, 2, 32, 32), (1, 2, 16, 16)),
+    (FEW[0], (0, 3, 4, 4), (1, 2, 0, 11), (1, 2, 11, 11)),
+    (DEPTHWISE[0], (0, 2, 10, 36), (1, 4, 0, 33), (1, 2, 5, 20)),
+]
 
 
-def test_numbers_that_are_not_finite_in_few_channels() -> None:
-    case = CASES[14]
+@pytest.mark.parametrize(("case", "nan", "infinity", "negative"), NOT_FINITE, ids=str)
+def test_numbers_that_are_not_finite(case: Any, nan: Any, infinity: Any, negative: Any) -> None:
     arrays = operands(case)
-    arrays[0][0, 2, 4, 4] = float("nan")
-    arrays[0][3, 2, 32, 32] = float("inf")
-    arrays[3][1, 2, 16, 16] = float("-inf")
+    arrays[0][nan] = float("nan")
+    arrays[0][infinity] = float("inf")
+    arrays[3][negative] = float("-inf")
     check_all(case, arrays, TOLERANCE)
 
 
@@ -169,18 +181,20 @@ def test_another_shape_compiles_nothing() -> None:
         for function in (convolved(case), gradient(case, 0), gradient(case, 1)):
             results(function, arrays, "native")
         return {text for text in TEXTS if "@convolve" in text or "@pack_weights" in text
-                or "@add_up" in text or "@finish" in text}
+                or "@add_up" in text or "@finish" in text or "@depthwise" in text}
     # One of each way: Winograd's two, taps of strides 1 and 2, single taps (also of every other pixel), few
     # channels (in planes, or gathered), more taps than a vector has lanes, few results.
     for case in (CASES[0], CASES[-1], CASES[6], ((2, 20, 3, 3), (20, 20, 3, 3)), CASES[9], *CASES[13:15],
-                 CASES[-4], CASES[10], CASES[22], *FEW[:2]):
+                 CASES[-4], CASES[10], CASES[22], *FEW[:2],
+                 *DEPTHWISE[:2]):
         known = run(case)
-    for case in (*CASES[1:6], CASES[7], CASES[8], CASES[15], CASES[-2], CASES[-6], FEW[2], FEW[4], FEW[9]):
+    for case in (*CASES[1:6], CASES[7], CASES[8], CASES[15], CASES[-2], CASES[-6], FEW[2], FEW[4], FEW[9],
+                 ((1, 3, 29, 50), (3, 1, 3, 9), 1, 1, 1, 3)):
         assert run(case) == known, case
 
 
 @pytest.mark.parametrize("case", [CASES[2], CASES[4], CASES[7], CASES[14], CASES[20], CASES[-5], CASES[-1],
-                                  *FEW[:2]], ids=str)
+                                  *FEW[:2], *DEPTHWISE[:2]], ids=str)
 def test_the_same_bits_for_any_number_of_threads(case: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     from flambeau.config import settings
     arrays = operands(case)

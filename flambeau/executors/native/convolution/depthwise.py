@@ -92,12 +92,14 @@ def depthwise_module(e: Elements, step: int, bias: bool, apart: int) -> str:
                         factors = f.splat(factor, e.lanes, e.element)
                         total.set(f.fma(e.kind, lines.read(tap), factors, total.get()))
                 to = f.add(f.add(start, f.mul(w, a.t_w)), f.add(f.mul(i, a.t_a), f.mul(j, a.t_b)))
-                _write(f, a, e, total.get(), e.at(f, a.target, to), f.sub(phase["grid_w"], w), apart)
+                write_neighbours(f, e, total.get(), e.at(f, a.target, to), f.sub(phase["grid_w"], w), apart,
+                                 a.t_w)
     return module.text()
 
 
-def _write(f: Function, a: Registers, e: Elements, value: str, to: str, count: str, apart: int) -> None:
-    """Store neighbouring results."""
+def write_neighbours(f: Function, e: Elements, value: str, to: str, count: str, apart: int,
+                     step: Value = 0) -> None:
+    """Store neighbouring results that lie ``apart``, 1 or 2, or 0 for any ``step``."""
     n = e.lanes
     if apart == 1:
         e.write(f, value, to, f.first_lanes(count, n))
@@ -111,7 +113,7 @@ def _write(f: Function, a: Registers, e: Elements, value: str, to: str, count: s
     else:
         with f.loop(0, f.least(count, n)) as lane:
             one = f.emit(f"extractelement {e.kind} {value}, i64 {lane}")
-            e.write_one(f, one, e.at(f, to, f.mul(lane, a.t_w)))
+            e.write_one(f, one, e.at(f, to, f.mul(lane, step)))
 
 
 def depthwise_weight_module(e: Elements, step: int, apart: int) -> str:

@@ -70,23 +70,8 @@ class Units:
             to = f.at(self.x, f.mul(number, f.mul(a.x_w, self.step)), e.element)
             extent = f.choose(good, "i64", a.extent_w, -1 << 40)
             for part in range(self.step):
-                self._line(e.at(f, source, from_), f.at(to, f.mul(a.x_w, part), e.element), part, extent)
-
-    def _line(self, source: str, to: str, part: int, extent: str) -> None:
-        """A line of X: pixels that are ``step`` apart, from ``part`` on; zeros outside."""
-        f, a, e, step = self.f, self.a, self.e, self.step
-        n = e.lanes
-        with f.loop(0, a.x_w, n) as w:
-            at = f.sub(f.add(f.mul(w, step), part), a.before_w)
-            from_, place = e.at(f, source, at), f.at(to, w, e.element)
-            inside = f.emit(f"and i1 {f.compare('sge', at, 0)}, "
-                            f"{f.compare('slt', f.add(at, step * (n - 1)), extent)}")
-            with f.when(inside):
-                f.write(e.kind, pixels_apart(f, e, from_, step), place, e.width)
-            with f.otherwise(inside):
-                low, high = (f.emit(f"ashr i64 {f.add(x, step - 1)}, {step - 1}")
-                             for x in (f.sub(0, at), f.sub(extent, at)))
-                f.write(e.kind, pixels_between(f, e, from_, step, low, high), place, e.width)
+                stage_line(f, e, e.at(f, source, from_), f.at(to, f.mul(a.x_w, part), e.element),
+                           (part, self.step), (a.x_w, a.before_w, extent))
 
     def _fill(self, lines: str) -> None:
         """V of some lines, and behind them a vector of zeros."""
@@ -101,3 +86,26 @@ class Units:
                     f.write(e.kind, f.read(e.kind, f.at(x, w, e.element), e.width), f.at(y, w, e.element),
                             e.width)
             f.write(e.kind, "zeroinitializer", f.at(row, self.pixels, e.element), e.width)
+
+
+def stage_line(f: Function, e: Elements, source: str, to: str, which: tuple[int, int],
+               counts: tuple[str, str, str]) -> None:
+    """A line of X: pixels that are some step apart, from a ``part`` on; zeros outside.
+
+    ``which``: the part and the step, 1 or 2; ``counts``: pixels of the line, of the padding before it, and
+    of the source, not more than 0 if there is none of it. The line ends with a whole vector.
+    """
+    part, step = which
+    width, before, extent = counts
+    n = e.lanes
+    with f.loop(0, width, n) as w:
+        at = f.sub(f.add(f.mul(w, step), part), before)
+        from_, place = e.at(f, source, at), f.at(to, w, e.element)
+        inside = f.emit(f"and i1 {f.compare('sge', at, 0)}, "
+                        f"{f.compare('slt', f.add(at, step * (n - 1)), extent)}")
+        with f.when(inside):
+            f.write(e.kind, pixels_apart(f, e, from_, step), place, e.width)
+        with f.otherwise(inside):
+            low, high = (f.emit(f"ashr i64 {f.add(x, step - 1)}, {step - 1}")
+                         for x in (f.sub(0, at), f.sub(extent, at)))
+            f.write(e.kind, pixels_between(f, e, from_, step, low, high), place, e.width)

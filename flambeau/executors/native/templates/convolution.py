@@ -8,6 +8,7 @@ from ....graph.geometry import Geometry
 from ....graph.node import Signature
 from ..convolution import planes
 from ..convolution.depthwise import depthwise_plan, depthwise_weight_plan
+from ..convolution.depthwise_rows import has_rows, has_weight_rows, rows_plan, rows_weight_plan
 from ..convolution.few_plan import few_plan, has_few
 from ..convolution.forward import product_plan
 from ..convolution.problem import Problem, forward_problem, input_problem
@@ -82,7 +83,8 @@ def _forward(signature: Signature) -> Plan | None:
         return None
     problem = forward_problem(x, weight, signature.outputs[0], signature.attributes)
     if _is_depthwise(problem):
-        return depthwise_plan(problem, dtype, x, weight, bias)
+        plan = rows_plan if has_rows(problem) else depthwise_plan
+        return plan(problem, dtype, x, weight, bias)
     volume = _row_major(weight)
     mode = _mode(problem, volume, dtype)
     if mode == "narrow" and planes.has_planes(problem, volume, dtype):
@@ -99,7 +101,8 @@ def _input(signature: Signature) -> Plan | None:
     grad, weight = signature.geometries
     problem = input_problem(grad, weight, signature.outputs[0], signature.attributes)
     if _is_depthwise(problem):
-        return depthwise_plan(problem, dtype, grad, weight, None)
+        plan = rows_plan if has_rows(problem) else depthwise_plan
+        return plan(problem, dtype, grad, weight, None)
     volume = _row_major(weight)
     mode = _mode(problem, volume, dtype)
     if winograd_of(mode) is None and has_few(problem, dtype):
@@ -114,9 +117,10 @@ def _weight(signature: Signature) -> Plan | None:
     grad, x = signature.geometries
     result = signature.outputs[0]
     problem = forward_problem(x, result, grad, signature.attributes[1:])
-    if _is_depthwise(problem):
-        return depthwise_weight_plan(problem, dtype, grad, x)
     volume = _row_major(result)
+    if _is_depthwise(problem):
+        weight_of = rows_weight_plan if has_weight_rows(problem, volume) else depthwise_weight_plan
+        return weight_of(problem, dtype, grad, x)
     mode = _mode(problem, volume, dtype)
     if mode == "narrow" and planes.has_planes(problem, volume, dtype):
         return planes.weight_plan(problem, dtype, grad, x, result)
