@@ -63,6 +63,7 @@ from . import (
     logical,
     looking,
     loss,
+    loss_margins,
     loss_regression,
     lower_level,
     magnitude,

@@ -13,6 +13,7 @@ from ..tensor import Tensor, record
 from .arguments import is_integer, judging
 from .banded import Band, band_of, banded_product
 from .definition import arithmetic_dtype, operator
+from .domain import not_implemented
 from .pooling import POOL_SCATTER, Ints
 from .registry import api
 
@@ -150,6 +151,9 @@ def _publish_adaptive_max(dims: int) -> None:
             raise RuntimeError(f"{name}(): Expected input to have non-zero size for non-batch dimensions, "
                                f"but input has sizes {list(input.shape)} with dimension "
                                f"{list(input.shape).index(0)} being empty")
+        if input.dtype.category != dtypes.FLOATING:
+            kernel = "adaptive_max_pool3d_cpu" if dims == 3 else "adaptive_max_pool2d"
+            raise not_implemented(kernel, input.dtype)
         result: tuple[Tensor, Tensor] = record(ADAPTIVE_MAX_POOL, (input,), (sizes,))
         return result
 
@@ -184,12 +188,20 @@ def _unpool(x: Tensor, indices: Tensor, kernel_size: Any, stride: Any, padding: 
             if not n - s < want < n + s:
                 raise ValueError(f"invalid output_size {wanted} (dim 0 must be between {n - s} and {n + s})")
         space = wanted
+    line = [1] if dims == 1 else []  # a line is a picture of one column
     if indices.dtype is not dtypes.int64:
-        raise RuntimeError("elements in indices should be type int64 but got: "
-                           f"{dtypes.SCALAR_NAMES[indices.dtype]}")
+        found = f" but got: {dtypes.SCALAR_NAMES[indices.dtype]}" if dims < 3 else ""
+        raise RuntimeError(f"elements in indices should be type int64{found}")
+    if x.ndim not in (dims + 1, dims + 2):
+        least = max(dims, 2) + 1
+        raise RuntimeError(f"Input to max_unpooling{max(dims, 2)}d should be a {least}d or {least + 1}d "
+                           f"Tensor, but got a tensor with {x.ndim + len(line)} dimensions.")
     if x.shape != indices.shape:
         raise RuntimeError("Expected shape of indices to be same as that of the input tensor "
-                           f"({list(x.shape)}) but got indices tensor with shape: {list(indices.shape)}")
+                           f"({[*x.shape, *line]}) but got indices tensor with shape: "
+                           f"{[*indices.shape, *line]}")
+    if x.dtype.category != dtypes.FLOATING:
+        raise not_implemented(f"max_unpool{max(dims, 2)}d", x.dtype)
     lead = x.shape[:x.ndim - dims]
     flat = x.new_zeros((*lead, int(np.prod(space))))
     return flat.scatter(-1, indices.reshape(*lead, -1), x.reshape(*lead, -1)).reshape(*lead, *space)

@@ -110,6 +110,8 @@ def batch_norm(input: Tensor, running_mean: Any = None, running_var: Any = None,
         scale = scale if weight is None else scale * weight
         shift = -running_mean * scale if bias is None else bias - running_mean * scale
         return (input * per_channel(scale, input.ndim) + per_channel(shift, input.ndim)).to(input.dtype)
+    if eps <= 0:
+        raise RuntimeError(f"batch_norm eps must be positive during training, but got {eps}")
     count = input.numel() // max(channels, 1)
     if count == 1:
         raise ValueError("Expected more than 1 value per channel when training, got input size "

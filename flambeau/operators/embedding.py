@@ -13,6 +13,7 @@ from ..tensor import Tensor, record, state
 from ..tensor.batching import BatchedTensor, by_example
 from ..tensor.construct import from_array
 from .definition import operator
+from .extents import type_in_checks
 from .looking import look
 from .registry import api
 
@@ -183,6 +184,11 @@ def embedding_bag(input: Tensor, weight: Tensor, offsets: Any = None, max_norm: 
     if per_sample_weights is not None and per_sample_weights.shape != input.shape:
         raise ValueError(f"embedding_bag: If per_sample_weights ({per_sample_weights.shape}) is not None, "
                          f"then it must have the same shape as the input ({input.shape})")
+    if per_sample_weights is not None and per_sample_weights.dtype is not weight.dtype:
+        given, own = (type_in_checks(x._geometry) for x in (per_sample_weights, weight))
+        raise RuntimeError("Expected tensor for argument #1 'weight' to have the same type as tensor for "
+                           f"argument #1 'per_sample_weights'; but type {own} does not equal {given} (while "
+                           "checking arguments for embedding_bag)")
     if mode not in ("sum", "mean", "max"):
         raise ValueError("mode has to be one of sum, mean or max")
     if input.ndim == 2:

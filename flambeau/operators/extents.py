@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from operator import index
 from typing import Any
 
-from ..dtypes import SCALAR_NAMES
+from ..dtypes import SCALAR_NAMES, bfloat16, bool_
 from ..graph.geometry import Geometry, row_major_strides
 
 
@@ -90,6 +90,13 @@ def view_strides(g: Geometry, shape: Sequence[int]) -> tuple[int, ...] | None:
         left //= n
         step *= n
     return tuple(strides)
+
+
+def type_in_checks(g: Geometry) -> str:
+    """The name where operands are compared: types younger than these names have those of C++ classes."""
+    if g.dtype in (bfloat16, bool_) or g.dtype.is_complex:
+        return f"CPU{SCALAR_NAMES[g.dtype]}Type"
+    return type_name(g)
 
 
 def type_name(g: Geometry) -> str:

@@ -298,6 +298,14 @@ def binary_cross_entropy(input: Tensor, target: Tensor, weight: Any = None, size
     return reduce_loss(loss if weight is None else loss * weight, reduction)
 
 
+def require_room(output: Tensor, other: Tensor) -> None:
+    """Whether what is computed of two operands can be written over the first, as PyTorch's kernels do."""
+    common = dtypes.promote_types(output.dtype, other.dtype)
+    if common.category > max(output.dtype.category, dtypes.INTEGER) or output.dtype is dtypes.bool_:
+        raise RuntimeError(f"result type {dtypes.SCALAR_NAMES[common]} can't be cast to the desired output "
+                           f"type {dtypes.SCALAR_NAMES[output.dtype]}")
+
+
 @api("nn.functional", "torch")
 def binary_cross_entropy_with_logits(input: Tensor, target: Tensor, weight: Any = None,
                                      size_average: Any = None, reduce: Any = None, reduction: str = "mean",
@@ -313,6 +321,8 @@ def binary_cross_entropy_with_logits(input: Tensor, target: Tensor, weight: Any 
     reduction = reduction_of(size_average, reduce, reduction)
     if target.shape != input.shape:
         raise ValueError(f"Target size ({target.size()}) must be the same as input size ({input.size()})")
+    if target.dtype.category != dtypes.BOOL and not input.is_complex():
+        require_room(target, input)
     if pos_weight is None:
         loss = (1 - target) * input - logsigmoid(input)
     else:

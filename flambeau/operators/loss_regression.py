@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import math
 import warnings
-from collections.abc import Callable
 from typing import Any
 
 from .. import dtypes
 from ..tensor import Tensor, record
-from .definition import pointwise_operator
-from .loss import reduce_loss, reduction_of
+from .definition import broadcast_shapes, pointwise_operator
+from .domain import refuse
+from .loss import reduce_loss, reduction_of, require_room
 from .registry import NAMESPACES, api
 
 
@@ -23,6 +23,9 @@ def _warn_sizes(input: Tensor, target: Tensor) -> None:
 
 
 MSE_LOSS = pointwise_operator("mse_loss", lambda m, input, target: m.square(input - target))
+
+
+refuse(MSE_LOSS, "mse_cpu", dtypes.COMPLEX)
 
 
 @MSE_LOSS.derivative("input", keeps="input target")
@@ -85,6 +88,8 @@ def _huber_kernel(m: Any, input: Any, target: Any, delta: Any) -> Any:
 
 SMOOTH_L1_LOSS = pointwise_operator("smooth_l1_loss", _smooth_l1_kernel)
 HUBER_LOSS = pointwise_operator("huber_loss", _huber_kernel)
+refuse(SMOOTH_L1_LOSS, "smooth_l1_cpu", dtypes.COMPLEX)
+refuse(HUBER_LOSS, "huber_cpu", dtypes.COMPLEX, first_only=True)
 SMOOTH_L1_LOSS_BACKWARD = pointwise_operator(
     "smooth_l1_loss_backward",
     lambda m, grad, input, target, width: grad * _slope(m, input, target, width))
@@ -142,6 +147,7 @@ def huber_loss(input: Tensor, target: Tensor, reduction: str = "mean", delta: fl
     _warn_sizes(input, target)
     if delta <= 0:
         raise RuntimeError("huber_loss does not support non-positive values for delta.")
+    require_room(input, target)
     losses = record(HUBER_LOSS, (input, target, delta))
     if weight is not None:
         losses = losses * weight
@@ -155,6 +161,10 @@ def kl_div(input: Tensor, target: Tensor, size_average: Any = None, reduce: Any 
     """target (log target - input): the input, and with ``log_target`` the target too, in logarithms."""
     if isinstance(reduction, int):
         reduction = ("none", "mean", "sum")[reduction]
+    for x in (input, target):
+        if x.dtype.category != dtypes.FLOATING:
+            kind = "Complex" if x.dtype.is_complex else "Integral"
+            raise RuntimeError(f"kl_div: {kind} inputs not supported.")
     if log_target:
         losses = target.exp() * (target - input)
     else:
@@ -261,6 +271,9 @@ def cosine_embedding_loss(input1: Tensor, input2: Tensor, target: Tensor, margin
         reduction = ("none", "mean", "sum")[reduction]
     if target.ndim not in (0, 1):
         raise RuntimeError("0D or 1D target tensor expected, multi-target not supported")
+    if target.ndim == 0 and input1.ndim != 1:
+        raise RuntimeError("0D target tensor expects 1D input tensors, but found inputs with sizes "
+                           f"{list(input1.shape)} and {list(input2.shape)}.")
     if target.ndim == 1 and input1.ndim != 2:
         raise RuntimeError("1D target tensor expects 2D input tensors, but found inputs with sizes "
                            f"{list(input1.shape)} and {list(input2.shape)}.")
@@ -276,6 +289,11 @@ def cosine_embedding_loss(input1: Tensor, input2: Tensor, target: Tensor, margin
 def soft_margin_loss(input: Tensor, target: Tensor, size_average: Any = None, reduce: Any = None,
                      reduction: str = "mean") -> Tensor:
     """log(1 + exp(-target input))."""
+    shape = broadcast_shapes([input.shape, target.shape])
+    if tuple(input.shape) != shape:
+        raise RuntimeError(f"output with shape {list(input.shape)} doesn't match the broadcast shape "
+                           f"{list(shape)}")
+    require_room(input, target)
     return reduce_loss((-target * input).exp().log1p(), reduction_of(size_average, reduce, reduction))
 
 
@@ -288,103 +306,3 @@ def multilabel_soft_margin_loss(input: Tensor, target: Tensor, weight: Any = Non
     if weight is not None:
         losses = losses * weight
     return reduce_loss(losses.sum(-1) / input.shape[-1], reduction_of(size_average, reduce, reduction))
-
-
-@api("nn.functional")
-def multi_margin_loss(input: Tensor, target: Tensor, p: int = 1, margin: float = 1.0, weight: Any = None,
-                      size_average: Any = None, reduce: Any = None, reduction: str = "mean") -> Tensor:
-    """Mean over the classes but the target of max(0, margin - input[target] + input)^p: (N, C) and (N)."""
-    reduction = reduction_of(size_average, reduce, reduction)
-    if p not in (1, 2):
-        raise ValueError("only p == 1 and p == 2 supported")
-    if weight is not None and weight.ndim != 1:
-        raise ValueError("weight must be one-dimensional")
-    if input.ndim > 2 or 0 in input.shape[-1:]:
-        raise RuntimeError("Expected non-empty vector or matrix with optional 0-dim batch size, but got: "
-                           f"{list(input.shape)}")
-    flat = input.ndim < 2
-    batch = 1 if flat else input.shape[0]
-    if target.ndim > 1 or target.numel() != batch:
-        raise RuntimeError("multi_margin_loss: target tensor should be 1-D with size equal to the number of "
-                           f"input samples (batch size). Expected target size [{batch}], but got "
-                           f"{list(target.shape)}. Input has shape {list(input.shape)}.")
-    if weight is not None and weight.numel() != input.shape[-1]:
-        raise RuntimeError(f"inconsistent weight size, expected {input.shape[-1]} but got "
-                           f"{list(weight.shape)}")
-    if target.dtype is not dtypes.int64:
-        raise RuntimeError(f"expected scalar type Long but found {dtypes.SCALAR_NAMES[target.dtype]}")
-    scores, classes = (input.reshape(1, -1), target.reshape(1)) if flat else (input, target)
-    index = classes.unsqueeze(1)
-    hinge = (margin - scores.gather(1, index) + scores).clamp_min(0)
-    if p == 2:
-        hinge = hinge * hinge
-    if weight is not None:
-        hinge = hinge * weight[classes].unsqueeze(1)
-    hinge = hinge.scatter(1, index, 0.0)
-    losses = hinge.sum(1) / scores.shape[1]
-    return reduce_loss(losses.reshape(()) if flat and target.ndim == 0 else losses, reduction)
-
-
-@api("nn.functional")
-def multilabel_margin_loss(input: Tensor, target: Tensor, size_average: Any = None, reduce: Any = None,
-                           reduction: str = "mean") -> Tensor:
-    """Hinge between each target class and each other class: (N, C), targets listed up to the first -1."""
-    reduction = reduction_of(size_average, reduce, reduction)
-    if input.ndim > 2 or 0 in input.shape[-1:]:
-        raise RuntimeError("Expected non-empty vector or matrix with optional 0-dim batch size, but got: "
-                           f"{list(input.shape)}")
-    if input.shape != target.shape:
-        raise RuntimeError(f"inconsistent target size: {list(target.shape)} for input of size: "
-                           f"{list(input.shape)}")
-    flat = input.ndim < 2
-    scores, classes = (input.reshape(1, -1), target.reshape(1, -1)) if flat else (input, target)
-    used = (classes < 0).to(dtypes.int64).cumsum(1) == 0
-    index = classes.masked_fill(~used, 0)
-    counts = scores.new_zeros(scores.shape).scatter_add(1, index, used.to(scores.dtype))
-    others = (counts == 0).to(scores.dtype)
-    wanted = scores.gather(1, index)
-    hinge = (1 - wanted.unsqueeze(2) + scores.unsqueeze(1)).clamp_min(0)
-    hinge = hinge * used.to(scores.dtype).unsqueeze(2) * others.unsqueeze(1)
-    losses = hinge.sum((1, 2)) / max(scores.shape[1], 1)
-    return reduce_loss(losses.reshape(()) if flat else losses, reduction)
-
-
-@api("nn.functional", "torch")
-def triplet_margin_loss(anchor: Tensor, positive: Tensor, negative: Tensor, margin: float = 1.0, p: float = 2,
-                        eps: float = 1e-06, swap: bool = False, size_average: Any = None, reduce: Any = None,
-                        reduction: Any = "mean") -> Tensor:
-    """max(0, d(anchor, positive) - d(anchor, negative) + margin) (Balntas et al. 2016)."""
-    if isinstance(reduction, int):
-        reduction = ("none", "mean", "sum")[reduction]
-    reduction = reduction_of(size_average, reduce, reduction)
-    if margin <= 0:
-        raise ValueError(f"margin must be greater than 0, got {margin}")
-    if not anchor.ndim == positive.ndim == negative.ndim:
-        raise RuntimeError("The anchor, positive, and negative tensors are expected to have the same number "
-                           f"of dimensions, but got: anchor {anchor.ndim}D, positive {positive.ndim}D, and "
-                           f"negative {negative.ndim}D inputs")
-    near, far = pairwise_distance(anchor, positive, p, eps), pairwise_distance(anchor, negative, p, eps)
-    if swap:
-        far = NAMESPACES["torch"]["minimum"](far, pairwise_distance(positive, negative, p, eps))
-    return reduce_loss((near - far + margin).clamp_min(0), reduction)
-
-
-@api("nn.functional")
-def triplet_margin_with_distance_loss(anchor: Tensor, positive: Tensor, negative: Tensor, *,
-                                      distance_function: Callable[..., Tensor] | None = None,
-                                      margin: float = 1.0, swap: bool = False,
-                                      reduction: str = "mean") -> Tensor:
-    """The triplet loss with a distance of the caller's."""
-    if reduction not in ("none", "mean", "sum"):
-        raise ValueError(f"{reduction} is not a valid value for reduction")
-    if margin <= 0:
-        raise ValueError(f"margin must be greater than 0, got {margin}")
-    if not anchor.ndim == positive.ndim == negative.ndim:
-        raise RuntimeError("The anchor, positive, and negative tensors are expected to have the same number "
-                           f"of dimensions, but got: anchor {anchor.ndim}D, positive {positive.ndim}D, and "
-                           f"negative {negative.ndim}D inputs")
-    distance = distance_function or pairwise_distance
-    near, far = distance(anchor, positive), distance(anchor, negative)
-    if swap:
-        far = NAMESPACES["torch"]["minimum"](far, distance(positive, negative))
-    return reduce_loss((near - far + margin).clamp_min(0), reduction)

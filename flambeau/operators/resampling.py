@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import warnings
+from collections.abc import Callable
 from functools import lru_cache
 from typing import Any
 
@@ -18,6 +19,7 @@ from .definition import arithmetic_dtype
 from .registry import api
 
 _LINEAR = {"linear": 1, "bilinear": 2, "trilinear": 3}
+_MODES = (*_LINEAR, "bicubic", "lanczos", "area", "nearest", "nearest-exact")
 
 
 def source_positions(n: int, count: int, scale: float | None, align_corners: bool) -> Any:
@@ -51,20 +53,29 @@ def _cubic_weights(n: int, count: int, scale: float | None, align_corners: bool)
     return band_of(n, rows, cubic(position - rows, -0.75))
 
 
-def _antialias_weights(n: int, count: int, scale: float | None, align_corners: bool, bicubic: bool) -> Band:
+# Kernels with which shrinking averages, and how far they reach in steps: those of PIL.
+_KERNELS: dict[str, tuple[float, Callable[[Any], Any]]] = {
+    "bilinear": (1.0, lambda t: np.maximum(1 - np.abs(t), 0)),
+    "bicubic": (2.0, lambda t: cubic(t, -0.5)),
+    "lanczos": (3.0, lambda t: np.where(np.abs(t) < 3, np.sinc(t) * np.sinc(t / 3), 0)),
+}
+
+
+def _antialias_weights(n: int, count: int, scale: float | None, align_corners: bool, mode: str) -> Band:
     """Weights of a kernel widened to the step, so that shrinking averages."""
     if align_corners:
         step = (n - 1) / (count - 1) if count > 1 else 0.0
     else:
         step = 1 / scale if scale else n / count
     width = max(step, 1.0)
-    support = (2.0 if bicubic else 1.0) * width
+    reach, kernel = _KERNELS[mode]
+    support = reach * width
     centre = step * (np.arange(count) + 0.5)
     first = np.maximum((centre - support + 0.5).astype(np.int64), 0)
     last = np.minimum((centre + support + 0.5).astype(np.int64), n)
     rows = first + np.arange(int((last - first).max()))[:, None]
     t = (rows - centre + 0.5) / width
-    weights = np.where(rows < last, cubic(t, -0.5) if bicubic else np.maximum(1 - np.abs(t), 0), 0)
+    weights = np.where(rows < last, kernel(t), 0)
     total = weights.sum(0)
     return band_of(n, rows, weights / np.where(total == 0, 1, total))
 
@@ -82,7 +93,7 @@ def _band(mode: str, n: int, count: int, scale: float | None, align_corners: boo
           in_bytes: bool) -> Band:
     """The matrix that resamples one dimension."""
     if antialias:
-        band = _antialias_weights(n, count, scale, align_corners, mode == "bicubic")
+        band = _antialias_weights(n, count, scale, align_corners, mode)
     else:
         band = (_cubic_weights if mode == "bicubic" else _linear_weights)(n, count, scale, align_corners)
     return Band(n, band.starts, _fixed_point(band.weights)) if in_bytes else band
@@ -130,7 +141,8 @@ def interpolate(input: Tensor, size: Any = None, scale_factor: Any = None, mode:
                 antialias: bool = False) -> Tensor:
     """(N, C, *space) at another size.
 
-    Modes: "nearest", "nearest-exact", "linear", "bilinear", "bicubic", "trilinear", "area".
+    Modes: "nearest", "nearest-exact", "linear", "bilinear", "bicubic", "trilinear", "area", and with
+    ``antialias`` "lanczos".
 
     >>> import flambeau as torch
     >>> torch.nn.functional.interpolate(torch.tensor([[[1., 3.]]]), scale_factor=2.)
@@ -144,23 +156,29 @@ def interpolate(input: Tensor, size: Any = None, scale_factor: Any = None, mode:
         align_corners = bool(align_corners)
     if recompute_scale_factor and size is not None:
         raise ValueError("recompute_scale_factor is not meaningful with an explicit size.")
-    sizes, scales = _target(input, size, scale_factor, recompute_scale_factor)
-    if antialias and not (mode in ("bilinear", "bicubic") and input.ndim == 4):
-        raise ValueError("Anti-alias option is restricted to bilinear and bicubic modes and requires a 4-D "
-                         "tensor as input")
-    dims = input.ndim - 2
-    if dims not in (1, 2, 3):
+    dims = input.dim() - 2
+    if dims not in (1, 2, 3) or (mode == "lanczos" and dims != 2 and not antialias) or mode not in _MODES:
         raise NotImplementedError("Input Error: Only 3D, 4D and 5D input Tensors supported (got "
                                   f"{input.ndim}D) for the modes: nearest | linear | bilinear | bicubic | "
-                                  f"trilinear | area | nearest-exact (got {mode})")
+                                  f"trilinear | lanczos | area | nearest-exact (got {mode})")
+    sizes, scales = _target(input, size, scale_factor, recompute_scale_factor)
+    if antialias and not (mode in _KERNELS and input.ndim == 4):
+        raise ValueError("Anti-alias option is restricted to bilinear, bicubic, and lanczos modes and "
+                         "requires a 4-D tensor as input")
+    if mode == "lanczos" and (align_corners or not antialias):
+        raise ValueError("Lanczos mode does not support align_corners=True" if align_corners else
+                         "Lanczos mode requires antialias=True")
     if any(n <= 0 for n in (*sizes, *input.shape[1:])):
         raise RuntimeError("Input and output sizes should be greater than 0, but got input (H: "
                            f"{input.shape[-2]}, W: {input.shape[-1]}) output (H: {sizes[0]}, W: {sizes[-1]})")
     if mode in ("nearest", "nearest-exact"):
+        if input.dtype.category != dtypes.FLOATING and input.dtype is not dtypes.uint8:
+            raise NotImplementedError('"compute_indices_weights_nearest" not implemented for '
+                                      f"'{dtypes.SCALAR_NAMES[input.dtype]}'")
         return _nearest(input, sizes, scales, mode == "nearest-exact")
     if mode == "area":
         return (adaptive_avg_pool1d, adaptive_avg_pool2d, adaptive_avg_pool3d)[dims - 1](input, sizes)
-    if mode not in (*_LINEAR, "bicubic") or _LINEAR.get(mode, 2) != dims:
+    if _LINEAR.get(mode, 2) != dims:
         raise NotImplementedError(f"Got {input.ndim}D input, but {mode} mode needs "
                                   f"{_LINEAR.get(mode, 2) + 2}D input")
     return _weighted(input, sizes, scales, mode, bool(align_corners), antialias)

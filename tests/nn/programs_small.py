@@ -104,3 +104,20 @@ def packed_casts(torch: Any) -> Any:
         [str(getattr(packed, kind)().data.dtype), getattr(packed, kind)().data.tolist()]
         for kind in ("short", "char", "int", "long", "half", "double")
     ]
+
+
+@program
+def lanczos_resampling(torch: Any) -> Any:
+    """Images made smaller and larger with the kernel of Lanczos, and what it does not do."""
+    resample = torch.nn.functional.interpolate
+    torch.manual_seed(0)
+    x = torch.rand(1, 2, 8, 7, requires_grad=True)
+    log: list[Any] = []
+    for size in ({"size": (4, 4)}, {"size": (16, 5)}, {"scale_factor": 2}, {"scale_factor": 0.5}):
+        y = resample(x, mode="lanczos", antialias=True, **size)
+        log += [y.tolist(), torch.autograd.grad(y.square().sum(), x)[0].tolist()]
+    log.append(resample((x * 255).to(torch.uint8), size=4, mode="lanczos", antialias=True).tolist())
+    log.append(attempt(lambda: resample(x, size=4, mode="lanczos")))
+    log.append(attempt(lambda: resample(x, size=4, mode="lanczos", antialias=True, align_corners=True)))
+    log.append(attempt(lambda: resample(x[0], size=4, mode="lanczos", antialias=True)))
+    return log
