@@ -36,7 +36,7 @@ FILES: dict[str, str] = {
     **dict.fromkeys(("grid_sample", "grid_sample_grid", "grid_sample_input"), "grid_sampling"),
     "where": "choosing", "masked_fill": "choosing",
     "nll_loss": "losses", "nll_loss_backward": "losses",
-    "cat": "joining", "stack": "joining",
+    "cat": "joining", "stack": "joining", "sparse_product": "sparse",
     **dict.fromkeys(("arange", "eye", "tril", "triu"), "creation"),
     **dict.fromkeys(("linear", "mm", "bmm", "matmul", "addmm", "baddbmm", "mv", "addmv", "dot", "addr"),
                     "matmul"),
