@@ -17,10 +17,14 @@ from .extents import sizes_of
 from .number_range import check_number
 from .registry import api
 
+# How many zeros are written, and not left to the system: pages that it promises to be zero cost nothing until
+# they are used, but eight times as much as others if they are read first, as an optimizer's states are.
+_WRITTEN = range(1 << 14, 1 << 22)
+
 
 def _full_kernel(m: Any, value: Any, geometry: Geometry) -> Any:
     numpy_type = geometry.dtype.numpy
-    if value == 0:
+    if value == 0 and geometry.numel not in _WRITTEN:
         return m.zeros(geometry.shape, numpy_type)
     return m.full(geometry.shape, m.asarray(value).astype(numpy_type))
 

@@ -15,6 +15,7 @@ from typing import Any
 
 from numpy.linalg import _umath_linalg
 
+_PARALLEL = 200_000         # multiply-adds: below, BLAS takes one thread anyway
 MODERATE = 400_000_000      # multiply-adds: ten milliseconds of one thread
 
 _moderate = 0
@@ -39,9 +40,6 @@ def few_threads(work: int) -> int:
     if before > 1:
         put(1)
     return before
-
-
-_PARALLEL = 10_000      # below, BLAS takes one thread anyway
 
 
 def restore(before: int) -> None:

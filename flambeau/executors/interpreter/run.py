@@ -41,22 +41,28 @@ def run(nodes: list[Node]) -> list[Node]:
     """
     keep_freed_memory()
     failed: list[Node] = []
+    plain = not (settings.kernel_times or Failure.made)
     with np.errstate(all="ignore"):
         while nodes:
             node = nodes[-1]
             if node.value is None:  # else an interrupt fell between the next lines
                 try:
-                    node.value = _measured(node) if settings.kernel_times else _compute(node)
+                    plan = node.signature.plan if plain else None   # type: ignore[union-attr]
+                    node.value = _watched(node) if plan is None else plan(node.operands)
                 except Exception as error:
                     node.value = Failure(error)
                     failed.append(node)
+                    plain = False
             node.operands = ()
             nodes.pop()
             del node
     return failed
 
 
-def _measured(node: Node) -> Any:
+def _watched(node: Node) -> Any:
+    """The value of a node that comes for the first time, after a failure, or with a clock running."""
+    if not settings.kernel_times:
+        return _compute(node)
     began = time.perf_counter()
     value = _compute(node)
     assert node.signature is not None

@@ -20,7 +20,7 @@ def puts(monkeypatch: pytest.MonkeyPatch) -> Iterator[list[int]]:
 
 
 def test_moderate_products_take_one_thread(puts: list[int]) -> None:
-    products.matmul(np.ones((64, 32)), np.ones((32, 16)))
+    products.matmul(np.ones((64, 64)), np.ones((64, 64)))
     assert puts == [1, 4]
 
 
@@ -32,7 +32,7 @@ def test_others_are_left_alone(puts: list[int]) -> None:
 
 def test_after_an_error_all_is_as_before(puts: list[int]) -> None:
     with pytest.raises(ValueError):
-        products.matmul(np.ones((64, 32)), np.ones((31, 16)))
+        products.matmul(np.ones((64, 64)), np.ones((63, 64)))
     assert puts == [1, 4]
 
 
