@@ -13,6 +13,7 @@ from __future__ import annotations
 from typing import Any, NamedTuple
 
 from .. import dtypes
+from ..graph.geometry import Geometry
 from ..operators.representation import descriptions, history_suffixes
 from ..tensor import GradFn, Tensor, state
 from ..tensor.history import detached, edge
@@ -31,6 +32,7 @@ class MakeDualBackward0(GradFn):
     """Makes a dual tensor of its variable, so that it can be written in place like any result."""
 
     __slots__ = ("geometry",)
+    geometry: Geometry
 
     @property
     def output_geometries(self) -> tuple[Any, ...]:

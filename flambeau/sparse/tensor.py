@@ -21,9 +21,9 @@ from ..tensor.history import detached
 
 HANDLERS: dict[str, Callable[..., Any]] = {}
 # Functions that only ask for facts which a sparse tensor has.
-FACTS = frozenset(("is_floating_point", "is_complex", "is_signed", "numel", "is_inference", "get_device",
-                   "size", "is_same_size", "result_type",
-                   "is_conj", "is_neg", "_is_view", "is_nonzero"))
+FACTS = frozenset(("dim", "size", "numel", "get_device", "is_floating_point", "is_complex", "is_signed",
+                   "is_inference", "is_same_size", "is_conj", "is_neg", "is_nonzero", "_is_view",
+                   "result_type"))
 _new = object.__new__
 
 
