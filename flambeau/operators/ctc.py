@@ -52,11 +52,16 @@ def _may_skip(symbols: Any, blank: int) -> Any:
 
 
 def _step(before: Any, skip: Any) -> Any:
-    """Log sums over the ways to each symbol."""
-    minus = np.full((len(before), 1), -np.inf, before.dtype)
-    stay_or_next = np.logaddexp(before, np.concatenate([minus, before[:, :-1]], 1))
-    skipped = np.where(skip, np.concatenate([minus, minus, before[:, :-2]], 1)[:, : before.shape[1]], -np.inf)
-    return np.logaddexp(stay_or_next, skipped).astype(before.dtype, copy=False)
+    """Log sums over the ways to each symbol: the largest term is taken out of the sum, where it is finite."""
+    padded = np.full((len(before), before.shape[1] + 2), -np.inf, before.dtype)
+    padded[:, 2:] = before
+    following, skipped = padded[:, 1:-1], np.where(skip, padded[:, :-2], -np.inf)
+    top = np.maximum(np.maximum(before, following), skipped)
+    np.maximum(top, np.finfo(before.dtype).min, out=top)
+    total = np.exp(before - top)
+    total += np.exp(following - top)
+    total += np.exp(skipped - top)
+    return np.log(total) + top
 
 
 def _scores(log_probs: Any, symbols: Any) -> Any:
@@ -143,10 +148,10 @@ def CTC_LOSS_BACKWARD(
         both = alpha + _backward(scores, symbols, input_lengths, target_lengths, blank)
         share = np.where(both == -np.inf, 0, np.exp(both - scores + loss[:, None]))
     result = np.exp(log_probs)
-    for k in range(symbols.shape[1]):  # symbols repeat, positions do not
-        place = np.broadcast_to(symbols[None, :, k, None], (*scores.shape[:2], 1))
-        less = np.take_along_axis(result, place, 2) - share[:, :, k, None]
-        np.put_along_axis(result, place, less, 2)
+    result[:, :, blank] -= share[:, :, ::2].sum(2)
+    rows = np.arange(len(symbols))
+    for k in range(1, symbols.shape[1], 2):  # symbols repeat in a row, positions do not
+        result[:, rows, symbols[:, k]] -= share[:, :, k]
     endless = loss == np.inf
     result[:, endless] = 0 if zero_infinity else np.nan
     result *= grad[:, None]
