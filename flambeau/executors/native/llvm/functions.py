@@ -262,6 +262,16 @@ def log(x: Expression) -> Expression:
     return _log_special(x, _log1p_reduced(t, e, format_of(x).ln2))
 
 
+def log_of_normal(x: Expression) -> Expression:
+    """The natural logarithm of a finite number that is positive and normal, or NaN: few instructions."""
+    f = format_of(x)
+    start = bits_of(constant(x, math.sqrt(0.5)), f.integer)
+    steps = bits_of(x, f.integer) - start
+    t = bits_of((steps & ((1 << f.mantissa) - 1)) + start, x.dtype) - 1
+    exponent = convert(_shift(steps, "ashr", f.mantissa), x.dtype)
+    return _log1p_reduced(t, exponent, f.ln2) + (x - x)
+
+
 def _log2_double(x: Expression) -> Expression:
     t, e = _split(x)
     fraction = _log1p_reduced(t, constant(x, 0.0), (0.0, 0.0))

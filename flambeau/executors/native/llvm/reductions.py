@@ -12,7 +12,7 @@ import numpy as np
 
 from .emitter import BOOL, INT64, Dtype, Unsupported
 from .expression import Expression, compare, constant, convert, select
-from .functions import absolute, exp, log
+from .functions import absolute, exp, log, log_of_normal
 
 
 def _reduce(kind: str, x: Expression, axis: Any) -> Expression:
@@ -146,7 +146,7 @@ def softmax(x: Expression, dim: int) -> Expression:
 def log_softmax(x: Expression, dim: int) -> Expression:
     """x - log(sum(exp(x)))."""
     shifted = x - max(x, dim)
-    return shifted - log(sum(_exp(shifted), dim))
+    return shifted - log_of_normal(sum(_exp(shifted), dim))     # from 1 on
 
 
 def softmax_gradient(grad: Expression, output: Expression, dim: int) -> Expression:
