@@ -19,6 +19,7 @@ from ..graph.geometry import contiguous, dense_like, intern, row_major_strides
 from ..tensor import Tensor, record, state
 from .definition import arithmetic_dtype, broadcast_shapes, operator
 from .dropout import dropout
+from .matmul import c_name
 from .random import BERNOULLI, drawn
 from .registry import api
 
@@ -219,12 +220,9 @@ def _additive(mask: Any, query: Tensor) -> Any:
         return mask.to(query.dtype)
     if mask.dtype is not query.dtype:
         raise RuntimeError("Expected attn_mask dtype to be bool or float or to match query dtype, but got "
-                           f"attn_mask.dtype: {_c_name(mask)} and  query.dtype: {_c_name(query)} instead.")
+                           f"attn_mask.dtype: {c_name(mask.dtype)} and  query.dtype: {c_name(query.dtype)} "
+                           "instead.")
     return mask
-
-
-def _c_name(x: Tensor) -> str:
-    return {"float32": "float", "float64": "double", "int64": "long int"}.get(x.dtype.name, x.dtype.name)
 
 
 @api("nn.functional")
@@ -242,8 +240,8 @@ def scaled_dot_product_attention(query: Tensor, key: Tensor, value: Tensor, attn
     """
     if query.dtype is not key.dtype or key.dtype is not value.dtype:
         raise RuntimeError("Expected query, key, and value to have the same dtype, but got query.dtype: "
-                           f"{_c_name(query)} key.dtype: {_c_name(key)} and value.dtype: {_c_name(value)} "
-                           "instead.")
+                           f"{c_name(query.dtype)} key.dtype: {c_name(key.dtype)} and value.dtype: "
+                           f"{c_name(value.dtype)} instead.")
     if query.ndim < 2 or key.ndim < 2 or value.ndim < 2:
         raise RuntimeError("Expected query, key, and value to all be  at least 2 dimensional, but got "
                            f"query.dim(): {query.ndim}, key.dim(): {key.ndim} and value.dim(): {value.ndim} "

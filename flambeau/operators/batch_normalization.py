@@ -6,6 +6,7 @@ from typing import Any
 
 from ..graph.geometry import contiguous
 from ..tensor import Tensor, record, state
+from .arguments import judging
 from .definition import arithmetic_dtype, operator
 from .normalization import (
     NORMALIZE,
@@ -79,6 +80,7 @@ def _(ctx: Any, grads: Any) -> Any:
 
 
 @api("torch", "nn.functional")
+@judging({"input": "Tensor", "training": "bool", "momentum": "float", "eps": "float"})
 def batch_norm(input: Tensor, running_mean: Any = None, running_var: Any = None, weight: Any = None,
                bias: Any = None, training: bool = False, momentum: float = 0.1, eps: float = 1e-05,
                cudnn_enabled: bool = True) -> Tensor:
@@ -111,7 +113,7 @@ def batch_norm(input: Tensor, running_mean: Any = None, running_var: Any = None,
         shift = -running_mean * scale if bias is None else bias - running_mean * scale
         return (input * per_channel(scale, input.ndim) + per_channel(shift, input.ndim)).to(input.dtype)
     if eps <= 0:
-        raise RuntimeError(f"batch_norm eps must be positive during training, but got {eps}")
+        raise ValueError(f"batch_norm eps must be positive during training, but got {eps}")
     count = input.numel() // max(channels, 1)
     if count == 1:
         raise ValueError("Expected more than 1 value per channel when training, got input size "

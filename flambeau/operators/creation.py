@@ -49,7 +49,8 @@ def factory_geometry(shape: tuple[int, ...], dtype: Any, device: Any, name: str 
     """The geometry of a new tensor from a factory function's arguments."""
     for n in shape:
         if n < 0:
-            raise RuntimeError(f"{name}: Dimension size must be non-negative.")
+            raise RuntimeError("zeros: Dimension size must be non-negative." if name == "zeros" else
+                               f"Trying to create tensor with negative dimension {n}: {list(shape)}")
     if dtype is not None and not isinstance(dtype, dtypes.dtype):
         raise TypeError(f"{name}(): argument 'dtype' must be torch.dtype, not {type(dtype).__name__}")
     return contiguous(shape, dtype or dtypes.get_default_dtype(), devices.resolve(device))

@@ -35,6 +35,8 @@ def _noise_geometry(x: Tensor, features: bool) -> Geometry:
 
 
 def _drop(x: Tensor, p: float, training: bool, features: bool) -> Tensor:
+    if p != p:  # PyTorch's layers let it pass and its kernel refuses it
+        raise RuntimeError("dropout probability has to be between 0 and 1, but got nan")
     if not training or p == 0 or x.numel() == 0:
         return x
     if p == 1:
@@ -58,7 +60,7 @@ def dropout(input: Tensor, p: float = 0.5, training: bool = True, inplace: bool 
 @api("torch", name="dropout", inplace=True)
 def _torch_dropout(input: Tensor, p: float, train: bool) -> Tensor:
     """``torch.dropout``: the positional form."""
-    if p < 0 or p > 1:
+    if not 0 <= p <= 1:
         raise RuntimeError(f"dropout probability has to be between 0 and 1, but got {p}")
     return _drop(input, p, train, False)
 

@@ -134,8 +134,8 @@ def _embedding(weight: Tensor, indices: Tensor, padding_idx: int | None, sparse:
         raise RuntimeError("'weight' must be 2-D")
     if indices.dtype not in (dtypes.int64, dtypes.int32):
         raise RuntimeError("Expected tensor for argument #1 'indices' to have one of the following scalar "
-                           f"types: Long, Int; but got {indices.type()} instead (while checking arguments "
-                           "for embedding)")
+                           f"types: Long, Int; but got {type_in_checks(indices._geometry)} instead (while "
+                           "checking arguments for embedding)")
     check_bounds(indices, weight.shape[0])
     return record(EMBEDDING_SPARSE if sparse else EMBEDDING, (weight, indices), (padding_idx,))
 
@@ -228,12 +228,16 @@ def _repeat_bags(bags: int, length: int) -> Tensor:
 
 def _bags_of(offsets: Tensor, count: int, include_last: bool) -> tuple[int, Tensor]:
     """The number of bags and the bag of each index."""
+    if offsets.dtype not in (dtypes.int64, dtypes.int32):
+        raise RuntimeError("Expected tensor for argument #1 'offsets' to have one of the following scalar "
+                           f"types: Long, Int; but got {type_in_checks(offsets._geometry)} instead (while "
+                           "checking arguments for embedding_bag)")
     starts = np.array(look(offsets, "embedding_bag"))
     if starts.size and starts[0] != 0:
         raise RuntimeError("offsets[0] has to be 0, i.e., the first sequence in the mini-batch has to start "
                            f"from position 0. However, got {starts[0]}")
     if starts.size and starts[-1] > count:
-        raise RuntimeError(f"offsets[-1] can not be greater than input's length({count}) but got offsets[-1] "
+        raise RuntimeError(f"offsets[-1] can not be greater than input's length {count} but got offsets[-1] "
                            f"of {starts[-1]}")
     if include_last:
         starts = starts[:-1]

@@ -53,6 +53,8 @@ def linear_geometry(operands: Any, attributes: Any) -> Geometry:
 def require_addable(bias: Geometry, a: Geometry, b: Geometry) -> None:
     """What is added to a product must have the product's type."""
     if a.dtype is not b.dtype and a.dtype is not bias.dtype:
+        if a.ndim > 2 and not a.is_contiguous:  # rows that are not under each other are multiplied in batches
+            require_same_dtype(a, b)
         raise RuntimeError(
             f"mat1 and mat2 must have the same dtype, but got {SCALAR_NAMES[a.dtype]} and "
             f"{SCALAR_NAMES[b.dtype]}"

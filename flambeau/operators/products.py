@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from ..tensor import Tensor, casting, check_dim
-from .matmul import bmm, dot, matmul, mm
+from .matmul import bmm, c_name, dot, matmul, mm
 from .registry import api, write_out
 
 
@@ -182,6 +182,7 @@ def bilinear(input1: Tensor, input2: Tensor, weight: Tensor, bias: Tensor | None
     torch.Size([5, 4])
     """
     _check_bilinear(input1, input2, weight, bias)
+    _check_types(input1, input2, weight, bias)
     o, i, j = weight.shape
     lead = input1.shape[:-1]
     rows = _count(lead)
@@ -189,6 +190,14 @@ def bilinear(input1: Tensor, input2: Tensor, weight: Tensor, bias: Tensor | None
         mixed = matmul(input1.reshape(rows, i), weight.permute(1, 0, 2).reshape(i, o * j))
         result = bmm(mixed.reshape(rows, o, j), input2.reshape(rows, j, 1)).reshape(*lead, o)
     return result if bias is None else result + bias
+
+
+def _check_types(input1: Tensor, input2: Tensor, weight: Tensor, bias: Tensor | None) -> None:
+    operands = {"input1": input1, "input2": input2, "weight": weight, "bias": bias}
+    given = {name: x.dtype for name, x in operands.items() if x is not None}
+    if not casting.active and any(d is not weight.dtype for d in given.values()):
+        raise RuntimeError("All tensors must have the same dtype, got "
+                           + ", ".join(f"{name}: {c_name(d)}" for name, d in given.items()))
 
 
 def _check_bilinear(input1: Tensor, input2: Tensor, weight: Tensor, bias: Tensor | None) -> None:

@@ -92,8 +92,9 @@ class RNNBase(Module):
                 f"num_layers greater than 1, but got dropout={dropout} and num_layers={self.num_layers}",
                 stacklevel=4,
             )
-        if not isinstance(self.hidden_size, int):
-            raise TypeError(f"hidden_size should be of type int, got: {type(self.hidden_size).__name__}")
+        for name in ("input_size", "hidden_size"):
+            if not isinstance(getattr(self, name), int):
+                raise TypeError(f"{name} should be of type int, got: {type(getattr(self, name)).__name__}")
         for name in ("input_size", "hidden_size", "num_layers"):
             if getattr(self, name) <= 0:
                 raise ValueError(f"{name} must be greater than zero")

@@ -7,12 +7,14 @@ from typing import Any
 
 from ... import operators as ops
 from ...tensor import Tensor
+from ._constructor import own_forward
 from ._rnn_base import RNNBase
 from .rnn_cells import GRUCell, LSTMCell, RNNCell, RNNCellBase
 
 __all__ = ["GRU", "GRUCell", "LSTM", "LSTMCell", "RNN", "RNNBase", "RNNCell", "RNNCellBase"]
 
 
+@own_forward
 class RNN(RNNBase):
     """h_t = tanh(W_ih x_t + b_ih + W_hh h_(t-1) + b_hh), or relu; (L, N, H_in) -> (L, N, D H_out), (D
     layers, N, H_out).
@@ -44,6 +46,7 @@ class RNN(RNNBase):
         super().__init__(mode, *args, **kwargs)
 
 
+@own_forward
 class GRU(RNNBase):
     """The gated recurrent unit; (L, N, H_in) -> (L, N, D H_out), (D layers, N, H_out).
 
@@ -62,6 +65,7 @@ class GRU(RNNBase):
         super().__init__("GRU", *args, **kwargs)
 
 
+@own_forward
 class LSTM(RNNBase):
     """Long short-term memory; (L, N, H_in) -> (L, N, D H_out), ((D layers, N, H_out), (D layers, N, H_cell)).
 
