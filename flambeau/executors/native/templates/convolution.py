@@ -20,6 +20,8 @@ from ..plan import Plan
 _TYPES = (FLOAT32, FLOAT64, FLOAT16, BFLOAT16)
 # Fewer channels than this are not worth a transform, or vectors of channels.
 _WINOGRAD, _NARROW = 16, 16
+# Of the gradient by the weight, fewer leave much of a tile's columns empty.
+_HALF = 32
 # A weight costs as much as so many products with it.
 _WEIGHTS = 64
 # So few output channels of one input channel are not worth a matrix product.
@@ -122,7 +124,8 @@ def _weight(signature: Signature) -> Plan | None:
         weight_of = rows_weight_plan if has_weight_rows(problem, volume) else depthwise_weight_plan
         return weight_of(problem, dtype, grad, x)
     mode = _mode(problem, volume, dtype)
-    if mode == "narrow" and planes.has_planes(problem, volume, dtype):
+    narrow = mode == "narrow" or (mode == "taps" and problem.ins < _HALF)
+    if narrow and planes.has_planes(problem, volume, dtype):
         return planes.weight_plan(problem, dtype, grad, x, result)
     return weight_plan(problem, dtype, grad, x, result, mode)
 
