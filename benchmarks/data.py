@@ -42,6 +42,17 @@ class Images:
         return self.images[index % 256], index % 10
 
 
+class Rows(Images):
+    """Rows of 32 numbers and their labels, from two tensors, by a dataset of the user's own."""
+
+    def __init__(self, torch: Any, count: int) -> None:
+        self.rows, self.labels = torch.rand(count, 32), torch.arange(count)
+        self.count = count
+
+    def __getitem__(self, index: int) -> Any:
+        return self.rows[index], self.labels[index]
+
+
 class Dicts(Images):
     """Small records: a tensor, a number, an integer and a text."""
 
@@ -90,6 +101,7 @@ def padded(torch: Any) -> Callable[[Any], Any]:
 # Name: what makes the dataset, how many samples, and what makes the collate_fn.
 DATASETS: dict[str, tuple[Callable[[Any, int], Any], int, Callable[[Any], Any] | None]] = {
     "rows of tensors": (rows, 16384, None),
+    "rows, own dataset": (Rows, 16384, None),
     "images 3x64x64": (Images, 2048, None),
     "dicts": (Dicts, 8192, None),
     "variable lengths": (Sentences, 8192, padded),

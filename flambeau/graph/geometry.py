@@ -131,7 +131,7 @@ def row_major_strides(shape: Sequence[int]) -> tuple[int, ...]:
 
 
 _interned: dict[tuple[object, ...], ref[Geometry]] = {}
-_sweeping = [1 << 14]   # how many entries there may be before those of dropped geometries are looked for
+_sweeping = [1 << 11]   # how many entries there may be before those of dropped geometries are looked for
 _contiguous: Recent[tuple[object, ...], Geometry] = Recent(1 << 13)
 
 
@@ -144,7 +144,7 @@ def _keep(key: tuple[object, ...], made: Geometry) -> Geometry:
         for each, held in list(_interned.items()):
             if held() is None and _interned.get(each) is held:
                 del _interned[each]
-        _sweeping[0] = max(1 << 14, 2 * len(_interned))
+        _sweeping[0] = max(1 << 11, 2 * len(_interned))
     _interned[key] = ref(made)
     return made
 

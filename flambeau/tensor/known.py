@@ -52,6 +52,34 @@ def known_arrays(tensors: Iterable[Any]) -> list[Array] | None:
     return arrays
 
 
+def known_rows(tensors: Sequence[Any]) -> list[Array] | None:
+    """The elements of tensors of one shape, in order; None as in ``known_arrays``, or if they lie otherwise.
+
+    The samples of a batch, as a rule: so it is bare, and nothing is asked twice.
+    """
+    if modes or levels:
+        return None
+    flat = dtype = shape = None
+    size, rows = 0, []
+    for x in tensors:
+        if x.__class__ is not Tensor or x._requires_grad or x._sparse:
+            return None
+        g = x._geometry
+        if g.shape is not shape and shape is not None and g.shape != shape:
+            return None
+        value = x._storage.node.value
+        if value is not flat or g.dtype is not dtype:
+            if value.__class__ is not np.ndarray or g.device is not CPU or value.dtype != g.dtype.numpy or (
+                    dtype is not None and g.dtype is not dtype):
+                return None
+            flat, dtype, shape, size = value, g.dtype, g.shape, g.numel
+        base, offset = x._base, g.offset
+        if not g.is_contiguous or (base is not None and base._requires_grad):
+            return None
+        rows.append(value[offset:offset + size])
+    return rows
+
+
 def made(flat: Array, shape: Sequence[int]) -> Tensor:
     """A tensor of a shape whose value is a flat array that nobody else will write to."""
     geometry = contiguous(shape, from_numpy_dtype(flat.dtype))

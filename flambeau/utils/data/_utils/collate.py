@@ -109,22 +109,25 @@ def collate_tensor_fn(batch: Any, *, collate_fn_map: CollateMap | None = None) -
     """Tensors, stacked."""
     if isinstance(batch, Tensor):
         return ops.stack(batch, 0)  # which is told so
+    at_once = stack_tensors(batch)
+    if at_once is not None:
+        return at_once
     if any(sample.layout is not strided for sample in batch if isinstance(sample, Tensor)):
         raise RuntimeError(
             "Batches of sparse tensors are not currently supported by the default collate_fn; please provide "
             "a custom collate_fn to handle them appropriately."
         )
-    at_once = stack_tensors(batch)
-    return ops.stack(list(batch), 0) if at_once is None else at_once
+    return ops.stack(list(batch), 0)
 
 
 def collate_numpy_array_fn(batch: Any, *, collate_fn_map: CollateMap | None = None) -> Any:
     """Arrays of numbers, as stacked tensors."""
     if batch[0].dtype.kind in "SUO":
         raise TypeError(_ERROR.format(batch[0].dtype))
-    at_once = stack_arrays(batch) if all(array.__class__ is np.ndarray for array in batch) else None
-    if at_once is not None:
-        return at_once
+    if all(array.__class__ is np.ndarray and min(array.strides, default=0) >= 0 for array in batch):
+        at_once = stack_arrays(batch)
+        if at_once is not None:
+            return at_once
     return collate([ops.as_tensor(array) for array in batch], collate_fn_map=collate_fn_map)
 
 

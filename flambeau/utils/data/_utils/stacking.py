@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from ....tensor import Tensor
-from ....tensor.known import known_arrays, made
+from ....tensor.known import known_arrays, known_rows, made
 
 Array = np.ndarray[Any, Any]
 
@@ -23,8 +23,14 @@ allocate: list[Callable[[int, Any], Array]] = [_private]
 
 def stack_tensors(batch: Sequence[Any]) -> Tensor | None:
     """The tensors of a batch stacked; None where that has to be recorded, or is a mistake."""
-    arrays = known_arrays(batch)
-    return None if arrays is None else stack_arrays(arrays)
+    flats = known_rows(batch)
+    if flats is None:
+        arrays = known_arrays(batch)
+        return None if arrays is None else stack_arrays(arrays)
+    shape = batch[0].shape
+    flat = allocate[0](len(flats) * flats[0].size, flats[0].dtype)
+    np.concatenate(flats, out=flat)
+    return made(flat, (len(flats), *shape))
 
 
 def stack_arrays(arrays: Sequence[Array]) -> Tensor | None:
@@ -33,8 +39,6 @@ def stack_arrays(arrays: Sequence[Array]) -> Tensor | None:
     shape, dtype = first.shape, first.dtype
     for array in arrays:
         if array.shape != shape or (array.dtype is not dtype and array.dtype != dtype):
-            return None
-        if shape and min(array.strides) < 0:
             return None
     flat = allocate[0](len(arrays) * first.size, dtype)
     if shape:  # joined along their first dimension, which is quicker than np.stack
