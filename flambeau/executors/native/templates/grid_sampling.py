@@ -18,7 +18,8 @@ from ..llvm.code import kernel
 from ..llvm.emitter import FLOAT32, FLOAT64
 from ..plan import Call, Plan, Words
 from .copying import Place, filled
-from .grid_points import Corner, Kind, Lanes, Points
+from .grid_points import Corner, Kind, Points
+from .lanes import Lanes
 from .movement import Template
 from .nest import Nest, Space, fused, rank_for, split
 

@@ -1,0 +1,174 @@
+"""Fourier transforms of vectors of signals: Stockham's passes, a signal in each lane.
+
+A pass of radix r takes n = r m elements that lie s apart (Stockham's sorting form, Cochran et al. 1967):
+
+    y[q + s (r p + k)] = w^(p k) sum_j x[q + s (p + m j)] exp(-2 pi i j k / r),    w = exp(-2 pi i / n)
+
+for p < m and q < s; the next one has n = m and s r in the place of s. An element is two vectors, its real and
+its imaginary part, one behind the other.
+"""
+
+from __future__ import annotations
+
+import math
+
+from ..draws.one_by_one import library
+from ..llvm.build import Function, Module
+from ..llvm.emitter import FLOAT32, FLOAT64
+from ..llvm.expression import Expression, convert
+from .lanes import Lanes
+
+RADICES = (4, 2, 3, 5)
+EACH = 3        # numbers that tell a pass: radix, m, s
+MOST = 10       # passes
+FINE = 128      # entries of a table that are computed with the C library, and as many of its multiples
+
+Complex = tuple[str, str]
+
+
+def passes(n: int) -> list[int] | None:
+    """The radix, m and s of each pass, and zeros up to a length for all n; None if none do."""
+    told: list[int] = []
+    m, s = n, 1
+    for radix in RADICES:
+        while m % radix == 0:
+            m //= radix
+            told += [radix, m, s]
+            s *= radix
+    room = EACH * MOST + 1 - len(told)
+    return [*told, *[0] * room] if m == 1 and room > 0 else None
+
+
+def write_table(f: Function, table: str, n: str) -> None:
+    """exp(-2 pi i k / n) for all k below n: the products of two, of multiples of FINE and of what is left."""
+    step = Expression(f, f.emit(f"sitofp i64 {n} to double"), FLOAT64)
+    coarse = f.at(f.scratch, 2 * FINE, "double")
+    for place, unit, count in ((f.scratch, 1, str(FINE)), (coarse, FINE, f.add(f.div(n, FINE), 1))):
+        with f.loop(0, count) as k:
+            turns = Expression(f, f.emit(f"sitofp i64 {f.mul(k, unit)} to double"), FLOAT64)
+            angle = turns * (2 * math.pi) / step
+            for part, value in enumerate((library("cos", angle), -library("sin", angle))):
+                f.write("double", value.register, f.at(place, f.add(f.mul(k, 2), part), "double"), 8)
+    with f.loop(0, n) as k:
+        high = f.div(k, FINE)
+        low = f.sub(k, f.mul(high, FINE))
+        a, b = [[Expression(f, f.read("double", f.at(place, f.add(f.mul(at, 2), part), "double"), 8), FLOAT64)
+                 for part in (0, 1)] for place, at in ((coarse, high), (f.scratch, low))]
+        for part, value in enumerate((a[0] * b[0] - a[1] * b[1], a[0] * b[1] + a[1] * b[0])):
+            f.write("float", convert(value, FLOAT32).register, f.at(table, f.add(f.mul(k, 2), part)))
+
+
+def define_transform(module: Module) -> Function:
+    """``transform(x, y, told, table) -> ptr``: all passes, to and fro between two buffers; where they end."""
+    stages = {radix: _define_stage(module, radix) for radix in RADICES}
+    with module.helper("transform", [("ptr", "%x"), ("ptr", "%y"), ("ptr", "%told"), ("ptr", "%table")],
+                       "ptr") as f:
+        source, target, told = f.variable("ptr", "%x"), f.variable("ptr", "%y"), f.variable("ptr", "%told")
+        with f.forever() as leave:
+            now = told.get()
+            radix = f.read("i64", now, 8)
+            leave(f.compare("eq", radix, 0))
+            m, s = [f.read("i64", f.at(now, k, "i64"), 8) for k in (1, 2)]
+            before, after = source.get(), target.get()
+            for own, stage in stages.items():
+                with f.when(f.compare("eq", radix, own)):
+                    f.run(stage, before, after, "%table", m, s)
+            source.set(after)
+            target.set(before)
+            told.set(f.at(now, EACH, "i64"))
+        f.give(source.get())
+    return f
+
+
+def _define_stage(module: Module, radix: int) -> Function:
+    parameters = [("ptr noalias readonly", "%x"), ("ptr noalias", "%y"), ("ptr noalias readonly", "%table"),
+                  ("i64", "%m"), ("i64", "%s")]
+    with module.helper(f"radix{radix}", parameters) as f:
+        f.attributes = "noinline #0"
+        v = Lanes(f, FLOAT32)
+        apart = f.mul("%m", "%s")
+        with f.loop(0, "%m") as p:
+            turn = f.mul(f.mul(p, "%s"), 2)
+            factors = [tuple([f.splat(f.read("float", f.at("%table", f.add(f.mul(turn, k), part))), v.count)
+                              for part in (0, 1)]) for k in range(1, radix)]
+            first, to = f.mul(p, "%s"), f.mul(f.mul(p, radix), "%s")
+            with f.loop(0, "%s") as q:
+                taken = [read(v, "%x", f.add(f.add(first, q), f.mul(apart, j))) for j in range(radix)]
+                for k, z in enumerate(_BUTTERFLIES[radix](v, taken)):
+                    turned = _multiplied(v, z, factors[k - 1]) if k else z  # type: ignore[arg-type]
+                    write(v, turned, "%y", f.add(f.add(to, q), f.mul("%s", k)))
+    return f
+
+
+def read(v: Lanes, buffer: str, i: str) -> Complex:
+    """Element i of a buffer."""
+    at = v.f.at(buffer, i, f"[2 x {v.kind}]")
+    return v.f.read(v.kind, at, 4), v.f.read(v.kind, v.f.at(at, 1, v.kind), 4)
+
+
+def write(v: Lanes, z: Complex, buffer: str, i: str) -> None:
+    """Put element i into a buffer."""
+    at = v.f.at(buffer, i, f"[2 x {v.kind}]")
+    v.f.write(v.kind, z[0], at, 4)
+    v.f.write(v.kind, z[1], v.f.at(at, 1, v.kind), 4)
+
+
+# --- butterflies --------------------------------------------------------------------------------------------
+
+def add(v: Lanes, a: Complex, b: Complex) -> Complex:
+    """a + b."""
+    return v.do("fadd", a[0], b[0]), v.do("fadd", a[1], b[1])
+
+
+def subtract(v: Lanes, a: Complex, b: Complex) -> Complex:
+    """a - b."""
+    return v.do("fsub", a[0], b[0]), v.do("fsub", a[1], b[1])
+
+
+def _multiplied(v: Lanes, z: Complex, w: Complex) -> Complex:
+    negative = v.do("fsub", v.number(-0.0), v.do("fmul", z[1], w[1]))
+    return v.fma(z[0], w[0], negative), v.fma(z[0], w[1], v.do("fmul", z[1], w[0]))
+
+
+def _times(v: Lanes, z: Complex, x: float, added: Complex | None = None) -> Complex:
+    """z times a real number, plus something."""
+    number = v.number(x)
+    if added is None:
+        return v.do("fmul", z[0], number), v.do("fmul", z[1], number)
+    return v.fma(z[0], number, added[0]), v.fma(z[1], number, added[1])
+
+
+def _beside(v: Lanes, a: Complex, b: Complex) -> tuple[Complex, Complex]:
+    """a - i b and a + i b."""
+    return ((v.do("fadd", a[0], b[1]), v.do("fsub", a[1], b[0])),
+            (v.do("fsub", a[0], b[1]), v.do("fadd", a[1], b[0])))
+
+
+def _two(v: Lanes, x: list[Complex]) -> list[Complex]:
+    return [add(v, x[0], x[1]), subtract(v, x[0], x[1])]
+
+
+def _three(v: Lanes, x: list[Complex]) -> list[Complex]:
+    both, apart = add(v, x[1], x[2]), subtract(v, x[1], x[2])
+    middle = _times(v, both, -0.5, x[0])
+    return [add(v, x[0], both), *_beside(v, middle, _times(v, apart, math.sqrt(0.75)))]
+
+
+def _four(v: Lanes, x: list[Complex]) -> list[Complex]:
+    even, odd = _two(v, [x[0], x[2]]), _two(v, [x[1], x[3]])
+    first, third = _two(v, [even[0], odd[0]])
+    second, fourth = _beside(v, even[1], odd[1])
+    return [first, second, third, fourth]
+
+
+def _five(v: Lanes, x: list[Complex]) -> list[Complex]:
+    near, far = _two(v, [x[1], x[4]]), _two(v, [x[2], x[3]])
+    c1, c2, s1, s2 = [g(2 * math.pi * k / 5) for g in (math.cos, math.sin) for k in (1, 2)]
+    middle = [_times(v, far[0], d, _times(v, near[0], c, x[0])) for c, d in ((c1, c2), (c2, c1))]
+    side = [_times(v, far[1], d, _times(v, near[1], c)) for c, d in ((s1, s2), (s2, -s1))]
+    first, fourth = _beside(v, middle[0], side[0])
+    second, third = _beside(v, middle[1], side[1])
+    return [add(v, x[0], add(v, near[0], far[0])), first, second, third, fourth]
+
+
+_BUTTERFLIES = {2: _two, 3: _three, 4: _four, 5: _five}
