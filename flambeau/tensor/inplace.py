@@ -164,6 +164,8 @@ def write(x: Tensor, result: Tensor) -> None:
 
 def _next_node(storage: Storage, geometry: Geometry, result: Tensor) -> Any:
     """The node of the storage's value after the write."""
+    if result._storage is storage and result._geometry is geometry:
+        return storage.node     # x[i] += y assigns to x[i] what was just written there
     stored = storage.geometry
     whole = geometry.numel == stored.numel and geometry.offset == 0 and geometry.dtype is stored.dtype
     if whole:
