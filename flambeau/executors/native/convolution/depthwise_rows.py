@@ -23,9 +23,9 @@ from ..plan import Call, Plan
 from .arguments import Argument, Registers, entry, registers, words
 from .depthwise import write_neighbours
 from .forward import elements, rounded
-from .planar_units import stage_line
+from .planar_units import bounds, stage_line
 from .problem import Problem
-from .vectors import Elements
+from .vectors import Elements, masks_between, pixels_masked
 
 POINTERS = ("source", "weight", "bias", "target")
 NUMBERS = ("batch", "inner", "outs", "lines", "grid", "columns", "phases", "s_n", "s_group", "s_a",
@@ -35,6 +35,7 @@ NUMBERS = ("batch", "inner", "outs", "lines", "grid", "columns", "phases", "s_n"
 PHASE = ("grid_a", "grid_w", "target", "places")
 _LINES = 4              # of a tile
 _TALLEST = 7            # rows of the kernel
+_SHORT = 2              # vectors of a line up to which it is short
 _BUDGET = 64 << 10      # bytes of X
 _TASK = 1 << 14         # multiply-adds worth a task
 
@@ -71,15 +72,37 @@ def rows_module(e: Elements, rows: int, steps: tuple[int, int], bias: bool, apar
 
 def _stage(f: Function, a: Registers, e: Elements, source: str, x: str, first: str, rows: int,
            steps: tuple[int, int]) -> None:
-    """X for the lines of results from ``first`` on."""
+    """X for the lines of results from ``first`` on. Long lines come as they lie in memory."""
     start = f.sub(f.mul(first, steps[0]), a.before_a)
-    with f.loop(0, f.add(f.mul(f.sub(f.least(a.lines, f.sub(a.grid, first)), 1), steps[0]), rows)) as i:
+    count = f.add(f.mul(f.sub(f.least(a.lines, f.sub(a.grid, first)), 1), steps[0]), rows)
+    long = f.compare("sgt", a.x_w, _SHORT * e.lanes)
+    with f.when(long), f.loop(0, count) as i:
         at = f.add(start, i)
         extent = f.choose(f.compare("ult", at, a.extent_a), "i64", a.extent_w, -1 << 40)
         line = f.at(x, f.mul(i, f.mul(a.x_w, steps[1])), e.element)
         for part in range(steps[1]):
             stage_line(f, e, e.at(f, source, f.mul(at, a.s_a)), f.at(line, f.mul(a.x_w, part), e.element),
                        (part, steps[1]), (a.x_w, a.before_w, extent))
+    with f.otherwise(long):
+        for part in range(steps[1]):
+            _stage_short(f, a, e, (source, x), start, count, (part, steps[1]))
+
+
+def _stage_short(f: Function, a: Registers, e: Elements, pointers: tuple[str, str], start: str, count: str,
+                 which: tuple[int, int]) -> None:
+    """A vector of pixels in all lines, then the next: which lanes are inside is known once."""
+    (source, x), (part, step) = pointers, which
+    with f.loop(0, a.x_w, e.lanes) as w:
+        at = f.sub(f.add(f.mul(w, step), part), a.before_w)
+        low, high = bounds(f, at, a.extent_w, step)
+        masks = masks_between(f, e, step, low, high)
+        with f.loop(0, count) as i:
+            line = f.add(start, i)
+            good = f.compare("ult", line, a.extent_a)
+            some = [f.choose(good, f"<{e.lanes} x i1>", mask, "zeroinitializer") for mask in masks]
+            value = pixels_masked(f, e, e.at(f, source, f.add(f.mul(line, a.s_a), at)), step, some)
+            place = f.add(f.mul(f.add(f.mul(i, step), part), a.x_w), w)
+            f.write(e.kind, value, f.at(x, place, e.element), e.width)
 
 
 def _pack(f: Function, a: Registers, e: Elements, weight: str, places: str, rows: int) -> None:
@@ -97,20 +120,22 @@ def _lines(f: Function, a: Registers, e: Elements, tiles: list[Function], at: tu
            lines: str, width: str, steps: tuple[int, int]) -> None:
     x, y, added = at
     apart = f.mul(a.x_w, steps[1])
-    whole = f.emit(f"and i64 {lines}, {-_LINES}")
+    # Two or three lines are a tile of which the others are not written.
+    single = f.emit(f"zext i1 {f.compare('eq', f.rem(lines, _LINES), 1)} to i64")
+    whole = f.sub(lines, single)
     for tile, start, stop, count in ((tiles[0], "0", whole, _LINES), (tiles[1], whole, lines, 1)):
         with f.loop(start, stop, count) as line, f.loop(0, width, e.lanes) as w:
             from_ = f.add(f.mul(f.mul(line, steps[0]), apart), w)
             to = e.at(f, y, f.add(f.mul(line, a.t_a), f.mul(w, a.t_w)))
             f.run(tile, f.at(x, from_, e.element), apart, f.scratch, a.table, a.columns, to, a.t_a,
-                  f.sub(width, w), added)
+                  f.sub(lines, line), f.sub(width, w), added)
 
 
 def _tile(module: Module, e: Elements, lines: int, rows: int, steps: tuple[int, int], apart: int) -> Function:
     """A vector of results in each of some lines."""
     parameters = [("ptr noalias", "%x"), ("i64", "%apart"), ("ptr noalias", "%w"),
                   ("ptr noalias", "%offsets"), ("i64", "%columns"), ("ptr noalias", "%y"), ("i64", "%t_a"),
-                  ("i64", "%count"), (e.element, "%added")]
+                  ("i64", "%lines"), ("i64", "%count"), (e.element, "%added")]
     with module.helper(f"tile{lines}", parameters) as f:
         first = f.splat("%added", e.lanes, e.element)
         totals = [f.variable(e.kind, first) for _ in range(lines)]
@@ -127,7 +152,8 @@ def _tile(module: Module, e: Elements, lines: int, rows: int, steps: tuple[int, 
                         total = totals[line]
                         total.set(f.fma(e.kind, value, factor, total.get()))
         for i, total in enumerate(totals):
-            write_neighbours(f, e, total.get(), e.at(f, "%y", f.mul("%t_a", i)), "%count", apart)
+            count = f.choose(f.compare("sgt", "%lines", i), "i64", "%count", 0)
+            write_neighbours(f, e, total.get(), e.at(f, "%y", f.mul("%t_a", i)), count, apart)
     return f
 
 
@@ -216,7 +242,7 @@ class _Cut:
         rows, _, reach = problem.span
         grid, _, width = problem.phases[0].grid     # no other phase has a larger one
         self.columns = sorted({tap.offset[2] for phase in problem.phases for tap in phase.taps} or {0})
-        self.x_w = rounded(width, e.lanes) + (reach - 1) // step_w
+        self.x_w = rounded(width + (reach - 1) // step_w, e.lanes)
         self.lines = max(1, min(grid, (_BUDGET // (self.x_w * step_w * e.width) - rows) // step_a + 1))
         self.size = (((self.lines + _LINES) * step_a + rows) * self.x_w * step_w + 2 * e.lanes) * e.width
         self.offsets = [o % step_w * self.x_w + o // step_w for o in self.columns]

@@ -106,6 +106,12 @@ def stage_line(f: Function, e: Elements, source: str, to: str, which: tuple[int,
         with f.when(inside):
             f.write(e.kind, pixels_apart(f, e, from_, step), place, e.width)
         with f.otherwise(inside):
-            low, high = (f.emit(f"ashr i64 {f.add(x, step - 1)}, {step - 1}")
-                         for x in (f.sub(0, at), f.sub(extent, at)))
+            low, high = bounds(f, at, extent, step)
             f.write(e.kind, pixels_between(f, e, from_, step, low, high), place, e.width)
+
+
+def bounds(f: Function, at: str, extent: str, step: int) -> tuple[str, str]:
+    """The first and the last of the pixels from ``at`` on, ``step`` apart, that lie in a line."""
+    low, high = f.sub(0, at), f.sub(extent, at)
+    return (f.emit(f"ashr i64 {f.add(low, step - 1)}, {step - 1}"),
+            f.emit(f"ashr i64 {f.add(high, step - 1)}, {step - 1}"))

@@ -75,9 +75,14 @@ def pixels_apart(f: Function, e: Elements, source: str, step: int) -> str:
 
 def pixels_between(f: Function, e: Elements, source: str, step: int, low: Value, high: Value) -> str:
     """The lanes of ``pixels_apart`` from ``low`` to ``high``; the others are zero, and not touched."""
+    return pixels_masked(f, e, source, step, masks_between(f, e, step, low, high))
+
+
+def masks_between(f: Function, e: Elements, step: int, low: Value, high: Value) -> list[str]:
+    """Which elements of one or two vectors are pixels, ``step`` apart, from ``low`` to ``high``."""
     n = e.lanes
     low, high = (f.emit(f"trunc i64 {f.least(f.most(x, -1), n)} to i32") for x in (low, high))
-    halves = []
+    masks = []
     for k in range(step):
         lanes = ", ".join(f"i32 {(k * n + lane) // step}" for lane in range(n))
         above = f.emit(f"icmp sge <{n} x i32> <{lanes}>, {f.splat(low, n, 'i32')}")
@@ -86,10 +91,15 @@ def pixels_between(f: Function, e: Elements, source: str, step: int, low: Value,
         if step == 2:
             even = ", ".join(["i1 true", "i1 false"] * (n // 2))
             mask = f.emit(f"and <{n} x i1> {mask}, <{even}>")
-        halves.append(e.read(f, e.at(f, source, k * n), mask))
-    if step == 1:
-        return halves[0]
-    return shuffle(f, e.kind, n, halves[0], halves[1], range(0, 2 * n, 2))
+        masks.append(mask)
+    return masks
+
+
+def pixels_masked(f: Function, e: Elements, source: str, step: int, masks: Sequence[str]) -> str:
+    """``pixels_apart`` of ``masks_between``."""
+    n = e.lanes
+    halves = [e.read(f, e.at(f, source, k * n), mask) for k, mask in enumerate(masks)]
+    return halves[0] if step == 1 else shuffle(f, e.kind, n, halves[0], halves[1], range(0, 2 * n, 2))
 
 
 def arithmetic(f: Function, operation: str, kind: str, x: str, y: str) -> str:
