@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import sys
+from collections.abc import Sequence
 from typing import Any
 
 from . import dtypes
 from .devices import META
 from .graph.geometry import intern
 from .nn.parameter import Parameter
+from .operators.joining import cat
 from .operators.protocols import PRIVATE
 from .size import Size
 from .sparse.construct import rebuilt
@@ -148,3 +151,30 @@ def _rebuild_meta_tensor_no_storage(dtype: Any, size: Any, stride: Any, requires
     shape, strides = _checked(0, size, stride)
     made = empty_geometry(intern(shape, strides, 0, dtype, META))
     return made.requires_grad_() if requires_grad else made
+
+
+def _flatten_dense_tensors(tensors: Sequence[Tensor]) -> Tensor:
+    """The elements of tensors of one dtype in a row."""
+    flat = [x.contiguous().view(-1) for x in tensors]
+    return flat[0] if len(flat) == 1 else cat(flat)
+
+
+def _unflatten_dense_tensors(flat: Tensor, tensors: Sequence[Tensor]) -> tuple[Tensor, ...]:
+    """Views of a row in the shapes of ``tensors``."""
+    parts = flat.split([x.numel() for x in tensors])
+    return tuple(part.view_as(x) for part, x in zip(parts, tensors, strict=True))
+
+
+def _get_device_module(device_type: str) -> Any:
+    """``torch.cpu``, ``torch.cuda``, ... for the name of a kind of device."""
+    package = sys.modules[__name__.partition(".")[0]]
+    found = getattr(package, device_type, None)
+    if found is None:
+        raise RuntimeError(f"Device '{device_type}' does not have a corresponding module registered as "
+                           f"'torch.{device_type}'.")
+    return found
+
+
+def _get_available_device_type() -> str | None:
+    """The kind of accelerator that is there: none."""
+    return None

@@ -8,6 +8,10 @@ from typing import Any
 import pytest
 
 import flambeau as torch
+from flambeau import _utils
+from flambeau.distributed import fsdp
+from flambeau.distributed._composable.fsdp import FSDPModule
+from flambeau.distributed._tensor.experimental import implicit_replication
 from flambeau.nn.utils._named_member_accessor import set_tensor, swap_submodule, swap_tensor
 from flambeau.utils._python_dispatch import is_traceable_wrapper_subclass
 
@@ -76,6 +80,28 @@ def test_tensors_are_swapped_by_name() -> None:
     ):
         with pytest.raises(kind, match=message):
             call()
+
+
+def test_tensors_in_a_row_and_devices_by_name() -> None:
+    parts = [torch.ones(2, 2), torch.zeros(3), torch.ones(2, 3).t()]
+    row = _utils._flatten_dense_tensors(parts)
+    again = _utils._unflatten_dense_tensors(row, parts)
+    assert row.tolist() == [1] * 4 + [0] * 3 + [1] * 6
+    assert [x.shape for x in again] == [x.shape for x in parts]
+    again[0].fill_(5)
+    assert row[:5].tolist() == [5, 5, 5, 5, 0]
+    assert _utils._get_device_module("cpu") is torch.cpu and _utils._get_available_device_type() is None
+    with pytest.raises(RuntimeError, match="'foo' does not have a corresponding module"):
+        _utils._get_device_module("foo")
+
+
+def test_what_is_shared_out_asks_for_a_process_group() -> None:
+    assert fsdp.MixedPrecisionPolicy(torch.float16).reduce_dtype is None and FSDPModule is fsdp.FSDPModule
+    assert not isinstance(torch.nn.ReLU(), FSDPModule)
+    with pytest.raises(ValueError, match="Default process group has not been initialized"):
+        fsdp.fully_shard(torch.nn.ReLU())
+    with implicit_replication():
+        assert torch.ones(1).item() == 1
 
 
 class Packed(torch.Tensor):
