@@ -6,7 +6,7 @@ import os
 import warnings
 
 os.environ["HF_HUB_OFFLINE"] = "1"
-import torch  # noqa: E402
+import torch
 
 warnings.simplefilter("ignore")
 from diffusers import AutoencoderKL, DDIMScheduler, DDPMPipeline, DDPMScheduler, UNet2DModel  # noqa: E402
