@@ -56,6 +56,7 @@ def _gradient(ctx: Any, grad: Tensor) -> Tensor:
     other = _OPPOSITE[norm]
     if kind == "c2c":
         back = _run(grad, dims, sizes, "c2c", not inverse, other)
+        back = back if ctx.operand_geometry(0).dtype.is_complex else back.real
     elif kind == "r2c":  # zeros for the half that was left out, then the real part
         whole = _resized(grad, (dims[-1],), (sizes[-1],))
         back = _run(whole, dims, sizes, "c2c", True, other).real
@@ -173,8 +174,10 @@ def _transform(x: Tensor, dims: tuple[int, ...], sizes: Any, kind: str, inverse:
 
 
 def _c2c(name: str, x: Tensor, s: Any, dim: Any, norm: Any, inverse: bool) -> Tensor:
-    x = _floating(x, name, False, True)
+    x = _floating(x, name, False, False)
     dims, sizes = _extents(x, s, dim)
+    if not dims:
+        x = x.to(x.dtype.to_complex())
     return _transform(x, dims, sizes, "c2c", inverse, _norm(norm))
 
 

@@ -42,6 +42,8 @@ def test_lengths(n: int) -> None:
         check(fft.fft, x, native)
         check(lambda v: fft.ifft(v, norm="ortho"), x, native)
         check(lambda v: fft.rfft(v, norm="forward"), y, native)
+        check(fft.fft, y, native)
+        check(fft.ifft, y, native)
         check(lambda v: fft.irfft(v, n), half, native)
 
 
@@ -59,6 +61,8 @@ def test_dimensions(dims: tuple[int, ...]) -> None:
         check(lambda v, norm=norm: fft.fftn(v, dim=dims, norm=norm), x)
         check(lambda v, norm=norm: fft.ifftn(v, dim=dims, norm=norm), x)
         check(lambda v, norm=norm: fft.rfftn(v, dim=dims, norm=norm), y)
+        check(lambda v, norm=norm: fft.fftn(v, dim=dims, norm=norm), y)
+        check(lambda v, norm=norm: fft.ifftn(v, dim=dims, norm=norm), y)
         check(lambda v, norm=norm: fft.irfftn(v, dim=dims, norm=norm), x,
               native=all(2 * (x.shape[d] - 1) % 7 and 2 * (x.shape[d] - 1) % 11 for d in dims[-1:]))
     check(lambda v: fft.fftn(v.transpose(0, 2), dim=dims), x)

@@ -48,8 +48,6 @@ def _fft(signature: Signature) -> Plan | None:
     if (out.dtype.name, g.dtype.name) not in (("complex64", "complex64"), ("complex64", "float32"),
                                               ("float32", "complex64")) or not out.numel or not g.numel:
         return None
-    if kind == "c2c" and not g.dtype.is_complex:
-        return None
     total = math.prod(sizes)
     scale = {"backward": 1 / total if inverse else 1.0, "forward": 1.0 if inverse else 1 / total,
              "ortho": total ** -0.5}[norm]
@@ -66,7 +64,11 @@ def _fft(signature: Signature) -> Plan | None:
     calls, cost = [], 0.0
     for k, (d, n) in enumerate(order):
         last = k == len(order) - 1
-        own = kind if (kind == "r2c" and k == 0) or (kind == "c2r" and last) else "c2c"
+        own = "c2c"
+        if (kind == "c2r" and last) or (kind == "r2c" and k == 0):
+            own = kind
+        elif k == 0 and not g.dtype.is_complex:
+            own = "r2w"
         found = _call(own, n, d % len(shape), shape, source, target if last else between,
                       scale if last else 1.0, inverse, g, room)
         if found is None:
@@ -88,7 +90,10 @@ def _tabled(n: int, at: int) -> Call:
 
 def _call(kind: str, n: int, d: int, shape: Sequence[int], source: _Place, target: _Place, scale: float,
           inverse: bool, g: Geometry, table: int) -> tuple[Call, float] | None:
-    """One dimension's transform with the table at a place of the workspace, and what it costs."""
+    """One dimension's transform with the table at a place of the workspace, and what it costs.
+
+    ``kind``: as the operator's, or "r2w": of real signals the whole spectrum.
+    """
     told = passes(n) if n <= LONGEST else None
     others = [i for i in range(len(shape)) if i != d]
     space = fused([shape[i] for i in others], [[p.strides[i] for i in others] for p in (source, target)])
@@ -106,7 +111,7 @@ def _call(kind: str, n: int, d: int, shape: Sequence[int], source: _Place, targe
     words.workspace(table)
     words.constant(n, signals, source.strides[d], target.strides[d])
     words.real(scale, FLOAT32)
-    words.constant(int(inverse))
+    words.constant(int(inverse))    # of real signals it is the conjugate
     fill = OUTER - len(space.extents)
     words.constant(*[1] * fill, *space.extents)
     for own in space.strides:
@@ -117,7 +122,8 @@ def _call(kind: str, n: int, d: int, shape: Sequence[int], source: _Place, targe
     tasks = -(-signals // wide)
     each = n * (60.0 + 12.0 * math.log2(n))
     scratch = 4 * 8 * lanes + 4 * (n + lanes) * machine().vector
-    along = source.strides[d] == (4 if kind == "r2c" else 8), target.strides[d] == (4 if kind == "c2r" else 8)
+    along = (source.strides[d] == (4 if kind[0] == "r" else 8),
+             target.strides[d] == (4 if kind[-1] == "r" else 8))
     return Call(_kernel(kind, along), words, tasks, max(1, int(20_000 / each)), scratch), each / 3 * tasks
 
 
@@ -143,10 +149,11 @@ def _kernel(kind: str, lie_along: tuple[bool, bool]) -> str:
             rows = [Signals(v, f.add(first, k * v.count), k, lie_along) for k in range(groups)]
             x = f.at(f.scratch, 4 * v.count, "i64")
             y = f.at(x, f.mul(f.add(f.word(LENGTH), v.count), 2), v.kind)
-            {"c2c": _read_complex, "r2c": _read_real, "c2r": _read_half}[kind](v, rows, x)
+            {"c2c": _read_complex, "r2c": _read_real, "r2w": _read_real, "c2r": _read_half}[kind](v, rows, x)
             found = f.run(transform, x, y, f.at(f.words, TOLD, "i64"), f.word(TABLE, "ptr"))
             assert found is not None
-            {"c2c": _write_complex, "r2c": _write_half, "c2r": _write_real}[kind](v, rows, found)
+            {"c2c": _write_complex, "r2c": _write_half, "r2w": _write_whole, "c2r": _write_real}[kind](
+                v, rows, found)
     return module.text()
 
 
@@ -262,17 +269,27 @@ def _write_real(v: Lanes, rows: list[Signals], x: str) -> None:
 
 
 def _write_half(v: Lanes, rows: list[Signals], x: str) -> None:
+    _write_spectra(v, rows, x, v.f.add(v.f.div(v.f.word(LENGTH), 2), 1))
+
+
+def _write_whole(v: Lanes, rows: list[Signals], x: str) -> None:
+    _write_spectra(v, rows, x, v.f.word(LENGTH))
+
+
+def _write_spectra(v: Lanes, rows: list[Signals], x: str, end: str) -> None:
     """a = (z + z*) / 2 and b = (z - z*) / 2 i, where z* is the conjugate of z at the opposite frequency."""
     f, n, scaled = v.f, v.f.word(LENGTH), _scaled(v)
-    half, zero = v.number(0.5), v.number(0)
-    with _blocks(v, rows[0].lie_along[1], 2, f.add(f.div(n, 2), 1)) as (i, _, left, numbers):
+    zero = v.number(0)
+    inverse = f.compare("ne", f.word(SWAPPED), 0)
+    halves = v.number(0.5), f.choose(inverse, v.kind, v.number(-0.5), v.number(0.5))
+    with _blocks(v, rows[0].lie_along[1], 2, end) as (i, _, left, numbers):
         spectra: list[list[list[str]]] = [[], []]
         for k in numbers:
             opposite = f.choose(f.compare("eq", k, 0), "i64", "0", f.most(f.sub(n, k), 0))
             z, other = read(v, x, k), read(v, x, opposite)
             both, apart = add(v, z, other), subtract(v, z, other)
             for own, parts in zip(spectra, ((both[0], apart[1]), (both[1], v.do("fsub", zero, apart[0])))):
-                own.append([scaled(v.do("fmul", part, half)) for part in parts])
+                own.append([scaled(v.do("fmul", part, half)) for part, half in zip(parts, halves)])
         for row, own in zip(rows, spectra):
             row.write(own, i, left)
 
