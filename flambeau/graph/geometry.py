@@ -86,15 +86,18 @@ class Geometry:
         key = (self.shape, self.strides, offset, self.dtype, self.device)
         held = _interned.get(key)
         if held is None or (found := held()) is None:
-            found = _keep(key, _new(Geometry))
+            found = _new(Geometry)
             found.shape, found.strides, found.offset, found.dtype, found.device = key
             found.ndim = self.ndim
-            found.numel = self.numel
+            found.numel = count = self.numel
             found.is_contiguous = self.is_contiguous
-            found.extent = self.extent + offset - self.offset if self.numel else 0
+            found.extent = self.extent + offset - self.offset if count else 0
             found._order = self._order
-            found._flat = None
-            found._part = None
+            found._flat = found._part = None
+            if len(_interned) < _sweeping[0]:
+                _interned[key] = ref(found)
+            else:
+                _keep(key, found)
         return found
 
     def without(self, dim: int) -> Geometry:
@@ -141,9 +144,9 @@ def _keep(key: tuple[object, ...], made: Geometry) -> Geometry:
     Sweeping now and then costs less than a callback for each geometry: rows of a table come and go.
     """
     if len(_interned) >= _sweeping[0]:
-        for each, held in list(_interned.items()):
-            if held() is None and _interned.get(each) is held:
-                del _interned[each]
+        alive = [entry for entry in list(_interned.items()) if entry[1]() is not None]
+        _interned.clear()
+        _interned.update(alive)
         _sweeping[0] = max(1 << 11, 2 * len(_interned))
     _interned[key] = ref(made)
     return made

@@ -10,10 +10,11 @@ import numpy as np
 from .. import dtypes
 from ..graph.geometry import contiguous
 from ..tensor import Tensor, assign, view
-from ..tensor.batching import BatchedTensor, any_batched
+from ..tensor.batching import any_batched
 from ..tensor.construct import from_array
 from ..tensor.construct import tensor as make_tensor
 from ..tensor.overlap import require_apart
+from ..tensor.views import has_rows, row
 from . import index_operators
 from .casting import cast
 from .creation import filled
@@ -46,9 +47,8 @@ def _select(x: Tensor, dim: int, position: int, place: int) -> Tensor:
     n = _extent(g.shape, dim)
     if not -n <= position < n:
         raise IndexError(f"index {position} is out of bounds for dimension {place} with size {n}")
-    if n > _TABLE and x.__class__ is not BatchedTensor and not x._requires_grad and x._base is None:
-        start = g.offset + (position if position >= 0 else position + n) * g.strides[dim]
-        return view(SELECT, x, (dim, position), g.without(dim).moved(start))
+    if n > _TABLE and has_rows(x):
+        return row(SELECT, x, dim, position if position >= 0 else position + n)
     return view(SELECT, x, (dim, position))
 
 

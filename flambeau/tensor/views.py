@@ -37,24 +37,17 @@ def _sign(operator: Operator, geometry: Geometry, attributes: tuple[Any, ...]) -
                             Signature(operator, attributes, (geometry,), (output,), True, None))
 
 
-def view(operator: Operator, x: Tensor, attributes: tuple[Any, ...] = (),
-         geometry: Geometry | None = None) -> Tensor:
-    """The view of x that ``operator`` describes, sharing its storage, version counter and history.
-
-    The ``geometry`` may be given by who knows it, and that no gradient is wanted.
-    """
-    signature: Any  # of no use where no gradient is wanted
-    if geometry is None:
-        key = (operator, attributes, x._geometry)
-        signature = _signatures.get(key)
-        if signature is None:
-            if x.__class__ is BatchedTensor:
-                return rules.view(operator, x, attributes)
-            signature = _signatures.recall(key) or _sign(operator, x._geometry, attributes)
-        geometry = signature.outputs[0]
+def view(operator: Operator, x: Tensor, attributes: tuple[Any, ...] = ()) -> Tensor:
+    """The view of x that ``operator`` describes, sharing its storage, version counter and history."""
+    key = (operator, attributes, x._geometry)
+    signature = _signatures.get(key)
+    if signature is None:
+        if x.__class__ is BatchedTensor:
+            return rules.view(operator, x, attributes)
+        signature = _signatures.recall(key) or _sign(operator, x._geometry, attributes)
     out = _new(Tensor)
     out._storage = storage = x._storage
-    out._geometry = geometry
+    out._geometry = signature.outputs[0]
     base = x._base
     counter = x._counter
     if base is None:
@@ -77,6 +70,25 @@ def view(operator: Operator, x: Tensor, attributes: tuple[Any, ...] = (),
             attach(operator, signature, (x,), (out,))
     if x._inference:
         out._inference = True
+    return out
+
+
+def has_rows(x: Tensor) -> bool:
+    """Whether ``row`` will do for x: a tensor of its own storage, without history."""
+    return not (x._requires_grad or x._inference) and x._base is None and x._counter is None \
+        and x.__class__ is not BatchedTensor
+
+
+def row(operator: Operator, x: Tensor, dim: int, position: int) -> Tensor:
+    """What ``view`` makes of one position of a dimension, for tensors that ``has_rows`` lets pass: bare."""
+    g = x._geometry
+    out = _new(Tensor)
+    out._storage = storage = x._storage
+    out._geometry = g.without(dim).moved(g.offset + position * g.strides[dim])
+    out._base = x
+    out._base_version = storage.version
+    if state.enabled:
+        out._view = ((operator, (dim, position)),)
     return out
 
 
