@@ -57,23 +57,24 @@ def batched(count: int, m: int, k: int, n: int) -> Row:
 
 
 def convolution(count: int, channels: int, size: int, filters: int, kernel: int, stride: int,
-                wanted: str = "") -> Row:
+                wanted: str = "", groups: int = 1) -> Row:
     """A convolution, or its gradient with respect to the ``input`` or the ``weight``."""
     out = (size + 2 * (kernel // 2) - kernel) // stride + 1
 
     def make(torch: Any) -> Callable[[], Any]:
         x = torch.randn(count, channels, size, size, requires_grad=wanted == "input")
-        w = torch.randn(filters, channels, kernel, kernel, requires_grad=wanted == "weight")
+        w = torch.randn(filters, channels // groups, kernel, kernel, requires_grad=wanted == "weight")
         apply = torch.nn.functional.conv2d
         if not wanted:
-            return lambda: apply(x, w, stride=stride, padding=kernel // 2)
-        y = apply(x, w, stride=stride, padding=kernel // 2)
+            return lambda: apply(x, w, stride=stride, padding=kernel // 2, groups=groups)
+        y = apply(x, w, stride=stride, padding=kernel // 2, groups=groups)
         grad = torch.randn(*y.shape)
         of = x if wanted == "input" else w
         return lambda: torch.autograd.grad(y, of, grad, retain_graph=True)
 
-    name = f"conv {count}x{channels}x{size} k{kernel} s{stride} to {filters} {wanted}".strip()
-    taps = channels * kernel * kernel
+    apart = f"groups {groups} " if groups > 1 else ""
+    name = f"conv {count}x{channels}x{size} k{kernel} s{stride} to {filters} {apart}{wanted}".strip()
+    taps = channels // groups * kernel * kernel
     return Row(name, make, 2.0 * count * filters * out * out * taps,
                4.0 * (count * channels * size ** 2 + count * filters * out ** 2 + filters * taps))
 
@@ -187,6 +188,7 @@ ROWS = [
     *[convolution(32, 128, 16, 256, 3, 2, wanted) for wanted in ("", "input", "weight")],
     convolution(16, 3, 224, 64, 7, 2, "weight"), convolution(16, 3, 224, 64, 7, 2, "input"),
     convolution(64, 3, 32, 64, 3, 1, "input"),
+    *[convolution(16, 96, 28, 96, 3, 1, wanted, 96) for wanted in ("", "input", "weight")],
     attention(8, 8, 256, 64, True), attention(2, 12, 1024, 64, False),
     *[attention(*shape, backward) for backward in (False, True)
       for shape in ((8, 8, 256, 32, True), (16, 4, 24, 32, False), (16, 4, 77, 32, False),
