@@ -1,4 +1,4 @@
-"""Fourier transforms of many signals of single precision: one in each lane, or two real ones.
+"""Fourier transforms of many signals: one in each lane, or two real ones.
 
 A task reads its signals into two buffers in the thread's scratch memory, transforms them there
 (``fourier_stages.py``) and writes them. The inverse transform is that of the signals with their real and
@@ -13,11 +13,13 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import NamedTuple
 
+import numpy as np
+
 from ....graph.geometry import Geometry, row_major_strides
 from ....graph.node import Signature
 from ..llvm.build import Module
 from ..llvm.code import kernel
-from ..llvm.emitter import FLOAT32
+from ..llvm.emitter import FLOAT32, FLOAT64, Dtype
 from ..llvm.machine import machine
 from ..plan import Call, Plan, Words
 from .fourier_stages import FINE, Complex, add, define_transform, passes, read, subtract, write, write_table
@@ -45,9 +47,10 @@ class _Place(NamedTuple):
 def _fft(signature: Signature) -> Plan | None:
     g, out = signature.geometries[0], signature.outputs[0]
     dims, sizes, kind, inverse, norm = signature.attributes
-    if (out.dtype.name, g.dtype.name) not in (("complex64", "complex64"), ("complex64", "float32"),
-                                              ("float32", "complex64")) or not out.numel or not g.numel:
+    dtype = np.dtype(out.dtype.to_real().numpy)
+    if dtype not in (FLOAT32, FLOAT64) or dtype != g.dtype.to_real().numpy or not out.numel or not g.numel:
         return None
+    size = 2 * dtype.itemsize
     total = math.prod(sizes)
     scale = {"backward": 1 / total if inverse else 1.0, "forward": 1.0 if inverse else 1 / total,
              "ortho": total ** -0.5}[norm]
@@ -58,9 +61,9 @@ def _fft(signature: Signature) -> Plan | None:
         order = [*order[1:], order[0]]
     between = target
     if kind == "c2r" and len(order) > 1:
-        between = _Place("workspace", tuple([8 * s for s in row_major_strides(g.shape)]))
+        between = _Place("workspace", tuple([size * s for s in row_major_strides(g.shape)]))
     shape = g.shape if kind == "c2r" else out.shape
-    room = 8 * g.numel if between.name == "workspace" else 0
+    room = size * g.numel if between.name == "workspace" else 0
     calls, cost = [], 0.0
     for k, (d, n) in enumerate(order):
         last = k == len(order) - 1
@@ -73,19 +76,19 @@ def _fft(signature: Signature) -> Plan | None:
                       scale if last else 1.0, inverse, g, room)
         if found is None:
             return None
-        calls += [_tabled(n, room), found[0]]
+        calls += [_tabled(dtype, n, room), found[0]]
         cost += found[1] + 1000 + 2 * n
-        room += -(-8 * n // 64) * 64
+        room += -(-size * n // 64) * 64
         source = between
     return Plan(calls, workspace=room, nanoseconds=cost)
 
 
-def _tabled(n: int, at: int) -> Call:
+def _tabled(dtype: Dtype, n: int, at: int) -> Call:
     """The call that makes the table of exp(-2 pi i k / n)."""
     words = Words()
     words.workspace(at)
     words.constant(n)
-    return Call(_table_kernel(), words, 1, scratch=32 * (FINE + LONGEST // FINE + 1))
+    return Call(_table_kernel(dtype), words, 1, scratch=32 * (FINE + LONGEST // FINE + 1))
 
 
 def _call(kind: str, n: int, d: int, shape: Sequence[int], source: _Place, target: _Place, scale: float,
@@ -110,40 +113,43 @@ def _call(kind: str, n: int, d: int, shape: Sequence[int], source: _Place, targe
             words.workspace(0)
     words.workspace(table)
     words.constant(n, signals, source.strides[d], target.strides[d])
-    words.real(scale, FLOAT32)
+    dtype = np.dtype(g.dtype.to_real().numpy)
+    words.real(scale, dtype)
     words.constant(int(inverse))    # of real signals it is the conjugate
     fill = OUTER - len(space.extents)
     words.constant(*[1] * fill, *space.extents)
     for own in space.strides:
         words.constant(*[0] * fill, *own)
     words.constant(*told)
-    lanes = machine().vector // 4
+    size = dtype.itemsize
+    lanes = machine().vector // size
     wide = lanes if kind == "c2c" else 2 * lanes
     tasks = -(-signals // wide)
     each = n * (60.0 + 12.0 * math.log2(n))
     scratch = 4 * 8 * lanes + 4 * (n + lanes) * machine().vector
-    along = (source.strides[d] == (4 if kind[0] == "r" else 8),
-             target.strides[d] == (4 if kind[-1] == "r" else 8))
-    return Call(_kernel(kind, along), words, tasks, max(1, int(20_000 / each)), scratch), each / 3 * tasks
+    along = (source.strides[d] == (size if kind[0] == "r" else 2 * size),
+             target.strides[d] == (size if kind[-1] == "r" else 2 * size))
+    call = Call(_kernel(kind, dtype, along), words, tasks, max(1, int(20_000 / each)), scratch)
+    return call, each / 3 * tasks
 
 
 # --- code ---------------------------------------------------------------------------------------------------
 
 @kernel("fourier_table")
-def _table_kernel() -> str:
+def _table_kernel(dtype: Dtype) -> str:
     module = Module()
     with module.kernel("fourier_table") as f:
-        write_table(f, f.word(0, "ptr"), f.word(1))
+        write_table(f, dtype, f.word(0, "ptr"), f.word(1))
     return module.text()
 
 
 @kernel("fourier")
-def _kernel(kind: str, lie_along: tuple[bool, bool]) -> str:
+def _kernel(kind: str, dtype: Dtype, lie_along: tuple[bool, bool]) -> str:
     module = Module()
-    transform = define_transform(module)
+    transform = define_transform(module, dtype)
     groups = 1 if kind == "c2c" else 2
     with module.kernel("fourier") as f:
-        v = Lanes(f, FLOAT32)
+        v = Lanes(f, dtype)
         with f.loop(f.begin, f.end) as task:
             first = f.mul(task, groups * v.count)
             rows = [Signals(v, f.add(first, k * v.count), k, lie_along) for k in range(groups)]
@@ -198,7 +204,8 @@ class Signals:
         v, f = self.v, self.f
         if not self.lie_along[0]:
             everything = f.first_lanes(v.count, v.count)
-            return [[v.gathered(self._at(0, i, 4 * part), everything) for part in range(parts)]]
+            places = [self._at(0, i, v.dtype.itemsize * part) for part in range(parts)]
+            return [[v.gathered(place, everything) for place in places]]
         mask = f.first_lanes(f.mul(left, parts), v.count)
         columns = v.transposed([f.read_masked(v.kind, row, mask) for row in self._rows(0, i)])
         return [columns[k * parts:(k + 1) * parts] for k in range(count)]
@@ -209,7 +216,7 @@ class Signals:
         if not self.lie_along[1]:
             everything = f.first_lanes(v.count, v.count)
             for part, value in enumerate(values[0]):
-                v.scatter(value, self._at(1, i, 4 * part), everything)
+                v.scatter(value, self._at(1, i, v.dtype.itemsize * part), everything)
             return
         mask = f.first_lanes(f.mul(left, len(values[0])), v.count)
         for row, value in zip(self._rows(1, i), v.transposed([x for parts in values for x in parts])):
@@ -236,7 +243,7 @@ def _exchanged(v: Lanes, z: Sequence[str]) -> Complex:
 
 
 def _scaled(v: Lanes) -> Callable[[str], str]:
-    scale = v.f.splat(v.f.word(SCALE, "float"), v.count)
+    scale = v.f.splat(v.f.word(SCALE, v.element), v.count, v.element)
     return lambda x: v.do("fmul", x, scale)
 
 

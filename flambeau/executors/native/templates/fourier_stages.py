@@ -14,7 +14,7 @@ import math
 
 from ..draws.one_by_one import library
 from ..llvm.build import Function, Module
-from ..llvm.emitter import FLOAT32, FLOAT64
+from ..llvm.emitter import FLOAT64, Dtype, register_type
 from ..llvm.expression import Expression, convert
 from .lanes import Lanes
 
@@ -39,7 +39,7 @@ def passes(n: int) -> list[int] | None:
     return [*told, *[0] * room] if m == 1 and room > 0 else None
 
 
-def write_table(f: Function, table: str, n: str) -> None:
+def write_table(f: Function, dtype: Dtype, table: str, n: str) -> None:
     """exp(-2 pi i k / n) for all k below n: the products of two, of multiples of FINE and of what is left."""
     step = Expression(f, f.emit(f"sitofp i64 {n} to double"), FLOAT64)
     coarse = f.at(f.scratch, 2 * FINE, "double")
@@ -55,12 +55,13 @@ def write_table(f: Function, table: str, n: str) -> None:
         a, b = [[Expression(f, f.read("double", f.at(place, f.add(f.mul(at, 2), part), "double"), 8), FLOAT64)
                  for part in (0, 1)] for place, at in ((coarse, high), (f.scratch, low))]
         for part, value in enumerate((a[0] * b[0] - a[1] * b[1], a[0] * b[1] + a[1] * b[0])):
-            f.write("float", convert(value, FLOAT32).register, f.at(table, f.add(f.mul(k, 2), part)))
+            at = f.at(table, f.add(f.mul(k, 2), part), register_type(dtype))
+            f.write(register_type(dtype), convert(value, dtype).register, at)
 
 
-def define_transform(module: Module) -> Function:
+def define_transform(module: Module, dtype: Dtype) -> Function:
     """``transform(x, y, told, table) -> ptr``: all passes, to and fro between two buffers; where they end."""
-    stages = {radix: _define_stage(module, radix) for radix in RADICES}
+    stages = {radix: _define_stage(module, dtype, radix) for radix in RADICES}
     with module.helper("transform", [("ptr", "%x"), ("ptr", "%y"), ("ptr", "%told"), ("ptr", "%table")],
                        "ptr") as f:
         source, target, told = f.variable("ptr", "%x"), f.variable("ptr", "%y"), f.variable("ptr", "%told")
@@ -80,17 +81,19 @@ def define_transform(module: Module) -> Function:
     return f
 
 
-def _define_stage(module: Module, radix: int) -> Function:
+def _define_stage(module: Module, dtype: Dtype, radix: int) -> Function:
     parameters = [("ptr noalias readonly", "%x"), ("ptr noalias", "%y"), ("ptr noalias readonly", "%table"),
                   ("i64", "%m"), ("i64", "%s")]
     with module.helper(f"radix{radix}", parameters) as f:
         f.attributes = "noinline #0"
-        v = Lanes(f, FLOAT32)
+        v = Lanes(f, dtype)
         apart = f.mul("%m", "%s")
         with f.loop(0, "%m") as p:
             turn = f.mul(f.mul(p, "%s"), 2)
-            factors = [tuple([f.splat(f.read("float", f.at("%table", f.add(f.mul(turn, k), part))), v.count)
-                              for part in (0, 1)]) for k in range(1, radix)]
+            places = [[f.at("%table", f.add(f.mul(turn, k), part), v.element) for part in (0, 1)]
+                      for k in range(1, radix)]
+            factors = [tuple([f.splat(f.read(v.element, at), v.count, v.element) for at in own])
+                       for own in places]
             first, to = f.mul(p, "%s"), f.mul(f.mul(p, radix), "%s")
             with f.loop(0, "%s") as q:
                 taken = [read(v, "%x", f.add(f.add(first, q), f.mul(apart, j))) for j in range(radix)]
