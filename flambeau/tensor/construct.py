@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from itertools import chain
 from typing import Any
 
 import numpy as np
@@ -100,7 +101,7 @@ def nested_shape(data: Any) -> tuple[int, ...]:
         length = len(level[0])
         for row in level:
             if not _is_sequence(row):
-                raise TypeError(f"expected a sequence at dim {len(shape)} but found {type(row).__name__}")
+                raise TypeError("not a sequence")
             if len(row) != length:
                 raise ValueError(f"expected sequence of length {length} at dim {len(shape)} (got {len(row)})")
         shape.append(length)
@@ -117,8 +118,34 @@ def _is_sequence(item: Any) -> bool:
         and not isinstance(item, (Tensor, np.ndarray, np.generic, str, bytes, dict)))
 
 
+def _of_one_kind(data: Any, dtype: dtypes.dtype | None) -> np.ndarray[Any, Any] | None:
+    """The array of a number, of numbers of one kind or of rows of them; None of anything else."""
+    kind = data.__class__
+    if kind is list or kind is tuple:
+        kinds = set(map(type, data))
+        if kinds == {list}:
+            if len(set(map(len, data))) != 1:
+                return None
+            kinds = set(map(type, chain.from_iterable(data)))
+        kind = kinds.pop() if len(kinds) == 1 else None
+    if kind is float or (kind is int and dtype is not None and dtype.is_floating_point):
+        wanted = dtype or dtypes.get_default_dtype()
+        return _rounded(data, wanted) if wanted.is_floating_point else None
+    if kind is bool and dtype in (None, dtypes.bool_):
+        return np.array(data, np.bool_)
+    if kind is int and dtype in (None, dtypes.int64):
+        try:
+            return np.array(data, np.int64)
+        except OverflowError:
+            return None
+    return None
+
+
 def to_array(data: Any, dtype: dtypes.dtype | None) -> np.ndarray[Any, Any]:
     """Python data as an array of the dtype (inferred when None)."""
+    found_quickly = _of_one_kind(data, dtype)
+    if found_quickly is not None:
+        return found_quickly
     if isinstance(data, Tensor):
         array = _values(data)
         return array if dtype is None else dtypes.converted(array, dtype.numpy)
@@ -133,11 +160,31 @@ def to_array(data: Any, dtype: dtypes.dtype | None) -> np.ndarray[Any, Any]:
         return np.array(array, dtype=(dtype or found).numpy)
     if not isinstance(data, (bool, int, float, complex)) and not _is_sequence(data):
         if isinstance(data, dict) or not hasattr(data, "__iter__"):
+            if dtype is not None:
+                raise _no_number(data, dtype)
             raise RuntimeError(f"Could not infer dtype of {type(data).__name__}")
         data = list(data)
+    inferred = infer_dtype(data) if dtype is None else dtype
     shape = nested_shape(data) if _is_sequence(data) else ()
-    wanted = dtype or infer_dtype(data)
-    return _fill(data, shape, wanted)
+    _require_numbers(data, len(shape), inferred)
+    return _fill(data, shape, inferred)
+
+
+def _require_numbers(data: Any, depth: int, dtype: dtypes.dtype) -> None:
+    """Refuse what NumPy would make something of: None, texts, sequences beside numbers."""
+    items = [data]
+    for _ in range(depth):
+        items = [item for row in items for item in (row if _is_sequence(row) else (row,))]
+    for item in items:
+        if not hasattr(item, "__float__") and not isinstance(item, complex):
+            raise _no_number(item, dtype)
+
+
+def _no_number(item: Any, dtype: dtypes.dtype) -> TypeError:
+    kind = type(item).__name__
+    if dtype.category < dtypes.FLOATING:
+        return TypeError(f"'{kind}' object cannot be interpreted as an integer")
+    return TypeError(f"must be real number, not {kind}")
 
 
 def _fill(data: Any, shape: tuple[int, ...], dtype: dtypes.dtype) -> np.ndarray[Any, Any]:
@@ -146,12 +193,19 @@ def _fill(data: Any, shape: tuple[int, ...], dtype: dtypes.dtype) -> np.ndarray[
         return _integers(np.array(plain), dtype).reshape(shape)
     if dtype.category == dtypes.FLOATING:
         try:
-            return np.array(plain, dtype=np.float64).reshape(shape).astype(dtype.numpy)
+            return _rounded(plain, dtype).reshape(shape)
         except TypeError:
             raise TypeError("must be real number, not complex") from None
     if dtype is dtypes.complex32:
         return dtypes.converted(np.array(plain, np.complex64), dtype.numpy).reshape(shape)
-    return np.array(plain, dtype=dtype.numpy).reshape(shape)
+    with np.errstate(over="ignore"):
+        return np.array(plain, dtype=dtype.numpy).reshape(shape)
+
+
+def _rounded(data: Any, dtype: dtypes.dtype) -> np.ndarray[Any, Any]:
+    """Real numbers in a floating type; what is too large is infinite."""
+    with np.errstate(over="ignore"):
+        return np.array(data, dtype=np.float64).astype(dtype.numpy)
 
 
 def _integers(array: np.ndarray[Any, Any], dtype: dtypes.dtype) -> np.ndarray[Any, Any]:
