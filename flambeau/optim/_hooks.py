@@ -53,8 +53,9 @@ def with_hooks(step: Callable[..., Any]) -> Callable[..., Any]:
                 if result is None:
                     continue
                 if not (isinstance(result, tuple) and len(result) == 2):
+                    named = f"<function {type(self).__name__}.step at {id(step):#x}>"
                     raise RuntimeError(
-                        f"{step} must return None or a tuple of (new_args, new_kwargs), but got {result}."
+                        f"{named} must return None or a tuple of (new_args, new_kwargs), but got {result}."
                     )
                 args, kwargs = result
         outcome = step(*args, **kwargs)

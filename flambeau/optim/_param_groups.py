@@ -72,9 +72,8 @@ def _separate_names(group: dict[str, Any]) -> None:
     tensors: list[Any] = []
     for entry in params:
         if isinstance(entry, tuple):
-            name, tensor = entry
-            names.append(name)
-            tensors.append(tensor)
+            names.append(entry[0])
+            tensors.append(entry[1])
         else:
             tensors.append(entry)
     group["params"] = tensors

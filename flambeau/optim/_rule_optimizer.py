@@ -94,6 +94,7 @@ class RuleOptimizer(Optimizer):
     counters: ClassVar[tuple[str, ...]] = ("step",)
     # What PyTorch's message on capturable=True names, for one tensor at a time and for all at once.
     capturable_tensors: ClassVar[tuple[str, str]] = ("params and state_steps",) * 2
+    capturable_on_xla: ClassVar[tuple[bool, bool]] = (True, False)
     sparse_message: ClassVar[str] = "{} does not support sparse gradients"
 
     _plans: dict[int, _Plan]
@@ -265,7 +266,8 @@ class RuleOptimizer(Optimizer):
         """What is worth checking only when something has changed."""
         if group.get("capturable"):
             tensors = self.capturable_tensors[bool(group.get("foreach"))]
-            devices = "'cuda', 'xpu', 'hpu', 'privateuseone'" + ("" if group.get("foreach") else ", 'xla'")
+            named = self.capturable_on_xla[bool(group.get("foreach"))]
+            devices = "'cuda', 'xpu', 'hpu', 'privateuseone'" + (", 'xla'" if named else "")
             raise AssertionError(
                 f"If capturable=True, {tensors} must be on supported devices: "
                 f"[{devices}]."

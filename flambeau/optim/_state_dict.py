@@ -55,7 +55,7 @@ def unpack(state_dict: dict[str, Any], groups: Groups) -> tuple[defaultdict[Any,
 
 def _restore_group(ours: dict[str, Any], saved: dict[str, Any]) -> dict[str, Any]:
     saved["params"] = ours["params"]
-    if "param_names" in ours:
+    if "param_names" in ours and "param_names" not in saved:
         saved["param_names"] = ours["param_names"]
     return saved
 

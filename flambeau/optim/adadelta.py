@@ -33,6 +33,7 @@ class Adadelta(RuleOptimizer):
     """
 
     rule = staticmethod(rules.adadelta)
+    capturable_on_xla = (False, False)
 
     def __init__(
         self,

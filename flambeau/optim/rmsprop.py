@@ -34,6 +34,7 @@ class RMSprop(RuleOptimizer):
     """
 
     rule = staticmethod(rules.rmsprop)
+    capturable_on_xla = (True, True)
 
     def __init__(
         self,

@@ -32,6 +32,7 @@ class Rprop(RuleOptimizer):
     """
 
     rule = staticmethod(rules.rprop)
+    capturable_on_xla = (True, True)
 
     def __init__(
         self,

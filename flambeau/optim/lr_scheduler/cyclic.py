@@ -6,7 +6,6 @@ import math
 import types
 from collections.abc import Callable
 from typing import Any, Literal
-from weakref import WeakMethod
 
 from ..optimizer import Optimizer
 from .momentum import set_momentum, uses_beta1
@@ -86,19 +85,18 @@ class CyclicLR(LRScheduler):
     def _init_scale_fn(self) -> None:
         if self._scale_fn_custom is not None:
             return
-        scales: dict[str, Any] = {
-            "triangular": self._triangular_scale_fn,
-            "triangular2": self._triangular2_scale_fn,
-            "exp_range": self._exp_range_scale_fn,
-        }
-        self._scale_fn_ref = WeakMethod(scales[self.mode])  # a bound method would be a reference cycle
         self.scale_mode = "iterations" if self.mode == "exp_range" else "cycle"
 
     def scale_fn(self, x: float) -> float:
         """The height of a cycle as a share of the full one."""
         if self._scale_fn_custom is not None:
             return self._scale_fn_custom(x)
-        return self._scale_fn_ref()(x)
+        scales = {
+            "triangular": self._triangular_scale_fn,
+            "triangular2": self._triangular2_scale_fn,
+            "exp_range": self._exp_range_scale_fn,
+        }
+        return scales[self.mode](x)
 
     def _triangular_scale_fn(self, x: float) -> float:
         return 1.0
@@ -131,7 +129,6 @@ class CyclicLR(LRScheduler):
     def state_dict(self) -> dict[str, Any]:
         """Everything but the optimizer; of a `scale_fn`, the attributes of a callable object."""
         state = super().state_dict()
-        state.pop("_scale_fn_ref", None)
         scale_fn = state.pop("_scale_fn_custom")
         state["_scale_fn_custom"] = None
         if scale_fn is not None and not isinstance(scale_fn, types.FunctionType):
