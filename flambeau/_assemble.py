@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import importlib
 import sys
+import warnings
 from typing import Any
 
 from . import _checks, dtypes, environment, layouts, symbolic
@@ -35,6 +36,8 @@ def get_num_threads() -> int:
 
 def set_num_threads(num: int) -> None:
     """Set how many threads a native kernel may use (NumPy's own are set before the start)."""
+    if not isinstance(num, int):
+        raise RuntimeError(f"set_num_threads expects an int, but got {type(num).__name__}")
     if num <= 0:
         raise RuntimeError("set_num_threads expects a positive integer")
     settings.threads = num
@@ -53,7 +56,9 @@ def set_float32_matmul_precision(precision: str) -> None:
     """Accepted: matrix products are computed in full precision."""
     global _precision
     if precision not in ("highest", "high", "medium"):
-        raise RuntimeError(f"{precision} is not one of 'highest', 'high', or 'medium'.")
+        warnings.warn(f"{precision} is not one of 'highest', 'high', or 'medium'; the current"
+                      "setFloat32MatmulPrecision call has no effect.", UserWarning, stacklevel=2)
+        return
     _precision = precision
 
 

@@ -97,6 +97,8 @@ def resolve(wanted: Any) -> device:
         return CPU
     if found.type == "meta":
         return META
-    if found.type == "cuda":
-        raise AssertionError("Torch not compiled with CUDA enabled")
+    if found.type in ("cuda", "xpu"):
+        raise AssertionError(f"Torch not compiled with {found.type.upper()} enabled")
+    if found.type == "mps":
+        raise RuntimeError("PyTorch is not linked with support for mps devices")
     raise RuntimeError(f"flambeau has no device '{found}' yet: 'cpu' and 'meta' are available")

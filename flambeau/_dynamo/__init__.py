@@ -4,8 +4,26 @@ from __future__ import annotations
 
 from typing import Any
 
-from ..compiler import OptimizedModule, allow_in_graph, assume_constant_result, disable, is_compiling, reset
+from ..compiler import (
+    OptimizedModule,
+    allow_in_graph,
+    assume_constant_result,
+    compile,
+    disable,
+    is_compiling,
+    list_backends,
+    reset,
+)
+from ..compiler.errors import check_backend
+from . import config as config
 from . import eval_frame as eval_frame
+from . import exc as exc
+
+
+def optimize(backend: Any = "inductor", **options: Any) -> Any:
+    """The older form of ``compile``: ``optimize(backend)(function)``."""
+    check_backend(backend)
+    return lambda model: compile(model, backend=backend)
 
 
 def graph_break(msg: str = "") -> None:
@@ -29,5 +47,5 @@ def mark_static_address(t: Any, guard: bool = True) -> None:
 
 
 __all__ = ["OptimizedModule", "allow_in_graph", "assume_constant_result", "disable", "graph_break",
-           "is_compiling", "mark_dynamic", "mark_static", "mark_static_address", "maybe_mark_dynamic",
-           "reset"]
+           "is_compiling", "list_backends", "mark_dynamic", "mark_static", "mark_static_address",
+           "maybe_mark_dynamic", "optimize", "reset"]

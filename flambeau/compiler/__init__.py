@@ -12,6 +12,7 @@ from functools import wraps
 from typing import Any, TypeVar
 
 from ..nn.modules.module import Module
+from .errors import check_backend, check_mode, list_backends
 from .optimized_module import OptimizedModule
 
 T = TypeVar("T")
@@ -39,12 +40,14 @@ def compile(model: Any = None, *, fullgraph: bool = False, dynamic: bool | None 
                                      options=options, name=name, disable=disable, **more)
     if disable:
         return model
+    check_mode(mode)
+    check_backend(backend)
     if isinstance(model, Module):
         return OptimizedModule(model)
     if isinstance(model, type):
         return model
     if not callable(model):
-        raise RuntimeError("compile expects a callable")
+        raise AssertionError(f"A callable function is expected, but {type(model)} is provided.")
     return _again(model)
 
 
@@ -102,11 +105,6 @@ def reset() -> None:
 
 def cudagraph_mark_step_begin() -> None:
     """Accepted: there are no CUDA graphs."""
-
-
-def list_backends(exclude_tags: tuple[str, ...] = ("debug", "experimental")) -> list[str]:
-    """The names that ``compile(backend=...)`` knows: there is one engine, which has no name."""
-    return []
 
 
 @contextmanager

@@ -24,6 +24,9 @@ from ..tensor.construct import from_array
 DEFAULT_SEED = 67280421310721
 
 
+_OVERFLOW = "Overflow when unpacking long long"
+
+
 class Generator:
     """A source of random numbers.
 
@@ -43,7 +46,7 @@ class Generator:
         """Start anew from a seed of up to 64 bits."""
         seed = int(seed)
         if not -0x8000_0000_0000_0000 <= seed <= 0xFFFF_FFFF_FFFF_FFFF:
-            raise RuntimeError("Overflow when unpacking long long")
+            raise RuntimeError(_OVERFLOW)
         self._seed = seed & 0xFFFF_FFFF_FFFF_FFFF
         self._state = from_array(np.array(seed_state(self._seed)))
         return self
