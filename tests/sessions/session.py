@@ -22,8 +22,9 @@ ADDRESS = re.compile(r"0x[0-9a-fA-F]+")
 FRAMEWORK = re.compile(r"\bflambeau\b")
 INTERNAL = re.compile(r" \(Triggered internally at .*\)$")
 # Notes on PyTorch's own machinery, and what is told once in a process.
-NOISE = re.compile("jit.script(_method)?` is deprecated|insert a get_attr Node|not yet implemented the batching rule|"
-                   "^Sparse invariant|^Converting a tensor with requires_grad|as a plain method")
+NOISE = re.compile("jit.script(_method)?` is deprecated|insert a get_attr Node|"
+                   "not yet implemented the batching rule|^Sparse invariant|"
+                   "^Converting a tensor with requires_grad|as a plain method")
 FOLDER = Path(__file__).resolve().parent
 
 
