@@ -64,6 +64,7 @@ class ParametrizationList(ModuleList):
             raise ValueError("ParametrizationList requires one or more modules.")
         super().__init__(modules)
         self.unsafe = unsafe
+        shape, dtype = original.shape, original.dtype   # of the tensor as it was: it gets its inverse's data
         inverse = self._invert(original, modules)
         self.is_tensor = isinstance(inverse, Tensor)
         self.ntensors = 1 if self.is_tensor else len(inverse)
@@ -76,7 +77,7 @@ class ParametrizationList(ModuleList):
                     kept.requires_grad_(original.requires_grad)
                 _register(self, f"original{i}", kept)
         if not unsafe:
-            self._check_result(original)
+            self._check_result(shape, dtype)
 
     @staticmethod
     def _invert(original: Tensor, modules: Sequence[Module]) -> Any:
@@ -92,6 +93,12 @@ class ParametrizationList(ModuleList):
                 "'right_inverse' must return a Tensor or a Sequence of tensors (list, tuple...). "
                 f"Got {type(value).__name__}"
             )
+        for i, each in enumerate(() if isinstance(value, Tensor) else value):
+            if not isinstance(each, Tensor):
+                raise ValueError(
+                    "'right_inverse' must return a Tensor or a Sequence of tensors (list, tuple...). "
+                    f"Got element {i} of the sequence with type {type(each).__name__}."
+                )
         return value
 
     def _keep_original(self, original: Tensor, inverse: Tensor) -> None:
@@ -105,21 +112,19 @@ class ParametrizationList(ModuleList):
             original.data = inverse.detach()
         _register(self, "original", original)
 
-    def _check_result(self, original: Tensor) -> None:
+    def _check_result(self, shape: Any, dtype: Any) -> None:
         result = self()
         if not isinstance(result, Tensor):
             raise ValueError(f"A parametrization must return a tensor. Got {type(result).__name__}.")
-        if result.dtype != original.dtype:
+        if result.dtype != dtype:
             raise ValueError(
                 "Registering a parametrization may not change the dtype of the tensor, unless `unsafe` flag "
-                "is "
-                f"enabled.\nunparametrized dtype: {original.dtype}\nparametrized dtype: {result.dtype}"
+                f"is enabled.\nunparametrized dtype: {dtype}\nparametrized dtype: {result.dtype}"
             )
-        if result.shape != original.shape:
+        if result.shape != shape:
             raise ValueError(
                 "Registering a parametrization may not change the shape of the tensor, unless `unsafe` flag "
-                "is "
-                f"enabled.\nunparametrized shape: {original.shape}\nparametrized shape: {result.shape}"
+                f"is enabled.\nunparametrized shape: {shape}\nparametrized shape: {result.shape}"
             )
 
     def right_inverse(self, value: Tensor) -> None:

@@ -51,6 +51,8 @@ class PackedSequence(PackedSequence_):
             unsorted_indices = invert_permutation(sorted_indices)
         if batch_sizes is None:  # called as PackedSequence((data, batch_sizes))
             pair: Any = data
+            if not isinstance(pair, (list, tuple)) or len(pair) != 2:
+                raise AssertionError("Expected data to be a list or tuple of length 2")
             data, batch_sizes = pair
         elif batch_sizes.device.type != "cpu":
             raise ValueError(
