@@ -244,7 +244,7 @@ def scaled_dot_product_attention(query: Tensor, key: Tensor, value: Tensor, attn
                            f"{c_name(value.dtype)} instead.")
     if query.ndim < 2 or key.ndim < 2 or value.ndim < 2:
         raise RuntimeError("Expected query, key, and value to all be  at least 2 dimensional, but got "
-                           f"query.dim(): {query.ndim}, key.dim(): {key.ndim} and value.dim(): {value.ndim} "
+                           f"query.dim: {query.ndim} key.dim: {key.ndim} and value.dim: {value.ndim} "
                            "instead.")
     if is_causal and attn_mask is not None:
         raise RuntimeError("_scaled_dot_product_attention: Explicit attn_mask should not be set when "

@@ -24,7 +24,8 @@ INTERNAL = re.compile(r" \(Triggered internally at .*\)$")
 # Notes on PyTorch's own machinery, and what is told once in a process.
 NOISE = re.compile("jit.script(_method)?` is deprecated|insert a get_attr Node|"
                    "not yet implemented the batching rule|^Sparse invariant|"
-                   "^Converting a tensor with requires_grad|as a plain method")
+                   "^Converting a tensor with requires_grad|as a plain method|"
+                   "^flex_attention called without")
 FOLDER = Path(__file__).resolve().parent
 
 

@@ -8,16 +8,15 @@ is the dense score matrix. Blocks that a mask leaves out are therefore not skipp
 from __future__ import annotations
 
 import math
+import warnings
 from collections.abc import Callable
 from typing import Any, NamedTuple, TypedDict
 
 from ... import dtypes, operators
 from ...tensor import Tensor
+from .block_mask import DEFAULT_BLOCK_SIZE, BlockMask, MaskMod, listed, noop_mask
 
-MaskMod = Callable[[Tensor, Tensor, Tensor, Tensor], Tensor]
 ScoreMod = Callable[[Tensor, Tensor, Tensor, Tensor, Tensor], Tensor]
-
-_DEFAULT_SPARSE_BLOCK_SIZE = 128
 
 
 class AuxRequest(NamedTuple):
@@ -55,11 +54,6 @@ class FlexKernelOptions(TypedDict, total=False):
     matrix_instr_nonkdim: int
     waves_per_eu: int
     BACKEND: str
-
-
-def noop_mask(batch: Tensor, head: Tensor, token_q: Tensor, token_kv: Tensor) -> Tensor:
-    """A mask that leaves nothing out."""
-    return operators.ones_like(batch, dtype=dtypes.bool_)
 
 
 def and_masks(*mask_mods: MaskMod) -> MaskMod:
@@ -109,51 +103,24 @@ def create_mask(mod_fn: MaskMod, B: int | None, H: int | None, Q_LEN: int, KV_LE
     return mask
 
 
-class BlockMask:
-    """A mask for ``flex_attention``; blocks are what PyTorch's kernels skip."""
-
-    def __init__(self, mask_mod: MaskMod, shape: tuple[int, int, int, int], block_size: tuple[int, int],
-                 dense: Tensor) -> None:
-        self.mask_mod = mask_mod
-        self.shape = shape
-        self.seq_lengths = shape[2:]
-        self.BLOCK_SIZE = block_size
-        self.mask = dense
-
-    def to_dense(self) -> Tensor:
-        """One integer per block: 1 where something in it is kept."""
-        b, h, q, kv = self.shape
-        rows, columns = self.BLOCK_SIZE
-        padded = operators.zeros((b, h, -(-q // rows) * rows, -(-kv // columns) * columns),
-                                 dtype=dtypes.bool_)
-        padded[:, :, :q, :kv] = self.mask
-        blocks = padded.view(b, h, -(-q // rows), rows, -(-kv // columns), columns)
-        kept: Tensor = blocks.any(5).any(3).to(dtypes.int32)
-        return kept
-
-    def numel(self) -> int:
-        """The number of elements of the mask."""
-        return math.prod(self.shape)
-
-    def sparsity(self) -> float:
-        """How many percent of the blocks are left out."""
-        return 100.0 * (1 - float(self.to_dense().float().mean()))
-
-    def to(self, device: Any) -> BlockMask:
-        """This mask on another device."""
-        return BlockMask(self.mask_mod, self.shape, self.BLOCK_SIZE, self.mask.to(device))
-
-    def __repr__(self) -> str:
-        return f"BlockMask(shape={self.shape}, sparsity={self.sparsity():.2f}%)"
-
-
 def create_block_mask(mask_mod: MaskMod, B: int | None, H: int | None, Q_LEN: int, KV_LEN: int,
-                      device: Any = None, BLOCK_SIZE: int | tuple[int, int] = _DEFAULT_SPARSE_BLOCK_SIZE,
-                      _compile: bool = False, **options: Any) -> BlockMask:
+                      device: Any = None, BLOCK_SIZE: int | tuple[int, int] = DEFAULT_BLOCK_SIZE,
+                      _compile: bool = False, separate_full_blocks: bool = True, **options: Any) -> BlockMask:
     """A ``BlockMask`` of a function of indices; ``None`` for B or H where it does not depend on them."""
-    size = (BLOCK_SIZE, BLOCK_SIZE) if isinstance(BLOCK_SIZE, int) else (BLOCK_SIZE[0], BLOCK_SIZE[1])
-    shape = (1 if B is None else B, 1 if H is None else H, Q_LEN, KV_LEN)
-    return BlockMask(mask_mod, shape, size, create_mask(mask_mod, B, H, Q_LEN, KV_LEN, device))
+    if not callable(mask_mod):
+        raise TypeError(f"{mask_mod!r} is not a callable object")
+    rows, columns = (BLOCK_SIZE, BLOCK_SIZE) if isinstance(BLOCK_SIZE, int) else BLOCK_SIZE
+    mask = create_mask(mask_mod, B, H, Q_LEN, KV_LEN, device)
+    b, h = mask.shape[:2]
+    high, wide = -(-Q_LEN // rows), -(-KV_LEN // columns)
+    padded = operators.constant_pad_nd(mask, [0, wide * columns - KV_LEN, 0, high * rows - Q_LEN])
+    kept = padded.view(b, h, high, rows, wide, columns).sum(5).sum(3)
+    full = kept == rows * columns
+    part = (kept > 0) & ~full if separate_full_blocks else kept > 0
+    counts, indices = listed(part)
+    full_counts, full_indices = listed(full) if separate_full_blocks else (None, None)
+    return BlockMask.from_kv_blocks(counts, indices, full_counts, full_indices, (rows, columns), mask_mod,
+                                    (Q_LEN, KV_LEN))
 
 
 def flex_attention(
@@ -174,6 +141,9 @@ def flex_attention(
     >>> flex_attention(q, q, q, score_mod=lambda score, b, h, i, j: score - (i - j).abs()).shape
     torch.Size([1, 1, 2, 4])
     """
+    if return_lse:
+        warnings.warn("return_lse is deprecated and will be removed in v2.10. Please use "
+                      "return_aux=AuxRequest(lse=True) instead.", FutureWarning, stacklevel=2)
     if query.dim() != 4 or key.dim() != 4 or value.dim() != 4:
         raise NotImplementedError("NYI: query, key, and value must be 4D tensors")
     if query.size(-1) != key.size(-1):
@@ -182,8 +152,8 @@ def flex_attention(
     groups = query.size(1) // key.size(1)
     if groups != 1 or query.size(1) != key.size(1):
         if not enable_gqa:
-            raise RuntimeError(
-                f"Expect query and key/value to have the same num_heads but got Hq={query.size(1)} and "
+            raise ValueError(
+                f"Expect query and key/value to have the same number of heads but got Hq={query.size(1)} and "
                 f"Hkv={key.size(1)}. Try setting enable_gqa=True for GQA.")
         key, value = key.repeat_interleave(groups, 1), value.repeat_interleave(groups, 1)
     scores = _scores(query, key, score_mod, block_mask, scale)
@@ -206,11 +176,26 @@ def _scores(query: Tensor, key: Tensor, score_mod: ScoreMod | None, block_mask: 
     if score_mod is not None:
         scores = score_mod(scores, *indices).to(wide)
     if block_mask is not None:
-        kept = block_mask.mask[:, :, :query.size(2), :key.size(2)]
-        scores = scores.masked_fill(~kept, -math.inf)
+        _check_lengths(block_mask, query.size(2), key.size(2))
+        scores = scores.masked_fill(~block_mask.mask_mod(*indices), -math.inf)
     return scores
 
 
+def _check_lengths(block_mask: BlockMask, queries: int, keys: int) -> None:
+    """Raise where a mask was made for other lengths."""
+    wanted = block_mask.shape[-2:]
+    if wanted == (queries, keys):
+        return
+    made = (f"block_mask was created for block_mask.shape={block_mask.shape} but got q_len={queries} and "
+            f"kv_len={keys}. As the block mask was created for a ")
+    if wanted[0] < queries or wanted[1] < keys:
+        raise ValueError(f"{made}smaller length than you're using it for, you likely need to create a new "
+                         "block mask.")
+    raise ValueError(f"{made}larger length than you're using it for, you can either 1. create a new block "
+                     "mask with the correct length, or 2. 'adjust' the existing block mask to the correct "
+                     "length by calling block_mask._adjust(q_len, kv_len). This essentially 'crops' the "
+                     "block mask to the upper left corner, which does not work for all mask_mods!")
+
+
 __all__ = ["AuxOutput", "AuxRequest", "BlockMask", "FlexKernelOptions", "and_masks", "create_block_mask",
-           "create_mask",
-           "flex_attention", "noop_mask", "or_masks"]
+           "create_mask", "flex_attention", "noop_mask", "or_masks"]
