@@ -34,8 +34,6 @@ class MakeDualBackward0(GradFn):
     __slots__ = ("geometry",)
     geometry: Geometry
 
-    geometry: Any
-
     @property
     def output_geometries(self) -> tuple[Any, ...]:
         return (self.geometry,)
