@@ -13,9 +13,11 @@ from functools import wraps
 from operator import index
 from typing import Any, TypeVar
 
+from ..graph.recent import Recent
 from ..tensor import Tensor
 
 F = TypeVar("F", bound=Callable[..., Any])
+V = TypeVar("V")
 
 _WORDS = {"Tensor": "Tensor", "Tensor?": "Tensor", "ints": "tuple of ints", "int": "int", "bool": "bool",
           "float": "float", "ints?": "tuple of ints", "several ints": "tuple of ints"}
@@ -51,6 +53,22 @@ def _integer(value: Any) -> int:
     if not is_integer(value):
         raise TypeError(f"an integer is required, got {type_in_words(value)}")
     return index(value)
+
+
+def known(found: Recent[Any, V], key: Any) -> V | None:
+    """What was found for operands and options before; None for options that are lists, too."""
+    try:
+        return found.get(key)
+    except TypeError:
+        return None
+
+
+def remember(found: Recent[Any, V], key: Any, value: V) -> V:
+    """Keep what was found, unless an option is a list; returns it."""
+    try:
+        return found.keep(key, value)
+    except TypeError:
+        return value
 
 
 def judging(kinds: dict[str, str], called: str = "", positioned: bool = False) -> Callable[[F], F]:

@@ -12,7 +12,9 @@ from typing import Any
 import numpy as np
 
 from ..graph.geometry import Geometry, contiguous
+from ..graph.recent import Recent
 from ..tensor import Tensor, record
+from .arguments import known, remember
 from .convolution_checks import (
     check_extents,
     check_operands,
@@ -244,6 +246,13 @@ def _same_padding(x: Tensor, kernel: Ints, stride: Ints, dilation: Ints) -> tupl
 
 def _convolve(x: Tensor, weight: Tensor, bias: Any, stride: Any, padding: Any, dilation: Any, groups: int,
               dims: int, name: str) -> Tensor:
+    kinds = groups.__class__, stride.__class__, padding.__class__, dilation.__class__  # True is no 1
+    key = (x._geometry, weight._geometry, None if bias is None else bias._geometry, dims, groups, stride,
+           padding, dilation, kinds)
+    attributes = known(_fitting, key)
+    if attributes is not None:
+        result: Tensor = record(CONVOLUTION, (x, weight, bias), attributes)
+        return result
     unbatched = check_operands(x, weight, bias, dims, name, False)
     if unbatched:
         x = x.unsqueeze(0)
@@ -256,8 +265,15 @@ def _convolve(x: Tensor, weight: Tensor, bias: Any, stride: Any, padding: Any, d
     else:
         around = extents_of(padding, dims, "padding")
     check_extents(x, weight, bias, steps, around, gaps, groups)
-    result = record(CONVOLUTION, (x, weight, bias), (steps, around, gaps, groups))
+    attributes = (steps, around, gaps, groups)
+    if not unbatched and padding != "same":
+        remember(_fitting, key, attributes)
+    result = record(CONVOLUTION, (x, weight, bias), attributes)
     return result.squeeze(0) if unbatched else result
+
+
+# The attributes for operands and options that were found to fit together.
+_fitting: Recent[Any, tuple[Any, ...]] = Recent(1 << 12)
 
 
 def _transpose_convolve(x: Tensor, weight: Tensor, bias: Any, stride: Any, padding: Any, output_padding: Any,

@@ -12,7 +12,9 @@ import numpy as np
 
 from .. import dtypes
 from ..graph.geometry import Geometry, contiguous
+from ..graph.recent import Recent
 from ..tensor import Tensor, record
+from .arguments import known, remember
 from .definition import arithmetic_dtype, operator
 from .pooling_checks import (
     averaging,
@@ -156,6 +158,24 @@ def _(ctx: Any, grad: Tensor, indices: Tensor) -> Tensor:
 
 def _max_pool(x: Tensor, kernel_size: Any, stride: Any, padding: Any, dilation: Any, ceil_mode: bool,
               dims: int, with_indices: bool) -> tuple[Tensor, Tensor]:
+    kinds = kernel_size.__class__, stride.__class__, padding.__class__, ceil_mode.__class__  # True is no 1
+    key = (x._geometry, dims, kernel_size, stride, padding, dilation, ceil_mode, with_indices, kinds,
+           dims == 1 and x.requires_grad)
+    attributes = known(_fitting, key)
+    if attributes is None:
+        attributes = remember(
+            _fitting, key, _maximum(x, kernel_size, stride, padding, dilation, ceil_mode, dims, with_indices))
+    result: tuple[Tensor, Tensor] = record(MAX_POOL, (x,), attributes)
+    return result
+
+
+# The attributes for operands and options that were found to fit together, of maxima and of averages.
+_fitting: Recent[Any, tuple[Any, ...]] = Recent(1 << 12)
+
+
+def _maximum(x: Tensor, kernel_size: Any, stride: Any, padding: Any, dilation: Any, ceil_mode: bool,
+             dims: int, with_indices: bool) -> tuple[Any, ...]:
+    """The attributes of MAX_POOL, checked."""
     name = f"max_pool{dims}d"
     kernel = window_option(kernel_size, dims, "kernel_size", name)
     steps = stride_option(stride, kernel, name)
@@ -165,8 +185,7 @@ def _max_pool(x: Tensor, kernel_size: Any, stride: Any, padding: Any, dilation: 
     space = tuple(x.shape[-dims:])
     extents = pooled_extents(space, kernel, steps, around, gaps, ceil_mode)
     check_output(x, space, extents)
-    result: tuple[Tensor, Tensor] = record(MAX_POOL, (x,), (kernel, steps, around, gaps, extents))
-    return result
+    return kernel, steps, around, gaps, extents
 
 
 def _publish_max_pool(dims: int) -> None:
@@ -268,6 +287,19 @@ def _(ctx: Any, grad: Tensor) -> Tensor:
 
 def _avg_pool(x: Tensor, kernel_size: Any, stride: Any, padding: Any, ceil_mode: bool, include_pad: bool,
               divisor: int | None, dims: int) -> Tensor:
+    kinds = kernel_size.__class__, stride.__class__, padding.__class__, ceil_mode.__class__  # True is no 1
+    key = x._geometry, dims, kernel_size, stride, padding, ceil_mode, include_pad, divisor, kinds
+    attributes = known(_fitting, key)
+    if attributes is None:
+        attributes = remember(
+            _fitting, key, _average(x, kernel_size, stride, padding, ceil_mode, include_pad, divisor, dims))
+    result: Tensor = record(AVG_POOL, (x,), attributes)
+    return result
+
+
+def _average(x: Tensor, kernel_size: Any, stride: Any, padding: Any, ceil_mode: bool, include_pad: bool,
+             divisor: int | None, dims: int) -> tuple[Any, ...]:
+    """The attributes of AVG_POOL, checked."""
     name = f"avg_pool{dims}d"
     kernel = window_option(kernel_size, dims, "kernel_size", name)
     steps = stride_option(stride, kernel, name)
@@ -278,8 +310,7 @@ def _avg_pool(x: Tensor, kernel_size: Any, stride: Any, padding: Any, ceil_mode:
     space = tuple(x.shape[-dims:])
     extents = pooled_extents(space, kernel, steps, around, (1,) * dims, ceil_mode)
     check_output(x, space, extents)
-    result: Tensor = record(AVG_POOL, (x,), (kernel, steps, around, extents, bool(include_pad), divisor))
-    return result
+    return kernel, steps, around, extents, bool(include_pad), divisor
 
 
 @api("torch", "nn.functional")
