@@ -320,19 +320,12 @@ def _nan_geometry(operands: Sequence[Any], attributes: Any) -> Any:
     return pointwise_geometry(operands[:1], operands[0].dtype)
 
 
-def _nan_kernel(m: Any, input: Any, nan: Any, posinf: Any, neginf: Any, limits: tuple[float, float]) -> Any:
-    return _replaced(
-        m, input, nan, limits[1] if posinf is None else posinf, limits[0] if neginf is None else neginf
-    )
-
-
 def _nan_compute(operands: Sequence[Any]) -> dtypes.dtype | None:
     return arithmetic_dtype(operands[0].dtype) if operands[0].dtype in dtypes.LOW_PRECISION else None
 
 
-NAN_TO_NUM = pointwise_operator("nan_to_num", _nan_kernel)
+NAN_TO_NUM = pointwise_operator("nan_to_num", _replaced)
 NAN_TO_NUM.infer, NAN_TO_NUM.compute = _nan_geometry, _nan_compute
-NAN_TO_NUM.kind = "structured"
 
 
 @NAN_TO_NUM.derivative("input", keeps="input")
@@ -354,4 +347,5 @@ def nan_to_num(input: Tensor, nan: float | None = None, posinf: float | None = N
     if dtype.category >= dtypes.FLOATING:
         found = dtypes.finfo(dtype)
         limits = (found.min, found.max)
-    return record(NAN_TO_NUM, (input, 0.0 if nan is None else nan, posinf, neginf), (limits,))
+    return record(NAN_TO_NUM, (input, 0.0 if nan is None else nan, limits[1] if posinf is None else posinf,
+                               limits[0] if neginf is None else neginf))

@@ -171,7 +171,14 @@ api("special", name="gammaln")(lgamma)
 api("special", name="psi")(digamma)
 
 POLYGAMMA = pointwise_operator("polygamma", lambda m, input, n: m.polygamma(input, int(n)), "float")
-refuse(POLYGAMMA, "polygamma", COMPLEX)
+TRIGAMMA = pointwise_operator("polygamma", lambda m, input: m.trigamma(input), "float")
+for _one in (POLYGAMMA, TRIGAMMA):
+    refuse(_one, "polygamma", COMPLEX)
+
+
+@TRIGAMMA.derivative("input", keeps="input")
+def _(ctx: Any, grad: Tensor, input: Tensor) -> Tensor:
+    return grad * polygamma(2, input)
 
 
 @POLYGAMMA.derivative("input", keeps="input n")
@@ -189,7 +196,7 @@ def polygamma(n: int, input: Tensor) -> Tensor:
     """
     if n < 0:
         raise RuntimeError("polygamma(n, x) does not support negative n.")
-    return record(POLYGAMMA, (input, n))
+    return record(TRIGAMMA, (input,)) if n == 1 else record(POLYGAMMA, (input, n))
 
 
 @api("Tensor", name="polygamma", inplace=True)

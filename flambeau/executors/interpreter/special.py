@@ -29,6 +29,7 @@ __all__ = [
     "ndtr",
     "ndtri",
     "polygamma",
+    "trigamma",
     "zeta",
 ]
 
@@ -198,6 +199,7 @@ _BERNOULLI = (
     -236364091 / 2730,
 )
 STIRLING = tuple(b / ((2 * k + 2) * (2 * k + 1)) for k, b in enumerate(_BERNOULLI[:8]))[::-1]
+TRIGAMMA = _BERNOULLI[:8][::-1]
 DIGAMMA = tuple(b / (2 * k + 2) for k, b in enumerate(_BERNOULLI[:8]))[::-1]
 _MACLAURIN = tuple(b / math.factorial(2 * k + 2) for k, b in enumerate(_BERNOULLI))
 
@@ -272,16 +274,25 @@ def polygamma(x: Any, n: int) -> Any:
     if n == 0:
         return digamma(x)
     if n == 1:
-        return _trigamma(x)
+        return trigamma(x)
     scale = math.factorial(n) * (-1.0) ** (n + 1)
     wide = np.asarray(x, np.float64)
     return (scale * zeta(np.full_like(wide, n + 1.0), wide)).astype(x.dtype)
 
 
 @in_double
-def _trigamma(x: Array) -> Array:
+def trigamma(x: Array) -> Array:
+    """The derivative of digamma: recurrence up to 8, then the asymptotic series."""
     reflected = x < 0.5
-    value = zeta(np.full_like(x, 2.0), np.where(reflected, 1 - x, x))
+    y = np.where(reflected, 1 - x, x)
+    total, shifted = np.zeros_like(y), y.copy()
+    for _ in range(8):
+        below = shifted < 8
+        total += np.where(below, 1 / (shifted * shifted), 0)
+        shifted += below
+    inverse = 1 / shifted
+    square = inverse * inverse
+    value = total + inverse + square / 2 + inverse * square * horner(TRIGAMMA, square)
     turn = np.sin(math.pi * (x - np.rint(x)))
     return np.where(reflected, (math.pi / turn) ** 2 - value, value)
 

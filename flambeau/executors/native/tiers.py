@@ -23,7 +23,8 @@ OPERATOR = 4e3              # to interpret one operator
 BYTE = 0.4                  # for each byte of its result
 FLOP = 0.01                 # for each operation of a product
 # What NumPy has no function for, or what reads much for a small result: for each element.
-ELEMENT = {"erfc": 50.0, "erfinv": 60.0, "lgamma": 90.0, "digamma": 50.0, "grid_sample": 20.0,
+ELEMENT = {"ndtr": 35.0, "ndtri": 400.0, "log_ndtr": 100.0, "polygamma": 100.0,
+           "erfc": 50.0, "erfinv": 60.0, "lgamma": 90.0, "digamma": 50.0, "grid_sample": 20.0,
            "grid_sample_input": 20.0, "grid_sample_grid": 100.0, "banded_product": 4.0,
            "sparse_product": 20.0, "topk": 8.0, "fft": 5.0, "normal": 30.0, "standard_gamma": 1500.0,
            "poisson": 1200.0, "binomial": 4000.0}

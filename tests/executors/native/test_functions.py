@@ -172,3 +172,34 @@ def test_special_functions_in_double_precision(name: str, tier: str) -> None:
     worst = int(np.argmax(np.nan_to_num(error, nan=np.inf)))
     near_pole = 1e-9 if name == "digamma" else 0    # where the reflection's angle is rounded
     assert error[worst] <= 1e-13 + near_pole, described(name, x[worst], found[worst], exact[worst])
+
+
+def test_functions_of_the_normal_distribution() -> None:
+    """ndtri of ndtr is its argument, in the tails by the logarithm."""
+    x = flambeau.linspace(-8, 5, 4001, dtype=flambeau.float64)
+    tail = flambeau.linspace(-37, -1, 1001, dtype=flambeau.float64)
+    for tier in ("interpreter", "native"):
+        with config.executor(tier):
+            back = flambeau.special.ndtri(flambeau.special.ndtr(x))
+            np.testing.assert_allclose(back.numpy(), x.numpy(), 0, 1e-9)
+            far = flambeau.special.ndtri(flambeau.special.ndtr(tail))
+            np.testing.assert_allclose(far.numpy(), tail.numpy(), 1e-12)
+            logarithm = flambeau.special.log_ndtr(tail).numpy()
+            np.testing.assert_allclose(logarithm, flambeau.special.ndtr(tail).log().numpy(), 1e-13)
+            ends = flambeau.special.ndtri(flambeau.tensor([0.0, 1.0, -0.1, 1.1, math.nan])).tolist()
+            assert ends[:2] == [-math.inf, math.inf] and np.isnan(ends[2:]).all()
+
+
+def test_trigamma() -> None:
+    """Known values, the recurrence, and the reflection."""
+    x = flambeau.linspace(0.05, 40, 2001, dtype=flambeau.float64)
+    for tier in ("interpreter", "native"):
+        with config.executor(tier):
+            known = flambeau.polygamma(1, flambeau.tensor([1.0, 0.5], dtype=flambeau.float64)).numpy()
+            np.testing.assert_allclose(known, [math.pi ** 2 / 6, math.pi ** 2 / 2], 1e-14)
+            f = flambeau.polygamma(1, x)
+            following = flambeau.polygamma(1, x + 1).numpy()
+            np.testing.assert_allclose(following, (f - 1 / (x * x)).numpy(), 0, 1e-12)
+            both = flambeau.polygamma(1, 1 - x[:500]) + f[:500]
+            turn = math.pi / (x[:500] * math.pi).sin()
+            np.testing.assert_allclose(both.numpy(), (turn * turn).numpy(), 1e-9)

@@ -18,7 +18,9 @@ from .functions import (
     fma,
     format_of,
     horner,
+    in_double,
     log,
+    log1p,
     odd,
     power_of_two,
     reduced_expm1,
@@ -94,6 +96,41 @@ def erfc(x: Expression) -> Expression:
     format_of(x)
     size = absolute(x)
     return _complement(x, size, select(compare("<", size, 27.3), _tail(size), constant(x, 0.0)))
+
+
+@in_double
+def ndtr(x: Expression) -> Expression:
+    """The normal distribution function, accurate where it is small."""
+    return erfc(x * -math.sqrt(0.5)) * 0.5
+
+
+@in_double
+def log_ndtr(x: Expression) -> Expression:
+    """Its logarithm."""
+    below = at_most(x, -1.0)
+    z = below * -math.sqrt(0.5)
+    far = log(_scaled_tail(at_most(z, 1e300)) * 0.5) - z * z
+    near = log1p(erfc(at_least(x, -1.0) * math.sqrt(0.5)) * -0.5)
+    return select(compare("<", x, -1), far, near)
+
+
+@in_double
+def ndtri(p: Expression) -> Expression:
+    """The inverse of ndtr: an estimate, in the tails Newton's method on the logarithm."""
+    tail = select(compare("<", p, 0.5), p, 1 - p)
+    inside = at_least(tail, 1e-320)
+    log_p = log(inside)
+    spread = (log_p * -2.0).intrinsic("sqrt")
+    far = spread - log(at_least(spread * spread, 1.1) * (2 * math.pi)) / at_least(spread * 2, 1.0)
+    z = select(compare(">", inside, 1e-15), -_estimate(inside * 2 - 1) * math.sqrt(2), far)
+    for _ in range(3):  # z >= 0 with ndtr(-z) = tail
+        scaled = _scaled_tail(z * math.sqrt(0.5)) * 0.5
+        z = z + (log(scaled) - z * z * 0.5 - log_p) * scaled * math.sqrt(2 * math.pi)
+    middle = erfinv(p * 2 - 1) * math.sqrt(2)
+    result = select(compare(">", tail, 0.2), middle, select(compare("<", p, 0.5), -z, z))
+    end = select(compare("==", p, 0), constant(p, -math.inf), select(
+        compare("==", p, 1), constant(p, math.inf), constant(p, math.nan)))
+    return select(compare(">", tail, 0), result, end)
 
 
 @odd

@@ -8,7 +8,7 @@ from __future__ import annotations
 import math
 
 from ...interpreter import coefficients as shared
-from ...interpreter.special import DIGAMMA, STIRLING
+from ...interpreter.special import DIGAMMA, STIRLING, TRIGAMMA
 from .expression import Expression, compare, constant, select
 from .functions import absolute, at_least, at_most, copysign, fma, horner, in_double, log
 
@@ -93,4 +93,23 @@ def digamma(x: Expression) -> Expression:
     return select(_pole(x), pole, value)
 
 
-__all__ = ["digamma", "lgamma"]
+@in_double
+def trigamma(x: Expression) -> Expression:
+    """The derivative of digamma, in the same way; below 1/2 by reflection."""
+    reflected = compare("<", x, 0.5)
+    y = select(reflected, 1 - x, x)
+    shifts = compare("<", y, _SHIFT)
+    lost = constant(x, 0.0)
+    for k in range(8):
+        inverse = 1 / (y + k)
+        lost = fma(inverse, inverse, lost)
+    s = select(shifts, y + _SHIFT, y)
+    inverse = 1 / s
+    square = inverse * inverse
+    value = inverse + square * 0.5 + inverse * square * horner(TRIGAMMA, square)
+    value = select(shifts, value + lost, value)
+    turn = math.pi / _sine(_turn(x))
+    return select(reflected, turn * turn - value, value)
+
+
+__all__ = ["digamma", "lgamma", "trigamma"]

@@ -100,7 +100,10 @@ erf, erfc, erfinv, normal = map(_expensive, (error_function.erf, error_function.
 arccos, arccosh, arcsin, arcsinh, arctan, arctanh = map(_expensive, (
     inverses.acos, inverses.acosh, inverses.asin, inverses.asinh, inverses.atan, inverses.atanh))
 tan = _expensive(inverses.tan)
-digamma, lgamma = map(_expensive, (gamma_functions.digamma, gamma_functions.lgamma))
+digamma, lgamma, trigamma = map(_expensive, (gamma_functions.digamma, gamma_functions.lgamma,
+                                             gamma_functions.trigamma))
+log_ndtr, ndtr, ndtri = map(_expensive, (error_function.log_ndtr, error_function.ndtr,
+                                         error_function.ndtri))
 arctan2, hypot, log_of_sum = map(_of_pair, (inverses.atan2, inverses.hypot, inverses.log_of_sum))
 
 
@@ -251,6 +254,12 @@ def isinf(x: Expression) -> Expression:
 def isfinite(x: Expression) -> Expression:
     """Whether x is neither infinite nor NaN."""
     return compare("<", absolute(x), inf) if is_float(x) else constant(x, True, BOOL)
+
+
+def nan_to_num(x: Expression, nan: Any, posinf: Any, neginf: Any) -> Expression:
+    """x with what is not finite replaced."""
+    finite = where(compare("==", x, inf), posinf, where(compare("==", x, -inf), neginf, x))
+    return where(_unordered(x), nan, finite)
 
 
 def signbit(x: Expression) -> Expression:
