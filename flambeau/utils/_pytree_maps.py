@@ -178,8 +178,8 @@ _BUILTIN = {f"{kind.__module__}.{kind.__name__}": kind for kind in (
 def treespec_dumps(treespec: TreeSpec, protocol: int | None = None) -> str:
     """A nesting as JSON."""
     if not isinstance(treespec, TreeSpec):
-        raise TypeError("treespec_dumps(treespec, protocol): Expected `treespec` to be instance of TreeSpec "
-                        f"but got item of type {type(treespec)}.")
+        raise TypeError("Expected `treespec` to be an instance of PyTreeSpec but got item of type "
+                        f"{type(treespec)}.")
     if protocol not in (None, PROTOCOL):
         raise ValueError(f"Unknown protocol {protocol}. Available protocols: [{PROTOCOL}]")
     return json.dumps((PROTOCOL, _to_dict(treespec)))
