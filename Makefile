@@ -28,6 +28,7 @@ bench: $(STAMP) $(ORACLE)
 		--markdown benchmarks/results/everyday.md
 	$(BIN)/python benchmarks/roofline.py --oracle $(ORACLE) --processor --markdown benchmarks/results/roofline.md
 	$(BIN)/python benchmarks/recording.py --oracle $(ORACLE)
+	$(BIN)/python benchmarks/data.py --oracle $(ORACLE)
 
 .oracle/bin/python:
 	$(PYTHON) -m venv .oracle
