@@ -123,9 +123,16 @@ def combinations(input: Tensor, r: int = 2, with_replacement: bool = False) -> T
         raise RuntimeError(f"Expect a non-negative number, but got {r}")
     if r == 0:
         return input.new_empty(0)
-    choose: Any = itertools.combinations_with_replacement if with_replacement else itertools.combinations
-    rows = np.array(list(choose(range(input.numel()), r)), np.int64).reshape(-1, r)
+    rows = _chosen(input.numel(), r, with_replacement)
     return input.index_select(0, from_array(rows.reshape(-1).copy())).reshape(rows.shape)
+
+
+def _chosen(n: int, r: int, with_replacement: bool) -> Any:
+    """The places of all combinations (count, r), in lexicographic order."""
+    if r == 2:
+        return np.stack(np.triu_indices(n, 0 if with_replacement else 1), -1)
+    choose: Any = itertools.combinations_with_replacement if with_replacement else itertools.combinations
+    return np.fromiter(itertools.chain.from_iterable(choose(range(n), r)), np.int64).reshape(-1, r)
 
 
 @api("torch")
@@ -149,10 +156,9 @@ def vander(x: Tensor, N: int | None = None, increasing: bool = False) -> Tensor:
         x = x.to(_int64())
     if n == 0:
         return x.new_empty(x.numel(), 0)
-    columns = [x.new_ones(x.numel())]
-    for _ in range(n - 1):
-        columns.append(columns[-1] * x)
-    return stack(columns if increasing else columns[::-1], 1)
+    powers = x.unsqueeze(1).expand(-1, n - 1).cumprod(1)
+    columns = cat([x.new_ones(x.numel(), 1), powers], 1)
+    return columns if increasing else columns.flip(1)
 
 
 def _int64() -> Any:
