@@ -22,7 +22,8 @@ HAS_TORCH = importlib.util.find_spec("torch") is not None and "flambeau" not in 
     importlib.util.find_spec("torch").origin  # type: ignore[union-attr]
 )
 UNDER = "--under"
-collect_ignore_glob = ["parity/scripts/*", "guides/blocks/*", "guides/driver.py", "memory/_*", "*/record_*"]
+collect_ignore_glob = ["parity/scripts/*", "guides/blocks/*", "guides/driver.py", "memory/_*", "*/record_*",
+                       "executors/native/neon_programs.py"]
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
