@@ -14,8 +14,8 @@ from .compile import passes
 from .structure import ELEMENT, FLAT, ROW, Input, Member, Structure
 
 # Pointwise by what they compute, though they declare their shapes themselves.
+_CONVERSIONS = frozenset(("to_copy", "clone"))
 _CHOICES = frozenset(("where", "masked_fill"))
-_POINTWISE = _CHOICES | {"to_copy", "clone"}
 
 # Extents, and strides of the elements' order in memory (0 where the extent is 1).
 Space = tuple[tuple[int, ...], tuple[int, ...]]
@@ -126,7 +126,8 @@ def _examine(signature: Signature) -> Traits:
     dims = dims_of(signature)
     if dims is not None:
         return _of_rows(signature, dims)
-    if not signature.single or (operator.kind != "pointwise" and operator.name not in _POINTWISE):
+    if not signature.single or (operator.kind != "pointwise"
+                                and operator.name not in _CONVERSIONS and operator.name not in _CHOICES):
         return _OTHER
     if operator.name == "clone" and space_of(signature.geometries[0]) != space_of(signature.outputs[0]):
         return _OTHER   # the template goes through memory in tiles
