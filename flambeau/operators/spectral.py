@@ -43,10 +43,25 @@ def _kernel(
         return m.fft.rfftn(input, sizes, dims, norm)
     if kind == "c2r":
         return m.fft.irfftn(input, sizes, dims, norm)
-    return (m.fft.ifftn if inverse else m.fft.fftn)(input, sizes, dims, norm)
+    if not m.iscomplexobj(input):
+        input = _whole_spectrum(m, input, dims[-1], sizes[-1], inverse, norm)
+        dims, sizes = dims[:-1], sizes[:-1]
+    return (m.fft.ifftn if inverse else m.fft.fftn)(input, sizes, dims, norm) if dims else input
 
 
 _OPPOSITE = {"backward": "forward", "forward": "backward", "ortho": "ortho"}
+
+
+def _whole_spectrum(m: Any, x: Any, d: int, n: int, inverse: bool, norm: str) -> Any:
+    """The transform of real numbers along one dimension, of which half is the conjugate of the other half."""
+    half = m.fft.rfft(x, n, d, _OPPOSITE[norm] if inverse else norm)
+    if inverse:
+        half = m.conj(half)
+    half = m.moveaxis(half, d, -1)
+    whole = m.empty((*half.shape[:-1], n), half.dtype)
+    whole[..., :n // 2 + 1] = half
+    m.conj(half[..., (n - 1) // 2:0:-1], out=whole[..., n // 2 + 1:])
+    return m.moveaxis(whole, -1, d)
 
 
 def _gradient(ctx: Any, grad: Tensor) -> Tensor:
