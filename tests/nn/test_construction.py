@@ -37,7 +37,7 @@ def made_with(torch: ModuleType, constructor: str, extra: str) -> Any:
     try:
         module = build(torch, text)
     except Exception as error:
-        return type(error).__name__
+        return type(error).__name__, str(error) if "__init__()" in str(error) else ""
     return repr(module), state(torch, module)
 
 

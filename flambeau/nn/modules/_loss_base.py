@@ -5,6 +5,7 @@ from __future__ import annotations
 import warnings
 
 from ...tensor import Tensor
+from ._own_constructor import OwnConstructor
 from .module import Module
 
 
@@ -53,7 +54,7 @@ class _WeightedLoss(_Loss):
         self.register_buffer("weight", weight)
 
 
-class _MarginLoss(_Loss):
+class _MarginLoss(OwnConstructor, _Loss):
     """A loss with a margin, which comes first among its arguments."""
 
     margin: float

@@ -10,6 +10,7 @@ from ...tensor import Tensor
 from .. import functional as F
 from .. import init
 from ..parameter import Parameter
+from ._own_constructor import OwnConstructor
 from .attention import MultiheadAttention
 from .module import Module
 from .shrink import Hardshrink, Softplus, Softshrink
@@ -23,7 +24,7 @@ __all__ = [
 ]  # fmt: skip
 
 
-class _InplaceActivation(Module):
+class _InplaceActivation(OwnConstructor, Module):
     """An activation that can overwrite its input and has no other option."""
 
     def __init__(self, inplace: bool = False) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from ...tensor import Tensor
 from .. import functional as F
+from ._own_constructor import OwnConstructor
 from .module import Module
 
 
@@ -27,7 +28,7 @@ class Softplus(Module):
         return f"beta={self.beta}, threshold={self.threshold}"
 
 
-class _Shrink(Module):
+class _Shrink(OwnConstructor, Module):
     """A threshold that sets |x| <= lambd to zero."""
 
     def __init__(self, lambd: float = 0.5) -> None:

@@ -6,10 +6,11 @@ from typing import Any
 
 from ...tensor import Tensor
 from .. import functional as F
+from ._own_constructor import OwnConstructor
 from .module import Module
 
 
-class _AlongDim(Module):
+class _AlongDim(OwnConstructor, Module):
     """A layer that works along one dimension."""
 
     dim: int | None
