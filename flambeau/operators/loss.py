@@ -306,6 +306,13 @@ def require_room(output: Tensor, other: Tensor) -> None:
                            f"type {dtypes.SCALAR_NAMES[output.dtype]}")
 
 
+def written_over(output: Tensor, losses: Tensor) -> Tensor:
+    """Losses in the type of the operand that PyTorch's kernels write them over."""
+    if losses.dtype is output.dtype or output.dtype.category != dtypes.FLOATING:
+        return losses
+    return losses.to(output.dtype)
+
+
 @api("nn.functional", "torch")
 def binary_cross_entropy_with_logits(input: Tensor, target: Tensor, weight: Any = None,
                                      size_average: Any = None, reduce: Any = None, reduction: str = "mean",
@@ -328,4 +335,5 @@ def binary_cross_entropy_with_logits(input: Tensor, target: Tensor, weight: Any 
     else:
         scale = (pos_weight - 1) * target + 1
         loss = (1 - target) * input + scale * softplus(-input)
-    return reduce_loss(loss if weight is None else loss * weight, reduction)
+    loss = loss if weight is None else loss * weight
+    return reduce_loss(written_over(target, loss), reduction)

@@ -10,7 +10,7 @@ from .. import dtypes
 from ..tensor import Tensor, record
 from .definition import broadcast_shapes, pointwise_operator
 from .domain import refuse
-from .loss import reduce_loss, reduction_of, require_room
+from .loss import reduce_loss, reduction_of, require_room, written_over
 from .registry import NAMESPACES, api
 
 
@@ -148,7 +148,7 @@ def huber_loss(input: Tensor, target: Tensor, reduction: str = "mean", delta: fl
     if delta <= 0:
         raise RuntimeError("huber_loss does not support non-positive values for delta.")
     require_room(input, target)
-    losses = record(HUBER_LOSS, (input, target, delta))
+    losses = written_over(input, record(HUBER_LOSS, (input, target, delta)))
     if weight is not None:
         losses = losses * weight
         return losses.sum() / weight.sum() if reduction == "mean" else reduce_loss(losses, reduction)
@@ -294,7 +294,8 @@ def soft_margin_loss(input: Tensor, target: Tensor, size_average: Any = None, re
         raise RuntimeError(f"output with shape {list(input.shape)} doesn't match the broadcast shape "
                            f"{list(shape)}")
     require_room(input, target)
-    return reduce_loss((-target * input).exp().log1p(), reduction_of(size_average, reduce, reduction))
+    losses = written_over(input, (-target * input).exp().log1p())
+    return reduce_loss(losses, reduction_of(size_average, reduce, reduction))
 
 
 @api("nn.functional")

@@ -121,3 +121,23 @@ def lanczos_resampling(torch: Any) -> Any:
     log.append(attempt(lambda: resample(x, size=4, mode="lanczos", antialias=True, align_corners=True)))
     log.append(attempt(lambda: resample(x[0], size=4, mode="lanczos", antialias=True)))
     return log
+
+
+@program
+def losses_of_mixed_types(torch: Any) -> Any:
+    """Some losses have the type of one of their operands."""
+    functional = torch.nn.functional
+    torch.manual_seed(0)
+    log: list[Any] = []
+    kinds = (torch.float32, torch.float64, torch.bfloat16)
+    for one in kinds:
+        for other in kinds:
+            x, y = torch.rand(3, dtype=torch.float64).to(one), torch.rand(3, dtype=torch.float64).to(other)
+            for loss in (
+                functional.huber_loss(x, y),
+                functional.soft_margin_loss(x, y),
+                functional.binary_cross_entropy_with_logits(x, y),
+                functional.mse_loss(x, y),
+            ):
+                log.append([str(loss.dtype).rpartition(".")[2], round(loss.item(), 1)])
+    return log
