@@ -15,6 +15,18 @@ from .products import sparse_mm as mm
 from .reductions import sparse_log_softmax as log_softmax
 from .reductions import sparse_softmax as softmax
 from .reductions import sparse_sum as sum
+from .types import (
+    BFloat16Tensor,
+    ByteTensor,
+    CharTensor,
+    DoubleTensor,
+    FloatTensor,
+    HalfTensor,
+    IntTensor,
+    LongTensor,
+    ShortTensor,
+)
 
-__all__ = ["addmm", "check_sparse_tensor_invariants", "log_softmax", "mm", "sampled_addmm", "softmax",
-           "spdiags", "sum"]
+__all__ = ["BFloat16Tensor", "ByteTensor", "CharTensor", "DoubleTensor", "FloatTensor", "HalfTensor",
+           "IntTensor", "LongTensor", "ShortTensor", "addmm", "check_sparse_tensor_invariants",
+           "log_softmax", "mm", "sampled_addmm", "softmax", "spdiags", "sum"]

@@ -104,6 +104,17 @@ def test_what_is_shared_out_asks_for_a_process_group() -> None:
         assert torch.ones(1).item() == 1
 
 
+@pytest.mark.filterwarnings("ignore:torch.sparse.SparseTensor")
+def test_older_names_of_sparse_tensors() -> None:
+    indices = torch.tensor([[0, 1], [1, 0]])
+    x = torch.sparse.FloatTensor(indices, torch.ones(2), torch.Size([2, 3]))
+    assert x.to_dense().tolist() == [[0, 1, 0], [1, 0, 0]]
+    assert isinstance(x, torch.sparse.FloatTensor) and not isinstance(x, torch.sparse.DoubleTensor)
+    assert not isinstance(torch.ones(2), torch.sparse.FloatTensor)
+    assert torch.sparse.LongTensor(2, 3).shape == (2, 3) and torch.sparse.HalfTensor().shape == (0,)
+    assert torch.sparse.DoubleTensor(indices, torch.ones(2)).dtype is torch.float64
+
+
 class Packed(torch.Tensor):
     """Says what it is made of."""
 
