@@ -91,7 +91,7 @@ class DataLoader(Generic[T_co]):
         _check_workers(num_workers, timeout, prefetch_factor, persistent_workers)
         dataset = wrapped(dataset)
         if shuffle is not None and is_stream_pipe(dataset):
-            from .graph_settings import apply_shuffle_settings
+            from .graph_settings import apply_shuffle_settings  # few programs use pipes
 
             dataset, shuffle = apply_shuffle_settings(dataset, shuffle), False
         self.dataset = dataset

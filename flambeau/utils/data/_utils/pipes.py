@@ -40,7 +40,7 @@ def reseed(dataset: Any, shared_seed: int | None) -> None:
     """Give the random pipes of a dataset seeds that are the same in all workers."""
     if shared_seed is None:
         return
-    from ..graph_settings import apply_random_seed
+    from ..graph_settings import apply_random_seed  # few programs use pipes
 
     rng = Generator()
     rng.manual_seed(shared_seed)
@@ -50,6 +50,6 @@ def reseed(dataset: Any, shared_seed: int | None) -> None:
 def share(dataset: Any, num_workers: int, worker_id: int) -> None:
     """Let the sharding pipes of a dataset take the share of a worker."""
     if is_stream_pipe(dataset):
-        from ..graph_settings import SHARDING_PRIORITIES, apply_sharding
+        from ..graph_settings import SHARDING_PRIORITIES, apply_sharding  # few programs use pipes
 
         apply_sharding(dataset, num_workers, worker_id, SHARDING_PRIORITIES.MULTIPROCESSING)
