@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 import flambeau as torch
+import flambeau.nn.attention.flex_attention
 from flambeau import _utils
 from flambeau.distributed import fsdp
 from flambeau.distributed._composable.fsdp import FSDPModule
@@ -113,6 +114,10 @@ def test_older_names_of_sparse_tensors() -> None:
     assert not isinstance(torch.ones(2), torch.sparse.FloatTensor)
     assert torch.sparse.LongTensor(2, 3).shape == (2, 3) and torch.sparse.HalfTensor().shape == (0,)
     assert torch.sparse.DoubleTensor(indices, torch.ones(2)).dtype is torch.float64
+
+
+def test_names_that_transformers_imports() -> None:
+    assert torch.nn.attention.flex_attention._DEFAULT_SPARSE_BLOCK_SIZE == 128
 
 
 class Packed(torch.Tensor):

@@ -17,6 +17,8 @@ from ...tensor import Tensor
 from .block_mask import DEFAULT_BLOCK_SIZE, BlockMask, MaskMod, listed, noop_mask
 
 ScoreMod = Callable[[Tensor, Tensor, Tensor, Tensor, Tensor], Tensor]
+# transformers imports it by this name.
+_DEFAULT_SPARSE_BLOCK_SIZE = DEFAULT_BLOCK_SIZE
 
 
 class AuxRequest(NamedTuple):
