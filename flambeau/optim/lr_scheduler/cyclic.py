@@ -61,7 +61,6 @@ class CyclicLR(LRScheduler):
         self.mode = mode
         self.gamma = gamma
         self._scale_fn_custom = scale_fn
-        self._scale_fn_ref: Any = None
         self.scale_mode = scale_mode
         self._init_scale_fn()
         self.cycle_momentum = cycle_momentum
