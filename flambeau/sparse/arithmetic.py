@@ -87,18 +87,26 @@ def _united(here: np.ndarray[Any, Any], there: np.ndarray[Any, Any]) -> Places:
 
 def _merged(here: list[int], there: list[int]) -> Places:
     """Of two lists in any order, merged by taking the smaller head: heads that are equal become one."""
+    count = len(here)
     take: list[int] = []
-    target = [0] * (len(here) + len(there))
+    target = [0] * (count + len(there))
+    end = 1 + max(*here, *there, 0, 0)     # behind both lists, so that neither's length is asked for
+    here, there = [*here, end], [*there, end]
     i = j = 0
-    while i < len(here) or j < len(there):
-        left = i < len(here) and (j == len(there) or here[i] <= there[j])
-        right = j < len(there) and (i == len(here) or there[j] <= here[i])
-        if right:
-            target[len(here) + j] = len(take)
-        if left:
+    left, right = here[0], there[0]
+    while left != end or right != end:
+        if left <= right:
             target[i] = len(take)
-        take.append(i if left else len(here) + j)
-        i, j = i + left, j + right
+            if left == right:
+                target[count + j] = len(take)
+                j += 1
+            take.append(i)
+            i += 1
+        else:
+            target[count + j] = len(take)
+            take.append(count + j)
+            j += 1
+        left, right = here[i], there[j]
     return np.array(take, np.int64), np.array(target, np.int64)
 
 
