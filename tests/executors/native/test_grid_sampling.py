@@ -20,7 +20,8 @@ pytest.importorskip("llvmlite")
 from tests.executors.native.agreement import check, compiled
 
 SHAPES = [((2, 3, 5, 7), (4, 6)), ((1, 1, 4, 4), (1, 1)), ((3, 9, 6, 1), (5, 19)),
-          ((1, 2, 3, 4, 5), (2, 3, 9)), ((2, 1, 1, 2, 3), (4, 1, 5))]
+          ((1, 2, 3, 4, 5), (2, 3, 9)), ((2, 1, 1, 2, 3), (4, 1, 5)), ((3, 2, 4, 5), (1, 1)),
+          ((2, 2, 2, 3, 4), (1, 1, 1))]
 MODES = list(itertools.product(("bilinear", "nearest", "bicubic"), ("zeros", "border", "reflection"),
                                (False, True)))
 

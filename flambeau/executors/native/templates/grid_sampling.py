@@ -44,10 +44,14 @@ def _kind(space: Sequence[int], dtype: object, how: tuple[str, str, bool]) -> Ki
 
 
 def _walk(grid: Geometry, *others: Sequence[int]) -> tuple[Space, int, int]:
-    """The points (N, *out) in bytes for several operands; bytes between points, and between coordinates."""
+    """The points (N, *out) in bytes for several operands, the images third; bytes between points, and between
+    coordinates.
+    """
     size = grid.dtype.itemsize
     strides = [[s * size for s in own] for own in (grid.strides[:-1], *others)]
     space = fused(grid.shape[:-1], strides, ordered=False)
+    if space.strides[2][-1]:    # a point of each image: a row must stay within one image
+        space = Space((*space.extents, 1), tuple([(*own, 0) for own in space.strides]))
     return space, space.strides[0][-1], grid.strides[-1] * size
 
 
