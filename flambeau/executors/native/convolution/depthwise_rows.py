@@ -230,8 +230,8 @@ def has_rows(problem: Problem) -> bool:
     """Whether there are planes with pixels side by side, and a kernel of few rows."""
     (a, b, w), source = problem.step, problem.source
     return problem.extents[1] == problem.phases[0].grid[1] == problem.span[1] == b == 1 \
-        and source.space[2] == 1 and max(a, w) <= 2 and problem.span[0] <= _TALLEST \
-        and problem.positions[2] in (1, 2)
+        and problem.before[1] == 0 and source.space[2] == 1 and max(a, w) <= 2 \
+        and problem.span[0] <= _TALLEST and problem.positions[2] in (1, 2)
 
 
 class _Cut:
