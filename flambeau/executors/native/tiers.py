@@ -19,7 +19,7 @@ from ...graph.node import Node, Signature
 COMPILER = 30e6             # interpreted by the process before anything is compiled
 PLANNED_NODE = 20e3         # to make one node's part of a program
 SHAPED_NODE = 10e3          # the same, where a program for other shapes is there
-OPERATOR = 4e3              # to interpret one operator
+OPERATOR = 8e3              # to interpret one operator
 BYTE = 0.4                  # for each byte of its result
 FLOP = 0.01                 # for each operation of a product
 # What NumPy has no function for, or what reads much for a small result: for each element.
