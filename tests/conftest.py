@@ -18,9 +18,15 @@ from types import ModuleType
 import pytest
 
 ROOT = Path(__file__).resolve().parent.parent
-HAS_TORCH = importlib.util.find_spec("torch") is not None and "flambeau" not in str(
-    importlib.util.find_spec("torch").origin  # type: ignore[union-attr]
-)
+
+
+def _has_torch() -> bool:
+    """Whether ``torch`` is there and real, not an alias of this package."""
+    spec = importlib.util.find_spec("torch")
+    return spec is not None and spec.origin is not None and Path(spec.origin).parent.name == "torch"
+
+
+HAS_TORCH = _has_torch()
 UNDER = "--under"
 collect_ignore_glob = ["parity/scripts/*", "guides/blocks/*", "guides/driver.py", "memory/_*", "*/record_*",
                        "executors/native/neon_programs.py"]

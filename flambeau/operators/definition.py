@@ -125,6 +125,12 @@ def _aligned(g: Geometry, shape: Sequence[int]) -> tuple[int, ...]:
 
 # --- pointwise operators ------------------------------------------------------------------------------------
 
+def _converts(operands: Sequence[Any], result: Geometry) -> bool:
+    """Whether an operand of the result's shape is converted to its type first."""
+    return any(isinstance(g, Geometry) and g.dtype is not result.dtype and g.shape == result.shape
+               for g in operands)
+
+
 _PROMOTIONS: dict[str, Callable[[Sequence[Any]], dtypes.dtype]] = {"same": result_dtype, "float": float_dtype}
 
 
@@ -143,7 +149,10 @@ def pointwise_operator(name: str, kernel: Callable[..., Any], promotes: str = "s
             dtype = dtypes.bool_
         elif promotes == "real":
             dtype = dtype.to_real()
-        return pointwise_geometry(operands, dtype)
+        found = pointwise_geometry(operands, dtype)
+        if promotes == "float" and found.is_contiguous and _converts(operands, found):
+            return contiguous(found.shape, dtype, found.device)     # extents of 1 lie as usual
+        return found
 
     def compute(operands: Sequence[Any]) -> dtypes.dtype:
         return arithmetic_dtype(promotion(operands))

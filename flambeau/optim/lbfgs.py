@@ -12,6 +12,7 @@ from ..tensor import Tensor
 from ._arguments import check_lr
 from ._line_search import strong_wolfe
 from ._rule_optimizer import number
+from ._two_loop import two_loops
 from .optimizer import Optimizer, ParamsT
 
 __all__ = ["LBFGS"]
@@ -222,14 +223,8 @@ class LBFGS(Optimizer):
             inverses.append(1.0 / curvature)
             scale = curvature / change.dot(change)
         weights = state.setdefault("al", [None] * history_size)
-        direction = grad.neg()
-        for i in reversed(range(len(grad_changes))):
-            weights[i] = steps[i].dot(direction) * inverses[i]
-            direction.add_(grad_changes[i] * -weights[i])
-        direction = direction * scale
-        for i in range(len(grad_changes)):
-            correction = grad_changes[i].dot(direction) * inverses[i]
-            direction.add_(steps[i] * (weights[i] - correction))
+        direction, found = two_loops(grad, scale, grad_changes, steps, inverses)
+        weights[:len(steps)] = found.unbind()
         return direction, scale
 
 

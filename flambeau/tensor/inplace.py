@@ -108,7 +108,10 @@ def assign(x: Tensor, result: Tensor, name: str) -> Tensor:
     geometry = x._geometry
     if result._geometry is not geometry:
         result = _fitting(result, geometry)
-    history_edge = edge(x._base) if x._base is not None and x._base._requires_grad and state.enabled else None
+    base = x._base
+    if state.enabled and base is not None and (x._view is None or x._multiple) and result._requires_grad:
+        raise ambiguous_write(x, _WRITTEN)
+    history_edge = edge(base) if base is not None and base._requires_grad and state.enabled else None
     write(x, result)
     if state.enabled:
         _rebase(x, result, history_edge, name)
@@ -196,8 +199,6 @@ def require_no_overlap(geometry: Geometry) -> None:
 def _rebase(x: Tensor, result: Tensor, history_edge: Any, name: str) -> None:
     """Give x, or the base that x is a view of, the history of what was written."""
     base = x._base
-    if base is not None and (x._view is None or x._multiple) and result._requires_grad:
-        raise ambiguous_write(x, _WRITTEN)
     if base is None or x._view is None:
         if result._requires_grad:
             fn = result._grad_fn if result._grad_fn is not None else None

@@ -51,6 +51,7 @@ def test_copies_and_files(torch: ModuleType, name: str) -> None:
 
 
 @pytest.mark.oracle
+@pytest.mark.filterwarnings("ignore:Sparse:UserWarning")     # PyTorch says that they are new
 @pytest.mark.parametrize("name", ["s", "c", "h", "r"])
 def test_files_of_pytorch(torch: ModuleType, oracle: ModuleType, name: str) -> None:
     for writer, reader in ((torch, oracle), (oracle, torch)):
