@@ -88,7 +88,7 @@ def clone(input: Tensor, *, memory_format: Any = None) -> Tensor:
                 _signatures.keep(g, Signature(CLONE, (), (g,), (g,), True, None))
         attach(CLONE, signature, (input,), (out,))
     if state.inference:
-        out._inference, out._counter = True, INFERENCE
+        out._counter = INFERENCE
     return out
 
 

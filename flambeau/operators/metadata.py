@@ -14,7 +14,7 @@ from ..graph.geometry import Geometry, contiguous, intern, row_major_strides
 from ..graph.node import constant
 from ..graph.storage import Storage
 from ..size import Size
-from ..tensor import Tensor, check_writable
+from ..tensor import INFERENCE, Tensor, check_writable
 from ..tensor.batching import BatchedTensor
 from . import expanding, transposing
 from .copying import formatted_geometry
@@ -170,5 +170,7 @@ def set_(
         )
         _grow(storage, made.extent, made)
     self._storage, self._geometry = storage, made
-    self._base = self._view = self._counter = None
+    self._base = self._view = None
+    if self._counter is not INFERENCE:
+        self._counter = None
     return self

@@ -93,8 +93,6 @@ def views_of(operator: Operator, input: Tensor, dim: int, sizes: Sequence[int] |
             out._view = (*chain, how)
         if several:
             out._multiple = True
-        if counter is INFERENCE:
-            out._inference = True
         outs.append(out)
     views = tuple(outs)
     if needs_grad and views:

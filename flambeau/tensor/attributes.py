@@ -10,7 +10,7 @@ from typing import Any
 # The handle's own fields.
 PRIVATE = frozenset({
     "_storage", "_geometry", "_requires_grad", "_grad_fn", "_output_nr", "_grad", "_base", "_view",
-    "_base_version", "_counter", "_hooks", "_accumulate", "_inference", "_swapped", "_retains_grad", "_conj",
+    "_base_version", "_counter", "_hooks", "_accumulate", "_swapped", "_retains_grad", "_conj",
     "_name", "_keep"})
 
 

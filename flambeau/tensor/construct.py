@@ -290,5 +290,5 @@ def legacy_new(cls: type, *data: Any, dtype: Any = None, device: Any = None) -> 
     out: Any = _new(cls)
     out._storage, out._geometry = made._storage, made._geometry
     if state.inference:
-        out._inference, out._counter = True, INFERENCE
+        out._counter = INFERENCE
     return out

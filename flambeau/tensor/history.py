@@ -12,7 +12,7 @@ from typing import Any
 from .. import dtypes
 from ..graph.node import Signature
 from ..graph.operator import Operator
-from .tape import GradFn, SavedTensor, TapePlan, grad_class, next_sequence, state
+from .tape import INFERENCE, GradFn, SavedTensor, TapePlan, grad_class, next_sequence, state
 from .tensor import Tensor
 
 _new = object.__new__
@@ -288,7 +288,7 @@ def save(x: Tensor, is_output: bool = False) -> SavedTensor:
 
 def _packed(pack: Any, x: Tensor) -> Any:
     """What a hook makes of x, which it may not write."""
-    if x._inference:
+    if x._counter is INFERENCE:
         return pack(x)
     version = x._version
     found = pack(x)

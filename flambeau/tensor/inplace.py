@@ -17,7 +17,7 @@ from ..graph.storage import Storage
 from .batching import any_batched, levels, rules
 from .history import detached, edge
 from .record import record, record_pair
-from .tape import GradFn, SavedTensor, hooks_of, state
+from .tape import INFERENCE, GradFn, SavedTensor, hooks_of, state
 from .tensor import Tensor
 from .views import ambiguous_write, replay
 
@@ -77,7 +77,7 @@ def _copy(x: Tensor) -> Tensor:
 
 def check_writable(x: Tensor) -> None:
     """Raise PyTorch's error where autograd forbids writing x in place."""
-    if x._inference and not state.inference:
+    if x._counter is INFERENCE and not state.inference:
         raise RuntimeError(
             "Inplace update to inference tensor outside InferenceMode is not allowed.You can make a clone to "
             "get a normal tensor before doing inplace update.See https://github.com/pytorch/rfcs/pull/17 for "
@@ -101,7 +101,7 @@ def assign(x: Tensor, result: Tensor, name: str) -> Tensor:
     """Let x take the values (and the history) of ``result``; returns x."""
     if levels and any_batched((x, result)):
         return rules.assign(x, result, name)
-    if state.enabled or x._inference:
+    if state.enabled or x._counter is INFERENCE:
         check_writable(x)
     if state.enabled and result._grad_fn is not None:
         _keep_original(x, result._grad_fn)

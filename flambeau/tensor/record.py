@@ -107,7 +107,7 @@ def record(operator: Operator, operands: Sequence[Any], attributes: tuple[Any, .
         if wants_grad:
             attach(operator, signature, operands, (out,))
         elif not taping and state.inference:
-            out._inference, out._counter = True, INFERENCE
+            out._counter = INFERENCE
         if len(_nodes) > settings.check_at:
             check_budget()
         return out
@@ -118,7 +118,7 @@ def record(operator: Operator, operands: Sequence[Any], attributes: tuple[Any, .
         attach(operator, signature, operands, outs)
     elif not taping and state.inference:
         for out in outs:
-            out._inference, out._counter = True, INFERENCE
+            out._counter = INFERENCE
     if len(_nodes) > settings.check_at:
         check_budget()
     return outs
@@ -148,7 +148,7 @@ def record_one(operator: Operator, x: Tensor, attributes: tuple[Any, ...] = ()) 
         if x._requires_grad or (x._base is not None and x.requires_grad):
             attach_one(signature, x, out)
     elif state.inference:
-        out._inference, out._counter = True, INFERENCE
+        out._counter = INFERENCE
     if len(_nodes) > settings.check_at:
         check_budget()
     return out
@@ -180,7 +180,7 @@ def record_pair(operator: Operator, a: Tensor, b: Tensor, attributes: tuple[Any,
                 or (b._base is not None and b.requires_grad)):
             attach_two(signature, a, b, out)
     elif state.inference:
-        out._inference, out._counter = True, INFERENCE
+        out._counter = INFERENCE
     if len(_nodes) > settings.check_at:
         check_budget()
     return out
@@ -211,7 +211,7 @@ def record_scaled(operator: Operator, x: Tensor, number: Any) -> Tensor:
         if x._requires_grad or (x._base is not None and x.requires_grad):
             attach_scaled(signature, x, number, out)
     elif state.inference:
-        out._inference, out._counter = True, INFERENCE
+        out._counter = INFERENCE
     if len(_nodes) > settings.check_at:
         check_budget()
     return out
@@ -248,7 +248,7 @@ def record_three(operator: Operator, a: Tensor, b: Tensor, c: Tensor | None) -> 
         if b._requires_grad or a.requires_grad or b.requires_grad or (c is not None and c.requires_grad):
             attach(operator, signature, (a, b, c), (out,))
     elif state.inference:
-        out._inference, out._counter = True, INFERENCE
+        out._counter = INFERENCE
     if len(_nodes) > settings.check_at:
         check_budget()
     return out

@@ -41,10 +41,9 @@ class Tensor(Handle):
     # whether this is a view of one of several outputs, which may not be written in place
     _multiple = False
     _base_version = 0           # version at which a view's grad_fn was made
-    _counter: Any = None        # a version counter other than the storage's
+    _counter: Any = None        # a version counter other than the storage's; of an inference tensor INFERENCE
     _hooks: Any = None          # gradient hooks of a leaf
     _accumulate: Any = None     # the AccumulateGrad node of a leaf, made when asked for
-    _inference = False
     _swapped = 0                # the number of nodes before torch.utils.swap_tensors gave it other contents
     _retains_grad = False
     _conj = False
@@ -175,7 +174,7 @@ class Tensor(Handle):
 
     @property
     def _version(self) -> int:
-        if self._inference:
+        if self._counter is INFERENCE:
             raise RuntimeError("Inference tensors do not track version counter.")
         return (self._counter or self._storage).version
 
@@ -191,7 +190,7 @@ class Tensor(Handle):
         if self._requires_grad:
             return True
         base = self._base
-        return base is not None and base._requires_grad and not self._inference
+        return base is not None and base._requires_grad and self._counter is not INFERENCE
 
     @requires_grad.setter
     def requires_grad(self, wanted: bool) -> None:
@@ -208,7 +207,7 @@ class Tensor(Handle):
                 )
         elif self._geometry.dtype.category < dtypes.FLOATING:
             raise RuntimeError("only Tensors of floating point dtype can require gradients")
-        elif self._inference:
+        elif self._counter is INFERENCE:
             raise RuntimeError(_INFERENCE_LEAF)
         if self.grad_fn is None:
             self._requires_grad = bool(requires_grad)
@@ -223,7 +222,7 @@ class Tensor(Handle):
     def grad_fn(self) -> Any:
         """The recorded operation that made this tensor, None for a leaf."""
         base = self._base
-        if base is not None and not base._inference \
+        if base is not None and base._counter is not INFERENCE \
                 and self._base_version != (base._counter or base._storage).version:
             from .views import refresh_grad_fn  # made of this class
             refresh_grad_fn(self)
@@ -266,7 +265,7 @@ class Tensor(Handle):
 
     def is_inference(self) -> bool:
         """Whether the tensor was made under ``inference_mode``."""
-        return self._inference
+        return self._counter is INFERENCE
 
     def detach(self) -> Tensor:
         """The same storage, without history: no gradient flows through the result."""
@@ -274,7 +273,7 @@ class Tensor(Handle):
         out._storage = self._storage
         out._geometry = self._geometry
         out._counter = self._counter
-        if self._inference:
+        if self._counter is INFERENCE:
             adopt_inference(out)
         return out
 
@@ -285,7 +284,7 @@ class Tensor(Handle):
         out._storage = self._storage
         out._geometry = self._geometry
         out._counter = VersionCounter()
-        if self._inference:
+        if self._counter is INFERENCE:
             adopt_inference(out)
         return out
 
@@ -328,10 +327,10 @@ class Tensor(Handle):
         if require_grad:
             if data._geometry.dtype.category < dtypes.FLOATING:
                 raise RuntimeError("Only Tensors of floating point and complex dtype can require gradients")
-            if data._inference and not state.inference:
+            if data._counter is INFERENCE and not state.inference:
                 raise RuntimeError(_INFERENCE_LEAF)
             out._requires_grad = True
-        if data._inference:
+        if data._counter is INFERENCE:
             adopt_inference(out)
         return out
 
@@ -358,7 +357,7 @@ def check_dim(dim: int, ndim: int) -> int:
 def adopt_inference(handle: Tensor) -> None:
     """Make a new handle on an inference tensor's storage an inference tensor too, in that mode only."""
     if state.inference:
-        handle._inference, handle._counter = True, INFERENCE
+        handle._counter = INFERENCE
     else:
         handle._counter = VersionCounter()
 
@@ -369,5 +368,5 @@ def fresh(storage: Storage, geometry: Geometry) -> Tensor:
     out._storage = storage
     out._geometry = geometry
     if state.inference:
-        out._inference, out._counter = True, INFERENCE
+        out._counter = INFERENCE
     return out

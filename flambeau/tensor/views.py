@@ -17,7 +17,7 @@ from ..graph.operator import Operator
 from ..graph.recent import Recent
 from .batching import BatchedTensor, rules
 from .history import attach
-from .tape import hooks_of, state
+from .tape import INFERENCE, hooks_of, state
 from .tensor import Tensor
 
 _new = object.__new__
@@ -60,7 +60,7 @@ def view(operator: Operator, x: Tensor, attributes: tuple[Any, ...] = ()) -> Ten
         out._base_version = storage.version
     else:
         out._counter = counter
-        out._base_version = 0 if x._inference else counter.version
+        out._base_version = 0 if counter is INFERENCE else counter.version
     if state.enabled:
         if base is None:
             out._view = ((operator, attributes),)
@@ -68,14 +68,12 @@ def view(operator: Operator, x: Tensor, attributes: tuple[Any, ...] = ()) -> Ten
             out._view = (*x._view, (operator, attributes))
         if x._requires_grad or (base is not None and x.requires_grad):
             attach(operator, signature, (x,), (out,))
-    if x._inference:
-        out._inference = True
     return out
 
 
 def has_rows(x: Tensor) -> bool:
     """Whether ``row`` will do for x: a tensor of its own storage, without history."""
-    return not (x._requires_grad or x._inference) and x._base is None and x._counter is None \
+    return not x._requires_grad and x._base is None and x._counter is None \
         and x.__class__ is not BatchedTensor
 
 
@@ -124,7 +122,7 @@ def refresh_grad_fn(x: Tensor) -> None:
         x._base_version = (base._counter or base._storage).version
         return
     if x._view is None or x._multiple:
-        if x._inference:
+        if x._counter is INFERENCE:
             return
         raise ambiguous_write(x, "its base or another view of its base has been modified inplace")
     x._base_version = (base._counter or base._storage).version
