@@ -21,61 +21,18 @@ class _AbsentType(type):
         raise TypeError(f"type torch.cuda.{cls.__name__} not available. {NONE}.")
 
 
-class BFloat16Tensor(metaclass=_AbsentType):
-    """bfloat16 on a device."""
-
-    dtype = dtypes.bfloat16
-
-
-class BoolTensor(metaclass=_AbsentType):
-    """bool on a device."""
-
-    dtype = dtypes.bool_
+def _absent(name: str, of: dtype) -> _AbsentType:
+    return _AbsentType(name, (), {"__module__": __name__, "dtype": of,
+                                  "__doc__": f"{str(of).removeprefix('torch.')} on a device."})
 
 
-class ByteTensor(metaclass=_AbsentType):
-    """uint8 on a device."""
-
-    dtype = dtypes.uint8
-
-
-class CharTensor(metaclass=_AbsentType):
-    """int8 on a device."""
-
-    dtype = dtypes.int8
-
-
-class DoubleTensor(metaclass=_AbsentType):
-    """float64 on a device."""
-
-    dtype = dtypes.float64
-
-
-class FloatTensor(metaclass=_AbsentType):
-    """float32 on a device."""
-
-    dtype = dtypes.float32
-
-
-class HalfTensor(metaclass=_AbsentType):
-    """float16 on a device."""
-
-    dtype = dtypes.float16
-
-
-class IntTensor(metaclass=_AbsentType):
-    """int32 on a device."""
-
-    dtype = dtypes.int32
-
-
-class LongTensor(metaclass=_AbsentType):
-    """int64 on a device."""
-
-    dtype = dtypes.int64
-
-
-class ShortTensor(metaclass=_AbsentType):
-    """int16 on a device."""
-
-    dtype = dtypes.int16
+BFloat16Tensor = _absent("BFloat16Tensor", dtypes.bfloat16)
+BoolTensor = _absent("BoolTensor", dtypes.bool_)
+ByteTensor = _absent("ByteTensor", dtypes.uint8)
+CharTensor = _absent("CharTensor", dtypes.int8)
+DoubleTensor = _absent("DoubleTensor", dtypes.float64)
+FloatTensor = _absent("FloatTensor", dtypes.float32)
+HalfTensor = _absent("HalfTensor", dtypes.float16)
+IntTensor = _absent("IntTensor", dtypes.int32)
+LongTensor = _absent("LongTensor", dtypes.int64)
+ShortTensor = _absent("ShortTensor", dtypes.int16)

@@ -10,8 +10,9 @@ from ..return_types import TYPES
 from ..tensor import Tensor, record
 from .definition import arithmetic_dtype, operator, pointwise_geometry
 from .domain import FLOATING, require_tensor
+from .out import store
 from .power import pow
-from .registry import api, write_out
+from .registry import api
 
 
 def _frexp_geometry(operands: Any, attributes: Any) -> tuple[Geometry, Geometry]:
@@ -43,7 +44,7 @@ def frexp(input: Tensor, *, out: Any = None) -> Any:
     """
     result = record(FREXP, (input,))
     if out is not None:
-        write_out(tuple(result), out, "frexp")
+        store(tuple(result), out, "frexp")
         return TYPES["frexp"](*out)
     return TYPES["frexp"](*result)
 

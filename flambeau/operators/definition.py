@@ -16,7 +16,8 @@ from ..graph.operator import Operator
 from ..size import Size
 from ..tensor import Tensor, record, record_one, record_pair, record_scaled
 from ..tensor.construct import tensor
-from .registry import api, write_out
+from .out import store
+from .registry import api
 
 NUMBERS = (int, float, bool, complex)
 
@@ -189,7 +190,7 @@ def _unary(op: Operator, name: str) -> Any:
             raise TypeError(f"{name}(): argument 'input' (position 1) must be Tensor, not "
                             f"{type(input).__name__}")
         result = record_one(op, input)
-        return result if out is None else write_out(result, out, name)
+        return result if out is None else store(result, out, name)
     return function
 
 
@@ -207,7 +208,7 @@ def _binary(op: Operator, name: str) -> Any:
             if not isinstance(other, Tensor):
                 input = tensor(input)
         result = record(op, (input, other))
-        return result if out is None else write_out(result, out, name)
+        return result if out is None else store(result, out, name)
     return function
 
 
@@ -215,7 +216,7 @@ def _ternary(op: Operator, name: str) -> Any:
     def function(input: Any, tensor1: Any, tensor2: Any, *, out: Any = None) -> Any:
         result = record(op, (operand(input, name, "input", 1), operand(tensor1, name, "tensor1", 2),
                              operand(tensor2, name, "tensor2", 3)))
-        return result if out is None else write_out(result, out, name)
+        return result if out is None else store(result, out, name)
     return function
 
 

@@ -11,7 +11,8 @@ from ..graph.operator import Operator
 from ..tensor import Tensor, record
 from ..tensor.construct import tensor as scalar
 from .definition import operand, pointwise_operator, result_dtype
-from .registry import api, write_out
+from .out import store
+from .registry import api
 
 INTEGRAL = (BOOL, INTEGER)
 NOT_FLOATING = (BOOL, INTEGER, COMPLEX)
@@ -87,7 +88,7 @@ def of_tensors(*namespaces: str, name: str | None = None, promotes: str = "same"
                 require_tensor(input, public_name, "input", 1)
                 require_tensor(other, public_name, second, 2)
             result = record(op, (input, other))
-            return result if out is None else write_out(result, out, public_name)
+            return result if out is None else store(result, out, public_name)
         function.__name__ = function.__qualname__ = public_name
         function.__doc__ = kernel.__doc__
         function.__module__ = kernel.__module__

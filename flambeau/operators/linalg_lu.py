@@ -24,7 +24,8 @@ from .linalg_support import (
     same_by_columns,
     solved_shape,
 )
-from .registry import api, write_out
+from .out import store
+from .registry import api
 
 
 def _lu_geometry(operands: Any, attributes: Any) -> tuple[Geometry, ...]:
@@ -173,7 +174,7 @@ def _lu(A: Tensor, pivot: bool = True, get_infos: bool = False, out: Any = None)
     if out is None:
         return results
 
-    return write_out(results, out, "lu")
+    return store(results, out, "lu")
 
 
 @api("torch", out=True)

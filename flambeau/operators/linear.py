@@ -20,7 +20,8 @@ from .matmul import (
     require_tensor,
     rows_of,
 )
-from .registry import api, write_out
+from .out import store
+from .registry import api
 from .shape import reshape
 from .transposing import T
 
@@ -136,7 +137,7 @@ def linear(input: Tensor, weight: Tensor, bias: Tensor | None = None, *, out: Te
     if input.__class__ is not Tensor and not isinstance(input, Tensor):
         raise TypeError(f"linear(): argument 'input' (position 1) must be Tensor, not {type(input).__name__}")
     if out is not None:
-        return write_out(linear(input, weight, bias), out, "linear")
+        return store(linear(input, weight, bias), out, "linear")
     if weight._geometry.ndim == 1:
         product = matmul(input, weight)
         return product if bias is None else product + bias

@@ -5,8 +5,9 @@ from __future__ import annotations
 from typing import Any
 
 from ..tensor import Tensor
+from .out import store
 from .padding import pad
-from .registry import api, write_out
+from .registry import api
 
 
 @api("nn.functional")
@@ -36,5 +37,5 @@ def normalize(input: Tensor, p: float = 2.0, dim: int = 1, eps: float = 1e-12, o
     result = input / norm
     if out is None:
         return result
-    written: Tensor = write_out(result, out, "normalize")
+    written: Tensor = store(result, out, "normalize")
     return written

@@ -86,16 +86,8 @@ def triplet_margin_loss(anchor: Tensor, positive: Tensor, negative: Tensor, marg
     if isinstance(reduction, int):
         reduction = ("none", "mean", "sum")[reduction]
     reduction = reduction_of(size_average, reduce, reduction)
-    if margin <= 0:
-        raise ValueError(f"margin must be greater than 0, got {margin}")
-    if not anchor.ndim == positive.ndim == negative.ndim:
-        raise RuntimeError("The anchor, positive, and negative tensors are expected to have the same number "
-                           f"of dimensions, but got: anchor {anchor.ndim}D, positive {positive.ndim}D, and "
-                           f"negative {negative.ndim}D inputs")
-    near, far = pairwise_distance(anchor, positive, p, eps), pairwise_distance(anchor, negative, p, eps)
-    if swap:
-        far = NAMESPACES["torch"]["minimum"](far, pairwise_distance(positive, negative, p, eps))
-    return reduce_loss((near - far + margin).clamp_min(0), reduction)
+    return _triplet_loss(lambda a, b: pairwise_distance(a, b, p, eps), anchor, positive, negative, margin,
+                         swap, reduction)
 
 
 @api("nn.functional")
@@ -106,13 +98,18 @@ def triplet_margin_with_distance_loss(anchor: Tensor, positive: Tensor, negative
     """The triplet loss with a distance of the caller's."""
     if reduction not in ("none", "mean", "sum"):
         raise ValueError(f"{reduction} is not a valid value for reduction")
+    return _triplet_loss(distance_function or pairwise_distance, anchor, positive, negative, margin, swap,
+                         reduction)
+
+
+def _triplet_loss(distance: Callable[..., Tensor], anchor: Tensor, positive: Tensor, negative: Tensor,
+                  margin: float, swap: bool, reduction: str) -> Tensor:
     if margin <= 0:
         raise ValueError(f"margin must be greater than 0, got {margin}")
     if not anchor.ndim == positive.ndim == negative.ndim:
         raise RuntimeError("The anchor, positive, and negative tensors are expected to have the same number "
                            f"of dimensions, but got: anchor {anchor.ndim}D, positive {positive.ndim}D, and "
                            f"negative {negative.ndim}D inputs")
-    distance = distance_function or pairwise_distance
     near, far = distance(anchor, positive), distance(anchor, negative)
     if swap:
         far = NAMESPACES["torch"]["minimum"](far, distance(positive, negative))

@@ -14,7 +14,8 @@ from ..tensor.construct import from_array
 from .definition import broadcast_shapes, operator
 from .joining import cat
 from .looking import look
-from .registry import api, write_out
+from .out import store
+from .registry import api
 
 
 def _fill_geometry(operands: Any, attributes: Any) -> Geometry:
@@ -180,7 +181,7 @@ def nonzero(input: Tensor, *, as_tuple: bool = False, out: Any = None) -> Any:
         return tuple([from_array(np.ascontiguousarray(one)) for one in places])
     found = np.ascontiguousarray(np.argwhere(array).T).astype(np.int64, copy=False)
     result = from_array(found).t() if array.ndim > 1 else from_array(found.T)   # dimension by dimension
-    return result if out is None else write_out(result, out, "nonzero")
+    return result if out is None else store(result, out, "nonzero")
 
 
 @api("torch", "Tensor")

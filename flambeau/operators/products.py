@@ -8,7 +8,8 @@ from typing import Any
 
 from ..tensor import Tensor, casting, check_dim
 from .matmul import bmm, c_name, dot, matmul, mm
-from .registry import api, write_out
+from .out import store
+from .registry import api
 
 
 @api("torch", "Tensor", out=True, aliases=("ger",))
@@ -148,7 +149,7 @@ def chain_matmul(*matrices: Tensor, out: Tensor | None = None) -> Tensor:
     if out is None:
         return result
 
-    return write_out(result, out, "chain_matmul")
+    return store(result, out, "chain_matmul")
 
 
 def multiply_chain(matrices: Sequence[Tensor]) -> Tensor:

@@ -11,7 +11,8 @@ from ..graph.operator import Operator
 from ..tensor import Tensor, record
 from ..tensor.batching import any_batched, levels, rules
 from .creation import leaf
-from .registry import api, write_out
+from .out import store
+from .registry import api
 
 
 def _arange_kernel(m: Any, start: Any, step: Any, geometry: Geometry) -> Any:
@@ -52,7 +53,7 @@ def arange(
         start, end = 0, start
     if out is not None:
         made = arange(start, end, step, dtype=out.dtype, device=out.device)
-        return write_out(made, out, "arange")
+        return store(made, out, "arange")
     if dtype is None:
         dtype = (
             dtypes.int64

@@ -14,7 +14,6 @@ from ..tensor import Tensor, assign, casting, check_writable
 from ..tensor.overlap import require_apart
 from ..tensor.overrides import dispatching, on_first_override
 from .keywords import with_keywords
-from .out import store
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -173,8 +172,3 @@ def in_place(function: Callable[..., Any], name: str) -> Callable[..., Any]:
     method.__name__ = method.__qualname__ = name
     method.__doc__ = f"In-place version of ``{name[:-1]}``."
     return method
-
-
-def write_out(result: Any, out: Any, name: str) -> Any:
-    """Write results to the tensors given as ``out=``, resizing empty ones."""
-    return store(result, out, name)
