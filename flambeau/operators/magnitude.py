@@ -321,7 +321,9 @@ def _nan_geometry(operands: Sequence[Any], attributes: Any) -> Any:
 
 
 def _nan_compute(operands: Sequence[Any]) -> dtypes.dtype | None:
-    return arithmetic_dtype(operands[0].dtype) if operands[0].dtype in dtypes.LOW_PRECISION else None
+    """The type of numbers too; whole numbers are left as they are."""
+    dtype = operands[0].dtype
+    return arithmetic_dtype(dtype) if dtype.category == dtypes.FLOATING else None
 
 
 NAN_TO_NUM = pointwise_operator("nan_to_num", _replaced)

@@ -45,7 +45,8 @@ def _direction(kind: _Kind, x: Tensor, sizes: Tensor | None, hidden: tuple[Any, 
     if casting.active and casting.state.target is not None:
         if kind is not _LSTM or sizes is not None or x._geometry.ndim == 2 or weights[-1] is not None:
             counts = None if sizes is None else sizes.tolist()
-            return unrolled(kind.step, x, counts, hidden, weights, reverse)  # its products are lowered
+            weights = casting.lowered(weights, casting.state.target)    # once, not in each step
+            return unrolled(kind.step, x, counts, hidden, weights, reverse)
         x, hidden, weights = casting.lowered((x, hidden, weights), casting.state.target)
     dtype = x._geometry.dtype
     if dtype.category != dtypes.FLOATING:

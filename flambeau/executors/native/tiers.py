@@ -32,6 +32,9 @@ ELEMENT = {"ndtr": 35.0, "ndtri": 400.0, "log_ndtr": 100.0, "polygamma": 100.0,
 form_of = attrgetter("signature.form")
 _MET = 50_000               # graphs that are known to have come
 
+STEP = 60e3         # a step of a recurrent layer: a dozen calls of NumPy, and their products
+_RECURRENT = frozenset(("lstm_sequence", "gru_sequence", "rnn_sequence", "lstm_sequence_backward",
+                        "gru_sequence_backward", "rnn_sequence_backward"))
 _PRODUCTS = frozenset(("linear", "mm", "matmul", "bmm", "addmm", "baddbmm", "convolution",
                        "convolution_input", "convolution_weight", "scaled_dot_product_attention",
                        "scaled_dot_product_attention_backward"))
@@ -127,10 +130,21 @@ def _price(signature: Signature) -> float:
     if each is not None:
         price += each * max([g.numel for g in (*signature.geometries, *signature.outputs)
                              if isinstance(g, Geometry)])
+    if signature.operator.name in _RECURRENT:
+        price += STEP * _steps(signature)
     if signature.operator.name in _PRODUCTS:
         sizes = [g.numel for g in signature.geometries[:2] if isinstance(g, Geometry)]
         price += FLOP * 2 * math.sqrt(math.prod(sizes) * max(signature.outputs[0].numel, 1))
     return price
+
+
+def _steps(signature: Signature) -> int:
+    """How many steps a recurrent layer has, as far as its shapes tell."""
+    if signature.operator.name.endswith("_backward"):
+        steps: int = signature.attributes[0]
+        return max(steps, 1)
+    x = signature.geometries[0]
+    return x.shape[0] if isinstance(x, Geometry) and x.ndim == 3 else 1
 
 
 ledger = Ledger()

@@ -132,3 +132,13 @@ def test_the_same_bits_for_any_number_of_threads(kind: str, options: dict[str, A
     for other in found[1:]:
         for (_, x), (_, y) in zip(found[0], other):
             np.testing.assert_array_equal(x, y)
+
+
+@pytest.mark.parametrize("dtype", [flambeau.bfloat16, flambeau.float16], ids=str)
+@pytest.mark.parametrize(("kind", "options", "name"), KINDS)
+def test_short_types(kind: str, options: dict[str, Any], name: str, dtype: Any) -> None:
+    """Single precision within, as in the interpreter: only what comes out is rounded."""
+    for k, others in enumerate(OPTIONS):
+        run, operands = training(kind, (17, 4, 33, 24), dtype, k == 0, k % 2 == 1, **options, **others)
+        check(run, operands, name, 0.02)
+        assert is_native(name + "_backward")

@@ -1,31 +1,37 @@
 """Recurrent layers in one direction: lstm_sequence, gru_sequence, rnn_sequence and their gradients.
 
 Weights are packed, the input of all steps is multiplied at once, then one call walks through time
-(``native/recurrent.py``). LSTMs with projections and 16-bit types stay with the interpreter.
+(``native/recurrent.py``). Of 16-bit types, single precision is made first and rounded last: states are not
+rounded between steps. LSTMs with projections stay with the interpreter.
 """
 
 from __future__ import annotations
 
 from typing import Any, NamedTuple
 
-from ....graph.geometry import Geometry
+from .... import dtypes
+from ....graph.geometry import Geometry, contiguous
 from ....graph.node import Signature
-from ..llvm.emitter import FLOAT32, FLOAT64, Dtype
+from ..llvm.emitter import BFLOAT16, FLOAT16, FLOAT32, FLOAT64, Dtype
 from ..llvm.machine import machine
 from ..plan import Call, Plan, Words
 from ..products.microkernel import tile_of
 from ..products.packing import padded
 from ..recurrent.products import PROJECT
+from ..recurrent.rounding import NARROW, PIECE, WIDEN
+from ..recurrent.rounding import kernels as rounding_kernels
 from ..recurrent.sequence import BACKWARD, FORWARD, GATES, KEPT, kernels, rows_of_a_task
 
+NARROW_TYPES = frozenset((BFLOAT16, FLOAT16))
 FEW = 8     # sequences, below which the products with the input are better made of many steps at once
 
 
 class _Operand(NamedTuple):
-    """An operand: its number, and its geometry if it is there."""
+    """An operand: its number, and its geometry if it is there; ``place``: where it is in the workspace."""
 
     number: int
     geometry: Any
+    place: int | None = None
 
     @property
     def is_given(self) -> bool:
@@ -36,10 +42,13 @@ class _Operand(NamedTuple):
         """The stride of a matrix's rows."""
         return self.geometry.strides[-2] if self.is_given else 0
 
-    def put(self, words: Words) -> None:
-        """A pointer to it, null where it is absent."""
-        if self.is_given:
-            words.input(self.number, self.geometry)
+    def put(self, words: Words, skipped: int = 0) -> None:
+        """A pointer to it, or to the element behind so many; null where it is absent."""
+        g = self.geometry
+        if self.place is not None:
+            words.workspace(self.place + skipped * g.dtype.itemsize)
+        elif self.is_given:
+            words.input(self.number, g.with_view(g.shape, g.strides, g.offset + skipped) if skipped else g)
         else:
             words.constant(0)
 
@@ -48,13 +57,51 @@ class _Layer:
     """A plan under construction."""
 
     def __init__(self, signature: Signature, kind: str, dtype: Dtype) -> None:
-        self.operands = [_Operand(i, g) for i, g in enumerate(signature.geometries)]
         self.kind = kind
         self.dtype = dtype
         self.columns = tile_of(dtype.itemsize).columns
         self.itemsize = dtype.itemsize
         self.workspace = 0
         self.calls: list[Call] = []
+        self.rounded: dict[int, int] = {}   # results, and where they are before they are rounded
+        self.outputs = signature.outputs
+        self.operands = [self._widened(i, g) for i, g in enumerate(signature.geometries)]
+
+    def _widened(self, number: int, g: Any) -> _Operand:
+        """An operand; one of a 16-bit type in single precision, in the workspace."""
+        if not isinstance(g, Geometry) or g.dtype.numpy not in NARROW_TYPES or not g.numel:
+            return _Operand(number, g)
+        place = self.space(g.numel)
+        extents, strides = (1, 1, 1, *g.shape)[-3:], (0, 0, 0, *g.strides)[-3:]
+        words = Words()
+        words.input(number, g)
+        words.workspace(place)
+        words.constant(*extents[1:], *strides)
+        assert len(words.values) == len(WIDEN)
+        rows = extents[0] * extents[1]
+        self.calls.append(Call(rounding_kernels(g.dtype.numpy)["widen"], words, rows,
+                               max(1, PIECE // extents[2])))
+        return _Operand(number, contiguous(g.shape, dtypes.float32, g.device), place)
+
+    def output(self, words: Words, result: int) -> None:
+        """A pointer to a result; for one of a 16-bit type to where it is before it is rounded."""
+        g = self.outputs[result]
+        if g.dtype.numpy in NARROW_TYPES and g.numel:
+            if result not in self.rounded:
+                self.rounded[result] = self.space(g.numel)
+            words.workspace(self.rounded[result])
+        else:
+            words.output(result)
+
+    def _round(self) -> None:
+        for result, place in self.rounded.items():
+            g = self.outputs[result]
+            words = Words()
+            words.workspace(place)
+            words.output(result)
+            words.constant(g.numel)
+            assert len(words.values) == len(NARROW)
+            self.calls.append(Call(rounding_kernels(g.dtype.numpy)["narrow"], words, -(-g.numel // PIECE)))
 
     def call(self, kernel: str, words: Words, tasks: int, grain: int = 1) -> None:
         self.calls.append(Call(kernels(self.dtype, "products")[kernel], words, tasks, grain))
@@ -78,7 +125,7 @@ class _Layer:
         panels = -(-width // self.columns)
         place = self.space(panels * self.columns * padded(depth, self.itemsize))
         words = Words()
-        words.input(weight.number, g.with_view(g.shape, g.strides, g.offset + first * across))
+        weight.put(words, first * across)
         words.workspace(place)
         words.constant(width, depth, across, along)
         self.call("pack", words, panels, 4)
@@ -103,16 +150,20 @@ class _Layer:
         self.calls.append(Call(kernels(self.dtype, module)[kernel], words, tasks, 1, scratch * self.itemsize))
 
     def plan(self, multiplications: float, traffic: float) -> Plan:
+        self._round()
         return Plan(self.calls, workspace=self.workspace, flops=2.0 * multiplications,
                     traffic=traffic * self.itemsize)
 
 
 def _dtype(signature: Signature) -> Dtype | None:
-    """The element type of all but the steps' sizes, if there is one and it has a native form."""
+    """The type in which all but the steps' sizes are computed, if there is one and it has a native form."""
     found = {g.dtype.numpy for g in (*signature.geometries, *signature.outputs)
              if isinstance(g, Geometry) and g.dtype.is_floating_point}
-    dtype: Dtype = found.pop()
-    return dtype if not found and dtype in (FLOAT32, FLOAT64) else None
+    wide = found - NARROW_TYPES or {FLOAT32}
+    dtype: Dtype = wide.pop()
+    if wide or dtype not in (FLOAT32, FLOAT64) or (dtype == FLOAT64 and found & NARROW_TYPES):
+        return None
+    return dtype
 
 
 def _has_rows(*operands: _Operand) -> bool:
@@ -162,7 +213,7 @@ def _forward(signature: Signature, kind: str) -> Plan | None:
     for place in (first, second, rest):
         words.workspace(place)
     if inside:
-        words.input(x.number, x.geometry)
+        x.put(words)
     else:
         words.constant(0)
     words.constant(row, x.geometry.strides[-1], depth)
@@ -171,12 +222,12 @@ def _forward(signature: Signature, kind: str) -> Plan | None:
     for state in (h0, c0):
         state.put(words)
         words.constant(state.row)
-    _put_results(words, kind, keeps)
+    _put_results(layer, words, kind, keeps)
     layer.walk("forward", words, batch, width)
     return layer.plan(rows * gates * (depth + width), rows * (depth + (KEPT[kind] + 3) * width))
 
 
-def _put_results(words: Words, kind: str, keeps: bool) -> None:
+def _put_results(layer: _Layer, words: Words, kind: str, keeps: bool) -> None:
     """Output, states, gates and states before each step; then, for their memory alone, unused results."""
     has_cells = kind == "lstm"
     gates = 2 + has_cells
@@ -185,7 +236,7 @@ def _put_results(words: Words, kind: str, keeps: bool) -> None:
               (before + 1, keeps and has_cells))
     for result, is_there in wanted:
         if is_there:
-            words.output(result)
+            layer.output(words, result)
         else:
             words.constant(0)
     assert len(words.values) == len(FORWARD)
@@ -213,7 +264,7 @@ def _project(layer: _Layer, x: _Operand, row: int, rows: int, width: int, panels
     place = layer.space(rows * kept)
     per_task = max(24, min(192, -(-rows // 16 // 12) * 12))
     words = Words()
-    words.input(x.number, x.geometry)
+    x.put(words)
     words.constant(row, x.geometry.strides[-1], x.geometry.shape[-1])
     words.workspace(panels)
     words.workspace(bias)
@@ -261,11 +312,10 @@ def _backward(signature: Signature, kind: str) -> Plan | None:
     gates.put(words)
     before.put(words)
     last = 2 if kind == "gru" else 1
-    words.output(0)
-    words.output(last - 1)
-    words.output(last)
+    places = [0, last - 1, last, 2] if has_cells else [0, last - 1, last]
+    for result in places:
+        layer.output(words, result)
     if has_cells:
-        words.output(2)
         assert len(words.values) == len(BACKWARD)
         words.output(3)
         words.output(4)

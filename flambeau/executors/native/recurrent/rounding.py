@@ -1,0 +1,46 @@
+"""Operands of recurrent layers from 16-bit types into single precision, and results back."""
+
+from __future__ import annotations
+
+from ..llvm import code
+from ..llvm.build import Function, Module
+from ..llvm.emitter import Dtype, memory_type
+from .products import Arguments
+
+# The arguments of the kernels, a word each.
+WIDEN = ("source", "target", "rows", "width", "outer", "row", "step")
+NARROW = ("source", "target", "count")
+PIECE = 1 << 13     # elements that are worth a task of their own
+
+
+@code.kernels("rounding")
+def kernels(dtype: Dtype) -> str:
+    """The addresses of ``widen`` and ``narrow`` of a 16-bit type."""
+    module = Module()
+    with module.kernel("widen") as f:
+        _widen(f, Arguments(f, WIDEN), dtype)
+    with module.kernel("narrow") as f:
+        given = Arguments(f, NARROW)
+        with f.loop(f.begin, f.end) as piece:
+            start = f.mul(piece, PIECE)
+            with f.loop(start, f.least(f.add(start, PIECE), given.number("count"))) as k:
+                value = f.read("float", f.at(given.pointer("source"), k, "float"), 4)
+                target = f.at(given.pointer("target"), k, memory_type(dtype))
+                f.store(value, target, dtype)
+    return module.text()
+
+
+def _widen(f: Function, given: Arguments, dtype: Dtype) -> None:
+    """Rows of any strides, one under the other; a task is a row."""
+    kind, width, step = memory_type(dtype), given.number("width"), given.number("step")
+    with f.loop(f.begin, f.end) as row:
+        outer, inner = f.div(row, given.number("rows")), f.rem(row, given.number("rows"))
+        place = f.add(f.mul(outer, given.number("outer")), f.mul(inner, given.number("row")))
+        source = f.at(given.pointer("source"), place, kind)
+        target = f.at(given.pointer("target"), f.mul(row, width), "float")
+        adjacent = f.compare("eq", step, 1)
+        with f.when(adjacent), f.loop(0, width) as k:
+            f.write("float", f.load(f.at(source, k, kind), dtype), f.at(target, k, "float"), 4)
+        with f.otherwise(adjacent), f.loop(0, width) as k:
+            value = f.load(f.at(source, f.mul(k, step), kind), dtype)
+            f.write("float", value, f.at(target, k, "float"), 4)
