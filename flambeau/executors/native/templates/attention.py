@@ -6,6 +6,7 @@ import math
 from collections.abc import Sequence
 from typing import Any, SupportsIndex
 
+from ....config import settings
 from ....graph.geometry import Geometry
 from ....graph.node import Signature
 from ..attention.arguments import LEAD, Names, Scratch
@@ -23,6 +24,8 @@ _OPERANDS = ("grad", "query", "key", "value", "mask", "kept")
 _TYPES = (FLOAT32, FLOAT64, BFLOAT16, FLOAT16)
 _TASKS = 32             # for this many threads at least there is something to do
 _SMALL = 4e6            # operations that are not worth a second thread
+_PORTIONS = 8           # of a thread, at least; within one, the next head's rows are read ahead
+_PORTION = 4e7          # operations, at most, after which it makes no difference
 _FEW = 4                # queries of a head up to which they are computed one by one
 _SPAN = 128 << 10       # addresses that are multiples of it apart share lines of the second cache
 _RIVALS = 32            # rows that do so from which on a copy pays
@@ -147,7 +150,10 @@ class _Problem:
     def call(self, function: SupportsIndex, words: Words, tasks: int, flops: float, scratch: Scratch) -> Call:
         """A call whose tasks are shared only if there is enough to do."""
         share = flops / tasks
-        grain = tasks if flops < _SMALL else max(1, min(int(_SMALL / 4 / share), tasks // _TASKS))
+        if flops < _SMALL:
+            return Call(function, words, tasks, tasks, scratch.size)
+        several = min(int(_PORTION / share), tasks // (_PORTIONS * settings.threads))
+        grain = max(1, several, min(int(_SMALL / 4 / share), tasks // _TASKS))
         return Call(function, words, tasks, grain, scratch.size)
 
 
