@@ -7,6 +7,7 @@ that caches can be keyed by identity. It lives as long as somebody holds it.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from operator import index
 from weakref import ref
 
 from .. import devices, dtypes
@@ -159,6 +160,8 @@ def intern(shape: Size, strides: tuple[int, ...], offset: int, dtype: dtype, dev
     found = None if held is None else held()
     if found is None:
         refuse_unfilled(dtype)
+        if any(n.__class__ is not int for n in (*shape, *strides, offset)):
+            return intern(Size(map(index, shape)), tuple(map(index, strides)), index(offset), dtype, device)
         size = shape if shape.__class__ is Size else Size(shape)
         found = _keep(key, Geometry(size, strides, offset, dtype, device))
     return found
@@ -169,6 +172,8 @@ def contiguous(shape: Sequence[int], dtype: dtype, device: device = CPU) -> Geom
     key = (tuple(shape), dtype, device)
     found = _contiguous.get(key)
     if found is None:
+        if any(n.__class__ is not int for n in shape):
+            return contiguous([index(n) for n in shape], dtype, device)
         size = Size(shape)
         found = _contiguous.keep(key, intern(size, row_major_strides(size), 0, dtype, device))
     return found

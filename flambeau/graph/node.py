@@ -7,6 +7,7 @@ same node, and costs nothing.
 
 from __future__ import annotations
 
+from operator import index
 from types import CodeType
 from typing import Any
 
@@ -39,6 +40,32 @@ class Signature:
 
     def __repr__(self) -> str:
         return f"<{self.operator.name} {list(self.geometries)} -> {list(self.outputs)}>"
+
+
+_PLAIN = frozenset((int, float, bool, complex, str, type(None)))
+
+
+def plain(attributes: tuple[Any, ...]) -> tuple[Any, ...]:
+    """Attributes that can be compared: what stands for an integer, such as a 0-dim tensor, is made one.
+
+    A tensor among them would record an operation each time that its signature is looked up.
+    """
+    for x in attributes:
+        if x.__class__ not in _PLAIN and (x.__class__ is tuple or hasattr(x, "__index__")):
+            return tuple([_plain(x) for x in attributes])
+    return attributes
+
+
+def _plain(x: Any) -> Any:
+    if isinstance(x, tuple):
+        found = plain(x)
+        return x if all(a is b for a, b in zip(x, found)) else found
+    if isinstance(x, (int, type)) or not hasattr(x, "__index__"):
+        return x
+    try:
+        return index(x)
+    except TypeError:
+        return x.item()
 
 
 _forms: dict[tuple[Any, ...], int] = {}

@@ -27,7 +27,9 @@ _FAILURES = (AttributeError, TypeError, ValueError, RuntimeError, IndexError)
 def type_in_words(value: Any) -> str:
     """The name of a value's type, as PyTorch's messages have it."""
     kind = type(value)
-    return f"numpy.{kind.__name__}" if kind.__module__ == "numpy" else kind.__name__
+    if kind.__module__ == "numpy":
+        return f"numpy.{kind.__name__}"
+    return f"torch.{kind.__name__}" if kind.__name__ in ("dtype", "device", "layout") else kind.__name__
 
 
 def is_integer(value: Any) -> bool:
@@ -137,23 +139,40 @@ def fits(value: Any, kind: str) -> bool:
 
 def invalid_combination(function: str, overloads: Sequence[str], args: Any, kwargs: Any) -> TypeError:
     """PyTorch's error for a function with several signatures, none of which takes what was given."""
+    kwargs = dict(reversed(kwargs.items()))     # the last first, in all its lists
     got = [type_in_words(a) for a in args] + [f"{name}={type_in_words(a)}" for name, a in kwargs.items()]
-    marked = [_marked(a, "") for a in args] + [_marked(a, f"{name}=") for name, a in kwargs.items()]
-    why = f"      didn't match because some of the arguments have invalid types: ({', '.join(marked)})\n"
-    tried = [
-        f" * ({overload})\n{why if len(got) == overload.count(', ') + 1 else ''}" for overload in overloads
-    ]
-    return TypeError(
-        f"{function}() received an invalid combination of arguments - got ({', '.join(got)}), but expected "
-        f"one of:\n{''.join(tried)}"
-    )
+    said = f"{function}() received an invalid combination of arguments - got ({', '.join(got)}"
+    said += ", ), " if kwargs and not args else "), "
+    if len(overloads) == 1:
+        return TypeError(f"{said}but expected "
+                         f"({overloads[0].removeprefix('= ').replace('|Number', '')})")
+    tried = [f" * ({overload})\n{_why_not(overload, args, kwargs)}" for overload in overloads]
+    return TypeError(f"{said}but expected one of:\n{''.join(tried)}")
 
 
-def _marked(value: Any, name: str) -> str:
-    """A type in exclamation marks, those of the elements too; the very class Tensor needs none."""
-    if type(value) is Tensor:
-        return f"{name}Tensor"
+def _why_not(overload: str, args: Any, kwargs: Any) -> str:
+    """What does not fit a signature, told of those with as many parameters (a ``*`` counts) as arguments.
+
+    The comparison is one of words: a parameter with a default is not known by its name or type.
+    """
+    parts = overload.split(", ")
+    if len(parts) != len(args) + len(kwargs):
+        return ""
+    declared = {name: kind for kind, _, name in [part.rpartition(" ") for part in parts]}
+    unknown = [name for name in kwargs if name not in declared]
+    if unknown:
+        return f"      didn't match because some of the keywords were incorrect: {', '.join(unknown)}\n"
+    kinds = [part.rpartition(" ")[0] for part in parts]
+    marked = [_marked(a, "", kind) for a, kind in zip(args, kinds)]
+    marked += [_marked(a, f"{name}=", declared[name]) for name, a in kwargs.items()]
+    return f"      didn't match because some of the arguments have invalid types: ({', '.join(marked)})\n"
+
+
+def _marked(value: Any, name: str, declared: str) -> str:
+    """A type, in exclamation marks (those of the elements too) if it is not the declared one."""
     kind = type_in_words(value)
+    if kind == declared:
+        return f"{name}{kind}"
     if isinstance(value, (tuple, list)):
         inner = ", ".join(type_in_words(v) for v in value)
         more = "," if isinstance(value, tuple) and len(value) == 1 else ""

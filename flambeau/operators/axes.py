@@ -28,6 +28,8 @@ def normalize_dims(dim: Any, ndim: int) -> tuple[int, ...]:
 
 def reduced_shape(shape: tuple[int, ...], dims: tuple[int, ...], keepdim: bool) -> tuple[int, ...]:
     """The shape after reducing ``dims``."""
+    if keepdim.__class__ is not bool:
+        raise TypeError("keepdim must be bool")
     if keepdim:
         return tuple([1 if d in dims else n for d, n in enumerate(shape)])
     return tuple([n for d, n in enumerate(shape) if d not in dims])

@@ -16,6 +16,7 @@ from ..graph.operator import Operator
 from ..size import Size
 from ..tensor import Tensor, record, record_one, record_pair, record_scaled
 from ..tensor.construct import tensor
+from .arguments import type_in_words
 from .out import store
 from .registry import api
 
@@ -188,7 +189,7 @@ def _unary(op: Operator, name: str) -> Any:
     def function(input: Any, *, out: Any = None) -> Any:
         if not isinstance(input, Tensor):
             raise TypeError(f"{name}(): argument 'input' (position 1) must be Tensor, not "
-                            f"{type(input).__name__}")
+                            f"{type_in_words(input)}")
         result = record_one(op, input)
         return result if out is None else store(result, out, name)
     return function
@@ -230,4 +231,4 @@ def operand(value: Any, function: str, argument: str, position: int) -> Any:
     if item is not None and getattr(value, "shape", None) == ():
         return item()
     raise TypeError(f"{function}(): argument '{argument}' (position {position}) must be Tensor, not "
-                    f"{type(value).__name__}")
+                    f"{type_in_words(value)}")

@@ -11,6 +11,7 @@ from typing import Any
 from .. import dtypes, layouts
 from ..tensor import casting
 from .out import refuse_aliases, store
+from .signatures import FAILURES, complaint, judged
 
 # They read ``dtype=float`` themselves: no call of theirs costs more.
 _READ_DTYPE = frozenset(("softmax", "log_softmax", "type", "view"))
@@ -20,9 +21,9 @@ _FIRST = frozenset(("input", "x", "a", "x1"))
 _WITHOUT_AXIS = frozenset(("norm", "split", "unique", "unique_consecutive", "unflatten"))
 
 
-def with_keywords(function: Callable[..., Any], name: str, namespaces: tuple[str, ...],
-                  out: bool) -> Callable[..., Any]:
-    """``function`` with what its parameters ask for beside them.
+def with_keywords(function: Callable[..., Any], name: str, namespaces: tuple[str, ...], out: bool,
+                  public: tuple[str, str] | None = None) -> Callable[..., Any]:
+    """``function`` with what its parameters ask for beside them, and PyTorch's errors for wrong arguments.
 
     With ``dim`` come NumPy's names ``axis`` and ``keepdims``, and those of its operands; a ``dtype`` may be
     one of Python's types; a sparse ``layout`` is made by another function, if at all. ``out``: a tensor, or a
@@ -34,29 +35,43 @@ def with_keywords(function: Callable[..., Any], name: str, namespaces: tuple[str
     has_axis = "dim" in parameters and namespaces != ("nn.functional",) \
         and (name not in _WITHOUT_AXIS or "linalg" in namespaces)
     if not (out or has_dtype or has_axis):
-        return function
+        return function if public is None or public[1] in _BARE else judged(function, *public)
     names = None if namespaces == ("nn.functional",) else _operand_names(parameters)
 
     @wraps(function)
     def wrapper(*args: Any, **kwargs: Any) -> Any:
-        if not kwargs:
-            return function(*args)
-        if names is not None and len(args) < 2:
-            _rename_operands(kwargs, *names)
-        if has_axis:
-            _rename_axis(kwargs)
-        if has_dtype:
-            _read_dtype(kwargs, function.__name__)
-        if has_layout and kwargs.get("layout") not in (None, layouts.strided):
-            return _of_layout(function.__name__, args, kwargs)
-        target = kwargs.pop("out", None) if out else None
-        if target is None:
-            return function(*args, **kwargs)
-        refuse_aliases(args, target, function.__name__)
-        with casting.suspended():
-            return store(function(*args, **kwargs), target, function.__name__)
+        try:
+            if not kwargs:
+                return function(*args)
+            if names is not None and len(args) < 2:
+                _rename_operands(kwargs, *names)
+            if has_axis:
+                _rename_axis(kwargs)
+            if has_dtype:
+                _read_dtype(kwargs, function.__name__)
+            if has_layout and kwargs.get("layout") not in (None, layouts.strided):
+                return _of_layout(function.__name__, args, kwargs)
+            target = kwargs.pop("out", None) if out else None
+            if target is None:
+                return function(*args, **kwargs)
+            refuse_aliases(args, target, function.__name__)
+            with casting.suspended():
+                return store(function(*args, **kwargs), target, function.__name__)
+        except FAILURES:
+            if public is not None and (error := complaint(function, *public, args, kwargs)) is not None:
+                raise error from None
+            raise
 
     return wrapper
+
+
+# Functions that every step of a training calls often: they look at their operands themselves.
+_BARE = frozenset((
+    "add", "sub", "mul", "div", "neg", "exp", "log", "sqrt", "rsqrt", "sin", "cos", "tanh", "sigmoid", "relu",
+    "gelu", "silu", "clone", "detach", "reshape", "view", "flatten", "transpose", "permute", "t", "expand",
+    "linear", "embedding", "layer_norm", "rms_norm", "dropout", "masked_fill", "split", "size", "dim", "item",
+    "numel", "backward", "is_floating_point", "is_complex", "requires_grad_", "conj", "resolve_conj",
+))
 
 
 def _parameters(function: Callable[..., Any]) -> tuple[str, ...]:

@@ -14,6 +14,7 @@ from ..tensor import Tensor, assign, casting, check_writable
 from ..tensor.overlap import require_apart
 from ..tensor.overrides import dispatching, on_first_override
 from .keywords import with_keywords
+from .signatures import FAILURES, complaint
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -34,13 +35,13 @@ def api(*namespaces: str, out: bool = False, inplace: bool = False, aliases: tup
         public_name = name or function.__name__
         policy = casting.policy_of(namespaces, public_name)
         cast: Callable[..., Any] = function if policy is None else casting.casting(function, policy)
-        method = with_keywords(cast, public_name, namespaces, out=False)
-        offered = with_keywords(cast, public_name, namespaces, out=True) if out else method
         for each in (public_name, *aliases):
             for namespace in namespaces:
-                NAMESPACES[namespace][each] = method if namespace == "Tensor" else offered
+                offered = with_keywords(cast, public_name, namespaces, out and namespace != "Tensor",
+                                        (namespace, each))
+                NAMESPACES[namespace][each] = offered
                 if namespace == "Tensor":
-                    setattr(Tensor, each, method)
+                    setattr(Tensor, each, offered)
             if inplace:
                 written = in_place(with_keywords(function, public_name, namespaces, out=False), each + "_")
                 if public_name in casting.OPERATORS:
@@ -163,8 +164,11 @@ def in_place(function: Callable[..., Any], name: str) -> Callable[..., Any]:
     def method(self: Any, *args: Any, **kwargs: Any) -> Any:
         try:
             result = function(self, *args, **kwargs)
-        except (IndexError, RuntimeError):
-            check_writable(self)  # what may not be written is refused whatever is wrong with the arguments
+        except FAILURES as error:
+            if (wrong := complaint(function, "Tensor", name, (self, *args), kwargs)) is not None:
+                raise wrong from None
+            if isinstance(error, (IndexError, RuntimeError)):
+                check_writable(self)  # what may not be written is refused whatever else is wrong
             raise
         if joint:
             require_apart(self, args)

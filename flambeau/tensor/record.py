@@ -11,12 +11,14 @@ import sys
 from collections.abc import Sequence
 from typing import Any
 
+import numpy as np
+
 from .. import dtypes
 from ..config import settings
 from ..engine.look import check_budget, snapshot
 from ..graph import pending
 from ..graph.geometry import Geometry
-from ..graph.node import Node, Signature, constant
+from ..graph.node import Node, Signature, constant, plain
 from ..graph.operator import Operator
 from ..graph.recent import Recent
 from ..graph.storage import Storage
@@ -285,12 +287,27 @@ def sign(operator: Operator, key: tuple[Any, ...], attributes: tuple[Any, ...]) 
     if found is not None:
         return found
     geometries = key[2:]
+    kept = plain(attributes)
+    if any(x is not y for x, y in zip(kept, attributes)):
+        return sign(operator, (operator, kept, *geometries), kept)
+    for kind in geometries:
+        if kind.__class__ is not Geometry and kind not in _NUMBERS:
+            _require_number(operator, kind)
     check_devices(geometries)
     outputs = operator.infer(geometries, attributes)
     single = isinstance(outputs, Geometry)
     compute = operator.compute(geometries) if operator.compute is not None else None
     several = (outputs,) if isinstance(outputs, Geometry) else tuple(outputs)
     return table.keep(key, Signature(operator, attributes, geometries, several, single, compute))
+
+
+_NUMBERS = frozenset((int, float, bool, complex, _NONE))
+
+
+def _require_number(operator: Operator, kind: Any) -> None:
+    """PyTorch's TypeError for an operand that is neither a tensor nor a number."""
+    if kind is not None and not issubclass(kind, (int, float, complex, np.generic)):
+        raise TypeError(f"{operator.name}(): argument must be Tensor, not {kind.__name__}")
 
 
 def _guard() -> None:

@@ -12,7 +12,7 @@ from collections.abc import Callable
 from typing import Any
 
 from ..graph.geometry import Geometry
-from ..graph.node import Signature
+from ..graph.node import Signature, plain
 from ..graph.operator import Operator
 from ..graph.recent import Recent
 from .batching import BatchedTensor, rules
@@ -31,6 +31,7 @@ def view_operator(name: str, rule: Callable[..., Geometry], grad_name: str | Non
 
 
 def _sign(operator: Operator, geometry: Geometry, attributes: tuple[Any, ...]) -> Signature:
+    attributes = plain(attributes)
     output = operator.infer((geometry,), attributes)
     assert isinstance(output, Geometry)
     return _signatures.keep((operator, attributes, geometry),

@@ -48,7 +48,7 @@ def test_scales_by_position(name: str) -> None:
     lambda: X.add(X, X), lambda: X.add("a", X), lambda: torch.add(0.5, X, X), lambda: X.add(V[:1], X),
     lambda: torch.add(X, X, 2), lambda: X.add_(1, 2, X)])
 def test_what_is_no_scale_is_one_argument_too_many(call: Callable[[], Any]) -> None:
-    with pytest.raises(TypeError, match="takes 2 positional arguments but"):
+    with pytest.raises(TypeError, match=r"takes (1 positional argument|2 positional arguments) but"):
         call()
 
 

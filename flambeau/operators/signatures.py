@@ -1,0 +1,302 @@
+"""What PyTorch says to arguments that fit no signature of a function.
+
+Note: wrong arguments. Functions do not look at the types of their arguments on the way in. One that fails has
+``complaint`` compare what it was given with PyTorch's signatures (``signatures.txt``, read on the first
+failure): if that does not fit, its error is PyTorch's TypeError. A call that works pays for one ``try``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from functools import cache, wraps
+from inspect import unwrap
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from ..dtypes import dtype
+from ..tensor import Tensor
+from .arguments import invalid_combination, is_integer, type_in_words
+
+FAILURES = (AttributeError, TypeError, ValueError, RuntimeError, LookupError, ArithmeticError, AssertionError)
+_PREFIXED = ("linalg", "fft", "special")
+_LARGEST = 1 << 63
+
+
+class Parameter(NamedTuple):
+    """One parameter: ``needed`` where there is no default, ``none`` where None will do."""
+
+    name: str
+    kind: str
+    needed: bool
+    none: bool
+    keyword: bool
+
+
+class Signatures(NamedTuple):
+    """A function's name in messages, and its signatures or, of one written in Python, its parameters."""
+
+    called: str
+    python: bool
+    rows: tuple[str, ...]
+
+
+@cache
+def _table() -> dict[str, Signatures]:
+    found: dict[str, Signatures] = {}
+    names: list[str] = []
+    called, rows = "", []
+    lines = (Path(__file__).parent / "signatures.txt").read_text().splitlines()
+    for line in [line for line in lines if not line.startswith("#")] + ["end"]:
+        if line.startswith("  "):
+            rows.append(line[2:])
+            continue
+        for name in names[1:]:
+            own = f"{names[0]}_{name}" if names[0] in _PREFIXED else name
+            found[f"{names[0]}.{name}"] = Signatures(called or own, called == "py", tuple(rows))
+        head, _, called = line.partition(" as ")
+        names, rows = head.split(), []
+    return found
+
+
+@cache
+def _signatures(namespace: str, name: str) -> Signatures | None:
+    """A function's signatures; a method's from the function of that name where it has none of its own."""
+    table = _table()
+    found = table.get(f"{namespace}.{name}")
+    if found is not None or namespace != "Tensor":
+        return found
+    function = table.get(f"torch.{name}") or table.get(f"torch.{name.removesuffix('_')}")
+    if function is None or function.python:
+        return None
+    return Signatures(name, False, tuple([_without_first(row) for row in function.rows]))
+
+
+def _without_first(signature: str) -> str:
+    parts = [part for part in signature.split(", ")[1:] if not part.startswith("Tensor out")]
+    mark = "= " if signature.startswith("= ") else ""
+    return mark + ", ".join(parts[:-1] if parts[-1:] == ["*"] else parts)
+
+
+@cache
+def _parameters(signature: str) -> tuple[Parameter, ...]:
+    found: list[Parameter] = []
+    keyword = False
+    for part in signature.removeprefix("= ").split(", "):
+        if part in ("*", ""):
+            keyword = keyword or part == "*"
+            continue
+        declared, _, default = part.partition(" = ")
+        declared, _, also = declared.partition(" | ")
+        kind, _, name = declared.rpartition(" ")
+        found.append(Parameter(name, kind, not default, "None" in (default, also), keyword))
+    return tuple(found)
+
+
+def complaint(function: Callable[..., Any], namespace: str, name: str, args: Sequence[Any],
+              kwargs: dict[str, Any]) -> Exception | None:
+    """PyTorch's error for these arguments of a function or method, None if they fit."""
+    known = _signatures(namespace, name)
+    if known is None:
+        return None
+    if known.python and known.rows[0].startswith("*"):
+        several = args[0] if len(args) == 1 and isinstance(args[0], (tuple, list)) else args
+        return _no_tensor(several, int(known.rows[0][1:]))
+    if known.python:
+        names = unwrap(function).__code__.co_varnames
+        return _of_python(known.rows, {**dict(zip(names, args)), **kwargs})
+    if namespace == "Tensor":
+        args = args[1:]
+    if len(known.rows) == 1:
+        return _against(known.called, known.rows[0], args, kwargs)
+    errors = [_against(known.called, row, args, kwargs) for row in known.rows]
+    if None in errors:
+        return None
+    if sum(likely := [_has_room(row, len(args) + len(kwargs)) for row in known.rows]) == 1:
+        return errors[likely.index(True)]
+    for error in errors:
+        if not isinstance(error, TypeError):
+            return error    # the right kind, but too large
+    return invalid_combination(known.called, known.rows, args, kwargs)
+
+
+def _has_room(signature: str, count: int) -> bool:
+    parameters = _parameters(signature)
+    return sum([p.needed for p in parameters]) <= count <= len(parameters)
+
+
+def _against(called: str, signature: str, args: Sequence[Any], kwargs: dict[str, Any]) -> Exception | None:
+    """The error for a function with one signature."""
+    parameters = _parameters(signature)
+    places = [p for p in parameters if not p.keyword]
+    args = _gathered(places, args)
+    if len(args) > len(places):
+        return _too_many(called, places, args, kwargs)
+    given = dict(zip([p.name for p in places], args))
+    for i, p in enumerate(parameters):
+        value = given.get(p.name, kwargs.get(p.name, _ABSENT))
+        if value is _ABSENT:
+            if p.needed and signature.startswith("= "):
+                return invalid_combination(called, (signature,), args, kwargs)
+            if p.needed:
+                return _missing(called, [q for q in parameters[i:] if q.needed and q.name not in kwargs])
+        elif not (value is None and p.none):
+            place = f" (position {i + 1})" if p.name in given else ""
+            if p.kind == "tuple of Tensors" and isinstance(value, (tuple, list)):
+                wrong: Exception | None = _no_tensor(value, i)
+            else:
+                wrong = _wrong(called, p, value, place)
+            if wrong is not None:
+                return wrong
+    return _unknown(called, {p.name for p in parameters}, given, kwargs)
+
+
+def _no_tensor(values: Sequence[Any], argument: int) -> TypeError | None:
+    """The error for what is no tensor in a list of them."""
+    for i, x in enumerate(values):
+        if not isinstance(x, Tensor):
+            return TypeError(f"expected Tensor as element {i} in argument {argument}, but got "
+                             f"{type_in_words(x)}")
+    return None
+
+
+_ABSENT = object()
+
+
+def _gathered(places: Sequence[Parameter], args: Sequence[Any]) -> Sequence[Any]:
+    """Extents that were given one by one as one tuple."""
+    if len(places) == 1 and places[0].kind.endswith("ints") and args \
+            and is_integer(args[0]) and all(is_integer(n) for n in args):
+        return (tuple(args),)
+    return args
+
+
+def _too_many(called: str, places: Sequence[Parameter], args: Sequence[Any],
+              kwargs: dict[str, Any]) -> TypeError:
+    least = sum([p.needed for p in places])
+    takes = f"from {least} to {len(places)}" if least < len(places) else f"{len(places)}"
+    plural = "" if takes == "1" else "s"
+    given = f"{len(args)}"
+    if kwargs:
+        few = "" if len(kwargs) == 1 else "s"
+        given += f" positional arguments (and {len(kwargs)} keyword-only argument{few})"
+    return TypeError(f"{called}() takes {takes} positional argument{plural} but {given} were given")
+
+
+def _missing(called: str, absent: Sequence[Parameter]) -> TypeError:
+    names = ", ".join([f'"{p.name}"' for p in absent])
+    plural = "s" if len(absent) == 1 else ""        # so it is
+    return TypeError(f"{called}() missing {len(absent)} required positional argument{plural}: {names}")
+
+
+def _unknown(called: str, names: set[str], given: dict[str, Any], kwargs: dict[str, Any]) -> TypeError | None:
+    for name in kwargs:
+        if name in given:
+            return TypeError(f"{called}() got multiple values for argument '{name}'")
+        if name not in names and name not in _SYNONYMS:
+            return TypeError(f"{called}() got an unexpected keyword argument '{name}'")
+    return None
+
+
+# NumPy's names, which functions take for their own.
+_SYNONYMS = frozenset(("axis", "keepdims", "x", "a", "x1", "x2"))
+
+
+def _wrong(called: str, p: Parameter, value: Any, place: str) -> Exception | None:
+    """The error for one argument, None if it is of its kind."""
+    if fits(value, p.kind):
+        return _too_large(p.kind, value)
+    kind = "tuple of ints" if p.kind.endswith("ints") else p.kind.partition("|")[0]
+    found = f"not {type_in_words(value)}"
+    if place and kind == "tuple of ints" and isinstance(value, (tuple, list)):
+        at = next(i for i, n in enumerate(value) if not is_integer(n))
+        inner = type_in_words(value[at])
+        if at:
+            return TypeError(f"{called}(): argument '{p.name}' failed to unpack the object at pos {at + 1} "
+                             f'with error "type must be tuple of ints,but got {inner}"')
+        found = f"but found element of type {inner} at pos 0"
+    return TypeError(f"{called}(): argument '{p.name}'{place} must be {kind}, {found}")
+
+
+def _too_large(kind: str, value: Any) -> Exception | None:
+    if not isinstance(value, int) or -_LARGEST <= value < _LARGEST:
+        return None
+    if kind in ("int", "ints"):
+        return ValueError("Overflow when unpacking long long")
+    return OverflowError("int too big to convert") if kind == "Number" and value >= 2 * _LARGEST else None
+
+
+def _is_scalar(value: Any) -> bool:
+    return isinstance(value, Tensor) and value.ndim == 0
+
+
+def _all_integers(value: Any) -> bool:
+    return isinstance(value, (tuple, list)) and all(is_integer(n) for n in value)
+
+
+def _several(kind: Callable[[Any], bool]) -> Callable[[Any], bool]:
+    return lambda value: isinstance(value, (tuple, list)) and all(kind(x) for x in value)
+
+
+def _is_number(value: Any) -> bool:
+    return isinstance(value, (int, float, complex)) or _is_scalar(value) or hasattr(value, "__complex__") \
+        or (hasattr(value, "__float__") and not isinstance(value, Tensor))
+
+
+def _is_real(value: Any) -> bool:
+    return _is_number(value) and not isinstance(value, (bool, complex))
+
+
+# Kinds that are not here are not judged.
+_FITS: dict[str, Callable[[Any], bool]] = {
+    "Tensor": lambda value: isinstance(value, Tensor),
+    "Tensor|Number": lambda value: isinstance(value, Tensor) or _is_number(value),
+    "int": is_integer,
+    "ints": lambda value: is_integer(value) or _all_integers(value),
+    "tuple of ints": lambda value: is_integer(value) or _all_integers(value),
+    "several ints": _all_integers,
+    "tuple of Tensors": _several(lambda x: isinstance(x, Tensor)),
+    "tuple of floats": _several(_is_real),
+    "tuple of Scalars": _several(_is_number),
+    "bool": lambda value: isinstance(value, bool) or type_in_words(value) in ("numpy.bool", "numpy.bool_"),
+    "float": _is_real,
+    "Number": _is_number,
+    "str": lambda value: isinstance(value, str),
+    "torch.dtype": lambda value: isinstance(value, (dtype, type)),
+}
+
+
+def fits(value: Any, kind: str) -> bool:
+    """Whether PyTorch takes a value for a parameter of this kind."""
+    return kind not in _FITS or _FITS[kind](value)
+
+
+def _of_python(rows: Sequence[str], given: dict[str, Any]) -> Exception | None:
+    """The error of a function written in Python: what it asks first of an argument of another kind."""
+    for row in rows:
+        parameter, _, rest = row.partition(" ")
+        if parameter not in given or isinstance(value := given[parameter], Tensor):
+            continue
+        if rest.startswith("."):
+            if not hasattr(value, rest[1:]):
+                return AttributeError(f"'{type_in_words(value)}' object has no attribute '{rest[1:]}'")
+            continue
+        called, argument, place, kind = rest.split(":")
+        if value is not None or (kind == "Tensor" and argument in ("input", "x1", "target")):
+            where = f" (position {place})" if place else ""
+            wrong = _wrong(called, Parameter(argument, kind, True, False, False), value, where)
+            if wrong is not None:
+                return wrong
+    return None
+
+
+def judged(function: Callable[..., Any], namespace: str, name: str) -> Callable[..., Any]:
+    """``function`` with PyTorch's error for arguments that it does not take."""
+    @wraps(function)
+    def checked(*args: Any, **kwargs: Any) -> Any:
+        try:
+            return function(*args, **kwargs)
+        except FAILURES:
+            if (error := complaint(function, namespace, name, args, kwargs)) is not None:
+                raise error from None
+            raise
+    return checked
