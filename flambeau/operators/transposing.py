@@ -113,7 +113,7 @@ def movedim(input: Tensor, source: Any, destination: Any) -> Tensor:
                         f"({type(source).__name__}, {type(destination).__name__}), but expected one of:\n"
                         " * (int source, int destination)\n * (tuple of ints source, tuple of ints "
                         "destination)\n")
-    ndim = input._geometry.ndim
+    ndim = input.ndim
     sources = [source] if isinstance(source, int) else list(source)
     places = [destination] if isinstance(destination, int) else list(destination)
     if len(sources) != len(places):
@@ -125,30 +125,50 @@ def movedim(input: Tensor, source: Any, destination: Any) -> Tensor:
         if len(set(found)) != len(found):
             raise RuntimeError(f"movedim: repeated dim in `{name}` ({given})")
     if ndim == 0:
-        return view(PERMUTE, input, ((),))
+        return input.permute(())
     order: list[int] = [-1] * ndim
     for s, d in zip(from_dims, to_dims):
         order[d] = s
     rest = iter([d for d in range(ndim) if d not in from_dims])
-    return view(PERMUTE, input, (tuple([next(rest) if d < 0 else d for d in order]),))
+    return input.permute([next(rest) if d < 0 else d for d in order])
 
 
 @api("torch", "Tensor")
 def adjoint(input: Tensor) -> Tensor:
     """The conjugate transpose of (a batch of) matrices."""
-    if input._geometry.ndim == 1:
-        raise RuntimeError("tensor.adjoint() is only supported on matrices or batches of matrices. Got 1-D "
+    return _adjoint(input, "adjoint()", "tensor.adjoint()")
+
+
+def _adjoint(x: Tensor, name: str, full_name: str) -> Tensor:
+    if x.ndim == 0:
+        _warn_of_scalar(name, "Consider using x.conj().")
+        return _conjugated(x)
+    return _conjugated(_exchanged_last(x, full_name))
+
+
+def _exchanged_last(x: Tensor, name: str) -> Tensor:
+    if x.ndim < 2:
+        raise RuntimeError(f"{name} is only supported on matrices or batches of matrices. Got {x.ndim}-D "
                            "tensor.")
-    return _conjugated(view(TRANSPOSE, input, (-2, -1)) if input._geometry.ndim else input)
+    return x.transpose(-2, -1)
 
 
 def _conjugated(x: Tensor) -> Tensor:
-    return x.conj() if x._geometry.dtype.is_complex else x
+    return x.conj() if x.dtype.is_complex else x
+
+
+def _warn_of_scalar(name: str, advice: str) -> None:
+    warnings.warn(f"{name} is deprecated on 0-D tensors. {advice}", UserWarning, stacklevel=4)
+
+
+_IDENTITY = "This function is the identity in these cases."
 
 
 def _t_property(self: Tensor) -> Tensor:
-    ndim = self._geometry.ndim
-    if ndim not in (0, 2):
+    ndim = self.ndim
+    if ndim == 0:
+        _warn_of_scalar("Tensor.T", _IDENTITY)
+    elif ndim != 2:
         warnings.warn(
             "The use of `x.T` on tensors of dimension other than 2 to reverse their shape is deprecated and "
             "it will throw an "
@@ -159,29 +179,25 @@ def _t_property(self: Tensor) -> Tensor:
 
 
 def _mt_property(self: Tensor) -> Tensor:
-    if not self._geometry.ndim:
-        warnings.warn("Tensor.mT is deprecated on 0-D tensors. This function is the identity in these cases.",
-                      UserWarning, stacklevel=2)
+    if self.ndim == 0:
+        _warn_of_scalar("Tensor.mT", _IDENTITY)
         return self
-    if self._geometry.ndim < 2:
-        raise RuntimeError("tensor.mT is only supported on matrices or batches of matrices. Got "
-                           f"{self._geometry.ndim}-D tensor.")
-    return view(TRANSPOSE, self, (-2, -1))
+    return _exchanged_last(self, "tensor.mT")
 
 
 def _h_property(self: Tensor) -> Tensor:
-    ndim = self._geometry.ndim
-    if ndim not in (0, 2):
+    ndim = self.ndim
+    if ndim == 0:
+        _warn_of_scalar("Tensor.H", "Consider using x.conj().")
+        return _conjugated(self)
+    if ndim != 2:
         raise RuntimeError(f"tensor.H is only supported on matrices (2-D tensors). Got {ndim}-D tensor."
                            + (" For batches of matrices, consider using tensor.mH" if ndim > 2 else ""))
-    return _conjugated(view(TRANSPOSE, self, (0, 1)) if ndim else self)
+    return _conjugated(self.transpose(0, 1))
 
 
 def _mh_property(self: Tensor) -> Tensor:
-    if self._geometry.ndim < 2:
-        raise RuntimeError("tensor.mH is only supported on matrices or batches of matrices. Got "
-                           f"{self._geometry.ndim}-D tensor.")
-    return _conjugated(view(TRANSPOSE, self, (-2, -1)))
+    return _adjoint(self, "Tensor.mH", "tensor.mH")
 
 
 _properties: Any = Tensor

@@ -31,7 +31,11 @@ def t(input: Any) -> Any:
 @handles("transpose", "swapaxes", "swapdims")
 def transpose(input: Any, dim0: int, dim1: int) -> Any:
     """Exchange two dimensions."""
-    return _exchanged(input, check_dim(dim0, input.ndim), check_dim(dim1, input.ndim), "Transpose")
+    a, b = check_dim(dim0, input.ndim), check_dim(dim1, input.ndim)
+    if isinstance(input, CooTensor) and a != b and max(a, b) >= sparse_dim(input):
+        raise RuntimeError("sparse transpose: transposed dimensions must be sparse Got sparse_dim: "
+                           f"{sparse_dim(input)}, d0: {a}, d1: {b}")
+    return _exchanged(input, a, b, "Transpose")
 
 
 def _exchanged(x: Any, a: int, b: int, name: str) -> Any:
@@ -64,16 +68,19 @@ def permute(input: Any, *dims: Any) -> Any:
         raise RuntimeError("permute(sparse_coo): number of dimensions in the tensor input does not match the "
                            f"length of the desired ordering of dimensions i.e. input.dim() = {input.ndim} is "
                            f"not equal to len(dims) = {len(order)}")
-    order = [check_dim(d, input.ndim) for d in order]
     if isinstance(input, CompressedTensor):
-        return transpose(input, *order) if order != [0, 1] else input
+        raise unsupported("as_strided", "SparseCsrCPU")
+    order = [check_dim(d, input.ndim) for d in order]
+    if len(set(order)) != len(order):
+        raise RuntimeError("permute(): duplicate dims are not allowed.")
     return _permuted(input, order, "Permute")
 
 
 def _permuted(x: CooTensor, order: list[int], name: str) -> CooTensor:
     count = sparse_dim(x)
     if any(d >= count for d in order[:count]):
-        raise RuntimeError("transpose(): cannot exchange sparse with dense dimensions")
+        raise RuntimeError("permute(sparse_coo): transpositions between sparse and dense dimensions are not "
+                           "allowed.Only transpositions within sparse and dense dimensions are supported.")
     indices = x._indices_.index_select(0, from_array(np.array(order[:count], np.int64)))
     entries = x._entries.permute(0, *[d - count + 1 for d in order[count:]])
     same = order[:count] == list(range(count))
@@ -210,8 +217,7 @@ def unbind(input: Any, dim: int = 0) -> tuple[Any, ...]:
 _T: Any = SparseTensor
 _T.__getitem__ = getitem
 _T.__iter__ = lambda self: iter(unbind(self))
-_T.T = _T.mT = property(t)
-_T.H = _T.mH = property(lambda self: t(self).conj())
+_T.T = property(lambda self: permute(self, range(self.ndim)[::-1]))
 
 
 @handles("reshape")

@@ -24,6 +24,8 @@ HANDLERS: dict[str, Callable[..., Any]] = {}
 FACTS = frozenset(("dim", "size", "numel", "get_device", "is_floating_point", "is_complex", "is_signed",
                    "is_inference", "is_same_size", "is_conj", "is_neg", "is_nonzero", "_is_view",
                    "result_type"))
+# Functions that say what they do by other public functions.
+COMPOSED = frozenset(("movedim", "moveaxis", "adjoint"))
 _new = object.__new__
 
 
@@ -379,7 +381,7 @@ def _handle(cls: Any, func: Any, types: Any, args: Any = (), kwargs: Any = None)
     found = HANDLERS.get(name)
     if found is not None:
         return found(*args, **(kwargs or {}))
-    if name in FACTS:
+    if name in FACTS or name in COMPOSED:
         with overrides.DisableTorchFunction():
             return func(*args, **(kwargs or {}))
     everything = (*args, *(kwargs or {}).values())

@@ -77,6 +77,10 @@ torch.cat([s, u], 1) | torch.stack([s, u]) | s[0] | s[0].is_coalesced() | s[0, 2
 s[5] | r[0] | s[None] | s.sum(0, keepdim=True) | torch.floor_divide(c, 2)
 u.index_select(1, torch.tensor([2, 0])) | c.index_select(0, torch.tensor([1, 0, 1])) | s.reshape(3, 2)
 s.view(3, 2) | s.expand(2, 2, 3)
+s.mT | s.T | s.H | s.adjoint() | s.movedim(0, 1) | torch.stack([s, u]).mT | torch.stack([s, u]).T
+torch.stack([s, u]).t() | torch.stack([s, u]).H | torch.stack([s, u]).mH.is_coalesced() | s[0].mT | s[0].T
+torch.stack([s, u]).moveaxis(0, -1) | h.mT | h.T | h.transpose(0, 1) | h.transpose(1, 2) | h.permute(1, 0, 2)
+s.permute(0, 0) | r.T | r.mT | r.adjoint() | r.permute(1, 0) | torch.tensor(3.).to_sparse().mH
 """
 
 PRODUCTS = """
