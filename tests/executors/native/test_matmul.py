@@ -16,7 +16,7 @@ from flambeau import Tensor, config
 pytest.importorskip("llvmlite")
 
 from flambeau.executors.native.llvm.emitter import FLOAT32
-from flambeau.executors.native.products import blocking, microkernel
+from flambeau.executors.native.products import blocking, microkernel, skinny
 from flambeau.executors.native.templates import matmul
 from tests.executors.native.agreement import TEXTS, check, forget, results, value
 
@@ -221,6 +221,18 @@ def test_threads_do_not_change_a_bit(shape: tuple[int, int, int], transposed: bo
         finally:
             flambeau.set_num_threads(before)
     assert found[0] == found[1] == found[2]
+
+
+def test_few_rows_compile_nothing_after_other_numbers_of_rows() -> None:
+    weight = matrix(24, 256)
+    skinny.skinny_kernel.cache_clear()      # type: ignore[attr-defined]
+    blocking._rows.clear()
+    asked = []
+    for rows in (40, 40, 50, 10, 16, 5):
+        with config.executor("native"):
+            F.linear(matrix(rows, 256), weight).sum().item()
+        asked.append(skinny.skinny_kernel.cache_info().misses)      # type: ignore[attr-defined]
+    assert asked == [0, 0, 1, 1, 1, 1]
 
 
 def test_blocks_cover_the_result() -> None:

@@ -23,6 +23,7 @@ Functions = Mapping[str, SupportsIndex]
 
 _functions: dict[str, Functions] = {}   # by the entry of the object on disk
 _origins: dict[int, tuple[str, str]] = {}   # of the address of a function: its entry and name
+_soon: list[SupportsIndex] = []     # functions that no plan has yet
 _memory: list[Any] = []     # what holds the code, never freed: plans hold addresses, and structures are few
 compiled = 0    # how many modules this process has compiled, those found on disk not counted
 
@@ -102,6 +103,17 @@ def origin_of(function: SupportsIndex) -> tuple[str, list[str], str] | None:
 def functions_of(entry: str, names: list[str]) -> Functions | None:
     """The functions of an object that is in memory or on disk."""
     return _functions.get(entry) or _kept(entry, names)
+
+
+def compile_soon(*functions: SupportsIndex) -> None:
+    """Have functions compiled with the modules that are being handed out, though no plan has them yet."""
+    _soon.extend(function for function in functions if isinstance(function, _Address))
+
+
+def finish() -> None:
+    """Compile what is to be compiled soon."""
+    while _soon:
+        index(_soon.pop())
 
 
 class _Module:

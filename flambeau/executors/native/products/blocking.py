@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import NamedTuple
 
 from ....config import settings
+from ..llvm.code import compile_soon
 from ..llvm.emitter import Dtype
 from ..llvm.machine import machine
 from ..plan import Call, Plan, Words
@@ -97,6 +98,11 @@ class Problem(NamedTuple):
         return float(self.items * read)
 
 
+# The number of rows in the first product of a kind with a matrix B.
+_rows: dict[tuple[Kind, int, int, bool], int] = {}
+_MOST_REMEMBERED = 4096
+
+
 class _Blocks(NamedTuple):
     """The arguments that blocking decides."""
 
@@ -117,7 +123,8 @@ def product_plan(problem: Problem) -> Plan:
     if m == n == items == 1 and epilogue is None and follower is None and a.column == b.row == 1:
         return _dot_plan(problem)
     kind = Kind(source, target, compute, None if epilogue is None else epilogue.code)
-    if _is_skinny(problem):
+    _compile_beside(problem, kind)
+    if problem.m <= _few_rows(problem):
         return _skinny_plan(problem, kind)
     tile = kind.tile
     blocks = _blocks(problem, tile)
@@ -158,12 +165,28 @@ def _dot_plan(problem: Problem) -> Plan:
                 traffic=problem.traffic)
 
 
-def _is_skinny(problem: Problem) -> bool:
-    """Whether there are so few rows that B should be read where it lies."""
+def _few_rows(problem: Problem) -> int:
+    """Up to how many rows B should be read where it lies."""
     if problem.b.row == 1:
         # Adding up lanes in the end costs as much as several steps.
-        return problem.m <= (INNER_ROWS if problem.k >= INNER_DEPTH else OUTER_ROWS)
-    return problem.b.column == 1 and problem.m <= (INNER_ROWS if _is_wide(problem) else OUTER_ROWS)
+        return INNER_ROWS if problem.k >= INNER_DEPTH else OUTER_ROWS
+    if problem.b.column == 1:
+        return INNER_ROWS if _is_wide(problem) else OUTER_ROWS
+    return 0
+
+
+def _compile_beside(problem: Problem, kind: Kind) -> None:
+    """Once the number of rows has changed, have the kernels of few and of many compiled together.
+
+    So sequences of ever other lengths compile nothing when at last a short one comes.
+    """
+    inner = problem.b.row == 1
+    key = kind, problem.n, problem.k, inner
+    if _few_rows(problem) < INNER_ROWS or _rows.setdefault(key, problem.m) == problem.m:
+        return
+    if len(_rows) > _MOST_REMEMBERED:
+        _rows.clear()
+    compile_soon(product_kernel(kind), skinny_kernel(kind, 4, inner))
 
 
 def _is_wide(problem: Problem) -> bool:

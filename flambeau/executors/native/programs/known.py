@@ -10,6 +10,7 @@ from weakref import ref
 
 from ....graph.node import Node
 from ...measure import ran
+from ..llvm import code
 from ..tiers import Rent, ledger
 from . import kept, runtime
 from .arrangement import Arrangement
@@ -118,6 +119,7 @@ def _plan(entry: Entry, nodes: list[Node]) -> Program:
         family.arrangements.clear()
         plans = family.pattern.first
     program = Program(_arrangement(family, plans), entry.signatures, plans)
+    code.finish()
     for members, plan in zip(program.pattern.stages, plans):
         for k in members if plan is not None else ():
             entry.signatures[k].plan = None     # the interpreter prepares it again, should it have to
