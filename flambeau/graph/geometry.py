@@ -23,7 +23,7 @@ class Geometry:
     """Shape, strides and offset (in elements), element type and device of a tensor."""
 
     __slots__ = ("shape", "strides", "offset", "dtype", "device", "ndim", "numel", "is_contiguous", "extent",
-                 "_order", "_flat", "_part", "__weakref__")
+                 "_order", "_flat", "_part", "_steps", "__weakref__")
 
     shape: Size
     strides: tuple[int, ...]
@@ -46,6 +46,7 @@ class Geometry:
         self._order: tuple[int, ...] | None = None
         self._flat: Geometry | None = None
         self._part: tuple[int, Geometry] | None = None      # the latest ``without``
+        self._steps: tuple[int, ...] | None = None
 
     def __repr__(self) -> str:
         return (f"Geometry({list(self.shape)}, strides={list(self.strides)}, offset={self.offset}, "
@@ -57,6 +58,13 @@ class Geometry:
         if self._order is None:
             self._order = tuple(sorted(range(self.ndim), key=lambda d: (-self.strides[d], -self.shape[d])))
         return self._order
+
+    @property
+    def steps(self) -> tuple[int, ...]:
+        """The strides, 0 where the extent is 1: which elements are read says no more."""
+        if self._steps is None:
+            self._steps = tuple([s if n > 1 else 0 for n, s in zip(self.shape, self.strides)])
+        return self._steps
 
     @property
     def flat(self) -> Geometry:
@@ -95,6 +103,7 @@ class Geometry:
             found.extent = self.extent + offset - self.offset if count else 0
             found._order = self._order
             found._flat = found._part = None
+            found._steps = self._steps
             if len(_interned) < _sweeping[0]:
                 _interned[key] = ref(found)
             else:

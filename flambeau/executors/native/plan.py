@@ -18,7 +18,8 @@ import numpy as np
 class Words:
     """The arguments of a call under construction: each method returns the position, for ``Function.word``.
 
-    ``input(operand)``: pointer to the first element that the operand's geometry reads. ``output(result)``:
+    ``input(operand)``: pointer to the first element that the operand's geometry reads (None where it is not
+    known: ``again``). ``output(result)``:
     pointer to a result. ``number(operand, dtype)``: a Python number. ``workspace(offset)``: pointer into
     memory that the plan's calls share. ``function(address)``: a function that the call calls. ``status()``:
     pointer to an i64 that a kernel sets to 1 where an operand's values are not allowed (an index out of
@@ -27,7 +28,7 @@ class Words:
     """
 
     __slots__ = ("values", "inputs", "shifts", "outputs", "numbers", "workspaces", "rooms", "functions",
-                 "status_word")
+                 "status_word", "_array")
 
     def __init__(self) -> None:
         self.values: Any = []
@@ -39,6 +40,24 @@ class Words:
         self.rooms: Any = []        # of each workspace: its offset
         self.functions: Any = ()    # (word, address), as ``Call.function``
         self.status_word: int | None = None
+        self._array: Any = None
+
+    def again(self, constants: Sequence[int], shifts: Sequence[int], rooms: Sequence[int] = ()) -> Words:
+        """The same words, closed, with other values: the first ones are known now, the others as before."""
+        made = Words.__new__(Words)
+        made.values = (*constants, *self.values[len(constants):])
+        made.shifts, made.rooms = tuple(shifts), tuple(rooms)
+        made.inputs, made.outputs, made.numbers = self.inputs, self.outputs, self.numbers
+        made.workspaces, made.functions, made.status_word = self.workspaces, self.functions, self.status_word
+        made._array = None
+        return made
+
+    def array(self) -> Any:
+        """The values, of which there will be no more."""
+        if self._array is None:
+            self.close()
+            self._array = np.array(self.values, np.int64)
+        return self._array
 
     def close(self) -> None:
         """No more words. Many plans are kept, and the garbage collector lets go of tuples of numbers."""
@@ -72,7 +91,7 @@ class Words:
     def input(self, operand: int, geometry: Any, member: int = 0) -> int:
         word = len(self.values)
         self.inputs.append((word, member, operand))
-        self.shifts.append(geometry.offset * geometry.dtype.itemsize)
+        self.shifts.append(0 if geometry is None else geometry.offset * geometry.dtype.itemsize)
         self.values.append(0)
         return word
 
@@ -112,8 +131,7 @@ class Call:
         self.tasks = tasks
         self.grain = grain
         self.scratch = scratch      # bytes that each thread has for itself, aligned to 64
-        self.values = np.array(words.values, np.int64)
-        words.close()
+        self.values = words.array()
 
 
 class Plan:

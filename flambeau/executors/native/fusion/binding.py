@@ -7,6 +7,7 @@ of the same form share it.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from math import prod
 from typing import Any, NamedTuple
 
 from ....graph.geometry import Geometry
@@ -28,15 +29,6 @@ Place = tuple[int, int]  # (member, operand)
 _plans: Recent[Any, Plan | None] = Recent(1 << 11)
 
 
-class _Parts(NamedTuple):
-    """The members of a kernel for operands of certain shapes, and the space in which they are computed."""
-
-    unit: Unit
-    signatures: Sequence[Signature]
-    space: Space
-    dims: Dims | None
-
-
 class Reads:
     """The arrays that a kernel reads: equal reads of one node are one input."""
 
@@ -45,32 +37,39 @@ class Reads:
         self.dims = dims
         self.known: dict[Any, int] = {}
         self.places: list[Place] = []
+        self.levels: list[int] = []
         self.geometries: list[Geometry] = []
         self.strides: list[tuple[int, ...]] = []
 
     def input(self, node: int, place: Place, signature: Signature, level: int) -> int:
         """The number of the input that an operand is."""
         g = signature.geometries[place[1]]
-        ndim = len(self.space[0])
-        strides = traits.strides_in(signature, place[1], g, ndim) if level == ELEMENT else \
-            self._of_rows(g, signature.outputs[0])
+        strides = read_strides(signature, place[1], level, self.space, self.dims)
         k = self.known.setdefault((node, g.dtype, g.offset, strides), len(self.places))
         if k == len(self.places):
             self.places.append(place)
+            self.levels.append(level)
             self.geometries.append(g)
             self.strides.append(strides)
         return k
 
-    def _of_rows(self, g: Geometry, output: Geometry) -> tuple[int, ...]:
-        """The strides, along the space's dimensions, of what is read for each row of an array of rows."""
-        assert self.dims is not None
-        places = traits.kept_dims(self.space, self.dims, output.shape)
-        assert places is not None
-        found = [0] * len(self.space[0])
-        for d, s in zip(places, traits.aligned(g, output.ndim)):
-            if d >= 0:
-                found[d] = s
-        return tuple(found)
+
+def read_strides(signature: Signature, operand: int, level: int, space: Space,
+                 dims: Dims | None) -> tuple[int, ...]:
+    """The strides along a space's dimensions with which an operand is read."""
+    g = signature.geometries[operand]
+    if level == ELEMENT:
+        return traits.strides_in(signature, operand, g, len(space[0]))
+    # It is read for each row of an array of rows.
+    output = signature.outputs[0]
+    assert dims is not None
+    places = traits.kept_dims(space, dims, output.shape)
+    assert places is not None
+    found = [0] * len(space[0])
+    for d, s in zip(places, traits.aligned(g, output.ndim)):
+        if d >= 0:
+            found[d] = s
+    return tuple(found)
 
 
 def bind(unit: Unit, signatures: Sequence[Signature], space: Space, dims: Dims | None) -> Plan | None:
@@ -79,13 +78,19 @@ def bind(unit: Unit, signatures: Sequence[Signature], space: Space, dims: Dims |
     try:
         return _plans[key]
     except KeyError:
-        return _plans.keep(key, _prepare(_Parts(unit, signatures, space, dims)))
+        mold = Mold(unit, signatures, contents(unit, signatures, space, dims))
+        return _plans.keep(key, mold.plan(signatures, space))
 
 
 def bound(unit: Unit, signatures: Sequence[Signature]) -> Plan | None:
     """The plan of a unit of the same form with these signatures, if there was one lately."""
     key = (unit.form, *signatures)
     return _plans.get(key) or _plans.recall(key)
+
+
+def keep(unit: Unit, signatures: Sequence[Signature], plan: Plan | None) -> Plan | None:
+    """Remember a plan for ``bound``, and return it."""
+    return _plans.keep((unit.form, *signatures), plan)
 
 
 class Contents(NamedTuple):
@@ -134,26 +139,13 @@ def contents(unit: Unit, signatures: Sequence[Signature], space: Space, dims: Di
     return Contents(reads, tuple(members), numbers, tuple(outputs), results)
 
 
-def _prepare(parts: _Parts) -> Plan | None:
-    unit, space, dims = parts.unit, parts.space, parts.dims
-    found = contents(unit, parts.signatures, space, dims)
-    nest = nest_of(space, dims, found.reads.geometries, found.reads.strides, _passes(parts))
-    ndim = len(space[0]) if dims is not None else None
-    structure = Structure(found.members, nest.inputs, len(found.numbers), found.outputs, len(nest.outer),
-                          len(nest.mid), ndim, dims or (),
-                          nest.columns, nest.split, nest.packed, nest.tail > 0)
-    kernel = kernel_of(structure)
-    return None if kernel is None else _plan(kernel, nest, found, parts)
-
-
-def _passes(parts: _Parts) -> int:
+def _passes(unit: Unit, signatures: Sequence[Signature]) -> int:
     """How often a kernel passes over its elements, as far as its operators tell: once, twice or more."""
-    unit = parts.unit
     if unit.passes:
         return unit.passes
     assert unit.references is not None
     found = 1
-    for signature, own, levels in zip(parts.signatures, unit.references.operands, unit.levels):
+    for signature, own, levels in zip(signatures, unit.references.operands, unit.levels):
         if traits.dims_of(signature) is not None:
             found = max(found, traits.passes_of(signature))
         members = [r[1] for r in own if r is not None and r[0] == "member"]
@@ -163,59 +155,105 @@ def _passes(parts: _Parts) -> int:
     return found
 
 
-def _plan(kernel: Kernel, nest: Nest, found: Contents, parts: _Parts) -> Plan:
-    """The calls of a kernel on the operands' loops."""
-    partials: list[int] = []
-    workspace = 0
-    if nest.split:
-        width = nest.inner if nest.columns else 1
-        positions = nest.tasks // nest.rows * (nest.rows if not nest.columns else _positions(nest)) * width
-        for kind, dtype in kernel.reductions:
-            partials.append(workspace)
-            workspace += -(-positions * wide(kind, dtype).itemsize // 64) * 64
-    region = -(-nest.block * 8 // 64) * 64 + _APART
-    sizes = [dtype.itemsize for dtype in kernel.buffers]
-    buffer = nest.elements * max(sizes, default=0)
-    buffer = -(-buffer // 64) * 64 + _APART
-    scratch = kernel.regions * region + len(sizes) * buffer
-    calls: list[Call] = []
-    elements = 1
-    for n in (*nest.outer, *nest.mid, nest.inner):
-        elements *= n
-    nanoseconds = elements * cost.ELEMENT_INSTRUCTION * max(kernel.work, 8)
-    for name, address in kernel.calls:
+class _Cast(NamedTuple):
+    """A kernel, and its calls' words with no values in them."""
+
+    kernel: Kernel
+    words: Words
+
+
+class Mold:
+    """A unit's kernel for operands of one kind (Note: kinds): what is left is arithmetic with extents.
+
+    ``row_by_row``: whether the elements are walked in the order of dimensions. ``casts``: the kernel for each
+    form of loops that there were.
+    """
+
+    __slots__ = ("unit", "places", "levels", "dtypes", "members", "outputs", "results", "numbers", "ndim",
+                 "dims", "row_by_row", "passes", "casts")
+
+    def __init__(self, unit: Unit, signatures: Sequence[Signature], found: Contents) -> None:
+        reads, dims = found.reads, found.reads.dims
+        self.unit = unit
+        self.places, self.levels = reads.places, reads.levels
+        self.dtypes = [g.dtype.numpy for g in reads.geometries]
+        self.members, self.outputs, self.results, self.numbers = \
+            found.members, found.outputs, found.results, found.numbers
+        self.ndim = None if dims is None else len(reads.space[0])
+        self.dims = dims
+        self.row_by_row = reads.space == traits.contiguous_space(reads.space[0])
+        self.passes = _passes(unit, signatures)
+        self.casts: dict[Any, _Cast | None] = {}
+
+    def plan(self, signatures: Sequence[Signature], space: Space) -> Plan | None:
+        """The plan for members of these signatures; None where the kernel has no native form."""
+        strides = [read_strides(signatures[m], j, level, space, self.dims)
+                   for (m, j), level in zip(self.places, self.levels)]
+        nest = nest_of(space, self.dims, strides, self.passes)
+        form = (nest.accesses, len(nest.outer), len(nest.mid), nest.columns, nest.split, nest.packed,
+                nest.tail > 0)
+        if form not in self.casts:
+            self.casts[form] = self._cast(nest)
+        cast = self.casts[form]
+        return None if cast is None else self._plan(cast, nest, signatures)
+
+    def _cast(self, nest: Nest) -> _Cast | None:
+        kernel = kernel_of(Structure(
+            self.members, nest.inputs(self.dtypes), len(self.numbers), self.outputs, len(nest.outer),
+            len(nest.mid), self.ndim, self.dims or (), nest.columns, nest.split, nest.packed, nest.tail > 0))
+        if kernel is None:
+            return None
+        assert self.unit.references is not None
         words = Words()
-        _fill(words, kernel, nest, found, parts, partials, region, buffer)
-        tasks = nest.rows if name == "finish" else nest.tasks
-        each = nanoseconds / tasks if name != "finish" else 100.0
-        calls.append(Call(address, words, tasks, cost.grain(tasks, each), scratch))
-    traffic = sum(g.numel * g.dtype.itemsize for g in found.reads.geometries) \
-        + sum(g.numel * g.dtype.itemsize for i, k in found.results for g in [parts.signatures[i].outputs[k]])
-    return Plan(calls, workspace=workspace, traffic=float(traffic), nanoseconds=nanoseconds)
+        words.constant(*_extents(nest, 0, 0))
+        for member, operand in self.places:
+            words.input(operand, None, member)
+        for member, result in self.results:
+            words.output(result, member)
+        for (member, operand), dtype in zip(self.unit.references.numbers, self.numbers):
+            words.number(operand, dtype, member)
+        for _ in kernel.reductions if nest.split else ():
+            words.workspace()
+        words.close()
+        assert len(words.values) == len(kernel.words)
+        return _Cast(kernel, words)
+
+    def _plan(self, cast: _Cast, nest: Nest, signatures: Sequence[Signature]) -> Plan:
+        """The calls of a kernel on the operands' loops."""
+        kernel = cast.kernel
+        partials, workspace = _partials(kernel, nest) if nest.split else ([], 0)
+        region = -(-nest.block * 8 // 64) * 64 + _APART
+        buffer = nest.elements * max([dtype.itemsize for dtype in kernel.buffers], default=0)
+        buffer = -(-buffer // 64) * 64 + _APART
+        scratch = kernel.regions * region + len(kernel.buffers) * buffer
+        geometries = [signatures[m].geometries[j] for m, j in self.places]
+        words = cast.words.again(_extents(nest, region, buffer),
+                                 [g.offset * g.dtype.itemsize for g in geometries], partials)
+        rows, tasks = nest.rows, nest.tasks
+        nanoseconds = prod(nest.outer) * prod(nest.mid) * nest.inner * cost.ELEMENT_INSTRUCTION \
+            * max(kernel.work, 8)
+        calls = [Call(address, words, rows, cost.grain(rows, 100.0), scratch) if name == "finish" else
+                 Call(address, words, tasks, cost.grain(tasks, nanoseconds / tasks), scratch)
+                 for name, address in kernel.calls]
+        geometries += [signatures[m].outputs[result] for m, result in self.results]
+        traffic = sum([g.numel * g.dtype.itemsize for g in geometries])
+        return Plan(calls, workspace=workspace, traffic=float(traffic), nanoseconds=nanoseconds)
 
 
-def _positions(nest: Nest) -> int:
-    found = 1
-    for n in nest.outer:
-        found *= n
-    return found
+def _partials(kernel: Kernel, nest: Nest) -> tuple[list[int], int]:
+    """Where partial results lie in the calls' common memory, and its size."""
+    positions = prod(nest.outer) * nest.chunks * (nest.inner if nest.columns else 1)
+    partials, workspace = [], 0
+    for kind, dtype in kernel.reductions:
+        partials.append(workspace)
+        workspace += -(-positions * wide(kind, dtype).itemsize // 64) * 64
+    return partials, workspace
 
 
-def _fill(words: Words, kernel: Kernel, nest: Nest, found: Contents, parts: _Parts, partials: list[int],
-          region: int, buffer: int) -> None:
-    """The words of a call, in the order of ``structure.layout_of``."""
-    words.constant(*nest.outer, *nest.mid, nest.inner, nest.chunk, nest.chunks, nest.block, nest.count,
-                   region, buffer, max(nest.tail, 1), *nest.own)
+def _extents(nest: Nest, region: int, buffer: int) -> list[int]:
+    """The words that are numbers, which come first (see ``structure.layout_of``)."""
+    found = [*nest.outer, *nest.mid, nest.inner, nest.chunk, nest.chunks, nest.block, nest.count, region,
+             buffer, max(nest.tail, 1), *nest.own]
     for strides in nest.strides:
-        words.constant(*strides)
-    for (member, operand), geometry in zip(found.reads.places, found.reads.geometries):
-        words.input(operand, geometry, member)
-    for member, result in found.results:
-        words.output(result, member)
-    assert parts.unit.references is not None
-    for (member, operand), dtype in zip(parts.unit.references.numbers, found.numbers):
-        words.number(operand, dtype, member)
-    if nest.split:
-        for offset in partials:
-            words.workspace(offset)
-    assert len(words.values) == len(kernel.words)
+        found += strides
+    return found

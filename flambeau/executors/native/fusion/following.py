@@ -68,13 +68,14 @@ class Followed(Unit):
         if None in steps:
             return None
         nest = Nest([(problem.m, False), (problem.n, False)], [s for s in steps if s is not None],
-                    [problem.n, 1], [(g, ELEMENT) for g in found.reads.geometries], False, 1)
+                    [problem.n, 1], [ELEMENT] * len(steps), False, 1)
         at = self._product_input(found)
-        if at is None or nest.inputs[at].access != FLAT:
+        if at is None or nest.accesses[at][0] != FLAT:
             return None
+        inputs = nest.inputs([g.dtype.numpy for g in found.reads.geometries])
         place = -1 if self.kept else next((k for k, (i, r) in enumerate(found.results)
                                            if own[i].outputs[r].dtype is product.outputs[0].dtype), -1)
-        structure = Structure(found.members, nest.inputs, len(found.numbers), found.outputs, 1)
+        structure = Structure(found.members, inputs, len(found.numbers), found.outputs, 1)
         code = follower(Block(structure, at, place))
         if code is None:
             return None

@@ -10,11 +10,15 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from ....graph.node import Signature
+from ....graph.recent import Recent
 from ..plan import Plan
-from .binding import bind, bound
+from .binding import Mold, bound, contents, keep
+from .kinds import Kind, kind_of
 from .schedule import Unit
 from .structure import ROW
-from .traits import Dims, Space, level_beside, traits_of
+from .traits import Dims, Space, contiguous_space, level_beside, space_of, traits_of
+
+_KINDS = 1 << 7     # of one kernel, that are remembered
 
 
 class Fit:
@@ -22,10 +26,10 @@ class Fit:
 
     ``anchor``: a member that walks the kernel's space; the one that reduces, if there is one. ``rows``:
     whether a member computes a value for each row from such values. ``edges``: (member, operand, the member
-    that it is).
+    that it is). ``molds``: of each kind of members what was found out, None where they are no kernel.
     """
 
-    __slots__ = ("unit", "anchor", "rows", "edges")
+    __slots__ = ("unit", "anchor", "rows", "edges", "molds")
 
     def __init__(self, unit: Unit, signatures: Sequence[Signature]) -> None:
         assert unit.references is not None
@@ -33,6 +37,7 @@ class Fit:
         self.anchor = -1
         self.rows: list[bool] = []
         self.edges: list[tuple[int, int, int]] = []
+        self.molds: Recent[Kind, Mold | None] = Recent(_KINDS)
         for m, (signature, own) in enumerate(zip(signatures, unit.references.operands)):
             traits = traits_of(signature)
             by_row = unit.levels[m] == (ROW,) and traits.dims is None
@@ -46,8 +51,30 @@ class Fit:
         known = bound(self.unit, signatures)
         if known is not None:
             return known
+        kind = kind_of(signatures)
+        try:
+            mold = self.molds[kind]
+        except KeyError:
+            mold = self.molds.keep(kind, self._mold(signatures))
+        if mold is None:
+            return None
+        space = self._space_of(signatures[self.anchor], mold)
+        return keep(self.unit, signatures, mold.plan(signatures, space))
+
+    def _mold(self, signatures: Sequence[Signature]) -> Mold | None:
         found = self.space(signatures)
-        return None if found is None else bind(self.unit, signatures, *found)
+        if found is None:
+            return None
+        space, dims = found
+        return Mold(self.unit, signatures, contents(self.unit, signatures, space, dims))
+
+    @staticmethod
+    def _space_of(anchor: Signature, mold: Mold) -> Space:
+        """The space of a kernel of a known kind: that of the anchor's traits."""
+        if mold.dims is None:
+            return space_of(anchor.outputs[0])
+        g = anchor.geometries[0]
+        return contiguous_space(g.shape) if mold.row_by_row else space_of(g)
 
     def space(self, signatures: Sequence[Signature]) -> tuple[Space, Dims | None] | None:
         """The space in which members with these signatures are one kernel, and the dimensions they reduce."""

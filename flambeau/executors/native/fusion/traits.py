@@ -107,7 +107,7 @@ def passes_of(signature: Signature) -> int:
 
 def space_of(g: Geometry) -> Space:
     """The elements of a geometry in their order in memory."""
-    return tuple(g.shape), tuple([s if n > 1 else 0 for n, s in zip(g.shape, g.strides)])
+    return tuple(g.shape), g.steps
 
 
 def contiguous_space(shape: tuple[int, ...]) -> Space:
@@ -157,7 +157,7 @@ def strides_in(signature: Signature, operand: int, g: Geometry, ndim: int) -> tu
 
 def aligned(g: Geometry, ndim: int) -> tuple[int, ...]:
     """The strides of an operand broadcast to ``ndim`` dimensions."""
-    return (*[0] * (ndim - g.ndim), *[s if n > 1 else 0 for n, s in zip(g.shape, g.strides)])
+    return g.steps if g.ndim == ndim else (*[0] * (ndim - g.ndim), *g.steps)
 
 
 def row_strides(space: Space, dims: Dims) -> tuple[int, ...]:
