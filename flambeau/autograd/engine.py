@@ -15,6 +15,7 @@ from typing import Any
 from ..graph.geometry import Geometry
 from ..graph.storage import Storage
 from ..operators.arithmetic import ADD
+from ..operators.reduction import unbroadcast
 from ..tensor import Tensor, overrides, record_pair, state
 from ..tensor.inplace import write
 from ..tensor.tape import GradFn, SavedTensor
@@ -183,7 +184,7 @@ def fit(grad: Any, geometry: Geometry) -> Any:
     if g is geometry:
         return grad
     if g.shape != geometry.shape:
-        grad = grad.sum_to_size(geometry.shape)
+        grad = unbroadcast(grad, geometry.shape)
     if g.dtype is not geometry.dtype:
         if g.dtype.is_complex and not geometry.dtype.is_complex:
             grad = grad.real
@@ -204,6 +205,10 @@ def kept(fn: GradFn, position: int) -> Any:
         x._storage, x._geometry = found, fn.signature.outputs[~position]
     else:
         x = found
+        counter = x._counter
+        if position >= 0 and not x._swapped \
+                and (x._storage.version if counter is None else counter.version) == fn.saved[at + 1]:
+            return x    # as ``unpack`` finds most of them
     return unpack(fn, SavedTensor(x, fn.saved[at + 1], None, position < 0), position)
 
 

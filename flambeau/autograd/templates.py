@@ -129,14 +129,15 @@ class Template:
 
     __slots__ = ("kept", "aliases", "constants", "steps", "results")
 
-    def __init__(self, kept: list[tuple[int, Geometry | None, Geometry]], aliases: list[tuple[int, int]],
-                 constants: tuple[Any, ...], steps: list[tuple[Any, Any]],
-                 results: list[tuple[int, int, Reading]]) -> None:
-        self.kept = kept
+    def __init__(self, kept: Sequence[tuple[int, Geometry | None, Geometry]],
+                 aliases: Sequence[tuple[int, int]], constants: tuple[Any, ...], steps: Sequence[tuple[Any, Any]],
+                 results: Sequence[tuple[int, int, Reading]]) -> None:
+        # Most of these are empty or short, and many templates are kept: empty tuples are one object.
+        self.kept = tuple(kept)
         self.aliases = aliases
         self.constants = constants
-        self.steps = steps
-        self.results = results
+        self.steps = tuple(steps)
+        self.results = tuple(results)
 
 
 # --- making a template --------------------------------------------------------------------------------------
@@ -169,47 +170,58 @@ class Tracing:
         """What was recorded since, as a template; None where that would not say everything."""
         if not self.possible or self.read != values_read[0]:
             return None
-        needs = self.fn.needs
-        wanted = [(i, results[i]) for i in range(len(needs)) if needs[i] and results[i] is not None]
-        if any(x.__class__ is not Tensor or _travelling(x) is None for _, x in wanted):
+        wanted = self._wanted(results)
+        if wanted is None:
             return None
         place: dict[int, int] = {}
-        aliases = []
+        aliases: Any = ()
         for i, node in enumerate(self.places):
             first = place.setdefault(id(node), i)
-            if node is not None and first != i:
-                aliases.append((first, i))
-        recorded = self._recorded([x._storage.node for _, x in wanted], place)
+            if first != i and node is not None:
+                aliases = (*aliases, (first, i))
+        recorded = self._recorded([node for _, (node, _) in wanted], place)
         constants = None if recorded is None else _constants(recorded)
         if recorded is None or constants is None:
             return None
         base = len(self.places)
+        number = {key: base + i for i, key in enumerate(constants)}
+        base += len(constants)
         for i, (node, _) in enumerate(recorded):
-            place[id(node)] = base + len(constants) + i
-        number = {_exact(x): base + i for i, x in enumerate(constants)}
+            place[id(node)] = base + i
         steps = [(node.signature, _pick([place[id(x)] if x.__class__ is Node else number[_exact(x)]
                                          for x in operands])) for node, operands in recorded]
-        found = [(i, place[id(x._storage.node)], _reading(x._geometry, x._storage.geometry))
-                 for i, x in wanted]
-        return Template(self.kept, aliases, constants, steps, found)
+        found = [(i, place[id(node)], reading) for i, (node, reading) in wanted]
+        return Template(self.kept, aliases, tuple(constants.values()), steps, found)
+
+    def _wanted(self, results: Sequence[Any]) -> list[tuple[int, Gradient]] | None:
+        """The gradients that are wanted, by number, on their way; None if one is more than its value."""
+        found = []
+        for i, need in enumerate(self.fn.needs):
+            x = results[i] if need else None
+            if x is not None:
+                gradient = _travelling(x) if x.__class__ is Tensor else None
+                if gradient is None:
+                    return None
+                found.append((i, gradient))
+        return found
 
     def _recorded(self, roots: list[Node], place: dict[int, int]) -> list[tuple[Node, Any]] | None:
         """The nodes that the results need, in the order of recording, with their operands.
 
         None if one comes from elsewhere, or was computed (perhaps by another thread, perhaps just now).
         """
-        needed: dict[int, Any] = {}
-        waiting = list(roots)
-        while waiting:
-            node = waiting.pop()
-            if id(node) in place or id(node) in needed:
+        needed = {id(node) for node in roots if id(node) not in place}
+        recorded: list[tuple[Node, Any]] = []
+        for node in reversed(_nodes[self.start:]):
+            if id(node) not in needed:
                 continue
-            operands = needed[id(node)] = node.operands  # which go when the value comes
+            operands = node.operands    # which go when the value comes
             if node.value is not None or node.signature is None \
                     or len(operands) != len(node.signature.geometries):
                 return None
-            waiting += [x for x in operands if x.__class__ is Node]
-        recorded = [(node, needed[id(node)]) for node in _nodes[self.start:] if id(node) in needed]
+            recorded.append((node, operands))
+            needed.update([id(x) for x in operands if x.__class__ is Node and id(x) not in place])
+        recorded.reverse()
         return recorded if len(recorded) == len(needed) else None
 
 
@@ -221,10 +233,16 @@ def _exact(x: Any) -> Any:
     return x.__class__, repr(x)
 
 
-def _constants(recorded: list[tuple[Node, Any]]) -> tuple[Any, ...] | None:
+def _constants(recorded: list[tuple[Node, Any]]) -> dict[Any, Any] | None:
     """What the nodes' operands are beside nodes; None if there is more than numbers among them."""
-    found = {_exact(x): x for _, operands in recorded for x in operands if x.__class__ is not Node}
-    return tuple(found.values()) if all(x.__class__ in _CONSTANTS for x in found.values()) else None
+    found: dict[Any, Any] = {}
+    for _, operands in recorded:
+        for x in operands:
+            if x.__class__ is not Node:
+                if x.__class__ not in _CONSTANTS:
+                    return None
+                found[_exact(x)] = x
+    return found
 
 
 def _pick(places: list[int]) -> Any:

@@ -15,6 +15,8 @@ from ..devices import META
 from .geometry import Geometry
 from .operator import Operator
 
+_UNTAPED: dict[int, Any] = {}   # of most signatures: nobody asked for one
+
 
 class Signature:
     """An operator applied to operands of given geometry. Interned: comparing two is comparing pointers."""
@@ -35,8 +37,15 @@ class Signature:
         self.usual = single and not self.on_meta
         self.plan: Any = None  # the interpreter's preparation of this signature
         self.price = 0.0    # what it costs the interpreter, once somebody asked
-        self.tape_plans: dict[int, Any] = {}  # by the operands that want gradients, a bit each
+        self.tape_plans = _UNTAPED  # by the operands that want gradients, a bit each
         self.form = _form(operator, attributes, geometries, len(outputs))
+
+    def keep_tape_plan(self, wanted: int, plan: Any) -> Any:
+        """Remember, and return, what is to be taped for the operands wanted."""
+        if self.tape_plans is _UNTAPED:
+            self.tape_plans = {}
+        self.tape_plans[wanted] = plan
+        return plan
 
     def __repr__(self) -> str:
         return f"<{self.operator.name} {list(self.geometries)} -> {list(self.outputs)}>"

@@ -7,7 +7,7 @@ from typing import Any
 from .. import dtypes
 from ..graph.geometry import contiguous
 from ..graph.recent import Recent
-from ..tensor import Tensor, record
+from ..tensor import Tensor, record, record_one
 from .definition import arithmetic_dtype, operator
 from .normalization import (
     NORMALIZE,
@@ -18,6 +18,7 @@ from .normalization import (
     statistics_in,
     statistics_shape,
 )
+from .reduction import SUM_DIM
 from .registry import api
 
 
@@ -75,8 +76,9 @@ def _(ctx: Any, grads: Any) -> Any:
 
 
 def _leading_sum(x: Tensor, keep: int) -> Tensor:
-    lead = x.ndim - keep
-    return x.sum(tuple(range(lead))) if lead else x
+    g = x._geometry
+    lead = g.ndim - keep
+    return record_one(SUM_DIM, x, (tuple(range(lead)), False, g.dtype)) if lead else x
 
 
 @api("torch", "nn.functional")

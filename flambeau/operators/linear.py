@@ -22,7 +22,7 @@ from .matmul import (
 )
 from .out import store
 from .registry import api
-from .shape import reshape
+from .shape import VIEW, reshape
 from .transposing import T
 
 
@@ -100,11 +100,17 @@ def _linear_input(ctx: Any, grad: Tensor, weight: Tensor) -> Any:
 
 def _linear_weight(ctx: Any, grad: Tensor, input: Tensor) -> Any:
     if input._geometry.ndim != 2:
-        rows = rows_of(input.shape)
-        grad, input = reshape(grad, rows, grad.shape[-1]), reshape(input, rows, input.shape[-1])
+        grad, input = _matrix(grad), _matrix(input)
     if input._geometry.dtype.is_complex:
         input = input.conj()
     return record(MM, (view(T, grad), input))
+
+
+def _matrix(x: Tensor) -> Tensor:
+    """(*, K) as rows."""
+    g = x._geometry
+    shape = rows_of(g.shape), g.shape[-1]
+    return view(VIEW, x, (shape,)) if g.is_contiguous else reshape(x, shape)
 
 
 def _linear_bias(ctx: Any, grad: Tensor) -> Tensor:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from math import prod
 from typing import Any
 
 from ..dtypes import BOOL, SCALAR_NAMES, dtype
@@ -392,7 +393,5 @@ def _with_vector(input: Tensor, other: Tensor, a: int, b: int) -> Tensor:
 
 def rows_of(shape: Any) -> int:
     """The number of rows of (..., K): the product of all extents but the last."""
-    count = 1
-    for n in shape[:-1]:
-        count *= n
-    return count
+    *rows, _ = shape
+    return prod(rows)

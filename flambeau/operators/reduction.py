@@ -109,6 +109,15 @@ def sum(input: Tensor, dim: Any = None, keepdim: bool = False, *, dtype: Any = N
     return record_one(SUM if dim is None else SUM_DIM, input, (normalize_dims(dim, g.ndim), keepdim, dtype))
 
 
+def unbroadcast(grad: Tensor, shape: tuple[int, ...]) -> Tensor:
+    """The sum over what was repeated to broadcast ``shape``: ``sum_to_size`` for derivatives."""
+    g = grad._geometry
+    lead = g.ndim - len(shape)
+    if lead > 0 and g.dtype.category >= dtypes.FLOATING and g.shape[lead:] == shape:
+        return record_one(SUM_DIM, grad, (tuple(range(lead)), False, g.dtype))
+    return sum_to_size(grad, shape)
+
+
 @api("Tensor")
 def sum_to_size(input: Tensor, *size: Any) -> Tensor:
     """The sum over the dimensions along which ``size`` was broadcast to this shape."""

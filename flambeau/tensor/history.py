@@ -25,7 +25,7 @@ def tape_plan(signature: Signature, wanted: int, count: int) -> TapePlan:
     plan: TapePlan | None = signature.tape_plans.get(wanted)
     if plan is None:
         needs = tuple([bool(wanted >> i & 1) for i in range(count)])
-        plan = signature.tape_plans[wanted] = _made_plan(signature, needs)
+        plan = signature.keep_tape_plan(wanted, _made_plan(signature, needs))
     return plan
 
 

@@ -14,21 +14,24 @@ from typing import Any, SupportsIndex
 
 import numpy as np
 
+from ...graph.recent import Recent
+
+_places: Recent[Any, Any] = Recent(1 << 12)
+
 
 class Words:
     """The arguments of a call under construction: each method returns the position, for ``Function.word``.
 
-    ``input(operand)``: pointer to the first element that the operand's geometry reads (None where it is not
-    known: ``again``). ``output(result)``:
-    pointer to a result. ``number(operand, dtype)``: a Python number. ``workspace(offset)``: pointer into
-    memory that the plan's calls share. ``function(address)``: a function that the call calls. ``status()``:
-    pointer to an i64 that a kernel sets to 1 where an operand's values are not allowed (an index out of
-    range): it must then still write only inside its results; the program stops there, and the interpreter
-    computes the node again to report the error.
+    ``input(operand)``: pointer to the first element that the operand's geometry reads (None: ``again`` will
+    say). ``output(result)``: pointer to a result. ``number(operand, dtype)``: a Python number.
+    ``workspace(offset)``: pointer into memory that the plan's calls share. ``function(address)``: a function
+    that the call calls. ``status()``: pointer to an i64 that a kernel sets to 1 where an operand's values are
+    not allowed (an index out of range): it must then still write only inside its results; the program stops
+    there, and the interpreter computes the node again to report the error.
     """
 
     __slots__ = ("values", "inputs", "shifts", "outputs", "numbers", "workspaces", "rooms", "functions",
-                 "status_word", "_array")
+                 "status_word", "places")
 
     def __init__(self) -> None:
         self.values: Any = []
@@ -40,37 +43,35 @@ class Words:
         self.rooms: Any = []        # of each workspace: its offset
         self.functions: Any = ()    # (word, address), as ``Call.function``
         self.status_word: int | None = None
-        self._array: Any = None
+        self.places: Any = None     # how many words there are, and what is in which, once there are no more
 
     def again(self, constants: Sequence[int], shifts: Sequence[int], rooms: Sequence[int] = ()) -> Words:
-        """The same words, closed, with other values: the first ones are known now, the others as before."""
+        """The same words with other values: the first ones are known now, the others when the plan runs."""
         made = Words.__new__(Words)
-        made.values = (*constants, *self.values[len(constants):])
+        made.values = np.array([*constants, *[0] * (self.places[0] - len(constants))], np.int64)
         made.shifts, made.rooms = tuple(shifts), tuple(rooms)
         made.inputs, made.outputs, made.numbers = self.inputs, self.outputs, self.numbers
         made.workspaces, made.functions, made.status_word = self.workspaces, self.functions, self.status_word
-        made._array = None
+        made.places = self.places
         return made
 
-    def array(self) -> Any:
-        """The values, of which there will be no more."""
-        if self._array is None:
-            self.close()
-            self._array = np.array(self.values, np.int64)
-        return self._array
-
     def close(self) -> None:
-        """No more words. Many plans are kept, and the garbage collector lets go of tuples of numbers."""
-        self.values = tuple(self.values)
-        self.inputs, self.shifts, self.outputs = tuple(self.inputs), tuple(self.shifts), tuple(self.outputs)
-        self.numbers, self.workspaces, self.rooms = \
-            tuple(self.numbers), tuple(self.workspaces), tuple(self.rooms)
+        """No more words. Many plans are kept: they share what does not depend on shapes.
+
+        So the garbage collector, which goes through all that is kept, has little to go through.
+        """
+        if self.places is not None:
+            return
+        places = (len(self.values), tuple(self.inputs), tuple(self.outputs), tuple(self.numbers),
+                  tuple(self.workspaces), self.status_word)
+        self.places = _places.get(places) or _places.recall(places) or _places.keep(places, places)
+        _, self.inputs, self.outputs, self.numbers, self.workspaces, _ = self.places
+        self.shifts, self.rooms = tuple(self.shifts), tuple(self.rooms)
+        self.values = np.array(self.values, np.int64)
 
     def lies_as(self, other: Words) -> bool:
         """Whether the words are the same ones in the same places, whatever is in them."""
-        return len(self.values) == len(other.values) and self.inputs == other.inputs \
-            and self.outputs == other.outputs and self.numbers == other.numbers \
-            and self.workspaces == other.workspaces and self.status_word == other.status_word
+        return bool(self.places == other.places)
 
     def _place(self, value: int = 0) -> int:
         self.values.append(value)
@@ -131,7 +132,8 @@ class Call:
         self.tasks = tasks
         self.grain = grain
         self.scratch = scratch      # bytes that each thread has for itself, aligned to 64
-        self.values = words.array()
+        words.close()
+        self.values = words.values
 
 
 class Plan:
@@ -157,5 +159,9 @@ class Plan:
 
     def lies_as(self, other: Plan) -> bool:
         """Whether the calls take the same operands in the same words."""
-        return len(self.calls) == len(other.calls) and self.in_place == other.in_place \
-            and all(a.words.lies_as(b.words) for a, b in zip(self.calls, other.calls))
+        if len(self.calls) != len(other.calls) or self.in_place != other.in_place:
+            return False
+        for a, b in zip(self.calls, other.calls):
+            if a.words.places is not b.words.places and not a.words.lies_as(b.words):
+                return False
+        return True
