@@ -130,8 +130,8 @@ class Template:
     __slots__ = ("kept", "aliases", "constants", "steps", "results")
 
     def __init__(self, kept: Sequence[tuple[int, Geometry | None, Geometry]],
-                 aliases: Sequence[tuple[int, int]], constants: tuple[Any, ...], steps: Sequence[tuple[Any, Any]],
-                 results: Sequence[tuple[int, int, Reading]]) -> None:
+                 aliases: Sequence[tuple[int, int]], constants: tuple[Any, ...],
+                 steps: Sequence[tuple[Any, Any]], results: Sequence[tuple[int, int, Reading]]) -> None:
         # Most of these are empty or short, and many templates are kept: empty tuples are one object.
         self.kept = tuple(kept)
         self.aliases = aliases

@@ -130,7 +130,7 @@ class Call:
         self.function = function    # its address, an integer when one is wanted
         self.words = words
         self.tasks = tasks
-        self.grain = grain
+        self.grain = max(grain, 1)
         self.scratch = scratch      # bytes that each thread has for itself, aligned to 64
         words.close()
         self.values = words.values

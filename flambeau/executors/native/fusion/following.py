@@ -12,19 +12,21 @@ from collections.abc import Sequence
 from math import prod
 from typing import Any, NamedTuple, SupportsIndex
 
+from ....graph.geometry import Geometry
 from ....graph.node import Node, Signature
 from ....graph.recent import Recent
 from ..plan import Plan, Words
 from ..products.blocking import Problem, product_plan
 from ..templates.matmul import TEMPLATES, problem_of
 from . import cost
-from .binding import Contents, contents
+from .binding import Contents, contents, read_strides
 from .blocks import Block, follower
+from .kinds import KINDS, Kind, kind_of
 from .nest import Nest
 from .refit import Fit
 from .schedule import Unit, is_stored
 from .structure import ELEMENT, FLAT, Structure
-from .traits import Space
+from .traits import Space, space_of
 
 _plans: Recent[Any, Plan | None] = Recent(1 << 11)
 
@@ -36,7 +38,7 @@ class Followed(Unit):
     somebody else reads the product's result. It is a unit with a plan, for the shapes that came first.
     """
 
-    __slots__ = ("kernel", "source", "kept", "fit")
+    __slots__ = ("kernel", "source", "kept", "fit", "molds")
 
     def __init__(self, product: int, kernel: Unit, source: int, kept: bool) -> None:
         super().__init__([product, *kernel.members], None)
@@ -44,6 +46,7 @@ class Followed(Unit):
         self.source = source
         self.kept = kept
         self.fit: Fit | None = None
+        self.molds: Recent[Kind, _Mold | bool] = Recent(KINDS)     # False: it can not follow
 
     def plan_for(self, signatures: Sequence[Signature]) -> Plan | None:
         """The plan for other shapes; None where the kernel can not follow the product."""
@@ -52,41 +55,27 @@ class Followed(Unit):
         if plan is not None:
             return plan
         product, *own = signatures
+        kind = kind_of(own)
+        mold = self.molds.get(kind)
+        if mold is None:
+            mold = self.molds.recall(kind)
+            if mold is None:
+                mold = self.molds.keep(kind, self._mold(product, own) or False)
+        return _plans.keep(key, mold.plan(product, own) if isinstance(mold, _Mold) else None)
+
+    def _mold(self, product: Signature, own: Sequence[Signature]) -> _Mold | None:
         if self.fit is None:
             self.fit = Fit(self.kernel, own)
         found = self.fit.space(own)
         if found is None or found[1] is not None:
             return None
-        return _plans.keep(key, self._prepare(product, own, found[0]))
-
-    def _prepare(self, product: Signature, own: Sequence[Signature], space: Space) -> Plan | None:
-        problem = problem_of(product)
-        if problem is None or not _is_plain(problem, space):
+        inside = contents(self.kernel, own, found[0], None)
+        at = self._product_input(inside)
+        if at is None:
             return None
-        found = contents(self.kernel, own, space, None)
-        steps = [_steps(space, s, problem.n) for s in found.reads.strides]
-        if None in steps:
-            return None
-        nest = Nest([(problem.m, False), (problem.n, False)], [s for s in steps if s is not None],
-                    [problem.n, 1], [ELEMENT] * len(steps), False, 1)
-        at = self._product_input(found)
-        if at is None or nest.accesses[at][0] != FLAT:
-            return None
-        inputs = nest.inputs([g.dtype.numpy for g in found.reads.geometries])
-        place = -1 if self.kept else next((k for k, (i, r) in enumerate(found.results)
+        place = -1 if self.kept else next((k for k, (i, r) in enumerate(inside.results)
                                            if own[i].outputs[r].dtype is product.outputs[0].dtype), -1)
-        structure = Structure(found.members, inputs, len(found.numbers), found.outputs, 1)
-        code = follower(Block(structure, at, place))
-        if code is None:
-            return None
-        following = _Following(self, found, nest, at, place, code[0])
-        plan = product_plan(problem._replace(follower=following, output=following.place_of_product()))
-        elements = prod(space[0])
-        plan.nanoseconds += elements * cost.ELEMENT_INSTRUCTION * max(code[1], 8)
-        reads = [g for k, g in enumerate(found.reads.geometries) if k != at]
-        writes = [own[i].outputs[r] for k, (i, r) in enumerate(found.results) if k != place]
-        plan.traffic += sum(g.numel * g.dtype.itemsize for g in [*reads, *writes])
-        return plan
+        return _Mold(self.kernel, self.fit.anchor, inside, at, place)
 
     def _product_input(self, found: Contents) -> int | None:
         """The input that is the product's result; None if it is read in several ways."""
@@ -96,38 +85,88 @@ class Followed(Unit):
         return inputs[0] if len(inputs) == 1 else None
 
 
-class _Following(NamedTuple):
-    """The arguments of a follower."""
+class _Mold:
+    """A follower for operands of one kind (Note: kinds).
 
-    unit: Followed
-    contents: Contents
+    ``anchor``: the member that walks its space; ``product``: the input that is the product's result;
+    ``place``: the output that lies where that does, or -1. ``codes``: by how inputs are accessed, the
+    function's address and how many instructions it has for an element.
+    """
+
+    __slots__ = ("kernel", "anchor", "contents", "product", "place", "dtypes", "codes")
+
+    def __init__(self, kernel: Unit, anchor: int, found: Contents, product: int, place: int) -> None:
+        self.kernel = kernel
+        self.anchor = anchor
+        self.contents = found
+        self.product = product
+        self.place = place
+        self.dtypes = [g.dtype.numpy for g in found.reads.geometries]
+        self.codes: dict[Any, tuple[SupportsIndex, int] | None] = {}
+
+    def plan(self, product: Signature, own: Sequence[Signature]) -> Plan | None:
+        """The plan for a product and members of these signatures, if they can follow it."""
+        problem, space = problem_of(product), space_of(own[self.anchor].outputs[0])
+        if problem is None or not _is_plain(problem, space):
+            return None
+        places = self.contents.reads.places
+        steps = [_steps(space, read_strides(own[m], j, ELEMENT, space, None), problem.n) for m, j in places]
+        if None in steps:
+            return None
+        nest = Nest([(problem.m, False), (problem.n, False)], [s for s in steps if s is not None],
+                    [problem.n, 1], [ELEMENT] * len(steps), False, 1)
+        if nest.accesses not in self.codes:
+            self.codes[nest.accesses] = self._code(nest)
+        code = self.codes[nest.accesses]
+        if code is None:
+            return None
+        geometries = [own[m].geometries[j] for m, j in places]
+        following = _Following(self, geometries, nest, code[0])
+        plan = product_plan(problem._replace(follower=following, output=following.place_of_product()))
+        plan.nanoseconds += prod(space[0]) * cost.ELEMENT_INSTRUCTION * max(code[1], 8)
+        moved = [g for k, g in enumerate(geometries) if k != self.product]
+        moved += [own[i].outputs[r] for k, (i, r) in enumerate(self.contents.results) if k != self.place]
+        plan.traffic += sum([g.numel * g.dtype.itemsize for g in moved])
+        return plan
+
+    def _code(self, nest: Nest) -> tuple[SupportsIndex, int] | None:
+        if nest.accesses[self.product][0] != FLAT:
+            return None
+        found = self.contents
+        structure = Structure(found.members, nest.inputs(self.dtypes), len(found.numbers), found.outputs, 1)
+        return follower(Block(structure, self.product, self.place))
+
+
+class _Following(NamedTuple):
+    """The arguments of a follower. ``geometries``: of what it reads."""
+
+    mold: _Mold
+    geometries: Sequence[Geometry]
     nest: Nest
-    product: int        # the input
-    place: int          # the output that lies where it does, or -1
     address: SupportsIndex
 
     def place_of_product(self) -> tuple[int, int]:
         """Which member's result the product's lies in, as ``Words.output`` wants it."""
-        if self.place < 0:
+        if self.mold.place < 0:
             return 0, 0
-        member, result = self.contents.results[self.place]
+        member, result = self.mold.contents.results[self.mold.place]
         return result, member + 1
 
     def fill(self, words: Words) -> None:
         """In the order of ``structure.layout_of``; chunks, blocks and scratch memory are not used."""
-        nest, found = self.nest, self.contents
+        nest, mold = self.nest, self.mold
         words.constant(*nest.outer, nest.inner, 0, 0, 0, 0, 0, 0, 0, *nest.own)
         for strides in nest.strides:
             words.constant(*strides)
-        for k, ((member, operand), g) in enumerate(zip(found.reads.places, found.reads.geometries)):
-            if k == self.product:
+        for k, ((member, operand), g) in enumerate(zip(mold.contents.reads.places, self.geometries)):
+            if k == mold.product:
                 words.output(*self.place_of_product())
             else:
                 words.input(operand, g, member + 1)
-        for member, result in found.results:
+        for member, result in mold.contents.results:
             words.output(result, member + 1)
-        assert self.unit.kernel.references is not None
-        for (member, operand), dtype in zip(self.unit.kernel.references.numbers, found.numbers):
+        assert mold.kernel.references is not None
+        for (member, operand), dtype in zip(mold.kernel.references.numbers, mold.contents.numbers):
             words.number(operand, dtype, member + 1)
 
 

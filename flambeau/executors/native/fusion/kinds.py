@@ -17,6 +17,8 @@ from ....graph.node import Signature
 
 Kind = tuple[Any, ...]
 
+KINDS = 1 << 7      # of one kernel, that are remembered
+
 
 def kind_of(signatures: Sequence[Signature]) -> Kind:
     """The kind of a kernel's members.

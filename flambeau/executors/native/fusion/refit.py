@@ -13,12 +13,10 @@ from ....graph.node import Signature
 from ....graph.recent import Recent
 from ..plan import Plan
 from .binding import Mold, bound, contents, keep
-from .kinds import Kind, kind_of
+from .kinds import KINDS, Kind, kind_of
 from .schedule import Unit
 from .structure import ROW
 from .traits import Dims, Space, contiguous_space, level_beside, space_of, traits_of
-
-_KINDS = 1 << 7     # of one kernel, that are remembered
 
 
 class Fit:
@@ -26,7 +24,7 @@ class Fit:
 
     ``anchor``: a member that walks the kernel's space; the one that reduces, if there is one. ``rows``:
     whether a member computes a value for each row from such values. ``edges``: (member, operand, the member
-    that it is). ``molds``: of each kind of members what was found out, None where they are no kernel.
+    that it is). ``molds``: of each kind of members what was found out, False where they are no kernel.
     """
 
     __slots__ = ("unit", "anchor", "rows", "edges", "molds")
@@ -37,7 +35,7 @@ class Fit:
         self.anchor = -1
         self.rows: list[bool] = []
         self.edges: list[tuple[int, int, int]] = []
-        self.molds: Recent[Kind, Mold | None] = Recent(_KINDS)
+        self.molds: Recent[Kind, Mold | bool] = Recent(KINDS)
         for m, (signature, own) in enumerate(zip(signatures, unit.references.operands)):
             traits = traits_of(signature)
             by_row = unit.levels[m] == (ROW,) and traits.dims is None
@@ -52,11 +50,12 @@ class Fit:
         if known is not None:
             return known
         kind = kind_of(signatures)
-        try:
-            mold = self.molds[kind]
-        except KeyError:
-            mold = self.molds.keep(kind, self._mold(signatures))
+        mold = self.molds.get(kind)
         if mold is None:
+            mold = self.molds.recall(kind)
+            if mold is None:
+                mold = self.molds.keep(kind, self._mold(signatures) or False)
+        if not isinstance(mold, Mold):
             return None
         space = self._space_of(signatures[self.anchor], mold)
         return keep(self.unit, signatures, mold.plan(signatures, space))

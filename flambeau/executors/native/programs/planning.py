@@ -32,9 +32,13 @@ def planned(nodes: list[Node]) -> list[Planned]:
 def replan(stage: Planned, signatures: Sequence[Signature]) -> Replan:
     """How a stage, whose members have these signatures, is planned for others."""
     if stage.form is None:
-        return lambda others: plan_of(others[0])
+        return _alone
     return _followed(stage, signatures) if stage.form[0] == "followed" else \
         Fit(_unit(stage.members, stage.form), signatures).plan
+
+
+def _alone(signatures: Sequence[Signature]) -> Plan | None:
+    return plan_of(signatures[0])
 
 
 def _form(unit: Unit) -> tuple[Any, ...] | None:

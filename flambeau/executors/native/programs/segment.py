@@ -84,8 +84,9 @@ class Segment:
         if calls:
             memory[words_at:statuses_at] = np.concatenate([call.values for call in calls])
         for call, first in zip(calls, form.step_words):
-            for word, address in call.words.functions:
-                memory[words_at + first + word] = index(address)
+            if call.words.functions:
+                for word, address in call.words.functions:
+                    memory[words_at + first + word] = index(address)
         patches = memory[patches_at:words_at].reshape(-1, 3)
         patches[:, 0] = base + 8 * (words_at + form.patches[:, 0])
         patches[:, 1] = form.patches[:, 1]
@@ -93,11 +94,13 @@ class Segment:
         self._statuses = slice(statuses_at, statuses_at + len(form.statuses))
         for i, word in enumerate(form.statuses):
             memory[words_at + word] = base + 8 * (statuses_at + i)
-        if calls:
-            steps = [(index(call.function), base + 8 * (words_at + first), call.tasks, max(call.grain, 1),
-                      0, 0, base + 8 * (statuses_at + status) if status >= 0 else 0, 0)
-                     for call, first, status in zip(calls, form.step_words, form.step_statuses)]
-            memory[runtime.PROGRAM_WORDS:patches_at] = np.array(steps, np.int64).ravel()
+        steps = memory[runtime.PROGRAM_WORDS:patches_at].reshape(-1, runtime.STEP_WORDS)
+        steps[:, runtime.FUNCTION] = [index(call.function) for call in calls]
+        steps[:, runtime.WORDS] = base + 8 * (words_at + form.first_words)
+        steps[:, runtime.TASKS] = [call.tasks for call in calls]
+        steps[:, runtime.GRAIN] = [call.grain for call in calls]
+        for step, status in form.checked:
+            steps[step, runtime.STATUS] = base + 8 * (statuses_at + status)
         self._header: Any = _writable(memory)[:runtime.PROGRAM_WORDS]
         memory[_FACTS] = (len(form.patches), base + 8 * patches_at, base + 8 * runtime.PROGRAM_WORDS, 0,
                           len(calls), id(np.ndarray), form.slots - len(form.owned), form.slots)

@@ -33,7 +33,7 @@ class Skeleton:
         self.count = 0
         self.step_words: list[int] = []     # of each call, its first word
         self.step_stages: list[int] = []
-        self.step_statuses: list[int] = []  # of each call, the number of its status word, or -1
+        self.checked: list[tuple[int, int]] = []    # calls that have a status word, and its number
         self.statuses: list[int] = []
         self.leaves: list[tuple[int, int]] = []
         self.earlier: list[Result] = []
@@ -79,9 +79,8 @@ class Skeleton:
             # Numbered after the inputs of all calls: ``_settle`` adds their count.
             self._in_arena.append((base + at, s, self._rooms))
             self._rooms += 1
-        self.step_statuses.append(-1)
         if words.status_word is not None:
-            self.step_statuses[-1] = len(self.statuses)
+            self.checked.append((len(self.step_words) - 1, len(self.statuses)))
             self.statuses.append(base + words.status_word)
 
     def _operand(self, word: int, position: int, operand: int) -> None:
@@ -115,6 +114,7 @@ class Skeleton:
                                  for i, (k, j) in enumerate(self.leaves)}
         slots.update({result: len(self.leaves) + i for i, result in enumerate(self.names)})
         self.slots = len(slots)
+        self.first_words = np.array(self.step_words, np.int64)
         self.patches = np.array([(word, slots[name], shift) for word, name, shift in self._patches],
                                 np.int64).reshape(-1, 3)
         self.places: list[Any] = list(dict.fromkeys(place for _, place, _ in self._in_arena))

@@ -53,16 +53,17 @@ FILES: dict[str, str] = {
     "randint": "random", "random_full": "random", "randperm": "random", "exponential": "random",
 }
 
-_plans: Recent[Signature, Plan | None] = Recent(1 << 11)
+_plans: Recent[Signature, Plan | bool] = Recent(1 << 11)     # False: it has none
 
 
 def plan_of(signature: Signature) -> Plan | None:
     """The plan of a signature; None where the interpreter computes it."""
-    try:
-        return _plans[signature]
-    except KeyError:
-        pass
-    return _plans.keep(signature, _make(signature))
+    found = _plans.get(signature)
+    if found is None:
+        found = _plans.recall(signature)
+        if found is None:
+            found = _plans.keep(signature, _make(signature) or False)
+    return found or None  # type: ignore[return-value]
 
 
 def _make(signature: Signature) -> Plan | None:
