@@ -54,6 +54,20 @@ def forget() -> None:
     programs.clear()
 
 
+def check_threads(function: Callable[..., Any], operands: Sequence[Any]) -> None:
+    """Any number of threads gives the same bits."""
+    before = flambeau.get_num_threads()
+    want = results(function, operands, "native")
+    try:
+        for count in (1, 2, 5):
+            flambeau.set_num_threads(count)
+            programs.clear()
+            found = results(function, operands, "native")
+            assert all(np.array_equal(x, y) for (_, x), (_, y) in zip(want, found, strict=True))
+    finally:
+        flambeau.set_num_threads(before)
+
+
 def check(function: Callable[..., Any], operands: Sequence[Any], name: str, tolerance: float = 0.0) -> None:
     """Both tiers give the same, and the native one by a template of the operator ``name``."""
     want = results(function, operands, "interpreter")

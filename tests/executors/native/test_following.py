@@ -14,7 +14,7 @@ from flambeau import config
 pytest.importorskip("llvmlite")
 
 from flambeau.executors.native.programs import known
-from tests.executors.native.agreement import TEXTS, results
+from tests.executors.native.agreement import TEXTS, check_threads, results
 
 F = flambeau.nn.functional
 
@@ -116,17 +116,9 @@ def test_other_shapes_compile_nothing_and_threads_change_nothing(name: str) -> N
         results(function, operands(shape), "native")
     before = len(TEXTS)
     given = operands((7, 41, 100, 130))
-    found = results(function, given, "native")
+    results(function, given, "native")
     assert len(TEXTS) == before
-    threads = flambeau.get_num_threads()
-    try:
-        for count in (1, 2, 5):
-            flambeau.set_num_threads(count)
-            known.clear()
-            again = results(function, given, "native")
-            assert all(np.array_equal(x, y) for (_, x), (_, y) in zip(found, again))
-    finally:
-        flambeau.set_num_threads(threads)
+    check_threads(function, given)
 
 
 def test_a_follower_waits_for_its_other_operands() -> None:

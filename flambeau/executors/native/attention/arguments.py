@@ -23,7 +23,7 @@ class Names(NamedTuple):
     """
 
     operands: tuple[str, ...]       # of each: pointer, strides, and whether it is read from a copy
-    results: tuple[str, ...]        # of each: pointer and strides; columns are adjacent
+    results: tuple[str, ...]        # of each: pointer, strides and offset; columns are adjacent
     others: tuple[str, ...]         # pointers
     sizes: tuple[str, ...]
     scratch: tuple[str, ...]        # parts of scratch memory: where they begin
@@ -32,7 +32,7 @@ class Names(NamedTuple):
     def in_order(self) -> list[str]:
         strides = [f"{name}.{part}" for name in self.operands
                    for part in (*range(LEAD), "row", "column", "copied")]
-        strides += [f"{name}.{part}" for name in self.results for part in (*range(LEAD), "row")]
+        strides += [f"{name}.{part}" for name in self.results for part in (*range(LEAD), "row", "start")]
         return [*self.operands, *self.results, *self.others, "scale", "factor", *self.sizes, *strides,
                 *[f"at.{name}" for name in self.scratch]]
 
@@ -95,7 +95,7 @@ class Arguments:
     def of_head(self, name: str, head: Head) -> str:
         """Where the matrix of a head begins in memory."""
         f = self.f
-        place: Value = 0
+        place: Value = self.values.get(f"{name}.start", 0)
         for i, index in enumerate(head):
             place = f.add(place, f.mul(index, self[f"{name}.{i}"]))
         return f.at(self[name], place, memory_type(self.parts.storage))

@@ -15,8 +15,8 @@ With dropout, P and G V^T are multiplied with what is kept, except in dS = P * (
 factor 1 / (1 - probability). Weights that are dropped are held as -p until dS is computed.
 
 A task has some blocks of queries of one head, or of all heads that share their keys and values, and adds up
-dK and dV: in the results if the head of keys has no other task, else in memory of its own, which the kernel
-``attention_gather`` sums in the order of tasks.
+dK and dV in memory of its own. If the head of keys has other tasks, the kernel ``attention_gather`` sums
+theirs in the order of tasks.
 """
 
 from __future__ import annotations
@@ -34,10 +34,11 @@ from .span import BOUNDS, Span, over_keys
 from .tiles import Ahead, Parts
 
 SCRATCH = ("query", "grad", "key", "value", "query_t", "grad_t", "scores", "grads", "grad_query_t",
-           "statistics", "grad_query_rows", "mask", "mask_t")
+           "statistics", "grad_query_rows", "mask", "mask_t", "sums")
 BACKWARD = Names(("grad", "query", "key", "value", "mask", "kept"),
                  ("grad_query", "grad_key", "grad_value"), ("shares",),
-                 (*SIZES, "direct", "depth.padded", "width.padded", "share"), SCRATCH)
+                 (*SIZES, "alone", "depth.padded", "width.padded", "share"), SCRATCH)
+_SUMMED = ("grad_key", "depth"), ("grad_value", "width")
 # Statistics of a block, each for all lanes.
 TOP, SUM, INNER, FACTOR, STATISTICS = range(5)
 
@@ -64,7 +65,9 @@ def backward_text(storage: Dtype, compute: Dtype) -> str:
                 following = f.mul(f.add(block, w["chunks"]), parts.width)
                 bring_later_keys(w, shared, following)
                 ahead = needed_next(w, head, following, ("query", "grad"), shared_next)
+                sums.bring(f.compare("sge", following, w["queries"]))
                 _Block(w, head, f.mul(block, parts.width), k, v, sums, ahead).run()
+            sums.deliver()
     with module.kernel("attention_gather") as f:
         w = Arguments(f, parts, BACKWARD)
         with f.loop(f.begin, f.end) as number:
@@ -73,20 +76,29 @@ def backward_text(storage: Dtype, compute: Dtype) -> str:
 
 
 class _Sums:
-    """Where a task adds up dK and dV, and how far rows are apart."""
+    """Where a task adds up dK and dV: rows are far apart in the results, and cross few sets of the caches."""
 
     def __init__(self, w: Arguments, task: str, shared: Head) -> None:
         f, parts = w.f, w.parts
-        direct = w.flag("direct")
-        own = parts.at(f, w["shares"], f.mul(task, w["share"]))
-        own_value = parts.at(f, own, f.mul(w["keys"], w["depth.padded"]))
-        self.key = f.choose(direct, "ptr", w.of_head("grad_key", shared), own)
-        self.value = f.choose(direct, "ptr", w.of_head("grad_value", shared), own_value)
-        self.key_row = f.choose(direct, "i64", w["grad_key.row"], w["depth.padded"])
-        self.value_row = f.choose(direct, "i64", w["grad_value.row"], w["width.padded"])
-        with f.loop(0, w["keys"]) as j:
-            parts.fill(f, parts.at(f, self.key, f.mul(j, self.key_row)), w["depth.padded"], 0.0)
-            parts.fill(f, parts.at(f, self.value, f.mul(j, self.value_row)), w["width.padded"], 0.0)
+        self.w, self.shared = w, shared
+        self.alone = w.flag("alone")
+        others = parts.at(f, w["shares"], f.mul(task, w["share"]))
+        self.key = f.choose(self.alone, "ptr", w.scratch("sums"), others)
+        self.value = parts.at(f, self.key, f.mul(w["keys"], w["depth.padded"]))
+        with f.loop(0, w["share"], parts.lanes) as i:
+            parts.write(f, "zeroinitializer", self.key, i)
+
+    def bring(self, last: str) -> None:
+        """Before the ``last`` (i1) block, let the cache lines come that the sums will be written to."""
+        f, w = self.w.f, self.w
+        with f.when(f.emit(f"and i1 {last}, {self.alone}")):
+            for name, columns in _SUMMED:
+                bring_result(w, name, self.shared, "0", w["keys"], w[columns])
+
+    def deliver(self) -> None:
+        """Write the sums into the results, if no others are to be added."""
+        with self.w.f.when(self.alone):
+            _deliver(self.w, self.key, self.shared)
 
 
 class _Block:
@@ -177,10 +189,11 @@ class _Block:
         span.run(_score_gradients, weights, tile, self.statistic(INNER))
         with f.when(w.flag("dropped")):
             _clear_dropped(parts, f, weights, span.n)
-        for panel, name, columns, total, row in (
-                (weights, "grad", w["width.padded"], sums.value, sums.value_row),
-                (tile, "query", w["depth.padded"], sums.key, sums.key_row)):
-            span.over_queries(panel, w.scratch(name), columns, parts.at(f, total, f.mul(j, row)), row)
+        for panel, name, columns, total in (
+                (weights, "grad", w["width.padded"], sums.value),
+                (tile, "query", w["depth.padded"], sums.key)):
+            target = parts.at(f, total, f.mul(j, columns))
+            span.over_queries(panel, w.scratch(name), columns, target, columns)
         keys = parts.at(f, k.pointer.get(), f.mul(j, k.row.get()))
         span.over_keys(keys, k.row.get(), k.column.get(), tile, w.scratch("grad_query_t"), w["depth"],
                        ahead=self.ahead)
@@ -281,8 +294,13 @@ def _gather(w: Arguments, number: str) -> None:
         with f.loop(0, w["share"], parts.lanes) as i:
             x, y = parts.read(f, shares, i), parts.read(f, other, i)
             parts.write(f, f.emit(f"fadd {parts.vector} {x}, {y}"), shares, i)
-    source, shared = shares, w.head(number, shared=True)
-    for name, columns in (("grad_key", "depth"), ("grad_value", "width")):
+    _deliver(w, shares, w.head(number, shared=True))
+
+
+def _deliver(w: Arguments, source: str, shared: Head) -> None:
+    """Sums of a head of keys into the results."""
+    f, parts = w.f, w.parts
+    for name, columns in _SUMMED:
         count, padded = w[columns], w[f"{columns}.padded"]
         parts.deliver(f, source, padded, w["keys"], count, w.of_head(name, shared), w[f"{name}.row"])
         source = parts.at(f, source, f.mul(w["keys"], padded))

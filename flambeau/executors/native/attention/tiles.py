@@ -243,14 +243,20 @@ class Parts:
 
     def deliver(self, f: Function, source: str, source_row: Value, rows: Value, columns: Value, target: str,
                 row: Value) -> None:
-        """Rows of scratch memory into a result, rounded to its type."""
+        """Rows of scratch memory, which are whole vectors, into a result, rounded to its type."""
         memory = memory_type(self.storage)
         with f.loop(0, rows) as r:
             start = self.at(f, source, f.mul(r, source_row))
             end = f.at(target, f.mul(r, row), memory)
-            with f.loop(0, columns) as c:
-                x = f.read(self.element, self.at(f, start, c), self.itemsize)
-                f.store(x, f.at(end, c, memory), self.storage)
+            if self.storage == self.compute:
+                with f.loop(0, columns, self.lanes) as c:
+                    inside = f.first_lanes(f.sub(columns, c), self.lanes)
+                    f.write_masked(self.vector, self.read(f, start, c), self.at(f, end, c), inside,
+                                   self.itemsize)
+            else:
+                with f.loop(0, columns) as c:
+                    x = f.read(self.element, self.at(f, start, c), self.itemsize)
+                    f.store(x, f.at(end, c, memory), self.storage)
 
     def fill(self, f: Function, target: str, count: Value, value: float) -> None:
         """Equal elements; ``count`` may be any number."""

@@ -10,6 +10,7 @@ from ..fusion.binding import bind
 from ..fusion.following import Followed, joined
 from ..fusion.refit import Fit
 from ..fusion.schedule import References, Unit, kernel, schedule
+from ..fusion.side_by_side import SideBySide, side_by_side
 from ..plan import Plan
 from ..templates import plan_of
 from .pattern import Planned
@@ -20,7 +21,7 @@ Replan = Callable[[Sequence[Signature]], "Plan | None"]     # the plan of the me
 def planned(nodes: list[Node]) -> list[Planned]:
     """What computes the nodes (last one first), in order: a function of their outline and signatures."""
     found: list[Planned] = []
-    for unit in joined(schedule(nodes), nodes):
+    for unit in side_by_side(joined(schedule(nodes), nodes), nodes):
         plan = unit.plan
         if unit.fused and unit.space is not None:
             own = [s for k in unit.members for s in [nodes[k].signature] if s is not None]
@@ -33,6 +34,8 @@ def replan(stage: Planned, signatures: Sequence[Signature]) -> Replan:
     """How a stage, whose members have these signatures, is planned for others."""
     if stage.form is None:
         return _alone
+    if stage.form[0] == "side by side":
+        return SideBySide(stage.members).plan_for
     return _followed(stage, signatures) if stage.form[0] == "followed" else \
         Fit(_unit(stage.members, stage.form), signatures).plan
 
@@ -45,6 +48,8 @@ def _form(unit: Unit) -> tuple[Any, ...] | None:
     """What of a unit is the same for other shapes: text and numbers, for ``replan``."""
     if isinstance(unit, Followed):
         return "followed", _form(unit.kernel), unit.source, unit.kept
+    if isinstance(unit, SideBySide):
+        return ("side by side",)
     if unit.references is None:
         return None
     return "fused", unit.references.operands, unit.stored, unit.dims, unit.levels

@@ -36,9 +36,12 @@ _backward_kernels = kernels("attention_backward", Effort.SOME)(backward_text)
 
 
 class _Problem:
-    """Extents, strides and element types of an attention."""
+    """Extents, strides and element types of an attention.
 
-    def __init__(self, signature: Signature) -> None:
+    ``places``: where the results lie in the one result of member ``member``; else each is one of its own.
+    """
+
+    def __init__(self, signature: Signature, places: Sequence[Geometry] = (), member: int = 0) -> None:
         name = signature.operator.name
         self.operands: tuple[str, ...] = _OPERANDS
         if not name.endswith("backward"):
@@ -47,7 +50,8 @@ class _Problem:
             self.operands = self.operands[:-1]
         self.geometries = {name: geometry for name, geometry in zip(self.operands, signature.geometries)
                            if geometry.__class__ is Geometry}
-        self.outputs = signature.outputs
+        self.outputs: Sequence[Geometry] = places or signature.outputs
+        self.member = member
         q, v = self.geometries["query"], self.geometries["value"]
         self.lead = (1,) * (LEAD - q.ndim + 2) + tuple(q.shape[:-2])
         self.heads = math.prod(self.lead)
@@ -112,6 +116,7 @@ class _Problem:
         for geometry in self.outputs:
             found += [0] * (LEAD + 2 - geometry.ndim)
             found += geometry.strides[:-1]
+            found.append(geometry.offset)
         return found
 
     def is_copied(self, name: str) -> bool:
@@ -136,7 +141,7 @@ class _Problem:
             else:
                 words.input(i, geometry)
         for i in range(len(names.results)):
-            words.output(i)
+            words.output(0 if self.member else i, self.member)
         for _ in names.others:
             words.workspace()
         words.number(len(self.operands), self.compute)
@@ -208,28 +213,28 @@ def _add_copies(scratch: Scratch, problem: _Problem) -> None:
         scratch.add("mask_t", problem.block * problem.padded(KEYS))
 
 
-def attention_backward(signature: Signature) -> Plan | None:
-    """The plan of scaled_dot_product_attention_backward."""
-    problem = _Problem(signature)
+def attention_backward(signature: Signature, places: Sequence[Geometry] = (), member: int = 0) -> Plan | None:
+    """The plan of scaled_dot_product_attention_backward; ``places``, ``member``: see ``_Problem``."""
+    problem = _Problem(signature, places, member)
     if not problem.native:
         return None
     # Each task of a head has sums of its own to keep, so there are fewer than in the forward pass.
     chunks = min(problem.blocks, -(-_TASKS // (2 * problem.shared)))
     depth, width = problem.padded(problem.depth), problem.padded(problem.width)
-    # Results are added up in place if their rows are whole vectors.
-    direct = (chunks == 1 and problem.storage == problem.compute
-              and (depth, width) == (problem.depth, problem.width))
     share = problem.keys * (depth + width)
+    alone = chunks == 1
     scratch = _backward_scratch(problem, depth, width)
-    words = problem.words(BACKWARD, (*problem.sizes(chunks), int(direct), depth, width, share), scratch)
+    if alone:
+        scratch.add("sums", share)
+    words = problem.words(BACKWARD, (*problem.sizes(chunks), int(alone), depth, width, share), scratch)
     functions = _backward_kernels(problem.storage, problem.compute)
     flops = 2.5 * problem.flops
     calls = [problem.call(functions["attention_backward"], words, problem.shared * chunks, flops, scratch)]
-    if not direct:
+    if not alone:
         added = float(problem.shared * chunks * share)
         calls.append(problem.call(functions["attention_gather"], words, problem.shared, 8 * added,
                                   Scratch(problem.compute.itemsize)))
-    workspace = 0 if direct else problem.shared * chunks * share * problem.compute.itemsize
+    workspace = 0 if alone else problem.shared * chunks * share * problem.compute.itemsize
     return Plan(calls, workspace=workspace, flops=flops, traffic=2 * problem.traffic + 2 * workspace)
 
 
