@@ -73,10 +73,10 @@ def _cdist_geometry(operands: Any, attributes: Any) -> Geometry:
 def CDIST(m: Any, x1: Any, x2: Any, p: float, by_product: bool) -> Any:
     """Distances of the rows of (..., P, M) and (..., R, M): (..., P, R)."""
     if by_product:
-        square = (
-            (x1 * x1).sum(-1)[..., None] + (x2 * x2).sum(-1)[..., None, :] - 2 * (x1 @ x2.swapaxes(-1, -2))
-        )
-        return np.sqrt(np.maximum(square, 0))
+        square = (-2 * x1) @ x2.swapaxes(-1, -2)
+        square += np.einsum("...i,...i->...", x1, x1)[..., None]
+        square += np.einsum("...i,...i->...", x2, x2)[..., None, :]
+        return np.sqrt(np.maximum(square, 0, out=square), out=square)
     rows = x1.shape[-2]
     step = max(1, _BLOCK // max(1, prod(x2.shape) * prod(x1.shape[:-2])))
     parts = [

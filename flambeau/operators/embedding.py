@@ -305,4 +305,6 @@ def one_hot(input: Tensor, num_classes: int = -1) -> Tensor:
         raise RuntimeError("num_classes should be positive")
     elif array.max() >= num_classes:
         raise RuntimeError("Class values must be smaller than num_classes.")
-    return from_array((array[..., None] == np.arange(num_classes)).astype(np.int64))
+    found = np.zeros((array.size, num_classes), np.int64)
+    found.reshape(-1)[np.arange(0, found.size, num_classes) + array.reshape(-1)] = 1
+    return from_array(found.reshape(*array.shape, num_classes))

@@ -12,7 +12,7 @@ from ..tensor import Tensor, record
 from ..tensor.construct import from_array
 from .definition import operator
 from .joining import cat
-from .linalg_solve import SOLVE_TRIANGULAR
+from .linalg_solve import SOLVE_TRIANGULAR, solve_triangular
 from .linalg_support import adjoint, by_columns, require_matrix, same_by_columns
 from .registry import api
 
@@ -145,29 +145,25 @@ def householder_product(A: Tensor, tau: Tensor) -> Tensor:
     start = A.new_ones(rows).diag_embed()[:, :columns].expand(*A.shape[:-2], rows, columns)
     if not tau.shape[-1]:
         return start + A * 0  # no reflection, but a result that depends on A
-    return _reflect(A, tau, start, reverse=True, conjugated=False)
+    return _reflect(A, tau, start, conjugated=False)
 
 
-def _reflect(A: Tensor, tau: Tensor, x: Tensor, reverse: bool, conjugated: bool) -> Tensor:
-    """Apply the reflections 1 - tau v v^H (or their adjoints) to x, the last one first if ``reverse``."""
+def _reflect(A: Tensor, tau: Tensor, x: Tensor, conjugated: bool) -> Tensor:
+    """The product of all reflections 1 - tau v v^H (or its adjoint) applied to x.
+
+    It is 1 - V T V^H with the vectors as columns of V. With D = diag(tau) and U what stands above the
+    diagonal of V^H V, T = D (1 + U D)^-1 (Schreiber and Van Loan 1989): a few products instead of as many as
+    there are reflections.
+    """
     count = tau.shape[-1]
-    for i in range(count - 1, -1, -1) if reverse else range(count):
-        v = _vector(A, i)
-        factor = tau[..., i, None, None]
-        if conjugated and tau.is_complex():
-            factor = factor.conj()
-        x = x - factor * (v @ (adjoint(v) @ x))
-    return x
-
-
-def _vector(A: Tensor, i: int) -> Tensor:
-    """The vector of reflection i: zeros, a one, and what stands below the diagonal."""
-    rows = A.shape[-2]
-    marks = np.arange(rows)
-
-    below = from_array((marks > i).astype(np.bool_)).reshape(rows, 1)
-    one = from_array((marks == i).astype(A.dtype.numpy)).reshape(rows, 1)
-    return A[..., :, i : i + 1] * below + one
+    one = from_array(np.eye(A.shape[-2], count, dtype=A.dtype.numpy))
+    V = A[..., :, :count].tril(-1) + one
+    U = (adjoint(V) @ V).triu(1) * tau.unsqueeze(-2)
+    scale = tau.unsqueeze(-1)
+    if conjugated:
+        inner = scale.conj() * (adjoint(V) @ x) if tau.is_complex() else scale * (adjoint(V) @ x)
+        return x - V @ solve_triangular(adjoint(U), inner, upper=False, unitriangular=True)
+    return x - V @ (scale * solve_triangular(U, adjoint(V) @ x, upper=True, unitriangular=True))
 
 
 @api("torch", "Tensor", out=True)
@@ -194,6 +190,6 @@ def ormqr(input: Tensor, input2: Tensor, input3: Tensor, left: bool = True,
     if tau.ndim != input.ndim - 1 or other.ndim != input.ndim:
         raise RuntimeError("torch.ormqr: Expected tau and other to have as many batch dimensions as input")
     if left:
-        return _reflect(input, tau, other, reverse=not transpose, conjugated=transpose)
-    turned = _reflect(input, tau, adjoint(other), reverse=transpose, conjugated=not transpose)
+        return _reflect(input, tau, other, conjugated=transpose)
+    turned = _reflect(input, tau, adjoint(other), conjugated=not transpose)
     return adjoint(turned)

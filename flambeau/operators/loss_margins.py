@@ -5,9 +5,13 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+import numpy as np
+
 from .. import dtypes
 from ..tensor import Tensor
+from ..tensor.batching import BatchedTensor
 from .domain import not_implemented
+from .looking import look
 from .loss import reduce_loss, reduction_of
 from .loss_regression import pairwise_distance
 from .registry import NAMESPACES, api
@@ -68,6 +72,9 @@ def multilabel_margin_loss(input: Tensor, target: Tensor, size_average: Any = No
     flat = input.ndim < 2
     scores, classes = (input.reshape(1, -1), target.reshape(1, -1)) if flat else (input, target)
     used = (classes < 0).to(dtypes.int64).cumsum(1) == 0
+    if classes.__class__ is not BatchedTensor:  # the lists are mostly far shorter than they might be
+        longest = int((np.cumsum(look(classes, "multilabel_margin_loss") < 0, 1) == 0).sum(1).max(initial=0))
+        used, classes = used[:, :longest], classes[:, :longest]
     index = classes.masked_fill(~used, 0)
     counts = scores.new_zeros(scores.shape).scatter_add(1, index, used.to(scores.dtype))
     others = (counts == 0).to(scores.dtype)

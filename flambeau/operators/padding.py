@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
-from functools import lru_cache
 from typing import Any
 
-import numpy as np
-
 from .. import dtypes
+from ..executors.borders import border_index
 from ..graph.geometry import Geometry, contiguous
+from ..graph.operator import Operator
 from ..tensor import Tensor, record
-from ..tensor.construct import tensor
+from ..tensor.construct import from_array
 from .arguments import integers, judging
 from .definition import operator
+from .indexing import INDEX_SELECT_BACKWARD
 from .registry import api
 
 Ints = tuple[int, ...]
@@ -68,18 +68,46 @@ def constant_pad_nd(input: Tensor, pad: Any, value: Any = 0) -> Tensor:
     return record(CONSTANT_PAD, (input, value), (widths,))
 
 
-@lru_cache(256)
-def _index_of(mode: str, n: int, before: int, after: int) -> Any:
-    """Which element lies at each place of the padded dimension."""
-    positions = np.arange(-before, n + after)
-    if mode == "replicate":
-        return np.clip(positions, 0, n - 1)
-    if mode == "circular":  # what a negative width cuts off is not wrapped around
-        first, kept = max(0, -before), n - max(0, -before) - max(0, -after)
-        return first + np.arange(-max(0, before), kept + max(0, after)) % max(kept, 1)
-    period = max(2 * (n - 1), 1)
-    positions %= period
-    return np.minimum(positions, period - positions) if n > 1 else positions
+# --- borders made of what is inside -------------------------------------------------------------------------
+
+
+def _sides(ndim: int, pad: Ints) -> list[tuple[int, int, int]]:
+    """(dimension, before, after) of each dimension that gets a border or is cropped."""
+    pairs = [(ndim - 1 - i, pad[2 * i], pad[2 * i + 1]) for i in range(len(pad) // 2)]
+    return [side for side in pairs if side[1] or side[2]]
+
+
+def _bordered_geometry(operands: Any, attributes: Any) -> Geometry:
+    return _padded_geometry(operands, attributes[1:])
+
+
+def _bordered(m: Any, input: Any, mode: str, pad: Ints) -> Any:
+    for d, before, after in _sides(input.ndim, pad):
+        input = m.take(input, border_index(mode, input.shape[d], before, after), d)
+    return input
+
+
+def _bordered_gradient(ctx: Any, grad: Tensor) -> Tensor:
+    """What lies in the border is added where it came from."""
+    mode, pad = ctx.attributes
+    shape = ctx.operand_geometry(0).shape
+    for d, before, after in _sides(grad.ndim, pad):
+        index = from_array(border_index(mode, shape[d], before, after))
+        extents = (*grad.shape[:d], shape[d], *grad.shape[d + 1:])
+        grad = record(INDEX_SELECT_BACKWARD, (grad, index), (d, extents))
+    return grad
+
+
+def _border_operator(grad_name: str) -> Operator:
+    made = operator("border_pad", _bordered_geometry, grad_name=grad_name)(_bordered)
+    made.derivative("input")(_bordered_gradient)
+    return made
+
+
+# By mode and number of dimensions: they differ in the names of their grad_fns.
+_BORDERS = {(mode, dims): _border_operator(f"{name}Pad{dims}DBackward0" if name else "CopySlices")
+            for mode, name in (("reflect", "Reflection"), ("replicate", "Replication"), ("circular", ""))
+            for dims in (1, 2, 3)}
 
 
 def _check_mode(input: Tensor, widths: Ints, mode: str) -> None:
@@ -147,9 +175,6 @@ def pad(input: Tensor, pad: Any, mode: str = "constant", value: float | None = N
     if mode not in ("reflect", "replicate", "circular"):
         raise NotImplementedError(f"Unrecognised padding mode {mode}")
     _check_mode(input, widths, mode)
-    for i in range(len(widths) // 2):
-        before, after = widths[2 * i], widths[2 * i + 1]
-        if before or after:
-            dim = input.ndim - 1 - i
-            input = input.index_select(dim, tensor(_index_of(mode, input.shape[dim], before, after)))
-    return input
+    if not _sides(input.ndim, widths):
+        return input
+    return record(_BORDERS[mode, len(widths) // 2], (input,), (mode, widths))

@@ -32,11 +32,17 @@ ROLL = operator("roll", _rolled)(lambda m, input, shifts, dims: m.roll(input, sh
 
 
 def _turned(operands: Any, attributes: Any) -> Geometry:
+    """By a quarter it is a flipped copy whose dimensions are exchanged."""
     g, (k, (a, b)) = operands[0], attributes
-    shape = list(g.shape)
-    if k % 2:
-        shape[a], shape[b] = shape[b], shape[a]
-    return contiguous(shape, g.dtype, g.device)
+    if not k:
+        return contiguous(g.shape, g.dtype, g.device)
+    flipped = dense_like(g.shape, g, g.dtype)
+    if k == 2:
+        return flipped
+    shape, strides = list(flipped.shape), list(flipped.strides)
+    for own in (shape, strides):
+        own[a], own[b] = own[b], own[a]
+    return flipped.with_view(tuple(shape), tuple(strides), 0)
 
 
 ROT90 = operator("rot90", _turned)(lambda m, input, k, dims: m.rot90(input, k, dims))

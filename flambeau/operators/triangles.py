@@ -67,11 +67,25 @@ def triu(input: Tensor, diagonal: int = 0) -> Tensor:
     return record(TRIU, (input,), (diagonal, True))
 
 
-def _indices(found: tuple[Any, Any], row: int, col: int, dtype: Any, device: Any) -> Tensor:
+def _positions(row: int, col: int, offset: int, upper: bool, dtype: Any, device: Any) -> Tensor:
+    """Rows and columns of the elements of a triangle, row by row."""
     if row < 0 or col < 0:
         name, n = ("row", row) if row < 0 else ("col", col)
         raise RuntimeError(f"{name} must be non-negative, got{n}")
-    return from_array(np.stack(found).astype((dtype or dtypes.int64).numpy), device=devices.resolve(device))
+    edges = np.clip(np.arange(row) + (offset if upper else offset + 1), 0, col)
+    first, counts = (edges, col - edges) if upper else (np.zeros_like(edges), edges)
+    ends = np.cumsum(counts)
+    total = int(ends[-1]) if row else 0
+    found = np.empty((2, total), (dtype or dtypes.int64).numpy)
+    if total < 32 * row:    # short rows
+        found[0] = np.repeat(np.arange(row), counts)
+        found[1] = np.arange(total) - np.repeat(ends - counts - first, counts)
+    else:
+        columns = np.arange(col, dtype=found.dtype)
+        for i, (start, n, end) in enumerate(zip(first.tolist(), counts.tolist(), ends.tolist())):
+            found[0, end - n:end] = i
+            found[1, end - n:end] = columns[start:start + n]
+    return from_array(found, device=devices.resolve(device))
 
 
 @api("torch")
@@ -92,7 +106,7 @@ def tril_indices(
     tensor([[0, 1, 1],
             [0, 0, 1]])
     """
-    return _indices(np.tril_indices(max(row, 0), offset, max(col, 0)), row, col, dtype, device)
+    return _positions(row, col, offset, False, dtype, device)
 
 
 @api("torch")
@@ -107,4 +121,4 @@ def triu_indices(
     pin_memory: bool = False,
 ) -> Tensor:
     """Rows and columns of an upper triangle, (2, K)."""
-    return _indices(np.triu_indices(max(row, 0), offset, max(col, 0)), row, col, dtype, device)
+    return _positions(row, col, offset, True, dtype, device)

@@ -17,6 +17,7 @@ from numpy.linalg import _umath_linalg
 
 _PARALLEL = 200_000         # multiply-adds: below, BLAS takes one thread anyway
 MODERATE = 400_000_000      # multiply-adds: ten milliseconds of one thread
+SMALL = 10_000_000
 
 _moderate = 0
 _Threads = tuple[Callable[[], int], Callable[[int], Any]]
@@ -39,6 +40,20 @@ def few_threads(work: int) -> int:
     before = get()
     if before > 1:
         put(1)
+    return before
+
+
+def one_thread(work: int) -> int:
+    """Leave LAPACK's work of so many multiply-adds to one thread, unless it is large; for ``restore``.
+
+    Its routines wake the other threads for matrices that one thread is done with before they come.
+    """
+    found = _threads() if work < SMALL else None
+    if found is None:
+        return 0
+    before = found[0]()
+    if before > 1:
+        found[1](1)
     return before
 
 

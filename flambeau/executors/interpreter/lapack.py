@@ -16,6 +16,8 @@ from typing import Any
 import numpy as np
 from numpy.linalg import _umath_linalg
 
+from . import blas
+
 Array = np.ndarray[Any, Any]
 
 _LETTERS = {"f": "s", "d": "d", "F": "c", "D": "z"}
@@ -109,9 +111,11 @@ def trsm(a: Array, b: Array, lower: bool, turned: bool, unit: bool) -> None:
     """
     run, one = _of("trsm", b), np.ones(1, b.dtype)
     _, right, rows = b.shape
+    threads = blas.one_thread(rows * rows * right)
     for matrix, sides in zip(a, b):
         run("L", "L" if lower else "U", "T" if turned else "N", "U" if unit else "N",
             rows, right, one, matrix, max(1, rows), sides, max(1, rows))
+    blas.restore(threads)
 
 
 def sytrf(x: Array, hermitian: bool) -> tuple[Array, Array]:

@@ -79,6 +79,36 @@ def test_other_orders(name: str, function: Callable[[Tensor], Any], shape: tuple
         check(lambda v: function(reversed_dims(v)), [x], name)
 
 
+@pytest.mark.parametrize("pad", [(1, 2), (2, 0), (-1, 2), (1, 2, 0, 1), (3, 3, 3, 3), (2, 1, -1, 2),
+                                 (1, 1, 2, 0, 1, 1), (1, 0, 0, 0, 0, 1), (3, 3, 3, 3, 3, 3)], ids=str)
+@pytest.mark.parametrize("mode", ["reflect", "replicate", "circular"])
+def test_borders(mode: str, pad: tuple[int, ...]) -> None:
+    shape = (2, 3, *[5, 9, 40][3 - len(pad) // 2:])
+    for dtype in (flambeau.float32, flambeau.float64, flambeau.bfloat16):
+        x = numbers(*shape, dtype=dtype)
+        check(lambda v: F.pad(v, pad, mode), [x], "border_pad")
+        check(lambda v: F.pad(v.transpose(0, 1), pad, mode), [x], "border_pad")
+        check(lambda v: F.pad(v[..., ::3].clone()[..., :4], pad, mode), [x], "border_pad")
+    leaf = numbers(1, 1, *[4] * (len(pad) // 2), dtype=flambeau.float64).requires_grad_()
+    with flambeau.config.executor("interpreter"):
+        assert flambeau.autograd.gradcheck(lambda v: F.pad(v, pad, mode), [leaf], fast_mode=True)
+
+
+@pytest.mark.parametrize("columns", [2, 3, 30, 1000, 1021, 1030, 5000])
+def test_runs_that_lie_otherwise_in_their_pages(columns: int) -> None:
+    """Sources before and behind the target but for whole pages: which of the ways to copy is taken."""
+    x = numbers(40, columns)
+    for shift in (1, -1, 3, -3, 17, -17):
+        check(lambda v, s=shift: v.roll(s, 1), [x], "roll")
+
+
+def test_evenly_spaced_numbers() -> None:
+    for dtype in (flambeau.float32, flambeau.float64):
+        for n in (2, 3, 10, 101, 3000):
+            check(lambda n=n, dtype=dtype: [flambeau.linspace(-1, 2.3, n, dtype=dtype),
+                                            flambeau.linspace(5, 1, n, dtype=dtype)], [], "linspace")
+
+
 @pytest.mark.parametrize("shape", [s for s in SHAPES if len(s) > 1], ids=str)
 def test_matrices(shape: tuple[int, ...]) -> None:
     x = numbers(*shape)

@@ -33,6 +33,7 @@ STRIP = 1024          # columns of a block where neighbouring rows share cache l
 SHORT = 8             # extents below this are not worth a transposition,
 FEW = 64              # unless the others are below this: rows of so many elements cost more than they move
 LONG_RUN = 1 << 12    # bytes from which the library's memcpy is used
+PAGE = 1 << 12
 
 
 class Place(NamedTuple):
@@ -49,13 +50,14 @@ class Place(NamedTuple):
 
 def copied(to: Place, source: Place, extents: Sequence[int], size: int) -> Call:
     """The call that copies elements of ``size`` bytes."""
+    to, source = _forwards(to, source, extents)
     space = fused(extents, (to.strides, source.strides))
     inner, (into, out) = len(space.extents) - 1, space.strides
     if (into[-1] == 1 and out[-1] == 1) or space.size == 1:
         return _run(to, source, space, size)
     along = next((d for d, s in enumerate(out) if s == 1), None)
-    if into[-1] == 1 and along is not None and size <= 8 and _is_wide(space.extents[along],
-                                                                      space.extents[-1], out[-1]):
+    if into[-1] == 1 and out[-1] and along is not None and size <= 8 and _is_wide(
+            space.extents[along], space.extents[-1], out[-1]):
         rest = [d for d in range(inner) if d != along]
         return _transposed(to, source, space.moved([*rest, along, inner]), size)
     if inner:
@@ -66,12 +68,27 @@ def copied(to: Place, source: Place, extents: Sequence[int], size: int) -> Call:
     return _strided(to, source, space, size)
 
 
+def _forwards(to: Place, source: Place, extents: Sequence[int]) -> tuple[Place, Place]:
+    """The same copy, read in the order of memory where it does not have to be written so."""
+    turned = [d for d, (a, b, n) in enumerate(zip(to.strides, source.strides, extents))
+              if n > 1 and b == -1 and abs(a) != 1]
+    return _backwards(to, turned, extents), _backwards(source, turned, extents)
+
+
+def _backwards(place: Place, dims: Sequence[int], extents: Sequence[int]) -> Place:
+    """A place walked from the other end of some dimensions."""
+    strides = tuple([-s if d in dims else s for d, s in enumerate(place.strides)])
+    moved = sum((extents[d] - 1) * place.strides[d] for d in dims)
+    return place._replace(strides=strides, offset=place.offset + moved)
+
+
 def _is_wide(first: int, last: int, step: int) -> bool:
     """Whether a transposition of these extents pays; ``step``: elements between those read for a row."""
     return min(first, last) >= SHORT or (max(first, last) < FEW and step > 4)
 
 
-def _words(to: Place, source: Place | None, size: int) -> Words:
+def words_of(to: Place, source: Place | None, size: int) -> Words:
+    """The first words of a copy: where it goes, and where it comes from, if it does."""
     words = Words()
     words.output(to.number)
     words.constant(to.offset * size)
@@ -81,7 +98,8 @@ def _words(to: Place, source: Place | None, size: int) -> Words:
     return words
 
 
-def _pointers(f: Function, source: bool = True) -> tuple[str, str]:
+def pointers(f: Function, source: bool = True) -> tuple[str, str]:
+    """The pointers that ``words_of`` stand for."""
     to = f.at(f.word(0, "ptr"), f.word(1), "i8")
     return to, f.at(f.word(2, "ptr"), f.word(3), "i8") if source else ""
 
@@ -97,7 +115,7 @@ def _run(to: Place, source: Place, space: Space, size: int) -> Call:
     space = Space((*rows, columns * size),
                   tuple([(*[s * size for s in own[:-1]], 1) for own in space.strides]))
     rank = rank_for(space)
-    words = _words(to, source, size)
+    words = words_of(to, source, size)
     cut = split(space, 2)
     Nest(rank, 2, 4).place(words, space, cut)
     return Call(_run_kernel(rank), words, cut.tasks, cut.grain)
@@ -108,32 +126,45 @@ def _run_kernel(rank: int) -> str:
     module = Module()
     run = define_run(module)
     with module.kernel("run_rows") as f:
-        to, source = _pointers(f)
+        to, source = pointers(f)
         with Nest(rank, 2, 4).rows(f) as row:
             f.run(run, f.at(to, row.offsets[0], "i8"), f.at(source, row.offsets[1], "i8"), row.width(f))
     return module.text()
 
 
 def define_run(module: Module) -> Function:
-    """``copy_run(to, source, bytes)``: ends that overlap instead of a tail, as in any good memcpy."""
-    wide = vector(64, "i8")
+    """``copy_run(to, source, bytes)``: ends that overlap instead of a tail, as in any good memcpy.
+
+    The library's memcpy is many times slower than this loop on CPUs whose string moves stumble where, but for
+    whole pages, the source lies just behind the target; so it is left out there. (A loop of one vector LLVM
+    would make a call of memcpy again.)
+    """
     with module.helper("copy_run", [("ptr noalias", "%to"), ("ptr noalias readonly", "%source"),
                                     ("i64", "%n")]) as f:
-        large = f.compare("sge", "%n", LONG_RUN)
+        to, source = f.emit("ptrtoint ptr %to to i64"), f.emit("ptrtoint ptr %source to i64")
+        apart = f.emit(f"and i64 {f.sub(f.sub(source, to), 1)}, {PAGE - 1}")
+        large = f.emit(f"and i1 {f.compare('sge', '%n', LONG_RUN)}, {f.compare('uge', apart, PAGE // 8)}")
         with f.when(large):
             f.declarations["declare void @llvm.memcpy.p0.p0.i64(ptr, ptr, i64, i1 immarg)"] = None
             f.effect("call void @llvm.memcpy.p0.p0.i64(ptr %to, ptr %source, i64 %n, i1 false)")
         with f.otherwise(large):
-            vectors = f.compare("sge", "%n", 64)
-            with f.when(vectors):
-                last = f.sub("%n", 64)
-                # Read first: the last vector overlaps the one before it.
-                with f.loop(0, last, 64) as i:
-                    f.write(wide, f.read(wide, f.at("%source", i, "i8"), 1), f.at("%to", i, "i8"), 1)
-                f.write(wide, f.read(wide, f.at("%source", last, "i8"), 1), f.at("%to", last, "i8"), 1)
-            with f.otherwise(vectors):
-                _two_ends(f, 32)
+            blocks = f.compare("sge", "%n", 256)
+            with f.when(blocks):
+                last = f.sub("%n", 256)
+                with f.loop(0, last, 256) as i:
+                    _copy_block(f, i)
+                _copy_block(f, last)    # overlaps the one before it
+            with f.otherwise(blocks):
+                _two_ends(f, 128)
     return f
+
+
+def _copy_block(f: Function, start: str) -> None:
+    """256 bytes, all read before any is written."""
+    wide, places = vector(64, "i8"), [f.add(start, 64 * k) if k else start for k in range(4)]
+    held = [f.read(wide, f.at("%source", place, "i8"), 1) for place in places]
+    for x, place in zip(held, places):
+        f.write(wide, x, f.at("%to", place, "i8"), 1)
 
 
 def _two_ends(f: Function, half: int) -> None:
@@ -154,7 +185,7 @@ def _two_ends(f: Function, half: int) -> None:
 
 def _strided(to: Place, source: Place, space: Space, size: int) -> Call:
     rank = rank_for(space)
-    words = _words(to, source, size)
+    words = words_of(to, source, size)
     near = space.extents[-2] if len(space.extents) > 1 else 1
     cut = split(space, 2 * size, widest=STRIP, together=near if near <= 16 else 1)
     Nest(rank, 2, 4).place(words, _in_bytes(space, size), cut)
@@ -181,7 +212,7 @@ def _strided_kernel(rank: int, size: int, into: int | None, out: int | None) -> 
     kind, align = element(size), min(size, 8)
     module = Module()
     with module.kernel("strided_rows") as f:
-        to, source = _pointers(f)
+        to, source = pointers(f)
         nest = Nest(rank, 2, 4)
         steps = [nest.step(f, side) if known is None else str(known * size)
                  for side, known in enumerate((into, out))]
@@ -204,7 +235,7 @@ def filled(to: Place, extents: Sequence[int], size: int, number: tuple[int, obje
         extents = (*extents, 2)
     space = fused(extents, (to.strides,))
     rank = rank_for(space)
-    words = _words(to, None, size)
+    words = words_of(to, None, size)
     if number is None:
         words.constant(bits)
     else:
@@ -220,7 +251,7 @@ def _fill_kernel(rank: int, size: int, unit: bool) -> str:
     kind = element(size)
     module = Module()
     with module.kernel("fill_rows") as f:
-        to, _ = _pointers(f, False)
+        to, _ = pointers(f, False)
         nest = Nest(rank, 1, 3)
         x = f.read(kind, f.at(f.words, 2, "i64"), size)
         step = str(size) if unit else nest.step(f, 0)
@@ -249,7 +280,7 @@ def _transposed(to: Place, source: Place, space: Space, size: int) -> Call:
                      tuple([s * size for s in (*out[:-2], out[-2] * BLOCK, out[-1])]),
                      (*[0] * len(rest), BLOCK, 0)))
     rank = rank_for(blocked)
-    words = _words(to, source, size)
+    words = words_of(to, source, size)
     # What comes from memory is read in long runs; what is in the cache is better written in such.
     far = 2 * space.size * size > FAR
     words.constant(across, into[-2] * size, out[-1] * size, far)
@@ -264,7 +295,7 @@ def _transpose_kernel(rank: int, size: int) -> str:
     module = Module()
     tile, edge = _tile(module, size, side), _edge(module, size)
     with module.kernel("transpose_blocks") as f:
-        to, source = _pointers(f)
+        to, source = pointers(f)
         extent, into, out = f.word(4), f.word(5), f.word(6)
         far = f.compare("ne", f.word(7), 0)
         with Nest(rank, 3, 8).rows(f) as row:

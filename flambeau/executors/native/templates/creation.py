@@ -1,4 +1,4 @@
-"""Elements that follow from their position: arange, and the triangles of matrices."""
+"""Elements that follow from their position: arange, linspace, and the triangles of matrices."""
 
 from __future__ import annotations
 
@@ -61,6 +61,46 @@ def _wrapped(f: Function, start: str, i: str, step: str, kind: str) -> str:
     return f.emit(f"trunc i64 {x} to {kind}")
 
 
+# --- linspace -----------------------------------------------------------------------------------------------
+
+def _linspace(signature: Signature) -> Plan | None:
+    """From either end the nearer half, in steps of the elements' own type."""
+    out = signature.outputs[0]
+    dtype, kinds = np.dtype(out.dtype.numpy), signature.geometries
+    if out.numel < 2 or dtype not in _REAL or kinds[2] is not type(None) \
+            or not all(isinstance(k, type) and issubclass(k, (int, float)) for k in kinds[:2]):
+        return None
+    words = Words()
+    words.output()
+    for operand in (0, 1):
+        words.number(operand, dtype)
+    words.constant(out.numel)
+    space = Space((out.numel,), ((1,),))
+    cut = split(space, dtype.itemsize)
+    Nest(1, 1, 4).place(words, space, cut)
+    return Plan([Call(_linspace_kernel(dtype), words, cut.tasks, cut.grain)],
+                traffic=float(signature.nbytes))
+
+
+@kernel("linspace")
+def _linspace_kernel(dtype: np.dtype[np.generic]) -> str:
+    module = Module()
+    kind = memory_type(dtype)
+    with module.kernel("linspace") as f:
+        to, first, last, count = f.word(0, "ptr"), f.word(1, kind), f.word(2, kind), f.word(3)
+        top = f.sub(count, 1)
+        intervals = f.emit(f"sitofp i64 {top} to {kind}")
+        step = f.emit(f"fdiv {kind} {f.emit(f'fsub {kind} {last}, {first}')}, {intervals}")
+        half = f.div(count, 2)
+        with Nest(1, 1, 4).rows(f) as row, f.loop(row.first, row.last) as i:
+            parts = [f.emit(f"fmul {kind} {step}, {f.emit(f'sitofp i64 {n} to {kind}')}")
+                     for n in (i, f.sub(top, i))]
+            x = f.choose(f.compare("slt", i, half), kind, f.emit(f"fadd {kind} {first}, {parts[0]}"),
+                         f.emit(f"fsub {kind} {last}, {parts[1]}"))
+            f.write(kind, x, f.at(to, i, kind), dtype.itemsize)
+    return module.text()
+
+
 # --- the identity -------------------------------------------------------------------------------------------
 
 def _eye(signature: Signature) -> Plan | None:
@@ -119,4 +159,5 @@ def _triangle_kernel(rank: int, size: int, upper: bool, unit: bool) -> str:
     return module.text()
 
 
-TEMPLATES: dict[str, Template] = {"arange": _arange, "eye": _eye, "tril": _triangle, "triu": _triangle}
+TEMPLATES: dict[str, Template] = {"arange": _arange, "linspace": _linspace, "eye": _eye,
+                                  "tril": _triangle, "triu": _triangle}
