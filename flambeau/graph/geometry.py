@@ -40,6 +40,8 @@ class Geometry:
         self.device = device
         self.ndim = len(shape)
         self.numel = shape.numel()
+        if self.numel >= 1 << 60 and any(strides):
+            raise RuntimeError(f"Storage size calculation overflowed with sizes={list(shape)}")
         self.is_contiguous = self.numel == 0 or _row_major(shape, strides)
         # One past the last element of the storage that is read.
         self.extent = 0 if self.numel == 0 else offset + 1 + sum((n - 1) * s for n, s in zip(shape, strides))

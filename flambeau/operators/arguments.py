@@ -102,10 +102,11 @@ def _require(function: str, name: str, value: Any, kind: str | None, place: str)
     if kind is None or fits(value, kind):
         return
     found = f"not {type_in_words(value)}"
-    if place and "ints" in kind and isinstance(value, (tuple, list)):
-        found = _wrong_element(value)
-        if not found.startswith("but"):
-            raise TypeError(f"{function}(): argument '{name}' {found}") from None
+    if "ints" in kind and isinstance(value, (tuple, list)):
+        wrong = _wrong_element(value)
+        if not wrong.startswith("but"):
+            raise TypeError(f"{function}(): argument '{name}' {wrong}") from None
+        found = wrong if place else found
     raise TypeError(
         f"{function}(): argument '{name}'{place} must be {_WORDS[kind]}, {found}") from None
 

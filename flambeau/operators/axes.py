@@ -16,7 +16,7 @@ def normalize_dims(dim: Any, ndim: int) -> tuple[int, ...]:
     if dim.__class__ is int:
         found = check_dim(dim, ndim)
         return (found,) if ndim else ()
-    dims = list(dim) if isinstance(dim, (tuple, list)) else [dim.__index__()]
+    dims = list(dim) if isinstance(dim, (tuple, list)) else [dim]
     if not dims:
         return tuple(range(ndim))
     counted = [check_dim(d, ndim) for d in dims]

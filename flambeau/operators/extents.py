@@ -8,10 +8,15 @@ from typing import Any
 
 from ..dtypes import SCALAR_NAMES, bfloat16, bool_
 from ..graph.geometry import Geometry, row_major_strides
+from .arguments import is_integer, type_in_words
+
+_FACTORIES = frozenset(("zeros", "ones", "empty", "rand", "randn", "new_zeros", "new_ones", "new_empty"))
 
 
 def sizes_of(args: tuple[Any, ...], function: str = "", argument: str = "size") -> tuple[int, ...]:
     """Extents given as ``f(2, 3)`` or ``f((2, 3))``."""
+    if not args and function in _FACTORIES:
+        raise TypeError(f'{function}() missing 1 required positional arguments: "{argument}"')
     single = len(args) == 1
     if single and isinstance(args[0], (tuple, list)):
         args, single = tuple(args[0]), False
@@ -25,8 +30,8 @@ def sizes_of(args: tuple[Any, ...], function: str = "", argument: str = "size") 
 
 def _not_sizes(args: tuple[Any, ...], single: bool, argument: str) -> TypeError:
     """The error for extents that are no integers: the first is judged before the others are looked at."""
-    place = next(i for i, n in enumerate(args) if not hasattr(n, "__index__") or isinstance(n, (float, bool)))
-    kind = type(args[place]).__name__
+    place = next(i for i, n in enumerate(args) if not is_integer(n))
+    kind = type_in_words(args[place])
     if place:
         return TypeError(f"{argument} failed to unpack the object at pos {place + 1} with error "
                          f'"type must be tuple of ints,but got {kind}"')

@@ -11,7 +11,7 @@ from typing import Any
 from .. import dtypes, layouts
 from ..tensor import casting
 from .out import refuse_aliases, store
-from .signatures import FAILURES, complaint, judged
+from .signatures import FAILURES, complaint, judged, strict
 
 # They read ``dtype=float`` themselves: no call of theirs costs more.
 _READ_DTYPE = frozenset(("softmax", "log_softmax", "type", "view"))
@@ -35,7 +35,9 @@ def with_keywords(function: Callable[..., Any], name: str, namespaces: tuple[str
     has_axis = "dim" in parameters and namespaces != ("nn.functional",) \
         and (name not in _WITHOUT_AXIS or "linalg" in namespaces)
     if not (out or has_dtype or has_axis):
-        return function if public is None or public[1] in _BARE else judged(function, *public)
+        if public is None or public[1] in _BARE or (public[0] == "Tensor" and public[1] in _BARE_METHODS):
+            return function
+        return (strict if public[1] in _STRICT else judged)(function, *public)
     names = None if namespaces == ("nn.functional",) else _operand_names(parameters)
 
     @wraps(function)
@@ -62,15 +64,45 @@ def with_keywords(function: Callable[..., Any], name: str, namespaces: tuple[str
                 raise error from None
             raise
 
-    return wrapper
+    return wrapper if public is None or public[1] not in _STRICT else strict(wrapper, *public)
 
 
 # Functions that every step of a training calls often: they look at their operands themselves.
 _BARE = frozenset((
     "add", "sub", "mul", "div", "neg", "exp", "log", "sqrt", "rsqrt", "sin", "cos", "tanh", "sigmoid", "relu",
-    "gelu", "silu", "clone", "detach", "reshape", "view", "flatten", "transpose", "permute", "t", "expand",
-    "linear", "embedding", "layer_norm", "rms_norm", "dropout", "masked_fill", "split", "size", "dim", "item",
-    "numel", "backward", "is_floating_point", "is_complex", "requires_grad_", "conj", "resolve_conj",
+    "gelu", "silu", "clone", "detach", "linear", "embedding", "layer_norm", "rms_norm", "dropout", "split",
+    "size", "dim", "item", "numel", "backward", "is_floating_point", "is_complex", "requires_grad_", "conj",
+    "resolve_conj",
+))
+_BARE_METHODS = frozenset(("reshape", "view", "flatten", "transpose", "permute", "t", "expand",
+                           "masked_fill"))
+# Functions that could make something of arguments that PyTorch refuses, and are not called in tight loops.
+_STRICT = frozenset((
+    "allclose", "isclose", "is_same_size", "empty_permuted", "eye", "randint", "randint_like", "randperm",
+    "rand_like", "randn_like", "full_like", "alpha_dropout", "feature_dropout", "feature_alpha_dropout",
+    "dropout_", "result_type", "constant_pad_nd", "diagonal", "diag_embed", "diag", "diagonal_copy",
+    "gradient", "fake_quantize_per_tensor_affine", "hash_tensor", "histogramdd", "index_put",
+    "index_put_", "diff", "trapezoid", "trapz", "cumulative_trapezoid", "svd", "pinverse",
+    "triangular_solve", "cholesky", "cholesky_solve", "cholesky_inverse", "kron", "matrix_power", "qr",
+    "logsumexp", "frobenius_norm", "dist", "multinomial", "rrelu", "rrelu_",
+    "binary_cross_entropy_with_logits", "kl_div", "poisson_nll_loss", "cosine_similarity",
+    "pairwise_distance", "hinge_embedding_loss", "margin_ranking_loss", "as_strided",
+    "triplet_margin_loss", "slice_inverse", "as_strided_", "norm_except_dim", "native_dropout",
+    "embedding_renorm_", "is_distributed", "nonzero", "kthvalue", "median", "nanmedian", "quantile",
+    "nanquantile", "slice_scatter", "arange", "range", "linspace", "logspace", "flip", "roll", "rot90",
+    "tile", "round", "sort", "argsort", "topk", "searchsorted", "isin", "polygamma", "mvlgamma",
+    "unsafe_split", "unsafe_chunk", "tensor_split", "hsplit", "vsplit", "var", "std", "var_mean",
+    "std_mean", "cov", "prod", "tril", "triu", "tril_indices", "triu_indices", "count_nonzero",
+    "as_strided_copy", "select_copy", "slice_copy", "split_copy", "squeeze_copy", "transpose_copy",
+    "unfold_copy", "unsqueeze_copy", "hann_window", "hamming_window", "blackman_window", "kaiser_window",
+    "svdvals", "pinv", "inv_ex", "solve", "solve_ex", "solve_triangular", "tensorinv", "cholesky_ex",
+    "ldl_factor_ex", "ldl_factor", "lu_factor", "lu_factor_ex", "lu", "vecdot", "norm", "vector_norm",
+    "matrix_rank", "fftn", "ifftn", "rfftn", "ihfftn", "fft2", "ifft2", "rfft2", "irfft2", "hfft2",
+    "ihfft2", "fftfreq", "rfftfreq", "fftshift", "ifftshift", "rfft", "ihfft", "multigammaln",
+    "fill_diagonal_", "random_", "repeat_interleave", "unfold", "sum_to_size", "scalar_tensor",
+    "bernoulli", "resolve_neg", "is_conj", "is_neg", "aminmax", "bucketize", "combinations", "nansum",
+    "nanmean", "threshold", "chalf", "clamp_max", "clamp_min", "copysign", "argmax", "argmin", "cummax",
+    "cummin", "normal",
 ))
 
 

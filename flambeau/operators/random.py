@@ -124,7 +124,7 @@ def rand(*sizes: Any, size: Any = None, generator: Any = None, dtype: Any = None
     >>> _ = torch.manual_seed(0); torch.rand(2)
     tensor([0.4963, 0.7682])
     """
-    geometry = factory_geometry(sizes_of(sizes if size is None else (size,)), dtype, device)
+    geometry = factory_geometry(sizes_of(sizes if size is None else (size,), "rand"), dtype, device)
     require_floating(geometry.dtype, "check_uniform_bounds")
     return _finished(drawn(UNIFORM, generator, (0.0, 1.0), geometry), requires_grad)
 

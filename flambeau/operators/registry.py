@@ -43,13 +43,14 @@ def api(*namespaces: str, out: bool = False, inplace: bool = False, aliases: tup
                 if namespace == "Tensor":
                     setattr(Tensor, each, offered)
             if inplace:
-                written = in_place(with_keywords(function, public_name, namespaces, out=False), each + "_")
-                if public_name in casting.OPERATORS:
-                    written = casting.uncast(written)
-                NAMESPACES["Tensor"][each + "_"] = written
-                setattr(Tensor, each + "_", written)
-                if "torch" in namespaces:
-                    NAMESPACES["torch"][each + "_"] = written
+                inner = with_keywords(function, public_name, namespaces, out=False)
+                for namespace in ("Tensor", "torch")[:1 + ("torch" in namespaces)]:
+                    written = in_place(inner, each + "_", namespace)
+                    if public_name in casting.OPERATORS:
+                        written = casting.uncast(written)
+                    NAMESPACES[namespace][each + "_"] = written
+                    if namespace == "Tensor":
+                        setattr(Tensor, each + "_", written)
         return function
     return publish
 
@@ -157,7 +158,7 @@ _JOINT = frozenset(
         "clamp_min", "clamp_max", "gcd", "lcm", "igamma", "igammac", "heaviside", "ldexp"))
 
 
-def in_place(function: Callable[..., Any], name: str) -> Callable[..., Any]:
+def in_place(function: Callable[..., Any], name: str, namespace: str = "Tensor") -> Callable[..., Any]:
     """The in-place method of a function: its result is written to ``self``."""
     joint = name in _JOINT
 
@@ -165,7 +166,7 @@ def in_place(function: Callable[..., Any], name: str) -> Callable[..., Any]:
         try:
             result = function(self, *args, **kwargs)
         except FAILURES as error:
-            if (wrong := complaint(function, "Tensor", name, (self, *args), kwargs)) is not None:
+            if (wrong := complaint(function, namespace, name, (self, *args), kwargs)) is not None:
                 raise wrong from None
             if isinstance(error, (IndexError, RuntimeError)):
                 check_writable(self)  # what may not be written is refused whatever else is wrong

@@ -114,8 +114,8 @@ def complaint(function: Callable[..., Any], namespace: str, name: str, args: Seq
     if sum(likely := [_has_room(row, len(args) + len(kwargs)) for row in known.rows]) == 1:
         return errors[likely.index(True)]
     for error in errors:
-        if not isinstance(error, TypeError):
-            return error    # the right kind, but too large
+        if not isinstance(error, TypeError) or _UNPACKING in str(error):
+            return error    # the right kind, but too large or with a wrong element
     return invalid_combination(known.called, known.rows, args, kwargs)
 
 
@@ -201,19 +201,23 @@ def _unknown(called: str, names: set[str], given: dict[str, Any], kwargs: dict[s
 _SYNONYMS = frozenset(("axis", "keepdims", "x", "a", "x1", "x2"))
 
 
+_UNPACKING = " failed to unpack the object"
+
+
 def _wrong(called: str, p: Parameter, value: Any, place: str) -> Exception | None:
     """The error for one argument, None if it is of its kind."""
     if fits(value, p.kind):
         return _too_large(p.kind, value)
     kind = "tuple of ints" if p.kind.endswith("ints") else p.kind.partition("|")[0]
     found = f"not {type_in_words(value)}"
-    if place and kind == "tuple of ints" and isinstance(value, (tuple, list)):
+    if kind == "tuple of ints" and isinstance(value, (tuple, list)):
         at = next(i for i, n in enumerate(value) if not is_integer(n))
         inner = type_in_words(value[at])
         if at:
-            return TypeError(f"{called}(): argument '{p.name}' failed to unpack the object at pos {at + 1} "
+            return TypeError(f"{called}(): argument '{p.name}'{_UNPACKING} at pos {at + 1} "
                              f'with error "type must be tuple of ints,but got {inner}"')
-        found = f"but found element of type {inner} at pos 0"
+        if place:
+            found = f"but found element of type {inner} at pos 0"
     return TypeError(f"{called}(): argument '{p.name}'{place} must be {kind}, {found}")
 
 
@@ -287,6 +291,53 @@ def _of_python(rows: Sequence[str], given: dict[str, Any]) -> Exception | None:
             if wrong is not None:
                 return wrong
     return None
+
+
+# Classes whose values are of a kind whatever they are.
+_PLAIN: dict[str, frozenset[type]] = {
+    "Tensor": frozenset((Tensor,)), "Tensor|Number": frozenset((Tensor, int, float)),
+    "bool": frozenset((bool,)), "Number": frozenset((int, float)), "float": frozenset((int, float)),
+    "str": frozenset((str,)), "torch.dtype": frozenset((dtype,)),
+}
+_NONE = frozenset((type(None),))
+
+
+_Classes = frozenset[type]
+
+
+def _plain_classes(namespace: str, name: str) -> tuple[list[_Classes], dict[str, _Classes], int]:
+    """What classes fit without a look at the value, for each place and each name of a parameter.
+
+    With them comes how many arguments are needed.
+    """
+    known = _signatures(namespace, name)
+    rows = [_parameters(row) for row in known.rows] if known is not None and not known.python else []
+    first = [frozenset((Tensor,))] if namespace == "Tensor" else []
+    if len(rows) != 1:
+        return [], {}, 1
+    names = {p.name: _PLAIN.get(p.kind, frozenset()) | (_NONE if p.none else frozenset()) for p in rows[0]}
+    needed = len(first) + sum([p.needed for p in rows[0]])
+    return first + [names[p.name] for p in rows[0] if not p.keyword], names, needed
+
+
+def strict(function: Callable[..., Any], namespace: str, name: str) -> Callable[..., Any]:
+    """``function`` with its arguments judged before it runs: it would make something of wrong ones."""
+    plain: list[Any] = []
+    nothing: frozenset[type] = frozenset()
+
+    @wraps(function)
+    def checked(*args: Any, **kwargs: Any) -> Any:
+        if not plain:
+            plain.extend(_plain_classes(namespace, name))
+        places, names, needed = plain
+        if not needed <= len(args) + len(kwargs) or len(args) > len(places) \
+                or any(x.__class__ not in classes for x, classes in zip(args, places)) \
+                or any(x.__class__ not in names.get(key, nothing) for key, x in kwargs.items()):
+            if _SYNONYMS.isdisjoint(kwargs) \
+                    and (error := complaint(function, namespace, name, args, kwargs)) is not None:
+                raise error
+        return function(*args, **kwargs)
+    return checked
 
 
 def judged(function: Callable[..., Any], namespace: str, name: str) -> Callable[..., Any]:

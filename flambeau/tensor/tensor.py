@@ -353,6 +353,8 @@ def check_dim(dim: int, ndim: int) -> int:
         dim = _whole(dim)
     if -extent <= dim < extent:
         return dim + extent if dim < 0 else dim
+    if abs(dim) >= 1 << 63:
+        raise ValueError("Overflow when unpacking long long")
     raise IndexError(f"Dimension out of range (expected to be in range of [{-extent}, {extent - 1}], but got "
                      f"{dim})")
 

@@ -392,3 +392,15 @@ def test_a_result_nobody_looks_at_costs_nothing_but_its_writes_count(torch: Any)
     noisy(torch.ones(2))
     gc.collect()
     assert log.item() == 2
+
+
+@pytest.mark.parametrize("call", ["torch.diag(x, torch.tensor(1.5))",
+                                  "torch.diag_embed(x, torch.tensor(0.5))",
+                                  "torch.triu(x.expand(2, 2), torch.tensor(0.5))"])
+def test_a_call_with_a_tensor_for_an_option_spoils_no_later_one(torch: Any, call: str) -> None:
+    """An option is part of what a recorded operation is known by, and compared with others' options."""
+    x = torch.ones(2)
+    for _ in range(3):
+        with pytest.raises(TypeError, match="must be int, not Tensor"):
+            eval(call, {"torch": torch, "x": x})
+        assert torch.diag(x, torch.tensor(1)).sum().item() == 2

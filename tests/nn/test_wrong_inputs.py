@@ -12,6 +12,7 @@ import warnings
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 
 ROWS: dict[str, list[str]] = json.loads((Path(__file__).parent / "wrong_inputs.json").read_text())
@@ -19,7 +20,7 @@ ROWS: dict[str, list[str]] = json.loads((Path(__file__).parent / "wrong_inputs.j
 
 def answer(torch: Any, call: str) -> list[str]:
     """The exception's type and message, without the place where what failed was recorded."""
-    names = {"torch": torch, "nn": torch.nn}
+    names = {"torch": torch, "nn": torch.nn, "np": np}
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         torch.manual_seed(0)
