@@ -18,11 +18,10 @@ class device:
     1
     """
 
-    __slots__ = ("type", "index", "_hash")
+    __slots__ = ("type", "index")
 
     type: str
     index: int | None
-    _hash: int
 
     def __new__(cls, type: str | int | device = "cpu", index: int | None = None) -> device:
         if isinstance(type, device):
@@ -45,7 +44,6 @@ class device:
             )
         self.type = type
         self.index = index
-        self._hash = hash((type, index))
         return _known.setdefault((type, index), self)
 
     def __repr__(self) -> str:
@@ -54,13 +52,6 @@ class device:
 
     def __str__(self) -> str:
         return self.type if self.index is None else f"{self.type}:{self.index}"
-
-    def __eq__(self, other: object) -> bool:
-        return self is other or (isinstance(other, device)
-                                 and (self.type, self.index) == (other.type, other.index))
-
-    def __hash__(self) -> int:
-        return self._hash
 
     def __reduce__(self) -> tuple[Any, ...]:
         return (device, (self.type,) if self.index is None else (self.type, self.index))

@@ -1,54 +1,56 @@
 """Geometry: how a flat storage is read as a tensor. A view is a geometry, not an operation.
 
-Geometries are interned: two tensors of equal shape, strides, offset, dtype and device share one object, so
-that caches can be keyed by identity. It lives as long as somebody holds it.
+Note: interned geometries. Tensors of equal shape, strides, offset, dtype and device share one geometry, so
+that caches can be keyed by identity. Geometries that differ in their offset alone (the rows of a table) are
+a family, which knows what they have in common, and has them by offset. Once there are many, it lets go of
+those that nobody else holds.
 """
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Sequence
 from operator import index
-from weakref import ref
+from threading import Lock
 
 from .. import devices, dtypes
 from ..devices import CPU, device
 from ..dtypes import dtype, refuse_unfilled
 from ..size import Size
 from .recent import Recent
+from .references import UNHELD
 
-_new = object.__new__
+_refcount = sys.getrefcount
 
 
 class Geometry:
-    """Shape, strides and offset (in elements), element type and device of a tensor."""
+    """Shape, strides and offset (in elements), element type and device of a tensor. ``intern`` finds it."""
 
     __slots__ = ("shape", "strides", "offset", "dtype", "device", "ndim", "numel", "is_contiguous", "extent",
-                 "_order", "_flat", "_part", "_steps", "__weakref__")
+                 "family")
 
     shape: Size
     strides: tuple[int, ...]
     offset: int
     dtype: dtypes.dtype
     device: devices.device
+    ndim: int
+    numel: int
+    is_contiguous: bool
+    extent: int         # one past the last element of the storage that is read
+    family: Family      # the same from all offsets
 
-    def __init__(self, shape: Size, strides: tuple[int, ...], offset: int, dtype: dtypes.dtype,
-                 device: devices.device) -> None:
-        self.shape = shape
-        self.strides = strides
+    def __init__(self, family: Family, offset: int) -> None:
+        self.shape = family.shape
+        self.strides = family.strides
         self.offset = offset
-        self.dtype = dtype
-        self.device = device
-        self.ndim = len(shape)
-        self.numel = shape.numel()
-        if self.numel >= 1 << 60 and any(strides):
-            raise RuntimeError(f"Storage size calculation overflowed with sizes={list(shape)}")
-        self.is_contiguous = self.numel == 0 or _row_major(shape, strides)
-        # One past the last element of the storage that is read.
-        self.extent = 0 if self.numel == 0 else offset + 1 + sum((n - 1) * s for n, s in zip(shape, strides))
-        self._order: tuple[int, ...] | None = None
-        self._flat: Geometry | None = None
-        self._part: tuple[int, Geometry] | None = None      # the latest ``without``
-        self._steps: tuple[int, ...] | None = None
+        self.dtype = family.dtype
+        self.device = family.device
+        self.ndim = family.ndim
+        self.numel = family.numel
+        self.is_contiguous = family.is_contiguous
+        self.extent = family.numel and offset + family.span
+        self.family = family
 
     def __repr__(self) -> str:
         return (f"Geometry({list(self.shape)}, strides={list(self.strides)}, offset={self.offset}, "
@@ -57,26 +59,29 @@ class Geometry:
     @property
     def order(self) -> tuple[int, ...]:
         """Dimensions from the largest stride to the smallest: the order of the elements in memory."""
-        if self._order is None:
-            self._order = tuple(sorted(range(self.ndim), key=lambda d: (-self.strides[d], -self.shape[d])))
-        return self._order
+        family = self.family
+        if family.order is None:
+            family.order = tuple(sorted(range(self.ndim), key=lambda d: (-self.strides[d], -self.shape[d])))
+        return family.order
 
     @property
     def steps(self) -> tuple[int, ...]:
         """The strides, 0 where the extent is 1: which elements are read says no more."""
-        if self._steps is None:
-            self._steps = tuple([s if n > 1 else 0 for n, s in zip(self.shape, self.strides)])
-        return self._steps
+        family = self.family
+        if family.steps is None:
+            family.steps = tuple([s if n > 1 else 0 for n, s in zip(self.shape, self.strides)])
+        return family.steps
 
     @property
     def flat(self) -> Geometry:
         """A vector of as many elements, from the start of a storage."""
-        if self._flat is None:
+        family = self.family
+        if family.flat is None:
             found = contiguous((self.numel,), self.dtype, self.device)
-            if found is self:   # not kept: it would hold itself
+            if found.family is family:  # not kept: it would hold itself
                 return found
-            self._flat = found
-        return self._flat
+            family.flat = found
+        return family.flat
 
     @property
     def is_dense(self) -> bool:
@@ -92,38 +97,99 @@ class Geometry:
             expected *= self.shape[d]
         return True
 
-    def moved(self, offset: int) -> Geometry:
-        """The same, from another offset of the storage."""
-        key = (self.shape, self.strides, offset, self.dtype, self.device)
-        held = _interned.get(key)
-        if held is None or (found := held()) is None:
-            found = _new(Geometry)
-            found.shape, found.strides, found.offset, found.dtype, found.device = key
-            found.ndim = self.ndim
-            found.numel = count = self.numel
-            found.is_contiguous = self.is_contiguous
-            found.extent = self.extent + offset - self.offset if count else 0
-            found._order = self._order
-            found._flat = found._part = None
-            found._steps = self._steps
-            if len(_interned) < _sweeping[0]:
-                _interned[key] = ref(found)
-            else:
-                _keep(key, found)
-        return found
-
-    def without(self, dim: int) -> Geometry:
-        """The first position of a dimension, without that dimension."""
-        if self._part is None or self._part[0] != dim:
-            shape, strides = tuple(self.shape), self.strides
-            self._part = dim, self.with_view(shape[:dim] + shape[dim + 1:], strides[:dim] + strides[dim + 1:],
-                                             self.offset)
-        return self._part[1]
+    def at(self, dim: int, position: int) -> Geometry:
+        """One position of a dimension, without that dimension."""
+        return self.family.parts(dim)[self.offset + position * self.strides[dim]]
 
     def with_view(self, shape: Sequence[int], strides: Sequence[int], offset: int) -> Geometry:
         """Another view of the same storage."""
         return intern(Size(shape), tuple(strides), offset, self.dtype, self.device)
 
+
+class Family(dict[int, Geometry]):
+    """The geometries that differ in their offset alone, by offset; what is missing is made.
+
+    ``table``: the extent of the first dimension, if it is longer than ``TABLE``; ``rows``: what its positions
+    are then.
+    """
+
+    __slots__ = ("shape", "strides", "dtype", "device", "ndim", "numel", "is_contiguous", "span", "table",
+                 "rows", "order", "steps", "flat", "spare", "_part", "_room")
+
+    rows: Family
+
+    def __init__(self, shape: Size, strides: tuple[int, ...], dtype: dtype, device: device) -> None:
+        super().__init__()
+        self.shape = shape
+        self.strides = strides
+        self.dtype = dtype
+        self.device = device
+        self.ndim = len(shape)
+        self.numel = shape.numel()
+        if self.numel >= 1 << 60 and any(strides):
+            raise RuntimeError(f"Storage size calculation overflowed with sizes={list(shape)}")
+        self.is_contiguous = self.numel == 0 or _row_major(shape, strides)
+        self.span = 1 + sum((n - 1) * s for n, s in zip(shape, strides))
+        self.order: tuple[int, ...] | None = None
+        self.steps: tuple[int, ...] | None = None
+        self.flat: Geometry | None = None
+        self._part: tuple[int, Family] | None = None    # the latest ``parts``
+        self._room = _ROOM
+        self.spare: list[Geometry] = []     # what it let go of
+        self.table = shape[0] if shape and shape[0] > TABLE else 0
+        if self.table:
+            self.rows = self.parts(0)
+
+    def __missing__(self, offset: int) -> Geometry:
+        if len(self) >= self._room:
+            self._grow()
+        if self.spare:
+            made = self.spare.pop()
+            made.offset = offset
+            made.extent = self.numel and offset + self.span
+        else:
+            made = Geometry(self, offset)
+        return self.setdefault(offset, made)    # another thread may have been quicker
+
+    def _grow(self) -> None:
+        _given[0] += self._room
+        self._room *= 2
+        if _given[0] > _given[1]:
+            _sweep()
+
+    def let_go(self) -> int:
+        """Let go of members that nobody else holds: the next ones are made of them. How many stay.
+
+        They are taken out before the question is final, so that no other thread gets hold of them meanwhile.
+        """
+        spare: list[Geometry] = []
+        for offset, member in list(self.items()):
+            if _refcount(member) <= UNHELD + 2:     # by the family, and by the pair
+                self.pop(offset)
+                if _refcount(member) <= UNHELD + 1:
+                    spare.append(member)
+                else:
+                    self.setdefault(offset, member)
+        self.spare = spare
+        self._room = max(_ROOM, 2 * len(self))
+        return len(self)
+
+    def parts(self, dim: int) -> Family:
+        """What positions of a dimension are, without that dimension."""
+        found = self._part
+        if found is None or found[0] != dim:
+            shape, strides = tuple(self.shape), self.strides
+            found = self._part = dim, _family((Size(shape[:dim] + shape[dim + 1:]),
+                                               strides[:dim] + strides[dim + 1:], self.dtype, self.device))
+        return found[1]
+
+
+# A dimension that is longer is taken for the rows of a table: which is read next is not the same as in the
+# last step, and to remember how it was read would push out what comes back.
+TABLE = 1024
+_ROOM = 32              # how many members a family has room for at first
+_PLENTY = 1 << 15       # how many all have, before it is asked whether somebody holds them
+_given = [0, _PLENTY]   # how much room all have (a family's first counts as one), and may have
 
 def _row_major(shape: Sequence[int], strides: Sequence[int]) -> bool:
     expected = 1
@@ -145,37 +211,49 @@ def row_major_strides(shape: Sequence[int]) -> tuple[int, ...]:
     return tuple(strides[::-1])
 
 
-_interned: dict[tuple[object, ...], ref[Geometry]] = {}
-_sweeping = [1 << 11]   # how many entries there may be before those of dropped geometries are looked for
+_Key = tuple[Size, tuple[int, ...], dtype, device]
+_families: dict[_Key, Family] = {}
+_sweeping = Lock()
 _contiguous: Recent[tuple[object, ...], Geometry] = Recent(1 << 13)
 
 
-def _keep(key: tuple[object, ...], made: Geometry) -> Geometry:
-    """Make ``made`` the one geometry of a key.
+def _family(key: _Key) -> Family:
+    """The one family of a shape, strides, dtype and device."""
+    found = _families.get(key)
+    if found is None:
+        refuse_unfilled(key[2])
+        shape, strides = key[:2]
+        if any(n.__class__ is not int for n in (*shape, *strides)):
+            return _family((Size(map(index, shape)), tuple(map(index, strides)), *key[2:]))
+        found = _families[key] = Family(*key)
+        _given[0] += 1
+        if _given[0] > _given[1]:
+            _sweep()
+    return found
 
-    Sweeping now and then costs less than a callback for each geometry: rows of a table come and go.
-    """
-    if len(_interned) >= _sweeping[0]:
-        alive = [entry for entry in list(_interned.items()) if entry[1]() is not None]
-        _interned.clear()
-        _interned.update(alive)
-        _sweeping[0] = max(1 << 11, 2 * len(_interned))
-    _interned[key] = ref(made)
-    return made
+
+def _sweep() -> None:
+    """Let go of members, and of families without any, that nobody holds."""
+    if not _sweeping.acquire(blocking=False):
+        return
+    try:
+        held = 0
+        for key in list(_families):
+            family = _families[key]
+            held += family.let_go()
+            if not family:
+                _families.pop(key)
+                if family or _refcount(family) > UNHELD + len(family.spare):
+                    _families.setdefault(key, family)
+        _given[:] = held, max(_PLENTY, 2 * held)
+    finally:
+        _sweeping.release()
 
 
 def intern(shape: Size, strides: tuple[int, ...], offset: int, dtype: dtype, device: device) -> Geometry:
     """The one geometry with these fields."""
-    key = (shape, strides, offset, dtype, device)
-    held = _interned.get(key)
-    found = None if held is None else held()
-    if found is None:
-        refuse_unfilled(dtype)
-        if any(n.__class__ is not int for n in (*shape, *strides, offset)):
-            return intern(Size(map(index, shape)), tuple(map(index, strides)), index(offset), dtype, device)
-        size = shape if shape.__class__ is Size else Size(shape)
-        found = _keep(key, Geometry(size, strides, offset, dtype, device))
-    return found
+    family = _family((shape if shape.__class__ is Size else Size(shape), strides, dtype, device))
+    return family[offset if offset.__class__ is int else index(offset)]
 
 
 def contiguous(shape: Sequence[int], dtype: dtype, device: device = CPU) -> Geometry:

@@ -15,20 +15,12 @@ import threading
 from collections.abc import Callable
 
 from .node import Node
+from .references import UNHELD as UNHELD
 
 nodes: list[Node] = []
 lock = threading.RLock()
 # Told of all nodes that leave the list, before it is decided which are needed.
 watchers: list[Callable[[list[Node]], None]] = []
-
-# References that a node has when nobody holds it: measured, since interpreters differ in what a local costs.
-def _baseline() -> int:
-    held = [Node(None, (), None)]
-    node = held.pop()
-    return sys.getrefcount(node)
-
-
-UNHELD = _baseline()
 
 
 def take_live(live: list[Node], keep: int = 0) -> None:

@@ -7,6 +7,7 @@ from typing import Any
 
 from ..graph.geometry import Geometry
 from ..tensor import Tensor, check_dim, view, view_operator
+from ..tensor.views import makes_rows
 from .registry import api
 from .view_backward import gradient_is_embedded
 
@@ -21,7 +22,7 @@ def _select_rule(g: Geometry, dim: int, position: int) -> Geometry:
                          f"dimension {d}")
     if position < 0:
         position += n
-    return g.without(d).moved(g.offset + position * g.strides[d])
+    return g.at(d, position)
 
 
 def _slice_rule(g: Geometry, dim: int, start: int | None, end: int | None, step: int) -> Geometry:
@@ -38,7 +39,7 @@ def _slice_rule(g: Geometry, dim: int, start: int | None, end: int | None, step:
     return g.with_view(shape, strides, g.offset + first * g.strides[d])
 
 
-SELECT = gradient_is_embedded(view_operator("select", _select_rule))
+SELECT = makes_rows(gradient_is_embedded(view_operator("select", _select_rule)))
 SLICE = gradient_is_embedded(view_operator("slice", _slice_rule))
 
 

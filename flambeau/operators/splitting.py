@@ -13,6 +13,7 @@ from ..graph.recent import Recent
 from ..tensor import INFERENCE, Tensor, check_dim, state, view
 from ..tensor.batching import BatchedTensor, plain
 from ..tensor.history import attach
+from ..tensor.views import chain_of
 from .creation import filled
 from .joining import cat, stack
 from .registry import api
@@ -75,7 +76,7 @@ def views_of(operator: Operator, input: Tensor, dim: int, sizes: Sequence[int] |
         found = _several.recall(key) or _several.keep(key, _planned(operator, geometry, dim, sizes))
     signature, parts = found
     storage, base, enabled = input._storage, input._base, state.enabled
-    chain = () if base is None else input._view
+    chain = () if base is None else chain_of(input)
     needs_grad = enabled and input.requires_grad
     several = (enabled and signature.operator not in _UNSAFE) or (input._multiple and not needs_grad)
     counter = input._counter

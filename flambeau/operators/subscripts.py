@@ -8,13 +8,13 @@ from typing import Any
 import numpy as np
 
 from .. import dtypes
-from ..graph.geometry import contiguous
+from ..graph.geometry import TABLE, contiguous
 from ..tensor import Tensor, assign, view
 from ..tensor.batching import any_batched
 from ..tensor.construct import from_array
 from ..tensor.construct import tensor as make_tensor
 from ..tensor.overlap import require_apart
-from ..tensor.views import has_rows, row
+from ..tensor.views import row
 from . import index_operators
 from .casting import cast
 from .creation import filled
@@ -28,9 +28,6 @@ _SEQUENCE = (list, tuple, range)
 _BAD = ("only integers, slices (`:`), ellipsis (`...`), None and long or byte Variables are valid indices "
         "(got {})")
 
-# A dimension that is longer is taken for the rows of a table: which is read next is not the same as in the
-# last step, and to remember how it was read would push out what comes back.
-_TABLE = 1024
 _extent = tuple.__getitem__     # of a Size, whose own method looks for slices
 
 
@@ -47,8 +44,8 @@ def _select(x: Tensor, dim: int, position: int, place: int) -> Tensor:
     n = _extent(g.shape, dim)
     if not -n <= position < n:
         raise IndexError(f"index {position} is out of bounds for dimension {place} with size {n}")
-    if n > _TABLE and has_rows(x):
-        return row(SELECT, x, dim, position if position >= 0 else position + n)
+    if dim == 0 and n > TABLE:
+        return row(x, position if position >= 0 else position + n)
     return view(SELECT, x, (dim, position))
 
 
@@ -241,6 +238,8 @@ def getitem(self: Tensor, key: Any) -> Tensor:
     (tensor([2, 5]), tensor([4, 5]))
     """
     if key.__class__ is int:
+        if 0 <= key < self._geometry.family.table:
+            return row(self, key)
         return _select(self, 0, key, 0)
     if key.__class__ is slice:
         return _slice(self, 0, key, True)

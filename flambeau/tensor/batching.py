@@ -139,7 +139,8 @@ def batched(physical: Tensor, level: int) -> Any:
     out.physical = physical
     out.level = level
     out._storage = _Nowhere()
-    out._geometry = BatchedGeometry(Size(g.shape[1:]), g.strides[1:], g.offset, g.dtype, g.device)
+    example = intern(Size(g.shape[1:]), g.strides[1:], g.offset, g.dtype, g.device)
+    out._geometry = BatchedGeometry(example.family, g.offset)
     return out
 
 

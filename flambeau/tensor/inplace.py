@@ -19,7 +19,7 @@ from .history import detached, edge
 from .record import record, record_pair
 from .tape import INFERENCE, GradFn, SavedTensor, hooks_of, state
 from .tensor import Tensor
-from .views import ambiguous_write, replay
+from .views import ambiguous_write, chain_of, replay
 
 _new = object.__new__
 _WRITTEN = "is being modified inplace"
@@ -219,7 +219,7 @@ def _rebase(x: Tensor, result: Tensor, history_edge: Any, name: str) -> None:
         return
     fn = object.__new__(CopySlices)
     GradFn.__init__(fn)
-    fn.chain = x._view
+    fn.chain = chain_of(x)
     fn.signature, fn.plan, fn.numbers, fn.saved = None, None, (), ()
     fn.edges = (history_edge, edge(result) if result._requires_grad else None)
     _move_hooks(base, fn, 0)

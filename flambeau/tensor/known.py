@@ -52,6 +52,36 @@ def known_arrays(tensors: Iterable[Any]) -> list[Array] | None:
     return arrays
 
 
+def known_rows_of(tensors: Sequence[Any]) -> tuple[Array, list[int]] | None:
+    """The table of which the tensors are rows, and which; None as in ``known_arrays``, or if they are not.
+
+    That is what most samples of a batch are, so it is bare.
+    """
+    first = tensors[0]
+    if modes or levels or first.__class__ is not Tensor or first._sparse:
+        return None
+    storage, base, family = first._storage, first._base, first._geometry.family
+    value, size = storage.node.value, family.numel
+    if base is None or base._requires_grad or not size or not family.is_contiguous:
+        return None
+    if family.device is not CPU or value.__class__ is not np.ndarray or value.dtype != family.dtype.numpy:
+        return None
+    offsets = []
+    for x in tensors:
+        if x.__class__ is not Tensor or x._base is not base or x._storage is not storage or x._requires_grad:
+            return None
+        g = x._geometry
+        if g.family is not family:
+            return None
+        offsets.append(g.offset)
+    if size == 1:
+        return value, offsets
+    rows = [offset // size for offset in offsets]
+    if sum(rows) * size != sum(offsets):    # some begin between two rows
+        return None
+    return value[:len(value) // size * size].reshape(-1, size), rows
+
+
 def known_rows(tensors: Sequence[Any]) -> list[Array] | None:
     """The elements of tensors of one shape, in order; None as in ``known_arrays``, or if they lie otherwise.
 

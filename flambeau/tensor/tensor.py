@@ -38,7 +38,7 @@ class Tensor(Handle):
     _output_nr = 0
     _grad: Any = None
     _base: Any = None           # the tensor of which this is a view
-    _view: Any = None           # how to make this view from its base again: tuple of (operator, arguments)
+    _view: Any = None           # how to make this view from its base again (``views.chain_of``)
     # whether this is a view of one of several outputs, which may not be written in place
     _multiple = False
     _base_version = 0           # version at which a view's grad_fn was made

@@ -1,8 +1,9 @@
 """Views: another geometry on the same storage. Nothing is computed.
 
 Note: views and autograd. A view knows its base and how to be made from it again (``_view``: view operators
-and their arguments). When base or view is written in place, the base gets new history (``inplace.py``), and a
-view whose ``_base_version`` is not the base's version makes its grad_fn anew from the base.
+and their arguments; of a row of a table its number). When base or view is written in place, the base gets new
+history (``inplace.py``), and a view whose ``_base_version`` is not the base's version makes its grad_fn anew
+from the base.
 """
 
 from __future__ import annotations
@@ -66,29 +67,45 @@ def view(operator: Operator, x: Tensor, attributes: tuple[Any, ...] = ()) -> Ten
         if base is None:
             out._view = ((operator, attributes),)
         elif x._view is not None:
-            out._view = (*x._view, (operator, attributes))
+            out._view = (*chain_of(x), (operator, attributes))
         if x._requires_grad or (base is not None and x.requires_grad):
             attach(operator, signature, (x,), (out,))
     return out
 
 
-def has_rows(x: Tensor) -> bool:
-    """Whether ``row`` will do for x: a tensor of its own storage, without history."""
-    return not x._requires_grad and x._base is None and x._counter is None \
-        and x.__class__ is not BatchedTensor
+def makes_rows(operator: Operator) -> Operator:
+    """Let this be the operator that makes rows: ``operator(x, dim, position)``."""
+    _makes_rows[:] = [operator]
+    return operator
 
 
-def row(operator: Operator, x: Tensor, dim: int, position: int) -> Tensor:
-    """What ``view`` makes of one position of a dimension, for tensors that ``has_rows`` lets pass: bare."""
+_makes_rows: list[Operator] = []
+
+
+def row(x: Tensor, position: int) -> Tensor:
+    """One position of the first dimension, as ``view`` makes it; mostly bare, and nothing is remembered."""
+    base = x._base
+    if x._requires_grad or x._counter is not None or x.__class__ is not Tensor \
+            or (base is not None and (base._requires_grad or x._multiple)):
+        return view(_makes_rows[0], x, (0, position))
     g = x._geometry
     out = _new(Tensor)
     out._storage = storage = x._storage
-    out._geometry = g.without(dim).moved(g.offset + position * g.strides[dim])
-    out._base = x
+    out._geometry = g.family.rows[g.offset + position * g.strides[0]]
+    out._base = x if base is None else base
     out._base_version = storage.version
     if state.enabled:
-        out._view = ((operator, (dim, position)),)
+        if base is None:
+            out._view = position
+        elif x._view is not None:
+            out._view = (*chain_of(x), (_makes_rows[0], (0, position)))
     return out
+
+
+def chain_of(x: Tensor) -> Any:
+    """How x is made from its base again: view operators and their arguments. None where that is not known."""
+    found = x._view
+    return ((_makes_rows[0], (0, found)),) if found.__class__ is int else found
 
 
 def replay(base: Tensor, chain: tuple[tuple[Operator, tuple[Any, ...]], ...]) -> Tensor:
@@ -129,7 +146,7 @@ def refresh_grad_fn(x: Tensor) -> None:
     x._base_version = (base._counter or base._storage).version
     before, state.enabled = state.enabled, True
     try:
-        again = replay(base, x._view)
+        again = replay(base, chain_of(x))
     finally:
         state.enabled = before
     if x._retains_grad and x._grad_fn is not None and x._grad_fn.hooks is not None:

@@ -10,7 +10,7 @@ import pytest
 
 import flambeau
 from flambeau import config
-from flambeau.graph.geometry import _interned
+from flambeau.graph import geometry
 from flambeau.graph.recent import Recent
 
 
@@ -44,7 +44,43 @@ def test_geometries_live_while_somebody_holds_them() -> None:
     assert flambeau.zeros(3, 41)._geometry is x._geometry
     del x
     gc.collect()
-    assert len(_interned) < 60_000
+    assert len(geometry._families) < 60_000
+
+
+def test_rows_that_are_held_stay_while_others_come_and_go() -> None:
+    table = flambeau.arange(30_000).reshape(5000, 6)
+    held = {k: table[k] for k in range(0, 5000, 97)}
+    geometries = {k: row._geometry for k, row in held.items()}
+    rows = table._geometry.family.rows
+    for k in range(5000):
+        row = table[k]
+        assert (row.storage_offset(), row.shape, row._geometry.extent) == (6 * k, (6,), 6 * k + 6)
+        if k % 500 == 0:
+            geometry._sweep()
+            assert len(rows) <= len(held) + 1
+    for k, row in held.items():
+        assert row._geometry is geometries[k] is table[k]._geometry
+        assert row.tolist() == [*range(6 * k, 6 * k + 6)]
+    assert len({id(g) for g in geometries.values()}) == len(held)
+    del held, geometries, row
+    geometry._sweep()
+    assert not rows
+
+
+def test_families_go_when_nobody_holds_them() -> None:
+    table = flambeau.zeros(3000, 43, device="meta")
+    table[5].sum()
+    key = ((43,), (1,), flambeau.float32, flambeau.device("meta"))
+    assert key in geometry._families
+    geometry._sweep()
+    assert geometry._families[key] is table._geometry.family.rows
+    family = geometry.Family(flambeau.Size((7, 47)), (47, 1), flambeau.float32, flambeau.device("meta"))
+    geometry._families[family.shape, family.strides, family.dtype, family.device] = family
+    key = (family.shape, family.strides, family.dtype, family.device)
+    family[3], family[8]
+    del family
+    geometry._sweep()
+    assert key not in geometry._families
 
 
 def _step(rows: int) -> float:

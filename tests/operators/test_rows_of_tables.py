@@ -29,6 +29,22 @@ def test_rows_of_rows_and_errors(torch: ModuleType) -> None:
             x[0][index]
 
 
+def test_rows_of_views(torch: ModuleType) -> None:
+    x = torch.zeros(2 * ROWS, 2)
+    row = x[1:ROWS + 1][5]
+    assert row._base is x and row.storage_offset() == 12
+    row.mul_(torch.ones(2, requires_grad=True)).add_(1)
+    x.mul_(torch.tensor(3.0, requires_grad=True))
+    assert row.requires_grad and row.tolist() == [3, 3] and x[6].tolist() == [3, 3] and x.sum().item() == 6
+    with torch.no_grad():
+        unrecorded = torch.zeros(2 * ROWS, 2)[:ROWS][3]
+    with pytest.raises(RuntimeError, match="A view was created in no_grad mode"):
+        unrecorded.add_(torch.ones(2, requires_grad=True))
+    first, _ = torch.zeros(2 * ROWS, 2).chunk(2)
+    with pytest.raises(RuntimeError, match="returns multiple views"):
+        first[3].add_(torch.ones(2, requires_grad=True))
+
+
 def test_gradients_through_rows(torch: ModuleType) -> None:
     x = torch.zeros(ROWS, 2)
     row = x[7]

@@ -85,7 +85,7 @@ def _moved(result: Geometry, read: Any, out: Geometry, start: int) -> Geometry |
     if any(left):
         return None
     strides[-1] = strides[-1] or 1
-    return Geometry(result.shape, tuple(strides), start, result.dtype, result.device)
+    return result.with_view(result.shape, strides, start)
 
 
 def side_by_side(units: list[Unit], nodes: Sequence[Node]) -> list[Unit]:

@@ -98,9 +98,11 @@ def collate(batch: Any, *, collate_fn_map: CollateMap | None = None) -> Any:
     if _is_named_tuple(element):
         return kind(*(collate(column, collate_fn_map=collate_fn_map) for column in zip(*batch, strict=True)))
     if isinstance(element, collections.abc.Sequence):
-        if any(len(sample) != len(element) for sample in batch):
-            raise RuntimeError("each element in list of batch should be of equal size")
-        columns = [collate(column, collate_fn_map=collate_fn_map) for column in zip(*batch, strict=True)]
+        try:
+            columns = list(zip(*batch, strict=True))
+        except ValueError:
+            raise RuntimeError("each element in list of batch should be of equal size") from None
+        columns = [collate(column, collate_fn_map=collate_fn_map) for column in columns]
         return columns if isinstance(element, tuple) else _rebuilt_sequence(element, columns)
     raise TypeError(_ERROR.format(kind))
 

@@ -65,7 +65,7 @@ def _rows_at_once(dataset: Any, index: Any) -> list[Tensor] | None:
         return None
     if any(table.ndim == 0 or len(table) <= rows.max() for table in tables):
         return None
-    return [take_rows(table, rows) for table in tables]
+    return [take_rows(table, rows, table.shape[1:]) for table in tables]
 
 
 def _are_positions(index: Any) -> bool:

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
 
 from ....tensor import Tensor
-from ....tensor.known import known_arrays, known_rows, made
+from ....tensor.known import known_arrays, known_rows, known_rows_of, made
 
 Array = np.ndarray[Any, Any]
 
@@ -23,6 +24,9 @@ allocate: list[Callable[[int, Any], Array]] = [_private]
 
 def stack_tensors(batch: Sequence[Any]) -> Tensor | None:
     """The tensors of a batch stacked; None where that has to be recorded, or is a mistake."""
+    rows = known_rows_of(batch)
+    if rows is not None:
+        return take_rows(*rows, batch[0].shape)
     flats = known_rows(batch)
     if flats is None:
         arrays = known_arrays(batch)
@@ -60,12 +64,13 @@ def stack_numbers(batch: Sequence[Any], kind: type) -> Tensor | None:
     return made(flat, flat.shape)
 
 
-def take_rows(table: Array, rows: Array) -> Tensor:
-    """The rows of an array at given positions, which are in range, as a tensor."""
-    shape = len(rows), *table.shape[1:]
-    flat = allocate[0](len(rows) * (table[:1].size if len(table) else 0), table.dtype)
-    np.take(table, rows, 0, flat.reshape(shape), "clip")  # any other mode makes a copy in between
-    return made(flat, shape)
+def take_rows(table: Array, rows: Array | list[int], shape: Sequence[int]) -> Tensor:
+    """The rows of an array at given positions, which are in range, as a tensor of rows of a shape."""
+    count = len(rows)
+    flat = allocate[0](count * math.prod(shape), table.dtype)
+    out = flat if table.ndim == 1 else flat.reshape(count, *table.shape[1:])
+    table.take(rows, 0, out, "clip")    # other modes copy in between
+    return made(flat, (count, *shape))
 
 
 __all__ = ["allocate", "stack_arrays", "stack_numbers", "stack_tensors", "take_rows"]
