@@ -16,6 +16,7 @@ from ..dtypes import SCALAR_NAMES
 from ..graph.geometry import Geometry, contiguous
 from ..tensor import Tensor, check_dim, record
 from ..tensor.construct import from_array
+from ..tensor.tape import state
 from .definition import arithmetic_dtype, broadcast_shapes, operator
 from .domain import not_implemented
 from .registry import NAMESPACES, api
@@ -88,9 +89,51 @@ def CDIST(m: Any, x1: Any, x2: Any, p: float, by_product: bool) -> Any:
 @CDIST.derivative("x1", "x2", keeps="x1 x2 output")
 def _(ctx: Any, grad: Tensor, x1: Tensor, x2: Tensor, output: Tensor) -> Any:
     p, _ = ctx.attributes
-    difference = x1.unsqueeze(-2) - x2.unsqueeze(-3)
-    weighted = grad.unsqueeze(-1) * _towards(difference, output.unsqueeze(-1), p)
-    return (weighted.sum(-2) if ctx.needs[0] else None, -weighted.sum(-3) if ctx.needs[1] else None)
+    if state.enabled or x1.shape[:-2] != x2.shape[:-2]:     # to be differentiated again
+        difference = x1.unsqueeze(-2) - x2.unsqueeze(-3)
+        weighted = grad.unsqueeze(-1) * _towards(difference, output.unsqueeze(-1), p)
+        return (weighted.sum(-2) if ctx.needs[0] else None, -weighted.sum(-3) if ctx.needs[1] else None)
+    grad, x1, x2 = grad.contiguous(), x1.contiguous(), x2.contiguous()
+    first = record(CDIST_BACKWARD, (grad, x1, x2, output), (p,)) if ctx.needs[0] else None
+    if not ctx.needs[1]:
+        return first, None
+    turned = [x.transpose(-2, -1).contiguous() for x in (grad, output)]
+    return first, record(CDIST_BACKWARD, (turned[0], x2, x1, turned[1]), (p,))
+
+
+def _slope(difference: Any, distance: Any, p: float) -> Any:
+    """The derivative of norms (..., 1) by differences (..., M)."""
+    if p == 0:
+        return np.zeros_like(difference)
+    if p == 1:
+        return np.sign(difference)
+    if p == inf:
+        return np.sign(difference) * (np.abs(difference) == distance)
+    found = np.divide(difference, distance, out=np.zeros_like(difference), where=distance != 0)
+    if p == 2:
+        return found
+    moved = difference != 0
+    power = np.power(np.abs(found), p - 1, out=np.zeros_like(difference), where=moved)
+    return np.sign(difference) * power
+
+
+def _first_geometry(operands: Any, attributes: Any) -> Geometry:
+    x = operands[1]
+    return contiguous(x.shape, x.dtype, x.device)
+
+
+@operator("cdist_backward", _first_geometry)
+def CDIST_BACKWARD(m: Any, grad: Any, x1: Any, x2: Any, distance: Any, p: float) -> Any:
+    """The gradient by the first rows (..., P, M)."""
+    rows = x1.shape[-2]
+    step = max(1, _BLOCK // max(1, prod(x2.shape)))
+    result = np.empty(x1.shape, x1.dtype)
+    for i in range(0, rows, step):
+        part = (..., slice(i, i + step), slice(None))
+        difference = x1[part][..., None, :] - x2[..., None, :, :]
+        slope = _slope(difference, distance[part][..., None], p)
+        result[part] = np.matmul(grad[part][..., None, :], slope)[..., 0, :]
+    return result
 
 
 @api("torch")
@@ -151,11 +194,28 @@ def PDIST(m: Any, input: Any, p: float) -> Any:
 
 @PDIST.derivative("input", keeps="input output")
 def _(ctx: Any, grad: Tensor, input: Tensor, output: Tensor) -> Tensor:
+    if not state.enabled:
+        return record(PDIST_BACKWARD, (grad.contiguous(), input.contiguous(), output), ctx.attributes)
     first, second = (from_array(np.asarray(i, np.int64)) for i in _pairs(input.shape[0]))
     difference = input.index_select(0, first) - input.index_select(0, second)
     weighted = grad.unsqueeze(-1) * _towards(difference, output.unsqueeze(-1), ctx.attributes[0])
     zero = weighted.new_zeros(input.shape)
     return zero.index_add(0, first, weighted).index_add(0, second, -weighted)
+
+
+@operator("pdist_backward", _first_geometry)
+def PDIST_BACKWARD(m: Any, grad: Any, input: Any, distance: Any, p: float) -> Any:
+    """The gradient by the rows (N, M): each pair's goes to one of them, and reversed to the other."""
+    rows = len(input)
+    result = np.zeros(input.shape, input.dtype)
+    start = 0
+    for i in range(rows - 1):
+        pairs = slice(start, start + rows - 1 - i)
+        slope = grad[pairs, None] * _slope(input[i] - input[i + 1:], distance[pairs, None], p)
+        result[i] += slope.sum(0)
+        result[i + 1:] -= slope
+        start = pairs.stop
+    return result
 
 
 @api("torch", "nn.functional")

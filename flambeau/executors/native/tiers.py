@@ -35,6 +35,8 @@ _MET = 50_000               # graphs that are known to have come
 STEP = 60e3         # a step of a recurrent layer: a dozen calls of NumPy, and their products
 _RECURRENT = frozenset(("lstm_sequence", "gru_sequence", "rnn_sequence", "lstm_sequence_backward",
                         "gru_sequence_backward", "rnn_sequence_backward"))
+PAIR = 2.0          # an element of the difference of two rows
+_DISTANCES = frozenset(("cdist", "cdist_backward", "pdist", "pdist_backward"))
 _PRODUCTS = frozenset(("linear", "mm", "matmul", "bmm", "addmm", "baddbmm", "convolution",
                        "convolution_input", "convolution_weight", "scaled_dot_product_attention",
                        "scaled_dot_product_attention_backward"))
@@ -132,6 +134,8 @@ def _price(signature: Signature) -> float:
                              if isinstance(g, Geometry)])
     if signature.operator.name in _RECURRENT:
         price += STEP * _steps(signature)
+    if signature.operator.name in _DISTANCES:
+        price += PAIR * _distance_elements(signature)
     if signature.operator.name in _PRODUCTS:
         sizes = [g.numel for g in signature.geometries[:2] if isinstance(g, Geometry)]
         price += FLOP * 2 * math.sqrt(math.prod(sizes) * max(signature.outputs[0].numel, 1))
@@ -145,6 +149,14 @@ def _steps(signature: Signature) -> int:
         return max(steps, 1)
     x = signature.geometries[0]
     return x.shape[0] if isinstance(x, Geometry) and x.ndim == 3 else 1
+
+
+def _distance_elements(signature: Signature) -> int:
+    """How many elements the differences of rows have; gradients take distances as their last operand."""
+    geometries = [g for g in signature.geometries if isinstance(g, Geometry)]
+    if signature.operator.name.endswith("_backward"):
+        return geometries[-1].numel * geometries[1].shape[-1]
+    return signature.outputs[0].numel * geometries[0].shape[-1]
 
 
 ledger = Ledger()

@@ -28,6 +28,7 @@ FILES: dict[str, str] = {
                      "slice_scatter", "diagonal_scatter", "view_backward", "constant_pad_nd", "diag_embed",
                      "flip", "rot90", "roll", "repeat", "full", "fill"), "movement"),
     "border_pad": "borders",
+    **dict.fromkeys(("cdist", "cdist_backward", "pdist", "pdist_backward"), "distances"),
     **dict.fromkeys(("gather", "gather_backward", "value_selecting_reduction", "scatter", "scatter_add",
                      "scatter_reduce", "index_select", "index_select_backward", "index_add", "index_copy",
                      "index_fill", "index", "index_backward", "index_put", "take", "take_backward", "put",
