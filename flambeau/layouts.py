@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from functools import lru_cache
 from typing import Any
 
 
@@ -65,6 +66,12 @@ SPARSE_FACTORIES: dict[str, Callable[..., Any]] = {}
 FORMATS = (contiguous_format, preserve_format, channels_last, channels_last_3d)
 
 
+@lru_cache(256)
+def format_of(order: tuple[int, ...]) -> memory_format:
+    """The format of a dense tensor whose dimensions lie in ``order``, the innermost first."""
+    return memory_format("preserve_format", order)
+
+
 def strides_in(shape: Sequence[int], order: Sequence[int]) -> tuple[int, ...]:
     """Strides of a dense tensor whose dimensions lie in ``order``, the innermost first."""
     strides = [1] * len(shape)
@@ -86,3 +93,23 @@ def lies_in(shape: Sequence[int], strides: Sequence[int], order: Sequence[int]) 
                 return False
             expected *= shape[d]
     return True
+
+
+def reads_last(shape: Sequence[int], strides: Sequence[int]) -> bool:
+    """Whether a tensor (N, C, H, W) or (N, C, D, H, W) suggests channels last to what is computed from it.
+
+    Unlike ``lies_in`` this tells the two formats apart by the strides of extents of 1 too, and gaps between
+    the elements do not count: strides must not fall from the channels outwards to the batch.
+    """
+    order = _LAST.get(len(shape))
+    if order is None or not strides[1]:
+        return False
+    least = 0
+    for d in order:
+        if not shape[d] or strides[d] < least or (d == 0 and least == strides[1]):
+            return False
+        least = strides[d] * shape[d]
+    return True
+
+
+_LAST: dict[int, tuple[int, ...]] = {4: (1, 3, 2, 0), 5: (1, 4, 3, 2, 0)}

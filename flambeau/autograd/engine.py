@@ -14,6 +14,7 @@ from typing import Any
 
 from ..graph.geometry import Geometry
 from ..graph.storage import Storage
+from ..layouts import format_of
 from ..operators.arithmetic import ADD
 from ..operators.reduction import unbroadcast
 from ..tensor import Tensor, overrides, record_pair, state
@@ -261,15 +262,14 @@ def accumulate_grad(leaf: Tensor, grad: Tensor, create_graph: bool) -> None:
     if leaf._hooks is not None:
         grad = leaf._hooks.run(grad)
     have = leaf._grad
+    if have is None and grad._geometry is not leaf._geometry and not grad._sparse:
+        grad = _as_lies(grad, leaf._geometry)
     if grad._sparse or (have is not None and have._sparse):
         _accumulate_sparse(leaf, have, grad, create_graph)
     elif have is None:
         if create_graph:
             leaf._grad = grad
         else:
-            # expanded, as by sum's derivative: later gradients are added in place
-            if not grad._geometry.is_dense:
-                grad = grad.contiguous()
             fresh = _new(Tensor)  # a storage of its own on the same value: copying costs nothing
             source = grad._storage
             if source.exposed:
@@ -285,6 +285,19 @@ def accumulate_grad(leaf: Tensor, grad: Tensor, create_graph: bool) -> None:
         have.copy_(total) if have._base is not None else _replace(have, total)
     if leaf._hooks is not None:
         leaf._hooks.after_accumulation(leaf)
+
+
+def _as_lies(grad: Tensor, leaf: Geometry) -> Tensor:
+    """A gradient that is dense, so that later ones can be added in place, and lies in memory as its leaf.
+
+    Where the leaf has gaps or overlaps the gradient is contiguous.
+    """
+    g = grad._geometry
+    if leaf.is_contiguous or not leaf.is_dense or leaf.ndim != g.ndim:
+        return grad if g.is_contiguous else grad.contiguous()
+    if g.is_dense and all(n == 1 or a == b for n, a, b in zip(g.shape, g.strides, leaf.strides)):
+        return grad
+    return grad.clone(memory_format=format_of(leaf.order[::-1]))
 
 
 def _sum_with_sparse(have: Tensor, grad: Tensor) -> Tensor:

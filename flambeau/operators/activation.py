@@ -36,7 +36,7 @@ def _number_for(input: Tensor, number: Any) -> Any:
 
 RELU = pointwise_operator("relu", lambda m, input: m.rectify(input))
 RECTIFIED_GRADIENT = pointwise_operator("threshold_backward", lambda m, grad, result, threshold:
-                                        m.rectified_gradient(grad, result, threshold))
+                                        m.rectified_gradient(grad, result, threshold), leads=1)
 refuse(RELU, "relu", BOOL, error=RuntimeError, message="Boolean inputs not supported for relu")
 refuse(RELU, "relu", COMPLEX, message="clamp is not supported for complex types")
 
@@ -77,7 +77,7 @@ def _functional_relu(input: Tensor, inplace: bool = False) -> Tensor:
 
 LEAKY_RELU = pointwise_operator("leaky_relu", lambda m, input, negative_slope: m.leaky(input, negative_slope))
 LEAKY_RELU_BACKWARD = pointwise_operator("leaky_relu_backward", lambda m, grad, input, negative_slope:
-                                         m.where(input > 0, grad, grad * negative_slope))
+                                         m.where(input > 0, grad, grad * negative_slope), leads=1)
 refuse(LEAKY_RELU, "leaky_relu_cpu", *NOT_FLOATING, first_only=True)
 
 

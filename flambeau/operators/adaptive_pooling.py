@@ -7,13 +7,15 @@ from typing import Any
 
 import numpy as np
 
-from .. import dtypes
+from .. import dtypes, layouts
 from ..graph.geometry import contiguous
 from ..tensor import Tensor, record
 from .arguments import is_integer, judging
 from .banded import Band, band_of, banded_product
+from .copying import contiguous_copy
 from .definition import arithmetic_dtype, operator
 from .domain import not_implemented
+from .memory_formats import contiguous_gradient, gradient_like, pooled_geometry, suggested_format
 from .pooling import POOL_SCATTER, Ints
 from .registry import api
 
@@ -76,12 +78,17 @@ def _adaptive_avg(x: Tensor, output_size: Any, dims: int) -> Tensor:
     if x.dtype.category != dtypes.FLOATING:
         raise NotImplementedError(f"\"{name}\" not implemented for '{dtypes.SCALAR_NAMES[x.dtype]}'")
     if tuple(x.shape[-dims:]) == sizes:
-        return x.clone()
-    wide = x.to(arithmetic_dtype(x.dtype))
+        return gradient_like(x).clone(memory_format=_format(x, dims))
+    wide = (gradient_like(x) if dims == 2 else contiguous_gradient(x)).to(arithmetic_dtype(x.dtype))
     for d, count in zip(range(-dims, 0), sizes):
         if wide.shape[d] != count:
             wide = banded_product(wide, d, _averages(wide.shape[d], count)) if count else wide.narrow(d, 0, 0)
-    return wide.to(x.dtype).contiguous()
+    return contiguous_copy(wide.to(x.dtype), _format(x, dims))
+
+
+def _format(x: Tensor, dims: int) -> Any:
+    """The memory format of averages: PyTorch's of volumes are always contiguous."""
+    return suggested_format(x._geometry) if dims == 2 else layouts.contiguous_format
 
 
 @api("torch", "nn.functional")
@@ -113,7 +120,9 @@ def adaptive_avg_pool3d(input: Tensor, output_size: Any) -> Tensor:
 def _adaptive_geometry(operands: Any, attributes: Any) -> Any:
     x, (sizes,) = operands[0], attributes
     shape = (*x.shape[:x.ndim - len(sizes)], *sizes)
-    return contiguous(shape, x.dtype, x.device), contiguous(shape, dtypes.int64, x.device)
+    if len(sizes) == 3:
+        return contiguous(shape, x.dtype, x.device), contiguous(shape, dtypes.int64, x.device)
+    return pooled_geometry(shape, len(sizes), x), pooled_geometry(shape, len(sizes), x, dtypes.int64)
 
 
 @operator("adaptive_max_pool", _adaptive_geometry, grad_name="AdaptiveMaxPool2DBackward0")
@@ -203,8 +212,9 @@ def _unpool(x: Tensor, indices: Tensor, kernel_size: Any, stride: Any, padding: 
     if x.dtype.category != dtypes.FLOATING:
         raise not_implemented(f"max_unpool{max(dims, 2)}d", x.dtype)
     lead = x.shape[:x.ndim - dims]
-    flat = x.new_zeros((*lead, int(np.prod(space))))
-    return flat.scatter(-1, indices.reshape(*lead, -1), x.reshape(*lead, -1)).reshape(*lead, *space)
+    flat, values = x.new_zeros((*lead, int(np.prod(space)))), gradient_like(x)
+    flat = flat.scatter(-1, indices.reshape(*lead, -1), values.reshape(*lead, -1))
+    return contiguous_copy(flat.reshape(*lead, *space), _format(x, dims))
 
 
 @api("nn.functional")

@@ -7,10 +7,11 @@ from typing import Any
 import numpy as np
 
 from ..dtypes import dtype as Dtype
-from ..graph.geometry import Geometry, contiguous
+from ..graph.geometry import Geometry
 from ..tensor import Tensor, record
 from ..tensor.construct import from_array
 from .definition import operator
+from .memory_formats import suggested_geometry
 
 
 class Band:
@@ -85,7 +86,7 @@ def _geometry(operands: Any, attributes: Any) -> Geometry:
     x, (count, dim) = operands[0], attributes
     shape = list(x.shape)
     shape[dim] = count
-    return contiguous(tuple(shape), x.dtype, x.device)
+    return suggested_geometry(shape, x)
 
 
 @operator("banded_product", _geometry)

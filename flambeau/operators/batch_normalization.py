@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from typing import Any
 
-from ..graph.geometry import contiguous
+from ..graph.geometry import Geometry, contiguous
 from ..tensor import Tensor, record, state
 from .arguments import judging
 from .definition import arithmetic_dtype, operator
+from .memory_formats import gradient_like, in_format_of, suggested_geometry
 from .normalization import (
     NORMALIZE,
     Dims,
@@ -24,7 +25,12 @@ def _batch_norm_geometry(operands: Any, attributes: Any) -> Any:
     x = operands[0]
     channels = (x.shape[1],)
     small = contiguous(channels, arithmetic_dtype(x.dtype), x.device)
-    return contiguous(x.shape, x.dtype, x.device), small, small
+    return _like_input(x), small, small
+
+
+def _like_input(x: Geometry) -> Geometry:
+    """Contiguous where the input is, though extents of 1 may suggest channels last."""
+    return contiguous(x.shape, x.dtype, x.device) if x.is_contiguous else suggested_geometry(x.shape, x)
 
 
 def _channel_shape(ndim: int) -> tuple[int, ...]:
@@ -111,7 +117,8 @@ def batch_norm(input: Tensor, running_mean: Any = None, running_var: Any = None,
         scale = (running_var + eps).rsqrt()
         scale = scale if weight is None else scale * weight
         shift = -running_mean * scale if bias is None else bias - running_mean * scale
-        return (input * per_channel(scale, input.ndim) + per_channel(shift, input.ndim)).to(input.dtype)
+        result = gradient_like(input) * per_channel(scale, input.ndim) + per_channel(shift, input.ndim)
+        return in_format_of(result.to(input.dtype), input._geometry)
     if eps <= 0:
         raise ValueError(f"batch_norm eps must be positive during training, but got {eps}")
     count = input.numel() // max(channels, 1)

@@ -10,6 +10,7 @@ from ..devices import META
 from ..graph.geometry import Geometry, dense_like, intern
 from ..tensor import Tensor, record
 from .definition import operator, result_dtype
+from .memory_formats import suggested_format
 from .registry import api
 
 
@@ -64,11 +65,9 @@ def to(self: Tensor, *args: Any, **kwargs: Any) -> Tensor:
         result: Tensor = record(CAST, (self,), (dtype or g.dtype, target))
     else:
         result = self.clone() if copy else self
-    if memory_format is not None:
-        strides = result.stride()
-        formatted = result.contiguous(memory_format=memory_format)
-        return formatted if formatted.stride() != strides else result
-    return result
+    if memory_format is None or (result is self and suggested_format(g) is memory_format):
+        return result
+    return result.clone(memory_format=memory_format)
 
 
 def _read_to(args: tuple[Any, ...], options: dict[str, Any]) -> tuple[Any, Any, bool, Any]:

@@ -2,7 +2,9 @@
 
 Note: convolution. All directions are three operators on tensors (N, C, *space): the forward product, its
 gradient by the input (which is also the transposed convolution) and its gradient by the weight. Each one's
-derivatives are the other two, so they can be differentiated any number of times.
+derivatives are the other two, so they can be differentiated any number of times. A last attribute ``True``
+says that results are channels last, which the input or the weight of the forward product suggested
+(Note: memory formats).
 """
 
 from __future__ import annotations
@@ -11,7 +13,8 @@ from typing import Any
 
 import numpy as np
 
-from ..graph.geometry import Geometry, contiguous
+from .. import dtypes
+from ..graph.geometry import Geometry
 from ..graph.recent import Recent
 from ..tensor import Tensor, record
 from .arguments import known, remember
@@ -24,6 +27,7 @@ from .convolution_checks import (
     transposing,
 )
 from .definition import arithmetic_dtype, operator
+from .memory_formats import result_geometry, suggests_last
 from .padding import pad
 from .registry import api
 
@@ -89,9 +93,9 @@ def _is_pointwise(kernel: Ints, stride: Ints, padding: Ints) -> bool:
 
 def _forward_geometry(operands: Any, attributes: Any) -> Geometry:
     x, weight = operands[:2]
-    stride, padding, dilation, _ = attributes
+    stride, padding, dilation = attributes[:3]
     extents = _output_extents(x.shape[2:], weight.shape[2:], stride, padding, dilation)
-    return contiguous((x.shape[0], weight.shape[0], *extents), x.dtype, x.device)
+    return result_geometry((x.shape[0], weight.shape[0], *extents), len(attributes) > 4, x.dtype, x.device)
 
 
 def _first_arithmetic(operands: Any) -> Any:
@@ -100,7 +104,7 @@ def _first_arithmetic(operands: Any) -> Any:
 
 @operator("convolution", _forward_geometry, compute=_first_arithmetic)
 def CONVOLUTION(m: Any, input: Any, weight: Any, bias: Any, stride: Ints, padding: Ints, dilation: Ints,
-                groups: int) -> Any:
+                groups: int, last: bool = False) -> Any:
     """(N, C, *space) and (O, C / groups, *kernel) give (N, O, *extents)."""
     kernel = weight.shape[2:]
     extents = _output_extents(input.shape[2:], kernel, stride, padding, dilation)
@@ -129,12 +133,13 @@ def CONVOLUTION(m: Any, input: Any, weight: Any, bias: Any, stride: Ints, paddin
 def _input_geometry(operands: Any, attributes: Any) -> Geometry:
     grad, weight = operands
     space, groups = attributes[0], attributes[4]
-    return contiguous((grad.shape[0], weight.shape[1] * groups, *space), grad.dtype, grad.device)
+    return result_geometry((grad.shape[0], weight.shape[1] * groups, *space), len(attributes) > 5, grad.dtype,
+                           grad.device)
 
 
 @operator("convolution_input", _input_geometry, compute=_first_arithmetic, grad_name="ConvolutionBackward0")
 def CONVOLUTION_INPUT(m: Any, grad: Any, weight: Any, space: Ints, stride: Ints, padding: Ints,
-                      dilation: Ints, groups: int) -> Any:
+                      dilation: Ints, groups: int, last: bool = False) -> Any:
     """(N, O, *extents) and (O, C / groups, *kernel) give (N, C, *space): the adjoint of the convolution."""
     kernel, extents = weight.shape[2:], grad.shape[2:]
     batch, out_channels, per_group = grad.shape[0], weight.shape[0], weight.shape[1]
@@ -157,12 +162,13 @@ def CONVOLUTION_INPUT(m: Any, grad: Any, weight: Any, space: Ints, stride: Ints,
 def _weight_geometry(operands: Any, attributes: Any) -> Geometry:
     grad, x = operands
     kernel, groups = attributes[0], attributes[4]
-    return contiguous((grad.shape[1], x.shape[1] // groups, *kernel), grad.dtype, grad.device)
+    return result_geometry((grad.shape[1], x.shape[1] // groups, *kernel), len(attributes) > 5, grad.dtype,
+                           grad.device)
 
 
 @operator("convolution_weight", _weight_geometry, compute=_first_arithmetic, grad_name="ConvolutionBackward0")
 def CONVOLUTION_WEIGHT(m: Any, grad: Any, input: Any, kernel: Ints, stride: Ints, padding: Ints,
-                       dilation: Ints, groups: int) -> Any:
+                       dilation: Ints, groups: int, last: bool = False) -> Any:
     """(N, O, *extents) and (N, C, *space) give (O, C / groups, *kernel): the gradient by the weight."""
     batch, out_channels = grad.shape[:2]
     extents = grad.shape[2:]
@@ -191,8 +197,10 @@ def _(ctx: Any, grad: Tensor, weight: Tensor) -> Tensor:
 
 @CONVOLUTION.derivative("weight", keeps="input")
 def _(ctx: Any, grad: Tensor, input: Tensor) -> Tensor:
+    weight = ctx.operand_geometry(1)    # as which its gradient lies, since leaves ask for that
+    last = (True,) if suggests_last(weight) else ()
     return record(CONVOLUTION_WEIGHT, (grad, _conj(input)),
-                  (tuple(ctx.operand_geometry(1).shape[2:]), *ctx.attributes))
+                  (tuple(weight.shape[2:]), *ctx.attributes[:4], *last))
 
 
 @CONVOLUTION.derivative("bias")
@@ -233,6 +241,17 @@ def _conj(x: Tensor) -> Tensor:
 
 # --- public functions ---------------------------------------------------------------------------------------
 
+def _last(x: Tensor, weight: Tensor) -> tuple[bool, ...]:
+    """The attribute that asks for channels last, where an operand suggests it."""
+    if x.ndim == 5 and (x.shape[0] == 1 or x._geometry.dtype not in _LAST_IN_SPACE):
+        return ()
+    return (True,) if suggests_last(x._geometry) or suggests_last(weight._geometry) else ()
+
+
+# Types of which PyTorch's three-dimensional convolutions of batches know channels last.
+_LAST_IN_SPACE = (dtypes.float32, dtypes.bfloat16)
+
+
 def _same_padding(x: Tensor, kernel: Ints, stride: Ints, dilation: Ints) -> tuple[Tensor, Ints]:
     """Padding that keeps the extents; where it is odd, the extra zero goes behind."""
     if any(s != 1 for s in stride):
@@ -265,7 +284,7 @@ def _convolve(x: Tensor, weight: Tensor, bias: Any, stride: Any, padding: Any, d
     else:
         around = extents_of(padding, dims, "padding")
     check_extents(x, weight, bias, steps, around, gaps, groups)
-    attributes = (steps, around, gaps, groups)
+    attributes = (steps, around, gaps, groups, *_last(x, weight))
     if not unbatched and padding != "same":
         remember(_fitting, key, attributes)
     result = record(CONVOLUTION, (x, weight, bias), attributes)
@@ -289,7 +308,8 @@ def _transpose_convolve(x: Tensor, weight: Tensor, bias: Any, stride: Any, paddi
     if any(n <= 0 for n in space):
         raise RuntimeError(f"Given input size per channel: {list(x.shape[2:])}. Calculated output size per "
                            f"channel: {list(space)}. Output size is too small")
-    result = record(CONVOLUTION_INPUT, (x, weight), (space, steps, around, gaps, groups))
+    attributes = (space, steps, around, gaps, groups, *_last(x, weight))
+    result = record(CONVOLUTION_INPUT, (x, weight), attributes)
     if bias is not None:
         result = result + bias.reshape(-1, *([1] * dims))
     return result.squeeze(0) if unbatched else result

@@ -62,7 +62,7 @@ def clone(input: Tensor, *, memory_format: Any = None) -> Tensor:
     g = input._geometry
     storage = input._storage
     if memory_format is not None and memory_format is not layouts.preserve_format \
-            and not has_format(g, memory_format):
+            and not _lies_exactly(g, memory_format):
         return record(CLONE, (input,), (memory_format,))
     held = storage.geometry
     if (
@@ -93,6 +93,11 @@ def clone(input: Tensor, *, memory_format: Any = None) -> Tensor:
 
 
 _signatures: Recent[Geometry, Signature] = Recent(1 << 12)
+
+
+def _lies_exactly(g: Geometry, memory_format: Any) -> bool:
+    """Whether a copy in a memory format has the very strides, those of extents of 1 included."""
+    return formatted_geometry(g, memory_format).strides == g.strides
 
 
 def has_format(g: Geometry, memory_format: Any) -> bool:

@@ -137,8 +137,10 @@ _PROMOTIONS: dict[str, Callable[[Sequence[Any]], dtypes.dtype]] = {"same": resul
 
 
 def pointwise_operator(name: str, kernel: Callable[..., Any], promotes: str = "same",
-                       grad_name: str | None = None) -> Operator:
+                       grad_name: str | None = None, leads: int = 0) -> Operator:
     """The operator of a formula on arrays.
+
+    ``leads``: which operand's order of dimensions the result takes before the others'.
 
     ``promotes``: "same" (ordinary promotion), "float" (integers become floating), "bool" (a truth value of
     operands promoted ordinarily), "real" (as float, and complex numbers give real ones).
@@ -151,7 +153,7 @@ def pointwise_operator(name: str, kernel: Callable[..., Any], promotes: str = "s
             dtype = dtypes.bool_
         elif promotes == "real":
             dtype = dtype.to_real()
-        found = pointwise_geometry(operands, dtype)
+        found = pointwise_geometry((operands[leads], *operands) if leads else operands, dtype)
         if promotes == "float" and found.is_contiguous and _converts(operands, found):
             return contiguous(found.shape, dtype, found.device)     # extents of 1 lie as usual
         return found

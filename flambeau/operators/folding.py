@@ -11,6 +11,7 @@ from ..tensor import Tensor, record
 from .arguments import judging
 from .convolution import _pad, _patches, slices
 from .definition import arithmetic_dtype, operator
+from .memory_formats import contiguous_gradient, in_format_of
 from .registry import api
 
 Ints = tuple[int, ...]
@@ -145,9 +146,9 @@ def pixel_shuffle(input: Tensor, upscale_factor: int) -> Tensor:
                            f"{r * r}")
     lead = input.shape[:-3]
     n = len(lead)
-    parts = input.reshape(*lead, channels // (r * r), r, r, height, width)
+    parts = contiguous_gradient(input).reshape(*lead, channels // (r * r), r, r, height, width)
     moved = parts.permute(*range(n), n, n + 3, n + 1, n + 4, n + 2)
-    return moved.reshape(*lead, channels // (r * r), height * r, width * r)
+    return in_format_of(moved.reshape(*lead, channels // (r * r), height * r, width * r), input._geometry)
 
 
 @api("torch", "nn.functional")
@@ -169,7 +170,7 @@ def pixel_unshuffle(input: Tensor, downscale_factor: int) -> Tensor:
     n = len(lead)
     parts = input.reshape(*lead, channels, height // r, r, width // r, r)
     moved = parts.permute(*range(n), n, n + 2, n + 4, n + 1, n + 3)
-    return moved.reshape(*lead, channels * r * r, height // r, width // r)
+    return in_format_of(moved.reshape(*lead, channels * r * r, height // r, width // r), input._geometry)
 
 
 @api("torch", "nn.functional", aliases=("native_channel_shuffle",))
@@ -188,4 +189,5 @@ def channel_shuffle(input: Tensor, groups: int) -> Tensor:
                            f"{groups} groups.")
     if not input.numel():
         return input.clone()
-    return input.reshape(batch, groups, channels // groups, -1).transpose(1, 2).reshape(input.shape)
+    parts = input.reshape(batch, groups, channels // groups, -1)
+    return in_format_of(parts.transpose(1, 2).reshape(input.shape), input._geometry)

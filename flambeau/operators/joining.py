@@ -5,11 +5,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from ..graph.geometry import Geometry, contiguous
+from ..graph.geometry import Geometry, contiguous, intern
+from ..size import Size
 from ..tensor import Tensor, check_dim, record, view
 from .casting import cast
 from .definition import operator, result_dtype
 from .expanding import atleast_1d, atleast_2d, atleast_3d
+from .memory_formats import channels_last, result_geometry, suggests_last
 from .registry import api
 from .slicing import SELECT, SLICE
 
@@ -27,9 +29,8 @@ def _cat_geometry(operands: Sequence[Geometry], attributes: Any) -> Geometry:
                                    f"{expected} but got "
                                    f"size {n} for tensor number {i} in the list.")
         total += g.shape[dim]
-    return contiguous(
-        (*first.shape[:dim], total, *first.shape[dim + 1 :]), result_dtype(operands), first.device
-    )
+    shape = (*first.shape[:dim], total, *first.shape[dim + 1:])
+    return result_geometry(shape, all(map(suggests_last, operands)), result_dtype(operands), first.device)
 
 
 def _cat_kernel(m: Any, arrays: list[Any], dim: int, dtype: Any) -> Any:
@@ -48,9 +49,13 @@ def _stack_geometry(operands: Sequence[Geometry], attributes: Any) -> Geometry:
             raise RuntimeError(f"stack expects each tensor to be equal size, but got {list(first.shape)} at "
                                "entry 0 and "
                                f"{list(g.shape)} at entry {i}")
-    return contiguous(
-        (*first.shape[:dim], len(operands), *first.shape[dim:]), result_dtype(operands), first.device
-    )
+    shape, dtype = (*first.shape[:dim], len(operands), *first.shape[dim:]), result_dtype(operands)
+    if dim == first.ndim or not all(map(suggests_last, operands)):
+        return contiguous(shape, dtype, first.device)
+    joined = (*first.shape[:dim], len(operands) * first.shape[dim], *first.shape[dim + 1:])
+    steps = channels_last(joined, dtype, first.device).strides      # as cat's, of which one becomes two
+    return intern(Size(shape), (*steps[:dim], steps[dim] * first.shape[dim], *steps[dim:]), 0, dtype,
+                  first.device)
 
 
 CAT = operator("cat", _cat_geometry, kind="variadic")(_cat_kernel)

@@ -255,7 +255,7 @@ CLAMP_TENSORS = _clamp_operator("ClampBackward0")
 CLAMP_MIN = _clamp_operator("ClampMinBackward0")
 CLAMP_MAX = _clamp_operator("ClampMaxBackward0")
 CLAMP_BACKWARD = pointwise_operator("clamp_backward", lambda m, grad, input, min, max:
-                                    m.where(_inside(m, input, min, max), grad, grad.dtype.type(0)))
+                                    m.where(_inside(m, input, min, max), grad, grad.dtype.type(0)), leads=1)
 
 
 @CLAMP_BACKWARD.derivative("grad", keeps="input min max")

@@ -21,6 +21,7 @@ from ..tensor import Tensor, record, state
 from ..tensor.inplace import write
 from .arguments import judging
 from .definition import arithmetic_dtype, operator
+from .memory_formats import gradient_like, in_format_of, suggested_geometry
 from .registry import api
 
 Dims = tuple[int, ...]
@@ -53,8 +54,14 @@ def NORMALIZE(m: Any, input: Any, eps: Any, dims: Dims) -> Any:
     return centred, mean, rstd
 
 
-@operator("normalize_backward", lambda operands, attributes: contiguous(operands[0].shape, operands[0].dtype,
-                                                                       operands[0].device), compute=computed)
+def _backward_geometry(operands: Any, attributes: Any) -> Any:
+    grad, x = operands[:2]
+    if attributes[0][:1] == (0,) and 1 not in attributes[0]:    # of a batch: channels last where x is
+        return suggested_geometry(grad.shape, x, grad.dtype)
+    return contiguous(grad.shape, grad.dtype, grad.device)
+
+
+@operator("normalize_backward", _backward_geometry, compute=computed)
 def NORMALIZE_BACKWARD(m: Any, grad: Any, input: Any, mean: Any, rstd: Any, dims: Dims) -> Any:
     """The gradient by x, in one kernel."""
     xhat = (input - mean) * rstd
@@ -126,10 +133,14 @@ def group_norm(input: Tensor, num_groups: int, weight: Any = None, bias: Any = N
                                f"input, but got {name} of shape {list(p.shape)} and input of shape "
                                f"{list(input.shape)}")
     require_parameters(input, weight, bias)
+    if input.numel() and input.numel() // num_groups == 1:
+        raise ValueError("Expected more than 1 value per channel when training, got input size "
+                         f"{list(input.shape)}")
     if input.numel() == 0:
         return affine(input.reshape(input.shape) * 1, weight, bias)
-    wide = input.to(arithmetic_dtype(input.dtype)).reshape(batch, num_groups, -1)
-    result = affine(normalized(wide, (2,), float(eps))[0].reshape(input.shape), weight, bias)
+    wide = gradient_like(input).to(arithmetic_dtype(input.dtype)).reshape(batch, num_groups, -1)
+    result = normalized(wide, (2,), float(eps))[0].reshape(input.shape)
+    result = affine(in_format_of(result, input._geometry), weight, bias)
     return result.to(input.dtype)
 
 
@@ -176,7 +187,7 @@ def instance_norm(input: Tensor, running_mean: Any = None, running_var: Any = No
                            "false")
     require_floating(input, "batch_norm")
     if not use_input_stats:
-        result = (input - per_channel(running_mean, input.ndim)) \
+        result = (input.contiguous() - per_channel(running_mean, input.ndim)) \
             * (per_channel(running_var, input.ndim) + eps).rsqrt()
         return affine(result, weight, bias)
     require_parameters(input, weight, bias)

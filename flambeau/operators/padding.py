@@ -6,13 +6,14 @@ from typing import Any
 
 from .. import dtypes
 from ..executors.borders import border_index
-from ..graph.geometry import Geometry, contiguous
+from ..graph.geometry import Geometry, contiguous, dense_like
 from ..graph.operator import Operator
 from ..tensor import Tensor, record
 from ..tensor.construct import from_array
 from .arguments import integers, judging
 from .definition import operator
 from .indexing import INDEX_SELECT_BACKWARD
+from .memory_formats import in_format_of, suggested_geometry
 from .registry import api
 
 Ints = tuple[int, ...]
@@ -29,15 +30,22 @@ def _pairs(pad: Ints, ndim: int) -> list[tuple[int, int]]:
     return [(0, 0)] * (ndim - len(pairs)) + pairs[::-1]
 
 
-def _padded_geometry(operands: Any, attributes: Any) -> Geometry:
-    x, pad = operands[0], attributes[0]
+def _padded_shape(x: Geometry, pad: Ints) -> list[int]:
+    """The shape of x with a border."""
     shape = [n + a + b for n, (a, b) in zip(x.shape, _pairs(pad, x.ndim))]
     for n, (a, b), size in zip(x.shape, _pairs(pad, x.ndim), shape):
         if size < 0:
             raise RuntimeError(f"The input size {n}, plus negative padding {a} and {b}, resulted in a "
                                f"negative output size, which is invalid. Check dimension {shape.index(size)} "
                                "of your input.")
-    return contiguous(shape, x.dtype, x.device)
+    return shape
+
+
+def _padded_geometry(operands: Any, attributes: Any) -> Geometry:
+    x, pad = operands[0], attributes[0]
+    shape = _padded_shape(x, pad)
+    # Without a border the result is a copy of a part.
+    return dense_like(shape, x, x.dtype) if max(pad, default=0) <= 0 else suggested_geometry(shape, x)
 
 
 @operator("constant_pad_nd", _padded_geometry)
@@ -78,7 +86,9 @@ def _sides(ndim: int, pad: Ints) -> list[tuple[int, int, int]]:
 
 
 def _bordered_geometry(operands: Any, attributes: Any) -> Geometry:
-    return _padded_geometry(operands, attributes[1:])
+    x, (mode, pad) = operands[0], attributes
+    shape = _padded_shape(x, pad)
+    return contiguous(shape, x.dtype, x.device) if mode == "circular" else suggested_geometry(shape, x)
 
 
 def _bordered(m: Any, input: Any, mode: str, pad: Ints) -> Any:
@@ -95,7 +105,7 @@ def _bordered_gradient(ctx: Any, grad: Tensor) -> Tensor:
         index = from_array(border_index(mode, shape[d], before, after))
         extents = (*grad.shape[:d], shape[d], *grad.shape[d + 1:])
         grad = record(INDEX_SELECT_BACKWARD, (grad, index), (d, extents))
-    return grad
+    return grad if mode == "circular" else in_format_of(grad, ctx.operand_geometry(0))
 
 
 def _border_operator(grad_name: str) -> Operator:

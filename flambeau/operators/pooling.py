@@ -16,6 +16,7 @@ from ..graph.recent import Recent
 from ..tensor import Tensor, record
 from .arguments import known, remember
 from .definition import arithmetic_dtype, operator
+from .memory_formats import pooled_geometry, result_geometry, suggests_last
 from .pooling_checks import (
     averaging,
     check_average,
@@ -48,7 +49,8 @@ def pooled_extents(space: Ints, kernel: Ints, stride: Ints, padding: Ints, dilat
 def _max_geometry(operands: Any, attributes: Any) -> Any:
     x, extents = operands[0], attributes[4]
     shape = (*x.shape[:x.ndim - len(extents)], *extents)
-    return contiguous(shape, x.dtype, x.device), contiguous(shape, dtypes.int64, x.device)
+    dims = len(extents)
+    return pooled_geometry(shape, dims, x), pooled_geometry(shape, dims, x, dtypes.int64)
 
 
 @operator("max_pool", _max_geometry, grad_name="MaxPool2DWithIndicesBackward0")
@@ -112,8 +114,8 @@ def _inside(offsets: Ints, stride: Ints, padding: Ints, dilation: Ints, extents:
 
 
 def _scatter_geometry(operands: Any, attributes: Any) -> Geometry:
-    grad, (space, dims) = operands[0], attributes
-    return contiguous((*grad.shape[:grad.ndim - dims], *space), grad.dtype, grad.device)
+    (grad, indices), (space, dims) = operands, attributes
+    return pooled_geometry((*grad.shape[:grad.ndim - dims], *space), dims, indices, grad.dtype)
 
 
 @operator("pool_scatter", _scatter_geometry, compute=None, grad_name="MaxPool2DWithIndicesBackwardBackward0")
@@ -234,7 +236,10 @@ def _window_counts(space: Ints, kernel: Ints, stride: Ints, padding: Ints, exten
 
 def _avg_geometry(operands: Any, attributes: Any) -> Geometry:
     x, extents = operands[0], attributes[3]
-    return contiguous((*x.shape[:x.ndim - len(extents)], *extents), x.dtype, x.device)
+    shape = (*x.shape[:x.ndim - len(extents)], *extents)
+    if len(extents) == 3:   # PyTorch's averages of volumes are always contiguous
+        return contiguous(shape, x.dtype, x.device)
+    return pooled_geometry(shape, len(extents), x)
 
 
 def _compute(operands: Any) -> dtypes.dtype:
@@ -256,12 +261,16 @@ def AVG_POOL(m: Any, input: Any, kernel: Ints, stride: Ints, padding: Ints, exte
     return total / np.asarray(counts, total.dtype)
 
 
-@operator("avg_pool_backward", lambda operands, attributes: contiguous(attributes[0], operands[0].dtype,
-                                                                      operands[0].device),
-          compute=_compute, grad_name="AvgPool2DBackwardBackward0")
+def _avg_backward_geometry(operands: Any, attributes: Any) -> Geometry:
+    grad = operands[0]
+    return result_geometry(attributes[0], len(attributes) > 7, grad.dtype, grad.device)
+
+
+@operator("avg_pool_backward", _avg_backward_geometry, compute=_compute,
+          grad_name="AvgPool2DBackwardBackward0")
 def AVG_POOL_BACKWARD(m: Any, grad: Any, shape: Ints, kernel: Ints, stride: Ints, padding: Ints,
-                      extents: Ints, include_pad: bool, divisor: int | None) -> Any:
-    """The adjoint: each value spread over its window."""
+                      extents: Ints, include_pad: bool, divisor: int | None, last: bool = False) -> Any:
+    """The adjoint: each value spread over its window. ``last``: channels last, as the input was."""
     dims = len(kernel)
     space = shape[-dims:]
     counts = _window_counts(space, kernel, stride, padding, extents, include_pad, divisor)
@@ -277,12 +286,14 @@ def AVG_POOL_BACKWARD(m: Any, grad: Any, shape: Ints, kernel: Ints, stride: Ints
 
 @AVG_POOL.derivative("input")
 def _(ctx: Any, grad: Tensor) -> Tensor:
-    return record(AVG_POOL_BACKWARD, (grad,), (tuple(ctx.operand_geometry(0).shape), *ctx.attributes))
+    g = ctx.operand_geometry(0)
+    last = (True,) if len(ctx.attributes[0]) == 2 and suggests_last(g) else ()
+    return record(AVG_POOL_BACKWARD, (grad,), (tuple(g.shape), *ctx.attributes, *last))
 
 
 @AVG_POOL_BACKWARD.derivative("grad")
 def _(ctx: Any, grad: Tensor) -> Tensor:
-    return record(AVG_POOL, (grad,), ctx.attributes[1:])
+    return record(AVG_POOL, (grad,), ctx.attributes[1:7])
 
 
 def _avg_pool(x: Tensor, kernel_size: Any, stride: Any, padding: Any, ceil_mode: bool, include_pad: bool,

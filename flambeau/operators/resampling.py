@@ -11,11 +11,13 @@ from typing import Any
 import numpy as np
 
 from .. import dtypes
-from ..tensor import Tensor
+from ..tensor import Tensor, record
 from ..tensor.construct import from_array
 from .adaptive_pooling import adaptive_avg_pool1d, adaptive_avg_pool2d, adaptive_avg_pool3d
 from .banded import Band, band_of, banded_product
 from .definition import arithmetic_dtype
+from .index_formats import SELECT_IN_FORMAT
+from .memory_formats import contiguous_gradient, in_format_of
 from .registry import api
 
 _LINEAR = {"linear": 1, "bilinear": 2, "trilinear": 3}
@@ -100,13 +102,15 @@ def _band(mode: str, n: int, count: int, scale: float | None, align_corners: boo
 
 
 def _nearest(x: Tensor, sizes: list[int], scales: list[float | None], exact: bool) -> Tensor:
+    if x.ndim == 5:
+        x = contiguous_gradient(x)
     for d, (count, scale) in enumerate(zip(sizes, scales)):
         n = x.shape[2 + d]
         step = np.float32(1 / scale if scale else n / count)
         i = np.arange(count, dtype=np.float32)
         index = np.minimum(np.floor((i + np.float32(0.5)) * step if exact else i * step).astype(np.int64),
                            n - 1)
-        x = x.index_select(2 + d, from_array(index, device=x.device))
+        x = record(SELECT_IN_FORMAT, (x, from_array(index, device=x.device)), (2 + d,))
     return x
 
 
@@ -190,7 +194,8 @@ def _weighted(x: Tensor, sizes: list[int], scales: list[float | None], mode: str
         raise NotImplementedError(f'"compute_indices_weights_{mode}" not implemented for '
                                   f'\'{dtypes.SCALAR_NAMES[x.dtype]}\'')
     in_bytes = x.dtype is dtypes.uint8
-    wide = x.to(dtypes.float64 if in_bytes else arithmetic_dtype(x.dtype))
+    source = contiguous_gradient(x) if mode in ("bicubic", "lanczos") else x
+    wide = source.to(dtypes.float64 if in_bytes else arithmetic_dtype(x.dtype))
     bands = [_band(mode, n, count, scale, align_corners, antialias, in_bytes)
              for n, count, scale in zip(x.shape[2:], sizes, scales)]
     for d in _order(bands, in_bytes):
@@ -198,7 +203,7 @@ def _weighted(x: Tensor, sizes: list[int], scales: list[float | None], mode: str
             wide = banded_product(wide, 2 + d, bands[d])
             if in_bytes:  # every pass gives bytes, halves rounded up
                 wide = (wide + 0.5).floor().clamp(0, 255)
-    return wide.to(x.dtype).contiguous()
+    return in_format_of(wide.to(x.dtype), x._geometry)
 
 
 def _order(bands: list[Band], in_bytes: bool) -> list[int]:

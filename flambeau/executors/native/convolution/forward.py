@@ -12,7 +12,7 @@ from ..plan import Call, Plan
 from ..products.microkernel import Tile, tile_of
 from .ahead import pieces
 from .arguments import Argument, words
-from .kernel import NUMBERS, PHASE, POINTERS, forward_module
+from .kernel import CHANNELS, NUMBERS, PHASE, POINTERS, forward_module
 from .packing import PACK_NUMBERS, PACK_POINTERS, pack_module
 from .problem import Phase, Problem, Tensor, Three
 from .staging import WIDTH
@@ -37,9 +37,9 @@ def _convolve(name: str, mode: str, adjacent: str, bias: bool, step: int) -> str
 
 
 @kernel("pack_weights", "convolution_weights", effort=Effort.FEW)
-def _pack(name: str, mode: str, lowest: bool) -> str:
+def _pack(name: str, mode: str, lowest: bool, beside: str) -> str:
     e = elements(name)
-    return pack_module(e, tile_for(e), mode, lowest)
+    return pack_module(e, tile_for(e), mode, lowest, beside)
 
 
 _elements: dict[str, Elements] = {}
@@ -65,6 +65,13 @@ def adjacent_in(tensor: Tensor, extents: Three) -> str:
     if tensor.channel == 1:
         return "channels"
     return "other" if tensor.space[2] == 2 else "nothing"
+
+
+def beside_in(problem: Problem) -> str:
+    """What lies side by side in the weight: input or output channels of a tap, or the taps of both."""
+    if problem.weight.channel == 1 and problem.ins > 1:
+        return "channels"
+    return "outs" if problem.weight.batch == 1 and problem.outs > 1 else "taps"
 
 
 def adjacent_of(problem: Problem, mode: str) -> str:
@@ -166,14 +173,17 @@ def _packing_call(problem: Problem, e: Elements, tile: Tile, weight: Geometry, b
         taps += [-1] * (blocking.padded - len(taps))
         channels = padded = 1
     how = mode if winograd_of(mode) else "run" if 1 < volume <= e.lanes and mode == "taps" else "taps"
+    beside = beside_in(problem) if mode != "narrow" and how != "run" else "taps"
     run = max(1, min(padded, (1 << 14) // max(1, len(taps) * tile.columns)))
+    if beside == "channels":
+        run = rounded(run, e.lanes)
     runs = -(-padded // run)
     given: dict[str, Argument] = {
         "weight": lambda w: w.input(1, weight), "packed": lambda w: w.workspace(0),
         "w_group": problem.weight.group, "w_out": problem.weight.batch, "w_in": step_in, "outs": problem.outs,
         "channels": channels, "panels": blocking.panels, "taps": len(taps), "padded": padded,
         "volume": volume, "runs": runs, "run": run}
-    function = _pack(e.name, how, turned and how == mode != "taps")
+    function = _pack(e.name, how, turned and how == mode != "taps", beside)
     arguments = words(PACK_POINTERS, PACK_NUMBERS, given, taps)
     return Call(function, arguments, problem.groups * blocking.panels * runs)
 
@@ -233,7 +243,7 @@ def _main_call(problem: Problem, e: Elements, tile: Tile,
         **pieces("in", e, problem.source, extent, b.images, b.chunks == 1),
         **pieces("out", e, problem.target._replace(space=problem.positions), problem.phases[0].grid, b.images,
                  b.chunks == 1)}
-    step = step if step in (1, 2) else 0
+    step = step if step in (1, 2) else CHANNELS if problem.target.channel == 1 else 0
     function = _convolve(e.name, mode, adjacent_of(problem, mode), bias is not None, step)
     return Call(function, words(POINTERS, NUMBERS, given, table), b.tasks, max(1, b.tasks // _PORTIONS),
                 scratch=p_at + p_size * e.width + 64 * WIDTH)

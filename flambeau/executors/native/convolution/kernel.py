@@ -41,6 +41,8 @@ NUMBERS = (*STAGE_NUMBERS, *FILL_NUMBERS, *NARROW_NUMBERS, "narrow_width", "batc
 PHASE = ("taps", "taps_at", "u_at", "target_at", "grid_a", "grid_b", "grid_w")
 # How many blocks of channels a tile sums up before it lets go of its registers.
 DEPTH = 8
+# The ``step`` of results whose channels lie side by side in the target.
+CHANNELS = -1
 
 
 def short_rows(tile: Tile) -> Tile:
@@ -53,7 +55,8 @@ def forward_module(e: Elements, tile: Tile, mode: str, adjacent: str, bias: bool
 
     ``mode``: taps, pointwise (one tap that meets every pixel: V is the staged image), winograd2, winograd4,
     or narrow (few channels). ``adjacent``: what lies side by side in the source. ``step``: how far apart
-    neighbouring results lie in the target: 1, 2, or 0 for any distance.
+    neighbouring results lie in the target: 1, 2, or 0 for any distance; ``CHANNELS`` where channels are
+    neighbours.
     """
     module = Module()
     tiles = {t.rows: _tile_function(module, e, t) for t in (tile, short_rows(tile))}
@@ -267,10 +270,23 @@ def _deliver(f: Function, a: Registers, e: Elements, tile: Tile, mode: str, part
                 to = f.add(f.add(f.mul(image, a.t_n), f.mul(out, a.t_c)),
                            f.add(f.mul(row, a.t_a), f.mul(plane, a.t_b)))
                 y = e.at(f, a.target, f.add(place, to))
-                if step:
+                if step == CHANNELS:
+                    _in_vectors(f, a, e, tile, x, y, run, left, added)
+                elif step:
                     _transposed(f, a, e, tile, x, y, run, left, added, step)
                 else:
                     _scattered(f, a, e, tile, x, y, run, left, added)
+
+
+def _in_vectors(f: Function, a: Registers, e: Elements, tile: Tile, x: str, y: str, run: str, left: str,
+                bias: str) -> None:
+    """A line of pixels whose channels lie side by side in the target."""
+    mask = f.first_lanes(left, e.lanes)
+    with f.loop(0, run) as w:
+        row = f.read(e.kind, f.at(x, f.mul(w, tile.columns), e.element))
+        if bias:
+            row = arithmetic(f, "fadd", e.kind, row, bias)
+        e.write(f, row, e.at(f, y, f.mul(w, a.t_w)), mask)
 
 
 def _transposed(f: Function, a: Registers, e: Elements, tile: Tile, x: str, y: str, run: str, left: str,

@@ -2,7 +2,9 @@
 
 A panel is as many output channels as the microkernel has columns. A task packs one panel of one group for a
 run of input channels. Taps that lie side by side in memory (contiguous weights, at most a vector of them) are
-read a vector for each output channel and transposed; others are read one by one.
+read a vector for each output channel and transposed. So are input channels that lie side by side (weights
+that are channels last, or have one tap); output channels that do (the same, of the gradient by the input) are
+read as they are. Others are read one by one.
 """
 
 from __future__ import annotations
@@ -10,7 +12,7 @@ from __future__ import annotations
 from ..llvm.build import Function, Module
 from ..products.microkernel import Tile, local_array
 from .arguments import Registers, entry, registers
-from .vectors import Elements, transposed
+from .vectors import Elements, kept, transposed
 from .winograd import transform, winograd_of
 
 PACK_POINTERS = ("weight", "packed")
@@ -18,10 +20,11 @@ PACK_NUMBERS = ("w_group", "w_out", "w_in", "outs", "channels", "panels", "taps"
                 "run")
 
 
-def pack_module(e: Elements, tile: Tile, mode: str, lowest: bool) -> str:
+def pack_module(e: Elements, tile: Tile, mode: str, lowest: bool, beside: str) -> str:
     """Code of ``pack_weights``. ``mode``: taps, run (taps side by side), winograd2 or winograd4.
 
-    ``lowest`` (Winograd): the kernel is turned by half, as the gradient by the input needs it.
+    ``lowest`` (Winograd): the kernel is turned by half, as the gradient by the input needs it. ``beside``:
+    what lies side by side in memory, "taps" (or nothing), "outs" or "channels".
     """
     module = Module()
     with module.kernel("pack_weights") as f:
@@ -39,39 +42,105 @@ def pack_module(e: Elements, tile: Tile, mode: str, lowest: bool) -> str:
             left = f.sub(a.outs, out)
             # A vector of output channels goes through all rows: the fewer places that are read, the better.
             for j in range(tile.vectors):
-                with f.loop(run, f.least(f.add(run, a.run), a.padded)) as k:
-                    _vector(f, a, e, tile, mode, lowest, (source, target, k, left), j)
+                end = f.least(f.add(run, a.run), a.padded)
+                with f.loop(run, end, e.lanes if beside == "channels" else 1) as k:
+                    pack = _Vector(f, a, e, tile, mode, lowest, (source, target, k, left), j)
+                    if beside == "channels":
+                        pack.channels(f.sub(end, k))
+                    elif beside == "outs":
+                        pack.outs_beside()
+                    else:
+                        pack.taps_beside()
     return module.text()
 
 
-def _vector(f: Function, a: Registers, e: Elements, tile: Tile, mode: str, lowest: bool,
-            at: tuple[str, str, str, str], number: int) -> None:
-    """All taps of one input channel, of a vector of output channels."""
-    source, target, k, left = at
-    from_ = e.at(f, source, f.mul(k, a.w_in))
-    to = f.at(target, f.mul(k, tile.columns), e.element)
-    apart = f.mul(a.padded, tile.columns)
-    outs = f.choose(f.compare("slt", k, a.channels), "i64", left, 0)
-    first = number * e.lanes
-    mine, place = f.sub(outs, first), f.at(to, first, e.element)
-    if mode == "taps":
-        _gathered(f, a, e, from_, place, first, mine, apart)
-        return
-    w = winograd_of(mode)
-    columns = _columns(f, a, e, e.at(f, from_, f.mul(a.w_out, first)), mine, 9 if w else 1)
-    if w:
-        kernel = columns[8::-1] if lowest else columns[:9]
+class _Vector:
+    """All taps of an input channel, or of a vector of them, of a vector of output channels."""
+
+    def __init__(self, f: Function, a: Registers, e: Elements, tile: Tile, mode: str, lowest: bool,
+                 at: tuple[str, str, str, str], number: int) -> None:
+        self.f, self.a, self.e, self.tile, self.mode, self.lowest = f, a, e, tile, mode, lowest
+        source, target, self.k, left = at
+        self.first = number * e.lanes
+        self.source = e.at(f, source, f.mul(self.k, a.w_in))
+        self.place = f.at(f.at(target, f.mul(self.k, tile.columns), e.element), self.first, e.element)
+        self.apart = f.mul(a.padded, tile.columns)
+        self.left = f.sub(left, self.first)
+        self.outs = f.sub(f.choose(f.compare("slt", self.k, a.channels), "i64", left, 0), self.first)
+
+    def taps_beside(self) -> None:
+        """Taps that follow one another are read a vector for each output channel, others one by one."""
+        f, a, e = self.f, self.a, self.e
+        if self.mode == "taps":
+            _gathered(f, a, e, self.source, self.place, self.first, self.outs, self.apart)
+            return
+        w = winograd_of(self.mode)
+        source = e.at(f, self.source, f.mul(a.w_out, self.first))
+        columns = _columns(f, a, e, source, self.outs, 9 if w else 1)
+        if w:
+            self._transform(columns, self.place)
+            return
+        buffer = local_array(f, e.lanes * e.lanes, e.element)
+        for i, value in enumerate(columns):
+            f.write(e.kind, value, f.at(buffer, i * e.lanes, e.element))
+        with f.loop(0, a.taps) as tap:
+            where = f.mul(entry(f, a.table, tap), e.lanes)
+            f.write(e.kind, f.read(e.kind, f.at(buffer, where, e.element)),
+                    f.at(self.place, f.mul(self.apart, tap), e.element))
+
+    def outs_beside(self) -> None:
+        """A vector of output channels of a tap is read as it is written."""
+        f, a, e = self.f, self.a, self.e
+        source, mask = e.at(f, self.source, self.first), f.first_lanes(self.outs, e.lanes)
+        if winograd_of(self.mode):
+            self._transform([e.read(f, e.at(f, source, entry(f, a.table, tap)), mask) for tap in range(9)],
+                            self.place)
+            return
+        with f.loop(0, a.taps) as tap:
+            f.write(e.kind, e.read(f, e.at(f, source, entry(f, a.table, tap)), mask),
+                    f.at(self.place, f.mul(self.apart, tap), e.element))
+
+    def channels(self, left: str) -> None:
+        """For each tap a square of channels, transposed; ``left``: input channels up to the end."""
+        f, a, e = self.f, self.a, self.e
+        rows = f.least(left, e.lanes)
+        if not winograd_of(self.mode):
+            with f.loop(0, a.taps) as tap:
+                square = kept(f, e, self._square(entry(f, a.table, tap)))
+                to = f.at(self.place, f.mul(self.apart, tap), e.element)
+                with f.loop(0, rows) as i:
+                    f.write(e.kind, f.read(e.kind, f.at(square, f.mul(i, e.lanes), e.element)),
+                            f.at(to, f.mul(i, self.tile.columns), e.element))
+            return
+        squares = local_array(f, 9 * e.lanes * e.lanes, e.element)
+        with f.loop(0, 9) as tap:
+            at = f.at(squares, f.mul(tap, e.lanes * e.lanes), e.element)
+            for n, value in enumerate(self._square(entry(f, a.table, tap))):
+                f.write(e.kind, value, f.at(at, n * e.lanes, e.element))
+        with f.loop(0, rows) as i:
+            line = f.at(squares, f.mul(i, e.lanes), e.element)
+            columns = [f.read(e.kind, f.at(line, tap * e.lanes * e.lanes, e.element)) for tap in range(9)]
+            self._transform(columns, f.at(self.place, f.mul(i, self.tile.columns), e.element))
+
+    def _square(self, place: str) -> list[str]:
+        """For each of a vector of input channels a vector of output channels of a tap; missing are zeros."""
+        f, a, e = self.f, self.a, self.e
+        mask = f.first_lanes(f.sub(a.channels, self.k), e.lanes)
+        rows = []
+        for i in range(e.lanes):
+            exists = f.compare("slt", i, self.left)
+            shift = f.choose(exists, "i64", f.add(f.mul(a.w_out, self.first + i), place), 0)
+            rows.append(e.read(f, e.at(f, self.source, shift),
+                               f.choose(exists, f"<{e.lanes} x i1>", mask, "zeroinitializer")))
+        return transposed(f, e.kind, rows)
+
+    def _transform(self, columns: list[str], place: str) -> None:
+        f, e, w = self.f, self.e, winograd_of(self.mode)
+        assert w is not None
+        kernel = columns[8::-1] if self.lowest else columns[:9]
         rows = [kernel[r:r + 3] for r in (0, 3, 6)]
         for i, value in enumerate(transform(f, e.kind, w.weight, rows)):
-            f.write(e.kind, value, f.at(place, f.mul(apart, i), e.element))
-        return
-    buffer = local_array(f, e.lanes * e.lanes, e.element)
-    for i, value in enumerate(columns):
-        f.write(e.kind, value, f.at(buffer, i * e.lanes, e.element))
-    with f.loop(0, a.taps) as tap:
-        where = f.mul(entry(f, a.table, tap), e.lanes)
-        f.write(e.kind, f.read(e.kind, f.at(buffer, where, e.element)),
-                f.at(place, f.mul(apart, tap), e.element))
+            f.write(e.kind, value, f.at(place, f.mul(self.apart, i), e.element))
 
 
 def _columns(f: Function, a: Registers, e: Elements, source: str, outs: str, least: int) -> list[str]:

@@ -139,11 +139,23 @@ def _of_rows(signature: Signature, dims: Dims) -> Traits:
     if not g.numel or not g.ndim or not is_native(signature, dims):
         return _OTHER
     levels = tuple([ELEMENT if out.numel == g.numel else ROW for out in signature.outputs])
-    kept = [d for d in g.order if d not in dims and g.shape[d] > 1]
+    contiguous = contiguous_space(g.shape)
+    written = {space_of(out) if out.shape == g.shape else contiguous
+               for out, level in zip(signature.outputs, levels) if level == ELEMENT}
     places = signature.operator.name in ("argmax", "argmin")  # count elements row by row
-    if ELEMENT in levels or places or not g.is_dense or kept != sorted(kept):
-        return Traits(contiguous_space(g.shape), dims, levels)
+    if written and written != {contiguous}:     # channels last
+        space = written.pop()
+        return _OTHER if written or not _keeps_order(signature.outputs[0], dims) else \
+            Traits(space, dims, levels)
+    if written or places or not g.is_dense or not _keeps_order(g, dims):
+        return Traits(contiguous, dims, levels)
     return Traits(space_of(g), dims, levels)
+
+
+def _keeps_order(g: Geometry, dims: Dims) -> bool:
+    """Whether the dimensions that are not reduced lie in memory in their order, as those of rows do."""
+    kept = [d for d in g.order if d not in dims and g.shape[d] > 1]
+    return kept == sorted(kept)
 
 
 # --- how operands lie in a space ----------------------------------------------------------------------------

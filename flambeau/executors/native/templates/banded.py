@@ -51,9 +51,8 @@ def _banded(signature: Signature) -> Plan | None:
     size, taps = dtype.itemsize, table.numel // count - 1
     n, step = x.shape[dim], x.strides[dim] * size
     own = dim + out.ndim
-    others = [d for d in range(out.ndim) if d != own and out.shape[d] != 1]
-    along = not others or others[-1] < own
-    axes = [*others, own] if along else [d for d in range(out.ndim) if d in others or d == own]
+    axes = [d for d in out.order if d == own or out.shape[d] != 1]
+    along = axes[-1] == own
     # The result, the operand, and the column of the matrix.
     strides = [[out.strides[d] * size for d in axes], [0 if d == own else x.strides[d] * size for d in axes],
                [int(d == own) for d in axes]]

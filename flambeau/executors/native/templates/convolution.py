@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 from ....graph.geometry import Geometry
@@ -10,12 +11,13 @@ from ..convolution import planes
 from ..convolution.depthwise import depthwise_plan, depthwise_weight_plan
 from ..convolution.depthwise_rows import has_rows, has_weight_rows, rows_plan, rows_weight_plan
 from ..convolution.few_plan import few_plan, has_few
-from ..convolution.forward import product_plan
+from ..convolution.forward import beside_in, product_plan
 from ..convolution.problem import Problem, forward_problem, input_problem
 from ..convolution.weight import weight_plan
 from ..convolution.winograd import winograd_of
 from ..llvm.emitter import BFLOAT16, FLOAT16, FLOAT32, FLOAT64
 from ..plan import Plan
+from .relaying import relaid
 
 _TYPES = (FLOAT32, FLOAT64, FLOAT16, BFLOAT16)
 # Fewer channels than this are not worth a transform, or vectors of channels.
@@ -45,6 +47,11 @@ def _row_major(weight: Geometry) -> int:
             return 0
         volume *= n
     return volume
+
+
+def _beside(problem: Problem, weight: Geometry) -> int:
+    """How many taps there are of which channels lie side by side, or 0."""
+    return math.prod(weight.shape[2:]) if beside_in(problem) != "taps" else 0
 
 
 def _is_depthwise(problem: Problem) -> bool:
@@ -88,7 +95,7 @@ def _forward(signature: Signature) -> Plan | None:
         plan = rows_plan if has_rows(problem) else depthwise_plan
         return plan(problem, dtype, x, weight, bias)
     volume = _row_major(weight)
-    mode = _mode(problem, volume, dtype)
+    mode = _mode(problem, volume or _beside(problem, weight), dtype)
     if mode == "narrow" and planes.has_planes(problem, volume, dtype):
         return planes.forward_plan(problem, dtype, (x, weight, bias))
     if winograd_of(mode) is None and has_few(problem, dtype):
@@ -106,7 +113,7 @@ def _input(signature: Signature) -> Plan | None:
         plan = rows_plan if has_rows(problem) else depthwise_plan
         return plan(problem, dtype, grad, weight, None)
     volume = _row_major(weight)
-    mode = _mode(problem, volume, dtype)
+    mode = _mode(problem, volume or _beside(problem, weight), dtype)
     if winograd_of(mode) is None and has_few(problem, dtype):
         return few_plan(problem, dtype, (grad, weight, None))
     return product_plan(problem, dtype, (grad, weight, None), volume, mode, True)
@@ -130,4 +137,4 @@ def _weight(signature: Signature) -> Plan | None:
     return weight_plan(problem, dtype, grad, x, result, mode)
 
 
-TEMPLATES = {"convolution": _forward, "convolution_input": _input, "convolution_weight": _weight}
+TEMPLATES = {"convolution": _forward, "convolution_input": _input, "convolution_weight": relaid(_weight)}

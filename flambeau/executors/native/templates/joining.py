@@ -47,10 +47,13 @@ def _joined(signature: Signature, operands: Sequence[Geometry], dim: int, length
     """``lengths``: of each operand's runs in the result, in elements."""
     out = signature.outputs[0]
     size = out.dtype.itemsize
-    rows = math.prod(out.shape[:dim])
-    steps = [_row_step(g, dim) for g in operands]
-    if any(step is None for step, g in zip(steps, operands) if g.numel):
-        stacked = signature.operator.name == "stack"
+    stacked = signature.operator.name == "stack"
+    order = tuple(range(operands[0].ndim)) if stacked else out.order
+    own = dim if stacked else order.index(dim)
+    rows = math.prod([out.shape[d] for d in order[:own]])
+    steps = [_row_step(g, order, own) for g in operands]
+    apart = any(step is None for step, g in zip(steps, operands) if g.numel)
+    if apart or (stacked and not out.is_contiguous):
         strides = (*out.strides[:dim], *out.strides[dim + 1:]) if stacked else out.strides
         calls, start = [], 0
         for i, (g, length) in enumerate(zip(operands, lengths)):
@@ -76,12 +79,16 @@ def _joined(signature: Signature, operands: Sequence[Geometry], dim: int, length
     return Plan([call], traffic=bytes_moved(signature))
 
 
-def _row_step(g: Geometry, dim: int) -> int | None:
-    """Elements from row to row, where a row, all from ``dim`` on, is a run; else None."""
+def _row_step(g: Geometry, order: Sequence[int], own: int) -> int | None:
+    """Elements from row to row, where a row is a run; else None.
+
+    ``order``: of the dimensions in the result's memory. A row is all from the one at ``own`` on.
+    """
     if not g.numel:
         return None
-    run = fused(g.shape[dim:], (g.strides[dim:],), ordered=False)
-    rows = fused(g.shape[:dim], (g.strides[:dim],), ordered=False)
+    shape, strides = [g.shape[d] for d in order], [g.strides[d] for d in order]
+    run = fused(shape[own:], (strides[own:],), ordered=False)
+    rows = fused(shape[:own], (strides[:own],), ordered=False)
     if len(run.extents) > 1 or len(rows.extents) > 1 or (run.size > 1 and run.strides[0] != (1,)):
         return None
     return rows.strides[0][0]

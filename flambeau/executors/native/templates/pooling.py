@@ -17,6 +17,7 @@ from ..llvm.code import kernels
 from ..llvm.effort import Effort
 from ..llvm.emitter import BFLOAT16, FLOAT16, FLOAT32, FLOAT64, INT64
 from ..plan import Call, Plan
+from .relaying import relaid
 
 _TYPES = (FLOAT32, FLOAT64, FLOAT16, BFLOAT16)
 # Elements that are worth a task of its own.
@@ -150,7 +151,7 @@ def _avg_pool(signature: Signature) -> Plan | None:
 
 def _avg_pool_backward(signature: Signature) -> Plan | None:
     grad, out = signature.geometries[0], signature.outputs[0]
-    shape, kernel, stride, padding, extents, include_pad, divisor = signature.attributes
+    shape, kernel, stride, padding, extents, include_pad, divisor = signature.attributes[:7]
     dims = len(kernel)
     e, strides = _elements(grad, out), _planes(grad, dims)
     space = shape[len(shape) - dims:]
@@ -222,6 +223,7 @@ def _adaptive_max_pool(signature: Signature) -> Plan | None:
     return _plan(signature, _call(_plane_kernel(e, "adaptive_max_pool"), made, x.numel // planes, planes))
 
 
-TEMPLATES = {"max_pool": _max_pool, "avg_pool": _avg_pool, "avg_pool_backward": _avg_pool_backward,
-             "pool_scatter": _pool_scatter, "pool_gather": _pool_gather,
-             "adaptive_max_pool": _adaptive_max_pool}
+# The kernels write planes.
+TEMPLATES = {"max_pool": relaid(_max_pool), "avg_pool": relaid(_avg_pool),
+             "avg_pool_backward": relaid(_avg_pool_backward), "pool_scatter": relaid(_pool_scatter),
+             "pool_gather": relaid(_pool_gather), "adaptive_max_pool": relaid(_adaptive_max_pool)}
