@@ -72,8 +72,10 @@ class Fit:
         """The space of a kernel of a known kind: that of the anchor's traits."""
         if mold.dims is None:
             return space_of(anchor.outputs[0])
-        g = anchor.geometries[0]
-        return contiguous_space(g.shape) if mold.row_by_row else space_of(g)
+        g, out = anchor.geometries[0], anchor.outputs[0]
+        if mold.row_by_row:
+            return contiguous_space(g.shape)
+        return space_of(out if out.shape == g.shape else g)     # written element by element, or row by row
 
     def space(self, signatures: Sequence[Signature]) -> tuple[Space, Dims | None] | None:
         """The space in which members with these signatures are one kernel, and the dimensions they reduce."""

@@ -26,11 +26,13 @@ def _bordered(signature: Signature) -> Plan | None:
     g, out = signature.geometries[0], signature.outputs[0]
     mode, pad = signature.attributes
     size = out.dtype.itemsize
-    if not out.numel or g.dtype is not out.dtype or size > 8 or g.strides[-1] != 1:
+    order = out.order
+    if not out.numel or g.dtype is not out.dtype or size > 8 or g.strides[order[-1]] != 1 \
+            or out.strides[order[-1]] != 1:
         return None
     widths = [(0, 0)] * (g.ndim - len(pad) // 2) + [pad[i:i + 2] for i in range(len(pad) - 2, -1, -2)]
     runs = [border_runs(mode, n, *width) if any(width) else ((0, n, 0, 1),)
-            for n, width in zip(g.shape, widths)]
+            for n, width in [(g.shape[d], widths[d]) for d in order]]
     if len(runs[-1]) > RUNS or math.prod(map(len, runs[:-1])) > 27:
         return None
     calls = [_rows(signature, part, runs[-1]) for part in product(*runs[:-1])]
@@ -39,21 +41,22 @@ def _bordered(signature: Signature) -> Plan | None:
 
 def _rows(signature: Signature, part: tuple[tuple[int, int, int, int], ...],
           last: tuple[tuple[int, int, int, int], ...]) -> Call:
-    """The rows that have these places in the dimensions before the last."""
+    """The rows that have these places in the dimensions before the last, of those in memory."""
     g, out = signature.geometries[0], signature.outputs[0]
     size = out.dtype.itemsize
-    to = sum(place * s for (place, _, _, _), s in zip(part, out.strides))
-    start = sum(first * s for (_, _, first, _), s in zip(part, g.strides))
-    steps = [step * s * size for (_, _, _, step), s in zip(part, g.strides)]
+    into, out_of = [[x.strides[d] for d in out.order] for x in (out, g)]
+    to = sum(place * s for (place, _, _, _), s in zip(part, into))
+    start = sum(first * s for (_, _, first, _), s in zip(part, out_of))
+    steps = [step * s * size for (_, _, _, step), s in zip(part, out_of)]
     # The columns of the space are rows here: nothing lies beside them.
     extents = [*[n for _, n, _, _ in part], 1]
-    rows = fused(extents[:-1], ([s * size for s in out.strides[:-1]], steps))
+    rows = fused(extents[:-1], ([s * size for s in into[:-1]], steps))
     space = rows._replace(extents=(*rows.extents, 1), strides=tuple([(*own, 0) for own in rows.strides]))
     words = words_of(Place((), to), Place((), start, 0, g), size)
     for place, count, first, step in (*last, *[(0, 0, 0, 1)] * (RUNS - len(last))):
         words.constant(place * size, count, first * size, step * size)
     rank = rank_for(space)
-    cut = split(space, 2 * size * out.shape[-1])
+    cut = split(space, 2 * size * out.shape[out.order[-1]])
     Nest(rank, 2, FIRST + 4 * RUNS).place(words, space, cut)
     return Call(_kernel(rank, size), words, cut.tasks, cut.grain)
 
