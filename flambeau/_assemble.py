@@ -172,8 +172,9 @@ def fill(namespace: dict[str, Any]) -> None:
 
 
 # Submodules imported when first asked for, so that the start stays quick.
-LAZY = frozenset({"_tensor_str", "ao", "distributions", "functional", "futures", "fx", "hub", "masked",
-                  "multiprocessing", "onnx", "profiler", "quasirandom", "signal", "testing"})
+LAZY = frozenset({"_VF", "_guards", "_inductor", "_ops", "_tensor_str", "ao", "distributions", "functional",
+                  "futures", "fx", "hub", "masked", "multiprocessing", "onnx", "profiler", "quasirandom",
+                  "signal", "testing"})
 
 
 def missing(name: str) -> Any:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from typing import Any
 
+from .library import torchaudio_operators as _torchaudio_operators
 from .library import torchvision_operators as _torchvision_operators
 from .library.aten import packet as _aten_packet
 from .library.table import Packet, find
@@ -16,13 +17,15 @@ def load_library(path: str | os.PathLike[str]) -> None:
     """Load a library of operators.
 
     Compiled libraries are made for PyTorch's binaries and cannot be loaded here, which PyTorch's OSError
-    says. torchvision's operators are known by name: flambeau has kernels of its own for them.
+    says. torchvision's and torchaudio's operators are known by name: flambeau has kernels for them.
     """
     name = os.fspath(path)
-    if not _torchvision_operators.provides(name):
-        raise OSError(f"Could not load this library: {name}")
-    _torchvision_operators.define()
-    loaded_libraries.add(name)
+    for known in (_torchvision_operators, _torchaudio_operators):
+        if known.provides(name):
+            known.define()
+            loaded_libraries.add(name)
+            return
+    raise OSError(f"Could not load this library: {name}")
 
 
 class _OpNamespace:

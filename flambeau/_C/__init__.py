@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from typing import Any
 
+from ..__config__ import show
 from ..devices import get_default_device
 from ..library.dispatch_keys import DispatchKey, DispatchKeySet, ExcludedKeys
+from ..operators.generator import Generator as Generator
 from ..tensor import Tensor
 from ..tensor.batching import levels
 from ..tensor.overrides import DisableTorchFunction, disabled_torch_function, has_torch_function, modes
@@ -24,6 +26,44 @@ def _log_api_usage_once(event: str) -> None:
 def _get_tracing_state() -> Any:
     """The tracer that is at work: there is none."""
     return None
+
+
+def _is_tracing() -> bool:
+    """Whether ``torch.jit.trace`` records a graph: never."""
+    return False
+
+
+class _Unmade(type):
+    """The class of what only PyTorch's compiled part makes: for annotations and ``isinstance``."""
+
+    def __call__(cls, *args: Any, **kwargs: Any) -> Any:
+        raise TypeError(f"torch._C.{cls.__name__}: No constructor defined!")
+
+
+class Value(metaclass=_Unmade):
+    """A value in a TorchScript graph. There are no such graphs here."""
+
+
+class Node(metaclass=_Unmade):
+    """An operation in a TorchScript graph."""
+
+
+class Block(metaclass=_Unmade):
+    """A sequence of operations in a TorchScript graph."""
+
+
+class Graph(metaclass=_Unmade):
+    """A TorchScript graph."""
+
+
+def _is_alias_of(tensor: Tensor, other: Tensor) -> bool:
+    """Whether two tensors share storage."""
+    return tensor._storage is other._storage
+
+
+def _show_config() -> str:
+    """How this library was put together."""
+    return show()
 
 
 def _has_torch_function(args: Any) -> bool:

@@ -7,7 +7,7 @@ change nothing.
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any
 
@@ -36,17 +36,23 @@ def __getattr__(name: str) -> Any:
     raise AttributeError(f"torch._dynamo.config.{name} does not exist")
 
 
-@contextmanager
-def patch(changes: str | dict[str, Any] | None = None, value: Any = None, **more: Any) -> Iterator[None]:
-    """Other values inside: ``patch(name=value)``, ``patch({"name": value})`` or ``patch("name", value)``."""
-    wanted = {changes: value} if isinstance(changes, str) else dict(changes or {})
-    wanted.update(more)
-    module = sys.modules[__name__]
-    before = {name: getattr(module, name) for name in wanted}
-    for name, each in wanted.items():
-        setattr(module, name, each)
-    try:
-        yield
-    finally:
-        for name, each in before.items():
-            setattr(module, name, each)
+def patch_of(name: str) -> Callable[..., Any]:
+    """``patch`` of the module of this name, which keeps switches."""
+    @contextmanager
+    def patch(changes: str | dict[str, Any] | None = None, value: Any = None, **more: Any) -> Iterator[None]:
+        """Other values inside: ``patch(name=value)``, ``patch({"name": value})``, ``patch("name", 1)``."""
+        wanted = {changes: value} if isinstance(changes, str) else dict(changes or {})
+        wanted.update(more)
+        module = sys.modules[name]
+        before = {each: getattr(module, each) for each in wanted}
+        for each, new in wanted.items():
+            setattr(module, each, new)
+        try:
+            yield
+        finally:
+            for each, old in before.items():
+                setattr(module, each, old)
+    return patch
+
+
+patch = patch_of(__name__)

@@ -9,6 +9,8 @@ from .custom_ops import (
     register_fake,
     register_kernel,
     register_vmap,
+    triton_op,
+    wrap_triton,
 )
 from .custom_ops import register_fake as impl_abstract
 from .inference import infer_schema
@@ -17,5 +19,5 @@ from .libraries import Library, define, fallthrough_kernel, impl
 __all__ = [
     "CustomOpDef", "Library", "custom_op", "define", "fallthrough_kernel", "impl", "impl_abstract",
     "infer_schema", "opcheck", "register_autocast", "register_autograd", "register_fake", "register_kernel",
-    "register_vmap",
+    "register_vmap", "triton_op", "wrap_triton",
 ]

@@ -41,6 +41,7 @@ class CustomOpDef(Operator):
         self._function: type[Function] | None = None
         self._vmap: Kernel | None = None
         self._autocast: dict[DispatchKey, Kernel] = {}
+        self._derived: Kernel | None = None
         if fn is not None:
             self._add_kernel(device_types, fn)
 
@@ -97,6 +98,10 @@ class CustomOpDef(Operator):
             self._autocast.setdefault(key, kernel)  # as in PyTorch the first one stays
         return kernel
 
+    def register_autograd_kernel(self, fn: Kernel) -> None:
+        """Compute with ``fn``, which records gradients itself, where one is asked for."""
+        self._derived = fn
+
     def autocast_kernel(self) -> Kernel | None:
         """The kernel for the autocast that is on."""
         return next((fn for key, fn in self._autocast.items() if autocasts(key)), None)
@@ -112,6 +117,8 @@ class CustomOpDef(Operator):
         leaves = pytree.tree_leaves(inputs)
         differentiates = is_grad_enabled() and not self._mutates and any(
             isinstance(x, Tensor) and x.requires_grad for x in leaves)
+        if differentiates and self._derived is not None:
+            return self.call_with(self._derived, inputs)
         if differentiates or (self._vmap is not None and levels and any_batched(leaves)):
             if self._function is None:
                 self._function = _differentiable(self)
@@ -200,6 +207,17 @@ def _differentiable(op: CustomOpDef) -> type[Function]:
         body["vmap"] = staticmethod(op._vmap)
     made: type[Function] = type(f"GeneratedBackwardFor_{op.namespace}_{op.name}_default", (Function,), body)
     return made
+
+
+def triton_op(name: str, fn: Kernel | None = None, /, *, mutates_args: str | Iterable[str],
+              schema: str | None = None) -> Any:
+    """``custom_op`` of a function that starts kernels of Triton on a GPU; elsewhere it is like any other."""
+    return custom_op(name, fn, mutates_args=mutates_args, schema=schema)
+
+
+def wrap_triton(triton_kernel: Any) -> Any:
+    """A kernel of Triton as ``triton_op`` takes it: there is no device for one."""
+    raise ModuleNotFoundError("No module named 'triton'", name="triton")
 
 
 def custom_op(name: str, fn: Kernel | None = None, /, *, mutates_args: str | Iterable[str],

@@ -65,6 +65,9 @@ class Library:
         if key.startswith("Autocast"):
             resolve(qualname).register_autocast_kernel(DispatchKey[key], fn)
             return
+        if key in ("Autograd", "AutogradCPU"):
+            resolve(qualname).register_autograd_kernel(fn)
+            return
         if key == "Meta":
             resolve(qualname).register_fake(fn)
             return

@@ -69,10 +69,21 @@ def expand_as(self: Tensor, other: Tensor) -> Tensor:
     return view(EXPAND, self, (other._geometry.shape,))
 
 
-@api("torch", "Tensor")
+@api("torch")
 def broadcast_to(input: Tensor, size: Any) -> Tensor:
     """``input`` expanded to a shape."""
     return view(EXPAND, input, (sizes_of((size,), "broadcast_to"),))
+
+
+def _broadcast_to(self: Tensor, *sizes: Any, size: Any = None) -> Tensor:
+    """The same tensor expanded to a shape, given as numbers or as a tuple."""
+    if not sizes and size is None:
+        raise TypeError('broadcast_to() missing 1 required positional arguments: "size"')
+    return broadcast_to(self, sizes_of(sizes if size is None else (size,), "broadcast_to"))
+
+
+_broadcast_to.__name__ = "broadcast_to"
+api("Tensor")(_broadcast_to)
 
 
 @api("torch")

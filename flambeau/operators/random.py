@@ -271,11 +271,21 @@ def normal_(self: Tensor, mean: Any = 0, std: Any = 1, *, generator: Any = None)
                      self._geometry.is_contiguous)
 
 
+def _number(x: Any) -> Any:
+    """A mean or deviation that goes with a size: a number, or a tensor of no dimensions."""
+    if isinstance(x, Tensor) and x.ndim:
+        raise TypeError("normal() received an invalid combination of arguments: with a size, mean and std "
+                        "are numbers")
+    return x.item() if isinstance(x, Tensor) else x
+
+
 @api("torch", out=True)
 def normal(mean: Any, std: Any = 1.0, size: Any = None, *, generator: Any = None, dtype: Any = None,
            layout: Any = None, device: Any = None, requires_grad: bool = False,
            pin_memory: bool = False) -> Tensor:
     """Normal numbers with means and standard deviations given as numbers (with a size) or tensors."""
+    if size is not None:
+        mean, std = (_number(x) for x in (mean, std))
     if not isinstance(mean, Tensor) and not isinstance(std, Tensor):
         if size is None:
             raise TypeError("normal() received an invalid combination of arguments")

@@ -164,6 +164,8 @@ def _extents(x: Tensor, s: Any, dim: Any) -> tuple[tuple[int, ...], list[int]]:
     if dim is None:
         dims = tuple(range(x.ndim)) if s is None else tuple(range(x.ndim - len(s), x.ndim))
     else:
+        if dim and not x.ndim:
+            raise IndexError(f"Dimension specified as {dim[0]} but tensor has no dimensions")
         dims = tuple(check_dim(d, x.ndim) for d in dim)
         if len(set(dims)) != len(dims):
             raise RuntimeError("FFT dims must be unique")

@@ -270,7 +270,7 @@ class Tensor(Handle):
 
     def detach(self) -> Tensor:
         """The same storage, without history: no gradient flows through the result."""
-        out = _new(type(self) if type(self)._overrides else Tensor)
+        out = _new(Tensor)
         out._storage = self._storage
         out._geometry = self._geometry
         out._counter = self._counter

@@ -92,3 +92,26 @@ def test_operands_cast_while_autocast_is_on(torch: Any) -> None:
     assert op(single, whole, 2).dtype is torch.float32
     with pytest.raises(ValueError, match="Expected `device_type` of type `str`"):
         op.register_autocast(3, torch.bfloat16)
+
+
+def test_a_kernel_for_autograd_is_used_where_a_gradient_is_asked_for(torch: Any) -> None:
+    lib = torch.library.Library("test_autograd_key", "DEF")
+    lib.define("twice(Tensor x) -> Tensor")
+
+    class Twice(torch.autograd.Function):
+        @staticmethod
+        def forward(ctx: Any, x: Any) -> Any:
+            return x + x
+
+        @staticmethod
+        def backward(ctx: Any, grad: Any) -> Any:
+            return grad * 2
+
+    lib.impl("twice", lambda x: x + x, "CPU")
+    lib.impl("twice", Twice.apply, "Autograd")
+    x = torch.ones(2, requires_grad=True)
+    y = torch.ops.test_autograd_key.twice(x)
+    y.sum().backward()
+    assert (y.tolist(), x.grad.tolist()) == ([2, 2], [2, 2])
+    with torch.no_grad():
+        assert torch.ops.test_autograd_key.twice(x).grad_fn is None

@@ -149,3 +149,110 @@ def test_a_class_with_another_base_replaces_its_attributes_alone() -> None:
     a.unit, b.other = "m", 1
     b.describe(a)
     assert (b.tolist(), vars(b)) == ([[0.0, 0], [0, 0]], {"unit": "m"})
+
+
+def test_names_of_tracing_say_that_nothing_is_traced() -> None:
+    from flambeau import _C, _guards, _ops
+    from flambeau._dynamo.utils import warn_once
+    from flambeau._subclasses.fake_tensor import unset_fake_temporarily
+    from flambeau.utils._triton import has_triton
+
+    with unset_fake_temporarily() as mode:
+        assert (mode, _C._is_tracing(), _guards.TracingContext.try_get(), _guards.detect_fake_mode([1]),
+                has_triton()) == (None, False, None, None, False)
+    with pytest.raises(TypeError, match=r"torch\._C\.Value: No constructor defined!"):
+        _C.Value()
+    with pytest.warns(UserWarning, match="once") as seen:
+        warn_once("once")
+        warn_once("once")
+    assert len(seen) == 1
+    assert isinstance(torch.ops.aten.relu.default, _ops.OpOverload)
+    assert isinstance(torch.ops.aten.relu, _ops.OpOverloadPacket)
+    x = torch.ones(3)
+    assert _C._is_alias_of(x, x[1:]) and not _C._is_alias_of(x, x + 1)
+
+
+def test_switches_of_the_code_generator_are_kept() -> None:
+    from flambeau._inductor import config
+
+    with config.patch(freezing=True):
+        assert config.freezing
+    config.triton.unique_kernel_names = True
+    assert not config.freezing
+    with pytest.raises(AttributeError, match="does not exist"):
+        config.nothing_of_the_kind
+
+
+def test_recurrent_layers_are_functions_of_vf() -> None:
+    cell = torch.nn.LSTM(2, 3)
+    x, start = torch.randn(4, 1, 2), (torch.zeros(1, 1, 3), torch.zeros(1, 1, 3))
+    out = torch._VF.lstm(x, start, cell._flat_weights, True, 1, 0.0, False, False, False)
+    torch.testing.assert_close(out[0], cell(x)[0])
+
+
+def test_batches_are_pinned_through_their_containers() -> None:
+    from collections import OrderedDict
+
+    from flambeau.utils.data._utils.pin_memory import pin_memory
+
+    class Own:
+        def pin_memory(self) -> str:
+            return "pinned"
+
+    assert pin_memory(OrderedDict(a=Own(), b=[1, "s", (Own(), b"x")])) == OrderedDict(
+        a="pinned", b=[1, "s", ("pinned", b"x")])
+    with pytest.raises(RuntimeError, match="Cannot access accelerator device when none is available"):
+        pin_memory([torch.ones(1)])
+
+
+def test_the_device_of_new_tensors_is_a_mode_and_a_decorator() -> None:
+    from flambeau.utils._device import DeviceContext, device_decorator, set_device
+
+    with DeviceContext("meta"):
+        assert torch.ones(1).is_meta and not torch.ones(1, device="cpu").is_meta
+    assert set_device("meta")(lambda: torch.ones(1))().is_meta
+    assert device_decorator(lambda: torch.device("meta"), lambda: torch.ones(1))().is_meta
+
+
+def test_older_names_of_reductions() -> None:
+    from flambeau.nn import _reduction
+
+    assert [_reduction.get_enum(name) for name in ("none", "mean", "sum")] == [0, 1, 2]
+    with pytest.warns(UserWarning, match="please use reduction='sum' instead"):
+        assert _reduction.legacy_get_enum(False, True) == 2
+    with pytest.raises(ValueError, match="x is not a valid value for reduction"):
+        _reduction.get_enum("x")
+
+
+def test_operators_of_triton_work_elsewhere() -> None:
+    @torch.library.triton_op("test_names::thrice", mutates_args=())
+    def thrice(x: torch.Tensor) -> torch.Tensor:
+        return x * 3
+    assert thrice(torch.ones(2)).tolist() == torch.ops.test_names.thrice(torch.ones(2)).tolist() == [3, 3]
+    with pytest.raises(ModuleNotFoundError, match="triton"):
+        torch.library.wrap_triton(lambda x: x)
+
+
+def test_detach_gives_a_plain_tensor_where_overriding_is_off() -> None:
+    class Own(torch.Tensor):
+        pass
+    x = torch.ones(2).as_subclass(Own)
+    assert type(x.detach()) is Own
+    with torch._C.DisableTorchFunctionSubclass():
+        assert type(x.detach()) is torch.Tensor
+
+
+def test_normal_numbers_of_a_size_take_means_in_tensors() -> None:
+    torch.manual_seed(0)
+    wanted = torch.normal(1.0, 2.0, (5,))
+    torch.manual_seed(0)
+    assert torch.normal(torch.tensor(1.0), torch.tensor(2.0), (5,)).tolist() == wanted.tolist()
+    with pytest.raises(TypeError, match="invalid combination of arguments"):
+        torch.normal(torch.ones(1), torch.tensor(2.0), (5,))
+
+
+def test_sizes_to_broadcast_to_may_be_numbers() -> None:
+    x = torch.ones(3)
+    assert x.broadcast_to(2, 3).shape == x.broadcast_to((2, 3)).shape == x.broadcast_to(size=(2, 3)).shape
+    with pytest.raises(IndexError, match="Dimension specified as -1 but tensor has no dimensions"):
+        torch.fft.rfft(torch.tensor(1.0))
