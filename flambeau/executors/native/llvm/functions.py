@@ -243,11 +243,13 @@ def _log_special(x: Expression, result: Expression) -> Expression:
     return select(compare("!=", x, x), x, result)
 
 
-def _log1p_reduced(t: Expression, e: Expression, ln2: tuple[float, float]) -> Expression:
-    """log(1 + t) + e log(2)."""
+def _log1p_reduced(t: Expression, e: Expression, ln2: tuple[float, float],
+                   more: Expression | None = None) -> Expression:
+    """log(1 + t) + e log(2); in single precision plus ``more``, which is small."""
     if t.dtype == FLOAT32:
         square = t * t
         tail = fma(e, ln2[1], square * t * horner(table.LOG32, t))
+        tail = tail if more is None else tail + more
         return fma(e, ln2[0], t + fma(square, -0.5, tail))
     s = t / (t + 2)
     z = s * s
@@ -262,14 +264,19 @@ def log(x: Expression) -> Expression:
     return _log_special(x, _log1p_reduced(t, e, format_of(x).ln2))
 
 
-def log_of_normal(x: Expression) -> Expression:
-    """The natural logarithm of a finite number that is positive and normal, or NaN: few instructions."""
+def split_normal(x: Expression) -> tuple[Expression, Expression]:
+    """``_split`` of a number that is normal."""
     f = format_of(x)
     start = bits_of(constant(x, math.sqrt(0.5)), f.integer)
     steps = bits_of(x, f.integer) - start
     t = bits_of((steps & ((1 << f.mantissa) - 1)) + start, x.dtype) - 1
-    exponent = convert(_shift(steps, "ashr", f.mantissa), x.dtype)
-    return _log1p_reduced(t, exponent, f.ln2) + (x - x)
+    return t, convert(_shift(steps, "ashr", f.mantissa), x.dtype)
+
+
+def log_of_normal(x: Expression) -> Expression:
+    """The natural logarithm of a finite number that is positive and normal, or NaN: few instructions."""
+    t, exponent = split_normal(x)
+    return _log1p_reduced(t, exponent, format_of(x).ln2) + (x - x)
 
 
 def _log2_double(x: Expression) -> Expression:
@@ -299,9 +306,18 @@ def log1p_double(x: Expression) -> Expression:
     return select(compare("==", x, 0), x, select(finite, result + lost / total, result))  # -0 stays -0
 
 
+def _log1p_single(x: Expression) -> Expression:
+    """1 + x as it is rounded, and what was lost, which the logarithm grows by in proportion."""
+    total = x + 1
+    lost = (x - (total - 1)) / total
+    t, e = split_normal(total)
+    value = _log1p_reduced(t, e, format_of(x).ln2, lost)
+    return select(compare("==", x, 0), x, _log_special(total, value))   # -0 stays -0
+
+
 def log1p(x: Expression) -> Expression:
     """log(1 + x), accurate near 0."""
-    return log1p_double(x) if x.dtype == FLOAT64 else wide(log1p_double)(x)
+    return log1p_double(x) if x.dtype == FLOAT64 else _log1p_single(x)
 
 
 # --- powers -------------------------------------------------------------------------------------------------

@@ -14,6 +14,7 @@ from .functions import (
     exp,
     fma,
     horner,
+    log1p,
     log1p_double,
     odd,
     quadrant,
@@ -125,13 +126,9 @@ def log_of_sum(x: Expression, y: Expression) -> Expression:
         raise Unsupported(f"log_of_sum of {x.dtype}")
     less = x - y
     larger = select(compare(">", less, 0), x, y)
-    value = larger + _log1p_of(exp(-absolute(less)))
+    value = larger + log1p(exp(-absolute(less)))
     value = select(compare("==", x, y), x + math.log(2), value)
     return select(compare("!=", less, less) & compare("!=", x, y), less, value)
-
-
-def _log1p_of(x: Expression) -> Expression:
-    return log1p_double(x) if x.dtype == FLOAT64 else wide(log1p_double)(x)
 
 
 __all__ = ["acos", "acosh", "asin", "asinh", "atan", "atan2", "atanh", "hypot", "log_of_sum", "tan"]
