@@ -127,6 +127,23 @@ def test_adaptive_maxima(sizes: Any) -> None:
         check(gradient(maxima), [x], "pool_scatter")
 
 
+@pytest.mark.parametrize("dtype", [flambeau.float32, flambeau.float64, flambeau.bfloat16], ids=str)
+@pytest.mark.parametrize("window", [(7,), (32,), (9, 5), ((3, 20), (2, 20)), (20, 20, 5), (6, 5, 3)], ids=str)
+def test_wide_windows(window: Any, dtype: Any) -> None:
+    """Their rows are read as vectors."""
+    tolerance = 1e-2 if dtype is flambeau.bfloat16 else 1e-6
+    for x in (operand((2, 3, 33, 40), dtype), operand((2, 3, 70, 45), dtype)):
+        check(lambda x: F.avg_pool2d(x, *window), [x], "avg_pool", tolerance)
+        check(lambda x: F.avg_pool2d(x, *window, ceil_mode=True, count_include_pad=False), [x], "avg_pool",
+              tolerance)
+    for sizes in ((1, 1), (3, 2), (33, 7)):
+        for x in (operand((2, 3, 33, 40), dtype), operand((2, 3, 40, 33), dtype).mT):
+            x[0, 0, 5, 30] = x[0, 1, 3, 0] = x[0, 1, 0, 1] = float("nan")
+            x[1, 1], x[1, 2, 4:] = float("-inf"), 3.0
+            check(lambda x: F.adaptive_max_pool2d(x, sizes, return_indices=True), [x],  # noqa: B023
+                  "adaptive_max_pool")
+
+
 def test_another_shape_compiles_nothing() -> None:
     def run(case: Any) -> set[str]:
         window = case[1:]

@@ -139,6 +139,9 @@ AVERAGE = (*SPACE, "low_a", "low_b", "low_w", "high_a", "high_b", "high_w", "div
 AVERAGE_POINTERS = ("source", "target")
 
 
+INSIDE = -1     # instead of a step: vectors lie within windows, which are wide and few
+
+
 def average_module(e: Elements, step: int) -> str:
     """Code of ``avg_pool``."""
     module = Module()
@@ -146,9 +149,31 @@ def average_module(e: Elements, step: int) -> str:
         a = registers(f, AVERAGE_POINTERS, AVERAGE)
         with f.loop(f.begin, f.end) as plane:
             windows = Windows(f, a, e, plane, step)
-            with f.loop(0, a.out_a) as out_a, f.loop(0, a.out_b) as out_b, f.loop(0, a.out_w, e.lanes) as w:
-                _averages(f, a, e, windows, (plane, out_a, out_b, w))
+            each, write = (1, _average) if step == INSIDE else (e.lanes, _averages)
+            with f.loop(0, a.out_a) as out_a, f.loop(0, a.out_b) as out_b, f.loop(0, a.out_w, each) as w:
+                write(f, a, e, windows, (plane, out_a, out_b, w))
     return module.text()
+
+
+def _average(f: Function, a: Registers, e: Elements, windows: Windows,
+             at: tuple[str, str, str, str]) -> None:
+    """Of one window: its rows are read as vectors, whose lanes are added up last."""
+    plane, out_a, out_b, w = at
+    total = f.variable(e.kind, "zeroinitializer")
+    begin = f.sub(f.mul(w, a.stride_w), a.padding_w)
+    low, high = f.most(begin, 0), f.least(f.add(begin, a.kernel_w), a.space_w)
+    with _taps(f, a, (out_a, out_b)) as (at_a, at_b):
+        row = windows.row(at_a, at_b)
+        with f.loop(low, high, e.lanes) as k:
+            x = e.read(f, e.at(f, row, k), f.first_lanes(f.sub(high, k), e.lanes))
+            total.set(arithmetic(f, "fadd", e.kind, total.get(), x))
+    wide = _counted(f, w, a.stride_w, a.padding_w, a.kernel_w, a.low_w, a.high_w)
+    count = f.mul(wide, _rows_counted(f, a, out_a, out_b))
+    count = f.choose(f.compare("ne", a.divisor, 0), "i64", a.divisor, count)
+    number = f.emit(f"sitofp i64 {count} to {e.element}")
+    mean = f.emit(f"fdiv {e.element} {f.total(e.kind, total.get())}, {number}")
+    result = f.add(f.mul(f.add(f.mul(f.add(f.mul(plane, a.out_a), out_a), a.out_b), out_b), a.out_w), w)
+    e.write_one(f, mean, e.at(f, a.target, result))
 
 
 def _averages(f: Function, a: Registers, e: Elements, windows: Windows,

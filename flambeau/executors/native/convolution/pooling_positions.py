@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 from ..llvm.build import Function, Module
 from .arguments import Registers, registers
 from .pooling import deliver_plane, plane_of_sums
@@ -85,6 +87,15 @@ def _window(f: Function, i: str, n: str, count: str) -> tuple[str, str]:
 
 def adaptive_module(e: Elements) -> str:
     """Code of ``adaptive_max_pool``: the first NaN wins, or else the first of the greatest."""
+    return _adaptive(e, _greatest)
+
+
+def adaptive_wide_module(e: Elements) -> str:
+    """The same, where the elements of a window's rows are adjacent and several."""
+    return _adaptive(e, _greatest_of_lanes)
+
+
+def _adaptive(e: Elements, search: Callable[..., tuple[str, str]]) -> str:
     module = Module()
     with module.kernel("adaptive_max_pool") as f:
         a = registers(f, ADAPTIVE_POINTERS, ADAPTIVE)
@@ -92,18 +103,22 @@ def adaptive_module(e: Elements) -> str:
             start = f.add(f.mul(f.div(plane, a.inner), a.s_outer), f.mul(f.rem(plane, a.inner), a.s_inner))
             source = e.at(f, a.source, start)
             with f.loop(0, a.out_a) as i, f.loop(0, a.out_b) as j, f.loop(0, a.out_w) as k:
-                best, where = _greatest(f, a, e, source, (i, j, k))
+                best, where = search(f, a, e, source, (i, j, k))
                 at = f.add(f.mul(f.add(f.mul(f.add(f.mul(plane, a.out_a), i), a.out_b), j), a.out_w), k)
                 e.write_one(f, best, e.at(f, a.target, at))
                 f.write("i64", where, f.at(a.positions, at, "i64"), 8)
     return module.text()
 
 
+def _ends(f: Function, a: Registers, out: tuple[str, str, str]) -> list[tuple[str, str]]:
+    return [_window(f, i, n, count) for i, n, count in
+            zip(out, (a.space_a, a.space_b, a.space_w), (a.out_a, a.out_b, a.out_w))]
+
+
 def _greatest(f: Function, a: Registers, e: Elements, source: str,
               out: tuple[str, str, str]) -> tuple[str, str]:
     best, where = f.variable(e.element, "0.0"), f.variable("i64", -1)
-    ends = [_window(f, i, n, count) for i, n, count in
-            zip(out, (a.space_a, a.space_b, a.space_w), (a.out_a, a.out_b, a.out_w))]
+    ends = _ends(f, a, out)
     with f.loop(*ends[0]) as i, f.loop(*ends[1]) as j, f.loop(*ends[2]) as k:
         place = f.add(f.mul(i, a.s_a), f.add(f.mul(j, a.s_b), f.mul(k, a.s_w)))
         x, known = e.read_one(f, e.at(f, source, place)), best.get()
@@ -115,3 +130,40 @@ def _greatest(f: Function, a: Registers, e: Elements, source: str,
         position = f.add(f.mul(f.add(f.mul(i, a.space_b), j), a.space_w), k)
         where.set(f.choose(taken, "i64", position, where.get()))
     return best.get(), where.get()
+
+
+def _greatest_of_lanes(f: Function, a: Registers, e: Elements, source: str,
+                       out: tuple[str, str, str]) -> tuple[str, str]:
+    """Each lane keeps the first of its greatest elements; then the first of those that win."""
+    n, kind, ints, bits = e.lanes, e.kind, f"<{e.lanes} x i32>", f"<{e.lanes} x i1>"
+    best, where = f.variable(kind, "zeroinitializer"), f.variable(ints, _all(n, -1))
+    lanes = "<" + ", ".join(f"i32 {i}" for i in range(n)) + ">"
+    ends = _ends(f, a, out)
+    with f.loop(*ends[0]) as i, f.loop(*ends[1]) as j, f.loop(*ends[2], e.lanes) as k:
+        row = e.at(f, source, f.add(f.mul(i, a.s_a), f.mul(j, a.s_b)))
+        mask = f.first_lanes(f.sub(ends[2][1], k), n)
+        x, known = e.read(f, e.at(f, row, k), mask), best.get()
+        better = f.emit(f"and {bits} {f.emit(f'fcmp ugt {kind} {x}, {known}')}, "
+                        f"{f.emit(f'fcmp ord {kind} {known}, {known}')}")
+        new = f.emit(f"icmp slt {ints} {where.get()}, zeroinitializer")
+        taken = f.emit(f"and {bits} {mask}, {f.emit(f'or {bits} {better}, {new}')}")
+        best.set(f.emit(f"select {bits} {taken}, {kind} {x}, {kind} {known}"))
+        start = f.add(f.mul(f.add(f.mul(i, a.space_b), j), a.space_w), k)
+        here = f.emit(f"add {ints} {f.splat(f.emit(f'trunc i64 {start} to i32'), n, 'i32')}, {lanes}")
+        where.set(f.emit(f"select {bits} {taken}, {ints} {here}, {ints} {where.get()}"))
+    none = f.emit(f"fcmp uno {kind} {best.get()}, {best.get()}")
+    some = f.call(f"llvm.vector.reduce.or.v{n}i1", "i1", [bits], [none])
+    met = f.emit(f"icmp sge {ints} {where.get()}, zeroinitializer")
+    low = f.splat("0xFFF0000000000000", n, e.element)
+    top = f.greatest(kind, f.emit(f"select {bits} {met}, {kind} {best.get()}, {kind} {low}"))
+    equal = f.emit(f"fcmp oeq {kind} {best.get()}, {f.splat(top, n, e.element)}")
+    winning = f.emit(f"select i1 {some}, {bits} {none}, {bits} {f.emit(f'and {bits} {equal}, {met}')}")
+    last = _all(n, (1 << 31) - 1)
+    places = f.emit(f"select {bits} {winning}, {ints} {where.get()}, {ints} {last}")
+    first = f.call(f"llvm.vector.reduce.smin.v{n}i32", "i32", [ints], [places])
+    value = f.choose(some, e.element, "0x7FF8000000000000", top)
+    return value, f.emit(f"sext i32 {first} to i64")
+
+
+def _all(lanes: int, number: int) -> str:
+    return "<" + ", ".join([f"i32 {number}"] * lanes) + ">"

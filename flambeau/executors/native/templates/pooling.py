@@ -34,7 +34,8 @@ def _window_code(name: str, kernel: str, step: int) -> str:
 def _plane_code(name: str, kernel: str) -> str:
     make = {"avg_pool_backward": pooling.average_backward_module,
             "pool_scatter": pooling_positions.scatter_module, "pool_gather": pooling_positions.gather_module,
-            "adaptive_max_pool": pooling_positions.adaptive_module}[kernel]
+            "adaptive_max_pool": pooling_positions.adaptive_module,
+            "adaptive_max_pool_wide": pooling_positions.adaptive_wide_module}[kernel]
     return make(elements(name))
 
 
@@ -42,8 +43,8 @@ def _window_kernel(e: Elements, kernel: str, step: int) -> SupportsIndex:
     return _window_code(e.name, kernel, step)[kernel]
 
 
-def _plane_kernel(e: Elements, kernel: str) -> SupportsIndex:
-    return _plane_code(e.name, kernel)[kernel]
+def _plane_kernel(e: Elements, kernel: str, wide: bool = False) -> SupportsIndex:
+    return _plane_code(e.name, f"{kernel}_wide" if wide else kernel)[kernel]
 
 
 def _elements(*geometries: Geometry) -> Elements | None:
@@ -105,6 +106,14 @@ def _step(given: dict[str, Argument]) -> int:
     return {1: 1, 2: 2}.get(given["stride_w"], 0)  # type: ignore[arg-type]
 
 
+def _is_wide(e: Elements, adjacent: int, kernel: int, stride: int, count: int) -> bool:
+    """Whether rows of a window are better read as vectors than a tap of so many windows."""
+    if adjacent != 1 or kernel < 4:
+        return False
+    across = -(-count // e.lanes) * kernel * (1 if stride <= 2 else 4)
+    return 2 * count * -(-kernel // e.lanes) < across
+
+
 def _is_met(space: Sequence[int], attributes: Sequence[Any]) -> bool:
     """Whether every window meets the space."""
     kernel, stride, padding, dilation, extents = attributes
@@ -141,7 +150,7 @@ def _avg_pool(signature: Signature) -> Plan | None:
     given = _windows(signature, (kernel, stride, padding, (1,) * len(kernel), extents))
     if e is None or given is None or not isinstance(divisor, (int, type(None))):
         return None
-    step = _step(given)
+    step = pooling.INSIDE if _is_wide(e, x.strides[-1], kernel[-1], stride[-1], extents[-1]) else _step(given)
     _counts(given, x.shape[x.ndim - len(kernel):], padding, include_pad, divisor)
     given |= {"source": lambda w: w.input(0, x), "target": lambda w: w.output(0)}
     made = words(pooling.AVERAGE_POINTERS, pooling.AVERAGE, given)
@@ -220,7 +229,9 @@ def _adaptive_max_pool(signature: Signature) -> Plan | None:
              "positions": lambda w: w.output(1)}
     made = words(pooling_positions.ADAPTIVE_POINTERS, pooling_positions.ADAPTIVE, given)
     planes = out.numel // math.prod(sizes)
-    return _plan(signature, _call(_plane_kernel(e, "adaptive_max_pool"), made, x.numel // planes, planes))
+    wide = x.strides[-1] == 1 and x.shape[-1] >= 4 * sizes[-1]
+    kernel = _plane_kernel(e, "adaptive_max_pool", wide)
+    return _plan(signature, _call(kernel, made, x.numel // planes, planes))
 
 
 # The kernels write planes.
