@@ -12,12 +12,12 @@ Array = np.ndarray[Any, Any]
 
 # ml_dtypes' arrays export no buffer, and pairs are not one number: they are read as integers of their size.
 _CARRIERS: dict[int, np.dtype[Any]] = {1: np.dtype(np.uint8), 2: np.dtype(np.uint16), 4: np.dtype(np.uint32)}
-_NATIVE_KINDS = frozenset("biufc?")
+NATIVE_KINDS = frozenset("biufc?")
 
 
 def carrier(numpy_type: np.dtype[Any]) -> np.dtype[Any]:
     """The type through which elements of ``numpy_type`` are addressed."""
-    return numpy_type if numpy_type.kind in _NATIVE_KINDS else _CARRIERS[numpy_type.itemsize]
+    return numpy_type if numpy_type.kind in NATIVE_KINDS else _CARRIERS[numpy_type.itemsize]
 
 
 def read(value: Array, geometry: Geometry) -> Array:

@@ -15,7 +15,7 @@ from typing import Any
 
 from numpy.linalg import _umath_linalg
 
-_PARALLEL = 200_000         # multiply-adds: below, BLAS takes one thread anyway
+PARALLEL = 200_000         # multiply-adds: below, BLAS takes one thread anyway
 MODERATE = 400_000_000      # multiply-adds: ten milliseconds of one thread
 SMALL = 10_000_000
 
@@ -31,7 +31,7 @@ def rest_between_products() -> None:
 
 def few_threads(work: int) -> int:
     """Leave a product of so many multiply-adds to one thread, if it should be; for ``restore``."""
-    if not _PARALLEL <= work < _moderate:
+    if not PARALLEL <= work < _moderate:
         return 0
     found = _threads()
     if found is None:

@@ -18,14 +18,21 @@ def matmul(a: Array, b: Array) -> Array:
     dimension with unit stride): those are copied first.
     """
     a, b = _addressable(a), _addressable(b)
-    threads = blas.few_threads(a.size * (b.shape[-1] if b.ndim > 1 else 1))
+    work = a.size * (b.shape[-1] if b.ndim > 1 else 1)
+    if work < blas.PARALLEL:
+        return _product(a, b)
+    threads = blas.few_threads(work)
     try:
-        if a.ndim > 2 and b.ndim == 2 and a.flags.c_contiguous:
-            product: Array = np.matmul(a.reshape(-1, a.shape[-1]) if a.size else a, b)
-            return product.reshape(*a.shape[:-1], b.shape[-1])
-        return np.matmul(a, b)
+        return _product(a, b)
     finally:
         blas.restore(threads)
+
+
+def _product(a: Array, b: Array) -> Array:
+    if a.ndim > 2 and b.ndim == 2 and a.flags.c_contiguous:
+        product: Array = np.matmul(a.reshape(-1, a.shape[-1]) if a.size else a, b)
+        return product.reshape(*a.shape[:-1], b.shape[-1])
+    return np.matmul(a, b)
 
 
 def _addressable(x: Array) -> Array:

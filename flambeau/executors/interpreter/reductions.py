@@ -22,13 +22,13 @@ def sum(x: Array, axis: Any = None, keepdims: bool = False, dtype: Any = None) -
     """
     wanted = x.dtype if dtype is None else np.dtype(dtype)
     if wanted.kind not in "fc" or axis is None or x.size < 4 * _BLOCK or x.ndim < 2:
-        return np.sum(x, axis=axis, keepdims=keepdims, dtype=dtype)
+        return np.add.reduce(x, axis, dtype, None, keepdims)    # what np.sum calls
     axes = (axis,) if isinstance(axis, int) else tuple(axis)
-    last = x.ndim - 1
+    shape, last = x.shape, x.ndim - 1
+    count = prod([shape[d] for d in axes])
+    if count <= _BLOCK or len(axes) == x.ndim or (last in axes and shape[last] * _BLOCK >= count):
+        return np.add.reduce(x, axis, dtype, None, keepdims)
     kept = [d for d in range(x.ndim) if d not in axes]
-    count = prod([x.shape[d] for d in axes])
-    if not kept or count <= _BLOCK or (last in axes and x.shape[last] * _BLOCK >= count):
-        return np.sum(x, axis=axis, keepdims=keepdims, dtype=dtype)
     if last in axes and x.shape[last] > 1:  # pairwise along the last dimension first
         inner = np.sum(x, axis=last, dtype=wanted, keepdims=True)
         return sum(inner, axis, keepdims, wanted)

@@ -17,15 +17,13 @@ from ...config import settings
 from ...graph import pending
 from ...graph.geometry import Geometry
 from ...graph.node import Failure, Node, Signature
-from ...graph.recent import Recent
 from ..freed import keep_freed_memory
 from ..measure import KernelTime, measured
-from . import half_complex, mathematics, multi_tensor
-from .arrays import Array, flatten, read, reinterpret
+from . import direct, half_complex, mathematics, multi_tensor
+from .arrays import Array, flatten, read
+from .readers import Reader, reader
 
 Plan = Callable[[tuple[Any, ...]], Any]
-Reader = Callable[[tuple[Any, ...], int], Any]
-_readers: Recent[Any, Reader] = Recent(1 << 12)
 
 # Pointwise by what they compute, though they declare their shapes themselves.
 _ELEMENTWISE = frozenset(("to_copy",))
@@ -95,25 +93,75 @@ def prepare(signature: Signature) -> Plan:
         return multi_tensor.prepare(signature)
     if half_complex.computes(signature):
         return half_complex.prepare(signature, prepare)
-    kernel, attributes, outputs = operator.kernel, signature.attributes, signature.outputs
-    compute = _compute_type(signature)
+    if operator.owns:
+        return _prepare_owning(signature)
+    if operator.kind == "pointwise" and (plan := direct.prepare(signature)) is not None:
+        return plan
     if (operator.kind == "pointwise" or operator.name in _ELEMENTWISE) and _is_flat(signature):
-        return _prepare_flat(signature, compute)
-    readers = [_reader(g, compute, i in operator.owns) for i, g in enumerate(signature.geometries)]
-    variadic = operator.kind == "variadic"
+        return _prepare_flat(signature)
+    return _prepare_general(signature)
+
+
+def _prepare_general(signature: Signature) -> Plan:
+    kernel, attributes, outputs = signature.operator.kernel, signature.attributes, signature.outputs
+    readers = _readers(signature, False)
+    variadic = signature.operator.kind == "variadic"
+    if len(outputs) != 1 or not signature.single:
+        def execute_several(operands: tuple[Any, ...]) -> Any:
+            arrays = [reader(x) for reader, x in zip(readers, operands)]
+            results = kernel(mathematics, *((arrays,) if variadic else arrays), *attributes)
+            return tuple([_own(flatten(r, g), operands) for r, g in zip(results, outputs)])
+        return execute_several
+    geometry, = outputs
+    numpy_type, shape = geometry.dtype.numpy, tuple(geometry.shape) if geometry.is_contiguous else None
 
     def execute(operands: tuple[Any, ...]) -> Any:
-        arrays = [reader(operands, i) for i, reader in enumerate(readers)]
+        arrays = [reader(x) for reader, x in zip(readers, operands)]
         result = kernel(mathematics, *((arrays,) if variadic else arrays), *attributes)
-        if len(outputs) == 1 and signature.single:
-            return _own(flatten(result, outputs[0]), operands, operator.owns)
-        return tuple([_own(flatten(r, g), operands, operator.owns) for r, g in zip(result, outputs)])
+        if result.__class__ is np.ndarray and result.base is None and result.dtype is numpy_type \
+                and result.shape == shape and result.flags.c_contiguous:
+            return result if result.ndim == 1 else result.reshape(-1)   # fresh: readers give views
+        return _own(flatten(result, geometry), operands)
     return execute
+
+
+def _prepare_flat(signature: Signature) -> Plan:
+    """A pointwise kernel on flat arrays: most of the interpreter's time for small ones goes into shapes."""
+    kernel, attributes, geometry = signature.operator.kernel, signature.attributes, signature.outputs[0]
+    readers, numpy_type = _readers(signature, True), geometry.dtype.numpy
+
+    def execute(operands: tuple[Any, ...]) -> Any:
+        result = kernel(mathematics, *[reader(x) for reader, x in zip(readers, operands)], *attributes)
+        if result.dtype is not numpy_type and result.dtype != numpy_type:
+            result = result.astype(numpy_type)
+        return _own(result if result.ndim == 1 else flatten(result, geometry), operands)
+    return execute
+
+
+def _prepare_owning(signature: Signature) -> Plan:
+    """A kernel that overwrites operands."""
+    operator, attributes, outputs = signature.operator, signature.attributes, signature.outputs
+    geometries, owns = signature.geometries, operator.owns
+    readers = _readers(signature, False)
+
+    def execute(operands: tuple[Any, ...]) -> Any:
+        arrays = [_private(operands, i, geometries[i]) if i in owns else reader(operands[i])
+                  for i, reader in enumerate(readers)]
+        result = operator.kernel(mathematics, *arrays, *attributes)
+        results = (result,) if signature.single else result
+        found = tuple([_own(flatten(r, g), operands, owns) for r, g in zip(results, outputs)])
+        return found[0] if signature.single else found
+    return execute
+
+
+def _readers(signature: Signature, flat: bool) -> list[Reader]:
+    compute = signature.compute.numpy if signature.compute is not None else None
+    return [reader(g, compute, flat) for g in signature.geometries]
 
 
 def _is_flat(signature: Signature) -> bool:
     """Whether all arrays have the same elements in the same order, so that their shape does not matter."""
-    if not signature.single or signature.operator.owns:
+    if not signature.single:
         return False
     shape = signature.outputs[0].shape
     return all(
@@ -121,86 +169,19 @@ def _is_flat(signature: Signature) -> bool:
         for g in (*signature.geometries, signature.outputs[0]))
 
 
-def _prepare_flat(signature: Signature, compute: np.dtype[Any] | None) -> Plan:
-    """A pointwise kernel on flat arrays: most of the interpreter's time for small ones goes into shapes."""
-    kernel, attributes = signature.operator.kernel, signature.attributes
-    numpy_type = signature.outputs[0].dtype.numpy
-    readers = [_flat_reader(g, compute) for g in signature.geometries]
-
-    def execute(operands: tuple[Any, ...]) -> Any:
-        result = kernel(mathematics, *[reader(x) for reader, x in zip(readers, operands)], *attributes)
-        if result.dtype is not numpy_type and result.dtype != numpy_type:
-            result = result.astype(numpy_type)
-        if result.ndim != 1:
-            result = flatten(result, signature.outputs[0])
-        return _own(result, operands, ())
-    return execute
-
-
-def _flat_reader(geometry: Any, compute: np.dtype[Any] | None) -> Callable[[Any], Any]:
-    if not isinstance(geometry, Geometry):
-        if compute is None or geometry is type(None):
-            return lambda number: number
-        return lambda number: _number(number, compute)
-    first, after, numpy_type = geometry.offset, geometry.offset + geometry.numel, geometry.dtype.numpy
-    converts = compute is not None and numpy_type != compute
-
-    def read_flat(node: Node) -> Any:
-        value = node.value
-        if value.dtype is not numpy_type and value.dtype != numpy_type:
-            value = reinterpret(value, numpy_type)
-        if len(value) != after or first:
-            value = value[first:after]
-        return value.astype(compute) if converts else value
-    return read_flat
-
-
-def _compute_type(signature: Signature) -> np.dtype[Any] | None:
-    return signature.compute.numpy if signature.compute is not None else None
-
-
-def _reader(geometry: Any, compute: np.dtype[Any] | None, owned: bool) -> Reader:
-    """How an operand becomes what the kernel gets; signatures share their readers."""
-    key = geometry, compute, owned
-    found = _readers.get(key) or _readers.recall(key)
-    return found or _readers.keep(key, _new_reader(geometry, compute, owned))
-
-
-def _new_reader(geometry: Any, compute: np.dtype[Any] | None, owned: bool) -> Reader:
-    if isinstance(geometry, Geometry):
-        if owned and not geometry.is_dense:  # elements may share memory: a copy in which they do not
-            return lambda operands, i: read(operands[i].value, geometry).copy()
-        if owned:
-            return lambda operands, i: _private(operands, i, geometry)
-        if compute is not None and geometry.dtype.numpy != compute:
-            return lambda operands, i: read(operands[i].value, geometry).astype(compute)
-        return lambda operands, i: read(operands[i].value, geometry)
-    if compute is not None and geometry is not type(None):
-        return lambda operands, i: _number(operands[i], compute)
-    return lambda operands, i: operands[i]
-
-
-def _number(number: Any, numpy_type: np.dtype[Any]) -> Any:
-    """A Python number as a scalar of the type, integers wrapping around as PyTorch's do."""
-    if numpy_type.kind in "iu" and isinstance(number, int):
-        bits = numpy_type.itemsize * 8
-        number &= (1 << bits) - 1
-        if numpy_type.kind == "i" and number >> (bits - 1):
-            number -= 1 << bits
-    return numpy_type.type(number)
-
-
 def _private(operands: tuple[Any, ...], i: int, geometry: Geometry) -> Array:
     """The operand's array, for the kernel to overwrite: itself when nobody else can see it, else a copy."""
     node = operands[i]
     value = node.value
+    if not geometry.is_dense:   # elements may share memory: a copy in which they do not
+        return read(value, geometry).copy()
     if sys.getrefcount(node) > _SOLE_READER or sys.getrefcount(value) > _SOLE_READER \
             or value.base is not None or not value.flags.writeable:
         value = value.copy()
     return read(value, geometry)
 
 
-def _own(value: Array, operands: tuple[Any, ...], owns: tuple[int, ...]) -> Array:
+def _own(value: Array, operands: tuple[Any, ...], owns: tuple[int, ...] = ()) -> Array:
     """``value``, copied if a kernel returned (a view of) one of its operands: values never alias.
 
     What is a view of all of a fresh array is that array: one that is nobody's view can be overwritten.

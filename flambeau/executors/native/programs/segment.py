@@ -13,7 +13,7 @@ import numpy as np
 
 from ....config import settings
 from ....graph.node import Signature
-from ...interpreter.run import _number
+from ...interpreter.readers import number_of
 from ...measure import KernelTime, measured
 from ..plan import Call, Plan
 from . import runtime
@@ -145,7 +145,7 @@ class Segment:
                 try:
                     view[at] = number
                 except (NotImplementedError, OverflowError, TypeError, ValueError):  # as NumPy converts it
-                    np.asarray(view)[at] = _number(number, dtype)
+                    np.asarray(view)[at] = number_of(number, dtype)
 
     def give(self, nodes: list[Any], arrays: dict[Result, Any], progress: list[int]) -> None:
         """Give the nodes their values, if the native call came to its end; again after an interrupt."""

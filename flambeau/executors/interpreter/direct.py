@@ -1,0 +1,97 @@
+"""Pointwise operators that are one function of NumPy: it is called, and as little as can be around it.
+
+In small graphs the interpreter's time goes into what lies between the calls. Which kernels do nothing but
+call one universal function on their operands is found by calling them once with a namespace that notes what
+is asked of it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import cache
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from ...graph.geometry import Geometry
+from ...graph.node import Signature
+from ...graph.operator import Kernel
+from . import mathematics
+from .arrays import Array
+from .readers import Reader, reader
+
+
+class _Call(NamedTuple):
+    """A function of the namespace that was called, and with what."""
+
+    name: str
+    operands: tuple[Any, ...]
+
+
+class _Names:
+    """A namespace whose functions only say that they were called."""
+
+    def __getattr__(self, name: str) -> Callable[..., _Call]:
+        return lambda *operands: _Call(name, operands)
+
+
+@cache
+def _function_of(kernel: Kernel, count: int) -> tuple[np.ufunc, tuple[int, ...]] | None:
+    """The universal function that a kernel is, and its operands' order; None where it does anything else."""
+    operands = [object() for _ in range(count)]
+    try:
+        call = kernel(_Names(), *operands)
+    except Exception:   # it reads an operand, or passes an argument by name
+        return None
+    if call.__class__ is not _Call or len(call.operands) != count:
+        return None
+    order = [next((i for i, own in enumerate(operands) if own is x), count) for x in call.operands]
+    function = getattr(mathematics, call.name, None)
+    if sorted(order) != list(range(count)) or not isinstance(function, np.ufunc) or function.nin != count \
+            or function.nout != 1:
+        return None
+    return function, tuple(order)
+
+
+def prepare(signature: Signature) -> Callable[[tuple[Any, ...]], Any] | None:
+    """How to run such an operator; None where this is none."""
+    geometries, out = signature.geometries, signature.outputs[0]
+    if signature.attributes or not 0 < len(geometries) < 3 or not signature.single \
+            or not out.is_contiguous or not out.numel or type(None) in geometries:
+        return None
+    found = _function_of(signature.operator.kernel, len(geometries))
+    arrays = [g for g in geometries if isinstance(g, Geometry)]
+    if found is None or not arrays:
+        return None
+    flat = all(g.is_contiguous and g.shape == out.shape for g in arrays)
+    if not flat and not out.ndim:   # NumPy gives no array then
+        return None
+    compute = signature.compute.numpy if signature.compute is not None else None
+    return _runner(found[0], [reader(g, compute, flat) for g in geometries], found[1], out)
+
+
+def _runner(function: np.ufunc, readers: list[Reader], order: tuple[int, ...],
+            out: Geometry) -> Callable[[tuple[Any, ...]], Any]:
+    """Results of universal functions are fresh arrays."""
+    numpy_type = out.dtype.numpy
+
+    def finished(result: Any) -> Array:
+        if result.dtype != numpy_type:
+            result = result.astype(numpy_type)
+        return result if result.ndim == 1 else result.reshape(-1)
+
+    if len(readers) == 1:
+        only, = readers
+
+        def execute(operands: tuple[Any, ...]) -> Array:
+            result = function(only(operands[0]))
+            return result if result.ndim == 1 and result.dtype is numpy_type else finished(result)
+        return execute
+    first, second = order
+    read_first, read_second = readers[first], readers[second]
+
+    def execute_two(operands: tuple[Any, ...]) -> Array:
+        result = function(read_first(operands[first]), read_second(operands[second]))
+        return result if result.ndim == 1 and result.dtype is numpy_type else finished(result)
+    return execute_two
+
