@@ -5,6 +5,7 @@ from .look import (
            check_budget,
            compute_pending,
            expose,
+           look_at_draws,
            look_at_parameters,
            look_at_step_end,
            snapshot,
@@ -13,5 +14,5 @@ from .look import (
            value_of,
 )
 
-__all__ = ["check_budget", "compute_pending", "explain", "expose", "look_at_parameters", "look_at_step_end",
-           "looks", "snapshot", "synchronize", "user_site", "value_of"]
+__all__ = ["check_budget", "compute_pending", "explain", "expose", "look_at_draws", "look_at_parameters",
+           "look_at_step_end", "looks", "snapshot", "synchronize", "user_site", "value_of"]

@@ -24,6 +24,7 @@ from ..graph.site import describe
 from ..graph.storage import Storage
 from ..graph.verify import verify
 from .explain import Look, listeners, looks
+from .first_draws import first_draws
 
 # An executor takes nodes (last one first), empties the list and returns the nodes that failed.
 # Others plug in here.
@@ -53,6 +54,8 @@ def compute_pending(cause: str, keep: int = 0) -> None:
     """Compute everything pending that is still reachable, but the ``keep`` nodes recorded last."""
     if not pending.nodes:
         return
+    if first_draws.waits and (drawn := first_draws.end(cause)):
+        compute_pending("draws", len(pending.nodes) - drawn)
     with pending.lock:
         began = time.perf_counter()
         recorded = len(pending.nodes) - keep
@@ -197,6 +200,12 @@ def look_at_parameters(storages: Iterable[Storage]) -> None:
     waiting = set(map(id, pending.nodes))
     if waiting and any(id(storage.node) in waiting for storage in storages):
         compute_pending("parameters")
+
+
+def look_at_draws(elements: int) -> None:
+    """A factory drew so many numbers: compute them with those before (Note: first draws)."""
+    if first_draws.waits and first_draws.count(elements):
+        compute_pending("draws")
 
 
 def synchronize() -> None:

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from .. import devices, dtypes
+from ..engine import look_at_draws
 from ..graph.geometry import Geometry, contiguous, dense_like
 from ..random_streams.bernoulli import bernoulli, bernoulli_each, dropout_mask
 from ..random_streams.integers import limit_of, random_full
@@ -111,6 +112,7 @@ def drawn(op: Any, generator: Any, operands: tuple[Any, ...], geometry: Geometry
 # --- factories ----------------------------------------------------------------------------------------------
 
 def _finished(x: Tensor, requires_grad: bool) -> Tensor:
+    look_at_draws(x._geometry.numel)
     return x.requires_grad_() if requires_grad else x
 
 
