@@ -10,7 +10,6 @@ from __future__ import annotations
 import sys
 import time
 from collections.abc import Callable, Iterable
-from types import CodeType, FrameType
 from typing import Any
 
 import numpy as np
@@ -20,7 +19,7 @@ from ..executors import interpreter, native, null
 from ..executors.measure import measured, ran
 from ..graph import pending
 from ..graph.node import Failure, Node, constant
-from ..graph.site import describe
+from ..graph.site import Site, describe, user_frame
 from ..graph.storage import Storage
 from ..graph.verify import verify
 from .explain import Look, listeners, looks
@@ -35,19 +34,13 @@ EXECUTORS: dict[str, Callable[[list[Node]], list[Node]]] = {
     "null": null.run,
 }
 
-_LIBRARY = __file__.rsplit("/", 2)[0]
 _CHECK_EVERY = 64
+_tuple: Any = tuple.__new__     # a NamedTuple's own constructor costs three times as much
 
 
-def user_site(depth: int = 2) -> tuple[CodeType, int] | None:
+def user_site(depth: int = 2) -> Site:
     """Code and instruction of the nearest caller outside flambeau."""
-    frame: FrameType | None = sys._getframe(depth)
-    while frame is not None:
-        code = frame.f_code
-        if not code.co_filename.startswith(_LIBRARY):
-            return code, frame.f_lasti
-        frame = frame.f_back
-    return None
+    return user_frame(sys._getframe(depth))
 
 
 def compute_pending(cause: str, keep: int = 0) -> None:
@@ -72,8 +65,8 @@ def compute_pending(cause: str, keep: int = 0) -> None:
             # Interrupted: what is left is still pending, in order, before anything recorded since.
             pending.nodes[:0] = live[::-1]
             raise
-        looks.append(Look(cause, user_site(), recorded, computed, time.perf_counter() - began,
-                          ran[0] if len(ran) == 1 else _tier(), tuple(measured)))
+        looks.append(_tuple(Look, (cause, user_site(), recorded, computed, time.perf_counter() - began,
+                                   ran[0] if len(ran) == 1 else _tier(), tuple(measured))))
         if measured:
             measured.clear()
         for listener in listeners:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import linecache
-from types import CodeType
+from types import CodeType, FrameType
 
 Site = tuple[CodeType, int]     # code object, instruction offset
 
@@ -25,3 +25,21 @@ def describe(site: Site | None) -> str:
     name, line = location(site)
     source = linecache.getline(name, line).strip()
     return f"{name}:{line}" + (f": {source}" if source else "")
+
+
+_LIBRARY = __file__.rsplit("/", 2)[0]
+is_library_file: dict[str, bool] = {}   # of the files that recorded or looked so far
+
+
+def user_frame(frame: FrameType) -> Site:
+    """Code and instruction offset of the nearest caller outside the package, at or above ``frame``."""
+    while True:
+        code = frame.f_code
+        name = code.co_filename
+        inside = is_library_file.get(name)
+        if inside is None:
+            inside = is_library_file[name] = name.startswith(_LIBRARY)
+        caller = frame.f_back
+        if not inside or caller is None:
+            return code, frame.f_lasti
+        frame = caller

@@ -74,7 +74,7 @@ def _cdist_geometry(operands: Any, attributes: Any) -> Geometry:
 def CDIST(m: Any, x1: Any, x2: Any, p: float, by_product: bool) -> Any:
     """Distances of the rows of (..., P, M) and (..., R, M): (..., P, R)."""
     if by_product:
-        square = (-2 * x1) @ x2.swapaxes(-1, -2)
+        square = m.matmul(-2 * x1, x2.swapaxes(-1, -2))
         square += np.einsum("...i,...i->...", x1, x1)[..., None]
         square += np.einsum("...i,...i->...", x2, x2)[..., None, :]
         return np.sqrt(np.maximum(square, 0, out=square), out=square)

@@ -21,6 +21,7 @@ from ..graph.geometry import Geometry
 from ..graph.node import Node, Signature, constant, plain
 from ..graph.operator import Operator
 from ..graph.recent import Recent
+from ..graph.site import is_library_file, user_frame
 from ..graph.storage import Storage
 from . import casting
 from .batching import BatchedTensor, any_batched, levels, rules
@@ -35,24 +36,12 @@ _new = object.__new__
 _append = pending.nodes.append
 _nodes = pending.nodes
 _frame = sys._getframe
-_LIBRARY = __file__.rsplit("/", 2)[0]
-_is_library_file: dict[str, bool] = {}
 META_NODE = constant(None)
 
 
 def _site_from(frame: Any) -> Any:
     """Code and instruction offset of the nearest caller outside the package, at or above ``frame``."""
-    if state.site is not None:
-        return state.site
-    while True:
-        code = frame.f_code
-        name = code.co_filename
-        inside = _is_library_file.get(name)
-        if inside is None:
-            inside = _is_library_file[name] = name.startswith(_LIBRARY)
-        if not inside or frame.f_back is None:
-            return (code, frame.f_lasti)
-        frame = frame.f_back
+    return user_frame(frame) if state.site is None else state.site
 
 
 def _site(depth: int) -> Any:
@@ -99,7 +88,7 @@ def record(operator: Operator, operands: Sequence[Any], attributes: tuple[Any, .
     else:
         frame = _frame(2)
         code = frame.f_code
-        inside = _is_library_file.get(code.co_filename, True)
+        inside = is_library_file.get(code.co_filename, True)
         node = Node(signature, tuple(inputs), _site_from(frame) if inside else (code, frame.f_lasti))
         _append(node)
     if signature.single:
@@ -139,7 +128,7 @@ def record_one(operator: Operator, x: Tensor, attributes: tuple[Any, ...] = ()) 
     storage = x._storage
     frame = _frame(2)
     code = frame.f_code
-    inside = _is_library_file.get(code.co_filename, True)
+    inside = is_library_file.get(code.co_filename, True)
     node = Node(signature, (snapshot(storage) if storage.exposed else storage.node,),
                 _site_from(frame) if inside else (code, frame.f_lasti))
     _append(node)
@@ -169,7 +158,7 @@ def record_pair(operator: Operator, a: Tensor, b: Tensor, attributes: tuple[Any,
     storage, other = a._storage, b._storage
     frame = _frame(2)
     code = frame.f_code
-    inside = _is_library_file.get(code.co_filename, True)
+    inside = is_library_file.get(code.co_filename, True)
     node = Node(signature, (snapshot(storage) if storage.exposed else storage.node,
                             snapshot(other) if other.exposed else other.node),
                 _site_from(frame) if inside else (code, frame.f_lasti))
@@ -202,7 +191,7 @@ def record_scaled(operator: Operator, x: Tensor, number: Any) -> Tensor:
     storage = x._storage
     frame = _frame(2)
     code = frame.f_code
-    inside = _is_library_file.get(code.co_filename, True)
+    inside = is_library_file.get(code.co_filename, True)
     node = Node(signature, (snapshot(storage) if storage.exposed else storage.node, number),
                 _site_from(frame) if inside else (code, frame.f_lasti))
     _append(node)
@@ -238,7 +227,7 @@ def record_three(operator: Operator, a: Tensor, b: Tensor, c: Tensor | None) -> 
         last = snapshot(third) if third.exposed else third.node
     frame = _frame(2)
     code = frame.f_code
-    inside = _is_library_file.get(code.co_filename, True)
+    inside = is_library_file.get(code.co_filename, True)
     node = Node(signature, (snapshot(first) if first.exposed else first.node,
                             snapshot(second) if second.exposed else second.node, last),
                 _site_from(frame) if inside else (code, frame.f_lasti))

@@ -8,7 +8,7 @@ from collections.abc import Callable
 from typing import Any
 from weakref import ref
 
-from ....graph.node import Node
+from ....graph.node import Node, Signature
 from ...measure import ran
 from ..llvm import code
 from ..tiers import Rent, ledger
@@ -66,6 +66,7 @@ def _nothing() -> None:
 
 _families: dict[tuple[Any, ...], Family] = {}
 _entries: deque[Entry] = deque()    # of all families
+alone: dict[Signature, Entry] = {}  # those of one small node, by its signature
 _latest: Entry | None = None
 _remembered = 0
 
@@ -101,6 +102,8 @@ def program_of(nodes: list[Node], reading: Reading, forced: bool) -> Program | N
             _log.warning("a graph has no native program, and is interpreted: please report this",
                          exc_info=True)
         reading.read_operands()
+        if entry.program is not None and entry.program.alone is not None:
+            alone[entry.signatures[0]] = entry
     return entry.program
 
 
@@ -171,6 +174,8 @@ def _make_room() -> None:
             continue
         family, signatures = entry.family, tuple(entry.signatures)
         _remembered -= len(signatures)
+        if alone.get(signatures[0]) is entry:
+            del alone[signatures[0]]
         del family.entries[signatures]
         if not family.entries:
             del _families[family.key]
@@ -181,6 +186,7 @@ def clear() -> None:
     global _latest, _remembered
     _families.clear()
     _entries.clear()
+    alone.clear()
     ledger.met.clear()
     _latest = None
     _remembered = 0

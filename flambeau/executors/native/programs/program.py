@@ -60,6 +60,12 @@ class Program:
         g = self.signatures[place[0]].outputs[place[1]]
         return g.numel * g.dtype.itemsize
 
+    @property
+    def alone(self) -> Segment | None:
+        """What computes the graph with ``run_alone``, where that will do."""
+        part = self.parts[0]
+        return part if isinstance(part, Segment) and len(self.signatures) == 1 and part.is_alone else None
+
     def run(self, nodes: list[Node], flat: list[Any]) -> list[Node]:
         """Compute nodes (last one first), emptying the list; it promises what the interpreter's does.
 

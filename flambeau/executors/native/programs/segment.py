@@ -18,7 +18,7 @@ from ...measure import KernelTime, measured
 from ..plan import Call, Plan
 from . import runtime
 from .arena import Block
-from .outline import UNHELD
+from .outline import LEAF, UNHELD
 from .pattern import Result
 from .skeleton import Skeleton
 from .team import team
@@ -128,6 +128,11 @@ class Segment:
             values.append(_empty(size, dtype))
         if private is not None:
             values += private
+        if self._fill(values, nodes, block):
+            self.give(nodes, arrays, progress)
+
+    def _fill(self, values: list[Any], nodes: Sequence[Any], block: Block) -> bool:
+        """Fill in what differs from run to run, and run; whether the arrays could be bound."""
         if self._bound_to != block.address:
             self.memory[self._arena_words] = self._arena_offsets + block.address
             self._bound_to = block.address
@@ -135,10 +140,36 @@ class Segment:
             self._fill_numbers(nodes)
         self._header[runtime.ARRAYS] = id(values)
         self._values = values
-        if self._go():
-            self.give(nodes, arrays, progress)
+        return self._go()
 
-    def _fill_numbers(self, nodes: list[Any]) -> None:
+    @property
+    def is_alone(self) -> bool:
+        """Whether ``run_alone`` will do: for a small graph of one node that overwrites no operand."""
+        form = self.form
+        return form.cleared == [0] and not form.owned and not form.passes_on and self.nanoseconds < SHARED \
+            and len(form.node_slots) == 1 and len(form.leaves) == sum(
+                [kind == LEAF for kind, _ in form.pattern.sources[0]])
+
+    def run_alone(self, node: Any, block: Block) -> bool:
+        """Compute the one node of a graph; whether that could be done. This is ``run``, unrolled."""
+        operands = node.operands
+        values = [operands[j].value for _, j in self.form.leaves]
+        if len({*map(id, values)}) < len(values):   # another graph: its operands differed
+            return False
+        for size, dtype in self._fresh:
+            values.append(_empty(size, dtype))
+        if not self._fill(values, (node,), block):
+            return False
+        if self._header[runtime.FAILED]:
+            self.memory[self._statuses] = 0
+        else:
+            node.value = values[self.form.node_slots[0][1]]
+            node.operands = ()
+        self._header[runtime.COMPLETED] = 0
+        self._values = []
+        return node.value is not None
+
+    def _fill_numbers(self, nodes: Sequence[Any]) -> None:
         for view, dtype, places in self._numbers:
             for at, k, j in places:
                 number = nodes[k].operands[j]

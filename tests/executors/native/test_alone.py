@@ -1,0 +1,82 @@
+"""A graph of one small node is found by its signature alone, and computes what any graph does."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+pytest.importorskip("llvmlite")
+
+import flambeau as torch
+from flambeau import config
+from flambeau.engine import looks
+from flambeau.executors.native.programs import known
+
+
+@pytest.fixture(autouse=True)
+def _native() -> object:
+    with config.executor("native"):
+        yield
+
+
+def _known(x: torch.Tensor) -> bool:
+    return x._storage.node.signature in known.alone
+
+
+def test_values_of_each_time() -> None:
+    for k in range(6):
+        x = torch.from_numpy(np.arange(5.0, dtype=np.float32) + k) * 1
+        torch.synchronize()
+        total = x.sum()
+        assert total.item() == 10 + 5 * k and looks[-1].tier.startswith("native")
+        scaled = x * float(k)
+        assert scaled.tolist() == [(i + k) * float(k) for i in range(5)]
+        assert _known(total) and _known(scaled)
+
+
+def test_operands_that_are_one_and_that_differ() -> None:
+    x, y = torch.arange(4.0).clone(), torch.ones(4)
+    torch.synchronize()
+    for _ in range(3):
+        for a, b in ((x, x), (x, y), (y, x), (y, y)):
+            assert (a - 2 * b * 0 - b).tolist() == (a.numpy() - b.numpy()).tolist()
+            product = a * b
+            assert product.tolist() == (a.numpy() * b.numpy()).tolist()
+    assert _known(product)
+
+
+def test_results_and_operands_stay_as_they_are() -> None:
+    x = torch.arange(4.0).clone()
+    torch.synchronize()
+    kept = []
+    for k in range(4):
+        kept.append(x + k)
+        torch.synchronize()
+    x.add_(100)
+    torch.synchronize()
+    assert [one.tolist() for one in kept] == [[i + k for i in range(4)] for k in range(4)]
+    assert x.tolist() == [100, 101, 102, 103]
+
+
+def test_a_failing_kernel_says_so_and_leaves_the_next_one_alone() -> None:
+    x, places = torch.arange(6.0).clone(), torch.tensor([0, 5]) * 1
+    torch.synchronize()
+    good = [x[places * 1].tolist() for _ in range(3)]
+    for _ in range(2):
+        later = torch.tensor([0, 5]) + 3
+        with pytest.raises(IndexError):
+            x[later].tolist()
+        torch.synchronize()
+        assert x.sum().item() == 15
+    assert good == [[0, 5]] * 3
+
+
+def test_what_is_forgotten_is_made_again(monkeypatch: pytest.MonkeyPatch) -> None:
+    known.clear()
+    assert not known.alone
+    monkeypatch.setattr(known, "_LIMIT", 20)
+    for _ in range(2):
+        for rows in range(2, 60):
+            assert torch.ones(rows).sum().item() == rows
+            assert len(known.alone) <= 21
+    known.clear()
