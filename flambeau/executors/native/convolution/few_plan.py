@@ -13,7 +13,7 @@ from .few import NUMBERS, PHASE, POINTERS, few_module
 from .forward import elements, rounded, tile_for
 from .problem import Problem
 
-_MOST = 16              # output channels: more fill vectors of them well enough
+MOST_OUTS = 16              # output channels: more fill vectors of them well enough
 _LEAST = 32             # pixels of a grid: fewer do not fill the columns of tiles
 _BUDGET = 448 << 10     # bytes of X of a unit: with the results a part of the second cache
 _WIDEST = 1 << 21       # and of a single line of the grid, at most
@@ -24,7 +24,7 @@ _TASK = 1e6             # multiply-adds worth a task
 def has_few(problem: Problem, dtype: Any) -> bool:
     """Whether there are few output channels, and pixels of lines of the source lie side by side."""
     a, b, w = problem.phases[0].grid    # no other phase has a larger one
-    return problem.outs <= _MOST and problem.source.space[2] == 1 and problem.step == (1, 1, 1) \
+    return problem.outs <= MOST_OUTS and problem.source.space[2] == 1 and problem.step == (1, 1, 1) \
         and a * b * w >= _LEAST and _Cut(problem, 1).size * elements(dtype).width <= _WIDEST
 
 

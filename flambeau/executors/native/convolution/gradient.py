@@ -204,10 +204,11 @@ FINISH_NUMBERS = ("ranges", "groups", "sum_range", "sum_block", "taps", "blocks"
                   "volume", "t_out", "chunks")
 
 
-def finish_module(e: Elements, tile: Tile, mode: str) -> str:
+def finish_module(e: Elements, tile: Tile, mode: str, last: bool) -> str:
     """Code of ``finish``: a task adds the ranges of a block of channels of some output channels.
 
     ``mode``: winograd2, winograd4, run (taps side by side, at most a vector), taps (more of them), or narrow.
+    ``last`` (but narrow): the result is channels last.
     """
     module = Module()
     with module.kernel("finish") as f:
@@ -225,8 +226,9 @@ def finish_module(e: Elements, tile: Tile, mode: str) -> str:
                 channel = f.add(f.mul(block, tile.columns), lane)
                 left = f.sub(a.channels, channel)
                 with f.when(f.compare("sgt", left, 0)):
-                    _finish_vector(f, a, e, mode, f.at(sums, lane, e.element),
-                                   e.at(f, target, f.mul(channel, a.volume)), left)
+                    finish = _finish_last if last else _finish_vector
+                    finish(f, a, e, mode, f.at(sums, lane, e.element),
+                           e.at(f, target, channel if last else f.mul(channel, a.volume)), left)
     return module.text()
 
 
@@ -244,15 +246,9 @@ def _finish_vector(f: Function, a: Registers, e: Elements, mode: str, sums: str,
                 e.write_one(f, one, e.at(f, target, f.add(f.mul(a.volume, lane), tap)))
         return
     w = winograd_of(mode)
-    count = w.elements**2 if w else e.lanes
-    totals = local_array(f, count * e.lanes, e.element)
-    with f.loop(0, a.taps) as tap:
-        value = _total(f, a, e, f.at(sums, f.mul(apart, tap), e.element))
-        f.write(e.kind, value, f.at(totals, f.mul(tap, e.lanes), e.element))
-    rows = [f.read(e.kind, f.at(totals, k * e.lanes, e.element)) for k in range(count)]
+    rows = _rows_of_taps(f, a, e, sums, apart, w.elements**2 if w else e.lanes)
     if w:
-        n = w.elements
-        rows = transform(f, e.kind, flipped(w.weight), [rows[n * r:n * r + n] for r in range(n)])
+        rows = _transformed(f, e, w, rows)
     for first in range(0, len(rows), e.lanes):
         part = rows[first:first + e.lanes]
         square = kept(f, e, transposed(f, e.kind, part + part[:1] * (e.lanes - len(part))))
@@ -260,6 +256,35 @@ def _finish_vector(f: Function, a: Registers, e: Elements, mode: str, sums: str,
         with f.loop(0, f.least(left, e.lanes)) as lane:
             column = f.read(e.kind, f.at(square, f.mul(lane, e.lanes), e.element))
             e.write(f, column, e.at(f, target, f.add(f.mul(a.volume, lane), first)), mask)
+
+
+def _finish_last(f: Function, a: Registers, e: Elements, mode: str, sums: str, target: str,
+                 left: str) -> None:
+    """The channels of a tap lie side by side in the result as they do in the sums."""
+    apart, mask = f.mul(a.blocks, a.sum_block), f.first_lanes(left, e.lanes)
+    w = winograd_of(mode)
+    if w:
+        rows = _transformed(f, e, w, _rows_of_taps(f, a, e, sums, apart, w.elements**2))
+        for n, row in enumerate(rows):
+            e.write(f, row, e.at(f, target, f.mul(a.channels, n)), mask)
+        return
+    with f.loop(0, a.taps) as tap:
+        total = _total(f, a, e, f.at(sums, f.mul(apart, tap), e.element))
+        e.write(f, total, e.at(f, target, f.mul(a.channels, tap)), mask)
+
+
+def _rows_of_taps(f: Function, a: Registers, e: Elements, sums: str, apart: str, count: int) -> list[str]:
+    """The sums of each tap; of ``count``, those that do not exist are undefined."""
+    totals = local_array(f, count * e.lanes, e.element)
+    with f.loop(0, a.taps) as tap:
+        value = _total(f, a, e, f.at(sums, f.mul(apart, tap), e.element))
+        f.write(e.kind, value, f.at(totals, f.mul(tap, e.lanes), e.element))
+    return [f.read(e.kind, f.at(totals, k * e.lanes, e.element)) for k in range(count)]
+
+
+def _transformed(f: Function, e: Elements, w: Winograd, rows: list[str]) -> list[str]:
+    n = w.elements
+    return transform(f, e.kind, flipped(w.weight), [rows[n * r:n * r + n] for r in range(n)])
 
 
 def _total(f: Function, a: Registers, e: Elements, place: str) -> str:

@@ -48,9 +48,9 @@ def _add_up(name: str, mode: str, adjacent: str, adjacent_grad: str) -> str:
 
 
 @kernel("finish", "convolution_sum", effort=Effort.FEW)
-def _finish(name: str, mode: str) -> str:
+def _finish(name: str, mode: str, last: bool) -> str:
     e = elements(name)
-    return finish_module(e, tile_for(e), mode)
+    return finish_module(e, tile_for(e), mode, last)
 
 
 class Blocking:
@@ -128,7 +128,10 @@ class Blocking:
 
 def weight_plan(problem: Problem, dtype: Any, grad: Geometry, x: Geometry, result: Geometry,
                 mode: str) -> Plan:
-    """The plan of ``convolution_weight``; the problem is that of the forward convolution."""
+    """The plan of ``convolution_weight``; the problem is that of the forward convolution.
+
+    The result is contiguous, or channels last (but of a narrow one).
+    """
     e = elements(dtype)
     tile = tile_for(e)
     b = Blocking(problem, e, tile, mode)
@@ -207,5 +210,6 @@ def _finish_call(problem: Problem, e: Elements, b: Blocking, result: Geometry, m
         "volume": 1 if narrow else volume, "t_out": problem.ins * volume,
         "chunks": b.padded_outs // b.columns}
     work = b.ranges * b.taps * b.columns * b.columns
-    return Call(_finish(e.name, how), words(FINISH_POINTERS, FINISH_NUMBERS, given),
+    last = not narrow and not result.is_contiguous
+    return Call(_finish(e.name, how, last), words(FINISH_POINTERS, FINISH_NUMBERS, given),
                 problem.groups * b.blocks * b.padded_outs // b.columns, grain=max(1, (1 << 14) // work))

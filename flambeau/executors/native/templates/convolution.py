@@ -3,21 +3,23 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from typing import Any
 
 from ....graph.geometry import Geometry
 from ....graph.node import Signature
+from ....layouts import reads_last
 from ..convolution import planes
 from ..convolution.depthwise import depthwise_plan, depthwise_weight_plan
 from ..convolution.depthwise_rows import has_rows, has_weight_rows, rows_plan, rows_weight_plan
-from ..convolution.few_plan import few_plan, has_few
+from ..convolution.few_plan import MOST_OUTS, few_plan, has_few
 from ..convolution.forward import beside_in, product_plan
 from ..convolution.problem import Problem, forward_problem, input_problem
 from ..convolution.weight import weight_plan
 from ..convolution.winograd import winograd_of
 from ..llvm.emitter import BFLOAT16, FLOAT16, FLOAT32, FLOAT64
 from ..plan import Plan
-from .relaying import relaid
+from .relaying import plan_by_copies
 
 _TYPES = (FLOAT32, FLOAT64, FLOAT16, BFLOAT16)
 # Fewer channels than this are not worth a transform, or vectors of channels.
@@ -81,6 +83,22 @@ def _mode(problem: Problem, volume: int, dtype: Any) -> str:
     return "narrow" if problem.ins < _NARROW and len(problem.phases) == 1 else "taps"
 
 
+def _kind(problem: Problem, mode: str, volume: int, dtype: Any) -> str:
+    """Which kernels compute a forward product or a gradient by the input."""
+    if _is_depthwise(problem):
+        return "rows" if has_rows(problem) else "depthwise"
+    if winograd_of(mode) is None and has_few(problem, dtype):
+        return "few"
+    return "product"
+
+
+def _copies(operands: Sequence[Geometry], result: Geometry) -> list[int] | None:
+    """Which operands to copy where kernels want pixels side by side but channels are; None where not."""
+    if result.is_contiguous:
+        return None
+    return [i for i, g in enumerate(operands) if not g.is_contiguous]
+
+
 def _forward(signature: Signature) -> Plan | None:
     dtype = _usable(signature)
     if dtype is None:
@@ -91,16 +109,29 @@ def _forward(signature: Signature) -> Plan | None:
     elif bias.strides[0] != 1 and bias.shape[0] != 1:
         return None
     problem = forward_problem(x, weight, signature.outputs[0], signature.attributes)
-    if _is_depthwise(problem):
-        plan = rows_plan if has_rows(problem) else depthwise_plan
-        return plan(problem, dtype, x, weight, bias)
     volume = _row_major(weight)
     mode = _mode(problem, volume or _beside(problem, weight), dtype)
-    if mode == "narrow" and planes.has_planes(problem, volume, dtype):
+    copies = _copies((x, weight), signature.outputs[0])
+    if copies is not None and (_is_small(problem) or mode == "narrow"):
+        return plan_by_copies(_forward, signature, copies)
+    kind = _kind(problem, mode, volume, dtype)
+    if mode == "narrow" and kind in ("few", "product") and planes.has_planes(problem, volume, dtype):
         return planes.forward_plan(problem, dtype, (x, weight, bias))
-    if winograd_of(mode) is None and has_few(problem, dtype):
-        return few_plan(problem, dtype, (x, weight, bias))
-    return product_plan(problem, dtype, (x, weight, bias), volume, mode, False)
+    return _plan(kind, problem, dtype, (x, weight, bias), volume, mode, False)
+
+
+def _is_small(problem: Problem) -> bool:
+    """Whether there are so few channels that kernels go along the pixels."""
+    return _is_depthwise(problem) or problem.outs <= MOST_OUTS
+
+
+def _plan(kind: str, problem: Problem, dtype: Any, operands: Any, volume: int, mode: str,
+          turned: bool) -> Plan | None:
+    if kind in ("rows", "depthwise"):
+        return (rows_plan if kind == "rows" else depthwise_plan)(problem, dtype, *operands)
+    if kind == "few":
+        return few_plan(problem, dtype, operands)
+    return product_plan(problem, dtype, operands, volume, mode, turned)
 
 
 def _input(signature: Signature) -> Plan | None:
@@ -109,14 +140,13 @@ def _input(signature: Signature) -> Plan | None:
         return None
     grad, weight = signature.geometries
     problem = input_problem(grad, weight, signature.outputs[0], signature.attributes)
-    if _is_depthwise(problem):
-        plan = rows_plan if has_rows(problem) else depthwise_plan
-        return plan(problem, dtype, grad, weight, None)
     volume = _row_major(weight)
+    copies = _copies((grad, weight), signature.outputs[0])
+    if copies is not None and _is_small(problem):
+        return plan_by_copies(_input, signature, copies)
     mode = _mode(problem, volume or _beside(problem, weight), dtype)
-    if winograd_of(mode) is None and has_few(problem, dtype):
-        return few_plan(problem, dtype, (grad, weight, None))
-    return product_plan(problem, dtype, (grad, weight, None), volume, mode, True)
+    kind = _kind(problem, mode, volume, dtype)
+    return _plan(kind, problem, dtype, (grad, weight, None), volume, mode, True)
 
 
 def _weight(signature: Signature) -> Plan | None:
@@ -126,15 +156,20 @@ def _weight(signature: Signature) -> Plan | None:
     grad, x = signature.geometries
     result = signature.outputs[0]
     problem = forward_problem(x, result, grad, signature.attributes[1:])
+    mode = _mode(problem, math.prod(result.shape[2:]), dtype)
+    narrow = mode == "narrow" or (mode == "taps" and problem.ins < _HALF)
+    if narrow or _is_depthwise(problem):
+        copies = [i for i, g in enumerate((grad, x))
+                  if not g.is_contiguous and reads_last(g.shape, g.strides)]
+        if copies or not result.is_contiguous:
+            return plan_by_copies(_weight, signature, copies)
     volume = _row_major(result)
     if _is_depthwise(problem):
         weight_of = rows_weight_plan if has_weight_rows(problem, volume) else depthwise_weight_plan
         return weight_of(problem, dtype, grad, x)
-    mode = _mode(problem, volume, dtype)
-    narrow = mode == "narrow" or (mode == "taps" and problem.ins < _HALF)
     if narrow and planes.has_planes(problem, volume, dtype):
         return planes.weight_plan(problem, dtype, grad, x, result)
     return weight_plan(problem, dtype, grad, x, result, mode)
 
 
-TEMPLATES = {"convolution": _forward, "convolution_input": _input, "convolution_weight": relaid(_weight)}
+TEMPLATES = {"convolution": _forward, "convolution_input": _input, "convolution_weight": _weight}

@@ -1,49 +1,85 @@
-"""Results in another order of dimensions than a template writes: contiguous first, then copied over."""
+"""Operands and results in another order of dimensions than a template reads and writes: copied before, after.
+
+The calls of the template's plan then read or write a place in the plan's workspace instead.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from typing import Any
 
 from ....graph.geometry import Geometry, contiguous
 from ....graph.node import Signature
+from ....layouts import reads_last
 from ..plan import Call, Plan
 from .copying import Place, copied
+
+Template = Callable[[Signature], "Plan | None"]
 
 _LINE = 64  # bytes to which parts of a workspace are aligned
 
 
-def relaid(template: Callable[[Signature], Plan | None]) -> Callable[[Signature], Plan | None]:
-    """A template for any dense results, made of one for contiguous results that overwrites no operand."""
+def relaid(template: Template) -> Template:
+    """A template for any dense results, made of one for contiguous results that overwrites no operand.
+
+    Operands that are channels last are copied, too: kernels that go along planes read them badly.
+    """
     def find(signature: Signature) -> Plan | None:
-        moved = [k for k, g in enumerate(signature.outputs) if not g.is_contiguous]
-        return _relaid(signature, template, moved) if moved else template(signature)
+        if all(g.is_contiguous for g in signature.outputs):
+            return template(signature)
+        operands = [i for i, g in enumerate(signature.geometries) if isinstance(g, Geometry)
+                    and not g.is_contiguous and reads_last(g.shape, g.strides)]
+        return plan_by_copies(template, signature, operands)
     return find
 
 
-def _relaid(signature: Signature, template: Callable[[Signature], Plan | None],
-            moved: Sequence[int]) -> Plan | None:
-    plain = tuple([contiguous(g.shape, g.dtype, g.device) for g in signature.outputs])
-    plan = template(Signature(signature.operator, signature.attributes, signature.geometries, plain,
+def plan_by_copies(template: Template, signature: Signature, operands: Sequence[int]) -> Plan | None:
+    """The plan for contiguous results, and ``operands``, with copies around it."""
+    geometries: list[Any] = list(signature.geometries)
+    for i in operands:
+        geometries[i] = _plain(geometries[i])
+    results = [k for k, g in enumerate(signature.outputs) if not g.is_contiguous]
+    plain = tuple([_plain(g) for g in signature.outputs])
+    plan = template(Signature(signature.operator, signature.attributes, tuple(geometries), plain,
                               signature.single, signature.compute))
     if plan is None or plan.in_place:
         return None
-    calls, room = list(plan.calls), _aligned(plan.workspace)
-    traffic = plan.traffic
-    for k in moved:
+    room, traffic = _aligned(plan.workspace), plan.traffic
+    before: list[Call] = []
+    after: list[Call] = []
+    for i in operands:
+        g = signature.geometries[i]
         for call in plan.calls:
-            _to_workspace(call, k, room)
-        calls.append(_copy(plain[k], signature.outputs[k], k, room))
-        size = plain[k].numel * plain[k].dtype.itemsize
-        room, traffic = room + _aligned(size), traffic + 2.0 * size
-    return Plan(calls, workspace=room, flops=plan.flops, traffic=traffic)
+            _read_workspace(call, i, room)
+        before.append(copied(Place(geometries[i].strides), Place(g.strides, 0, i, g), g.shape,
+                             g.dtype.itemsize))
+        _write_workspace(before[-1], 0, room)
+        room, traffic = room + _aligned(_bytes(g)), traffic + 2.0 * _bytes(g)
+    for k in results:
+        g = signature.outputs[k]
+        for call in plan.calls:
+            _write_workspace(call, k, room)
+        after.append(copied(Place(g.strides, 0, k), Place(plain[k].strides, 0, 0, plain[k]), g.shape,
+                            g.dtype.itemsize))
+        _read_workspace(after[-1], 0, room)
+        room, traffic = room + _aligned(_bytes(g)), traffic + 2.0 * _bytes(g)
+    return Plan([*before, *plan.calls, *after], workspace=room, flops=plan.flops, traffic=traffic)
+
+
+def _plain(g: Geometry) -> Geometry:
+    return contiguous(g.shape, g.dtype, g.device)
+
+
+def _bytes(g: Geometry) -> int:
+    return g.numel * g.dtype.itemsize
 
 
 def _aligned(size: int) -> int:
     return -(-size // _LINE) * _LINE
 
 
-def _to_workspace(call: Call, result: int, room: int) -> None:
-    """Let a call write a result into the workspace instead."""
+def _write_workspace(call: Call, result: int, room: int) -> None:
+    """Let a call write a result into the workspace."""
     words = call.words
     places = [word for word, _, k in words.outputs if k == result]
     words.outputs = tuple([x for x in words.outputs if x[2] != result])
@@ -51,12 +87,12 @@ def _to_workspace(call: Call, result: int, room: int) -> None:
     words.rooms = (*words.rooms, *[room] * len(places))
 
 
-def _copy(source: Geometry, to: Geometry, result: int, room: int) -> Call:
-    """The call that copies a result out of the workspace."""
-    call = copied(Place(to.strides, 0, result), Place(source.strides, 0, 0, source), source.shape,
-                  source.dtype.itemsize)
+def _read_workspace(call: Call, operand: int, room: int) -> None:
+    """Let a call read an operand, which begins there, from the workspace."""
     words = call.words
-    places = [word for word, _, _ in words.inputs]
-    words.inputs, words.shifts = (), ()
-    words.workspaces, words.rooms = (*words.workspaces, *places), (*words.rooms, *[room] * len(places))
-    return call
+    places = [word for word, _, i in words.inputs if i == operand]
+    kept = [k for k, x in enumerate(words.inputs) if x[2] != operand]
+    words.inputs = tuple([words.inputs[k] for k in kept])
+    words.shifts = tuple([words.shifts[k] for k in kept])
+    words.workspaces = (*words.workspaces, *places)
+    words.rooms = (*words.rooms, *[room] * len(places))
