@@ -19,6 +19,7 @@ from ..llvm.effort import Effort
 from ..llvm.emitter import BFLOAT16, FLOAT16, FLOAT32, FLOAT64, Dtype
 from ..plan import Call, Plan, Words
 from ..products.microkernel import tile_of
+from .nest import EVEN
 
 _OPERANDS = ("grad", "query", "key", "value", "mask", "kept")
 _TYPES = (FLOAT32, FLOAT64, BFLOAT16, FLOAT16)
@@ -158,7 +159,8 @@ class _Problem:
         if flops < _SMALL:
             return Call(function, words, tasks, tasks, scratch.size)
         several = min(int(_PORTION / share), tasks // (_PORTIONS * settings.threads))
-        grain = max(1, several, min(int(_SMALL / 4 / share), tasks // _TASKS))
+        most = max(1, several, min(int(_SMALL / 4 / share), tasks // _TASKS))
+        grain = next((n for n in range(most, 1, -1) if -(-tasks // n) % EVEN == 0), 1)
         return Call(function, words, tasks, grain, scratch.size)
 
 
