@@ -197,7 +197,7 @@ def embedding_bag(input: Tensor, weight: Tensor, offsets: Any = None, max_norm: 
                              "mini-batch of fixed length sequences. However, found offsets of type "
                              f"{type(offsets)}")
         bags, length = input.shape
-        which = _repeat_bags(bags, length)
+        which = _repeat_bags(bags, length) if mode == "max" else None
         input = input.reshape(-1)
         if per_sample_weights is not None:
             per_sample_weights = per_sample_weights.reshape(-1)
@@ -245,7 +245,7 @@ def _bags_of(offsets: Tensor, count: int, include_last: bool) -> tuple[int, Tens
     return starts.size, from_array(np.repeat(np.arange(starts.size), lengths))
 
 
-def _pool(rows: Tensor, which: Tensor, bags: int, mode: str, weights: Any, indices: Tensor,
+def _pool(rows: Tensor, which: Any, bags: int, mode: str, weights: Any, indices: Tensor,
           padding_idx: int | None) -> Tensor:
     kept: Any = None
     if padding_idx is not None:
@@ -258,12 +258,21 @@ def _pool(rows: Tensor, which: Tensor, bags: int, mode: str, weights: Any, indic
         rows = rows * kept
     if not bags:
         return rows.new_zeros((0, rows.shape[1]))
-    total = rows.new_zeros((bags, rows.shape[1])).index_add(0, which, rows)
+    total = _sums(rows, which, bags)
     if mode == "sum":
         return total
+    if kept is None and which is None:
+        return total / max(rows.shape[0] // bags, 1)
     ones = kept if kept is not None else rows.new_ones((rows.shape[0], 1))
-    counts = rows.new_zeros((bags, 1)).index_add(0, which, ones).clamp_min(1)
-    return total / counts
+    return total / _sums(ones, which, bags).clamp_min(1)
+
+
+def _sums(rows: Tensor, which: Any, bags: int) -> Tensor:
+    """Sums of the rows of each bag; without ``which`` all bags have as many."""
+    if which is None:
+        return rows.reshape(bags, -1, rows.shape[1]).sum(1) if rows.shape[0] else \
+            rows.new_zeros((bags, rows.shape[1])) + rows.sum(0)
+    return rows.new_zeros((bags, rows.shape[1])).index_add(0, which, rows)
 
 
 def _max_pool(rows: Tensor, which: Tensor, bags: int, indices: Tensor, padding_idx: int | None) -> Tensor:

@@ -9,6 +9,7 @@ import numpy as np
 from . import blas
 
 Array = np.ndarray[Any, Any]
+_MANY = 1 << 14     # multiply-adds of integers, for which NumPy has a plain loop
 
 
 def matmul(a: Array, b: Array) -> Array:
@@ -17,6 +18,10 @@ def matmul(a: Array, b: Array) -> Array:
     NumPy falls back to a loop of its own, many times slower, for matrices that BLAS cannot address (no
     dimension with unit stride): those are copied first.
     """
+    if a.dtype.kind in "iu" and a.size * b.shape[-1] >= _MANY and a.dtype == b.dtype:
+        found = _of_integers(a, b)
+        if found is not None:
+            return found
     a, b = _addressable(a), _addressable(b)
     work = a.size * (b.shape[-1] if b.ndim > 1 else 1)
     if work < blas.PARALLEL:
@@ -33,6 +38,15 @@ def _product(a: Array, b: Array) -> Array:
         product: Array = np.matmul(a.reshape(-1, a.shape[-1]) if a.size else a, b)
         return product.reshape(*a.shape[:-1], b.shape[-1])
     return np.matmul(a, b)
+
+
+def _of_integers(a: Array, b: Array) -> Array | None:
+    """The product by way of doubles, for which there is a BLAS, where they hold every sum exactly."""
+    bound = max(abs(int(a.max())), abs(int(a.min()))) * max(abs(int(b.max())), abs(int(b.min())))
+    if bound * a.shape[-1] >= 1 << 53:
+        return None
+    exact = matmul(a.astype(np.float64), b.astype(np.float64))
+    return exact.astype(np.int64).astype(a.dtype, copy=False)
 
 
 def _addressable(x: Array) -> Array:
