@@ -34,7 +34,7 @@ _MET = 50_000               # graphs that are known to have come
 
 STEP = 60e3         # a step of a recurrent layer: a dozen calls of NumPy, and their products
 _RECURRENT = frozenset(("lstm_sequence", "gru_sequence", "rnn_sequence", "lstm_sequence_backward",
-                        "gru_sequence_backward", "rnn_sequence_backward"))
+                        "gru_sequence_backward", "rnn_sequence_backward", "ctc_loss", "ctc_loss_backward"))
 PAIR = 2.0          # an element of the difference of two rows
 _DISTANCES = frozenset(("cdist", "cdist_backward", "pdist", "pdist_backward"))
 _PRODUCTS = frozenset(("linear", "mm", "matmul", "bmm", "addmm", "baddbmm", "convolution",
@@ -143,12 +143,12 @@ def _price(signature: Signature) -> float:
 
 
 def _steps(signature: Signature) -> int:
-    """How many steps a recurrent layer has, as far as its shapes tell."""
-    if signature.operator.name.endswith("_backward"):
+    """How many steps a recurrent layer, or a loss along time, has, as far as its shapes tell."""
+    if signature.operator.name.endswith("sequence_backward"):
         steps: int = signature.attributes[0]
         return max(steps, 1)
-    x = signature.geometries[0]
-    return x.shape[0] if isinstance(x, Geometry) and x.ndim == 3 else 1
+    x = next((g for g in signature.geometries if isinstance(g, Geometry) and g.ndim == 3), None)
+    return 1 if x is None else x.shape[0]
 
 
 def _distance_elements(signature: Signature) -> int:
