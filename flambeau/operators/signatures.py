@@ -7,13 +7,15 @@ failure): if that does not fit, its error is PyTorch's TypeError. A call that wo
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from functools import cache, wraps
 from inspect import unwrap
 from pathlib import Path
 from typing import Any, NamedTuple
 
 from ..dtypes import dtype
+from ..graph.recent import Recent
+from ..size import Size
 from ..tensor import Tensor
 from .arguments import invalid_combination, is_integer, type_in_words
 
@@ -294,48 +296,49 @@ def _of_python(rows: Sequence[str], given: dict[str, Any]) -> Exception | None:
 
 
 # Classes whose values are of a kind whatever they are.
-_PLAIN: dict[str, frozenset[type]] = {
-    "Tensor": frozenset((Tensor,)), "Tensor|Number": frozenset((Tensor, int, float)),
-    "bool": frozenset((bool,)), "Number": frozenset((int, float)), "float": frozenset((int, float)),
-    "str": frozenset((str,)), "torch.dtype": frozenset((dtype,)),
-}
-_NONE = frozenset((type(None),))
+_WHATEVER = frozenset((float, bool, str, type(None), dtype))
+_SMALL = 1 << 62
 
 
-_Classes = frozenset[type]
-
-
-def _plain_classes(namespace: str, name: str) -> tuple[list[_Classes], dict[str, _Classes], int]:
-    """What classes fit without a look at the value, for each place and each name of a parameter.
-
-    With them comes how many arguments are needed.
-    """
-    known = _signatures(namespace, name)
-    rows = [_parameters(row) for row in known.rows] if known is not None and not known.python else []
-    first = [frozenset((Tensor,))] if namespace == "Tensor" else []
-    if len(rows) != 1:
-        return [], {}, 1
-    names = {p.name: _PLAIN.get(p.kind, frozenset()) | (_NONE if p.none else frozenset()) for p in rows[0]}
-    needed = len(first) + sum([p.needed for p in rows[0]])
-    return first + [names[p.name] for p in rows[0] if not p.keyword], names, needed
+def _form_of(values: Iterable[Any]) -> tuple[Any, ...] | None:
+    """What a judgement of arguments depends on, where it is their classes alone; else None."""
+    found: list[Any] = []
+    for x in values:
+        kind: Any = x.__class__
+        if kind is int:
+            if not -_SMALL < x < _SMALL:
+                return None
+        elif kind is Tensor:
+            if not x._geometry.ndim:
+                return None
+        elif kind is tuple or kind is list or kind is Size:
+            for n in x:
+                if n.__class__ is not int or not -_SMALL < n < _SMALL:
+                    return None
+            kind = kind, len(x)
+        elif kind not in _WHATEVER:
+            return None
+        found.append(kind)
+    return tuple(found)
 
 
 def strict(function: Callable[..., Any], namespace: str, name: str) -> Callable[..., Any]:
-    """``function`` with its arguments judged before it runs: it would make something of wrong ones."""
-    plain: list[Any] = []
-    nothing: frozenset[type] = frozenset()
+    """``function`` with its arguments judged before it runs: it would make something of wrong ones.
+
+    Arguments of classes that were judged right are not judged again.
+    """
+    right: Recent[Any, bool] = Recent(64)
 
     @wraps(function)
     def checked(*args: Any, **kwargs: Any) -> Any:
-        if not plain:
-            plain.extend(_plain_classes(namespace, name))
-        places, names, needed = plain
-        if not needed <= len(args) + len(kwargs) or len(args) > len(places) \
-                or any(x.__class__ not in classes for x, classes in zip(args, places)) \
-                or any(x.__class__ not in names.get(key, nothing) for key, x in kwargs.items()):
+        form = _form_of((*args, *kwargs.values()) if kwargs else args)
+        call = (form, *kwargs) if kwargs else form
+        if form is None or call not in right:
             if _SYNONYMS.isdisjoint(kwargs) \
                     and (error := complaint(function, namespace, name, args, kwargs)) is not None:
                 raise error
+            if form is not None:
+                right.keep(call, True)
         return function(*args, **kwargs)
     return checked
 

@@ -196,3 +196,18 @@ def test_without_gradients_recorded_a_leaf_is_an_array_too() -> None:
         assert x.numpy().tolist() == x.view(-1).cpu().numpy().tolist() == [1, 1]
     with pytest.raises(RuntimeError, match=r"Can't call numpy\(\) on Tensor that requires grad"):
         x.numpy()
+
+
+def test_calls_of_forms_that_were_right_are_still_judged_by_their_values() -> None:
+    x = torch.arange(6.0)
+    for _ in range(2):
+        assert x.topk(2).indices.tolist() == [5, 4] and x.topk(k=3).values.tolist() == [5, 4, 3]
+        assert torch.randint(2, 3, (2,)).tolist() == [2, 2] and torch.randint(2, 3, [2]).tolist() == [2, 2]
+    for wrong in (lambda: x.topk(2.0), lambda: x.topk(k="3"), lambda: torch.randint(2, 3, (2.5,)),
+                  lambda: torch.randint(2, 3, ("2",)), lambda: x.topk(torch.tensor(2.0)),
+                  lambda: x.topk(2, 0, 1), lambda: x.topk(2, largest=None)):
+        with pytest.raises(TypeError):
+            wrong()
+    for wrong in (lambda: x.topk(1 << 63), lambda: torch.randint(2, 3, (1 << 64,))):
+        with pytest.raises((ValueError, RuntimeError, TypeError)):
+            wrong()
