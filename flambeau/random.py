@@ -33,6 +33,16 @@ def initial_seed() -> int:
     return default_generator.initial_seed()
 
 
+def thread_safe_generator() -> Generator | None:
+    """The generator of a data loader's worker thread; None elsewhere: flambeau's workers are processes.
+
+    >>> import flambeau as torch
+    >>> torch.randint(0, 1, (2,), generator=torch.random.thread_safe_generator())
+    tensor([0, 0])
+    """
+    return None
+
+
 def get_rng_state() -> Tensor:
     """The state of the default stream as bytes."""
     return default_generator.get_state()

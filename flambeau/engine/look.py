@@ -230,8 +230,8 @@ def snapshot(storage: Storage) -> Node:
     if storage.owner is None and value.base is None and sys.getrefcount(value) <= _UNSEEN:
         storage.exposed = False
         return node
-    if storage.owner is not None and value.base is not None and sys.getrefcount(value) <= _UNSEEN \
-            and sys.getrefcount(value.base) <= _UNSEEN:
+    if storage.owner is not None and value.base is not None and value.base.base is None \
+            and sys.getrefcount(value) <= _UNSEEN and sys.getrefcount(value.base) <= _UNSEEN:
         storage.exposed = False
         return node
     return constant(value.copy())

@@ -12,6 +12,7 @@ from typing import Any
 
 from ..operators.registry import NAMESPACES
 from ..sparse import addmm
+from ..sparse.products import reduced_mm
 from .table import Operator, Overload, Packet
 
 # The names that PyTorch gives to variants of one operator.
@@ -36,16 +37,6 @@ def _sparse_addmm(x: Any, mat1: Any, mat2: Any, *, beta: Any = 1, alpha: Any = 1
     return addmm(x, mat1, mat2, beta=beta, alpha=alpha)
 
 
-def _sparse_mm_reduce(mat1: Any, mat2: Any, reduce: str = "sum") -> Any:
-    """Rows of a sparse product, each reduced over its entries; the places of extrema are not kept."""
-    coo = mat1.to_sparse_coo().coalesce()
-    rows, columns = coo.indices()
-    parts = coo.values().unsqueeze(1) * mat2[columns]
-    out = mat2.new_zeros(mat1.size(0), mat2.size(1))
-    index = rows.unsqueeze(1).expand_as(parts)
-    return out.scatter_reduce(0, index, parts, reduce, include_self=False), None
-
-
 # The dispatcher's own names for what the public interface does under another name.
 _OWN: dict[str, Callable[..., Any]] = {
     "_to_copy": _to_copy,
@@ -56,7 +47,7 @@ _OWN: dict[str, Callable[..., Any]] = {
     "_pin_memory": lambda x, device=None: x.pin_memory(),
     "_conj": lambda x: x.conj(),
     "_sparse_addmm": _sparse_addmm,
-    "_sparse_mm_reduce_impl": _sparse_mm_reduce,
+    "_sparse_mm_reduce_impl": lambda a, b, reduce="sum": (reduced_mm(a, b, reduce), None),
     "alias": lambda x: x.view_as(x),
     "index": lambda x, indices: x[tuple(slice(None) if i is None else i for i in indices)],
     "slice": lambda x, dim=0, start=None, end=None, step=1: x[

@@ -20,6 +20,7 @@ from . import (
     cumulative,
     diagonals,
     differences,
+    dim_orders,
     distances,
     division,
     dropout,

@@ -137,11 +137,4 @@ def is_same_size(input: Tensor, other: Tensor) -> bool:
     return bool(input.shape == other.shape)
 
 
-@api("Tensor")
-def dim_order(self: Tensor, *, ambiguity_check: Any = False) -> tuple[int, ...]:
-    """The dimensions from the outermost to the innermost in memory."""
-    strides = self._geometry.strides
-    return tuple(sorted(range(self._geometry.ndim), key=lambda d: -strides[d]))
-
-
 Tensor.layout = property(lambda self: layouts.strided, doc="How the elements are stored: strided.")  # type: ignore[attr-defined]

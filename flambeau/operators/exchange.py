@@ -132,9 +132,24 @@ def from_dlpack(ext_tensor: Any, *, device: Any = None, copy: bool | None = None
     """
     if isinstance(ext_tensor, Tensor):
         return ext_tensor.clone() if copy else ext_tensor.view(ext_tensor.shape)
-    producer = ext_tensor if hasattr(ext_tensor, "__dlpack__") else _Producer(ext_tensor)
-    array = np.from_dlpack(producer)
+    if hasattr(ext_tensor, "__dlpack__"):
+        array = np.from_dlpack(ext_tensor)
+    else:
+        array = _writable(np.from_dlpack(_Producer(ext_tensor)))
     return from_array(np.array(array)) if copy or not array.flags.writeable else shared(array)
+
+
+def _writable(array: np.ndarray) -> np.ndarray:
+    """The same memory, to be written: NumPy locks that of bare capsules, which don't say whether they may."""
+    return np.asarray(_Memory(array))
+
+
+class _Memory:
+    """An array's memory in NumPy's array interface, writable."""
+
+    def __init__(self, owner: np.ndarray) -> None:
+        self.owner = owner
+        self.__array_interface__ = {**owner.__array_interface__, "data": (owner.ctypes.data, False)}
 
 
 @api("torch")

@@ -130,7 +130,8 @@ def _name(grad_name: str) -> Any:
 _NAMES = {name: _name(f"{name}Backward{int(name == 'ToSparse')}") for name in (
     "SparseCooTensorWithDimsAndTensors", "SparseCompressedTensor", "Coalesce", "Values", "Add", "Sub",
     "SparseSum", "SparseSoftmax", "SparseLogSoftmax", "SparseSparseMatmul", "T", "Transpose", "Permute",
-    "SparseAddmm", "Addmm", "Cat", "Select", "IndexSelect", "Unsqueeze", "Mul", "ToSparse", "Mm", "Mv")}
+    "SparseAddmm", "Addmm", "Cat", "Select", "IndexSelect", "Unsqueeze", "Mul", "ToSparse", "Mm", "Mv",
+    "SparseMmReduceImpl")}
 
 
 def named(entries: Tensor, name: str) -> Tensor:

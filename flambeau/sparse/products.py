@@ -6,16 +6,19 @@ from typing import Any
 
 import numpy as np
 
+from .. import layouts
 from .. import operators as ops
+from ..dtypes import SCALAR_NAMES
 from ..operators import linalg_iterative
 from ..operators.looking import look
 from ..operators.registry import api
 from ..tensor import Tensor
 from ..tensor.construct import from_array
+from .compressing import NAMES
 from .conversions import coalesce, dense_dim, like_layout, sorted_coo, to_sparse
 from .kernels import named, product
 from .structure import transpose
-from .tensor import CompressedTensor, CooTensor, SparseTensor, handles
+from .tensor import CompressedTensor, CooTensor, SparseTensor, handles, unsupported
 
 
 def _check(a: Tensor, b: Tensor) -> None:
@@ -124,8 +127,14 @@ def addmm(input: Any, mat1: Any, mat2: Any, *, beta: Any = 1, alpha: Any = 1, ou
     return total if isinstance(total, SparseTensor) else named(total, _name)
 
 
-def sparse_mm(mat1: Any, mat2: Any) -> Any:
+_MISSING: Any = object()
+
+
+def sparse_mm(sparse: Any, dense: Any, reduce: Any = _MISSING) -> Any:
     """The product of a sparse and a dense matrix, or of two sparse ones; both get gradients.
+
+    With ``reduce`` ("sum", "mean", "amax" or "amin") the products of a CSR matrix's row with a column are
+    reduced so, instead of added; a row without entries gives 0.
 
     >>> import flambeau as torch
     >>> a = torch.sparse_coo_tensor([[0, 1], [1, 0]], [2., 3.])
@@ -133,10 +142,50 @@ def sparse_mm(mat1: Any, mat2: Any) -> Any:
     tensor([[20.],
             [ 3.]])
     """
-    if not isinstance(mat1, SparseTensor) and not isinstance(mat2, SparseTensor):
-        return ops.mm(mat1, mat2)
-    found = mm(mat1, mat2)
+    if reduce is not _MISSING:
+        if not isinstance(reduce, str):
+            raise TypeError("_sparse_mm(): argument 'reduce' (position 3) must be str, not "
+                            f"{type(reduce).__name__}")
+        return reduced_mm(sparse, dense, reduce)
+    if not isinstance(sparse, SparseTensor) and not isinstance(dense, SparseTensor):
+        return ops.mm(sparse, dense)
+    found = mm(sparse, dense)
     return found if isinstance(found, SparseTensor) else named(found, "SparseAddmm")
+
+
+_REDUCTIONS = {"sum": "sum", "mean": "mean", "amax": "amax", "max": "amax", "amin": "amin", "min": "amin"}
+
+
+def reduced_mm(a: Any, b: Tensor, reduce: str) -> Tensor:
+    """A CSR matrix (N, K) and b (K, M) multiplied, the products of a row's entries reduced."""
+    _check_reduced(a, b, reduce)
+    rows, columns = a._places()
+    parts = a._elements().unsqueeze(1) * b.index_select(0, columns)
+    empty = b.new_zeros((a.shape[0], b.shape[1]))
+    found = empty.scatter_reduce(0, rows.unsqueeze(1).expand_as(parts), parts, _REDUCTIONS[reduce],
+                                 include_self=False)
+    return named(found, "SparseMmReduceImpl")
+
+
+def _check_reduced(a: Any, b: Tensor, reduce: str) -> None:
+    if not isinstance(a, CompressedTensor):
+        raise unsupported("_sparse_mm_reduce_impl", "SparseCPU" if a._sparse else "CPU")
+    if a.layout is not layouts.sparse_csr:
+        raise RuntimeError(f"sparse_mm_reduce: expect self to be SparseCsr, got {NAMES[a.layout.name]}")
+    if b._sparse:
+        raise RuntimeError("Expected tensor to have Strided Layout, but got tensor with "
+                           f"{NAMES[b.layout.name]} Layout (while checking arguments for sparse_mm_reduce)")
+    if b.ndim != 2 or b.shape[0] != a.shape[1]:
+        raise RuntimeError(f"Expected a tensor of dimension 2 and tensor.size[0] == {a.shape[1]} but got: "
+                           f"dimension {b.ndim} and tensor.size[0] = {b.shape[0] if b.ndim else 0}")
+    if a.dtype is not b.dtype:
+        raise RuntimeError(f"Expected tensor for argument #1 'other' to have scalar type "
+                           f"{SCALAR_NAMES[a.dtype]}; but got {b.type()} instead (while checking arguments "
+                           "for sparse_mm_reduce)")
+    if reduce == "prod":
+        raise RuntimeError("sparse_mm_reduce: reduce type of prod has not been enabled.")
+    if reduce not in _REDUCTIONS:
+        raise RuntimeError(f"reduce argument must be either sum, prod, mean, amax or amin, got {reduce}")
 
 
 def sparse_addmm(mat: Any, mat1: Any, mat2: Any, beta: Any = 1, alpha: Any = 1) -> Any:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import warnings
-from typing import Any
 
 from .tensor import Tensor
 
@@ -14,10 +13,4 @@ def volatile(self: Tensor) -> bool:
     return False
 
 
-def grad_dtype(self: Tensor) -> Any:
-    """The dtype that the gradient of a tensor has: its own."""
-    return self.dtype
-
-
-for _property in (volatile, grad_dtype):
-    setattr(Tensor, _property.__name__, property(_property))
+setattr(Tensor, "volatile", property(volatile))  # noqa: B010

@@ -35,8 +35,7 @@ class _StorageType(type):
             return TypedStorage(wrap_storage=wrap_storage, dtype=cls.dtype)
         if args and not isinstance(args[0], (int, Sequence)):
             raise TypeError(wrong + f"Argument type not recognized: {type(args[0])}")
-        values = np.zeros(args[0] if args else 0) if not args or isinstance(args[0], int) else args[0]
-        return cls._holding(np.asarray(values).astype(cls.dtype.numpy))
+        return TypedStorage(*args, dtype=cls.dtype)
 
     def _holding(cls, array: Any) -> TypedStorage:
         held = from_array(np.ascontiguousarray(array))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 import numpy as np
@@ -155,6 +155,26 @@ class UntypedStorage:
         return text + f"\n[torch.storage.UntypedStorage(device={self.device}) of size {len(self)}]"
 
 
+_INVALID_STORAGE = (
+    "TypedStorage.__init__ received an invalid combination of arguments. Expected one of:\n"
+    " * (*, torch.device device, torch.dtype dtype)\n"
+    " * (int size, *, torch.device device, torch.dtype dtype)\n"
+    " * (Sequence data, *, torch.device device, torch.dtype dtype)\n"
+    " * (*, UntypedStorage wrap_storage, torch.dtype dtype)\n")
+
+
+def _stored(contents: tuple[Any, ...], dtype: dtypes.dtype) -> UntypedStorage:
+    """Nothing, so many zeros, or the values of a sequence."""
+    given = contents[0] if contents else 0
+    if isinstance(given, str):
+        raise TypeError("new(): invalid data type 'str'")
+    if not isinstance(given, (int, Sequence)):
+        raise RuntimeError(f"{_INVALID_STORAGE}Argument type not recognized: {type(given)}")
+    values = np.zeros(given) if isinstance(given, int) else np.asarray(given)
+    held = np.ascontiguousarray(values.astype(dtype.numpy))
+    return UntypedStorage(_storage=Storage(constant(held), contiguous(held.shape, dtype)))
+
+
 class TypedStorage:
     """A storage read as elements of one dtype.
 
@@ -167,11 +187,12 @@ class TypedStorage:
 
     is_cuda = is_sparse = False
 
-    def __init__(
-        self, *, wrap_storage: UntypedStorage | None = None, dtype: dtypes.dtype | None = None, **_: Any
-    ) -> None:
+    def __init__(self, *contents: Any, wrap_storage: UntypedStorage | None = None, device: Any = None,
+                 dtype: dtypes.dtype | None = None, _internal: bool = False) -> None:
+        if len(contents) > 1:
+            raise RuntimeError(_INVALID_STORAGE + "Too many positional arguments")
         self.dtype = dtype or dtypes.get_default_dtype()
-        self._untyped_storage = UntypedStorage() if wrap_storage is None else wrap_storage
+        self._untyped_storage = _stored(contents, self.dtype) if wrap_storage is None else wrap_storage
 
     def _array(self) -> Array:
         return self._untyped_storage._bytes().view(self.dtype.numpy)

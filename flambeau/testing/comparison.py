@@ -10,6 +10,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from .. import dtypes, operators
+from ..operators.factories import from_numpy
 from ..tensor import Tensor
 
 Message = str | Callable[[str], str] | None
@@ -94,6 +95,8 @@ def _compare(actual: Any, expected: Any, rules: _Rules, place: tuple[Any, ...]) 
         _numbers(actual, expected, rules, place)
     elif _all_are(pair, Tensor) and (rules.allow_subclasses or type(actual) is type(expected)):
         _tensors(actual, expected, rules, place)
+    elif _all_are(pair, np.ndarray):
+        _tensors(from_numpy(actual), from_numpy(expected), rules, place)
     else:
         raise TypeError(f"No comparison pair was able to handle inputs of type {type(actual)} and "
                         f"{type(expected)}.")

@@ -92,6 +92,11 @@ w.t() @ r.t() | torch.bmm(torch.stack([s, u]), torch.stack([w, w])) | torch.matm
 s @ torch.ones(4, 3) | s @ torch.ones(3, 2).double() | s @ torch.ones(3, 2).long()
 torch.nn.functional.linear(torch.ones(1, 3), s) | torch.sparse.mm(s.bfloat16(), w.bfloat16())
 torch.sparse.sampled_addmm(r, torch.ones(2, 4), torch.ones(4, 3))
+torch.sparse.mm(r, w, 'sum') | torch.sparse.mm(r, w, 'mean') | torch.sparse.mm(r, w, 'amax')
+torch.sparse.mm(r, -w, 'min') | torch.sparse.mm(torch.zeros(2, 3).to_sparse_csr(), w, 'max')
+torch.sparse.mm(r, w, 'prod') | torch.sparse.mm(r, w, 'x') | torch.sparse.mm(r, w, None)
+torch.sparse.mm(s, w, 'sum') | torch.sparse.mm(r, w.double(), 'sum') | torch.sparse.mm(r, w.t(), 'sum')
+torch.sparse.mm(r, r, 'sum') | torch.sparse.mm(r.to_sparse_csc(), w, 'sum')
 """
 
 REDUCING = """
@@ -158,6 +163,12 @@ EXPRESSIONS = [one.strip() for table in (MAKING, CONVERTING, ARITHMETIC, STRUCTU
 LEAF = "s = torch.sparse_coo_tensor(i, v, (2, 3), requires_grad=True)\n"
 VALUES = "v.requires_grad_()\ns = torch.sparse_coo_tensor(i, v, (2, 3))\n"
 GRADIENTS = {
+    "reduced mm": "v = torch.arange(16.).reshape(4, 4)\n"
+            "r = (v % 3 - v % 2).to_sparse_csr().requires_grad_()\n"
+            "w = torch.sin(v[:, :2] + 1).requires_grad_()\nhow = 'sum', 'mean', 'amax', 'amin'\n"
+            "parts = [torch.sparse.mm(r, w, name) for name in how]\n"
+            "(torch.stack(parts) * torch.arange(32.).reshape(4, 4, 2)).sum().backward()\n"
+            "result = [x.mul(10).round() for x in (*parts, r.grad.values(), w.grad)]",
     "blocks": "v = torch.arange(8.).reshape(2, 2, 2).requires_grad_()\n"
             "o = torch.sparse_bsr_tensor([0, 1, 2], [0, 1], v, (4, 4)).to_dense()\n"
             "(o * torch.arange(16.).reshape(4, 4)).sum().backward()\nresult = o, v.grad",

@@ -182,6 +182,18 @@ class ModuleConversion(ModuleStateDict):
         """Move all parameters and buffers to a GPU."""
         return self._apply(lambda tensor: tensor.cuda(device))
 
+    def xpu(self, device: Any | None = None) -> Self:
+        """Raises: there is no XPU."""
+        return self._apply(lambda tensor: tensor.xpu(device))
+
+    def mtia(self, device: Any | None = None) -> Self:
+        """Raises: there is no MTIA."""
+        return self._apply(lambda tensor: tensor.mtia(device))
+
+    def ipu(self, device: Any | None = None) -> Self:
+        """Raises: there is no IPU."""
+        return self._apply(lambda tensor: tensor.ipu(device))
+
     def type(self, dst_type: Any) -> Self:
         """Cast all parameters and buffers, integral ones included, to `dst_type`."""
         return self._apply(lambda tensor: tensor.type(dst_type))

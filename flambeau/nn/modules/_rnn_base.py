@@ -182,12 +182,11 @@ class RNNBase(Module):
         batched = self._check_dims(input)
         if not batched:
             input = input.unsqueeze(0 if self.batch_first else 1)
-        batch = input.size(0 if self.batch_first else 1)
         if hx is not None:
             self._check_state_dims(hx, batched)
             if not batched:
                 hx = self._each(hx, lambda state: state.unsqueeze(1))
-        self._check_sizes(input, hx, batch, 3)
+        self.check_forward_args(input, hx, None)
         result = self._compute((input, hx), (self.batch_first,))
         output, hidden = result[0], self._pack_state(result[1:])
         if not batched:
@@ -202,7 +201,7 @@ class RNNBase(Module):
             hx = self._zero_state(data, batch)
         else:
             hx = self.permute_hidden(hx, sorted_indices)
-        self._check_sizes(data, hx, batch, 2)
+        self.check_forward_args(data, hx, batch_sizes)
         result = self._compute((data, batch_sizes, hx), ())
         output = PackedSequence(result[0], batch_sizes, sorted_indices, unsorted_indices)
         return output, self.permute_hidden(self._pack_state(result[1:]), unsorted_indices)
@@ -265,13 +264,14 @@ class RNNBase(Module):
                 f"For {kind} {expected}-D input, hx should also be {expected}-D but got {hx.dim()}-D tensor"
             )
 
-    def _check_sizes(self, input: Tensor, hx: Any, batch: int, dims: int) -> None:
+    def check_forward_args(self, input: Tensor, hidden: Any, batch_sizes: Tensor | None) -> None:
         """Check the input and the state, where there is one: the operators take None for zeros."""
-        self._check_input(input, dims)
-        if hx is not None:
-            self.check_hidden_size(hx, self.get_expected_hidden_size(input, None, batch))
+        self.check_input(input, batch_sizes)
+        if hidden is not None:
+            self.check_hidden_size(hidden, self.get_expected_hidden_size(input, batch_sizes))
 
-    def _check_input(self, input: Tensor, dims: int) -> None:
+    def check_input(self, input: Tensor, batch_sizes: Tensor | None) -> None:
+        """Raise unless `input` fits the weights: (L, N, H_in), or packed (rows, H_in) with `batch_sizes`."""
         weight = getattr(self, self._flat_weights_names[0])
         if input.dtype != weight.dtype and casting.state.target is None:
             raise ValueError(
@@ -279,6 +279,7 @@ class RNNBase(Module):
                 "input: "
                 f"input.to({weight.dtype}), or convert model: model.to({input.dtype})"
             )
+        dims = 3 if batch_sizes is None else 2
         if input.dim() != dims:
             raise RuntimeError(f"input must have {dims} dimensions, got {input.dim()}")
         if input.size(-1) != self.input_size:

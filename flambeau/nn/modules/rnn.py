@@ -109,11 +109,12 @@ class LSTM(RNNBase):
         layers, batch, _ = self.get_expected_hidden_size(input, batch_sizes, batch)
         return layers, batch, self.hidden_size
 
-    def _check_sizes(self, input: Tensor, hx: Any, batch: int, dims: int) -> None:
-        self._check_input(input, dims)
-        if hx is None:
+    def check_forward_args(self, input: Tensor, hidden: Any, batch_sizes: Tensor | None) -> None:
+        """Check the input and, where they are given, both states."""
+        self.check_input(input, batch_sizes)
+        if hidden is None:
             return
-        hidden = self.get_expected_hidden_size(input, None, batch)
-        self.check_hidden_size(hx[0], hidden, "Expected hidden[0] size {}, got {}")
-        cell = self.get_expected_cell_size(input, None, batch)
-        self.check_hidden_size(hx[1], cell, "Expected hidden[1] size {}, got {}")
+        expected = self.get_expected_hidden_size(input, batch_sizes)
+        self.check_hidden_size(hidden[0], expected, "Expected hidden[0] size {}, got {}")
+        expected = self.get_expected_cell_size(input, batch_sizes)
+        self.check_hidden_size(hidden[1], expected, "Expected hidden[1] size {}, got {}")
