@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Sequence
+from math import prod
 from operator import index
 from threading import Lock
 
@@ -61,7 +62,8 @@ class Geometry:
         """Dimensions from the largest stride to the smallest: the order of the elements in memory."""
         family = self.family
         if family.order is None:
-            family.order = tuple(sorted(range(self.ndim), key=lambda d: (-self.strides[d], -self.shape[d])))
+            size = list(zip(self.strides, self.shape))
+            family.order = tuple(sorted(range(self.ndim), key=size.__getitem__, reverse=True))
         return family.order
 
     @property
@@ -88,13 +90,13 @@ class Geometry:
         """Whether the elements lie without gaps or overlaps, in some order of dimensions."""
         if self.is_contiguous:
             return True
+        shape, strides = tuple(self.shape), self.strides    # a ``Size`` takes longer to index
         expected = 1
         for d in reversed(self.order):
-            if self.shape[d] == 1:
-                continue
-            if self.strides[d] != expected:
-                return False
-            expected *= self.shape[d]
+            if shape[d] != 1:
+                if strides[d] != expected:
+                    return False
+                expected *= shape[d]
         return True
 
     def at(self, dim: int, position: int) -> Geometry:
@@ -125,11 +127,11 @@ class Family(dict[int, Geometry]):
         self.dtype = dtype
         self.device = device
         self.ndim = len(shape)
-        self.numel = shape.numel()
+        self.numel = prod(shape)
         if self.numel >= 1 << 60 and any(strides):
             raise RuntimeError(f"Storage size calculation overflowed with sizes={list(shape)}")
         self.is_contiguous = self.numel == 0 or _row_major(shape, strides)
-        self.span = 1 + sum((n - 1) * s for n, s in zip(shape, strides))
+        self.span = 1 + sum([(n - 1) * s for n, s in zip(shape, strides)])
         self.order: tuple[int, ...] | None = None
         self.steps: tuple[int, ...] | None = None
         self.flat: Geometry | None = None
@@ -211,6 +213,7 @@ def row_major_strides(shape: Sequence[int]) -> tuple[int, ...]:
     return tuple(strides[::-1])
 
 
+_INTEGERS = {int}
 _Key = tuple[Size, tuple[int, ...], dtype, device]
 _families: dict[_Key, Family] = {}
 _sweeping = Lock()
@@ -223,7 +226,7 @@ def _family(key: _Key) -> Family:
     if found is None:
         refuse_unfilled(key[2])
         shape, strides = key[:2]
-        if any(n.__class__ is not int for n in (*shape, *strides)):
+        if not {*map(type, shape), *map(type, strides)} <= _INTEGERS:
             return _family((Size(map(index, shape)), tuple(map(index, strides)), *key[2:]))
         found = _families[key] = Family(*key)
         _given[0] += 1
@@ -261,7 +264,7 @@ def contiguous(shape: Sequence[int], dtype: dtype, device: device = CPU) -> Geom
     key = (tuple(shape), dtype, device)
     found = _contiguous.get(key)
     if found is None:
-        if any(n.__class__ is not int for n in shape):
+        if not {*map(type, shape)} <= _INTEGERS:
             return contiguous([index(n) for n in shape], dtype, device)
         size = Size(shape)
         found = _contiguous.keep(key, intern(size, row_major_strides(size), 0, dtype, device))

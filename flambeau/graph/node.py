@@ -32,13 +32,19 @@ class Signature:
         self.outputs = outputs
         self.single = single
         self.compute = compute
-        self.nbytes = sum([g.numel * g.dtype.itemsize for g in outputs])
-        self.on_meta = bool(outputs) and outputs[0].device is META
+        if single:
+            output, = outputs
+            self.nbytes = output.numel * output.dtype.itemsize
+            self.on_meta = output.device is META
+        else:
+            self.nbytes = sum([g.numel * g.dtype.itemsize for g in outputs])
+            self.on_meta = bool(outputs) and outputs[0].device is META
         self.usual = single and not self.on_meta
         self.plan: Any = None  # the interpreter's preparation of this signature
         self.price = 0.0    # what it costs the interpreter, once somebody asked
         self.tape_plans = _UNTAPED  # by the operands that want gradients, a bit each
-        self.form = _form(operator, attributes, geometries, len(outputs))
+        # Views are no nodes: nobody compares their graphs.
+        self.form = -1 if operator.kind == "view" else _form(operator, attributes, geometries, len(outputs))
 
     def keep_tape_plan(self, wanted: int, plan: Any) -> Any:
         """Remember, and return, what is to be taped for the operands wanted."""

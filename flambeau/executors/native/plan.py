@@ -69,10 +69,6 @@ class Words:
         self.shifts, self.rooms = tuple(self.shifts), tuple(self.rooms)
         self.values = np.array(self.values, np.int64)
 
-    def lies_as(self, other: Words) -> bool:
-        """Whether the words are the same ones in the same places, whatever is in them."""
-        return bool(self.places == other.places)
-
     def _place(self, value: int = 0) -> int:
         self.values.append(value)
         return len(self.values) - 1
@@ -156,12 +152,3 @@ class Plan:
         self.flops = flops
         self.traffic = traffic
         self.nanoseconds = nanoseconds or flops / 100.0 + traffic / 10.0
-
-    def lies_as(self, other: Plan) -> bool:
-        """Whether the calls take the same operands in the same words."""
-        if len(self.calls) != len(other.calls) or self.in_place != other.in_place:
-            return False
-        for a, b in zip(self.calls, other.calls):
-            if a.words.places is not b.words.places and not a.words.lies_as(b.words):
-                return False
-        return True

@@ -101,10 +101,12 @@ class Ledger:
         where it ``has_pattern``. So shapes that never come again (a sequence that grows) pay together for
         what they share.
         """
+        if has_pattern:
+            enough = SHAPED_NODE * len(nodes)
+            rent.spent += interpreted(nodes, enough - rent.spent)
+            return rent.spent > enough
         cost = interpreted(nodes)
         rent.spent += cost
-        if has_pattern:
-            return rent.spent > SHAPED_NODE * len(nodes)
         common.spent += cost
         return common.spent > PLANNED_NODE * len(nodes)
 
@@ -114,8 +116,8 @@ def _operators(forms: Iterable[int]) -> int:
     return hash(tuple(forms))
 
 
-def interpreted(nodes: Iterable[Node]) -> float:
-    """The modelled time of the interpreter."""
+def interpreted(nodes: Iterable[Node], enough: float = math.inf) -> float:
+    """The modelled time of the interpreter, or that of the first nodes that take longer than ``enough``."""
     total = 0.0
     for node in nodes:
         signature = node.signature
@@ -123,6 +125,8 @@ def interpreted(nodes: Iterable[Node]) -> float:
         if not signature.price:
             signature.price = _price(signature)
         total += signature.price
+        if total > enough:
+            break
     return total
 
 

@@ -30,18 +30,14 @@ class Arrangement:
     stages, and what the interpreter computes in between.
     """
 
-    __slots__ = ("pattern", "plans", "places", "parts")
+    __slots__ = ("pattern", "plans", "form", "places", "parts")
 
     def __init__(self, pattern: Pattern, plans: Plans) -> None:
         self.pattern = pattern
         self.plans = plans
+        self.form = form_of(plans)
         self.places = self._places()
         self.parts = self._parts()
-
-    def is_of(self, plans: Plans) -> bool:
-        """Whether plans of the pattern's stages are arranged like this."""
-        return all(a is b or (a is not None and b is not None and a.lies_as(b))
-                   for a, b in zip(self.plans, plans))
 
     def _places(self) -> list[tuple[list[Any], list[Any]]]:
         pattern = self.pattern
@@ -81,6 +77,11 @@ class Arrangement:
                 parts.append(Skeleton(self.pattern, self.plans, arena, first, after))
             first = after
         return parts
+
+
+def form_of(plans: Plans) -> list[Any]:
+    """What plans of a pattern's stages that are arranged alike have in common."""
+    return [None if plan is None else [call.words.places for call in plan.calls] for plan in plans]
 
 
 def _written(plan: Plan, members: list[int]) -> set[Result]:

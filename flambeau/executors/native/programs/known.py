@@ -13,7 +13,7 @@ from ...measure import ran
 from ..llvm import code
 from ..tiers import Rent, ledger
 from . import kept, runtime
-from .arrangement import Arrangement
+from .arrangement import Arrangement, form_of
 from .dump import dump
 from .outline import Outline, Reading
 from .pattern import Pattern, Planned, Plans
@@ -135,7 +135,8 @@ def _plan(entry: Entry, nodes: list[Node]) -> Program:
 def _arrangement(family: Family, plans: Plans) -> Arrangement:
     assert family.pattern is not None
     known = family.arrangements
-    found = next((x for x in known if x.is_of(plans)), None)
+    form = form_of(plans)
+    found = next((x for x in known if x.form == form), None)
     if found is None:
         found = Arrangement(family.pattern, plans)
         del known[_ARRANGEMENTS - 1:]
