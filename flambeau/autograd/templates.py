@@ -149,22 +149,27 @@ class Tracing:
         self.fn = fn
         self.places: list[Any] = [None if g is None else g[0] for g in sources]
         self.kept: list[tuple[int, Geometry | None, Geometry]] = []
-        self.possible = all(self._keep(at) for at in range(0, len(fn.saved), 2))
+        self.possible = self._keep(fn.saved)
         self.start = len(_nodes)
         self.read = values_read[0]
 
-    def _keep(self, at: int) -> bool:
-        """Give a saved tensor its place; false where it is not simply a value."""
-        found = self.fn.saved[at]
-        if found is None:
-            return True  # a number or nothing
-        if found.__class__ is SavedTensor:
-            return False
-        storage = found if found.__class__ is Storage else found._storage
-        self.places.append(storage.node)
-        self.kept.append((at, None if found is storage else found._geometry, storage.geometry))
-        usual = found is storage or not found._overrides
-        return usual and not storage.exposed and storage.node is not META_NODE
+    def _keep(self, saved: tuple[Any, ...]) -> bool:
+        """Give saved tensors their places; false where one is not simply a value."""
+        for at in range(0, len(saved), 2):
+            found = saved[at]
+            if found is None:
+                continue    # a number or nothing
+            if found.__class__ is Storage:
+                storage, geometry = found, None
+            elif found.__class__ is SavedTensor or found._overrides:
+                return False
+            else:
+                storage, geometry = found._storage, found._geometry
+            if storage.exposed or storage.node is META_NODE:
+                return False
+            self.places.append(storage.node)
+            self.kept.append((at, geometry, storage.geometry))
+        return True
 
     def template(self, results: Sequence[Any]) -> Template | None:
         """What was recorded since, as a template; None where that would not say everything."""

@@ -66,15 +66,20 @@ def plain(attributes: tuple[Any, ...]) -> tuple[Any, ...]:
     A tensor among them would record an operation each time that its signature is looked up.
     """
     for x in attributes:
-        if x.__class__ not in _PLAIN and (x.__class__ is tuple or hasattr(x, "__index__")):
-            return tuple([_plain(x) for x in attributes])
-    return attributes
+        if x.__class__ is tuple:
+            if not {*map(type, x)} <= _PLAIN:
+                break
+        elif x.__class__ not in _PLAIN and hasattr(x, "__index__"):
+            break
+    else:
+        return attributes
+    found = tuple([_plain(x) for x in attributes])
+    return attributes if all(a is b for a, b in zip(attributes, found)) else found
 
 
 def _plain(x: Any) -> Any:
     if isinstance(x, tuple):
-        found = plain(x)
-        return x if all(a is b for a, b in zip(x, found)) else found
+        return plain(x)
     if isinstance(x, (int, type)) or not hasattr(x, "__index__"):
         return x
     try:

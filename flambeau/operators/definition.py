@@ -65,12 +65,14 @@ def broadcast_shapes(shapes: Sequence[tuple[int, ...]]) -> tuple[int, ...]:
 
 def result_dtype(operands: Sequence[Any]) -> dtypes.dtype:
     """Type promotion over geometries and number types; None operands do not count."""
+    same = operands[0].dtype if operands and operands[0].__class__ is Geometry else None
+    for g in operands:
+        if g.__class__ is not Geometry or g.dtype is not same:
+            break
+    else:
+        if same is not None:
+            return same
     tensors = [g for g in operands if isinstance(g, Geometry)]
-    if len(tensors) == len(operands) == 1:
-        return tensors[0].dtype
-    first = tensors[0].dtype if tensors else None
-    if first is not None and len(tensors) == len(operands) and all(g.dtype is first for g in tensors):
-        return first
     return dtypes.combine([g.dtype for g in tensors if g.ndim], [g.dtype for g in tensors if not g.ndim],
                           [t for t in operands if isinstance(t, type) and t is not type(None)])
 
@@ -104,17 +106,22 @@ def pointwise_geometry(operands: Sequence[Any], dtype: dtypes.dtype) -> Geometry
         raise TypeError("argument 'input' (position 1) must be Tensor, not a number")
     first = tensors[0]
     device = device_of(tensors)
-    if all(g.shape == first.shape for g in tensors):
+    ordered = True      # all of them lie row by row
+    alike = True        # and have one shape
+    for g in tensors:
+        ordered = ordered and g.is_contiguous
+        alike = alike and (g is first or g.shape == first.shape)
+    if alike:
         shape: tuple[int, ...] = first.shape
         # One tensor and one number are two tensors of different shapes to PyTorch.
         if len(tensors) > 1 or len(operands) != 2:
-            if all(g.is_contiguous for g in tensors):
+            if ordered:
                 return contiguous(shape, dtype, device)
             if first.is_dense and all(g.strides == first.strides for g in tensors):
                 return intern(first.shape, first.strides, 0, dtype, device)
     else:
         shape = broadcast_shapes([g.shape for g in tensors])
-        if 1 not in shape and all(g.is_contiguous for g in tensors):
+        if ordered and 1 not in shape:
             return contiguous(shape, dtype, device)     # none of them has another order in mind
     strides = dense_strides(shape, [_aligned(g, shape) for g in tensors])
     return intern(Size(shape), strides, 0, dtype, device)

@@ -38,14 +38,10 @@ def _made_plan(signature: Signature, needs: tuple[bool, ...]) -> TapePlan:
         operator.grad_class = grad_class(operator.grad_class)
     if operator.variadic_derivative is not None:
         return TapePlan(needs, (), signature.single, operator.grad_class)
-    kept: list[int] = []
-    wanted = False
-    for d in operator.derivatives:
-        if any(needs[i] for i in d.operands):
-            wanted = True
-            kept += [k for k in d.keeps if k not in kept]
-    if not wanted:
+    rules = [d for d in operator.derivatives for i in d.operands if needs[i]]
+    if not rules:
         return _NO_GRADIENT
+    kept = dict.fromkeys([k for d in rules for k in d.keeps])
     return TapePlan(needs, tuple(kept), signature.single, operator.grad_class)
 
 

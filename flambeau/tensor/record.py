@@ -277,7 +277,7 @@ def sign(operator: Operator, key: tuple[Any, ...], attributes: tuple[Any, ...]) 
         return found
     geometries = key[2:]
     kept = plain(attributes)
-    if any(x is not y for x, y in zip(kept, attributes)):
+    if kept is not attributes:
         return sign(operator, (operator, kept, *geometries), kept)
     for kind in geometries:
         if kind.__class__ is not Geometry and kind not in _NUMBERS:
@@ -312,7 +312,7 @@ def check_devices(geometries: Sequence[Any]) -> None:
     """All tensors on one device, but for 0-dim tensors of the CPU."""
     found = None
     for g in geometries:
-        if isinstance(g, Geometry):
+        if g.__class__ is Geometry:
             if found is None or (found.ndim == 0 and found.device is not g.device):
                 found = g
             elif g.device is not found.device and g.ndim > 0:

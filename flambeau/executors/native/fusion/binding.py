@@ -59,6 +59,8 @@ def read_strides(signature: Signature, operand: int, level: int, space: Space,
     """The strides along a space's dimensions with which an operand is read."""
     g = signature.geometries[operand]
     if level == ELEMENT:
+        if g.ndim == len(space[0]):
+            return g.steps      # as most of them are: a shortcut
         return traits.strides_in(signature, operand, g, len(space[0]))
     # It is read for each row of an array of rows.
     output = signature.outputs[0]

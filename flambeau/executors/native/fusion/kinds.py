@@ -9,7 +9,9 @@ left with arithmetic. Extents that coincide by chance make another kind, for whi
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Sequence
+from itertools import count
 from typing import Any
 
 from ....graph.geometry import Geometry
@@ -23,10 +25,12 @@ KINDS = 1 << 7      # of one kernel, that are remembered
 def kind_of(signatures: Sequence[Signature]) -> Kind:
     """The kind of a kernel's members.
 
-    Geometries, extents, strides and offsets are replaced by the order in which they are met.
+    Geometries, extents, strides and offsets are replaced by numbers, in the order in which they are met.
     """
     met: dict[Geometry, int] = {}
-    extents, strides, offsets = {0: 0, 1: 1}, {0: 0, 1: 1}, {0: 0}
+    extents: list[int] = []
+    strides: list[int] = []
+    offsets: list[int] = []
     found: list[Any] = []
     for signature in signatures:
         found += signature.operator, signature.attributes, signature.compute
@@ -35,12 +39,18 @@ def kind_of(signatures: Sequence[Signature]) -> Kind:
                 found.append(g)
                 continue
             number = met.get(g)
-            if number is not None:
+            if number is None:
+                met[g] = len(met)
+                extents += g.shape
+                strides += g.steps
+                offsets.append(g.offset)
+                found += g.dtype, g.ndim, True if g.is_contiguous else (g.is_dense, g.order)
+            else:
                 found.append(number)
-                continue
-            met[g] = len(met)
-            found += g.dtype, offsets.setdefault(g.offset, len(offsets)), \
-                True if g.is_contiguous else (g.is_dense, g.order)
-            found.append(tuple([extents.setdefault(n, len(extents)) for n in g.shape]))
-            found.append(tuple([strides.setdefault(s, len(strides)) for s in g.steps]))
-    return tuple(found)
+    return *found, *map(_numbered().__getitem__, extents), *map(_numbered().__getitem__, strides), \
+        *map(_numbered().__getitem__, offsets)
+
+
+def _numbered() -> dict[int, int]:
+    """Numbers other integers than 0 and 1 as they are asked for."""
+    return defaultdict(count(2).__next__, {0: 0, 1: 1})

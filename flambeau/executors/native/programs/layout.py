@@ -7,7 +7,7 @@ has run.
 
 from __future__ import annotations
 
-from bisect import insort
+from bisect import bisect_left
 
 ALIGN = 64
 
@@ -22,32 +22,33 @@ class Shelf:
 
     def take(self, size: int) -> int:
         """The offset of ``size`` bytes that nobody uses."""
-        size = max(-(-size // ALIGN) * ALIGN, ALIGN)
-        best = -1
-        for k, (_, room) in enumerate(self._free):
-            if room >= size and (best < 0 or room < self._free[best][1]):
-                best = k
+        size = -(-size // ALIGN) * ALIGN or ALIGN
+        free, best, least = self._free, -1, 0
+        for k, (_, room) in enumerate(free):
+            if room >= size and (best < 0 or room < least):
+                best, least = k, room
         if best >= 0:
-            offset, room = self._free.pop(best)
-            if room > size:
-                insort(self._free, (offset + size, room - size))
+            offset = free[best][0]
+            if least > size:
+                free[best] = offset + size, least - size
+            else:
+                del free[best]
         else:
             offset = self.size
-            if self._free and sum(self._free[-1]) == self.size:  # the last gap reaches the end: extend it
-                offset = self._free.pop()[0]
+            if free and sum(free[-1]) == offset:    # the last gap reaches the end: extend it
+                offset = free.pop()[0]
             self.size = offset + size
         self._taken[offset] = size
         return offset
 
     def give(self, offset: int) -> None:
         """The bytes at an offset are used no more."""
-        size = self._taken.pop(offset)
-        k = 0
-        while k < len(self._free) and self._free[k][0] < offset:
-            k += 1
-        if k < len(self._free) and offset + size == self._free[k][0]:
-            size += self._free.pop(k)[1]
-        if k and sum(self._free[k - 1]) == offset:
-            before, room = self._free.pop(k - 1)
-            offset, size = before, room + size
-        insort(self._free, (offset, size))
+        free, size = self._free, self._taken.pop(offset)
+        k = bisect_left(free, (offset, 0))
+        if k < len(free) and offset + size == free[k][0]:
+            size += free.pop(k)[1]
+        if k and sum(free[k - 1]) == offset:
+            before, room = free[k - 1]
+            free[k - 1] = before, room + size
+        else:
+            free.insert(k, (offset, size))

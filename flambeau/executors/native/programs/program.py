@@ -44,21 +44,20 @@ class Program:
     def _place(self, arrangement: Arrangement, plans: Plans) -> int:
         """Find room for everything in the arena."""
         shelf = Shelf()
-        offsets = self.offsets
+        offsets, signatures = self.offsets, self.signatures
         for needed, ending in arrangement.places:
             for place in needed:
-                offsets[place] = shelf.take(self._bytes(place, plans))
+                if place.__class__ is int:
+                    plan = plans[place]
+                    assert plan is not None
+                    size = plan.workspace
+                else:
+                    g = signatures[place[0]].outputs[place[1]]
+                    size = g.numel * g.dtype.itemsize
+                offsets[place] = shelf.take(size)
             for place in ending:
                 shelf.give(offsets[place])
         return shelf.size
-
-    def _bytes(self, place: Any, plans: Plans) -> int:
-        if place.__class__ is int:
-            plan = plans[place]
-            assert plan is not None
-            return plan.workspace
-        g = self.signatures[place[0]].outputs[place[1]]
-        return g.numel * g.dtype.itemsize
 
     @property
     def alone(self) -> Segment | None:

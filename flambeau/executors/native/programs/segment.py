@@ -25,9 +25,6 @@ from .team import team
 
 SHARED = 40_000.0      # modelled nanoseconds from which helpers are called
 
-_FACTS = [runtime.PATCHES, runtime.PATCH_TABLE, runtime.STEPS, runtime.FIRST, runtime.LAST,
-          runtime.ARRAY_TYPE, runtime.OWNED, runtime.COUNT]
-
 _natives: dict[str, Any] = {}
 _scratch = Block(1 << 16)
 
@@ -49,7 +46,7 @@ class Segment:
     """
 
     __slots__ = ("form", "plans", "scratch", "nanoseconds", "memory", "address", "_header", "_statuses",
-                 "_arena_words", "_arena_offsets", "_numbers", "_fresh", "_alone", "_values", "_bound_to")
+                 "_arena_offsets", "_numbers", "_fresh", "_alone", "_values", "_bound_to")
 
     def __init__(self, form: Skeleton, plans: list[Plan], signatures: Sequence[Signature],
                  offsets: dict[Any, int]) -> None:
@@ -76,38 +73,25 @@ class Segment:
 
     def _lay_out(self, form: Skeleton, calls: list[Call], shifts: Any) -> None:
         """The program as the native loop reads it: header, steps, patches, words, statuses."""
-        patches_at = runtime.PROGRAM_WORDS + runtime.STEP_WORDS * len(calls)
-        words_at = patches_at + 3 * len(form.patches)
-        statuses_at = words_at + form.count
-        memory = self.memory = np.zeros(statuses_at + len(form.statuses) + 1, np.int64)
-        base = self.address = memory.ctypes.data
+        memory = self.memory = form.image.copy()
+        base = self.address = memory.__array_interface__["data"][0]
+        memory[form.addresses] += base
         if calls:
-            memory[words_at:statuses_at] = np.concatenate([call.values for call in calls])
+            np.concatenate([call.values for call in calls], out=memory[form.words_at:form.statuses_at])
         for call, first in zip(calls, form.step_words):
             if call.words.functions:
                 for word, address in call.words.functions:
-                    memory[words_at + first + word] = index(address)
-        patches = memory[patches_at:words_at].reshape(-1, 3)
-        patches[:, 0] = base + 8 * (words_at + form.patches[:, 0])
-        patches[:, 1] = form.patches[:, 1]
-        patches[:, 2] = shifts[form.patches[:, 2]]
-        self._statuses = slice(statuses_at, statuses_at + len(form.statuses))
-        for i, word in enumerate(form.statuses):
-            memory[words_at + word] = base + 8 * (statuses_at + i)
-        steps = memory[runtime.PROGRAM_WORDS:patches_at].reshape(-1, runtime.STEP_WORDS)
+                    memory[form.words_at + first + word] = index(address)
+        memory[form.status_words] = form.status_addresses + base
+        self._statuses = slice(form.statuses_at, form.statuses_at + len(form.status_words))
+        memory[form.patches_at + 2:form.words_at:3] = shifts[form.patches[:, 2]]
+        steps = memory[runtime.PROGRAM_WORDS:form.patches_at].reshape(-1, runtime.STEP_WORDS)
         steps[:, runtime.FUNCTION] = [index(call.function) for call in calls]
-        steps[:, runtime.WORDS] = base + 8 * (words_at + form.first_words)
         steps[:, runtime.TASKS] = [call.tasks for call in calls]
         steps[:, runtime.GRAIN] = [call.grain for call in calls]
-        for step, status in form.checked:
-            steps[step, runtime.STATUS] = base + 8 * (statuses_at + status)
         self._header: Any = _writable(memory)[:runtime.PROGRAM_WORDS]
-        memory[_FACTS] = (len(form.patches), base + 8 * patches_at, base + 8 * runtime.PROGRAM_WORDS, 0,
-                          len(calls), id(np.ndarray), form.slots - len(form.owned), form.slots)
-        self._arena_words = form.in_arena[:, 0] + words_at
-        self._numbers = [(_writable(memory.view(dtype)), dtype,
-                          [((words_at + word) * 8 // dtype.itemsize, k, j) for word, k, j in own])
-                         for dtype, own in form.numbers.items()]
+        self._numbers = [(_writable(memory.view(dtype)), dtype, places)
+                         for dtype, places in form.number_words]
 
     # --- running --------------------------------------------------------------------------------------------
 
@@ -134,7 +118,7 @@ class Segment:
     def _fill(self, values: list[Any], nodes: Sequence[Any], block: Block) -> bool:
         """Fill in what differs from run to run, and run; whether the arrays could be bound."""
         if self._bound_to != block.address:
-            self.memory[self._arena_words] = self._arena_offsets + block.address
+            self.memory[self.form.arena_words] = self._arena_offsets + block.address
             self._bound_to = block.address
         if self._numbers:
             self._fill_numbers(nodes)

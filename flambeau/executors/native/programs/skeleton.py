@@ -9,8 +9,12 @@ from typing import Any
 import numpy as np
 
 from ..plan import Plan, Words
+from . import runtime
 from .outline import LEAF, UNHELD
 from .pattern import Pattern, Result
+
+_FACTS = [runtime.PATCHES, runtime.PATCH_TABLE, runtime.STEPS, runtime.FIRST, runtime.LAST,
+          runtime.ARRAY_TYPE, runtime.OWNED, runtime.COUNT]
 
 
 class Skeleton:
@@ -52,6 +56,7 @@ class Skeleton:
         self._settle()
         self._find_owners()
         self._find_results()
+        self._draw()
 
     # --- words ----------------------------------------------------------------------------------------------
 
@@ -114,7 +119,6 @@ class Skeleton:
                                  for i, (k, j) in enumerate(self.leaves)}
         slots.update({result: len(self.leaves) + i for i, result in enumerate(self.names)})
         self.slots = len(slots)
-        self.first_words = np.array(self.step_words, np.int64)
         self.patches = np.array([(word, slots[name], shift) for word, name, shift in self._patches],
                                 np.int64).reshape(-1, 3)
         self.places: list[Any] = list(dict.fromkeys(place for _, place, _ in self._in_arena))
@@ -124,6 +128,37 @@ class Skeleton:
              for word, place, shift in self._in_arena], np.int64).reshape(-1, 3)
         self.value_slots = {result: len(self.leaves) + i for i, result in enumerate(self.names)}
         del self._patches, self._in_arena, self._known, self._arena
+
+    def _draw(self) -> None:
+        """A segment's memory, but for what depends on shapes: header, steps, patches, words, statuses.
+
+        ``image``: with addresses relative to itself, which are at the positions ``addresses``.
+        """
+        steps = len(self.step_words)
+        self.patches_at = runtime.PROGRAM_WORDS + runtime.STEP_WORDS * steps
+        self.words_at = self.patches_at + 3 * len(self.patches)
+        self.statuses_at = self.words_at + self.count
+        image = self.image = np.zeros(self.statuses_at + len(self.statuses) + 1, np.int64)
+        image[_FACTS] = (len(self.patches), 8 * self.patches_at, 8 * runtime.PROGRAM_WORDS, 0, steps,
+                         id(np.ndarray), self.slots - len(self.owned), self.slots)
+        table = image[runtime.PROGRAM_WORDS:self.patches_at].reshape(-1, runtime.STEP_WORDS)
+        table[:, runtime.WORDS] = 8 * (self.words_at + np.array(self.step_words, np.int64))
+        for step, status in self.checked:
+            table[step, runtime.STATUS] = 8 * (self.statuses_at + status)
+        patches = image[self.patches_at:self.words_at].reshape(-1, 3)
+        patches[:, 0] = 8 * (self.words_at + self.patches[:, 0])
+        patches[:, 1] = self.patches[:, 1]
+        words = range(runtime.PROGRAM_WORDS + runtime.WORDS, self.patches_at, runtime.STEP_WORDS)
+        statuses = [runtime.PROGRAM_WORDS + runtime.STEP_WORDS * step + runtime.STATUS
+                    for step, _ in self.checked]
+        self.addresses = np.array([runtime.PATCH_TABLE, runtime.STEPS, *words, *statuses,
+                                   *range(self.patches_at, self.words_at, 3)], np.int64)
+        self.status_words = self.words_at + np.array(self.statuses, np.int64)
+        self.status_addresses = 8 * (self.statuses_at + np.arange(len(self.statuses)))
+        self.arena_words = self.words_at + self.in_arena[:, 0]
+        self.number_words = [
+            (dtype, [((self.words_at + word) * 8 // dtype.itemsize, k, j) for word, k, j in own])
+            for dtype, own in self.numbers.items()]
 
     # --- arrays ---------------------------------------------------------------------------------------------
 

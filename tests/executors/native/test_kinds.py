@@ -1,0 +1,128 @@
+"""A new shape of a known program is planned as it would be from scratch (Note: kinds)."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Callable
+from operator import index
+from typing import Any
+
+import pytest
+
+import flambeau as torch
+from flambeau import config
+from flambeau.executors.native import templates
+from flambeau.executors.native.fusion import binding, following, refit
+from flambeau.executors.native.plan import Plan
+from flambeau.executors.native.programs import known
+from flambeau.nn import functional as F
+
+Shape = tuple[int, int, int]
+
+
+def _encoder(x: Any) -> Any:
+    d = x.shape[-1]
+    w = torch.ones(2 * d, d, requires_grad=True)
+    y = F.layer_norm(x + x.transpose(0, 1).contiguous().transpose(0, 1), (d,))
+    y = F.linear(F.relu(F.linear(y, w)), w.t()) + x
+    return F.softmax(y, -1).mean(1)
+
+
+def _rows(x: Any) -> Any:
+    variance = x.var(-1, correction=0, keepdim=True)
+    return (x - x.mean(-1, keepdim=True)) * (variance + 1).rsqrt() + x.sum((0, 1))
+
+
+def _columns(x: Any) -> Any:
+    return (x * x.amax(0)).sum(1) + x.std((0, 1), unbiased=False).exp()
+
+
+def _gaps(x: Any) -> Any:
+    return x[:, ::2].tanh().sum(0), x[:, -1:].exp() * x, x.transpose(1, 2)[1:] + x.permute(0, 2, 1)[:-1]
+
+
+def _broadcast(x: Any) -> Any:
+    row, column = x[0, 0], x[:1, :, :1]
+    return (x + row) * column, row.expand(x.shape[1], -1).sum(0) + row, (column - row).sigmoid().sum(-1)
+
+
+def _products(x: Any) -> Any:
+    y = torch.bmm(x, x.transpose(1, 2)).softmax(-1)
+    return torch.bmm(y, x), torch.cat((x, x * 2), 1).flatten(1) @ torch.ones(2 * x.shape[1] * x.shape[2], 3)
+
+
+PROGRAMS = [_encoder, _rows, _columns, _gaps, _broadcast, _products]
+# Extents of 1, some that coincide with others, and sizes at which work is cut in another way.
+SHAPES: list[Shape] = [(2, 5, 8), (3, 7, 8), (8, 8, 8), (16, 16, 8), (2, 1, 8), (1, 6, 8),
+                       (1, 1, 8), (5, 2, 1), (40, 300, 8), (2, 4000, 8), (300, 3, 24), (3, 3, 700), (6, 5, 4),
+                       (7, 11, 12)]
+
+
+def _forget() -> None:
+    known.clear()
+    for cache in (binding._plans, following._plans, templates._plans):
+        cache.clear()
+
+
+def _said(plan: Plan | None) -> Any:
+    """All of a plan that a run depends on."""
+    if plan is None:
+        return None
+    calls = [(index(call.function), call.tasks, call.grain, call.scratch, list(call.values),
+              call.words.shifts, call.words.rooms, call.words.places, call.words.functions)
+             for call in plan.calls]
+    return calls, plan.workspace, plan.in_place, plan.nanoseconds, plan.flops, plan.traffic
+
+
+def _planned(program: Callable[[Any], Any], shape: Shape) -> dict[tuple[int, ...], Any]:
+    """The plans of a program and its gradient, by the members of their stages."""
+    x = torch.arange(float(shape[0] * shape[1] * shape[2])).reshape(shape).div(100).requires_grad_()
+    torch.synchronize()
+    results = program(x)
+    sum([y.sum() for y in results] if isinstance(results, tuple) else [results.sum()]).backward()
+    torch.synchronize()
+    assert known._latest is not None
+    found = known._latest.program
+    assert found is not None
+    plans = [plan for part in found.parts if hasattr(part, "plans") for plan in part.plans]
+    stages = [tuple(members) for members, plan in zip(found.pattern.stages, found.pattern.first)
+              if plan is not None]
+    assert len(plans) == len(stages)
+    return dict(zip(stages, map(_said, plans)))
+
+
+@pytest.mark.parametrize("program", PROGRAMS, ids=lambda program: program.__name__)
+def test_plans_do_not_depend_on_the_shapes_before(program: Callable[[Any], Any]) -> None:
+    with config.executor("native"):
+        wanted = {}
+        for shape in SHAPES:
+            _forget()
+            wanted[shape] = _planned(program, shape)
+        compared = 0
+        for turn in range(2):
+            _forget()
+            for shape in random.Random(turn).sample(SHAPES, len(SHAPES)):
+                found = _planned(program, shape)
+                # Which nodes are one kernel may depend on the shapes that came first.
+                for stage in found.keys() & wanted[shape].keys():
+                    assert found[stage] == wanted[shape][stage], (shape, stage)
+                    compared += 1
+        assert compared > 2 * len(SHAPES)
+
+
+def test_another_length_is_of_a_known_kind(monkeypatch: pytest.MonkeyPatch) -> None:
+    examined = []
+    examine = refit.Fit._mold
+
+    def counted(fit: refit.Fit, signatures: Any) -> Any:
+        examined.append(fit)
+        return examine(fit, signatures)
+    monkeypatch.setattr(refit.Fit, "_mold", counted)
+    with config.executor("native"):
+        _forget()
+        _planned(_encoder, (3, 20, 8))
+        _planned(_encoder, (3, 21, 8))
+        count = len(examined)
+        for length in (22, 23, 50):
+            _planned(_encoder, (3, length, 8))
+    assert len(examined) == count > 0
