@@ -9,6 +9,7 @@ from .. import dtypes
 from ..graph.geometry import Geometry
 from ..graph.operator import Operator
 from ..tensor import Tensor, record
+from ..tensor.warned import warn
 from .definition import operand, pointwise, pointwise_geometry, pointwise_operator, result_dtype
 from .domain import COMPLEX, bad_arguments, refuse, require_tensor
 from .registry import api
@@ -273,6 +274,9 @@ def where(condition: Tensor, input: Any = _ABSENT, other: Any = _ABSENT) -> Any:
     """
     if input is _ABSENT and other is _ABSENT:
         return condition.nonzero(as_tuple=True)
+    if condition.__class__ is Tensor and condition._geometry.dtype is dtypes.uint8:
+        warn("where received a uint8 condition tensor. This behavior is deprecated and will be removed in a "
+             "future version of PyTorch. Use a boolean condition instead.")
     if not isinstance(condition, Tensor):
         given = ", ".join(type(x).__name__ for x in (condition, input, other))
         raise TypeError(

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import warnings
 from typing import Any
 
 from .. import dtypes
 from ..graph.geometry import Geometry, contiguous, dense_like
 from ..tensor import Tensor, assign
+from ..tensor.warned import warn
 from .arithmetic import mul
 from .random import BERNOULLI, DROPOUT_MASK, drawn
 from .registry import api
@@ -68,18 +68,18 @@ def _torch_dropout(input: Tensor, p: float, train: bool) -> Tensor:
 def _features(input: Tensor, p: float, training: bool, inplace: bool, dims: int) -> Tensor:
     _check(p)
     if input.ndim not in (dims + 1, dims + 2):
-        warnings.warn(f"dropout{dims}d: Received a {input.ndim}-D input to dropout{dims}d, which is "
-                      "deprecated and will result in an error in a future release. To retain the behavior "
-                      f"and silence this warning, please use dropout instead. Note that dropout{dims}d "
-                      f"exists to provide channel-wise dropout on inputs with {dims} spatial dimensions, a "
-                      f"channel dimension, and an optional batch dimension (i.e. {dims + 1}D or {dims + 2}D "
-                      "inputs).", stacklevel=3)
+        warn(f"dropout{dims}d: Received a {input.ndim}-D input to dropout{dims}d, which is "
+             "deprecated and will result in an error in a future release. To retain the behavior "
+             f"and silence this warning, please use dropout instead. Note that dropout{dims}d "
+             f"exists to provide channel-wise dropout on inputs with {dims} spatial dimensions, a "
+             f"channel dimension, and an optional batch dimension (i.e. {dims + 1}D or {dims + 2}D "
+             "inputs).")
     if dims == 2 and input.ndim == 3:
-        warnings.warn("dropout2d: Received a 3D input to dropout2d and assuming that channel-wise 1D dropout "
-                      "behavior is desired - input is interpreted as shape (N, C, L), where C is the channel "
-                      "dim. This behavior will change in a future release to interpret the input as one "
-                      "without a batch dimension, i.e. shape (C, H, W). To maintain the 1D channel-wise "
-                      "dropout behavior, please switch to using dropout1d instead.", stacklevel=3)
+        warn("dropout2d: Received a 3D input to dropout2d and assuming that channel-wise 1D dropout "
+             "behavior is desired - input is interpreted as shape (N, C, L), where C is the channel "
+             "dim. This behavior will change in a future release to interpret the input as one "
+             "without a batch dimension, i.e. shape (C, H, W). To maintain the 1D channel-wise "
+             "dropout behavior, please switch to using dropout1d instead.")
     batched = input.ndim == dims + 2 or dims == 2
     result = _drop(input if batched else input.unsqueeze(0), p, training, True)
     result = result if batched else result.squeeze(0)

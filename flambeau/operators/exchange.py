@@ -11,6 +11,7 @@ from ..engine import expose
 from ..tensor import Tensor
 from ..tensor.construct import from_array, shared
 from ..tensor.storage_view import TypedStorage, UntypedStorage
+from ..tensor.warned import warn_once
 from .registry import NAMESPACES, api
 
 
@@ -50,6 +51,9 @@ def untyped_storage(self: Tensor) -> UntypedStorage:
 @api("Tensor", aliases=("_typed_storage",))
 def storage(self: Tensor) -> TypedStorage:
     """The elements that this tensor shares with its views."""
+    warn_once("TypedStorage is deprecated. It will be removed in the future and UntypedStorage will be the "
+              "only storage class. This should only matter to you if you are using storages directly.  To "
+              "access UntypedStorage directly, use tensor.untyped_storage() instead of tensor.storage()")
     return TypedStorage(wrap_storage=untyped_storage(self), dtype=self._geometry.dtype)
 
 

@@ -13,6 +13,7 @@ from ..tensor import Tensor
 from ..tensor.construct import from_array, legacy_new, shared, to_array
 from ..tensor.construct import tensor as _tensor
 from ..tensor.storage_view import UntypedStorage
+from ..tensor.warned import warn_once
 from .creation import filled, leaf
 from .exchange import from_dlpack
 from .registry import NAMESPACES, api
@@ -122,10 +123,10 @@ def frombuffer(
         count = (size - offset) // itemsize
     array = np.frombuffer(buffer, np.uint8, count * itemsize, offset).view(dtype.numpy)
     if not array.flags.writeable:
-        import warnings
-        warnings.warn("The given buffer is not writable, and PyTorch does not support non-writable "
-                      "tensors.", UserWarning,
-                      stacklevel=2)
+        warn_once("The given buffer is not writable, and PyTorch does not support non-writable tensors. This "
+                  "means you can write to the underlying (supposedly non-writable) buffer using the tensor. "
+                  "You may want to copy the buffer to protect its data or make it writable before converting "
+                  "it to a tensor. This type of warning will be suppressed for the rest of this program.")
         made = from_array(array.copy())
     else:
         made = shared(array)

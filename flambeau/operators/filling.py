@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import warnings
 from typing import Any
 
 from ..graph.geometry import Geometry, dense_like
 from ..tensor import Tensor, assign, record, view
 from ..tensor.overlap import require_apart
+from ..tensor.warned import warn_once
 from .creation import filled
 from .definition import broadcast_shapes, operator
 from .expanding import EXPAND
@@ -70,7 +70,7 @@ def copy_(self: Tensor, other: Any, non_blocking: bool = False) -> Tensor:
     elif source.dtype is g.dtype and source.device is g.device and not other.requires_grad:
         return assign(self, other, "copy_")
     if source.dtype.is_complex and not g.dtype.is_complex:
-        warnings.warn("Casting complex values to real discards the imaginary part", UserWarning, stacklevel=2)
+        warn_once("Casting complex values to real discards the imaginary part")
     if source.device is not g.device:
         other = other.to(g.device)
     if source.dtype is g.dtype and not other.requires_grad:

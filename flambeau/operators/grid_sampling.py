@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import itertools
-import warnings
 from typing import Any
 
 import numpy as np
@@ -11,6 +10,7 @@ import numpy as np
 from .. import dtypes
 from ..tensor import Tensor, record, state
 from ..tensor.construct import from_array
+from ..tensor.warned import warn
 from .definition import arithmetic_dtype
 from .grid_points import GRID_SAMPLE, GRID_SAMPLE_GRID, GRID_SAMPLE_INPUT, Sampling, cubic_factors
 from .registry import api
@@ -93,9 +93,9 @@ def grid_sample(input: Tensor, grid: Tensor, mode: str = "bilinear", padding_mod
         raise ValueError("nn.functional.grid_sample(): expected padding_mode to be 'zeros', 'border', or "
                          f"'reflection', but got: '{padding_mode}'")
     if align_corners is None:
-        warnings.warn("Default grid_sample and affine_grid behavior has changed to align_corners=False since "
-                      "1.3.0. Please specify align_corners=True if the old behavior is desired. See the "
-                      "documentation of grid_sample for details.", stacklevel=2)
+        warn("Default grid_sample and affine_grid behavior has changed to align_corners=False since "
+             "1.3.0. Please specify align_corners=True if the old behavior is desired. See the "
+             "documentation of grid_sample for details.")
         align_corners = False
     return _sample(input, grid, mode, padding_mode, align_corners)
 
@@ -219,9 +219,9 @@ def _check(input: Tensor, grid: Tensor, mode: str) -> None:
 def affine_grid(theta: Tensor, size: Any, align_corners: bool | None = None) -> Tensor:
     """Points of an affine transformation: (N, 2, 3) and a size (N, C, H, W) give (N, H, W, 2), or in 3-D."""
     if align_corners is None:
-        warnings.warn("Default grid_sample and affine_grid behavior has changed to align_corners=False since "
-                      "1.3.0. Please specify align_corners=True if the old behavior is desired. See the "
-                      "documentation of grid_sample for details.", stacklevel=2)
+        warn("Default grid_sample and affine_grid behavior has changed to align_corners=False since "
+             "1.3.0. Please specify align_corners=True if the old behavior is desired. See the "
+             "documentation of grid_sample for details.")
         align_corners = False
     if theta.dtype.category != dtypes.FLOATING:
         raise ValueError(f"Expected theta to have floating point type, but got {theta.dtype}")
@@ -231,6 +231,10 @@ def affine_grid(theta: Tensor, size: Any, align_corners: bool | None = None) -> 
                          f"Nx{dims}x{dims + 1} for size {tuple(size)}. Got {theta.shape}.")
     if min(size) <= 0:
         raise ValueError(f"Expected non-zero, positive output size. Got {size}")
+    if align_corners and min(size[2:]) == 1:
+        warn("Since version 1.3.0, affine_grid behavior has changed for unit-size grids when "
+             "align_corners=True. This is not an intended use case of affine_grid. See the documentation of "
+             "affine_grid for details.")
     axes = []
     for n in size[2:]:
         line = np.linspace(-1, 1, n) if n > 1 else np.zeros(1)

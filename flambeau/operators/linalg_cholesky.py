@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import warnings
 from typing import Any
 
 from .. import return_types
 from ..executors.interpreter import factorizations
 from ..graph.geometry import Geometry
 from ..tensor import Tensor, record
+from ..tensor.warned import warn
 from .definition import operator
 from .linalg_solve import SOLVE_TRIANGULAR
 from .linalg_support import (
@@ -90,14 +90,12 @@ def cholesky_ex(A: Tensor, *, upper: bool = False, check_errors: bool = False) -
 @api("torch", "Tensor", out=True, name="cholesky")
 def _cholesky(input: Tensor, upper: bool = False) -> Tensor:
     """Deprecated: see ``linalg.cholesky``."""
-    warnings.warn(
+    warn(
         "torch.cholesky is deprecated in favor of torch.linalg.cholesky and will be removed in a future "
-        "PyTorch "
-        "release.",
-        UserWarning,
-        stacklevel=2,
-    )
-    require_square(input, "cholesky")
+        "PyTorch release.\nL = torch.cholesky(A)\nshould be replaced with\nL = torch.linalg.cholesky(A)\n"
+        "and\nU = torch.cholesky(A, upper=True)\nshould be replaced with\n"
+        "U = torch.linalg.cholesky(A).mH\nThis transform will produce equivalent results for all valid "
+        "(symmetric positive definite) inputs.")
     return _factor(input, "cholesky", upper, True)[0]
 
 

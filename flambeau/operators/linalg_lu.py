@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import warnings
 from typing import Any
 
 from .. import dtypes, return_types
 from ..executors.interpreter import factorizations
 from ..graph.geometry import Geometry, contiguous
 from ..tensor import Tensor, record
+from ..tensor.warned import warn
 from .definition import operator
 from .joining import cat
 from .linalg_solve import SOLVE_TRIANGULAR
@@ -163,13 +163,10 @@ def lu(A: Tensor, *, pivot: bool = True) -> Any:
 @api("torch", "Tensor", name="lu")
 def _lu(A: Tensor, pivot: bool = True, get_infos: bool = False, out: Any = None) -> Any:
     """Deprecated: see ``linalg.lu_factor``."""
-    warnings.warn(
+    warn(
         "torch.lu is deprecated in favor of torch.linalg.lu_factor / torch.linalg.lu_factor_ex and will be "
         "removed "
-        "in a future PyTorch release.",
-        UserWarning,
-        stacklevel=2,
-    )
+        "in a future PyTorch release.")
     results = tuple(lu_factor_ex(A, pivot=pivot)) if get_infos else tuple(lu_factor(A, pivot=pivot))
     if out is None:
         return results

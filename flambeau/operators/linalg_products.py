@@ -3,13 +3,13 @@ diagonal."""
 
 from __future__ import annotations
 
-import warnings
 from typing import Any
 
 from .. import dtypes
 from ..executors.interpreter import factorizations
 from ..graph.geometry import Geometry, contiguous
 from ..tensor import Tensor, check_dim, record
+from ..tensor.warned import warn_once
 from .definition import arithmetic_dtype, broadcast_shapes, operator, result_dtype
 from .joining import cat, stack
 from .linalg_solve import inv
@@ -193,14 +193,11 @@ def cross(input: Tensor, other: Tensor, *, dim: int = -1) -> Tensor:
 def _cross(input: Tensor, other: Tensor, dim: int | None = None) -> Tensor:
     """The cross product along ``dim`` (deprecated default: the first dimension with 3 elements)."""
     if dim is None:
-        warnings.warn(
+        warn_once(
             "Using torch.cross without specifying the dim arg is deprecated.\nPlease either pass the dim "
             "explicitly "
             "or simply use torch.linalg.cross.\nThe default value of dim will change to agree with that of "
-            "linalg.cross in a future release.",
-            UserWarning,
-            stacklevel=2,
-        )
+            "linalg.cross in a future release.")
         shape = broadcast_shapes([input.shape, other.shape])
         if 3 not in shape:
             raise RuntimeError("no dimension of size 3 in input")

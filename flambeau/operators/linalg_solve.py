@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from math import prod
 from typing import Any
 
@@ -12,6 +11,7 @@ from .. import dtypes, layouts, return_types
 from ..executors.interpreter import factorizations, lapack
 from ..graph.geometry import Geometry, contiguous
 from ..tensor import Tensor, record
+from ..tensor.warned import warn
 from .definition import operator
 from .linalg_support import (
     LinAlgError,
@@ -216,13 +216,10 @@ def triangular_solve(
     input: Tensor, A: Tensor, upper: bool = True, transpose: bool = False, unitriangular: bool = False
 ) -> Any:
     """Deprecated: see ``linalg.solve_triangular``, whose arguments come in the other order."""
-    warnings.warn(
+    warn(
         "torch.triangular_solve is deprecated in favor of torch.linalg.solve_triangularand will be removed "
         "in a "
-        "future PyTorch release.",
-        UserWarning,
-        stacklevel=2,
-    )
+        "future PyTorch release.")
     require_square(A, "triangular_solve")
     matrix = A.transpose(-2, -1) if transpose else A
     X = record(SOLVE_TRIANGULAR, (matrix, input), (upper is not transpose, unitriangular))

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from typing import Any
 
 import numpy as np
@@ -12,6 +11,7 @@ from ..engine import expose, value_of
 from ..executors.interpreter.arrays import read
 from ..tensor import Tensor, state
 from ..tensor.batching import BatchedTensor, rules
+from ..tensor.warned import warn
 from .registry import api
 
 # An array gives an element of these as the Python number at once.
@@ -114,8 +114,8 @@ def _tell_of_lost_gradient(self: Tensor) -> None:
     """Warn, once, of a conversion that no gradient flows through."""
     if self.requires_grad and not _told:
         _told.add("scalar")
-        warnings.warn("Converting a tensor with requires_grad=True to a scalar may lead to unexpected "
-                      "behavior.\nConsider using tensor.detach() first.", UserWarning, stacklevel=3)
+        warn("Converting a tensor with requires_grad=True to a scalar may lead to unexpected "
+             "behavior.\nConsider using tensor.detach() first.")
 
 
 def _float(self: Tensor) -> float:

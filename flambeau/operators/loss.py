@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from typing import Any
 
 import numpy as np
@@ -11,6 +10,7 @@ from .. import dtypes
 from ..graph.geometry import contiguous
 from ..graph.recent import Recent
 from ..tensor import Tensor, record
+from ..tensor.warned import warn
 from .arguments import judging
 from .bounds import known_range
 from .definition import arithmetic_dtype, operator, pointwise_operator
@@ -25,9 +25,8 @@ def reduction_of(size_average: Any, reduce: Any, reduction: str) -> str:
     if size_average is not None or reduce is not None:
         average = True if size_average is None else size_average
         reduction = "none" if reduce is False else "mean" if average else "sum"
-        warnings.warn(f"size_average and reduce args will be deprecated, please use reduction='{reduction}' "
-                      "instead.",
-                      stacklevel=3)
+        warn(f"size_average and reduce args will be deprecated, please use reduction='{reduction}' "
+             "instead.")
     if reduction not in ("none", "mean", "sum"):
         raise ValueError(f"{reduction} is not a valid value for reduction")
     return reduction

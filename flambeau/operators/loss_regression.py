@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import math
-import warnings
 from typing import Any
 
 from .. import dtypes
 from ..tensor import Tensor, record
+from ..tensor.warned import warn
 from .definition import broadcast_shapes, pointwise_operator
 from .domain import refuse
 from .loss import reduce_loss, reduction_of, require_room, written_over
@@ -16,10 +16,9 @@ from .registry import NAMESPACES, api
 
 def _warn_sizes(input: Tensor, target: Tensor) -> None:
     if input.shape != target.shape:
-        warnings.warn(f"Using a target size ({target.size()}) that is different to the input size "
-                      f"({input.size()}). This will likely lead to incorrect results due to broadcasting. "
-                      "Please ensure they have the same size.",
-                      stacklevel=3)
+        warn(f"Using a target size ({target.size()}) that is different to the input size "
+             f"({input.size()}). This will likely lead to incorrect results due to broadcasting. "
+             "Please ensure they have the same size.")
 
 
 MSE_LOSS = pointwise_operator("mse_loss", lambda m, input, target: m.square(input - target))
@@ -161,6 +160,10 @@ def kl_div(input: Tensor, target: Tensor, size_average: Any = None, reduce: Any 
     """target (log target - input): the input, and with ``log_target`` the target too, in logarithms."""
     if isinstance(reduction, int):
         reduction = ("none", "mean", "sum")[reduction]
+    elif reduction == "mean" and size_average is None and reduce is None:
+        warn("reduction: 'mean' divides the total loss by both the batch size and the support size."
+             "'batchmean' divides only by the batch size, and aligns with the KL div math definition."
+             "'mean' will be changed to behave the same as 'batchmean' in the next major release.")
     for x in (input, target):
         if x.dtype.category != dtypes.FLOATING:
             kind = "Complex" if x.dtype.is_complex else "Integral"

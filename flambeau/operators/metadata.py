@@ -16,6 +16,7 @@ from ..graph.storage import Storage
 from ..size import Size
 from ..tensor import INFERENCE, Tensor, check_writable
 from ..tensor.batching import BatchedTensor
+from ..tensor.warned import warn
 from . import expanding, transposing
 from .copying import formatted_geometry
 from .extents import sizes_of
@@ -119,8 +120,7 @@ def resize_as_(self: Tensor, the_template: Tensor, *, memory_format: Any = None)
 @api("Tensor")
 def resize_as(self: Tensor, tensor: Tensor) -> Tensor:
     """The same elements in another tensor's shape (deprecated in PyTorch: use ``view_as``)."""
-    import warnings
-    warnings.warn("non-inplace resize_as is deprecated", UserWarning, stacklevel=2)
+    warn("non-inplace resize_as is deprecated")
     if self.numel() != tensor.numel():
         wanted, have = ("x".join(map(str, x.shape)) for x in (tensor, self))
         raise RuntimeError(
@@ -134,8 +134,7 @@ def resize_as(self: Tensor, tensor: Tensor) -> Tensor:
 @api("Tensor")
 def resize(self: Tensor, *sizes: Any) -> Tensor:
     """A tensor of another shape on the same storage (deprecated in PyTorch)."""
-    import warnings
-    warnings.warn("non-inplace resize is deprecated", UserWarning, stacklevel=2)
+    warn("non-inplace resize is deprecated")
     return resize_(self.detach() if not self.requires_grad else self, *sizes)
 
 

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import math
-import warnings
 from typing import Any, NamedTuple
 
 from .. import dtypes
 from ..tensor import Tensor
+from ..tensor.warned import warn
 from .attention import scaled_dot_product_attention
 from .dropout import dropout
 from .joining import cat
@@ -129,8 +129,8 @@ def _masks(query: Tensor, attn_mask: Any, key_padding_mask: Any, is_causal: bool
     """The masks as numbers to add, and whether the causal kernel, which needs none, will do."""
     if attn_mask is not None and key_padding_mask is not None \
             and attn_mask.dtype is not key_padding_mask.dtype:
-        warnings.warn("Support for mismatched key_padding_mask and attn_mask is deprecated. Use same "
-                      "type for both instead.", stacklevel=4)
+        warn("Support for mismatched key_padding_mask and attn_mask is deprecated. Use same "
+             "type for both instead.")
     key_padding_mask = canonical_mask(key_padding_mask, "key_padding_mask", query)
     if is_causal and attn_mask is None:
         raise RuntimeError("Need attn_mask if specifying the is_causal hint. You may use the Transformer "

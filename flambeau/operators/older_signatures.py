@@ -6,11 +6,11 @@ function with such a form takes ``*older``, what stands behind its arguments: th
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Callable
 from typing import Any
 
 from ..tensor import Tensor
+from ..tensor.warned import warn
 
 # As methods and as functions, by the number of arguments: s a scale, t a tensor.
 _FORMS = {
@@ -48,5 +48,5 @@ def _tell(name: str, names: str) -> None:
     if not _told:
         _told = True
         scales = "".join(f", {each}=" for each in names.split())
-        warnings.warn(f"This overload of {name} is deprecated: give its scales by keyword, "
-                      f"{name}(...{scales})", UserWarning, stacklevel=4)
+        warn(f"This overload of {name} is deprecated: give its scales by keyword, "
+             f"{name}(...{scales})")

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import warnings
 from typing import Any
 
 from .. import dtypes
 from ..graph.geometry import dense_like
 from ..tensor import Tensor, state
 from ..tensor.inplace import require_no_overlap, write
+from ..tensor.warned import warn
 from . import out_types
 
 
@@ -77,13 +77,12 @@ def _store_one(out: Any, result: Tensor, name: str) -> Tensor:
                            f"output type {dtypes.SCALAR_NAMES[out.dtype]}")
     if out.shape != result.shape:
         if out.numel() != 0:
-            warnings.warn(
+            warn(
                 f"An output with one or more elements was resized since it had shape {list(out.shape)}, "
                 f"which does not match the required output shape {list(result.shape)}. This behavior is "
                 "deprecated, and in a future PyTorch release outputs will not be resized unless they have "
                 "zero elements. You can explicitly reuse an out tensor t by resizing it, inplace, to zero "
-                "elements with t.resize_(0).", UserWarning,
-                stacklevel=4)
+                "elements with t.resize_(0).")
         out.resize_(result.shape)
         if not result._geometry.is_contiguous:
             out._geometry = dense_like(result.shape, result._geometry, out.dtype)

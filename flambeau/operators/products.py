@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Sequence
 from typing import Any
 
 from ..tensor import Tensor, casting, check_dim
+from ..tensor.warned import warn
 from .matmul import bmm, c_name, dot, matmul, mm
 from .out import store
 from .registry import api
@@ -135,13 +135,10 @@ def chain_matmul(*matrices: Tensor, out: Tensor | None = None) -> Tensor:
     >>> torch.chain_matmul(torch.ones(2, 3), torch.ones(3, 4), torch.ones(4, 1)).shape
     torch.Size([2, 1])
     """
-    warnings.warn(
+    warn(
         "torch.chain_matmul is deprecated and will be removed in a future PyTorch release. Use "
         "torch.linalg.multi_dot instead, which accepts a list of two or more tensors rather than multiple "
-        "parameters.",
-        UserWarning,
-        stacklevel=2,
-    )
+        "parameters.")
     for i, x in enumerate(matrices):
         if x.ndim != 2:
             raise RuntimeError(f"Tensor dimension is {x.ndim}, expected 2 instead." if i >= 0 else "")

@@ -10,6 +10,7 @@ from ..graph.geometry import Geometry, contiguous
 from ..graph.operator import Operator
 from ..tensor import Tensor, record
 from ..tensor.batching import any_batched, levels, rules
+from ..tensor.warned import warn
 from .creation import leaf
 from .out import store
 from .registry import api
@@ -92,6 +93,9 @@ def range(
     requires_grad: bool = False,
 ) -> Tensor:
     """The numbers from ``start`` to ``end``, both included (deprecated in PyTorch: use ``arange``)."""
+    warn("torch.range is deprecated and will be removed in a future release because its behavior is "
+         "inconsistent with Python's range builtin. Instead, use torch.arange, which produces values in "
+         "[start, end).")
     start, end, step = _number(start), _number(end), _number(step)
     if end is None:
         start, end = 0, start

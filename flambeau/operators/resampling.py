@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import warnings
 from collections.abc import Callable
 from functools import lru_cache
 from typing import Any
@@ -13,6 +12,7 @@ import numpy as np
 from .. import dtypes
 from ..tensor import Tensor, record
 from ..tensor.construct import from_array
+from ..tensor.warned import warn
 from .adaptive_pooling import adaptive_avg_pool1d, adaptive_avg_pool2d, adaptive_avg_pool3d
 from .banded import Band, band_of, banded_product
 from .definition import arithmetic_dtype
@@ -222,22 +222,22 @@ def _order(bands: list[Band], in_bytes: bool) -> list[int]:
 def upsample(input: Tensor, size: Any = None, scale_factor: Any = None, mode: str = "nearest",
              align_corners: bool | None = None) -> Tensor:
     """The older name of ``interpolate``."""
-    warnings.warn("`nn.functional.upsample` is deprecated. Use `nn.functional.interpolate` "
-                  "instead.", stacklevel=2)
+    warn("`nn.functional.upsample` is deprecated. Use `nn.functional.interpolate` "
+         "instead.")
     return interpolate(input, size, scale_factor, mode, align_corners)
 
 
 @api("nn.functional")
 def upsample_nearest(input: Tensor, size: Any = None, scale_factor: Any = None) -> Tensor:
     """``interpolate(mode="nearest")``."""
-    warnings.warn("`nn.functional.upsample_nearest` is deprecated. Use `nn.functional.interpolate` "
-                  "instead.", stacklevel=2)
+    warn("`nn.functional.upsample_nearest` is deprecated. Use `nn.functional.interpolate` "
+         "instead.")
     return interpolate(input, size, scale_factor, "nearest")
 
 
 @api("nn.functional")
 def upsample_bilinear(input: Tensor, size: Any = None, scale_factor: Any = None) -> Tensor:
     """``interpolate(mode="bilinear", align_corners=True)``."""
-    warnings.warn("`nn.functional.upsample_bilinear` is deprecated. Use `nn.functional.interpolate` "
-                  "instead.", stacklevel=2)
+    warn("`nn.functional.upsample_bilinear` is deprecated. Use `nn.functional.interpolate` "
+         "instead.")
     return interpolate(input, size, scale_factor, "bilinear", True)

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import warnings
 from typing import Any
 
 from .. import dtypes
 from ..tensor import Tensor
 from ..tensor.batching import by_example
+from ..tensor.warned import warn, warn_once
 from .looking import look
 from .registry import NAMESPACES, api
 
@@ -130,15 +130,18 @@ def _stft(
             "that return_complex=True in a future PyTorch release."
         )
     _check_stft(x, n_fft, hop, length, window, call)
+    if window is None:
+        warn_once("A window was not provided. A rectangular window will be applied,which is known to cause "
+                  "spectral leakage. Other windows such as torch.hann_window or torch.hamming_window are "
+                  "recommended to reduce spectral leakage.To suppress this warning and use a rectangular "
+                  "window, explicitly set `window=torch.ones(n_fft, device=<device>)`.")
     if complex_input and onesided:
         raise RuntimeError("Cannot have onesided output if window or input is complex")
     if return_complex is not None and not return_complex:
-        warnings.warn(
+        warn(
             "stft with return_complex=False is deprecated. In a future pytorch release, stft will return "
             "complex tensors for all inputs, and return_complex=False will raise an error.\nNote: you can "
-            "still call torch.view_as_real on the complex output to recover the old return format.",
-            stacklevel=3,
-        )
+            "still call torch.view_as_real on the complex output to recover the old return format.")
     shape = x.shape
     x = x.reshape(1, -1) if x.ndim == 1 else x
     window = _padded_window(window, length, n_fft, x)
@@ -302,10 +305,8 @@ def _overlapped(frames: Tensor, window: Any, hop: int, center: bool, length: int
         raise RuntimeError(call + "window overlap add min: 1\n[ CPUBoolType{} ]")
     signal = signal / envelope
     if length is not None and signal.shape[1] < length:
-        warnings.warn(
+        warn(
             "The length of signal is shorter than the length parameter. Result is being padded with zeros in "
-            "the tail. Please check your center and hop_length settings.",
-            stacklevel=3,
-        )
+            "the tail. Please check your center and hop_length settings.")
         signal = NAMESPACES["nn.functional"]["pad"](signal, [0, length - signal.shape[1]])
     return signal

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import warnings
 from typing import Any
 
 from .. import dtypes
 from ..graph.geometry import Geometry, contiguous
 from ..tensor import Tensor, check_dim, record, record_one
+from ..tensor.warned import warn
 from .casting import cast
 from .definition import arithmetic_dtype, operator
 from .domain import not_implemented
@@ -115,11 +115,9 @@ def log_softmax(input: Tensor, dim: int, dtype: Any = None) -> Tensor:
 
 def _implicit_dim(name: str, ndim: int, stacklevel: int) -> int:
     """The dimension that old programs mean when they give none."""
-    warnings.warn(
+    warn(
         f"Implicit dimension choice for {name} has been deprecated. Change the call to include dim=X as an "
-        "argument.",
-        stacklevel=stacklevel,
-    )
+        "argument.", beyond_layers=stacklevel > 3)
     return 0 if ndim in (0, 1, 3) else 1
 
 
@@ -167,7 +165,7 @@ def gumbel_softmax(
     tensor([1., 1.])
     """
     if eps != 1e-10:
-        warnings.warn("`eps` parameter is deprecated and has no effect.", stacklevel=2)
+        warn("`eps` parameter is deprecated and has no effect.")
     gumbels = -logits.new_empty(logits.shape).exponential_().log()
     soft = softmax((logits + gumbels) / tau, dim)
     if not hard:

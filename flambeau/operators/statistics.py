@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from typing import Any
 
 from .. import dtypes
@@ -10,6 +9,7 @@ from ..graph.geometry import Geometry, contiguous
 from ..graph.operator import Operator
 from ..tensor import Tensor, record
 from ..tensor.batching import by_example
+from ..tensor.warned import warn
 from .axes import normalize_dims, reduced_shape
 from .reduction import count_of, kept, operand_dtype, spread
 from .registry import api
@@ -125,12 +125,9 @@ def _record(op: Operator, input: Tensor, dim: Any, unbiased: Any, keepdim: bool,
         count_of(g.shape, dims) - correction <= 0
         and contiguous(reduced_shape(g.shape, dims, False), g.dtype).numel
     ):
-        warnings.warn(
+        warn(
             f"{op.name}(): degrees of freedom is <= 0. Correction should be strictly less than the reduction "
-            "factor (input numel divided by output numel).",
-            UserWarning,
-            stacklevel=4,
-        )
+            "factor (input numel divided by output numel).")
     return record(op, (input,), (dims, keepdim, correction))
 
 
@@ -223,12 +220,9 @@ def cov(
             norm = total - correction * (weights * aweights).sum() / total
         norm = norm.clamp(min=0)
     if count and count - correction <= 0 and weights is None:
-        warnings.warn(
+        warn(
             "cov(): degrees of freedom is <= 0. Correction should be strictly less than the number of "
-            "observations.",
-            UserWarning,
-            stacklevel=2,
-        )
+            "observations.")
     deviation = x - mean
     weighted = deviation if weights is None else deviation * weights
     right = weighted.t().conj() if weighted.is_complex() else weighted.t()

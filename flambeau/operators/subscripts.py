@@ -15,7 +15,9 @@ from ..tensor.construct import from_array
 from ..tensor.construct import tensor as make_tensor
 from ..tensor.overlap import require_apart
 from ..tensor.views import row
+from ..tensor.warned import warn
 from . import index_operators
+from .arguments import type_in_words
 from .casting import cast
 from .creation import filled
 from .expanding import UNSQUEEZE
@@ -63,7 +65,7 @@ def _slice(x: Tensor, dim: int, key: slice, keep_whole: bool) -> Tensor:
     if step is None:
         step = 1
     elif step <= 0:
-        raise ValueError("step must be greater than zero")
+        raise ValueError("step must be greater than zero" if step else "slice step cannot be zero")
     shape = x._geometry.shape
     if dim >= len(shape):
         if not shape:
@@ -85,6 +87,9 @@ def _as_items(key: Any) -> tuple[Any, ...]:
         return key
     if isinstance(key, list) and len(key) < 32 and any(
             isinstance(k, (Tensor, *_SEQUENCE, slice)) or k is None or k is Ellipsis for k in key):
+        warn("Using a non-tuple sequence for multidimensional indexing is deprecated and will be changed in "
+             "pytorch 2.9; use x[tuple(seq)] instead of x[seq]. In pytorch 2.9 this will be interpreted as "
+             "tensor index, x[torch.tensor(seq)], which will result either in an error or a different result")
         return tuple(key)
     return tuple(key) if isinstance(key, tuple) else (key,)
 
@@ -101,7 +106,7 @@ def _as_index_tensor(item: Any) -> Tensor:
         raise TypeError("new(): invalid data type 'str'")
     if hasattr(item, "__index__"):
         return from_array(np.array(as_index(item), np.int64))
-    raise IndexError(_BAD.format(type(item).__name__))
+    raise IndexError(_BAD.format(type_in_words(item)))
 
 
 class Subscript:
@@ -138,6 +143,8 @@ class Subscript:
             "bool",
         ):
             raise IndexError("tensors used as indices must be long, int, byte or bool tensors")
+        if tensor._geometry.dtype is dtypes.uint8 and tensor._geometry.ndim:
+            warn("indexing with dtype torch.uint8 is now deprecated, please use a dtype torch.bool instead.")
         one = tensor._geometry.ndim == 0 and tensor._geometry.device.type != "meta"
         if one and not any_batched((tensor,)):
             return tensor.item()  # a view, as PyTorch gives

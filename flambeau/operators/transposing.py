@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import warnings
 from typing import Any
 
 from ..graph.geometry import Geometry
 from ..tensor import Tensor, check_dim, view, view_operator
+from ..tensor.warned import warn_once
 from .extents import sizes_of
 from .registry import api
 
@@ -150,7 +150,7 @@ def _exchanged_last(x: Tensor, name: str) -> Tensor:
     if x.ndim < 2:
         raise RuntimeError(f"{name} is only supported on matrices or batches of matrices. Got {x.ndim}-D "
                            "tensor.")
-    return x.transpose(-2, -1)
+    return view(TRANSPOSE, x, (-2, -1)) if x.__class__ is Tensor else x.transpose(-2, -1)
 
 
 def _conjugated(x: Tensor) -> Tensor:
@@ -158,7 +158,7 @@ def _conjugated(x: Tensor) -> Tensor:
 
 
 def _warn_of_scalar(name: str, advice: str) -> None:
-    warnings.warn(f"{name} is deprecated on 0-D tensors. {advice}", UserWarning, stacklevel=4)
+    warn_once(f"{name} is deprecated on 0-D tensors. {advice}")
 
 
 _IDENTITY = "This function is the identity in these cases."
@@ -169,12 +169,12 @@ def _t_property(self: Tensor) -> Tensor:
     if ndim == 0:
         _warn_of_scalar("Tensor.T", _IDENTITY)
     elif ndim != 2:
-        warnings.warn(
+        warn_once(
             "The use of `x.T` on tensors of dimension other than 2 to reverse their shape is deprecated and "
             "it will throw an "
             "error in a future release. Consider `x.mT` to transpose batches of matrices or "
             "`x.permute(*torch.arange(x.ndim - "
-            "1, -1, -1))` to reverse the dimensions of a tensor.", UserWarning, stacklevel=2)
+            "1, -1, -1))` to reverse the dimensions of a tensor.")
     return view(PERMUTE, self, (tuple(range(ndim))[::-1],))
 
 

@@ -19,6 +19,7 @@ from typing import Any, ClassVar
 from .. import operators as ops
 from ..autograd import enable_grad
 from ..dtypes import dtype, float32, float64, get_default_dtype
+from ..naming import own
 from ..operators.optimizer import gradients, suits
 from ..tensor import Tensor
 from ..tensor import state as mode
@@ -100,6 +101,10 @@ class RuleOptimizer(Optimizer):
     _plans: dict[int, _Plan]
     _laid_out: set[int]  # groups whose states were laid out before: only the first time they are joined
     _unpublished: dict[Tensor, Counters]
+
+    def __init_subclass__(cls) -> None:
+        super().__init_subclass__()
+        own(cls, "step")
 
     # -- what a subclass says
     # ------------------------------------------------------------------------------------

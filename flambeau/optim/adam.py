@@ -54,7 +54,8 @@ class Adam(RuleOptimizer):
         fused: bool | None = None,
         decoupled_weight_decay: bool = False,
     ) -> None:
-        _check_tensor_options(lr, betas, foreach=bool(foreach), capturable=capturable)
+        if len(betas) > 1 and not isinstance(betas, str):
+            _check_tensor_options(lr, betas, foreach=bool(foreach), capturable=capturable)
         check_lr(lr)
         check_eps(eps)
         check_betas(betas)

@@ -8,7 +8,7 @@ from typing import Any
 from .. import operators as ops
 from ..operators import optimizer as rules
 from ..tensor import Tensor
-from ._arguments import check_at_least_zero, check_fused, check_lr
+from ._arguments import check_fused
 from ._rule_optimizer import Counters, RuleOptimizer
 from .optimizer import ParamsT
 
@@ -52,8 +52,14 @@ class SGD(RuleOptimizer):
         differentiable: bool = False,
         fused: bool | None = None,
     ) -> None:
-        check_lr(lr)
-        check_at_least_zero(momentum=momentum, weight_decay=weight_decay)
+        if isinstance(lr, Tensor) and lr.numel() != 1:
+            raise ValueError("Tensor lr must be 1-element")
+        if lr < 0.0:    # not "unless at least 0": NaN is let through, as in PyTorch
+            raise ValueError(f"Invalid learning rate: {lr}")
+        if momentum < 0.0:
+            raise ValueError(f"Invalid momentum value: {momentum}")
+        if weight_decay < 0.0:
+            raise ValueError(f"Invalid weight_decay value: {weight_decay}")
         if nesterov and (momentum <= 0 or dampening != 0):
             raise ValueError("Nesterov momentum requires a momentum and zero dampening")
         defaults = {

@@ -15,6 +15,7 @@ import numpy as np
 
 from .. import dtypes
 from ..config import settings
+from ..devices import CPU, META
 from ..engine.look import check_budget, snapshot
 from ..graph import pending
 from ..graph.geometry import Geometry
@@ -313,10 +314,18 @@ def check_devices(geometries: Sequence[Any]) -> None:
     found = None
     for g in geometries:
         if g.__class__ is Geometry:
-            if found is None or (found.ndim == 0 and found.device is not g.device):
+            if found is None or (g.device is not found.device and _is_free(found)):
                 found = g
-            elif g.device is not found.device and g.ndim > 0:
+            elif g.device is not found.device and not _is_free(g):
+                if META in (g.device, found.device):
+                    raise RuntimeError(f"Tensor on device {g.device} is not on the expected device "
+                                       f"{found.device}!")
                 raise RuntimeError(
                     "Expected all tensors to be on the same device, but found at least two devices, "
                     f"{found.device} and {g.device}!"
                 )
+
+
+def _is_free(g: Geometry) -> bool:
+    """Whether this may come together with tensors of any device."""
+    return g.ndim == 0 and g.device is CPU

@@ -1,7 +1,7 @@
-"""Layers with wrong arguments or inputs: PyTorch's exception type and message for each.
+"""Layers and functions with wrong arguments or inputs: PyTorch's exception type and message for each.
 
 ``wrong_inputs.json`` holds what PyTorch 2.13 answers to calls such as ``(nn.Linear(4,3))(torch.ones(2, 5))``:
-one call for each layer and kind of mistake.
+one call for each layer and kind of mistake. ``wrong_calls.json`` is of functions and methods.
 """
 
 from __future__ import annotations
@@ -15,7 +15,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-ROWS: dict[str, list[str]] = json.loads((Path(__file__).parent / "wrong_inputs.json").read_text())
+ROWS: dict[str, list[str]] = {call: row for name in ("inputs", "calls") for call, row in json.loads(
+    (Path(__file__).parent / f"wrong_{name}.json").read_text()).items()}
 
 
 def answer(torch: Any, call: str) -> list[str]:

@@ -104,6 +104,10 @@ class BackwardHook:
         return tuple(grad_outputs[i] for i in self.output_indices)
 
     def _run_without_inputs(self, grad_outputs: Gradients) -> None:
+        warnings.warn(
+            "Full backward hook is firing when gradients are computed with respect to module outputs since "
+            "no inputs require gradients. See https://docs.pytorch.org/docs/main/generated/torch.nn.Module.html"
+            "#torch.nn.Module.register_full_backward_hook for more details.", stacklevel=5)
         grad_inputs: Gradients = (None,) * self.n_inputs
         for hook in self.user_hooks:
             result = hook(self.module, grad_inputs, grad_outputs)

@@ -7,6 +7,7 @@ from collections.abc import Callable
 from typing import Any, ClassVar
 
 from ... import operators as ops
+from ...naming import own
 from ...tensor import Tensor
 from .. import functional as F
 from .. import init
@@ -156,6 +157,10 @@ class _ConvNd(Module):
 class _ForwardConv(_ConvNd):
     """A convolution from input to output, of any number of spatial dimensions."""
 
+    def __init_subclass__(cls) -> None:
+        super().__init_subclass__()
+        own(cls, "forward")
+
     def __init__(
         self,
         in_channels: int,
@@ -253,6 +258,10 @@ class Conv3d(_ForwardConv):
 
 class _ConvTransposeNd(_ConvNd):
     """The gradient of a convolution with respect to its input, used as a layer."""
+
+    def __init_subclass__(cls) -> None:
+        super().__init_subclass__()
+        own(cls, "forward")
 
     def __init__(
         self,

@@ -6,6 +6,7 @@ from collections import OrderedDict
 from collections.abc import Callable
 from typing import Any, Self
 
+from ...naming import claim
 from ._attributes import new_fields
 from ._conversion import ModuleConversion
 from ._hooks import (
@@ -174,3 +175,6 @@ class Module(ModuleConversion, ModuleHooks):
 
 
 T_destination = OrderedDict
+
+
+claim(Module)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import ClassVar
 
+from ...naming import own
 from ...tensor import Tensor
 from .. import functional as F
 from ._constructor import own_constructor
@@ -22,6 +23,11 @@ class _PadNd(Module):
 
     _spatial_dims: ClassVar[int]
     _mode: ClassVar[str]
+
+    def __init_subclass__(cls) -> None:
+        super().__init_subclass__()
+        if cls.__bases__ == (_PadNd,):
+            own(cls, "forward")
 
     def __init__(self, padding: int | tuple[int, ...]) -> None:
         super().__init__()

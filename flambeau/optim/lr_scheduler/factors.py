@@ -7,6 +7,7 @@ from collections import Counter
 from collections.abc import Callable, Iterable
 from typing import Any
 
+from ...naming import own
 from ..optimizer import Optimizer
 from .scheduler import LRScheduler, lambda_states
 
@@ -17,6 +18,10 @@ Factor = Callable[[int], float]
 
 class _LambdaScheduler(LRScheduler):
     """A function of the epoch for each parameter group."""
+
+    def __init_subclass__(cls) -> None:
+        super().__init_subclass__()
+        own(cls, "__init__")
 
     def __init__(self, optimizer: Optimizer, lr_lambda: Factor | list[Factor], last_epoch: int = -1) -> None:
         self.optimizer = optimizer
@@ -40,8 +45,10 @@ class _LambdaScheduler(LRScheduler):
 
     def load_state_dict(self, state_dict: dict[str, Any]) -> None:
         """Take over what :meth:`state_dict` returned; functions stay those of this scheduler."""
-        self.__dict__.update({key: value for key, value in state_dict.items() if key != "lr_lambdas"})
-        for function, attributes in zip(self.lr_lambdas, state_dict["lr_lambdas"], strict=False):
+        functions = state_dict.pop("lr_lambdas")
+        self.__dict__.update(state_dict)
+        state_dict["lr_lambdas"] = functions    # the caller's as it was
+        for function, attributes in zip(self.lr_lambdas, functions, strict=False):
             if attributes is not None:
                 function.__dict__.update(attributes)
 

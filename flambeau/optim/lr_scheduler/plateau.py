@@ -63,9 +63,9 @@ class ReduceLROnPlateau(LRScheduler):
 
     def _init_is_better(self, mode: Any, threshold: float, threshold_mode: Any) -> None:
         if mode not in ("min", "max"):
-            raise ValueError(f"mode {mode} is unknown!")
+            raise ValueError("mode " + mode + " is unknown!")
         if threshold_mode not in ("rel", "abs"):
-            raise ValueError(f"threshold mode {threshold_mode} is unknown!")
+            raise ValueError("threshold mode " + threshold_mode + " is unknown!")
         self.mode_worse = float("inf") if mode == "min" else float("-inf")
         self.mode = mode
         self.threshold = threshold

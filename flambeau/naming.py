@@ -1,0 +1,31 @@
+"""Names in messages: Python says where a method was written, programs ask whose method it is."""
+
+from __future__ import annotations
+
+from types import FunctionType
+
+_PACKAGE = __name__.partition(".")[0]
+
+
+def own(cls: type, *names: str) -> None:
+    """Let a class of the package have inherited methods as its own, under its name."""
+    if cls.__module__.partition(".")[0] != _PACKAGE:
+        return
+    for name in names:
+        method = getattr(cls, name)
+        if name in vars(cls) or not isinstance(method, FunctionType):
+            continue
+        code, scope = method.__code__, method.__globals__
+        copy = FunctionType(code, scope, name, method.__defaults__, method.__closure__)
+        copy.__kwdefaults__, copy.__doc__ = method.__kwdefaults__, method.__doc__
+        copy.__annotations__, copy.__module__ = method.__annotations__, cls.__module__
+        copy.__qualname__ = f"{cls.__qualname__}.{name}"
+        setattr(cls, name, copy)
+
+
+def claim(cls: type) -> None:
+    """Let the methods of the classes that ``cls`` is made of bear its name: only it is made of them."""
+    for part in cls.__mro__[1:-1]:
+        for name, method in vars(part).items():
+            if isinstance(method, FunctionType):
+                method.__qualname__ = f"{cls.__qualname__}.{name}"
