@@ -20,6 +20,7 @@ from ..llvm.code import kernel
 from ..llvm.emitter import BFLOAT16, FLOAT16, FLOAT32, FLOAT64, INT64, Dtype, memory_type
 from ..llvm.expression import Expression
 from ..plan import Call, Plan, Words
+from .sampling import normal_in_double
 
 _FLOATS = (FLOAT16, BFLOAT16, FLOAT32, FLOAT64)
 _GROUP = 16                # of normal numbers
@@ -136,9 +137,11 @@ def random_full(signature: Signature) -> Plan | None:
 def normal(signature: Signature) -> Plan | None:
     """Normal numbers in groups; an incomplete group's are lost, and the last 16 made anew. Few: in pairs."""
     output = _dense(signature)
-    if output is None or output.dtype.numpy not in (FLOAT16, BFLOAT16, FLOAT32):
+    if output is None or output.dtype.numpy not in _FLOATS:
         return None
     dtype = output.dtype.numpy
+    if dtype == FLOAT64:
+        return normal_in_double(signature) if signature.attributes[0] and output.numel >= _GROUP else None
     if 0 < output.numel < _GROUP:
         return _plan(signature, _call(signature, _pairs(dtype), [(1, FLOAT64), (2, FLOAT64)], output.numel))
     one_by_one = not signature.attributes[0]
