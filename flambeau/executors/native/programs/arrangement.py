@@ -27,10 +27,11 @@ class Arrangement:
     """``places``: of each stage, for what it needs room in the arena, and whose room ends with it.
 
     A place is a result, or the stage (its number) whose working memory it is. ``parts``: runs of native
-    stages, and what the interpreter computes in between.
+    stages, and what the interpreter computes in between. ``layout``: of the latest program,
+    the sizes of the places, where they lie, and how much room they take together.
     """
 
-    __slots__ = ("pattern", "plans", "form", "places", "parts")
+    __slots__ = ("pattern", "plans", "form", "places", "parts", "layout")
 
     def __init__(self, pattern: Pattern, plans: Plans) -> None:
         self.pattern = pattern
@@ -38,6 +39,7 @@ class Arrangement:
         self.form = form_of(plans)
         self.places = self._places()
         self.parts = self._parts()
+        self.layout: tuple[list[int], dict[Any, int], int] | None = None
 
     def _places(self) -> list[tuple[list[Any], list[Any]]]:
         pattern = self.pattern

@@ -61,6 +61,7 @@ class Pattern:
         self._fits: list[Callable[[Sequence[Signature]], Plan | None]] = []
         self.projections: dict[int, Result] = {}
         self._stage(planned)
+        self._latest = list(signatures), self.first     # what was planned last
         self.made: dict[Result, int] = {}
         self.last: dict[Result, int] = {}
         self.shared: dict[Result, Result] = {}
@@ -76,14 +77,17 @@ class Pattern:
             self._fits = [planning.replan(stage, [self.signatures[k] for k in stage.members])
                           for stage in self._planned]
         found: Plans = []
-        for members, old, fit in zip(self.stages, self.first, self._fits):
-            if old is None:
-                found.append(None)
+        latest, plans = self._latest
+        same = [new is old for new, old in zip(signatures, latest)]
+        for members, old, fit, known in zip(self.stages, self.first, self._fits, plans):
+            if old is None or all(same[k] for k in members):
+                found.append(known)
                 continue
             plan = fit([signatures[k] for k in members])
             if plan is None or plan.in_place != old.in_place:
                 return None
             found.append(plan)
+        self._latest = list(signatures), found
         return found
 
     def results(self, position: int) -> list[Result]:

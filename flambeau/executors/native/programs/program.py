@@ -42,21 +42,27 @@ class Program:
                 self.parts.append(Segment(part, own, signatures, self.offsets))
 
     def _place(self, arrangement: Arrangement, plans: Plans) -> int:
-        """Find room for everything in the arena."""
-        shelf = Shelf()
-        offsets, signatures = self.offsets, self.signatures
-        for needed, ending in arrangement.places:
+        """Find room for everything in the arena; often it is what the program before found."""
+        sizes, signatures = [], self.signatures
+        for needed, _ in arrangement.places:
             for place in needed:
                 if place.__class__ is int:
                     plan = plans[place]
                     assert plan is not None
-                    size = plan.workspace
+                    sizes.append(plan.workspace)
                 else:
                     g = signatures[place[0]].outputs[place[1]]
-                    size = g.numel * g.dtype.itemsize
-                offsets[place] = shelf.take(size)
+                    sizes.append(g.numel * g.dtype.itemsize)
+        if arrangement.layout is not None and arrangement.layout[0] == sizes:
+            _, self.offsets, size = arrangement.layout
+            return size
+        shelf, offsets, each = Shelf(), self.offsets, iter(sizes)
+        for needed, ending in arrangement.places:
+            for place in needed:
+                offsets[place] = shelf.take(next(each))
             for place in ending:
                 shelf.give(offsets[place])
+        arrangement.layout = sizes, offsets, shelf.size
         return shelf.size
 
     @property
