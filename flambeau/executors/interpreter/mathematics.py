@@ -29,10 +29,14 @@ from .bessel import *  # type: ignore[no-redef,assignment,unused-ignore]  # noqa
 from .choice import *  # type: ignore[assignment,no-redef,unused-ignore]  # noqa: F403
 from .polynomials import *  # noqa: F403
 from .products import linear, matmul  # type: ignore[assignment]  # noqa: F401
-from .reductions import (  # type: ignore[no-redef]  # noqa: F401
+from .reductions import (  # type: ignore[no-redef,assignment]  # noqa: F401
+    all,
+    any,
     count_of,
     logsumexp,
+    max,
     max_along,
+    min,
     min_along,
     sum,
     without_dims,
@@ -97,7 +101,8 @@ def _number_like(number: Any, numpy_type: Any) -> Any:
 # --- integers -----------------------------------------------------------------------------------------------
 
 def _refuse_zero(x: Any) -> None:
-    if np.result_type(x).kind in "iu" and not np.all(x):
+    kind = x.dtype.kind if isinstance(x, (np.ndarray, np.generic)) else np.result_type(x).kind
+    if kind in "iu" and not all(x):
         raise RuntimeError("ZeroDivisionError")
 
 

@@ -9,7 +9,12 @@ import numpy as np
 
 Array = np.ndarray[Any, Any]
 
-_add: Any = np.add.reduce     # what np.sum calls, and its checks are half of its time for small arrays
+# What np.sum, np.any, ... call: their checks are half of their time for small arrays.
+_add: Any = np.add.reduce
+_any: Any = np.logical_or.reduce
+_all: Any = np.logical_and.reduce
+_largest: Any = np.maximum.reduce
+_smallest: Any = np.minimum.reduce
 
 # Rows that are added one after the other; longer sums are sums of such blocks.
 _BLOCK = 64
@@ -37,6 +42,26 @@ def sum(x: Array, axis: Any = None, keepdims: bool = False, dtype: Any = None) -
     rows = x.transpose([*sorted(axes), *kept]).reshape(count, *[x.shape[d] for d in kept])
     result = _blocks(rows, wanted)
     return result.reshape([1 if d in axes else n for d, n in enumerate(x.shape)]) if keepdims else result
+
+
+def any(x: Array, axis: Any = None, keepdims: bool = False) -> Any:
+    """Whether some element is true."""
+    return _any(x, axis, None, None, keepdims)
+
+
+def all(x: Array, axis: Any = None, keepdims: bool = False) -> Any:
+    """Whether all elements are true."""
+    return _all(x, axis, None, None, keepdims)
+
+
+def max(x: Array, axis: Any = None, keepdims: bool = False) -> Any:
+    """The largest element, NaN if there is one."""
+    return _largest(x, axis, None, None, keepdims)
+
+
+def min(x: Array, axis: Any = None, keepdims: bool = False) -> Any:
+    """The smallest element, NaN if there is one."""
+    return _smallest(x, axis, None, None, keepdims)
 
 
 def count_of(x: Array, dims: tuple[int, ...], correction: float = 0) -> Any:

@@ -21,6 +21,7 @@ from ..freed import keep_freed_memory
 from ..measure import KernelTime, measured
 from . import direct, half_complex, mathematics, multi_tensor
 from .arrays import Array, flatten, read
+from .quiet import hush, speak
 from .readers import Reader, reader
 
 Plan = Callable[[tuple[Any, ...]], Any]
@@ -40,7 +41,8 @@ def run(nodes: list[Node]) -> list[Node]:
     keep_freed_memory()
     failed: list[Node] = []
     plain = not (settings.kernel_times or Failure.made)
-    with np.errstate(all="ignore"):
+    before = hush()
+    try:
         while nodes:
             node = nodes[-1]
             if node.value is None:  # else an interrupt fell between the next lines
@@ -54,6 +56,8 @@ def run(nodes: list[Node]) -> list[Node]:
             node.operands = ()
             nodes.pop()
             del node
+    finally:
+        speak(before)
     return failed
 
 
@@ -114,6 +118,7 @@ def _prepare_general(signature: Signature) -> Plan:
         return execute_several
     geometry, = outputs
     numpy_type, shape = geometry.dtype.numpy, tuple(geometry.shape) if geometry.is_contiguous else None
+    scalar = numpy_type.type if shape == () else None   # what a reduction to one element gives
 
     def execute(operands: tuple[Any, ...]) -> Any:
         arrays = [reader(x) for reader, x in zip(readers, operands)]
@@ -121,6 +126,10 @@ def _prepare_general(signature: Signature) -> Plan:
         if result.__class__ is np.ndarray and result.base is None and result.dtype is numpy_type \
                 and result.shape == shape and result.flags.c_contiguous:
             return result if result.ndim == 1 else result.reshape(-1)   # fresh: readers give views
+        if result.__class__ is scalar:
+            flat = np.empty(1, numpy_type)
+            flat[0] = result
+            return flat
         return _own(flatten(result, geometry), operands)
     return execute
 

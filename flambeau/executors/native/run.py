@@ -46,12 +46,12 @@ def _run_alone(nodes: list[Node]) -> bool:
     """
     node = nodes[0]
     assert node.signature is not None
-    entry = alone.get(node.signature)
-    if entry is None or entry.program is None or settings.kernel_times:
+    found = alone.get(node.signature)
+    if found is None or settings.kernel_times:
         return False
-    segment = entry.program.alone
+    entry, program, segment = found
     try:
-        if segment is None or not segment.run_alone(node, arena.reserve(entry.program.size)):
+        if not segment.run_alone(node, arena.reserve(program.size)):
             return False
     finally:
         arena.rest()

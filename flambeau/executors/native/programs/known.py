@@ -18,6 +18,7 @@ from .dump import dump
 from .outline import Outline, Reading
 from .pattern import Pattern, Planned, Plans
 from .program import Program
+from .segment import Segment
 
 _LIMIT = 50_000     # nodes in all graphs that are remembered
 _ARRANGEMENTS = 16  # of one family
@@ -66,7 +67,7 @@ def _nothing() -> None:
 
 _families: dict[tuple[Any, ...], Family] = {}
 _entries: deque[Entry] = deque()    # of all families
-alone: dict[Signature, Entry] = {}  # those of one small node, by its signature
+alone: dict[Signature, tuple[Entry, Program, Segment]] = {}  # those of one small node, by its signature
 _latest: Entry | None = None
 _remembered = 0
 
@@ -102,8 +103,8 @@ def program_of(nodes: list[Node], reading: Reading, forced: bool) -> Program | N
             _log.warning("a graph has no native program, and is interpreted: please report this",
                          exc_info=True)
         reading.read_operands()
-        if entry.program is not None and entry.program.alone is not None:
-            alone[entry.signatures[0]] = entry
+        if entry.program is not None and (segment := entry.program.alone) is not None:
+            alone[entry.signatures[0]] = entry, entry.program, segment
     return entry.program
 
 
@@ -175,7 +176,7 @@ def _make_room() -> None:
             continue
         family, signatures = entry.family, tuple(entry.signatures)
         _remembered -= len(signatures)
-        if alone.get(signatures[0]) is entry:
+        if signatures[0] in alone and alone[signatures[0]][0] is entry:
             del alone[signatures[0]]
         del family.entries[signatures]
         if not family.entries:

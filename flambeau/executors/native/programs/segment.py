@@ -138,7 +138,7 @@ class Segment:
         """Compute the one node of a graph; whether that could be done. This is ``run``, unrolled."""
         operands = node.operands
         values = [operands[j].value for _, j in self.form.leaves]
-        if len({*map(id, values)}) < len(values):   # another graph: its operands differed
+        if len(values) > 1 and len({*map(id, values)}) < len(values):   # other graphs: their operands differ
             return False
         for size, dtype in self._fresh:
             values.append(_empty(size, dtype))
