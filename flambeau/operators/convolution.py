@@ -241,14 +241,20 @@ def _conj(x: Tensor) -> Tensor:
 
 # --- public functions ---------------------------------------------------------------------------------------
 
-def _last(x: Tensor, weight: Tensor) -> tuple[bool, ...]:
+def _last(x: Tensor, weight: Tensor, groups: int) -> tuple[bool, ...]:
     """The attribute that asks for channels last, where an operand suggests it."""
-    if x.ndim == 5 and (x.shape[0] == 1 or x._geometry.dtype not in _LAST_IN_SPACE):
+    if not (suggests_last(x._geometry) or suggests_last(weight._geometry)):
         return ()
-    return (True,) if suggests_last(x._geometry) or suggests_last(weight._geometry) else ()
+    if x.ndim == 5:
+        small = x.shape[0] == 1 and groups == 1 and min(weight.shape[-2:]) <= 3 and x.numel() <= _SMALL_SPACE
+        if small or x._geometry.dtype not in _LAST_IN_SPACE:
+            return ()
+    return (True,)
 
 
-# Types of which PyTorch's three-dimensional convolutions of batches know channels last.
+# Types of which PyTorch's three-dimensional convolutions know channels last, and elements of one sample up to
+# which those without groups and with small kernels do not.
+_SMALL_SPACE = 655_360
 _LAST_IN_SPACE = (dtypes.float32, dtypes.bfloat16)
 
 
@@ -284,7 +290,7 @@ def _convolve(x: Tensor, weight: Tensor, bias: Any, stride: Any, padding: Any, d
     else:
         around = extents_of(padding, dims, "padding")
     check_extents(x, weight, bias, steps, around, gaps, groups)
-    attributes = (steps, around, gaps, groups, *_last(x, weight))
+    attributes = (steps, around, gaps, groups, *_last(x, weight, groups))
     if not unbatched and padding != "same":
         remember(_fitting, key, attributes)
     result = record(CONVOLUTION, (x, weight, bias), attributes)
@@ -308,7 +314,7 @@ def _transpose_convolve(x: Tensor, weight: Tensor, bias: Any, stride: Any, paddi
     if any(n <= 0 for n in space):
         raise RuntimeError(f"Given input size per channel: {list(x.shape[2:])}. Calculated output size per "
                            f"channel: {list(space)}. Output size is too small")
-    attributes = (space, steps, around, gaps, groups, *_last(x, weight))
+    attributes = (space, steps, around, gaps, groups, *_last(x, weight, groups))
     result = record(CONVOLUTION_INPUT, (x, weight), attributes)
     if bias is not None:
         result = result + bias.reshape(-1, *([1] * dims))

@@ -85,7 +85,7 @@ def index_select(input: Tensor, dim: int, index: Tensor) -> Tensor:
 
 def _like_input(operands: Any, attributes: Any) -> Geometry:
     g = operands[0]
-    return dense_like(g.shape, g, g.dtype)
+    return contiguous(g.shape, g.dtype, g.device)
 
 
 def _where(dim: int, index: Any) -> tuple[Any, ...]:
@@ -212,7 +212,11 @@ def index_copy(input: Tensor, dim: int, index: Tensor, source: Tensor) -> Tensor
     return record(INDEX_COPY, (input, index, source), (d,))
 
 
-@operator("index_fill", _like_input, owns=(0,))
+def _filled_geometry(operands: Any, attributes: Any) -> Geometry:
+    return dense_like(operands[0].shape, operands[0], operands[0].dtype)
+
+
+@operator("index_fill", _filled_geometry, owns=(0,))
 def INDEX_FILL(m: Any, input: Any, index: Any, value: Any, dim: int) -> Any:
     extent = input.shape[dim] if input.ndim else 1
     bounds.require(index, -extent, extent, IndexError, bounds.out_of_bounds(dim, extent))

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from .. import dtypes
-from ..graph.geometry import Geometry, contiguous, dense_like
+from ..graph.geometry import Geometry, contiguous
 from ..tensor import Tensor, record
 from ..tensor.batching import by_example
 from ..tensor.construct import from_array
@@ -117,7 +117,7 @@ def masked_select(input: Tensor, mask: Tensor) -> Tensor:
 
 @operator(
     "masked_scatter",
-    lambda operands, attributes: dense_like(operands[0].shape, operands[0], operands[0].dtype),
+    lambda operands, attributes: contiguous(operands[0].shape, operands[0].dtype, operands[0].device),
 )
 def MASKED_SCATTER(m: Any, input: Any, source: Any, positions: Any) -> Any:
     result = m.array(input, order="C").reshape(-1)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from ..dtypes import from_numpy_dtype
-from ..graph.geometry import Geometry, contiguous
+from ..graph.geometry import Geometry, contiguous, dense_like
 from ..graph.operator import Operator
 from ..tensor import Tensor, record, view
 from .definition import operator
@@ -21,7 +21,7 @@ def _geometry(operands: Any, attributes: Any) -> Geometry:
         raise RuntimeError("expected src to have a size equal to the slice of self. src size = "
                            f"{list(src.shape)}, slice size "
                            f"= {list(part.shape)}")
-    return contiguous(g.shape, g.dtype, g.device)
+    return dense_like(g.shape, g, g.dtype)
 
 
 def _kernel(m: Any, input: Any, src: Any, how: Operator, arguments: tuple[Any, ...]) -> Any:

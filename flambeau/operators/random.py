@@ -327,7 +327,7 @@ def _chance(p: Any) -> float:
 
 def _bernoulli(input: Tensor, p: Any = None, *, generator: Any = None) -> Tensor:
     """1 with the probability that ``input`` (or the number p) gives, else 0."""
-    geometry = like_geometry(input, None, None)
+    geometry = contiguous(input.shape, input.dtype, input._geometry.device)
     if p is not None:
         return drawn(BERNOULLI, generator, (_chance(p),), geometry)
     if input.dtype.category < dtypes.FLOATING:

@@ -13,6 +13,7 @@ from ..tensor.construct import from_array
 from .definition import operator
 from .extents import sizes_of
 from .looking import look
+from .memory_formats import suggested_geometry
 from .ranges import arange
 from .registry import api
 
@@ -24,7 +25,7 @@ def _same(operands: Any, attributes: Any) -> Geometry:
 
 def _rolled(operands: Any, attributes: Any) -> Geometry:
     g = operands[0]
-    return contiguous(g.shape, g.dtype, g.device)
+    return suggested_geometry(g.shape, g)
 
 
 FLIP = operator("flip", _same)(lambda m, input, dims: m.flip(input, dims))

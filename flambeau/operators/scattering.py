@@ -8,7 +8,7 @@ from __future__ import annotations
 from typing import Any
 
 from .. import dtypes
-from ..graph.geometry import Geometry, contiguous, dense_like
+from ..graph.geometry import Geometry, contiguous
 from ..tensor import Tensor, check_dim, record
 from . import bounds
 from .definition import broadcast_shapes, operator
@@ -131,7 +131,7 @@ def take_along_dim(input: Tensor, indices: Tensor, dim: int | None = None) -> Te
 
 def _like_input(operands: Any, attributes: Any) -> Geometry:
     g = operands[0]
-    return dense_like(g.shape, g, g.dtype)
+    return contiguous(g.shape, g.dtype, g.device)
 
 
 def cut(src: Any, index: Any) -> Any:

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from .. import dtypes, return_types
-from ..graph.geometry import Geometry, contiguous
+from ..graph.geometry import Geometry, contiguous, dense_like
 from ..tensor import Tensor, check_dim, record
 from .along import place
 from .definition import NUMBERS, arithmetic_dtype, operator, result_dtype
@@ -17,7 +17,7 @@ from .registry import api
 
 def _sorted_geometry(operands: Any, attributes: Any) -> tuple[Geometry, Geometry]:
     g = operands[0]
-    return contiguous(g.shape, g.dtype, g.device), contiguous(g.shape, dtypes.int64, g.device)
+    return dense_like(g.shape, g, g.dtype), dense_like(g.shape, g, dtypes.int64)
 
 
 def order_along(m: Any, x: Any, dim: int, descending: bool) -> Any:

@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from ....graph.geometry import Geometry, contiguous, row_major_strides
+from ....graph.geometry import Geometry, row_major_strides
 from ....graph.node import Signature
 from ..plan import Call, Plan
 from .boxes import box_of, surroundings
@@ -81,7 +81,7 @@ def _part_replaced(signature: Signature) -> Plan | None:
     if not _same_type(signature, 2):
         return None
     size = out.dtype.itemsize
-    part = how.infer((contiguous(out.shape, out.dtype, out.device),), arguments)
+    part = how.infer((out,), arguments)
     calls = [copied(Place(out.strides), source_of(g), g.shape, size)]
     if part.numel:
         calls.append(copied(Place(part.strides, part.offset), source_of(src, 1), part.shape, size))
