@@ -69,7 +69,8 @@ def _said(plan: Plan | None) -> Any:
     if plan is None:
         return None
     calls = [(index(call.function), call.tasks, call.grain, call.scratch, list(call.values),
-              call.words.shifts, call.words.rooms, call.words.places, call.words.functions)
+              call.words.shifts, call.words.rooms, call.words.places,
+              [(at, index(function)) for at, function in call.words.functions])
              for call in plan.calls]
     return calls, plan.workspace, plan.in_place, plan.nanoseconds, plan.flops, plan.traffic
 
