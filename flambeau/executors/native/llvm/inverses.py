@@ -8,10 +8,12 @@ from . import coefficients as table
 from .emitter import FLOAT32, FLOAT64, Unsupported
 from .expression import Expression, compare, constant, convert, select
 from .functions import (
+    Function,
     absolute,
     at_most,
     copysign,
     exp,
+    exp2,
     fma,
     horner,
     log1p,
@@ -122,13 +124,24 @@ def hypot(x: Expression, y: Expression) -> Expression:
 
 def log_of_sum(x: Expression, y: Expression) -> Expression:
     """log(exp(x) + exp(y))."""
+    return _log_of_sum(x, y, exp, 1.0)
+
+
+def log2_of_sum(x: Expression, y: Expression) -> Expression:
+    """log2(2^x + 2^y)."""
+    return _log_of_sum(x, y, exp2, 1 / math.log(2))
+
+
+def _log_of_sum(x: Expression, y: Expression, power: Function, scale: float) -> Expression:
+    """The larger one, and what the other adds; ``scale``: logarithms by natural ones."""
     if x.dtype not in (FLOAT32, FLOAT64):
         raise Unsupported(f"log_of_sum of {x.dtype}")
     less = x - y
     larger = select(compare(">", less, 0), x, y)
-    value = larger + log1p(exp(-absolute(less)))
-    value = select(compare("==", x, y), x + math.log(2), value)
+    value = larger + log1p(power(-absolute(less))) * scale
+    value = select(compare("==", x, y), x + scale * math.log(2), value)
     return select(compare("!=", less, less) & compare("!=", x, y), less, value)
 
 
-__all__ = ["acos", "acosh", "asin", "asinh", "atan", "atan2", "atanh", "hypot", "log_of_sum", "tan"]
+__all__ = ["acos", "acosh", "asin", "asinh", "atan", "atan2", "atanh", "hypot", "log2_of_sum", "log_of_sum",
+           "tan"]

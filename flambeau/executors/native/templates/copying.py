@@ -136,14 +136,17 @@ def define_run(module: Module) -> Function:
     """``copy_run(to, source, bytes)``: ends that overlap instead of a tail, as in any good memcpy.
 
     The library's memcpy is many times slower than this loop on CPUs whose string moves stumble where, but for
-    whole pages, the source lies just behind the target; so it is left out there. (A loop of one vector LLVM
-    would make a call of memcpy again.)
+    whole pages, the source lies close to the target and not aligned as it is; so it is left out there. (A
+    loop of one vector LLVM would make a call of memcpy again.)
     """
     with module.helper("copy_run", [("ptr noalias", "%to"), ("ptr noalias readonly", "%source"),
                                     ("i64", "%n")]) as f:
         to, source = f.emit("ptrtoint ptr %to to i64"), f.emit("ptrtoint ptr %source to i64")
-        apart = f.emit(f"and i64 {f.sub(f.sub(source, to), 1)}, {PAGE - 1}")
-        large = f.emit(f"and i1 {f.compare('sge', '%n', LONG_RUN)}, {f.compare('uge', apart, PAGE // 8)}")
+        apart = f.sub(source, to)
+        far = f.compare("uge", f.emit(f"and i64 {f.add(apart, PAGE // 8)}, {PAGE - 1}"), PAGE // 4)
+        aligned = f.compare("eq", f.emit(f"and i64 {apart}, 63"), 0)
+        good = f.emit(f"or i1 {far}, {aligned}")
+        large = f.emit(f"and i1 {f.compare('sge', '%n', LONG_RUN)}, {good}")
         with f.when(large):
             f.declarations["declare void @llvm.memcpy.p0.p0.i64(ptr, ptr, i64, i1 immarg)"] = None
             f.effect("call void @llvm.memcpy.p0.p0.i64(ptr %to, ptr %source, i64 %n, i1 false)")
