@@ -59,7 +59,7 @@ from .serialization import load, save
 from .serialization.file_reader import PyTorchFileReader
 from .size import Size
 from .tensor import Tensor
-from .tensor.storage_view import TypedStorage, UntypedStorage
+from .tensor.storage_view import StorageBase, TypedStorage, UntypedStorage
 from .torch_version import __version__
 
 _assemble.fill(globals())

@@ -22,14 +22,14 @@ from types import ModuleType
 from typing import Any
 
 PACKAGE = "flambeau"
-# Public name -> where it lies. functorch is PyTorch's older name of torch.func.
-ROOTS = {"torch": PACKAGE, "functorch": f"{PACKAGE}.func"}
+# Public name -> where it lies.
+ROOTS = {"torch": PACKAGE, "functorch": f"{PACKAGE}.functorch"}
 # The folder that holds the package: an installation's site-packages or a checkout.
 FOLDER = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 
 # flambeau's own parts, which PyTorch's users have no names for.
-INNER = frozenset({"alias", "cli", "config", "devices", "dtypes", "engine", "errors", "executors", "graph",
-                   "layouts", "operators", "random_streams", "size", "tensor"})
+INNER = frozenset({"alias", "cli", "config", "devices", "dtypes", "engine", "errors", "executors",
+                   "functorch", "graph", "layouts", "operators", "random_streams", "size", "tensor"})
 
 _BOOTSTRAP = "<frozen importlib._bootstrap>"
 

@@ -17,6 +17,8 @@ from . import batching_indices as _rules  # noqa: F401  (fills the table of rule
 from .batching import innermost, strip
 
 RANDOMNESS = ("error", "different", "same")
+# Asked for steps that are to be used in place of this module's (see Note: replaced steps).
+replaced_steps: list[Callable[[], tuple[Any, ...] | None]] = []
 
 
 def vmap(func: Callable[..., Any], in_dims: Any = 0, out_dims: Any = 0, randomness: str = "error", *,
@@ -40,9 +42,12 @@ def vmap(func: Callable[..., Any], in_dims: Any = 0, out_dims: Any = 0, randomne
 
     @wraps(func)
     def mapped(*args: Any, **kwargs: Any) -> Any:
+        for ask in replaced_steps:
+            if chunk_size is None and (steps := ask()) is not None:
+                return _by_steps(steps, func, in_dims, out_dims, randomness, args, kwargs)
         leaves, spec = pytree.tree_flatten(args)
-        dims = _dims_of(leaves, spec, in_dims, args, name)
-        size = _batch_size(leaves, dims)
+        dims = dims_of(leaves, spec, in_dims, args, name)
+        size = batch_size(leaves, dims)
         columns = [leaf if dim is None else leaf.movedim(dim, 0) for leaf, dim in zip(leaves, dims)]
 
         def part(start: int, stop: int) -> tuple[list[Any], list[Any], pytree.TreeSpec]:
@@ -53,7 +58,7 @@ def vmap(func: Callable[..., Any], in_dims: Any = 0, out_dims: Any = 0, randomne
                 level = len(levels)
                 chunk = [x if dim is None else batched(x, level) for x, dim in zip(chunk, dims)]
                 result = func(*spec.unflatten(chunk), **kwargs)
-                return _unwrapped(result, out_dims, level, name)
+                return unwrapped(result, out_dims, level, name)
             finally:
                 levels.pop()
 
@@ -61,6 +66,20 @@ def vmap(func: Callable[..., Any], in_dims: Any = 0, out_dims: Any = 0, randomne
         starts = range(0, size, step) if size else (0,)
         return _joined([part(start, min(start + step, size)) for start in starts])
     return mapped
+
+
+def _by_steps(steps: tuple[Any, ...], func: Callable[..., Any], in_dims: Any, out_dims: Any, randomness: str,
+              args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    """``func`` of all examples, with steps that somebody else wrote."""
+    process, create, unwrap = steps
+    size, dims, leaves, spec = process(in_dims, args, func)
+    levels.append(Level(size, randomness))
+    try:
+        level = len(levels)
+        result = func(*create(dims, leaves, level, spec), **kwargs)
+        return unwrap(result, out_dims, level, size, func)
+    finally:
+        levels.pop()
 
 
 def for_each(function: Callable[..., list[Any]], *batches: Tensor,
@@ -85,7 +104,7 @@ def for_each(function: Callable[..., list[Any]], *batches: Tensor,
     return [operators.stack(column) if isinstance(column[0], Tensor) else column[0] for column in zip(*rows)]
 
 
-def _dims_of(leaves: list[Any], spec: pytree.TreeSpec, in_dims: Any, args: tuple[Any, ...],
+def dims_of(leaves: list[Any], spec: pytree.TreeSpec, in_dims: Any, args: tuple[Any, ...],
              name: str) -> list[int | None]:
     """The batch dimension of each leaf, not negative."""
     if not isinstance(in_dims, (int, tuple)):
@@ -118,7 +137,8 @@ def _dims_of(leaves: list[Any], spec: pytree.TreeSpec, in_dims: Any, args: tuple
     return dims
 
 
-def _batch_size(leaves: list[Any], dims: list[int | None]) -> int:
+def batch_size(leaves: list[Any], dims: list[int | None]) -> int:
+    """How many examples there are."""
     sizes = [leaf.size(dim) for leaf, dim in zip(leaves, dims) if dim is not None]
     if not sizes:
         raise ValueError("vmap: Expected at least one Tensor to vmap over")
@@ -131,7 +151,7 @@ def _batch_size(leaves: list[Any], dims: list[int | None]) -> int:
 Part = tuple[list[Any], list[Any], pytree.TreeSpec]
 
 
-def _unwrapped(result: Any, out_dims: Any, level: int, name: str) -> Part:
+def unwrapped(result: Any, out_dims: Any, level: int, name: str) -> Part:
     """The results with the batch where ``out_dims`` wants it, these dimensions, and the structure."""
     found, spec = pytree.tree_flatten(result)
     if not all(dim is None or isinstance(dim, int) for dim in pytree.tree_leaves(out_dims)):

@@ -20,7 +20,18 @@ def _zeros(count: int, dtype: dtypes.dtype) -> Storage:
     return Storage(constant(np.zeros(count, dtype.numpy)), contiguous((count,), dtype))
 
 
-class UntypedStorage:
+class StorageBase:
+    """What a storage of bytes is an instance of."""
+
+    __slots__ = ()
+
+    def __new__(cls, *args: Any, **kwargs: Any) -> Any:
+        if cls is StorageBase:
+            raise RuntimeError("Cannot directly construct StorageBase; subclass it and then construct that")
+        return object.__new__(cls)
+
+
+class UntypedStorage(StorageBase):
     """The bytes that a tensor and its views share.
 
     >>> import flambeau as torch

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import copy
 import io
+import json
 import pickle
 from pathlib import Path
 from typing import Any
@@ -256,3 +257,48 @@ def test_sizes_to_broadcast_to_may_be_numbers() -> None:
     assert x.broadcast_to(2, 3).shape == x.broadcast_to((2, 3)).shape == x.broadcast_to(size=(2, 3)).shape
     with pytest.raises(IndexError, match="Dimension specified as -1 but tensor has no dimensions"):
         torch.fft.rfft(torch.tensor(1.0))
+
+
+def test_bases_of_observers_and_fake_quantizers() -> None:
+    from flambeau.ao.quantization import FakeQuantizeBase, ObserverBase
+
+    class Rounds(FakeQuantizeBase):
+        def forward(self, x: torch.Tensor) -> torch.Tensor:
+            return x.round() if self.fake_quant_enabled[0] else x
+
+        def calculate_qparams(self, **kwargs: Any) -> Any:
+            return 1.0, 0
+
+    rounds = Rounds.with_args()()
+    assert [name for name, _ in rounds.named_buffers()] == ["fake_quant_enabled", "observer_enabled"]
+    assert rounds(torch.tensor([1.4])).item() == 1
+    rounds.disable_fake_quant()
+    rounds.disable_observer()
+    assert rounds(torch.tensor([1.4])).item() != 1 and not rounds.observer_enabled.item()
+    with pytest.raises(TypeError, match="abstract"):
+        ObserverBase(torch.qint8)
+
+
+def test_what_ends_a_launched_process_is_recorded(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    from flambeau.distributed import autograd
+    from flambeau.distributed.elastic.multiprocessing.errors import record
+
+    monkeypatch.setenv("TORCHELASTIC_ERROR_FILE", str(tmp_path / "error.json"))
+
+    @record
+    def main(x: int) -> float:
+        return 1 / x
+    assert main(2) == 0.5
+    with pytest.raises(ZeroDivisionError):
+        main(0)
+    message = json.loads((tmp_path / "error.json").read_text())["message"]
+    assert message["message"] == "ZeroDivisionError: division by zero"
+    assert "main" in message["extraInfo"]["py_callstack"]
+    with pytest.raises(RuntimeError, match="Need to initialize distributed autograd"), autograd.context():
+        pass
+
+
+def test_storages_are_instances_of_their_base() -> None:
+    assert isinstance(torch.ones(1).untyped_storage(), torch.StorageBase)
+    with pytest.raises(RuntimeError, match="Cannot directly construct StorageBase"):
+        torch.StorageBase()

@@ -30,7 +30,7 @@ def differences(ours: Any, theirs: Any, path: str = "") -> list[str]:
         return [line for i, (a, b) in pairs for line in differences(a, b, f"{path}[{i}]")]
     if isinstance(ours, dict) and isinstance(theirs, dict) and list(ours) == list(theirs):
         return [line for key in ours for line in differences(ours[key], theirs[key], f"{path}[{key!r}]")]
-    near = isinstance(theirs, float) and ours == pytest.approx(theirs, rel=2e-3, abs=2e-4, nan_ok=True)
+    near = isinstance(theirs, float) and ours == pytest.approx(theirs, rel=1e-4, abs=1e-5, nan_ok=True)
     return [] if near or ours == theirs else [f"{path}: {ours!r}, expected {theirs!r}"]
 
 

@@ -1,5 +1,9 @@
-"""``torch.ao.quantization``: the places that a model marks for quantization. Quantizing is not there yet."""
+"""``torch.ao.quantization``: the marks in a model that is to be quantized, and bases of what replaces them.
 
+Quantizing itself is not there yet.
+"""
+
+from .bases import FakeQuantizeBase, ObserverBase
 from .stubs import DeQuantStub, QuantStub
 
-__all__ = ["DeQuantStub", "QuantStub"]
+__all__ = ["DeQuantStub", "FakeQuantizeBase", "ObserverBase", "QuantStub"]

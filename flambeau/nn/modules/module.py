@@ -18,6 +18,9 @@ from ._hooks import (
     register_module_full_backward_hook,
     register_module_full_backward_pre_hook,
 )
+from ._registration_hooks import buffer_registration_hooks as _global_buffer_registration_hooks
+from ._registration_hooks import module_registration_hooks as _global_module_registration_hooks
+from ._registration_hooks import parameter_registration_hooks as _global_parameter_registration_hooks
 from ._registration_hooks import (
     register_module_buffer_registration_hook,
     register_module_module_registration_hook,
@@ -29,6 +32,9 @@ __all__ = [
     "Module",
     "_EXTRA_STATE_KEY_SUFFIX",
     "_IncompatibleKeys",
+    "_global_buffer_registration_hooks",
+    "_global_module_registration_hooks",
+    "_global_parameter_registration_hooks",
     "register_module_backward_hook",
     "register_module_buffer_registration_hook",
     "register_module_forward_hook",

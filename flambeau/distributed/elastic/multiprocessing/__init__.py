@@ -1,0 +1,1 @@
+"""What processes of such a launcher tell it."""
