@@ -18,9 +18,10 @@ Tensors = tuple[Tensor, ...]
 def _deprecated(old: str, new: str) -> None:
     warnings.warn(
         "We've integrated functorch into PyTorch. As the final step of the integration, "
-        f"`functorch.{old}` is deprecated as of PyTorch 2.0 and will be deleted in a future version of PyTorch "
-        f">= 2.3. Please use `torch.func.{new}` instead; see the PyTorch 2.0 release notes and/or the "
-        "`torch.func` migration guide for more details https://pytorch.org/docs/main/func.migrating.html", FutureWarning, stacklevel=3)
+        f"`functorch.{old}` is deprecated as of PyTorch 2.0 and will be deleted in a future version of "
+        f"PyTorch >= 2.3. Please use `torch.func.{new}` instead; see the PyTorch 2.0 release notes and/or "
+        "the `torch.func` migration guide for more details "
+        "https://pytorch.org/docs/main/func.migrating.html", FutureWarning, stacklevel=3)
 
 
 def _parts(named: Any, disable_autograd_tracking: bool) -> tuple[tuple[str, ...], Tensors]:
