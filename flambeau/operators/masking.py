@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 from .. import dtypes
+from ..executors.interpreter.places import places
 from ..graph.geometry import Geometry, contiguous
 from ..tensor import Tensor, record
 from ..tensor.batching import by_example
@@ -177,9 +178,8 @@ def nonzero(input: Tensor, *, as_tuple: bool = False, out: Any = None) -> Any:
     """
     array = look(input, "nonzero")
     if as_tuple:
-        places = np.nonzero(array if array.ndim else array.reshape(1))
-        return tuple([from_array(np.ascontiguousarray(one)) for one in places])
-    found = np.ascontiguousarray(np.argwhere(array).T).astype(np.int64, copy=False)
+        return tuple([from_array(np.ascontiguousarray(one)) for one in places(array)])
+    found = np.stack(places(array)) if array.ndim else np.empty((0, np.count_nonzero(array)), np.int64)
     result = from_array(found).t() if array.ndim > 1 else from_array(found.T)   # dimension by dimension
     return result if out is None else store(result, out, "nonzero")
 

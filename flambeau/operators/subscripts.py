@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from .. import dtypes
+from ..executors.interpreter.places import places
 from ..graph.geometry import TABLE, contiguous
 from ..tensor import Tensor, assign, view
 from ..tensor.batching import any_batched
@@ -205,7 +206,7 @@ class Subscript:
         if keep_mask:
             self.mask = (item, dim)
             return
-        for d, positions in enumerate(np.nonzero(look(item, "index"))):
+        for d, positions in enumerate(places(look(item, "index"))):
             self._add(dim + d, from_array(positions.astype(np.int64, copy=False)))
 
 

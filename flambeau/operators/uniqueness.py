@@ -91,12 +91,12 @@ def unique_consecutive(
     if len(rows):
         changed = rows[1:] != rows[:-1]
         first[1:] = changed.any(axis=tuple(range(1, rows.ndim))) if rows.ndim > 1 else changed
-    starts = first.nonzero()[0]
-    found = rows[starts] if dim is None else np.moveaxis(rows[starts], 0, check_dim(dim, input.ndim))
+    kept = rows[first]
+    found = kept if dim is None else np.moveaxis(kept, 0, check_dim(dim, input.ndim))
     others = []
     if return_inverse:
         inverse = np.cumsum(first) - 1
         others.append(inverse.reshape(array.shape) if dim is None else inverse)
     if return_counts:
-        others.append(np.diff(starts, append=len(rows)))
+        others.append(np.diff(np.flatnonzero(first), append=len(rows)))
     return _results(found, *others)
