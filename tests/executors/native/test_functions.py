@@ -203,3 +203,11 @@ def test_trigamma() -> None:
             both = flambeau.polygamma(1, 1 - x[:500]) + f[:500]
             turn = math.pi / (x[:500] * math.pi).sin()
             np.testing.assert_allclose(both.numpy(), (turn * turn).numpy(), 1e-9)
+
+
+def test_the_float_next_to_a_multiple_of_a_right_angle() -> None:
+    """None comes nearer to one: all the digits that are left of it are those of the reduction."""
+    x = flambeau.tensor([16367173 * 2.0 ** 72])
+    with config.executor("native"):
+        assert abs(x.cos().item() + 1.6147697982476211e-09) < 1e-16
+        assert x.sin().item() == 1.0

@@ -341,13 +341,16 @@ def power(x: Expression, y: Expression) -> Expression:
 
 @cache
 def _reduction_table() -> dict[str, list[float]]:
-    """2 / pi times 2^k modulo 4 in three parts of 29, 29 and 53 bits, for each exponent of a float."""
-    parts: dict[str, list[float]] = {"high": [], "middle": [], "low": []}
+    """2 / pi times 2^k modulo 4 in two parts of 29 and 53 bits, for each exponent of a float.
+
+    A product with a mantissa is exact to 2^-56, and no float is nearer to a multiple of pi / 2 than 2^-30.
+    """
+    parts: dict[str, list[float]] = {"high": [], "low": []}
     for exponent in range(255):
         unit = exponent - 150 - table.TWO_OVER_PI_BITS  # the mantissa is taken as an integer of 24 bits
         rest = table.TWO_OVER_PI & ((1 << (2 - unit)) - 1)
         drop = rest.bit_length()
-        for name, width in (("high", 29), ("middle", 29), ("low", 53)):
+        for name, width in (("high", 29), ("low", 53)):
             drop = max(drop - width, 0)
             part = rest >> drop << drop
             parts[name].append(math.ldexp(part, unit))
@@ -373,8 +376,7 @@ def quadrant(x: Expression) -> tuple[Expression, Expression]:
     first = mantissa * _lookup("high", exponent)
     turns = first - (first * 0.25).intrinsic("rint") * 4
     whole, n = _nearest(turns, 1.0)
-    rest = fma(mantissa, _lookup("middle", exponent), turns - whole)
-    return fma(mantissa, _lookup("low", exponent), rest) * (math.pi / 2), n
+    return fma(mantissa, _lookup("low", exponent), turns - whole) * (math.pi / 2), n
 
 
 def sine_of(r: Expression, n: Expression) -> Expression:
