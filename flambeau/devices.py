@@ -10,6 +10,15 @@ _TYPES = ("cpu", "cuda", "ipu", "xpu", "mkldnn", "opengl", "opencl", "ideep", "h
 _known: dict[tuple[str, int | None], device] = {}  # one object for each: they are compared by identity
 
 
+def _no_device(given: object) -> TypeError:
+    got, why = "", ""
+    if given is not None:
+        got = given.__class__.__name__
+        why = f"      didn't match because some of the arguments have invalid types: (!{got}!)\n"
+    return TypeError(f"device() received an invalid combination of arguments - got ({got}), but expected one "
+                     f"of:\n * (torch.device device)\n{why} * (str type, int index = -1)\n")
+
+
 class device:
     """A device's type and optional index, ``device('cpu')`` or ``device('cuda', 0)``.
 
@@ -23,9 +32,13 @@ class device:
     type: str
     index: int | None
 
-    def __new__(cls, type: str | int | device = "cpu", index: int | None = None) -> device:
+    def __new__(cls, type: str | int | device | None = None, index: int | None = None) -> device:
         if isinstance(type, device):
             return type
+        if not isinstance(type, (str, int)):
+            raise _no_device(type)
+        if (type if isinstance(type, int) else index or 0) < 0:
+            raise RuntimeError("Device index must not be negative")
         self = object.__new__(cls)
         if isinstance(type, int):
             index = type

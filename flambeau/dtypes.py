@@ -318,7 +318,7 @@ class finfo:
             chosen = chosen.to_real()
         if not chosen.is_floating_point:
             raise TypeError(
-                f"torch.finfo() requires a floating point input type. Use torch.iinfo to handle '{chosen!r}'"
+                "torch.finfo() requires a floating point input type. Use torch.iinfo to handle 'torch.finfo'"
             )
         limits = ml_dtypes.finfo(chosen.numpy)
         self.dtype = chosen.name
@@ -355,7 +355,7 @@ class iinfo:
         type = given(type, "iinfo")
         if type.category != INTEGER:
             raise TypeError(
-                f"torch.iinfo() requires an integer input type. Use torch.finfo to handle '{type!r}'"
+                "torch.iinfo() requires an integer input type. Use torch.finfo to handle 'torch.iinfo'"
             )
         limits = np.iinfo(type.numpy)
         self.dtype = type.name

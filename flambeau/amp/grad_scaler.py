@@ -44,6 +44,7 @@ class GradScaler:
             if backoff_factor >= 1.0:
                 raise AssertionError("The backoff factor must be < 1.0.")
         self._scale = float(init_scale)
+        self._used = False
         self._growth_factor = growth_factor
         self._backoff_factor = backoff_factor
         self._growth_interval = growth_interval
@@ -55,6 +56,7 @@ class GradScaler:
         """A loss (or a nest of them) times the scale."""
         if not self._enabled:
             return outputs
+        self._used = True
         if isinstance(outputs, Tensor):
             return outputs * self._scale
         if isinstance(outputs, (list, tuple)):
@@ -70,6 +72,7 @@ class GradScaler:
         if id(optimizer) in self._found_inf:
             raise RuntimeError("unscale_() has already been called on this optimizer since the last "
                                "update().")
+        self._require_use("unscale_")
         isfinite = NAMESPACES["torch"]["isfinite"]
         finite: Any = None
         for group in optimizer.param_groups:
@@ -91,15 +94,22 @@ class GradScaler:
             raise RuntimeError("Closure use is not currently supported if GradScaler is enabled.")
         if id(optimizer) in self._stepped:
             raise RuntimeError("step() has already been called since the last update().")
+        self._require_use("step")
         if id(optimizer) not in self._found_inf:
             self.unscale_(optimizer)
         self._stepped.add(id(optimizer))
         return None if self._found_inf[id(optimizer)] else optimizer.step(*args, **kwargs)
 
+    def _require_use(self, action: str) -> None:
+        if not self._used:
+            raise AssertionError(f"Attempted {action} but _scale is None.  This may indicate your script did "
+                                 "not use scaler.scale(loss or outputs) earlier in the iteration.")
+
     def update(self, new_scale: Any = None) -> None:
         """Adapt the scale: back off after gradients that were not finite, grow after many that were."""
         if not self._enabled:
             return
+        self._require_use("update")
         if new_scale is not None:
             self._scale = float(new_scale)
         else:

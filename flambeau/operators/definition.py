@@ -10,6 +10,8 @@ import inspect
 from collections.abc import Callable, Sequence
 from typing import Any
 
+from numpy import ndarray
+
 from .. import dtypes
 from ..graph.geometry import Geometry, contiguous, dense_strides, intern
 from ..graph.operator import Operator
@@ -239,7 +241,7 @@ def operand(value: Any, function: str, argument: str, position: int) -> Any:
     if isinstance(value, NUMBERS):
         return value
     item = getattr(value, "item", None)
-    if item is not None and getattr(value, "shape", None) == ():
+    if item is not None and getattr(value, "shape", None) == () and not isinstance(value, ndarray):
         return item()
     raise TypeError(f"{function}(): argument '{argument}' (position {position}) must be Tensor, not "
                     f"{type_in_words(value)}")

@@ -8,6 +8,7 @@ from .. import dtypes
 from ..graph.geometry import Geometry, contiguous, dense_like
 from ..tensor import Tensor, assign
 from ..tensor.warned import warn
+from .arguments import type_in_words
 from .arithmetic import mul
 from .random import BERNOULLI, DROPOUT_MASK, drawn
 from .registry import api
@@ -34,6 +35,12 @@ def _noise_geometry(x: Tensor, features: bool) -> Geometry:
     return dense_like(g.shape, g, g.dtype)
 
 
+def _require_flag(training: Any, called: str) -> None:
+    if training.__class__ is not bool:
+        raise TypeError(f"{called}(): argument 'train' (position 3) must be bool, not "
+                        f"{type_in_words(training)}")
+
+
 def _drop(x: Tensor, p: float, training: bool, features: bool) -> Tensor:
     if p != p:  # PyTorch's layers let it pass and its kernel refuses it
         raise RuntimeError("dropout probability has to be between 0 and 1, but got nan")
@@ -53,6 +60,7 @@ def dropout(input: Tensor, p: float = 0.5, training: bool = True, inplace: bool 
     tensor([1., 1., 1.])
     """
     _check(p)
+    _require_flag(training, "dropout")
     result = _drop(input, p, training, False)
     return assign(input, result, "dropout_") if inplace and result is not input else result
 
@@ -80,6 +88,7 @@ def _features(input: Tensor, p: float, training: bool, inplace: bool, dims: int)
              "dim. This behavior will change in a future release to interpret the input as one "
              "without a batch dimension, i.e. shape (C, H, W). To maintain the 1D channel-wise "
              "dropout behavior, please switch to using dropout1d instead.")
+    _require_flag(training, "feature_dropout")
     batched = input.ndim == dims + 2 or dims == 2
     result = _drop(input if batched else input.unsqueeze(0), p, training, True)
     result = result if batched else result.squeeze(0)
@@ -95,6 +104,7 @@ def dropout1d(input: Tensor, p: float = 0.5, training: bool = True, inplace: boo
                            "that dropout1d exists to provide channel-wise dropout on inputs with 1 spatial "
                            "dimension, a channel dimension, and an optional batch dimension (i.e. 2D or 3D "
                            "inputs).")
+    _require_flag(training, "feature_dropout")
     batched = input.ndim == 3
     result = _drop(input if batched else input.unsqueeze(0), p, training, True)
     result = result if batched else result.squeeze(0)

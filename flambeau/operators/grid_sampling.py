@@ -11,6 +11,7 @@ from .. import dtypes
 from ..tensor import Tensor, record, state
 from ..tensor.construct import from_array
 from ..tensor.warned import warn
+from .arguments import type_in_words
 from .definition import arithmetic_dtype
 from .grid_points import GRID_SAMPLE, GRID_SAMPLE_GRID, GRID_SAMPLE_INPUT, Sampling, cubic_factors
 from .registry import api
@@ -97,6 +98,9 @@ def grid_sample(input: Tensor, grid: Tensor, mode: str = "bilinear", padding_mod
              "1.3.0. Please specify align_corners=True if the old behavior is desired. See the "
              "documentation of grid_sample for details.")
         align_corners = False
+    elif align_corners.__class__ is not bool:
+        raise TypeError("grid_sampler(): argument 'align_corners' (position 5) must be bool, not "
+                        f"{type_in_words(align_corners)}")
     return _sample(input, grid, mode, padding_mode, align_corners)
 
 

@@ -123,7 +123,7 @@ def check_source(name: str, x: Tensor, dim: int, index: Tensor, source: Tensor) 
         raise RuntimeError(f"{name}_(): Number of indices ({index.numel()}) should be equal to "
                            "source.size(dim): "
                            f"({source.shape[dim] if source.ndim else 1}), for dim: {dim}")
-    if source.ndim and x.ndim and (source.ndim != x.ndim or any(
+    if source.ndim and (source.ndim != x.ndim or any(
             a != b for d, (a, b) in enumerate(zip(source.shape, x.shape)) if d != dim)):
         raise RuntimeError("source tensor shape must match self tensor shape, excluding the specified "
                            "dimension. Got "

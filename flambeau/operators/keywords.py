@@ -10,7 +10,7 @@ from typing import Any
 
 from .. import dtypes, layouts
 from ..tensor import casting
-from .out import refuse_aliases, store
+from .out import refuse_aliases, require_type, store
 from .signatures import FAILURES, complaint, judged, strict
 
 # They read ``dtype=float`` themselves: no call of theirs costs more.
@@ -57,6 +57,8 @@ def with_keywords(function: Callable[..., Any], name: str, namespaces: tuple[str
             if target is None:
                 return function(*args, **kwargs)
             refuse_aliases(args, target, function.__name__)
+            if has_layout:
+                require_type(target, kwargs.get("dtype"))
             with casting.suspended():
                 return store(function(*args, **kwargs), target, function.__name__)
         except FAILURES:
@@ -74,8 +76,7 @@ _BARE = frozenset((
     "size", "dim", "item", "numel", "backward", "is_floating_point", "is_complex", "requires_grad_", "conj",
     "resolve_conj",
 ))
-_BARE_METHODS = frozenset(("reshape", "view", "flatten", "transpose", "permute", "t", "expand",
-                           "masked_fill"))
+_BARE_METHODS = frozenset(("reshape", "view", "flatten", "transpose", "permute", "t", "expand"))
 # Functions that could make something of arguments that PyTorch refuses, and are not called in tight loops.
 _STRICT = frozenset((
     "allclose", "isclose", "is_same_size", "empty_permuted", "eye", "randint", "randint_like", "randperm",
@@ -102,7 +103,9 @@ _STRICT = frozenset((
     "fill_diagonal_", "random_", "repeat_interleave", "unfold", "sum_to_size", "scalar_tensor",
     "bernoulli", "resolve_neg", "is_conj", "is_neg", "aminmax", "bucketize", "combinations", "nansum",
     "nanmean", "threshold", "chalf", "clamp_max", "clamp_min", "copysign", "argmax", "argmin", "cummax",
-    "cummin", "normal",
+    "cummin", "normal", "full", "new_full", "avg_pool1d", "avg_pool2d", "avg_pool3d", "histogram", "fill",
+    "native_batch_norm", "grid_sampler_2d", "grid_sampler_3d", "grid_sampler", "renorm", "histc",
+    "index_reduce",
 ))
 
 

@@ -219,6 +219,18 @@ def lu_solve(LU: Tensor, pivots: Tensor, B: Tensor, *, left: bool = True, adjoin
     """X with A X = B (or X A = B, or with A^H), for A given by ``lu_factor``."""
     require_square(LU, "torch.linalg.lu_solve", "LU")
     require_fitting(LU, B, left, "torch.linalg.lu_solve")
+    if pivots.dtype is not dtypes.int32:
+        raise RuntimeError("linalg.lu_solve: pivots should be a Tensor of scalar type torch.int32")
+    if LU.dtype is not B.dtype:
+        names = dtypes.SCALAR_NAMES
+        raise RuntimeError("linalg.lu_solve: Expected LU and B to have the same dtype, but found LU of type "
+                           f"{names[LU.dtype]} and B of type {names[B.dtype]} instead")
+    if LU.shape[-1] != pivots.shape[-1]:
+        raise RuntimeError("linalg.lu_solve: Number of pivots per batch should be same as the dimension of "
+                           "the matrix")
+    if LU.shape[:-1] != pivots.shape:
+        raise RuntimeError("linalg.lu_solve: Expected LU.shape[:-1] and pivots.shape to be the same, but got "
+                           f"pivots with shape {list(pivots.shape)} instead")
     if left:
         return record(LU_SOLVE, (LU, pivots, B), (adjoint,))
     # X A = B is A^H X^H = B^H

@@ -186,6 +186,9 @@ def cross(input: Tensor, other: Tensor, *, dim: int = -1) -> Tensor:
             f"linalg.cross: inputs dimension {dim} must have length 3. Got {input.shape[found]} and "
             f"{other.shape[found]}"
         )
+    if input.dtype is not other.dtype:
+        names = dtypes.SCALAR_NAMES
+        raise RuntimeError(f"expected scalar type {names[input.dtype]} but found {names[other.dtype]}")
     return record(CROSS, (input, other), (found - input.ndim,))
 
 
@@ -213,11 +216,13 @@ def vecdot(x: Tensor, y: Tensor, *, dim: int = -1) -> Tensor:
     >>> torch.linalg.vecdot(torch.ones(2, 3), torch.ones(2, 3))
     tensor([3., 3.])
     """
-    for t in (x, y):
-        if t.dtype.category == dtypes.BOOL:
-            raise RuntimeError(
-                "linalg.vecdot: Expected a floating point or complex tensor as input. Got Bool"
-            )
+    names = dtypes.SCALAR_NAMES
+    if x.dtype.category < dtypes.FLOATING:
+        raise RuntimeError("linalg.vecdot: Expected a floating point or complex tensor as input. Got "
+                           f"{names[x.dtype]}")
+    if x.dtype is not y.dtype:
+        raise RuntimeError("linalg.vecdot: Expected x and y to have the same dtype, but found x of type "
+                           f"{names[x.dtype]} and y of type {names[y.dtype]} instead")
     return (conj(x) * y).sum(dim)
 
 

@@ -154,27 +154,35 @@ def huber_loss(input: Tensor, target: Tensor, reduction: str = "mean", delta: fl
     return reduce_loss(losses, reduction)
 
 
-@api("nn.functional", "torch")
+@api("nn.functional")
 def kl_div(input: Tensor, target: Tensor, size_average: Any = None, reduce: Any = None,
            reduction: Any = "mean", log_target: bool = False) -> Tensor:
     """target (log target - input): the input, and with ``log_target`` the target too, in logarithms."""
-    if isinstance(reduction, int):
-        reduction = ("none", "mean", "sum")[reduction]
-    elif reduction == "mean" and size_average is None and reduce is None:
+    if reduction == "mean" and size_average is None and reduce is None:
         warn("reduction: 'mean' divides the total loss by both the batch size and the support size."
              "'batchmean' divides only by the batch size, and aligns with the KL div math definition."
              "'mean' will be changed to behave the same as 'batchmean' in the next major release.")
+    if reduction == "batchmean":
+        losses = _divergence(input, target, log_target)
+        return losses.sum() / input.shape[0] if input.ndim else losses.sum()
+    return reduce_loss(_divergence(input, target, log_target), reduction_of(size_average, reduce, reduction))
+
+
+@api("torch", name="kl_div")
+def _numbered_kl_div(input: Tensor, target: Tensor, reduction: int = 1, *,
+                     log_target: bool = False) -> Tensor:
+    """``nn.functional.kl_div`` with the reduction given as a number: none, mean, sum."""
+    return reduce_loss(_divergence(input, target, log_target), ("none", "mean", "sum")[reduction])
+
+
+def _divergence(input: Tensor, target: Tensor, log_target: bool) -> Tensor:
     for x in (input, target):
         if x.dtype.category != dtypes.FLOATING:
             kind = "Complex" if x.dtype.is_complex else "Integral"
             raise RuntimeError(f"kl_div: {kind} inputs not supported.")
     if log_target:
-        losses = target.exp() * (target - input)
-    else:
-        losses = NAMESPACES["torch"]["xlogy"](target, target) - target * input
-    if reduction == "batchmean":
-        return losses.sum() / input.shape[0] if input.ndim else losses.sum()
-    return reduce_loss(losses, reduction_of(size_average, reduce, reduction))
+        return target.exp() * (target - input)
+    return NAMESPACES["torch"]["xlogy"](target, target) - target * input
 
 
 @api("nn.functional", "torch")

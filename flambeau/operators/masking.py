@@ -60,6 +60,8 @@ def masked_fill(input: Tensor, mask: Tensor, value: Any) -> Tensor:
         if value.is_complex() and not input.is_complex():
             raise RuntimeError("result type ComplexFloat can't be cast to the desired output type "
                                f"{dtypes.SCALAR_NAMES[input.dtype]}")
+    elif value is None:
+        raise TypeError("masked_fill(): argument 'value' must be Number, not NoneType")
     elif isinstance(value, complex) and not input.is_complex():
         raise RuntimeError("value cannot be converted to type "
                            f"{_SPOKEN.get(input.dtype.name, input.dtype.name)} without overflow")

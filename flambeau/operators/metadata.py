@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from math import prod
 from typing import Any
 
 import numpy as np
@@ -135,6 +136,13 @@ def resize_as(self: Tensor, tensor: Tensor) -> Tensor:
 def resize(self: Tensor, *sizes: Any) -> Tensor:
     """A tensor of another shape on the same storage (deprecated in PyTorch)."""
     warn("non-inplace resize is deprecated")
+    wanted = sizes_of(sizes, "resize")
+    if prod(wanted) != self.numel():
+        shape, have = ("x".join(map(str, x)) for x in (wanted, self.shape))
+        raise RuntimeError(f"requested resize to {shape} ({prod(wanted)} elements in total), but the given "
+                           f"tensor has a size of {have} ({self.numel()} elements). autograd's resize "
+                           "can only change the shape of a given tensor, while preserving the number of "
+                           "elements. ")
     return resize_(self.detach() if not self.requires_grad else self, *sizes)
 
 

@@ -228,7 +228,7 @@ def norm(A: Tensor, ord: Any = None, dim: Any = None, keepdim: bool = False, *, 
         return vector_norm(A, 2, dim, keepdim, dtype=dtype)
     if count is not None and count not in (1, 2):
         raise RuntimeError(f"linalg.norm: If dim is specified, it must be of length 1 or 2. Got {list(dim)}")
-    if dim is None and not isinstance(ord, str) and A.ndim not in (1, 2):
+    if dim is None and A.ndim not in (1, 2):
         raise RuntimeError(
             f"linalg.norm: If dim is not specified but ord is, the input must be 1D or 2D. Got {A.ndim}D."
         )

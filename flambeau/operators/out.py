@@ -42,6 +42,13 @@ def refuse_aliases(operands: Any, out: Any, name: str) -> None:
                         "operation.")
 
 
+def require_type(out: Any, dtype: Any) -> None:
+    """PyTorch's error where a new tensor's type is given twice, and differently."""
+    if dtype is not None and isinstance(out, Tensor) and out.dtype is not dtype:
+        names = dtypes.SCALAR_NAMES
+        raise RuntimeError(f"dtype {names[dtype]} does not match dtype of out parameter ({names[out.dtype]})")
+
+
 def _share_elements(a: Tensor, b: Tensor) -> bool:
     """Whether two tensors may have memory in common."""
     if a._storage is not b._storage:

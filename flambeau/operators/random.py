@@ -126,7 +126,7 @@ def rand(*sizes: Any, size: Any = None, generator: Any = None, dtype: Any = None
     >>> _ = torch.manual_seed(0); torch.rand(2)
     tensor([0.4963, 0.7682])
     """
-    geometry = factory_geometry(sizes_of(sizes if size is None else (size,), "rand"), dtype, device)
+    geometry = factory_geometry(sizes_of(sizes if size is None else (size,), "rand"), dtype, device, "rand")
     require_floating(geometry.dtype, "check_uniform_bounds")
     return _finished(drawn(UNIFORM, generator, (0.0, 1.0), geometry), requires_grad)
 
@@ -237,7 +237,9 @@ def randperm(n: int, *, generator: Any = None, dtype: Any = None, layout: Any = 
              requires_grad: bool = False, pin_memory: bool = False) -> Tensor:
     """A random permutation of 0 .. n - 1."""
     if n < 0:
-        raise RuntimeError(f"n must be non-negative, got{n}")
+        raise RuntimeError(f"Trying to create tensor with negative dimension {n}: [{n}]")
+    if dtype is not None and dtype.category == dtypes.INTEGER and n - 1 > dtypes.iinfo(dtype).max:
+        raise RuntimeError(f"value cannot be converted to type {dtype.name}_t without overflow")
     geometry = factory_geometry((int(n),), dtype or dtypes.int64, device)
     return _finished(drawn(RANDPERM, generator, (), geometry), requires_grad)
 

@@ -64,6 +64,8 @@ def arange(
     for x in (start, end, step):
         if not isinstance(x, (int, float)):
             raise TypeError(f"arange(): argument must be Number, not {type(x).__name__}")
+    if dtype is dtypes.bool_ or dtype.is_complex:
+        raise NotImplementedError(f"\"arange_cpu\" not implemented for '{dtypes.SCALAR_NAMES[dtype]}'")
     if step == 0:
         raise RuntimeError("step must be nonzero")
     if not (math.isfinite(start) and math.isfinite(end)):

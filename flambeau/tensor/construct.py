@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from itertools import chain
 from typing import Any
 
@@ -15,6 +16,7 @@ from ..size import Size
 from .record import META_NODE
 from .tape import INFERENCE, state
 from .tensor import Tensor, fresh
+from .warned import warn
 
 _new = object.__new__
 
@@ -159,7 +161,7 @@ def to_array(data: Any, dtype: dtypes.dtype | None) -> np.ndarray[Any, Any]:
         _refuse_negative_strides(array)
         return np.array(array, dtype=(dtype or found).numpy)
     if not isinstance(data, (bool, int, float, complex)) and not _is_sequence(data):
-        if isinstance(data, dict) or not hasattr(data, "__iter__"):
+        if isinstance(data, (dict, set, frozenset, Iterator)) or not hasattr(data, "__iter__"):
             if dtype is not None:
                 raise _no_number(data, dtype)
             raise RuntimeError(f"Could not infer dtype of {type(data).__name__}")
@@ -253,14 +255,13 @@ def tensor(data: Any, *, dtype: dtypes.dtype | None = None, device: Any = None, 
     torch.int64
     """
     if isinstance(data, Tensor):
-        import warnings
-        warnings.warn(
-            "To copy construct from a tensor, it is recommended to use sourceTensor.detach().clone() or "
-            "sourceTensor.detach().clone().requires_grad_(True), rather than torch.tensor(sourceTensor).",
-            UserWarning, stacklevel=2)
+        warn("To copy construct from a tensor, it is recommended to use sourceTensor.detach().clone() or "
+             "sourceTensor.detach().clone().requires_grad_(True), rather than torch.tensor(sourceTensor).")
         out = data.detach().to(dtype=dtype or data.dtype, device=device or data.device, copy=True)
     else:
         out = from_array(to_array(data, dtype), device=devices.resolve(device))
+    if requires_grad and out._geometry.dtype.category < dtypes.FLOATING:
+        raise RuntimeError("Only Tensors of floating point and complex dtype can require gradients")
     return out.requires_grad_() if requires_grad else out
 
 
@@ -271,15 +272,28 @@ def empty_geometry(geometry: Geometry) -> Tensor:
     return fresh(Storage(constant(np.zeros(geometry.numel, geometry.dtype.numpy)), geometry), geometry)
 
 
+def _options(dtype: dtypes.dtype) -> str:
+    name = {"float32": "float", "float64": "double", "int64": "long int", "int32": "int"}.get(dtype.name,
+                                                                                              dtype.name)
+    return (f"TensorOptions(dtype={name}, device=cpu, layout=Strided, requires_grad=false (default), "
+            "pinned_memory=false (default), memory_format=(nullopt))")
+
+
 def legacy_new(cls: type, *data: Any, dtype: Any = None, device: Any = None) -> Any:
     """``torch.Tensor(2, 3)`` (uninitialised) and ``torch.Tensor([1, 2])`` (float32 whatever the data)."""
     default = dtype or dtypes.get_default_dtype()
     if len(data) == 1 and isinstance(data[0], Size):
         data = tuple(data[0])
     if all(isinstance(n, int) for n in data):
+        if negative := [n for n in data if n < 0]:
+            raise RuntimeError(f"Trying to create tensor with negative dimension {negative[0]}: {list(data)}")
         made = empty_geometry(contiguous(data if data else (0,), default, devices.resolve(device)))
     elif len(data) == 1 and isinstance(data[0], Tensor):
         made = data[0].detach()
+        if dtype is not None and made._geometry.dtype is not dtype:
+            raise TypeError(f"expected {_options(dtype)} (got {_options(made._geometry.dtype)})")
+    elif len(data) == 1 and (data[0] is None or isinstance(data[0], (float, complex))):
+        raise TypeError(f"new(): data must be a sequence (got {type(data[0]).__name__})")
     elif len(data) == 1:
         made = from_array(to_array(data[0], default))
     else:

@@ -195,10 +195,15 @@ class Tensor(Handle):
 
     @requires_grad.setter
     def requires_grad(self, wanted: bool) -> None:
+        if wanted.__class__ is not bool:
+            raise RuntimeError("requires_grad must be a bool")
         self.requires_grad_(wanted)
 
     def requires_grad_(self, requires_grad: bool = True) -> Tensor:
         """Let autograd record operations on this leaf (or stop doing so)."""
+        if requires_grad.__class__ is not bool:
+            raise TypeError("requires_grad_(): argument 'requires_grad' (position 1) must be bool, not "
+                            f"{type(requires_grad).__name__}")
         if not requires_grad:
             if self.grad_fn is not None:
                 raise RuntimeError(
@@ -293,6 +298,9 @@ class Tensor(Handle):
     def data(self, new: Tensor) -> None:
         if not isinstance(new, Tensor):
             raise TypeError("Variable data has to be a tensor, but got " + type(new).__name__)
+        if self._requires_grad and new._geometry.dtype.category < dtypes.FLOATING:
+            raise RuntimeError("data set to a tensor that requires gradients must be floating point or "
+                               "complex dtype")
         self._storage = new._storage
         self._geometry = new._geometry
 
