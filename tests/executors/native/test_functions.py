@@ -211,3 +211,18 @@ def test_the_float_next_to_a_multiple_of_a_right_angle() -> None:
     with config.executor("native"):
         assert abs(x.cos().item() + 1.6147697982476211e-09) < 1e-16
         assert x.sin().item() == 1.0
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_next_numbers(dtype: Any) -> None:
+    edges = np.array([0.0, -0.0, 1, -1, np.inf, -np.inf, np.nan, np.finfo(dtype).max, np.finfo(dtype).tiny,
+                      np.finfo(dtype).smallest_subnormal, -np.finfo(dtype).smallest_subnormal], dtype)
+    more = np.random.default_rng(0).standard_normal(50).astype(dtype)
+    x, y = (each.reshape(-1).copy() for each in np.meshgrid(*[np.concatenate([edges, more])] * 2))
+    with config.executor("native"):
+        found = flambeau.nextafter(flambeau.tensor(x), flambeau.tensor(y)).numpy()
+    with np.errstate(all="ignore"):
+        want = np.nextafter(x, y)
+    np.testing.assert_array_equal(found, want)
+    known = ~np.isnan(want)
+    assert np.array_equal(np.signbit(found[known]), np.signbit(want[known]))

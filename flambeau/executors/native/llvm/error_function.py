@@ -75,8 +75,8 @@ def erf(x: Expression) -> Expression:
     return select(compare("<", size, 1), _near(x), copysign(1 - _tail(size), x))
 
 
-@wide
-def _erfc32(x: Expression) -> Expression:
+def _erfc_to_single(x: Expression) -> Expression:
+    """1 - erf(x) in double precision, exact enough for single."""
     size = at_most(absolute(x), 27.0)
     return _complement(x, size, select(compare("<", size, 27), _scaled_tail(size) * exp(-(x * x)),
                                        constant(x, 0.0)))
@@ -92,16 +92,20 @@ def _complement(x: Expression, size: Expression, tail: Expression) -> Expression
 def erfc(x: Expression) -> Expression:
     """1 - erf(x), accurate where it is small."""
     if x.dtype == FLOAT32:
-        return _erfc32(x)
+        return wide(_erfc_to_single)(x)
     format_of(x)
     size = absolute(x)
     return _complement(x, size, select(compare("<", size, 27.3), _tail(size), constant(x, 0.0)))
 
 
-@in_double
+@wide
+def _ndtr32(x: Expression) -> Expression:
+    return _erfc_to_single(x * -math.sqrt(0.5)) * 0.5
+
+
 def ndtr(x: Expression) -> Expression:
     """The normal distribution function, accurate where it is small."""
-    return erfc(x * -math.sqrt(0.5)) * 0.5
+    return _ndtr32(x) if x.dtype == FLOAT32 else erfc(x * -math.sqrt(0.5)) * 0.5
 
 
 @in_double

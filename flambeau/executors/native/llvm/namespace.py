@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from . import bessel, error_function, inverses
+from . import bessel, error_function, inverses, neighbours
 from . import functions as exact
 from . import gamma as gamma_functions
 from .emitter import BOOL, Unsupported
@@ -108,8 +108,8 @@ i0, i0e, i1, i1e, k0, k0e, k1, k1e = map(_expensive, (bessel.i0, bessel.i0e, bes
                                                       bessel.k0e, bessel.k1, bessel.k1e))
 bessel_j0, bessel_j1, bessel_y0, bessel_y1, spherical_j0 = map(_expensive, (
     bessel.bessel_j0, bessel.bessel_j1, bessel.bessel_y0, bessel.bessel_y1, bessel.spherical_j0))
-arctan2, hypot, log_of_sum, logaddexp2 = map(_of_pair, (inverses.atan2, inverses.hypot, inverses.log_of_sum,
-                                                        inverses.log2_of_sum))
+arctan2, hypot, log_of_sum, logaddexp2, nextafter = map(_of_pair, (
+    inverses.atan2, inverses.hypot, inverses.log_of_sum, inverses.log2_of_sum, neighbours.nextafter))
 
 
 def __getattr__(name: str) -> Any:
