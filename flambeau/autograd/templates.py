@@ -184,7 +184,8 @@ class Tracing:
             first = place.setdefault(id(node), i)
             if first != i and node is not None:
                 aliases = (*aliases, (first, i))
-        recorded = self._recorded([node for _, (node, _) in wanted], place)
+        made = {id(node) for _, (node, _) in wanted if id(node) not in place}
+        recorded = self._recorded(made, place) if made else []      # a view's gradient is but another view
         constants = None if recorded is None else _constants(recorded)
         if recorded is None or constants is None:
             return None
@@ -210,12 +211,11 @@ class Tracing:
                 found.append((i, gradient))
         return found
 
-    def _recorded(self, roots: list[Node], place: dict[int, int]) -> list[tuple[Node, Any]] | None:
-        """The nodes that the results need, in the order of recording, with their operands.
+    def _recorded(self, needed: set[int], place: dict[int, int]) -> list[tuple[Node, Any]] | None:
+        """The nodes that are needed (by id) and what they need, in the order of recording, with operands.
 
         None if one comes from elsewhere, or was computed (perhaps by another thread, perhaps just now).
         """
-        needed = {id(node) for node in roots if id(node) not in place}
         recorded: list[tuple[Node, Any]] = []
         for node in reversed(_nodes[self.start:]):
             if id(node) not in needed:
