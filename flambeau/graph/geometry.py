@@ -138,7 +138,8 @@ class Family(dict[int, Geometry]):
         self._part: tuple[int, Family] | None = None    # the latest ``parts``
         self._room = _ROOM
         self.spare: list[Geometry] = []     # what it let go of
-        self.table = shape[0] if shape and shape[0] > TABLE else 0
+        first = next(iter(shape), 0)
+        self.table = first if first > TABLE else 0
         if self.table:
             self.rows = self.parts(0)
 
@@ -195,7 +196,7 @@ _given = [0, _PLENTY]   # how much room all have (a family's first counts as one
 
 def _row_major(shape: Sequence[int], strides: Sequence[int]) -> bool:
     expected = 1
-    for n, s in zip(reversed(shape), reversed(strides)):
+    for n, s in zip(tuple(shape)[::-1], strides[::-1]):     # a ``Size`` takes longer to reverse
         if n != 1:
             if s != expected:
                 return False

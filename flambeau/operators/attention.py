@@ -277,10 +277,9 @@ def scaled_dot_product_attention(query: Tensor, key: Tensor, value: Tensor, attn
 
 
 def _same_lead(query: Tensor, key: Tensor, value: Tensor, grouped: bool) -> bool:
-    lead = query.shape[:-2]
-    same = key.shape[:-3] == lead[:-1] if grouped else key.shape[:-2] == lead
-    return (same and key.shape[:-2] == value.shape[:-2] and query.shape[-1] == key.shape[-1]
-            and key.shape[-2] == value.shape[-2])
+    q, k, v = tuple(query.shape), tuple(key.shape), tuple(value.shape)
+    same = k[:-3] == q[:-3] if grouped else k[:-2] == q[:-2]
+    return same and k[:-2] == v[:-2] and q[-1] == k[-1] and k[-2] == v[-2]
 
 
 def _check_groups(query: Tensor, key: Tensor, value: Tensor) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from math import prod
 from typing import Any
 
 from ..dtypes import SCALAR_NAMES
@@ -37,7 +38,8 @@ def linear_geometry(operands: Any, attributes: Any) -> Geometry:
         )
     if w.ndim != 2:
         raise RuntimeError(f"t() expects a tensor with <= 2 dimensions, but self is {w.ndim}D")
-    if x.shape[-1] != w.shape[1]:
+    (*rows, depth), (columns, expected) = x.shape, w.shape
+    if depth != expected:
         raise RuntimeError(
             f"mat1 and mat2 shapes cannot be multiplied ({rows_of(x.shape)}x{x.shape[-1]} and "
             f"{w.shape[1]}x{w.shape[0]})"
@@ -46,9 +48,9 @@ def linear_geometry(operands: Any, attributes: Any) -> Geometry:
         require_same_dtype(x, w)
     else:
         require_addable(b, x, w)
-        expandable(b, (rows_of(x.shape), w.shape[0]) if x.ndim != 2 else (x.shape[0], w.shape[0]))
+        expandable(b, (prod(rows), columns))
     refuse_bool(x, "addmm_impl_cpu_")
-    return contiguous((*x.shape[:-1], w.shape[0]), x.dtype, x.device)
+    return contiguous((*rows, columns), x.dtype, x.device)
 
 
 def require_addable(bias: Geometry, a: Geometry, b: Geometry) -> None:
@@ -76,8 +78,9 @@ def expandable(g: Geometry, shape: tuple[int, ...]) -> None:
             f"number of sizes provided ({len(shape)}) must be greater or equal to the number of dimensions "
             f"in the tensor ({g.ndim})"
         )
+    extents = tuple(g.shape)
     for d in range(g.ndim - 1, -1, -1):
-        if g.shape[d] != 1 and g.shape[d] != shape[lead + d]:
+        if extents[d] != 1 and extents[d] != shape[lead + d]:
             raise RuntimeError(
                 f"The expanded size of the tensor ({shape[lead + d]}) must match the existing size "
                 f"({g.shape[d]}) at non-singleton dimension {lead + d}.  Target sizes: {list(shape)}.  "
@@ -109,7 +112,8 @@ def _linear_weight(ctx: Any, grad: Tensor, input: Tensor) -> Any:
 def _matrix(x: Tensor) -> Tensor:
     """(*, K) as rows."""
     g = x._geometry
-    shape = rows_of(g.shape), g.shape[-1]
+    *rows, columns = g.shape
+    shape = prod(rows), columns
     return view(VIEW, x, (shape,)) if g.is_contiguous else reshape(x, shape)
 
 

@@ -65,12 +65,12 @@ def transposed(x: Tensor) -> Tensor:
 
 def multiplied_shape(a: Geometry, b: Geometry) -> tuple[int, int]:
     """The shape of the product of two matrices."""
-    if a.shape[1] != b.shape[0]:
+    (rows, depth), (expected, columns) = a.shape, b.shape
+    if depth != expected:
         raise RuntimeError(
-            f"mat1 and mat2 shapes cannot be multiplied ({a.shape[0]}x{a.shape[1]} and "
-            f"{b.shape[0]}x{b.shape[1]})"
+            f"mat1 and mat2 shapes cannot be multiplied ({rows}x{depth} and {expected}x{columns})"
         )
-    return a.shape[0], b.shape[1]
+    return rows, columns
 
 
 def _mm_geometry(operands: Any, attributes: Any) -> Geometry:
@@ -309,18 +309,18 @@ def _matmul_geometry(operands: Any, attributes: Any) -> Geometry:
 
 def _folded_geometry(a: Geometry, b: Geometry) -> Geometry:
     """One of the two is a single matrix: PyTorch lays the batch of the other out as rows."""
-    if a.shape[-1] != b.shape[-2]:
+    (*outer, rows, depth), (*other, expected, columns) = a.shape, b.shape
+    if depth != expected:
         if b.ndim == 2:
-            one, two = (a.numel // max(a.shape[-1], 1), a.shape[-1]), tuple(b.shape)
+            one, two = (a.numel // max(depth, 1), depth), (expected, columns)
         else:
-            one, two = (b.numel // max(b.shape[-2], 1), b.shape[-2]), (a.shape[1], a.shape[0])
+            one, two = (b.numel // max(expected, 1), expected), (depth, rows)
         raise RuntimeError(
             f"mat1 and mat2 shapes cannot be multiplied ({one[0]}x{one[1]} and {two[0]}x{two[1]})"
         )
     require_same_dtype(a, b)
     refuse_bool(a, "addmm_impl_cpu_", a, b)
-    batch = a.shape[:-2] if b.ndim == 2 else b.shape[:-2]
-    return contiguous((*batch, a.shape[-2], b.shape[-1]), a.dtype, a.device)
+    return contiguous((*(outer if b.ndim == 2 else other), rows, columns), a.dtype, a.device)
 
 
 MATMUL = operator("matmul", _matmul_geometry, compute=product_dtype, grad_name="UnsafeViewBackward0")(

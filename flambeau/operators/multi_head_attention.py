@@ -159,10 +159,11 @@ def _in_projection(query: Tensor, key: Tensor, value: Tensor, weights: Any,
 
 def _split_heads(x: Tensor, batch: int, heads: int) -> Tensor:
     """(L, N, E) as (N, H, L, E / H), without a copy of a part of a packed projection."""
-    if x.shape[1] != batch:
-        raise RuntimeError(f"shape '{[x.shape[0], batch * heads, x.shape[2] // heads]}' is invalid for input "
+    length, found, width = x.shape
+    if found != batch:
+        raise RuntimeError(f"shape '{[length, batch * heads, width // heads]}' is invalid for input "
                            f"of size {x.numel()}")
-    return x.reshape(x.shape[0], batch, heads, x.shape[-1] // heads).permute(1, 2, 0, 3)
+    return x.reshape(length, batch, heads, width // heads).permute(1, 2, 0, 3)
 
 
 def _expanded_mask(mask: Tensor, length: int, keys: int, batch: int, heads: int) -> Tensor:

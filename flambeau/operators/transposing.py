@@ -74,7 +74,8 @@ def _permute_rule(g: Geometry, dims: tuple[int, ...]) -> Geometry:
     order = [check_dim(d, g.ndim) for d in dims]
     if len(set(order)) != len(order):
         raise RuntimeError("permute(): duplicate dims are not allowed.")
-    return g.with_view([g.shape[d] for d in order], [g.strides[d] for d in order], g.offset)
+    shape, strides = tuple(g.shape), g.strides
+    return g.with_view([shape[d] for d in order], [strides[d] for d in order], g.offset)
 
 
 PERMUTE = view_operator("permute", _permute_rule)

@@ -60,7 +60,7 @@ class Segment:
         self._arena_offsets = np.array([offsets[place] for place in form.places], np.int64)
         self._arena_offsets = self._arena_offsets[form.in_arena[:, 1]] + shifts[form.in_arena[:, 2]]
         made = [signatures[k].outputs[r] for k, r in form.made]
-        self._fresh = [(g.numel, g.dtype.numpy) for g in made]
+        self._fresh = [g.numel for g in made], [g.dtype.numpy for g in made]
         self._alone = [UNHELD + 1] * len(form.owned)
         self._values: list[Any] = []
         self._bound_to = 0
@@ -108,8 +108,7 @@ class Segment:
         values: list[Any] = [*map(_value, leaves)]
         if form.earlier:
             values += [arrays[result] for result in form.earlier]
-        for size, dtype in self._fresh:
-            values.append(_empty(size, dtype))
+        values += map(_empty, *self._fresh)
         if private is not None:
             values += private
         if self._fill(values, nodes, block):
@@ -140,8 +139,7 @@ class Segment:
         values = [operands[j].value for _, j in self.form.leaves]
         if len(values) > 1 and len({*map(id, values)}) < len(values):   # other graphs: their operands differ
             return False
-        for size, dtype in self._fresh:
-            values.append(_empty(size, dtype))
+        values += map(_empty, *self._fresh)
         if not self._fill(values, (node,), block):
             return False
         if self._header[runtime.FAILED]:
