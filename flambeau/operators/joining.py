@@ -11,6 +11,7 @@ from ..tensor import Tensor, check_dim, record, view
 from .casting import cast
 from .definition import operator, result_dtype
 from .expanding import atleast_1d, atleast_2d, atleast_3d
+from .extents import view_strides
 from .memory_formats import channels_last, result_geometry, suggests_last
 from .registry import api
 from .slicing import SELECT, SLICE
@@ -53,9 +54,9 @@ def _stack_geometry(operands: Sequence[Geometry], attributes: Any) -> Geometry:
     if dim == first.ndim or not all(map(suggests_last, operands)):
         return contiguous(shape, dtype, first.device)
     joined = (*first.shape[:dim], len(operands) * first.shape[dim], *first.shape[dim + 1:])
-    steps = channels_last(joined, dtype, first.device).strides      # as cat's, of which one becomes two
-    return intern(Size(shape), (*steps[:dim], steps[dim] * first.shape[dim], *steps[dim:]), 0, dtype,
-                  first.device)
+    strides = view_strides(channels_last(joined, dtype, first.device), shape)   # of what cat gives
+    assert strides is not None
+    return intern(Size(shape), strides, 0, dtype, first.device)
 
 
 CAT = operator("cat", _cat_geometry, kind="variadic")(_cat_kernel)
