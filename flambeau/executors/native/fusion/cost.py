@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import math
+
+from ..templates.nest import even
+
 ELEMENT_INSTRUCTION = 0.012   # nanoseconds for one element in one instruction of a kernel
 SHARED = 10_000.0             # nanoseconds: from here on a second thread pays, where one helps anyway
 PORTION = 20_000.0            # what a thread takes at a time, at most
-EVEN = 4                      # portions come in so many: as many for each of two or four threads
 
 
 def grain(tasks: int, each: float) -> int:
@@ -13,5 +16,4 @@ def grain(tasks: int, each: float) -> int:
     whole = tasks * each
     if whole < SHARED:
         return max(tasks, 1)
-    portions = 2 if whole <= 2 * PORTION else EVEN * -(-whole // (EVEN * PORTION))
-    return max(1, -(-tasks // int(portions)))
+    return max(1, -(-tasks // even(max(2, math.ceil(whole / PORTION)))))

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from math import prod
 
 from ..llvm.emitter import Dtype
+from ..templates.nest import even
 from .structure import ADJACENT, ELEMENT, FLAT, ONE, REPEATED, ROW, STRIDED, Input
 from .traits import Space
 
@@ -81,6 +82,7 @@ class Nest:
                             or (blocks < (2 if again else _FEW) and total >= 4 * _TASK)):
             least = max(2 * _TASK, total // (_FEW if again else _PARTS))
             self.chunk = min(first, -(-least // max(each, 1)))
+            self.chunk = -(-first // even(-(-first // self.chunk)))
             if not self.mid:
                 self.chunk = -(-self.chunk // 4096) * 4096
         elif self.columns and elements > _CACHED:

@@ -21,7 +21,7 @@ from ..plan import Words
 RANKS = (1, 3, 7)
 TASK_BYTES = 256 << 10   # read and written by a task: some 10 us
 MOST_TASKS = 32
-EVEN = 4                # more than two tasks are a multiple of it: two threads, or four, have as many
+EVEN = 4                # more than two portions are a multiple of it: of two or four threads each has as many
 ALIGNED = 64            # columns of a block are a multiple of this
 
 Strides = tuple[int, ...]
@@ -100,8 +100,12 @@ def split(space: Space, bytes_each: float, *, widest: int = 0, together: int = 1
 
 def tasks_for(traffic: float) -> int:
     """How many tasks share work of so many bytes."""
-    tasks = max(1, min(MOST_TASKS, int(traffic / TASK_BYTES)))
-    return -(-tasks // EVEN) * EVEN if tasks > 2 else tasks
+    return even(max(1, min(MOST_TASKS, int(traffic / TASK_BYTES))))
+
+
+def even(portions: int) -> int:
+    """As many portions or a few more, so that threads get the same number."""
+    return portions if portions <= 2 else -(-portions // EVEN) * EVEN
 
 
 def rank_for(space: Space) -> int:
