@@ -63,11 +63,36 @@ def planned(monkeypatch: pytest.MonkeyPatch) -> list[int]:
 
 def test_a_later_process_plans_nothing_and_computes_the_same(disk: dict[str, str],
                                                              planned: list[int]) -> None:
+    flambeau.ones(1).item()     # until the first look, draws are graphs of their own
     want = _losses()
     assert planned
     planned.clear()
     programs.clear()
     assert _losses() == want
+    assert not planned
+
+
+def _converted() -> float:
+    x = flambeau.arange(24).reshape(4, 6)
+    return (x.float() > 3).to(flambeau.float64).mean().item()
+
+
+def _sparse_gradient() -> float:
+    embedding = nn.Embedding(10, 4, sparse=True)
+    embedding(flambeau.tensor([1, 3, 3, 8])).sum().backward()
+    assert embedding.weight.grad is not None
+    return embedding.weight.grad.coalesce().values().sum().item()
+
+
+@pytest.mark.parametrize("run", [_converted, _sparse_gradient], ids=lambda run: run.__name__)
+def test_what_is_kept(run: Callable[[], float], disk: dict[str, str], planned: list[int]) -> None:
+    found = []
+    for _ in range(2):
+        programs.clear()
+        planned.clear()
+        with config.executor("native"):
+            found.append(run())
+    assert found[0] == found[1]
     assert not planned
 
 

@@ -19,6 +19,7 @@ from typing import Any
 import numpy as np
 
 from .... import sources
+from ....devices import device
 from ....dtypes import dtype
 from ....graph.geometry import Geometry
 from ....graph.node import Signature
@@ -27,7 +28,7 @@ from . import disk, dumping
 from .machine import machine
 
 # Everything that a module's text can follow from.
-_FOLDERS = ("executors", "graph", "operators", "optim", "random_streams", "tensor")
+_FOLDERS = ("executors", "graph", "operators", "optim", "random_streams", "sparse", "tensor")
 _PACKAGE = __name__.partition(".")[0]
 _OWN = tuple(f"{_PACKAGE}.{folder}." for folder in _FOLDERS)
 
@@ -64,6 +65,8 @@ def _spelled(value: Any) -> str:
         return repr(value)
     if isinstance(value, (np.dtype, dtype)):
         return f"dtype {value.name}"
+    if isinstance(value, device):
+        return repr(value)
     if isinstance(value, tuple):
         return f"{type(value).__qualname__}({','.join(map(_spelled, value))})"
     if isinstance(value, type):
