@@ -137,6 +137,10 @@ def _(ctx: Any, grad: Tensor, L: Tensor, X: Tensor) -> Any:
     to_b = record(CHOLESKY_SOLVE, (grad, L), (upper,))
     if not ctx.needs[1]:
         return to_b, None
+    if 4 * X.shape[-1] < X.shape[-2]:   # few right-hand sides: no square matrix is multiplied
+        if upper:
+            return to_b, -((L @ to_b) @ adjoint(X) + (L @ X) @ adjoint(to_b))
+        return to_b, -(to_b @ (adjoint(X) @ L) + X @ (adjoint(to_b) @ L))
     product = to_b @ adjoint(X)
     both = product + adjoint(product)
     return to_b, -(L @ both) if upper else -(both @ L)

@@ -27,16 +27,16 @@ def TWO_LOOPS(m: Any, grad: Any, scale: Any, *history: Any) -> Any:
     1 / y s, the oldest first. ``scale``: of the initial inverse Hessian.
     """
     count = len(history) // 3
-    changes, steps, inverses = history[:count], history[count:2 * count], history[2 * count:]
-    direction, weights = -grad, np.empty(count, grad.dtype)
+    changes, steps = history[:count], history[count:2 * count]
+    inverses = [x[()] for x in history[2 * count:]]     # numbers: quicker to multiply than arrays of one
+    direction, weights, dot = -grad, [grad.dtype.type(0)] * count, np.dot
     for i in reversed(range(count)):
-        weights[i] = np.dot(steps[i], direction) * inverses[i]
-        direction += changes[i] * -weights[i]
+        weights[i] = weight = dot(steps[i], direction) * inverses[i]
+        direction -= changes[i] * weight
     direction = direction * scale
     for i in range(count):
-        correction = np.dot(changes[i], direction) * inverses[i]
-        direction += steps[i] * (weights[i] - correction)
-    return direction, weights
+        direction += steps[i] * (weights[i] - dot(changes[i], direction) * inverses[i])
+    return direction, np.array(weights, grad.dtype)
 
 
 def two_loops(grad: Tensor, scale: Any, changes: Sequence[Tensor], steps: Sequence[Tensor],

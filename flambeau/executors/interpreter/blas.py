@@ -17,7 +17,7 @@ from numpy.linalg import _umath_linalg
 
 PARALLEL = 200_000         # multiply-adds: below, BLAS takes one thread anyway
 MODERATE = 400_000_000      # multiply-adds: ten milliseconds of one thread
-SMALL = 10_000_000
+SMALL = 100_000_000         # a few milliseconds of one thread
 
 _moderate = 0
 _Threads = tuple[Callable[[], int], Callable[[int], Any]]

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from . import lapack
+from . import lapack, linalg
 
 Array = np.ndarray[Any, Any]
 
@@ -106,14 +106,14 @@ def cholesky(a: Array) -> tuple[Array, Array]:
     """The lower factor of Hermitian matrices (their lower triangles are read), and where each fails (or
     0)."""
     try:
-        return np.linalg.cholesky(a), np.zeros(a.shape[:-2], np.int32)
+        return linalg.cholesky(a), np.zeros(a.shape[:-2], np.int32)
     except np.linalg.LinAlgError:
         pass
     factors = np.tril(a).reshape(-1, *a.shape[-2:])
     info = np.zeros(len(factors), np.int32)
     for i, matrix in enumerate(a.reshape(factors.shape)):
         try:
-            factors[i] = np.linalg.cholesky(matrix)
+            factors[i] = linalg.cholesky(matrix)
         except np.linalg.LinAlgError:
             info[i] = _first_bad_minor(matrix)
     return factors.reshape(a.shape), info.reshape(a.shape[:-2])
@@ -122,7 +122,7 @@ def cholesky(a: Array) -> tuple[Array, Array]:
 def _first_bad_minor(matrix: Array) -> int:
     for order in range(1, len(matrix) + 1):
         try:
-            np.linalg.cholesky(matrix[:order, :order])
+            linalg.cholesky(matrix[:order, :order])
         except np.linalg.LinAlgError:
             return order
     return len(matrix)
@@ -173,21 +173,21 @@ def _substitute(a: Array, b: Array, batch: tuple[int, ...], upper: bool, unit: b
 def inverse(a: Array) -> tuple[Array, Array]:
     """Inverses, and the first zero pivot of each matrix (or 0)."""
     try:
-        return np.linalg.inv(a), np.zeros(a.shape[:-2], np.int32)
+        return linalg.inv(a), np.zeros(a.shape[:-2], np.int32)
     except np.linalg.LinAlgError:
         info = lu(a)[2]
         flat = a.reshape(-1, *a.shape[-2:])
         result = np.full(flat.shape, np.nan, a.dtype)
         for i, singular in enumerate(info.reshape(-1)):
             if not singular:
-                result[i] = np.linalg.inv(flat[i])
+                result[i] = linalg.inv(flat[i])
         return result.reshape(a.shape), info
 
 
 def solve(a: Array, b: Array) -> tuple[Array, Array]:
     """Solutions of A X = B, and the first zero pivot of each A (or 0)."""
     try:
-        return np.linalg.solve(a, b), np.zeros(a.shape[:-2], np.int32)
+        return linalg.solve(a, b), np.zeros(a.shape[:-2], np.int32)
     except np.linalg.LinAlgError:
         inverses, info = inverse(a)
         return np.matmul(inverses, b), info
@@ -242,7 +242,7 @@ def matrix_exp(a: Array) -> Array:
     x6 = x4 @ x2
     odd = x @ (x6 @ (b[13] * x6 + b[11] * x4 + b[9] * x2) + b[7] * x6 + b[5] * x4 + b[3] * x2 + b[1] * one)
     even = x6 @ (b[12] * x6 + b[10] * x4 + b[8] * x2) + b[6] * x6 + b[4] * x4 + b[2] * x2 + b[0] * one
-    result = np.linalg.solve(even - odd, even + odd)
+    result = linalg.solve(even - odd, even + odd)
     for step in range(int(power.max(initial=0))):
         again = (power > step)[..., None, None]
         result = np.where(again, result @ result, result)

@@ -10,12 +10,11 @@ import numpy as np
 
 if TYPE_CHECKING:
     from numpy import *  # noqa: F403
-    from numpy import abs, all, any, fft, linalg, max, min, round  # noqa: F401
+    from numpy import abs, all, any, fft, max, min, round  # noqa: F401
 else:
     # What a star imports, but for NumPy's modules: a star would load each, down to its Fortran compiler.
     globals().update({name: value for name in set(np.__all__).intersection(vars(np))
                       if not isinstance(value := getattr(np, name), ModuleType)})
-    from numpy import linalg  # noqa: F401
 
     def __getattr__(name: str) -> Any:
         """NumPy's fft, which few programs want."""
@@ -23,6 +22,7 @@ else:
             return np.fft
         raise AttributeError(f"the namespace of kernels has no {name}")
 
+from . import linalg  # type: ignore[no-redef]  # noqa: F401
 from .activations import *  # noqa: F403
 from .arrays import strided  # noqa: F401
 from .bessel import *  # type: ignore[no-redef,assignment,unused-ignore]  # noqa: F403
