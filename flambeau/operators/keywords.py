@@ -72,7 +72,7 @@ def with_keywords(function: Callable[..., Any], name: str, namespaces: tuple[str
 # Functions that every step of a training calls often: they look at their operands themselves.
 _BARE = frozenset((
     "add", "sub", "mul", "div", "neg", "exp", "log", "sqrt", "rsqrt", "sin", "cos", "tanh", "sigmoid", "relu",
-    "gelu", "silu", "clone", "detach", "linear", "embedding", "layer_norm", "rms_norm", "dropout", "split",
+    "gelu", "silu", "clone", "detach", "linear", "layer_norm", "rms_norm", "dropout", "split",
     "size", "dim", "item", "numel", "backward", "is_floating_point", "is_complex", "requires_grad_", "conj",
     "resolve_conj",
 ))
@@ -105,7 +105,9 @@ _STRICT = frozenset((
     "nanmean", "threshold", "chalf", "clamp_max", "clamp_min", "copysign", "argmax", "argmin", "cummax",
     "cummin", "normal", "full", "new_full", "avg_pool1d", "avg_pool2d", "avg_pool3d", "histogram", "fill",
     "native_batch_norm", "grid_sampler_2d", "grid_sampler_3d", "grid_sampler", "renorm", "histc",
-    "index_reduce",
+    "index_reduce", "l1_loss", "mse_loss", "smooth_l1_loss", "huber_loss", "gaussian_nll_loss",
+    "cosine_embedding_loss", "triplet_margin_with_distance_loss", "soft_margin_loss",
+    "binary_cross_entropy", "multilabel_soft_margin_loss",
 ))
 
 

@@ -13,6 +13,8 @@ from inspect import unwrap
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from numpy import ndarray
+
 from ..dtypes import dtype
 from ..graph.recent import Recent
 from ..size import Size
@@ -280,9 +282,13 @@ def _of_python(rows: Sequence[str], given: dict[str, Any]) -> Exception | None:
     """The error of a function written in Python: what it asks first of an argument of another kind."""
     for row in rows:
         parameter, _, rest = row.partition(" ")
-        if parameter not in given or isinstance(value := given[parameter], Tensor):
+        optional, parameter = parameter.endswith("?"), parameter.removesuffix("?")
+        if parameter not in given or isinstance(value := given[parameter], Tensor) \
+                or (optional and value is None):
             continue
         if rest.startswith("."):
+            if rest == ".size" and isinstance(value, ndarray):
+                return TypeError("'int' object is not callable")
             if not hasattr(value, rest[1:]):
                 return AttributeError(f"'{type_in_words(value)}' object has no attribute '{rest[1:]}'")
             continue

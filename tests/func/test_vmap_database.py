@@ -53,6 +53,7 @@ def _looped(torch: Any, function: Any, inputs: list[Any], shared: int | None = N
     return [torch.stack(column) for column in zip(*results)]
 
 
+@pytest.mark.filterwarnings("ignore:reduction. .mean. divides")
 @pytest.mark.parametrize("row", ROWS, ids=[row[0] for row in ROWS])
 def test_vmap_is_a_loop(torch: Any, row: Row) -> None:
     _, function, _ = row
@@ -82,6 +83,7 @@ def _is_differentiable(row: Row) -> bool:
 DIFFERENTIABLE = list(filter(_is_differentiable, ROWS))
 
 
+@pytest.mark.filterwarnings("ignore:reduction. .mean. divides")
 @pytest.mark.parametrize("row", DIFFERENTIABLE[::2], ids=[row[0] for row in DIFFERENTIABLE[::2]])
 def test_gradients_inside_and_outside(torch: Any, row: Row) -> None:
     inputs = _batches(torch, row)
