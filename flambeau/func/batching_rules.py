@@ -268,7 +268,7 @@ def _convolution(call: Call) -> Any:
     rest = call.operands[2:]
     if not call.has[1] and not any(call.has[2:]):
         return unfolded(call.again(folded(x), weight, *rest), call.size)
-    groups = (*call.attributes[:-1], call.attributes[-1] * call.size)
+    groups = _more_groups(call)
     filters = folded(call.front(1))
     biases = [None if b is None else call.front(i + 2).reshape(-1) for i, b in enumerate(rest)]
     found = call.again(in_channels(call.front(0)), filters, *biases, attributes=groups)
@@ -277,9 +277,16 @@ def _convolution(call: Call) -> Any:
 
 @rule("convolution_weight")
 def _convolution_weight(call: Call) -> Any:
-    groups = (*call.attributes[:-1], call.attributes[-1] * call.size)
-    found = call.again(in_channels(call.front(0)), in_channels(call.front(1)), attributes=groups)
+    found = call.again(in_channels(call.front(0)), in_channels(call.front(1)), attributes=_more_groups(call))
     return unfolded(found, call.size)
+
+
+def _more_groups(call: Call) -> tuple[Any, ...]:
+    """The attributes with as many groups for each example; the last one may ask for channels last."""
+    *others, last = call.attributes
+    if last is True:
+        return (*others[:-1], others[-1] * call.size, last)
+    return (*others, last * call.size)
 
 
 def _on_folded(call: Call, spatial: int, attributes: tuple[Any, ...] | None = None) -> Any:

@@ -143,3 +143,15 @@ def test_errors_of_pytorch(torch: Any, oracle: Any, call: str) -> None:
         return caught.type, str(caught.value)
 
     assert error(torch) == error(oracle)
+
+
+def test_batches_of_images_that_are_channels_last(torch: Any) -> None:
+    F, last = torch.nn.functional, torch.channels_last
+    x = torch.arange(384.0).sin().reshape(2, 4, 6, 8).contiguous(memory_format=last)
+    w = torch.arange(432.0).cos().reshape(2, 6, 4, 3, 3)
+    each = torch.func.vmap(lambda a: F.conv2d(x, a, padding=1))(w)
+    assert torch.allclose(each[1], F.conv2d(x, w[1], padding=1), atol=1e-4)
+    found = torch.func.vmap(torch.func.grad(lambda a, b: F.conv2d(b[None], a).square().sum()), (None, 0))(
+        w[0].contiguous(memory_format=last), x)
+    one = torch.func.grad(lambda a: F.conv2d(x[1:], a).square().sum())(w[0])
+    assert torch.allclose(found[1], one, rtol=1e-4, atol=1e-3)
