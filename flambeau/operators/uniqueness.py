@@ -91,7 +91,7 @@ def unique_consecutive(
     if len(rows):
         changed = rows[1:] != rows[:-1]
         first[1:] = changed.any(axis=tuple(range(1, rows.ndim))) if rows.ndim > 1 else changed
-    kept = rows[first]
+    kept = rows.take(np.flatnonzero(first), axis=0)
     found = kept if dim is None else np.moveaxis(kept, 0, check_dim(dim, input.ndim))
     others = []
     if return_inverse:

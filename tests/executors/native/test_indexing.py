@@ -234,3 +234,29 @@ def test_other_shapes_compile_nothing() -> None:
             kept = work(n, m)
             flambeau.synchronize()
         assert kept and compiled() == before
+
+
+ADDED: list[tuple[str, Any]] = [
+    ("embedding_dense_backward", lambda w, i: flambeau.nn.functional.embedding(i, w, padding_idx=3)),
+    ("index_select_backward", lambda w, i: w.index_select(0, i.reshape(-1))),
+    ("index_select_backward", lambda w, i: w.T.index_select(1, i.reshape(-1))),
+    ("gather_backward", lambda w, i: w.gather(0, i[:, :8])),
+    ("index_backward", lambda w, i: w[i]), ("index_backward", lambda w, i: w[:, i % 8]),
+    ("take_backward", lambda w, i: w.take(i - 5)),
+]
+
+
+@pytest.mark.parametrize("dtype", [flambeau.bfloat16, flambeau.float16], ids=str)
+@pytest.mark.parametrize(("name", "function"), ADDED)
+def test_sums_of_short_types(name: str, function: Any, dtype: Any) -> None:
+    """In single precision, rounded once; those of embeddings at each step."""
+    flambeau.manual_seed(0)
+    index = flambeau.randint(0, 40, (300, 9))
+    grad = flambeau.randn(function(flambeau.zeros(40, 8), index).shape).to(dtype)
+
+    def run(w: Tensor) -> Any:
+        leaf = w.detach().requires_grad_()
+        return flambeau.autograd.grad(function(leaf, index), leaf, grad)
+
+    loose = name.startswith("embedding") and dtype is flambeau.float16
+    check(run, [flambeau.randn(40, 8).to(dtype)], name, 5e-2 if loose else 0.0)

@@ -20,7 +20,7 @@ from typing import Any, NamedTuple
 from ....graph.geometry import Geometry
 from ..llvm.build import Function, Module, Value, Variable
 from ..llvm.code import kernel
-from ..llvm.emitter import INT32, INT64, Dtype, Unsupported, register_type
+from ..llvm.emitter import BFLOAT16, FLOAT16, INT32, INT64, Dtype, Unsupported, register_type
 from ..plan import Call, Words
 from .copying import define_run, element
 from .nest import ALIGNED, Nest, Row, Space, Split, fused, rank_for, split, tasks_for
@@ -47,13 +47,15 @@ class Index(NamedTuple):
 class Side(NamedTuple):
     """One side of a walk: an operand, a result (no geometry), or a Python number (its type).
 
-    Or one constant, of which ``number`` is the bits (a true ``constant``).
+    Or one constant, of which ``number`` is the bits (a true ``constant``); or, in the workspace at ``place``,
+    sums in single precision of elements of a 16-bit type.
     """
 
     strides: Strides
     number: int = 0
     geometry: Any = None
     constant: bool = False
+    place: int | None = None
 
 
 class Form(NamedTuple):
@@ -72,42 +74,56 @@ class Form(NamedTuple):
     constant: bool          # the dense side is a number among the words
     scaled: bool            # the dense side is multiplied by a number
     ahead: bool             # rows are fetched before they are copied
+    sums: bool              # the indexed side is in single precision
+
+    @property
+    def sizes(self) -> tuple[int, int]:
+        """Bytes of an element of either side."""
+        return self.dtype.itemsize, 4 if self.sums else self.dtype.itemsize
 
 
 def walked(action: str, extents: Strides, dense: Side, indexed: Side, indices: Sequence[Index], dtype: Any, *,
-           wraps: bool = False, factor: int | None = None) -> Call:
-    """The call of a walk. ``factor``: the operand, a Python number, by which the dense side is multiplied."""
+           wraps: bool = False, factor: int | None = None, rounds: bool = False) -> Call:
+    """The call of a walk. ``factor``: the operand, a Python number, by which the dense side is multiplied.
+
+    ``rounds``: elements of 16-bit types may be added, every sum being rounded.
+    """
     number_type = dtype.numpy
     size = number_type.itemsize
     index_type = indices[0].geometry.dtype.numpy
     if index_type not in (INT64, INT32) or indexed.geometry == () \
             or any(i.geometry.dtype.numpy != index_type for i in indices[1:]):
         raise Unsupported("indices of these types")
-    if action not in ("read", "write") and (size < 4 or number_type.kind not in "iuf"):
+    sums = indexed.place is not None
+    if action not in ("read", "write") and not sums and not (rounds and number_type in (BFLOAT16, FLOAT16)) \
+            and (size < 4 or number_type.kind not in "iuf"):
         raise Unsupported("arithmetic on this type")
-    wide = index_type.itemsize
-    strides = [[s * size for s in dense.strides], [s * size for s in indexed.strides],
+    wide, held = index_type.itemsize, 4 if sums else size
+    strides = [[s * size for s in dense.strides], [s * held for s in indexed.strides],
                *[[s * wide for s in i.strides] for i in indices]]
     if action == "read":
         space = fused(extents, strides)
         cut = split(space, 2 * size + wide, widest=STRIP)
     else:
-        space, cut = _for_writing(extents, strides, size, 2 * size + wide)
+        space, cut = _for_writing(extents, strides, held, size + held + wide)
     first, second, *others = [own[-1] for own in space.strides]
     form = Form(rank_for(space), action, number_type, len(indices), wide, wraps,
                 any(others), others.count(wide) == len(others), all(i.step == 1 for i in indices),
-                (first == size, second == size),
+                (first == size, second == held),
                 dense.constant or isinstance(dense.geometry, type), factor is not None,
-                action == "read" and cut.columns * size >= LONG)
-    words = _words(dense, indexed, indices, number_type, factor)
+                action == "read" and cut.columns * size >= LONG, sums)
+    words = _words(dense, indexed, indices, number_type, factor, held)
     Nest(form.rank, 2 + len(indices), len(words.values)).place(words, space, cut)
     return Call(_kernel(form), words, cut.tasks, cut.grain)
 
 
-def _words(dense: Side, indexed: Side, indices: Sequence[Index], dtype: Dtype, factor: int | None) -> Words:
+def _words(dense: Side, indexed: Side, indices: Sequence[Index], dtype: Dtype, factor: int | None,
+           size: int) -> Words:
     words = Words()
     for side in (dense, indexed):
-        if side.constant:
+        if side.place is not None:
+            words.workspace(side.place)
+        elif side.constant:
             words.constant(side.number)
         elif side.geometry is None:
             words.output(side.number)
@@ -118,7 +134,7 @@ def _words(dense: Side, indexed: Side, indices: Sequence[Index], dtype: Dtype, f
     words.status()
     for i in indices:
         words.input(i.operand, i.geometry)
-        words.constant(i.extent, i.step * dtype.itemsize)
+        words.constant(i.extent, i.step * size)
     if factor is not None:
         words.number(factor, dtype)
     return words
@@ -165,7 +181,8 @@ def _kernel(form: Form) -> str:
         factor = f.read(register_type(form.dtype), f.at(f.words, after, "i64"), 4) if form.scaled else ""
         finder = _Finder(f, form, nest)
         size = str(form.dtype.itemsize)
-        steps = [size if unit else nest.step(f, side) for side, unit in enumerate(form.units)]
+        steps = [str(form.sizes[side]) if unit else nest.step(f, side)
+                 for side, unit in enumerate(form.units)]
         ahead = _Ahead(f, run) if run is not None and form.ahead else None
         with nest.rows(f) as row:
             first, at = f.at(dense, row.offsets[0], "i8"), f.at(indexed, row.offsets[1], "i8")
@@ -220,7 +237,7 @@ class _Finder:
         base = [INDICES + EACH * k for k in range(form.indices)]
         self.pointers = [f.word(b, "ptr") for b in base]
         self.extents = [f.word(b + 1) for b in base]
-        self.steps = [str(form.dtype.itemsize) if form.near else f.word(b + 2) for b in base]
+        self.steps = [str(form.sizes[1]) if form.near else f.word(b + 2) for b in base]
         self.along = [str(form.index_size) if form.packed else nest.step(f, 2 + k)
                       for k in range(form.indices)]
         self.wrong: Variable = f.variable("i1", "false")
@@ -284,6 +301,14 @@ def _act(f: Function, form: Form, dense: str, indexed: str, factor: str) -> None
         f.write(kind, f.read(kind, source, align), to, align)
         return
     kind = register_type(form.dtype)
+    if form.dtype in (BFLOAT16, FLOAT16):
+        held = f.read("float", indexed, 4) if form.sums else f.load(indexed, form.dtype)
+        total = f.emit(f"fadd float {held}, {f.load(dense, form.dtype)}")
+        if form.sums:
+            f.write("float", total, indexed, 4)
+        else:
+            f.store(total, indexed, form.dtype)
+        return
     x = f.read(kind, dense, align)
     if form.action not in ARITHMETIC:
         y = f.read(kind, indexed, align)

@@ -10,8 +10,9 @@ import numpy as np
 
 from ....graph.geometry import Geometry, row_major_strides
 from ....graph.node import Signature
-from ..llvm.emitter import Dtype
+from ..llvm.emitter import BFLOAT16, FLOAT16, Dtype
 from ..plan import Call, Plan
+from ..recurrent.rounding import cleared, narrowed
 from .copying import Place, bits_of, copied, filled
 from .indexed import Index, Side, walked
 from .movement import Template, number_for, source_of
@@ -46,6 +47,20 @@ def _accumulated(signature: Signature, positions: Shape, call: Call) -> Plan:
     out = signature.outputs[0]
     return Plan([filled(Place((1,)), (out.numel,), out.dtype.itemsize), call],
                 traffic=_traffic(signature, positions))
+
+
+def _added(signature: Signature, positions: Shape, dense: Side, strides: Shape, indices: Sequence[Index],
+           wraps: bool = False, rounds: bool = False) -> Plan:
+    """Values added to zeros; those of 16-bit types in single precision, rounded last unless ``rounds``."""
+    out = signature.outputs[0]
+    dtype = out.dtype.numpy
+    if rounds or dtype not in (BFLOAT16, FLOAT16):
+        call = walked("add", positions, dense, Side(strides), indices, out.dtype, wraps=wraps, rounds=rounds)
+        return _accumulated(signature, positions, call)
+    call = walked("add", positions, dense, Side(strides, place=0), indices, out.dtype, wraps=wraps)
+    calls = [cleared(dtype, out.numel, 0), call, narrowed(dtype, out.numel, 0)]
+    return Plan(calls, workspace=-(-4 * out.numel // 64) * 64,
+                traffic=_traffic(signature, positions) + 12.0 * out.numel)
 
 
 def _updated(signature: Signature, positions: Shape, call: Call) -> Plan:
@@ -87,8 +102,10 @@ def _scattered(signature: Signature, dim: int, shape: Shape, action: str) -> Pla
         return None
     strides = row_major_strides(shape)
     where = Index(1, index, index.strides, shape[dim], strides[dim])
-    call = walked(action, index.shape, Side(grad.strides, 0, grad), Side(_without(strides, dim)), [where],
-                  out.dtype)
+    dense = Side(grad.strides, 0, grad)
+    if action == "add":
+        return _added(signature, index.shape, dense, _without(strides, dim), [where])
+    call = walked(action, index.shape, dense, Side(_without(strides, dim)), [where], out.dtype)
     return _accumulated(signature, index.shape, call)
 
 
@@ -183,9 +200,8 @@ def _index_select_backward(signature: Signature) -> Plan | None:
     out, (dim, shape) = signature.outputs[0], signature.attributes
     if not _usable(signature, index) or not len(shape):
         return None
-    call = walked("add", grad.shape, Side(grad.strides, 0, grad), Side(_without(out.strides, dim)),
-                  [_vector(index, 1, out.shape, out.strides, dim)], out.dtype)
-    return _accumulated(signature, grad.shape, call)
+    return _added(signature, grad.shape, Side(grad.strides, 0, grad), _without(out.strides, dim),
+                  [_vector(index, 1, out.shape, out.strides, dim)])
 
 
 def _index_update(signature: Signature) -> Plan | None:
@@ -245,9 +261,7 @@ def _index_backward(signature: Signature) -> Plan | None:
         return None
     out = signature.outputs[0]
     found = _Subscript(out.shape, out.strides, signature.attributes[0], indices, 1)
-    call = walked("add", found.shape, Side(grad.strides, 0, grad), Side(found.strides), found.indices,
-                  out.dtype, wraps=True)
-    return _accumulated(signature, found.shape, call)
+    return _added(signature, found.shape, Side(grad.strides, 0, grad), found.strides, found.indices, True)
 
 
 def _index_put(signature: Signature) -> Plan | None:
@@ -286,9 +300,8 @@ def _take_backward(signature: Signature) -> Plan | None:
     out = signature.outputs[0]
     if not _usable(signature, index) or grad.shape != index.shape:
         return None
-    call = walked("add", index.shape, Side(grad.strides, 0, grad), Side([0] * index.ndim),
-                  [_flat(index, 1, out.numel)], out.dtype, wraps=True)
-    return _accumulated(signature, index.shape, call)
+    return _added(signature, index.shape, Side(grad.strides, 0, grad), [0] * index.ndim,
+                  [_flat(index, 1, out.numel)], True)
 
 
 def _put(signature: Signature) -> Plan | None:
@@ -322,19 +335,22 @@ def _embedding(signature: Signature) -> Plan | None:
 
 
 def _embedding_backward(signature: Signature) -> Plan | None:
-    """Gradients (*, D) added up by row; the padding row, which gets none, is cleared again."""
+    """Gradients (*, D) added up by row; the padding row, which gets none, is cleared again.
+
+    Sums of 16-bit types are rounded at each step, as PyTorch's are.
+    """
     grad, index = signature.geometries
     out, (_, padding) = signature.outputs[0], signature.attributes
     *shape, _ = grad.shape
     if not _usable(signature, index) or shape != [*index.shape]:
         return None
     strides, where = _in_table(out, index)
-    call = walked("add", grad.shape, Side(grad.strides, 0, grad), Side(strides), [where], out.dtype)
-    size, (rows, width) = out.dtype.itemsize, out.shape
-    calls = [filled(Place((1,)), (out.numel,), size), call]
-    if padding is not None and 0 <= padding < rows:
-        calls.append(filled(Place((1,), padding * width), (width,), size))
-    return Plan(calls, traffic=_traffic(signature, grad.shape))
+    plan = _added(signature, grad.shape, Side(grad.strides, 0, grad), strides, [where], rounds=True)
+    rows, width = out.shape
+    if padding is None or not 0 <= padding < rows:
+        return plan
+    cleared_row = filled(Place((1,), padding * width), (width,), out.dtype.itemsize)
+    return Plan([*plan.calls, cleared_row], workspace=plan.workspace, traffic=plan.traffic)
 
 
 TEMPLATES: dict[str, Template] = {

@@ -18,7 +18,7 @@ from ..plan import Call, Plan, Words
 from ..products.microkernel import tile_of
 from ..products.packing import padded
 from ..recurrent.products import PROJECT
-from ..recurrent.rounding import NARROW, PIECE, WIDEN
+from ..recurrent.rounding import PIECE, WIDEN, narrowed
 from ..recurrent.rounding import kernels as rounding_kernels
 from ..recurrent.sequence import BACKWARD, FORWARD, GATES, KEPT, kernels, rows_of_a_task
 
@@ -96,12 +96,7 @@ class _Layer:
     def _round(self) -> None:
         for result, place in self.rounded.items():
             g = self.outputs[result]
-            words = Words()
-            words.workspace(place)
-            words.output(result)
-            words.constant(g.numel)
-            assert len(words.values) == len(NARROW)
-            self.calls.append(Call(rounding_kernels(g.dtype.numpy)["narrow"], words, -(-g.numel // PIECE)))
+            self.calls.append(narrowed(g.dtype.numpy, g.numel, place, result))
 
     def call(self, kernel: str, words: Words, tasks: int, grain: int = 1) -> None:
         self.calls.append(Call(kernels(self.dtype, "products")[kernel], words, tasks, grain))
