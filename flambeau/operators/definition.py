@@ -18,9 +18,10 @@ from ..graph.operator import Operator
 from ..size import Size
 from ..tensor import Tensor, record, record_one, record_pair, record_scaled
 from ..tensor.construct import tensor
+from ..tensor.overrides import dispatching, first_seen
 from .arguments import type_in_words
 from .out import store
-from .registry import api
+from .registry import NAMESPACES, api
 
 NUMBERS = (int, float, bool, complex)
 
@@ -201,6 +202,9 @@ def pointwise(*namespaces: str, name: str | None = None, promotes: str = "same",
 def _unary(op: Operator, name: str) -> Any:
     def function(input: Any, *, out: Any = None) -> Any:
         if not isinstance(input, Tensor):
+            public_api = NAMESPACES["torch"].get(name, function)
+            if first_seen((input,)):
+                return dispatching(function, public_api)(input)
             raise TypeError(f"{name}(): argument 'input' (position 1) must be Tensor, not "
                             f"{type_in_words(input)}")
         result = record_one(op, input)
@@ -215,6 +219,9 @@ def _binary(op: Operator, name: str) -> Any:
                 return record_pair(op, input, other)
             if other.__class__ in NUMBERS:
                 return record_scaled(op, input, other)
+        public_api = NAMESPACES["torch"].get(name, function)
+        if first_seen((input, other)):
+            return dispatching(function, public_api)(input, other)
         if not isinstance(other, Tensor) and other.__class__ not in NUMBERS:
             other = operand(other, name, "other", 2)
         if not isinstance(input, Tensor):

@@ -10,6 +10,7 @@ from ..graph.operator import Operator
 from ..tensor import Tensor, assign, record, record_pair, record_scaled
 from ..tensor.construct import tensor
 from ..tensor.overlap import require_apart
+from ..tensor.overrides import first_seen
 from . import arithmetic, comparison, division, logical, matmul, power
 from .definition import NUMBERS
 
@@ -25,40 +26,47 @@ def _value(other: Any) -> Any:
     return None
 
 
-def _binary(op: Operator) -> Callable[[Any, Any], Any]:
+def _left(self: Any, name: str, other: Any) -> Any:
+    """What a tensor makes of an operand that is no tensor and no number: its class may override."""
+    return getattr(self, name)(other) if first_seen((other,)) else NotImplemented
+
+
+def _binary(op: Operator, name: str) -> Callable[[Any, Any], Any]:
     """``self op other``."""
     def method(self: Any, other: Any) -> Any:
         if isinstance(other, Tensor):
             return record_pair(op, self, other)
         if other.__class__ in NUMBERS:
             return record_scaled(op, self, other)
-        other = _value(other)
-        return NotImplemented if other is None else record(op, (self, other))
+        value = _value(other)
+        return _left(self, name, other) if value is None else record(op, (self, value))
     return method
 
 
-def _reflected(op: Operator) -> Callable[[Any, Any], Any]:
+def _reflected(op: Operator, name: str) -> Callable[[Any, Any], Any]:
     """``other op self``."""
     def method(self: Any, other: Any) -> Any:
         if not isinstance(other, Tensor) and other.__class__ not in NUMBERS:
-            other = _value(other)
-            if other is None:
-                return NotImplemented
+            value = _value(other)
+            if value is None:
+                return _left(self, name, other)
+            other = value
         return record(op, (other, self))
     return method
 
 
-def _in_place(op: Operator, name: str) -> Callable[[Any, Any], Any]:
+def _in_place(op: Operator, name: str, announced: str) -> Callable[[Any, Any], Any]:
     """``self op= other``."""
     def method(self: Any, other: Any) -> Any:
         if not isinstance(other, Tensor) and other.__class__ not in NUMBERS:
-            other = _value(other)
-            if other is None:
-                return NotImplemented
+            value = _value(other)
+            if value is None:
+                return _left(self, name, other)
+            other = value
         result = record(op, (self, other))
         if isinstance(other, Tensor) and other._storage is self._storage:
             require_apart(self, (other,))
-        return assign(self, result, name)
+        return assign(self, result, announced)
     return method
 
 
@@ -72,53 +80,55 @@ _IN_PLACE_NAMES = {"truediv": "div_", "floordiv": "floor_divide_", "mod": "remai
                    "or": "bitwise_or_", "xor": "bitwise_xor_", "lshift": "bitwise_left_shift_",
                    "rshift": "bitwise_right_shift_"}
 for _name, _op in _ARITHMETIC.items():
-    setattr(T, f"__{_name}__", _binary(_op))
-    setattr(T, f"__r{_name}__", _reflected(_op))
-    setattr(T, f"__i{_name}__", _in_place(_op, _IN_PLACE_NAMES.get(_name, f"{_name}_")))
+    setattr(T, f"__{_name}__", _binary(_op, f"__{_name}__"))
+    setattr(T, f"__r{_name}__", _reflected(_op, f"__r{_name}__"))
+    setattr(T, f"__i{_name}__", _in_place(_op, f"__i{_name}__", _IN_PLACE_NAMES.get(_name, f"{_name}_")))
 T.__div__, T.__rdiv__, T.__idiv__ = T.__truediv__, T.__rtruediv__, T.__itruediv__
 T.__radd__, T.__rmul__ = T.__add__, T.__mul__   # the tensor stays the first operand, as in PyTorch's graphs
 
 for _name in ("eq", "ne", "lt", "le", "gt", "ge"):
-    setattr(T, f"__{_name}__", _binary(getattr(comparison, _name).operator))
+    setattr(T, f"__{_name}__", _binary(getattr(comparison, _name).operator, f"__{_name}__"))
 
 
 def _rsub(self: Any, other: Any) -> Any:
     if other.__class__ in NUMBERS:
         return record_scaled(arithmetic.RSUB, self, other)
-    other = _value(other)
-    return NotImplemented if other is None else record(arithmetic.RSUB, (self, other))
+    value = _value(other)
+    return _left(self, "__rsub__", other) if value is None else record(arithmetic.RSUB, (self, value))
 
 
 def _rtruediv(self: Any, other: Any) -> Any:
-    other = _value(other)
-    return NotImplemented if other is None else record(arithmetic.MUL, (self.reciprocal(), other))
+    value = _value(other)
+    if value is None:
+        return _left(self, "__rtruediv__", other)
+    return record(arithmetic.MUL, (self.reciprocal(), value))
 
 
 def _pow(self: Any, other: Any) -> Any:
-    other = _value(other)
-    return NotImplemented if other is None else power.pow(self, other)
+    value = _value(other)
+    return _left(self, "__pow__", other) if value is None else power.pow(self, value)
 
 
 def _rpow(self: Any, other: Any) -> Any:
-    other = _value(other)
-    return NotImplemented if other is None else power.pow(other, self)
+    value = _value(other)
+    return _left(self, "__rpow__", other) if value is None else power.pow(value, self)
 
 
 def _ipow(self: Any, other: Any) -> Any:
-    other = _value(other)
-    return NotImplemented if other is None else self.pow_(other)
+    value = _value(other)
+    return _left(self, "__ipow__", other) if value is None else self.pow_(value)
 
 
 def _matmul(self: Any, other: Any) -> Any:
-    return matmul.matmul(self, other) if isinstance(other, Tensor) else NotImplemented
+    return matmul.matmul(self, other) if isinstance(other, Tensor) else _left(self, "__matmul__", other)
 
 
 def _rmatmul(self: Any, other: Any) -> Any:
-    return matmul.matmul(other, self) if isinstance(other, Tensor) else NotImplemented
+    return matmul.matmul(other, self) if isinstance(other, Tensor) else _left(self, "__rmatmul__", other)
 
 
 def _imatmul(self: Any, other: Any) -> Any:
-    return matmul.matmul(self, other) if isinstance(other, Tensor) else NotImplemented
+    return matmul.matmul(self, other) if isinstance(other, Tensor) else _left(self, "__imatmul__", other)
 
 
 def _invert(self: Any) -> Any:

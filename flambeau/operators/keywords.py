@@ -10,6 +10,7 @@ from typing import Any
 
 from .. import dtypes, layouts
 from ..tensor import casting
+from ..tensor.overrides import dispatching, first_seen
 from .out import refuse_aliases, require_type, store
 from .signatures import FAILURES, complaint, judged, strict
 
@@ -62,6 +63,8 @@ def with_keywords(function: Callable[..., Any], name: str, namespaces: tuple[str
             with casting.suspended():
                 return store(function(*args, **kwargs), target, function.__name__)
         except FAILURES:
+            if first_seen((*args, *kwargs.values())):
+                return dispatching(wrapper, wrapper)(*args, **kwargs)
             if public is not None and (error := complaint(function, *public, args, kwargs)) is not None:
                 raise error from None
             raise
@@ -72,11 +75,12 @@ def with_keywords(function: Callable[..., Any], name: str, namespaces: tuple[str
 # Functions that every step of a training calls often: they look at their operands themselves.
 _BARE = frozenset((
     "add", "sub", "mul", "div", "neg", "exp", "log", "sqrt", "rsqrt", "sin", "cos", "tanh", "sigmoid", "relu",
-    "gelu", "silu", "clone", "detach", "linear", "layer_norm", "rms_norm", "dropout", "split",
-    "size", "dim", "item", "numel", "backward", "is_floating_point", "is_complex", "requires_grad_", "conj",
-    "resolve_conj",
+    "gelu", "silu", "linear", "layer_norm", "rms_norm", "dropout",
+    "size", "dim", "item", "numel", "backward", "requires_grad_",
 ))
-_BARE_METHODS = frozenset(("reshape", "view", "flatten", "transpose", "permute", "t", "expand"))
+_BARE_METHODS = frozenset(("reshape", "view", "flatten", "transpose", "permute", "t", "expand",
+                           "clone", "detach", "split", "is_floating_point", "is_complex",
+                           "conj", "resolve_conj"))
 # Functions that could make something of arguments that PyTorch refuses, and are not called in tight loops.
 _STRICT = frozenset((
     "allclose", "isclose", "is_same_size", "empty_permuted", "eye", "randint", "randint_like", "randperm",

@@ -19,6 +19,7 @@ from ..dtypes import dtype
 from ..graph.recent import Recent
 from ..size import Size
 from ..tensor import Tensor
+from ..tensor.overrides import dispatching, first_seen
 from .arguments import invalid_combination, is_integer, type_in_words
 
 FAILURES = (AttributeError, TypeError, ValueError, RuntimeError, LookupError, ArithmeticError, AssertionError)
@@ -339,6 +340,8 @@ def strict(function: Callable[..., Any], namespace: str, name: str) -> Callable[
     def checked(*args: Any, **kwargs: Any) -> Any:
         form = _form_of((*args, *kwargs.values()) if kwargs else args)
         call = (form, *kwargs) if kwargs else form
+        if form is None and first_seen((*args, *kwargs.values())):
+            return dispatching(checked, checked)(*args, **kwargs)
         if form is None or call not in right:
             if _SYNONYMS.isdisjoint(kwargs) \
                     and (error := complaint(function, namespace, name, args, kwargs)) is not None:
@@ -356,6 +359,8 @@ def judged(function: Callable[..., Any], namespace: str, name: str) -> Callable[
         try:
             return function(*args, **kwargs)
         except FAILURES:
+            if first_seen((*args, *kwargs.values())):
+                return dispatching(checked, checked)(*args, **kwargs)
             if (error := complaint(function, namespace, name, args, kwargs)) is not None:
                 raise error from None
             raise

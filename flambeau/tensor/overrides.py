@@ -39,6 +39,17 @@ def activate() -> None:
             wrap()
 
 
+def first_seen(values: Iterable[Any]) -> bool:
+    """Whether these are the first arguments that override, of a class that is no Tensor.
+
+    A function asks once it has failed, as it does with such arguments; from then on all look for them.
+    """
+    if _active or not overriding(values):
+        return False
+    activate()
+    return True
+
+
 def active() -> bool:
     """Whether a class that overrides, or a mode, was ever defined."""
     return _active
@@ -86,10 +97,29 @@ def ask(public_api: Callable[..., Any], candidates: list[Any], args: tuple[Any, 
         if result is not NotImplemented:
             return result
     for c in candidates:
-        result = c.__torch_function__(public_api, types, args, kwargs)
+        result = _answer(c, public_api, types, args, kwargs)
         if result is not NotImplemented:
             return result
     return NotImplemented
+
+
+def _answer(candidate: Any, public_api: Callable[..., Any], types: tuple[type, ...], args: tuple[Any, ...],
+            kwargs: dict[str, Any]) -> Any:
+    """What an argument makes of a call.
+
+    A class that is no Tensor may have a table of functions from before they were wrapped: it is asked for the
+    bare one, too.
+    """
+    bare = None if isinstance(candidate, Tensor) else getattr(public_api, "__wrapped__", None)
+    if bare is None:
+        return candidate.__torch_function__(public_api, types, args, kwargs)
+    try:
+        result = candidate.__torch_function__(public_api, types, args, kwargs)
+    except NotImplementedError:
+        result = NotImplemented
+    if result is not NotImplemented:
+        return result
+    return candidate.__torch_function__(bare, types, args, kwargs)
 
 
 def handle_torch_function(public_api: Callable[..., Any], relevant_args: Iterable[Any], *args: Any,
