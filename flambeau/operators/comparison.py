@@ -6,9 +6,11 @@ from collections.abc import Sequence
 from typing import Any
 
 from .. import dtypes
+from ..engine.look import values_read
 from ..graph.geometry import Geometry
 from ..graph.operator import Operator
 from ..tensor import Tensor, record
+from ..tensor.known import known_arrays
 from ..tensor.warned import warn
 from .definition import operand, pointwise, pointwise_geometry, pointwise_operator, result_dtype
 from .domain import COMPLEX, bad_arguments, refuse, require_tensor
@@ -228,6 +230,10 @@ def equal(input: Tensor, other: Tensor) -> bool:
                            f"{input.device} and {other.device}!")
     if input.shape != other.shape:
         return False
+    arrays = known_arrays((input, other))
+    if arrays is not None:
+        values_read[0] += 1
+        return bool((arrays[0] == arrays[1]).all())
     return bool(eq(input, other).all())
 
 

@@ -237,6 +237,9 @@ def _simple_view(x: Tensor, items: tuple[Any, ...]) -> Tensor | None:
     return x
 
 
+_FIRST = (0,)
+
+
 def getitem(self: Tensor, key: Any) -> Tensor:
     """``x[key]``: a view for integers, slices, None and Ellipsis, a copy for lists and tensors.
 
@@ -259,6 +262,10 @@ def getitem(self: Tensor, key: Any) -> Tensor:
         simple = _simple_view(self, key)
         if simple is not None:
             return view(ALIAS, self) if simple is self else simple
+    elif key.__class__ is Tensor and key._geometry.dtype is dtypes.int64 and key._geometry.ndim \
+            and self._geometry.ndim:
+        index_operators.check_known(self, (key,), _FIRST)
+        return index_operators.read(self, (key,), _FIRST)
     found = Subscript(self, key)
     if not found.dims:
         return view(ALIAS, self) if found.view is self else found.view
@@ -274,8 +281,12 @@ def setitem(self: Tensor, key: Any, value: Any) -> None:
         if not isinstance(value, (np.generic, int, float, bool, complex)):
             raise TypeError(f"can't assign a {_type_title(value)} to a {type_name(self._geometry)}")
         value, number = value.item() if isinstance(value, np.generic) else value, True
-    if key.__class__ is tuple and not number:
-        simple = _simple_view(self, key)
+    items = (key,) if key.__class__ is int or key.__class__ is slice else key
+    if items.__class__ is tuple:
+        simple = _simple_view(self, items)
+        if simple is not None and number:
+            simple.fill_(value)
+            return
         if simple is not None and simple._geometry.shape == value._geometry.shape:
             simple.copy_(value)
             return

@@ -5,6 +5,7 @@ from __future__ import annotations
 import copy
 import pickle
 import warnings
+from types import ModuleType
 from typing import Any
 
 import numpy as np
@@ -242,3 +243,31 @@ def test_conversion_to_real_warns() -> None:
         warnings.simplefilter("always")
         flambeau.zeros(1).copy_(flambeau.ones(1, dtype=flambeau.complex64))
     assert any("discards the imaginary part" in str(w.message) for w in caught)
+
+
+def test_numbers_written_at_positions_and_rows_read_by_a_vector(torch: ModuleType) -> None:
+    x = torch.arange(6.0).reshape(2, 3)
+    x[0], x[1, -1], x[1:, :1], x[-1, 1] = 7, 2.5, True, -1
+    assert x.tolist() == [[7, 7, 7], [1, -1, 2.5]]
+    x[:] = 4
+    assert x.tolist() == [[4] * 3] * 2 and x._version == 5
+    leaf = torch.zeros(3, requires_grad=True)
+    with pytest.raises(RuntimeError, match="leaf"):
+        leaf[0] = 1.0
+    y = leaf * 2
+    y[1] = 5.0
+    y[torch.tensor([0, 0, 1])].sum().backward()
+    assert leaf.grad.tolist() == [4, 0, 0]
+    for wrong in (torch.tensor([2]), torch.tensor([[-3]])):
+        with pytest.raises(IndexError, match="out of bounds for dimension 0 with size 2"):
+            x[wrong]
+    with pytest.raises(IndexError, match="too many indices for tensor of dimension 0"):
+        torch.tensor(1.0)[torch.tensor([0])]
+
+
+def test_equality_of_values_that_are_there_and_that_are_not(torch: ModuleType) -> None:
+    x = torch.arange(6.0).reshape(2, 3).clone()
+    nan = torch.tensor([1.0, float("nan")])
+    assert torch.equal(x, x.clone()) and torch.equal(x.t(), x.t().contiguous()) and not torch.equal(nan, nan)
+    assert not torch.equal(x, x + 0.5) and not torch.equal(x, x.reshape(3, 2)) and torch.equal(x * 1, x + 0)
+    assert torch.equal(x[1], x[1:].squeeze(0)) and torch.equal(torch.zeros(0), torch.zeros(0))
