@@ -28,8 +28,8 @@ def _window(i: int, n: int, count: int) -> tuple[int, int]:
 
 
 def _sizes(x: Tensor, output_size: Any, dims: int, name: str) -> Ints:
-    single = output_size is None or is_integer(output_size)
-    if dims > 1 and not single and not isinstance(output_size, bool):
+    single = is_integer(output_size)
+    if dims > 1 and (not single or isinstance(output_size, Tensor)) and not isinstance(output_size, bool):
         len(output_size)
     sizes = (output_size,) * dims if single else tuple(output_size)
     if not all(is_integer(n) or (n is None and dims > 1) for n in sizes):

@@ -281,14 +281,15 @@ def _convolve(x: Tensor, weight: Tensor, bias: Any, stride: Any, padding: Any, d
     unbatched = check_operands(x, weight, bias, dims, name, False)
     if unbatched:
         x = x.unsqueeze(0)
-    steps, gaps = extents_of(stride, dims, "stride"), extents_of(dilation, dims, "dilation")
+    inner = weight.ndim - 2
+    steps, gaps = extents_of(stride, inner, "stride"), extents_of(dilation, inner, "dilation")
     kernel = tuple(weight.shape[2:])
     if isinstance(padding, str):
         if padding not in ("same", "valid"):
             raise RuntimeError(f"Invalid padding string: '{padding}'")
         x, around = _same_padding(x, kernel, steps, gaps) if padding == "same" else (x, (0,) * dims)
     else:
-        around = extents_of(padding, dims, "padding")
+        around = extents_of(padding, inner, "padding")
     check_extents(x, weight, bias, steps, around, gaps, groups)
     attributes = (steps, around, gaps, groups, *_last(x, weight, groups))
     if not unbatched and padding != "same":

@@ -117,6 +117,10 @@ def embedding(input: Tensor, weight: Tensor, padding_idx: int | None = None, max
             raise AssertionError("Padding_idx must be within num_embeddings")
         padding_idx %= rows
     if max_norm is not None:
+        if input.dtype not in (dtypes.int64, dtypes.int32):
+            raise RuntimeError("Expected tensor for argument #2 'indices' to have one of the following "
+                               f"scalar types: Long, Int; but got {type_in_checks(input._geometry)} instead "
+                               "(while checking arguments for embedding_renorm_)")
         renormalize_rows(weight, input, max_norm, norm_type)
     if scale_grad_by_freq:
         _refuse_sparse_frequency(weight, sparse)

@@ -9,6 +9,7 @@ from ..dtypes import SCALAR_NAMES
 from ..graph.geometry import Geometry, contiguous
 from ..graph.operator import Operator
 from ..tensor import Tensor, record, record_three, view
+from .arguments import type_in_words
 from .definition import operator
 from .matmul import (
     MATMUL,
@@ -145,7 +146,8 @@ def linear(input: Tensor, weight: Tensor, bias: Tensor | None = None, *, out: Te
     tensor([[12.]])
     """
     if input.__class__ is not Tensor and not isinstance(input, Tensor):
-        raise TypeError(f"linear(): argument 'input' (position 1) must be Tensor, not {type(input).__name__}")
+        raise TypeError(f"linear(): argument 'input' (position 1) must be Tensor, not "
+                        f"{type_in_words(input)}")
     if out is not None:
         return store(linear(input, weight, bias), out, "linear")
     if weight._geometry.ndim == 1:

@@ -256,6 +256,7 @@ def hinge_embedding_loss(input: Tensor, target: Tensor, margin: float = 1.0, siz
     """input where the target is 1, max(0, margin - input) where it is -1."""
     if isinstance(reduction, int):
         reduction = ("none", "mean", "sum")[reduction]
+    broadcast_shapes([target.shape, input.shape])   # which of them an error names first
     losses = input.masked_fill(target == -1, 0) + (margin - input).clamp_min(0).masked_fill(target == 1, 0)
     return reduce_loss(losses, reduction_of(size_average, reduce, reduction))
 
@@ -282,10 +283,10 @@ def cosine_embedding_loss(input1: Tensor, input2: Tensor, target: Tensor, margin
         reduction = ("none", "mean", "sum")[reduction]
     if target.ndim not in (0, 1):
         raise RuntimeError("0D or 1D target tensor expected, multi-target not supported")
-    if target.ndim == 0 and input1.ndim != 1:
+    if target.ndim == 0 and not input1.ndim == input2.ndim == 1:
         raise RuntimeError("0D target tensor expects 1D input tensors, but found inputs with sizes "
                            f"{list(input1.shape)} and {list(input2.shape)}.")
-    if target.ndim == 1 and input1.ndim != 2:
+    if target.ndim == 1 and not input1.ndim == input2.ndim == 2:
         raise RuntimeError("1D target tensor expects 2D input tensors, but found inputs with sizes "
                            f"{list(input1.shape)} and {list(input2.shape)}.")
     dot = (input1 * input2).sum(target.ndim)

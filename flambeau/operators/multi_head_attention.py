@@ -8,6 +8,7 @@ from typing import Any, NamedTuple
 from .. import dtypes
 from ..tensor import Tensor
 from ..tensor.warned import warn
+from .arguments import type_in_words
 from .attention import scaled_dot_product_attention
 from .dropout import dropout
 from .joining import cat
@@ -21,6 +22,9 @@ def canonical_mask(mask: Any, name: str, like: Tensor) -> Any:
     """A mask as numbers to add: a boolean one is true where attention is forbidden."""
     if mask is None:
         return None
+    if not isinstance(mask, Tensor):
+        raise TypeError("is_floating_point(): argument 'input' (position 1) must be Tensor, not "
+                        f"{type_in_words(mask)}")
     if mask.dtype is dtypes.bool_:
         return like.new_zeros(mask.shape).masked_fill(mask, -math.inf)
     if mask.dtype.category != dtypes.FLOATING:

@@ -287,6 +287,10 @@ def _of_python(rows: Sequence[str], given: dict[str, Any]) -> Exception | None:
         if parameter not in given or isinstance(value := given[parameter], Tensor) \
                 or (optional and value is None):
             continue
+        if rest == "len":
+            if not isinstance(value, int) and not hasattr(value, "__len__"):
+                return TypeError(f"object of type '{type_in_words(value)}' has no len()")
+            continue
         if rest.startswith("."):
             if rest == ".size" and isinstance(value, ndarray):
                 return TypeError("'int' object is not callable")

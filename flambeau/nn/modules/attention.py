@@ -6,6 +6,7 @@ from typing import Any
 
 from ... import dtypes
 from ... import operators as ops
+from ...operators.arguments import type_in_words
 from ...tensor import Tensor
 from .. import functional as F
 from .. import init
@@ -122,7 +123,10 @@ class MultiheadAttention(Module):
         average_attn_weights: bool = True,
         is_causal: bool = False,
     ) -> tuple[Tensor, Tensor | None]:
-        swap = self.batch_first and query.dim() == 3
+        swap = query.dim() == 3 and self.batch_first
+        for x in (key, value):
+            if not isinstance(x, Tensor):
+                raise AttributeError(f"'{type_in_words(x)}' object has no attribute 'is_nested'")
         fast = attention_takes_fast_path(self, query, key, value)
         if swap:
             query, key, value = _transpose_batch(query, key, value)
