@@ -7,6 +7,7 @@ and one result, unrolled: they are most of what a program records.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import lru_cache
 from typing import Any
 
 from .. import dtypes
@@ -24,9 +25,13 @@ def tape_plan(signature: Signature, wanted: int, count: int) -> TapePlan:
     """The plan of a signature for the operands wanted (bit i for operand i of ``count``)."""
     plan: TapePlan | None = signature.tape_plans.get(wanted)
     if plan is None:
-        needs = tuple([bool(wanted >> i & 1) for i in range(count)])
-        plan = signature.keep_tape_plan(wanted, _made_plan(signature, needs))
+        plan = signature.keep_tape_plan(wanted, _made_plan(signature, _needs(wanted, count)))
     return plan
+
+
+@lru_cache(1 << 12)
+def _needs(wanted: int, count: int) -> tuple[bool, ...]:
+    return tuple([bool(wanted >> i & 1) for i in range(count)])
 
 
 def _made_plan(signature: Signature, needs: tuple[bool, ...]) -> TapePlan:

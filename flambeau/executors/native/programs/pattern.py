@@ -78,9 +78,9 @@ class Pattern:
                           for stage in self._planned]
         found: Plans = []
         latest, plans = self._latest
-        same = [new is old for new, old in zip(signatures, latest)]
+        changed = {k for k, (new, old) in enumerate(zip(signatures, latest)) if new is not old}
         for members, old, fit, known in zip(self.stages, self.first, self._fits, plans):
-            if old is None or all(same[k] for k in members):
+            if old is None or changed.isdisjoint(members):
                 found.append(known)
                 continue
             plan = fit([signatures[k] for k in members])
