@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 from .. import dtypes
+from ..devices import META
 from ..engine import expose, value_of
 from ..executors.interpreter.arrays import read
 from ..tensor import Tensor, state
@@ -47,11 +48,17 @@ def item(self: Tensor) -> Any:
     g = self._geometry
     if g.numel != 1:
         raise RuntimeError(f"a Tensor with {g.numel} elements cannot be converted to Scalar")
-    if g.dtype in _PLAIN and self.__class__ is not BatchedTensor and g.device.type != "meta":
-        flat = value_of(self._storage, "item")
+    return _element(self, "item")
+
+
+def _element(x: Tensor, cause: str) -> Any:
+    """The one element of x as a Python number."""
+    g = x._geometry
+    if g.dtype in _PLAIN and x.__class__ is not BatchedTensor and g.device is not META:
+        flat = value_of(x._storage, cause)
         if flat.dtype is g.dtype.numpy:
             return flat.item(g.offset)
-    value = look(self, "item").reshape(-1)[0]
+    value = look(x, cause).reshape(-1)[0]
     return float(value) if g.dtype in dtypes.LOW_PRECISION else value.item()
 
 
@@ -98,7 +105,7 @@ def is_nonzero(input: Tensor) -> bool:
     if input._geometry.numel != 1:
         amount = "no values" if input._geometry.numel == 0 else "more than one value"
         raise RuntimeError(f"Boolean value of Tensor with {amount} is ambiguous")
-    return bool(look(input, "bool").reshape(-1)[0])
+    return bool(_element(input, "bool"))
 
 
 def _number(self: Tensor) -> Any:
@@ -112,7 +119,7 @@ _told: set[str] = set()     # what PyTorch says once in a process
 
 def _tell_of_lost_gradient(self: Tensor) -> None:
     """Warn, once, of a conversion that no gradient flows through."""
-    if self.requires_grad and not _told:
+    if not _told and self.requires_grad:
         _told.add("scalar")
         warn("Converting a tensor with requires_grad=True to a scalar may lead to unexpected "
              "behavior.\nConsider using tensor.detach() first.")
