@@ -13,7 +13,7 @@ from typing import Any
 from ..operators.registry import NAMESPACES
 from ..sparse import addmm
 from ..sparse.products import reduced_mm
-from .table import Operator, Overload, Packet
+from .table import Operator, Overload, Packet, packet_finders
 
 # The names that PyTorch gives to variants of one operator.
 _VARIANTS = frozenset("""
@@ -48,6 +48,9 @@ _OWN: dict[str, Callable[..., Any]] = {
     "_conj": lambda x: x.conj(),
     "_sparse_addmm": _sparse_addmm,
     "_sparse_mm_reduce_impl": lambda a, b, reduce="sum": (reduced_mm(a, b, reduce), None),
+    "_convolution": lambda x, weight, bias, stride, padding, dilation, transposed, output_padding, groups,
+    *settings: NAMESPACES["torch"]["convolution"](x, weight, bias, stride, padding, dilation, transposed,
+                                                  output_padding, groups),
     "alias": lambda x: x.view_as(x),
     "index": lambda x, indices: x[tuple(slice(None) if i is None else i for i in indices)],
     "slice": lambda x, dim=0, start=None, end=None, step=1: x[
@@ -97,3 +100,6 @@ def packet(name: str) -> Packet | None:
             return None
         _packets[name] = _AtenPacket(_AtenOperator(f"aten::{name}"))
     return _packets[name]
+
+
+packet_finders.append(lambda operator: packet(operator.name) if isinstance(operator, _AtenOperator) else None)

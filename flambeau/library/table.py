@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 
@@ -29,6 +30,9 @@ class Overload:
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         return self.operator(*args, **kwargs)
 
+    def __deepcopy__(self, memo: Any) -> Overload:
+        return self     # there is one of each
+
     @property
     def _schema(self) -> Any:
         """The schema of an operator that has one."""
@@ -40,7 +44,9 @@ class Overload:
     @property
     def overloadpacket(self) -> Packet:
         """``torch.ops.namespace.name``."""
-        return Packet(self.operator)
+        return packet_of(self.operator)
+
+    _overloadpacket = overloadpacket
 
     def name(self) -> str:
         """``namespace::name``, with the variant's name where it has one."""
@@ -65,6 +71,9 @@ class Packet:
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         return self.operator(*args, **kwargs)
 
+    def __deepcopy__(self, memo: Any) -> Packet:
+        return self     # there is one of each
+
     def __getattr__(self, variant: str) -> Any:
         if variant.startswith("__"):
             raise AttributeError(variant)
@@ -82,6 +91,14 @@ class Packet:
 
 
 _operators: dict[str, Operator] = {}
+# Finds the one packet of an operator that has one.
+packet_finders: list[Callable[[Operator], Packet | None]] = []
+
+
+def packet_of(operator: Operator) -> Packet:
+    """``torch.ops.namespace.name`` of an operator."""
+    return next((found for find in packet_finders if (found := find(operator)) is not None), None) \
+        or Packet(operator)
 
 
 def put(operator: Operator) -> None:

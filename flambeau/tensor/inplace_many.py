@@ -20,7 +20,7 @@ from ..graph.operator import Operator
 from ..graph.recent import Recent
 from ..graph.storage import Storage
 from .inplace import write
-from .record import _signatures, _site, projection, record, sign
+from .record import _site, interceptors, projection, record, sign
 from .tensor import Tensor, fresh
 
 
@@ -67,7 +67,7 @@ def record_in_place(operator: Operator, attributes: tuple[Any, ...], targets: Se
     known = _latest.get((operator, attributes))
     if known is None or known.geometries != geometries or known.held != held:
         known = _find(operator, attributes, geometries, held, len(numbers))
-    if not known.whole or True in [storage.exposed for storage in storages] \
+    if not known.whole or interceptors or True in [storage.exposed for storage in storages] \
             or [x._counter for x in targets].count(None) != count:
         for x, result in zip(targets, record(operator, (*tensors, *numbers), attributes)):
             write(x, result)
@@ -92,7 +92,7 @@ def record_many(operator: Operator, attributes: tuple[Any, ...], tensors: Sequen
     if known is None or known.geometries != geometries:
         known = _find(operator, attributes, geometries, [], 0)
     signature = known.signature
-    if signature.on_meta or True in [storage.exposed for storage in storages]:
+    if signature.on_meta or interceptors or True in [storage.exposed for storage in storages]:
         return record(operator, tensors, attributes)
     node = Node(signature, tuple([storage.node for storage in storages]), _site(2))
     pending.nodes.append(node)
@@ -107,7 +107,7 @@ def _find(operator: Operator, attributes: tuple[Any, ...], geometries: list[Geom
     found = _known.get(key) or _known.recall(key)
     if found is None:
         signed = (operator, attributes, *geometries, *[float] * numbers)
-        signature = _signatures.get(signed) or sign(operator, signed, attributes)
+        signature = sign(operator, signed, attributes)
         found = _known.keep(key, _Known(geometries, held, signature))
     return _latest.keep((operator, attributes), found)
 

@@ -30,8 +30,37 @@ from .history import attach, attach_one, attach_scaled, attach_two
 from .tape import INFERENCE, state
 from .tensor import Tensor
 
-_signatures: Recent[Any, Signature] = Recent(1 << 14)
+_signatures: Any = Recent(1 << 14)
 dtypes.on_default_change += [_signatures.clear, casting.guarded.clear]
+
+# What sees every operator before it is recorded (Note: dispatch modes, in utils/_python_dispatch.py). While
+# one does, no signature is found in the table, and whoever records comes to where it is asked.
+interceptors: list[Any] = []
+
+
+class _Bare:
+    """A table of signatures that finds and keeps nothing."""
+
+    def get(self, key: Any) -> None:
+        """Nothing."""
+
+    recall = get
+
+    def keep(self, key: Any, signature: Signature) -> Signature:
+        """The signature."""
+        return signature
+
+
+_table: Any = _signatures
+_bare = _Bare()
+
+
+def intercept(with_them: list[Any]) -> None:
+    """From now on these see what is recorded, the last one first; none: as usual."""
+    global _signatures
+    interceptors[:] = with_them
+    _signatures = _bare if with_them else _table
+
 
 _new = object.__new__
 _append = pending.nodes.append
@@ -74,6 +103,8 @@ def record(operator: Operator, operands: Sequence[Any], attributes: tuple[Any, .
     found = tuple(key)
     signature = _signatures.get(found)
     if signature is None:
+        if interceptors:
+            return interceptors[-1](operator, operands, attributes, enough)
         if casting.used and operator.name in casting.OPERATORS:
             cast = casting.lowered_operands(operands)
             if cast is not None:
@@ -121,6 +152,8 @@ def record_one(operator: Operator, x: Tensor, attributes: tuple[Any, ...] = ()) 
     key = (operator, attributes, x._geometry)
     signature = _signatures.get(key)
     if signature is None:
+        if interceptors:
+            return record(operator, (x,), attributes)
         if x.__class__ is BatchedTensor:
             return rules.record(operator, (x,), attributes)
         signature = sign(operator, key, attributes)
@@ -151,6 +184,8 @@ def record_pair(operator: Operator, a: Tensor, b: Tensor, attributes: tuple[Any,
     key = (operator, attributes, a._geometry, b._geometry)
     signature = _signatures.get(key)
     if signature is None:
+        if interceptors:
+            return record(operator, (a, b), attributes)
         if levels and any_batched((a, b)):
             return rules.record(operator, (a, b), attributes)
         signature = sign(operator, key, attributes)
@@ -183,6 +218,8 @@ def record_scaled(operator: Operator, x: Tensor, number: Any) -> Tensor:
     key = (operator, x._geometry, number.__class__)
     signature = _signatures.get(key)
     if signature is None:
+        if interceptors:
+            return record(operator, (x, number))
         if x.__class__ is BatchedTensor:
             return rules.record(operator, (x, number), ())
         signature = sign(operator, (operator, (), x._geometry, number.__class__), ())
@@ -214,6 +251,8 @@ def record_three(operator: Operator, a: Tensor, b: Tensor, c: Tensor | None) -> 
     key = (operator, (), a._geometry, b._geometry, _NONE if c is None else c._geometry)
     signature = _signatures.get(key)
     if signature is None:
+        if interceptors:
+            return record(operator, (a, b, c))
         if casting.used:
             return record(operator, (a, b, c))
         if levels and any_batched((a, b, c)):
@@ -302,8 +341,8 @@ def _require_number(operator: Operator, kind: Any) -> None:
 
 def _guard() -> None:
     """From now on operators that autocast lowers are not found in the table (Note: autocast)."""
-    for key in [key for key in _signatures if key[0].name in casting.OPERATORS]:
-        casting.guarded.keep(key, _signatures.pop(key))
+    for key in [key for key in _table if key[0].name in casting.OPERATORS]:
+        casting.guarded.keep(key, _table.pop(key))
 
 
 casting.on_first_use.append(_guard)
