@@ -79,6 +79,9 @@ _warn_only = False
 def use_deterministic_algorithms(mode: bool, *, warn_only: bool = False) -> None:
     """Accepted: all algorithms are deterministic."""
     global _deterministic, _warn_only
+    if mode.__class__ is not bool:
+        raise TypeError("_set_deterministic_algorithms(): argument 'mode' (position 1) must be bool, not "
+                        f"{type(mode).__name__}")
     _deterministic, _warn_only = mode, warn_only
 
 

@@ -13,6 +13,9 @@ class set_detect_anomaly:
     """Switch anomaly detection on or off; also a context manager."""
 
     def __init__(self, mode: bool, check_nan: bool = True) -> None:
+        if mode.__class__ is not bool:
+            raise TypeError("set_anomaly_enabled(): argument 'enabled' (position 1) must be bool, not "
+                            f"{type(mode).__name__}")
         self.before = (state.anomaly, state.check_nan)
         state.anomaly, state.check_nan = mode, check_nan
 

@@ -62,6 +62,9 @@ class Parameter(Tensor, metaclass=_MarkedTensorType):
     def __new__(cls, data: Tensor | None = None, requires_grad: bool = True) -> Parameter:
         if data is None:
             data = ops.empty(0)
+        if requires_grad.__class__ is not bool:
+            raise TypeError("_make_subclass(): argument 'require_grad' (position 3) must be bool, not "
+                            f"{type(requires_grad).__name__}")
         if type(data) is Tensor or type(data) is Parameter or isinstance(data, Buffer):
             return Tensor._make_subclass(cls, data, requires_grad)
         marked: Any = _keep_own_class(data, requires_grad, "Parameter")

@@ -18,6 +18,7 @@ from ..graph.operator import Operator
 from ..size import Size
 from ..tensor import Tensor, record, record_one, record_pair, record_scaled
 from ..tensor.construct import tensor
+from ..tensor.overlap import require_apart
 from ..tensor.overrides import dispatching, first_seen
 from .arguments import type_in_words
 from .out import store
@@ -199,6 +200,13 @@ def pointwise(*namespaces: str, name: str | None = None, promotes: str = "same",
     return declare
 
 
+def _stored(result: Tensor, out: Any, name: str, operands: tuple[Any, ...]) -> Any:
+    """What ``out=`` gives: it may be an operand, but not overlap with one."""
+    if isinstance(out, Tensor):
+        require_apart(out, operands)
+    return store(result, out, name)
+
+
 def _unary(op: Operator, name: str) -> Any:
     def function(input: Any, *, out: Any = None) -> Any:
         if not isinstance(input, Tensor):
@@ -208,7 +216,7 @@ def _unary(op: Operator, name: str) -> Any:
             raise TypeError(f"{name}(): argument 'input' (position 1) must be Tensor, not "
                             f"{type_in_words(input)}")
         result = record_one(op, input)
-        return result if out is None else store(result, out, name)
+        return result if out is None else _stored(result, out, name, (input,))
     return function
 
 
@@ -229,7 +237,7 @@ def _binary(op: Operator, name: str) -> Any:
             if not isinstance(other, Tensor):
                 input = tensor(input)
         result = record(op, (input, other))
-        return result if out is None else store(result, out, name)
+        return result if out is None else _stored(result, out, name, (input, other))
     return function
 
 

@@ -72,6 +72,11 @@ def with_keywords(function: Callable[..., Any], name: str, namespaces: tuple[str
     return wrapper if public is None or public[1] not in _STRICT else strict(wrapper, *public)
 
 
+def judged_first(function: Callable[..., Any], namespace: str, name: str, called: str) -> Callable[..., Any]:
+    """``function``, its arguments judged before it runs if it is one of those that take wrong ones."""
+    return strict(function, namespace, called) if name in _STRICT else function
+
+
 # Functions that every step of a training calls often: they look at their operands themselves.
 _BARE = frozenset((
     "add", "sub", "mul", "div", "neg", "exp", "log", "sqrt", "rsqrt", "sin", "cos", "tanh", "sigmoid", "relu",

@@ -150,6 +150,8 @@ def _spaced(
     if not isinstance(steps, int):
         given = ", ".join(type(x).__name__ for x in (start, end, steps))
         raise TypeError(f"{name}() received an invalid combination of arguments - got ({given})")
+    if dtype is dtypes.bool_:
+        raise NotImplementedError(f"\"{name}_cpu\" not implemented for 'Bool'")
     for which, x in (("start", start), ("end", end)):
         if isinstance(x, Tensor) and x.ndim:
             raise RuntimeError(f"{name} only supports 0-dimensional start and end tensors, but got {which} "

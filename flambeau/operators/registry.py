@@ -13,7 +13,7 @@ from typing import Any, TypeVar
 from ..tensor import Tensor, assign, casting, check_writable
 from ..tensor.overlap import require_apart
 from ..tensor.overrides import dispatching, on_first_override
-from .keywords import with_keywords
+from .keywords import judged_first, with_keywords
 from .signatures import FAILURES, complaint
 
 F = TypeVar("F", bound=Callable[..., Any])
@@ -45,7 +45,8 @@ def api(*namespaces: str, out: bool = False, inplace: bool = False, aliases: tup
             if inplace:
                 inner = with_keywords(function, public_name, namespaces, out=False)
                 for namespace in ("Tensor", "torch")[:1 + ("torch" in namespaces)]:
-                    written = in_place(inner, each + "_", namespace)
+                    judged = judged_first(inner, namespace, public_name, each + "_")
+                    written = in_place(judged, each + "_", namespace)
                     if public_name in casting.OPERATORS:
                         written = casting.uncast(written)
                     NAMESPACES[namespace][each + "_"] = written

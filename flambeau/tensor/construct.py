@@ -109,8 +109,11 @@ def nested_shape(data: Any) -> tuple[int, ...]:
         shape.append(length)
         level = [item for row in level for item in row]
     first = level[0] if level else None
-    if isinstance(first, (Tensor, np.ndarray)) and first.ndim:
+    if isinstance(first, np.ndarray) and first.ndim:
         shape.extend(first.shape)
+    for item in level:
+        if isinstance(item, Tensor) and item.numel() != 1:
+            raise ValueError("only one element tensors can be converted to Python scalars")
     return tuple(shape)
 
 
@@ -237,7 +240,7 @@ def _values(x: Tensor) -> np.ndarray[Any, Any]:
 
 def _plain(data: Any) -> Any:
     if isinstance(data, Tensor):
-        return _values(data)
+        return _values(data).reshape(())
     if isinstance(data, (list, tuple)):
         if data and not isinstance(data[0], (list, tuple, Tensor)) and not hasattr(data[0], "__len__"):
             return [x.item() if isinstance(x, Tensor) else x for x in data] if any(
