@@ -85,6 +85,12 @@ def _heaviside_geometry(operands: Sequence[Any], attributes: Any) -> Any:
 
 
 heaviside.operator.infer = _heaviside_geometry
+heaviside.operator.grad_class = "NotImplemented"
+
+
+@heaviside.operator.derivative("input", "values")
+def _(ctx: Any, grad: Tensor) -> Any:
+    raise RuntimeError("derivative for aten::heaviside is not implemented")
 
 
 @of_tensors()

@@ -10,6 +10,7 @@ import numpy as np
 from .. import devices, dtypes
 from ..engine import look_at_draws
 from ..graph.geometry import Geometry, contiguous, dense_like
+from ..graph.operator import Operator
 from ..random_streams.bernoulli import bernoulli, bernoulli_each, dropout_mask
 from ..random_streams.integers import limit_of, random_full
 from ..random_streams.integers import randint as draw_integers
@@ -84,6 +85,20 @@ def OF_PROBABILITIES(m: Any, draws: Any, p: Any) -> Any:
 @OF_PROBABILITIES.derivative("p")
 def _(ctx: Any, grad: Tensor) -> Tensor:
     return grad * 0  # the draws do not change with small changes of p
+
+
+def _of_moments(grad_name: str) -> Operator:
+    """The draws, as a result that depends on means and deviations, with gradients of 0 as in PyTorch."""
+    found = operator("normal_of", lambda operands, attributes: operands[0], grad_name=grad_name)(
+        lambda m, draws, mean, std: draws)
+    found.derivative("mean")(lambda ctx, grad: grad * 0)
+    found.derivative("std")(lambda ctx, grad: grad * 0)
+    return found
+
+
+# By whether the mean, and the deviation, is a tensor.
+_OF_MOMENTS = {(True, False): _of_moments("NormalBackward1"), (False, True): _of_moments("NormalBackward2"),
+               (True, True): _of_moments("NormalBackward3")}
 
 
 @operator("randint", with_state)
@@ -304,7 +319,11 @@ def normal(mean: Any, std: Any = 1.0, size: Any = None, *, generator: Any = None
     tensors = [t for t in (mean, std) if isinstance(t, Tensor)]
     d = tensors[0].dtype if len(tensors) == 1 else dtypes.promote_types(tensors[0].dtype, tensors[1].dtype)
     geometry = contiguous(broadcast_shapes([t.shape for t in tensors]), d, tensors[0].device)
-    return drawn(NORMAL, generator, (0.0, 1.0), geometry, True) * std + mean
+    shift, scale = (t.detach() if isinstance(t, Tensor) else t for t in (mean, std))
+    draws = drawn(NORMAL, generator, (0.0, 1.0), geometry, True) * scale + shift
+    if not any(t.requires_grad for t in tensors):
+        return draws
+    return record(_OF_MOMENTS[isinstance(mean, Tensor), isinstance(std, Tensor)], (draws, mean, std))
 
 
 @api("Tensor")

@@ -11,7 +11,7 @@ from ..graph.geometry import Geometry, contiguous
 from ..random_streams import continuous, counts, gammas
 from ..random_streams.bernoulli import rrelu_slopes
 from ..random_streams.multinomial import multinomial as draw_multinomial
-from ..tensor import Tensor
+from ..tensor import Tensor, record
 from .definition import operator
 from .expanding import broadcast_tensors
 from .generator import may_fail
@@ -51,6 +51,17 @@ def POISSON(m: Any, state: Any, rates: Any, geometry: Geometry) -> Any:
     if not (rates >= 0).all():
         raise RuntimeError("invalid Poisson rate, expected rate to be non-negative")
     return counts.poisson(state, np.ascontiguousarray(rates))
+
+
+@operator("poisson_of", lambda operands, attributes: operands[0], grad_name="PoissonBackward0")
+def OF_RATES(m: Any, draws: Any, rates: Any) -> Any:
+    """The draws, as a result that depends on the rates."""
+    return draws
+
+
+@OF_RATES.derivative("rates")
+def _(ctx: Any, grad: Tensor) -> Tensor:
+    return grad * 0  # as in PyTorch
 
 
 @operator("binomial", with_state)
@@ -113,7 +124,9 @@ def poisson(input: Tensor, generator: Any = None) -> Tensor:
     """Counts of the Poisson distribution with the rates of a tensor."""
     require_floating(input.dtype, "poisson_cpu")
     may_fail(generator)
-    return drawn(POISSON, generator, (input.detach(),), contiguous(input.shape, input.dtype, input.device))
+    geometry = contiguous(input.shape, input.dtype, input.device)
+    draws = drawn(POISSON, generator, (input.detach(),), geometry)
+    return record(OF_RATES, (draws, input)) if input.requires_grad else draws
 
 
 @api("torch")

@@ -25,3 +25,15 @@ def test_chances_and_rates_are_checked_and_draws_go_on(tier: str) -> None:
             torch.bernoulli(torch.ones(1), p=1.5)
         found += [torch.rand(1).item(), torch.bernoulli(torch.full((9,), 0.5)).tolist()]
         assert found == want
+
+
+def test_draws_do_not_follow_what_they_are_drawn_from() -> None:
+    mean, std = torch.ones(3, requires_grad=True), torch.full((3,), 2.0, requires_grad=True)
+    for draw, name in ((lambda: torch.normal(mean, 1.0), "NormalBackward1"),
+                       (lambda: torch.normal(0.0, std), "NormalBackward2"),
+                       (lambda: torch.normal(mean, std), "NormalBackward3"),
+                       (lambda: torch.poisson(mean * 1), "PoissonBackward0")):
+        y = draw()
+        assert type(y.grad_fn).__name__ == name
+        y.square().sum().backward()
+    assert mean.grad.tolist() == std.grad.tolist() == [0.0, 0.0, 0.0]
