@@ -9,7 +9,7 @@ from typing import Any
 from ..dtypes import BOOL, SCALAR_NAMES, dtype
 from ..graph.geometry import Geometry, contiguous
 from ..graph.operator import Operator
-from ..tensor import Tensor, casting, record, view
+from ..tensor import Tensor, casting, record, record_pair, view
 from .definition import arithmetic_dtype, broadcast_shapes, operator
 from .registry import api
 from .shape import reshape
@@ -366,9 +366,9 @@ def matmul(input: Tensor, other: Tensor) -> Tensor:
     """
     a, b = input._geometry.ndim, other._geometry.ndim
     if a == 2 and b == 2:
-        return record(MM, (input, other))
+        return record_pair(MM, input, other)
     if a > 1 and b > 1:
-        return record(MATMUL, (input, other))
+        return record_pair(MATMUL, input, other)
     return _with_vector(input, other, a, b)
 
 

@@ -20,7 +20,7 @@ from ..graph.operator import Operator
 from ..graph.recent import Recent
 from ..graph.storage import Storage
 from .inplace import write
-from .record import _site, interceptors, projection, record, sign
+from .record import interceptors, projection, record, sign, site_from
 from .tensor import Tensor, fresh
 
 
@@ -72,7 +72,7 @@ def record_in_place(operator: Operator, attributes: tuple[Any, ...], targets: Se
         for x, result in zip(targets, record(operator, (*tensors, *numbers), attributes)):
             write(x, result)
         return
-    site = _site(2)
+    site = site_from(2)
     node = Node(known.signature, (*[storage.node for storage in storages], *numbers), site)
     results = [Node(projection, (node,), site) for projection in known.projections]
     pending.nodes.append(node)
@@ -94,7 +94,7 @@ def record_many(operator: Operator, attributes: tuple[Any, ...], tensors: Sequen
     signature = known.signature
     if signature.on_meta or interceptors or True in [storage.exposed for storage in storages]:
         return record(operator, tensors, attributes)
-    node = Node(signature, tuple([storage.node for storage in storages]), _site(2))
+    node = Node(signature, tuple([storage.node for storage in storages]), site_from(2))
     pending.nodes.append(node)
     if len(pending.nodes) > settings.check_at:
         check_budget()

@@ -19,6 +19,7 @@ from ..graph.node import constant
 from ..graph.storage import Storage
 from .batching import levels
 from .overrides import modes
+from .record import interceptors
 from .tensor import Tensor, fresh
 
 Array = np.ndarray[Any, Any]
@@ -26,7 +27,7 @@ Array = np.ndarray[Any, Any]
 
 def known_arrays(tensors: Iterable[Any]) -> list[Array] | None:
     """Arrays on the memory of tensors, to be read only; None unless all are known (Note: known values)."""
-    if modes or levels:
+    if modes or levels or interceptors:
         return None
     arrays = []
     flat = dtype = None
@@ -58,7 +59,7 @@ def known_rows_of(tensors: Sequence[Any]) -> tuple[Array, list[int]] | None:
     That is what most samples of a batch are, so it is bare.
     """
     first = tensors[0]
-    if modes or levels or first.__class__ is not Tensor or first._sparse:
+    if modes or levels or interceptors or first.__class__ is not Tensor or first._sparse:
         return None
     storage, base, family = first._storage, first._base, first._geometry.family
     value, size = storage.node.value, family.numel
@@ -87,7 +88,7 @@ def known_rows(tensors: Sequence[Any]) -> list[Array] | None:
 
     The samples of a batch, as a rule: so it is bare, and nothing is asked twice.
     """
-    if modes or levels:
+    if modes or levels or interceptors:
         return None
     flat = dtype = shape = None
     size, rows = 0, []

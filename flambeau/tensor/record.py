@@ -69,14 +69,9 @@ _frame = sys._getframe
 META_NODE = constant(None)
 
 
-def _site_from(frame: Any) -> Any:
-    """Code and instruction offset of the nearest caller outside the package, at or above ``frame``."""
-    return user_frame(frame) if state.site is None else state.site
-
-
-def _site(depth: int) -> Any:
-    """The same, from ``depth`` callers up."""
-    return _site_from(_frame(depth))
+def site_from(depth: int) -> Any:
+    """Code and instruction offset of the nearest caller outside the package, from ``depth`` callers up."""
+    return state.site or user_frame(_frame(depth))
 
 
 def record(operator: Operator, operands: Sequence[Any], attributes: tuple[Any, ...] = (),
@@ -121,7 +116,8 @@ def record(operator: Operator, operands: Sequence[Any], attributes: tuple[Any, .
         frame = _frame(2)
         code = frame.f_code
         inside = is_library_file.get(code.co_filename, True)
-        node = Node(signature, tuple(inputs), _site_from(frame) if inside else (code, frame.f_lasti))
+        node = Node(signature, tuple(inputs),
+                    (state.site or user_frame(frame)) if inside else (code, frame.f_lasti))
         _append(node)
     if signature.single:
         out = _new(Tensor)
@@ -164,7 +160,7 @@ def record_one(operator: Operator, x: Tensor, attributes: tuple[Any, ...] = ()) 
     code = frame.f_code
     inside = is_library_file.get(code.co_filename, True)
     node = Node(signature, (snapshot(storage) if storage.exposed else storage.node,),
-                _site_from(frame) if inside else (code, frame.f_lasti))
+                (state.site or user_frame(frame)) if inside else (code, frame.f_lasti))
     _append(node)
     out = _new(Tensor)
     out._geometry = geometry = signature.outputs[0]
@@ -184,7 +180,7 @@ def record_pair(operator: Operator, a: Tensor, b: Tensor, attributes: tuple[Any,
     key = (operator, attributes, a._geometry, b._geometry)
     signature = _signatures.get(key)
     if signature is None:
-        if interceptors:
+        if interceptors or (casting.used and operator.name in casting.OPERATORS):
             return record(operator, (a, b), attributes)
         if levels and any_batched((a, b)):
             return rules.record(operator, (a, b), attributes)
@@ -197,7 +193,7 @@ def record_pair(operator: Operator, a: Tensor, b: Tensor, attributes: tuple[Any,
     inside = is_library_file.get(code.co_filename, True)
     node = Node(signature, (snapshot(storage) if storage.exposed else storage.node,
                             snapshot(other) if other.exposed else other.node),
-                _site_from(frame) if inside else (code, frame.f_lasti))
+                (state.site or user_frame(frame)) if inside else (code, frame.f_lasti))
     _append(node)
     out = _new(Tensor)
     out._geometry = geometry = signature.outputs[0]
@@ -231,7 +227,7 @@ def record_scaled(operator: Operator, x: Tensor, number: Any) -> Tensor:
     code = frame.f_code
     inside = is_library_file.get(code.co_filename, True)
     node = Node(signature, (snapshot(storage) if storage.exposed else storage.node, number),
-                _site_from(frame) if inside else (code, frame.f_lasti))
+                (state.site or user_frame(frame)) if inside else (code, frame.f_lasti))
     _append(node)
     out = _new(Tensor)
     out._geometry = geometry = signature.outputs[0]
@@ -270,7 +266,7 @@ def record_three(operator: Operator, a: Tensor, b: Tensor, c: Tensor | None) -> 
     inside = is_library_file.get(code.co_filename, True)
     node = Node(signature, (snapshot(first) if first.exposed else first.node,
                             snapshot(second) if second.exposed else second.node, last),
-                _site_from(frame) if inside else (code, frame.f_lasti))
+                (state.site or user_frame(frame)) if inside else (code, frame.f_lasti))
     _append(node)
     out = _new(Tensor)
     out._geometry = geometry = signature.outputs[0]
