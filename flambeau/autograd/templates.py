@@ -420,7 +420,12 @@ class TemplateWalk(Walk):
         for leaf, grad in self.leaf_results.values():
             if leaf._requires_grad:
                 if grad.__class__ is tuple and leaf._grad is None and leaf._hooks is None \
-                        and grad[1].geometry.is_contiguous:
+                        and _is_to_stay(grad[1].geometry, leaf._geometry):
                     leaf._grad = _tensor(grad)  # nobody else has this storage
                 else:
                     accumulate_grad(leaf, _tensor(grad), False)
+
+
+def _is_to_stay(g: Geometry, leaf: Geometry) -> bool:
+    """Whether a gradient lies in memory as ``accumulate_grad`` would have it."""
+    return (g.is_contiguous and leaf.is_contiguous) or (g is leaf and g.is_dense)

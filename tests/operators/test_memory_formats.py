@@ -29,7 +29,9 @@ def test_lies_as_in_pytorch(name: str) -> None:
 
 def of_leaf(leaf: Any, loss: Any) -> Any:
     leaf = leaf.detach().requires_grad_()
-    loss(leaf).backward()
+    for _ in range(3):      # what is recorded by rules at first is repeated from then on
+        leaf.grad = None
+        loss(leaf).backward()
     return leaf.grad
 
 
