@@ -1,0 +1,48 @@
+"""The table of PyTorch's signatures, against what the functions take."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Iterator
+from inspect import Parameter, unwrap
+from types import ModuleType
+
+import pytest
+
+from flambeau.operators import signatures
+from flambeau.operators.registry import NAMESPACES
+
+# What a function here takes beside what PyTorch's of that name does, as its namesake in nn.functional does, and
+# what messages call by another name.
+MORE = frozenset(("out", "names", "size_average", "reduce", "return_indices", "axis", "indices_or_sections",
+                  "from_"))
+
+
+def _tables() -> Iterator[tuple[str, Parameter, set[str]]]:
+    for key, known in signatures._table().items():
+        namespace, name = key.rsplit(".", 1)
+        function = NAMESPACES[namespace].get(name)
+        rows = [row for row in known.rows if not row.startswith("*")]
+        if known.python or function is None or len(rows) < len(known.rows):
+            continue
+        taken = {p.name for row in rows for p in signatures._parameters(row)}
+        for parameter in inspect.signature(unwrap(function)).parameters.values():
+            yield key, parameter, taken
+
+
+def test_no_option_is_unknown() -> None:
+    """An option that a row lacks would be refused though the function takes it."""
+    unknown = {f"{key}({p.name})" for key, p, taken in _tables()
+               if p.name not in taken | MORE and p.kind in (p.POSITIONAL_OR_KEYWORD, p.KEYWORD_ONLY)
+               and p.default is not p.empty}
+    assert not unknown
+
+
+@pytest.mark.parametrize("call", [
+    "torch.linalg.solve_triangular(torch.eye(2), torch.ones(2, 2), upper=True, left=False)",
+    "torch.linalg.solve_triangular(torch.eye(2), torch.ones(2, 2), upper=True, unitriangular=True)",
+    "torch.linalg.solve_triangular(torch.eye(2), torch.ones(2, 2), upper=True, out=torch.empty(2, 2))",
+    "torch.nonzero_static(torch.ones(2), size=3, fill_value=7)[:2, 0] + 1",
+])
+def test_right_calls_are_taken(torch: ModuleType, call: str) -> None:
+    assert eval(call, {"torch": torch}).sum().item() in (3, 4)
