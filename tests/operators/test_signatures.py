@@ -12,8 +12,8 @@ import pytest
 from flambeau.operators import signatures
 from flambeau.operators.registry import NAMESPACES
 
-# What a function here takes beside what PyTorch's of that name does, as its namesake in nn.functional does, and
-# what messages call by another name.
+# What functions here take beside those of PyTorch: their namesakes in nn.functional take it, or messages call
+# it by another name.
 MORE = frozenset(("out", "names", "size_average", "reduce", "return_indices", "axis", "indices_or_sections",
                   "from_"))
 
