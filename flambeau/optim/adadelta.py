@@ -9,10 +9,11 @@ from .. import operators as ops
 from ..operators import optimizer as rules
 from ..tensor import Tensor
 from ._arguments import check_at_least_zero, check_eps, check_lr
+from ._lists import step_lists
 from ._rule_optimizer import Counters, RuleOptimizer, counter_tensor
 from .optimizer import ParamsT
 
-__all__ = ["Adadelta"]
+__all__ = ["Adadelta", "adadelta"]
 
 
 class Adadelta(RuleOptimizer):
@@ -84,3 +85,13 @@ class Adadelta(RuleOptimizer):
             (lr, weight_decay, rho, 1 - rho, eps),
             {"maximize": group["maximize"], "decay": bool(weight_decay != 0)},
         )
+
+
+def adadelta(params: list[Tensor], grads: list[Tensor], square_avgs: list[Tensor],
+             acc_deltas: list[Tensor], state_steps: list[Tensor], capturable: bool = False,
+             foreach: bool | None = None, differentiable: bool = False, has_complex: bool = False, *,
+             lr: float, rho: float, eps: float, weight_decay: float, maximize: bool) -> None:
+    """One step of `Adadelta` on lists of tensors, in place."""
+    step_lists(Adadelta, params, grads, {"square_avg": square_avgs, "acc_delta": acc_deltas},
+               {"step": state_steps}, differentiable=differentiable, lr=lr, rho=rho, eps=eps,
+               weight_decay=weight_decay, maximize=maximize)

@@ -9,10 +9,11 @@ from .. import operators as ops
 from ..operators import optimizer as rules
 from ..tensor import Tensor
 from ._arguments import check_at_least_zero, check_eps, check_fused, check_lr
+from ._lists import step_lists
 from ._rule_optimizer import Counters, RuleOptimizer, counter_tensor
 from .optimizer import ParamsT
 
-__all__ = ["Adagrad"]
+__all__ = ["Adagrad", "adagrad"]
 
 
 class Adagrad(RuleOptimizer):
@@ -107,3 +108,15 @@ class Adagrad(RuleOptimizer):
         size = lr / (1 + (state["step"].item() - 1) * lr_decay)
         root = total.sparse_mask(grad).values().sqrt() + eps
         p.add_(grad._with(grad.values() / root), alpha=-size)
+
+
+def adagrad(params: list[Tensor], grads: list[Tensor], state_sums: list[Tensor], state_steps: list[Tensor],
+            fused: bool | None = None, grad_scale: Tensor | None = None, found_inf: Tensor | None = None,
+            has_sparse_grad: bool = False, foreach: bool | None = None, differentiable: bool = False,
+            has_complex: bool = False, *, lr: float, weight_decay: float, lr_decay: float, eps: float,
+            maximize: bool) -> None:
+    """One step of `Adagrad` on lists of tensors, in place."""
+    step_lists(Adagrad, params, grads, {"sum": state_sums}, {"step": state_steps}, fused=fused,
+               grad_scale=grad_scale,
+               found_inf=found_inf, differentiable=differentiable, lr=lr, weight_decay=weight_decay,
+               lr_decay=lr_decay, eps=eps, maximize=maximize)

@@ -9,10 +9,11 @@ from .. import operators as ops
 from ..operators import optimizer as rules
 from ..tensor import Tensor
 from ._arguments import check_at_least_zero, check_betas, check_eps, check_fused, check_lr
+from ._lists import step_lists
 from ._rule_optimizer import Counters, RuleOptimizer, counter_tensor
 from .optimizer import ParamsT
 
-__all__ = ["Adam"]
+__all__ = ["Adam", "adam"]
 
 
 class Adam(RuleOptimizer):
@@ -116,3 +117,19 @@ def _check_tensor_options(lr: Any, betas: Sequence[Any], *, foreach: bool, captu
     for name, value in names.items():
         if isinstance(value, Tensor) and foreach and not capturable:
             raise ValueError(f"{name} as a Tensor is not supported for capturable=False and foreach=True")
+
+
+def adam(params: list[Tensor], grads: list[Tensor], exp_avgs: list[Tensor], exp_avg_sqs: list[Tensor],
+         max_exp_avg_sqs: list[Tensor], state_steps: list[Tensor], foreach: bool | None = None,
+         capturable: bool = False, differentiable: bool = False, fused: bool | None = None,
+         grad_scale: Tensor | None = None, found_inf: Tensor | None = None, has_complex: bool = False,
+         decoupled_weight_decay: bool = False, *, amsgrad: bool, beta1: float | Tensor,
+         beta2: float | Tensor, lr: float | Tensor, weight_decay: float, eps: float,
+         maximize: bool) -> None:
+    """One step of `Adam` on lists of tensors, in place."""
+    step_lists(Adam, params, grads,
+               {"exp_avg": exp_avgs, "exp_avg_sq": exp_avg_sqs, "max_exp_avg_sq": max_exp_avg_sqs},
+               {"step": state_steps}, fused=fused, grad_scale=grad_scale, found_inf=found_inf,
+               differentiable=differentiable, decoupled_weight_decay=decoupled_weight_decay,
+               amsgrad=amsgrad, lr=lr, weight_decay=weight_decay, eps=eps, maximize=maximize,
+               betas=(beta1, beta2))

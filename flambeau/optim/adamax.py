@@ -9,10 +9,11 @@ from .. import operators as ops
 from ..operators import optimizer as rules
 from ..tensor import Tensor
 from ._arguments import check_at_least_zero, check_betas, check_eps, check_lr
+from ._lists import step_lists
 from ._rule_optimizer import Counters, RuleOptimizer, counter_tensor
 from .optimizer import ParamsT
 
-__all__ = ["Adamax"]
+__all__ = ["Adamax", "adamax"]
 
 
 class Adamax(RuleOptimizer):
@@ -78,3 +79,13 @@ class Adamax(RuleOptimizer):
             (lr / (1 - beta1**step), weight_decay, 1 - beta1, beta2, eps),
             {"maximize": group["maximize"], "decay": bool(weight_decay != 0)},
         )
+
+
+def adamax(params: list[Tensor], grads: list[Tensor], exp_avgs: list[Tensor], exp_infs: list[Tensor],
+           state_steps: list[Tensor], foreach: bool | None = None, maximize: bool = False,
+           differentiable: bool = False, capturable: bool = False, has_complex: bool = False, *,
+           eps: float, beta1: float, beta2: float, lr: float, weight_decay: float) -> None:
+    """One step of `Adamax` on lists of tensors, in place."""
+    step_lists(Adamax, params, grads, {"exp_avg": exp_avgs, "exp_inf": exp_infs}, {"step": state_steps},
+               maximize=maximize, differentiable=differentiable, eps=eps, lr=lr, weight_decay=weight_decay,
+               betas=(beta1, beta2))

@@ -5,10 +5,11 @@ from __future__ import annotations
 from typing import Any
 
 from ..tensor import Tensor
+from ._lists import step_lists
 from .adam import Adam
 from .optimizer import ParamsT
 
-__all__ = ["AdamW"]
+__all__ = ["AdamW", "adamw"]
 
 
 class AdamW(Adam):
@@ -59,3 +60,17 @@ class AdamW(Adam):
         super().__setstate__(state)
         for group in self.param_groups:
             group["decoupled_weight_decay"] = True
+
+
+def adamw(params: list[Tensor], grads: list[Tensor], exp_avgs: list[Tensor], exp_avg_sqs: list[Tensor],
+          max_exp_avg_sqs: list[Tensor], state_steps: list[Tensor], foreach: bool | None = None,
+          capturable: bool = False, differentiable: bool = False, fused: bool | None = None,
+          grad_scale: Tensor | None = None, found_inf: Tensor | None = None, has_complex: bool = False, *,
+          amsgrad: bool, beta1: float | Tensor, beta2: float | Tensor, lr: float | Tensor,
+          weight_decay: float, eps: float, maximize: bool) -> None:
+    """One step of `AdamW` on lists of tensors, in place."""
+    step_lists(AdamW, params, grads,
+               {"exp_avg": exp_avgs, "exp_avg_sq": exp_avg_sqs, "max_exp_avg_sq": max_exp_avg_sqs},
+               {"step": state_steps}, fused=fused, grad_scale=grad_scale, found_inf=found_inf,
+               differentiable=differentiable, amsgrad=amsgrad, lr=lr, weight_decay=weight_decay, eps=eps,
+               maximize=maximize, betas=(beta1, beta2), decoupled_weight_decay=True)

@@ -9,10 +9,11 @@ from .. import operators as ops
 from ..operators import optimizer as rules
 from ..tensor import Tensor
 from ._arguments import check_at_least_zero, check_lr
+from ._lists import step_lists
 from ._rule_optimizer import Counters, RuleOptimizer, counter_tensor, number, rounded
 from .optimizer import ParamsT
 
-__all__ = ["ASGD"]
+__all__ = ["ASGD", "asgd"]
 
 
 class ASGD(RuleOptimizer):
@@ -100,3 +101,14 @@ class ASGD(RuleOptimizer):
             (eta, weight_decay, 1 - lambd * eta, mu),
             {"maximize": group["maximize"], "decay": bool(weight_decay != 0), "averaging": mu != 1},
         )
+
+
+def asgd(params: list[Tensor], grads: list[Tensor], axs: list[Tensor], mus: list[Tensor],
+         etas: list[Tensor], state_steps: list[Tensor], foreach: bool | None = None,
+         maximize: bool = False, differentiable: bool = False, capturable: bool = False,
+         has_complex: bool = False, *, lambd: float, lr: float, t0: float, alpha: float,
+         weight_decay: float) -> None:
+    """One step of `ASGD` on lists of tensors, in place."""
+    step_lists(ASGD, params, grads, {"ax": axs}, {"step": state_steps, "eta": etas, "mu": mus},
+               maximize=maximize, differentiable=differentiable, lambd=lambd, lr=lr, t0=t0, alpha=alpha,
+               weight_decay=weight_decay)

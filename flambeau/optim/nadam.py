@@ -9,10 +9,11 @@ from .. import operators as ops
 from ..operators import optimizer as rules
 from ..tensor import Tensor
 from ._arguments import check_at_least_zero, check_betas, check_eps, check_lr
+from ._lists import step_lists
 from ._rule_optimizer import Counters, RuleOptimizer, counter_tensor, rounded
 from .optimizer import ParamsT
 
-__all__ = ["NAdam"]
+__all__ = ["NAdam", "nadam"]
 
 
 class NAdam(RuleOptimizer):
@@ -116,3 +117,16 @@ class NAdam(RuleOptimizer):
             "decay": bool(weight_decay != 0),
             "decoupled": group["decoupled_weight_decay"],
         }
+
+
+def nadam(params: list[Tensor], grads: list[Tensor], exp_avgs: list[Tensor], exp_avg_sqs: list[Tensor],
+          mu_products: list[Tensor], state_steps: list[Tensor], decoupled_weight_decay: bool = False,
+          foreach: bool | None = None, capturable: bool = False, differentiable: bool = False,
+          has_complex: bool = False, maximize: bool = False, *, beta1: float, beta2: float, lr: float,
+          weight_decay: float, momentum_decay: float, eps: float) -> None:
+    """One step of `NAdam` on lists of tensors, in place."""
+    step_lists(NAdam, params, grads, {"exp_avg": exp_avgs, "exp_avg_sq": exp_avg_sqs},
+               {"step": state_steps, "mu_product": mu_products},
+               decoupled_weight_decay=decoupled_weight_decay, differentiable=differentiable,
+               maximize=maximize, lr=lr, weight_decay=weight_decay, momentum_decay=momentum_decay, eps=eps,
+               betas=(beta1, beta2))

@@ -9,10 +9,11 @@ from .. import operators as ops
 from ..operators import optimizer as rules
 from ..tensor import Tensor
 from ._arguments import check_at_least_zero, check_betas, check_eps, check_lr
+from ._lists import step_lists
 from ._rule_optimizer import Counters, RuleOptimizer, counter_tensor
 from .optimizer import ParamsT
 
-__all__ = ["RAdam"]
+__all__ = ["RAdam", "radam"]
 
 
 class RAdam(RuleOptimizer):
@@ -111,3 +112,15 @@ class RAdam(RuleOptimizer):
             "decoupled": group["decoupled_weight_decay"],
             "rectify": rectify,
         }
+
+
+def radam(params: list[Tensor], grads: list[Tensor], exp_avgs: list[Tensor], exp_avg_sqs: list[Tensor],
+          state_steps: list[Tensor], decoupled_weight_decay: bool = False, foreach: bool | None = None,
+          differentiable: bool = False, capturable: bool = False, has_complex: bool = False,
+          maximize: bool = False, *, beta1: float, beta2: float, lr: float, weight_decay: float,
+          eps: float) -> None:
+    """One step of `RAdam` on lists of tensors, in place."""
+    step_lists(RAdam, params, grads, {"exp_avg": exp_avgs, "exp_avg_sq": exp_avg_sqs},
+               {"step": state_steps}, decoupled_weight_decay=decoupled_weight_decay,
+               differentiable=differentiable, maximize=maximize, lr=lr, weight_decay=weight_decay, eps=eps,
+               betas=(beta1, beta2))

@@ -9,10 +9,11 @@ from .. import operators as ops
 from ..operators import optimizer as rules
 from ..tensor import Tensor
 from ._arguments import check_at_least_zero, check_eps, check_lr
+from ._lists import step_lists
 from ._rule_optimizer import Counters, RuleOptimizer, counter_tensor
 from .optimizer import ParamsT
 
-__all__ = ["RMSprop"]
+__all__ = ["RMSprop", "rmsprop"]
 
 
 class RMSprop(RuleOptimizer):
@@ -95,3 +96,15 @@ class RMSprop(RuleOptimizer):
             (lr, weight_decay, momentum, alpha, 1 - alpha, eps),
             {"maximize": group["maximize"], "decay": bool(weight_decay != 0)},
         )
+
+
+def rmsprop(params: list[Tensor], grads: list[Tensor], square_avgs: list[Tensor], grad_avgs: list[Tensor],
+            momentum_buffer_list: list[Tensor], state_steps: list[Tensor], foreach: bool | None = None,
+            maximize: bool = False, differentiable: bool = False, capturable: bool = False,
+            has_complex: bool = False, *, lr: float, alpha: float, eps: float, weight_decay: float,
+            momentum: float, centered: bool) -> None:
+    """One step of `RMSprop` on lists of tensors, in place."""
+    step_lists(RMSprop, params, grads,
+               {"square_avg": square_avgs, "momentum_buffer": momentum_buffer_list, "grad_avg": grad_avgs},
+               {"step": state_steps}, maximize=maximize, differentiable=differentiable, lr=lr, alpha=alpha,
+               eps=eps, weight_decay=weight_decay, momentum=momentum, centered=centered)

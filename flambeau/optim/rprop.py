@@ -9,10 +9,11 @@ from .. import operators as ops
 from ..operators import optimizer as rules
 from ..tensor import Tensor
 from ._arguments import check_lr
+from ._lists import step_lists
 from ._rule_optimizer import Counters, RuleOptimizer, counter_tensor, number
 from .optimizer import ParamsT
 
-__all__ = ["Rprop"]
+__all__ = ["Rprop", "rprop"]
 
 
 class Rprop(RuleOptimizer):
@@ -77,3 +78,13 @@ class Rprop(RuleOptimizer):
     def _advance(self, group: dict[str, Any], counters: Counters) -> tuple[Sequence[Any], dict[str, bool]]:
         counters["step"] += 1
         return (*group["etas"], *group["step_sizes"]), {"maximize": group["maximize"]}
+
+
+def rprop(params: list[Tensor], grads: list[Tensor], prevs: list[Tensor], step_sizes: list[Tensor],
+          state_steps: list[Tensor], foreach: bool | None = None, capturable: bool = False,
+          maximize: bool = False, differentiable: bool = False, has_complex: bool = False, *,
+          step_size_min: float, step_size_max: float, etaminus: float, etaplus: float) -> None:
+    """One step of `Rprop` on lists of tensors, in place."""
+    step_lists(Rprop, params, grads, {"prev": prevs, "step_size": step_sizes}, {"step": state_steps},
+               maximize=maximize, differentiable=differentiable,
+               etas=(etaminus, etaplus), step_sizes=(step_size_min, step_size_max))

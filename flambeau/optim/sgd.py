@@ -9,10 +9,11 @@ from .. import operators as ops
 from ..operators import optimizer as rules
 from ..tensor import Tensor
 from ._arguments import check_fused
+from ._lists import step_lists
 from ._rule_optimizer import Counters, RuleOptimizer
 from .optimizer import ParamsT
 
-__all__ = ["SGD"]
+__all__ = ["SGD", "sgd"]
 
 
 class SGD(RuleOptimizer):
@@ -124,3 +125,18 @@ class SGD(RuleOptimizer):
                 buffer.mul_(momentum).add_(grad, alpha=1 - dampening)
             grad = grad.add(buffer, alpha=momentum) if group["nesterov"] else buffer
         p.add_(grad, alpha=-lr)
+
+
+def sgd(params: list[Tensor], d_p_list: list[Tensor], momentum_buffer_list: list[Tensor | None],
+        has_sparse_grad: bool = False, foreach: bool | None = None, fused: bool | None = None,
+        grad_scale: Tensor | None = None, found_inf: Tensor | None = None, *, weight_decay: float,
+        momentum: float, lr: float, dampening: float, nesterov: bool, maximize: bool) -> None:
+    """One step of `SGD` on lists of tensors, in place; buffers that are None are made."""
+    started = [float(buffer is not None) for buffer in momentum_buffer_list]
+    if momentum != 0:
+        for i, p in enumerate(params):
+            if momentum_buffer_list[i] is None:
+                momentum_buffer_list[i] = ops.zeros_like(p)
+    step_lists(SGD, params, d_p_list, {"momentum_buffer": momentum_buffer_list}, {"started": started},
+               fused=fused, grad_scale=grad_scale, found_inf=found_inf, weight_decay=weight_decay,
+               momentum=momentum, lr=lr, dampening=dampening, nesterov=nesterov, maximize=maximize)
