@@ -8,7 +8,7 @@ from typing import Any
 from .. import devices, dtypes
 from ..devices import META
 from ..graph.geometry import Geometry, dense_like, intern
-from ..tensor import Tensor, record
+from ..tensor import Tensor, record_one
 from .definition import operator, result_dtype
 from .memory_formats import suggested_format
 from .registry import api
@@ -42,7 +42,7 @@ def cast(x: Tensor, dtype: dtypes.dtype) -> Tensor:
         return x
     if dtype.__class__ is not dtypes.dtype:
         return cast(x, dtypes.given(dtype, "to"))
-    return record(CAST, (x,), (dtype, g.device))
+    return record_one(CAST, x, (dtype, g.device))
 
 
 @api("Tensor")
@@ -62,7 +62,7 @@ def to(self: Tensor, *args: Any, **kwargs: Any) -> Tensor:
     g = self._geometry
     target = g.device if device is None else devices.resolve(device)
     if (dtype is not None and dtype is not g.dtype) or target is not g.device:
-        result: Tensor = record(CAST, (self,), (dtype or g.dtype, target))
+        result: Tensor = record_one(CAST, self, (dtype or g.dtype, target))
     else:
         result = self.clone() if copy else self
     if memory_format is None or (result is self and suggested_format(g) is memory_format):

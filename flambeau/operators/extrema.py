@@ -8,7 +8,7 @@ from typing import Any
 from .. import dtypes, return_types
 from ..graph.geometry import Geometry, contiguous
 from ..graph.operator import Operator
-from ..tensor import Tensor, check_dim, record
+from ..tensor import Tensor, check_dim, record, record_one
 from .along import place
 from .axes import normalize_dims, reduced_shape
 from .definition import operator
@@ -81,7 +81,7 @@ def _several(op: Operator, input: Tensor, dim: Any, keepdim: bool) -> Tensor:
     dims = normalize_dims(dim, g.ndim)
     if not g.numel:
         require_elements(g.shape, dims, f"{op.name}()")
-    return record(op, (input,), (dims, keepdim, g.dtype))
+    return record_one(op, input, (dims, keepdim, g.dtype))
 
 
 @api("torch", "Tensor", out=True)
@@ -162,7 +162,7 @@ def _one_or_all(
         refuse_complex(g, f"{name}_all")
         if not g.numel:
             raise RuntimeError(unspecified(name))
-        return record(whole, (input,), (tuple(range(g.ndim)), False, g.dtype))
+        return record_one(whole, input, (tuple(range(g.ndim)), False, g.dtype))
     if not hasattr(dim, "__index__"):
         raise TypeError(
             f"{name}() received an invalid combination of arguments - got (Tensor, {type(dim).__name__}), "
@@ -234,7 +234,7 @@ def _index(op: Operator, input: Tensor, dim: int | None, keepdim: bool) -> Tenso
             raise IndexError(unspecified(op.name, ""))
     else:
         dim = one_dim(input, dim, f"{op.name}()")
-    return record(op, (input,), (dim, keepdim))
+    return record_one(op, input, (dim, keepdim))
 
 
 @api("torch", "Tensor", out=True)

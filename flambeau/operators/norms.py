@@ -8,7 +8,7 @@ from typing import Any
 from .. import dtypes
 from ..graph.geometry import Geometry, contiguous
 from ..graph.operator import Operator
-from ..tensor import Tensor, check_dim, record
+from ..tensor import Tensor, check_dim, record, record_one
 from .axes import normalize_dims, reduced_shape
 from .definition import arithmetic_dtype, operator
 from .linalg_svd import svdvals
@@ -123,7 +123,7 @@ def _record_norm(op: Operator, x: Tensor, p: float, dim: Any, keepdim: bool, dty
                     f"linalg.vector_norm cannot compute the {shown} norm on the dimension {d}because this "
                     "dimension is empty and the operation does not have an identity"
                 )
-    return record(op, (x,), (p, dims, keepdim, dtype or g.dtype))
+    return record_one(op, x, (p, dims, keepdim, dtype or g.dtype))
 
 
 def require_floating(x: Tensor, function: str) -> None:

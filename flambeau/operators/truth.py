@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from .. import dtypes
-from ..tensor import Tensor, record
+from ..tensor import Tensor, record_one
 from .axes import normalize_dims
 from .definition import operator
 from .reduction import reduction_geometry
@@ -26,7 +26,7 @@ def _truth(op: Any, input: Tensor, dim: Any, keepdim: bool) -> Tensor:
     g = input._geometry
     dtype = dtypes.uint8 if g.dtype is dtypes.uint8 else dtypes.bool_
     dims = () if dim == () and dim is not None else normalize_dims(dim, g.ndim)
-    return record(op, (input,), (dims, keepdim, dtype))
+    return record_one(op, input, (dims, keepdim, dtype))
 
 
 @api("torch", "Tensor", out=True)
@@ -65,4 +65,4 @@ def count_nonzero(input: Tensor, dim: Any = None) -> Tensor:
     tensor([1, 2])
     """
     dims = normalize_dims(dim, input._geometry.ndim)
-    return record(COUNT_NONZERO, (input,), (dims, False, dtypes.int64))
+    return record_one(COUNT_NONZERO, input, (dims, False, dtypes.int64))
