@@ -46,3 +46,11 @@ def test_no_option_is_unknown() -> None:
 ])
 def test_right_calls_are_taken(torch: ModuleType, call: str) -> None:
     assert eval(call, {"torch": torch}).sum().item() in (3, 4)
+
+
+def test_norms_may_be_named(torch: ModuleType) -> None:
+    x = torch.ones(2, 2)
+    assert torch.norm(x, p="fro").item() == x.norm("fro").item() == torch.norm(x[None], p="fro").item() == 2
+    assert torch.norm(x, p="nuc").item() == pytest.approx(2)
+    with pytest.raises(TypeError, match=r"argument 'ord' \(position 2\) must be Number, not list"):
+        torch.norm(x, [1])
