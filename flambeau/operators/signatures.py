@@ -111,6 +111,9 @@ def complaint(function: Callable[..., Any], namespace: str, name: str, args: Seq
         return _of_python(known.rows, {**dict(zip(names, args)), **kwargs})
     if namespace == "Tensor":
         args = args[1:]
+    known_here = unwrap(function).__code__.co_varnames     # what messages may not tell of
+    kwargs = {name: x for name, x in kwargs.items()
+              if name not in known_here or any(f" {name}" in row for row in known.rows)}
     if len(known.rows) == 1:
         return _against(known.called, known.rows[0], args, kwargs)
     errors = [_against(known.called, row, args, kwargs) for row in known.rows]
@@ -202,8 +205,8 @@ def _unknown(called: str, names: set[str], given: dict[str, Any], kwargs: dict[s
     return None
 
 
-# NumPy's names, which functions take for their own.
-_SYNONYMS = frozenset(("axis", "keepdims", "x", "a", "x1", "x2"))
+# NumPy's names, which functions take for their own, and what they all may take.
+_SYNONYMS = frozenset(("axis", "keepdims", "x", "a", "x1", "x2", "out"))
 
 
 _UNPACKING = " failed to unpack the object"

@@ -211,3 +211,13 @@ def test_calls_of_forms_that_were_right_are_still_judged_by_their_values() -> No
     for wrong in (lambda: x.topk(1 << 63), lambda: torch.randint(2, 3, (1 << 64,))):
         with pytest.raises((ValueError, RuntimeError, TypeError)):
             wrong()
+
+
+def test_what_messages_do_not_tell_of_is_taken(torch: Any) -> None:
+    """Arguments are compared with signatures read off PyTorch's messages: those do not name every keyword."""
+    x, triangle = torch.ones(3, 1), torch.eye(3)
+    out = torch.empty(3, 1)
+    torch.linalg.solve_triangular(triangle, x, upper=True, left=True, unitriangular=False, out=out)
+    assert out.tolist() == x.tolist()
+    assert torch.norm(torch.ones(2, 2), "fro").item() == torch.ones(2, 2).norm("fro").item() == 2
+    assert torch.nonzero_static(torch.tensor([0, 1]), size=2, fill_value=-1).tolist() == [[1], [-1]]
