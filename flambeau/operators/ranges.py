@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from operator import index
 from typing import Any
 
 from .. import devices, dtypes
@@ -11,6 +12,7 @@ from ..graph.operator import Operator
 from ..tensor import Tensor, record
 from ..tensor.batching import any_batched, levels, rules
 from ..tensor.warned import warn
+from .arguments import is_integer
 from .creation import leaf
 from .out import store
 from .registry import api
@@ -147,7 +149,9 @@ LINSPACE = Operator(
 def _spaced(
     name: str, start: Any, end: Any, steps: int, base: Any, dtype: Any, device: Any, requires_grad: bool
 ) -> Tensor:
-    if not isinstance(steps, int):
+    if is_integer(steps):
+        steps = index(steps)
+    else:
         given = ", ".join(type(x).__name__ for x in (start, end, steps))
         raise TypeError(f"{name}() received an invalid combination of arguments - got ({given})")
     if dtype is dtypes.bool_:

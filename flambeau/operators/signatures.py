@@ -107,16 +107,15 @@ def complaint(function: Callable[..., Any], namespace: str, name: str, args: Seq
         several = args[0] if len(args) == 1 and isinstance(args[0], (tuple, list)) else args
         return _no_tensor(several, int(known.rows[0][1:]))
     if known.python:
-        names = unwrap(function).__code__.co_varnames
-        return _of_python(known.rows, {**dict(zip(names, args)), **kwargs})
+        return _of_python(known.rows, {**dict(zip(_names_of(function), args)), **kwargs})
     if namespace == "Tensor":
         args = args[1:]
-    known_here = unwrap(function).__code__.co_varnames     # what messages may not tell of
-    kwargs = {name: x for name, x in kwargs.items()
-              if name not in known_here or any(f" {name}" in row for row in known.rows)}
+    known_here = _names_of(function)    # messages may not tell of all
+    told = {name: x for name, x in kwargs.items()
+            if name not in known_here or any(f" {name}" in row for row in known.rows)}
     if len(known.rows) == 1:
-        return _against(known.called, known.rows[0], args, kwargs)
-    errors = [_against(known.called, row, args, kwargs) for row in known.rows]
+        return _against(known.called, known.rows[0], args, told)
+    errors = [_against(known.called, row, args, told) for row in known.rows]
     if None in errors:
         return None
     if sum(likely := [_has_room(row, len(args) + len(kwargs)) for row in known.rows]) == 1:
@@ -125,6 +124,11 @@ def complaint(function: Callable[..., Any], namespace: str, name: str, args: Seq
         if not isinstance(error, TypeError) or _UNPACKING in str(error):
             return error    # the right kind, but too large or with a wrong element
     return invalid_combination(known.called, known.rows, args, kwargs)
+
+
+def _names_of(function: Callable[..., Any]) -> tuple[str, ...]:
+    code = getattr(unwrap(function), "__code__", None)
+    return () if code is None else code.co_varnames
 
 
 def _has_room(signature: str, count: int) -> bool:
