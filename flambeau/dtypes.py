@@ -128,6 +128,17 @@ SCALAR_NAMES = {
     float8_e4m3fnuz: "Float8_e4m3fnuz", float8_e5m2fnuz: "Float8_e5m2fnuz",
     complex32: "ComplexHalf", complex64: "ComplexFloat", complex128: "ComplexDouble",
 }
+_IN_C = {
+    bool_: "bool", uint8: "unsigned char", int8: "signed char", int16: "short int", int32: "int",
+    int64: "long int", uint16: "short unsigned int", uint32: "unsigned int", uint64: "long unsigned int",
+    float32: "float", float64: "double", complex32: "c10::complex<c10::Half>",
+    complex64: "c10::complex<float>", complex128: "c10::complex<double>",
+}
+
+
+def c_name(of: dtype) -> str:
+    """The name of an element type in C++, as some of PyTorch's messages have it."""
+    return _IN_C.get(of) or f"c10::{SCALAR_NAMES[of]}"
 
 
 def from_numpy_dtype(numpy_type: Any) -> dtype:

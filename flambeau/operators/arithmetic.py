@@ -363,19 +363,6 @@ def _(ctx: Any, grad: Tensor, input: Tensor, end: Tensor) -> Tensor:
     return grad * conjugate(end - input)
 
 
-_C_NAMES = {
-    dtypes.float32: "float",
-    dtypes.float64: "double",
-    dtypes.int64: "long int",
-    dtypes.int32: "int",
-    dtypes.float16: "c10::Half",
-    dtypes.bfloat16: "c10::BFloat16",
-    dtypes.complex64: "c10::complex<float>",
-    dtypes.complex128: "c10::complex<double>",
-    dtypes.bool_: "bool",
-}
-
-
 @api("torch", "Tensor", out=True, inplace=True)
 def lerp(input: Tensor, end: Tensor, weight: Any) -> Tensor:
     """``input + weight * (end - input)``, broadcast.
@@ -391,8 +378,8 @@ def lerp(input: Tensor, end: Tensor, weight: Any) -> Tensor:
         weight = weight.to(dtype)  # counts as a number
     for name, one in (("end", end), ("weight", weight)):
         if isinstance(one, Tensor) and one._geometry.dtype is not dtype:
-            raise RuntimeError(f"expected dtype {_C_NAMES.get(dtype, dtype.name)} for `{name}` but got dtype "
-                               f"{_C_NAMES.get(one.dtype, one.dtype.name)}")
+            raise RuntimeError(f"expected dtype {dtypes.c_name(dtype)} for `{name}` but got dtype "
+                               f"{dtypes.c_name(one.dtype)}")
     if dtype.category < dtypes.FLOATING:
         raise not_implemented(
             "lerp_kernel_tensor" if isinstance(weight, Tensor) else "lerp_kernel_scalar", dtype

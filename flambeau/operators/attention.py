@@ -15,11 +15,11 @@ from typing import Any
 import numpy as np
 
 from .. import dtypes
+from ..dtypes import c_name
 from ..graph.geometry import contiguous, dense_like, intern, row_major_strides
 from ..tensor import Tensor, record, state
 from .definition import arithmetic_dtype, broadcast_shapes, operator
 from .dropout import dropout
-from .matmul import c_name
 from .random import BERNOULLI, drawn
 from .registry import api
 

@@ -6,11 +6,10 @@ from collections.abc import Callable
 from functools import wraps
 from typing import Any, TypeVar
 
-from ..dtypes import BOOL, COMPLEX, SCALAR_NAMES, bfloat16, bool_
+from ..dtypes import BOOL, COMPLEX, SCALAR_NAMES, bfloat16, bool_, c_name
 from ..tensor import Tensor
 from .arguments import fits, integers, invalid_combination, judging
 from .extents import type_name
-from .matmul import c_name
 
 Ints = tuple[int, ...]
 F = TypeVar("F", bound=Callable[..., Any])

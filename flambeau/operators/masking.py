@@ -15,6 +15,7 @@ from ..tensor.construct import from_array
 from .definition import broadcast_shapes, operator
 from .joining import cat
 from .looking import look
+from .number_range import check_number
 from .out import store
 from .registry import api
 
@@ -52,7 +53,7 @@ def masked_fill(input: Tensor, mask: Tensor, value: Any) -> Tensor:
     """
     if mask._geometry.dtype is not dtypes.bool_:
         raise RuntimeError("masked_fill_ only supports boolean masks, but got mask with dtype "
-                           f"{_SPOKEN.get(mask.dtype.name, mask.dtype.name)}")
+                           f"{dtypes.c_name(mask.dtype)}")
     if isinstance(value, Tensor):
         if value._geometry.ndim:
             raise RuntimeError("masked_fill_ only supports a 0-dimensional value tensor, but got tensor with "
@@ -62,21 +63,9 @@ def masked_fill(input: Tensor, mask: Tensor, value: Any) -> Tensor:
                                f"{dtypes.SCALAR_NAMES[input.dtype]}")
     elif value is None:
         raise TypeError("masked_fill(): argument 'value' must be Number, not NoneType")
-    elif isinstance(value, complex) and not input.is_complex():
-        raise RuntimeError("value cannot be converted to type "
-                           f"{_SPOKEN.get(input.dtype.name, input.dtype.name)} without overflow")
+    elif isinstance(value, complex):
+        check_number(value, input.dtype)
     return record(MASKED_FILL, (input, mask, value))
-
-
-_SPOKEN = {
-    "int64": "long int",
-    "int32": "int",
-    "int16": "short int",
-    "int8": "signed char",
-    "uint8": "unsigned char",
-    "float32": "float",
-    "float64": "double",
-}
 
 
 # --- masked_select ------------------------------------------------------------------------------------------

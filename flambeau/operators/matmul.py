@@ -6,7 +6,7 @@ from collections.abc import Callable
 from math import prod
 from typing import Any
 
-from ..dtypes import BOOL, SCALAR_NAMES, dtype
+from ..dtypes import BOOL, SCALAR_NAMES, c_name, dtype
 from ..graph.geometry import Geometry, contiguous
 from ..graph.operator import Operator
 from ..tensor import Tensor, casting, record, record_pair, view
@@ -14,23 +14,6 @@ from .definition import arithmetic_dtype, broadcast_shapes, operator
 from .registry import api
 from .shape import reshape
 from .transposing import TRANSPOSE, T
-
-_C_NAMES = {
-    "float32": "float",
-    "float64": "double",
-    "int64": "long int",
-    "int32": "int",
-    "uint8": "unsigned char",
-    "int8": "signed char",
-    "int16": "short int",
-    "complex64": "c10::complex<float>",
-    "complex128": "c10::complex<double>",
-}
-
-
-def c_name(d: dtype) -> str:
-    """The name of an element type in C++, as some of PyTorch's messages have it."""
-    return _C_NAMES.get(d.name, f"c10::{SCALAR_NAMES[d]}" if d.itemsize == 2 else d.name)
 
 
 def product_dtype(operands: Any) -> dtype:

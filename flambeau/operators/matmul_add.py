@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from ..dtypes import SCALAR_NAMES
+from ..dtypes import SCALAR_NAMES, c_name
 from ..graph.geometry import Geometry, contiguous
 from ..graph.operator import Operator
 from ..tensor import Tensor, assign, record
@@ -16,7 +16,6 @@ from .matmul import (
     MM,
     MV,
     batched_shape,
-    c_name,
     multiplied_shape,
     product_dtype,
     refuse_bool,

@@ -6,17 +6,19 @@ from typing import Any
 
 from .. import dtypes
 
-_SPOKEN = {"uint8": "uint8_t", "int8": "int8_t", "int16": "int16_t", "int32": "int", "int64": "int64_t"}
+
+def _refused(dtype: dtypes.dtype) -> RuntimeError:
+    integer = dtype.category == dtypes.INTEGER and dtype is not dtypes.int32
+    return RuntimeError("value cannot be converted to type "
+                        f"{dtype.name + '_t' if integer else dtypes.c_name(dtype)} without overflow")
 
 
 def check_number(value: Any, dtype: dtypes.dtype) -> None:
     """Raise where a number does not fit an element type; unsigned types take negative numbers."""
     if isinstance(value, complex) and not dtype.is_complex:
-        raise RuntimeError(f"value cannot be converted to type {_SPOKEN.get(dtype.name, dtype.name)} without "
-                           "overflow")
+        raise _refused(dtype)
     if dtype.category == dtypes.INTEGER and isinstance(value, (int, float)) and not isinstance(value, bool):
         limits = dtypes.iinfo(dtype)
         low = limits.min if dtype.is_signed else -limits.max - 1
         if not low <= value <= limits.max:
-            raise RuntimeError(f"value cannot be converted to type {_SPOKEN.get(dtype.name, dtype.name)} "
-                               "without overflow")
+            raise _refused(dtype)

@@ -8,9 +8,6 @@ from __future__ import annotations
 
 from .. import dtypes
 
-_C_NAMES = {"float32": "float", "float64": "double", "int64": "long int", "int32": "int",
-            "uint8": "unsigned char"}
-
 _HAVE = "Expected out tensor to have dtype {result}, but got {out} instead"
 _FOUND = "Found dtype {Out} but expected {Result}"
 _MATCH = ("Expected the dtype for input and out to match, but got {Result} for input's dtype and {Out} for "
@@ -71,5 +68,5 @@ def require(name: str, result: dtypes.dtype, out: dtypes.dtype) -> None:
     message = _WRONG.get(name)
     if message is not None:
         raise RuntimeError(message.format(
-            name=name, result=_C_NAMES.get(result.name, result.name), out=_C_NAMES.get(out.name, out.name),
+            name=name, result=dtypes.c_name(result), out=dtypes.c_name(out),
             Result=dtypes.SCALAR_NAMES[result], Out=dtypes.SCALAR_NAMES[out]))

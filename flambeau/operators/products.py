@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+from ..dtypes import c_name
 from ..tensor import Tensor, casting, check_dim
 from ..tensor.warned import warn
-from .matmul import bmm, c_name, dot, matmul, mm
+from .matmul import bmm, dot, matmul, mm
 from .out import store
 from .registry import api
 

@@ -276,10 +276,8 @@ def empty_geometry(geometry: Geometry) -> Tensor:
 
 
 def _options(dtype: dtypes.dtype) -> str:
-    name = {"float32": "float", "float64": "double", "int64": "long int", "int32": "int"}.get(dtype.name,
-                                                                                              dtype.name)
-    return (f"TensorOptions(dtype={name}, device=cpu, layout=Strided, requires_grad=false (default), "
-            "pinned_memory=false (default), memory_format=(nullopt))")
+    return (f"TensorOptions(dtype={dtypes.c_name(dtype)}, device=cpu, layout=Strided, "
+            "requires_grad=false (default), pinned_memory=false (default), memory_format=(nullopt))")
 
 
 def legacy_new(cls: type, *data: Any, dtype: Any = None, device: Any = None) -> Any:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from .. import dtypes
+from ..dtypes import c_name
 from .attributes import Handle
 from .tape import SAME_AS_LEAF, leaf_hooks_of
 
@@ -14,19 +15,6 @@ NOT_A_LEAF = (
     "non-leaf Tensor, use .retain_grad() on the non-leaf Tensor. If you access the non-leaf Tensor by "
     "mistake, make sure you access the leaf Tensor instead. See github.com/pytorch/pytorch/pull/30531 for "
     "more information.")
-
-# How PyTorch's messages call the element types of a gradient: as C++ does.
-_C_NAMES = {
-    dtypes.float32: "float", dtypes.float64: "double", dtypes.float16: "c10::Half",
-    dtypes.bfloat16: "c10::BFloat16", dtypes.complex64: "c10::complex<float>",
-    dtypes.complex128: "c10::complex<double>", dtypes.int64: "long int", dtypes.int32: "int",
-    dtypes.int16: "short int", dtypes.int8: "signed char", dtypes.uint8: "unsigned char",
-    dtypes.bool_: "bool",
-}
-
-
-def _c_name(dtype: dtypes.dtype) -> str:
-    return _C_NAMES.get(dtype, dtype.name)
 
 
 def check_grad(tensor: Any, value: Any) -> None:
@@ -40,7 +28,7 @@ def check_grad(tensor: Any, value: Any) -> None:
     wanted = tensor.dtype if tensor.grad_fn is not None else grad_dtype(tensor)
     if wanted is not None and given.dtype is not wanted:
         raise RuntimeError(
-            f"attempting to assign a gradient with dtype '{_c_name(given.dtype)}' to a tensor with "
+            f"attempting to assign a gradient with dtype '{c_name(given.dtype)}' to a tensor with "
             f"grad_dtype '{dtypes.SCALAR_NAMES[wanted]}'. The gradient must match the tensor's grad_dtype "
             "(defaults to the tensor's dtype). You can set the tensor's grad_dtype attribute with a specific "
             "dtype, or None to allow any dtype. Set grad_dtype with caution. Diverging the dtypes of a "
@@ -74,6 +62,6 @@ def set_grad_dtype(tensor: Any, wanted: Any) -> None:
     if wanted is not None and have is not None and have.dtype is not wanted:
         raise RuntimeError(
             f"Cannot set grad_dtype to '{dtypes.SCALAR_NAMES[wanted]}' because there is already a gradient "
-            f"with dtype '{_c_name(have.dtype)}'. Please clear the gradient (.grad = None) before changing "
+            f"with dtype '{c_name(have.dtype)}'. Please clear the gradient (.grad = None) before changing "
             "grad_dtype, or ensure the new grad_dtype matches the existing gradient's dtype.")
     leaf_hooks_of(tensor).dtype = wanted

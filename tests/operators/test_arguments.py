@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Callable
 from typing import Any
 
@@ -73,6 +74,41 @@ def test_data_that_is_refused(row: tuple[Any, Any, type[Exception], str]) -> Non
     data, dtype, kind, message = row
     with pytest.raises(kind, match=message):
         torch.tensor(data, dtype=dtype)
+
+
+# What C++ calls element types, as PyTorch has it.
+SPOKEN = {
+    torch.bool: "bool", torch.uint8: "unsigned char", torch.int8: "signed char", torch.int16: "short int",
+    torch.int32: "int", torch.int64: "long int", torch.uint16: "short unsigned int",
+    torch.uint32: "unsigned int", torch.uint64: "long unsigned int", torch.float16: "c10::Half",
+    torch.bfloat16: "c10::BFloat16", torch.float64: "double", torch.complex32: "c10::complex<c10::Half>",
+    torch.complex64: "c10::complex<float>", torch.float8_e4m3fn: "c10::Float8_e4m3fn",
+}
+
+
+@pytest.mark.parametrize("dtype", SPOKEN, ids=str)
+def test_messages_name_types_as_cpp_does(dtype: Any) -> None:
+    x, leaf, name = ones().to(dtype), ones().requires_grad_(), re.escape(SPOKEN[dtype])
+    with pytest.raises(TypeError, match=rf"got TensorOptions\(dtype={name}, "):
+        torch.FloatTensor(x)
+    with pytest.raises(RuntimeError, match=f"for `end` but got dtype {name}$"):
+        torch.lerp(ones(), x, 0.5)
+    with pytest.raises(RuntimeError, match=f"but got: float != {name}$"):
+        torch.mm(ones(), x)
+    with pytest.raises(RuntimeError, match=f"to have dtype float, but got {name} instead"):
+        torch.mm(ones(), ones(), out=x)
+    with pytest.raises(RuntimeError, match=f"gradient with dtype '{name}'"):
+        leaf.grad = x
+
+
+@pytest.mark.parametrize(("dtype", "name"), [(torch.float16, "c10::Half"), (torch.float32, "float"),
+                                             (torch.int16, "int16_t"), (torch.int32, "int")], ids=str)
+def test_complex_numbers_are_refused_by_the_name_of_the_type(dtype: Any, name: str) -> None:
+    mask = torch.tensor([True, False])
+    for call in (lambda: torch.ones(2, dtype=dtype).masked_fill(mask, 1j),
+                 lambda: torch.ones(2, dtype=dtype).fill_(1j), lambda: torch.full((2,), 1j, dtype=dtype)):
+        with pytest.raises(RuntimeError, match=f"converted to type {name} without overflow"):
+            call()
 
 
 def test_negative_numbers_wrap_around_in_unsigned_types() -> None:
