@@ -67,7 +67,18 @@ class Words:
         self.places = _places.get(places) or _places.recall(places) or _places.keep(places, places)
         _, self.inputs, self.outputs, self.numbers, self.workspaces, _ = self.places
         self.shifts, self.rooms = tuple(self.shifts), tuple(self.rooms)
-        self.values = np.array(self.values, np.int64)
+        self.values = np.asarray(self.values, np.int64)
+
+    def to_workspace(self, room: int, *, operand: int | None = None, result: int | None = None) -> None:
+        """Once closed: let what stands for an operand that begins there, or a result, point to ``room``."""
+        taken = [word for word, _, i in self.inputs if i == operand] \
+            + [word for word, _, k in self.outputs if k == result]
+        kept = [k for k, (_, _, i) in enumerate(self.inputs) if i != operand]
+        self.inputs, self.shifts = [self.inputs[k] for k in kept], [self.shifts[k] for k in kept]
+        self.outputs = [x for x in self.outputs if x[2] != result]
+        self.workspaces, self.rooms = [*self.workspaces, *taken], [*self.rooms, *[room] * len(taken)]
+        self.places = None
+        self.close()
 
     def _place(self, value: int = 0) -> int:
         self.values.append(value)

@@ -11,6 +11,9 @@ import flambeau as torch
 
 pytest.importorskip("llvmlite")
 
+from flambeau.executors.native.templates import plan_of
+from flambeau.operators.pooling import MAX_POOL
+from flambeau.tensor.record import sign
 from tests.executors.native.agreement import TEXTS, check, check_threads, results
 
 F = torch.nn.functional
@@ -99,3 +102,13 @@ def test_others(number: int, shape: tuple[int, ...]) -> None:
     check(with_gradients(function), [image(*shape)], name, 1e-4)
     wider = image(shape[0], 2 * shape[1], *shape[2:])
     check(with_gradients(function), [wider[:, :shape[1]]], name, 1e-4)     # with gaps
+
+
+def test_what_calls_have_in_common_tells_what_goes_through_the_workspace() -> None:
+    x, attributes = image(2, 3, 8, 8), ((2, 2), (2, 2), (0, 0), (1, 1), (4, 4))
+    plan = plan_of(sign(MAX_POOL, (MAX_POOL, attributes, x._geometry), attributes))
+    assert plan is not None and len(plan.calls) > 1
+    for call in plan.calls:
+        words = call.words
+        assert words.places == (len(words.values), words.inputs, words.outputs, words.numbers,
+                                words.workspaces, words.status_word)

@@ -5,7 +5,7 @@ The calls of the template's plan then read or write a place in the plan's worksp
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 from ....graph.geometry import Geometry, contiguous
@@ -13,8 +13,7 @@ from ....graph.node import Signature
 from ....layouts import reads_last
 from ..plan import Call, Plan
 from .copying import Place, copied
-
-Template = Callable[[Signature], "Plan | None"]
+from .movement import Template
 
 _LINE = 64  # bytes to which parts of a workspace are aligned
 
@@ -50,18 +49,18 @@ def plan_by_copies(template: Template, signature: Signature, operands: Sequence[
     for i in operands:
         g = signature.geometries[i]
         for call in plan.calls:
-            _read_workspace(call, i, room)
+            call.words.to_workspace(room, operand=i)
         before.append(copied(Place(geometries[i].strides), Place(g.strides, 0, i, g), g.shape,
                              g.dtype.itemsize))
-        _write_workspace(before[-1], 0, room)
+        before[-1].words.to_workspace(room, result=0)
         room, traffic = room + _aligned(_bytes(g)), traffic + 2.0 * _bytes(g)
     for k in results:
         g = signature.outputs[k]
         for call in plan.calls:
-            _write_workspace(call, k, room)
+            call.words.to_workspace(room, result=k)
         after.append(copied(Place(g.strides, 0, k), Place(plain[k].strides, 0, 0, plain[k]), g.shape,
                             g.dtype.itemsize))
-        _read_workspace(after[-1], 0, room)
+        after[-1].words.to_workspace(room, operand=0)
         room, traffic = room + _aligned(_bytes(g)), traffic + 2.0 * _bytes(g)
     return Plan([*before, *plan.calls, *after], workspace=room, flops=plan.flops, traffic=traffic)
 
@@ -76,23 +75,3 @@ def _bytes(g: Geometry) -> int:
 
 def _aligned(size: int) -> int:
     return -(-size // _LINE) * _LINE
-
-
-def _write_workspace(call: Call, result: int, room: int) -> None:
-    """Let a call write a result into the workspace."""
-    words = call.words
-    places = [word for word, _, k in words.outputs if k == result]
-    words.outputs = tuple([x for x in words.outputs if x[2] != result])
-    words.workspaces = (*words.workspaces, *places)
-    words.rooms = (*words.rooms, *[room] * len(places))
-
-
-def _read_workspace(call: Call, operand: int, room: int) -> None:
-    """Let a call read an operand, which begins there, from the workspace."""
-    words = call.words
-    places = [word for word, _, i in words.inputs if i == operand]
-    kept = [k for k, x in enumerate(words.inputs) if x[2] != operand]
-    words.inputs = tuple([words.inputs[k] for k in kept])
-    words.shifts = tuple([words.shifts[k] for k in kept])
-    words.workspaces = (*words.workspaces, *places)
-    words.rooms = (*words.rooms, *[room] * len(places))
