@@ -295,7 +295,7 @@ def _as_lies(grad: Tensor, leaf: Geometry) -> Tensor:
     g = grad._geometry
     if leaf.is_contiguous or not leaf.is_dense or leaf.ndim != g.ndim:
         return grad if g.is_contiguous else grad.contiguous()
-    if g.is_dense and all(n == 1 or a == b for n, a, b in zip(g.shape, g.strides, leaf.strides)):
+    if g.is_dense and g.steps == leaf.steps:
         return grad
     return grad.clone(memory_format=format_of(leaf.order[::-1]))
 

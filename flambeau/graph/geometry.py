@@ -194,6 +194,7 @@ _ROOM = 32              # how many members a family has room for at first
 _PLENTY = 1 << 15       # how many all have, before it is asked whether somebody holds them
 _given = [0, _PLENTY]   # how much room all have (a family's first counts as one), and may have
 
+
 def _row_major(shape: Sequence[int], strides: Sequence[int]) -> bool:
     expected = 1
     for n, s in zip(tuple(shape)[::-1], strides[::-1]):     # a ``Size`` takes longer to reverse

@@ -247,9 +247,7 @@ def record_three(operator: Operator, a: Tensor, b: Tensor, c: Tensor | None) -> 
     key = (operator, (), a._geometry, b._geometry, _NONE if c is None else c._geometry)
     signature = _signatures.get(key)
     if signature is None:
-        if interceptors:
-            return record(operator, (a, b, c))
-        if casting.used:
+        if interceptors or casting.used:
             return record(operator, (a, b, c))
         if levels and any_batched((a, b, c)):
             return rules.record(operator, (a, b, c), ())

@@ -94,4 +94,3 @@ def _runner(function: np.ufunc, readers: list[Reader], order: tuple[int, ...],
         result = function(read_first(operands[first]), read_second(operands[second]))
         return result if result.ndim == 1 and result.dtype is numpy_type else finished(result)
     return execute_two
-

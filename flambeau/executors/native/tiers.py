@@ -32,8 +32,8 @@ ELEMENT = {"ndtr": 35.0, "ndtri": 400.0, "log_ndtr": 100.0, "polygamma": 100.0,
 form_of = attrgetter("signature.form")
 _MET = 50_000               # graphs that are known to have come
 
-STEP = 60e3         # a step of a recurrent layer: a dozen calls of NumPy, and their products
-_RECURRENT = frozenset(("lstm_sequence", "gru_sequence", "rnn_sequence", "lstm_sequence_backward",
+STEP = 60e3         # a step along time: a dozen calls of NumPy, of a recurrent layer with their products
+_STEPWISE = frozenset(("lstm_sequence", "gru_sequence", "rnn_sequence", "lstm_sequence_backward",
                         "gru_sequence_backward", "rnn_sequence_backward", "ctc_loss", "ctc_loss_backward"))
 PAIR = 2.0          # an element of the difference of two rows
 _DISTANCES = frozenset(("cdist", "cdist_backward", "pdist", "pdist_backward"))
@@ -136,7 +136,7 @@ def _price(signature: Signature) -> float:
     if each is not None:
         price += each * max([g.numel for g in (*signature.geometries, *signature.outputs)
                              if isinstance(g, Geometry)])
-    if signature.operator.name in _RECURRENT:
+    if signature.operator.name in _STEPWISE:
         price += STEP * _steps(signature)
     if signature.operator.name in _DISTANCES:
         price += PAIR * _distance_elements(signature)

@@ -46,7 +46,7 @@ class Followed(Unit):
         self.source = source
         self.kept = kept
         self.fit: Fit | None = None
-        self.molds: Recent[Kind, _Mold | bool] = Recent(KINDS)     # False: it can not follow
+        self.molds: Recent[Kind, _Mold | None] = Recent(KINDS)     # None: it can not follow
 
     def plan_for(self, signatures: Sequence[Signature]) -> Plan | None:
         """The plan for other shapes; None where the kernel can not follow the product."""
@@ -56,12 +56,11 @@ class Followed(Unit):
             return plan
         product, *own = signatures
         kind = kind_of(own)
-        mold = self.molds.get(kind)
-        if mold is None:
-            mold = self.molds.recall(kind)
-            if mold is None:
-                mold = self.molds.keep(kind, self._mold(product, own) or False)
-        return _plans.keep(key, mold.plan(product, own) if isinstance(mold, _Mold) else None)
+        try:
+            mold = self.molds[kind]
+        except KeyError:
+            mold = self.molds.keep(kind, self._mold(product, own))
+        return _plans.keep(key, None if mold is None else mold.plan(product, own))
 
     def _mold(self, product: Signature, own: Sequence[Signature]) -> _Mold | None:
         if self.fit is None:

@@ -100,7 +100,6 @@ class Nest:
     def tasks(self) -> int:
         return self.rows * self.chunks
 
-
     def inputs(self, dtypes: Sequence[Dtype]) -> tuple[Input, ...]:
         """The operands as the kernel's code sees them."""
         return tuple([Input(dtype, *access) for dtype, access in zip(dtypes, self.accesses)])

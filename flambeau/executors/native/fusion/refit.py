@@ -24,7 +24,7 @@ class Fit:
 
     ``anchor``: a member that walks the kernel's space; the one that reduces, if there is one. ``rows``:
     whether a member computes a value for each row from such values. ``edges``: (member, operand, the member
-    that it is). ``molds``: of each kind of members what was found out, False where they are no kernel.
+    that it is). ``molds``: of each kind of members what was found out, None where they are no kernel.
     """
 
     __slots__ = ("unit", "anchor", "rows", "edges", "molds")
@@ -35,7 +35,7 @@ class Fit:
         self.anchor = -1
         self.rows: list[bool] = []
         self.edges: list[tuple[int, int, int]] = []
-        self.molds: Recent[Kind, Mold | bool] = Recent(KINDS)
+        self.molds: Recent[Kind, Mold | None] = Recent(KINDS)
         for m, (signature, own) in enumerate(zip(signatures, unit.references.operands)):
             traits = traits_of(signature)
             by_row = unit.levels[m] == (ROW,) and traits.dims is None
@@ -50,12 +50,11 @@ class Fit:
         if known is not None:
             return known
         kind = kind_of(signatures)
-        mold = self.molds.get(kind)
+        try:
+            mold = self.molds[kind]
+        except KeyError:
+            mold = self.molds.keep(kind, self._mold(signatures))
         if mold is None:
-            mold = self.molds.recall(kind)
-            if mold is None:
-                mold = self.molds.keep(kind, self._mold(signatures) or False)
-        if not isinstance(mold, Mold):
             return None
         space = self._space_of(signatures[self.anchor], mold)
         return keep(self.unit, signatures, mold.plan(signatures, space))

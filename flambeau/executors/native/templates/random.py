@@ -20,10 +20,9 @@ from ..llvm.code import kernel
 from ..llvm.emitter import BFLOAT16, FLOAT16, FLOAT32, FLOAT64, INT64, Dtype, memory_type
 from ..llvm.expression import Expression
 from ..plan import Call, Plan, Words
-from .sampling import normal_in_double
+from .sampling import GROUP, normal_in_double
 
 _FLOATS = (FLOAT16, BFLOAT16, FLOAT32, FLOAT64)
-_GROUP = 16                # of normal numbers
 _LONGEST = ((1 << 32) - 1) // 20  # permutations from here on take words of 64 bits
 _CHUNK = 1 << 16
 _COST = {"normal": 1.0, "exponential": 3.0, "randperm": 4.0}  # nanoseconds for one element; others: 0.5
@@ -141,16 +140,16 @@ def normal(signature: Signature) -> Plan | None:
         return None
     dtype = output.dtype.numpy
     if dtype == FLOAT64:
-        return normal_in_double(signature) if signature.attributes[0] and output.numel >= _GROUP else None
-    if 0 < output.numel < _GROUP:
+        return normal_in_double(signature) if signature.attributes[0] and output.numel >= GROUP else None
+    if 0 < output.numel < GROUP:
         return _plan(signature, _call(signature, _pairs(dtype), [(1, FLOAT64), (2, FLOAT64)], output.numel))
     one_by_one = not signature.attributes[0]
     if one_by_one or not output.numel:
         return None
     address = _kernel(draws.normal, (dtype,), dtype, 1)
-    rest = output.numel % _GROUP
+    rest = output.numel % GROUP
     return _plan(signature, _call(signature, address, [(1, FLOAT64), (2, FLOAT64)], output.numel - rest,
-                                  lost=rest if dtype == FLOAT32 else 0, last=_GROUP if rest else 0))
+                                  lost=rest if dtype == FLOAT32 else 0, last=GROUP if rest else 0))
 
 
 @kernel("pairs")
