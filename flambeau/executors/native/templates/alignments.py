@@ -44,7 +44,7 @@ def _planned(signature: Signature, first: int) -> Plan | None:
     blank, zero_infinity = signature.attributes
     dtype, form_back = np.dtype(x.dtype.numpy), bool(first)
     if dtype not in (FLOAT32, FLOAT64) or not x.numel or not all(g.ndim == 1 for g in (inputs, lengths)) \
-            or x.strides[2] != 1:
+            or x.strides[2] != 1 or not targets.ndim:
         return None
     steps, batch, classes = x.shape
     padded = targets.ndim == 2
