@@ -11,6 +11,14 @@ from ..engine import look_at_parameters
 from ..operators.optimizer import forget_gradients
 from ..tensor import Tensor
 from ..tensor.handle import RemovableHandle
+from ._helpers import (
+    _default_to_fused_or_foreach,
+    _disable_dynamo_if_unsupported,
+    _get_value,
+    _stack_if_compiling,
+    _use_grad_for_differentiable,
+    _view_as_real,
+)
 from ._hooks import (
     Hook,
     add_hook,
@@ -24,6 +32,12 @@ from ._state_dict import pack, unpack
 __all__ = [
     "Optimizer",
     "ParamsT",
+    "_default_to_fused_or_foreach",
+    "_disable_dynamo_if_unsupported",
+    "_get_value",
+    "_stack_if_compiling",
+    "_use_grad_for_differentiable",
+    "_view_as_real",
     "register_optimizer_step_post_hook",
     "register_optimizer_step_pre_hook",
     "required",

@@ -97,3 +97,25 @@ def test_rprop_and_scaled_gradients() -> None:
     assert x[0].tolist() == [0.5, 0.5]
     with pytest.raises(AssertionError, match="Expected grad_scale and found_inf to be None"):
         _functional.sgd(x, [torch.ones(2)], [None], lr=0.5, maximize=False, found_inf=infinite, **common)
+
+
+def test_helpers_of_optimizers_written_after_pytorchs() -> None:
+    from flambeau.optim import optimizer as helpers
+
+    class Tells(torch.optim.Optimizer):
+        def __init__(self, params: Any, differentiable: bool = False) -> None:
+            super().__init__(params, {"differentiable": differentiable})
+
+        @helpers._use_grad_for_differentiable
+        def step(self, closure: Any = None) -> bool:
+            return torch.is_grad_enabled()
+    p = [torch.nn.Parameter(torch.ones(1))]
+    assert (Tells(p).step(), Tells(p, True).step()) == (False, True)
+    assert [helpers._default_to_fused_or_foreach(p, d, f) for d in (False, True) for f in (False, True)] == [
+        (False, False), (True, False), (False, False), (False, False)]
+    assert (helpers._get_value(torch.tensor(2.0)), helpers._get_value(3)) == (2, 3)
+    assert helpers._stack_if_compiling(4) == 4
+    params, grads = ([torch.ones(2, dtype=torch.complex64), torch.ones(1)] for _ in range(2))
+    helpers._view_as_real(params, grads)
+    assert [tuple(x.shape) for x in (*params, *grads)] == [(2, 2), (1,)] * 2
+    assert helpers._disable_dynamo_if_unsupported()(len) is len
