@@ -5,8 +5,6 @@ from __future__ import annotations
 import os
 from typing import Any
 
-from .library import torchaudio_operators as _torchaudio_operators
-from .library import torchvision_operators as _torchvision_operators
 from .library.aten import packet as _aten_packet
 from .library.table import Packet, find
 
@@ -19,8 +17,9 @@ def load_library(path: str | os.PathLike[str]) -> None:
     Compiled libraries are made for PyTorch's binaries and cannot be loaded here, which PyTorch's OSError
     says. torchvision's and torchaudio's operators are known by name: flambeau has kernels for them.
     """
+    from .library import torchaudio_operators, torchvision_operators  # which few programs want
     name = os.fspath(path)
-    for known in (_torchvision_operators, _torchaudio_operators):
+    for known in (torchvision_operators, torchaudio_operators):
         if known.provides(name):
             known.define()
             loaded_libraries.add(name)

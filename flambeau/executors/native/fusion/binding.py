@@ -207,7 +207,7 @@ class Mold:
             return None
         assert self.unit.references is not None
         words = Words()
-        words.constant(*_extents(nest, 0, 0))
+        words.constant(*extents(nest, 0, 0))
         for member, operand in self.places:
             words.input(operand, None, member)
         for member, result in self.results:
@@ -229,7 +229,7 @@ class Mold:
         buffer = -(-buffer // 64) * 64 + _APART
         scratch = kernel.regions * region + len(kernel.buffers) * buffer
         geometries = [signatures[m].geometries[j] for m, j in self.places]
-        words = cast.words.again(_extents(nest, region, buffer),
+        words = cast.words.again(extents(nest, region, buffer),
                                  [g.offset * g.dtype.itemsize for g in geometries], partials)
         rows, tasks = nest.rows, nest.tasks
         nanoseconds = prod(nest.outer) * prod(nest.mid) * nest.inner * cost.ELEMENT_INSTRUCTION \
@@ -252,7 +252,7 @@ def _partials(kernel: Kernel, nest: Nest) -> tuple[list[int], int]:
     return partials, workspace
 
 
-def _extents(nest: Nest, region: int, buffer: int) -> list[int]:
+def extents(nest: Nest, region: int, buffer: int) -> list[int]:
     """The words that are numbers, which come first (see ``structure.layout_of``)."""
     found = [*nest.outer, *nest.mid, nest.inner, nest.chunk, nest.chunks, nest.block, nest.count, region,
              buffer, max(nest.tail, 1), *nest.own]

@@ -19,7 +19,7 @@ from ..plan import Plan, Words
 from ..products.blocking import Problem, product_plan
 from ..templates.matmul import TEMPLATES, problem_of
 from . import cost
-from .binding import Contents, contents, read_strides
+from .binding import Contents, contents, extents, read_strides
 from .blocks import Block, follower
 from .kinds import KINDS, Kind, kind_of
 from .nest import Nest
@@ -153,10 +153,8 @@ class _Following(NamedTuple):
 
     def fill(self, words: Words) -> None:
         """In the order of ``structure.layout_of``; chunks, blocks and scratch memory are not used."""
-        nest, mold = self.nest, self.mold
-        words.constant(*nest.outer, nest.inner, 0, 0, 0, 0, 0, 0, 0, *nest.own)
-        for strides in nest.strides:
-            words.constant(*strides)
+        mold = self.mold
+        words.constant(*extents(self.nest, 0, 0))
         for k, ((member, operand), g) in enumerate(zip(mold.contents.reads.places, self.geometries)):
             if k == mold.product:
                 words.output(*self.place_of_product())
