@@ -15,6 +15,7 @@ from .control_flow import cond, while_loop
 from .dtypes import dtype
 from .jit import DeviceObjType, Future, ScriptFunction, ScriptModule, TensorType, fork, wait
 from .operators import foreach
+from .operators.arguments import type_in_words
 from .operators.registry import place_all, publish_in
 from .streams import Event, Stream
 from .tensor import Tensor
@@ -81,7 +82,7 @@ def use_deterministic_algorithms(mode: bool, *, warn_only: bool = False) -> None
     global _deterministic, _warn_only
     if mode.__class__ is not bool:
         raise TypeError("_set_deterministic_algorithms(): argument 'mode' (position 1) must be bool, not "
-                        f"{type(mode).__name__}")
+                        f"{type_in_words(mode)}")
     _deterministic, _warn_only = mode, warn_only
 
 

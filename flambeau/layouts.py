@@ -112,4 +112,4 @@ def reads_last(shape: Sequence[int], strides: Sequence[int]) -> bool:
     return True
 
 
-_LAST: dict[int, tuple[int, ...]] = {4: (1, 3, 2, 0), 5: (1, 4, 3, 2, 0)}
+_LAST = {4: channels_last.order, 5: channels_last_3d.order}

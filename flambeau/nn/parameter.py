@@ -8,6 +8,7 @@ from typing import Any, NoReturn
 
 from .. import operators as ops
 from ..autograd import no_grad
+from ..operators.arguments import type_in_words
 from ..tensor import Tensor
 
 __all__ = ["Buffer", "Parameter", "UninitializedBuffer", "UninitializedParameter", "is_lazy"]
@@ -64,7 +65,7 @@ class Parameter(Tensor, metaclass=_MarkedTensorType):
             data = ops.empty(0)
         if requires_grad.__class__ is not bool:
             raise TypeError("_make_subclass(): argument 'require_grad' (position 3) must be bool, not "
-                            f"{type(requires_grad).__name__}")
+                            f"{type_in_words(requires_grad)}")
         if type(data) is Tensor or type(data) is Parameter or isinstance(data, Buffer):
             return Tensor._make_subclass(cls, data, requires_grad)
         marked: Any = _keep_own_class(data, requires_grad, "Parameter")

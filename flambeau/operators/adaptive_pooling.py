@@ -10,7 +10,7 @@ import numpy as np
 from .. import dtypes, layouts
 from ..graph.geometry import contiguous
 from ..tensor import Tensor, record
-from .arguments import is_integer, judging
+from .arguments import is_integer
 from .banded import Band, band_of, banded_product
 from .copying import contiguous_copy
 from .definition import arithmetic_dtype, operator
@@ -18,8 +18,6 @@ from .domain import not_implemented
 from .memory_formats import contiguous_gradient, gradient_like, pooled_geometry, suggested_format
 from .pooling import POOL_SCATTER, Ints
 from .registry import api
-
-_adaptive = judging({"input": "Tensor", "output_size": "ints"})
 
 
 def _window(i: int, n: int, count: int) -> tuple[int, int]:
@@ -92,7 +90,6 @@ def _format(x: Tensor, dims: int) -> Any:
 
 
 @api("torch", "nn.functional")
-@_adaptive
 def adaptive_avg_pool1d(input: Tensor, output_size: Any) -> Tensor:
     """Averages of (N, C, L) over ``output_size`` windows.
 
@@ -104,14 +101,12 @@ def adaptive_avg_pool1d(input: Tensor, output_size: Any) -> Tensor:
 
 
 @api("nn.functional")
-@_adaptive
 def adaptive_avg_pool2d(input: Tensor, output_size: Any) -> Tensor:
     """Averages of (N, C, H, W) over a grid of windows."""
     return _adaptive_avg(input, output_size, 2)
 
 
 @api("nn.functional")
-@_adaptive
 def adaptive_avg_pool3d(input: Tensor, output_size: Any) -> Tensor:
     """Averages of (N, C, D, H, W) over a grid of windows."""
     return _adaptive_avg(input, output_size, 3)
@@ -172,10 +167,10 @@ def _publish_adaptive_max(dims: int) -> None:
         return pair if return_indices else pair[0]
 
     plain.__name__, with_indices.__name__ = name, name + "_with_indices"
-    api("nn.functional")(_adaptive(plain))
-    api("nn.functional")(_adaptive(with_indices))
+    api("nn.functional")(plain)
+    api("nn.functional")(with_indices)
     if dims == 1:
-        api("torch", name=name)(_adaptive(with_indices))
+        api("torch", name=name)(with_indices)
 
 
 for _dims in (1, 2, 3):

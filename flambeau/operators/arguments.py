@@ -1,27 +1,16 @@
-"""What callers gave a function, judged when the function could not use it: PyTorch's TypeErrors.
-
-Note: arguments of wrong types. Functions do not look at the types of their arguments on the way in.
-``judging`` lets them run and, only if they fail, compares what was given with what they take; so a call that
-works pays for one ``try``. Functions must fail for such arguments: ``integers`` does, ``int()`` would not.
-"""
+"""What callers gave a function, read and put into PyTorch's words (Note: wrong arguments)."""
 
 from __future__ import annotations
 
-import inspect
-from collections.abc import Callable, Sequence
-from functools import wraps
+from collections.abc import Sequence
 from operator import index
 from typing import Any, TypeVar
 
 from ..graph.recent import Recent
 from ..tensor import Tensor
 
-F = TypeVar("F", bound=Callable[..., Any])
 V = TypeVar("V")
 
-_WORDS = {"Tensor": "Tensor", "Tensor?": "Tensor", "ints": "tuple of ints", "int": "int", "bool": "bool",
-          "float": "float", "ints?": "tuple of ints", "several ints": "tuple of ints"}
-_FAILURES = (AttributeError, TypeError, ValueError, RuntimeError, IndexError)
 
 
 def type_in_words(value: Any) -> str:
@@ -71,71 +60,6 @@ def remember(found: Recent[Any, V], key: Any, value: V) -> V:
         return found.keep(key, value)
     except TypeError:
         return value
-
-
-def judging(kinds: dict[str, str], called: str = "", positioned: bool = False) -> Callable[[F], F]:
-    """Let a function that fails raise a TypeError if an argument is not of its kind.
-
-    The kinds: Tensor, Tensor? (or None), ints (or one integer), several ints, ints?, int, bool, float.
-    Messages give the position of an argument unless it was given by its name; with ``positioned`` they always
-    do. ``called`` is the name of the function in messages, its own by default.
-    """
-    def decorate(function: F) -> F:
-        names = tuple(inspect.signature(function).parameters)
-
-        @wraps(function)
-        def judged(*args: Any, **kwargs: Any) -> Any:
-            try:
-                return function(*args, **kwargs)
-            except _FAILURES:
-                given = {**dict(zip(names, args)), **kwargs}
-                places = {name: f" (position {i})" for i, name in enumerate(names, 1)
-                          if positioned or i <= len(args)}
-                for name, value in given.items():
-                    _require(called or function.__name__, name, value, kinds.get(name), places.get(name, ""))
-                raise
-        return judged  # type: ignore[return-value]
-    return decorate
-
-
-def _require(function: str, name: str, value: Any, kind: str | None, place: str) -> None:
-    if kind is None or fits(value, kind):
-        return
-    found = f"not {type_in_words(value)}"
-    if "ints" in kind and isinstance(value, (tuple, list)):
-        wrong = _wrong_element(value)
-        if not wrong.startswith("but"):
-            raise TypeError(f"{function}(): argument '{name}' {wrong}") from None
-        found = wrong if place else found
-    raise TypeError(
-        f"{function}(): argument '{name}'{place} must be {_WORDS[kind]}, {found}") from None
-
-
-def _wrong_element(values: Sequence[Any]) -> str:
-    place = next(i for i, n in enumerate(values) if not is_integer(n))
-    kind = type_in_words(values[place])
-    if place == 0:
-        return f"but found element of type {kind} at pos 0"
-    return (f"failed to unpack the object at pos {place + 1} with error "
-            f'"type must be tuple of ints,but got {kind}"')
-
-
-def fits(value: Any, kind: str) -> bool:
-    """Whether a value is of a kind (see ``judging``)."""
-    if kind.endswith("?") and value is None:
-        return True
-    kind = kind.removesuffix("?")
-    if kind == "Tensor":
-        return isinstance(value, Tensor)
-    if kind == "bool":
-        return isinstance(value, bool)
-    if "ints" in kind and isinstance(value, (tuple, list)):
-        return all(is_integer(n) for n in value)
-    if kind == "several ints":
-        return False
-    if kind == "float" and isinstance(value, (float, int)):
-        return True
-    return is_integer(value)
 
 
 def invalid_combination(function: str, overloads: Sequence[str], args: Any, kwargs: Any) -> TypeError:

@@ -6,7 +6,6 @@ from typing import Any
 
 from ..graph.geometry import Geometry, contiguous
 from ..tensor import Tensor, record, state
-from .arguments import judging
 from .definition import arithmetic_dtype, operator
 from .memory_formats import gradient_like, in_format_of, suggested_geometry
 from .normalization import (
@@ -86,7 +85,6 @@ def _(ctx: Any, grads: Any) -> Any:
 
 
 @api("torch", "nn.functional")
-@judging({"input": "Tensor", "training": "bool", "momentum": "float", "eps": "float"})
 def batch_norm(input: Tensor, running_mean: Any = None, running_var: Any = None, weight: Any = None,
                bias: Any = None, training: bool = False, momentum: float = 0.1, eps: float = 1e-05,
                cudnn_enabled: bool = True) -> Tensor:
@@ -123,7 +121,7 @@ def batch_norm(input: Tensor, running_mean: Any = None, running_var: Any = None,
         shift = -running_mean * scale if bias is None else bias - running_mean * scale
         result = gradient_like(input) * per_channel(scale, input.ndim) + per_channel(shift, input.ndim)
         return in_format_of(result.to(input.dtype), input._geometry)
-    if eps <= 0:
+    if eps <= 0.0:
         raise ValueError(f"batch_norm eps must be positive during training, but got {eps}")
     count = input.numel() // max(channels, 1)
     if count == 1:

@@ -22,9 +22,7 @@ from .convolution_checks import (
     check_extents,
     check_operands,
     check_transposed_extents,
-    convolving,
     extents_of,
-    transposing,
 )
 from .definition import arithmetic_dtype, operator
 from .memory_formats import result_geometry, suggests_last
@@ -323,7 +321,6 @@ def _transpose_convolve(x: Tensor, weight: Tensor, bias: Any, stride: Any, paddi
 
 
 @api("torch", "nn.functional")
-@convolving
 def conv1d(input: Tensor, weight: Tensor, bias: Any = None, stride: Any = 1, padding: Any = 0,
            dilation: Any = 1, groups: int = 1) -> Tensor:
     """Convolution of (N, C, L) with (O, C / groups, K).
@@ -338,7 +335,6 @@ def conv1d(input: Tensor, weight: Tensor, bias: Any = None, stride: Any = 1, pad
 
 
 @api("torch", "nn.functional")
-@convolving
 def conv2d(input: Tensor, weight: Tensor, bias: Any = None, stride: Any = 1, padding: Any = 0,
            dilation: Any = 1, groups: int = 1) -> Tensor:
     """Convolution of (N, C, H, W) with (O, C / groups, KH, KW)."""
@@ -346,7 +342,6 @@ def conv2d(input: Tensor, weight: Tensor, bias: Any = None, stride: Any = 1, pad
 
 
 @api("torch", "nn.functional")
-@convolving
 def conv3d(input: Tensor, weight: Tensor, bias: Any = None, stride: Any = 1, padding: Any = 0,
            dilation: Any = 1, groups: int = 1) -> Tensor:
     """Convolution of (N, C, D, H, W) with (O, C / groups, KD, KH, KW)."""
@@ -354,7 +349,6 @@ def conv3d(input: Tensor, weight: Tensor, bias: Any = None, stride: Any = 1, pad
 
 
 @api("torch", "nn.functional")
-@transposing
 def conv_transpose1d(input: Tensor, weight: Tensor, bias: Any = None, stride: Any = 1, padding: Any = 0,
                      output_padding: Any = 0, groups: int = 1, dilation: Any = 1) -> Tensor:
     """Transposed convolution of (N, C, L) with (C, O / groups, K)."""
@@ -363,7 +357,6 @@ def conv_transpose1d(input: Tensor, weight: Tensor, bias: Any = None, stride: An
 
 
 @api("torch", "nn.functional")
-@transposing
 def conv_transpose2d(input: Tensor, weight: Tensor, bias: Any = None, stride: Any = 1, padding: Any = 0,
                      output_padding: Any = 0, groups: int = 1, dilation: Any = 1) -> Tensor:
     """Transposed convolution of (N, C, H, W) with (C, O / groups, KH, KW)."""
@@ -372,7 +365,6 @@ def conv_transpose2d(input: Tensor, weight: Tensor, bias: Any = None, stride: An
 
 
 @api("torch", "nn.functional")
-@transposing
 def conv_transpose3d(input: Tensor, weight: Tensor, bias: Any = None, stride: Any = 1, padding: Any = 0,
                      output_padding: Any = 0, groups: int = 1, dilation: Any = 1) -> Tensor:
     """Transposed convolution of (N, C, D, H, W) with (C, O / groups, KD, KH, KW)."""

@@ -2,45 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from functools import wraps
-from typing import Any, TypeVar
+from typing import Any
 
 from ..dtypes import BOOL, COMPLEX, SCALAR_NAMES, bfloat16, bool_, c_name
 from ..tensor import Tensor
-from .arguments import fits, integers, invalid_combination, judging
+from .arguments import integers
 from .extents import type_name
 
 Ints = tuple[int, ...]
-F = TypeVar("F", bound=Callable[..., Any])
-
-_OVERLOADS = tuple(
-    f"Tensor input, Tensor weight, Tensor bias = None, tuple of ints stride = 1, {padding}, "
-    "tuple of ints dilation = 1, int groups = 1"
-    for padding in ("tuple of ints padding = 0", 'str padding = "valid"')
-)
-_KINDS = {"input": "Tensor", "weight": "Tensor", "bias": "Tensor?", "stride": "ints", "padding": "ints",
-          "dilation": "ints", "groups": "int"}
-
-transposing = judging({**_KINDS, "output_padding": "ints"})
-
-
-def convolving(function: F) -> F:
-    """``judging`` for functions with the two signatures of convolutions (padding may be a word)."""
-    @wraps(function)
-    def judged(*args: Any, **kwargs: Any) -> Any:
-        try:
-            return function(*args, **kwargs)
-        except (AttributeError, TypeError, ValueError, RuntimeError):
-            given = {**dict(zip(_KINDS, args)), **kwargs}
-            if any(name in _KINDS and not _fits(name, value) for name, value in given.items()):
-                raise invalid_combination(function.__name__, _OVERLOADS, args, kwargs) from None
-            raise
-    return judged  # type: ignore[return-value]
-
-
-def _fits(name: str, value: Any) -> bool:
-    return (name == "padding" and isinstance(value, str)) or fits(value, _KINDS[name])
 
 
 def extents_of(value: Any, dims: int, name: str) -> Ints:

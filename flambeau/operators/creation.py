@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
+import numpy as np
+
 from .. import devices, dtypes
 from ..graph.geometry import Geometry, contiguous, intern
 from ..graph.operator import Operator
@@ -105,8 +107,12 @@ def empty(
 
 
 def value_dtype(value: Any) -> dtypes.dtype:
-    """The dtype that ``full`` gives a Python number or 0-dim tensor."""
-    return value.dtype if isinstance(value, Tensor) else dtypes.number_dtype(type(value))
+    """The dtype that ``full`` gives a number or 0-dim tensor."""
+    if isinstance(value, Tensor):
+        return value.dtype
+    if isinstance(value, (int, float, complex)):
+        return dtypes.number_dtype(type(value))
+    return dtypes.number_dtype(int if isinstance(value, np.integer) else float)
 
 
 @api("torch", out=True)

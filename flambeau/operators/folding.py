@@ -8,7 +8,6 @@ import numpy as np
 
 from ..graph.geometry import Geometry, contiguous
 from ..tensor import Tensor, record
-from .arguments import judging
 from .convolution import _pad, _patches, slices
 from .definition import arithmetic_dtype, operator
 from .memory_formats import contiguous_gradient, in_format_of
@@ -130,7 +129,6 @@ def fold(input: Tensor, output_size: Any, kernel_size: Any, dilation: Any = 1, p
 
 
 @api("torch", "nn.functional")
-@judging({"input": "Tensor", "upscale_factor": "int"})
 def pixel_shuffle(input: Tensor, upscale_factor: int) -> Tensor:
     """(..., C r^2, H, W) as (..., C, H r, W r) (Shi et al. 2016)."""
     r = upscale_factor
@@ -152,7 +150,6 @@ def pixel_shuffle(input: Tensor, upscale_factor: int) -> Tensor:
 
 
 @api("torch", "nn.functional")
-@judging({"input": "Tensor", "downscale_factor": "int"})
 def pixel_unshuffle(input: Tensor, downscale_factor: int) -> Tensor:
     """(..., C, H r, W r) as (..., C r^2, H, W)."""
     r = downscale_factor
@@ -174,7 +171,6 @@ def pixel_unshuffle(input: Tensor, downscale_factor: int) -> Tensor:
 
 
 @api("torch", "nn.functional", aliases=("native_channel_shuffle",))
-@judging({"input": "Tensor", "groups": "int"})
 def channel_shuffle(input: Tensor, groups: int) -> Tensor:
     """Channels (N, C, *) of g groups interleaved (Zhang et al. 2018)."""
     if input.ndim < 3:

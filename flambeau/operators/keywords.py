@@ -80,8 +80,7 @@ def judged_first(function: Callable[..., Any], namespace: str, name: str, called
 # Functions that every step of a training calls often: they look at their operands themselves.
 _BARE = frozenset((
     "add", "sub", "mul", "div", "neg", "exp", "log", "sqrt", "rsqrt", "sin", "cos", "tanh", "sigmoid", "relu",
-    "gelu", "silu", "linear", "layer_norm", "rms_norm", "dropout",
-    "size", "dim", "item", "numel", "backward", "requires_grad_",
+    "gelu", "silu", "linear", "layer_norm", "rms_norm", "dropout", "item", "numel",
 ))
 _BARE_METHODS = frozenset(("reshape", "view", "flatten", "transpose", "permute", "t", "expand",
                            "clone", "detach", "split", "is_floating_point", "is_complex",

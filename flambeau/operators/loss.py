@@ -11,7 +11,6 @@ from ..graph.geometry import contiguous
 from ..graph.recent import Recent
 from ..tensor import Tensor, record
 from ..tensor.warned import warn
-from .arguments import judging
 from .bounds import known_range
 from .definition import arithmetic_dtype, operator, pointwise_operator
 from .looking import look
@@ -165,14 +164,11 @@ def check_classes(target: Tensor, classes: int, ignore_index: int) -> None:
             raise IndexError(f"Target {int(array[wrong].reshape(-1)[0])} is out of bounds.")
 
 
-_CLASSES = {"input": "Tensor", "target": "Tensor", "weight": "Tensor?", "label_smoothing": "float"}
-
 # Geometries of inputs, targets and weights that were found to fit together.
 _fitting: Recent[tuple[Any, ...], bool] = Recent(1 << 12)
 
 
 @api("nn.functional")
-@judging(_CLASSES, "nll_loss_nd")
 def nll_loss(input: Tensor, target: Tensor, weight: Any = None, size_average: Any = None,
              ignore_index: int = -100, reduce: Any = None, reduction: str = "mean") -> Tensor:
     """-input[target] weighted by class: log probabilities (N, C, *) and classes (N, *)."""
@@ -190,7 +186,6 @@ def nll_loss(input: Tensor, target: Tensor, weight: Any = None, size_average: An
 
 
 @api("nn.functional")
-@judging(_CLASSES, "cross_entropy_loss")
 def cross_entropy(input: Tensor, target: Tensor, weight: Any = None, size_average: Any = None,
                   ignore_index: int = -100, reduce: Any = None, reduction: str = "mean",
                   label_smoothing: float = 0.0) -> Tensor:

@@ -19,7 +19,6 @@ from .. import dtypes
 from ..graph.geometry import contiguous
 from ..tensor import Tensor, record, state
 from ..tensor.inplace import write
-from .arguments import judging
 from .definition import arithmetic_dtype, operator
 from .memory_formats import gradient_like, in_format_of, suggested_geometry
 from .registry import api
@@ -170,7 +169,6 @@ def affine(x: Tensor, weight: Any, bias: Any) -> Tensor:
 
 
 @api("nn.functional")
-@judging({"input": "Tensor", "momentum": "float", "eps": "float"})
 def instance_norm(input: Tensor, running_mean: Any = None, running_var: Any = None, weight: Any = None,
                   bias: Any = None, use_input_stats: bool = True, momentum: float = 0.1,
                   eps: float = 1e-05) -> Tensor:

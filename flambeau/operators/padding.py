@@ -10,7 +10,7 @@ from ..graph.geometry import Geometry, contiguous, dense_like
 from ..graph.operator import Operator
 from ..tensor import Tensor, record
 from ..tensor.construct import from_array
-from .arguments import integers, judging
+from .arguments import integers
 from .definition import operator
 from .indexing import INDEX_SELECT_BACKWARD
 from .memory_formats import in_format_of, suggested_geometry
@@ -160,7 +160,6 @@ def _too_small(input: Tensor, widths: Ints, mode: str) -> str:
 
 
 @api("nn.functional")
-@judging({"input": "Tensor", "pad": "several ints"})
 def pad(input: Tensor, pad: Any, mode: str = "constant", value: float | None = None) -> Tensor:
     """A border around the last dimensions: "constant", "reflect", "replicate" or "circular".
 

@@ -18,11 +18,9 @@ from .arguments import known, remember
 from .definition import arithmetic_dtype, operator
 from .memory_formats import pooled_geometry, result_geometry, suggests_last
 from .pooling_checks import (
-    averaging,
     check_average,
     check_maximum,
     check_output,
-    maximizing,
     stride_option,
     window_option,
 )
@@ -206,10 +204,10 @@ def _publish_max_pool(dims: int) -> None:
 
     plain.__name__ = name
     with_indices.__name__ = name + "_with_indices"
-    api("torch", "nn.functional")(maximizing(plain))
-    api("nn.functional")(maximizing(with_indices))
+    api("torch", "nn.functional")(plain)
+    api("nn.functional")(with_indices)
     if dims == 1:
-        api("torch")(maximizing(with_indices))
+        api("torch")(with_indices)
 
 
 for _dims in (1, 2, 3):
@@ -325,7 +323,6 @@ def _average(x: Tensor, kernel_size: Any, stride: Any, padding: Any, ceil_mode: 
 
 
 @api("torch", "nn.functional")
-@averaging
 def avg_pool1d(input: Tensor, kernel_size: Any, stride: Any = None, padding: Any = 0, ceil_mode: bool = False,
                count_include_pad: bool = True) -> Tensor:
     """Averages over windows of (N, C, L).
@@ -338,7 +335,6 @@ def avg_pool1d(input: Tensor, kernel_size: Any, stride: Any = None, padding: Any
 
 
 @api("nn.functional", out=True)
-@averaging
 def avg_pool2d(input: Tensor, kernel_size: Any, stride: Any = None, padding: Any = 0, ceil_mode: bool = False,
                count_include_pad: bool = True, divisor_override: int | None = None) -> Tensor:
     """Averages over windows of (N, C, H, W)."""
@@ -346,7 +342,6 @@ def avg_pool2d(input: Tensor, kernel_size: Any, stride: Any = None, padding: Any
 
 
 @api("nn.functional", out=True)
-@averaging
 def avg_pool3d(input: Tensor, kernel_size: Any, stride: Any = None, padding: Any = 0, ceil_mode: bool = False,
                count_include_pad: bool = True, divisor_override: int | None = None) -> Tensor:
     """Averages over windows of (N, C, D, H, W)."""

@@ -6,15 +6,11 @@ from typing import Any
 
 from ..dtypes import BOOL, COMPLEX, FLOATING, INTEGER, int64
 from ..tensor import Tensor
-from .arguments import integers, judging
+from .arguments import integers
 from .domain import not_implemented
 
 Ints = tuple[int, ...]
 
-_KINDS = {"input": "Tensor", "kernel_size": "ints", "stride": "ints?", "padding": "ints", "dilation": "ints",
-          "ceil_mode": "bool", "count_include_pad": "bool"}
-maximizing = judging(_KINDS, positioned=True)
-averaging = judging(_KINDS)
 _WORDS = ("one", "two", "three")
 
 

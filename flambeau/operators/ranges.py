@@ -12,7 +12,6 @@ from ..graph.operator import Operator
 from ..tensor import Tensor, record
 from ..tensor.batching import any_batched, levels, rules
 from ..tensor.warned import warn
-from .arguments import is_integer
 from .creation import leaf
 from .out import store
 from .registry import api
@@ -149,11 +148,7 @@ LINSPACE = Operator(
 def _spaced(
     name: str, start: Any, end: Any, steps: int, base: Any, dtype: Any, device: Any, requires_grad: bool
 ) -> Tensor:
-    if is_integer(steps):
-        steps = index(steps)
-    else:
-        given = ", ".join(type(x).__name__ for x in (start, end, steps))
-        raise TypeError(f"{name}() received an invalid combination of arguments - got ({given})")
+    steps = index(steps)
     if dtype is dtypes.bool_:
         raise NotImplementedError(f"\"{name}_cpu\" not implemented for 'Bool'")
     for which, x in (("start", start), ("end", end)):

@@ -10,6 +10,7 @@ from ..layouts import contiguous_format
 from ..tensor import Tensor, check_dim, record
 from ..tensor.batching import by_example
 from ..tensor.construct import from_array
+from .arguments import is_integer
 from .definition import operator
 from .extents import sizes_of
 from .looking import look
@@ -107,8 +108,8 @@ def roll(input: Tensor, shifts: Any, dims: Any = None) -> Tensor:
     >>> torch.arange(4).roll(1)
     tensor([3, 0, 1, 2])
     """
-    shifts = (shifts,) if isinstance(shifts, int) else tuple(shifts)
-    dims = () if dims is None else (dims,) if isinstance(dims, int) else tuple(dims)
+    shifts = (shifts,) if is_integer(shifts) else tuple(shifts)
+    dims = () if dims is None else (dims,) if is_integer(dims) else tuple(dims)
     if not shifts:
         raise RuntimeError("`shifts` required")
     if not dims and len(shifts) == 1:

@@ -273,7 +273,7 @@ _FITS: dict[str, Callable[[Any], bool]] = {
     "tuple of Tensors": _several(lambda x: isinstance(x, Tensor)),
     "tuple of floats": _several(_is_real),
     "tuple of Scalars": _several(_is_number),
-    "bool": lambda value: isinstance(value, bool) or type_in_words(value) in ("numpy.bool", "numpy.bool_"),
+    "bool": lambda value: isinstance(value, bool),
     "float": _is_real,
     "Number": _is_number,
     "str": lambda value: isinstance(value, str),
@@ -291,8 +291,7 @@ def _of_python(rows: Sequence[str], given: dict[str, Any]) -> Exception | None:
     for row in rows:
         parameter, _, rest = row.partition(" ")
         optional, parameter = parameter.endswith("?"), parameter.removesuffix("?")
-        if parameter not in given or isinstance(value := given[parameter], Tensor) \
-                or (optional and value is None):
+        if parameter not in given or ((value := given[parameter]) is None and optional):
             continue
         if rest == "len":
             if not isinstance(value, int) and not hasattr(value, "__len__"):
@@ -307,11 +306,10 @@ def _of_python(rows: Sequence[str], given: dict[str, Any]) -> Exception | None:
         called, argument, place, kind = rest.split(":")
         if argument == "ord" and isinstance(value, str):    # a norm by its name, which is no number
             continue
-        if value is not None or (kind == "Tensor" and argument in ("input", "x1", "target")):
-            where = f" (position {place})" if place else ""
-            wrong = _wrong(called, Parameter(argument, kind, True, False, False), value, where)
-            if wrong is not None:
-                return wrong
+        where = f" (position {place})" if place else ""
+        wrong = _wrong(called, Parameter(argument, kind, True, False, False), value, where)
+        if wrong is not None:
+            return wrong
     return None
 
 

@@ -31,7 +31,7 @@ lp_pool1d lp_pool2d lp_pool3d lstm lstm_cell lu margin_ranking_loss matrix_exp m
 max_pool3d max_unpool1d meshgrid moveaxis movedim msort multi_head_attention_forward multilabel_margin_loss
 multilabel_soft_margin_loss multiply nanmean nanquantile narrow negative normalize not_equal nuclear_norm
 one_hot outer pad pairwise_distance pdist pinverse poisson_nll_loss prelu qr quantile ravel relu6 rms_norm
-rnn_relu rnn_relu_cell rnn_tanh rnn_tanh_cell row_stack rrelu selu short slogdet smooth_l1 softmin softsign
+rnn_relu rnn_relu_cell rnn_tanh rnn_tanh_cell row_stack rrelu selu short slogdet softmin softsign
 square stft subtract sum_to_size svd swapaxes swapdims take_along_dim tanhshrink tensor tensor_split
 tensordot tile trapezoid trapz triplet_margin_loss triplet_margin_with_distance_loss true_divide type
 type_as unflatten unique upsample vander vsplit vstack

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+import numpy as np
 import pytest
 
 import flambeau as torch
@@ -52,3 +53,8 @@ def test_what_is_no_number_is_refused(data: Any, dtype: Any, error: type[Excepti
     with pytest.raises(error) as caught:
         torch.tensor(data, dtype=dtype)
     assert str(caught.value) == text
+
+
+@pytest.mark.parametrize("kind", [np.int64, np.uint8, np.float16, np.float32, np.float64])
+def test_a_number_of_numpy_fills_as_one_of_python(kind: Any) -> None:
+    assert torch.full((2,), kind(1)).dtype is (torch.int64 if issubclass(kind, np.integer) else torch.float32)
