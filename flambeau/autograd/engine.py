@@ -287,17 +287,24 @@ def accumulate_grad(leaf: Tensor, grad: Tensor, create_graph: bool) -> None:
         leaf._hooks.after_accumulation(leaf)
 
 
-def _as_lies(grad: Tensor, leaf: Geometry) -> Tensor:
-    """A gradient that is dense, so that later ones can be added in place, and lies in memory as its leaf.
+def lies_as(g: Geometry, leaf: Geometry) -> bool:
+    """Whether a gradient is dense, so that later ones can be added in place, and lies in memory as its leaf.
 
     Where the leaf has gaps or overlaps the gradient is contiguous.
     """
+    return g.is_dense and g.steps == leaf.steps if _has_order(leaf, g) else g.is_contiguous
+
+
+def _has_order(leaf: Geometry, g: Geometry) -> bool:
+    return not leaf.is_contiguous and leaf.is_dense and leaf.ndim == g.ndim
+
+
+def _as_lies(grad: Tensor, leaf: Geometry) -> Tensor:
+    """A gradient, copied unless it ``lies_as`` its leaf."""
     g = grad._geometry
-    if leaf.is_contiguous or not leaf.is_dense or leaf.ndim != g.ndim:
-        return grad if g.is_contiguous else grad.contiguous()
-    if g.is_dense and g.steps == leaf.steps:
+    if lies_as(g, leaf):
         return grad
-    return grad.clone(memory_format=format_of(leaf.order[::-1]))
+    return grad.clone(memory_format=format_of(leaf.order[::-1])) if _has_order(leaf, g) else grad.contiguous()
 
 
 def _sum_with_sparse(have: Tensor, grad: Tensor) -> Tensor:

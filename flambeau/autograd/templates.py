@@ -37,7 +37,7 @@ from ..tensor.batching import levels
 from ..tensor.record import META_NODE
 from ..tensor.swapping import swapped
 from ..tensor.tape import GradFn, SavedTensor
-from .engine import SWAPPED, Walk, accumulate_grad, gradients
+from .engine import SWAPPED, Walk, accumulate_grad, gradients, lies_as
 
 _new = object.__new__
 _nodes = pending.nodes
@@ -420,12 +420,7 @@ class TemplateWalk(Walk):
         for leaf, grad in self.leaf_results.values():
             if leaf._requires_grad:
                 if grad.__class__ is tuple and leaf._grad is None and leaf._hooks is None \
-                        and _is_to_stay(grad[1].geometry, leaf._geometry):
+                        and lies_as(grad[1].geometry, leaf._geometry):
                     leaf._grad = _tensor(grad)  # nobody else has this storage
                 else:
                     accumulate_grad(leaf, _tensor(grad), False)
-
-
-def _is_to_stay(g: Geometry, leaf: Geometry) -> bool:
-    """Whether a gradient lies in memory as ``accumulate_grad`` would have it."""
-    return (g.is_contiguous and leaf.is_contiguous) or (g is leaf and g.is_dense)
