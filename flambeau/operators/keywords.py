@@ -115,7 +115,7 @@ _STRICT = frozenset((
     "native_batch_norm", "grid_sampler_2d", "grid_sampler_3d", "grid_sampler", "renorm", "histc",
     "index_reduce", "l1_loss", "mse_loss", "smooth_l1_loss", "huber_loss", "gaussian_nll_loss",
     "cosine_embedding_loss", "triplet_margin_with_distance_loss", "soft_margin_loss",
-    "binary_cross_entropy", "multilabel_soft_margin_loss",
+    "binary_cross_entropy", "multilabel_soft_margin_loss", "unique", "unique_consecutive",
 ))
 
 

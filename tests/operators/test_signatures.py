@@ -9,8 +9,9 @@ from types import ModuleType
 
 import pytest
 
-from flambeau.operators import signatures
+from flambeau.operators import keywords, registry, signatures
 from flambeau.operators.registry import NAMESPACES
+from flambeau.utils import _dispatch_calls
 
 # What functions here take beside those of PyTorch: their namesakes in nn.functional take it, or messages call
 # it by another name.
@@ -54,3 +55,20 @@ def test_norms_may_be_named(torch: ModuleType) -> None:
     assert torch.norm(x, p="nuc").item() == pytest.approx(2)
     with pytest.raises(TypeError, match=r"argument 'ord' \(position 2\) must be Number, not list"):
         torch.norm(x, [1])
+
+
+@pytest.mark.parametrize("names", [keywords._STRICT, keywords._BARE, keywords._BARE_METHODS, registry._JOINT,
+                                   _dispatch_calls.COMPOSED])
+def test_lists_name_functions_that_are_there(names: frozenset[str]) -> None:
+    assert names <= {name for table in NAMESPACES.values() for name in table}
+
+
+def test_rows_of_python_functions_tell_of_their_parameters() -> None:
+    """Of a name that the function does not have a row would never be asked."""
+    unknown = []
+    for key, known in signatures._table().items():
+        namespace, name = key.rsplit(".", 1)
+        if known.python and not known.rows[0].startswith("*"):
+            names = (*unwrap(NAMESPACES[namespace][name]).__code__.co_varnames, "out")
+            unknown += [f"{key}: {row}" for row in known.rows if row.split()[0].rstrip("?") not in names]
+    assert not unknown
