@@ -159,7 +159,7 @@ class ModuleHooks(ModuleStateDict):
         >>> import flambeau as torch
         >>> layer = torch.nn.Linear(1, 1)
         >>> handle = layer.register_full_backward_hook(lambda module, grad_in, grad_out: print(grad_out))
-        >>> layer(torch.ones(1, 1)).sum().backward()
+        >>> layer(torch.ones(1, 1, requires_grad=True)).sum().backward()
         (tensor([[1.]]),)
         """
         if self._is_full_backward_hook is False:

@@ -43,7 +43,7 @@ def compiled() -> int:
 
 def is_native(name: str) -> bool:
     """Whether an operator of this name has been planned natively, by a template or to be fused."""
-    return any(s.operator.name == name and plan is not None for s, plan in templates._plans.items()) \
+    return any(s.operator.name == name and plan for s, plan in templates._plans.items()) \
         or any(s.operator.name == name and own.fusible for s, own in traits._traits.items())
 
 

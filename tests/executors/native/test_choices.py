@@ -32,6 +32,7 @@ CHOICES: list[Callable[..., Any]] = [
 ]
 
 
+@pytest.mark.filterwarnings("ignore:where received a uint8 condition")
 @pytest.mark.parametrize("dtype", DTYPES, ids=str)
 def test_choices(dtype: Any) -> None:
     flambeau.manual_seed(0)
