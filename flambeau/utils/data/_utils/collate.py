@@ -100,8 +100,10 @@ def collate(batch: Any, *, collate_fn_map: CollateMap | None = None) -> Any:
     if isinstance(element, collections.abc.Sequence):
         try:
             columns = list(zip(*batch, strict=True))
-        except ValueError:
-            raise RuntimeError("each element in list of batch should be of equal size") from None
+        except (TypeError, ValueError):
+            if any(len(sample) != len(element) for sample in batch):
+                raise RuntimeError("each element in list of batch should be of equal size") from None
+            raise
         columns = [collate(column, collate_fn_map=collate_fn_map) for column in columns]
         return columns if isinstance(element, tuple) else _rebuilt_sequence(element, columns)
     raise TypeError(_ERROR.format(kind))
