@@ -51,7 +51,7 @@ def _(ctx: Any, grad: Tensor, output: Tensor, threshold: Any) -> Tensor:
     return record(RECTIFIED_GRADIENT, (grad, output, threshold))
 
 
-@api("torch", "Tensor", inplace=True)
+@api("torch", "Tensor", inplace=True, judge="never")
 def relu(input: Tensor) -> Tensor:
     """``max(input, 0)``.
 
@@ -64,7 +64,7 @@ def relu(input: Tensor) -> Tensor:
     return record_one(RELU, input)
 
 
-@api("nn.functional", name="relu")
+@api("nn.functional", name="relu", judge="never")
 def _functional_relu(input: Tensor, inplace: bool = False) -> Tensor:
     """``max(input, 0)`` (see ``torch.relu``)."""
     if not isinstance(input, Tensor):
@@ -172,7 +172,7 @@ def _threshold(input: Tensor, threshold: Any, value: Any) -> Tensor:
                               _number_for(input, value)))
 
 
-@api("nn.functional")
+@api("nn.functional", judge="first")
 def threshold(input: Tensor, threshold: float, value: float, inplace: bool = False) -> Tensor:
     """``input`` where above ``threshold``, else ``value``.
 
@@ -183,7 +183,7 @@ def threshold(input: Tensor, threshold: float, value: float, inplace: bool = Fal
     return done(input, _threshold(input, threshold, value), inplace, "threshold_")
 
 
-api("torch", name="threshold")(_threshold)
+api("torch", name="threshold", judge="first")(_threshold)
 
 HARDSHRINK = pointwise_operator("hardshrink", lambda m, input, lambd:
                                 m.where((input >= -lambd) & (input <= lambd), input.dtype.type(0), input))
@@ -397,5 +397,5 @@ for _name, _function in (
 ):
     _in_place(_name, _function)
 
-api("nn.functional", name="sigmoid")(sigmoid)
-api("nn.functional", name="tanh")(tanh)
+api("nn.functional", name="sigmoid", judge="never")(sigmoid)
+api("nn.functional", name="tanh", judge="never")(tanh)

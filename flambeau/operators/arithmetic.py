@@ -100,7 +100,7 @@ for _op in (SUB, RSUB, SUB_SCALED):
     _refuse_bool_operands(_op)
 
 
-@api("torch", "Tensor", out=True, inplace=True)
+@api("torch", "Tensor", out=True, inplace=True, judge="never")
 def add(input: Any, other: Any, *older: Any, alpha: Any = 1) -> Tensor:
     """``input + alpha * other``, broadcast.
 
@@ -124,7 +124,7 @@ def add(input: Any, other: Any, *older: Any, alpha: Any = 1) -> Tensor:
     return record(ADD_SCALED, (input, other, alpha))
 
 
-@api("torch", "Tensor", out=True, inplace=True, aliases=("subtract",))
+@api("torch", "Tensor", out=True, inplace=True, aliases=("subtract",), judge="never")
 def sub(input: Any, other: Any, *older: Any, alpha: Any = 1) -> Tensor:
     """``input - alpha * other``, broadcast.
 
@@ -172,7 +172,7 @@ def _scale(input: Any, other: Any, alpha: Any) -> Any:
     return bool(alpha) if dtype is dtypes.bool_ else alpha
 
 
-@pointwise(aliases=("multiply",))
+@pointwise(aliases=("multiply",), judge="never")
 def mul(m: Any, input: Any, other: Any) -> Any:
     """``input * other``, broadcast.
 
@@ -203,7 +203,7 @@ def conjugate(x: Any) -> Any:
     return x.conjugate() if isinstance(x, complex) else x
 
 
-@pointwise(aliases=("negative",))
+@pointwise(aliases=("negative",), judge="never")
 def neg(m: Any, input: Any) -> Any:
     """``-input``.
 

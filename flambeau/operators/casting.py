@@ -10,6 +10,7 @@ from ..devices import META
 from ..graph.geometry import Geometry, dense_like, intern
 from ..tensor import Tensor, record_one
 from .definition import operator, result_dtype
+from .keywords import Judge
 from .memory_formats import suggested_format
 from .registry import api
 
@@ -110,22 +111,23 @@ def _bad_to(args: tuple[Any, ...], options: dict[str, Any]) -> TypeError:
     )
 
 
-def _short_form(name: str, dtype: dtypes.dtype) -> None:
+def _short_form(name: str, dtype: dtypes.dtype, judge: Judge = "late") -> None:
     def convert(self: Tensor, memory_format: Any = None) -> Tensor:
         converted = cast(self, dtype)
         return converted if memory_format is None else converted.to(memory_format=memory_format)
     convert.__name__ = convert.__qualname__ = name
     convert.__doc__ = f"``self.to(torch.{dtype.name})``."
-    api("Tensor")(convert)
+    api("Tensor", judge=judge)(convert)
 
 
 for _name, _dtype in (
     ("float", dtypes.float32), ("double", dtypes.float64), ("half", dtypes.float16),
     ("bfloat16", dtypes.bfloat16), ("byte", dtypes.uint8), ("char", dtypes.int8), ("short", dtypes.int16),
     ("int", dtypes.int32), ("long", dtypes.int64), ("bool", dtypes.bool_), ("cfloat", dtypes.complex64),
-    ("cdouble", dtypes.complex128), ("chalf", dtypes.complex32),
+    ("cdouble", dtypes.complex128),
 ):
     _short_form(_name, _dtype)
+_short_form("chalf", dtypes.complex32, judge="first")
 
 # Old names of tensor types: "torch.FloatTensor" and the like.
 TYPE_NAMES = {
@@ -229,7 +231,7 @@ def is_signed(input: Tensor) -> bool:
     return input._geometry.dtype.is_signed
 
 
-@api("torch")
+@api("torch", judge="first")
 def result_type(tensor1: Any, tensor2: Any) -> dtypes.dtype:
     """The type that arithmetic on the two operands (tensors or numbers) would give.
 

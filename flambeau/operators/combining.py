@@ -107,7 +107,7 @@ def cartesian_prod(*tensors: Tensor) -> Tensor:
     return stack([g.flatten() for g in meshgrid(*vectors, indexing="ij")], 1)
 
 
-@api("torch")
+@api("torch", judge="first")
 def combinations(input: Tensor, r: int = 2, with_replacement: bool = False) -> Tensor:
     """All combinations of ``r`` elements of a vector, as rows.
 

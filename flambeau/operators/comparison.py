@@ -170,7 +170,7 @@ def isreal(m: Any, input: Any) -> Any:
 
 # --- closeness ----------------------------------------------------------------------------------------------
 
-@api("torch", "Tensor")
+@api("torch", "Tensor", judge="first")
 def isclose(
     input: Tensor, other: Tensor, rtol: float = 1e-05, atol: float = 1e-08, equal_nan: bool = False
 ) -> Tensor:
@@ -202,7 +202,7 @@ def isclose(
     return close | (isfinite(error) & (error <= allowed))
 
 
-@api("torch", "Tensor")
+@api("torch", "Tensor", judge="first")
 def allclose(
     input: Tensor, other: Tensor, rtol: float = 1e-05, atol: float = 1e-08, equal_nan: bool = False
 ) -> bool:

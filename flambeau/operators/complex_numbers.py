@@ -146,7 +146,7 @@ def _(ctx: Any, grad: Tensor) -> Tensor:
     return conj(grad)
 
 
-@api("torch", "Tensor")
+@api("torch", "Tensor", judge="function")
 def conj(input: Tensor) -> Tensor:
     """The complex conjugate; a real tensor itself.
 
@@ -176,25 +176,25 @@ def conj_physical(input: Tensor) -> Tensor:
     return record(CONJ_PHYSICAL, (input,)) if input._geometry.dtype.is_complex else input
 
 
-@api("torch", "Tensor")
+@api("torch", "Tensor", judge="function")
 def resolve_conj(input: Tensor) -> Tensor:
     """The tensor itself: conjugates are never deferred here."""
     return input
 
 
-@api("torch", "Tensor")
+@api("torch", "Tensor", judge="first")
 def resolve_neg(input: Tensor) -> Tensor:
     """The tensor itself: negations are never deferred here."""
     return input
 
 
-@api("torch", "Tensor")
+@api("torch", "Tensor", judge="first")
 def is_conj(input: Tensor) -> bool:
     """Whether a conjugate is deferred: never."""
     return False
 
 
-@api("torch", "Tensor")
+@api("torch", "Tensor", judge="first")
 def is_neg(input: Tensor) -> bool:
     """Whether a negation is deferred: never."""
     return False

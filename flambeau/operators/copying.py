@@ -51,7 +51,7 @@ def clone_contiguous(input: Tensor) -> Tensor:
     return record(CLONE, (input,))
 
 
-@api("torch", "Tensor")
+@api("torch", "Tensor", judge="function")
 def clone(input: Tensor, *, memory_format: Any = None) -> Tensor:
     """A copy with its own storage (free of cost until one of the two is written).
 
@@ -131,7 +131,7 @@ def is_contiguous(self: Tensor, memory_format: Any = layouts.contiguous_format) 
     return has_format(self._geometry, memory_format)
 
 
-@api("torch", "Tensor")
+@api("torch", "Tensor", judge="first")
 def is_same_size(input: Tensor, other: Tensor) -> bool:
     """Whether two tensors have one shape."""
     return bool(input.shape == other.shape)

@@ -115,7 +115,7 @@ def value_dtype(value: Any) -> dtypes.dtype:
     return dtypes.number_dtype(int if isinstance(value, np.integer) else float)
 
 
-@api("torch", out=True)
+@api("torch", out=True, judge="first")
 def full(size: Any, fill_value: Any, *, dtype: Any = None, layout: Any = None, device: Any = None,
          requires_grad: bool = False, pin_memory: bool = False, names: Any = None) -> Tensor:
     """A tensor of one value; the dtype follows the value.
@@ -175,7 +175,7 @@ def empty_like(input: Tensor, *, dtype: Any = None, layout: Any = None, device: 
     return made if input.__class__ is not BatchedTensor else rules.like(input, made)
 
 
-@api("torch")
+@api("torch", judge="first")
 def full_like(input: Tensor, fill_value: Any, *, dtype: Any = None, layout: Any = None, device: Any = None,
               requires_grad: bool = False, memory_format: Any = None, pin_memory: bool = False) -> Tensor:
     """One value in a tensor's shape and type."""
@@ -248,7 +248,7 @@ def new_empty(
     return made if self.__class__ is not BatchedTensor else rules.like(self, made)
 
 
-@api("Tensor")
+@api("Tensor", judge="first")
 def new_full(
     self: Tensor,
     size: Any,
@@ -317,7 +317,7 @@ def new_empty_strided(
     )
 
 
-@api("torch")
+@api("torch", judge="first")
 def empty_permuted(
     size: Any,
     physical_layout: Any,
@@ -351,7 +351,7 @@ EYE = Operator("eye", lambda m, geometry: m.eye(*geometry.shape, dtype=geometry.
                lambda operands, attributes: attributes[0], ())
 
 
-@api("torch", out=True)
+@api("torch", out=True, judge="first")
 def eye(n: int, m: int | None = None, *, dtype: Any = None, layout: Any = None, device: Any = None,
         requires_grad: bool = False, pin_memory: bool = False) -> Tensor:
     """The identity matrix, (N, N) or (N, M).

@@ -201,7 +201,7 @@ def _refuse_complex(input: Tensor, name: str) -> None:
         raise NotImplementedError(f"\"{name}_cpu\" not implemented for '{dtypes.SCALAR_NAMES[input.dtype]}'")
 
 
-@api("torch", "Tensor", out=True)
+@api("torch", "Tensor", out=True, judge="first")
 def cummax(input: Tensor, dim: int) -> Any:
     """Running maxima along ``dim`` and their indices.
 
@@ -213,7 +213,7 @@ def cummax(input: Tensor, dim: int) -> Any:
     return return_types.TYPES["cummax"](*record(CUMMAX, (input,), (check_dim(dim, input.ndim),)))
 
 
-@api("torch", "Tensor", out=True)
+@api("torch", "Tensor", out=True, judge="first")
 def cummin(input: Tensor, dim: int) -> Any:
     """Running minima along ``dim`` and their indices.
 

@@ -21,6 +21,7 @@ from ..tensor.construct import tensor
 from ..tensor.overlap import require_apart
 from ..tensor.overrides import dispatching, first_seen
 from .arguments import type_in_words
+from .keywords import Judge
 from .out import store
 from .registry import NAMESPACES, api
 
@@ -179,8 +180,8 @@ def pointwise_operator(name: str, kernel: Callable[..., Any], promotes: str = "s
 
 
 def pointwise(*namespaces: str, name: str | None = None, promotes: str = "same", inplace: bool = True,
-              aliases: tuple[str, ...] = (),
-              grad_name: str | None = None) -> Callable[[Callable[..., Any]], Any]:
+              aliases: tuple[str, ...] = (), grad_name: str | None = None,
+              judge: Judge = "late") -> Callable[[Callable[..., Any]], Any]:
     """Declare a pointwise operator of one, two or three tensors and publish its function.
 
     Default namespaces: ``torch`` and ``Tensor``. The returned function carries ``.operator`` and
@@ -195,7 +196,8 @@ def pointwise(*namespaces: str, name: str | None = None, promotes: str = "same",
         function.__module__ = kernel.__module__
         function.operator = op
         function.derivative = op.derivative
-        api(*(namespaces or ("torch", "Tensor")), inplace=inplace, aliases=aliases)(function)
+        api(*(namespaces or ("torch", "Tensor")), inplace=inplace, aliases=aliases,
+            judge=judge)(function)
         return function
     return declare
 

@@ -29,7 +29,7 @@ def _diagonal_rule(g: Geometry, offset: int, dim1: int, dim2: int) -> Geometry:
 DIAGONAL = gradient_is_embedded(view_operator("diagonal", _diagonal_rule))
 
 
-@api("torch", "Tensor")
+@api("torch", "Tensor", judge="first")
 def diagonal(input: Tensor, offset: int = 0, dim1: int = 0, dim2: int = 1) -> Tensor:
     """The view of a diagonal; it becomes the last dimension.
 
@@ -67,7 +67,7 @@ def _(ctx: Any, grad: Tensor) -> Tensor:
     return view(DIAGONAL, grad, ctx.attributes)
 
 
-@api("torch", "Tensor")
+@api("torch", "Tensor", judge="first")
 def diag_embed(input: Tensor, offset: int = 0, dim1: int = -2, dim2: int = -1) -> Tensor:
     """Matrices with the last dimension of ``input`` as a diagonal: (..., N) gives (..., N, N).
 
@@ -80,7 +80,7 @@ def diag_embed(input: Tensor, offset: int = 0, dim1: int = -2, dim2: int = -1) -
     return record(DIAG_EMBED, (input,), (offset, check_dim(dim1, ndim), check_dim(dim2, ndim)))
 
 
-@api("torch", "Tensor", out=True)
+@api("torch", "Tensor", out=True, judge="first")
 def diag(input: Tensor, diagonal: int = 0) -> Tensor:
     """A matrix with a vector as its diagonal, or the diagonal of a matrix.
 
@@ -101,7 +101,7 @@ def diagflat(input: Tensor, offset: int = 0) -> Tensor:
     return diag_embed(input.reshape(-1), offset)
 
 
-@api("torch", "Tensor", out=True)
+@api("torch", "Tensor", out=True, judge="first")
 def diagonal_copy(input: Tensor, offset: int = 0, dim1: int = 0, dim2: int = 1) -> Tensor:
     """A copy of a diagonal."""
     return diagonal(input, offset, dim1, dim2).clone()

@@ -9,7 +9,7 @@ from ..tensor import Tensor, check_dim
 from .registry import NAMESPACES, api
 
 
-@api("torch")
+@api("torch", judge="first")
 def gradient(input: Tensor, *, spacing: Any = 1, dim: Any = None, edge_order: int = 1) -> tuple[Tensor, ...]:
     """Derivatives along each dimension by central differences, one-sided at the edges.
 

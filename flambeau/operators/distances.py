@@ -292,7 +292,7 @@ def _scaled_gradient(
     return scale * (grad - along / (norm + _TINY) * power / safe ** (p - 1))
 
 
-@api("torch", "Tensor", out=True, inplace=True)
+@api("torch", "Tensor", out=True, inplace=True, judge="first")
 def renorm(input: Tensor, p: float, dim: int, maxnorm: float) -> Tensor:
     """Each slice input[..., i, ...] at index i of ``dim``, scaled to have a p-norm of at most ``maxnorm``.
 

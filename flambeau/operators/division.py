@@ -70,7 +70,7 @@ def _(ctx: Any, grad: Tensor, input: Any, other: Tensor) -> Tensor:
     return -grad * div(input, other, rounding_mode="trunc")
 
 
-@api("torch", "Tensor", out=True, inplace=True, aliases=("divide",))
+@api("torch", "Tensor", out=True, inplace=True, aliases=("divide",), judge="never")
 def div(input: Any, other: Any, *, rounding_mode: str | None = None) -> Tensor:
     """``input / other``; ``rounding_mode`` "floor" or "trunc" rounds the quotient (and keeps integers).
 

@@ -51,7 +51,7 @@ def _drop(x: Tensor, p: float, training: bool, features: bool) -> Tensor:
     return mul(x, drawn(DROPOUT_MASK, None, (float(p),), _noise_geometry(x, features)))
 
 
-@api("nn.functional")
+@api("nn.functional", judge="never")
 def dropout(input: Tensor, p: float = 0.5, training: bool = True, inplace: bool = False) -> Tensor:
     """Elements set to zero with probability p, the others divided by 1 - p.
 
@@ -65,7 +65,7 @@ def dropout(input: Tensor, p: float = 0.5, training: bool = True, inplace: bool 
     return assign(input, result, "dropout_") if inplace and result is not input else result
 
 
-@api("torch", name="dropout", inplace=True)
+@api("torch", name="dropout", inplace=True, judge="never")
 def _torch_dropout(input: Tensor, p: float, train: bool) -> Tensor:
     """``torch.dropout``: the positional form."""
     if not 0 <= p <= 1:
@@ -134,7 +134,7 @@ def _alpha_drop(x: Tensor, p: float, training: bool, features: bool) -> Tensor:
     return x * (noise * scale) + shift
 
 
-@api("nn.functional")
+@api("nn.functional", judge="first")
 def alpha_dropout(input: Tensor, p: float = 0.5, training: bool = False, inplace: bool = False) -> Tensor:
     """Dropout that keeps mean and variance of SELU networks (Klambauer et al. 2017)."""
     _check(p)
@@ -142,7 +142,7 @@ def alpha_dropout(input: Tensor, p: float = 0.5, training: bool = False, inplace
     return assign(input, result, "alpha_dropout_") if inplace and result is not input else result
 
 
-@api("nn.functional")
+@api("nn.functional", judge="first")
 def feature_alpha_dropout(input: Tensor, p: float = 0.5, training: bool = False,
                           inplace: bool = False) -> Tensor:
     """Alpha dropout of whole channels."""
@@ -156,7 +156,7 @@ def _positional(function: Any, name: str) -> None:
         return function(input, p, train)
     positional.__name__ = name
     positional.__doc__ = f"``torch.{name}``: the positional form."
-    api("torch", inplace=True)(positional)
+    api("torch", inplace=True, judge="first")(positional)
 
 
 _positional(lambda x, p, train: _alpha_drop(x, p, train, False), "alpha_dropout")

@@ -49,7 +49,7 @@ def _(ctx: Any, grad: Tensor) -> Tensor:
     return grad.sum_to_size(ctx.operand_geometry(0).shape)
 
 
-@api("Tensor")
+@api("Tensor", judge="never")
 def expand(input: Tensor, *sizes: Any, size: Any = None, implicit: bool = False) -> Tensor:
     """The view with dimensions of extent 1 repeated without copying.
 

@@ -16,7 +16,7 @@ LN2 = 0.6931471805599453
 LN10 = 2.302585092994046
 
 
-@pointwise(promotes="float")
+@pointwise(promotes="float", judge="never")
 def exp(m: Any, input: Any) -> Any:
     """e to the power ``input``.
 
@@ -64,7 +64,7 @@ def _(ctx: Any, grad: Tensor, output: Tensor) -> Tensor:
     return grad * conjugate(output + 1)
 
 
-@pointwise(promotes="float")
+@pointwise(promotes="float", judge="never")
 def log(m: Any, input: Any) -> Any:
     """The natural logarithm.
 
@@ -128,7 +128,7 @@ def _(ctx: Any, grad: Tensor, input: Tensor) -> Tensor:
     return grad / conjugate(input + 1)
 
 
-@pointwise(promotes="float")
+@pointwise(promotes="float", judge="never")
 def sqrt(m: Any, input: Any) -> Any:
     """The square root.
 
@@ -144,7 +144,7 @@ def _(ctx: Any, grad: Tensor, output: Tensor) -> Tensor:
     return grad / conjugate(output * 2)
 
 
-@pointwise(promotes="float")
+@pointwise(promotes="float", judge="never")
 def rsqrt(m: Any, input: Any) -> Any:
     """``1 / sqrt(input)``.
 
@@ -162,7 +162,7 @@ def _(ctx: Any, grad: Tensor, output: Tensor) -> Tensor:
 
 # --- the logistic function and its inverse ------------------------------------------------------------------
 
-@pointwise(promotes="float")
+@pointwise(promotes="float", judge="never")
 def sigmoid(m: Any, input: Any) -> Any:
     """The logistic function ``1 / (1 + exp(-input))``.
 

@@ -237,7 +237,7 @@ def _index(op: Operator, input: Tensor, dim: int | None, keepdim: bool) -> Tenso
     return record_one(op, input, (dim, keepdim))
 
 
-@api("torch", "Tensor", out=True)
+@api("torch", "Tensor", out=True, judge="first")
 def argmax(input: Tensor, dim: int | None = None, keepdim: bool = False) -> Tensor:
     """The index of the largest element (the first of equal ones), in the flattened tensor or along ``dim``.
 
@@ -248,7 +248,7 @@ def argmax(input: Tensor, dim: int | None = None, keepdim: bool = False) -> Tens
     return _index(ARGMAX, input, dim, keepdim)
 
 
-@api("torch", "Tensor", out=True)
+@api("torch", "Tensor", out=True, judge="first")
 def argmin(input: Tensor, dim: int | None = None, keepdim: bool = False) -> Tensor:
     """The index of the smallest element (the first of equal ones), in the flattened tensor or along ``dim``.
 
@@ -282,7 +282,7 @@ def _(ctx: Any, grads: Any, input: Tensor, low: Tensor, high: Tensor) -> Any:
     return parts[0] if len(parts) == 1 else parts[0] + parts[1]
 
 
-@api("torch", "Tensor", out=True)
+@api("torch", "Tensor", out=True, judge="first")
 def aminmax(input: Tensor, *, dim: int | None = None, keepdim: bool = False) -> Any:
     """The smallest and the largest elements, of all or along ``dim``.
 

@@ -133,7 +133,7 @@ def frombuffer(
     return leaf(made) if requires_grad else made
 
 
-@api("torch")
+@api("torch", judge="first")
 def scalar_tensor(
     s: Any,
     *,

@@ -47,7 +47,7 @@ def _check(input: Tensor, low: int, high: int) -> None:
                                   f"'{SCALAR_NAMES[input.dtype]}'")
 
 
-@api("torch")
+@api("torch", judge="first")
 def fake_quantize_per_tensor_affine(input: Tensor, scale: Any, zero_point: Any, quant_min: int,
                                     quant_max: int) -> Tensor:
     """The nearest of the numbers ``(q - zero_point) * scale``, q from ``quant_min`` to ``quant_max``.

@@ -73,7 +73,7 @@ def _check_positive(name: str, value: Ints, zero: bool = False) -> None:
                            f"{name}_height: {value[0]} {name}_width: {value[-1]}")
 
 
-@api("nn.functional")
+@api("nn.functional", judge="first")
 def unfold(input: Tensor, kernel_size: Any, dilation: Any = 1, padding: Any = 0, stride: Any = 1) -> Tensor:
     """Sliding blocks of (N, C, H, W) as columns (N, C * kernel, blocks).
 

@@ -161,7 +161,7 @@ def _numbered(dims: int, input: Tensor, grid: Tensor, mode: int, padding: int, a
     return _sample(input, grid, _MODES[mode], _PADDINGS[padding], align_corners)
 
 
-@api("torch")
+@api("torch", judge="first")
 def grid_sampler_2d(input: Tensor, grid: Tensor, interpolation_mode: int, padding_mode: int,
                     align_corners: bool) -> Tensor:
     """``grid_sample`` of (N, C, H, W), the modes given as numbers in the order of its documentation.
@@ -173,7 +173,7 @@ def grid_sampler_2d(input: Tensor, grid: Tensor, interpolation_mode: int, paddin
     return _numbered(2, input, grid, interpolation_mode, padding_mode, align_corners)
 
 
-@api("torch")
+@api("torch", judge="first")
 def grid_sampler_3d(input: Tensor, grid: Tensor, interpolation_mode: int, padding_mode: int,
                     align_corners: bool) -> Tensor:
     """``grid_sample`` of (N, C, D, H, W), the modes given as numbers in the order of its documentation.
@@ -185,7 +185,7 @@ def grid_sampler_3d(input: Tensor, grid: Tensor, interpolation_mode: int, paddin
     return _numbered(3, input, grid, interpolation_mode, padding_mode, align_corners)
 
 
-@api("torch")
+@api("torch", judge="first")
 def grid_sampler(input: Tensor, grid: Tensor, interpolation_mode: int, padding_mode: int,
                  align_corners: bool) -> Tensor:
     """``grid_sample`` with the modes given as numbers.

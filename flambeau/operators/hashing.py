@@ -30,7 +30,7 @@ def HASH(m: Any, input: Any, dims: tuple[int, ...], keepdim: bool) -> Any:
     return xor.reduce(wide.view(np.uint64), axis=dims, keepdims=keepdim)
 
 
-@api("torch", "Tensor", out=True)
+@api("torch", "Tensor", out=True, judge="first")
 def hash_tensor(input: Tensor, dim: Any = (), *, keepdim: bool = False, mode: int = 0) -> Tensor:
     """The exclusive or of the bits of the elements, each as a 64-bit number of its kind.
 

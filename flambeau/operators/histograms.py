@@ -43,7 +43,7 @@ def _outer_edges(name: str, values: Any, low: float, high: float, margin: float 
     return (low - margin, high + margin) if low == high else (low, high)
 
 
-@api("torch", "Tensor", out=True)
+@api("torch", "Tensor", out=True, judge="first")
 @by_example
 def histc(input: Tensor, bins: int = 100, min: Any = 0, max: Any = 0) -> Tensor:
     """How many elements lie in each of ``bins`` equal parts of a range (that of the data where min equals
@@ -80,7 +80,7 @@ def _density(hist: Any, *edges: Any) -> Any:
     return (hist / hist.sum() / volume).astype(hist.dtype)
 
 
-@api("torch", "Tensor", out=True)
+@api("torch", "Tensor", out=True, judge="first")
 @by_example
 def histogram(
     input: Tensor, bins: Any, *, range: Any = None, weight: Tensor | None = None, density: bool = False
@@ -119,7 +119,7 @@ def _check_bins(bins: Sequence[int]) -> None:
             raise RuntimeError(f"torch.histogram(): bins must be > 0, but got {n} for dimension {d}")
 
 
-@api("torch", "Tensor")
+@api("torch", "Tensor", judge="first")
 def histogramdd(
     input: Tensor, bins: Any, *, range: Any = None, weight: Tensor | None = None, density: bool = False
 ) -> Any:

@@ -267,7 +267,7 @@ def index_fill(input: Tensor, dim: int, index: Tensor, value: Any) -> Tensor:
 # --- index_put ----------------------------------------------------------------------------------------------
 
 
-@api("torch", "Tensor", inplace=True)
+@api("torch", "Tensor", inplace=True, judge="first")
 def index_put(input: Tensor, indices: Any, values: Tensor, accumulate: bool = False) -> Tensor:
     """``input`` with ``values`` written (or added, with ``accumulate``) at ``input[indices]``.
 

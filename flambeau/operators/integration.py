@@ -17,7 +17,7 @@ def _between(x: Tensor, dim: int) -> tuple[Tensor, Tensor]:
     return x.narrow(dim, start, n), x.narrow(dim, 0, n)
 
 
-@api("torch", "Tensor", out=True)
+@api("torch", "Tensor", out=True, judge="first")
 def diff(
     input: Tensor, n: int = 1, dim: int = -1, prepend: Tensor | None = None, append: Tensor | None = None
 ) -> Tensor:
@@ -79,7 +79,7 @@ def _arguments(name: str, y: Tensor, x: Any, dx: Any, dim: int) -> tuple[Any, An
     return x, 1 if dx is None else dx
 
 
-@api("torch", aliases=("trapz",))
+@api("torch", aliases=("trapz",), judge="first")
 def trapezoid(y: Tensor, x: Tensor | None = None, *, dx: Any = None, dim: int = -1) -> Tensor:
     """The integral along ``dim`` by the trapezoidal rule, with points ``x`` or spacing ``dx``.
 
@@ -99,7 +99,7 @@ def trapezoid(y: Tensor, x: Tensor | None = None, *, dx: Any = None, dim: int = 
     )
 
 
-@api("torch")
+@api("torch", judge="first")
 def cumulative_trapezoid(y: Tensor, x: Tensor | None = None, *, dx: Any = None, dim: int = -1) -> Tensor:
     """Running integrals along ``dim`` by the trapezoidal rule: one element less than ``y``.
 

@@ -6,13 +6,19 @@ from __future__ import annotations
 from collections.abc import Callable
 from functools import wraps
 from inspect import unwrap
-from typing import Any
+from typing import Any, Literal
 
 from .. import dtypes, layouts
 from ..tensor import casting
 from ..tensor.overrides import dispatching, first_seen
 from .out import refuse_aliases, require_type, store
 from .signatures import FAILURES, complaint, judged, strict
+
+# When the arguments of a function are compared with PyTorch's signatures (Note: wrong arguments): "first",
+# before it runs, as it could make something of some that PyTorch refuses (and is not called in tight loops);
+# "late", once it has failed; "never", as every step of a training calls it often and it looks at them itself;
+# "function": so does the method, while the function is judged late.
+Judge = Literal["first", "late", "never", "function"]
 
 # They read ``dtype=float`` themselves: no call of theirs costs more.
 _READ_DTYPE = frozenset(("softmax", "log_softmax", "type", "view"))
@@ -23,12 +29,12 @@ _WITHOUT_AXIS = frozenset(("norm", "split", "unique", "unique_consecutive", "unf
 
 
 def with_keywords(function: Callable[..., Any], name: str, namespaces: tuple[str, ...], out: bool,
-                  public: tuple[str, str] | None = None) -> Callable[..., Any]:
+                  public: tuple[str, str] | None = None, judge: Judge = "late") -> Callable[..., Any]:
     """``function`` with what its parameters ask for beside them, and PyTorch's errors for wrong arguments.
 
     With ``dim`` come NumPy's names ``axis`` and ``keepdims``, and those of its operands; a ``dtype`` may be
     one of Python's types; a sparse ``layout`` is made by another function, if at all. ``out``: a tensor, or a
-    tuple of them, may take the result.
+    tuple of them, may take the result. ``public``: the namespace and the name by which users know it.
     """
     parameters = _parameters(function)
     has_layout = "layout" in parameters
@@ -36,9 +42,9 @@ def with_keywords(function: Callable[..., Any], name: str, namespaces: tuple[str
     has_axis = "dim" in parameters and namespaces != ("nn.functional",) \
         and (name not in _WITHOUT_AXIS or "linalg" in namespaces)
     if not (out or has_dtype or has_axis):
-        if public is None or public[1] in _BARE or (public[0] == "Tensor" and public[1] in _BARE_METHODS):
+        if public is None or judge == "never":
             return function
-        return (strict if public[1] in _STRICT else judged)(function, *public)
+        return (strict if judge == "first" else judged)(function, *public)
     names = None if namespaces == ("nn.functional",) else _operand_names(parameters)
 
     @wraps(function)
@@ -69,54 +75,7 @@ def with_keywords(function: Callable[..., Any], name: str, namespaces: tuple[str
                 raise error from None
             raise
 
-    return wrapper if public is None or public[1] not in _STRICT else strict(wrapper, *public)
-
-
-def judged_first(function: Callable[..., Any], namespace: str, name: str, called: str) -> Callable[..., Any]:
-    """``function``, its arguments judged before it runs if it is one of those that take wrong ones."""
-    return strict(function, namespace, called) if name in _STRICT else function
-
-
-# Functions that every step of a training calls often: they look at their operands themselves.
-_BARE = frozenset((
-    "add", "sub", "mul", "div", "neg", "exp", "log", "sqrt", "rsqrt", "sin", "cos", "tanh", "sigmoid", "relu",
-    "gelu", "silu", "linear", "layer_norm", "rms_norm", "dropout", "item", "numel",
-))
-_BARE_METHODS = frozenset(("reshape", "view", "flatten", "transpose", "permute", "t", "expand",
-                           "clone", "detach", "split", "is_floating_point", "is_complex",
-                           "conj", "resolve_conj"))
-# Functions that could make something of arguments that PyTorch refuses, and are not called in tight loops.
-_STRICT = frozenset((
-    "allclose", "isclose", "is_same_size", "empty_permuted", "eye", "randint", "randint_like", "randperm",
-    "rand_like", "randn_like", "full_like", "alpha_dropout", "feature_dropout", "feature_alpha_dropout",
-    "dropout_", "result_type", "constant_pad_nd", "diagonal", "diag_embed", "diag", "diagonal_copy",
-    "gradient", "fake_quantize_per_tensor_affine", "hash_tensor", "histogramdd", "index_put",
-    "index_put_", "diff", "trapezoid", "trapz", "cumulative_trapezoid", "svd", "pinverse",
-    "triangular_solve", "cholesky", "cholesky_solve", "cholesky_inverse", "kron", "matrix_power", "qr",
-    "logsumexp", "frobenius_norm", "dist", "multinomial", "rrelu", "rrelu_",
-    "binary_cross_entropy_with_logits", "kl_div", "poisson_nll_loss", "cosine_similarity",
-    "pairwise_distance", "hinge_embedding_loss", "margin_ranking_loss", "as_strided",
-    "triplet_margin_loss", "slice_inverse", "as_strided_", "norm_except_dim", "native_dropout",
-    "embedding_renorm_", "is_distributed", "nonzero", "kthvalue", "median", "nanmedian", "quantile",
-    "nanquantile", "slice_scatter", "arange", "range", "linspace", "logspace", "flip", "roll", "rot90",
-    "tile", "round", "sort", "argsort", "topk", "searchsorted", "isin", "polygamma", "mvlgamma",
-    "unsafe_split", "unsafe_chunk", "tensor_split", "hsplit", "vsplit", "var", "std", "var_mean",
-    "std_mean", "cov", "prod", "tril", "triu", "tril_indices", "triu_indices", "count_nonzero",
-    "as_strided_copy", "select_copy", "slice_copy", "split_copy", "squeeze_copy", "transpose_copy",
-    "unfold_copy", "unsqueeze_copy", "hann_window", "hamming_window", "blackman_window", "kaiser_window",
-    "svdvals", "pinv", "inv_ex", "solve", "solve_ex", "solve_triangular", "tensorinv", "cholesky_ex",
-    "ldl_factor_ex", "ldl_factor", "lu_factor", "lu_factor_ex", "lu", "vecdot", "norm", "vector_norm",
-    "matrix_rank", "fftn", "ifftn", "rfftn", "ihfftn", "fft2", "ifft2", "rfft2", "irfft2", "hfft2",
-    "ihfft2", "fftfreq", "rfftfreq", "fftshift", "ifftshift", "rfft", "ihfft", "multigammaln",
-    "fill_diagonal_", "random_", "repeat_interleave", "unfold", "sum_to_size", "scalar_tensor",
-    "bernoulli", "resolve_neg", "is_conj", "is_neg", "aminmax", "bucketize", "combinations", "nansum",
-    "nanmean", "threshold", "chalf", "clamp_max", "clamp_min", "copysign", "argmax", "argmin", "cummax",
-    "cummin", "normal", "full", "new_full", "avg_pool1d", "avg_pool2d", "avg_pool3d", "histogram", "fill",
-    "native_batch_norm", "grid_sampler_2d", "grid_sampler_3d", "grid_sampler", "renorm", "histc",
-    "index_reduce", "l1_loss", "mse_loss", "smooth_l1_loss", "huber_loss", "gaussian_nll_loss",
-    "cosine_embedding_loss", "triplet_margin_with_distance_loss", "soft_margin_loss",
-    "binary_cross_entropy", "multilabel_soft_margin_loss", "unique", "unique_consecutive",
-))
+    return wrapper if public is None or judge != "first" else strict(wrapper, *public)
 
 
 def _parameters(function: Callable[..., Any]) -> tuple[str, ...]:

@@ -81,7 +81,7 @@ def _leading_sum(x: Tensor, keep: int) -> Tensor:
     return record_one(SUM_DIM, x, (tuple(range(lead)), False, g.dtype)) if lead else x
 
 
-@api("torch", "nn.functional")
+@api("torch", "nn.functional", judge="never")
 def layer_norm(input: Tensor, normalized_shape: Any, weight: Any = None, bias: Any = None, eps: float = 1e-05,
                cudnn_enable: bool = True) -> Tensor:
     """(x - mean) / sqrt(var + eps) * weight + bias over the last dimensions (Ba, Kiros and Hinton 2016).
@@ -137,7 +137,7 @@ def _check_rms_shape(input: Tensor, normalized_shape: Any, weight: Any) -> tuple
     return _check_normalized_shape(input, normalized_shape, weight, None)
 
 
-@api("torch", "nn.functional")
+@api("torch", "nn.functional", judge="never")
 def rms_norm(input: Tensor, normalized_shape: Any, weight: Any = None, eps: float | None = None) -> Tensor:
     """x / sqrt(mean(x^2) + eps) * weight over the last dimensions (Zhang and Sennrich 2019).
 

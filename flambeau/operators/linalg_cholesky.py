@@ -69,7 +69,7 @@ def _factor(A: Tensor, name: str, upper: bool, check: bool) -> tuple[Tensor, Ten
     return adjoint(L) if upper else L, info
 
 
-@api("linalg", out=True)
+@api("linalg", out=True, judge="first")
 def cholesky(A: Tensor, *, upper: bool = False) -> Tensor:
     """The triangular L with A = L L^H for positive-definite matrices (..., N, N); ``LinAlgError`` for others.
 
@@ -81,13 +81,13 @@ def cholesky(A: Tensor, *, upper: bool = False) -> Tensor:
     return _factor(A, "linalg.cholesky", upper, True)[0]
 
 
-@api("linalg", out=True)
+@api("linalg", out=True, judge="first")
 def cholesky_ex(A: Tensor, *, upper: bool = False, check_errors: bool = False) -> Any:
     """The factor, and for each matrix the order of the first minor that is not positive (0: none)."""
     return return_types.TYPES["linalg_cholesky_ex"](*_factor(A, "linalg.cholesky_ex", upper, check_errors))
 
 
-@api("torch", "Tensor", out=True, name="cholesky")
+@api("torch", "Tensor", out=True, name="cholesky", judge="first")
 def _cholesky(input: Tensor, upper: bool = False) -> Tensor:
     """Deprecated: see ``linalg.cholesky``."""
     warn(
@@ -99,7 +99,7 @@ def _cholesky(input: Tensor, upper: bool = False) -> Tensor:
     return _factor(input, "cholesky", upper, True)[0]
 
 
-@api("torch", "Tensor", out=True)
+@api("torch", "Tensor", out=True, judge="first")
 def cholesky_solve(input: Tensor, input2: Tensor, upper: bool = False) -> Tensor:
     """X with A X = B, for A given by its factor: (..., N, K) and (..., N, N).
 
@@ -158,7 +158,7 @@ def _(ctx: Any, grad: Tensor, L: Tensor, inverse: Tensor) -> Any:
     return -(L @ both) if ctx.attributes[0] else -(both @ L)
 
 
-@api("torch", "Tensor", out=True)
+@api("torch", "Tensor", out=True, judge="first")
 def cholesky_inverse(L: Tensor, upper: bool = False) -> Tensor:
     """The inverse of a matrix given by its Cholesky factor.
 

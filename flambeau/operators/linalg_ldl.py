@@ -122,7 +122,7 @@ def LDL_FACTOR(m: Any, A: Any, hermitian: bool) -> Any:
     return LD, pivots, info
 
 
-@api("linalg", out=True)
+@api("linalg", out=True, judge="first")
 def ldl_factor_ex(A: Tensor, *, hermitian: bool = False, check_errors: bool = False) -> Any:
     """``ldl_factor`` with a code for each matrix: 0, or the number of the first zero block of D.
 
@@ -137,7 +137,7 @@ def ldl_factor_ex(A: Tensor, *, hermitian: bool = False, check_errors: bool = Fa
     return found
 
 
-@api("linalg", out=True)
+@api("linalg", out=True, judge="first")
 def ldl_factor(A: Tensor, *, hermitian: bool = False) -> Any:
     """A symmetric (or Hermitian) matrix as L D L^T, packed, with LAPACK's pivots; reads the lower triangle.
 

@@ -108,7 +108,7 @@ def permutation_of(pivots: Tensor, like: Tensor) -> Tensor:
     return record(PERMUTATION, (pivots, like.detach()), (like.shape[-2],))
 
 
-@api("linalg", out=True)
+@api("linalg", out=True, judge="first")
 def lu_factor(A: Tensor, *, pivot: bool = True) -> Any:
     """L and U in one matrix, and the row exchanges.
 
@@ -130,7 +130,7 @@ def lu_factor(A: Tensor, *, pivot: bool = True) -> Any:
     return return_types.TYPES["linalg_lu_factor"](packed, pivots)
 
 
-@api("linalg", out=True)
+@api("linalg", out=True, judge="first")
 def lu_factor_ex(A: Tensor, *, pivot: bool = True, check_errors: bool = False) -> Any:
     """As ``lu_factor``, with the position of the first zero pivot (0: none) instead of an error."""
     require_matrix(A, "torch.lu_factor")
@@ -144,7 +144,7 @@ def lu_factor_ex(A: Tensor, *, pivot: bool = True, check_errors: bool = False) -
     return return_types.TYPES["linalg_lu_factor_ex"](packed, pivots, info)
 
 
-@api("linalg", out=True)
+@api("linalg", out=True, judge="first")
 def lu(A: Tensor, *, pivot: bool = True) -> Any:
     """Matrices P (permutation), L and U with A = P L U.
 
@@ -160,7 +160,7 @@ def lu(A: Tensor, *, pivot: bool = True) -> Any:
     return return_types.TYPES["linalg_lu"](P, L, U)
 
 
-@api("torch", "Tensor", name="lu")
+@api("torch", "Tensor", name="lu", judge="first")
 def _lu(A: Tensor, pivot: bool = True, get_infos: bool = False, out: Any = None) -> Any:
     """Deprecated: see ``linalg.lu_factor``."""
     warn(

@@ -20,7 +20,7 @@ from .registry import NAMESPACES, api
 NAMESPACES["linalg"]["matmul"] = NAMESPACES["torch"]["matmul"]
 
 
-@api("linalg", out=True)
+@api("linalg", out=True, judge="first")
 def matrix_power(A: Tensor, n: int) -> Tensor:
     """The n-th power of square matrices by repeated squaring; negative ones of the inverse.
 
@@ -53,7 +53,7 @@ def matrix_power(A: Tensor, n: int) -> Tensor:
     return result.clone() if result is A else result
 
 
-@api("torch", "Tensor", out=True, name="matrix_power")
+@api("torch", "Tensor", out=True, name="matrix_power", judge="first")
 def _matrix_power(input: Tensor, n: int) -> Tensor:
     """See ``linalg.matrix_power``."""
     return matrix_power(input, n)
@@ -208,7 +208,7 @@ def _cross(input: Tensor, other: Tensor, dim: int | None = None) -> Tensor:
     return cross(input, other, dim=dim)
 
 
-@api("linalg", out=True)
+@api("linalg", out=True, judge="first")
 def vecdot(x: Tensor, y: Tensor, *, dim: int = -1) -> Tensor:
     """Dot products along ``dim``, the first operand conjugated.
 
@@ -283,7 +283,7 @@ def trace(input: Tensor) -> Tensor:
     return input.diagonal().sum()
 
 
-@api("linalg", name="diagonal")
+@api("linalg", name="diagonal", judge="first")
 def _diagonal(A: Tensor, *, offset: int = 0, dim1: int = -2, dim2: int = -1) -> Tensor:
     """The diagonals of matrices (a view)."""
     return A.diagonal(offset, dim1, dim2)

@@ -83,7 +83,7 @@ def _qr_gradient(Q: Tensor, R: Tensor, to_q: Tensor | None, to_r: Tensor | None)
     return adjoint(record(SOLVE_TRIANGULAR, (R, adjoint(total)), (True, False)))
 
 
-@api("linalg", out=True)
+@api("linalg", out=True, judge="first")
 def qr(A: Tensor, mode: str = "reduced") -> Any:
     """Q with orthonormal columns and the upper triangular R, A = Q R; modes 'reduced', 'complete' and 'r'.
 
@@ -100,7 +100,7 @@ def qr(A: Tensor, mode: str = "reduced") -> Any:
     return return_types.TYPES["linalg_qr"](*record(QR, (A,), (mode,)))
 
 
-@api("torch", "Tensor", out=True, name="qr")
+@api("torch", "Tensor", out=True, name="qr", judge="first")
 def _qr(input: Tensor, some: bool = True) -> Any:
     """Deprecated: see ``linalg.qr``."""
     return return_types.TYPES["qr"](*qr(input, "reduced" if some else "complete"))

@@ -15,7 +15,7 @@ from .norms import matrix_norm
 from .registry import api
 
 
-@api("linalg", out=True)
+@api("linalg", out=True, judge="first")
 def matrix_rank(
     A: Tensor, tol: Any = None, hermitian: bool = False, *, atol: Any = None, rtol: Any = None
 ) -> Tensor:

@@ -78,7 +78,7 @@ def inverse(input: Tensor) -> Tensor:
     return inv(input)
 
 
-@api("linalg", out=True)
+@api("linalg", out=True, judge="first")
 def inv_ex(A: Tensor, *, check_errors: bool = False) -> Any:
     """Inverses, and for each matrix the position of the first zero pivot (0: none). Nothing is raised."""
     return return_types.TYPES["linalg_inv_ex"](*_inverse(A, "linalg.inv_ex", check_errors))
@@ -131,7 +131,7 @@ def _solve(A: Tensor, B: Tensor, left: bool) -> tuple[Tensor, Tensor]:
     return X.squeeze(-1) if vector else X, info
 
 
-@api("linalg", out=True)
+@api("linalg", out=True, judge="first")
 def solve(A: Tensor, B: Tensor, *, left: bool = True) -> Tensor:
     """X with A X = B (or X A = B): (..., N, N) and (..., N, K) or (..., N); ``LinAlgError`` if A is singular.
 
@@ -148,7 +148,7 @@ def solve(A: Tensor, B: Tensor, *, left: bool = True) -> Tensor:
     return X
 
 
-@api("linalg", out=True)
+@api("linalg", out=True, judge="first")
 def solve_ex(A: Tensor, B: Tensor, *, left: bool = True, check_errors: bool = False) -> Any:
     """The solution, and for each matrix the position of the first zero pivot (0: none). Nothing is raised."""
     X, info = _solve(A, B, left)
@@ -185,7 +185,7 @@ def _(ctx: Any, grad: Tensor, A: Tensor, X: Tensor) -> Any:
     return to_a, to_b
 
 
-@api("linalg", out=True)
+@api("linalg", out=True, judge="first")
 def solve_triangular(
     A: Tensor, B: Tensor, *, upper: bool, left: bool = True, unitriangular: bool = False
 ) -> Tensor:
@@ -211,7 +211,7 @@ def solve_triangular(
     return X.transpose(-2, -1)
 
 
-@api("torch", "Tensor", out=True)
+@api("torch", "Tensor", out=True, judge="first")
 def triangular_solve(
     input: Tensor, A: Tensor, upper: bool = True, transpose: bool = False, unitriangular: bool = False
 ) -> Any:
@@ -311,7 +311,7 @@ def lstsq(input: Tensor, b: Tensor, rcond: float | None = None, *, driver: str |
 # --- tensors as matrices ------------------------------------------------------------------------------------
 
 
-@api("linalg", out=True)
+@api("linalg", out=True, judge="first")
 def tensorinv(A: Tensor, ind: int = 2) -> Tensor:
     """The inverse of a tensor as a linear map from its last dimensions to its first ``ind``."""
     if ind <= 0:

@@ -90,7 +90,7 @@ def _checked_svd(A: Tensor, full_matrices: bool) -> Any:
     return results
 
 
-@api("linalg", out=True)
+@api("linalg", out=True, judge="first")
 def svd(A: Tensor, full_matrices: bool = True, *, driver: str | None = None) -> Any:
     """U, S and Vh with A = U diag(S) Vh, singular values in descending order.
 
@@ -102,7 +102,7 @@ def svd(A: Tensor, full_matrices: bool = True, *, driver: str | None = None) -> 
     return return_types.TYPES["linalg_svd"](*_checked_svd(A, full_matrices))
 
 
-@api("torch", "Tensor", out=True, name="svd")
+@api("torch", "Tensor", out=True, name="svd", judge="first")
 def _svd(input: Tensor, some: bool = True, compute_uv: bool = True) -> Any:
     """U, S and V (not its conjugate transpose): see ``linalg.svd``."""
     require_matrix(input, "linalg.svd")
@@ -116,7 +116,7 @@ def _svd(input: Tensor, some: bool = True, compute_uv: bool = True) -> Any:
     return return_types.TYPES["svd"](U, S, adjoint(Vh))
 
 
-@api("linalg", out=True)
+@api("linalg", out=True, judge="first")
 def svdvals(A: Tensor, *, driver: str | None = None) -> Tensor:
     """The singular values in descending order: (..., N, M) gives (..., min(N, M)).
 
@@ -176,7 +176,7 @@ def _tolerance(value: Any) -> Any:
     return float(value) if isinstance(value, Tensor) and value.ndim == 0 else value
 
 
-@api("linalg", out=True)
+@api("linalg", out=True, judge="first")
 @by_example
 def pinv(
     A: Tensor, rcond: Any = None, hermitian: bool = False, *, atol: Any = None, rtol: Any = None
@@ -218,7 +218,7 @@ def tensor_cutoff(A: Tensor, S: Tensor, atol: Any, rtol: Any) -> Tensor:
     return relative.maximum(absolute) if isinstance(absolute, Tensor) else relative.clamp(min=absolute)
 
 
-@api("torch", "Tensor")
+@api("torch", "Tensor", judge="first")
 def pinverse(input: Tensor, rcond: Any = 1e-15) -> Tensor:
     """See ``linalg.pinv``."""
     return pinv(input, rcond)

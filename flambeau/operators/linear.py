@@ -137,7 +137,7 @@ LINEAR_UNBIASED = _linear_operator("MmBackward0")
 LINEAR_FOLDED_UNBIASED = _linear_operator("UnsafeViewBackward0")
 
 
-@api("nn.functional")
+@api("nn.functional", judge="never")
 def linear(input: Tensor, weight: Tensor, bias: Tensor | None = None, *, out: Tensor | None = None) -> Tensor:
     """``input @ weight.T + bias``: (..., K) by (M, K) gives (..., M); the bias has shape (M).
 

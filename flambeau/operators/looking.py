@@ -37,7 +37,7 @@ def look(x: Tensor, cause: str, only_checks: bool = False) -> np.ndarray[Any, An
     return found if x._geometry.dtype is not dtypes.complex32 else dtypes.converted(found, np.complex64)
 
 
-@api("Tensor")
+@api("Tensor", judge="never")
 def item(self: Tensor) -> Any:
     """The one element as a Python number.
 

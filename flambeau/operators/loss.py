@@ -277,7 +277,7 @@ def _(ctx: Any, grad: Tensor, input: Tensor) -> Tensor:
     return grad * ((1 - input).log().clamp_min(-100) - input.log().clamp_min(-100))
 
 
-@api("nn.functional")
+@api("nn.functional", judge="first")
 def binary_cross_entropy(input: Tensor, target: Tensor, weight: Any = None, size_average: Any = None,
                          reduce: Any = None, reduction: str = "mean") -> Tensor:
     """-(y log p + (1 - y) log(1 - p)), the logarithms clamped at -100."""
@@ -307,7 +307,7 @@ def written_over(output: Tensor, losses: Tensor) -> Tensor:
     return losses.to(output.dtype)
 
 
-@api("nn.functional", "torch")
+@api("nn.functional", "torch", judge="first")
 def binary_cross_entropy_with_logits(input: Tensor, target: Tensor, weight: Any = None,
                                      size_average: Any = None, reduce: Any = None, reduction: str = "mean",
                                      pos_weight: Any = None) -> Tensor:

@@ -85,7 +85,7 @@ def multilabel_margin_loss(input: Tensor, target: Tensor, size_average: Any = No
     return reduce_loss(losses.reshape(()) if flat else losses, reduction)
 
 
-@api("nn.functional", "torch")
+@api("nn.functional", "torch", judge="first")
 def triplet_margin_loss(anchor: Tensor, positive: Tensor, negative: Tensor, margin: float = 1.0, p: float = 2,
                         eps: float = 1e-06, swap: bool = False, size_average: Any = None, reduce: Any = None,
                         reduction: Any = "mean") -> Tensor:
@@ -97,7 +97,7 @@ def triplet_margin_loss(anchor: Tensor, positive: Tensor, negative: Tensor, marg
                          swap, reduction)
 
 
-@api("nn.functional")
+@api("nn.functional", judge="first")
 def triplet_margin_with_distance_loss(anchor: Tensor, positive: Tensor, negative: Tensor, *,
                                       distance_function: Callable[..., Tensor] | None = None,
                                       margin: float = 1.0, swap: bool = False,

@@ -37,7 +37,7 @@ def _(ctx: Any, grad: Tensor, input: Tensor, target: Tensor) -> Tensor:
     return grad * (target - input) * 2
 
 
-@api("nn.functional")
+@api("nn.functional", judge="first")
 def mse_loss(input: Tensor, target: Tensor, size_average: Any = None, reduce: Any = None,
              reduction: str = "mean", weight: Any = None) -> Tensor:
     """(input - target)^2.
@@ -56,7 +56,7 @@ def mse_loss(input: Tensor, target: Tensor, size_average: Any = None, reduce: An
     return reduce_loss(record(MSE_LOSS, (input, target)), reduction)
 
 
-@api("nn.functional")
+@api("nn.functional", judge="first")
 def l1_loss(input: Tensor, target: Tensor, size_average: Any = None, reduce: Any = None,
             reduction: str = "mean", weight: Any = None) -> Tensor:
     """|input - target|."""
@@ -126,7 +126,7 @@ _differentiate(SMOOTH_L1_LOSS, SMOOTH_L1_LOSS_BACKWARD, "beta")
 _differentiate(HUBER_LOSS, HUBER_LOSS_BACKWARD, "delta")
 
 
-@api("nn.functional")
+@api("nn.functional", judge="first")
 def smooth_l1_loss(input: Tensor, target: Tensor, size_average: Any = None, reduce: Any = None,
                    reduction: str = "mean", beta: float = 1.0) -> Tensor:
     """d^2 / (2 beta) where d = |input - target| < beta, else d - beta / 2 (Girshick 2015)."""
@@ -138,7 +138,7 @@ def smooth_l1_loss(input: Tensor, target: Tensor, size_average: Any = None, redu
     return reduce_loss(losses, reduction)
 
 
-@api("nn.functional")
+@api("nn.functional", judge="first")
 def huber_loss(input: Tensor, target: Tensor, reduction: str = "mean", delta: float = 1.0,
                weight: Any = None) -> Tensor:
     """d^2 / 2 where d = |input - target| <= delta, else delta (d - delta / 2) (Huber 1964)."""
@@ -154,7 +154,7 @@ def huber_loss(input: Tensor, target: Tensor, reduction: str = "mean", delta: fl
     return reduce_loss(losses, reduction)
 
 
-@api("nn.functional")
+@api("nn.functional", judge="first")
 def kl_div(input: Tensor, target: Tensor, size_average: Any = None, reduce: Any = None,
            reduction: Any = "mean", log_target: bool = False) -> Tensor:
     """target (log target - input): the input, and with ``log_target`` the target too, in logarithms."""
@@ -168,7 +168,7 @@ def kl_div(input: Tensor, target: Tensor, size_average: Any = None, reduce: Any 
     return reduce_loss(_divergence(input, target, log_target), reduction_of(size_average, reduce, reduction))
 
 
-@api("torch", name="kl_div")
+@api("torch", name="kl_div", judge="first")
 def _numbered_kl_div(input: Tensor, target: Tensor, reduction: int = 1, *,
                      log_target: bool = False) -> Tensor:
     """``nn.functional.kl_div`` with the reduction given as a number: none, mean, sum."""
@@ -185,7 +185,7 @@ def _divergence(input: Tensor, target: Tensor, log_target: bool) -> Tensor:
     return NAMESPACES["torch"]["xlogy"](target, target) - target * input
 
 
-@api("nn.functional", "torch")
+@api("nn.functional", "torch", judge="first")
 def poisson_nll_loss(input: Tensor, target: Tensor, log_input: bool = True, full: bool = False,
                      size_average: Any = None, eps: float = 1e-08, reduce: Any = None,
                      reduction: Any = "mean") -> Tensor:
@@ -201,7 +201,7 @@ def poisson_nll_loss(input: Tensor, target: Tensor, log_input: bool = True, full
     return reduce_loss(losses, reduction_of(size_average, reduce, reduction))
 
 
-@api("nn.functional")
+@api("nn.functional", judge="first")
 def gaussian_nll_loss(input: Tensor, target: Tensor, var: Any, full: bool = False, eps: float = 1e-06,
                       reduction: str = "mean") -> Tensor:
     """(log var + (input - target)^2 / var) / 2, var clamped at eps."""
@@ -228,7 +228,7 @@ def _broadcasts_once(var: Tensor, input: Tensor) -> bool:
     return var.ndim == input.ndim and sum(1 for a, b in zip(var.shape, input.shape) if a != b and a == 1) == 1
 
 
-@api("nn.functional", "torch")
+@api("nn.functional", "torch", judge="first")
 def cosine_similarity(x1: Tensor, x2: Tensor, dim: int = 1, eps: float = 1e-08) -> Tensor:
     """x1 . x2 / (max(|x1|, eps) max(|x2|, eps)) along ``dim``."""
     common = dtypes.promote_types(x1.dtype, x2.dtype)
@@ -243,14 +243,14 @@ def cosine_similarity(x1: Tensor, x2: Tensor, dim: int = 1, eps: float = 1e-08) 
     return (first * second).sum(dim)
 
 
-@api("nn.functional", "torch")
+@api("nn.functional", "torch", judge="first")
 def pairwise_distance(x1: Tensor, x2: Tensor, p: float = 2.0, eps: float = 1e-06,
                       keepdim: bool = False) -> Tensor:
     """||x1 - x2 + eps||_p along the last dimension."""
     return (x1 - x2 + eps).norm(p, -1, keepdim)
 
 
-@api("nn.functional", "torch")
+@api("nn.functional", "torch", judge="first")
 def hinge_embedding_loss(input: Tensor, target: Tensor, margin: float = 1.0, size_average: Any = None,
                          reduce: Any = None, reduction: Any = "mean") -> Tensor:
     """input where the target is 1, max(0, margin - input) where it is -1."""
@@ -261,7 +261,7 @@ def hinge_embedding_loss(input: Tensor, target: Tensor, margin: float = 1.0, siz
     return reduce_loss(losses, reduction_of(size_average, reduce, reduction))
 
 
-@api("nn.functional", "torch")
+@api("nn.functional", "torch", judge="first")
 def margin_ranking_loss(input1: Tensor, input2: Tensor, target: Tensor, margin: float = 0,
                         size_average: Any = None, reduce: Any = None, reduction: Any = "mean") -> Tensor:
     """max(0, -target (input1 - input2) + margin)."""
@@ -275,7 +275,7 @@ def margin_ranking_loss(input1: Tensor, input2: Tensor, target: Tensor, margin: 
                        reduction_of(size_average, reduce, reduction))
 
 
-@api("nn.functional", "torch")
+@api("nn.functional", "torch", judge="first")
 def cosine_embedding_loss(input1: Tensor, input2: Tensor, target: Tensor, margin: float = 0,
                           size_average: Any = None, reduce: Any = None, reduction: Any = "mean") -> Tensor:
     """1 - cos where the target is 1, max(0, cos - margin) where it is -1: (N, D), (N, D) and (N)."""
@@ -297,7 +297,7 @@ def cosine_embedding_loss(input1: Tensor, input2: Tensor, target: Tensor, margin
     return reduce_loss(losses, reduction_of(size_average, reduce, reduction))
 
 
-@api("nn.functional")
+@api("nn.functional", judge="first")
 def soft_margin_loss(input: Tensor, target: Tensor, size_average: Any = None, reduce: Any = None,
                      reduction: str = "mean") -> Tensor:
     """log(1 + exp(-target input))."""
@@ -310,7 +310,7 @@ def soft_margin_loss(input: Tensor, target: Tensor, size_average: Any = None, re
     return reduce_loss(losses, reduction_of(size_average, reduce, reduction))
 
 
-@api("nn.functional")
+@api("nn.functional", judge="first")
 def multilabel_soft_margin_loss(input: Tensor, target: Tensor, weight: Any = None, size_average: Any = None,
                                 reduce: Any = None, reduction: str = "mean") -> Tensor:
     """Mean over the classes of binary cross entropy with logits: (N, C)."""

@@ -15,7 +15,7 @@ from .registry import NAMESPACES, api
 api("torch")(resize_as_)
 
 
-@api("torch")
+@api("torch", judge="first")
 def norm_except_dim(v: Tensor, pow: int = 2, dim: int = 0) -> Tensor:
     """The norm over all dimensions but ``dim``, kept as 1; over all of them if ``dim`` is -1.
 
@@ -30,7 +30,7 @@ def norm_except_dim(v: Tensor, pow: int = 2, dim: int = 0) -> Tensor:
     return NAMESPACES["linalg"]["vector_norm"](v, pow, others, keepdim=True)
 
 
-@api("torch")
+@api("torch", judge="first")
 def native_dropout(input: Tensor, p: float, train: bool | None) -> tuple[Tensor, Tensor]:
     """Dropout that returns which elements were kept as well.
 
@@ -59,7 +59,7 @@ def affine_grid_generator(theta: Tensor, size: Any, align_corners: bool) -> Tens
     return affine_grid(theta, size, align_corners)
 
 
-@api("torch")
+@api("torch", judge="first")
 def embedding_renorm_(input: Tensor, indices: Tensor, max_norm: float, norm_type: float) -> Tensor:
     """Scale the rows of a table that ``indices`` names down to ``max_norm``, in place.
 
@@ -72,7 +72,7 @@ def embedding_renorm_(input: Tensor, indices: Tensor, max_norm: float, norm_type
     return input
 
 
-@api("torch", "Tensor")
+@api("torch", "Tensor", judge="first")
 def is_distributed(input: Tensor) -> bool:
     """Whether a tensor lies on several processes: never."""
     return False

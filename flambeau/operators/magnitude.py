@@ -278,7 +278,7 @@ def clamp(input: Tensor, min: Any = None, max: Any = None) -> Tensor:
                        max if max is None else operand(max, "clamp", "max", 3)))
 
 
-@api("torch", "Tensor", out=True, inplace=True)
+@api("torch", "Tensor", out=True, inplace=True, judge="first")
 def clamp_min(input: Tensor, min: Any) -> Tensor:
     """``input`` with values below ``min`` raised to it.
 
@@ -291,7 +291,7 @@ def clamp_min(input: Tensor, min: Any) -> Tensor:
     return record(CLAMP_MIN, (input, operand(min, "clamp_min", "min", 2), None))
 
 
-@api("torch", "Tensor", out=True, inplace=True)
+@api("torch", "Tensor", out=True, inplace=True, judge="first")
 def clamp_max(input: Tensor, max: Any) -> Tensor:
     """``input`` with values above ``max`` lowered to it.
 

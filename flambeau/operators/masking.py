@@ -158,7 +158,7 @@ def masked_scatter(input: Tensor, mask: Tensor, source: Tensor) -> Tensor:
 # --- where a tensor is not zero -----------------------------------------------------------------------------
 
 
-@api("torch", "Tensor")
+@api("torch", "Tensor", judge="first")
 def nonzero(input: Tensor, *, as_tuple: bool = False, out: Any = None) -> Any:
     """Positions of the elements that are not zero: (K, number of dimensions), or a vector for each dimension.
 

@@ -58,7 +58,7 @@ for _name, _function in (
     _in_place(_name, _function)
 
 
-@api("torch", "Tensor")
+@api("torch", "Tensor", judge="first")
 def as_strided_(input: Tensor, size: Any, stride: Any, storage_offset: int | None = None) -> Tensor:
     """Let the tensor read its storage with another shape, strides and offset."""
     return _adopt(input, as_strided(input, size, stride, storage_offset))

@@ -64,7 +64,7 @@ def batch_norm_update_stats(
     return mean, rstd ** -2
 
 
-@api("torch", out=True)
+@api("torch", out=True, judge="first")
 def native_batch_norm(
     input: Tensor,
     weight: Any,

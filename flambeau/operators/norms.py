@@ -31,7 +31,7 @@ def _(ctx: Any, grad: Tensor, input: Tensor, output: Tensor) -> Tensor:
     return kept(grad, dims, keepdim, shape) * (share.conj() if share.is_complex() else share)
 
 
-@api("torch", "Tensor", "special", out=True)
+@api("torch", "Tensor", "special", out=True, judge="first")
 def logsumexp(input: Tensor, dim: Any, keepdim: bool = False) -> Tensor:
     r"""The logarithm of the sum of exponentials, :math:`\log \sum_i e^{x_i}`, without overflow.
 
@@ -155,7 +155,7 @@ def _check_norm_dtype(x: Tensor, dtype: Any, function: str) -> None:
         )
 
 
-@api("linalg", out=True)
+@api("linalg", out=True, judge="first")
 def vector_norm(
     x: Tensor, ord: Any = 2, dim: Any = None, keepdim: bool = False, *, dtype: Any = None
 ) -> Tensor:
@@ -214,7 +214,7 @@ def _spectral_norm(A: Tensor, ord: Any, rows: int, columns: int, keepdim: bool) 
     return result.reshape(reduced_shape(A.shape, (rows, columns), True)) if keepdim else result
 
 
-@api("linalg", out=True)
+@api("linalg", out=True, judge="first")
 def norm(A: Tensor, ord: Any = None, dim: Any = None, keepdim: bool = False, *, dtype: Any = None) -> Tensor:
     """A vector norm or a matrix norm, depending on the dimensions.
 
@@ -237,7 +237,7 @@ def norm(A: Tensor, ord: Any = None, dim: Any = None, keepdim: bool = False, *, 
     return vector_norm(A, ord, dim, keepdim, dtype=dtype)
 
 
-@api("torch", out=True, name="norm")
+@api("torch", out=True, name="norm", judge="first")
 def _norm(input: Tensor, p: Any = "fro", dim: Any = None, keepdim: bool = False, dtype: Any = None) -> Tensor:
     """The norm of all elements, or along dimensions (see ``linalg.norm`` for what the orders mean).
 
@@ -254,7 +254,7 @@ def _norm(input: Tensor, p: Any = "fro", dim: Any = None, keepdim: bool = False,
     return vector_norm(input, 2.0 if p is None else p, dim, keepdim, dtype=dtype)
 
 
-@api("torch", out=True)
+@api("torch", out=True, judge="first")
 def frobenius_norm(input: Tensor, dim: Any, keepdim: bool = False) -> Tensor:
     """The root of the sum of squares along one or two dimensions.
 
@@ -276,7 +276,7 @@ def nuclear_norm(input: Tensor, dim: Any = (-2, -1), keepdim: bool = False) -> T
     return matrix_norm(input, "nuc", dim, keepdim)
 
 
-@api("Tensor", name="norm")
+@api("Tensor", name="norm", judge="first")
 def _norm_method(
     self: Tensor, p: Any = "fro", dim: Any = None, keepdim: bool = False, dtype: Any = None
 ) -> Tensor:
@@ -284,7 +284,7 @@ def _norm_method(
     return _norm(self, p, dim, keepdim, dtype)
 
 
-@api("torch", "Tensor")
+@api("torch", "Tensor", judge="first")
 def dist(input: Tensor, other: Tensor, p: Any = 2) -> Tensor:
     """The p-norm of the difference of two tensors, broadcast.
 

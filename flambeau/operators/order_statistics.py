@@ -34,7 +34,7 @@ def _kth_kernel(m: Any, input: Any, dim: int, keepdim: bool, k: int) -> Any:
 KTHVALUE = indexed_operator("kthvalue", _kth_kernel)
 
 
-@api("torch", "Tensor", out=True)
+@api("torch", "Tensor", out=True, judge="first")
 def kthvalue(input: Tensor, k: int, dim: int = -1, keepdim: bool = False) -> Any:
     """The k-th smallest element (counted from 1) along ``dim``, and its index.
 
@@ -107,7 +107,7 @@ def _median(name: str, whole: Any, along: Any, input: Tensor, dim: int | None, k
     return return_types.TYPES[name](*record(along, (input,), (found, keepdim, ignore_nan)))
 
 
-@api("torch", "Tensor", out=True)
+@api("torch", "Tensor", out=True, judge="first")
 def median(input: Tensor, dim: int | None = None, keepdim: bool = False) -> Any:
     """The median (the lower one of two), of all elements or along ``dim`` with indices.
 
@@ -118,7 +118,7 @@ def median(input: Tensor, dim: int | None = None, keepdim: bool = False) -> Any:
     return _median("median", MEDIAN, MEDIAN_DIM, input, dim, keepdim)
 
 
-@api("torch", "Tensor", out=True)
+@api("torch", "Tensor", out=True, judge="first")
 def nanmedian(input: Tensor, dim: int | None = None, keepdim: bool = False) -> Any:
     """The median of the elements that are not NaN.
 
@@ -231,7 +231,7 @@ def _check_quantile(name: str, input: Tensor, q: Any, interpolation: str) -> Ten
     return q
 
 
-@api("torch", "Tensor", out=True)
+@api("torch", "Tensor", out=True, judge="first")
 def quantile(
     input: Tensor, q: Any, dim: int | None = None, keepdim: bool = False, *, interpolation: str = "linear"
 ) -> Tensor:
@@ -244,7 +244,7 @@ def quantile(
     return _quantile("quantile", input, q, dim, keepdim, interpolation)
 
 
-@api("torch", "Tensor", out=True)
+@api("torch", "Tensor", out=True, judge="first")
 def nanquantile(
     input: Tensor, q: Any, dim: int | None = None, keepdim: bool = False, *, interpolation: str = "linear"
 ) -> Tensor:

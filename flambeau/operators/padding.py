@@ -64,7 +64,7 @@ def _(ctx: Any, grad: Tensor) -> Tensor:
     return record(CONSTANT_PAD, (grad, 0), (tuple(-p for p in ctx.attributes[0]),))
 
 
-@api("torch")
+@api("torch", judge="first")
 def constant_pad_nd(input: Tensor, pad: Any, value: Any = 0) -> Tensor:
     """A border of ``value``; ``pad`` lists (before, after) from the last dimension on."""
     widths = tuple(int(p) for p in pad)

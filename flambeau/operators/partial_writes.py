@@ -63,7 +63,7 @@ def select_scatter(input: Tensor, src: Tensor, dim: int, index: int) -> Tensor:
     return record(SELECT_SCATTER, (input, src.to(input.dtype)), (SELECT, (dim, int(index))))
 
 
-@api("torch", "Tensor", out=True)
+@api("torch", "Tensor", out=True, judge="first")
 def slice_scatter(input: Tensor, src: Tensor, dim: int = 0, start: int | None = None, end: int | None = None,
                   step: int = 1) -> Tensor:
     """``input`` with ``src`` in a slice of a dimension.

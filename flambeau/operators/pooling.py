@@ -322,7 +322,7 @@ def _average(x: Tensor, kernel_size: Any, stride: Any, padding: Any, ceil_mode: 
     return kernel, steps, around, extents, bool(include_pad), divisor
 
 
-@api("torch", "nn.functional")
+@api("torch", "nn.functional", judge="first")
 def avg_pool1d(input: Tensor, kernel_size: Any, stride: Any = None, padding: Any = 0, ceil_mode: bool = False,
                count_include_pad: bool = True) -> Tensor:
     """Averages over windows of (N, C, L).
@@ -334,14 +334,14 @@ def avg_pool1d(input: Tensor, kernel_size: Any, stride: Any = None, padding: Any
     return _avg_pool(input, kernel_size, stride, padding, ceil_mode, count_include_pad, None, 1)
 
 
-@api("nn.functional", out=True)
+@api("nn.functional", out=True, judge="first")
 def avg_pool2d(input: Tensor, kernel_size: Any, stride: Any = None, padding: Any = 0, ceil_mode: bool = False,
                count_include_pad: bool = True, divisor_override: int | None = None) -> Tensor:
     """Averages over windows of (N, C, H, W)."""
     return _avg_pool(input, kernel_size, stride, padding, ceil_mode, count_include_pad, divisor_override, 2)
 
 
-@api("nn.functional", out=True)
+@api("nn.functional", out=True, judge="first")
 def avg_pool3d(input: Tensor, kernel_size: Any, stride: Any = None, padding: Any = 0, ceil_mode: bool = False,
                count_include_pad: bool = True, divisor_override: int | None = None) -> Tensor:
     """Averages over windows of (N, C, D, H, W)."""

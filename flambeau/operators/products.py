@@ -61,7 +61,7 @@ def _count(shape: Sequence[int]) -> int:
     return count
 
 
-@api("torch", "Tensor", out=True)
+@api("torch", "Tensor", out=True, judge="first")
 def kron(input: Tensor, other: Tensor) -> Tensor:
     """The Kronecker product: every element of ``input`` times the whole of ``other``.
 

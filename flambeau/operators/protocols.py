@@ -136,7 +136,7 @@ def map2_(self: Tensor, x: Tensor, y: Tensor, callable: Callable[..., Any]) -> T
 # --- the main diagonal, positions ---------------------------------------------------------------------------
 
 
-@api("Tensor")
+@api("Tensor", judge="first")
 def fill_diagonal_(self: Tensor, fill_value: Any, wrap: bool = False) -> Tensor:
     """Write a value on the main diagonal (again below the bottom of a tall matrix, with ``wrap``)."""
     shape, strides = self._geometry.shape, self._geometry.strides

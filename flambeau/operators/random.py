@@ -167,7 +167,7 @@ def randn(*sizes: Any, size: Any = None, generator: Any = None, dtype: Any = Non
     return _finished(drawn(NORMAL, generator, (0.0, 1.0), geometry, True), requires_grad)
 
 
-@api("torch")
+@api("torch", judge="first")
 def rand_like(input: Tensor, *, dtype: Any = None, layout: Any = None, device: Any = None,
               requires_grad: bool = False, memory_format: Any = None, pin_memory: bool = False,
               generator: Any = None) -> Tensor:
@@ -177,7 +177,7 @@ def rand_like(input: Tensor, *, dtype: Any = None, layout: Any = None, device: A
     return _finished(drawn(UNIFORM, generator, (0.0, 1.0), geometry), requires_grad)
 
 
-@api("torch")
+@api("torch", judge="first")
 def randn_like(input: Tensor, *, dtype: Any = None, layout: Any = None, device: Any = None,
                requires_grad: bool = False, memory_format: Any = None, pin_memory: bool = False,
                generator: Any = None) -> Tensor:
@@ -201,7 +201,7 @@ def _integer_arguments(args: tuple[Any, ...], low: Any, high: Any,
     return int(low), int(high), sizes_of((size,)) if isinstance(size, (tuple, list)) else (int(size),)
 
 
-@api("torch", out=True)
+@api("torch", out=True, judge="first")
 def randint(*args: Any, low: Any = None, high: Any = None, size: Any = None, generator: Any = None,
             dtype: Any = None, layout: Any = None, device: Any = None, requires_grad: bool = False,
             pin_memory: bool = False) -> Tensor:
@@ -234,7 +234,7 @@ def _c_type(d: dtypes.dtype) -> str:
             "int16": "short", "bool": "bool"}.get(d.name, d.name)
 
 
-@api("torch")
+@api("torch", judge="first")
 def randint_like(input: Tensor, *args: Any, low: Any = None, high: Any = None, dtype: Any = None,
                  layout: Any = None, device: Any = None, requires_grad: bool = False,
                  memory_format: Any = None, pin_memory: bool = False, generator: Any = None) -> Tensor:
@@ -247,7 +247,7 @@ def randint_like(input: Tensor, *args: Any, low: Any = None, high: Any = None, d
     return _finished(drawn(RANDINT, generator, (low, high), geometry), requires_grad)
 
 
-@api("torch", out=True)
+@api("torch", out=True, judge="first")
 def randperm(n: int, *, generator: Any = None, dtype: Any = None, layout: Any = None, device: Any = None,
              requires_grad: bool = False, pin_memory: bool = False) -> Tensor:
     """A random permutation of 0 .. n - 1."""
@@ -298,7 +298,7 @@ def _number(x: Any) -> Any:
     return x.item() if isinstance(x, Tensor) else x
 
 
-@api("torch", out=True)
+@api("torch", out=True, judge="first")
 def normal(mean: Any, std: Any = 1.0, size: Any = None, *, generator: Any = None, dtype: Any = None,
            layout: Any = None, device: Any = None, requires_grad: bool = False,
            pin_memory: bool = False) -> Tensor:
@@ -359,10 +359,10 @@ def _bernoulli(input: Tensor, p: Any = None, *, generator: Any = None) -> Tensor
     return record(OF_PROBABILITIES, (draws, input)) if input.requires_grad else draws
 
 
-api("torch", "Tensor", out=True, name="bernoulli")(_bernoulli)
+api("torch", "Tensor", out=True, name="bernoulli", judge="first")(_bernoulli)
 
 
-@api("Tensor")
+@api("Tensor", judge="first")
 def random_(self: Tensor, *args: Any, generator: Any = None, **kwargs: Any) -> Tensor:
     """Fill with integers: ``random_()``, ``random_(to)`` or ``random_(from, to)``."""
     low = kwargs.pop("from", args[0] if len(args) > 1 else 0)

@@ -137,7 +137,7 @@ def binomial(count: Tensor, prob: Tensor, generator: Any = None) -> Tensor:
                  contiguous(prob.shape, prob.dtype, prob.device))
 
 
-@api("torch", "Tensor", out=True)
+@api("torch", "Tensor", out=True, judge="first")
 def multinomial(input: Tensor, num_samples: int, replacement: bool = False, *,
                 generator: Any = None) -> Tensor:
     """Categories drawn with the weights of (K) or (N, K): (num_samples) or (N, num_samples)."""

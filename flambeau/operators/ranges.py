@@ -31,7 +31,7 @@ def _number(x: Any) -> Any:
     return x.item() if hasattr(x, "item") else x
 
 
-@api("torch")
+@api("torch", judge="first")
 def arange(
     start: Any = 0,
     end: Any = None,
@@ -84,7 +84,7 @@ def arange(
     return leaf(made) if requires_grad else made
 
 
-@api("torch", out=True)
+@api("torch", out=True, judge="first")
 def range(
     start: Any = 0,
     end: Any = None,
@@ -168,7 +168,7 @@ def _spaced(
     return leaf(out) if requires_grad else out
 
 
-@api("torch", out=True)
+@api("torch", out=True, judge="first")
 def linspace(start: Any, end: Any, steps: int, *, dtype: Any = None, layout: Any = None, device: Any = None,
              requires_grad: bool = False, pin_memory: bool = False) -> Tensor:
     """``steps`` numbers from ``start`` to ``end``, evenly spaced.
@@ -182,7 +182,7 @@ def linspace(start: Any, end: Any, steps: int, *, dtype: Any = None, layout: Any
     return _spaced("linspace", start, end, steps, None, dtype, device, requires_grad)
 
 
-@api("torch", out=True)
+@api("torch", out=True, judge="first")
 def logspace(start: Any, end: Any, steps: int, base: float = 10.0, *, dtype: Any = None, layout: Any = None,
              device: Any = None, requires_grad: bool = False, pin_memory: bool = False) -> Tensor:
     """``base`` to the power of ``steps`` evenly spaced numbers.

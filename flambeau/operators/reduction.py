@@ -118,7 +118,7 @@ def unbroadcast(grad: Tensor, shape: tuple[int, ...]) -> Tensor:
     return sum_to_size(grad, shape)
 
 
-@api("Tensor")
+@api("Tensor", judge="first")
 def sum_to_size(input: Tensor, *size: Any) -> Tensor:
     """The sum over the dimensions along which ``size`` was broadcast to this shape."""
     shape = sizes_of(size)
@@ -208,7 +208,7 @@ def _(ctx: Any, grad: Tensor, input: Tensor) -> Tensor:
     return spread(grad, dims, keepdim, input.shape) * input.isnan().logical_not()
 
 
-@api("torch", "Tensor", out=True)
+@api("torch", "Tensor", out=True, judge="first")
 def nansum(input: Tensor, dim: Any = None, keepdim: bool = False, *, dtype: Any = None) -> Tensor:
     """The sum, with NaN counted as zero.
 
@@ -227,7 +227,7 @@ def nansum(input: Tensor, dim: Any = None, keepdim: bool = False, *, dtype: Any 
     return record(NANSUM, (input,), (normalize_dims(dim, g.ndim), keepdim, found))
 
 
-@api("torch", "Tensor", out=True)
+@api("torch", "Tensor", out=True, judge="first")
 def nanmean(input: Tensor, dim: Any = None, keepdim: bool = False, *, dtype: Any = None) -> Tensor:
     """The mean of the elements that are not NaN.
 

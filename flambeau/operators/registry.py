@@ -13,8 +13,8 @@ from typing import Any, TypeVar
 from ..tensor import Tensor, assign, casting, check_writable
 from ..tensor.overlap import require_apart
 from ..tensor.overrides import dispatching, on_first_override
-from .keywords import judged_first, with_keywords
-from .signatures import FAILURES, complaint
+from .keywords import Judge, with_keywords
+from .signatures import FAILURES, complaint, strict
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -25,11 +25,12 @@ NAMESPACES: dict[str, dict[str, Callable[..., Any]]] = {
 
 
 def api(*namespaces: str, out: bool = False, inplace: bool = False, aliases: tuple[str, ...] = (),
-        name: str | None = None) -> Callable[[F], F]:
+        name: str | None = None, judge: Judge = "late") -> Callable[[F], F]:
     """Publish a function in ``namespaces``.
 
     ``out``: the functions (not the methods) take ``out=``. ``inplace``: Tensor gets the method ``name_`` as
-    well, and so does ``torch``. ``aliases`` are further names in the same namespaces.
+    well, and so does ``torch``. ``aliases`` are further names in the same namespaces. ``judge``: when wrong
+    arguments are found (see ``Judge``); of a function that is not judged its aliases are.
     """
     def publish(function: F) -> F:
         public_name = name or function.__name__
@@ -38,14 +39,14 @@ def api(*namespaces: str, out: bool = False, inplace: bool = False, aliases: tup
         for each in (public_name, *aliases):
             for namespace in namespaces:
                 offered = with_keywords(cast, public_name, namespaces, out and namespace != "Tensor",
-                                        (namespace, each))
+                                        (namespace, each), _when(judge, namespace, each != public_name))
                 NAMESPACES[namespace][each] = offered
                 if namespace == "Tensor":
                     setattr(Tensor, each, offered)
             if inplace:
                 inner = with_keywords(function, public_name, namespaces, out=False)
                 for namespace in ("Tensor", "torch")[:1 + ("torch" in namespaces)]:
-                    judged = judged_first(inner, namespace, public_name, each + "_")
+                    judged = strict(inner, namespace, each + "_") if judge == "first" else inner
                     written = in_place(judged, each + "_", namespace)
                     if public_name in casting.OPERATORS:
                         written = casting.uncast(written)
@@ -54,6 +55,13 @@ def api(*namespaces: str, out: bool = False, inplace: bool = False, aliases: tup
                         setattr(Tensor, each + "_", written)
         return function
     return publish
+
+
+def _when(judge: Judge, namespace: str, alias: bool) -> Judge:
+    """When a name of a function in a namespace is judged."""
+    if judge == "function":
+        return "never" if namespace == "Tensor" and not alias else "late"
+    return "late" if alias and judge == "never" else judge
 
 
 def publish_in(module: dict[str, Any], namespace: str) -> None:

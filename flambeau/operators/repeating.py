@@ -67,7 +67,7 @@ def _(ctx: Any, grad: Tensor) -> Tensor:
     return record(ROLL, (grad,), (tuple([-s for s in shifts]), dims))
 
 
-@api("torch", "Tensor")
+@api("torch", "Tensor", judge="first")
 def flip(input: Tensor, *dims: Any, **named: Any) -> Tensor:
     """The order along the given dimensions reversed (a copy).
 
@@ -100,7 +100,7 @@ def flipud(input: Tensor) -> Tensor:
     return flip(input, 0)
 
 
-@api("torch", "Tensor")
+@api("torch", "Tensor", judge="first")
 def roll(input: Tensor, shifts: Any, dims: Any = None) -> Tensor:
     """Elements moved along dimensions (the flattened tensor, by default), coming in again at the other end.
 
@@ -122,7 +122,7 @@ def roll(input: Tensor, shifts: Any, dims: Any = None) -> Tensor:
     return record(ROLL, (input,), (shifts, found))
 
 
-@api("torch", "Tensor")
+@api("torch", "Tensor", judge="first")
 def rot90(input: Tensor, k: int = 1, dims: Any = (0, 1)) -> Tensor:
     """The plane of two dimensions turned ``k`` times by 90 degrees, from the first towards the second.
 
@@ -189,14 +189,14 @@ def repeat(self: Tensor, *repeats: Any, **named: Any) -> Tensor:
     )
 
 
-@api("torch", "Tensor")
+@api("torch", "Tensor", judge="first")
 def tile(input: Tensor, *dims: Any, **named: Any) -> Tensor:
     """As ``repeat``, where missing counts are 1."""
     counts = sizes_of((named["dims"],) if named else dims, "tile", "dims")
     return record(REPEAT, (input,), ((1,) * (input.ndim - len(counts)) + counts,))
 
 
-@api("torch", "Tensor")
+@api("torch", "Tensor", judge="first")
 @by_example
 def repeat_interleave(
     input: Tensor, repeats: Any = None, dim: int | None = None, *, output_size: int | None = None

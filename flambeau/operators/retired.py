@@ -31,7 +31,7 @@ def lstsq(input: Any, A: Any, *, out: Any = None) -> NoReturn:
                                   "arguments reversed and gives no QR decomposition.")
 
 
-@api("torch", "Tensor")
+@api("torch", "Tensor", judge="first")
 def solve(input: Any, A: Any, *, out: Any = None) -> NoReturn:
     """Removed: ``torch.linalg.solve``."""
     raise RuntimeError(_REMOVED + "`torch.solve` is deprecated in favor of `torch.linalg.solve`, which "
@@ -39,7 +39,7 @@ def solve(input: Any, A: Any, *, out: Any = None) -> NoReturn:
                                   "arguments reversed and gives no LU factorization.")
 
 
-@api("torch")
+@api("torch", judge="first")
 def matrix_rank(input: Any, tol: Any = None, symmetric: bool = False, *, out: Any = None) -> NoReturn:
     """Removed: ``torch.linalg.matrix_rank``."""
     raise RuntimeError(_REMOVED.rstrip() + "\nPlease use the `torch.linalg.matrix_rank` function instead. "

@@ -80,7 +80,7 @@ zero_gradient(ROUND, "input")
 zero_gradient(ROUND_DECIMALS, "input")
 
 
-@api("torch", "Tensor", "special", out=True, inplace=True)
+@api("torch", "Tensor", "special", out=True, inplace=True, judge="first")
 def round(input: Tensor, *, decimals: int = 0) -> Tensor:
     """The nearest integer (halves to even), or the nearest number with ``decimals`` digits after the point.
 

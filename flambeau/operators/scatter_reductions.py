@@ -136,7 +136,7 @@ def scatter_reduce(
     return _reduced(input, d, index, src, reduce, bool(include_self))
 
 
-@api("torch", "Tensor", out=True, inplace=True)
+@api("torch", "Tensor", out=True, inplace=True, judge="first")
 def index_reduce(
     input: Tensor, dim: int, index: Tensor, source: Tensor, reduce: str, *, include_self: bool = True
 ) -> Tensor:

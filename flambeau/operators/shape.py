@@ -54,7 +54,7 @@ def _(ctx: Any, grad: Tensor) -> Tensor:
     return reshape(grad, ctx.operand_geometry(0).shape)
 
 
-@api("torch", "Tensor")
+@api("torch", "Tensor", judge="function")
 def reshape(input: Tensor, *sizes: Any, shape: Any = None) -> Tensor:
     """The elements in another shape: a view where possible, else a copy.
 
@@ -103,7 +103,7 @@ def _retype_rule(g: Geometry, dtype: Any) -> Geometry:
 RETYPE = view_operator("view_dtype", _retype_rule)
 
 
-@api("Tensor", name="view")
+@api("Tensor", name="view", judge="never")
 def view_method(self: Tensor, *shape: Any, dtype: Any = None, size: Any = None) -> Tensor:
     """The elements in another shape, or their bytes as another dtype, on the same storage.
 
@@ -134,7 +134,7 @@ def reshape_as(self: Tensor, other: Tensor) -> Tensor:
     return reshape(self, other._geometry.shape)
 
 
-@api("torch", "Tensor")
+@api("torch", "Tensor", judge="function")
 def flatten(input: Tensor, start_dim: int = 0, end_dim: int = -1) -> Tensor:
     """The dimensions from ``start_dim`` to ``end_dim`` joined into one.
 

@@ -2,7 +2,8 @@
 
 Note: wrong arguments. Functions do not look at the types of their arguments on the way in. One that fails has
 ``complaint`` compare what it was given with PyTorch's signatures (``signatures.txt``, read on the first
-failure): if that does not fit, its error is PyTorch's TypeError. A call that works pays for one ``try``.
+failure): if that does not fit, its error is PyTorch's TypeError. A call that works pays for one ``try``. A
+definition's ``@api(judge=...)`` says which functions are judged before they run, and which not at all.
 """
 
 from __future__ import annotations

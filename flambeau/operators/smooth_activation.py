@@ -122,7 +122,7 @@ def _(ctx: Any, grad: Tensor, input: Tensor) -> Tensor:
     return grad * (t + input * sigmoid(input) * (1 - t * t))
 
 
-@api("nn.functional")
+@api("nn.functional", judge="never")
 def silu(input: Tensor, inplace: bool = False) -> Tensor:
     """``input * sigmoid(input)``.
 
@@ -289,7 +289,7 @@ def _(ctx: Any, grad: Tensor, noise: Tensor) -> Tensor:
     return grad * noise.to(grad.dtype)
 
 
-@api("torch")
+@api("torch", judge="first")
 def rrelu(input: Tensor, lower: float = 1.0 / 8, upper: float = 1.0 / 3, training: bool = False,
           generator: Any = None) -> Tensor:
     """A leaky relu with a random slope in [lower, upper] in training, else the mean one (Xu et al., 2015).
@@ -309,7 +309,7 @@ def rrelu(input: Tensor, lower: float = 1.0 / 8, upper: float = 1.0 / 3, trainin
     return record(RRELU, (input, slopes))
 
 
-@api("nn.functional", name="rrelu")
+@api("nn.functional", name="rrelu", judge="first")
 def _functional_rrelu(input: Tensor, lower: float = 1.0 / 8, upper: float = 1.0 / 3, training: bool = False,
                       inplace: bool = False) -> Tensor:
     """A leaky relu with a random slope (see ``torch.rrelu``)."""

@@ -46,7 +46,7 @@ def _refuse_complex(g: Geometry, message: str) -> None:
         raise RuntimeError(message)
 
 
-@api("torch", "Tensor", out=True)
+@api("torch", "Tensor", out=True, judge="first")
 def sort(input: Tensor, dim: int = -1, descending: bool = False, stable: bool = False) -> Any:
     """The elements in order along ``dim``, and the indices they had; equal ones keep their order.
 
@@ -59,7 +59,7 @@ def sort(input: Tensor, dim: int = -1, descending: bool = False, stable: bool = 
     return return_types.TYPES["sort"](*record(SORT, (input,), attributes))
 
 
-@api("torch", "Tensor")
+@api("torch", "Tensor", judge="first")
 def argsort(input: Tensor, dim: int = -1, descending: bool = False, stable: bool = False) -> Tensor:
     """The indices that put the elements in order along ``dim``.
 
@@ -118,7 +118,7 @@ def _(ctx: Any, grads: Any, indices: Tensor) -> Any:
     )
 
 
-@api("torch", "Tensor", out=True)
+@api("torch", "Tensor", out=True, judge="first")
 def topk(input: Tensor, k: int, dim: int = -1, largest: bool = True, sorted: bool = True) -> Any:
     """The k largest (or smallest) elements along ``dim``, in order, and their indices.
 
@@ -162,7 +162,7 @@ def SEARCHSORTED(m: Any, sorted_sequence: Any, values: Any, sorter: Any, right: 
     return m.array(found, np.int64).reshape(values.shape)
 
 
-@api("torch", out=True)
+@api("torch", out=True, judge="first")
 def searchsorted(
     sorted_sequence: Tensor,
     input: Any,
@@ -222,7 +222,7 @@ def _check_sorter(g: Geometry, sorter: Geometry) -> None:
         )
 
 
-@api("torch", out=True)
+@api("torch", out=True, judge="first")
 def bucketize(input: Any, boundaries: Tensor, *, out_int32: bool = False, right: bool = False) -> Tensor:
     """The index of the bucket between sorted ``boundaries`` that each element falls into.
 
@@ -249,7 +249,7 @@ def ISIN(m: Any, elements: Any, test_elements: Any, invert: bool) -> Any:
     return m.isin(elements, test_elements, invert=invert)
 
 
-@api("torch", out=True)
+@api("torch", out=True, judge="first")
 def isin(elements: Any, test_elements: Any, *, assume_unique: bool = False, invert: bool = False) -> Tensor:
     """Whether each element is among ``test_elements``.
 

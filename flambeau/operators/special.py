@@ -186,7 +186,7 @@ def _(ctx: Any, grad: Tensor, input: Tensor, n: int) -> Tensor:
     return grad * polygamma(int(n) + 1, input)
 
 
-@api("torch", "special", out=True)
+@api("torch", "special", out=True, judge="first")
 def polygamma(n: int, input: Tensor) -> Tensor:
     """The n-th derivative of ``digamma``.
 
@@ -199,13 +199,13 @@ def polygamma(n: int, input: Tensor) -> Tensor:
     return record(TRIGAMMA, (input,)) if n == 1 else record(POLYGAMMA, (input, n))
 
 
-@api("Tensor", name="polygamma", inplace=True)
+@api("Tensor", name="polygamma", inplace=True, judge="first")
 def _polygamma_method(self: Tensor, n: int) -> Tensor:
     """The n-th derivative of ``digamma`` (see ``torch.polygamma``)."""
     return polygamma(n, self)
 
 
-@api("torch", "Tensor", out=True, inplace=True)
+@api("torch", "Tensor", out=True, inplace=True, judge="first")
 def mvlgamma(input: Tensor, p: int) -> Tensor:
     """The logarithm of the multivariate gamma function of dimension p.
 
@@ -223,7 +223,7 @@ def mvlgamma(input: Tensor, p: int) -> Tensor:
     return total + p * (p - 1) * 0.25 * math.log(math.pi)
 
 
-api("special", name="multigammaln", out=True)(mvlgamma)
+api("special", name="multigammaln", out=True, judge="first")(mvlgamma)
 
 ZETA = pointwise_operator("special_zeta", lambda m, input, other: m.zeta(input, other), "float")
 

@@ -248,7 +248,7 @@ def ifft(input: Tensor, n: int | None = None, dim: int = -1, norm: str | None = 
     return _c2c("ifft", input, *_one(n, dim), norm, True)
 
 
-@api("fft", out=True)
+@api("fft", out=True, judge="first")
 def rfft(input: Tensor, n: int | None = None, dim: int = -1, norm: str | None = None) -> Tensor:
     """The half of a real signal's transform that is not redundant."""
     return _r2c("rfft", input, *_one(n, dim), norm)
@@ -266,7 +266,7 @@ def hfft(input: Tensor, n: int | None = None, dim: int = -1, norm: str | None = 
     return _flipped(input, *_one(n, dim), norm, "hfft", True)
 
 
-@api("fft", out=True)
+@api("fft", out=True, judge="first")
 def ihfft(input: Tensor, n: int | None = None, dim: int = -1, norm: str | None = None) -> Tensor:
     """The inverse of ``hfft``."""
     return _flipped(input, *_one(n, dim), norm, "ihfft", False)
@@ -275,7 +275,7 @@ def ihfft(input: Tensor, n: int | None = None, dim: int = -1, norm: str | None =
 # --- several dimensions -------------------------------------------------------------------------------------
 
 
-@api("fft", out=True)
+@api("fft", out=True, judge="first")
 def fftn(input: Tensor, s: Any = None, dim: Any = None, norm: str | None = None) -> Tensor:
     """The discrete Fourier transform over several dimensions.
 
@@ -286,13 +286,13 @@ def fftn(input: Tensor, s: Any = None, dim: Any = None, norm: str | None = None)
     return _c2c("fftn", input, s, dim, norm, False)
 
 
-@api("fft", out=True)
+@api("fft", out=True, judge="first")
 def ifftn(input: Tensor, s: Any = None, dim: Any = None, norm: str | None = None) -> Tensor:
     """The inverse of ``fftn``."""
     return _c2c("ifftn", input, s, dim, norm, True)
 
 
-@api("fft", out=True)
+@api("fft", out=True, judge="first")
 def rfftn(input: Tensor, s: Any = None, dim: Any = None, norm: str | None = None) -> Tensor:
     """The transform of a real signal over several dimensions, halved along the last of them."""
     return _r2c("rfftn", input, s, dim, norm)
@@ -310,7 +310,7 @@ def hfftn(input: Tensor, s: Any = None, dim: Any = None, norm: str | None = None
     return _flipped(input, s, dim, norm, "hfftn", True)
 
 
-@api("fft", out=True)
+@api("fft", out=True, judge="first")
 def ihfftn(input: Tensor, s: Any = None, dim: Any = None, norm: str | None = None) -> Tensor:
     """The inverse of ``hfftn``."""
     return _flipped(input, s, dim, norm, "ihfftn", False)
@@ -324,7 +324,7 @@ def _two(function: Any, name: str) -> None:
 
     over_two.__name__ = over_two.__qualname__ = name
     over_two.__doc__ = f"``{function.__name__}`` over two dimensions, by default the last."
-    api("fft", out=True)(over_two)
+    api("fft", out=True, judge="first")(over_two)
 
 
 _two(fftn, "fft2")
@@ -348,7 +348,7 @@ def _frequencies(numbers: Any, n: int, d: float, dtype: Any, device: Any, requir
     return out.requires_grad_() if requires_grad else out
 
 
-@api("fft", out=True)
+@api("fft", out=True, judge="first")
 def fftfreq(
     n: int,
     d: float = 1.0,
@@ -368,7 +368,7 @@ def fftfreq(
     return _frequencies(numbers, n, d, dtype, device, requires_grad)
 
 
-@api("fft", out=True)
+@api("fft", out=True, judge="first")
 def rfftfreq(
     n: int,
     d: float = 1.0,
@@ -389,13 +389,13 @@ def _shift(input: Tensor, dim: Any, sign: int) -> Tensor:
     return input.roll(steps, found) if found else input
 
 
-@api("fft")
+@api("fft", judge="first")
 def fftshift(input: Tensor, dim: Any = None) -> Tensor:
     """Move the frequency zero to the middle."""
     return _shift(input, dim, 1)
 
 
-@api("fft")
+@api("fft", judge="first")
 def ifftshift(input: Tensor, dim: Any = None) -> Tensor:
     """The inverse of ``fftshift``."""
     return _shift(input, dim, -1)

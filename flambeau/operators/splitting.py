@@ -126,7 +126,7 @@ def _equal(extent: int, size: int) -> list[int]:
     return [size] * (count - 1) + [extent - size * (count - 1)]
 
 
-@api("torch", "Tensor")
+@api("torch", "Tensor", judge="function")
 def split(
     tensor: Tensor, split_size_or_sections: Any = None, dim: int = 0, *, split_size: Any = None
 ) -> tuple[Tensor, ...]:
@@ -187,7 +187,7 @@ def chunk(input: Tensor, chunks: int, dim: int = 0) -> tuple[Tensor, ...]:
     return views_of(SPLIT, input, *_chunk_sizes(input, chunks, dim))
 
 
-@api("torch", "Tensor")
+@api("torch", "Tensor", judge="first")
 def unsafe_split(tensor: Tensor, split_size: int, dim: int = 0) -> tuple[Tensor, ...]:
     """As ``split``."""
     d = check_dim(dim, tensor.ndim)
@@ -200,7 +200,7 @@ def unsafe_split_with_sizes(input: Tensor, split_sizes: Any, dim: int = 0) -> tu
     return views_of(UNSAFE_SPLIT_WITH_SIZES, input, *_checked_sizes(input, split_sizes, dim))
 
 
-@api("torch", "Tensor")
+@api("torch", "Tensor", judge="first")
 def unsafe_chunk(input: Tensor, chunks: int, dim: int = 0) -> tuple[Tensor, ...]:
     """As ``chunk``."""
     return views_of(UNSAFE_SPLIT, input, *_chunk_sizes(input, chunks, dim))
@@ -223,7 +223,7 @@ def unbind(input: Tensor, dim: int = 0) -> tuple[Tensor, ...]:
 # --- tensor_split and its short forms -----------------------------------------------------------------------
 
 
-@api("torch", "Tensor")
+@api("torch", "Tensor", judge="first")
 def tensor_split(input: Tensor, indices_or_sections: Any = None, dim: int = 0, *, indices: Any = None,
                  sections: Any = None) -> tuple[Tensor, ...]:
     """So many parts, as equal as can be, or parts that begin at the given positions.
@@ -273,7 +273,7 @@ def _short_form(input: Tensor, where: Any, dim: int, name: str, at_least: int) -
     return tensor_split(input, where, dim)
 
 
-@api("torch", "Tensor")
+@api("torch", "Tensor", judge="first")
 def hsplit(
     input: Tensor, indices_or_sections: Any = None, *, indices: Any = None, sections: Any = None
 ) -> Any:
@@ -282,7 +282,7 @@ def hsplit(
     return _short_form(input, where, 0 if input.ndim == 1 else 1, "hsplit", 1)
 
 
-@api("torch", "Tensor")
+@api("torch", "Tensor", judge="first")
 def vsplit(
     input: Tensor, indices_or_sections: Any = None, *, indices: Any = None, sections: Any = None
 ) -> Any:

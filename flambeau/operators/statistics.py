@@ -131,7 +131,7 @@ def _record(op: Operator, input: Tensor, dim: Any, unbiased: Any, keepdim: bool,
     return record(op, (input,), (dims, keepdim, correction))
 
 
-@api("torch", "Tensor", out=True)
+@api("torch", "Tensor", out=True, judge="first")
 def var(
     input: Tensor, dim: Any = None, unbiased: Any = None, keepdim: bool = False, *, correction: Any = _MISSING
 ) -> Tensor:
@@ -144,7 +144,7 @@ def var(
     return _record(VAR, input, dim, unbiased, keepdim, correction)
 
 
-@api("torch", "Tensor", out=True)
+@api("torch", "Tensor", out=True, judge="first")
 def std(
     input: Tensor, dim: Any = None, unbiased: Any = None, keepdim: bool = False, *, correction: Any = _MISSING
 ) -> Tensor:
@@ -157,7 +157,7 @@ def std(
     return _record(STD, input, dim, unbiased, keepdim, correction)
 
 
-@api("torch", out=True)
+@api("torch", out=True, judge="first")
 def var_mean(
     input: Tensor, dim: Any = None, unbiased: Any = None, keepdim: bool = False, *, correction: Any = _MISSING
 ) -> tuple[Tensor, Tensor]:
@@ -170,7 +170,7 @@ def var_mean(
     return _record(VAR_MEAN, input, dim, unbiased, keepdim, correction)
 
 
-@api("torch", out=True)
+@api("torch", out=True, judge="first")
 def std_mean(
     input: Tensor, dim: Any = None, unbiased: Any = None, keepdim: bool = False, *, correction: Any = _MISSING
 ) -> tuple[Tensor, Tensor]:
@@ -183,7 +183,7 @@ def std_mean(
     return _record(STD_MEAN, input, dim, unbiased, keepdim, correction)
 
 
-@api("torch", "Tensor")
+@api("torch", "Tensor", judge="first")
 @by_example
 def cov(
     input: Tensor, *, correction: int = 1, fweights: Tensor | None = None, aweights: Tensor | None = None

@@ -32,7 +32,7 @@ def _unfold_rule(g: Geometry, dim: int, size: int, step: int) -> Geometry:
 UNFOLD = view_operator("unfold", _unfold_rule)
 
 
-@api("Tensor")
+@api("Tensor", judge="first")
 def unfold(self: Tensor, dimension: int, size: int, step: int) -> Tensor:
     """Windows of ``size`` elements, ``step`` apart, along a dimension; the windows are the last dimension.
 
@@ -92,7 +92,7 @@ def _as_strided_rule(
 AS_STRIDED = view_operator("as_strided", _as_strided_rule)
 
 
-@api("torch", "Tensor")
+@api("torch", "Tensor", judge="first")
 def as_strided(input: Tensor, size: Any, stride: Any, storage_offset: int | None = None) -> Tensor:
     """The view of the storage with any shape, strides and offset.
 
@@ -169,7 +169,7 @@ def as_strided_scatter(
     return result
 
 
-@api("torch", "Tensor")
+@api("torch", "Tensor", judge="first")
 def slice_inverse(self: Tensor, src: Tensor, dim: int = 0, start: int | None = None, end: int | None = None,
                   step: int = 1) -> Tensor:
     """The tensor ``src`` that a slice was taken of, as a view of the slice's storage.

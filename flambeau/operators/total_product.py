@@ -40,7 +40,7 @@ PROD = _prod_operator("ProdBackward0")
 PROD_DIM = _prod_operator("ProdBackward1")
 
 
-@api("torch", "Tensor", out=True)
+@api("torch", "Tensor", out=True, judge="first")
 def prod(input: Tensor, dim: int | None = None, keepdim: bool = False, *, dtype: Any = None) -> Tensor:
     """The product of all elements, or along one dimension.
 

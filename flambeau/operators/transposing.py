@@ -35,7 +35,7 @@ def _(ctx: Any, grad: Tensor) -> Tensor:
     return view(T, grad)
 
 
-@api("torch", "Tensor", aliases=("swapdims",))
+@api("torch", "Tensor", aliases=("swapdims",), judge="function")
 def transpose(input: Tensor, dim0: int, dim1: int) -> Tensor:
     """The view with two dimensions exchanged.
 
@@ -57,7 +57,7 @@ def swapaxes(input: Tensor, axis0: int, axis1: int) -> Tensor:
     return view(TRANSPOSE, input, (axis0, axis1))
 
 
-@api("torch", "Tensor")
+@api("torch", "Tensor", judge="function")
 def t(input: Tensor) -> Tensor:
     """The transposed view of a matrix; vectors and scalars as they are."""
     if input._geometry.ndim > 2:
@@ -90,7 +90,7 @@ def _(ctx: Any, grad: Tensor) -> Tensor:
     return view(PERMUTE, grad, (tuple(inverse),))
 
 
-@api("torch", "Tensor")
+@api("torch", "Tensor", judge="function")
 def permute(input: Tensor, *dims: Any, **named: Any) -> Tensor:
     """The view with its dimensions in the order ``dims``.
 

@@ -39,7 +39,7 @@ def _(ctx: Any, grad: Tensor) -> Tensor:
     return triu(grad, ctx.attributes[0])
 
 
-@api("torch", "Tensor", out=True, inplace=True)
+@api("torch", "Tensor", out=True, inplace=True, judge="first")
 def tril(input: Tensor, diagonal: int = 0) -> Tensor:
     """The lower triangle of (..., N, M), zeros above ``diagonal``.
 
@@ -53,7 +53,7 @@ def tril(input: Tensor, diagonal: int = 0) -> Tensor:
     return record(TRIL, (input,), (diagonal, False))
 
 
-@api("torch", "Tensor", out=True, inplace=True)
+@api("torch", "Tensor", out=True, inplace=True, judge="first")
 def triu(input: Tensor, diagonal: int = 0) -> Tensor:
     """The upper triangle of (..., N, M), zeros below ``diagonal``.
 
@@ -88,7 +88,7 @@ def _positions(row: int, col: int, offset: int, upper: bool, dtype: Any, device:
     return from_array(found, device=devices.resolve(device))
 
 
-@api("torch")
+@api("torch", judge="first")
 def tril_indices(
     row: int,
     col: int,
@@ -109,7 +109,7 @@ def tril_indices(
     return _positions(row, col, offset, False, dtype, device)
 
 
-@api("torch")
+@api("torch", judge="first")
 def triu_indices(
     row: int,
     col: int,

@@ -12,7 +12,7 @@ from .definition import pointwise, pointwise_operator
 from .domain import of_tensors, refuse
 
 
-@pointwise(promotes="float")
+@pointwise(promotes="float", judge="never")
 def sin(m: Any, input: Any) -> Any:
     """The sine.
 
@@ -28,7 +28,7 @@ def _(ctx: Any, grad: Tensor, input: Tensor) -> Tensor:
     return grad * conjugate(cos(input))
 
 
-@pointwise(promotes="float")
+@pointwise(promotes="float", judge="never")
 def cos(m: Any, input: Any) -> Any:
     """The cosine.
 
@@ -188,7 +188,7 @@ def _(ctx: Any, grad: Tensor, input: Tensor) -> Tensor:
     return grad / conjugate(1 - input * input)
 
 
-@pointwise(promotes="float")
+@pointwise(promotes="float", judge="never")
 def tanh(m: Any, input: Any) -> Any:
     """The hyperbolic tangent.
 

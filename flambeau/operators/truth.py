@@ -56,7 +56,7 @@ def COUNT_NONZERO(m: Any, input: Any, dims: tuple[int, ...], keepdim: bool, dtyp
     return m.count_nonzero(input, axis=dims) if dims else input != 0
 
 
-@api("torch", "Tensor")
+@api("torch", "Tensor", judge="first")
 def count_nonzero(input: Tensor, dim: Any = None) -> Tensor:
     """How many elements are not zero, in the whole tensor or along dimensions.
 

@@ -19,7 +19,7 @@ def _values(input: Tensor, cause: str) -> Any:
     return look(input, cause)
 
 
-@api("torch", "Tensor")
+@api("torch", "Tensor", judge="first")
 def unique(
     input: Tensor,
     sorted: bool = True,
@@ -75,7 +75,7 @@ def _results(found: Any, *others: Any) -> Any:
     return results[0] if len(results) == 1 else tuple(results)
 
 
-@api("torch", "Tensor")
+@api("torch", "Tensor", judge="first")
 def unique_consecutive(
     input: Tensor, return_inverse: bool = False, return_counts: bool = False, dim: int | None = None
 ) -> Any:

@@ -56,4 +56,4 @@ _TABLE: tuple[tuple[str, Callable[..., Any]], ...] = (
 for _name, _function in _TABLE:
     _copies = _copying(_function)
     _copies.__name__ = _copies.__qualname__ = _name
-    api("torch", out=True, name=_name)(_copies)
+    api("torch", out=True, name=_name, judge="first")(_copies)

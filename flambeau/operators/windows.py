@@ -65,7 +65,7 @@ def _window(
     return leaf(out) if requires_grad else out
 
 
-@api("torch")
+@api("torch", judge="first")
 def hann_window(
     window_length: int,
     periodic: bool = True,
@@ -87,7 +87,7 @@ def hann_window(
     )
 
 
-@api("torch")
+@api("torch", judge="first")
 def hamming_window(
     window_length: int,
     periodic: bool = True,
@@ -106,7 +106,7 @@ def hamming_window(
     )
 
 
-@api("torch")
+@api("torch", judge="first")
 def blackman_window(
     window_length: int,
     periodic: bool = True,
@@ -145,7 +145,7 @@ def bartlett_window(
     return _window("bartlett_window", "bartlett", window_length, periodic, (), dtype, device, requires_grad)
 
 
-@api("torch")
+@api("torch", judge="first")
 def kaiser_window(
     window_length: int,
     periodic: bool = True,

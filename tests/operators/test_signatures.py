@@ -9,8 +9,9 @@ from types import ModuleType
 
 import pytest
 
-from flambeau.operators import keywords, registry, signatures
+from flambeau.operators import registry, signatures
 from flambeau.operators.registry import NAMESPACES
+from flambeau.tensor import Tensor
 from flambeau.utils import _dispatch_calls
 
 # What functions here take beside those of PyTorch: their namesakes in nn.functional take it, or messages call
@@ -57,10 +58,37 @@ def test_norms_may_be_named(torch: ModuleType) -> None:
         torch.norm(x, [1])
 
 
-@pytest.mark.parametrize("names", [keywords._STRICT, keywords._BARE, keywords._BARE_METHODS, registry._JOINT,
-                                   _dispatch_calls.COMPOSED])
+@pytest.mark.parametrize("names", [registry._JOINT, _dispatch_calls.COMPOSED])
 def test_lists_name_functions_that_are_there(names: frozenset[str]) -> None:
     assert names <= {name for table in NAMESPACES.values() for name in table}
+
+
+def _outermost(namespace: str, name: str) -> str:
+    return str(NAMESPACES[namespace][name].__code__.co_name)
+
+
+def test_definitions_say_when_arguments_are_judged() -> None:
+    @registry.api("torch", "Tensor", aliases=("_other",), judge="never")
+    def _one(input: object) -> None: ...
+
+    @registry.api("torch", "Tensor", aliases=("_other_method",), judge="function")
+    def _method(input: object) -> None: ...
+
+    @registry.api("torch", out=True, judge="first")
+    def _strict(input: object) -> None: ...
+
+    added = [(namespace, name) for namespace in ("torch", "Tensor") for name in
+             ("_one", "_other", "_method", "_other_method", "_strict") if name in NAMESPACES[namespace]]
+    try:
+        found = {f"{namespace}.{name}": _outermost(namespace, name) for namespace, name in added}
+        assert found.pop("torch._one") == found.pop("Tensor._one") == "_one"
+        assert found.pop("Tensor._method") == "_method"
+        assert set(found.values()) == {"checked"}       # judged first or late
+    finally:
+        for namespace, name in added:
+            del NAMESPACES[namespace][name]
+            if namespace == "Tensor":
+                delattr(Tensor, name)
 
 
 def test_rows_of_python_functions_tell_of_their_parameters() -> None:
