@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from .geometry import Geometry
+
+if TYPE_CHECKING:
+    from .node import Signature
 
 Kernel = Callable[..., Any]
 # Geometries (for Python numbers their types, None for an absent operand), attributes -> output geometries.
 ShapeRule = Callable[..., "Geometry | tuple[Geometry, ...]"]
+Price = Callable[["Signature"], float]
 
 
 class Derivative:
@@ -34,16 +38,17 @@ class Operator:
     NumPy's). ``infer(operands, attributes)`` gives the outputs' geometries, or raises what PyTorch raises.
     ``compute(operands)`` names the dtype in which a kernel wants its operands (None: as they are). ``owns``
     lists the operands that the kernel may overwrite, and gets as private copies where they are still needed.
+    ``price(signature)`` is what the kernel costs beside a call and the bytes of its result.
     """
 
     __slots__ = ("name", "kernel", "infer", "compute", "parameters", "derivatives", "variadic_derivative",
                  "grad_class", "outputs", "owns", "kind", "non_differentiable_outputs",
-                 "differentiable")
+                 "differentiable", "price")
 
     def __init__(self, name: str, kernel: Kernel, infer: ShapeRule, parameters: tuple[str, ...], *,
                  compute: Callable[..., Any] | None = None, owns: tuple[int, ...] = (),
                  kind: str = "structured", grad_name: str | None = None,
-                 non_differentiable_outputs: tuple[int, ...] = ()) -> None:
+                 non_differentiable_outputs: tuple[int, ...] = (), price: Price | None = None) -> None:
         self.name = name
         self.kernel = kernel
         self.infer = infer
@@ -57,6 +62,7 @@ class Operator:
         self.grad_class: Any = grad_name or title + "Backward0"
         self.non_differentiable_outputs = non_differentiable_outputs
         self.differentiable = False
+        self.price = price
 
     def __repr__(self) -> str:
         return f"<operator {self.name}>"

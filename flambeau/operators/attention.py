@@ -18,6 +18,7 @@ from .. import dtypes
 from ..dtypes import c_name
 from ..graph.geometry import contiguous, dense_like, intern, row_major_strides
 from ..tensor import Tensor, record, state
+from . import prices
 from .definition import arithmetic_dtype, broadcast_shapes, operator
 from .dropout import dropout
 from .random import BERNOULLI, drawn
@@ -91,7 +92,7 @@ def _probabilities(m: Any, q: Any, k: Any, mask: Any, scale: Any, causal: bool) 
 
 
 @operator("scaled_dot_product_attention", _attention_geometry, compute=_compute,
-          grad_name="ScaledDotProductFlashAttentionForCpuBackward0")
+          grad_name="ScaledDotProductFlashAttentionForCpuBackward0", price=prices.product)
 def ATTENTION(m: Any, query: Any, key: Any, value: Any, mask: Any, scale: Any, causal: bool) -> Any:
     """(..., H, L, E), (..., G, S, E) and (..., G, S, F) give (..., H, L, F); G is H or divides it."""
     weights = _probabilities(m, query, key, mask, query.dtype.type(scale), causal)
@@ -126,7 +127,8 @@ def ATTENTION_DROPOUT(m: Any, query: Any, key: Any, value: Any, mask: Any, kept:
     return m.matmul(weights, _of_queries(value, query))
 
 
-@operator("scaled_dot_product_attention_backward", _attention_backward_geometry, compute=_compute)
+@operator("scaled_dot_product_attention_backward", _attention_backward_geometry, compute=_compute,
+          price=prices.product)
 def ATTENTION_BACKWARD(m: Any, grad: Any, query: Any, key: Any, value: Any, mask: Any, scale: Any,
                        causal: bool) -> Any:
     """Gradients by query, key and value; the probabilities are computed anew."""

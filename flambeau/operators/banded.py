@@ -12,6 +12,7 @@ from ..tensor import Tensor, record
 from ..tensor.construct import from_array
 from .definition import operator
 from .memory_formats import suggested_geometry
+from .prices import per_element
 
 
 class Band:
@@ -89,7 +90,7 @@ def _geometry(operands: Any, attributes: Any) -> Geometry:
     return suggested_geometry(shape, x)
 
 
-@operator("banded_product", _geometry)
+@operator("banded_product", _geometry, price=per_element(4.0))
 def BANDED(m: Any, input: Any, table: Any, transpose: Any, count: int, dim: int) -> Any:
     """input[..., n, ...] times a matrix (n, count) along ``dim``, which is counted from the end."""
     starts, *taps = table.reshape(-1, count)

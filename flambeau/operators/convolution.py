@@ -17,6 +17,7 @@ from .. import dtypes
 from ..graph.geometry import Geometry
 from ..graph.recent import Recent
 from ..tensor import Tensor, record
+from . import prices
 from .arguments import known, remember
 from .convolution_checks import (
     check_extents,
@@ -100,7 +101,7 @@ def _first_arithmetic(operands: Any) -> Any:
     return arithmetic_dtype(operands[0].dtype)
 
 
-@operator("convolution", _forward_geometry, compute=_first_arithmetic)
+@operator("convolution", _forward_geometry, compute=_first_arithmetic, price=prices.product)
 def CONVOLUTION(m: Any, input: Any, weight: Any, bias: Any, stride: Ints, padding: Ints, dilation: Ints,
                 groups: int, last: bool = False) -> Any:
     """(N, C, *space) and (O, C / groups, *kernel) give (N, O, *extents)."""
@@ -135,7 +136,8 @@ def _input_geometry(operands: Any, attributes: Any) -> Geometry:
                            grad.device)
 
 
-@operator("convolution_input", _input_geometry, compute=_first_arithmetic, grad_name="ConvolutionBackward0")
+@operator("convolution_input", _input_geometry, compute=_first_arithmetic, grad_name="ConvolutionBackward0",
+          price=prices.product)
 def CONVOLUTION_INPUT(m: Any, grad: Any, weight: Any, space: Ints, stride: Ints, padding: Ints,
                       dilation: Ints, groups: int, last: bool = False) -> Any:
     """(N, O, *extents) and (O, C / groups, *kernel) give (N, C, *space): the adjoint of the convolution."""
@@ -164,7 +166,8 @@ def _weight_geometry(operands: Any, attributes: Any) -> Geometry:
                            grad.device)
 
 
-@operator("convolution_weight", _weight_geometry, compute=_first_arithmetic, grad_name="ConvolutionBackward0")
+@operator("convolution_weight", _weight_geometry, compute=_first_arithmetic, grad_name="ConvolutionBackward0",
+          price=prices.product)
 def CONVOLUTION_WEIGHT(m: Any, grad: Any, input: Any, kernel: Ints, stride: Ints, padding: Ints,
                        dilation: Ints, groups: int, last: bool = False) -> Any:
     """(N, O, *extents) and (N, C, *space) give (O, C / groups, *kernel): the gradient by the weight."""

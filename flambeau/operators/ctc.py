@@ -25,6 +25,7 @@ from ..tensor.construct import from_array
 from .definition import operator
 from .domain import not_implemented
 from .looking import look
+from .prices import stepwise
 from .registry import NAMESPACES, api
 
 _CHECKING = " (while checking arguments for ctc_loss_allocate_outputs)"
@@ -110,7 +111,7 @@ def _loss_geometry(operands: Any, attributes: Any) -> Any:
     return contiguous((x.shape[1],), x.dtype, x.device)
 
 
-@operator("ctc_loss", _loss_geometry)
+@operator("ctc_loss", _loss_geometry, price=stepwise)
 def CTC_LOSS(
     m: Any,
     log_probs: Any,
@@ -129,6 +130,7 @@ def CTC_LOSS(
 @operator(
     "ctc_loss_backward",
     lambda operands, _: contiguous(operands[1].shape, operands[1].dtype, operands[1].device),
+    price=stepwise,
 )
 def CTC_LOSS_BACKWARD(
     m: Any,

@@ -14,7 +14,7 @@ from numpy import ndarray
 
 from .. import dtypes
 from ..graph.geometry import Geometry, contiguous, dense_strides, intern
-from ..graph.operator import Operator
+from ..graph.operator import Operator, Price
 from ..size import Size
 from ..tensor import Tensor, record, record_one, record_pair, record_scaled
 from ..tensor.construct import tensor
@@ -35,16 +35,18 @@ def parameters_of(kernel: Callable[..., Any]) -> tuple[str, ...]:
 
 def operator(name: str, infer: Callable[..., Any], *, compute: Any = None, owns: tuple[int, ...] = (),
              grad_name: str | None = None, kind: str = "structured",
-             non_differentiable_outputs: tuple[int, ...] = ()) -> Callable[[Callable[..., Any]], Operator]:
+             non_differentiable_outputs: tuple[int, ...] = (),
+             price: Price | None = None) -> Callable[[Callable[..., Any]], Operator]:
     """Declare a structured operator.
 
     The decorated kernel is ``kernel(m, *operands, *attributes)`` and returns one array or a tuple.
     ``infer(geometries, attributes)`` returns one ``Geometry`` or a tuple; ``compute(geometries)`` may name
-    the dtype to which the operands are converted first.
+    the dtype to which the operands are converted first. ``price``: see ``prices.py``.
     """
     def declare(kernel: Callable[..., Any]) -> Operator:
         return Operator(name, kernel, infer, parameters_of(kernel), compute=compute, owns=owns,
-                        grad_name=grad_name, kind=kind, non_differentiable_outputs=non_differentiable_outputs)
+                        grad_name=grad_name, kind=kind,
+                        non_differentiable_outputs=non_differentiable_outputs, price=price)
     return declare
 
 
@@ -151,7 +153,7 @@ _PROMOTIONS: dict[str, Callable[[Sequence[Any]], dtypes.dtype]] = {"same": resul
 
 
 def pointwise_operator(name: str, kernel: Callable[..., Any], promotes: str = "same",
-                       grad_name: str | None = None, leads: int = 0) -> Operator:
+                       grad_name: str | None = None, leads: int = 0, price: Price | None = None) -> Operator:
     """The operator of a formula on arrays.
 
     ``leads``: which operand's order of dimensions the result takes before the others'.
@@ -176,12 +178,12 @@ def pointwise_operator(name: str, kernel: Callable[..., Any], promotes: str = "s
         return arithmetic_dtype(promotion(operands))
 
     return Operator(name, kernel, infer, parameters_of(kernel), compute=compute, kind="pointwise",
-                    grad_name=grad_name)
+                    grad_name=grad_name, price=price)
 
 
 def pointwise(*namespaces: str, name: str | None = None, promotes: str = "same", inplace: bool = True,
               aliases: tuple[str, ...] = (), grad_name: str | None = None,
-              judge: Judge = "late") -> Callable[[Callable[..., Any]], Any]:
+              judge: Judge = "late", price: Price | None = None) -> Callable[[Callable[..., Any]], Any]:
     """Declare a pointwise operator of one, two or three tensors and publish its function.
 
     Default namespaces: ``torch`` and ``Tensor``. The returned function carries ``.operator`` and
@@ -189,7 +191,7 @@ def pointwise(*namespaces: str, name: str | None = None, promotes: str = "same",
     """
     def declare(kernel: Callable[..., Any]) -> Any:
         public_name = name or kernel.__name__
-        op = pointwise_operator(public_name, kernel, promotes, grad_name)
+        op = pointwise_operator(public_name, kernel, promotes, grad_name, price=price)
         function = (_unary, _binary, _ternary)[len(op.parameters) - 1](op, public_name)
         function.__name__ = function.__qualname__ = public_name
         function.__doc__ = kernel.__doc__

@@ -19,6 +19,7 @@ from ..tensor.construct import from_array
 from ..tensor.tape import state
 from .definition import arithmetic_dtype, broadcast_shapes, operator
 from .domain import not_implemented
+from .prices import distance_gradients, distances
 from .registry import NAMESPACES, api
 
 _PRODUCT_MODES = {
@@ -70,7 +71,7 @@ def _cdist_geometry(operands: Any, attributes: Any) -> Geometry:
     return contiguous((*batch, x1.shape[-2], x2.shape[-2]), x1.dtype, x1.device)
 
 
-@operator("cdist", _cdist_geometry)
+@operator("cdist", _cdist_geometry, price=distances)
 def CDIST(m: Any, x1: Any, x2: Any, p: float, by_product: bool) -> Any:
     """Distances of the rows of (..., P, M) and (..., R, M): (..., P, R)."""
     if by_product:
@@ -122,7 +123,7 @@ def _first_geometry(operands: Any, attributes: Any) -> Geometry:
     return contiguous(x.shape, x.dtype, x.device)
 
 
-@operator("cdist_backward", _first_geometry)
+@operator("cdist_backward", _first_geometry, price=distance_gradients)
 def CDIST_BACKWARD(m: Any, grad: Any, x1: Any, x2: Any, distance: Any, p: float) -> Any:
     """The gradient by the first rows (..., P, M)."""
     rows = x1.shape[-2]
@@ -185,7 +186,7 @@ def _pdist_geometry(operands: Any, attributes: Any) -> Geometry:
     return contiguous((rows * (rows - 1) // 2,), operands[0].dtype, operands[0].device)
 
 
-@operator("pdist", _pdist_geometry)
+@operator("pdist", _pdist_geometry, price=distances)
 def PDIST(m: Any, input: Any, p: float) -> Any:
     """Distances of all pairs of rows of (N, M): (N (N - 1) / 2)."""
     first, second = _pairs(len(input))
@@ -203,7 +204,7 @@ def _(ctx: Any, grad: Tensor, input: Tensor, output: Tensor) -> Tensor:
     return zero.index_add(0, first, weighted).index_add(0, second, -weighted)
 
 
-@operator("pdist_backward", _first_geometry)
+@operator("pdist_backward", _first_geometry, price=distance_gradients)
 def PDIST_BACKWARD(m: Any, grad: Any, input: Any, distance: Any, p: float) -> Any:
     """The gradient by the rows (N, M): each pair's goes to one of them, and reversed to the other."""
     rows = len(input)

@@ -15,6 +15,7 @@ import numpy as np
 
 from ..graph.geometry import Geometry, contiguous
 from .definition import operator
+from .prices import per_element
 
 
 class Sampling(NamedTuple):
@@ -124,7 +125,7 @@ def _sampled_geometry(operands: Any, attributes: Any) -> Geometry:
     return contiguous((*x.shape[:2], *grid.shape[1:-1]), x.dtype, x.device)
 
 
-@operator("grid_sample", _sampled_geometry, grad_name="GridSampler2DBackward0")
+@operator("grid_sample", _sampled_geometry, grad_name="GridSampler2DBackward0", price=per_element(20.0))
 def GRID_SAMPLE(m: Any, input: Any, grid: Any, how: Sampling) -> Any:
     """Values of (N, C, *space) at points (N, *out, dims): (N, C, *out)."""
     space = input.shape[2:]
@@ -140,7 +141,7 @@ def _input_geometry(operands: Any, attributes: Any) -> Geometry:
     return contiguous((*grad.shape[:2], *attributes[0]), grad.dtype, grad.device)
 
 
-@operator("grid_sample_input", _input_geometry)
+@operator("grid_sample_input", _input_geometry, price=per_element(20.0))
 def GRID_SAMPLE_INPUT(m: Any, grad: Any, grid: Any, space: tuple[int, ...], how: Sampling) -> Any:
     """The gradient by the elements: (N, C, *out) and points (N, *out, dims) give (N, C, *space)."""
     batch, channels = grad.shape[:2]
@@ -155,7 +156,7 @@ def GRID_SAMPLE_INPUT(m: Any, grad: Any, grid: Any, space: tuple[int, ...], how:
 
 
 @operator("grid_sample_grid", lambda operands, attributes: contiguous(
-    operands[2].shape, operands[2].dtype, operands[2].device))
+    operands[2].shape, operands[2].dtype, operands[2].device), price=per_element(100.0))
 def GRID_SAMPLE_GRID(m: Any, grad: Any, input: Any, grid: Any, how: Sampling) -> Any:
     """The gradient by the points."""
     if how.mode == "nearest":

@@ -9,6 +9,7 @@ from ..dtypes import SCALAR_NAMES
 from ..graph.geometry import Geometry, contiguous
 from ..graph.operator import Operator
 from ..tensor import Tensor, record, record_three, view
+from . import prices
 from .arguments import type_in_words
 from .definition import operator
 from .matmul import (
@@ -124,7 +125,8 @@ def _linear_bias(ctx: Any, grad: Tensor) -> Tensor:
 
 def _linear_operator(grad_name: str) -> Operator:
     """The operator of one number of dimensions: they differ in the name of the grad_fn alone."""
-    op = operator("linear", linear_geometry, compute=product_dtype, grad_name=grad_name)(_linear_kernel)
+    op = operator("linear", linear_geometry, compute=product_dtype, grad_name=grad_name,
+                  price=prices.product)(_linear_kernel)
     op.derivative("input", keeps="weight")(_linear_input)
     op.derivative("weight", keeps="input")(_linear_weight)
     op.derivative("bias")(_linear_bias)

@@ -10,6 +10,7 @@ from ..dtypes import BOOL, SCALAR_NAMES, c_name, dtype
 from ..graph.geometry import Geometry, contiguous
 from ..graph.operator import Operator
 from ..tensor import Tensor, casting, record, record_pair, view
+from . import prices
 from .definition import arithmetic_dtype, broadcast_shapes, operator
 from .registry import api
 from .shape import reshape
@@ -81,7 +82,7 @@ def _matmul_kernel(m: Any, input: Any, mat2: Any) -> Any:
 
 def _product(name: str, infer: Callable[..., Geometry]) -> Operator:
     """C = A B, of matrices or batches of them: dA = dC B^T and dB = A^T dC are such products again."""
-    product = operator(name, infer, compute=product_dtype)(_matmul_kernel)
+    product = operator(name, infer, compute=product_dtype, price=prices.product)(_matmul_kernel)
 
     @product.derivative("input", keeps="mat2")
     def _(ctx: Any, grad: Tensor, mat2: Tensor) -> Any:
@@ -306,9 +307,8 @@ def _folded_geometry(a: Geometry, b: Geometry) -> Geometry:
     return contiguous((*(outer if b.ndim == 2 else other), rows, columns), a.dtype, a.device)
 
 
-MATMUL = operator("matmul", _matmul_geometry, compute=product_dtype, grad_name="UnsafeViewBackward0")(
-    _matmul_kernel
-)
+MATMUL = operator("matmul", _matmul_geometry, compute=product_dtype, grad_name="UnsafeViewBackward0",
+                  price=prices.product)(_matmul_kernel)
 
 
 @MATMUL.derivative("input", keeps="mat2")

@@ -7,8 +7,9 @@ from typing import Any
 
 from ..dtypes import SCALAR_NAMES, c_name
 from ..graph.geometry import Geometry, contiguous
-from ..graph.operator import Operator
+from ..graph.operator import Operator, Price
 from ..tensor import Tensor, assign, record
+from . import prices
 from .definition import arithmetic_dtype, operator, result_dtype
 from .linear import expandable, require_addable
 from .matmul import (
@@ -41,8 +42,9 @@ def combine(product: Any, input: Any, beta: Any, alpha: Any, mode: int) -> Any:
     return product * alpha if mode == IGNORE else product * alpha + input * beta
 
 
-def _declare(name: str, infer: Callable[..., Geometry], kernel: Callable[..., Any]) -> Operator:
-    op = operator(name, infer, compute=product_dtype)(kernel)
+def _declare(name: str, infer: Callable[..., Geometry], kernel: Callable[..., Any],
+             price: Price | None = None) -> Operator:
+    op = operator(name, infer, compute=product_dtype, price=price)(kernel)
 
     @op.derivative("input")
     def _(ctx: Any, grad: Tensor) -> Any:
@@ -86,7 +88,7 @@ def _product_kernel(m: Any, input: Any, mat1: Any, mat2: Any, beta: Any, alpha: 
 
 def _declare_product(name: str, infer: Callable[..., Geometry], product: Operator) -> Operator:
     """beta input + alpha A B with the gradients of the product, those of ``product`` scaled by alpha."""
-    op = _declare(name, infer, _product_kernel)
+    op = _declare(name, infer, _product_kernel, prices.product)
 
     @op.derivative("mat1", keeps="mat2")
     def _(ctx: Any, grad: Tensor, mat2: Tensor) -> Any:

@@ -25,6 +25,7 @@ from .definition import broadcast_shapes, operator
 from .extents import sizes_of
 from .generator import draw, may_fail
 from .looking import look
+from .prices import per_element
 from .registry import api
 
 STATE = contiguous((STATE_BYTES,), dtypes.uint8)
@@ -50,7 +51,7 @@ def UNIFORM(m: Any, state: Any, low: Any, high: Any, geometry: Geometry) -> Any:
     return in_memory_order(geometry, lambda shape: draw_uniform(state, shape, float(low), float(high), dtype))
 
 
-@operator("normal", with_state)
+@operator("normal", with_state, price=per_element(30.0))
 def NORMAL(m: Any, state: Any, mean: Any, std: Any, contiguous: bool, geometry: Geometry) -> Any:
     def values(shape: tuple[int, ...]) -> Any:
         return draw_normal(state, shape, float(mean), float(std), geometry.dtype.numpy, contiguous=contiguous)

@@ -21,6 +21,7 @@ from . import recurrent_kernels as kernels
 from .definition import arithmetic_dtype, broadcast_shapes, operator
 from .linear import linear_geometry
 from .matmul import MM, rows_of
+from .prices import backward_steps, stepwise
 from .recurrent_steps import Step, gru_step, lstm_step, relu_step, tanh_step, unrolled
 from .shape import reshape
 
@@ -89,7 +90,7 @@ def _lstm_backward_geometry(operands: Any, attributes: Any) -> Any:
 
 
 LSTM_BACKWARD = operator("lstm_sequence_backward", _lstm_backward_geometry,
-                         compute=_weight_dtype)(kernels.lstm_backward)
+                         compute=_weight_dtype, price=backward_steps)(kernels.lstm_backward)
 _LSTM_OPERANDS = ("input", "h0", "c0", "w_ih", "w_hh", "b_ih", "b_hh", "w_hr")
 
 
@@ -114,7 +115,7 @@ def _lstm_gradients(ctx: Any, grads: Any, input: Tensor, sizes: Any, h0: Any, c0
 
 def _lstm(grad_name: str) -> Operator:
     made = operator("lstm_sequence", _lstm_geometry, compute=_weight_dtype, grad_name=grad_name,
-                    non_differentiable_outputs=(3, 4, 5))(_lstm_kernel)
+                    non_differentiable_outputs=(3, 4, 5), price=stepwise)(_lstm_kernel)
     made.derivative(*_LSTM_OPERANDS, keeps="input sizes h0 c0 w_ih w_hh b_ih b_hh w_hr "
                                            "output3 output4 output5")(_lstm_gradients)
     return made
@@ -143,7 +144,7 @@ def _gru_backward_geometry(operands: Any, attributes: Any) -> Any:
 
 
 GRU_BACKWARD = operator("gru_sequence_backward", _gru_backward_geometry,
-                        compute=_weight_dtype)(kernels.gru_backward)
+                        compute=_weight_dtype, price=backward_steps)(kernels.gru_backward)
 _ONE_STATE_OPERANDS = ("input", "h0", "w_ih", "w_hh", "b_ih", "b_hh")
 
 
@@ -164,7 +165,7 @@ def _gru_gradients(ctx: Any, grads: Any, input: Tensor, sizes: Any, h0: Any, w_i
 
 def _gru(grad_name: str) -> Operator:
     made = operator("gru_sequence", _gru_geometry, compute=_weight_dtype, grad_name=grad_name,
-                    non_differentiable_outputs=(2, 3))(_gru_kernel)
+                    non_differentiable_outputs=(2, 3), price=stepwise)(_gru_kernel)
     made.derivative(*_ONE_STATE_OPERANDS,
                     keeps="input sizes h0 w_ih w_hh b_ih b_hh output2 output3")(_gru_gradients)
     return made
@@ -192,7 +193,7 @@ def _rnn_backward_geometry(operands: Any, attributes: Any) -> Any:
 
 
 RNN_BACKWARD = operator("rnn_sequence_backward", _rnn_backward_geometry,
-                        compute=_weight_dtype)(kernels.rnn_backward)
+                        compute=_weight_dtype, price=backward_steps)(kernels.rnn_backward)
 
 
 def _rnn_gradients(ctx: Any, grads: Any, input: Tensor, sizes: Any, h0: Any, w_ih: Tensor, w_hh: Tensor,
@@ -214,7 +215,7 @@ def _rnn_gradients(ctx: Any, grads: Any, input: Tensor, sizes: Any, h0: Any, w_i
 
 def _rnn(grad_name: str) -> Operator:
     made = operator("rnn_sequence", _rnn_geometry, compute=_weight_dtype, grad_name=grad_name,
-                    non_differentiable_outputs=(2, 3))(_rnn_kernel)
+                    non_differentiable_outputs=(2, 3), price=stepwise)(_rnn_kernel)
     made.derivative(*_ONE_STATE_OPERANDS,
                     keeps="input sizes h0 w_ih w_hh b_ih b_hh output2 output3")(_rnn_gradients)
     return made

@@ -11,6 +11,7 @@ from ..graph.geometry import Geometry, contiguous, dense_like
 from ..tensor import Tensor, check_dim, record
 from .along import place
 from .definition import NUMBERS, arithmetic_dtype, operator, result_dtype
+from .prices import per_element
 from .reduction import operand_dtype
 from .registry import api
 
@@ -94,7 +95,8 @@ def _topk_geometry(operands: Any, attributes: Any) -> tuple[Geometry, Geometry]:
     return contiguous(shape, g.dtype, g.device), contiguous(shape, dtypes.int64, g.device)
 
 
-@operator("topk", _topk_geometry, compute=operand_dtype, non_differentiable_outputs=(1,))
+@operator("topk", _topk_geometry, compute=operand_dtype, non_differentiable_outputs=(1,),
+          price=per_element(8.0))
 def TOPK(m: Any, input: Any, k: int, dim: int, largest: bool) -> Any:
     if not input.ndim:
         return input, m.int64(0)

@@ -11,6 +11,7 @@ from .comparison import where
 from .definition import pointwise, pointwise_operator
 from .domain import COMPLEX, of_tensors, operands, refuse
 from .exponential import exp, log
+from .prices import per_element
 from .registry import api
 
 TWO_OVER_SQRT_PI = 2 / math.sqrt(math.pi)
@@ -35,7 +36,7 @@ def _(ctx: Any, grad: Tensor, input: Tensor) -> Tensor:
     return grad * (exp(-input * input) * TWO_OVER_SQRT_PI)
 
 
-@pointwise("torch", "Tensor", "special", promotes="float")
+@pointwise("torch", "Tensor", "special", promotes="float", price=per_element(50.0))
 def erfc(m: Any, input: Any) -> Any:
     """``1 - erf(input)``, accurate where it is small.
 
@@ -51,7 +52,7 @@ def _(ctx: Any, grad: Tensor, input: Tensor) -> Tensor:
     return grad * (exp(-input * input) * -TWO_OVER_SQRT_PI)
 
 
-@pointwise("torch", "Tensor", "special", promotes="float")
+@pointwise("torch", "Tensor", "special", promotes="float", price=per_element(60.0))
 def erfinv(m: Any, input: Any) -> Any:
     """The inverse of ``erf``.
 
@@ -85,7 +86,7 @@ def _(ctx: Any, grad: Tensor, input: Tensor, output: Tensor) -> Tensor:
 
 # --- the normal distribution --------------------------------------------------------------------------------
 
-@pointwise("special", promotes="float", inplace=False)
+@pointwise("special", promotes="float", inplace=False, price=per_element(35.0))
 def ndtr(m: Any, input: Any) -> Any:
     """The distribution function of the standard normal distribution.
 
@@ -101,7 +102,7 @@ def _(ctx: Any, grad: Tensor, input: Tensor) -> Tensor:
     return grad * (exp(input * input * -0.5) / SQRT_2_PI)
 
 
-@pointwise("special", promotes="float", inplace=False)
+@pointwise("special", promotes="float", inplace=False, price=per_element(400.0))
 def ndtri(m: Any, input: Any) -> Any:
     """The quantile function of the standard normal distribution.
 
@@ -117,7 +118,7 @@ def _(ctx: Any, grad: Tensor, output: Tensor) -> Tensor:
     return grad * (exp(output * output * 0.5) * SQRT_2_PI)
 
 
-@pointwise("special", promotes="float", inplace=False)
+@pointwise("special", promotes="float", inplace=False, price=per_element(100.0))
 def log_ndtr(m: Any, input: Any) -> Any:
     """``log(ndtr(input))``, without underflow.
 
@@ -135,7 +136,7 @@ def _(ctx: Any, grad: Tensor, input: Tensor) -> Tensor:
 
 # --- gamma and its derivatives ------------------------------------------------------------------------------
 
-@pointwise(promotes="float")
+@pointwise(promotes="float", price=per_element(90.0))
 def lgamma(m: Any, input: Any) -> Any:
     """``log |gamma(input)|``.
 
@@ -151,7 +152,7 @@ def _(ctx: Any, grad: Tensor, input: Tensor) -> Tensor:
     return grad * digamma(input)
 
 
-@pointwise("torch", "Tensor", "special", promotes="float")
+@pointwise("torch", "Tensor", "special", promotes="float", price=per_element(50.0))
 def digamma(m: Any, input: Any) -> Any:
     """The derivative of ``lgamma``.
 
@@ -170,8 +171,10 @@ def _(ctx: Any, grad: Tensor, input: Tensor) -> Tensor:
 api("special", name="gammaln")(lgamma)
 api("special", name="psi")(digamma)
 
-POLYGAMMA = pointwise_operator("polygamma", lambda m, input, n: m.polygamma(input, int(n)), "float")
-TRIGAMMA = pointwise_operator("polygamma", lambda m, input: m.trigamma(input), "float")
+POLYGAMMA = pointwise_operator("polygamma", lambda m, input, n: m.polygamma(input, int(n)), "float",
+                               price=per_element(100.0))
+TRIGAMMA = pointwise_operator("polygamma", lambda m, input: m.trigamma(input), "float",
+                              price=per_element(100.0))
 for _one in (POLYGAMMA, TRIGAMMA):
     refuse(_one, "polygamma", COMPLEX)
 

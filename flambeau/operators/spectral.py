@@ -12,6 +12,7 @@ from ..tensor import Tensor, check_dim, record
 from ..tensor.construct import from_array
 from .definition import operator
 from .joining import cat
+from .prices import per_element
 from .registry import api
 
 _NORMS = ("backward", "ortho", "forward")
@@ -81,7 +82,7 @@ def _gradient(ctx: Any, grad: Tensor) -> Tensor:
 
 
 def _operator(grad_name: str) -> Operator:
-    op = operator("fft", _geometry_of, grad_name=grad_name)(_kernel)
+    op = operator("fft", _geometry_of, grad_name=grad_name, price=per_element(5.0))(_kernel)
     op.derivative("input")(_gradient)
     return op
 

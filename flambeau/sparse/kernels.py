@@ -10,6 +10,7 @@ import numpy as np
 from ..graph.geometry import Geometry, contiguous
 from ..operators.definition import operator
 from ..operators.embedding import sum_rows
+from ..operators.prices import per_element
 from ..tensor import Tensor, record
 from ..tensor.views import view, view_operator
 
@@ -80,7 +81,7 @@ def _product_geometry(operands: Any, attributes: Any) -> Geometry:
     return contiguous((attributes[0], dense.shape[1]), dense.dtype, dense.device)
 
 
-@operator("sparse_product", _product_geometry, grad_name="MmBackward0")
+@operator("sparse_product", _product_geometry, grad_name="MmBackward0", price=per_element(20.0))
 def PRODUCT(m: Any, values: Any, indices: Any, dense: Any, rows: int) -> Any:
     """The matrix with entries (N) at (2, N), times a dense one (K, M): (rows, M)."""
     left, right = _wide(values), _wide(dense)

@@ -3,7 +3,8 @@
 Note: rent or buy. A graph is interpreted until what that cost so far, as a model has it, exceeds what its
 program costs to make; and nothing is compiled before the process as a whole has interpreted enough for the
 compiler to be worth starting. Both are functions of the graphs seen so far and of nothing else: not of a
-clock, nor of what the disk holds. So a seeded script gives the same bits on every run.
+clock, nor of what the disk holds. So a seeded script gives the same bits on every run. What a kernel costs
+beside its call and its bytes stands at the operator's definition (``operators/prices.py``).
 """
 
 from __future__ import annotations
@@ -12,7 +13,6 @@ import math
 from collections.abc import Iterable
 from operator import attrgetter
 
-from ...graph.geometry import Geometry
 from ...graph.node import Node, Signature
 
 # All in modelled nanoseconds.
@@ -21,25 +21,9 @@ PLANNED_NODE = 20e3         # to make one node's part of a program
 SHAPED_NODE = 10e3          # the same, where a program for other shapes is there
 OPERATOR = 8e3              # to interpret one operator
 BYTE = 0.4                  # for each byte of its result
-FLOP = 0.01                 # for each operation of a product
-# What NumPy has no function for, or what reads much for a small result: for each element.
-ELEMENT = {"ndtr": 35.0, "ndtri": 400.0, "log_ndtr": 100.0, "polygamma": 100.0,
-           "erfc": 50.0, "erfinv": 60.0, "lgamma": 90.0, "digamma": 50.0, "grid_sample": 20.0,
-           "grid_sample_input": 20.0, "grid_sample_grid": 100.0, "banded_product": 4.0,
-           "sparse_product": 20.0, "topk": 8.0, "fft": 5.0, "normal": 30.0, "standard_gamma": 1500.0,
-           "poisson": 1200.0, "binomial": 4000.0}
 
 form_of = attrgetter("signature.form")
 _MET = 50_000               # graphs that are known to have come
-
-STEP = 60e3         # a step along time: a dozen calls of NumPy, of a recurrent layer with their products
-_STEPWISE = frozenset(("lstm_sequence", "gru_sequence", "rnn_sequence", "lstm_sequence_backward",
-                        "gru_sequence_backward", "rnn_sequence_backward", "ctc_loss", "ctc_loss_backward"))
-PAIR = 2.0          # an element of the difference of two rows
-_DISTANCES = frozenset(("cdist", "cdist_backward", "pdist", "pdist_backward"))
-_PRODUCTS = frozenset(("linear", "mm", "matmul", "bmm", "addmm", "baddbmm", "convolution",
-                       "convolution_input", "convolution_weight", "scaled_dot_product_attention",
-                       "scaled_dot_product_attention_backward"))
 
 
 class Rent:
@@ -131,36 +115,8 @@ def interpreted(nodes: Iterable[Node], enough: float = math.inf) -> float:
 
 
 def _price(signature: Signature) -> float:
-    price = OPERATOR + BYTE * signature.nbytes
-    each = ELEMENT.get(signature.operator.name)
-    if each is not None:
-        price += each * max([g.numel for g in (*signature.geometries, *signature.outputs)
-                             if isinstance(g, Geometry)])
-    if signature.operator.name in _STEPWISE:
-        price += STEP * _steps(signature)
-    if signature.operator.name in _DISTANCES:
-        price += PAIR * _distance_elements(signature)
-    if signature.operator.name in _PRODUCTS:
-        sizes = [g.numel for g in signature.geometries[:2] if isinstance(g, Geometry)]
-        price += FLOP * 2 * math.sqrt(math.prod(sizes) * max(signature.outputs[0].numel, 1))
-    return price
-
-
-def _steps(signature: Signature) -> int:
-    """How many steps a recurrent layer, or a loss along time, has, as far as its shapes tell."""
-    if signature.operator.name.endswith("sequence_backward"):
-        steps: int = signature.attributes[0]
-        return max(steps, 1)
-    x = next((g for g in signature.geometries if isinstance(g, Geometry) and g.ndim == 3), None)
-    return 1 if x is None else x.shape[0]
-
-
-def _distance_elements(signature: Signature) -> int:
-    """How many elements the differences of rows have; gradients take distances as their last operand."""
-    geometries = [g for g in signature.geometries if isinstance(g, Geometry)]
-    if signature.operator.name.endswith("_backward"):
-        return geometries[-1].numel * geometries[1].shape[-1]
-    return signature.outputs[0].numel * geometries[0].shape[-1]
+    more = signature.operator.price
+    return OPERATOR + BYTE * signature.nbytes + (0.0 if more is None else more(signature))
 
 
 ledger = Ledger()

@@ -1,0 +1,57 @@
+"""What kernels cost the interpreter beside a call and the bytes of its result, in modelled nanoseconds.
+
+Note: rent or buy, which tells what the prices are for. An operator that has none costs no more than those.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING
+
+from ..graph.geometry import Geometry
+
+if TYPE_CHECKING:
+    from ..graph.node import Signature
+    from ..graph.operator import Price
+
+FLOP = 0.01         # an operation of a product
+STEP = 60e3         # a step along time: a dozen calls of NumPy, of a recurrent layer with their products
+PAIR = 2.0          # an element of the difference of two rows
+
+
+def per_element(each: float) -> Price:
+    """Of what NumPy has no function for, or what reads much for a small result: so much for an element."""
+    return lambda signature: each * max([g.numel for g in (*_operands(signature), *signature.outputs)])
+
+
+def product(signature: Signature) -> float:
+    """Of a product of two matrices, or a convolution."""
+    sizes = [g.numel for g in signature.geometries[:2] if isinstance(g, Geometry)]
+    return FLOP * 2 * math.sqrt(math.prod(sizes) * max(signature.outputs[0].numel, 1))
+
+
+def stepwise(signature: Signature) -> float:
+    """Of a recurrent layer, a loss along time: their first operand of 3 dimensions begins with steps."""
+    x = next((g for g in _operands(signature) if g.ndim == 3), None)
+    return STEP if x is None else STEP * x.shape[0]
+
+
+def backward_steps(signature: Signature) -> float:
+    """Of a recurrent layer's gradients, whose first attribute is the number of steps."""
+    steps: int = signature.attributes[0]
+    return STEP * max(steps, 1)
+
+
+def distances(signature: Signature) -> float:
+    """Of the distances between rows."""
+    return PAIR * signature.outputs[0].numel * _operands(signature)[0].shape[-1]
+
+
+def distance_gradients(signature: Signature) -> float:
+    """Of the gradients of rows, whose distances are the last operand."""
+    operands = _operands(signature)
+    return PAIR * operands[-1].numel * operands[1].shape[-1]
+
+
+def _operands(signature: Signature) -> list[Geometry]:
+    return [g for g in signature.geometries if isinstance(g, Geometry)]
