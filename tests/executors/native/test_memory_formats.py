@@ -12,7 +12,7 @@ import flambeau as torch
 pytest.importorskip("llvmlite")
 
 from flambeau.executors.native.templates import plan_of
-from flambeau.operators.pooling import MAX_POOL
+from flambeau.operators.pooling import AVG_POOL_BACKWARD
 from flambeau.tensor.record import sign
 from tests.executors.native.agreement import TEXTS, check, check_threads, results
 
@@ -105,8 +105,8 @@ def test_others(number: int, shape: tuple[int, ...]) -> None:
 
 
 def test_what_calls_have_in_common_tells_what_goes_through_the_workspace() -> None:
-    x, attributes = image(2, 3, 8, 8), ((2, 2), (2, 2), (0, 0), (1, 1), (4, 4))
-    plan = plan_of(sign(MAX_POOL, (MAX_POOL, attributes, x._geometry), attributes))
+    grad, attributes = image(2, 3, 4, 4), ((2, 3, 8, 8), (2, 2), (2, 2), (0, 0), (4, 4), True, None, True)
+    plan = plan_of(sign(AVG_POOL_BACKWARD, (AVG_POOL_BACKWARD, attributes, grad._geometry), attributes))
     assert plan is not None and len(plan.calls) > 1
     for call in plan.calls:
         words = call.words

@@ -11,15 +11,17 @@ from ....graph.node import Signature
 from ..convolution import pooling, pooling_positions
 from ..convolution.arguments import Argument, words
 from ..convolution.forward import elements
-from ..convolution.problem import Three, three
+from ..convolution.problem import three
 from ..convolution.vectors import Elements
 from ..llvm.code import kernels
 from ..llvm.effort import Effort
-from ..llvm.emitter import BFLOAT16, FLOAT16, FLOAT32, FLOAT64, INT64
+from ..llvm.emitter import INT64
 from ..plan import Call, Plan
+from . import pooling_last
+from .movement import Template
+from .pooling_windows import axes, counted_axes, elements_of, is_met, plan_of, window_axes
 from .relaying import relaid
 
-_TYPES = (FLOAT32, FLOAT64, FLOAT16, BFLOAT16)
 # Elements that are worth a task of its own.
 _TASK = 1 << 13
 
@@ -47,13 +49,6 @@ def _plane_kernel(e: Elements, kernel: str, wide: bool = False) -> SupportsIndex
     return _plane_code(e.name, f"{kernel}_wide" if wide else kernel)[kernel]
 
 
-def _elements(*geometries: Geometry) -> Elements | None:
-    dtype = geometries[0].dtype.numpy
-    if any(g.numel == 0 for g in geometries) or dtype not in _TYPES:
-        return None
-    return elements(dtype)
-
-
 def _planes(g: Geometry, dims: int, prefix: str = "s") -> dict[str, Argument] | None:
     """The strides of (..., *space); the dimensions before the space must be one or two."""
     lead = g.ndim - dims
@@ -69,18 +64,8 @@ def _inner(g: Geometry, dims: int) -> int:
     return g.shape[g.ndim - dims - 1] if g.ndim > dims else 1
 
 
-def _axes(name: str, values: Three) -> dict[str, Argument]:
-    return {f"{name}_{axis}": value for axis, value in zip("abw", values)}
-
-
 def _call(function: SupportsIndex, given: Any, size: int, planes: int, scratch: int = 0) -> Call:
     return Call(function, given, planes, grain=max(1, _TASK // max(1, size)), scratch=scratch)
-
-
-def _plan(signature: Signature, call: Call) -> Plan:
-    moved = sum(g.numel * g.dtype.itemsize for g in (*signature.geometries, *signature.outputs)
-                if isinstance(g, Geometry))
-    return Plan([call], traffic=float(moved))
 
 
 def _windows(signature: Signature, attributes: Sequence[Any]) -> dict[str, Argument] | None:
@@ -92,11 +77,8 @@ def _windows(signature: Signature, attributes: Sequence[Any]) -> dict[str, Argum
     space = x.shape[x.ndim - dims:]
     if strides is None or math.prod(space) >= 1 << 31:
         return None
-    given: dict[str, Argument] = {**strides, "inner": _inner(x, dims)}
-    for name, values, fill in (("space", space, 1), ("out", extents, 1), ("kernel", kernel, 1),
-                               ("stride", stride, 1), ("padding", padding, 0), ("dilation", dilation, 1)):
-        given |= _axes(name, three(values, fill))
-    return given
+    return {**strides, "inner": _inner(x, dims),
+            **window_axes(space, kernel, stride, padding, dilation, extents)}
 
 
 def _step(given: dict[str, Argument]) -> int:
@@ -114,68 +96,53 @@ def _is_wide(e: Elements, adjacent: int, kernel: int, stride: int, count: int) -
     return 2 * count * -(-kernel // e.lanes) < across
 
 
-def _is_met(space: Sequence[int], attributes: Sequence[Any]) -> bool:
-    """Whether every window meets the space."""
-    kernel, stride, padding, dilation, extents = attributes
-    return all(any(0 <= i * s - p + t * d < n for t in range(k)) for n, k, s, p, d, count in
-               zip(space, kernel, stride, padding, dilation, extents) for i in range(count))
-
-
 def _max_pool(signature: Signature) -> Plan | None:
     x, out = signature.geometries[0], signature.outputs[0]
-    e = _elements(x, out)
+    e = elements_of(x, out)
     given = _windows(signature, signature.attributes)
     space = x.shape[x.ndim - len(signature.attributes[0]):]
-    if e is None or given is None or not _is_met(space, signature.attributes):
+    if e is None or given is None or not is_met(space, signature.attributes):
         return None
     step = _step(given)
     given |= {"source": lambda w: w.input(0, x), "target": lambda w: w.output(0),
               "positions": lambda w: w.output(1)}
     made = words(pooling.WINDOW_POINTERS, pooling.SPACE, given)
     planes = out.numel // math.prod(signature.attributes[4])
-    return _plan(signature, _call(_window_kernel(e, "max_pool", step), made, x.numel // planes, planes))
-
-
-def _counts(given: dict[str, Argument], space: Three, padding: Three, include_pad: bool,
-            divisor: int | None) -> None:
-    low = _axes("low", three([-p if include_pad else 0 for p in padding], 0))
-    high = _axes("high", three([n + p if include_pad else n for n, p in zip(space, padding)], 1))
-    given |= {**low, **high, "divisor": divisor or 0}
+    return plan_of(signature, _call(_window_kernel(e, "max_pool", step), made, x.numel // planes, planes))
 
 
 def _avg_pool(signature: Signature) -> Plan | None:
     x, out = signature.geometries[0], signature.outputs[0]
     kernel, stride, padding, extents, include_pad, divisor = signature.attributes
-    e = _elements(x, out)
+    e = elements_of(x, out)
     given = _windows(signature, (kernel, stride, padding, (1,) * len(kernel), extents))
     if e is None or given is None or not isinstance(divisor, (int, type(None))):
         return None
     step = pooling.INSIDE if _is_wide(e, x.strides[-1], kernel[-1], stride[-1], extents[-1]) else _step(given)
-    _counts(given, x.shape[x.ndim - len(kernel):], padding, include_pad, divisor)
-    given |= {"source": lambda w: w.input(0, x), "target": lambda w: w.output(0)}
+    given |= {**counted_axes(x.shape[x.ndim - len(kernel):], padding, include_pad, divisor),
+              "source": lambda w: w.input(0, x), "target": lambda w: w.output(0)}
     made = words(pooling.AVERAGE_POINTERS, pooling.AVERAGE, given)
     planes = out.numel // math.prod(extents)
-    return _plan(signature, _call(_window_kernel(e, "avg_pool", step), made, x.numel // planes, planes))
+    return plan_of(signature, _call(_window_kernel(e, "avg_pool", step), made, x.numel // planes, planes))
 
 
 def _avg_pool_backward(signature: Signature) -> Plan | None:
     grad, out = signature.geometries[0], signature.outputs[0]
     shape, kernel, stride, padding, extents, include_pad, divisor = signature.attributes[:7]
     dims = len(kernel)
-    e, strides = _elements(grad, out), _planes(grad, dims)
+    e, strides = elements_of(grad, out), _planes(grad, dims)
     space = shape[len(shape) - dims:]
     if e is None or strides is None or not isinstance(divisor, (int, type(None))):
         return None
-    given: dict[str, Argument] = {**strides, "inner": _inner(grad, dims)}
-    for name, values, fill in (("space", space, 1), ("out", extents, 1), ("kernel", kernel, 1),
-                               ("stride", stride, 1), ("padding", padding, 0), ("dilation", (1,) * dims, 1)):
-        given |= _axes(name, three(values, fill))
-    _counts(given, space, padding, include_pad, divisor)
-    given |= {"source": lambda w: w.input(0, grad), "target": lambda w: w.output(0)}
+    given: dict[str, Argument] = {
+        **strides, "inner": _inner(grad, dims),
+        **window_axes(space, kernel, stride, padding, (1,) * dims, extents),
+        **counted_axes(space, padding, include_pad, divisor),
+        "source": lambda w: w.input(0, grad), "target": lambda w: w.output(0)}
     made = words(pooling.AVERAGE_POINTERS, pooling.AVERAGE, given)
     size = math.prod(space)
     call = _call(_plane_kernel(e, "avg_pool_backward"), made, size, out.numel // size, size * e.width + 64)
-    return _plan(signature, call)
+    return plan_of(signature, call)
 
 
 def _follow(x: Geometry, positions: Geometry, dims: int, size: int) -> dict[str, Argument] | None:
@@ -184,7 +151,7 @@ def _follow(x: Geometry, positions: Geometry, dims: int, size: int) -> dict[str,
     if mine is None or theirs is None or positions.dtype.numpy != INT64:
         return None
     extents = three(positions.shape[positions.ndim - dims:], 1)
-    return {**mine, **theirs, **_axes("out", extents), "inner": _inner(positions, dims), "size": size,
+    return {**mine, **theirs, **axes("out", extents), "inner": _inner(positions, dims), "size": size,
             "source": lambda w: w.input(0, x), "positions": lambda w: w.input(1, positions),
             "target": lambda w: w.output(0), "status": lambda w: w.status()}
 
@@ -193,20 +160,20 @@ def _pool_scatter(signature: Signature) -> Plan | None:
     grad, positions = signature.geometries
     space, dims = signature.attributes
     out, size = signature.outputs[0], math.prod(space)
-    e = _elements(grad, positions, out)
+    e = elements_of(grad, positions, out)
     given = _follow(grad, positions, dims, size)
     if e is None or given is None or not out.is_contiguous:
         return None
     made = words(pooling_positions.FOLLOW_POINTERS, pooling_positions.FOLLOW, given)
     call = _call(_plane_kernel(e, "pool_scatter"), made, size, out.numel // size, size * e.width + 64)
-    return _plan(signature, call)
+    return plan_of(signature, call)
 
 
 def _pool_gather(signature: Signature) -> Plan | None:
     x, positions = signature.geometries
     dims, = signature.attributes
     out = signature.outputs[0]
-    e = _elements(x, positions, out)
+    e = elements_of(x, positions, out)
     space = x.shape[x.ndim - dims:]
     given = _follow(x, positions, dims, math.prod(space))
     if e is None or given is None:
@@ -214,27 +181,37 @@ def _pool_gather(signature: Signature) -> Plan | None:
     _, given["space_b"], given["space_w"] = three(space, 1)
     made = words(pooling_positions.FOLLOW_POINTERS, pooling_positions.GATHER, given)
     size = math.prod(out.shape[out.ndim - dims:])
-    return _plan(signature, _call(_plane_kernel(e, "pool_gather"), made, size, out.numel // size))
+    return plan_of(signature, _call(_plane_kernel(e, "pool_gather"), made, size, out.numel // size))
 
 
 def _adaptive_max_pool(signature: Signature) -> Plan | None:
     x, out = signature.geometries[0], signature.outputs[0]
     sizes, = signature.attributes
     dims = len(sizes)
-    e, strides = _elements(x, out), _planes(x, dims)
+    e, strides = elements_of(x, out), _planes(x, dims)
     if e is None or strides is None:
         return None
-    given = {**strides, **_axes("space", three(x.shape[x.ndim - dims:], 1)), **_axes("out", three(sizes, 1)),
+    given = {**strides, **axes("space", three(x.shape[x.ndim - dims:], 1)), **axes("out", three(sizes, 1)),
              "inner": _inner(x, dims), "source": lambda w: w.input(0, x), "target": lambda w: w.output(0),
              "positions": lambda w: w.output(1)}
     made = words(pooling_positions.ADAPTIVE_POINTERS, pooling_positions.ADAPTIVE, given)
     planes = out.numel // math.prod(sizes)
     wide = x.strides[-1] == 1 and x.shape[-1] >= 4 * sizes[-1]
     kernel = _plane_kernel(e, "adaptive_max_pool", wide)
-    return _plan(signature, _call(kernel, made, x.numel // planes, planes))
+    return plan_of(signature, _call(kernel, made, x.numel // planes, planes))
 
 
-# The kernels write planes.
-TEMPLATES = {"max_pool": relaid(_max_pool), "avg_pool": relaid(_avg_pool),
-             "avg_pool_backward": relaid(_avg_pool_backward), "pool_scatter": relaid(_pool_scatter),
-             "pool_gather": relaid(_pool_gather), "adaptive_max_pool": relaid(_adaptive_max_pool)}
+def _either(last: Template, planes: Template) -> Template:
+    """What goes along channels where these lie side by side; else what writes planes."""
+    def find(signature: Signature) -> Plan | None:
+        return last(signature) or planes(signature)
+    return find
+
+
+# The other kernels write planes.
+TEMPLATES = {"max_pool": _either(pooling_last.max_pool, relaid(_max_pool)),
+             "avg_pool": _either(pooling_last.avg_pool, relaid(_avg_pool)),
+             "avg_pool_backward": relaid(_avg_pool_backward),
+             "pool_scatter": _either(pooling_last.pool_scatter, relaid(_pool_scatter)),
+             "pool_gather": relaid(_pool_gather),
+             "adaptive_max_pool": _either(pooling_last.adaptive_max_pool, relaid(_adaptive_max_pool))}
