@@ -26,7 +26,7 @@ from .matmul import (
 from .out import store
 from .registry import api
 from .shape import VIEW, reshape
-from .transposing import T
+from .transposing import TRANSPOSE, T, is_exchanged
 
 
 def linear_geometry(operands: Any, attributes: Any) -> Geometry:
@@ -97,6 +97,8 @@ def _linear_kernel(m: Any, input: Any, weight: Any, bias: Any) -> Any:
 def _linear_input(ctx: Any, grad: Tensor, weight: Tensor) -> Any:
     if weight._geometry.dtype.is_complex:
         weight = weight.conj()
+    if is_exchanged(grad._geometry):    # so that the rows of the product lie one after the other
+        return view(TRANSPOSE, record(MATMUL, (view(TRANSPOSE, grad, (0, 1)), weight)), (0, 1))
     return record(
         MM if grad._geometry.ndim == 2 else MATMUL if grad._geometry.ndim > 2 else MV,
         (grad, weight) if grad._geometry.ndim > 1 else (weight.t(), grad),
@@ -105,6 +107,8 @@ def _linear_input(ctx: Any, grad: Tensor, weight: Tensor) -> Any:
 
 def _linear_weight(ctx: Any, grad: Tensor, input: Tensor) -> Any:
     if input._geometry.ndim != 2:
+        if is_exchanged(grad._geometry) and is_exchanged(input._geometry):  # rows of both in another order
+            grad, input = view(TRANSPOSE, grad, (0, 1)), view(TRANSPOSE, input, (0, 1))
         grad, input = _matrix(grad), _matrix(input)
     if input._geometry.dtype.is_complex:
         input = input.conj()

@@ -16,6 +16,7 @@ from .linear import linear
 from .padding import pad
 from .registry import api
 from .softmax import softmax
+from .transposing import is_exchanged
 
 
 def canonical_mask(mask: Any, name: str, like: Tensor) -> Any:
@@ -161,13 +162,36 @@ def _in_projection(query: Tensor, key: Tensor, value: Tensor, weights: Any,
             linear(value, parts[2], biases[2]))
 
 
-def _split_heads(x: Tensor, batch: int, heads: int) -> Tensor:
-    """(L, N, E) as (N, H, L, E / H), without a copy of a part of a packed projection."""
+def _split_heads(x: Tensor, batch: int, heads: int, batch_first: bool = False) -> Tensor:
+    """(L, N, E), or (N, L, E), as (N, H, L, E / H), without a copy of a part of a packed projection."""
     length, found, width = x.shape
+    if batch_first:
+        length, found = found, length
     if found != batch:
         raise RuntimeError(f"shape '{[length, batch * heads, width // heads]}' is invalid for input "
                            f"of size {x.numel()}")
+    if batch_first:
+        return x.reshape(batch, length, heads, width // heads).transpose(1, 2)
     return x.reshape(length, batch, heads, width // heads).permute(1, 2, 0, 3)
+
+
+def exchange_batch(query: Tensor, key: Tensor, value: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+    """Swap the first two dimensions; tensors that are one object stay one, for the joint projection."""
+    swapped_query = query.transpose(1, 0)
+    swapped_key = swapped_query if key is query else key.transpose(1, 0)
+    if value is key:
+        return swapped_query, swapped_key, swapped_key
+    return swapped_query, swapped_key, value.transpose(1, 0)
+
+
+def _projected_heads(query: Tensor, key: Tensor, value: Tensor, weights: Any, bias: Any,
+                     heads: int) -> list[Tensor]:
+    """q, k and v (N, H, L, E / H), in memory as the query is: rows of a head lie close together."""
+    batch, batch_first = query.shape[1], is_exchanged(query._geometry)
+    if batch_first:
+        query, key, value = exchange_batch(query, key, value)
+    return [_split_heads(x, batch, heads, batch_first)
+            for x in _in_projection(query, key, value, weights, bias)]
 
 
 def _expanded_mask(mask: Tensor, length: int, keys: int, batch: int, heads: int) -> Tensor:
@@ -202,8 +226,10 @@ def _attend(heads: _Heads, p: float, causal: bool, need_weights: bool) -> tuple[
 def _out_projection(out: Tensor, weight: Tensor, bias: Any) -> Tensor:
     """(N, H, L, E / H) joined to (L, N, E) and projected."""
     batch, heads, length, width = out.shape
-    joined = out.permute(2, 0, 1, 3).reshape(length * batch, heads * width)
-    return linear(joined, weight, bias).reshape(length, batch, weight.shape[0])
+    rows = out.permute(2, 0, 1, 3)
+    if bias is not None:
+        return linear(rows.reshape(length, batch, heads * width), weight, bias)
+    return linear(rows.reshape(length * batch, heads * width), weight).reshape(length, batch, weight.shape[0])
 
 
 @api("nn.functional")
@@ -229,12 +255,11 @@ def multi_head_attention_forward(
     separate = q_proj_weight, k_proj_weight, v_proj_weight
     _check_weights(key, value, in_proj_weight, separate, use_separate_proj_weight)
     _check_biases(bias_k, bias_v)
-    q, k, v = _in_projection(query, key, value, separate if use_separate_proj_weight else in_proj_weight,
-                             in_proj_bias)
     length, batch = query.shape[:2]
     if attn_mask is not None:
         attn_mask = _expanded_mask(attn_mask, length, key.shape[0], batch, num_heads)
-    q, k, v = [_split_heads(x, batch, num_heads) for x in (q, k, v)]
+    q, k, v = _projected_heads(query, key, value, separate if use_separate_proj_weight else in_proj_weight,
+                               in_proj_bias, num_heads)
     if key_padding_mask is not None:
         _check_padding(key, key_padding_mask)
     heads = _Heads(q, k, v, attn_mask, key_padding_mask)

@@ -25,6 +25,14 @@ TRANSPOSE = view_operator("transpose", _transpose_rule)
 T = view_operator("t", lambda g: _transpose_rule(g, 0, 1) if g.ndim == 2 else g)
 
 
+def is_exchanged(g: Geometry) -> bool:
+    """Whether (A, B, K) lies in memory as a contiguous (B, A, K) does."""
+    if g.ndim != 3 or g.is_contiguous:
+        return False
+    rows, _, columns = g.shape
+    return g.strides == (columns, rows * columns, 1)
+
+
 @TRANSPOSE.derivative("input")
 def _(ctx: Any, grad: Tensor) -> Tensor:
     return view(TRANSPOSE, grad, ctx.attributes)

@@ -7,6 +7,7 @@ from typing import Any
 from ... import dtypes
 from ... import operators as ops
 from ...operators.arguments import type_in_words
+from ...operators.multi_head_attention import exchange_batch
 from ...tensor import Tensor
 from .. import functional as F
 from .. import init
@@ -129,7 +130,7 @@ class MultiheadAttention(Module):
                 raise AttributeError(f"'{type_in_words(x)}' object has no attribute 'is_nested'")
         fast = attention_takes_fast_path(self, query, key, value)
         if swap:
-            query, key, value = _transpose_batch(query, key, value)
+            query, key, value = exchange_batch(query, key, value)
         separate: dict[str, Any] = {}
         if not self._qkv_same_embed_dim:
             separate = {
@@ -174,12 +175,3 @@ class MultiheadAttention(Module):
 def _adds(mask: Tensor | None) -> bool:
     """Whether a mask is one of numbers, with which PyTorch takes the usual path."""
     return mask is not None and mask.dtype is not dtypes.bool_
-
-
-def _transpose_batch(query: Tensor, key: Tensor, value: Tensor) -> tuple[Tensor, Tensor, Tensor]:
-    """Swap the first two dimensions; tensors that are one object stay one, for the joint projection."""
-    swapped_query = query.transpose(1, 0)
-    swapped_key = swapped_query if key is query else key.transpose(1, 0)
-    if value is key:
-        return swapped_query, swapped_key, swapped_key
-    return swapped_query, swapped_key, value.transpose(1, 0)

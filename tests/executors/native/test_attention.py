@@ -214,3 +214,16 @@ def test_masks_that_do_not_fit() -> None:
                            ((2, 3, 6, 7), "tensor a .4. must match"), ((1, 2, 4, 6, 7), "broadcast shape")):
         with pytest.raises(RuntimeError, match=message):
             F.scaled_dot_product_attention(q, k, k, flambeau.ones(*shape))
+
+
+@pytest.mark.parametrize("batch_first", [True, False])
+def test_module_copies_nothing(batch_first: bool) -> None:
+    """Whichever dimension comes first, no rows are copied into another order, forwards or backwards."""
+    layer = flambeau.nn.MultiheadAttention(32, 4, batch_first=batch_first)
+    x = flambeau.randn(3, 20, 32, requires_grad=True)
+    with config.executor("native"):
+        (x + layer(x, x, x, need_weights=False)[0]).square().sum().backward()
+        with config.kernel_times():
+            flambeau.synchronize()
+        kernels = flambeau.explain(1, kernels=True)
+    assert "scaled_dot_product_attention_backward" in kernels and "unsafe_view" not in kernels

@@ -237,6 +237,7 @@ class Segment:
                 step += 1
             memory[runtime.FIRST], memory[runtime.LAST] = first, step
             crew.open(self.address, helpers, self.scratch)
+            crew.gather(helpers)
             began = time.perf_counter()
             _native("run")(self.address)
             seconds = time.perf_counter() - began

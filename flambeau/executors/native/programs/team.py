@@ -6,11 +6,14 @@ import atexit
 import ctypes
 import os
 import threading
+import time
 from operator import index
 from typing import Any, SupportsIndex
 
 from . import runtime
 from .arena import Block
+
+_GATHERING = 1e-3   # seconds, at most
 
 
 class Team:
@@ -46,6 +49,13 @@ class Team:
             self._start()
         self._called = True
         self._open(self.address, program, helpers)
+
+    def gather(self, helpers: int) -> None:
+        """Wait a moment until the helpers that were called are awake: who measures does not measure that."""
+        active = ctypes.c_int64.from_address(self.address + 8 * runtime.ACTIVE)
+        end = time.perf_counter() + _GATHERING
+        while active.value < helpers and time.perf_counter() < end:
+            time.sleep(0)
 
     def close(self) -> None:
         """Wait until no helper looks at the program any more."""
