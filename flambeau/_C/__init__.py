@@ -6,6 +6,7 @@ from typing import Any
 
 from ..__config__ import show
 from ..devices import get_default_device
+from ..jit.tracing import is_tracing
 from ..library.dispatch_keys import DispatchKey, DispatchKeySet, ExcludedKeys
 from ..operators.generator import Generator as Generator
 from ..tensor import Tensor
@@ -24,13 +25,13 @@ def _log_api_usage_once(event: str) -> None:
 
 
 def _get_tracing_state() -> Any:
-    """The tracer that is at work: there is none."""
-    return None
+    """What says that ``torch.jit.trace`` runs this code: True, or None."""
+    return is_tracing() or None
 
 
 def _is_tracing() -> bool:
-    """Whether ``torch.jit.trace`` records a graph: never."""
-    return False
+    """Whether ``torch.jit.trace`` runs this code."""
+    return is_tracing()
 
 
 class _Unmade(type):

@@ -26,6 +26,11 @@ def optimize(backend: Any = "inductor", **options: Any) -> Any:
     return lambda model: compile(model, backend=backend)
 
 
+def is_dynamo_supported() -> bool:
+    """Whether ``torch.compile`` can be called: yes, it gives a callable that does the same."""
+    return True
+
+
 def graph_break(msg: str = "") -> None:
     """Accepted: nothing is traced."""
 
@@ -47,5 +52,5 @@ def mark_static_address(t: Any, guard: bool = True) -> None:
 
 
 __all__ = ["OptimizedModule", "allow_in_graph", "assume_constant_result", "disable", "graph_break",
-           "is_compiling", "list_backends", "mark_dynamic", "mark_static", "mark_static_address",
-           "maybe_mark_dynamic", "optimize", "reset"]
+           "is_compiling", "is_dynamo_supported", "list_backends", "mark_dynamic", "mark_static",
+           "mark_static_address", "maybe_mark_dynamic", "optimize", "reset"]

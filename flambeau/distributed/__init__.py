@@ -1,7 +1,8 @@
 """``torch.distributed``: answers that there is no communication between processes.
 
 ``is_available()`` is False, and no process group can be set up (``init_process_group`` is absent). What
-communicates is there for programs that import it, and raises PyTorch's error for a missing group.
+communicates is there for programs that import it, and raises PyTorch's error for a missing group. The stores
+(``TCPStore``, ``FileStore``, ``HashStore``, ``PrefixStore``) need no group, and share keys and values.
 """
 
 from __future__ import annotations
@@ -38,19 +39,30 @@ from .collectives import (
     scatter_object_list,
     send,
 )
+from .file_store import FileStore
 from .groups import (
     Backend,
     DebugLevel,
     GroupMember,
     ProcessGroup,
     ReduceOp,
-    Store,
     Work,
     get_debug_level,
     get_node_local_rank,
     group,
     require_group,
 )
+from .stores import (
+    DistBackendError,
+    DistError,
+    DistNetworkError,
+    DistStoreError,
+    HashStore,
+    PrefixStore,
+    QueueEmptyError,
+    Store,
+)
+from .tcp_store import TCPStore
 
 
 def is_available() -> bool:
@@ -108,12 +120,16 @@ def get_world_size(group: Any = None) -> int:
     require_group(group)
 
 
-__all__ = ["Backend", "DebugLevel", "GroupMember", "ProcessGroup", "ReduceOp", "Store", "Work",
-           "all_gather", "all_gather_into_tensor", "all_gather_object", "all_reduce", "all_to_all",
-           "all_to_all_single", "barrier", "batch_isend_irecv", "broadcast", "broadcast_object_list",
-           "gather", "gather_object", "get_backend", "get_backend_config", "get_debug_level",
-           "get_node_local_rank", "get_process_group_ranks", "get_rank", "get_world_size", "group", "irecv",
+__all__ = ["Backend", "DebugLevel", "DistBackendError", "DistError", "DistNetworkError", "DistStoreError",
+           "FileStore", "GroupMember", "HashStore", "PrefixStore", "ProcessGroup",
+           "QueueEmptyError", "ReduceOp", "Store", "TCPStore", "Work", "all_gather",
+           "all_gather_into_tensor", "all_gather_object", "all_reduce", "all_to_all",
+           "all_to_all_single", "barrier", "batch_isend_irecv", "broadcast",
+           "broadcast_object_list", "gather", "gather_object", "get_backend",
+           "get_backend_config", "get_debug_level", "get_node_local_rank",
+           "get_process_group_ranks", "get_rank", "get_world_size", "group", "irecv",
            "is_available", "is_backend_available", "is_gloo_available", "is_initialized",
-           "is_mpi_available", "is_nccl_available", "is_torchelastic_launched", "is_ucc_available",
-           "is_xccl_available", "isend", "monitored_barrier", "new_group", "recv", "reduce",
-           "reduce_scatter", "reduce_scatter_tensor", "scatter", "scatter_object_list", "send"]
+           "is_mpi_available", "is_nccl_available", "is_torchelastic_launched",
+           "is_ucc_available", "is_xccl_available", "isend", "monitored_barrier", "new_group",
+           "recv", "reduce", "reduce_scatter", "reduce_scatter_tensor", "scatter",
+           "scatter_object_list", "send"]

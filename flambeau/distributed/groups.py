@@ -93,13 +93,6 @@ class Work:
         raise TypeError("flambeau has no communication between processes yet: nothing is under way")
 
 
-class Store:
-    """The class of tables shared by processes: for annotations and ``isinstance``, nothing here is one."""
-
-    def __init__(self, *args: Any) -> None:
-        raise TypeError("flambeau has no communication between processes yet: nothing is shared")
-
-
 class GroupMember:
     """``WORLD``, the group of all processes, and the number of those outside a group."""
 

@@ -2,24 +2,20 @@
 
 from __future__ import annotations
 
-import builtins
 import inspect
+import math
 import operator
 import sys
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
-from functools import wraps
 from types import CodeType, FunctionType
 from typing import Any
 
 from .._assert import _assert
 from ..nn import Module, Parameter, Sequential
-from ..nn.modules._attributes import ModuleAttributes
-from ..nn.modules._member_access import MemberAccess
 from ..tensor import Tensor, overrides
 from .graph import Graph
 from .graph_module import GraphModule
-from .node import map_aggregate
+from .patching import traced_calls, whole_functions
 from .proxy import Proxy, TracerBase
 
 # (globals, name) of functions that a tracer does not look into.
@@ -77,10 +73,10 @@ class Tracer(TracerBase):
 
     proxy_buffer_attributes = False
 
-    def __init__(self, autowrap_modules: tuple[Any, ...] = (), autowrap_functions: tuple[Any, ...] = (),
+    def __init__(self, autowrap_modules: tuple[Any, ...] = (math,), autowrap_functions: tuple[Any, ...] = (),
                  param_shapes_constant: bool = False) -> None:
-        self._autowrap = {id(function) for function in autowrap_functions}
-        self._autowrap_functions = autowrap_functions
+        self.autowrap_modules = tuple(autowrap_modules)
+        self.autowrap_functions = whole_functions(autowrap_modules, autowrap_functions)
         self.root: Any = None
         self.submodule_paths: dict[Any, str] = {}
         self.tensor_attrs: dict[Any, str] = {}
@@ -207,7 +203,7 @@ class Tracer(TracerBase):
         overrides.activate()
         function = type(root).forward if is_module else root
         called, args, keywords = self.create_args_for_root(function, is_module, concrete_args)
-        with _patched(self):
+        with traced_calls(self, called, _wrapped):
             result = _call(called, args, keywords)
         self.create_node("output", "output", (self.create_arg(result),), {}, type_expr=self._returns)
         return self.graph
@@ -240,55 +236,6 @@ def _call(function: Any, args: list[Any], keywords: dict[str, Any]) -> Any:
     values += [keywords["**"]] if "**" in keywords else []
     made = FunctionType(bare, function.__globals__, function.__name__, None, function.__closure__)
     return made(*values)
-
-
-@contextmanager
-def _patched(tracer: Tracer) -> Iterator[None]:
-    """Calls of modules, reads of parameters and wrapped functions go through the tracer."""
-    call, read, lookup = Module.__call__, MemberAccess.__get__, ModuleAttributes.__getattr__
-    cache: dict[str, Any] = {}
-
-    @wraps(call)
-    def traced_call(self: Module, *args: Any, **kwargs: Any) -> Any:
-        return tracer.call_module(self, lambda *a, **k: call(self, *a, **k), args, kwargs)
-
-    def traced_read(self: MemberAccess, instance: Any, owner: Any = None) -> Any:
-        return tracer.getattr(self.name, read(self, instance, owner), cache)
-
-    def traced_lookup(self: Any, name: str) -> Any:
-        return tracer.getattr(name, lookup(self, name), cache)
-    changes: list[tuple[dict[str, Any], str, Any]] = []
-    try:
-        Module.__call__ = traced_call  # type: ignore[method-assign]
-        MemberAccess.__get__ = traced_read  # type: ignore[method-assign]
-        ModuleAttributes.__getattr__ = traced_lookup  # type: ignore[method-assign]
-        for scope, name in _wrapped:
-            original = scope.get(name, getattr(builtins, name, None))
-            if original is not None:
-                changes.append((scope, name, scope.get(name)))
-                scope[name] = _recording(original)
-        yield
-    finally:
-        Module.__call__ = call  # type: ignore[method-assign]
-        MemberAccess.__get__ = read  # type: ignore[method-assign]
-        ModuleAttributes.__getattr__ = lookup  # type: ignore[method-assign]
-        for scope, name, before in reversed(changes):
-            if before is None:
-                del scope[name]
-            else:
-                scope[name] = before
-
-
-def _recording(function: Any) -> Any:
-    """``function``, as a node where a proxy is among its arguments."""
-    @wraps(function)
-    def recorded(*args: Any, **kwargs: Any) -> Any:
-        found: list[Proxy] = []
-        map_aggregate((args, kwargs), lambda leaf: found.append(leaf) if isinstance(leaf, Proxy) else None)
-        if found:
-            return found[0].tracer.create_proxy("call_function", function, args, kwargs)
-        return function(*args, **kwargs)
-    return recorded
 
 
 def symbolic_trace(root: Any, concrete_args: Any = None) -> GraphModule:

@@ -65,7 +65,9 @@ class GraphModule(Module):
     def __new__(cls, *args: Any, **kwargs: Any) -> GraphModule:
         # Each instance has a class of its own: forward belongs to the class.
         base = next(c for c in cls.__mro__ if "_of_one_instance" not in c.__dict__)
-        made = type(cls.__name__, (base,), {"_of_one_instance": True, "__module__": base.__module__})
+        kind = "GraphModuleImpl"  # libraries know a made class by this word in its qualified name
+        made = type(kind, (base,), {"_of_one_instance": True, "__module__": base.__module__,
+                                    "__qualname__": f"GraphModule.__new__.<locals>.{kind}"})
         return Module.__new__(made)
 
     def __init__(self, root: Any, graph: Graph, class_name: str = "GraphModule") -> None:

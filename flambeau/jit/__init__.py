@@ -1,8 +1,9 @@
 """``torch.jit``: the decorators and questions that code written for TorchScript uses.
 
 There is no second language here: every operator is recorded, and hot graphs are compiled, whether code is
-"scripted" or not. So the decorators give back what they are given, and ``script`` is the identity. What would
-have to write or read TorchScript files (``save``, ``load``, ``trace``) is absent.
+"scripted" or not. So the decorators give back what they are given, ``script`` is the identity, and ``trace``
+gives a module or function that calls the Python code. What would have to write or read TorchScript files
+(``save``, ``load``, the graph of a traced module) is absent.
 """
 
 from __future__ import annotations
@@ -15,22 +16,23 @@ from collections.abc import Callable
 from contextlib import contextmanager
 from typing import Any, Final, TypeVar
 
-from ..nn.modules.module import Module
 from . import annotations as annotations  # type: ignore[assignment]  # shadows the __future__ feature
+from .tracing import (
+    Error,
+    RecursiveScriptModule,
+    ScriptFunction,
+    ScriptModule,
+    TopLevelTracedModule,
+    TracedModule,
+    TracerWarning,
+    TracingCheckError,
+    is_tracing,
+    trace,
+    trace_module,
+)
 
 T = TypeVar("T")
 Attribute = namedtuple("Attribute", ["value", "type"])
-
-
-class ScriptModule(Module):
-    """The class of TorchScript's modules; here a Module like others, which nothing is turned into."""
-
-
-class ScriptFunction:
-    """The class of TorchScript's functions: for ``isinstance``, nothing here is one."""
-
-    def __init__(self) -> None:
-        raise TypeError("flambeau scripts nothing: torch.jit.script gives functions back as they are")
 
 
 class TensorType:
@@ -45,10 +47,6 @@ class DeviceObjType:
 
     def __init__(self) -> None:
         raise TypeError("flambeau has no types of TorchScript: annotate with torch.device")
-
-
-class TracerWarning(Warning):
-    """Never given: nothing is traced."""
 
 
 def script(obj: T, optimize: None = None, _frames_up: int = 0, _rcb: Any = None,
@@ -119,11 +117,6 @@ _script_if_tracing = script_if_tracing
 
 def is_scripting() -> bool:
     """Whether TorchScript is running this code: never."""
-    return False
-
-
-def is_tracing() -> bool:
-    """Whether this code is being traced: never."""
     return False
 
 
@@ -203,8 +196,9 @@ class Future(typing.Generic[T]):
 
 
 __all__ = [
-    "Attribute", "Final", "Future", "ScriptFunction", "ScriptModule", "TracerWarning", "annotate",
-    "annotations", "export", "fork", "freeze", "fuser", "ignore", "interface", "is_scripting", "is_tracing",
-    "isinstance", "optimize_for_inference", "optimized_execution", "script", "script_if_tracing",
-    "script_method", "set_fusion_strategy", "unused", "wait",
+    "Attribute", "Error", "Final", "Future", "RecursiveScriptModule", "ScriptFunction", "ScriptModule",
+    "TopLevelTracedModule", "TracedModule", "TracerWarning", "TracingCheckError", "annotate", "annotations",
+    "export", "fork", "freeze", "fuser", "ignore", "interface", "is_scripting", "is_tracing", "isinstance",
+    "optimize_for_inference", "optimized_execution", "script", "script_if_tracing", "script_method",
+    "set_fusion_strategy", "trace", "trace_module", "unused", "wait",
 ]  # fmt: skip

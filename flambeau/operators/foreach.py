@@ -67,8 +67,18 @@ def _unary(name: str) -> tuple[Callable[..., Any], Callable[..., Any]]:
     return each, each_
 
 
+def _operand(name: str, others: tuple[Any, ...], named: dict[str, Any]) -> Any:
+    """The second operand, which has a name for each kind: a number, a number for each tensor, tensors."""
+    names = ("exponent",) if name == "pow" else ("other", "scalar", "scalars")
+    if len(others) + len(named) != 1 or not set(named) <= set(names):
+        raise TypeError(f"_foreach_{name}() takes one operand beside the tensors, positional or by one of "
+                        f"the names {', '.join(names)}; got {len(others)} and {', '.join(named) or 'none'}")
+    return others[0] if others else next(iter(named.values()))
+
+
 def _binary(name: str) -> tuple[Callable[..., Any], Callable[..., Any]]:
-    def each(self: Any, other: Any, *, alpha: Any = 1) -> tuple[Tensor, ...]:
+    def each(self: Any, *others: Any, alpha: Any = 1, **named: Any) -> tuple[Tensor, ...]:
+        other = _operand(name, others, named)
         if name == "pow" and not isinstance(self, (list, tuple)):
             return tuple(_of("pow")(self, x) for x in _checked(other, name, 2))
         tensors = _checked(self, name)
@@ -76,8 +86,8 @@ def _binary(name: str) -> tuple[Callable[..., Any], Callable[..., Any]]:
         return tuple(_of(name, y)(x, y, **options)
                      for x, y in zip(tensors, _spread(other, len(tensors)), strict=True))
 
-    def each_(self: Any, other: Any, *, alpha: Any = 1) -> Any:
-        return _store(_checked(self, name), each(self, other, alpha=alpha), self)
+    def each_(self: Any, *others: Any, alpha: Any = 1, **named: Any) -> Any:
+        return _store(_checked(self, name), each(self, *others, alpha=alpha, **named), self)
     return each, each_
 
 
@@ -97,14 +107,15 @@ def _pointed(name: str) -> tuple[Callable[..., Any], Callable[..., Any]]:
     return each, each_
 
 
-def _foreach_lerp(self: Any, tensors1: Any, weight: Any) -> tuple[Tensor, ...]:
-    tensors = _checked(self, "lerp")
+def _foreach_lerp(self: Any, tensors1: Any, weight: Any = None, *,
+                  weights: Any = None) -> tuple[Tensor, ...]:
+    tensors, weight = _checked(self, "lerp"), weights if weight is None else weight
     rows = zip(tensors, _spread(tensors1, len(tensors)), _spread(weight, len(tensors)), strict=True)
     return tuple(_of("lerp")(x, y, w) for x, y, w in rows)
 
 
-def _foreach_lerp_(self: Any, tensors1: Any, weight: Any) -> Any:
-    return _store(_checked(self, "lerp"), _foreach_lerp(self, tensors1, weight), self)
+def _foreach_lerp_(self: Any, tensors1: Any, weight: Any = None, *, weights: Any = None) -> Any:
+    return _store(_checked(self, "lerp"), _foreach_lerp(self, tensors1, weight, weights=weights), self)
 
 
 def _foreach_norm(self: Any, ord: Any = 2, dtype: Any = None) -> tuple[Tensor, ...]:

@@ -10,10 +10,11 @@ import numpy as np
 from .. import operators as ops
 from ..operators.looking import look
 from ..operators.registry import api
+from ..size import Size
 from ..tensor import Tensor
 from ..tensor.construct import from_array
 from ..tensor.inplace import check_writable
-from .construct import empty_coo
+from .construct import empty_coo, sparse_coo_tensor
 from .conversions import (
     ccol_indices,
     col_indices,
@@ -172,3 +173,28 @@ def resize_as_sparse_(input: Any, the_template: Any) -> Any:
         return sparse_resize_(input, the_template.shape, sparse_dim(the_template), dense_dim(the_template))
     input._become(the_template._with(the_template._entries.detach().clone()))
     return input
+
+
+@handles("new")
+def _new(self: Any, *given: Any, size: Any = None, device: Any = None) -> CooTensor:
+    """The older way to make a tensor of the same type: of a shape, or of indices and values."""
+    if not isinstance(self, CooTensor):
+        raise unsupported("new", "SparseCsrCPU")
+    if len(given) > 1 and isinstance(given[0], Tensor):
+        return sparse_coo_tensor(*given, dtype=self.dtype, device=device or self.device)
+    shape = given if size is None else size
+    if len(shape) == 1 and isinstance(shape[0], Size):
+        shape = shape[0]
+    if not all(isinstance(n, int) for n in shape):
+        raise TypeError("SparseTensor.new(sequence) only accepts sizes.  Please use "
+                        "torch.sparse_coo_tensor() or construct a strided tensor and convert it to sparse "
+                        "via to_sparse.")
+    return empty_coo(tuple(shape) or (0,), self.dtype, device or self.device)
+
+
+@handles("resize_as_")
+def _resize_as_(self: Any, the_template: Any, *, memory_format: Any = None) -> Any:
+    if not isinstance(self, SparseTensor) or not isinstance(the_template, SparseTensor):
+        raise unsupported("resize_" if isinstance(self, SparseTensor) else "_nnz",
+                          "SparseCPU" if isinstance(self, SparseTensor) else "CPU")
+    return resize_as_sparse_(self, the_template)

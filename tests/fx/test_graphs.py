@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+import math
 import operator
 import pickle
 from typing import Any
@@ -134,6 +135,26 @@ def test_wrapped_functions_are_not_looked_into() -> None:
     traced = fx.symbolic_trace(lambda x: opaque(x, 2))
     assert [node.target for node in traced.graph.nodes if node.op == "call_function"] == [opaque]
     assert torch.equal(traced(torch.ones(1)), torch.full((1,), 2.0))
+
+
+def halved(x: Any) -> Any:
+    return x / 2 if x.sum() > 0 else x
+
+
+def test_a_tracer_can_be_told_which_functions_to_leave_whole() -> None:
+    class Halves(torch.nn.Module):
+        def forward(self, x: Any) -> Any:
+            return halved(x) + math.sqrt(x.shape[0])
+    graph = fx.Tracer(autowrap_functions=(halved,)).trace(torch.nn.Sequential(Halves()))
+    called = [node.target for node in graph.nodes if node.op == "call_function"]
+    assert halved in called and math.sqrt in called
+    assert halved(torch.ones(2)).tolist() == [0.5, 0.5]
+    assert math.sqrt(4) == 2
+
+
+def test_the_class_of_a_graph_module_says_that_it_was_made() -> None:
+    made = type(fx.symbolic_trace(torch.nn.Linear(1, 1)))
+    assert made.__name__ == "Linear" and "GraphModuleImpl" in str(made)
 
 
 def test_patterns_are_replaced() -> None:

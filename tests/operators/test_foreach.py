@@ -51,6 +51,11 @@ OTHERS: list[tuple[Any, Any]] = [
     (lambda: torch._foreach_addcdiv(pair(), pair(), pair(), torch.tensor([0.5, 2])), [[1.5, 2.5], [5, 6]]),
     (lambda: torch._foreach_lerp(pair(), [x + 1 for x in pair()], 0.5), [[1.5, 2.5], [3.5, 4.5]]),
     (lambda: torch._foreach_lerp(pair(), [x + 1 for x in pair()], pair()), [[2, 4], [6, 8]]),
+    (lambda: torch._foreach_mul(pair(), scalar=2.0), [[2, 4], [6, 8]]),
+    (lambda: torch._foreach_mul_(pair(), scalars=[1.0, 2.0]), [[1, 2], [6, 8]]),
+    (lambda: torch._foreach_add(pair(), other=pair(), alpha=2), [[3, 6], [9, 12]]),
+    (lambda: torch._foreach_pow(pair(), exponent=2), [[1, 4], [9, 16]]),
+    (lambda: torch._foreach_lerp(pair(), [x + 1 for x in pair()], weights=pair()), [[2, 4], [6, 8]]),
     (lambda: torch._foreach_norm(pair(), 1), [3, 7]),
     (lambda: torch._foreach_norm(pair(), float("inf")), [2, 4]),
     (lambda: torch._foreach_powsum(pair(), 2), [5, 25]),
@@ -75,3 +80,5 @@ def test_gradients_and_errors() -> None:
         torch._foreach_add(pair(), pair()[:1])
     with pytest.raises(TypeError, match="must be tuple of Tensors, not Tensor"):
         torch._foreach_sqrt(torch.ones(2))
+    with pytest.raises(TypeError, match="_foreach_mul"):
+        torch._foreach_mul(pair(), exponent=2)

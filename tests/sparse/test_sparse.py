@@ -12,6 +12,8 @@ from typing import Any
 
 import pytest
 
+import flambeau
+
 from .cases import EMBEDDINGS, EXPRESSIONS, GRADIENTS, SETUP, outcome
 
 FACTS: dict[str, str] = json.loads(Path(__file__).with_name("facts.json").read_text())
@@ -153,3 +155,16 @@ def test_second_derivatives(torch: ModuleType) -> None:
         return torch.sparse.mm(torch.sparse_coo_tensor(places, values, (2, 3)), dense).sin()
     assert torch.autograd.gradcheck(product, (values, dense))
     assert torch.autograd.gradgradcheck(product, (values, dense))
+
+
+def test_the_older_way_to_make_a_tensor_of_the_same_type() -> None:
+    x = flambeau.eye(3).to_sparse()
+    assert x.new().shape == (0,) and x.new(2, 3).shape == (2, 3)
+    assert x.new(flambeau.Size((2, 3))).shape == (2, 3)
+    same = x.new(x._indices(), x._values(), (4, 4))
+    assert same.shape == (4, 4) and same._nnz() == 3
+    assert x.new().resize_as_(x).shape == (3, 3)
+    with pytest.raises(TypeError, match="only accepts sizes"):
+        x.new([1, 2])
+    with pytest.raises(NotImplementedError, match="aten::resize_"):
+        x.new().resize_as_(flambeau.ones(2))

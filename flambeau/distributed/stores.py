@@ -1,0 +1,329 @@
+"""Tables of keys and values that processes share: what they can do, and the one of a process's threads."""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections import deque
+from collections.abc import Callable, Sequence
+from datetime import timedelta
+from typing import Any, TypeVar
+
+T = TypeVar("T")
+# The names of a table's operations that wait for keys; their last argument is the time in seconds.
+WAITING = frozenset({"get", "wait", "multi_get", "queue_pop"})
+
+
+class DistError(RuntimeError):
+    """Communication between processes failed."""
+
+
+class DistBackendError(DistError):
+    """What carries out the communication failed."""
+
+
+class DistNetworkError(DistError):
+    """A connection failed."""
+
+
+class DistStoreError(DistError):
+    """A store did not have what was asked for in time."""
+
+
+class QueueEmptyError(DistStoreError):
+    """A queue had nothing to give."""
+
+
+def as_bytes(value: Any) -> bytes:
+    """A key or value as it is kept."""
+    if isinstance(value, str):
+        return value.encode()
+    if isinstance(value, bytes):
+        return value
+    raise TypeError(f"incompatible function arguments: keys and values of stores are str or bytes, not "
+                    f"{type(value).__name__}")
+
+
+def number_of(value: bytes) -> int:
+    """The number that ``add`` counts on from."""
+    try:
+        return int(value)
+    except ValueError:
+        raise ValueError("stoll") from None
+
+
+class Table:
+    """The keys and values of a store, for several threads; what waits is woken by every change."""
+
+    def __init__(self) -> None:
+        self._values: dict[str, bytes] = {}
+        self._queues: dict[str, deque[bytes]] = {}
+        self._changed = threading.Condition()
+
+    def _until(self, there: Callable[[], bool], seconds: float, given: Callable[[], T]) -> T:
+        with self._changed:
+            if not self._changed.wait_for(there, seconds):
+                raise DistStoreError("Wait timeout")
+            return given()
+
+    def _changing(self, change: Callable[[], T]) -> T:
+        with self._changed:
+            result = change()
+            self._changed.notify_all()
+            return result
+
+    def set(self, key: str, value: bytes) -> None:
+        """Keep a value."""
+        self._changing(lambda: self._values.__setitem__(key, value))
+
+    def get(self, key: str, seconds: float) -> bytes:
+        """A value, as soon as it is there."""
+        return self._until(lambda: key in self._values, seconds, lambda: self._values[key])
+
+    def add(self, key: str, amount: int) -> int:
+        """Count on, from zero if the key is new; the sum."""
+        def change() -> int:
+            total = number_of(self._values.get(key, b"0")) + amount
+            self._values[key] = str(total).encode()
+            return total
+        return self._changing(change)
+
+    def compare_set(self, key: str, expected: bytes, desired: bytes) -> bytes:
+        """Replace a value that is as expected (none: nothing expected); what is there then."""
+        def change() -> bytes:
+            if self._values.get(key, b"") == expected:
+                self._values[key] = desired
+            return self._values.get(key, expected)
+        return self._changing(change)
+
+    def append(self, key: str, value: bytes) -> None:
+        """Put more at the end of a value."""
+        self._changing(lambda: self._values.__setitem__(key, self._values.get(key, b"") + value))
+
+    def multi_get(self, keys: Sequence[str], seconds: float) -> list[bytes]:
+        """Several values, as soon as all are there."""
+        return self._until(lambda: self.check(keys), seconds, lambda: [self._values[key] for key in keys])
+
+    def multi_set(self, keys: Sequence[str], values: Sequence[bytes]) -> None:
+        """Keep several values."""
+        self._changing(lambda: self._values.update(zip(keys, values)))
+
+    def wait(self, keys: Sequence[str], seconds: float) -> None:
+        """Wait until all keys are there."""
+        self._until(lambda: self.check(keys), seconds, lambda: None)
+
+    def check(self, keys: Sequence[str]) -> bool:
+        """Whether all keys are there."""
+        return all(key in self._values for key in keys)
+
+    def delete_key(self, key: str) -> bool:
+        """Forget a value; whether it was there."""
+        return self._changing(lambda: self._values.pop(key, None) is not None)
+
+    def num_keys(self) -> int:
+        """How many values are kept."""
+        return len(self._values)
+
+    def list_keys(self) -> list[str]:
+        """The keys."""
+        return list(self._values)
+
+    def queue_push(self, key: str, value: bytes) -> None:
+        """Put a value at the end of a queue."""
+        self._changing(lambda: self._queues.setdefault(key, deque()).append(value))
+
+    def queue_pop(self, key: str, seconds: float) -> bytes:
+        """Take the first value of a queue, as soon as there is one (at once, if there is no time)."""
+        if seconds == 0 and not self._queues.get(key):
+            raise QueueEmptyError("queue is empty")
+        return self._until(lambda: bool(self._queues.get(key)), seconds, lambda: self._queues[key].popleft())
+
+    def queue_len(self, key: str) -> int:
+        """How many values are in a queue."""
+        return len(self._queues.get(key, ()))
+
+
+class Store:
+    """A table of keys and values that processes share; subclasses say where it lies.
+
+    Values are bytes (a str is encoded). ``get`` and ``wait`` wait for keys, up to ``timeout``.
+    """
+
+    _time = timedelta(seconds=300)
+
+    def _do(self, name: str, *args: Any) -> Any:
+        raise NotImplementedError(f"{type(self).__name__} does not say how to {name}")
+
+    def _seconds(self, time_given: timedelta | None = None) -> float:
+        return (self._time if time_given is None else time_given).total_seconds()
+
+    @property
+    def timeout(self) -> timedelta:
+        """How long to wait for keys."""
+        return self._time
+
+    def set_timeout(self, timeout: timedelta) -> None:
+        """Set how long to wait for keys."""
+        self._time = timeout
+
+    def set(self, key: str, value: str | bytes) -> None:
+        """Keep a value."""
+        self._do("set", key, as_bytes(value))
+
+    def get(self, key: str) -> bytes:
+        """A value, as soon as it is there."""
+        found: bytes = self._do("get", key, self._seconds())
+        return found
+
+    def add(self, key: str, amount: int) -> int:
+        """Count on, from zero if the key is new; the sum."""
+        return int(self._do("add", key, int(amount)))
+
+    def compare_set(self, key: str, expected_value: str | bytes, desired_value: str | bytes) -> bytes:
+        """Replace a value that is as expected ("" for none); what is there then."""
+        found: bytes = self._do("compare_set", key, as_bytes(expected_value), as_bytes(desired_value))
+        return found
+
+    def append(self, key: str, value: str | bytes) -> None:
+        """Put more at the end of a value."""
+        self._do("append", key, as_bytes(value))
+
+    def multi_get(self, keys: Sequence[str]) -> list[bytes]:
+        """Several values, as soon as all are there."""
+        return list(self._do("multi_get", list(keys), self._seconds()))
+
+    def multi_set(self, keys: Sequence[str], values: Sequence[str | bytes]) -> None:
+        """Keep several values."""
+        self._do("multi_set", list(keys), [as_bytes(value) for value in values])
+
+    def wait(self, keys: Sequence[str], timeout: timedelta | None = None) -> None:
+        """Wait until all keys are there."""
+        self._do("wait", list(keys), self._seconds(timeout))
+
+    def check(self, keys: Sequence[str]) -> bool:
+        """Whether all keys are there."""
+        return bool(self._do("check", list(keys)))
+
+    def delete_key(self, key: str) -> bool:
+        """Forget a value; whether it was there."""
+        return bool(self._do("delete_key", key))
+
+    def num_keys(self) -> int:
+        """How many values are kept."""
+        return int(self._do("num_keys"))
+
+    def list_keys(self) -> list[str]:
+        """The keys."""
+        return list(self._do("list_keys"))
+
+    def queue_push(self, key: str, value: str | bytes) -> None:
+        """Put a value at the end of a queue."""
+        self._do("queue_push", key, as_bytes(value))
+
+    def queue_pop(self, key: str, block: bool = True) -> bytes:
+        """Take the first value of a queue: wait for one, or raise ``QueueEmptyError``."""
+        found: bytes = self._do("queue_pop", key, self._seconds() if block else 0.0)
+        return found
+
+    def queue_len(self, key: str) -> int:
+        """How many values are in a queue."""
+        return int(self._do("queue_len", key))
+
+    def barrier(self, key: str, world_size: int, timeout: timedelta | None = None) -> None:
+        """Wait until as many have come here with the same key."""
+        arrived = self.add(f"{key}/arrived", 1)
+        if arrived == world_size:
+            self.set(f"{key}/all", b"1")
+        self.wait([f"{key}/all"], timeout)
+
+    def has_extended_api(self) -> bool:
+        """Whether ``append``, ``multi_get``, ``multi_set`` are single operations."""
+        return True
+
+    def clone(self) -> Store:
+        """Another handle on the same table."""
+        raise NotImplementedError(f"{type(self).__name__} cannot be cloned")
+
+
+class HashStore(Store):
+    """A store for the threads of one process.
+
+    >>> import flambeau as torch
+    >>> store = torch.distributed.HashStore()
+    >>> store.set("epoch", "3")
+    >>> store.get("epoch"), store.add("steps", 5)
+    (b'3', 5)
+    """
+
+    def __init__(self) -> None:
+        self._table = Table()
+
+    def _do(self, name: str, *args: Any) -> Any:
+        return getattr(self._table, name)(*args)
+
+    def clone(self) -> HashStore:
+        """Another handle on the same table."""
+        other = HashStore()
+        other._table, other._time = self._table, self._time
+        return other
+
+
+class PrefixStore(Store):
+    """A store within another: its keys begin with a prefix there.
+
+    >>> import flambeau as torch
+    >>> whole = torch.distributed.HashStore()
+    >>> torch.distributed.PrefixStore("worker", whole).set("state", "ready")
+    >>> whole.get("worker/state")
+    b'ready'
+    """
+
+    def __init__(self, prefix: str, store: Store) -> None:
+        self._prefix, self._store = f"{prefix}/", store
+
+    @property
+    def underlying_store(self) -> Store:
+        """The store that it is in."""
+        return self._store
+
+    @property
+    def _underlying_non_prefix_store(self) -> Store:
+        inner = self._store
+        while isinstance(inner, PrefixStore):
+            inner = inner._store
+        return inner
+
+    @property
+    def timeout(self) -> timedelta:
+        """How long to wait for keys."""
+        return self._store.timeout
+
+    def set_timeout(self, timeout: timedelta) -> None:
+        """Set how long to wait for keys, for the whole store."""
+        self._store.set_timeout(timeout)
+
+    def _seconds(self, time_given: timedelta | None = None) -> float:
+        return self._store._seconds(time_given)
+
+    def _do(self, name: str, *args: Any) -> Any:
+        if name == "list_keys":
+            start = len(self._prefix)
+            return [key[start:] for key in self._store.list_keys() if key.startswith(self._prefix)]
+        if args:
+            key = args[0]
+            key = [self._prefix + each for each in key] if isinstance(key, list) else self._prefix + key
+            args = (key, *args[1:])
+        return self._store._do(name, *args)
+
+    def has_extended_api(self) -> bool:
+        """Whether the store that it is in has them."""
+        return self._store.has_extended_api()
+
+    def clone(self) -> PrefixStore:
+        """The same prefix in another handle."""
+        return PrefixStore(self._prefix[:-1], self._store.clone())
+
+
+def remaining(end: float) -> float:
+    """The seconds until a time of ``time.monotonic``."""
+    return max(0.0, end - time.monotonic())
