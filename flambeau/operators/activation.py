@@ -8,9 +8,10 @@ from typing import Any
 from .. import dtypes
 from ..tensor import Tensor, assign, record, record_one
 from .comparison import where
-from .definition import pointwise_operator
+from .definition import arithmetic_dtype, pointwise_operator
 from .domain import BOOL, COMPLEX, NOT_FLOATING, not_implemented, refuse
 from .exponential import exp, sigmoid
+from .number_range import number_for
 from .registry import NAMESPACES, api
 from .trigonometric import tanh
 
@@ -23,13 +24,9 @@ def done(input: Tensor, result: Tensor, inplace: bool, name: str) -> Tensor:
     return assign(input, result, name) if inplace else result
 
 
-def _number_for(input: Tensor, number: Any) -> Any:
-    """A bound as a number of the tensor's kind: bounds do not promote."""
-    return (
-        int(number)
-        if isinstance(number, float) and input._geometry.dtype.category < dtypes.FLOATING
-        else number
-    )
+def _factor(input: Tensor, number: Any) -> Any:
+    """A number that elements are multiplied with or compared to, in the type that they compute in."""
+    return number_for(number, arithmetic_dtype(input._geometry.dtype))
 
 
 # --- relu ---------------------------------------------------------------------------------------------------
@@ -99,7 +96,7 @@ def leaky_relu(input: Tensor, negative_slope: float = 0.01, inplace: bool = Fals
     >>> torch.nn.functional.leaky_relu(torch.tensor([-1., 2.]), 0.1)
     tensor([-0.1000,  2.0000])
     """
-    return done(input, record(LEAKY_RELU, (input, negative_slope)), inplace, "leaky_relu_")
+    return done(input, record(LEAKY_RELU, (input, _factor(input, negative_slope))), inplace, "leaky_relu_")
 
 
 HARDTANH = pointwise_operator("hardtanh", lambda m, input, min_val, max_val:
@@ -138,7 +135,7 @@ def hardtanh(input: Tensor, min_val: float = -1.0, max_val: float = 1.0, inplace
         raise RuntimeError("Bool inputs not supported for hardtanh")
     if not dtype.is_signed and (min_val < 0 or max_val < 0):
         raise RuntimeError("cannot do hardtanh on an unsigned type with negative limits")
-    result = record(HARDTANH, (input, _number_for(input, min_val), _number_for(input, max_val)))
+    result = record(HARDTANH, (input, number_for(min_val, dtype), number_for(max_val, dtype)))
     return done(input, result, inplace, "hardtanh_")
 
 
@@ -168,8 +165,7 @@ def _threshold(input: Tensor, threshold: Any, value: Any) -> Tensor:
     dtype = input._geometry.dtype
     if dtype is dtypes.bool_:
         raise not_implemented("threshold_cpu", dtype)
-    return record(THRESHOLD, (input, _number_for(input, threshold),
-                              _number_for(input, value)))
+    return record(THRESHOLD, (input, _factor(input, threshold), number_for(value, dtype)))
 
 
 @api("nn.functional", judge="first")
@@ -216,7 +212,7 @@ def hardshrink(input: Tensor, lambd: float = 0.5) -> Tensor:
     >>> torch.nn.functional.hardshrink(torch.tensor([0.3, -2.]))
     tensor([ 0., -2.])
     """
-    return record(HARDSHRINK, (input, lambd))
+    return record(HARDSHRINK, (input, number_for(lambd, input._geometry.dtype)))
 
 
 @api("nn.functional", out=True)
@@ -336,7 +332,7 @@ def elu(input: Tensor, alpha: float = 1.0, inplace: bool = False) -> Tensor:
     >>> torch.nn.functional.elu(torch.tensor([-1., 2.]))
     tensor([-0.6321,  2.0000])
     """
-    return done(input, record(ELU, (input, float(alpha), 1.0, 1.0)), inplace, "elu_")
+    return done(input, record(ELU, (input, float(_factor(input, alpha)), 1.0, 1.0)), inplace, "elu_")
 
 
 @api("torch", inplace=False)
@@ -360,6 +356,7 @@ def celu(input: Tensor, alpha: float = 1.0) -> Tensor:
     """
     if alpha == 0:
         raise RuntimeError("ZeroDivisionError: alpha cannot be 0 for CELU")
+    alpha = _factor(input, alpha)
     return record(CELU, (input, float(alpha), 1.0, 1.0 / alpha))
 
 

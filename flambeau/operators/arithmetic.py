@@ -7,8 +7,9 @@ from typing import Any
 from .. import dtypes
 from ..graph.geometry import Geometry
 from ..tensor import Tensor, record, record_pair, record_scaled
-from .definition import NUMBERS, operand, pointwise, pointwise_operator, result_dtype
+from .definition import NUMBERS, arithmetic_dtype, operand, pointwise, pointwise_operator, result_dtype
 from .domain import bad_arguments, not_implemented, refuse, require_tensor, some_tensor
+from .number_range import number_for
 from .older_signatures import scaled
 from .registry import api
 
@@ -100,7 +101,7 @@ for _op in (SUB, RSUB, SUB_SCALED):
     _refuse_bool_operands(_op)
 
 
-@api("torch", "Tensor", out=True, inplace=True, judge="never")
+@api("torch", "Tensor", out=True, inplace="pointwise", judge="never")
 def add(input: Any, other: Any, *older: Any, alpha: Any = 1) -> Tensor:
     """``input + alpha * other``, broadcast.
 
@@ -124,7 +125,7 @@ def add(input: Any, other: Any, *older: Any, alpha: Any = 1) -> Tensor:
     return record(ADD_SCALED, (input, other, alpha))
 
 
-@api("torch", "Tensor", out=True, inplace=True, aliases=("subtract",), judge="never")
+@api("torch", "Tensor", out=True, inplace="pointwise", aliases=("subtract",), judge="never")
 def sub(input: Any, other: Any, *older: Any, alpha: Any = 1) -> Tensor:
     """``input - alpha * other``, broadcast.
 
@@ -286,7 +287,7 @@ def _(ctx: Any, grad: Tensor, tensor1: Tensor, tensor2: Tensor, value: Any) -> T
     return -grad * conjugate(value * tensor1 / (tensor2 * tensor2))
 
 
-@api("torch", "Tensor", out=True, inplace=True)
+@api("torch", "Tensor", out=True, inplace="pointwise")
 def addcmul(input: Tensor, tensor1: Tensor, tensor2: Tensor, *older: Any, value: Any = 1) -> Tensor:
     """``input + value * tensor1 * tensor2``, broadcast.
 
@@ -303,12 +304,10 @@ def addcmul(input: Tensor, tensor1: Tensor, tensor2: Tensor, *older: Any, value:
     if value.__class__ is int and value == 1:
         return record(ADDCMUL_ONE, (input, tensor1, tensor2))
     dtype = result_dtype([input._geometry, tensor1._geometry, tensor2._geometry])
-    if isinstance(value, float) and dtype.category < dtypes.FLOATING:
-        value = int(value)
-    return record(ADDCMUL, (input, tensor1, tensor2, value))
+    return record(ADDCMUL, (input, tensor1, tensor2, number_for(value, arithmetic_dtype(dtype))))
 
 
-@api("torch", "Tensor", out=True, inplace=True)
+@api("torch", "Tensor", out=True, inplace="pointwise")
 def addcdiv(input: Tensor, tensor1: Tensor, tensor2: Tensor, *older: Any, value: Any = 1) -> Tensor:
     """``input + value * tensor1 / tensor2``, broadcast.
 
@@ -334,7 +333,8 @@ def addcdiv(input: Tensor, tensor1: Tensor, tensor2: Tensor, *older: Any, value:
             "for float inputs. The future addcdiv behavior is just the latter implementation: (input + "
             "value * tensor1 / "
             "tensor2), for all dtypes.")
-    return record(ADDCDIV, (input, tensor1, tensor2, value))
+    dtype = result_dtype([input._geometry, tensor1._geometry, tensor2._geometry])
+    return record(ADDCDIV, (input, tensor1, tensor2, number_for(value, arithmetic_dtype(dtype))))
 
 
 # --- linear interpolation -----------------------------------------------------------------------------------
@@ -363,7 +363,7 @@ def _(ctx: Any, grad: Tensor, input: Tensor, end: Tensor) -> Tensor:
     return grad * conjugate(end - input)
 
 
-@api("torch", "Tensor", out=True, inplace=True)
+@api("torch", "Tensor", out=True, inplace="pointwise")
 def lerp(input: Tensor, end: Tensor, weight: Any) -> Tensor:
     """``input + weight * (end - input)``, broadcast.
 
@@ -384,4 +384,6 @@ def lerp(input: Tensor, end: Tensor, weight: Any) -> Tensor:
         raise not_implemented(
             "lerp_kernel_tensor" if isinstance(weight, Tensor) else "lerp_kernel_scalar", dtype
         )
-    return record(LERP if isinstance(weight, Tensor) else LERP_NUMBER, (input, end, weight))
+    if isinstance(weight, Tensor):
+        return record(LERP, (input, end, weight))
+    return record(LERP_NUMBER, (input, end, number_for(weight, arithmetic_dtype(dtype))))

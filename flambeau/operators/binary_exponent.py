@@ -49,7 +49,7 @@ def frexp(input: Tensor, *, out: Any = None) -> Any:
     return TYPES["frexp"](*result)
 
 
-@api("torch", "Tensor", out=True, inplace=True)
+@api("torch", "Tensor", out=True, inplace="pointwise")
 def ldexp(input: Tensor, other: Tensor) -> Tensor:
     """``input * 2**other``.
 

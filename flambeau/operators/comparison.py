@@ -32,7 +32,7 @@ def _comparison(name: str, kernel: Any, ordered: bool, *aliases: str, doc: str) 
     function.__name__ = function.__qualname__ = name
     function.__doc__ = doc
     function.operator = op  # type: ignore[attr-defined]
-    return api("torch", "Tensor", out=True, inplace=True, aliases=aliases)(function)
+    return api("torch", "Tensor", out=True, inplace="pointwise", aliases=aliases)(function)
 
 
 eq = _comparison(

@@ -198,8 +198,8 @@ def pointwise(*namespaces: str, name: str | None = None, promotes: str = "same",
         function.__module__ = kernel.__module__
         function.operator = op
         function.derivative = op.derivative
-        api(*(namespaces or ("torch", "Tensor")), inplace=inplace, aliases=aliases,
-            judge=judge)(function)
+        api(*(namespaces or ("torch", "Tensor")), aliases=aliases, judge=judge,
+            inplace="pointwise" if inplace and len(op.parameters) > 1 else inplace)(function)
         return function
     return declare
 

@@ -70,7 +70,7 @@ def _(ctx: Any, grad: Tensor, input: Any, other: Tensor) -> Tensor:
     return -grad * div(input, other, rounding_mode="trunc")
 
 
-@api("torch", "Tensor", out=True, inplace=True, aliases=("divide",), judge="never")
+@api("torch", "Tensor", out=True, inplace="pointwise", aliases=("divide",), judge="never")
 def div(input: Any, other: Any, *, rounding_mode: str | None = None) -> Tensor:
     """``input / other``; ``rounding_mode`` "floor" or "trunc" rounds the quotient (and keeps integers).
 
@@ -92,7 +92,7 @@ def div(input: Any, other: Any, *, rounding_mode: str | None = None) -> Tensor:
     )
 
 
-@api("torch", "Tensor", out=True, inplace=True)
+@api("torch", "Tensor", out=True, inplace="pointwise")
 def true_divide(input: Any, other: Any) -> Tensor:
     """``input / other`` in floating point.
 
@@ -103,7 +103,7 @@ def true_divide(input: Any, other: Any) -> Tensor:
     return div(input, other)
 
 
-@api("torch", "Tensor", out=True, inplace=True)
+@api("torch", "Tensor", out=True, inplace="pointwise")
 def floor_divide(input: Any, other: Any) -> Tensor:
     """The quotient rounded down; not differentiable.
 
@@ -115,7 +115,7 @@ def floor_divide(input: Any, other: Any) -> Tensor:
     return record(FLOOR_DIVIDE, (some_tensor(input, other), other))
 
 
-@api("torch", "Tensor", out=True, inplace=True)
+@api("torch", "Tensor", out=True, inplace="pointwise")
 def remainder(input: Any, other: Any) -> Tensor:
     """Python's modulus: the result has the divisor's sign.
 
@@ -126,7 +126,7 @@ def remainder(input: Any, other: Any) -> Tensor:
     return record(REMAINDER, operands("remainder", input, other))
 
 
-@api("torch", "Tensor", out=True, inplace=True)
+@api("torch", "Tensor", out=True, inplace="pointwise")
 def fmod(input: Tensor, other: Any) -> Tensor:
     """C's modulus: the result has the dividend's sign.
 

@@ -10,6 +10,7 @@ from ..tensor import Tensor, assign
 from ..tensor.warned import warn
 from .arguments import type_in_words
 from .arithmetic import mul
+from .domain import not_implemented
 from .random import BERNOULLI, DROPOUT_MASK, drawn
 from .registry import api
 
@@ -46,6 +47,8 @@ def _drop(x: Tensor, p: float, training: bool, features: bool) -> Tensor:
         raise RuntimeError("dropout probability has to be between 0 and 1, but got nan")
     if not training or p == 0 or x.numel() == 0:
         return x
+    if x.is_complex():
+        raise not_implemented("bernoulli_scalar_cpu_", x.dtype)
     if p == 1:
         return mul(x, x.new_zeros(()))
     return mul(x, drawn(DROPOUT_MASK, None, (float(p),), _noise_geometry(x, features)))

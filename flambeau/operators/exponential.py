@@ -300,7 +300,7 @@ def _(ctx: Any, grad: Tensor, input: Any, other: Tensor) -> Tensor:
     return grad * input / (other + 1)
 
 
-@api("torch", "Tensor", "special", out=True, inplace=True)
+@api("torch", "Tensor", "special", out=True, inplace="pointwise")
 def xlogy(input: Any, other: Any) -> Tensor:
     """``input * log(other)``, 0 where input is 0.
 

@@ -11,7 +11,7 @@ from ..tensor.warned import warn_once
 from .creation import filled
 from .definition import broadcast_shapes, operator
 from .expanding import EXPAND
-from .number_range import check_number
+from .number_range import check_number, number_for
 from .registry import NAMESPACES, api
 
 
@@ -103,15 +103,26 @@ def fill_(self: Tensor, value: Any) -> Tensor:
                             "match because some "
                             f"of the arguments have invalid types: (!{type(value).__name__}!)\n")
         value = item()
-    check_number(value, g.dtype)
-    return assign(self, filled(dense_like(g.shape, g, g.dtype), value), "fill_")
+    return _fill(self, number_for(value, g.dtype), "fill_")
 
 
 @api("Tensor", "torch")
 def zero_(self: Tensor) -> Tensor:
     """Write zeros everywhere."""
-    g = self._geometry
-    return assign(self, filled(dense_like(g.shape, g, g.dtype), 0), "zero_")
+    return _fill(self, 0, "zero_")
+
+
+def _fill(x: Tensor, value: Any, name: str) -> Tensor:
+    g = x._geometry
+    if 0 in g.strides and g.numel:  # each element once, where they are repeated
+        repeated = [s == 0 and n > 1 for n, s in zip(g.shape, g.strides)]
+        if any(repeated):
+            once = x
+            for d in [d for d, again in enumerate(repeated) if again]:
+                once = once.narrow(d, 0, 1)
+            _fill(once, value, name)
+            return x
+    return assign(x, filled(dense_like(g.shape, g, g.dtype), value), name)
 
 
 def fill(input: Tensor, value: Any) -> Tensor:

@@ -10,6 +10,7 @@ from ..graph.geometry import Geometry, contiguous
 from ..tensor import Tensor, record
 from .convolution import _pad, _patches, slices
 from .definition import arithmetic_dtype, operator
+from .domain import INTEGRAL, refuse
 from .memory_formats import contiguous_gradient, in_format_of
 from .registry import api
 
@@ -55,6 +56,10 @@ def FOLD(m: Any, input: Any, space: Ints, kernel: Ints, dilation: Ints, padding:
         padded[(slice(None), slice(None), *slices(offsets, stride, dilation, extents))] += \
             columns[(slice(None), slice(None), *offsets)]
     return padded[(slice(None), slice(None), *(slice(p, p + n) for n, p in zip(space, padding)))]
+
+
+refuse(UNFOLD, "im2col_out_cpu", *INTEGRAL, first_only=True)
+refuse(FOLD, "col2im_out_cpu", *INTEGRAL, first_only=True)
 
 
 @UNFOLD.derivative("input")

@@ -9,6 +9,7 @@ from ..graph.geometry import Geometry, contiguous, dense_like
 from ..tensor import Tensor, assign, check_dim, record
 from . import bounds, index_operators
 from .definition import operator
+from .number_range import number_for
 from .registry import api
 from .subscripts import Subscript
 
@@ -130,7 +131,7 @@ def check_source(name: str, x: Tensor, dim: int, index: Tensor, source: Tensor) 
                            f"self.shape = {list(x.shape)} source.shape = {list(source.shape)}")
 
 
-@api("torch", "Tensor", out=True, inplace=True)
+@api("torch", "Tensor", out=True, inplace="apart")
 def index_add(input: Tensor, dim: int, index: Tensor, source: Tensor, *, alpha: Any = 1) -> Tensor:
     """``input`` with ``alpha * source`` added at positions of a dimension; positions may repeat.
 
@@ -170,7 +171,7 @@ def _(ctx: Any, grad: Tensor, index: Tensor) -> Tensor:
     return index_select(grad, ctx.attributes[0], index).expand(ctx.operand_geometry(2).shape)
 
 
-@api("torch", "Tensor", out=True, inplace=True)
+@api("torch", "Tensor", out=True, inplace="apart")
 def index_copy(input: Tensor, dim: int, index: Tensor, source: Tensor) -> Tensor:
     """``input`` with ``source`` at the positions ``index`` of a dimension.
 
@@ -261,13 +262,15 @@ def index_fill(input: Tensor, dim: int, index: Tensor, value: Any) -> Tensor:
                                "storage of size 0")
         return input.clone()
     bounds.check_index(index, -extent, extent, IndexError, bounds.out_of_bounds(d, extent))
+    if not isinstance(value, Tensor):
+        value = number_for(value, input._geometry.dtype)
     return record(INDEX_FILL, (input, index, value), (d,))
 
 
 # --- index_put ----------------------------------------------------------------------------------------------
 
 
-@api("torch", "Tensor", inplace=True, judge="first")
+@api("torch", "Tensor", inplace="apart", judge="first")
 def index_put(input: Tensor, indices: Any, values: Tensor, accumulate: bool = False) -> Tensor:
     """``input`` with ``values`` written (or added, with ``accumulate``) at ``input[indices]``.
 
@@ -364,7 +367,7 @@ def _(ctx: Any, grad: Tensor, index: Tensor) -> Tensor:
     return take(grad, index).reshape(ctx.operand_geometry(2).shape)
 
 
-@api("torch", "Tensor", inplace=True)
+@api("torch", "Tensor", inplace="apart")
 def put(input: Tensor, index: Tensor, source: Tensor, accumulate: bool = False) -> Tensor:
     """``input`` with ``source`` written (or added) at positions of the flattened tensor.
 

@@ -91,12 +91,10 @@ def trapezoid(y: Tensor, x: Tensor | None = None, *, dx: Any = None, dim: int = 
     dim = check_dim(dim, y.ndim)
     if y.shape[dim] == 0:
         return y.new_zeros([n for d, n in enumerate(y.shape) if d != dim])
+    if x is None:
+        return (y.sum(dim) - (y.select(dim, 0) + y.select(dim, -1)) * 0.5) * dx
     width, right, left = _strips("trapezoid", y, x, dx, dim)
-    return (
-        ((right + left) * width).sum(dim) / 2
-        if isinstance(width, Tensor)
-        else (right + left).sum(dim) * (width / 2)
-    )
+    return ((right + left) * width).sum(dim) / 2
 
 
 @api("torch", judge="first")

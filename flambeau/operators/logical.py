@@ -64,7 +64,7 @@ def _bitwise(name: str, kernel: Any, pytorch_kernel: str, doc: str) -> Any:
     function.__name__ = function.__qualname__ = name
     function.__doc__ = doc
     function.operator = op  # type: ignore[attr-defined]
-    return api("torch", "Tensor", out=True, inplace=True)(function)
+    return api("torch", "Tensor", out=True, inplace="pointwise")(function)
 
 
 bitwise_and = _bitwise("bitwise_and", lambda m, input, other: m.bitwise_and(input, other), "bitwise_and_cpu",

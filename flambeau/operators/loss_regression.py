@@ -9,7 +9,7 @@ from .. import dtypes
 from ..tensor import Tensor, record
 from ..tensor.warned import warn
 from .definition import broadcast_shapes, pointwise_operator
-from .domain import refuse
+from .domain import INTEGRAL, refuse
 from .loss import reduce_loss, reduction_of, require_room, written_over
 from .registry import NAMESPACES, api
 
@@ -24,7 +24,7 @@ def _warn_sizes(input: Tensor, target: Tensor) -> None:
 MSE_LOSS = pointwise_operator("mse_loss", lambda m, input, target: m.square(input - target))
 
 
-refuse(MSE_LOSS, "mse_cpu", dtypes.COMPLEX)
+refuse(MSE_LOSS, "mse_cpu", *INTEGRAL, dtypes.COMPLEX)
 
 
 @MSE_LOSS.derivative("input", keeps="input target")
@@ -87,6 +87,8 @@ def _huber_kernel(m: Any, input: Any, target: Any, delta: Any) -> Any:
 
 SMOOTH_L1_LOSS = pointwise_operator("smooth_l1_loss", _smooth_l1_kernel)
 HUBER_LOSS = pointwise_operator("huber_loss", _huber_kernel)
+refuse(SMOOTH_L1_LOSS, "smooth_l1_cpu", *INTEGRAL, first_only=True)
+refuse(HUBER_LOSS, "huber_cpu", *INTEGRAL, first_only=True)
 refuse(SMOOTH_L1_LOSS, "smooth_l1_cpu", dtypes.COMPLEX)
 refuse(HUBER_LOSS, "huber_cpu", dtypes.COMPLEX, first_only=True)
 SMOOTH_L1_LOSS_BACKWARD = pointwise_operator(

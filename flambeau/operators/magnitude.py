@@ -16,6 +16,7 @@ from .definition import (
     pointwise_operator,
 )
 from .domain import BOOL, COMPLEX, bad_arguments, of_tensors, refuse, zero_gradient
+from .number_range import check_number
 from .registry import api
 
 
@@ -263,7 +264,17 @@ def _(ctx: Any, grad: Tensor, input: Tensor, min: Any, max: Any) -> Tensor:
     return record(CLAMP_BACKWARD, (grad, input, min, max))
 
 
-@api("torch", "Tensor", out=True, inplace=True, aliases=("clip",))
+def _bound(input: Tensor, bound: Any) -> Any:
+    """A bound, which must fit the type of the result."""
+    if bound.__class__ is float:
+        dtype = input._geometry.dtype
+        check_number(bound, dtype if dtype.category >= dtypes.FLOATING else dtypes.get_default_dtype())
+    elif bound.__class__ is int and input._geometry.dtype is not dtypes.bool_:
+        check_number(bound, input._geometry.dtype)
+    return bound
+
+
+@api("torch", "Tensor", out=True, inplace="pointwise", aliases=("clip",))
 def clamp(input: Tensor, min: Any = None, max: Any = None) -> Tensor:
     """``input`` with values below ``min`` raised to it, and those above ``max`` lowered.
 
@@ -274,11 +285,11 @@ def clamp(input: Tensor, min: Any = None, max: Any = None) -> Tensor:
     if min is None and max is None:
         raise RuntimeError("torch.clamp: At least one of 'min' or 'max' must not be None")
     op = CLAMP_TENSORS if isinstance(min, Tensor) or isinstance(max, Tensor) else CLAMP
-    return record(op, (input, min if min is None else operand(min, "clamp", "min", 2),
-                       max if max is None else operand(max, "clamp", "max", 3)))
+    return record(op, (input, min if min is None else _bound(input, operand(min, "clamp", "min", 2)),
+                       max if max is None else _bound(input, operand(max, "clamp", "max", 3))))
 
 
-@api("torch", "Tensor", out=True, inplace=True, judge="first")
+@api("torch", "Tensor", out=True, inplace="pointwise", judge="first")
 def clamp_min(input: Tensor, min: Any) -> Tensor:
     """``input`` with values below ``min`` raised to it.
 
@@ -288,10 +299,10 @@ def clamp_min(input: Tensor, min: Any) -> Tensor:
     """
     if not isinstance(input, Tensor):
         raise bad_arguments("clamp_min", input, min)
-    return record(CLAMP_MIN, (input, operand(min, "clamp_min", "min", 2), None))
+    return record(CLAMP_MIN, (input, _bound(input, operand(min, "clamp_min", "min", 2)), None))
 
 
-@api("torch", "Tensor", out=True, inplace=True, judge="first")
+@api("torch", "Tensor", out=True, inplace="pointwise", judge="first")
 def clamp_max(input: Tensor, max: Any) -> Tensor:
     """``input`` with values above ``max`` lowered to it.
 
@@ -301,7 +312,7 @@ def clamp_max(input: Tensor, max: Any) -> Tensor:
     """
     if not isinstance(input, Tensor):
         raise bad_arguments("clamp_max", input, max)
-    return record(CLAMP_MAX, (input, None, operand(max, "clamp_max", "max", 2)))
+    return record(CLAMP_MAX, (input, None, _bound(input, operand(max, "clamp_max", "max", 2))))
 
 
 # --- replacing what is not finite ---------------------------------------------------------------------------

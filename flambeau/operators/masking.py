@@ -15,7 +15,7 @@ from ..tensor.construct import from_array
 from .definition import broadcast_shapes, operator
 from .joining import cat
 from .looking import look
-from .number_range import check_number
+from .number_range import number_for
 from .out import store
 from .registry import api
 
@@ -63,8 +63,8 @@ def masked_fill(input: Tensor, mask: Tensor, value: Any) -> Tensor:
                                f"{dtypes.SCALAR_NAMES[input.dtype]}")
     elif value is None:
         raise TypeError("masked_fill(): argument 'value' must be Number, not NoneType")
-    elif isinstance(value, complex):
-        check_number(value, input.dtype)
+    else:
+        value = number_for(value, input._geometry.dtype)
     return record(MASKED_FILL, (input, mask, value))
 
 
@@ -171,7 +171,7 @@ def nonzero(input: Tensor, *, as_tuple: bool = False, out: Any = None) -> Any:
     if as_tuple:
         return tuple([from_array(np.ascontiguousarray(one)) for one in places(array)])
     found = np.stack(places(array)) if array.ndim else np.empty((0, np.count_nonzero(array)), np.int64)
-    result = from_array(found).t() if array.ndim > 1 else from_array(found.T)   # dimension by dimension
+    result = from_array(found).t() if array.ndim else from_array(found.T)   # dimension by dimension
     return result if out is None else store(result, out, "nonzero")
 
 

@@ -24,6 +24,7 @@ from .matmul import (
     require_tensor,
     transposed,
 )
+from .number_range import number_for
 from .older_signatures import scaled
 from .registry import api
 
@@ -33,6 +34,10 @@ IGNORE, PLAIN, SCALED = range(3)
 def _mode(beta: Any, alpha: Any) -> int:
     """How the summand enters: not at all (its NaNs do not either), as it is, or scaled."""
     return IGNORE if beta == 0 else PLAIN if beta == 1 and alpha == 1 else SCALED
+
+
+def _fitting(x: Tensor, factor: Any) -> Any:
+    return number_for(factor, arithmetic_dtype(x._geometry.dtype)) if isinstance(x, Tensor) else factor
 
 
 def combine(product: Any, input: Any, beta: Any, alpha: Any, mode: int) -> Any:
@@ -114,6 +119,7 @@ def addmm(input: Tensor, mat1: Tensor, mat2: Tensor, *older: Any, beta: Any = 1,
     """
     if older:
         return scaled(addmm, (input, mat1, mat2, *older), "beta alpha")
+    beta, alpha = _fitting(mat1, beta), _fitting(mat1, alpha)
     return record(ADDMM, (input, mat1, mat2, beta, alpha), (_mode(beta, alpha),))
 
 

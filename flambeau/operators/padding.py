@@ -14,6 +14,7 @@ from .arguments import integers
 from .definition import operator
 from .indexing import INDEX_SELECT_BACKWARD
 from .memory_formats import in_format_of, suggested_geometry
+from .number_range import number_for
 from .registry import api
 
 Ints = tuple[int, ...]
@@ -73,7 +74,7 @@ def constant_pad_nd(input: Tensor, pad: Any, value: Any = 0) -> Tensor:
     if len(widths) // 2 > input.ndim:
         raise RuntimeError("Length of pad should be no more than twice the number of dimensions of the "
                            f"input. Pad length is {len(widths)}while the input has {input.ndim}dimensions.")
-    return record(CONSTANT_PAD, (input, value), (widths,))
+    return record(CONSTANT_PAD, (input, number_for(value, input._geometry.dtype)), (widths,))
 
 
 # --- borders made of what is inside -------------------------------------------------------------------------

@@ -16,7 +16,7 @@ COPYSIGN = pointwise_operator("copysign", lambda m, input, other: m.copysign(inp
 refuse(COPYSIGN, "copysign_cpu", COMPLEX)
 
 
-@api("torch", "Tensor", out=True, inplace=True, judge="first")
+@api("torch", "Tensor", out=True, inplace="pointwise", judge="first")
 def copysign(input: Tensor, other: Any) -> Tensor:
     """The magnitude of ``input`` with the sign of ``other``.
 

@@ -113,7 +113,7 @@ def _by_exponent(grad: Tensor, input: Tensor, exponent: Tensor, output: Tensor) 
     return grad * conjugate(where(flat, 0, output * input.log()))
 
 
-@api("torch", "Tensor", out=True, inplace=True)
+@api("torch", "Tensor", out=True, inplace="pointwise")
 def pow(input: Any, exponent: Any) -> Tensor:
     """``input`` to the power ``exponent``, broadcast; one of the two may be a number.
 
@@ -126,7 +126,7 @@ def pow(input: Any, exponent: Any) -> Tensor:
             if input.dtype is exponent.dtype is dtypes.bool_:
                 raise not_implemented("pow", dtypes.bool_)
             return record(POW, (input, exponent))
-        return record(NUMBER_POW, (operand(input, "pow", "input", 1), exponent))
+        return record(NUMBER_POW, (operand(input, "pow", "input", 1), exponent.contiguous()))
     if not isinstance(input, Tensor):
         raise TypeError(f"pow() received an invalid combination of arguments - got ({type(input).__name__}, "
                         f"{type(exponent).__name__}), but expected one of:\n * (Tensor input, Tensor "

@@ -366,6 +366,8 @@ api("torch", "Tensor", out=True, name="bernoulli", judge="first")(_bernoulli)
 @api("Tensor", judge="first")
 def random_(self: Tensor, *args: Any, generator: Any = None, **kwargs: Any) -> Tensor:
     """Fill with integers: ``random_()``, ``random_(to)`` or ``random_(from, to)``."""
+    if self.is_complex():
+        raise RuntimeError("check_random_bounds handles only integral, floating-point and boolean types")
     low = kwargs.pop("from", args[0] if len(args) > 1 else 0)
     high = kwargs.pop("to", args[-1] if args else None)
     if high is None and not args and not low:

@@ -8,7 +8,7 @@ from __future__ import annotations
 import sys
 from collections.abc import Callable
 from types import FunctionType
-from typing import Any, TypeVar
+from typing import Any, Literal, TypeVar
 
 from ..tensor import Tensor, assign, casting, check_writable
 from ..tensor.overlap import require_apart
@@ -18,19 +18,23 @@ from .signatures import FAILURES, complaint, strict
 
 F = TypeVar("F", bound=Callable[..., Any])
 
+# Whether Tensor gets a method that writes the result to itself, and how its other operands may lie in memory:
+# "pointwise": where it lies or somewhere else, but not over a part of it; "apart": somewhere else.
+Inplace = bool | Literal["pointwise", "apart"]
+
 # namespace -> name -> function; "torch" is the top level, "Tensor" the methods.
 NAMESPACES: dict[str, dict[str, Callable[..., Any]]] = {
     name: {} for name in ("torch", "Tensor", "nn.functional", "linalg", "fft", "special")
 }
 
 
-def api(*namespaces: str, out: bool = False, inplace: bool = False, aliases: tuple[str, ...] = (),
+def api(*namespaces: str, out: bool = False, inplace: Inplace = False, aliases: tuple[str, ...] = (),
         name: str | None = None, judge: Judge = "late") -> Callable[[F], F]:
     """Publish a function in ``namespaces``.
 
     ``out``: the functions (not the methods) take ``out=``. ``inplace``: Tensor gets the method ``name_`` as
-    well, and so does ``torch``. ``aliases`` are further names in the same namespaces. ``judge``: when wrong
-    arguments are found (see ``Judge``); of a function that is not judged its aliases are.
+    well (see ``Inplace``), and so does ``torch``. ``aliases`` are further names in the same namespaces.
+    ``judge``: when wrong arguments are found (see ``Judge``); aliases of a function that is not judged are.
     """
     def publish(function: F) -> F:
         public_name = name or function.__name__
@@ -47,7 +51,7 @@ def api(*namespaces: str, out: bool = False, inplace: bool = False, aliases: tup
                 inner = with_keywords(function, public_name, namespaces, out=False)
                 for namespace in ("Tensor", "torch")[:1 + ("torch" in namespaces)]:
                     judged = strict(inner, namespace, each + "_") if judge == "first" else inner
-                    written = in_place(judged, each + "_", namespace)
+                    written = in_place(judged, each + "_", namespace, inplace)
                     if public_name in casting.OPERATORS:
                         written = casting.uncast(written)
                     NAMESPACES[namespace][each + "_"] = written
@@ -156,21 +160,9 @@ on_dispatch: list[Callable[[], None]] = []
 on_first_override.append(_dispatch_everything)
 
 
-# In-place methods of pointwise operators on several tensors: these may not overlap with ``self``.
-_JOINT = frozenset(
-    f"{name}_" for name in (
-        "add", "sub", "subtract", "mul", "multiply", "div", "divide", "true_divide", "floor_divide",
-        "remainder", "fmod", "pow", "float_power", "atan2", "arctan2", "hypot", "eq", "ne", "lt", "le", "gt",
-        "ge", "not_equal", "less", "less_equal", "greater", "greater_equal", "copysign", "xlogy", "nextafter",
-        "logical_and", "logical_or", "logical_xor", "bitwise_and", "bitwise_or", "bitwise_xor",
-        "bitwise_left_shift", "bitwise_right_shift", "lerp", "addcmul", "addcdiv", "clamp", "clip",
-        "clamp_min", "clamp_max", "gcd", "lcm", "igamma", "igammac", "heaviside", "ldexp"))
-
-
-def in_place(function: Callable[..., Any], name: str, namespace: str = "Tensor") -> Callable[..., Any]:
-    """The in-place method of a function: its result is written to ``self``."""
-    joint = name in _JOINT
-
+def in_place(function: Callable[..., Any], name: str, namespace: str = "Tensor",
+             kind: Inplace = True) -> Callable[..., Any]:
+    """The in-place method of a function: its result is written to ``self`` (see ``Inplace``)."""
     def method(self: Any, *args: Any, **kwargs: Any) -> Any:
         try:
             result = function(self, *args, **kwargs)
@@ -180,8 +172,8 @@ def in_place(function: Callable[..., Any], name: str, namespace: str = "Tensor")
             if isinstance(error, (IndexError, RuntimeError)):
                 check_writable(self)  # what may not be written is refused whatever else is wrong
             raise
-        if joint:
-            require_apart(self, args)
+        if kind is not True:
+            require_apart(self, (*args, *kwargs.values()), same_allowed=kind == "pointwise")
         return assign(self, result, name)
     method.__name__ = method.__qualname__ = name
     method.__doc__ = f"In-place version of ``{name[:-1]}``."

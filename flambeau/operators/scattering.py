@@ -12,6 +12,7 @@ from ..graph.geometry import Geometry, contiguous
 from ..tensor import Tensor, check_dim, record
 from . import bounds
 from .definition import broadcast_shapes, operator
+from .number_range import number_for
 from .registry import api
 from .slicing import SLICE
 from .view_backward import embed
@@ -211,7 +212,7 @@ def check_src(name: str, x: Tensor, dim: int, index: Tensor, src: Tensor) -> Non
                                f"dimension {dim} and to be no larger size than src {list(src.shape)}")
 
 
-@api("torch", "Tensor", out=True, inplace=True)
+@api("torch", "Tensor", out=True, inplace="apart")
 def scatter(
     input: Tensor,
     dim: int,
@@ -242,13 +243,13 @@ def scatter(
                 raise RuntimeError(f"Expected index {list(index.shape)} to be no larger than self "
                                    f"{list(input.shape)} apart "
                                    f"from dimension {d}")
-        src = src.item() if isinstance(src, Tensor) else src
+        src = number_for(src.item() if isinstance(src, Tensor) else src, input._geometry.dtype)
     if reduce is not None:
         operator = SCATTER_REDUCED
     return record(operator, (input, index, src), (d, reduce))
 
 
-@api("torch", "Tensor", out=True, inplace=True)
+@api("torch", "Tensor", out=True, inplace="apart")
 def scatter_add(input: Tensor, dim: int, index: Tensor, src: Tensor) -> Tensor:
     """``input`` with the elements of ``src`` added at positions of one dimension; positions may repeat.
 

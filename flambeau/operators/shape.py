@@ -167,6 +167,9 @@ def unflatten(input: Tensor, dim: int, sizes: Any) -> Tensor:
     d = check_dim(dim, g.ndim)
     if not sizes:
         raise RuntimeError("unflatten: sizes must be non-empty")
+    if not g.ndim:
+        raise RuntimeError("unflatten got an unexpected error:\nDimension specified as 0 but tensor has no "
+                           "dimensions")
     try:
         full = infer_size(sizes, g.shape[d])
     except RuntimeError as error:

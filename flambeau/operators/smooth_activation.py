@@ -14,6 +14,7 @@ from .creation import like_geometry
 from .definition import arithmetic_dtype, pointwise_geometry, pointwise_operator
 from .domain import COMPLEX, INTEGRAL, NOT_FLOATING, not_implemented, refuse
 from .exponential import SIGMOID, exp, sigmoid
+from .number_range import number_for
 from .random import drawn
 from .random_distributions import RRELU_SLOPES
 from .registry import NAMESPACES, api
@@ -172,7 +173,8 @@ def softplus(input: Tensor, beta: float = 1, threshold: float = 20) -> Tensor:
     >>> torch.nn.functional.softplus(torch.tensor([-1., 2.]))
     tensor([0.3133, 2.1269])
     """
-    return record(SOFTPLUS, (input, beta, threshold))
+    dtype = arithmetic_dtype(input._geometry.dtype)
+    return record(SOFTPLUS, (input, number_for(beta, dtype), number_for(threshold, dtype)))
 
 
 @api("nn.functional", out=True)

@@ -190,6 +190,10 @@ def searchsorted(
         )
     if isinstance(input, Tensor):
         v = input._geometry
+        if v.ndim == 0 and g.ndim != 1:
+            raise RuntimeError(
+                "torch.searchsorted(): input value can be a scalar only when boundaries tensor dimension is "
+                f"1, but we got boundaries tensor dim({g.ndim}) and input value's dim(0) numel(1)")
         if g.ndim != 1 and (v.ndim != g.ndim or v.shape[:-1] != g.shape[:-1]):
             raise RuntimeError(
                 "torch.searchsorted(): boundaries tensor should be 1 dimension or the first N-1 dimensions "

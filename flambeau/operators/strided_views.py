@@ -86,6 +86,8 @@ def _as_strided_rule(
     if any(n < 0 for n in size):
         raise RuntimeError(f"Storage size calculation overflowed with sizes={list(size)} and "
                            f"strides={list(stride)}")
+    if offset is not None and offset < 0:
+        raise RuntimeError(f"Tensor: invalid storage offset {offset}")
     return g.with_view(size, stride, g.offset if offset is None else offset)
 
 

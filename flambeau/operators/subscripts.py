@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from math import copysign, inf
 from operator import index as as_index
 from typing import Any
 
@@ -24,6 +25,7 @@ from .creation import filled
 from .expanding import UNSQUEEZE
 from .extents import type_name
 from .looking import look
+from .number_range import check_number
 from .shape import ALIAS
 from .slicing import SELECT, SLICE
 
@@ -277,7 +279,9 @@ def getitem(self: Tensor, key: Any) -> Tensor:
 def setitem(self: Tensor, key: Any, value: Any) -> None:
     """``x[key] = value``, written in place."""
     number = value.__class__ in (int, float, bool, complex)
-    if not number and not isinstance(value, Tensor):
+    if number and self._geometry.dtype in (dtypes.float16, dtypes.bfloat16):
+        value = _rounded(value, self._geometry.dtype)
+    elif not number and not isinstance(value, Tensor):
         if not isinstance(value, (np.generic, int, float, bool, complex)):
             raise TypeError(f"can't assign a {_type_title(value)} to a {type_name(self._geometry)}")
         value, number = value.item() if isinstance(value, np.generic) else value, True
@@ -306,6 +310,7 @@ def setitem(self: Tensor, key: Any, value: Any) -> None:
             target.copy_(_without_leading_ones(value, target.ndim).expand(target.shape))
         return
     if number:
+        check_number(value, target._geometry.dtype)
         value = filled(_scalar_geometry(target), value)
     dims = tuple(found.dims)
     index_operators.check_known(target, found.indices, dims)
@@ -314,6 +319,13 @@ def setitem(self: Tensor, key: Any, value: Any) -> None:
     require_apart(target, (value,), same_allowed=False)
     value = _without_leading_ones(value, len(lead))
     assign(target, index_operators.put(target, value, found.indices, dims, False), "index_put_")
+
+
+def _rounded(value: Any, dtype: dtypes.dtype) -> Any:
+    """A number to assign, infinite where 16 bits do not hold it."""
+    if value.__class__ is complex or not abs(value) > dtypes.finfo(dtype).max:
+        return value
+    return copysign(inf, value)
 
 
 def _type_title(value: Any) -> str:

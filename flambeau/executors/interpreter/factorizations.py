@@ -106,23 +106,31 @@ def cholesky(a: Array) -> tuple[Array, Array]:
     """The lower factor of Hermitian matrices (their lower triangles are read), and where each fails (or
     0)."""
     try:
-        return linalg.cholesky(a), np.zeros(a.shape[:-2], np.int32)
+        return _lower_factor(a), np.zeros(a.shape[:-2], np.int32)
     except np.linalg.LinAlgError:
         pass
     factors = np.tril(a).reshape(-1, *a.shape[-2:])
     info = np.zeros(len(factors), np.int32)
     for i, matrix in enumerate(a.reshape(factors.shape)):
         try:
-            factors[i] = linalg.cholesky(matrix)
+            factors[i] = _lower_factor(matrix)
         except np.linalg.LinAlgError:
             info[i] = _first_bad_minor(matrix)
     return factors.reshape(a.shape), info.reshape(a.shape[:-2])
 
 
+def _lower_factor(a: Array) -> Array:
+    """NumPy's factor; its error also for what is not a number, which it lets pass."""
+    factor: Array = linalg.cholesky(a)
+    if np.isnan(np.diagonal(factor, axis1=-2, axis2=-1)).any():
+        raise np.linalg.LinAlgError
+    return factor
+
+
 def _first_bad_minor(matrix: Array) -> int:
     for order in range(1, len(matrix) + 1):
         try:
-            linalg.cholesky(matrix[:order, :order])
+            _lower_factor(matrix[:order, :order])
         except np.linalg.LinAlgError:
             return order
     return len(matrix)
