@@ -2,15 +2,20 @@
 
 from __future__ import annotations
 
+import os
+import subprocess
+import sys
 from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
+import pytest
 
 import flambeau
 from flambeau import config
 from flambeau.executors.native import templates
 from flambeau.executors.native.fusion import traits
+from flambeau.executors.native.llvm.machine import machine
 from flambeau.executors.native.programs import known as programs
 from flambeau.tensor import Tensor
 
@@ -66,6 +71,18 @@ def check_threads(function: Callable[..., Any], operands: Sequence[Any]) -> None
             assert all(np.array_equal(x, y) for (_, x), (_, y) in zip(want, found, strict=True))
     finally:
         flambeau.set_num_threads(before)
+
+
+def check_other_processor(file: str, selection: str) -> None:
+    """Tests of a file pass for AVX2, which has vectors of half the width and half as many of them."""
+    if os.environ.get("FLAMBEAU_CPU"):
+        pytest.skip("runs itself")
+    if "+avx2" not in machine().features:
+        pytest.skip("the code could not run here")
+    command = [sys.executable, "-m", "pytest", "-q", "-x", "-p", "no:cacheprovider", file, "-k", selection]
+    environment = {**os.environ, "FLAMBEAU_CPU": "haswell"}
+    done = subprocess.run(command, env=environment, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stdout + done.stderr
 
 
 def check(function: Callable[..., Any], operands: Sequence[Any], name: str, tolerance: float = 0.0) -> None:

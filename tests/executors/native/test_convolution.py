@@ -3,9 +3,6 @@
 from __future__ import annotations
 
 import math
-import os
-import subprocess
-import sys
 from collections.abc import Callable
 from typing import Any
 
@@ -19,7 +16,7 @@ pytest.importorskip("llvmlite")
 
 from flambeau.executors.native.convolution import forward as convolution
 from flambeau.executors.native.convolution import weight as convolution_weight
-from tests.executors.native.agreement import TEXTS, check, forget, results
+from tests.executors.native.agreement import TEXTS, check, check_other_processor, forget, results
 
 F = flambeau.nn.functional
 FUNCTIONS = {1: F.conv1d, 2: F.conv2d, 3: F.conv3d}
@@ -222,14 +219,5 @@ def test_large_work_is_divided() -> None:
 
 
 def test_other_processors() -> None:
-    """The same for AVX2: half as many registers, of half the width."""
-    if os.environ.get("FLAMBEAU_CPU"):
-        pytest.skip("runs itself")
-    from flambeau.executors.native.llvm.machine import machine
-    if "+avx2" not in machine().features:
-        pytest.skip("the code could not run here")
-    command = [sys.executable, "-m", "pytest", "-q", "-x", "-p", "no:cacheprovider", __file__, "-k",
-               "test_views or test_transposed_convolutions or test_numbers_that_are_not_finite"]
-    environment = {**os.environ, "FLAMBEAU_CPU": "haswell"}
-    done = subprocess.run(command, env=environment, capture_output=True, text=True, check=False)
-    assert done.returncode == 0, done.stdout + done.stderr
+    check_other_processor(
+        __file__, "test_views or test_transposed_convolutions or test_numbers_that_are_not_finite")

@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-import os
-import subprocess
-import sys
 from collections.abc import Callable
 from typing import Any
 
@@ -16,7 +13,7 @@ from flambeau import Tensor
 
 pytest.importorskip("llvmlite")
 
-from tests.executors.native.agreement import TEXTS, check, forget, results
+from tests.executors.native.agreement import TEXTS, check, check_other_processor, forget, results
 
 F = flambeau.nn.functional
 MAXIMA = {1: F.max_pool1d, 2: F.max_pool2d, 3: F.max_pool3d}
@@ -170,14 +167,4 @@ def test_the_same_bits_for_any_number_of_threads(monkeypatch: pytest.MonkeyPatch
 
 
 def test_other_processors() -> None:
-    """The same for AVX2: vectors of half the width."""
-    if os.environ.get("FLAMBEAU_CPU"):
-        pytest.skip("runs itself")
-    from flambeau.executors.native.llvm.machine import machine
-    if "+avx2" not in machine().features:
-        pytest.skip("the code could not run here")
-    command = [sys.executable, "-m", "pytest", "-q", "-x", "-p", "no:cacheprovider", __file__, "-k",
-               "test_shapes or test_the_last_nan"]
-    environment = {**os.environ, "FLAMBEAU_CPU": "haswell"}
-    done = subprocess.run(command, env=environment, capture_output=True, text=True, check=False)
-    assert done.returncode == 0, done.stdout + done.stderr
+    check_other_processor(__file__, "test_shapes or test_the_last_nan")

@@ -1,0 +1,94 @@
+"""Linear algebra on small matrices gives what the interpreter gives."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+
+import flambeau
+from flambeau import Tensor
+from flambeau.config import executor
+
+pytest.importorskip("llvmlite")
+
+from tests.executors.native.agreement import TEXTS, check, check_other_processor, results
+
+L = flambeau.linalg
+# Fewer matrices than a vector has lanes, as many, and more, of few and of many elements; also one alone.
+SHAPES = [(3, 3), (5, 4, 4), (17, 1, 1), (40, 8, 8), (2, 3, 5, 5), (33, 16, 16), (16, 31, 31)]
+DTYPES = [(flambeau.float32, 2e-4), (flambeau.float64, 1e-9)]
+
+
+def matrices(shape: Any, dtype: Any = flambeau.float32) -> Tensor:
+    flambeau.manual_seed(sum(shape))
+    return flambeau.randn(*shape, dtype=dtype) + (2 + shape[-1] / 4) * flambeau.eye(*shape[-2:], dtype=dtype)
+
+
+def positive(x: Tensor) -> Tensor:
+    return x @ x.mT + x.shape[-1] * flambeau.eye(x.shape[-1], dtype=x.dtype)
+
+
+@pytest.mark.parametrize(("dtype", "tolerance"), DTYPES, ids=str)
+@pytest.mark.parametrize("shape", SHAPES, ids=str)
+def test_general(shape: Any, dtype: Any, tolerance: float) -> None:
+    x = matrices(shape, dtype)
+    wide = matrices((*shape[:-2], shape[-2] + 1, shape[-1] + 1), dtype)[..., :-1]
+    part = matrices((*shape[:-1], 2 * shape[-1]), dtype)[..., ::2]
+    for a in (x, x.mT, wide, wide.mT, part):
+        check(lambda a: tuple(L.lu_factor_ex(a)), [a], "linalg_lu_factor_ex", tolerance)
+    for a in (x, x.mT, part + x):
+        check(lambda a: tuple(L.inv_ex(a)), [a], "linalg_inv_ex", 20 * tolerance)
+        check(L.det, [a], "linalg_det", tolerance)
+        check(lambda a: tuple(L.slogdet(a)), [a], "linalg_slogdet", tolerance)
+
+
+@pytest.mark.parametrize(("dtype", "tolerance"), DTYPES, ids=str)
+@pytest.mark.parametrize("shape", SHAPES, ids=str)
+def test_solutions(shape: Any, dtype: Any, tolerance: float) -> None:
+    x, b = matrices(shape, dtype), matrices((*shape[:-1], 3), dtype)
+    q, shared = positive(x), matrices((shape[-1], 2), dtype)
+    for sides in (b, b.mT.contiguous().mT, shared):
+        check(lambda a, b: tuple(L.solve_ex(a, b)), [x, sides], "linalg_solve_ex", 20 * tolerance)
+        for upper in (False, True):
+            for unit in (False, True):
+                a = q / q.abs().amax() if unit else q
+                check(lambda a, b, upper=upper, unit=unit: L.solve_triangular(
+                    a, b, upper=upper, unitriangular=unit), [a, sides], "linalg_solve_triangular", tolerance)
+            check(lambda a, b, upper=upper: flambeau.cholesky_solve(b, a, upper=upper), [q, sides],
+                  "cholesky_solve", tolerance)
+    for upper in (False, True):
+        check(lambda a, upper=upper: tuple(L.cholesky_ex(a, upper=upper)), [q], "linalg_cholesky_ex",
+              tolerance)
+
+
+def test_irregular_matrices_are_left_to_the_interpreter() -> None:
+    x = matrices((20, 3, 3))
+    x[4], x[7, 1] = 0.0, x[7, 0]
+    functions: list[Callable[..., Any]] = [
+        lambda a: tuple(L.lu_factor_ex(a)), lambda a: tuple(L.inv_ex(a)), L.det,
+        lambda a: tuple(L.slogdet(a)), lambda a: tuple(L.cholesky_ex(a))]
+    for function in functions:
+        with executor("interpreter"):
+            wanted = function(x)
+        with executor("native"):
+            found = function(x)
+        for a, b in zip(wanted, found):
+            np.testing.assert_array_equal(a.numpy(), b.numpy())
+    with executor("native"), pytest.raises(RuntimeError, match=r"\(Batch element 4\).*singular"):
+        L.inv(x)
+
+
+def test_another_shape_compiles_nothing() -> None:
+    def run(shape: Any) -> set[str]:
+        results(lambda a: L.inv_ex(a)[0], [matrices(shape)], "native")
+        return {text for text in TEXTS if "matrices" in text}
+    known = run((4, 3, 3))
+    for shape in SHAPES:
+        assert run(shape) == known
+
+
+def test_other_processors() -> None:
+    check_other_processor(__file__, "test_general or test_solutions")
