@@ -5,7 +5,8 @@ from __future__ import annotations
 import ctypes
 import sys
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Iterable, Sequence
+from functools import partial
 from operator import attrgetter, index
 from typing import Any
 
@@ -13,6 +14,7 @@ import numpy as np
 
 from ....config import settings
 from ....graph.node import Signature
+from ...freed import are_mapped, unmapped
 from ...interpreter.readers import number_of
 from ...measure import KernelTime, measured
 from ..plan import Call, Plan
@@ -46,7 +48,7 @@ class Segment:
     """
 
     __slots__ = ("form", "plans", "scratch", "nanoseconds", "memory", "address", "_header", "_statuses",
-                 "_arena_offsets", "_numbers", "_fresh", "_alone", "_values", "_bound_to")
+                 "_arena_offsets", "_numbers", "_fresh", "_new", "_alone", "_values", "_bound_to")
 
     def __init__(self, form: Skeleton, plans: list[Plan], signatures: Sequence[Signature],
                  offsets: dict[Any, int]) -> None:
@@ -61,6 +63,8 @@ class Segment:
         self._arena_offsets = self._arena_offsets[form.in_arena[:, 1]] + shifts[form.in_arena[:, 2]]
         made = [signatures[k].outputs[r] for k, r in form.made]
         self._fresh = [g.numel for g in made], [g.dtype.numpy for g in made]
+        mapped = are_mapped([g.numel * g.dtype.itemsize for g in made])
+        self._new: Callable[..., Iterable[Any]] = unmapped if mapped else _arrays
         self._alone = [UNHELD + 1] * len(form.owned)
         self._values: list[Any] = []
         self._bound_to = 0
@@ -108,7 +112,7 @@ class Segment:
         values: list[Any] = [*map(_value, leaves)]
         if form.earlier:
             values += [arrays[result] for result in form.earlier]
-        values += map(_empty, *self._fresh)
+        values += self._new(*self._fresh)
         if private is not None:
             values += private
         if self._fill(values, nodes, block):
@@ -139,7 +143,7 @@ class Segment:
         values = [operands[j].value for _, j in self.form.leaves]
         if len(values) > 1 and len({*map(id, values)}) < len(values):   # other graphs: their operands differ
             return False
-        values += map(_empty, *self._fresh)
+        values += self._new(*self._fresh)
         if not self._fill(values, (node,), block):
             return False
         if self._header[runtime.FAILED]:
@@ -268,7 +272,7 @@ class Segment:
 
 
 _value = attrgetter("value")
-_empty = np.empty
+_arrays = partial(map, np.empty)
 
 
 def _writable(words: Any) -> Any:
