@@ -55,7 +55,7 @@ class Group(NamedTuple):
     f: Function
     e: Elements
     first: str      # the number of the first one
-    count: str      # how many there are
+    held: str       # how many there are
     live: str       # the mask of their lanes
 
     def load(self, block: Block, pointer: str, a: Registers, staging: str, dense: bool) -> None:
@@ -72,7 +72,7 @@ class Group(NamedTuple):
 
     def _transpose(self, pointer: str, a: Registers, staging: str) -> None:
         f, e = self.f, self.e
-        last, size = f.sub(self.count, 1), f.mul(a.rows, a.columns)
+        last, size = f.sub(self.held, 1), f.mul(a.rows, a.columns)
         starts = [e.at(f, pointer, f.mul(f.add(self.first, f.least(i, last)), a.batch))
                   for i in range(e.lanes)]
         with f.loop(0, size, e.lanes) as k:
@@ -89,7 +89,7 @@ class Group(NamedTuple):
             mask = f.first_lanes(f.sub(size, k), e.lanes)
             rows = [f.read(e.kind, f.at(block, f.add(k, i), e.kind), e.width) for i in range(e.lanes)]
             for i, row in enumerate(transposed(f, e.kind, rows)):
-                exists = f.compare("slt", i, self.count)
+                exists = f.compare("slt", i, self.held)
                 mine = f.choose(exists, f"<{e.lanes} x i1>", mask, "zeroinitializer")
                 e.write(f, row, e.at(f, start, f.add(f.mul(size, i), k)), mine)
 

@@ -100,7 +100,7 @@ def lu(work: Work, form: Form) -> None:
     result = Block(f, e, work.room(a.at_result), (1, work.rows))
     result.copy(work.x, work.rows, work.columns)
     work.deliver(result, a.first, a.size)
-    with f.loop(0, work.group.count) as lane, f.loop(0, steps) as k:
+    with f.loop(0, work.group.held) as lane, f.loop(0, steps) as k:
         which = f.read("i32", f.at(f.at(pivots, k, e.kind), lane, "i32"))
         at = f.add(f.mul(f.add(work.group.first, lane), steps), k)
         f.write("i32", f.emit(f"add i32 {which}, 1"), f.at(a.second, at, "i32"))
