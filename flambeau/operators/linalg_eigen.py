@@ -8,10 +8,19 @@ import numpy as np
 
 from .. import return_types
 from ..graph.geometry import Geometry, contiguous
+from ..graph.operator import Operator
 from ..tensor import Tensor, record
 from .definition import operator
 from .linalg_solve import SOLVE
-from .linalg_support import LinAlgError, adjoint, by_columns, identity, require_square, same_by_columns
+from .linalg_support import (
+    LinAlgError,
+    adjoint,
+    by_columns,
+    identity,
+    require_square,
+    same_by_columns,
+    will_differentiate,
+)
 from .looking import look
 from .registry import api
 
@@ -39,6 +48,18 @@ def _(ctx: Any, grads: Any, values: Tensor, V: Tensor) -> Any:
         inner = inner + to_values.to(V.dtype).diag_embed()
     result = V @ inner @ adjoint(V)
     return (result + adjoint(result)) * 0.5
+
+
+@operator("linalg_eigvalsh", lambda operands, attributes: _eigh_geometry(operands, attributes)[0])
+def EIGVALSH(m: Any, A: Any, uplo: str) -> Any:
+    return m.linalg.eigvalsh(A, UPLO=uplo)
+
+
+@EIGVALSH.derivative("A", keeps="A")
+def _(ctx: Any, grad: Tensor, A: Tensor) -> Any:
+    """The vectors are computed only now."""
+    V = record(EIGH, (A,), ctx.attributes)[1]
+    return (V * grad.unsqueeze(-2).to(V.dtype)) @ adjoint(V)
 
 
 def _eig_geometry(operands: Any, attributes: Any) -> tuple[Geometry, Geometry]:
@@ -70,7 +91,7 @@ def _(ctx: Any, grads: Any, values: Tensor, V: Tensor) -> Any:
 def _converged(results: Any, name: str) -> Any:
     """The results, once it is known that the iteration converged; a look."""
     try:
-        look(results[0], name, only_checks=True)
+        look(results if isinstance(results, Tensor) else results[0], name, only_checks=True)
     except np.linalg.LinAlgError:
         raise LinAlgError(
             f"linalg.{name}: The algorithm failed to converge because the input matrix is ill-conditioned or "
@@ -79,11 +100,11 @@ def _converged(results: Any, name: str) -> Any:
     return results
 
 
-def _hermitian(A: Tensor, uplo: str, name: str) -> Any:
+def _hermitian(A: Tensor, uplo: str, name: str, kind: Operator = EIGH) -> Any:
     require_square(A, f"linalg.{name}")
     if uplo.upper() not in ("L", "U") or len(uplo) != 1:
         raise RuntimeError(f"Expected UPLO argument to be 'L' or 'U', but got {uplo}")
-    return _converged(record(EIGH, (A,), (uplo.upper(),)), name)
+    return _converged(record(kind, (A,), (uplo.upper(),)), name)
 
 
 @api("linalg", out=True)
@@ -105,7 +126,9 @@ def eigvalsh(A: Tensor, UPLO: str = "L") -> Tensor:
     >>> torch.linalg.eigvalsh(torch.tensor([[2., 0.], [0., 1.]]))
     tensor([1., 2.])
     """
-    return _hermitian(A, UPLO, "eigvalsh")[0]
+    if will_differentiate(A):
+        return _hermitian(A, UPLO, "eigvalsh")[0]
+    return _hermitian(A, UPLO, "eigvalsh", EIGVALSH)
 
 
 def _general(A: Tensor, name: str) -> Any:

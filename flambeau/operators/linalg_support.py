@@ -9,6 +9,7 @@ from .. import dtypes
 from ..graph.geometry import Geometry, contiguous, intern, row_major_strides
 from ..size import Size
 from ..tensor import Tensor
+from ..tensor.tape import state as grad_state
 from .definition import broadcast_shapes
 from .looking import look
 from .registry import NAMESPACES
@@ -75,6 +76,11 @@ def failure(info: Tensor, cause: str) -> tuple[str, int] | None:
         return "", int(found)
     position = int((found.reshape(-1) != 0).argmax())
     return f"(Batch element {position}): ", int(found.reshape(-1)[position])
+
+
+def will_differentiate(A: Tensor) -> bool:
+    """Whether vectors that a gradient needs are better computed along with the values."""
+    return A.requires_grad and grad_state.enabled
 
 
 def same(g: Geometry) -> Geometry:

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
+import numpy as np
+
 from .. import dtypes, return_types
 from ..graph.geometry import Geometry, contiguous
 from ..tensor import Tensor, record
@@ -17,6 +19,7 @@ from .linalg_support import (
     identity,
     require_matrix,
     require_square,
+    will_differentiate,
 )
 from .looking import look
 from .registry import api
@@ -75,19 +78,39 @@ def _(ctx: Any, grads: Any, U: Tensor, S: Tensor, Vh: Tensor) -> Any:
     return result
 
 
+def _values_geometry(operands: Any, attributes: Any) -> Geometry:
+    g = operands[0]
+    return contiguous((*g.shape[:-2], min(g.shape[-2:])), g.dtype.to_real(), g.device)
+
+
+@operator("linalg_svdvals", _values_geometry)
+def SVDVALS(m: Any, A: Any) -> Any:
+    return m.linalg.svd(A, compute_uv=False)
+
+
+@SVDVALS.derivative("A", keeps="A")
+def _(ctx: Any, grad: Tensor, A: Tensor) -> Any:
+    """The vectors are computed only now."""
+    U, _, Vh = record(SVD, (A,), (False,))
+    return (U * grad.unsqueeze(-2).to(U.dtype)) @ Vh
+
+
 def _checked_svd(A: Tensor, full_matrices: bool) -> Any:
-    import numpy as np
-
     results = record(SVD, (A,), (full_matrices,))
+    _converge(results[1])
+    return results
 
+
+def _converge(values: Tensor) -> Tensor:
+    """The values, once it is known that the iteration converged; a look."""
     try:
-        look(results[1], "svd", only_checks=True)
+        look(values, "svd", only_checks=True)
     except np.linalg.LinAlgError:
         raise LinAlgError(
             "linalg.svd: The algorithm failed to converge because the input matrix is ill-conditioned or has "
             "too many repeated singular values (error code: 1)."
         ) from None
-    return results
+    return values
 
 
 @api("linalg", out=True, judge="first")
@@ -125,7 +148,7 @@ def svdvals(A: Tensor, *, driver: str | None = None) -> Tensor:
     tensor([3., 2.])
     """
     require_matrix(A, "linalg.svdvals")
-    return _checked_svd(A, False)[1]
+    return _checked_svd(A, False)[1] if will_differentiate(A) else _converge(record(SVDVALS, (A,)))
 
 
 # --- pseudoinverse ------------------------------------------------------------------------------------------
