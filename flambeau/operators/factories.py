@@ -46,6 +46,8 @@ def as_tensor(data: Any, dtype: Any = None, device: Any = None) -> Tensor:
         return data.to(device=device or data.device, dtype=dtype or data.dtype)
     if isinstance(data, np.ndarray):
         made = shared(data) if data.flags.writeable else from_array(np.array(data))
+        if dtype is None and device is None and devices.resolve(None) is devices.CPU:
+            return made
         return made.to(device=devices.resolve(device), dtype=dtype or made.dtype)
     return from_array(to_array(data, dtype), device=devices.resolve(device))
 

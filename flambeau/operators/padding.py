@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import lru_cache
 from typing import Any
 
 from .. import dtypes
@@ -52,12 +53,20 @@ def _padded_geometry(operands: Any, attributes: Any) -> Geometry:
 @operator("constant_pad_nd", _padded_geometry)
 def CONSTANT_PAD(m: Any, input: Any, value: Any, pad: Ints) -> Any:
     """A border of one value; negative widths crop."""
-    pairs = _pairs(pad, input.ndim)
-    result = m.full([n + a + b for n, (a, b) in zip(input.shape, pairs)], value, input.dtype)
-    source = tuple(slice(max(-a, 0), n - max(-b, 0)) for n, (a, b) in zip(input.shape, pairs))
-    target = tuple(slice(max(a, 0), size - max(b, 0)) for size, (a, b) in zip(result.shape, pairs))
+    shape, source, target = _inner(input.shape, pad)
+    result = m.full(shape, value, input.dtype)
     result[target] = input[source]
     return result
+
+
+@lru_cache(256)
+def _inner(shape: Ints, pad: Ints) -> tuple[Ints, tuple[slice, ...], tuple[slice, ...]]:
+    """The padded shape; which part of the input is kept, and where it comes to lie."""
+    pairs = _pairs(pad, len(shape))
+    padded = tuple([n + a + b for n, (a, b) in zip(shape, pairs)])
+    source = tuple([slice(max(-a, 0), n - max(-b, 0)) for n, (a, b) in zip(shape, pairs)])
+    target = tuple([slice(max(a, 0), n - max(b, 0)) for n, (a, b) in zip(padded, pairs)])
+    return padded, source, target
 
 
 @CONSTANT_PAD.derivative("input")
@@ -68,7 +77,7 @@ def _(ctx: Any, grad: Tensor) -> Tensor:
 @api("torch", judge="first")
 def constant_pad_nd(input: Tensor, pad: Any, value: Any = 0) -> Tensor:
     """A border of ``value``; ``pad`` lists (before, after) from the last dimension on."""
-    widths = tuple(int(p) for p in pad)
+    widths = tuple([int(p) for p in pad])
     if len(widths) % 2:
         raise RuntimeError(f"Length of pad must be even but instead it equals {len(widths)}")
     if len(widths) // 2 > input.ndim:

@@ -113,7 +113,7 @@ def RANDOM_FULL(m: Any, state: Any, geometry: Geometry) -> Any:
     return in_memory_order(geometry, lambda shape: random_full(state, shape, geometry.dtype.numpy))
 
 
-@operator("randperm", with_state)
+@operator("randperm", with_state, price=per_element(60.0))
 def RANDPERM(m: Any, state: Any, geometry: Geometry) -> Any:
     return draw_permutation(state, geometry.numel, geometry.dtype.numpy)
 

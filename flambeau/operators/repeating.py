@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import cache
 from operator import index
 from typing import Any
 
@@ -29,7 +30,13 @@ def _rolled(operands: Any, attributes: Any) -> Geometry:
     return suggested_geometry(g.shape, g)
 
 
-FLIP = operator("flip", _same)(lambda m, input, dims: m.flip(input, dims))
+@cache
+def _backwards(ndim: int, dims: tuple[int, ...]) -> tuple[slice, ...]:
+    """The subscript that reverses dimensions."""
+    return tuple([slice(None, None, -1 if d in dims else None) for d in range(ndim)])
+
+
+FLIP = operator("flip", _same)(lambda m, input, dims: input[_backwards(input.ndim, dims)])
 ROLL = operator("roll", _rolled)(lambda m, input, shifts, dims: m.roll(input, shifts, dims))
 
 

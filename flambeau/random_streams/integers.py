@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 import numpy as np
 
 from .arithmetic import BFLOAT16, FLOAT16, FLOAT32, FLOAT64, Array, rounded
+from .few import few32
 from .state import State, Stream
 from .uniform import fill
 
@@ -29,6 +31,9 @@ def randint(state: State, shape: tuple[int, ...], low: int, high: int,
     if dtype in SIGNIFICAND_BITS:
         low, high = floating_bounds(low, high, dtype)
     width = high - low
+    if width < _WIDE and dtype == np.int64 and (few := few32(state, math.prod(shape))):
+        outputs, state = few
+        return np.array([low + x % width for x in outputs], dtype).reshape(shape), state
     stream = Stream(state)
 
     def narrow(count: int) -> Array:

@@ -29,8 +29,9 @@ import numpy as np
 State: TypeAlias = np.ndarray[Any, np.dtype[np.uint8]]
 
 STATE_BYTES = 5056
-_BLOCK = 624
-_KEY = slice(24, 24 + 8 * _BLOCK)
+BLOCK = 624
+KEY_AT = 24
+_KEY = slice(KEY_AT, KEY_AT + 8 * BLOCK)
 _NORMAL = slice(5024, 5032)
 _HAS_NORMAL = slice(5040, 5044)
 _MASK21 = np.uint64((1 << 21) - 1)
@@ -64,7 +65,7 @@ def check_state(state: State) -> None:
                            f"state size to be {state.nbytes}")
     left, seeded = (int(x) for x in state[8:16].view(np.int32))
     following = int(state[16:24].view(np.uint64)[0])
-    if not (seeded == 1 and 0 < left <= _BLOCK and following <= _BLOCK):
+    if not (seeded == 1 and 0 < left <= BLOCK and following <= BLOCK):
         raise RuntimeError("Invalid mt19937 state")
 
 
@@ -77,30 +78,30 @@ class _Source:
         self.legacy = np.random.RandomState(self.bits)
         self.owner: Stream | None = None
         address = self.bits.ctypes.state_address
-        self.memory = np.ctypeslib.as_array((ctypes.c_uint32 * (_BLOCK + 1)).from_address(address))
+        self.memory = np.ctypeslib.as_array((ctypes.c_uint32 * (BLOCK + 1)).from_address(address))
         # Setting ``bits.state`` costs 35 µs, a copy into its memory one; trust the layout only when it is as
         # expected.
         known: Any = self.bits.state
-        self.direct = bool((self.memory[:_BLOCK] == known["state"]["key"]).all()) and (
-            int(self.memory[_BLOCK]) == known["state"]["pos"])
+        self.direct = bool((self.memory[:BLOCK] == known["state"]["key"]).all()) and (
+            int(self.memory[BLOCK]) == known["state"]["pos"])
 
     def load(self, words: np.ndarray[Any, Any], position: int) -> None:
         if self.direct:
-            self.memory[:_BLOCK] = words
-            self.memory[_BLOCK] = position
+            self.memory[:BLOCK] = words
+            self.memory[BLOCK] = position
         else:
             key = words.astype(np.uint32)
             self.bits.state = {"bit_generator": "MT19937", "state": {"key": key, "pos": position}}
 
     def key(self) -> np.ndarray[Any, Any]:
         if self.direct:
-            return self.memory[:_BLOCK]
+            return self.memory[:BLOCK]
         known: Any = self.bits.state
         return np.asarray(known["state"]["key"])
 
     def position(self) -> int:
         if self.direct:
-            return int(self.memory[_BLOCK])
+            return int(self.memory[BLOCK])
         known: Any = self.bits.state
         return int(known["state"]["pos"])
 
@@ -132,7 +133,7 @@ class Stream:
         self._source = source = _sources.source
         source.owner = self
         left = state[8:12].view(np.int32)[0]
-        position = _BLOCK if left == 1 else int(state[16:24].view(np.uint64)[0])
+        position = BLOCK if left == 1 else int(state[16:24].view(np.uint64)[0])
         source.load(state[_KEY].view(np.uint64), position)
         self._drawn = False
         self._normal: float | None = None
@@ -212,5 +213,5 @@ class Stream:
     def _write_engine(self, state: State) -> None:
         position = self._source.position()
         state[_KEY].view(np.uint64)[:] = self._source.key()
-        state[8:12].view(np.int32)[0] = _BLOCK + 1 - position
+        state[8:12].view(np.int32)[0] = BLOCK + 1 - position
         state[16:24].view(np.uint64)[0] = position

@@ -48,6 +48,9 @@ def shared(array: np.ndarray[Any, Any]) -> Tensor:
     """A tensor that shares memory with an array (``from_numpy``)."""
     array = np.asarray(array)   # a matrix stays two-dimensional whatever is done to it
     dtype = dtypes.from_numpy_dtype(array.dtype)
+    if array.flags.c_contiguous:
+        geometry = contiguous(array.shape, dtype)
+        return _exposed(array, array.reshape(-1), geometry, geometry)
     itemsize = array.itemsize
     _refuse_negative_strides(array)
     if any(s % itemsize for s in array.strides):
@@ -55,12 +58,17 @@ def shared(array: np.ndarray[Any, Any]) -> Tensor:
                          "array to reallocate the memory.")
     strides = tuple(s // itemsize for s in array.strides)
     geometry = intern(Size(array.shape), strides, 0, dtype, devices.CPU)
-    if geometry.is_contiguous:
+    if geometry.is_contiguous:  # but for strides of what has one element, or none
         geometry = contiguous(array.shape, dtype)
         flat = array.reshape(-1)
     else:
         flat = np.lib.stride_tricks.as_strided(array, (geometry.extent,), (itemsize,))
-    storage = Storage(constant(flat), contiguous((flat.size,), dtype))
+    return _exposed(array, flat, geometry, contiguous((flat.size,), dtype))
+
+
+def _exposed(array: np.ndarray[Any, Any], flat: Any, geometry: Geometry, held: Geometry) -> Tensor:
+    """A tensor on the memory of an array, all of which is ``flat``."""
+    storage = Storage(constant(flat), held)
     storage.exposed = True
     storage.owner = array
     return fresh(storage, geometry)

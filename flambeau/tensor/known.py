@@ -111,6 +111,29 @@ def known_rows(tensors: Sequence[Any]) -> list[Array] | None:
     return rows
 
 
+def known_parts(tensors: Sequence[Any]) -> tuple[list[Array], int] | None:
+    """The elements of tensors that differ in their first extent alone, and the sum of those; or None.
+
+    The samples of a batch whose lengths vary; as ``known_rows`` otherwise.
+    """
+    if modes or levels or interceptors:
+        return None
+    first = tensors[0]._geometry
+    rest, dtype, parts, length = tuple(first.shape)[1:], first.dtype, [], 0
+    for x in tensors:
+        if x.__class__ is not Tensor or x._requires_grad or x._sparse:
+            return None
+        g, value, base = x._geometry, x._storage.node.value, x._base
+        shape = tuple(g.shape)
+        if not g.is_contiguous or not g.numel or not shape or shape[1:] != rest or g.dtype is not dtype \
+                or g.device is not CPU or value.__class__ is not np.ndarray or value.dtype != dtype.numpy \
+                or (base is not None and base._requires_grad):
+            return None
+        length += shape[0]
+        parts.append(value[g.offset:g.extent])
+    return parts, length
+
+
 def made(flat: Array, shape: Sequence[int]) -> Tensor:
     """A tensor of a shape whose value is a flat array that nobody else will write to."""
     geometry = contiguous(shape, from_numpy_dtype(flat.dtype))

@@ -34,32 +34,44 @@ _signatures: Any = Recent(1 << 14)
 dtypes.on_default_change += [_signatures.clear, casting.guarded.clear]
 
 # What sees every operator before it is recorded (Note: dispatch modes, in utils/_python_dispatch.py). While
-# one does, no signature is found in the table, and whoever records comes to where it is asked.
+# one does, or operators are computed at once, the short ways of recording find no signature in the table and
+# come to ``record``, where it is asked.
 interceptors: list[Any] = []
 
 
 class _Bare:
-    """A table of signatures that finds and keeps nothing."""
+    """A table of signatures that finds nothing."""
 
     def get(self, key: Any) -> None:
         """Nothing."""
 
-    recall = get
-
-    def keep(self, key: Any, signature: Signature) -> Signature:
-        """The signature."""
-        return signature
-
 
 _table: Any = _signatures
 _bare = _Bare()
+DECLINED = object()
+_taker: Any = None          # who is asked before an operator is recorded, which it may decline to take
+_computers: list[Any] = []  # who computes it, if nobody intercepts: once for each thread that wants it
 
 
 def intercept(with_them: list[Any]) -> None:
     """From now on these see what is recorded, the last one first; none: as usual."""
-    global _signatures
     interceptors[:] = with_them
-    _signatures = _bare if with_them else _table
+    _settle()
+
+
+def compute_with(computer: Any, begins: bool) -> None:
+    """A thread begins, or ends, to have computed what it records (Note: computing at once)."""
+    if begins:
+        _computers.append(computer)
+    else:
+        _computers.remove(computer)
+    _settle()
+
+
+def _settle() -> None:
+    global _signatures, _taker
+    _taker = interceptors[-1] if interceptors else [None, *_computers][-1]
+    _signatures = _table if _taker is None else _bare
 
 
 _new = object.__new__
@@ -81,6 +93,10 @@ def record(operator: Operator, operands: Sequence[Any], attributes: tuple[Any, .
     Of several results, ``enough`` is how many the caller reads: the others are there if backward needs them.
     Raises what PyTorch raises when shapes, dtypes or devices do not fit.
     """
+    if _taker is not None:
+        taken = _taker(operator, operands, attributes, enough)
+        if taken is not DECLINED:
+            return taken
     key: list[Any] = [operator, attributes]
     inputs: list[Any] = []
     taping = state.enabled
@@ -96,10 +112,8 @@ def record(operator: Operator, operands: Sequence[Any], attributes: tuple[Any, .
             key.append(x.__class__)
             inputs.append(x)
     found = tuple(key)
-    signature = _signatures.get(found)
+    signature = _table.get(found)
     if signature is None:
-        if interceptors:
-            return interceptors[-1](operator, operands, attributes, enough)
         if casting.used and operator.name in casting.OPERATORS:
             cast = casting.lowered_operands(operands)
             if cast is not None:
@@ -148,7 +162,9 @@ def record_one(operator: Operator, x: Tensor, attributes: tuple[Any, ...] = ()) 
     key = (operator, attributes, x._geometry)
     signature = _signatures.get(key)
     if signature is None:
-        if interceptors:
+        if _taker is not None and (taken := _taker(operator, (x,), attributes, None)) is not DECLINED:
+            return taken
+        if _taker is not None:
             return record(operator, (x,), attributes)
         if x.__class__ is BatchedTensor:
             return rules.record(operator, (x,), attributes)
@@ -180,7 +196,9 @@ def record_pair(operator: Operator, a: Tensor, b: Tensor, attributes: tuple[Any,
     key = (operator, attributes, a._geometry, b._geometry)
     signature = _signatures.get(key)
     if signature is None:
-        if interceptors or (casting.used and operator.name in casting.OPERATORS):
+        if _taker is not None and (taken := _taker(operator, (a, b), attributes, None)) is not DECLINED:
+            return taken
+        if _taker is not None or (casting.used and operator.name in casting.OPERATORS):
             return record(operator, (a, b), attributes)
         if levels and any_batched((a, b)):
             return rules.record(operator, (a, b), attributes)
@@ -214,7 +232,9 @@ def record_scaled(operator: Operator, x: Tensor, number: Any) -> Tensor:
     key = (operator, x._geometry, number.__class__)
     signature = _signatures.get(key)
     if signature is None:
-        if interceptors:
+        if _taker is not None and (taken := _taker(operator, (x, number), (), None)) is not DECLINED:
+            return taken
+        if _taker is not None:
             return record(operator, (x, number))
         if x.__class__ is BatchedTensor:
             return rules.record(operator, (x, number), ())
@@ -247,7 +267,7 @@ def record_three(operator: Operator, a: Tensor, b: Tensor, c: Tensor | None) -> 
     key = (operator, (), a._geometry, b._geometry, _NONE if c is None else c._geometry)
     signature = _signatures.get(key)
     if signature is None:
-        if interceptors or casting.used:
+        if _taker is not None or casting.used:
             return record(operator, (a, b, c))
         if levels and any_batched((a, b, c)):
             return rules.record(operator, (a, b, c), ())
@@ -305,7 +325,7 @@ def projection(i: int, geometry: Geometry) -> Signature:
 
 def sign(operator: Operator, key: tuple[Any, ...], attributes: tuple[Any, ...]) -> Signature:
     """Check the operands and make the signature; errors are not remembered."""
-    table = casting.guarded if casting.used and operator.name in casting.OPERATORS else _signatures
+    table = casting.guarded if casting.used and operator.name in casting.OPERATORS else _table
     found = table.recall(key)
     if found is not None:
         return found

@@ -22,6 +22,7 @@ class GradState(threading.local):
     enabled = True
     inference = False
     check_nan = True
+    at_once = False     # whether it makes samples (Note: computing at once)
     # While a level of forward differentiation is open everything is recorded (Note: forward mode): whether it
     # is, and whether the program has switched gradients off meanwhile.
     forward = False

@@ -99,11 +99,31 @@ def prepare(signature: Signature) -> Plan:
         return half_complex.prepare(signature, prepare)
     if operator.owns:
         return _prepare_owning(signature)
+    if draws(signature):
+        return _prepare_draw(signature)
     if operator.kind == "pointwise" and (plan := direct.prepare(signature)) is not None:
         return plan
     if (operator.kind == "pointwise" or operator.name in _ELEMENTWISE) and _is_flat(signature):
         return _prepare_flat(signature)
     return _prepare_general(signature)
+
+
+def draws(signature: Signature) -> bool:
+    """Whether this draws a dense result from a random stream, whose state is read and comes last."""
+    geometries, outputs = signature.geometries, signature.outputs
+    return len(outputs) == 2 and geometries[:1] == outputs[1:] and signature.attributes[-1:] == outputs[:1] \
+        and outputs[0].is_contiguous and Geometry not in map(type, geometries[1:])
+
+
+def _prepare_draw(signature: Signature) -> Plan:
+    """A stream gives fresh values, in order."""
+    kernel, attributes = signature.operator.kernel, signature.attributes
+
+    def execute_draw(operands: tuple[Any, ...]) -> Any:
+        before = operands[0].value
+        values, after = kernel(mathematics, before, *operands[1:], *attributes)
+        return values if values.ndim == 1 else values.reshape(-1), after.copy() if after is before else after
+    return execute_draw
 
 
 def _prepare_general(signature: Signature) -> Plan:

@@ -79,6 +79,9 @@ class SequentialSampler(Sampler[int]):
         return len(self.data_source)
 
 
+_BLOCK = 1 << 13    # indices drawn at once
+
+
 class RandomSampler(Sampler[int]):
     """Indices in random order; with `replacement`, drawn independently of one another.
 
@@ -115,20 +118,20 @@ class RandomSampler(Sampler[int]):
         return len(self.data_source) if self._num_samples is None else self._num_samples
 
     def __iter__(self) -> Iterator[int]:
-        n = len(self.data_source)
-        generator = self.generator
-        if generator is None:
-            generator = Generator()
-            generator.manual_seed(draw_seed())
+        n, given = len(self.data_source), self.generator
+        generator = given or Generator().manual_seed(draw_seed())
         if self.replacement:
-            blocks, rest = divmod(self.num_samples, 32)
-            for count in [*[32] * blocks, rest]:
+            # Others may draw from a given generator between two blocks, of PyTorch's size.
+            size = _BLOCK if given is None else 32
+            blocks, rest = divmod(self.num_samples, size)
+            for count in [*[size] * blocks, rest]:
                 yield from ops.randint(high=n, size=(count,), dtype=int64, generator=generator).tolist()
         else:
-            # The last permutation is drawn even if nothing of it is used: the generator's state is PyTorch's.
             rounds, rest = divmod(self.num_samples, n)
-            for count in [*[n] * rounds, rest]:
-                yield from ops.randperm(n, generator=generator).tolist()[:count]
+            for _ in range(rounds):
+                yield from ops.randperm(n, generator=generator).tolist()
+            if rest or given is not None:   # drawn even if nothing of it is used: the state is PyTorch's
+                yield from ops.randperm(n, generator=generator)[:rest].tolist()
 
     def __len__(self) -> int:
         return self.num_samples

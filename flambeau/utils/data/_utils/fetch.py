@@ -8,10 +8,11 @@ from typing import Any
 import numpy as np
 
 from ....tensor import Tensor
+from ....tensor.at_once import AtOnce
 from ....tensor.known import known_arrays
+from ....tensor.stacking import take_rows
 from ..dataset import Subset, TensorDataset
 from .collate import collate_tensor_fn, default_collate, default_collate_fn_map
-from .stacking import take_rows
 
 Collate = Callable[[Any], Any]
 
@@ -31,13 +32,14 @@ class MapFetcher:
             rows = _rows_at_once(self.dataset, index)
             if rows is not None:
                 return rows
-        if not self.auto_collation:
-            data = self.dataset[index]
-        elif getattr(self.dataset, "__getitems__", None):
-            data = self.dataset.__getitems__(index)
-        else:
-            data = [self.dataset[position] for position in index]
-        return self.collate_fn(data)
+        with AtOnce():
+            if not self.auto_collation:
+                data = self.dataset[index]
+            elif getattr(self.dataset, "__getitems__", None):
+                data = self.dataset.__getitems__(index)
+            else:
+                data = [self.dataset[position] for position in index]
+            return self.collate_fn(data)
 
 
 def _has_rows(dataset: Any) -> bool:
@@ -88,6 +90,10 @@ class IterableFetcher:
         """The next samples, as many as `index` has entries."""
         if self.ended:
             raise StopIteration
+        with AtOnce():
+            return self._fetch(index)
+
+    def _fetch(self, index: Any) -> Any:
         if not self.auto_collation:
             return self.collate_fn(next(self.iterator))
         data = []

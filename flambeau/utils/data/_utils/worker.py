@@ -12,10 +12,10 @@ from typing import Any
 import numpy as np
 
 from ....random import manual_seed
+from ....tensor.stacking import allocate
 from .errors import CaughtException
 from .messages import Sender
 from .pipes import reseed, share
-from .stacking import allocate
 
 __all__ = ["WorkerInfo", "get_worker_info"]
 

@@ -1,4 +1,4 @@
-"""Stacking samples at once, without recording (Note: known values)."""
+"""Tensors joined at once, without recording (Note: known values)."""
 
 from __future__ import annotations
 
@@ -8,8 +8,8 @@ from typing import Any
 
 import numpy as np
 
-from ....tensor import Tensor
-from ....tensor.known import known_arrays, known_rows, known_rows_of, made
+from .known import known_arrays, known_parts, known_rows, known_rows_of, made
+from .tensor import Tensor
 
 Array = np.ndarray[Any, Any]
 
@@ -24,17 +24,36 @@ allocate: list[Callable[[int, Any], Array]] = [_private]
 
 def stack_tensors(batch: Sequence[Any]) -> Tensor | None:
     """The tensors of a batch stacked; None where that has to be recorded, or is a mistake."""
+    stacked = stack_rows(batch)
+    if stacked is not None:
+        return stacked
+    arrays = known_arrays(batch)
+    return None if arrays is None else stack_arrays(arrays)
+
+
+def stack_rows(batch: Sequence[Any]) -> Tensor | None:
+    """``stack_tensors`` for elements that lie in order."""
     rows = known_rows_of(batch)
     if rows is not None:
         return take_rows(*rows, batch[0].shape)
     flats = known_rows(batch)
     if flats is None:
-        arrays = known_arrays(batch)
-        return None if arrays is None else stack_arrays(arrays)
+        return None
     shape = batch[0].shape
     flat = allocate[0](len(flats) * flats[0].size, flats[0].dtype)
     np.concatenate(flats, out=flat)
     return made(flat, (len(flats), *shape))
+
+
+def join_tensors(batch: Sequence[Any]) -> Tensor | None:
+    """The tensors of a batch joined along their first dimension; None as in ``stack_tensors``."""
+    parts = known_parts(batch)
+    if parts is None:
+        return None
+    flats, rows = parts
+    flat = allocate[0](sum(map(len, flats)), flats[0].dtype)
+    np.concatenate(flats, out=flat)
+    return made(flat, (rows, *batch[0].shape[1:]))
 
 
 def stack_arrays(arrays: Sequence[Array]) -> Tensor | None:
@@ -73,4 +92,5 @@ def take_rows(table: Array, rows: Array | list[int], shape: Sequence[int]) -> Te
     return made(flat, (count, *shape))
 
 
-__all__ = ["allocate", "stack_arrays", "stack_numbers", "stack_tensors", "take_rows"]
+__all__ = ["allocate", "join_tensors", "stack_arrays", "stack_numbers", "stack_rows", "stack_tensors",
+           "take_rows"]

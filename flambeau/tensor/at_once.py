@@ -1,0 +1,153 @@
+"""Computing at once what would be recorded, where samples are made.
+
+Note: computing at once. What a dataset does to a sample are a few small operators on values that are there,
+and no two batches are alike: one sample is flipped and the next is not, and each is another row of a table.
+A graph of them would be long, and would never come back. So while a thread makes samples its operators are
+computed as they come, by the interpreter's kernels, if the values of all operands are known and the results
+small. Everything else is recorded, as ever.
+
+Operands that differ in their place alone, as rows do, share what a kernel was prepared with. Memory that
+outsiders can see is read as it is now, so nothing has to be copied first.
+"""
+
+from __future__ import annotations
+
+from functools import partial
+from typing import Any
+
+import numpy as np
+
+from .. import dtypes
+from ..config import settings
+from ..executors import native
+from ..executors.interpreter.quiet import hush, speak
+from ..executors.interpreter.run import Plan, draws, prepare
+from ..executors.native.tiers import interpreted
+from ..graph.geometry import Geometry
+from ..graph.node import Node, Signature, constant
+from ..graph.operator import Operator
+from ..graph.recent import Recent
+from ..graph.storage import Storage
+from ..random_streams.few import FEW
+from . import casting
+from .batching import levels
+from .record import DECLINED, compute_with, projection, sign
+from .stacking import join_tensors, stack_rows
+from .tape import state
+from .tensor import Tensor
+
+_new = object.__new__
+
+# Modelled nanoseconds of the interpreter; what takes longer gains more from being fused.
+_SMALL = 60e3
+_MANY = 1 << 14     # numbers to be drawn
+_FEW_BY_FEW = frozenset(("uniform", "randint"))     # what the interpreter draws quickly, if they are few
+_ROWS = 0, None     # what cat and stack are told, as a rule: the dimension, and that nothing is converted
+_JOINS = {"cat": join_tensors, "stack": stack_rows}
+_Prepared = tuple[Plan, Signature]
+_prepared: Recent[Any, _Prepared | None] = Recent(1 << 12)
+dtypes.on_default_change.append(_prepared.clear)
+
+
+class AtOnce:
+    """A block in which the operators that this thread records are computed (Note: computing at once)."""
+
+    __slots__ = ("_begun",)
+
+    def __enter__(self) -> AtOnce:
+        self._begun = not state.at_once and settings.executor in ("auto", "interpreter") and not (
+            settings.eager or settings.verify or settings.kernel_times)
+        if self._begun:
+            state.at_once = True
+            compute_with(_compute, True)
+        return self
+
+    def __exit__(self, *raised: object) -> None:
+        if self._begun:
+            state.at_once = False
+            compute_with(_compute, False)
+
+
+def _compute(operator: Operator, operands: Any, attributes: tuple[Any, ...], enough: int | None) -> Any:
+    """The result, or results; ``DECLINED`` where it has to be recorded."""
+    if not state.at_once or state.inference or casting.used or levels:
+        return DECLINED
+    if operator.kind == "variadic" and attributes == _ROWS and operands \
+            and (joined := _JOINS[operator.name](operands)) is not None:
+        return joined
+    key: list[Any] = [operator, attributes]
+    values: list[Any] = []
+    for x in operands:
+        if x.__class__ is Tensor:
+            node, g, base = x._storage.node, x._geometry, x._base
+            value = node.value
+            if value.__class__ is not np.ndarray or x._requires_grad or x._sparse \
+                    or (base is not None and base._requires_grad):
+                return DECLINED
+            if g.offset:
+                if value.dtype is not g.dtype.numpy:
+                    return DECLINED
+                node = _new(Node)
+                node.value = value[g.offset:g.extent]
+                g = g.family[0]
+            key.append(g)
+            values.append(node)
+        elif isinstance(x, Tensor):
+            return DECLINED
+        else:
+            key.append(x.__class__)
+            values.append(x)
+    found = tuple(key)
+    prepared = _prepared.get(found) or _prepare(operator, found, attributes)
+    if prepared is None:
+        return DECLINED
+    plan, signature = prepared
+    before = hush()
+    try:
+        result = plan(tuple(values))
+    except Exception:   # recorded, it fails where it is looked at
+        return DECLINED
+    finally:
+        speak(before)
+    if signature.single:
+        return _made(result, signature.outputs[0])
+    return tuple([_made(one, geometry) for one, geometry in zip(result, signature.outputs[:enough])])
+
+
+def _made(value: Any, geometry: Geometry) -> Tensor:
+    """A tensor of a value: ``fresh``, unrolled."""
+    out = _new(Tensor)
+    out._storage = Storage(constant(value), geometry)
+    out._geometry = geometry
+    return out
+
+
+def _prepare(operator: Operator, key: tuple[Any, ...], attributes: tuple[Any, ...]) -> _Prepared | None:
+    """How to compute such an operator, made once; None where it is not to be computed at once."""
+    if key in _prepared:
+        return None
+    prepared = _prepared.recall(key)
+    if prepared is None:
+        signature = sign(operator, key, attributes)
+        plan = None if signature.on_meta or not signature.outputs else _plan_of(signature)
+        prepared = _prepared.keep(key, None if plan is None else (plan, signature))
+    return prepared
+
+
+def _plan_of(signature: Signature) -> Plan | None:
+    operator = signature.operator
+    if draws(signature) and (signature.outputs[0].numel > FEW or operator.name not in _FEW_BY_FEW):
+        return partial(_drawn, signature) if signature.outputs[0].numel <= _MANY else None
+    joins = operator.kind == "variadic"     # only to be done once, whatever its size
+    if operator.kind == "multi_tensor" or not (joins or interpreted((Node(signature, (), None),)) <= _SMALL):
+        return None
+    return signature.plan or prepare(signature)
+
+
+def _drawn(signature: Signature, operands: tuple[Any, ...]) -> tuple[Any, ...]:
+    """Numbers drawn, and the state after them, as any graph of that much: NumPy is slow at this."""
+    node = Node(signature, operands, None)
+    results = [Node(projection(i, g), (node,), None) for i, g in enumerate(signature.outputs)]
+    for failed in native.auto([*results, node]):
+        raise failed.value.error
+    return tuple([result.value for result in results])
