@@ -10,7 +10,7 @@ from ..graph.geometry import Geometry, contiguous
 from ..tensor import Tensor, record
 from .convolution import _pad, _patches, slices
 from .definition import arithmetic_dtype, operator
-from .domain import INTEGRAL, refuse
+from .domain import INTEGER, refuse
 from .memory_formats import contiguous_gradient, in_format_of
 from .registry import api
 
@@ -58,8 +58,8 @@ def FOLD(m: Any, input: Any, space: Ints, kernel: Ints, dilation: Ints, padding:
     return padded[(slice(None), slice(None), *(slice(p, p + n) for n, p in zip(space, padding)))]
 
 
-refuse(UNFOLD, "im2col_out_cpu", *INTEGRAL, first_only=True)
-refuse(FOLD, "col2im_out_cpu", *INTEGRAL, first_only=True)
+refuse(UNFOLD, "im2col_out_cpu", INTEGER, first_only=True)
+refuse(FOLD, "col2im_out_cpu", INTEGER, first_only=True)
 
 
 @UNFOLD.derivative("input")
