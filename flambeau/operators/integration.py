@@ -88,6 +88,8 @@ def trapezoid(y: Tensor, x: Tensor | None = None, *, dx: Any = None, dim: int = 
     tensor(10.5000)
     """
     x, dx = _arguments("trapezoid", y, x, dx, dim)
+    if y.dtype is dtypes.bool_:
+        raise RuntimeError("trapezoid: received a bool input for `y`, but bool is not supported")
     dim = check_dim(dim, y.ndim)
     if y.shape[dim] == 0:
         return y.new_zeros([n for d, n in enumerate(y.shape) if d != dim])

@@ -11,6 +11,7 @@ from ..graph.geometry import Geometry, contiguous
 from ..tensor import Tensor, check_dim, record
 from ..tensor.warned import warn_once
 from .definition import arithmetic_dtype, broadcast_shapes, operator, result_dtype
+from .domain import not_implemented
 from .joining import cat, stack
 from .linalg_solve import inv
 from .linalg_support import adjoint, conj, identity, same
@@ -280,6 +281,8 @@ def trace(input: Tensor) -> Tensor:
     """
     if input.ndim != 2:
         raise RuntimeError(f"trace: expected a matrix, but got tensor with dim {input.ndim}")
+    if input.dtype is dtypes.bool_:
+        raise not_implemented("trace", input.dtype)
     return input.diagonal().sum()
 
 

@@ -14,6 +14,14 @@ from .loss import reduce_loss, reduction_of, require_room, written_over
 from .registry import NAMESPACES, api
 
 
+def _together(input: Tensor, target: Tensor) -> tuple[Tensor, Tensor]:
+    """Both in one shape: so a 0-dim target counts as a tensor, not as a number, in the type of the loss."""
+    _warn_sizes(input, target)
+    if input._geometry.dtype is target._geometry.dtype:
+        return input, target
+    return NAMESPACES["torch"]["broadcast_tensors"](input, target)  # type: ignore[return-value]
+
+
 def _warn_sizes(input: Tensor, target: Tensor) -> None:
     if input.shape != target.shape:
         warn(f"Using a target size ({target.size()}) that is different to the input size "
@@ -47,7 +55,7 @@ def mse_loss(input: Tensor, target: Tensor, size_average: Any = None, reduce: An
     tensor(2.)
     """
     reduction = reduction_of(size_average, reduce, reduction)
-    _warn_sizes(input, target)
+    input, target = _together(input, target)
     if weight is not None:
         if weight.shape != input.shape:
             raise ValueError("Inputs and weight must have the same size.")
@@ -61,7 +69,7 @@ def l1_loss(input: Tensor, target: Tensor, size_average: Any = None, reduce: Any
             reduction: str = "mean", weight: Any = None) -> Tensor:
     """|input - target|."""
     reduction = reduction_of(size_average, reduce, reduction)
-    _warn_sizes(input, target)
+    input, target = _together(input, target)
     losses = (input - target).abs()
     if weight is not None:
         losses = losses * weight
@@ -133,7 +141,7 @@ def smooth_l1_loss(input: Tensor, target: Tensor, size_average: Any = None, redu
                    reduction: str = "mean", beta: float = 1.0) -> Tensor:
     """d^2 / (2 beta) where d = |input - target| < beta, else d - beta / 2 (Girshick 2015)."""
     reduction = reduction_of(size_average, reduce, reduction)
-    _warn_sizes(input, target)
+    input, target = _together(input, target)
     if beta < 0:
         raise RuntimeError("smooth_l1_loss does not support negative values for beta.")
     losses = record(SMOOTH_L1_LOSS, (input, target, beta)) if beta else (input - target).abs()
@@ -237,8 +245,6 @@ def cosine_similarity(x1: Tensor, x2: Tensor, dim: int = 1, eps: float = 1e-08) 
     if common.category < dtypes.FLOATING:
         raise RuntimeError("expected common dtype to be floating point, yet common dtype is "
                            f"{dtypes.SCALAR_NAMES[common]}")
-    if x1.dtype is not x2.dtype:
-        x1, x2 = x1.to(common), x2.to(common)
     x1, x2 = NAMESPACES["torch"]["broadcast_tensors"](x1, x2)
     first = x1 / x1.norm(2, dim, keepdim=True).clamp_min(eps)
     second = x2 / x2.norm(2, dim, keepdim=True).clamp_min(eps)

@@ -269,7 +269,7 @@ def isin(elements: Any, test_elements: Any, *, assume_unique: bool = False, inve
             f"({type(elements).__name__}, {type(test_elements).__name__})"
         )
     for x in (elements, test_elements):
-        if isinstance(x, Tensor) and x.is_complex():
+        if isinstance(x, Tensor) and x._geometry.dtype.category in (dtypes.COMPLEX, dtypes.BOOL):
             raise RuntimeError(
                 f"Unsupported input type encountered for isin(): {dtypes.SCALAR_NAMES[x.dtype]}"
             )

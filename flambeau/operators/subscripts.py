@@ -15,6 +15,7 @@ from ..tensor import Tensor, assign, view
 from ..tensor.batching import any_batched
 from ..tensor.construct import from_array
 from ..tensor.construct import tensor as make_tensor
+from ..tensor.inplace import require_no_overlap
 from ..tensor.overlap import require_apart
 from ..tensor.views import row
 from ..tensor.warned import warn
@@ -289,6 +290,7 @@ def setitem(self: Tensor, key: Any, value: Any) -> None:
     if items.__class__ is tuple:
         simple = _simple_view(self, items)
         if simple is not None and number:
+            require_no_overlap(simple._geometry)
             simple.fill_(value)
             return
         if simple is not None and simple._geometry.shape == value._geometry.shape:
@@ -305,6 +307,7 @@ def setitem(self: Tensor, key: Any, value: Any) -> None:
         return
     if not found.dims:
         if number:
+            require_no_overlap(target._geometry)
             target.fill_(value)
         else:
             target.copy_(_without_leading_ones(value, target.ndim).expand(target.shape))

@@ -7,10 +7,28 @@ from typing import Any
 import numpy as np
 
 from ..dtypes import SCALAR_NAMES
-from ..tensor import Tensor, check_dim
+from ..graph.operator import Operator
+from ..tensor import Tensor, check_dim, record
 from ..tensor.construct import from_array
+from .definition import operator
 from .looking import look
 from .registry import api
+
+
+def _without_derivative(name: str, derivative_of: str) -> Operator:
+    """What was found, as a result that depends on the input, in a way that has no derivative."""
+    found = operator("found_in", lambda operands, attributes: operands[0], grad_name=name)(
+        lambda m, found, input: found)
+
+    @found.derivative("input")
+    def _(ctx: Any, grad: Tensor) -> Tensor:
+        raise NotImplementedError(f"the derivative for '{derivative_of}' is not implemented.")
+    return found
+
+
+_UNIQUE = _without_derivative("Unique2Backward0", "_unique2")
+_UNIQUE_SLICES = _without_derivative("UniqueDimBackward0", "unique_dim")
+_UNIQUE_CONSECUTIVE = _without_derivative("UniqueConsecutiveBackward0", "unique_consecutive")
 
 
 def _values(input: Tensor, cause: str) -> Any:
@@ -41,37 +59,40 @@ def unique(
         least = int(array.min())
         span = int(array.max()) - least + 1
         if span <= _DENSE * array.size:
-            return _counted(array, least, return_inverse, return_counts)
+            return _results(None, input, *_counted(array, least, return_inverse, return_counts))
     distinct: Any = np.unique   # whose types count the ways of calling it
     found, *others = _always_tuple(distinct(array, return_inverse=return_inverse, axis=dim, equal_nan=False,
                                              return_counts=return_counts))
     if return_inverse:
         others[0] = others[0].reshape(array.shape if dim is None else -1)
-    return _results(found, *others)
+    return _results(_UNIQUE if dim is None else _UNIQUE_SLICES, input, found, *others)
 
 
 _DENSE = 4      # so many possible integers for each element are counted, and not sorted
 
 
-def _counted(array: Any, least: int, return_inverse: bool, return_counts: bool) -> Any:
+def _counted(array: Any, least: int, return_inverse: bool, return_counts: bool) -> list[Any]:
     """The distinct integers of a small range, by counting."""
     places = array.reshape(-1).astype(np.int64) - least
     counts = np.bincount(places)
     present = counts.nonzero()[0]
-    others = []
+    others: list[Any] = []
     if return_inverse:
         others.append((np.cumsum(counts > 0) - 1)[places].reshape(array.shape))
     if return_counts:
         others.append(counts[present])
-    return _results((present + least).astype(array.dtype), *others)
+    return [(present + least).astype(array.dtype), *others]
 
 
 def _always_tuple(found: Any) -> Any:
     return found if isinstance(found, tuple) else (found,)
 
 
-def _results(found: Any, *others: Any) -> Any:
-    results = [from_array(np.array(found)), *[from_array(np.array(x, np.int64)) for x in others]]
+def _results(history: Operator | None, input: Tensor, found: Any, *others: Any) -> Any:
+    first = from_array(np.array(found))
+    if history is not None and input.requires_grad:
+        first = record(history, (first, input))
+    results = [first, *[from_array(np.array(x, np.int64)) for x in others]]
     return results[0] if len(results) == 1 else tuple(results)
 
 
@@ -99,4 +120,4 @@ def unique_consecutive(
         others.append(inverse.reshape(array.shape) if dim is None else inverse)
     if return_counts:
         others.append(np.diff(np.flatnonzero(first), append=len(rows)))
-    return _results(found, *others)
+    return _results(_UNIQUE_CONSECUTIVE, input, found, *others)

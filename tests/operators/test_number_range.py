@@ -201,6 +201,10 @@ F.unfold(k.view(1, 1, 2, 2), 2) | "im2col_out_cpu" not implemented for 'Int'
 F.dropout(torch.ones(3, dtype=torch.complex64), 0.5) | "bernoulli_scalar_cpu_" not implemented
 torch.ones(3, dtype=torch.complex64).random_(5) | check_random_bounds handles only
 torch.searchsorted(torch.tensor(3.), torch.tensor(3.)) | input value can be a scalar only when
+torch.isin(torch.tensor([True]), torch.tensor([True])) | Unsupported input type encountered for isin(): Bool
+torch.trapezoid(torch.tensor([True])) | received a bool input for `y`, but bool is not supported
+torch.trace(torch.tensor([[True]])) | "trace" not implemented for 'Bool'
+x.expand(3, 2).__setitem__(0, 1.5) or x.expand(3, 2).__setitem__((..., 0), 1.5) | more than one element of
 torch.tensor(2.5).unflatten(-1, (3, 4)) | unflatten got an unexpected error
 x.scatter_(0, i, x) | some elements of the input tensor and the written-to tensor refer to a single memory
 x.scatter_add_(0, i, x) | some elements of the input tensor and the written-to tensor refer to a single memory
@@ -246,3 +250,12 @@ def test_strides(torch: Any, code: str, strides: tuple[int, ...]) -> None:
 def test_an_integral_of_small_integers_does_not_wrap_around(torch: Any) -> None:
     """It is the sum, in wide integers, less half of both ends."""
     assert torch.trapezoid(torch.tensor([200, 200, 200], dtype=torch.uint8)).item() == 528.0
+
+
+@pytest.mark.parametrize("loss", ["mse_loss", "l1_loss", "smooth_l1_loss"])
+def test_a_target_without_dimensions_counts_as_a_tensor(torch: Any, loss: str) -> None:
+    loss = getattr(torch.nn.functional, loss)
+    with pytest.warns(UserWarning, match="target size"):
+        assert loss(torch.ones(2, 3).bfloat16(), torch.tensor(2.5)).dtype is torch.float32
+    with pytest.warns(UserWarning, match="target size"):
+        assert loss(torch.ones(2, 3), torch.tensor(2.5)).dtype is torch.float32

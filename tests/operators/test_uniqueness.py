@@ -44,3 +44,18 @@ def test_unique_consecutive() -> None:
     assert torch.unique_consecutive(x[:0], return_counts=True)[1].tolist() == []
     rows = torch.tensor([[1, 1], [1, 1], [0, 1]])
     assert torch.unique_consecutive(rows, return_counts=True, dim=0)[1].tolist() == [2, 1]
+
+
+@pytest.mark.parametrize("call, history, operator", [
+    (torch.unique, "Unique2Backward0", "_unique2"),
+    (lambda x: torch.unique(x, dim=0), "UniqueDimBackward0", "unique_dim"),
+    (lambda x: torch.unique_consecutive(x, return_counts=True)[0], "UniqueConsecutiveBackward0",
+     "unique_consecutive"),
+])
+def test_what_is_distinct_depends_on_its_tensor_without_a_derivative(call: Any, history: str,
+                                                                     operator: str) -> None:
+    found = call(torch.ones(3, requires_grad=True))
+    assert found.tolist() == [1.0] and type(found.grad_fn).__name__ == history
+    with pytest.raises(NotImplementedError, match=f"the derivative for '{operator}' is not implemented."):
+        found.sum().backward()
+    assert not call(torch.ones(3)).requires_grad
