@@ -187,7 +187,10 @@ def exchange_batch(query: Tensor, key: Tensor, value: Tensor) -> tuple[Tensor, T
 def _projected_heads(query: Tensor, key: Tensor, value: Tensor, weights: Any, bias: Any,
                      heads: int) -> list[Tensor]:
     """q, k and v (N, H, L, E / H), in memory as the query is: rows of a head lie close together."""
-    batch, batch_first = query.shape[1], is_exchanged(query._geometry)
+    first = weights[0] if isinstance(weights, tuple) else weights
+    # Which error wrong types give depends on how the query lies, as in PyTorch.
+    batch_first = is_exchanged(query._geometry) and query._geometry.dtype is first._geometry.dtype
+    batch = query.shape[1]
     if batch_first:
         query, key, value = exchange_batch(query, key, value)
     return [_split_heads(x, batch, heads, batch_first)
