@@ -10,7 +10,7 @@ from typing import Any, Self
 
 from .operators.registry import NAMESPACES
 from .tensor import Tensor
-from .tensor.overrides import activate, handle_torch_function, has_torch_function, modes
+from .tensor.overrides import activate, handle_torch_function, has_torch_function, modes, unconverted
 
 
 class TorchFunctionMode:
@@ -55,7 +55,7 @@ class BaseTorchFunctionMode(TorchFunctionMode):
 
 def get_default_nowrap_functions() -> set[Callable[..., Any]]:
     """Functions whose results are not made instances of a subclass."""
-    return {Tensor.requires_grad_}
+    return set(unconverted)
 
 
 def is_tensor_like(inp: Any) -> bool:

@@ -10,6 +10,7 @@ from ..engine import user_site
 from ..operators.creation import zeros_like
 from ..tensor import Tensor, state
 from ..tensor.batching import any_batched, levels, rules
+from ..tensor.overrides import handle_torch_function, has_torch_function
 from ..tensor.tape import GradFn
 from .batched import batched_grad
 from .engine import Walk, accumulate_grad, reachable_to
@@ -36,6 +37,10 @@ def backward(tensors: Any, grad_tensors: Any = None, retain_graph: bool | None =
     >>> x.grad
     tensor(6.)
     """
+    relevant = (*_each(tensors), *_each(inputs))
+    if has_torch_function(relevant):
+        return handle_torch_function(backward, relevant, tensors, grad_tensors=grad_tensors,
+                                     retain_graph=retain_graph, create_graph=create_graph, inputs=inputs)
     if state.transforms or levels:
         raise RuntimeError(_TRANSFORMED)
     if grad_variables is not None:
@@ -61,6 +66,12 @@ def backward(tensors: Any, grad_tensors: Any = None, retain_graph: bool | None =
         if found is not None:
             with set_grad_enabled(create_graph):
                 accumulate_grad(x, found, create_graph)
+
+
+def _each(values: Any) -> list[Any]:
+    """One tensor, or several, but for sparse ones, which override in this library alone."""
+    several = values if isinstance(values, (tuple, list)) else (values,)
+    return [x for x in several if not getattr(x, "_sparse", False)]
 
 
 def _new_walk(retain: bool, create_graph: bool) -> Walk:
@@ -94,6 +105,12 @@ def grad(outputs: Any, inputs: Any, grad_outputs: Any = None, retain_graph: bool
     >>> torch.autograd.grad(x ** 3, x)
     (tensor(12.),)
     """
+    relevant = (*_each(outputs), *_each(inputs))
+    if has_torch_function(relevant):
+        return handle_torch_function(grad, relevant, outputs, inputs, grad_outputs=grad_outputs,
+                                     retain_graph=retain_graph, create_graph=create_graph,
+                                     only_inputs=only_inputs, allow_unused=allow_unused,
+                                     is_grads_batched=is_grads_batched, materialize_grads=materialize_grads)
     if materialize_grads and allow_unused is False:
         raise ValueError("Expected allow_unused to be True or not passed when materialize_grads=True, but "
                          "got: allow_unused=False.")

@@ -42,5 +42,12 @@ class VersionCounter:
 
     __slots__ = ("version",)
 
+    inference = False       # whether it is that of a tensor made in inference mode
+
     def __init__(self) -> None:
         self.version = 0
+
+    @property
+    def to_save(self) -> int:
+        """The version of a tensor that is saved for backward; raises where it may not be."""
+        return self.version

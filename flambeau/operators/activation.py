@@ -12,7 +12,8 @@ from .definition import arithmetic_dtype, pointwise_operator
 from .domain import BOOL, COMPLEX, NOT_FLOATING, not_implemented, refuse
 from .exponential import exp, sigmoid
 from .number_range import number_for
-from .registry import NAMESPACES, api
+from .registry import api, failed
+from .signatures import FAILURES
 from .trigonometric import tanh
 
 SELU_ALPHA = 1.6732632423543772
@@ -56,17 +57,19 @@ def relu(input: Tensor) -> Tensor:
     >>> torch.relu(torch.tensor([-1., 2.]))
     tensor([0., 2.])
     """
-    if not isinstance(input, Tensor):
-        return record(RELU, (input,))  # raises
-    return record_one(RELU, input)
+    try:
+        return record_one(RELU, input)
+    except FAILURES:
+        return failed("torch", "relu", input)
 
 
 @api("nn.functional", name="relu", judge="never")
 def _functional_relu(input: Tensor, inplace: bool = False) -> Tensor:
     """``max(input, 0)`` (see ``torch.relu``)."""
-    if not isinstance(input, Tensor):
-        return record(RELU, (input,))  # raises
-    result = record_one(RELU, input)
+    try:
+        result = record_one(RELU, input)
+    except FAILURES:
+        return failed("nn.functional", "relu", input, inplace)
     return assign(input, result, "relu_") if inplace else result
 
 
@@ -378,13 +381,12 @@ def _in_place(name: str, function: Callable[..., Tensor]) -> None:
         return assign(input, function(input, *args, **kwargs), name)
     method.__name__ = method.__qualname__ = name
     method.__doc__ = f"In-place version of ``{name[:-1]}``."
-    NAMESPACES["nn.functional"][name] = method
-    if name in ("relu_", "celu_", "selu_", "threshold_", "rrelu_"):
-        NAMESPACES["torch"][name] = method
+    api(*("nn.functional", "torch")[:1 + (name in _OF_TORCH)])(method)
 
 
+_OF_TORCH = frozenset(("relu_", "celu_", "selu_", "threshold_"))
 for _name, _function in (
-    ("relu_", relu),
+    ("relu_", lambda input: record_one(RELU, input)),
     ("celu_", celu),
     ("selu_", selu),
     ("elu_", elu),

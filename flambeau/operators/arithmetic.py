@@ -7,11 +7,12 @@ from typing import Any
 from .. import dtypes
 from ..graph.geometry import Geometry
 from ..tensor import Tensor, record, record_pair, record_scaled
+from ..tensor.overrides import first_seen
 from .definition import NUMBERS, arithmetic_dtype, operand, pointwise, pointwise_operator, result_dtype
 from .domain import bad_arguments, not_implemented, refuse, require_tensor, some_tensor
 from .number_range import number_for
 from .older_signatures import scaled
-from .registry import api
+from .registry import NAMESPACES, api
 
 ADD = pointwise_operator("add", lambda m, input, other: m.add(input, other))
 SUB = pointwise_operator("sub", lambda m, input, other: m.subtract(input, other))
@@ -117,6 +118,8 @@ def add(input: Any, other: Any, *older: Any, alpha: Any = 1) -> Tensor:
     elif other.__class__ in NUMBERS and alpha.__class__ is int and alpha == 1 and isinstance(input, Tensor):
         return record_scaled(ADD, input, other)
     else:
+        if other.__class__ not in NUMBERS and first_seen((input, other)):
+            return NAMESPACES["torch"]["add"](input, other, alpha=alpha)
         other = operand(other, "add", "other", 2)
         input = some_tensor(input, other)
     if alpha.__class__ is int and alpha == 1:
@@ -136,6 +139,8 @@ def sub(input: Any, other: Any, *older: Any, alpha: Any = 1) -> Tensor:
     if older:
         return scaled(sub, (input, other, *older), "alpha")
     if not isinstance(other, Tensor):
+        if other.__class__ not in NUMBERS and first_seen((input, other)):
+            return NAMESPACES["torch"]["sub"](input, other, alpha=alpha)
         other = operand(other, "sub", "other", 2)
         input = some_tensor(input, other)
     if alpha.__class__ is int and alpha == 1:

@@ -19,7 +19,7 @@ from ..size import Size
 from ..tensor import Tensor, record, record_one, record_pair, record_scaled
 from ..tensor.construct import tensor
 from ..tensor.overlap import require_apart
-from ..tensor.overrides import dispatching, first_seen
+from ..tensor.overrides import first_seen
 from .arguments import type_in_words
 from .keywords import Judge
 from .out import store
@@ -192,7 +192,8 @@ def pointwise(*namespaces: str, name: str | None = None, promotes: str = "same",
     def declare(kernel: Callable[..., Any]) -> Any:
         public_name = name or kernel.__name__
         op = pointwise_operator(public_name, kernel, promotes, grad_name, price=price)
-        function = (_unary, _binary, _ternary)[len(op.parameters) - 1](op, public_name)
+        made = (_unary, _binary, _ternary)[len(op.parameters) - 1]
+        function = made(op, public_name, (*namespaces, "torch")[0])
         function.__name__ = function.__qualname__ = public_name
         function.__doc__ = kernel.__doc__
         function.__module__ = kernel.__module__
@@ -211,12 +212,11 @@ def _stored(result: Tensor, out: Any, name: str, operands: tuple[Any, ...]) -> A
     return store(result, out, name)
 
 
-def _unary(op: Operator, name: str) -> Any:
+def _unary(op: Operator, name: str, namespace: str) -> Any:
     def function(input: Any, *, out: Any = None) -> Any:
         if not isinstance(input, Tensor):
-            public_api = NAMESPACES["torch"].get(name, function)
             if first_seen((input,)):
-                return dispatching(function, public_api)(input)
+                return NAMESPACES[namespace][name](input)
             raise TypeError(f"{name}(): argument 'input' (position 1) must be Tensor, not "
                             f"{type_in_words(input)}")
         result = record_one(op, input)
@@ -224,16 +224,15 @@ def _unary(op: Operator, name: str) -> Any:
     return function
 
 
-def _binary(op: Operator, name: str) -> Any:
+def _binary(op: Operator, name: str, namespace: str) -> Any:
     def function(input: Any, other: Any, *, out: Any = None) -> Any:
         if isinstance(input, Tensor) and out is None:
             if isinstance(other, Tensor):
                 return record_pair(op, input, other)
             if other.__class__ in NUMBERS:
                 return record_scaled(op, input, other)
-        public_api = NAMESPACES["torch"].get(name, function)
         if first_seen((input, other)):
-            return dispatching(function, public_api)(input, other)
+            return NAMESPACES[namespace][name](input, other)
         if not isinstance(other, Tensor) and other.__class__ not in NUMBERS:
             other = operand(other, name, "other", 2)
         if not isinstance(input, Tensor):
@@ -245,7 +244,7 @@ def _binary(op: Operator, name: str) -> Any:
     return function
 
 
-def _ternary(op: Operator, name: str) -> Any:
+def _ternary(op: Operator, name: str, namespace: str) -> Any:
     def function(input: Any, tensor1: Any, tensor2: Any, *, out: Any = None) -> Any:
         result = record(op, (operand(input, name, "input", 1), operand(tensor1, name, "tensor1", 2),
                              operand(tensor2, name, "tensor2", 3)))

@@ -6,10 +6,11 @@ from typing import Any
 
 from .. import dtypes
 from ..tensor import Tensor, record
+from ..tensor.overrides import first_seen
 from .arithmetic import conjugate
-from .definition import operand, pointwise, pointwise_operator
+from .definition import NUMBERS, operand, pointwise, pointwise_operator
 from .domain import COMPLEX, bad_arguments, operands, refuse, some_tensor, zero_gradient
-from .registry import api
+from .registry import NAMESPACES, api
 
 TRUE_DIVIDE = pointwise_operator("div", lambda m, input, other: m.true_divide(input, other), "float")
 DIV_FLOOR = pointwise_operator(
@@ -79,6 +80,8 @@ def div(input: Any, other: Any, *, rounding_mode: str | None = None) -> Tensor:
     (tensor([ 3.5000, -3.5000]), tensor([ 3, -3]))
     """
     if not isinstance(other, Tensor):
+        if other.__class__ not in NUMBERS and first_seen((input, other)):
+            return NAMESPACES["torch"]["div"](input, other, rounding_mode=rounding_mode)
         other = operand(other, "div", "other", 2)
         input = some_tensor(input, other)
     if rounding_mode is None:

@@ -12,7 +12,7 @@ from .arguments import type_in_words
 from .arithmetic import mul
 from .domain import not_implemented
 from .random import BERNOULLI, DROPOUT_MASK, drawn
-from .registry import api
+from .registry import api, no_tensor
 
 # The negative saturation value of SELU (Klambauer et al. 2017), to which alpha dropout sets elements.
 _ALPHA = 1.7580993408473766
@@ -62,6 +62,8 @@ def dropout(input: Tensor, p: float = 0.5, training: bool = True, inplace: bool 
     >>> torch.nn.functional.dropout(torch.ones(3), training=False)
     tensor([1., 1., 1.])
     """
+    if input.__class__ is not Tensor and not isinstance(input, Tensor):
+        return no_tensor("nn.functional", "dropout", input, p, training)
     _check(p)
     _require_flag(training, "dropout")
     result = _drop(input, p, training, False)
@@ -71,6 +73,8 @@ def dropout(input: Tensor, p: float = 0.5, training: bool = True, inplace: bool 
 @api("torch", name="dropout", inplace=True, judge="never")
 def _torch_dropout(input: Tensor, p: float, train: bool) -> Tensor:
     """``torch.dropout``: the positional form."""
+    if not isinstance(input, Tensor):
+        return no_tensor("torch", "dropout", input, p, train)
     if not 0 <= p <= 1:
         raise RuntimeError(f"dropout probability has to be between 0 and 1, but got {p}")
     return _drop(input, p, train, False)

@@ -6,11 +6,12 @@ from __future__ import annotations
 from collections.abc import Callable
 from functools import wraps
 from inspect import unwrap
+from types import FunctionType
 from typing import Any, Literal
 
 from .. import dtypes, layouts
 from ..tensor import casting
-from ..tensor.overrides import dispatching, first_seen
+from ..tensor.overrides import copied, first_seen
 from .out import refuse_aliases, require_type, store
 from .signatures import FAILURES, complaint, judged, strict
 
@@ -43,7 +44,7 @@ def with_keywords(function: Callable[..., Any], name: str, namespaces: tuple[str
         and (name not in _WITHOUT_AXIS or "linalg" in namespaces)
     if not (out or has_dtype or has_axis):
         if public is None or judge == "never":
-            return function
+            return function if public is None else _published(function)
         return (strict if judge == "first" else judged)(function, *public)
     names = None if namespaces == ("nn.functional",) else _operand_names(parameters)
 
@@ -69,13 +70,21 @@ def with_keywords(function: Callable[..., Any], name: str, namespaces: tuple[str
             with casting.suspended():
                 return store(function(*args, **kwargs), target, function.__name__)
         except FAILURES:
-            if first_seen((*args, *kwargs.values())):
-                return dispatching(wrapper, wrapper)(*args, **kwargs)
+            if public is not None and first_seen((*args, *kwargs.values())):
+                return wrapper(*args, **kwargs)     # which asks now
             if public is not None and (error := complaint(function, *public, args, kwargs)) is not None:
                 raise error from None
             raise
 
     return wrapper if public is None or judge != "first" else strict(wrapper, *public)
+
+
+def _published(function: Callable[..., Any]) -> Callable[..., Any]:
+    """A function for users alone: once it asks overriding arguments, the package's own calls do not."""
+    assert isinstance(function, FunctionType)
+    public = copied(function)
+    public.__dict__["__wrapped__"] = function
+    return public
 
 
 def _parameters(function: Callable[..., Any]) -> tuple[str, ...]:

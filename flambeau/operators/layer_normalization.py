@@ -19,7 +19,8 @@ from .normalization import (
     statistics_shape,
 )
 from .reduction import SUM_DIM
-from .registry import api
+from .registry import api, failed
+from .signatures import FAILURES
 
 
 def _check_normalized_shape(x: Tensor, shape: Any, weight: Any, bias: Any) -> tuple[int, ...]:
@@ -90,7 +91,10 @@ def layer_norm(input: Tensor, normalized_shape: Any, weight: Any = None, bias: A
     >>> torch.nn.functional.layer_norm(torch.tensor([[1., 3.]]), (2,))
     tensor([[-1.0000,  1.0000]])
     """
-    return _layer_norm(input, normalized_shape, weight, bias, eps, 1)[0]
+    try:
+        return _layer_norm(input, normalized_shape, weight, bias, eps, 1)[0]
+    except FAILURES:
+        return failed("nn.functional", "layer_norm", input, normalized_shape, weight, bias, eps)
 
 
 @api("torch")
@@ -143,6 +147,13 @@ def rms_norm(input: Tensor, normalized_shape: Any, weight: Any = None, eps: floa
 
     ``eps`` defaults to the dtype's.
     """
+    try:
+        return _rms_norm(input, normalized_shape, weight, eps)
+    except FAILURES:
+        return failed("nn.functional", "rms_norm", input, normalized_shape, weight, eps)
+
+
+def _rms_norm(input: Tensor, normalized_shape: Any, weight: Any, eps: float | None) -> Tensor:
     shape = _check_rms_shape(input, normalized_shape, weight)
     dims = tuple(range(input.ndim - len(shape), input.ndim))
     if not input.is_complex():

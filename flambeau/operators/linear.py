@@ -10,7 +10,6 @@ from ..graph.geometry import Geometry, contiguous
 from ..graph.operator import Operator
 from ..tensor import Tensor, record, record_three, view
 from . import prices
-from .arguments import type_in_words
 from .definition import operator
 from .matmul import (
     MATMUL,
@@ -24,8 +23,9 @@ from .matmul import (
     rows_of,
 )
 from .out import store
-from .registry import api
+from .registry import api, failed
 from .shape import VIEW, reshape
+from .signatures import FAILURES
 from .transposing import TRANSPOSE, T, is_exchanged
 
 
@@ -151,16 +151,16 @@ def linear(input: Tensor, weight: Tensor, bias: Tensor | None = None, *, out: Te
     >>> torch.nn.functional.linear(torch.tensor([[1., 2.]]), torch.tensor([[3., 4.]]), torch.tensor([1.]))
     tensor([[12.]])
     """
-    if input.__class__ is not Tensor and not isinstance(input, Tensor):
-        raise TypeError(f"linear(): argument 'input' (position 1) must be Tensor, not "
-                        f"{type_in_words(input)}")
     if out is not None:
         return store(linear(input, weight, bias), out, "linear")
-    if weight._geometry.ndim == 1:
-        product = matmul(input, weight)
-        return product if bias is None else product + bias
-    if input._geometry.ndim == 2:
-        op = LINEAR_UNBIASED if bias is None else LINEAR
-    else:
-        op = LINEAR_FOLDED_UNBIASED if bias is None else LINEAR_FOLDED
-    return record_three(op, input, weight, bias)
+    try:
+        if weight._geometry.ndim == 1:
+            product = matmul(input, weight)
+            return product if bias is None else product + bias
+        if input._geometry.ndim == 2:
+            op = LINEAR_UNBIASED if bias is None else LINEAR
+        else:
+            op = LINEAR_FOLDED_UNBIASED if bias is None else LINEAR_FOLDED
+        return record_three(op, input, weight, bias)
+    except FAILURES:
+        return failed("nn.functional", "linear", input, weight, bias)

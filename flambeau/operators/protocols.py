@@ -11,7 +11,7 @@ from ..tensor import Tensor, assign
 from ..tensor.attributes import PRIVATE as PRIVATE
 from ..tensor.construct import from_array
 from .looking import look
-from .registry import NAMESPACES, api
+from .registry import api
 
 
 def _len(self: Tensor) -> int:
@@ -61,27 +61,28 @@ def detach_(self: Tensor) -> Tensor:
     return self
 
 
+@api("torch")
 def detach(input: Tensor) -> Tensor:
     """The same storage without history."""
     return input.detach()
 
 
+@api("torch")
 def numel(input: Tensor) -> int:
     """Number of elements."""
     return input._geometry.numel
 
 
+@api("torch")
 def get_device(input: Tensor) -> int:
     """Index of the device, -1 on the CPU."""
     return input.get_device()
 
 
+@api("torch")
 def is_inference(input: Tensor) -> bool:
     """Whether the tensor was made under ``inference_mode``."""
     return input.is_inference()
-
-
-NAMESPACES["torch"].update(detach=detach, numel=numel, get_device=get_device, is_inference=is_inference)
 
 
 @api("Tensor")

@@ -12,7 +12,8 @@ from typing import Any, Literal, TypeVar
 
 from ..tensor import Tensor, assign, casting, check_writable
 from ..tensor.overlap import require_apart
-from ..tensor.overrides import dispatching, on_first_override
+from ..tensor.overrides import begin_asking, dispatching, first_seen, on_first_override, unasked
+from .arguments import type_in_words
 from .keywords import Judge, with_keywords
 from .signatures import FAILURES, complaint, strict
 
@@ -50,7 +51,7 @@ def api(*namespaces: str, out: bool = False, inplace: Inplace = False, aliases: 
             if inplace:
                 inner = with_keywords(function, public_name, namespaces, out=False)
                 for namespace in ("Tensor", "torch")[:1 + ("torch" in namespaces)]:
-                    judged = strict(inner, namespace, each + "_") if judge == "first" else inner
+                    judged = strict(inner, namespace, each + "_", False) if judge == "first" else inner
                     written = in_place(judged, each + "_", namespace, inplace)
                     if public_name in casting.OPERATORS:
                         written = casting.uncast(written)
@@ -61,6 +62,27 @@ def api(*namespaces: str, out: bool = False, inplace: Inplace = False, aliases: 
     return publish
 
 
+def failed(namespace: str, name: str, *args: Any, **kwargs: Any) -> Any:
+    """For the ``except`` of a function that is not judged: what an argument that overrides makes of the call,
+    or PyTorch's error.
+    """
+    function = NAMESPACES[namespace][name]
+    if first_seen((*args, *kwargs.values())):
+        return function(*args, **kwargs)
+    if (error := complaint(function, namespace, name, args, kwargs)) is not None:
+        raise error from None
+    raise  # noqa: PLE0704  (called where one is handled)
+
+
+def no_tensor(namespace: str, name: str, *args: Any) -> Any:
+    """What a function that is not judged makes of a first argument that is no tensor (see ``failed``)."""
+    try:
+        raise TypeError(f"{name}(): argument 'input' (position 1) must be Tensor, not "
+                        f"{type_in_words(args[0])}")
+    except TypeError:
+        return failed(namespace, name, *args)
+
+
 def _when(judge: Judge, namespace: str, alias: bool) -> Judge:
     """When a name of a function in a namespace is judged."""
     if judge == "function":
@@ -69,15 +91,9 @@ def _when(judge: Judge, namespace: str, alias: bool) -> Judge:
 
 
 def publish_in(module: dict[str, Any], namespace: str) -> None:
-    """Put a namespace into a public module, now and again when dispatchers come (Note: overrides)."""
+    """Put a namespace into a public module."""
     module.update(NAMESPACES[namespace])
     place_all(namespace)
-
-    def refresh() -> None:
-        for name, function in NAMESPACES[namespace].items():
-            if module.get(name) is getattr(function, "__wrapped__", None):
-                module[name] = function
-    on_dispatch.append(refresh)
 
 
 def place_all(namespace: str) -> None:
@@ -110,16 +126,11 @@ def _dispatch_everything() -> None:
     """Let subclasses and modes see every public call (Note: overrides)."""
     for namespace, table in NAMESPACES.items():
         for key, function in table.items():
-            if isinstance(function, type):
-                continue
-            wrapped = dispatching(function, modes_alone=namespace == "torch" and key in _FROM_DATA)
-            if wrapped is not function:
-                _place(wrapped, namespace, key)
-                wrapped.__name__ = key if namespace not in _PREFIXED else f"{namespace}_{key}"
-                wrapped._shown = _SHOWN.get(namespace, f"torch.{namespace}")  # type: ignore[attr-defined]
-            table[key] = wrapped
-            if namespace == "Tensor":
-                setattr(Tensor, key, wrapped)
+            if not isinstance(function, FunctionType) \
+                    or not begin_asking(function, modes_alone=namespace == "torch" and key in _FROM_DATA):
+                continue    # a type, or known by another name as well
+            function.__name__ = key if namespace not in _PREFIXED else f"{namespace}_{key}"
+            function._shown = _SHOWN.get(namespace, f"torch.{namespace}")  # type: ignore[attr-defined]
     for key in [k for k in vars(Tensor) if k in PYTHON_OPERATORS or k in _PLAIN_METHODS]:
         announced = getattr(Tensor, ANNOUNCED[key]) if key in ANNOUNCED else None
         wrapped = dispatching(vars(Tensor)[key], announced, key.strip("_") in _BINARY)
@@ -127,8 +138,6 @@ def _dispatch_everything() -> None:
             wrapped.__name__ = "__rdiv__" if key == "__rtruediv__" else key
             wrapped._shown = "torch.Tensor"  # type: ignore[attr-defined]
         setattr(Tensor, key, wrapped)
-    for refresh in on_dispatch:
-        refresh()
 
 
 _BINARY = frozenset(
@@ -155,8 +164,6 @@ ANNOUNCED = {
 _FROM_DATA = frozenset(("as_tensor", "asarray", "from_numpy", "tensor"))
 _PREFIXED = ("linalg", "fft", "special")    # in PyTorch a function's own name has the module's name in front
 _SHOWN = {"torch": "torch", "Tensor": "torch.Tensor"}
-# Namespaces that copied the tables copy them again.
-on_dispatch: list[Callable[[], None]] = []
 on_first_override.append(_dispatch_everything)
 
 
@@ -167,6 +174,8 @@ def in_place(function: Callable[..., Any], name: str, namespace: str = "Tensor",
         try:
             result = function(self, *args, **kwargs)
         except FAILURES as error:
+            if unasked((self, *args, *kwargs.values())):
+                return NAMESPACES[namespace][name](self, *args, **kwargs)
             if (wrong := complaint(function, namespace, name, (self, *args), kwargs)) is not None:
                 raise wrong from None
             if isinstance(error, (IndexError, RuntimeError)):
@@ -174,7 +183,12 @@ def in_place(function: Callable[..., Any], name: str, namespace: str = "Tensor",
             raise
         if kind is not True:
             require_apart(self, (*args, *kwargs.values()), same_allowed=kind == "pointwise")
-        return assign(self, result, name)
+        try:
+            return assign(self, result, name)
+        except AttributeError:      # the result is no tensor: an argument made it of the function
+            if unasked((self, *args, *kwargs.values())):
+                return NAMESPACES[namespace][name](self, *args, **kwargs)
+            raise
     method.__name__ = method.__qualname__ = name
     method.__doc__ = f"In-place version of ``{name[:-1]}``."
     return method

@@ -20,7 +20,7 @@ from ..dtypes import dtype
 from ..graph.recent import Recent
 from ..size import Size
 from ..tensor import Tensor
-from ..tensor.overrides import dispatching, first_seen
+from ..tensor.overrides import first_seen
 from .arguments import invalid_combination, is_integer, type_in_words
 
 FAILURES = (AttributeError, TypeError, ValueError, RuntimeError, LookupError, ArithmeticError, AssertionError)
@@ -341,10 +341,12 @@ def _form_of(values: Iterable[Any]) -> tuple[Any, ...] | None:
     return tuple(found)
 
 
-def strict(function: Callable[..., Any], namespace: str, name: str) -> Callable[..., Any]:
+def strict(function: Callable[..., Any], namespace: str, name: str,
+           public: bool = True) -> Callable[..., Any]:
     """``function`` with its arguments judged before it runs: it would make something of wrong ones.
 
-    Arguments of classes that were judged right are not judged again.
+    Arguments of classes that were judged right are not judged again. One that is not ``public`` leaves
+    arguments that override to its caller.
     """
     right: Recent[Any, bool] = Recent(64)
 
@@ -352,8 +354,8 @@ def strict(function: Callable[..., Any], namespace: str, name: str) -> Callable[
     def checked(*args: Any, **kwargs: Any) -> Any:
         form = _form_of((*args, *kwargs.values()) if kwargs else args)
         call = (form, *kwargs) if kwargs else form
-        if form is None and first_seen((*args, *kwargs.values())):
-            return dispatching(checked, checked)(*args, **kwargs)
+        if form is None and public and first_seen((*args, *kwargs.values())):
+            return checked(*args, **kwargs)     # which asks now
         if form is None or call not in right:
             if _SYNONYMS.isdisjoint(kwargs) \
                     and (error := complaint(function, namespace, name, args, kwargs)) is not None:
@@ -372,7 +374,7 @@ def judged(function: Callable[..., Any], namespace: str, name: str) -> Callable[
             return function(*args, **kwargs)
         except FAILURES:
             if first_seen((*args, *kwargs.values())):
-                return dispatching(checked, checked)(*args, **kwargs)
+                return checked(*args, **kwargs)     # which asks now
             if (error := complaint(function, namespace, name, args, kwargs)) is not None:
                 raise error from None
             raise

@@ -7,7 +7,7 @@ from typing import Any
 from .. import dtypes
 from ..graph.geometry import contiguous
 from ..graph.operator import Operator
-from ..tensor import Tensor, assign, check_dim, record
+from ..tensor import Tensor, assign, check_dim, record, record_one
 from .activation import done
 from .comparison import where
 from .creation import like_geometry
@@ -17,7 +17,8 @@ from .exponential import SIGMOID, exp, sigmoid
 from .number_range import number_for
 from .random import drawn
 from .random_distributions import RRELU_SLOPES
-from .registry import NAMESPACES, api
+from .registry import api, failed
+from .signatures import FAILURES
 from .trigonometric import tanh
 
 # --- gelu ---------------------------------------------------------------------------------------------------
@@ -131,7 +132,10 @@ def silu(input: Tensor, inplace: bool = False) -> Tensor:
     >>> torch.nn.functional.silu(torch.tensor([-1., 2.]))
     tensor([-0.2689,  1.7616])
     """
-    return done(input, record(SILU, (input,)), inplace, "silu_")
+    try:
+        return done(input, record_one(SILU, input), inplace, "silu_")
+    except FAILURES:
+        return failed("nn.functional", "silu", input, inplace)
 
 
 @api("nn.functional")
@@ -318,10 +322,9 @@ def _functional_rrelu(input: Tensor, lower: float = 1.0 / 8, upper: float = 1.0 
     return done(input, rrelu(input, lower, upper, training), inplace, "rrelu_")
 
 
+@api("nn.functional", "torch")
 def rrelu_(input: Tensor, lower: float = 1.0 / 8, upper: float = 1.0 / 3, training: bool = False,
            generator: Any = None) -> Tensor:
     """In-place version of ``rrelu``."""
     return assign(input, rrelu(input, lower, upper, training, generator), "rrelu_")
 
-
-NAMESPACES["torch"]["rrelu_"] = NAMESPACES["nn.functional"]["rrelu_"] = rrelu_

@@ -80,7 +80,9 @@ def views_of(operator: Operator, input: Tensor, dim: int, sizes: Sequence[int] |
     needs_grad = enabled and input.requires_grad
     several = (enabled and signature.operator not in _UNSAFE) or (input._multiple and not needs_grad)
     counter = input._counter
-    version = storage.version if counter is None else 0 if counter is INFERENCE else counter.version
+    version = storage.version if counter is None else counter.version
+    if counter is not None and counter.inference:
+        counter = INFERENCE
     outs: list[Tensor] = []
     for part, how in zip(signature.outputs, parts):
         out = _new(Tensor)

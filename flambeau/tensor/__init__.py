@@ -1,6 +1,6 @@
 """The tensor: a handle on (storage, geometry), recording, views and in-place writes."""
 
-from . import legacy
+from . import legacy, subclass_attributes
 from .inplace import assign, check_writable
 from .record import record, record_one, record_pair, record_scaled, record_three
 from .tape import INFERENCE, GradFn, state

@@ -268,6 +268,8 @@ def tensor(data: Any, *, dtype: dtypes.dtype | None = None, device: Any = None, 
     if isinstance(data, Tensor):
         warn("To copy construct from a tensor, it is recommended to use sourceTensor.detach().clone() or "
              "sourceTensor.detach().clone().requires_grad_(True), rather than torch.tensor(sourceTensor).")
+        if data._overrides and not data._sparse:
+            data = data.as_subclass(Tensor)
         out = data.detach().to(dtype=dtype or data.dtype, device=device or data.device, copy=True)
     else:
         out = from_array(to_array(data, dtype), device=devices.resolve(device))

@@ -110,7 +110,7 @@ def _kept(positions: tuple[int, ...], operands: Sequence[Any], outs: tuple[Tenso
             valued = True
         elif isinstance(x := operands[i], Tensor):
             counter = x._counter
-            kept += x, x._storage.version if counter is None else counter.version
+            kept += x, x._storage.version if counter is None else counter.to_save
             valued = True
         else:
             kept += None, None
@@ -149,7 +149,7 @@ def attach_one(signature: Signature, x: Tensor, out: Tensor) -> None:
         made.saved = (storage, storage.version)
     else:
         counter = x._counter
-        made.saved = (x, x._storage.version if counter is None else counter.version)
+        made.saved = (x, x._storage.version if counter is None else counter.to_save)
 
 
 def attach_scaled(signature: Signature, x: Tensor, number: Any, out: Tensor) -> None:
@@ -224,8 +224,8 @@ def attach_two(signature: Signature, a: Tensor, b: Tensor, out: Tensor) -> None:
         made.saved = ()
     elif kept == _BOTH:
         first, second = b._counter, a._counter
-        made.saved = (b, b._storage.version if first is None else first.version,
-                      a, a._storage.version if second is None else second.version)
+        made.saved = (b, b._storage.version if first is None else first.to_save,
+                      a, a._storage.version if second is None else second.to_save)
     else:
         made.saved = _kept(kept, (a, b), (out,))
 
@@ -284,7 +284,7 @@ def save(x: Tensor, is_output: bool = False) -> SavedTensor:
         finally:
             state.enabled = fn
     counter = x._counter
-    return SavedTensor(x, x._storage.version if counter is None else counter.version, None, is_output)
+    return SavedTensor(x, x._storage.version if counter is None else counter.to_save, None, is_output)
 
 
 def _packed(pack: Any, x: Tensor) -> Any:

@@ -1,8 +1,9 @@
 """``__torch_function__``: subclasses and modes that want to see every call.
 
 Note: overrides. The public functions are bare until the first class that overrides ``__torch_function__`` (or
-the first mode) exists: then each is wrapped once with a dispatcher (``on_first_override``), so that others
-pay nothing.
+the first mode) exists: then each begins to ask (``on_first_override``), so that others pay nothing. The
+function object stays the same, whose code is another then: whoever took it before asks, too, and a table of
+functions that a class keeps knows it before and after. Attributes of tensors ask in subclasses alone.
 """
 
 from __future__ import annotations
@@ -10,14 +11,17 @@ from __future__ import annotations
 import warnings
 from collections.abc import Callable, Iterable
 from functools import wraps
+from types import FunctionType
 from typing import Any
 
 from .tensor import Tensor
 
 on_first_override: list[Callable[[], None]] = []
+on_subclass: list[Callable[[Any], None]] = []       # told of every class of tensors that overrides
 modes: list[Any] = []
+disabled = [0]              # by how many blocks
+unconverted: set[Callable[..., Any]] = set()        # whose results stay as they are
 _active = False
-_disabled = [0]
 
 
 def subclass_defined(cls: Any) -> None:
@@ -28,15 +32,17 @@ def subclass_defined(cls: Any) -> None:
         inherited or not cls.__module__.startswith("flambeau.")
     if cls._overrides:
         activate()
+        for show in on_subclass:
+            show(cls)
 
 
 def activate() -> None:
-    """Wrap the public functions with the dispatcher, once."""
+    """Let the public functions ask, once."""
     global _active
     if not _active:
         _active = True
-        for wrap in on_first_override:
-            wrap()
+        for begin in on_first_override:
+            begin()
 
 
 def first_seen(values: Iterable[Any]) -> bool:
@@ -45,6 +51,14 @@ def first_seen(values: Iterable[Any]) -> bool:
     A function asks once it has failed, as it does with such arguments; from then on all look for them.
     """
     if _active or not overriding(values):
+        return False
+    activate()
+    return True
+
+
+def unasked(values: Iterable[Any]) -> bool:
+    """Whether there are arguments that override, in a function that asks from now on if it has not before."""
+    if disabled[0] or not overriding(values):
         return False
     activate()
     return True
@@ -81,7 +95,7 @@ def overriding(values: Iterable[Any]) -> list[Any]:
 
 def has_torch_function(relevant_args: Iterable[Any]) -> bool:
     """Whether one of the arguments (or a mode) overrides."""
-    return not _disabled[0] and (bool(modes) or bool(overriding(relevant_args)))
+    return not disabled[0] and (bool(modes) or bool(overriding(relevant_args)))
 
 
 def ask(public_api: Callable[..., Any], candidates: list[Any], args: tuple[Any, ...],
@@ -97,29 +111,10 @@ def ask(public_api: Callable[..., Any], candidates: list[Any], args: tuple[Any, 
         if result is not NotImplemented:
             return result
     for c in candidates:
-        result = _answer(c, public_api, types, args, kwargs)
+        result = c.__torch_function__(public_api, types, args, kwargs)
         if result is not NotImplemented:
             return result
     return NotImplemented
-
-
-def _answer(candidate: Any, public_api: Callable[..., Any], types: tuple[type, ...], args: tuple[Any, ...],
-            kwargs: dict[str, Any]) -> Any:
-    """What an argument makes of a call.
-
-    A class that is no Tensor may have a table of functions from before they were wrapped: it is asked for the
-    bare one, too.
-    """
-    bare = None if isinstance(candidate, Tensor) else getattr(public_api, "__wrapped__", None)
-    if bare is None:
-        return candidate.__torch_function__(public_api, types, args, kwargs)
-    try:
-        result = candidate.__torch_function__(public_api, types, args, kwargs)
-    except NotImplementedError:
-        result = NotImplemented
-    if result is not NotImplemented:
-        return result
-    return candidate.__torch_function__(bare, types, args, kwargs)
 
 
 def handle_torch_function(public_api: Callable[..., Any], relevant_args: Iterable[Any], *args: Any,
@@ -147,9 +142,18 @@ def _refused(public_api: Callable[..., Any], candidates: list[Any]) -> TypeError
                      + "\n\nFor more information, try re-running with TORCH_LOGS=not_implemented")
 
 
+def asked(public_api: Callable[..., Any], candidates: list[Any], args: tuple[Any, ...],
+           kwargs: dict[str, Any]) -> Any:
+    """What the overriding arguments and modes make of a call, an error if nothing."""
+    result = ask(public_api, candidates, args, kwargs)
+    if result is NotImplemented:
+        raise _refused(public_api, candidates)
+    return result
+
+
 def dispatching(function: Callable[..., Any], announced: Callable[..., Any] | None = None,
-                operator: bool = False, modes_alone: bool = False) -> Callable[..., Any]:
-    """``function``, asking overriding arguments (or ``modes_alone``) and modes first.
+                operator: bool = False) -> Callable[..., Any]:
+    """A wrapper of ``function`` that asks overriding arguments and modes first.
 
     They are told of ``announced`` in its place; a Python ``operator`` may be left to the other operand.
     """
@@ -158,26 +162,65 @@ def dispatching(function: Callable[..., Any], announced: Callable[..., Any] | No
 
     @wraps(function)
     def dispatched(*args: Any, **kwargs: Any) -> Any:
-        if not _disabled[0] and (modes or (not modes_alone and overriding((*args, *kwargs.values())))):
-            candidates = [] if modes_alone else overriding((*args, *kwargs.values()))
-            public_api = announced or dispatched
-            result = ask(public_api, candidates, args, kwargs)
-            if result is NotImplemented and not operator:
-                raise _refused(public_api, candidates)
-            return result
+        if not disabled[0] and (modes or overriding((*args, *kwargs.values()))):
+            candidates = overriding((*args, *kwargs.values()))
+            return (ask if operator else asked)(announced or dispatched, candidates, args, kwargs)
         return function(*args, **kwargs)
     dispatched._dispatches = True  # type: ignore[attr-defined]
     return dispatched
+
+
+def _asking(*args: Any, _known: Any, **kwargs: Any) -> Any:
+    """The code of public functions that ask. As their globals are others, ``_known`` has what it needs."""
+    switched_off, active, candidates_of, asks, itself, function = _known
+    if not switched_off[0]:
+        candidates = candidates_of((*args, *kwargs.values()))
+        if candidates or active:
+            return asks(itself, candidates, args, kwargs)
+    return function(*args, **kwargs)
+
+
+def _nothing(values: Iterable[Any]) -> list[Any]:
+    return []
+
+
+def begin_asking(function: FunctionType, modes_alone: bool = False) -> bool:
+    """Let a function ask overriding arguments (or not: ``modes_alone``) and modes first; False if it does.
+
+    Its own code goes into a copy of it, whose place is taken (Note: overrides).
+    """
+    if getattr(function, "_dispatches", False):
+        return False
+    inner = copied(function)
+    code = _asking.__code__.replace(co_freevars=function.__code__.co_freevars, co_name=function.__name__)
+    candidates_of = _nothing if modes_alone else overriding
+    function.__defaults__ = None
+    function.__kwdefaults__ = {"_known": (disabled, modes, candidates_of, asked, function, inner)}
+    function.__code__ = code
+    function.__dict__.setdefault("__wrapped__", inner)      # whose signature is shown
+    function._dispatches = True  # type: ignore[attr-defined]
+    return True
+
+
+def copied(function: FunctionType) -> FunctionType:
+    """Another function that does the same."""
+    copy = FunctionType(function.__code__, function.__globals__, function.__name__, function.__defaults__,
+                        function.__closure__)
+    copy.__kwdefaults__, copy.__doc__ = function.__kwdefaults__, function.__doc__
+    copy.__annotations__, copy.__qualname__ = function.__annotations__, function.__qualname__
+    copy.__module__ = function.__module__
+    copy.__dict__.update(function.__dict__)
+    return copy
 
 
 class DisableTorchFunction:
     """Inside, nothing overrides."""
 
     def __enter__(self) -> None:
-        _disabled[0] += 1
+        disabled[0] += 1
 
     def __exit__(self, *exc: object) -> None:
-        _disabled[0] -= 1
+        disabled[0] -= 1
 
 
 def default_torch_function(cls: Any, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
@@ -186,6 +229,8 @@ def default_torch_function(cls: Any, func: Any, types: Any, args: Any = (), kwar
         return NotImplemented
     with DisableTorchFunction():
         result = func(*args, **(kwargs or {}))
+    if func in unconverted:
+        return result
     return _converted(result, cls, Tensor)
 
 

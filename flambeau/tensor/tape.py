@@ -13,6 +13,7 @@ from collections.abc import Sequence
 from itertools import count
 from typing import Any
 
+from ..graph.storage import VersionCounter
 from .handle import RemovableHandle, hooked
 
 
@@ -67,26 +68,49 @@ state = GradState()
 class InferenceCounter:
     """The version counter of tensors made in inference mode: none.
 
-    Recording reads the version of what it saves for backward, so this is where it learns that an operand may
-    not be saved; it costs nothing where there are no such tensors.
+    Recording asks for the version of what it saves for backward, so this is where it learns that an operand
+    may not be saved; it costs nothing where there are no such tensors.
     """
 
     __slots__ = ()
 
+    inference = True
+
     @property
     def version(self) -> int:
-        """0; raises where a tensor is saved for backward."""
-        if state.enabled:
-            raise RuntimeError(
-                "Inference tensors cannot be saved for backward. Please do not use Tensors created in "
-                "inference mode in computation tracked by autograd. To work around this, you can make a "
-                "clone to get a normal tensor and use it in autograd, or use `torch.no_grad()` instead of "
-                "`torch.inference_mode()`.")
+        """0."""
         return 0
 
     @version.setter
     def version(self, value: int) -> None:
         pass
+
+    @property
+    def to_save(self) -> int:
+        """0; raises where a tensor is saved for backward."""
+        return _unsaved()
+
+
+class DetachedInferenceCounter(VersionCounter):
+    """That of what is detached from such a tensor outside of the mode: it may be written, and not saved."""
+
+    __slots__ = ()
+
+    inference = True
+
+    @property
+    def to_save(self) -> int:
+        return _unsaved()
+
+
+def _unsaved() -> int:
+    if state.enabled:
+        raise RuntimeError(
+            "Inference tensors cannot be saved for backward. Please do not use Tensors created in inference "
+            "mode in computation tracked by autograd. To work around this, you can make a clone to get a "
+            "normal tensor and use it in autograd, or use `torch.no_grad()` instead of "
+            "`torch.inference_mode()`.")
+    return 0
 
 
 INFERENCE = InferenceCounter()

@@ -15,7 +15,7 @@ from ..graph.storage import Storage, VersionCounter
 from ..size import Size
 from .attributes import Handle, attributes, fields, settle
 from .gradients import NOT_A_LEAF, check_grad, grad_dtype, set_grad_dtype
-from .tape import INFERENCE, state
+from .tape import INFERENCE, DetachedInferenceCounter, state
 
 _new = object.__new__
 _INFERENCE_LEAF = "Setting requires_grad=True on inference tensor outside InferenceMode is not allowed."
@@ -213,7 +213,7 @@ class Tensor(Handle):
                 )
         elif self._geometry.dtype.category < dtypes.FLOATING:
             raise RuntimeError("only Tensors of floating point dtype can require gradients")
-        elif self._counter is INFERENCE:
+        elif self._counter is not None and self._counter.inference:
             raise RuntimeError(_INFERENCE_LEAF)
         if self.grad_fn is None:
             self._requires_grad = bool(requires_grad)
@@ -271,7 +271,7 @@ class Tensor(Handle):
 
     def is_inference(self) -> bool:
         """Whether the tensor was made under ``inference_mode``."""
-        return self._counter is INFERENCE
+        return self._counter is not None and self._counter.inference
 
     def detach(self) -> Tensor:
         """The same storage, without history: no gradient flows through the result."""
@@ -290,7 +290,7 @@ class Tensor(Handle):
         out._storage = self._storage
         out._geometry = self._geometry
         out._counter = VersionCounter()
-        if self._counter is INFERENCE:
+        if self._counter is not None and self._counter.inference:
             adopt_inference(out)
         return out
 
@@ -336,10 +336,10 @@ class Tensor(Handle):
         if require_grad:
             if data._geometry.dtype.category < dtypes.FLOATING:
                 raise RuntimeError("Only Tensors of floating point and complex dtype can require gradients")
-            if data._counter is INFERENCE and not state.inference:
+            if data.is_inference() and not state.inference:
                 raise RuntimeError(_INFERENCE_LEAF)
             out._requires_grad = True
-        if data._counter is INFERENCE:
+        if data.is_inference():
             adopt_inference(out)
         return out
 
@@ -375,11 +375,8 @@ def _whole(dim: Any) -> int:
 
 
 def adopt_inference(handle: Tensor) -> None:
-    """Make a new handle on an inference tensor's storage an inference tensor too, in that mode only."""
-    if state.inference:
-        handle._counter = INFERENCE
-    else:
-        handle._counter = VersionCounter()
+    """Let a new handle on an inference tensor's storage be one, which may be written outside the mode."""
+    handle._counter = INFERENCE if state.inference else DetachedInferenceCounter()
 
 
 def fresh(storage: Storage, geometry: Geometry) -> Tensor:

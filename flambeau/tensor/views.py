@@ -61,8 +61,8 @@ def view(operator: Operator, x: Tensor, attributes: tuple[Any, ...] = ()) -> Ten
     if counter is None:
         out._base_version = storage.version
     else:
-        out._counter = counter
-        out._base_version = 0 if counter is INFERENCE else counter.version
+        out._counter = INFERENCE if counter.inference else counter
+        out._base_version = counter.version
     if state.enabled:
         if base is None:
             out._view = ((operator, attributes),)
