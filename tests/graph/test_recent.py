@@ -118,13 +118,14 @@ def test_programs_for_ever_new_shapes_are_forgotten(monkeypatch: pytest.MonkeyPa
 
 @pytest.mark.parametrize("small", [4, 64])
 def test_results_do_not_depend_on_what_is_remembered(monkeypatch: pytest.MonkeyPatch, small: int) -> None:
-    record, views, templates = map(import_module, ("flambeau.tensor.record", "flambeau.tensor.views",
-                                                   "flambeau.autograd.templates"))
-    caches = (record._signatures, record._projections, views._signatures, templates._readings,
+    record, views, readings, templates = map(import_module, (
+        "flambeau.tensor.record", "flambeau.tensor.views", "flambeau.autograd.readings",
+        "flambeau.autograd.templates"))
+    caches = (record._signatures, record._projections, views._signatures, readings._readings,
               templates._sums)
     for cache in caches:
         monkeypatch.setattr(cache, "size", small)
         cache.clear()
-    for rows in [*range(2, 40), *range(2, 40)]:
+    for rows in [*range(2, 40)] * 3:
         assert _step(rows) == pytest.approx(_wanted(rows), rel=1e-5)
     assert all(len(cache) <= small for cache in caches)
