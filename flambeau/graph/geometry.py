@@ -88,12 +88,17 @@ class Geometry:
     @property
     def is_dense(self) -> bool:
         """Whether the elements lie without gaps or overlaps, in some order of dimensions."""
+        return self.is_contiguous or (self.numel == self.family.span and self.has_no_gaps)
+
+    @property
+    def has_no_gaps(self) -> bool:
+        """Whether it is dense but for dimensions in which the same elements are read again and again."""
         if self.is_contiguous:
             return True
         shape, strides = tuple(self.shape), self.strides    # a ``Size`` takes longer to index
         expected = 1
         for d in reversed(self.order):
-            if shape[d] != 1:
+            if shape[d] != 1 and strides[d]:
                 if strides[d] != expected:
                     return False
                 expected *= shape[d]

@@ -17,7 +17,8 @@ from ..plan import Call, Plan, Words
 from . import cost, traits
 from .accumulate import wide
 from .compile import Kernel, kernel_of
-from .nest import Nest, nest_of
+from .course import Course, course_of
+from .nest import Nest, groups_of, nest_of
 from .schedule import Unit
 from .structure import ELEMENT, ROW, Member, Output, Structure
 from .traits import Dims, Space, compute_of
@@ -167,37 +168,48 @@ class _Cast(NamedTuple):
 class Mold:
     """A unit's kernel for operands of one kind (Note: kinds): what is left is arithmetic with extents.
 
-    ``row_by_row``: whether the elements are walked in the order of dimensions. ``casts``: the kernel for each
-    form of loops that there were.
+    ``row_by_row``: whether the elements are walked in the order of dimensions. ``course``: its loops, where
+    the kind tells. ``casts``: the kernel for each form of loops that there were.
     """
 
-    __slots__ = ("unit", "places", "levels", "dtypes", "members", "outputs", "results", "numbers", "ndim",
-                 "dims", "row_by_row", "passes", "casts")
+    __slots__ = ("unit", "places", "levels", "dtypes", "sizes", "members", "outputs", "results", "numbers",
+                 "ndim", "dims", "row_by_row", "passes", "course", "casts")
 
     def __init__(self, unit: Unit, signatures: Sequence[Signature], found: Contents) -> None:
         reads, dims = found.reads, found.reads.dims
         self.unit = unit
         self.places, self.levels = reads.places, reads.levels
         self.dtypes = [g.dtype.numpy for g in reads.geometries]
+        self.sizes = [dtype.itemsize for dtype in self.dtypes]
         self.members, self.outputs, self.results, self.numbers = \
             found.members, found.outputs, found.results, found.numbers
         self.ndim = None if dims is None else len(reads.space[0])
         self.dims = dims
         self.row_by_row = reads.space == traits.contiguous_space(reads.space[0])
         self.passes = _passes(unit, signatures)
+        self.course = self._course(reads)
         self.casts: dict[Any, _Cast | None] = {}
 
     def plan(self, signatures: Sequence[Signature], space: Space) -> Plan | None:
         """The plan for members of these signatures; None where the kernel has no native form."""
-        strides = [read_strides(signatures[m], j, level, space, self.dims)
-                   for (m, j), level in zip(self.places, self.levels)]
-        nest = nest_of(space, self.dims, strides, self.passes)
+        course, places, levels = self.course, self.places, self.levels
+        read = range(len(places)) if course is None else course.strided
+        strides = [read_strides(signatures[m], j, levels[k], space, self.dims) for k in read
+                   for m, j in [places[k]]]
+        nest = nest_of(space, self.dims, strides, self.passes) if course is None else \
+            course.nest(space, strides)
         form = (nest.accesses, len(nest.outer), len(nest.mid), nest.columns, nest.split, nest.packed,
                 nest.tail > 0)
         if form not in self.casts:
             self.casts[form] = self._cast(nest)
         cast = self.casts[form]
         return None if cast is None else self._plan(cast, nest, signatures)
+
+    def _course(self, reads: Reads) -> Course | None:
+        if not all(g.has_no_gaps for g in reads.geometries):
+            return None
+        nest = nest_of(reads.space, self.dims, reads.strides, self.passes)
+        return course_of(nest, groups_of(reads.space, self.dims, reads.strides), self.dims, self.passes)
 
     def _cast(self, nest: Nest) -> _Cast | None:
         kernel = kernel_of(Structure(
@@ -228,17 +240,17 @@ class Mold:
         buffer = nest.elements * max([dtype.itemsize for dtype in kernel.buffers], default=0)
         buffer = -(-buffer // 64) * 64 + _APART
         scratch = kernel.regions * region + len(kernel.buffers) * buffer
-        geometries = [signatures[m].geometries[j] for m, j in self.places]
-        words = cast.words.again(extents(nest, region, buffer),
-                                 [g.offset * g.dtype.itemsize for g in geometries], partials)
+        reads = [(signatures[m].geometries[j], size) for (m, j), size in zip(self.places, self.sizes)]
+        words = cast.words.again(extents(nest, region, buffer), [g.offset * size for g, size in reads],
+                                 partials)
         rows, tasks = nest.rows, nest.tasks
-        nanoseconds = prod(nest.outer) * prod(nest.mid) * nest.inner * cost.ELEMENT_INSTRUCTION \
-            * max(kernel.work, 8)
+        nanoseconds = nest.total * cost.ELEMENT_INSTRUCTION * max(kernel.work, 8)
         calls = [Call(address, words, rows, cost.grain(rows, 100.0), scratch) if name == "finish" else
                  Call(address, words, tasks, cost.grain(tasks, nanoseconds / tasks), scratch)
                  for name, address in kernel.calls]
-        geometries += [signatures[m].outputs[result] for m, result in self.results]
-        traffic = sum([g.numel * g.dtype.itemsize for g in geometries])
+        written = [signatures[m].outputs[result] for m, result in self.results]
+        traffic = sum([g.numel * size for g, size in reads]) \
+            + sum([g.numel * g.dtype.itemsize for g in written])
         return Plan(calls, workspace=workspace, traffic=float(traffic), nanoseconds=nanoseconds)
 
 

@@ -22,7 +22,7 @@ from . import cost
 from .binding import Contents, contents, extents, read_strides
 from .blocks import Block, follower
 from .kinds import KINDS, Kind, kind_of
-from .nest import Nest
+from .nest import Nest, nest_over
 from .refit import Fit
 from .schedule import Unit, is_stored
 from .structure import ELEMENT, FLAT, Structure
@@ -112,8 +112,8 @@ class _Mold:
         steps = [_steps(space, read_strides(own[m], j, ELEMENT, space, None), problem.n) for m, j in places]
         if None in steps:
             return None
-        nest = Nest([(problem.m, False), (problem.n, False)], [s for s in steps if s is not None],
-                    [problem.n, 1], [ELEMENT] * len(steps), False, 1)
+        nest = nest_over([(problem.m, False), (problem.n, False)], [s for s in steps if s is not None],
+                         [problem.n, 1], [ELEMENT] * len(steps), False, 1)
         if nest.accesses not in self.codes:
             self.codes[nest.accesses] = self._code(nest)
         code = self.codes[nest.accesses]

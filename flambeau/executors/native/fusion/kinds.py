@@ -25,32 +25,26 @@ KINDS = 1 << 7      # of one kernel, that are remembered
 def kind_of(signatures: Sequence[Signature]) -> Kind:
     """The kind of a kernel's members.
 
-    Geometries, extents, strides and offsets are replaced by numbers, in the order in which they are met.
+    Geometries are replaced by numbers, in the order in which they are met, and so are their extents, strides
+    and offsets.
     """
     met: dict[Geometry, int] = {}
-    extents: list[int] = []
-    strides: list[int] = []
-    offsets: list[int] = []
+    integers: list[int] = []
     found: list[Any] = []
     for signature in signatures:
         found += signature.operator, signature.attributes, signature.compute
         for g in (*signature.geometries, *signature.outputs):
-            if g.__class__ is not Geometry:     # of a number its type
-                found.append(g)
-                continue
             number = met.get(g)
-            if number is None:
-                met[g] = len(met)
-                extents += g.shape
-                strides += g.steps
-                offsets.append(g.offset)
-                found += g.dtype, g.ndim, True if g.is_contiguous else (g.is_dense, g.order)
-            else:
+            if number is not None:
                 found.append(number)
-    return *found, *map(_numbered().__getitem__, extents), *map(_numbered().__getitem__, strides), \
-        *map(_numbered().__getitem__, offsets)
-
-
-def _numbered() -> dict[int, int]:
-    """Numbers other integers than 0 and 1 as they are asked for."""
-    return defaultdict(count(2).__next__, {0: 0, 1: 1})
+            elif g.__class__ is Geometry:
+                met[g] = len(met)
+                integers.extend(g.shape)    # (``+=`` would make a ``Size`` of both)
+                integers.extend(g.steps)
+                integers.append(g.offset)
+                found += g.dtype, g.ndim, True if g.is_contiguous else (g.has_no_gaps, g.order)
+            else:       # of a number its type
+                found.append(g)
+    # Numbers of other integers than 0 and 1, as they are met.
+    numbered = defaultdict(count(2).__next__, {0: 0, 1: 1})
+    return *found, *map(numbered.__getitem__, integers)

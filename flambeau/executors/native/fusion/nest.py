@@ -19,51 +19,39 @@ _LARGEST = 1 << 23   # elements that a task has to itself
 _CACHED = 1 << 17    # elements that stay in the second cache between passes
 
 
+Accesses = tuple[tuple[int, int], ...]
+
+
 class Nest:
     """The loops, the operands' strides in them, and how the work is cut into tasks.
 
-    ``accesses``: how each input is read, and at which level. ``strides``: of each input that is read by
-    strides, those of the outer and mid loops and the inner step. ``elements``: how many a task goes over,
-    where it has rows to itself. ``rows``: outer positions, or blocks of columns.
+    ``outer``: the loops that are kept, outermost first, ``mid``: those that are reduced, both but for the
+    ``inner`` one, of which ``reduced`` tells which it is (None: nothing is reduced). ``accesses``: how each
+    input is read, and at which level. ``strides``: of each input that is read by strides, those of the outer
+    and mid loops and the inner step. ``total``: how many elements there are; ``elements``: how many a task
+    goes over, where it has rows to itself. ``rows``: outer positions, or blocks of columns.
     """
 
-    __slots__ = ("outer", "mid", "inner", "columns", "split", "packed", "own", "accesses", "strides", "chunk",
-                 "chunks", "block", "count", "tail", "elements", "rows")
+    __slots__ = ("outer", "mid", "inner", "columns", "split", "packed", "own", "accesses", "strides", "total",
+                 "chunk", "chunks", "block", "count", "tail", "elements", "rows")
 
-    def __init__(self, loops: list[tuple[int, bool]], steps: Sequence[Sequence[int]], own: Sequence[int],
-                 levels: Sequence[int], reduces: bool, passes: int, tail: int = 0) -> None:
-        last = len(loops) - 1
+    def __init__(self, outer: list[int], mid: list[int], inner: int, reduced: bool | None, own: list[int],
+                 accesses: Accesses, strides: list[list[int]], passes: int, tail: int = 0) -> None:
+        self.outer = outer
+        self.mid = mid
+        self.inner = inner
+        self.own = own
+        self.accesses = accesses
+        self.strides = strides
         self.tail = tail
-        self.columns = reduces and not loops[last][1]
-        kept = [n for n in range(last) if not loops[n][1]]
-        reduced = [n for n in range(last) if loops[n][1]]
-        order = [*kept, *reduced, last]
-        self.outer = [loops[n][0] for n in kept]
-        self.mid = [loops[n][0] for n in reduced]
-        self.inner = loops[last][0]
-        self.own = [own[n] for n in order[:-1]]
-        self.count = prod([n for n, is_reduced in loops if is_reduced]) * max(tail, 1)
-        self._access(steps, own, order, levels)
-        self._cut(reduces, passes)
-
-    def _access(self, steps: Sequence[Sequence[int]], own: Sequence[int], order: list[int],
-                levels: Sequence[int]) -> None:
-        accesses, strides = [], []
-        for s, level in zip(steps, levels):
-            if not any(s):
-                access = ONE
-            elif s == own and level == ELEMENT:
-                access = FLAT
-            else:
-                access = _ACCESSES.get(s[-1], STRIDED)
-                strides.append([s[n] for n in order])
-            accesses.append((access, level))
-        self.accesses, self.strides = tuple(accesses), strides
+        self.columns = reduced is False
+        self.count = prod(mid) * (inner if reduced else 1) * max(tail, 1)
+        self._cut(reduced is not None, passes)
 
     def _cut(self, reduces: bool, passes: int) -> None:
         again = passes > 1
         rows, mid, inner = prod(self.outer), prod(self.mid), self.inner
-        total = rows * mid * inner
+        total = self.total = rows * mid * inner
         first = self.mid[0] if self.mid else inner
         self.block = min(inner, _COLUMNS) if self.columns else 1
         self.chunk, self.split = max(first, 1), False
@@ -108,32 +96,75 @@ class Nest:
 _ACCESSES = {0: REPEATED, 1: ADJACENT}
 
 
+def nest_over(loops: list[tuple[int, bool]], steps: Sequence[Sequence[int]], own: Sequence[int],
+              levels: Sequence[int], reduces: bool, passes: int, tail: int = 0) -> Nest:
+    """The nest of loops (extent, whether it is reduced), given the inputs' steps in each, and the space's."""
+    last = len(loops) - 1
+    kept = [n for n in range(last) if not loops[n][1]]
+    reduced = [n for n in range(last) if loops[n][1]]
+    order = [*kept, *reduced, last]
+    accesses, strides = [], []
+    for s, level in zip(steps, levels):
+        if not any(s):
+            access = ONE
+        elif s == own and level == ELEMENT:
+            access = FLAT
+        else:
+            access = _ACCESSES.get(s[-1], STRIDED)
+            strides.append([s[n] for n in order])
+        accesses.append((access, level))
+    return Nest([loops[n][0] for n in kept], [loops[n][0] for n in reduced], loops[last][0],
+                loops[last][1] if reduces else None, [own[n] for n in order[:-1]], tuple(accesses), strides,
+                passes, tail)
+
+
+Groups = tuple[tuple[int, ...], ...]    # the dimensions that are one loop each, outermost first
+
+
 def nest_of(space: Space, dims: tuple[int, ...] | None, reads: Sequence[Sequence[int]], passes: int) -> Nest:
     """The loops over ``space``; ``reads``: each input's strides along the space's dimensions.
 
     ``passes``: how often elements are passed over, about.
     """
     shape, strides = space
-    order = [d for d, n in enumerate(shape) if n > 1]
-    order.sort(key=strides.__getitem__, reverse=True)
+    groups = groups_of(space, dims, reads)
     reduces = dims is not None
-    loops = [(shape[d], dims is not None and d in dims) for d in order]
-    every = [(strides[d], *[s[d] for s in reads]) for d in order]   # of each loop, the space's stride first
+    loops = [(prod([shape[d] for d in group]), dims is not None and group[0] in dims) for group in groups]
+    own = [strides[group[-1]] for group in groups]
+    steps = [[s[group[-1]] for group in groups] for s in reads]
     if not loops or (reduces and not any(is_reduced for _, is_reduced in loops)):
         loops.append((1, reduces))
-        every.append((1, *[0] * len(reads)))
-    loops, every = _merged(loops, every)
-    own, *steps = zip(*every)
+        own.append(1)
+        for s in steps:
+            s.append(0)
     levels = [ELEMENT] * len(steps)
     if reduces:
         reduced = [n for n, (_, is_reduced) in enumerate(loops) if is_reduced]
         levels = [ELEMENT if any(s[n] for n in reduced) else ROW for s in steps]
         if _folds(loops, steps, levels):
             tail = loops[-1][0]
-            steps = [(*s[:-2], s[-1] if level == ELEMENT else s[-2]) for s, level in zip(steps, levels)]
+            steps = [[*s[:-2], s[-1] if level == ELEMENT else s[-2]] for s, level in zip(steps, levels)]
             loops = [*loops[:-2], (loops[-2][0] * tail, False)]
-            return Nest(loops, steps, (*own[:-2], 1), levels, reduces, passes, tail)
-    return Nest(loops, steps, own, levels, reduces, passes)
+            return nest_over(loops, steps, [*own[:-2], 1], levels, reduces, passes, tail)
+    return nest_over(loops, steps, own, levels, reduces, passes)
+
+
+def groups_of(space: Space, dims: tuple[int, ...] | None, reads: Sequence[Sequence[int]]) -> Groups:
+    """Neighbouring dimensions joined where every operand allows it, but not kept ones to reduced ones."""
+    shape, strides = space
+    order = [d for d, n in enumerate(shape) if n > 1]
+    order.sort(key=strides.__getitem__, reverse=True)
+    groups: list[tuple[int, ...]] = []
+    last = -1
+    for d in order:
+        n = shape[d]
+        if groups and (dims is None or (d in dims) == (last in dims)) and strides[last] == n * strides[d] \
+                and all(s[last] == n * s[d] for s in reads):
+            groups[-1] = (*groups[-1], d)
+        else:
+            groups.append((d,))
+        last = d
+    return tuple(groups)
 
 
 def _folds(loops: list[tuple[int, bool]], steps: Sequence[Sequence[int]], levels: list[int]) -> bool:
@@ -142,17 +173,3 @@ def _folds(loops: list[tuple[int, bool]], steps: Sequence[Sequence[int]], levels
             or not any(reduced for _, reduced in loops[:-2]):
         return False
     return all(level == ROW or s[-2] == loops[-1][0] * s[-1] for s, level in zip(steps, levels))
-
-
-def _merged(loops: list[tuple[int, bool]],
-            every: list[tuple[int, ...]]) -> tuple[list[tuple[int, bool]], list[tuple[int, ...]]]:
-    """Neighbouring loops as one wherever every operand allows it, but not kept ones with reduced ones."""
-    merged, kept = loops[-1:], every[-1:]
-    for (outer, kind), strides in zip(loops[-2::-1], every[-2::-1]):
-        extent, inner_kind = merged[-1]
-        if kind == inner_kind and strides == tuple([extent * k for k in kept[-1]]):
-            merged[-1] = (extent * outer, kind)
-        else:
-            merged.append((outer, kind))
-            kept.append(strides)
-    return merged[::-1], kept[::-1]

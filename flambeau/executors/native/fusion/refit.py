@@ -73,7 +73,7 @@ class Fit:
             return space_of(anchor.outputs[0])
         g, out = anchor.geometries[0], anchor.outputs[0]
         if mold.row_by_row:
-            return contiguous_space(g.shape)
+            return space_of(g) if g.is_contiguous else contiguous_space(g.shape)
         return space_of(out if out.shape == g.shape else g)     # written element by element, or row by row
 
     def space(self, signatures: Sequence[Signature]) -> tuple[Space, Dims | None] | None:

@@ -89,7 +89,8 @@ class Problem(NamedTuple):
 
     @property
     def flops(self) -> float:
-        return 2.0 * self.items * self.m * self.n * self.k
+        m, n, k, (a, b, c), *_ = self
+        return 2.0 * (a * b * c) * m * n * k
 
     @property
     def traffic(self) -> float:
@@ -124,27 +125,29 @@ def product_plan(problem: Problem) -> Plan:
         return _dot_plan(problem)
     kind = Kind(source, target, compute, None if epilogue is None else epilogue.code)
     _compile_beside(problem, kind)
-    if problem.m <= _few_rows(problem):
+    if m <= INNER_ROWS and m <= _few_rows(problem):
         return _skinny_plan(problem, kind)
     tile = kind.tile
     blocks = _blocks(problem, tile)
+    mc, kc, _, columns, row_blocks, column_blocks, how, _ = blocks
     size, lanes, width = tile.itemsize, tile.lanes, tile.columns
-    depth, panels = _up(k, lanes), -(-n // width)
-    rows = blocks.mc    # panels in the scratch: those of A and, where the task packs them, of B
-    if blocks.source is not Source.SHARED:
-        rows += width if blocks.source is Source.DIRECT else _up(min(blocks.columns, n), width)
-    scratch = rows * min(depth, _up(blocks.kc, lanes)) * size
+    depth, panels = -(-k // lanes) * lanes, -(-n // width)
+    shared = how is Source.SHARED
+    if not shared:  # panels in the scratch: those of A and, where the task packs them, of B
+        mc += width if how is Source.DIRECT else -(-min(columns, n) // width) * width
+    scratch = mc * min(depth, -(-kc // lanes) * lanes) * size
     words = _words(problem, blocks, panels * width * depth)
-    tasks = items * blocks.row_blocks * blocks.column_blocks
+    tasks = items * row_blocks * column_blocks
     grain = max(1, int(TASK * tasks / flops))
     product = Call(product_kernel(kind), words, tasks, min(grain, tasks), scratch + 64 * lanes)
-    if blocks.source is not Source.SHARED:
-        return Plan([product], flops=flops, traffic=problem.traffic)
+    traffic = problem.traffic
+    if not shared:
+        return Plan([product], flops=flops, traffic=traffic)
     panels_packed = _packed_items(problem) * panels
     packing = Call(packing_kernel(source, compute, kind.pairs), _packing_words(problem, panels),
                    panels_packed, max(1, PACKED // (width * k)))
     return Plan([packing, product], workspace=panels_packed * width * depth * size, flops=flops,
-                traffic=problem.traffic)
+                traffic=traffic)
 
 
 def _dot_plan(problem: Problem) -> Plan:
@@ -260,25 +263,25 @@ def _packing_words(problem: Problem, panels: int) -> Words:
 
 
 def _blocks(problem: Problem, tile: Tile) -> _Blocks:
-    m, n, k, size, lanes = problem.m, problem.n, problem.k, tile.itemsize, tile.lanes
-    plain = problem.source == problem.compute
+    m, n, k, _, _, b, _, source, target, compute, _, _, _ = problem
+    items, threads = problem.items, _threads()
+    size, lanes, width = tile.itemsize, tile.lanes, tile.columns
+    plain = source == compute
     in_place = _rows_in_place(problem) if plain else Rows.PACKED
     kc = k
-    if problem.target == problem.compute:
+    if target == compute:
         deepest = DEPTH * 4 // size
         if in_place is Rows.AT_ONCE:
             deepest = min(deepest, IN_PLACE_BLOCK // size // (min(m, IN_PLACE_ROWS) + min(n, IN_PLACE_ROWS)))
-        pieces = -(-k // deepest)
-        kc = _up(-(-k // pieces), lanes)
-    flops, items, threads = problem.flops, problem.items, _threads()
+        kc = _share(k, -(-k // deepest), lanes)
+    flops = problem.flops
     worth = flops / TASK if threads > 1 or flops >= SHARED else 1.0
     wanted = min(THREAD_TASKS * threads, max(min(FEW_TASKS, int(worth)), int(worth / 2)))
     wanted = -(-wanted // items) or 1
-    direct = plain and problem.b.column == 1 and _columns_in_place(problem, in_place)
+    direct = plain and b.column == 1 and _columns_in_place(problem, in_place)
     shared = not direct and in_place is not Rows.AT_ONCE and items < 4 and wanted > 1 \
         and flops >= (SHARED if m >= n else SHARED_WIDE)
     unit = 4 if tile.rows % 4 == 0 else 2   # tiles of fewer rows cost little more than they compute
-    width = tile.columns
     row_blocks = column_blocks = 1
     if wanted > 1:
         costs = PACKING[0] if in_place is Rows.PACKED else IN_PLACE, \
@@ -286,13 +289,13 @@ def _blocks(problem: Problem, tile: Tile) -> _Blocks:
         row_blocks, column_blocks = _split(problem, unit, width, wanted, costs)
     rows, columns = _share(m, row_blocks, unit), _share(n, column_blocks, width)
     row_blocks, column_blocks = -(-m // rows), -(-n // columns)
-    source = Source.DIRECT if direct else Source.SHARED if shared and row_blocks > 1 else Source.OWN
+    how = Source.DIRECT if direct else Source.SHARED if shared and row_blocks > 1 else Source.OWN
     # A block of A fills a quarter of the second cache: B's panels and the result pass through it too.
-    most = min(TILES, machine().second_cache // 4 // (_up(kc, lanes) * size) // tile.rows)
+    most = min(TILES, machine().second_cache // 4 // (-(-kc // lanes) * lanes * size) // tile.rows)
     mc = tile.rows
     if most > 1 and in_place is not Rows.AT_ONCE:
         mc = _share(min(rows, m), -(-rows // (most * tile.rows)), tile.rows)
-    return _Blocks(mc, kc, rows, columns, row_blocks, column_blocks, source, in_place)
+    return _Blocks(mc, kc, rows, columns, row_blocks, column_blocks, how, in_place)
 
 
 def _rows_in_place(problem: Problem) -> Rows:
@@ -329,11 +332,6 @@ def _threads() -> int:
     return settings.threads
 
 
-def _up(extent: int, unit: int) -> int:
-    """The next multiple of a unit."""
-    return -(-extent // unit) * unit
-
-
 def _share(extent: int, blocks: int, unit: int) -> int:
     """Elements of a block, whole tiles."""
     tiles = -(-extent // unit)
@@ -347,17 +345,22 @@ def _split(problem: Problem, unit: int, width: int, wanted: int,
     A is packed, or read, for each block of columns, B for each block of rows. The last block of either may be
     almost empty, and a thread may be idle while others compute the last tasks.
     """
-    row_tiles, column_tiles, items = -(-problem.m // unit), -(-problem.n // width), problem.items
-    for_a, for_b = costs[0] / problem.n, costs[1] / problem.m
+    m, n, _, (one, two, three), *_ = problem
+    row_tiles, column_tiles, items = -(-m // unit), -(-n // width), one * two * three
+    for_a, for_b, all_tiles = costs[0] / n, costs[1] / m, row_tiles * column_tiles
     threads = _threads()
     best, least = (1, 1), float("inf")
     for rows in range(1, min(wanted, row_tiles) + 1):
         columns = -(-wanted // rows)
         if columns > column_tiles:
             columns = column_tiles
+        cost = 1 + columns * for_a + rows * for_b
+        if cost * all_tiles >= least:   # were all blocks full, and no thread idle
+            continue
         tasks = rows * columns * items
-        cost = (1 + columns * for_a + rows * for_b) * (-(-row_tiles // rows) * rows) \
-            * (-(-column_tiles // columns) * columns) * (-(-tasks // threads) * threads / tasks)
+        cost *= -(-row_tiles // rows) * rows * -(-column_tiles // columns) * columns
+        if tasks % threads:
+            cost *= -(-tasks // threads) * threads / tasks
         if cost < least:
             best, least = (rows, columns), cost
     return best

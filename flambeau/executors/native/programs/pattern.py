@@ -59,6 +59,7 @@ class Pattern:
         self.first: Plans = []
         self._planned: list[Planned] = []
         self._fits: list[Callable[[Sequence[Signature]], Plan | None]] = []
+        self._twin: list[int | None] = []
         self.projections: dict[int, Result] = {}
         self._stage(planned)
         self._latest = list(signatures), self.first     # what was planned last
@@ -78,17 +79,30 @@ class Pattern:
                           for stage in self._planned]
         found: Plans = []
         latest, plans = self._latest
+        stages = self.stages
         changed = {k for k, (new, old) in enumerate(zip(signatures, latest)) if new is not old}
-        for members, old, fit, known in zip(self.stages, self.first, self._fits, plans):
+        for members, old, fit, known, twin in zip(stages, self.first, self._fits, plans, self._twins()):
             if old is None or changed.isdisjoint(members):
                 found.append(known)
                 continue
-            plan = fit([signatures[k] for k in members])
+            own = [signatures[k] for k in members]
+            if twin is not None and own == [signatures[k] for k in stages[twin]]:
+                found.append(found[twin])
+                continue
+            plan = fit(own)
             if plan is None or plan.in_place != old.in_place:
                 return None
             found.append(plan)
         self._latest = list(signatures), found
         return found
+
+    def _twins(self) -> list[int | None]:
+        """Of each stage, an earlier one that had the same plan: layers that are alike have most of them."""
+        if len(self._twin) != len(self.first):
+            met: dict[int, int] = {}
+            first = [met.setdefault(id(plan), s) for s, plan in enumerate(self.first)]
+            self._twin = [s if s < k else None for k, s in enumerate(first)]
+        return self._twin
 
     def results(self, position: int) -> list[Result]:
         return [(position, r) for r in range(self.outputs[position])]

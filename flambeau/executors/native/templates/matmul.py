@@ -133,18 +133,21 @@ def _aligned(g: Geometry, ndim: int) -> list[int]:
 def _linear(signature: Signature) -> Problem | None:
     x, w, bias = signature.geometries
     out = signature.outputs[0]
-    if x.ndim == 0:
+    if x.ndim == 0 or not out.numel:
         return None
     n, k = w.shape
+    across, down = w.strides
+    summand = _Summand(2, bias, None) if isinstance(bias, Geometry) else None
+    if x.is_contiguous and out.is_contiguous and (summand is None or bias.ndim == 1):
+        column = Axis(n, 0, across, 1, 0 if summand is None or bias.numel == 1 else bias.strides[0])
+        return product(signature, 0, 1, (), Axis(out.numel // n, k, 0, n), column, (k, 1, down), summand)
     none = [0] * out.ndim
-    added, summand = none, None
-    if isinstance(bias, Geometry):
-        added, summand = _aligned(bias, out.ndim), _Summand(2, bias, None)
+    added = none if summand is None else _aligned(bias, out.ndim)
     *outer, _ = out.shape
     batch = list(map(Axis, outer, x.strides, none, out.strides, added))
     row = batch.pop() if batch else _ONE
-    column = Axis(n, 0, w.strides[0], out.strides[-1], added[-1])
-    return product(signature, 0, 1, batch, row, column, (k, x.strides[-1], w.strides[1]), summand)
+    column = Axis(n, 0, across, out.strides[-1], added[-1])
+    return product(signature, 0, 1, batch, row, column, (k, x.strides[-1], down), summand)
 
 
 def _matmul(signature: Signature) -> Problem | None:
@@ -156,17 +159,23 @@ def _matrices(signature: Signature, i: int, j: int, a: Geometry, b: Geometry,
               summand: _Summand | None = None, alpha: int | None = None) -> Problem | None:
     """(..., M, K) by (..., K, N), leading dimensions broadcast."""
     out = signature.outputs[0]
+    if not out.numel:
+        return None
     ndim = out.ndim
     *outer, m, n = out.shape
-    *_, k = a.shape
+    down, across = b.strides[-2:]
+    if outer and summand is None and b.ndim == 2 and a.is_contiguous and out.is_contiguous:
+        k = a.shape[-1]
+        return product(signature, i, j, (), Axis(out.numel // n, k, 0, n), Axis(n, 0, across, 1),
+                       (k, 1, down), None, alpha)
     added = _aligned(summand.geometry, ndim) if summand is not None else [0] * ndim
     batch: list[Axis] = []
     if outer:
         left, right = _aligned(a, ndim), _aligned(b, ndim)
         batch = list(map(Axis, outer, left, right, out.strides, added))
     row = Axis(m, a.strides[-2], 0, out.strides[-2], added[-2])
-    column = Axis(n, 0, b.strides[-1], out.strides[-1], added[-1])
-    return product(signature, i, j, batch, row, column, (k, a.strides[-1], b.strides[-2]), summand, alpha)
+    column = Axis(n, 0, across, out.strides[-1], added[-1])
+    return product(signature, i, j, batch, row, column, (a.shape[-1], a.strides[-1], down), summand, alpha)
 
 
 def _with_summand(signature: Signature) -> tuple[_Summand | None, int | None]:
