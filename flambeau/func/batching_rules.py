@@ -346,6 +346,22 @@ def _batch_norm(call: Call) -> Any:
     return out_of_channels(result, call.size), mean.reshape(call.size, -1), rstd.reshape(call.size, -1)
 
 
+@rule("native_group_norm")
+def _group_norm(call: Call) -> Any:
+    """The examples join the samples; what is of channels comes after, if it differs."""
+    x = call.front(0)
+    affine = [None if call.has[i] else call.operands[i] for i in (1, 2)]
+    if call.has[1]:
+        affine[1] = None
+    results = call.again(x.flatten(0, 1), *affine, call.operands[3])
+    result, mean, rstd = [r.unflatten(0, (call.size, -1)) for r in results]
+    for i, join in ((1, Tensor.__mul__), (2, Tensor.__add__)):
+        if call.operands[i] is not None and affine[i - 1] is None:
+            own = call.front(i).unsqueeze(1) if call.has[i] else call.operands[i].unsqueeze(0)
+            result = join(result, own.reshape(*own.shape, *([1] * (x.ndim - 3)))).to(x.dtype)
+    return result, mean, rstd
+
+
 @rule("scaled_dot_product_attention")
 def _attention(call: Call) -> Any:
     q, k, v = (call.front(i) for i in range(3))

@@ -39,6 +39,7 @@ from . import (
     folding,
     fractional_pooling,
     grid_sampling,
+    group_normalization,
     grouped_products,
     hashing,
     histograms,

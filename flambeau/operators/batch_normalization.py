@@ -4,32 +4,24 @@ from __future__ import annotations
 
 from typing import Any
 
-from ..graph.geometry import Geometry, contiguous
 from ..tensor import Tensor, record, state
-from .definition import arithmetic_dtype, operator
-from .memory_formats import gradient_like, in_format_of, suggested_geometry
+from .definition import operator
+from .memory_formats import gradient_like, in_format_of
 from .normalization import (
     NORMALIZE,
-    Dims,
+    Attributes,
     computed,
     move,
     per_channel,
     require_floating,
     require_parameters,
+    with_statistics,
 )
 from .registry import api
 
 
 def _batch_norm_geometry(operands: Any, attributes: Any) -> Any:
-    x = operands[0]
-    channels = (x.shape[1],)
-    small = contiguous(channels, arithmetic_dtype(x.dtype), x.device)
-    return _like_input(x), small, small
-
-
-def _like_input(x: Geometry) -> Geometry:
-    """Contiguous where the input is, though extents of 1 may suggest channels last."""
-    return contiguous(x.shape, x.dtype, x.device) if x.is_contiguous else suggested_geometry(x.shape, x)
+    return with_statistics(operands[0], (operands[0].shape[1],))
 
 
 def _channel_shape(ndim: int) -> tuple[int, ...]:
@@ -57,16 +49,9 @@ def _(ctx: Any, grads: Any, input: Tensor, weight: Any, mean: Tensor, rstd: Tens
         grad = grad * weight.reshape(shape)
     dims = (0, *range(2, input.ndim))
     return NORMALIZE.derivatives[0].rule(
-        _WithDims(dims), (grad, None if grad_mean is None else grad_mean.reshape(shape),
+        Attributes((dims,)), (grad, None if grad_mean is None else grad_mean.reshape(shape),
                           None if grad_rstd is None else grad_rstd.reshape(shape)),
         input, mean.reshape(shape), rstd.reshape(shape))
-
-
-class _WithDims:
-    """The part of a context that the shared rule reads."""
-
-    def __init__(self, dims: Dims) -> None:
-        self.attributes = (dims,)
 
 
 @BATCH_NORM.derivative("weight", keeps="input output1 output2")

@@ -1,4 +1,4 @@
-"""What all normalizations are made of, and group and instance norm.
+"""What all normalizations are made of, and instance norm.
 
 Note: normalization. Everything is one operator: x is seen as (outer, channels, inner) and normalized over
 ``dims``; mean and rstd = 1 / sqrt(var + eps) are results of their own, so that derivatives of any order see
@@ -16,11 +16,11 @@ from __future__ import annotations
 from typing import Any
 
 from .. import dtypes
-from ..graph.geometry import contiguous
+from ..graph.geometry import Geometry, contiguous
 from ..tensor import Tensor, record, state
 from ..tensor.inplace import write
 from .definition import arithmetic_dtype, operator
-from .memory_formats import gradient_like, in_format_of, suggested_geometry
+from .memory_formats import suggested_geometry
 from .registry import api
 
 Dims = tuple[int, ...]
@@ -96,6 +96,24 @@ def _(ctx: Any, grads: Any, input: Tensor, mean: Tensor, rstd: Tensor) -> Any:
     return total
 
 
+def like_input(x: Geometry) -> Geometry:
+    """Contiguous where the input is, though extents of 1 may suggest channels last."""
+    return contiguous(x.shape, x.dtype, x.device) if x.is_contiguous else suggested_geometry(x.shape, x)
+
+
+def with_statistics(x: Geometry, shape: Dims) -> tuple[Geometry, Geometry, Geometry]:
+    """Of a normalized x, and of mean and rstd."""
+    small = contiguous(shape, arithmetic_dtype(x.dtype), x.device)
+    return like_input(x), small, small
+
+
+class Attributes:
+    """The part of a context that the rule above reads, for derivatives of which it is a part."""
+
+    def __init__(self, attributes: Any) -> None:
+        self.attributes = attributes
+
+
 def normalized(x: Tensor, dims: Dims, eps: float) -> tuple[Tensor, Tensor, Tensor]:
     """xhat, mean and rstd of x over ``dims``."""
     result: tuple[Tensor, Tensor, Tensor] = record(NORMALIZE, (x, eps), (dims,))
@@ -107,40 +125,11 @@ def statistics_in(input: Tensor, weight: Any) -> dtypes.dtype:
     return input.dtype if weight is None else weight.dtype
 
 
-# --- group, instance, batch norm ----------------------------------------------------------------------------
+# --- instance norm, and what it shares ----------------------------------------------------------------------
 
 def per_channel(p: Tensor, ndim: int) -> Tensor:
     """A vector of channels (C) as (1, C, 1, ...)."""
     return p.reshape(1, -1, *([1] * (ndim - 2)))
-
-
-@api("torch", "nn.functional")
-def group_norm(input: Tensor, num_groups: int, weight: Any = None, bias: Any = None, eps: float = 1e-05,
-               cudnn_enabled: bool = True) -> Tensor:
-    """Normalization over groups of channels and all positions (Wu and He 2018): (N, C, *)."""
-    if input.ndim < 2:
-        raise RuntimeError(f"Expected at least 2 dimensions for input tensor but received {input.ndim}")
-    batch, channels = input.shape[:2]
-    if num_groups <= 0:
-        raise RuntimeError(f"Expected num groups to be greater than 0, got {num_groups}")
-    if channels % num_groups:
-        raise RuntimeError("Expected number of channels in input to be divisible by num_groups, but got "
-                           f"input of shape {list(input.shape)} and num_groups={num_groups}")
-    for name, p in (("weight", weight), ("bias", bias)):
-        if p is not None and tuple(p.shape) != (channels,):
-            raise RuntimeError(f"Expected {name} to be a vector of size equal to the number of channels in "
-                               f"input, but got {name} of shape {list(p.shape)} and input of shape "
-                               f"{list(input.shape)}")
-    require_parameters(input, weight, bias)
-    if input.numel() and input.numel() // num_groups == 1:
-        raise ValueError("Expected more than 1 value per channel when training, got input size "
-                         f"{list(input.shape)}")
-    if input.numel() == 0:
-        return affine(input.reshape(input.shape) * 1, weight, bias)
-    wide = gradient_like(input).to(arithmetic_dtype(input.dtype)).reshape(batch, num_groups, -1)
-    result = normalized(wide, (2,), float(eps))[0].reshape(input.shape)
-    result = affine(in_format_of(result, input._geometry), weight, bias)
-    return result.to(input.dtype)
 
 
 def require_parameters(input: Tensor, *parameters: Any) -> None:

@@ -84,7 +84,7 @@ OTHERS: list[tuple[str, Callable[..., Any]]] = [
     ("adaptive_max_pool", lambda x: F.adaptive_max_pool2d(x, 3)),
     ("native_batch_norm", lambda x: F.batch_norm(x, None, None, training=True)),
     ("normalize_backward", lambda x: F.batch_norm(x, None, None, training=True)),
-    ("normalize", lambda x: F.group_norm(x, 2)),
+    ("native_group_norm", lambda x: F.group_norm(x, 2)),
     ("banded_product", lambda x: F.interpolate(x, scale_factor=1.5, mode="bilinear")),
     ("index_select", lambda x: F.interpolate(x, scale_factor=2)),
     ("constant_pad_nd", lambda x: F.pad(x, (1, 2, 0, 1))),

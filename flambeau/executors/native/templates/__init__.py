@@ -37,6 +37,7 @@ FILES: dict[str, str] = {
     "sort": "sorting", "topk": "sorting", "banded_product": "banded", "fft": "fourier",
     **dict.fromkeys(("grid_sample", "grid_sample_grid", "grid_sample_input"), "grid_sampling"),
     "where": "choosing", "masked_fill": "choosing",
+    "native_group_norm": "group_norm", "native_group_norm_backward": "group_norm",
     "ctc_loss": "alignments", "ctc_loss_backward": "alignments",
     "nll_loss": "losses", "nll_loss_backward": "losses",
     "cat": "joining", "stack": "joining", "sparse_product": "sparse",

@@ -1,0 +1,1 @@
+"""Normalizations that are no rows: over groups of channels."""
