@@ -72,7 +72,7 @@ def meshgrid(*tensors: Any, indexing: str | None = None) -> tuple[Tensor, ...]:
             raise RuntimeError("torch.meshgrid: Expected 0D or 1D tensor in the tensor list but got: "
                                f"[ {type_name(x._geometry)}{{{','.join(map(str, x.shape))}}} ]")
         if x.dtype is not tensors[0].dtype:
-            raise RuntimeError("torch.meshgrid expects all tensors to have the same dtype")
+            raise RuntimeError("meshgrid expects all tensors to have the same dtype")
     swap = indexing == "xy" and len(tensors) >= 2
     if swap:
         tensors = (tensors[1], tensors[0], *tensors[2:])

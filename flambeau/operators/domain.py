@@ -39,10 +39,11 @@ def refuse(
     infer = op.infer
 
     def checked(operands: Sequence[Any], attributes: tuple[Any, ...]) -> Any:
+        inferred = None if message else infer(operands, attributes)     # shapes are looked at before types
         found = operands[0].dtype if first_only else result_dtype(operands)
         if found.category in categories:
             raise error(message) if message else not_implemented(kernel, found)
-        return infer(operands, attributes)
+        return inferred if inferred is not None else infer(operands, attributes)
     op.infer = checked
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from ..graph.geometry import Geometry, dense_like
-from ..tensor import Tensor, assign, record, view
+from ..tensor import Tensor, assign, check_writable, record, view
 from ..tensor.overlap import require_apart
 from ..tensor.warned import warn_once
 from .creation import filled
@@ -64,6 +64,7 @@ def copy_(self: Tensor, other: Any, non_blocking: bool = False) -> Tensor:
     if other._storage is self._storage:
         require_apart(self, (other,))
     if source.shape != g.shape:
+        check_writable(self)
         if broadcast_shapes([g.shape, source.shape]) != g.shape:
             raise RuntimeError(f"output with shape {list(g.shape)} doesn't match the broadcast shape "
                                f"{list(broadcast_shapes([g.shape, source.shape]))}")

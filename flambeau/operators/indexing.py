@@ -381,7 +381,7 @@ def put(input: Tensor, index: Tensor, source: Tensor, accumulate: bool = False) 
         raise RuntimeError(f"put_(): self and source expected to have the same dtype, but got self.dtype = "
                            f"{_NAMES[input.dtype]} and source.dtype = {_NAMES[source.dtype]}")
     if index.numel() != source.numel():
-        raise RuntimeError("put_(): Expected source and index to have the same number of elements, but got "
+        raise IndexError("put_(): Expected source and index to have the same number of elements, but got "
                            "source.numel() = "
                            f"{source.numel()}, index.numel() = {index.numel()}")
     n = input.numel()

@@ -142,7 +142,7 @@ def masked_scatter(input: Tensor, mask: Tensor, source: Tensor) -> Tensor:
     tensor([1., 0., 2.])
     """
     if input.dtype is not source.dtype:
-        raise RuntimeError("masked_scatter: expected self and source to have same dtypes but got "
+        raise RuntimeError("masked_scatter: expected self and source to have same dtypes but got"
                            f"{dtypes.SCALAR_NAMES[input.dtype]} and {dtypes.SCALAR_NAMES[source.dtype]}")
     if mask.dtype is not dtypes.bool_:
         raise RuntimeError("masked_scatter_ only supports boolean masks, but got mask with dtype "

@@ -163,7 +163,7 @@ def randn(*sizes: Any, size: Any = None, generator: Any = None, dtype: Any = Non
     >>> _ = torch.manual_seed(0); torch.randn(2)
     tensor([ 1.5410, -0.2934])
     """
-    geometry = factory_geometry(sizes_of(sizes if size is None else (size,)), dtype, device)
+    geometry = factory_geometry(sizes_of(sizes if size is None else (size,)), dtype, device, "randn")
     require_floating(geometry.dtype, "normal_kernel_cpu")
     return _finished(drawn(NORMAL, generator, (0.0, 1.0), geometry, True), requires_grad)
 
@@ -215,7 +215,7 @@ def randint(*args: Any, low: Any = None, high: Any = None, size: Any = None, gen
     low, high, shape = _integer_arguments(args, low, high, size)
     if low >= high:
         raise RuntimeError(f"random_ expects 'from' to be less than 'to', but got from={low} >= to={high}")
-    geometry = factory_geometry(shape, dtype or dtypes.int64, device)
+    geometry = factory_geometry(shape, dtype or dtypes.int64, device, "randint")
     _check_range(geometry.dtype, low, high - 1)
     return _finished(drawn(RANDINT, generator, (low, high), geometry), requires_grad)
 
@@ -311,7 +311,7 @@ def normal(mean: Any, std: Any = 1.0, size: Any = None, *, generator: Any = None
             raise TypeError("normal() received an invalid combination of arguments")
         if std < 0:
             raise RuntimeError(f"normal expects std >= 0.0, but found std {std}")
-        geometry = factory_geometry(sizes_of((size,)), dtype, device)
+        geometry = factory_geometry(sizes_of((size,)), dtype, device, "normal")
         return _finished(drawn(NORMAL, generator, (float(mean), float(std)), geometry, True), requires_grad)
     if isinstance(std, Tensor) and std.numel() and (look(std, "normal", only_checks=True) < 0).any():
         raise RuntimeError("normal expects all elements of std >= 0.0")

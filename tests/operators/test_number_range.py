@@ -205,6 +205,10 @@ torch.isin(torch.tensor([True]), torch.tensor([True])) | Unsupported input type 
 torch.trapezoid(torch.tensor([True])) | received a bool input for `y`, but bool is not supported
 torch.trace(torch.tensor([[True]])) | "trace" not implemented for 'Bool'
 x.expand(3, 2).__setitem__(0, 1.5) or x.expand(3, 2).__setitem__((..., 0), 1.5) | more than one element of
+torch.gcd(torch.ones(2, 3), torch.ones(2, 4)) | must match the size of tensor b (4) at non-singleton
+torch.ones(2, 3) & torch.ones(2, 4) | must match the size of tensor b (4) at non-singleton dimension 1
+torch.randn(-1, 2) | Trying to create tensor with negative dimension -1: [-1, 2]
+torch.ones(3, requires_grad=True).copy_(torch.ones(2)) | a leaf Variable that requires grad is being used
 torch.tensor(2.5).unflatten(-1, (3, 4)) | unflatten got an unexpected error
 x.scatter_(0, i, x) | some elements of the input tensor and the written-to tensor refer to a single memory
 x.scatter_add_(0, i, x) | some elements of the input tensor and the written-to tensor refer to a single memory
