@@ -98,7 +98,8 @@ def unfold(input: Tensor, kernel_size: Any, dilation: Any = 1, padding: Any = 0,
         raise RuntimeError(f"Given input with spatial size ({', '.join(map(str, input.shape[-2:]))}), "
                            f"kernel_size=({kernel[0]}, {kernel[1]}), dilation=({gaps[0]}, {gaps[1]}), "
                            f"padding=({around[0]}, {around[1]}), calculated shape of the array of "
-                           f"sliding blocks as ({extents[0]}, {extents[1]}), but its components must be at least one.")
+                           f"sliding blocks as ({extents[0]}, {extents[1]}), but its components must be "
+                           "at least one.")
     batched = input if input.ndim == 4 else input.unsqueeze(0)
     result = record(UNFOLD, (batched,), (kernel, gaps, around, steps))
     return result if input.ndim == 4 else result.squeeze(0)
