@@ -38,8 +38,9 @@ class Rows(Frame):
         return names
 
     def _whole(self, f: Function, task: str) -> None:
-        position = f.div(task, "%chunks")
-        chunk = f.rem(task, "%chunks")
+        reduces = any(body.accumulations for body in self.bodies)   # then a task is a whole row
+        position = task if reduces else f.div(task, "%chunks")
+        chunk = "" if reduces else f.rem(task, "%chunks")
         own = self.outer(f, position)
         for body in self.bodies:
             f.lines.append(f"  {body.prefix}row = add i64 {position}, 0")
@@ -79,8 +80,9 @@ class Rows(Frame):
         f.lines.append(accumulate.result(kind, dtype, f"%r{index}", total.get()))
 
     def _pass(self, f: Function, body: Body, own: str, chunk: str) -> list[Variable]:
+        """The loops over a chunk of the row, or over all of it (an empty ``chunk``)."""
         totals = [self._start(f, x, True) for x in body.accumulations]
-        low = f.mul(chunk, "%chunk")
+        low = f.mul(chunk, "%chunk") if chunk else "0"
         mids = range(self.structure.outer, self.structure.outer + self.structure.mid)
         if self.structure.packed and body.is_packed:
             self.mid(f, body, [], own)
@@ -90,12 +92,17 @@ class Rows(Frame):
             indices = []
             for n, d in enumerate(mids):
                 extent = f"%extent_{d}"
-                start, stop = (low, f.least(f.add(low, "%chunk"), extent)) if n == 0 else ("0", extent)
+                start, stop = (low, self._end(f, chunk, low, extent)) if n == 0 else ("0", extent)
                 indices.append(stack.enter_context(f.loop(start, stop)))
             self.mid(f, body, indices, own)
-            start, stop = ("0", "%inner") if indices else (low, f.least(f.add(low, "%chunk"), "%inner"))
+            start, stop = ("0", "%inner") if indices else (low, self._end(f, chunk, low, "%inner"))
             self._inner(f, body, start, stop, totals)
         return totals
+
+    @staticmethod
+    def _end(f: Function, chunk: str, low: str, extent: str) -> str:
+        """Where a chunk that begins at ``low`` ends."""
+        return f.least(f.add(low, "%chunk"), extent) if chunk else extent
 
     @staticmethod
     def _start(f: Function, x: Accumulation, widely: bool) -> Variable:
@@ -123,7 +130,9 @@ class Rows(Frame):
         """The loop over some elements of a row, which adds to reductions' ``parts``."""
         prefix = body.prefix
         long = not body.accumulations and len(body.at(ELEMENT)) > LONG
-        with f.loop(start, stop, hint=self.hint(TOGETHER) if long else "") as j:
+        # Counted from 0 on: LLVM finds out how often with the fewest instructions.
+        with f.loop(0, f.sub(stop, start), hint=self.hint(TOGETHER) if long else "") as k:
+            j = f.add(start, k)
             f.lines.append(f"  {prefix}j = add nsw i64 {j}, 0")
             f.lines.append(f"  {prefix}at = add nsw i64 {prefix}seg, {j}")
             line = f.mul(f"{prefix}line", "%inner")
