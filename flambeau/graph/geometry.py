@@ -121,7 +121,7 @@ class Family(dict[int, Geometry]):
     """
 
     __slots__ = ("shape", "strides", "dtype", "device", "ndim", "numel", "is_contiguous", "span", "table",
-                 "rows", "order", "steps", "flat", "spare", "_part", "_room")
+                 "rows", "order", "steps", "flat", "spare", "_part", "_stretch", "_room")
 
     rows: Family
 
@@ -141,6 +141,7 @@ class Family(dict[int, Geometry]):
         self.steps: tuple[int, ...] | None = None
         self.flat: Geometry | None = None
         self._part: tuple[int, Family] | None = None    # the latest ``parts``
+        self._stretch: tuple[int, Family] | None = None     # the latest ``stretch``
         self._room = _ROOM
         self.spare: list[Geometry] = []     # what it let go of
         first = next(iter(shape), 0)
@@ -189,6 +190,14 @@ class Family(dict[int, Geometry]):
             shape, strides = tuple(self.shape), self.strides
             found = self._part = dim, _family((Size(shape[:dim] + shape[dim + 1:]),
                                                strides[:dim] + strides[dim + 1:], self.dtype, self.device))
+        return found[1]
+
+    def stretch(self, length: int) -> Family:
+        """What so many positions of the first dimension are, one after the other."""
+        found = self._stretch
+        if found is None or found[0] != length:
+            found = self._stretch = length, _family((Size((length, *tuple(self.shape)[1:])), self.strides,
+                                                     self.dtype, self.device))
         return found[1]
 
 

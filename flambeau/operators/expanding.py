@@ -41,7 +41,7 @@ def _expand_rule(g: Geometry, shape: tuple[int, ...]) -> Geometry:
     return g.with_view(sizes, strides, g.offset)
 
 
-EXPAND = view_operator("expand", _expand_rule)
+EXPAND = view_operator("expand", _expand_rule, moves=True)
 
 
 @EXPAND.derivative("input")
@@ -144,7 +144,7 @@ def _squeeze_rule(g: Geometry, dims: tuple[int, ...] | None = None) -> Geometry:
     return g.with_view([g.shape[d] for d in kept], [g.strides[d] for d in kept], g.offset)
 
 
-SQUEEZE = view_operator("squeeze", _squeeze_rule)
+SQUEEZE = view_operator("squeeze", _squeeze_rule, moves=True)
 SQUEEZE_DIM = view_operator("squeeze", lambda g, dim: _squeeze_rule(g, (dim,)), grad_name="SqueezeBackward1")
 SQUEEZE_DIMS = view_operator("squeeze", _squeeze_rule, grad_name="SqueezeBackward2")
 for _operator in (SQUEEZE, SQUEEZE_DIM, SQUEEZE_DIMS):
@@ -174,7 +174,7 @@ def _unsqueeze_rule(g: Geometry, dim: int) -> Geometry:
     return g.with_view((*g.shape[:d], 1, *g.shape[d:]), (*g.strides[:d], stride, *g.strides[d:]), g.offset)
 
 
-UNSQUEEZE = view_operator("unsqueeze", _unsqueeze_rule)
+UNSQUEEZE = view_operator("unsqueeze", _unsqueeze_rule, moves=True)
 
 
 @UNSQUEEZE.derivative("input")

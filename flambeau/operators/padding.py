@@ -54,7 +54,8 @@ def _padded_geometry(operands: Any, attributes: Any) -> Geometry:
 def CONSTANT_PAD(m: Any, input: Any, value: Any, pad: Ints) -> Any:
     """A border of one value; negative widths crop."""
     shape, source, target = _inner(input.shape, pad)
-    result = m.full(shape, value, input.dtype)
+    result = m.empty(shape, input.dtype)
+    result.fill(value)
     result[target] = input[source]
     return result
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import cache
 from typing import Any
 
 import numpy as np
@@ -220,10 +221,15 @@ def randint(*args: Any, low: Any = None, high: Any = None, size: Any = None, gen
     return _finished(drawn(RANDINT, generator, (low, high), geometry), requires_grad)
 
 
+@cache
+def _limits(d: dtypes.dtype) -> tuple[int, int]:
+    return (0, 1) if d is dtypes.bool_ else (int(np.iinfo(d.numpy).min), int(np.iinfo(d.numpy).max))
+
+
 def _check_range(d: dtypes.dtype, first: int, last: int) -> None:
     if d.category >= dtypes.FLOATING:
         return
-    low, high = (0, 1) if d is dtypes.bool_ else (int(np.iinfo(d.numpy).min), int(np.iinfo(d.numpy).max))
+    low, high = _limits(d)
     if not low <= first <= high:
         raise RuntimeError("from is out of bounds for " + _c_type(d))
     if not low <= last <= high:

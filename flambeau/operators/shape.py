@@ -27,7 +27,7 @@ def _view_rule(g: Geometry, shape: tuple[int, ...]) -> Geometry:
     return g.with_view(shape, strides, g.offset)
 
 
-VIEW = view_operator("view", _view_rule)
+VIEW = view_operator("view", _view_rule, moves=True)
 ALIAS = view_operator("alias", lambda g: g)
 
 

@@ -39,8 +39,8 @@ def _slice_rule(g: Geometry, dim: int, start: int | None, end: int | None, step:
     return g.with_view(shape, strides, g.offset + first * g.strides[d])
 
 
-SELECT = makes_rows(gradient_is_embedded(view_operator("select", _select_rule)))
-SLICE = gradient_is_embedded(view_operator("slice", _slice_rule))
+SELECT = makes_rows(gradient_is_embedded(view_operator("select", _select_rule, moves=True)))
+SLICE = makes_rows(gradient_is_embedded(view_operator("slice", _slice_rule, moves=True)))
 
 
 @api("torch", "Tensor")

@@ -17,7 +17,7 @@ from ..tensor.construct import from_array
 from ..tensor.construct import tensor as make_tensor
 from ..tensor.inplace import require_no_overlap
 from ..tensor.overlap import require_apart
-from ..tensor.views import row
+from ..tensor.views import is_plain, row, stretch
 from ..tensor.warned import warn
 from . import index_operators
 from .arguments import type_in_words
@@ -256,6 +256,10 @@ def getitem(self: Tensor, key: Any) -> Tensor:
             return row(self, key)
         return _select(self, 0, key, 0)
     if key.__class__ is slice:
+        start, stop = key.start, key.stop
+        if start.__class__ is int and stop.__class__ is int and key.step is None \
+                and 0 <= start < stop <= self._geometry.family.table and is_plain(self):
+            return stretch(self, start, stop)
         return _slice(self, 0, key, True)
     if key is None:
         return view(UNSQUEEZE, self, (0,))

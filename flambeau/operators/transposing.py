@@ -21,7 +21,7 @@ def _transpose_rule(g: Geometry, dim0: int, dim1: int) -> Geometry:
     return g.with_view(shape, strides, g.offset)
 
 
-TRANSPOSE = view_operator("transpose", _transpose_rule)
+TRANSPOSE = view_operator("transpose", _transpose_rule, moves=True)
 T = view_operator("t", lambda g: _transpose_rule(g, 0, 1) if g.ndim == 2 else g)
 
 
@@ -86,7 +86,7 @@ def _permute_rule(g: Geometry, dims: tuple[int, ...]) -> Geometry:
     return g.with_view([shape[d] for d in order], [strides[d] for d in order], g.offset)
 
 
-PERMUTE = view_operator("permute", _permute_rule)
+PERMUTE = view_operator("permute", _permute_rule, moves=True)
 
 
 @PERMUTE.derivative("input")

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from .. import devices, dtypes
+from ..executors.interpreter.quiet import hush, speak
 from ..graph.geometry import Geometry, contiguous, intern
 from ..graph.node import constant
 from ..graph.storage import Storage
@@ -28,7 +29,7 @@ def from_array(array: np.ndarray[Any, Any], dtype: dtypes.dtype | None = None, d
         array = dtypes.converted(array, dtype.numpy)
         found = dtype
     geometry = contiguous(array.shape, found, device or devices.CPU)
-    flat = np.ascontiguousarray(array).reshape(-1)
+    flat = array if array.ndim == 1 and array.flags.c_contiguous else np.ascontiguousarray(array).reshape(-1)
     if geometry.device is devices.META:
         return fresh(Storage(META_NODE, geometry), geometry)
     if flat.base is not None or not flat.flags.writeable:
@@ -217,8 +218,14 @@ def _fill(data: Any, shape: tuple[int, ...], dtype: dtypes.dtype) -> np.ndarray[
 
 def _rounded(data: Any, dtype: dtypes.dtype) -> np.ndarray[Any, Any]:
     """Real numbers in a floating type; what is too large is infinite."""
-    with np.errstate(over="ignore"):
-        return np.array(data, dtype=np.float64).astype(dtype.numpy)
+    array = np.array(data, dtype=np.float64)
+    if dtype is dtypes.float64:
+        return array
+    before = hush()
+    try:
+        return array.astype(dtype.numpy)
+    finally:
+        speak(before)
 
 
 def _integers(array: np.ndarray[Any, Any], dtype: dtypes.dtype) -> np.ndarray[Any, Any]:

@@ -25,10 +25,20 @@ _new = object.__new__
 _signatures: Recent[Any, Signature] = Recent(1 << 13)
 
 
-def view_operator(name: str, rule: Callable[..., Geometry], grad_name: str | None = None) -> Operator:
-    """An operator that is only a geometry: ``rule(geometry, *attributes)`` gives the view's, or raises."""
-    return Operator(name, rule, lambda geometries, attributes: rule(geometries[0], *attributes), ("input",),
+_moving: set[Operator] = set()
+
+
+def view_operator(name: str, rule: Callable[..., Geometry], grad_name: str | None = None,
+                  moves: bool = False) -> Operator:
+    """An operator that is only a geometry: ``rule(geometry, *attributes)`` gives the view's, or raises.
+
+    ``moves``: where the tensor begins later by so many elements, so does the view, and nothing else differs.
+    """
+    made = Operator(name, rule, lambda geometries, attributes: rule(geometries[0], *attributes), ("input",),
                     kind="view", grad_name=grad_name)
+    if moves:
+        _moving.add(made)
+    return made
 
 
 def _sign(operator: Operator, geometry: Geometry, attributes: tuple[Any, ...]) -> Signature:
@@ -46,6 +56,8 @@ def view(operator: Operator, x: Tensor, attributes: tuple[Any, ...] = ()) -> Ten
     if signature is None:
         if x.__class__ is BatchedTensor:
             return rules.view(operator, x, attributes)
+        if state.at_once and operator in _moving and is_plain(x):
+            return _moved(operator, x, attributes)
         signature = _signatures.recall(key) or _sign(operator, x._geometry, attributes)
     out = _new(Tensor)
     out._storage = storage = x._storage
@@ -73,9 +85,47 @@ def view(operator: Operator, x: Tensor, attributes: tuple[Any, ...] = ()) -> Ten
     return out
 
 
+def is_plain(x: Tensor) -> bool:
+    """Whether a view of x has no history, and versions are its storage's."""
+    return x.__class__ is Tensor and x._counter is None and not (x._multiple or x.requires_grad)
+
+
+def _moved(operator: Operator, x: Tensor, attributes: tuple[Any, ...]) -> Tensor:
+    """The view of a sample, of which there are others elsewhere: theirs are found as one."""
+    offset, first = x._geometry.offset, x._geometry.family[0]
+    signature = _signatures.get((operator, attributes, first)) or _sign(operator, first, attributes)
+    part = signature.outputs[0]
+    return _bare(x, part.family[part.offset + offset] if offset else part, ((operator, attributes),))
+
+
+def stretch(x: Tensor, start: int, stop: int) -> Tensor:
+    """Some positions of the first dimension, as ``view`` makes them; nothing is remembered."""
+    g = x._geometry
+    geometry = g.family.stretch(stop - start)[g.offset + start * g.strides[0]]
+    return _bare(x, geometry, ((_makes_rows[1], (0, start, stop, 1)),))
+
+
+def _bare(x: Tensor, geometry: Geometry, how: tuple[Any, ...]) -> Tensor:
+    """A view of a plain tensor."""
+    base = x._base
+    out = _new(Tensor)
+    out._storage = x._storage
+    out._geometry = geometry
+    out._base = x if base is None else base
+    out._base_version = x._storage.version
+    if state.enabled:
+        if base is None:
+            out._view = how
+        elif x._view is not None:
+            out._view = (*chain_of(x), *how)
+    return out
+
+
 def makes_rows(operator: Operator) -> Operator:
-    """Let this be the operator that makes rows: ``operator(x, dim, position)``."""
-    _makes_rows[:] = [operator]
+    """Let this be the operator that makes rows: ``operator(x, dim, position)``; the next one, that which
+    makes a stretch of them: ``operator(x, dim, start, stop, step)``.
+    """
+    _makes_rows.append(operator)
     return operator
 
 

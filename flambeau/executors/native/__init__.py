@@ -15,6 +15,7 @@ from .tiers import form_of, ledger
 
 _log = logging.getLogger("flambeau")
 _execute: Callable[[list[Node], bool], list[Node]] | None = None
+_alone: Callable[[Node], bool] | None = None
 
 
 def run(nodes: list[Node]) -> list[Node]:
@@ -33,6 +34,11 @@ def auto(nodes: list[Node]) -> list[Node]:
     return (_execute or _executor())(nodes, False)
 
 
+def run_alone(node: Node) -> bool:
+    """Compute a graph of one small node, if a program of it is known; whether it was."""
+    return _alone is not None and _alone(node)
+
+
 @functools.cache
 def _expect_programs() -> None:
     if importlib.util.find_spec("llvmlite") is not None:
@@ -41,11 +47,12 @@ def _expect_programs() -> None:
 
 def _executor() -> Callable[[list[Node], bool], list[Node]]:
     """The native executor; llvmlite is imported by the first call."""
-    global _execute
+    global _execute, _alone
     if _execute is None:
         try:
             from .run import run as native  # needs llvmlite, which may not be there
-            _execute = native
+            from .run import run_alone as alone
+            _execute, _alone = native, alone
         except ImportError as error:
             _log.warning("the native tier needs llvmlite (%s): interpreting instead", error)
             _execute = _interpret
@@ -56,4 +63,4 @@ def _interpret(nodes: list[Node], forced: bool) -> list[Node]:
     return interpreter.run(nodes)
 
 
-__all__ = ["auto", "run"]
+__all__ = ["auto", "run", "run_alone"]

@@ -24,7 +24,8 @@ def run(nodes: list[Node], forced: bool = True) -> list[Node]:
     if len(nodes) > LARGEST:
         return _in_pieces(nodes, forced)
     keep_freed_memory()
-    if len(nodes) == 1 and _run_alone(nodes):
+    if len(nodes) == 1 and run_alone(nodes[0]):
+        nodes.clear()
         return []
     reading = Reading(nodes)
     program = program_of(nodes, reading, forced)
@@ -38,13 +39,12 @@ def run(nodes: list[Node], forced: bool = True) -> list[Node]:
     return interpreter.run(nodes)
 
 
-def _run_alone(nodes: list[Node]) -> bool:
+def run_alone(node: Node) -> bool:
     """Compute a graph of one small node, if its program is known; whether it was.
 
     What is recorded and looked at one by one is found by its signature alone, and does not count for what
     comes after what.
     """
-    node = nodes[0]
     assert node.signature is not None
     found = alone.get(node.signature)
     if found is None or settings.kernel_times:
@@ -55,8 +55,6 @@ def _run_alone(nodes: list[Node]) -> bool:
             return False
     finally:
         arena.rest()
-        if node.value is not None:
-            nodes.clear()
     entry.used = True
     ran.append("native")
     return True

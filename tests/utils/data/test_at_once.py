@@ -174,3 +174,20 @@ def test_batches_hold_values() -> None:
     for workers in (0, 2):
         found = torch.cat(list(DataLoader(Turned(), batch_size=32, num_workers=workers))).numpy()
         assert np.array_equal(found, expected)
+
+
+def test_views_of_rows_are_views() -> None:
+    x = torch.arange(24000.0).reshape(2000, 3, 4).clone()
+    x.sum().item()
+    with AtOnce():
+        parts = [x[1700][1:, :2], x[1700].T, x[1700][None], x[1700].reshape(-1)[2:5], x[1500:1503],
+                 x[1500:1503][1]]
+        assert all(part._base is x and part.data_ptr() >= x.data_ptr() for part in parts)
+        assert [part.storage_offset() for part in parts] == [20404, 20400, 20400, 20402, 18000, 18012]
+        parts[4].zero_()
+    assert x[1499:1504].sum((1, 2)).tolist() == [float(sum(range(12 * i, 12 * i + 12))) * (i in (1499, 1503))
+                                                 for i in range(1499, 1504)]
+    w = x.clone().requires_grad_()
+    w[1500:1502].sum().backward()
+    assert w.grad is not None and w.grad.sum() == 24 and w.grad[1501].sum() == 12
+    assert w[1500:1502].grad_fn.name() == "SliceBackward0"
