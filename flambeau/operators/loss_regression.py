@@ -242,10 +242,11 @@ def _broadcasts_once(var: Tensor, input: Tensor) -> bool:
 def cosine_similarity(x1: Tensor, x2: Tensor, dim: int = 1, eps: float = 1e-08) -> Tensor:
     """x1 . x2 / (max(|x1|, eps) max(|x2|, eps)) along ``dim``."""
     common = dtypes.promote_types(x1.dtype, x2.dtype)
-    if common.category < dtypes.FLOATING:
+    if common.category != dtypes.FLOATING:
         raise RuntimeError("expected common dtype to be floating point, yet common dtype is "
                            f"{dtypes.SCALAR_NAMES[common]}")
     x1, x2 = NAMESPACES["torch"]["broadcast_tensors"](x1, x2)
+    x1, x2 = [x if x._geometry.dtype.category == dtypes.FLOATING else x.to(common) for x in (x1, x2)]
     first = x1 / x1.norm(2, dim, keepdim=True).clamp_min(eps)
     second = x2 / x2.norm(2, dim, keepdim=True).clamp_min(eps)
     return (first * second).sum(dim)

@@ -209,6 +209,7 @@ torch.gcd(torch.ones(2, 3), torch.ones(2, 4)) | must match the size of tensor b 
 torch.ones(2, 3) & torch.ones(2, 4) | must match the size of tensor b (4) at non-singleton dimension 1
 torch.randn(-1, 2) | Trying to create tensor with negative dimension -1: [-1, 2]
 torch.ones(3, requires_grad=True).copy_(torch.ones(2)) | a leaf Variable that requires grad is being used
+F.cosine_similarity(torch.ones(2, 3), torch.ones(2, 3) * 1j) | expected common dtype to be floating point
 torch.tensor(2.5).unflatten(-1, (3, 4)) | unflatten got an unexpected error
 x.scatter_(0, i, x) | some elements of the input tensor and the written-to tensor refer to a single memory
 x.scatter_add_(0, i, x) | some elements of the input tensor and the written-to tensor refer to a single memory
@@ -263,3 +264,9 @@ def test_a_target_without_dimensions_counts_as_a_tensor(torch: Any, loss: str) -
         assert loss(torch.ones(2, 3).bfloat16(), torch.tensor(2.5)).dtype is torch.float32
     with pytest.warns(UserWarning, match="target size"):
         assert loss(torch.ones(2, 3), torch.tensor(2.5)).dtype is torch.float32
+
+
+def test_each_side_of_a_cosine_has_its_own_precision(torch: Any) -> None:
+    low, high = torch.tensor([[1.1, 2.3, 3.7]]).bfloat16(), torch.tensor([[3.0, 4.0, 1.0]])
+    assert torch.cosine_similarity(low, high).item() == pytest.approx(0.7073, abs=5e-5)
+    assert torch.cosine_similarity(high, high.long()).item() == pytest.approx(1)
