@@ -79,6 +79,19 @@ DEPTHWISE: list[tuple[Any, ...]] = [
     ((2, 4, 8, 8), (4, 1, 1, 1), 2, 0, 1, 4),
     ((1, 16, 8, 1, 8), (16, 1, 1, 3, 3), (1, 3, 1), (0, 3, 0), (1, 2, 1), 16),  # all taps in the padding
 ]
+# Of bfloat16, whose channels are multiplied in pairs: also odd numbers of them, and several blocks.
+PAIRS: list[tuple[Any, ...]] = [
+    ((2, 64, 14, 14), (64, 64, 1, 1)),
+    ((2, 33, 9, 9), (40, 33, 1, 1)),
+    ((2, 17, 9, 9), (40, 17, 5, 5), 1, 2),
+    ((3, 80, 7, 7), (70, 80, 3, 3), 2, 1),
+    ((2, 64, 40), (64, 64, 5)),
+    ((2, 32, 8, 8), (64, 16, 3, 3), 2, 1, 1, 2),
+    ((1, 20, 5, 6, 7), (24, 20, 3, 3, 3), 1, 1),
+    ((2, 130, 6, 6), (48, 130, 2, 2), 2),
+    ((2, 96, 12, 12), (64, 96, 3, 3), 1, 2, 2),
+    ((9, 130, 7, 7), (70, 130, 5, 5), 1, 2),                # shares of the panels
+]
 # The error of a product of unit variance in single precision.
 TOLERANCE = 8e-6
 
@@ -144,6 +157,17 @@ def test_views(case: Any) -> None:
     check_all(case, [across[0], across[1], bias, across[2]], TOLERANCE)
     apart = flambeau.randn(*x.shape, 2)[..., 1]
     check_all(case, [apart, w, bias, g[:, :1].expand(g.shape)], TOLERANCE)
+
+
+@pytest.mark.parametrize("case", PAIRS, ids=str)
+def test_pairs(case: Any) -> None:
+    arrays = operands(case, flambeau.bfloat16)
+    check_all(case, arrays, 1e-2)
+    if len(case[0]) == 4:
+        x, w, bias, g = (t.contiguous(memory_format=flambeau.channels_last) if t.ndim == 4 else t
+                         for t in arrays)
+        check_all(case, [x, w, bias, g], 1e-2)
+        check_all(case, [x, w.mT.contiguous().mT, bias, g.mT.contiguous().mT], 1e-2)
 
 
 def test_transposed_convolutions() -> None:

@@ -2,21 +2,25 @@
 
 from __future__ import annotations
 
+import functools
 import math
 from typing import Any
 
 from ....graph.geometry import Geometry
 from ..llvm.code import kernel
 from ..llvm.effort import Effort
+from ..llvm.emitter import BFLOAT16
 from ..plan import Call, Plan
 from ..products.microkernel import Tile, tile_of
+from ..products.packing_pairs import multiplies_pairs
 from .ahead import pieces
 from .arguments import Argument, words
 from .kernel import CHANNELS, NUMBERS, PHASE, POINTERS, forward_module
 from .packing import PACK_NUMBERS, PACK_POINTERS, pack_module
+from .packing_pairs import pair_module
 from .problem import Phase, Problem, Tensor, Three
 from .staging import WIDTH
-from .vectors import Elements
+from .vectors import Elements, Pairs
 from .winograd import Winograd, winograd_of
 
 # Bytes of V that a task should have: with a panel of weights they fill the second cache.
@@ -31,9 +35,14 @@ def tile_for(e: Elements) -> Tile:
 
 
 @kernel("convolve", "convolution", effort=Effort.FEW)
-def _convolve(name: str, mode: str, adjacent: str, bias: bool, step: int) -> str:
-    e = elements(name)
+def _convolve(name: str, pairs: bool, mode: str, adjacent: str, bias: bool, step: int) -> str:
+    e = PAIRS() if pairs else elements(name)
     return forward_module(e, tile_for(e), mode, adjacent, bias, step)
+
+
+@kernel("pack_weights", "convolution_weights", effort=Effort.FEW)
+def _pack_pairs(run: bool, beside: str) -> str:
+    return pair_module(tile_of(), run, beside)
 
 
 @kernel("pack_weights", "convolution_weights", effort=Effort.FEW)
@@ -51,6 +60,14 @@ def elements(name: Any) -> Elements:
     if found is None:
         found = _elements[str(name)] = Elements(name)
     return found
+
+
+PAIRS = functools.cache(Pairs)
+
+
+def has_pairs(mode: str, dtype: Any) -> bool:
+    """Whether pairs of channels are multiplied at once."""
+    return dtype == BFLOAT16 and mode in ("taps", "pointwise") and multiplies_pairs()
 
 
 def rounded(n: int, unit: int) -> int:
@@ -96,7 +113,8 @@ class Blocking:
             self.blocks = -(-depth // self.width)
         self.vectors = -(-self.width // e.lanes)
         self.depth = self.blocks if mode == "narrow" else taps * self.blocks
-        self.padded = self.blocks * self.width
+        self.steps = -(-self.width // 2) if isinstance(e, Pairs) else self.width   # of a block
+        self.padded = self.blocks * self.steps
         self.panels = -(-problem.outs // tile.columns)
         step = w.results if w else 1
         self.grid = [-(-max(p.grid[d] for p in problem.phases) // (step if d != 1 else 1)) for d in range(3)]
@@ -104,7 +122,7 @@ class Blocking:
 
     def _cut(self, problem: Problem, e: Elements, step: int) -> None:
         line, cells = self.grid[1] * self.grid[2], math.prod(self.grid)
-        wanted = max(48, min(240, BUDGET // (self.depth * WIDTH * e.width)))
+        wanted = max(48, min(240, BUDGET // (self.depth * WIDTH * e.staged_size)))
         if cells >= wanted:
             self.images = 1
             self.chunks = -(-self.grid[0] // max(1, wanted // line))
@@ -137,7 +155,7 @@ def product_plan(problem: Problem, dtype: Any, operands: tuple[Geometry, Geometr
 
     ``turned`` (Winograd): the kernel is turned by half.
     """
-    e = elements(dtype)
+    e = PAIRS() if has_pairs(mode, dtype) else elements(dtype)
     tile = tile_for(e)
     problem, missing = _without_empty(problem)
     blocking = Blocking(problem, e, tile, mode)
@@ -175,6 +193,7 @@ def _packing_call(problem: Problem, e: Elements, tile: Tile, weight: Geometry, b
     how = mode if winograd_of(mode) else "run" if 1 < volume <= e.lanes and mode == "taps" else "taps"
     beside = beside_in(problem) if mode != "narrow" and how != "run" else "taps"
     run = max(1, min(padded, (1 << 14) // max(1, len(taps) * tile.columns)))
+    pairs = isinstance(e, Pairs)
     if beside == "channels":
         run = rounded(run, e.lanes)
     runs = -(-padded // run)
@@ -183,7 +202,8 @@ def _packing_call(problem: Problem, e: Elements, tile: Tile, weight: Geometry, b
         "w_group": problem.weight.group, "w_out": problem.weight.batch, "w_in": step_in, "outs": problem.outs,
         "channels": channels, "panels": blocking.panels, "taps": len(taps), "padded": padded,
         "volume": volume, "runs": runs, "run": run}
-    function = _pack(e.name, how, turned and how == mode != "taps", beside)
+    function = _pack_pairs(how == "run", beside) if pairs \
+        else _pack(e.name, how, turned and how == mode != "taps", beside)
     arguments = words(PACK_POINTERS, PACK_NUMBERS, given, taps)
     return Call(function, arguments, problem.groups * blocking.panels * runs)
 
@@ -210,8 +230,8 @@ def _main_call(problem: Problem, e: Elements, tile: Tile,
     m_step = (most + e.lanes) * tile.columns + 5 * e.lanes
     m_size = m_step * (w.elements**2 if w else 1)
     p_size = (w.results**2 * b.rows + e.lanes) * tile.columns if w else 0
-    v_at = rounded(x_size * e.width, 64)
-    m_at = v_at + rounded(b.depth * v_step * e.width, 64)
+    v_at = rounded(x_size * e.staged_size, 64)
+    m_at = v_at + rounded(b.depth * v_step * e.staged_size, 64)
     p_at = m_at + rounded(m_size * e.width, 64)
     columns = rounded(b.padded, e.lanes)
     table, u_panel = _phase_table(problem, mode, tap_step, (columns, staged_b, staged_w))
@@ -237,14 +257,15 @@ def _main_call(problem: Problem, e: Elements, tile: Tile,
         "s_group": problem.source.group, "t_group": problem.target.group, "u_group": packed_panel * b.panels,
         "u_panel": packed_panel, "t_n": problem.target.batch, "t_c": problem.target.channel,
         "t_a": problem.positions[0], "t_b": problem.positions[1], "t_w": problem.positions[2],
-        "v_at": v_at, "m_at": m_at, "p_at": p_at, "m_step": m_step, "depth_each": b.width,
+        "v_at": v_at, "m_at": m_at, "p_at": p_at, "m_step": m_step, "depth_each": b.steps,
         "phases": len(problem.phases), "merged": int(is_merged(problem, w)),
         "between": int(missing is not None), "missing": missing or 0,
         **pieces("in", e, problem.source, extent, b.images, b.chunks == 1),
         **pieces("out", e, problem.target._replace(space=problem.positions), problem.phases[0].grid, b.images,
                  b.chunks == 1)}
     step = step if step in (1, 2) else CHANNELS if problem.target.channel == 1 else 0
-    function = _convolve(e.name, mode, adjacent_of(problem, mode), bias is not None, step)
+    function = _convolve(e.name, isinstance(e, Pairs), mode, adjacent_of(problem, mode), bias is not None,
+                         step)
     return Call(function, words(POINTERS, NUMBERS, given, table), b.tasks, max(1, b.tasks // _PORTIONS),
                 scratch=p_at + p_size * e.width + 64 * WIDTH)
 

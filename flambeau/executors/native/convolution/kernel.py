@@ -29,7 +29,7 @@ from .staging import (
     fill_tiles,
     stage,
 )
-from .vectors import Elements, arithmetic, kept, transposed
+from .vectors import Elements, Pairs, arithmetic, kept, transposed
 from .winograd import Winograd, transform, winograd_of
 
 POINTERS = ("source", "packed", "bias", "target")
@@ -62,19 +62,27 @@ def forward_module(e: Elements, tile: Tile, mode: str, adjacent: str, bias: bool
     tiles = {t.rows: _tile_function(module, e, t) for t in (tile, short_rows(tile))}
     with module.kernel("convolve") as f:
         a, ahead = registers(f, POINTERS, NUMBERS), Ahead(f)
+        before = f.variable("i64", -1)
         with f.loop(f.begin, f.end) as task:
             part = _part_of(f, a, e, task)
+            # Shares of the panels of one part follow one another: what they multiply is made once.
+            number = f.div(task, a.splits)
+            anew = f.compare("ne", before.get(), number)
+            anew = f.emit(f"or i1 {anew}, {f.compare('ne', a.phases, 1)}")
+            before.set(number)
             following = f.add(task, 1)
             ahead.begin_source(f, a, e, _part_of(f, a, e, following), a.channels,
                                f.compare("slt", following, f.end))
             if mode != "narrow":
-                buffer = part["v"] if mode == "pointwise" else f.scratch
-                stage(f, a, e, part["source"], buffer, part, adjacent)
+                with f.when(anew):
+                    buffer = part["v"] if mode == "pointwise" else f.scratch
+                    stage(f, a, e, part["source"], buffer, part, adjacent)
             with f.loop(0, a.phases) as number:
                 head = f.at(a.table, f.mul(number, len(PHASE)), "i64")
                 phase = {name: entry(f, head, k) for k, name in enumerate(PHASE)}
                 here = _grid_of(f, a, part, phase, mode)
-                _fill(f, a, e, mode, adjacent, here, phase)
+                with f.when(anew):
+                    _fill(f, a, e, mode, adjacent, here, phase)
                 with f.loop(part["first_panel"], part["last_panel"]) as panel:
                     out = f.mul(panel, tile.columns)
                     place = f.add(_place_of(f, a, here, phase), f.mul(out, a.t_c))
@@ -167,12 +175,12 @@ def _tile_function(module: Module, e: Elements, tile: Tile) -> Function:
             for i in range(tile.rows):
                 for j in range(tile.vectors):
                     acc.set(i, j, f.read(e.kind, place(i, j)))
-        size = f.mul("%depth", tile.columns)
+        size, pairs = f.mul("%depth", tile.columns), isinstance(e, Pairs)
         walks = Walks(f, write=True)
         with f.loop(0, "%blocks") as block:
-            accumulate(f, acc, "%depth", f.at("%v", f.mul(block, "%v_step"), e.element),
-                       f.at("%u", f.mul(block, size), e.element), a_row=WIDTH, a_step=1, b_step=tile.columns,
-                       each=walks.step)
+            accumulate(f, acc, "%depth", e.place(f, "%v", f.mul(block, "%v_step")),
+                       f.at("%u", f.mul(block, size), e.element), a_row=WIDTH // 2 if pairs else WIDTH,
+                       a_step=1, b_step=tile.columns, pairs=pairs, each=walks.step)
         walks.save()
         for i in range(tile.rows):
             for j in range(tile.vectors):
@@ -203,11 +211,11 @@ def _product(f: Function, a: Registers, e: Elements, tile: Tile, tiles: dict[int
     long = rows_of_long_tiles(f, tile, pixels)
     with f.loop(0, f.most(blocks, 1), DEPTH) as block:
         count = f.least(f.sub(blocks, block), DEPTH)
-        from_v = f.at(v, f.mul(block, a.v_step), e.element)
+        from_v = e.place(f, v, f.mul(block, a.v_step))
         from_u = f.at(u, f.mul(f.mul(block, a.depth_each), tile.columns), e.element)
         for rows, start, stop in ((tile.rows, "0", long), (short, long, pixels)):
             with f.loop(start, stop, rows) as pixel:
-                f.run(tiles[rows], f.at(from_v, f.mul(pixel, WIDTH), e.element), from_u,
+                f.run(tiles[rows], e.place(f, from_v, f.mul(pixel, WIDTH)), from_u,
                       f.at(m, f.mul(pixel, tile.columns), e.element), *ahead.states.values(), count, a.v_step,
                       a.depth_each, block)
 

@@ -30,11 +30,8 @@ def pack_module(e: Elements, tile: Tile, mode: str, lowest: bool, beside: str) -
     with module.kernel("pack_weights") as f:
         a = registers(f, PACK_POINTERS, PACK_NUMBERS)
         with f.loop(f.begin, f.end) as task:
-            number = f.div(task, a.runs)
-            run = f.mul(f.rem(task, a.runs), a.run)
-            group, panel = f.div(number, a.panels), f.rem(number, a.panels)
-            out = f.mul(panel, tile.columns)
-            source = e.at(f, a.weight, f.add(f.mul(group, a.w_group), f.mul(out, a.w_out)))
+            number, (run, end), out, start = part_of(f, a, tile, task)
+            source = e.at(f, a.weight, start)
             w = winograd_of(mode)
             taps = w.elements**2 if w else a.taps
             size = f.mul(f.mul(a.padded, taps), tile.columns)
@@ -42,7 +39,6 @@ def pack_module(e: Elements, tile: Tile, mode: str, lowest: bool, beside: str) -
             left = f.sub(a.outs, out)
             # A vector of output channels goes through all rows: the fewer places that are read, the better.
             for j in range(tile.vectors):
-                end = f.least(f.add(run, a.run), a.padded)
                 with f.loop(run, end, e.lanes if beside == "channels" else 1) as k:
                     pack = _Vector(f, a, e, tile, mode, lowest, (source, target, k, left), j)
                     if beside == "channels":
@@ -52,6 +48,14 @@ def pack_module(e: Elements, tile: Tile, mode: str, lowest: bool, beside: str) -
                     else:
                         pack.taps_beside()
     return module.text()
+
+
+def part_of(f: Function, a: Registers, tile: Tile, task: str) -> tuple[str, tuple[str, str], str, str]:
+    """A task's panel (its number), run of channels, first output channel, and where this one's weights lie."""
+    number, run = f.div(task, a.runs), f.mul(f.rem(task, a.runs), a.run)
+    out = f.mul(f.rem(number, a.panels), tile.columns)
+    start = f.add(f.mul(f.div(number, a.panels), a.w_group), f.mul(out, a.w_out))
+    return number, (run, f.least(f.add(run, a.run), a.padded)), out, start
 
 
 class _Vector:

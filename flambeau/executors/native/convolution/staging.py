@@ -8,7 +8,7 @@ element of a Winograd tile) rows of 64 channels, one for each pixel (or tile) of
 
 from __future__ import annotations
 
-from ..llvm.build import Function, Value
+from ..llvm.build import Function, Value, vector
 from .arguments import Registers, entry
 from .vectors import Elements, kept, pixels_apart, pixels_between, transposed
 from .winograd import Winograd, transform
@@ -39,26 +39,26 @@ def stage(f: Function, a: Registers, e: Elements, source: str, buffer: str, part
         start = f.add(f.mul(f.add(part["first_image"], image), a.s_n), f.mul(channel, a.s_c))
         from_ = e.at(f, source, f.add(start, f.mul(a.first, a.s_w)))
         pixel = f.add(f.mul(block, a.x_block), f.mul(image, a.x_n))
-        to = f.at(buffer, f.add(f.mul(pixel, a.x_pixel), inner), e.element)
+        to = e.place(f, buffer, f.add(f.mul(pixel, a.x_pixel), inner))
         count = f.sub(a.channels, channel)
         with f.loop(0, part["rows"]) as row, f.loop(0, a.x_rows_b) as plane:
             at_a, at_b = f.sub(f.add(part["first_a"], row), a.before_a), f.sub(plane, a.before_b)
             line = f.mul(f.add(f.mul(row, a.x_a), f.mul(plane, a.x_b)), a.x_pixel)
-            target = f.at(to, line, e.element)
+            target = e.place(f, to, line)
             good = f.emit(f"and i1 {f.compare('ult', at_a, a.extent_a)}, "
                           f"{f.compare('ult', at_b, a.extent_b)}")
             middle = f.choose(good, "i64", a.middle, 0)
             right = f.choose(good, "i64", a.right, f.add(f.add(a.left, a.middle), a.right))
             left = f.choose(good, "i64", a.left, 0)
             _zero(f, a, e, target, left)
-            _zero(f, a, e, f.at(target, f.mul(f.add(left, middle), a.x_pixel), e.element), right)
+            _zero(f, a, e, e.place(f, target, f.mul(f.add(left, middle), a.x_pixel)), right)
             x = e.at(f, from_, f.add(f.mul(at_a, a.s_a), f.mul(at_b, a.s_b)))
-            _row(f, a, e, x, f.at(target, f.mul(left, a.x_pixel), e.element), middle, count, adjacent)
+            _row(f, a, e, x, e.place(f, target, f.mul(left, a.x_pixel)), middle, count, adjacent)
 
 
 def _zero(f: Function, a: Registers, e: Elements, target: str, pixels: Value) -> None:
     with f.loop(0, pixels) as w:
-        f.write(e.kind, "zeroinitializer", f.at(target, f.mul(w, a.x_pixel), e.element))
+        e.keep(f, "zeroinitializer", e.place(f, target, f.mul(w, a.x_pixel)))
 
 
 PIXEL_STEPS = {"pixels": 1, "other": 2}
@@ -73,7 +73,7 @@ def _row(f: Function, a: Registers, e: Elements, source: str, target: str, pixel
         mask = f.first_lanes(channels, e.lanes)
         with f.loop(0, pixels) as w:
             value = e.read(f, e.at(f, source, f.mul(w, a.s_w)), mask)
-            f.write(e.kind, value, f.at(target, f.mul(w, a.x_pixel), e.element))
+            e.keep(f, value, e.place(f, target, f.mul(w, a.x_pixel)))
     else:
         _gathered_row(f, a, e, source, target, pixels, channels)
 
@@ -85,11 +85,11 @@ def _transposed_row(f: Function, a: Registers, e: Elements, source: str, target:
     with f.loop(0, pixels, n) as w:
         left = f.sub(pixels, w)
         whole = f.emit(f"and i1 {f.compare('sge', channels, n)}, {f.compare('sge', left, n)}")
-        from_, to = e.at(f, source, f.mul(w, step)), f.at(target, f.mul(w, a.x_pixel), e.element)
+        from_, to = e.at(f, source, f.mul(w, step)), e.place(f, target, f.mul(w, a.x_pixel))
         with f.when(whole):
             read = [pixels_apart(f, e, e.at(f, from_, rows[i]), step) for i in range(n)]
             for i, column in enumerate(transposed(f, e.kind, read)):
-                f.write(e.kind, column, f.at(to, f.mul(a.x_pixel, i), e.element))
+                e.keep(f, column, e.place(f, to, f.mul(a.x_pixel, i)))
         with f.otherwise(whole):
             read = []
             for i in range(n):
@@ -99,17 +99,17 @@ def _transposed_row(f: Function, a: Registers, e: Elements, source: str, target:
             square = kept(f, e, transposed(f, e.kind, read))
             with f.loop(0, f.least(left, n)) as pixel:
                 column = f.read(e.kind, f.at(square, f.mul(pixel, n), e.element))
-                f.write(e.kind, column, f.at(to, f.mul(a.x_pixel, pixel), e.element))
+                e.keep(f, column, e.place(f, to, f.mul(a.x_pixel, pixel)))
 
 
 def _gathered_row(f: Function, a: Registers, e: Elements, source: str, target: str, pixels: str,
                   channels: str) -> None:
     with f.loop(0, pixels) as w:
-        from_, to = e.at(f, source, f.mul(w, a.s_w)), f.at(target, f.mul(w, a.x_pixel), e.element)
-        f.write(e.kind, "zeroinitializer", to)
+        from_, to = e.at(f, source, f.mul(w, a.s_w)), e.place(f, target, f.mul(w, a.x_pixel))
+        e.keep(f, "zeroinitializer", to)
         with f.loop(0, f.least(channels, e.lanes)) as c:
             value = e.read_one(f, e.at(f, from_, f.mul(c, a.s_c)))
-            f.write(e.element, value, f.at(to, c, e.element), e.width)
+            e.keep_one(f, value, e.place(f, to, c))
 
 
 # --- filling V ----------------------------------------------------------------------------------------------
@@ -120,23 +120,25 @@ FILL_NUMBERS = ("step_a", "step_b", "step_w", "v_step", "v_pixel")
 def fill_taps(f: Function, a: Registers, e: Elements, buffer: str, v: str, part: Part, offsets: str,
               taps: str) -> None:
     """V[tap][block][pixel][channels]: copies of the pixels that each tap meets; ``offsets``: a table."""
+    kind = vector(e.lanes, e.staged)
     with f.loop(0, taps) as tap, f.loop(0, a.blocks) as block:
         offset = f.add(entry(f, offsets, tap), f.mul(block, a.x_block))
         k = f.add(f.mul(tap, a.blocks), block)
-        target = f.variable("ptr", f.at(v, f.mul(k, a.v_step), e.element))
+        target = f.variable("ptr", e.place(f, v, f.mul(k, a.v_step)))
         with f.loop(0, part["images"]) as image, f.loop(0, part["grid_a"]) as row, \
                 f.loop(0, part["grid_b"]) as plane:
             start = f.add(f.add(offset, f.mul(image, a.x_n)),
                           f.add(f.mul(f.mul(row, a.step_a), a.x_a), f.mul(f.mul(plane, a.step_b), a.x_b)))
-            source = f.at(buffer, f.mul(start, a.x_pixel), e.element)
+            source = e.place(f, buffer, f.mul(start, a.x_pixel))
             skip = f.mul(a.step_w, a.x_pixel)
             to = target.get()
             with f.loop(0, part["grid_w"]) as w:
-                x, y = f.at(source, f.mul(w, skip), e.element), f.at(to, f.mul(w, a.v_pixel), e.element)
+                x, y = e.place(f, source, f.mul(w, skip)), e.place(f, to, f.mul(w, a.v_pixel))
                 with f.loop(0, a.vectors) as i:
                     lane = f.mul(i, e.lanes)
-                    f.write(e.kind, f.read(e.kind, f.at(x, lane, e.element)), f.at(y, lane, e.element))
-            target.set(f.at(to, f.mul(part["grid_w"], a.v_pixel), e.element))
+                    value = f.read(kind, e.place(f, x, lane), e.staged_size)
+                    f.write(kind, value, e.place(f, y, lane), e.staged_size)
+            target.set(e.place(f, to, f.mul(part["grid_w"], a.v_pixel)))
 
 
 def fill_tiles(f: Function, a: Registers, e: Elements, buffer: str, v: str, part: Part, w: Winograd) -> None:

@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from ..llvm.build import Function, Value, vector
-from ..llvm.emitter import FLOAT64, Unsupported, memory_type
+from ..llvm.emitter import BFLOAT16, FLOAT64, Unsupported, memory_type
 from ..llvm.machine import machine
 from ..products.lanes import FLOATING, compute_type, element_at, read_lanes, shuffle, transpose, write_lanes
 from ..products.microkernel import local_array
@@ -30,6 +30,8 @@ class Elements:
         self.width = 8 if dtype == FLOAT64 else 4
         self.lanes = machine().lanes(self.width)
         self.kind = vector(self.lanes, self.element)
+        # What staged images hold, and its bytes.
+        self.staged, self.staged_size = self.element, self.width
 
     @property
     def name(self) -> str:
@@ -47,6 +49,18 @@ class Elements:
         """The address of an element."""
         return element_at(f, self.dtype, pointer, index)
 
+    def place(self, f: Function, pointer: str, index: Value) -> str:
+        """The address of an element of a staged image."""
+        return f.at(pointer, index, self.staged)
+
+    def keep(self, f: Function, value: str, pointer: str) -> None:
+        """Store a vector in a staged image."""
+        f.write(self.kind, value, pointer)
+
+    def keep_one(self, f: Function, value: str, pointer: str) -> None:
+        """Store one element in a staged image."""
+        f.write(self.element, value, pointer, self.width)
+
     def read_one(self, f: Function, pointer: str) -> str:
         """One element, as it is computed with."""
         return f.load(pointer, self.dtype)
@@ -54,6 +68,26 @@ class Elements:
     def write_one(self, f: Function, value: str, pointer: str) -> None:
         """Store one element."""
         f.store(value, pointer, self.dtype)
+
+
+class Pairs(Elements):
+    """bfloat16 elements that stay such in staged images: two adjacent channels are multiplied at once."""
+
+    def __init__(self) -> None:
+        super().__init__(BFLOAT16)
+        self.staged, self.staged_size = "i16", 2
+
+    def keep(self, f: Function, value: str, pointer: str) -> None:
+        """Nothing is lost: the value was widened from bfloat16."""
+        bits, shift = vector(self.lanes, "i32"), ", ".join(["i32 16"] * self.lanes)
+        high = f.emit(f"lshr {bits} {f.emit(f'bitcast {self.kind} {value} to {bits}')}, <{shift}>")
+        kind = vector(self.lanes, "i16")
+        f.write(kind, f.emit(f"trunc {bits} {high} to {kind}"), pointer, 2)
+
+    def keep_one(self, f: Function, value: str, pointer: str) -> None:
+        """The same of one element."""
+        high = f.emit(f"lshr i32 {f.emit(f'bitcast float {value} to i32')}, 16")
+        f.write("i16", f.emit(f"trunc i32 {high} to i16"), pointer, 2)
 
 
 def kept(f: Function, e: Elements, vectors: Sequence[str]) -> str:
