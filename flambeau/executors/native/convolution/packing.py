@@ -51,7 +51,7 @@ def pack_module(e: Elements, tile: Tile, mode: str, lowest: bool, beside: str) -
 
 
 def part_of(f: Function, a: Registers, tile: Tile, task: str) -> tuple[str, tuple[str, str], str, str]:
-    """A task's panel (its number), run of channels, first output channel, and where this one's weights lie."""
+    """A task's panel, run of channels, first output channel, and where the weights of this one lie."""
     number, run = f.div(task, a.runs), f.mul(f.rem(task, a.runs), a.run)
     out = f.mul(f.rem(number, a.panels), tile.columns)
     start = f.add(f.mul(f.div(number, a.panels), a.w_group), f.mul(out, a.w_out))
