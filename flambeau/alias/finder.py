@@ -6,9 +6,10 @@ is imported at the first ``import torch``, not here.
 
 Note [one module, two names]: ``torch.x`` is not a copy of ``flambeau.x`` but the same object in
 ``sys.modules``. The module keeps its own ``__name__`` and ``__spec__``; only the entry
-``sys.modules["torch.x"]`` is added. The package itself is the exception: its ``__name__`` is then "torch",
-which programs that patch functions by their path compare. So is the class ``Tensor``, whose ``__module__`` is
-then "torch": libraries for arrays of several frameworks go by that.
+``sys.modules["torch.x"]`` is added. Exceptions are what libraries know by its name: ``__name__`` of the
+package is then "torch" (programs that patch functions by their path compare it), that of ``torch.jit`` and
+``torch.nn.init`` likewise, and so is ``__module__`` of the class ``Tensor`` and of the functions of
+``torch.nn.init``.
 """
 
 from __future__ import annotations
@@ -66,7 +67,7 @@ class AliasLoader:
         sys.modules[module.__spec__.name] = target
         explain_missing_names(target)
         if self.target == PACKAGE:
-            target.__name__ = target.Tensor.__module__ = "torch"
+            _name_as(target, torch_name)
 
     # runpy (python -m torch.x) asks the loader for the code.
     def get_code(self, name: str) -> Any:
@@ -244,6 +245,17 @@ class _MissingName:
 # -- switching it on ---------------------------------------------------------------------------------------
 
 
+def _name_as(package: Any, named: Callable[[str], str]) -> None:
+    """Name what libraries know by its name (see Note [one module, two names])."""
+    package.Tensor.__module__ = named(PACKAGE) if named(PACKAGE) != PACKAGE else f"{PACKAGE}.tensor.tensor"
+    for module in (package, package.jit, package.nn.init):
+        module.__name__ = named(_true_name(module))
+    initial = f"{PACKAGE}.nn.init"
+    for value in vars(package.nn.init).values():
+        if getattr(value, "__module__", None) in (initial, torch_name(initial)):
+            value.__module__ = named(initial)
+
+
 def installed() -> bool:
     """Whether ``torch`` means flambeau in this process."""
     return any(isinstance(finder, AliasFinder) for finder in sys.meta_path)
@@ -274,9 +286,7 @@ def uninstall() -> None:
     for name in list(_aliased_names()):
         del sys.modules[name]
     if PACKAGE in sys.modules:
-        package = sys.modules[PACKAGE]
-        package.__name__ = PACKAGE
-        package.Tensor.__module__ = sys.modules[f"{PACKAGE}.tensor.tensor"].__name__
+        _name_as(sys.modules[PACKAGE], lambda name: name)
 
 
 def _aliased_names() -> Iterator[str]:

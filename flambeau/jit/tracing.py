@@ -40,6 +40,17 @@ class TracingCheckError(Exception):
     """The class of failed checks of a trace; a difference is told by a ``TracerWarning``."""
 
 
+@contextmanager
+def _told_as_runtime_errors() -> Iterator[None]:
+    """What a traced function raises is a RuntimeError that names the error of the code."""
+    try:
+        yield
+    except RuntimeError:
+        raise
+    except Exception as error:
+        raise RuntimeError(f"The following operation failed: {type(error).__name__}: {error}") from error
+
+
 class ScriptFunction:
     """A traced function.
 
@@ -54,7 +65,8 @@ class ScriptFunction:
         self.name = getattr(function, "__name__", type(function).__name__)
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
-        return self._function(*args, **kwargs)
+        with _told_as_runtime_errors():
+            return self._function(*args, **kwargs)
 
 
 class ScriptModule(Module):
@@ -82,7 +94,8 @@ class TracedModule(ScriptModule):
 
     def forward(self, *args: Any, **kwargs: Any) -> Any:
         """What the traced module does."""
-        return self._copied(*args, **kwargs)
+        with _told_as_runtime_errors():
+            return self._copied(*args, **kwargs)
 
     def _get_name(self) -> str:
         return str(self.original_name)

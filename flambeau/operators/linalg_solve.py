@@ -28,6 +28,7 @@ from .linalg_support import (
     solved_shape,
 )
 from .linalg_svd import PINV, pinv_gradient
+from .looking import look
 from .registry import api
 
 # --- inverse ------------------------------------------------------------------------------------------------
@@ -251,6 +252,8 @@ def LSTSQ(m: Any, A: Any, B: Any, rcond: float | None, driver: str) -> Any:
     real = A.real.dtype
     X, ranks = np.zeros((len(a), n, k), A.dtype), np.zeros(len(a), np.int64)
     values = np.zeros((len(a), min(A.shape[-2:])), real)
+    if rcond is None:  # NumPy would take float64's precision, in which it computes
+        rcond = float(np.finfo(real).eps) * max(A.shape[-2:])
     for i in range(len(a)):
         X[i], _, ranks[i], values[i] = np.linalg.lstsq(a[i], b[i], rcond)
     return X.reshape(*batch, n, k), ranks.reshape(batch), values.reshape(*batch, values.shape[1])
@@ -265,6 +268,11 @@ def _(ctx: Any, grads: Any, A: Tensor, B: Tensor) -> Any:
     to_b = adjoint(P) @ grads[0]
     to_a = pinv_gradient(A, P, grads[0] @ adjoint(B)) if ctx.needs[0] else None
     return to_a, to_b
+
+
+def _of_full_rank(ranks: Tensor, columns: int) -> bool:
+    """Whether every matrix is: others have no residuals."""
+    return bool((look(ranks, "linalg_lstsq") == columns).all())
 
 
 @api("linalg", out=True)
@@ -295,7 +303,8 @@ def lstsq(input: Tensor, b: Tensor, rcond: float | None = None, *, driver: str |
     B = B.expand(*batch, *B.shape[-2:])
     chosen = driver or "gelsy"
     X, rank, values = record(LSTSQ, (A, B), (rcond, chosen))
-    over = input.shape[-2] > input.shape[-1] and chosen != "gelsy"
+    over = input.shape[-2] > input.shape[-1] and chosen != "gelsy" \
+        and (chosen == "gels" or _of_full_rank(rank, input.shape[-1]))
     none = input.new_zeros(0, dtype=input.dtype.to_real())
     residuals = (
         real_part((A @ X - B).abs().square()).sum(-2) if over else real_part(X).reshape(-1).narrow(0, 0, 0)

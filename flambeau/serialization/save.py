@@ -63,6 +63,8 @@ def save(
             write(file)
     else:
         write(f if legacy else _Sink(f))
+        if hasattr(f, "flush"):  # who reads it next may do so by its name
+            f.flush()
 
 
 def _archive_name(path: Path) -> str:

@@ -8,6 +8,7 @@ functions that a class keeps knows it before and after. Attributes of tensors as
 
 from __future__ import annotations
 
+import inspect
 import warnings
 from collections.abc import Callable, Iterable
 from functools import wraps
@@ -211,6 +212,20 @@ def copied(function: FunctionType) -> FunctionType:
     copy.__module__ = function.__module__
     copy.__dict__.update(function.__dict__)
     return copy
+
+
+def overridable_by_name(function: Callable[..., Any]) -> Callable[..., Any]:
+    """``function`` of a tensor; modes and subclasses are asked first, told every argument by its name."""
+    named = inspect.signature(function)
+
+    @wraps(function)
+    def asking(*args: Any, **kwargs: Any) -> Any:
+        if not has_torch_function((*args, *kwargs.values())):
+            return function(*args, **kwargs)
+        given = named.bind(*args, **kwargs)
+        given.apply_defaults()
+        return handle_torch_function(asking, list(given.arguments.values())[:1], **given.arguments)
+    return asking
 
 
 class DisableTorchFunction:

@@ -49,6 +49,8 @@ def test_torch_is_the_same_modules(python: Python) -> None:
         assert torch is flambeau and F is flambeau.nn.functional and nn is sys.modules["flambeau.nn"]
         assert torch.utils.data is flambeau.utils.data and Linear is flambeau.nn.Linear
         assert (torch.__name__, torch.__spec__.name) == ("torch", "flambeau")
+        assert (torch.jit.__name__, nn.init.__name__, nn.init.zeros_.__module__) == (
+            "torch.jit", "torch.nn.init", "torch.nn.init")
         assert torch.Tensor.__module__ == "torch"
         print("fine")
         """, *RUN)

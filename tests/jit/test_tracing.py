@@ -104,6 +104,14 @@ def test_errors(call: Any, error: type[Exception], message: str) -> None:
         call()
 
 
+def test_errors_of_the_code_are_runtime_errors() -> None:
+    traced = torch.jit.trace(lambda x: x[1], torch.ones(2))
+    with pytest.raises(RuntimeError, match="IndexError: index 1 is out of bounds"):
+        traced(torch.ones(1))
+    with pytest.raises(RuntimeError, match="missing 1 required positional argument"):
+        torch.jit.trace(nn.Tanh(), ONES)()
+
+
 def test_containers_are_allowed_where_they_were_asked_for() -> None:
     traced = torch.jit.trace(lambda d: {"b": d["a"] + 1}, ({"a": ONES},), strict=False)
     assert traced({"a": ONES})["b"].tolist() == [[2.0, 2.0]]

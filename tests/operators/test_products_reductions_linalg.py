@@ -96,6 +96,10 @@ VALUES: list[tuple[str, Any]] = [
     ),
     ("torch.linalg.lu_factor(S).pivots", [1, 2, 3]),
     ("torch.linalg.lstsq(M.T, V).solution", [1.75587, 0.706103]),
+    # A matrix of rank 1 has no residuals, except for gels; the rank is that of the tensor's own precision.
+    ("torch.linalg.lstsq(M.T[:, :1] * V[:2], V, driver='gelsd').residuals", []),
+    ("torch.linalg.lstsq(torch.stack([M.T, M.T * 0]), V.expand(2, 3), driver='gelss').residuals", []),
+    ("torch.linalg.lstsq(torch.tensor([[1., 1.], [1., 1.0000001], [1., 1.]]), V, driver='gelsd').rank", 1),
     ("torch.linalg.cross(V, V + torch.tensor([1., 0., 2.]))", [-4.0, 1.0, 2.0]),
     ("torch.fft.fft(V).abs()", [2.0, 4.3589, 4.3589]),
     ("torch.fft.irfft(torch.fft.rfft(M), 3)", [[1.5, -2.0, 0.5], [-1.0, 3.0, 2.5]]),

@@ -78,3 +78,10 @@ def test_writes_to_mapped_files(torch: Any, tmp_path: Path) -> None:
     assert torch.load(path).tolist() == [5, 5, 5]
     with pytest.raises(ValueError, match="but got 7"):
         options(7)
+
+
+def test_a_file_object_is_readable_by_its_name_at_once(torch: ModuleType, tmp_path: Path) -> None:
+    for new in (True, False):
+        with open(tmp_path / "kept.pt", "wb") as file:
+            torch.save(torch.ones(2), file, _use_new_zipfile_serialization=new)
+            assert torch.load(tmp_path / "kept.pt").tolist() == [1, 1]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import numbers
 from typing import Any
 
 import numpy as np
@@ -28,6 +29,8 @@ def as_array(x: Any) -> Any:
         x = x.float().numpy() if x.dtype.itemsize < 4 and x.is_floating_point() else x.numpy()
     elif isinstance(x, (list, tuple)) and x and isinstance(x[0], Tensor):
         x = [as_array(value) for value in x]
+    elif not isinstance(x, (np.ndarray, np.generic, numbers.Number, str)):
+        raise NotImplementedError(f"Got {type(x)}, but numpy array or torch tensor are expected.")
     return np.asarray(x)
 
 
@@ -35,7 +38,8 @@ def scalar(tag: str, value: Any, new_style: bool = False, double_precision: bool
     """One number."""
     found = as_array(value).squeeze()
     if found.ndim != 0:
-        raise AssertionError("scalar should be 0D")
+        raise AssertionError("Tensor should contain one element (0 dimensions).             Was given size: "
+                             f"{found.size} and {found.ndim} dimensions.")
     number = float(found)
     if not (new_style or double_precision):
         return Summary(value=[Summary.Value(tag=tag, simple_value=number)])
