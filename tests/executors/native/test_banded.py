@@ -32,7 +32,7 @@ def matrix(b: Band) -> Any:
     return found
 
 
-@pytest.mark.parametrize("taps", [1, 2, 4, 5, 11])
+@pytest.mark.parametrize("taps", [1, 2, 4, 5, 11, 40])
 @pytest.mark.parametrize("dtype", [flambeau.float32, flambeau.float64], ids=str)
 def test_products(taps: int, dtype: Any) -> None:
     for n, count in SIZES:

@@ -2,7 +2,8 @@
 
 A task has rows of the result. Where the matrix is applied along the columns, each lane of a vector gathers
 its neighbours; else a row is the weighted sum of a few rows. More than ``MOST`` taps are added in several
-goes, while the row is in the first cache.
+goes, while the row is in the first cache. Where a column has many neighbours that lie side by side, it is a
+product of two lines of memory: the weights are turned beforehand, so that a column's follow one another.
 """
 
 from __future__ import annotations
@@ -15,6 +16,7 @@ import numpy as np
 from ....graph.node import Signature
 from ..llvm.build import Function, Module, suffix, vector
 from ..llvm.code import kernel
+from ..llvm.effort import Effort
 from ..llvm.emitter import FLOAT32, FLOAT64, Dtype, register_type
 from ..llvm.machine import machine
 from ..plan import Call, Plan, Words
@@ -22,6 +24,7 @@ from .movement import Template
 from .nest import Nest, Row, Space, fused, rank_for, split
 
 MOST = 4            # taps of one go
+WIDE = 8            # taps that are worth a product of lines
 STRIP = 2048        # columns of a row that stay in the first cache
 RESULT, INPUT, TABLE, ROWS, COUNT, TAPS, STEP, WALK = range(8)     # words; STEP: bytes between rows
 
@@ -60,6 +63,8 @@ def _banded(signature: Signature) -> Plan | None:
     if along and count == 1:
         space = Space((*space.extents, 1), tuple([(*s, 0) for s in space.strides]))
     unit = (step if along else space.strides[1][-1]) == size
+    if along and unit and taps >= WIDE and len(space.extents) < 3 and out.strides[dim] == 1:
+        return _wide(signature, dtype, taps, space)
     form = Form(rank_for(space), dtype, along, unit, (taps - 1) % MOST + 1, taps > MOST)
     words = Words()
     words.output(0)
@@ -70,6 +75,29 @@ def _banded(signature: Signature) -> Plan | None:
     Nest(form.rank, 3, WALK).place(words, space, cut)
     each = taps * (0.5 if along else 0.1) * (size / 4) + 0.1
     return Plan([Call(_kernel(form), words, cut.tasks, cut.grain)], nanoseconds=each * out.numel)
+
+
+def _wide(signature: Signature, dtype: Dtype, taps: int, space: Space) -> Plan:
+    """``space``: rows, unless there is one, and columns."""
+    x, table = signature.geometries[:2]
+    out, (count, dim) = signature.outputs[0], signature.attributes
+    rows = out.numel // count
+    words = Words()
+    words.output(0)
+    words.input(0, x)
+    words.input(1, table)
+    words.workspace(0)
+    words.constant(x.shape[dim], count, taps)
+    apart = [own[0] if len(space.extents) > 1 else 0 for own in space.strides[:2]]
+    words.constant(*apart)
+    turned = Words()
+    turned.input(1, table)
+    turned.workspace(0)
+    turned.constant(count, taps)
+    each = count * (taps * 0.05 + 5.0)
+    calls = [Call(_turning(dtype), turned, 1),
+             Call(_lines(dtype), words, rows, max(1, int(20e3 / each)))]
+    return Plan(calls, workspace=count * taps * dtype.itemsize, nanoseconds=each * rows)
 
 
 # --- code ---------------------------------------------------------------------------------------------------
@@ -84,6 +112,42 @@ def _kernel(form: Form) -> str:
             if form.more:
                 with f.loop(form.first, f.word(TAPS), MOST) as tap:
                     band.go(row, tap, MOST, fresh=False)
+    return module.text()
+
+
+@kernel("turn_weights")
+def _turning(dtype: Dtype) -> str:
+    """Weights (taps, count) as (count, taps)."""
+    module, element = Module(), register_type(dtype)
+    with module.kernel("turn_weights") as f:
+        table, turned = f.word(0, "ptr"), f.word(1, "ptr")
+        count, taps = f.word(2), f.word(3)
+        with f.loop(0, taps) as k, f.loop(0, count) as column:
+            held = f.read(element, f.at(table, f.add(f.mul(f.add(k, 1), count), column), element))
+            f.write(element, held, f.at(turned, f.add(f.mul(column, taps), k), element))
+    return module.text()
+
+
+@kernel("banded_lines", effort=Effort.SOME)
+def _lines(dtype: Dtype) -> str:
+    """Each column's neighbours times its weights; the table begins with where they start."""
+    module, element, lanes = Module(), register_type(dtype), machine().vector // dtype.itemsize
+    kind, integer = vector(lanes, element), f"i{dtype.itemsize * 8}"
+    with module.kernel("banded_lines") as f:
+        result, source, table, weights = (f.word(k, "ptr") for k in range(4))
+        n, count, taps, to_step, from_step = (f.word(k) for k in range(4, 9))
+        with f.loop(f.begin, f.end) as row, f.loop(0, count) as column:
+            held = f.read(integer, f.at(table, column, integer))
+            start = held if integer == "i64" else f.emit(f"sext {integer} {held} to i64")
+            line = f.at(f.at(source, f.mul(row, from_step), "i8"), start, element)
+            own = f.at(weights, f.mul(column, taps), element)
+            end, total = f.least(taps, f.sub(n, start)), f.variable(kind, "zeroinitializer")
+            with f.loop(0, end, lanes) as k:
+                mask = f.first_lanes(f.sub(end, k), lanes)
+                x, weight = (f.read_masked(kind, f.at(p, k, element), mask) for p in (line, own))
+                total.set(f.fma(kind, weight, x, total.get()))
+            to = f.at(f.at(result, f.mul(row, to_step), "i8"), column, element)
+            f.write(element, f.total(kind, total.get()), to)
     return module.text()
 
 
