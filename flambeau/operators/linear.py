@@ -8,7 +8,7 @@ from typing import Any
 from ..dtypes import SCALAR_NAMES
 from ..graph.geometry import Geometry, contiguous
 from ..graph.operator import Operator
-from ..tensor import Tensor, record, record_three, view
+from ..tensor import Tensor, record, record_three, seen, state, view
 from . import prices
 from .definition import operator
 from .matmul import (
@@ -106,6 +106,8 @@ def _linear_input(ctx: Any, grad: Tensor, weight: Tensor) -> Any:
 
 
 def _linear_weight(ctx: Any, grad: Tensor, input: Tensor) -> Any:
+    if not state.enabled and _is_plain(grad) and _is_plain(input):
+        return record(MM, (_rows(grad, True), _rows(input)))
     if input._geometry.ndim != 2:
         if is_exchanged(grad._geometry) and is_exchanged(input._geometry):  # rows of both in another order
             grad, input = view(TRANSPOSE, grad, (0, 1)), view(TRANSPOSE, input, (0, 1))
@@ -113,6 +115,22 @@ def _linear_weight(ctx: Any, grad: Tensor, input: Tensor) -> Any:
     if input._geometry.dtype.is_complex:
         input = input.conj()
     return record(MM, (view(T, grad), input))
+
+
+def _is_plain(x: Tensor) -> bool:
+    """Whether x is nothing but real numbers that lie row by row."""
+    g = x._geometry
+    return x.__class__ is Tensor and g.is_contiguous and g.numel > 0 and not g.dtype.is_complex \
+        and not x._sparse
+
+
+def _rows(x: Tensor, turned: bool = False) -> Tensor:
+    """Plain (*, K) as rows, or as columns; no history is recorded."""
+    g = x._geometry
+    columns = g.shape[-1]
+    shape, strides = (g.numel // columns, columns), (columns, 1)
+    return seen(x, g.with_view(shape[::-1], strides[::-1], g.offset) if turned
+                else g.with_view(shape, strides, g.offset))
 
 
 def _matrix(x: Tensor) -> Tensor:

@@ -5,7 +5,8 @@ from .inplace import assign, check_writable
 from .record import record, record_one, record_pair, record_scaled, record_three
 from .tape import INFERENCE, GradFn, state
 from .tensor import Tensor, check_dim, fresh
-from .views import view, view_operator
+from .views import seen, view, view_operator
 
 __all__ = ["INFERENCE", "GradFn", "Tensor", "assign", "check_dim", "check_writable", "fresh", "record",
-           "record_one", "record_pair", "record_scaled", "record_three", "state", "view", "view_operator"]
+           "record_one", "record_pair", "record_scaled", "record_three", "seen", "state", "view",
+           "view_operator"]

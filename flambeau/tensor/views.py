@@ -121,6 +121,14 @@ def _bare(x: Tensor, geometry: Geometry, how: tuple[Any, ...]) -> Tensor:
     return out
 
 
+def seen(x: Tensor, geometry: Geometry) -> Tensor:
+    """x's storage read in another way, for a derivative that nobody records: a view that knows of no base."""
+    out = _new(Tensor)
+    out._storage = x._storage
+    out._geometry = geometry
+    return out
+
+
 def makes_rows(operator: Operator) -> Operator:
     """Let this be the operator that makes rows: ``operator(x, dim, position)``; the next one, that which
     makes a stretch of them: ``operator(x, dim, start, stop, step)``.

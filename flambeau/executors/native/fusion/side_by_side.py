@@ -7,6 +7,7 @@ the joined tensor from the beginning: their own memory is never needed, and noth
 
 from __future__ import annotations
 
+from bisect import bisect_right
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -69,19 +70,20 @@ def _moved(result: Geometry, read: Any, out: Geometry, start: int) -> Geometry |
     if result.offset or read.offset or result.numel != read.numel or read.dtype is not out.dtype \
             or not read.numel:
         return None
-    axes = sorted((s, n, t) for s, n, t in zip(read.strides, read.shape, out.strides) if n > 1)
+    axes = sorted([(s, n, t) for s, n, t in zip(read.strides, read.shape, out.strides) if n > 1])
+    along = [s for s, _, _ in axes]
     left = [n - 1 for _, n, _ in axes]
     strides: list[int] = []
     for n, s in zip(result.shape, result.strides):
-        k = max((k for k, axis in enumerate(axes) if axis[0] <= s), default=-1)
         if n == 1:
             strides.append(0)
-        elif k < 0 or not axes[k][0] or s % axes[k][0]:
+            continue
+        k = bisect_right(along, s) - 1
+        if k < 0 or not along[k] or s % along[k]:
             return None
-        else:
-            steps = s // axes[k][0]
-            left[k] -= (n - 1) * steps
-            strides.append(steps * axes[k][2])
+        steps = s // along[k]
+        left[k] -= (n - 1) * steps
+        strides.append(steps * axes[k][2])
     if any(left):
         return None
     strides[-1] = strides[-1] or 1

@@ -9,6 +9,7 @@ from __future__ import annotations
 from typing import Any
 
 from ..plan import Plan
+from .layout import Layout
 from .pattern import Pattern, Plans, Result
 from .skeleton import Skeleton
 
@@ -27,11 +28,11 @@ class Arrangement:
     """``places``: of each stage, for what it needs room in the arena, and whose room ends with it.
 
     A place is a result, or the stage (its number) whose working memory it is. ``parts``: runs of native
-    stages, and what the interpreter computes in between. ``layout``: of the latest program,
-    the sizes of the places, where they lie, and how much room they take together.
+    stages, and what the interpreter computes in between. ``_layouts``: of earlier programs, by
+    how many bits the number of bytes has that their places take.
     """
 
-    __slots__ = ("pattern", "plans", "form", "places", "parts", "layout")
+    __slots__ = ("pattern", "plans", "form", "places", "parts", "_layouts")
 
     def __init__(self, pattern: Pattern, plans: Plans) -> None:
         self.pattern = pattern
@@ -39,7 +40,19 @@ class Arrangement:
         self.form = form_of(plans)
         self.places = self._places()
         self.parts = self._parts()
-        self.layout: tuple[list[int], dict[Any, int], int] | None = None
+        self._layouts: dict[int, Layout] = {}
+
+    def layout(self, sizes: list[int]) -> Layout:
+        """Where places of these sizes lie.
+
+        That of an earlier program will do if its places were at least as large, and not twice as large
+        together.
+        """
+        bits = sum(sizes).bit_length()
+        found = self._layouts.get(bits)
+        if found is None or not found.holds(sizes):
+            found = self._layouts[bits] = Layout(self.places, sizes)
+        return found
 
     def _places(self) -> list[tuple[list[Any], list[Any]]]:
         pattern = self.pattern

@@ -2,14 +2,53 @@
 
 Note: places. A value that somebody outside the program holds, or that the interpreter reads or makes, is an
 array of its own. All others lie in the arena, at an offset that a later value takes over once the last reader
-has run.
+has run. Values that are smaller than others were in the same places may lie where those did.
 """
 
 from __future__ import annotations
 
 from bisect import bisect_left
+from collections.abc import Sequence
+from operator import le
+from typing import Any
+
+import numpy as np
 
 ALIGN = 64
+
+
+class Layout:
+    """Where in the arena places of these sizes lie, and how much room they take together.
+
+    ``places``: for each stage, what it needs room for, and whose room ends with it; ``sizes``: of what is
+    needed, in order.
+    """
+
+    __slots__ = ("sizes", "offsets", "size", "_words")
+
+    def __init__(self, places: Sequence[tuple[list[Any], list[Any]]], sizes: list[int]) -> None:
+        self.sizes = sizes
+        self.offsets: dict[Any, int] = {}
+        shelf, offsets, each = Shelf(), self.offsets, iter(sizes)
+        for needed, ending in places:
+            for place in needed:
+                offsets[place] = shelf.take(next(each))
+            for place in ending:
+                shelf.give(offsets[place])
+        self.size = shelf.size
+        self._words: dict[Any, Any] = {}
+
+    def holds(self, sizes: list[int]) -> bool:
+        """Whether there is room for places of these sizes."""
+        return all(map(le, sizes, self.sizes))
+
+    def words(self, form: Any) -> Any:
+        """The offsets to which the words of a skeleton that point into the arena point, but for shifts."""
+        found = self._words.get(form)
+        if found is None:
+            offsets = np.array([self.offsets[place] for place in form.places], np.int64)
+            found = self._words[form] = offsets[form.in_arena[:, 1]]
+        return found
 
 
 class Shelf:

@@ -15,7 +15,6 @@ from ....graph.node import Node, Signature
 from ... import interpreter
 from .arena import arena
 from .arrangement import Arrangement, Batch
-from .layout import Shelf
 from .pattern import Plans, Result
 from .segment import Segment
 
@@ -31,18 +30,19 @@ class Program:
     def __init__(self, arrangement: Arrangement, signatures: Sequence[Signature], plans: Plans) -> None:
         self.pattern = arrangement.pattern
         self.signatures = signatures
-        self.offsets: dict[Any, int] = {}
-        self.size = self._place(arrangement, plans)
+        layout = arrangement.layout(self._sizes(arrangement, plans))
+        self.offsets = layout.offsets
+        self.size = layout.size
         self.parts: list[Segment | Batch] = []
         for part in arrangement.parts:
             if isinstance(part, Batch):
                 self.parts.append(part)
             else:
                 own = [plan for plan in plans[part.first:part.after] if plan is not None]
-                self.parts.append(Segment(part, own, signatures, self.offsets))
+                self.parts.append(Segment(part, own, signatures, layout))
 
-    def _place(self, arrangement: Arrangement, plans: Plans) -> int:
-        """Find room for everything in the arena; often it is what the program before found."""
+    def _sizes(self, arrangement: Arrangement, plans: Plans) -> list[int]:
+        """The sizes, in bytes, of all that needs room in the arena."""
         sizes, signatures = [], self.signatures
         for needed, _ in arrangement.places:
             for place in needed:
@@ -53,17 +53,7 @@ class Program:
                 else:
                     g = signatures[place[0]].outputs[place[1]]
                     sizes.append(g.numel * g.dtype.itemsize)
-        if arrangement.layout is not None and arrangement.layout[0] == sizes:
-            _, self.offsets, size = arrangement.layout
-            return size
-        shelf, offsets, each = Shelf(), self.offsets, iter(sizes)
-        for needed, ending in arrangement.places:
-            for place in needed:
-                offsets[place] = shelf.take(next(each))
-            for place in ending:
-                shelf.give(offsets[place])
-        arrangement.layout = sizes, offsets, shelf.size
-        return shelf.size
+        return sizes
 
     @property
     def alone(self) -> Segment | None:

@@ -20,6 +20,7 @@ from ...measure import KernelTime, measured
 from ..plan import Call, Plan
 from . import runtime
 from .arena import Block
+from .layout import Layout
 from .outline import LEAF, UNHELD
 from .pattern import Result
 from .skeleton import Skeleton
@@ -44,14 +45,14 @@ def _native(name: str) -> Any:
 class Segment:
     """A skeleton with the plans of certain shapes: its words in memory, for the native loop to run.
 
-    ``offsets``: where in the arena the skeleton's places lie.
+    ``layout``: where in the arena the skeleton's places lie.
     """
 
     __slots__ = ("form", "plans", "scratch", "nanoseconds", "memory", "address", "_header", "_statuses",
                  "_arena_offsets", "_numbers", "_fresh", "_new", "_alone", "_values", "_bound_to")
 
     def __init__(self, form: Skeleton, plans: list[Plan], signatures: Sequence[Signature],
-                 offsets: dict[Any, int]) -> None:
+                 layout: Layout) -> None:
         self.form = form
         self.plans = plans
         calls = [call for plan in plans for call in plan.calls]
@@ -59,8 +60,7 @@ class Segment:
         self.nanoseconds = sum([plan.nanoseconds for plan in plans])
         shifts = form.shifts(plans)
         self._lay_out(form, calls, shifts)
-        self._arena_offsets = np.array([offsets[place] for place in form.places], np.int64)
-        self._arena_offsets = self._arena_offsets[form.in_arena[:, 1]] + shifts[form.in_arena[:, 2]]
+        self._arena_offsets = layout.words(form) + shifts[form.in_arena[:, 2]]
         made = [signatures[k].outputs[r] for k, r in form.made]
         self._fresh = [g.numel for g in made], [g.dtype.numpy for g in made]
         mapped = are_mapped([g.numel * g.dtype.itemsize for g in made])

@@ -54,11 +54,11 @@ class _Problem:
         self.outputs: Sequence[Geometry] = places or signature.outputs
         self.member = member
         q, v = self.geometries["query"], self.geometries["value"]
-        self.lead = (1,) * (LEAD - q.ndim + 2) + tuple(q.shape[:-2])
+        *lead, self.queries, self.depth = q.shape
+        *shared, self.keys, self.width = v.shape
+        self.lead = (*[1] * (LEAD - len(lead)), *lead)
         self.heads = math.prod(self.lead)
-        self.queries, self.depth = q.shape[-2:]
-        self.keys, self.width = v.shape[-2:]
-        self.group = q.shape[-3] // v.shape[-3] if q.ndim > 2 and v.shape[-3] else 1
+        self.group = lead[-1] // shared[-1] if lead and shared[-1] else 1
         self.shared = self.heads // self.group      # heads of keys and values
         self.storage: Dtype = q.dtype.numpy
         self.compute: Dtype = (signature.compute or q.dtype).numpy
@@ -68,7 +68,7 @@ class _Problem:
         self.lanes = tile.lanes
         pairs = self.queries * self.keys * (0.5 if self.causal else 1.0)
         self.flops = 2.0 * self.heads * pairs * (self.depth + self.width)
-        self.traffic = float(sum(g.numel * g.dtype.itemsize for g in self.geometries.values()))
+        self.traffic = float(sum([g.numel * g.dtype.itemsize for g in self.geometries.values()]))
 
     @property
     def native(self) -> bool:
@@ -108,7 +108,7 @@ class _Problem:
                 continue
             # A mask may have fewer dimensions, or extents of 1.
             found += [0] * (LEAD + 2 - geometry.ndim)
-            found += [0 if n == 1 else s for n, s in zip(geometry.shape, geometry.strides)]
+            found += geometry.steps
             found.append(int(self.is_copied(name)))
         return found
 
@@ -129,7 +129,7 @@ class _Problem:
             return True
         if name in ("key", "value"):
             row = geometry.strides[-2] * self.storage.itemsize
-            return self.blocks > 1 and geometry.shape[-2] * math.gcd(row, _SPAN) > _RIVALS * _SPAN
+            return self.blocks > 1 and self.keys * math.gcd(row, _SPAN) > _RIVALS * _SPAN
         return geometry.strides[-1] != 1
 
     def words(self, names: Names, sizes: Sequence[int], scratch: Scratch) -> Words:

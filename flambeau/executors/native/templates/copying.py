@@ -72,6 +72,8 @@ def _forwards(to: Place, source: Place, extents: Sequence[int]) -> tuple[Place, 
     """The same copy, read in the order of memory where it does not have to be written so."""
     turned = [d for d, (a, b, n) in enumerate(zip(to.strides, source.strides, extents))
               if n > 1 and b == -1 and abs(a) != 1]
+    if not turned:
+        return to, source
     return _backwards(to, turned, extents), _backwards(source, turned, extents)
 
 

@@ -55,12 +55,15 @@ def fused(extents: Sequence[int], strides: Sequence[Sequence[int]], ordered: boo
     if ordered and len(axes) > 1:
         axes.sort(key=_steps)
     joined = axes[:1]
+    outer, before = axes[0]
     for n, own in axes[1:]:
-        outer, before = joined[-1]
         if before == tuple([n * step for step in own]):
-            joined[-1] = outer * n, own
+            outer *= n
+            joined[-1] = outer, own
         else:
+            outer = n
             joined.append((n, own))
+        before = own
     sizes, steps = zip(*joined)
     return Space(sizes, tuple(zip(*steps)))
 
@@ -81,10 +84,10 @@ class Split(NamedTuple):
 
 def split(space: Space, bytes_each: float, *, widest: int = 0, together: int = 1) -> Split:
     """Blocks for tasks. ``widest``: most columns of a block; ``together``: rows that share cache lines."""
-    columns = space.extents[-1]
-    rows = space.size // columns
+    size, columns = space.size, space.extents[-1]
+    rows = size // columns
     groups = -(-rows // together)
-    wanted = tasks_for(space.size * bytes_each)
+    wanted = tasks_for(size * bytes_each)
     wide = min(columns, widest or columns)
     across = -(-columns // wide)
     high = together
