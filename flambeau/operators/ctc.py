@@ -27,6 +27,7 @@ from .domain import not_implemented
 from .looking import look
 from .prices import stepwise
 from .registry import NAMESPACES, api
+from .undifferentiable import refuse_derivative
 
 _CHECKING = " (while checking arguments for ctc_loss_allocate_outputs)"
 
@@ -171,14 +172,7 @@ def _(
     return found
 
 
-@CTC_LOSS_BACKWARD.derivative("grad")
-def _(ctx: Any, grad: Tensor) -> Tensor:
-    raise RuntimeError("derivative for aten::_ctc_loss_backward is not implemented")
-
-
-@CTC_LOSS_BACKWARD.derivative("log_probs")
-def _(ctx: Any, grad: Tensor) -> Tensor:
-    raise RuntimeError("derivative for aten::_ctc_loss_backward is not implemented")
+refuse_derivative(CTC_LOSS_BACKWARD, "_ctc_loss_backward", "grad", "log_probs")
 
 
 def _lengths(value: Any, name: str, device: Any) -> Tensor:

@@ -11,6 +11,7 @@ from .arithmetic import conjugate
 from .definition import NUMBERS, operand, pointwise, pointwise_operator
 from .domain import COMPLEX, bad_arguments, operands, refuse, some_tensor, zero_gradient
 from .registry import NAMESPACES, api
+from .undifferentiable import refuse_derivative
 
 TRUE_DIVIDE = pointwise_operator("div", lambda m, input, other: m.true_divide(input, other), "float")
 DIV_FLOOR = pointwise_operator(
@@ -35,10 +36,7 @@ zero_gradient(DIV_FLOOR, "input", "other")
 zero_gradient(DIV_TRUNC, "input", "other")
 
 
-@FLOOR_DIVIDE.derivative("input")
-@FLOOR_DIVIDE.derivative("other")
-def _(ctx: Any, grad: Tensor) -> Tensor:
-    raise RuntimeError("derivative for aten::floor_divide is not implemented")
+refuse_derivative(FLOOR_DIVIDE, "floor_divide", "input", "other")
 
 
 @TRUE_DIVIDE.derivative("input", keeps="other")

@@ -15,6 +15,7 @@ from ..tensor.batching import by_example
 from ..tensor.construct import from_array
 from .looking import look
 from .registry import api
+from .undifferentiable import found_in
 
 
 def _require_real(input: Tensor, name: str, refused: Any = dtypes.LOW_PRECISION) -> None:
@@ -110,7 +111,9 @@ def histogram(
         hist = _equal_counts(values, bins, low, high, weights)
     if density:
         hist = _density(hist, edges)
-    return return_types.TYPES["histogram"](from_array(hist), from_array(edges.copy()))
+    sources = input, weight, bins if isinstance(bins, Tensor) else None
+    results = (found_in(from_array(x), "histogram", *sources) for x in (hist, edges.copy()))
+    return return_types.TYPES["histogram"](*results)
 
 
 def _check_bins(bins: Sequence[int]) -> None:
@@ -138,7 +141,13 @@ def histogramdd(
     hist = _cell_counts(points, edges, weights)
     if density:
         hist = _density(hist, *edges)
-    return return_types.TYPES["histogramdd"](from_array(hist), tuple(from_array(e) for e in edges))
+    tensors = [] if isinstance(bins, int) else [b for b in bins if isinstance(b, Tensor)]
+    name = "_histogramdd_from_bin_tensors" if tensors else "_histogramdd_from_bin_cts"
+    ends = [from_array(e) for e in edges]
+    if not tensors:
+        ends = [found_in(e, "_histogramdd_bin_edges", input, weight) for e in ends]
+    hist = found_in(from_array(hist), name, input, weight, *tensors)
+    return return_types.TYPES["histogramdd"](hist, tuple(ends))
 
 
 def _cell_counts(points: Any, edges: Sequence[Any], weights: Any) -> Any:

@@ -20,6 +20,7 @@ from ..tensor import Tensor, record
 from .definition import broadcast_shapes, operator
 from .linalg_support import by_columns, failure, same_by_columns
 from .registry import api
+from .undifferentiable import refuse_derivative
 
 _GROWTH = (1 + sqrt(17)) / 8  # the threshold that bounds the growth of elements
 
@@ -120,6 +121,9 @@ def LDL_FACTOR(m: Any, A: Any, hermitian: bool) -> Any:
     for place in np.ndindex(*batch):
         pivots[place], info[place] = _factor(LD[place], hermitian)
     return LD, pivots, info
+
+
+refuse_derivative(LDL_FACTOR, "linalg_ldl_factor_ex", "A")
 
 
 @api("linalg", out=True, judge="first")
@@ -228,6 +232,9 @@ def LDL_SOLVE(m: Any, LD: Any, pivots: Any, B: Any, hermitian: bool) -> Any:
     for place in np.ndindex(*batch):
         X[place] = _solve(LD[place], pivots[place], X[place], hermitian)
     return X
+
+
+refuse_derivative(LDL_SOLVE, "linalg_ldl_solve", "LD", "B")
 
 
 @api("linalg", out=True)

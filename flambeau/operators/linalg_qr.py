@@ -15,6 +15,7 @@ from .joining import cat
 from .linalg_solve import SOLVE_TRIANGULAR, solve_triangular
 from .linalg_support import adjoint, by_columns, require_matrix, same_by_columns
 from .registry import api
+from .undifferentiable import refuse_formula
 
 
 def _qr_geometry(operands: Any, attributes: Any) -> tuple[Geometry, Geometry]:
@@ -118,6 +119,9 @@ def _geqrf_geometry(operands: Any, attributes: Any) -> tuple[Geometry, Geometry]
 def GEQRF(m: Any, input: Any) -> Any:
     h, tau = m.linalg.qr(input, mode="raw")
     return m.swapaxes(h, -1, -2), tau
+
+
+refuse_formula(GEQRF, "geqrf", "input")
 
 
 @api("torch", "Tensor", out=True)

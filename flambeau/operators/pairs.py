@@ -11,6 +11,7 @@ from .comparison import where
 from .definition import operand, pointwise_operator, result_dtype
 from .domain import BOOL, COMPLEX, NOT_INTEGRAL, bad_arguments, of_tensors, refuse, zero_gradient
 from .registry import api
+from .undifferentiable import refuse_derivative
 
 COPYSIGN = pointwise_operator("copysign", lambda m, input, other: m.copysign(input, other), "float")
 refuse(COPYSIGN, "copysign_cpu", COMPLEX)
@@ -85,12 +86,7 @@ def _heaviside_geometry(operands: Sequence[Any], attributes: Any) -> Any:
 
 
 heaviside.operator.infer = _heaviside_geometry
-heaviside.operator.grad_class = "NotImplemented"
-
-
-@heaviside.operator.derivative("input", "values")
-def _(ctx: Any, grad: Tensor) -> Any:
-    raise RuntimeError("derivative for aten::heaviside is not implemented")
+refuse_derivative(heaviside.operator, "heaviside", "input", "values")
 
 
 @of_tensors()

@@ -19,6 +19,7 @@ from .looking import look
 from .prices import per_element
 from .random import drawn, fill_with, in_memory_order, require_floating, with_state
 from .registry import api
+from .undifferentiable import found_in
 
 
 @operator("exponential", with_state)
@@ -134,8 +135,9 @@ def poisson(input: Tensor, generator: Any = None) -> Tensor:
 def binomial(count: Tensor, prob: Tensor, generator: Any = None) -> Tensor:
     """Numbers of successes in ``count`` trials of probability ``prob``."""
     count, prob = broadcast_tensors(count, prob)
-    return drawn(BINOMIAL, generator, (count.detach().to(prob.dtype), prob.detach()),
-                 contiguous(prob.shape, prob.dtype, prob.device))
+    draws = drawn(BINOMIAL, generator, (count.detach().to(prob.dtype), prob.detach()),
+                  contiguous(prob.shape, prob.dtype, prob.device))
+    return found_in(draws, "binomial", count, prob)
 
 
 @api("torch", "Tensor", out=True, judge="first")

@@ -13,6 +13,7 @@ from .domain import COMPLEX, of_tensors, operands, refuse
 from .exponential import exp, log
 from .prices import per_element
 from .registry import api
+from .undifferentiable import refuse_formula
 
 TWO_OVER_SQRT_PI = 2 / math.sqrt(math.pi)
 SQRT_2_PI = math.sqrt(2 * math.pi)
@@ -236,6 +237,9 @@ def _(ctx: Any, grad: Tensor, input: Any, other: Tensor) -> Tensor:
     return grad * (-input * zeta(input + 1, other))
 
 
+refuse_formula(ZETA, "zeta", "input")
+
+
 @api("special", out=True)
 def zeta(input: Any, other: Any) -> Tensor:
     """Hurwitz's zeta function: the sum of ``(k + other)^-input`` over k = 0, 1, ...
@@ -288,12 +292,8 @@ def _(ctx: Any, grad: Tensor, input: Tensor, other: Tensor) -> Tensor:
     return -grad * _gamma_density(input, other)
 
 
-def _no_derivative(ctx: Any, grad: Tensor) -> Tensor:
-    raise NotImplementedError("the derivative for 'igamma: input' is not implemented.")
-
-
-igamma.derivative("input")(_no_derivative)
-igammac.derivative("input")(_no_derivative)
+for _function in (igamma, igammac):
+    refuse_formula(_function.operator, "igamma: input", "input")
 api("special", name="gammainc")(igamma)
 api("special", name="gammaincc")(igammac)
 

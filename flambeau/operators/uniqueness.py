@@ -10,25 +10,16 @@ from ..dtypes import SCALAR_NAMES
 from ..graph.operator import Operator
 from ..tensor import Tensor, check_dim, record
 from ..tensor.construct import from_array
-from .definition import operator
 from .looking import look
 from .registry import api
+from .undifferentiable import finding, refuse_formula
 
-
-def _without_derivative(name: str, derivative_of: str) -> Operator:
-    """What was found, as a result that depends on the input, in a way that has no derivative."""
-    found = operator("found_in", lambda operands, attributes: operands[0], grad_name=name)(
-        lambda m, found, input: found)
-
-    @found.derivative("input")
-    def _(ctx: Any, grad: Tensor) -> Tensor:
-        raise NotImplementedError(f"the derivative for '{derivative_of}' is not implemented.")
-    return found
-
-
-_UNIQUE = _without_derivative("Unique2Backward0", "_unique2")
-_UNIQUE_SLICES = _without_derivative("UniqueDimBackward0", "unique_dim")
-_UNIQUE_CONSECUTIVE = _without_derivative("UniqueConsecutiveBackward0", "unique_consecutive")
+_UNIQUE = finding("Unique2Backward0")
+_UNIQUE_SLICES = finding("UniqueDimBackward0")
+_UNIQUE_CONSECUTIVE = finding("UniqueConsecutiveBackward0")
+refuse_formula(_UNIQUE, "_unique2", "source")
+refuse_formula(_UNIQUE_SLICES, "unique_dim", "source")
+refuse_formula(_UNIQUE_CONSECUTIVE, "unique_consecutive", "source")
 
 
 def _values(input: Tensor, cause: str) -> Any:

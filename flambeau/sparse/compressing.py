@@ -15,8 +15,11 @@ from typing import Any
 
 import numpy as np
 
-from .. import layouts
+from .. import dtypes, layouts
 from ..operators.looking import look
+from ..operators.ranges import arange
+from ..operators.registry import api
+from ..operators.sorting import searchsorted
 from ..tensor import Tensor
 from ..tensor.construct import from_array
 from .kernels import spread
@@ -33,13 +36,49 @@ WORDS = {"sparse_csr": ("crow", "col"), "sparse_csc": ("ccol", "row"), "sparse_b
 def block_places(x: CompressedTensor) -> np.ndarray[Any, Any]:
     """Batch coordinates, row and column of each entry (a block is one entry): (batch dims + 2, total)."""
     starts, plain = look(x._compressed, "crow_indices"), look(x._plain, "col_indices")
+    return _places(starts, plain, x._layout in BY_ROW).astype(np.int64)
+
+
+def _places(starts: Any, plain: Any, by_row: bool) -> np.ndarray[Any, Any]:
     batch, count = plain.shape[:-1], plain.shape[-1]
     steps = np.diff(starts.reshape(-1, starts.shape[-1]), axis=1)
     lines = np.arange(steps.shape[1])
     major = np.concatenate([np.repeat(lines, each) for each in steps] or [lines[:0]])
     where = [np.repeat(row, count) for row in np.indices(batch).reshape(len(batch), prod(batch))]
-    pair = (major, plain.reshape(-1)) if x._layout in BY_ROW else (plain.reshape(-1), major)
-    return np.stack([*where, *pair]).astype(np.int64)
+    pair = (major, plain.reshape(-1)) if by_row else (plain.reshape(-1), major)
+    return np.stack([*where, *pair])
+
+
+@api("torch")
+def _convert_indices_from_csr_to_coo(crow_indices: Tensor, col_indices: Tensor, *, out_int32: bool = False,
+                                     transpose: bool = False) -> Tensor:
+    """The coordinates (batch dims + 2, N) of entries given by where rows begin and by columns; with
+    ``transpose`` column before row.
+
+    >>> import flambeau as torch
+    >>> torch._convert_indices_from_csr_to_coo(torch.tensor([0, 2, 3]), torch.tensor([0, 1, 1]))
+    tensor([[0, 0, 1],
+            [0, 1, 1]])
+    """
+    starts, plain = look(crow_indices, "crow_indices"), look(col_indices, "col_indices")
+    return from_array(_places(starts, plain, not transpose).astype(np.int32 if out_int32 else np.int64))
+
+
+@api("torch")
+def _convert_indices_from_coo_to_csr(input: Tensor, size: int, *, out_int32: bool = False) -> Tensor:
+    """Where each of ``size`` rows begins (size + 1) among entries whose rows (N) are in order.
+
+    >>> import flambeau as torch
+    >>> torch._convert_indices_from_coo_to_csr(torch.tensor([0, 0, 2]), 3)
+    tensor([0, 2, 2, 3])
+    """
+    if input.ndim != 1:
+        raise RuntimeError(f"Input is supposed to be a vector, but got {input.ndim} dimensional tensor.")
+    if input.dtype.category != dtypes.INTEGER:
+        raise NotImplementedError("\"convert_indices_from_coo_to_csr_cpu\" not implemented for "
+                                  f"'{dtypes.SCALAR_NAMES[input.dtype]}'")
+    lines = arange(size + 1, dtype=input.dtype, device=input.device)
+    return searchsorted(input, lines).to(dtypes.int32 if out_int32 else dtypes.int64)
 
 
 def element_places(x: CompressedTensor) -> Tensor:

@@ -290,3 +290,17 @@ def test_results_are_named_tuples() -> None:
     assert repr(found) == "torch.return_types.max(\nvalues=tensor([5, 3]),\nindices=tensor([1, 0]))"
     values, indices = found
     assert values is found.values and indices is found[1]
+
+
+def test_matrices_that_only_one_elimination_finds_singular() -> None:
+    """Two rows alike, whose difference rounding decides: reported as singular by itself and in a batch."""
+    row = [-0.07664429396390915, 0.35988152027130127, -0.7820168137550354, 0.07152773439884186]
+    alike = flambeau.tensor([
+        [0.4046071469783783, 0.6112996339797974, 0.7603904008865356, -0.03364326059818268], row, row,
+        [0.6648393869400024, -0.28678029775619507, 1.6205507516860962, -1.596708059310913]])
+    assert flambeau.linalg.inv_ex(alike).info.tolist() == 4
+    inverses, info = flambeau.linalg.inv_ex(flambeau.stack([flambeau.eye(4), alike, flambeau.ones(4, 4)]))
+    assert info.tolist() == [0, 4, 2] and inverses[0].equal(flambeau.eye(4))
+    alike.requires_grad_()
+    flambeau.det(alike).backward()
+    assert alike.grad.isfinite().all()

@@ -23,6 +23,13 @@ d, w = torch.arange(6.).reshape(2, 3), torch.arange(12.).reshape(3, 4)
 """
 
 MAKING = """
+torch._convert_indices_from_coo_to_csr(i[0], 3) | torch._convert_indices_from_coo_to_csr(i[0][:0], 2)
+torch._convert_indices_from_coo_to_csr(i[0].int(), 3, out_int32=True)
+torch._convert_indices_from_coo_to_csr(i, 3)
+torch._convert_indices_from_coo_to_csr(v, 3) | torch._convert_indices_from_coo_to_csr(i[0].int(), 3).dtype
+torch._convert_indices_from_csr_to_coo(r.crow_indices(), r.col_indices())
+torch._convert_indices_from_csr_to_coo(r.crow_indices(), r.col_indices(), transpose=True, out_int32=True)
+torch._convert_indices_from_csr_to_coo(g.crow_indices(), g.col_indices())
 s | u.coalesce() | h | h.coalesce() | s.shape, s.layout, s.is_sparse, s.dim(), s.numel(), s.stride(), len(s)
 u.is_coalesced(), u.coalesce().is_coalesced(), u._nnz(), e._nnz(), h.sparse_dim(), h.dense_dim()
 u.indices() | u.values() | u._indices() | u._values() | e.indices().stride() | c.values()

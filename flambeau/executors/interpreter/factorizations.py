@@ -183,13 +183,16 @@ def inverse(a: Array) -> tuple[Array, Array]:
     try:
         return linalg.inv(a), np.zeros(a.shape[:-2], np.int32)
     except np.linalg.LinAlgError:
-        info = lu(a)[2]
-        flat = a.reshape(-1, *a.shape[-2:])
-        result = np.full(flat.shape, np.nan, a.dtype)
-        for i, singular in enumerate(info.reshape(-1)):
-            if not singular:
-                result[i] = linalg.inv(flat[i])
-        return result.reshape(a.shape), info
+        packed, _, info = lu(a)
+        result = np.full(a.shape, np.nan, a.dtype)
+        for i in np.ndindex(info.shape):
+            if info[i]:
+                continue
+            try:
+                result[i] = linalg.inv(a[i])
+            except np.linalg.LinAlgError:  # in another order of rounding a pivot is zero
+                info[i] = 1 + np.argmin(np.abs(np.diagonal(packed[i])))
+        return result, info
 
 
 def solve(a: Array, b: Array) -> tuple[Array, Array]:
