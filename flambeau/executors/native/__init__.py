@@ -51,7 +51,7 @@ def _executor() -> Callable[[list[Node], bool], list[Node]]:
     if _execute is None:
         try:
             from .run import run as native  # needs llvmlite, which may not be there
-            from .run import run_alone as alone     # likewise
+            from .run import run_alone as alone  # likewise
             _execute, _alone = native, alone
         except ImportError as error:
             _log.warning("the native tier needs llvmlite (%s): interpreting instead", error)
