@@ -1,6 +1,7 @@
 """When to run: what forces a value, the pending budget, and the record of looks."""
 
 from .explain import explain, looks
+from .first_draws import first_draws
 from .look import (
            check_budget,
            compute_pending,
@@ -14,5 +15,6 @@ from .look import (
            value_of,
 )
 
-__all__ = ["check_budget", "compute_pending", "explain", "expose", "look_at_draws", "look_at_parameters",
-           "look_at_step_end", "looks", "snapshot", "synchronize", "user_site", "value_of"]
+__all__ = ["check_budget", "compute_pending", "explain", "expose", "first_draws", "look_at_draws",
+           "look_at_parameters", "look_at_step_end", "looks", "snapshot", "synchronize", "user_site",
+           "value_of"]

@@ -208,11 +208,12 @@ def look_at_step_end() -> None:
 
 
 def look_at_parameters(storages: Iterable[Storage]) -> None:
-    """An optimizer takes parameters: compute what is pending, if any of them is.
+    """An optimizer takes parameters, or they are to be evaluated: compute what is pending, if any is.
 
     So the drawing of a model's first weights is a graph of its own, which never comes back, and no part of
     the first step. What was loaded over them before is not drawn.
     """
+    native.expect_steps()
     waiting = set(map(id, pending.nodes))
     if waiting and any(id(storage.node) in waiting for storage in storages):
         compute_pending("parameters")

@@ -101,7 +101,7 @@ def _first_arithmetic(operands: Any) -> Any:
     return arithmetic_dtype(operands[0].dtype)
 
 
-@operator("convolution", _forward_geometry, compute=_first_arithmetic, price=prices.product)
+@operator("convolution", _forward_geometry, compute=_first_arithmetic, price=prices.convolved)
 def CONVOLUTION(m: Any, input: Any, weight: Any, bias: Any, stride: Ints, padding: Ints, dilation: Ints,
                 groups: int, last: bool = False) -> Any:
     """(N, C, *space) and (O, C / groups, *kernel) give (N, O, *extents)."""
@@ -137,7 +137,7 @@ def _input_geometry(operands: Any, attributes: Any) -> Geometry:
 
 
 @operator("convolution_input", _input_geometry, compute=_first_arithmetic, grad_name="ConvolutionBackward0",
-          price=prices.product)
+          price=prices.convolved)
 def CONVOLUTION_INPUT(m: Any, grad: Any, weight: Any, space: Ints, stride: Ints, padding: Ints,
                       dilation: Ints, groups: int, last: bool = False) -> Any:
     """(N, O, *extents) and (O, C / groups, *kernel) give (N, C, *space): the adjoint of the convolution."""
@@ -167,7 +167,7 @@ def _weight_geometry(operands: Any, attributes: Any) -> Geometry:
 
 
 @operator("convolution_weight", _weight_geometry, compute=_first_arithmetic, grad_name="ConvolutionBackward0",
-          price=prices.product)
+          price=prices.convolved)
 def CONVOLUTION_WEIGHT(m: Any, grad: Any, input: Any, kernel: Ints, stride: Ints, padding: Ints,
                        dilation: Ints, groups: int, last: bool = False) -> Any:
     """(N, O, *extents) and (N, C, *space) give (O, C / groups, *kernel): the gradient by the weight."""

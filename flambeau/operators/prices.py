@@ -16,6 +16,7 @@ if TYPE_CHECKING:
 
 FLOP = 0.01         # an operation of a product
 STEP = 60e3         # a step along time: a dozen calls of NumPy, of a recurrent layer with their products
+STREAM = 15e3       # to open a random stream, and to close it
 PAIR = 2.0          # an element of the difference of two rows
 
 
@@ -24,10 +25,20 @@ def per_element(each: float) -> Price:
     return lambda signature: each * max([g.numel for g in (*_operands(signature), *signature.outputs)])
 
 
+def draws(each: float) -> Price:
+    """Of numbers from a random stream, whose state is an operand, and goes with it for each call."""
+    return lambda signature: STREAM + each * signature.outputs[0].numel
+
+
 def product(signature: Signature) -> float:
-    """Of a product of two matrices, or a convolution."""
+    """Of a product of two matrices."""
     sizes = [g.numel for g in signature.geometries[:2] if isinstance(g, Geometry)]
     return FLOP * 2 * math.sqrt(math.prod(sizes) * max(signature.outputs[0].numel, 1))
+
+
+def convolved(signature: Signature) -> float:
+    """Of a convolution: its windows are laid out, and the products are long and narrow."""
+    return 5 * product(signature)
 
 
 def stepwise(signature: Signature) -> float:

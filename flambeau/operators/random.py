@@ -26,7 +26,7 @@ from .definition import broadcast_shapes, operator
 from .extents import sizes_of
 from .generator import draw, may_fail
 from .looking import look
-from .prices import per_element
+from .prices import draws
 from .registry import api
 
 STATE = contiguous((STATE_BYTES,), dtypes.uint8)
@@ -46,13 +46,13 @@ def in_memory_order(geometry: Geometry, draw_values: Callable[[tuple[int, ...]],
     return values.transpose(np.argsort(order)), state
 
 
-@operator("uniform", with_state)
+@operator("uniform", with_state, price=draws(6.0))
 def UNIFORM(m: Any, state: Any, low: Any, high: Any, geometry: Geometry) -> Any:
     dtype = geometry.dtype.numpy
     return in_memory_order(geometry, lambda shape: draw_uniform(state, shape, float(low), float(high), dtype))
 
 
-@operator("normal", with_state, price=per_element(30.0))
+@operator("normal", with_state, price=draws(20.0))
 def NORMAL(m: Any, state: Any, mean: Any, std: Any, contiguous: bool, geometry: Geometry) -> Any:
     def values(shape: tuple[int, ...]) -> Any:
         return draw_normal(state, shape, float(mean), float(std), geometry.dtype.numpy, contiguous=contiguous)
@@ -60,12 +60,12 @@ def NORMAL(m: Any, state: Any, mean: Any, std: Any, contiguous: bool, geometry: 
     return in_memory_order(geometry, values)
 
 
-@operator("bernoulli", with_state)
+@operator("bernoulli", with_state, price=draws(6.0))
 def BERNOULLI(m: Any, state: Any, p: Any, geometry: Geometry) -> Any:
     return in_memory_order(geometry, lambda shape: bernoulli(state, shape, float(p), geometry.dtype.numpy))
 
 
-@operator("dropout_mask", with_state)
+@operator("dropout_mask", with_state, price=draws(6.0))
 def DROPOUT_MASK(m: Any, state: Any, p: Any, geometry: Geometry) -> Any:
     return in_memory_order(geometry, lambda shape: dropout_mask(state, shape, float(p), geometry.dtype.numpy))
 
@@ -103,7 +103,7 @@ _OF_MOMENTS = {(True, False): _of_moments("NormalBackward1"), (False, True): _of
                (True, True): _of_moments("NormalBackward3")}
 
 
-@operator("randint", with_state)
+@operator("randint", with_state, price=draws(6.0))
 def RANDINT(m: Any, state: Any, low: Any, high: Any, geometry: Geometry) -> Any:
     dtype = geometry.dtype.numpy
     return in_memory_order(geometry, lambda shape: draw_integers(state, shape, int(low), int(high), dtype))
@@ -114,7 +114,7 @@ def RANDOM_FULL(m: Any, state: Any, geometry: Geometry) -> Any:
     return in_memory_order(geometry, lambda shape: random_full(state, shape, geometry.dtype.numpy))
 
 
-@operator("randperm", with_state, price=per_element(60.0))
+@operator("randperm", with_state, price=draws(70.0))
 def RANDPERM(m: Any, state: Any, geometry: Geometry) -> Any:
     return draw_permutation(state, geometry.numel, geometry.dtype.numpy)
 

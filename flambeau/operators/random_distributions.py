@@ -16,7 +16,7 @@ from .definition import operator
 from .expanding import broadcast_tensors
 from .generator import may_fail
 from .looking import look
-from .prices import per_element
+from .prices import draws
 from .random import drawn, fill_with, in_memory_order, require_floating, with_state
 from .registry import api
 from .undifferentiable import found_in
@@ -48,7 +48,7 @@ def LOG_NORMAL(m: Any, state: Any, mean: Any, std: Any, geometry: Geometry) -> A
         geometry, lambda shape: continuous.log_normal(state, shape, float(mean), float(std), dtype))
 
 
-@operator("poisson", with_state, price=per_element(1200.0))
+@operator("poisson", with_state, price=draws(1200.0))
 def POISSON(m: Any, state: Any, rates: Any, geometry: Geometry) -> Any:
     if not (rates >= 0).all():
         raise RuntimeError("invalid Poisson rate, expected rate to be non-negative")
@@ -66,12 +66,12 @@ def _(ctx: Any, grad: Tensor) -> Tensor:
     return grad * 0  # as in PyTorch
 
 
-@operator("binomial", with_state, price=per_element(4000.0))
+@operator("binomial", with_state, price=draws(4000.0))
 def BINOMIAL(m: Any, state: Any, trials: Any, probabilities: Any, geometry: Geometry) -> Any:
     return counts.binomial(state, np.ascontiguousarray(trials), np.ascontiguousarray(probabilities))
 
 
-@operator("standard_gamma", with_state, price=per_element(1500.0))
+@operator("standard_gamma", with_state, price=draws(1500.0))
 def STANDARD_GAMMA(m: Any, state: Any, shapes: Any, geometry: Geometry) -> Any:
     return gammas.standard_gamma(state, np.ascontiguousarray(shapes))
 

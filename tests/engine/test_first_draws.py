@@ -36,6 +36,18 @@ def test_looks(body: str, expected: str) -> None:
     assert _run(body).startswith(expected)
 
 
+@pytest.mark.parametrize("body, expected", [
+    ("m = torch.nn.Linear(3, 4)\nm.eval()\ntotal = len(pending.nodes)", "[('parameters', "),
+    ("m = torch.nn.Linear(3, 4)\nones, more = torch.tensor([[1.] * 3] * 4), torch.tensor([1.] * 4)\n"
+     "m.load_state_dict({'weight': ones, 'bias': more})\nm.eval()\ntotal = m.weight.sum().item()",
+     "[('item', "),
+    ("torch.ones(1).item()\nm = torch.nn.Linear(3, 4)\nm.eval()\ntotal = m.weight.sum().item()",
+     "[('item', 1), ('item', "),
+], ids=["drawn", "loaded over", "after a look"])
+def test_weights_are_drawn_when_they_are_to_be_evaluated(body: str, expected: str) -> None:
+    assert _run(body).startswith(expected)
+
+
 def test_many_small_draws_are_no_part_of_the_first_step() -> None:
     found = _run("memory = [torch.randn(1, 4) for _ in range(100)]\n"
                  "before = len(looks)\n"

@@ -8,6 +8,7 @@ import logging
 from collections.abc import Callable
 
 from ... import sources  # it knows when the process started
+from ...config import settings
 from ...graph.node import Node
 from .. import interpreter
 from ..interpreter.blas import rest_between_products
@@ -32,6 +33,12 @@ def auto(nodes: list[Node]) -> list[Node]:
     if _execute is None and not ledger.buys_at_once(nodes) and ledger.is_first(map(form_of, nodes), nodes):
         return interpreter.run(nodes)
     return (_execute or _executor())(nodes, False)
+
+
+def expect_steps() -> None:
+    """Be ready for graphs that come back: a program that has a model will have steps."""
+    if settings.executor == "auto":
+        _executor()
 
 
 def run_alone(node: Node) -> bool:
@@ -63,4 +70,4 @@ def _interpret(nodes: list[Node], forced: bool) -> list[Node]:
     return interpreter.run(nodes)
 
 
-__all__ = ["auto", "run", "run_alone"]
+__all__ = ["auto", "expect_steps", "run", "run_alone"]

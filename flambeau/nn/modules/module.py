@@ -6,6 +6,7 @@ from collections import OrderedDict
 from collections.abc import Callable
 from typing import Any, Self
 
+from ...engine import first_draws, look_at_parameters
 from ...naming import claim
 from ._attributes import new_fields
 from ._conversion import ModuleConversion
@@ -111,8 +112,14 @@ class Module(ModuleConversion, ModuleHooks):
         return self
 
     def eval(self) -> Self:
-        """Set this module and all below to evaluation mode."""
-        return self.train(False)
+        """Set this module and all below to evaluation mode.
+
+        What is evaluated will be used as it is: before a program's first step its weights are drawn now.
+        """
+        found = self.train(False)
+        if first_draws.waits:
+            look_at_parameters(parameter._storage for parameter in self.parameters() if not parameter._sparse)
+        return found
 
     def requires_grad_(self, requires_grad: bool = True) -> Self:
         """Say whether autograd records operations on the parameters; False freezes them.
