@@ -41,13 +41,14 @@ def loss_and_gradient(x: Tensor, target: Tensor, weight: Any, **how: Any) -> Any
 @pytest.mark.parametrize("reduction", ["mean", "sum", "none"])
 @pytest.mark.parametrize("shape", SHAPES, ids=str)
 def test_losses(shape: tuple[int, ...], reduction: str) -> None:
-    for dtype in (flambeau.float32, flambeau.float64):
+    for dtype, tolerance in ((flambeau.float32, 2e-6), (flambeau.float64, 2e-6), (flambeau.bfloat16, 8e-3),
+                             (flambeau.float16, 1e-3)):
         x, target, weight = case(shape, dtype)
         for w in (None, weight):
             for name in ("nll_loss", "nll_loss_backward"):
-                check(lambda *o: loss_and_gradient(*o, reduction=reduction), [x, target, w], name, 2e-6)
+                check(lambda *o: loss_and_gradient(*o, reduction=reduction), [x, target, w], name, tolerance)
         check(lambda *o: F.nll_loss(*o, ignore_index=1, reduction=reduction),
-              [x, target.clamp_min(0), weight], "nll_loss", 2e-6)
+              [x, target.clamp_min(0), weight], "nll_loss", tolerance)
 
 
 def test_other_layouts() -> None:

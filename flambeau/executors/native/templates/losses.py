@@ -15,7 +15,7 @@ from ....graph.geometry import Geometry
 from ....graph.node import Signature
 from ..llvm.build import Function, Module, Variable
 from ..llvm.code import kernel
-from ..llvm.emitter import FLOAT32, FLOAT64, INT64, Dtype, register_type
+from ..llvm.emitter import BFLOAT16, FLOAT16, FLOAT32, FLOAT64, INT64, Dtype, register_type
 from ..plan import Call, Plan, Words
 from .copying import Place, element, filled
 from .movement import Template
@@ -35,13 +35,22 @@ class Form:
         self.target = target.dtype.itemsize
         self.weighted = isinstance(weight, Geometry)
         self.reduction = reduction
-        self.native = self.dtype in (FLOAT32, FLOAT64) and target.numel > 0 \
+        self.native = self.dtype in (FLOAT32, FLOAT64, FLOAT16, BFLOAT16) and target.numel > 0 \
             and (not self.weighted or weight.dtype is x.dtype) \
             and np.dtype(target.dtype.numpy) in (INT64, np.dtype(np.uint8))
+
+    @property
+    def wide(self) -> Dtype:
+        """The type that is computed in, and of the sum of the weights."""
+        return _wide(self.dtype)
 
     def key(self) -> tuple[Any, ...]:
         """As arguments of a kernel's generator."""
         return self.dtype, self.target, self.weighted, self.reduction
+
+
+def _wide(dtype: Dtype) -> Dtype:
+    return FLOAT64 if dtype == FLOAT64 else FLOAT32
 
 
 def _positions(x: Geometry, target: Geometry, *others: Any) -> tuple[Space, int]:
@@ -116,7 +125,7 @@ class _Target:
         one = "1.0"
         if weighted:
             at = f.at(words[WEIGHT], f.mul(self.index, words[WEIGHT_STEP]), "i8")
-            one = f.read(kind, at, dtype.itemsize)
+            one = f.load(at, dtype)
         self.weight = f.choose(self.out, kind, "0.0", one)
         self.nothing = f.emit(f"fcmp oeq {kind} {self.weight}, 0.0")
 
@@ -129,7 +138,7 @@ def _read_words(f: Function) -> dict[int, str]:
 @kernel("nll")
 def _forward_kernel(rank: int, whole: bool, *form: Any) -> str:
     dtype, _, _, reduction = form
-    kind, size = register_type(dtype), dtype.itemsize
+    kind = register_type(dtype)
     module = Module()
     nest = Nest(rank, 3, WALK)
     with module.kernel("nll") as f:
@@ -142,11 +151,11 @@ def _forward_kernel(rank: int, whole: bool, *form: Any) -> str:
             with nest.rows(f, block) as row, f.loop(0, row.width(f)) as i:
                 t = _Target(f, form, words, _place(f, words[TARGET], row.offsets[0], i, target_step))
                 at = _place(f, words[INPUT], row.offsets[1], i, step)
-                x = f.read(kind, f.at(at, f.mul(t.index, words[STEP]), "i8"), size)
+                x = f.load(f.at(at, f.mul(t.index, words[STEP]), "i8"), dtype)
                 loss = f.emit(f"fmul {kind} {f.emit(f'fneg {kind} {x}')}, {t.weight}")
                 loss = f.choose(t.nothing, kind, "0.0", loss)
                 if reduction == NONE:
-                    f.write(kind, loss, _place(f, words[LOSSES], row.offsets[2], i, nest.step(f, 2)), size)
+                    f.store(loss, _place(f, words[LOSSES], row.offsets[2], i, nest.step(f, 2)), dtype)
                 _accumulate(f, total, loss, kind)
                 _accumulate(f, weights, t.weight, kind)
             if whole:
@@ -171,13 +180,13 @@ def _accumulate(f: Function, total: Variable, x: str, kind: str) -> None:
 def _finish(f: Function, dtype: Dtype, reduction: str, total: str, weights: str, losses: str,
             to: str) -> None:
     """The results from the sums."""
-    found = {to: weights}
+    found = [(to, _wide(dtype), weights)]
     if reduction != NONE:
-        found[losses] = f.emit(f"fdiv double {total}, {weights}") if reduction == MEAN else total
-    for pointer, x in found.items():
-        kind = register_type(dtype)
-        x = x if dtype == FLOAT64 else f.emit(f"fptrunc double {x} to float")
-        f.write(kind, x, pointer, dtype.itemsize)
+        loss = f.emit(f"fdiv double {total}, {weights}") if reduction == MEAN else total
+        found.append((losses, dtype, loss))
+    for pointer, own, x in found:
+        x = x if own == FLOAT64 else f.emit(f"fptrunc double {x} to float")
+        f.store(x, pointer, own)
 
 
 @kernel("nll_finish")
@@ -203,8 +212,8 @@ def _nll_backward(signature: Signature) -> Plan | None:
     ignored, reduction = signature.attributes[:2]
     out = signature.outputs[0]
     form = Form(out, target, weight, reduction)
-    if not form.native or not out.numel or grad.dtype is not out.dtype or total.dtype is not out.dtype \
-            or (out.ndim == 1) != (target.ndim == 0):
+    if not form.native or not out.numel or grad.dtype is not out.dtype \
+            or total.dtype.numpy != form.wide or (out.ndim == 1) != (target.ndim == 0):
         return None
     size = out.dtype.itemsize
     given = grad.strides if grad.shape == target.shape else (0,) * target.ndim
@@ -225,21 +234,21 @@ def _nll_backward(signature: Signature) -> Plan | None:
 @kernel("nll_backward")
 def _backward_kernel(rank: int, *form: Any) -> str:
     dtype, _, _, reduction = form
-    kind, size = register_type(dtype), dtype.itemsize
+    kind = register_type(dtype)
     module = Module()
     nest = Nest(rank, 3, WALK)
     with module.kernel("nll_backward") as f:
         words = _read_words(f)
         target_step, step, given = [nest.step(f, k) for k in range(3)]
-        weights = f.read(kind, words[TOTAL], size) if reduction == MEAN else ""
+        weights = f.load(words[TOTAL], _wide(dtype)) if reduction == MEAN else ""
         with nest.rows(f) as row, f.loop(0, row.width(f)) as i:
             t = _Target(f, form, words, _place(f, words[TARGET], row.offsets[0], i, target_step))
-            g = f.read(kind, _place(f, words[INPUT], row.offsets[2], i, given), size)
+            g = f.load(_place(f, words[INPUT], row.offsets[2], i, given), dtype)
             if weights:
                 g = f.emit(f"fdiv {kind} {g}, {weights}")
             x = f.emit(f"fmul {kind} {f.emit(f'fneg {kind} {t.weight}')}, {g}")
             at = f.at(_place(f, words[LOSSES], row.offsets[1], i, step), f.mul(t.index, words[STEP]), "i8")
-            f.write(kind, f.choose(t.nothing, kind, "0.0", x), at, size)
+            f.store(f.choose(t.nothing, kind, "0.0", x), at, dtype)
     return module.text()
 
 
