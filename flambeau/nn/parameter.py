@@ -18,8 +18,7 @@ class _MarkedTensorType(type(Tensor)):  # type: ignore[misc]
     """Metaclass by which a tensor of another class counts as an instance when it carries the mark.
 
     A parameter made from a user's own tensor class keeps that class (its behaviour must survive), so it says
-    with
-    an attribute that it is a parameter.
+    with an attribute that it is a parameter.
     """
 
     _mark: str
@@ -30,6 +29,9 @@ class _MarkedTensorType(type(Tensor)):  # type: ignore[misc]
         # Only the two public classes look at the mark: a marked tensor is not a user's subclass of them.
         mark = cls.__dict__.get("_mark")
         return mark is not None and isinstance(instance, Tensor) and getattr(instance, mark, False)
+
+
+_ParameterMeta = _BufferMeta = _MarkedTensorType  # the names that libraries derive from
 
 
 def _keep_own_class(data: Tensor, requires_grad: bool, kind: str) -> Tensor:

@@ -28,6 +28,13 @@ def test_a_tensors_dict_has_what_users_set_and_takes_what_they_write() -> None:
     assert type(p)(p.to("meta"), **{**vars(torch.ones(1)), "requires_grad": False}).device.type == "meta"
 
 
+def test_metaclasses_and_questions_of_old_places() -> None:
+    from flambeau.nn.parameter import Parameter, _BufferMeta, _ParameterMeta
+    assert isinstance(Parameter, _ParameterMeta) and isinstance(torch.nn.Buffer, _BufferMeta)
+    assert issubclass(_ParameterMeta, torch._C._TensorMeta)
+    assert torch.cuda.amp.common.amp_definitely_not_available()
+
+
 def test_classes_stay_classes_when_functions_are_overridden() -> None:
     class Seen(torch.overrides.TorchFunctionMode):
         def __torch_function__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:

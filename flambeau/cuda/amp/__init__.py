@@ -7,11 +7,12 @@ import warnings
 from collections.abc import Callable
 from typing import Any
 
-from ..amp import GradScaler as _GradScaler
-from ..amp import autocast as _autocast
-from ..amp import custom_bwd as _custom_bwd
-from ..amp import custom_fwd as _custom_fwd
-from ..dtypes import float16
+from ...amp import GradScaler as _GradScaler
+from ...amp import autocast as _autocast
+from ...amp import custom_bwd as _custom_bwd
+from ...amp import custom_fwd as _custom_fwd
+from ...dtypes import float16
+from . import common as common
 
 
 def _deprecated(name: str, instead: str) -> None:
