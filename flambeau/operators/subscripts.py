@@ -11,12 +11,14 @@ import numpy as np
 from .. import dtypes
 from ..executors.interpreter.places import places
 from ..graph.geometry import TABLE, contiguous
-from ..tensor import Tensor, assign, view
+from ..tensor import Tensor, assign, state, view
 from ..tensor.batching import any_batched
 from ..tensor.construct import from_array
 from ..tensor.construct import tensor as make_tensor
 from ..tensor.inplace import require_no_overlap
+from ..tensor.known import known_arrays
 from ..tensor.overlap import require_apart
+from ..tensor.stacking import take_rows
 from ..tensor.views import is_plain, row, stretch
 from ..tensor.warned import warn
 from . import index_operators
@@ -243,6 +245,19 @@ def _simple_view(x: Tensor, items: tuple[Any, ...]) -> Tensor | None:
 _FIRST = (0,)
 
 
+def _rows(x: Tensor, key: list[Any]) -> Tensor | None:
+    """The rows at a list of positions, at once; None where that has to be recorded, or is a mistake."""
+    if not key or not {*map(type, key)} <= _POSITIONS or (tables := known_arrays((x,))) is None:
+        return None
+    (table,), rows = tables, np.array(key)
+    if not table.ndim or rows.dtype != np.int64 or rows.min() < 0 or rows.max() >= len(table):
+        return None
+    return take_rows(table, rows, table.shape[1:])
+
+
+_POSITIONS = {int}
+
+
 def getitem(self: Tensor, key: Any) -> Tensor:
     """``x[key]``: a view for integers, slices, None and Ellipsis, a copy for lists and tensors.
 
@@ -273,6 +288,8 @@ def getitem(self: Tensor, key: Any) -> Tensor:
             and self._geometry.ndim:
         index_operators.check_known(self, (key,), _FIRST)
         return index_operators.read(self, (key,), _FIRST)
+    elif key.__class__ is list and state.at_once and (rows := _rows(self, key)) is not None:
+        return rows
     found = Subscript(self, key)
     if not found.dims:
         return view(ALIAS, self) if found.view is self else found.view

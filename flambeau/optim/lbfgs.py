@@ -151,32 +151,31 @@ class LBFGS(Optimizer):
             )
             if slope > -group["tolerance_change"]:
                 break
-            spent = 0
-            if group["line_search_fn"] is not None:
-                if group["line_search_fn"] != "strong_wolfe":
-                    raise RuntimeError("only 'strong_wolfe' is supported")
-                start = [p.clone() for p in self._params]
-                loss, grad, length, spent = strong_wolfe(
-                    functools.partial(self._evaluate, closure, start, direction),
-                    length,
-                    direction,
-                    loss,
-                    grad,
-                    slope,
-                )
-                self._move(length, direction)
-            else:
-                self._move(length, direction)
-                if iterations != group["max_iter"]:
-                    loss = _number(closure())
-                    grad = self._flat_grad()
-                    spent = 1
+            loss, grad, length, spent = self._advance(
+                closure, direction, length, loss, grad, slope, iterations == group["max_iter"])
             evaluations += spent
             state["func_evals"] += spent
             state["t"] = length
             if self._finished(group, iterations, evaluations, grad, direction, length, loss, previous_loss):
                 break
         return first_loss
+
+    def _advance(
+        self, closure: Callable[[], Any], direction: Tensor, length: Any, loss: float, grad: Tensor,
+        slope: Tensor, last: bool
+    ) -> tuple[float, Tensor, Any, int]:
+        """Move; loss and gradient there, how far that was, and how often the closure was called for it."""
+        search = self.param_groups[0]["line_search_fn"]
+        if search is None:
+            self._move(length, direction)
+            return (loss, grad, length, 0) if last else (_number(closure()), self._flat_grad(), length, 1)
+        if search != "strong_wolfe":
+            raise RuntimeError("only 'strong_wolfe' is supported")
+        start = [p.clone() for p in self._params]
+        evaluate = functools.partial(self._evaluate, closure, start, direction)
+        loss, grad, length, spent = strong_wolfe(evaluate, length, direction, loss, grad, slope)
+        self._move(length, direction)
+        return loss, grad, length, spent
 
     @staticmethod
     def _first_length(state: dict[str, Any], grad: Tensor, lr: float) -> Any:

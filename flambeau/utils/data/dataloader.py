@@ -103,26 +103,9 @@ class DataLoader(Generic[T_co]):
         self.worker_init_fn = worker_init_fn
         self.multiprocessing_context = multiprocessing_context
         self.in_order = in_order
-        self._is_stream = isinstance(dataset, IterableDataset)
-        if self._is_stream:
-            _check_stream_options(shuffle, sampler, batch_sampler)
-        _check_sampling_options(batch_size, bool(shuffle), sampler, batch_sampler, drop_last)
-        if batch_sampler is not None:
-            batch_size, drop_last = None, False
-        if sampler is None:
-            if self._is_stream:
-                sampler = _InfiniteConstantSampler()
-            elif shuffle:
-                sampler = RandomSampler(dataset, generator=generator)
-            else:
-                sampler = SequentialSampler(dataset)
-        if batch_size is not None and batch_sampler is None:
-            batch_sampler = BatchSampler(sampler, batch_size, drop_last)
-        self.batch_size = batch_size
-        self.drop_last = drop_last
-        self.sampler = sampler
-        self.batch_sampler = batch_sampler
         self.generator = generator
+        self._is_stream = isinstance(dataset, IterableDataset)
+        self._choose_samples(batch_size, shuffle, sampler, batch_sampler, drop_last)
         if collate_fn is None:
             collate_fn = default_collate if self._auto_collation else default_convert
         self.collate_fn = collate_fn
@@ -130,6 +113,29 @@ class DataLoader(Generic[T_co]):
         self.__initialized = True
         self._IterableDataset_len_called: int | None = None  # of a stream, once len() has been asked for
         self.check_worker_number_rationality()
+
+    def _choose_samples(self, batch_size: int | None, shuffle: bool | None, sampler: Any, batch_sampler: Any,
+                        drop_last: bool) -> None:
+        """Set what says which samples make a batch."""
+        if self._is_stream:
+            _check_stream_options(shuffle, sampler, batch_sampler)
+        _check_sampling_options(batch_size, bool(shuffle), sampler, batch_sampler, drop_last)
+        if sampler is None:
+            sampler = self._usual_sampler(bool(shuffle))
+        if batch_sampler is not None:
+            batch_size, drop_last = None, False
+        elif batch_size is not None:
+            batch_sampler = BatchSampler(sampler, batch_size, drop_last)
+        self.batch_size = batch_size
+        self.drop_last = drop_last
+        self.sampler = sampler
+        self.batch_sampler = batch_sampler
+
+    def _usual_sampler(self, shuffle: bool) -> Sampler[Any]:
+        if self._is_stream:
+            return _InfiniteConstantSampler()
+        return RandomSampler(self.dataset, generator=self.generator) if shuffle \
+            else SequentialSampler(self.dataset)
 
     # -- attributes
     # ----------------------------------------------------------------------------------------------

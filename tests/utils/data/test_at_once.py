@@ -191,3 +191,17 @@ def test_views_of_rows_are_views() -> None:
     w[1500:1502].sum().backward()
     assert w.grad is not None and w.grad.sum() == 24 and w.grad[1501].sum() == 12
     assert w[1500:1502].grad_fn.name() == "SliceBackward0"
+
+
+def test_lists_of_positions() -> None:
+    x = torch.arange(12.0).reshape(4, 3).clone()
+    x.sum().item()
+    with AtOnce():
+        taken = x[[3, 0, 3]]
+        assert taken._storage.node.value is not None and x[[-1]].tolist() == [[9.0, 10.0, 11.0]]
+        assert x[[True, False, False, True]].tolist() == [[0.0, 1.0, 2.0], [9.0, 10.0, 11.0]]
+        with pytest.raises(IndexError):
+            x[[4]].sum().item()
+        assert x.T[[2]].tolist() == [[2.0, 5.0, 8.0, 11.0]]
+        taken[0] = 0
+    assert taken.tolist() == [[0.0] * 3, [0.0, 1.0, 2.0], [9.0, 10.0, 11.0]] and x[3, 0] == 9
