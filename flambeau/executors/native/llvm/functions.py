@@ -15,6 +15,7 @@ from typing import Any
 from . import coefficients as table
 from .emitter import FLOAT32, FLOAT64, INT32, INT64, Dtype, Unsupported, literal
 from .expression import Expression, bits_of, compare, constant, convert, is_float, select
+from .machine import machine
 
 Function = Callable[..., Expression]
 
@@ -156,7 +157,10 @@ def by_ln2(x: Expression) -> tuple[Expression, Expression]:
 
 
 def _scaled(x: Expression, n: Expression) -> Expression:
-    """x 2^n, in two steps: the result may be below the normal numbers, or infinite."""
+    """x 2^n, where that may be below the normal numbers, or infinite: in one instruction or in two steps."""
+    if x.dtype == FLOAT32 and machine().scales:
+        types, operands = ["float", "i32"], [x.register, n.register]
+        return Expression(x.emitter, x.emitter.call("llvm.ldexp.f32.i32", "float", types, operands), FLOAT32)
     half = _shift(n, "ashr", 1)
     return x * power_of_two(half, x) * power_of_two(n - half, x)
 

@@ -22,6 +22,11 @@ class Machine(NamedTuple):
     second_cache: int
     compiler: str = ""  # the version of LLVM
 
+    @property
+    def scales(self) -> bool:
+        """Whether there is an instruction for x 2^n in vectors, and this LLVM uses it."""
+        return self.vector == 64 and int(self.compiler.rpartition(" ")[2].partition(".")[0] or 0) >= 22
+
     def lanes(self, itemsize: int = 4) -> int:
         """How many elements of ``itemsize`` bytes a vector holds."""
         return self.vector // itemsize
