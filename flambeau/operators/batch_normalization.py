@@ -79,6 +79,8 @@ def batch_norm(input: Tensor, running_mean: Any = None, running_var: Any = None,
     """
     if training.__class__ is not bool:
         raise TypeError("training must be bool")    # worded by what judges the arguments
+    if momentum.__class__ is not float:
+        float(momentum)     # the same
     channels = input.shape[1] if input.ndim > 1 else 0
     if input.ndim > 1 and not channels:
         return input.clone()

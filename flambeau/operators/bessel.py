@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+from ..dtypes import LOW_PRECISION
 from ..tensor import Tensor, record
 from .comparison import where
 from .definition import pointwise, pointwise_operator
@@ -84,7 +85,7 @@ for _function in (i0, i0e, i1, i1e):
 def _bessel(name: str, kernel: str, text: str, example: str) -> Callable[..., Tensor]:
     """Declare a function of one tensor that is not differentiable."""
     op = pointwise_operator(f"special_{name}", lambda m, input: getattr(m, kernel)(input), "float")
-    refuse(op, f"{name}_cpu", COMPLEX)
+    refuse(op, f"{name}_cpu", COMPLEX, types=LOW_PRECISION)
 
     def function(input: Tensor) -> Tensor:
         require_tensor(input, f"special_{name}", "input", 1)

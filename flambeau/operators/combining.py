@@ -92,7 +92,7 @@ def _vector(x: Tensor) -> Tensor:
     return x
 
 
-@api("torch")
+@api("torch", judge="first")
 def cartesian_prod(*tensors: Tensor) -> Tensor:
     """All tuples with one element of each vector, as rows.
 

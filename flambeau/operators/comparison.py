@@ -187,7 +187,7 @@ def isclose(
             f"{dtypes.SCALAR_NAMES[input.dtype]} did not match {dtypes.SCALAR_NAMES[other.dtype]}"
         )
     for name, tolerance in (("rtol", rtol), ("atol", atol)):
-        if tolerance < 0:
+        if not tolerance >= 0:
             raise RuntimeError(f"{name} must be greater than or equal to zero, but got {tolerance}")
     close = eq(input, other)
     if equal_nan and input.dtype.category >= dtypes.FLOATING:

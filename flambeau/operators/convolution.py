@@ -351,7 +351,7 @@ def conv3d(input: Tensor, weight: Tensor, bias: Any = None, stride: Any = 1, pad
     return _convolve(input, weight, bias, stride, padding, dilation, groups, 3, "conv3d")
 
 
-@api("torch", "nn.functional")
+@api("torch", "nn.functional", judge="first")
 def conv_transpose1d(input: Tensor, weight: Tensor, bias: Any = None, stride: Any = 1, padding: Any = 0,
                      output_padding: Any = 0, groups: int = 1, dilation: Any = 1) -> Tensor:
     """Transposed convolution of (N, C, L) with (C, O / groups, K)."""
@@ -359,7 +359,7 @@ def conv_transpose1d(input: Tensor, weight: Tensor, bias: Any = None, stride: An
                                "conv_transpose1d")
 
 
-@api("torch", "nn.functional")
+@api("torch", "nn.functional", judge="first")
 def conv_transpose2d(input: Tensor, weight: Tensor, bias: Any = None, stride: Any = 1, padding: Any = 0,
                      output_padding: Any = 0, groups: int = 1, dilation: Any = 1) -> Tensor:
     """Transposed convolution of (N, C, H, W) with (C, O / groups, KH, KW)."""
@@ -367,7 +367,7 @@ def conv_transpose2d(input: Tensor, weight: Tensor, bias: Any = None, stride: An
                                "conv_transpose2d")
 
 
-@api("torch", "nn.functional")
+@api("torch", "nn.functional", judge="first")
 def conv_transpose3d(input: Tensor, weight: Tensor, bias: Any = None, stride: Any = 1, padding: Any = 0,
                      output_padding: Any = 0, groups: int = 1, dilation: Any = 1) -> Tensor:
     """Transposed convolution of (N, C, D, H, W) with (C, O / groups, KD, KH, KW)."""

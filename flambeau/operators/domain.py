@@ -31,8 +31,9 @@ def refuse(
     message: str = "",
     error: type[Exception] = NotImplementedError,
     first_only: bool = False,
+    types: frozenset[dtype] = frozenset(),
 ) -> None:
-    """Let ``op`` raise for operands whose common type is of one of ``categories``.
+    """Let ``op`` raise for operands whose common type is of one of ``categories``, or one of ``types``.
 
     ``kernel`` is the name PyTorch's message gives; ``message`` replaces the message.
     """
@@ -41,7 +42,7 @@ def refuse(
     def checked(operands: Sequence[Any], attributes: tuple[Any, ...]) -> Any:
         inferred = None if message else infer(operands, attributes)     # shapes are looked at before types
         found = operands[0].dtype if first_only else result_dtype(operands)
-        if found.category in categories:
+        if found.category in categories or found in types:
             raise error(message) if message else not_implemented(kernel, found)
         return inferred if inferred is not None else infer(operands, attributes)
     op.infer = checked

@@ -49,6 +49,8 @@ def _drop(x: Tensor, p: float, training: bool, features: bool) -> Tensor:
         return x
     if x.is_complex():
         raise not_implemented("bernoulli_scalar_cpu_", x.dtype)
+    if x._geometry.dtype.is_complex:
+        raise not_implemented("bernoulli_scalar_cpu_", x._geometry.dtype)
     if p == 1:
         return mul(x, x.new_zeros(()))
     return mul(x, drawn(DROPOUT_MASK, None, (float(p),), _noise_geometry(x, features)))

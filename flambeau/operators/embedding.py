@@ -12,6 +12,7 @@ from ..graph.operator import Operator
 from ..tensor import Tensor, record, state
 from ..tensor.batching import BatchedTensor, by_example
 from ..tensor.construct import from_array
+from .arguments import require_integer
 from .definition import operator
 from .extents import type_in_checks
 from .looking import look
@@ -112,6 +113,8 @@ def embedding(input: Tensor, weight: Tensor, padding_idx: int | None = None, max
             [1., 2.]])
     """
     if padding_idx is not None:
+        if padding_idx.__class__ is not int:
+            require_integer(padding_idx)
         rows = weight.shape[0]
         if not -rows <= padding_idx < rows:
             raise AssertionError("Padding_idx must be within num_embeddings")

@@ -200,7 +200,10 @@ def _each(tensors: tuple[Any, ...], function: Any) -> Any:
     if len(tensors) == 1:
         if isinstance(tensors[0], Tensor):
             return function(tensors[0])
-        tensors = tuple(tensors[0])
+        tensors = tuple(tensors[0]) if isinstance(tensors[0], (tuple, list)) else tensors
+    for x in tensors:
+        if not isinstance(x, Tensor):
+            raise TypeError(f"must be Tensor, not {type(x).__name__}")     # worded where it is judged
     return tuple([function(x) for x in tensors])
 
 

@@ -21,6 +21,12 @@ def _pair(value: Any) -> Ints:
     return (value, value) if isinstance(value, int) else tuple(value)
 
 
+def _require_pairs(**values: Ints) -> None:
+    for name, value in values.items():
+        if len(value) != 2:
+            raise RuntimeError(f"It is expected {name} equals to 2, but got size {len(value)}")
+
+
 def _blocks(space: Ints, kernel: Ints, dilation: Ints, padding: Ints, stride: Ints) -> Ints:
     return tuple((n + 2 * p - d * (k - 1) - 1) // s + 1
                  for n, k, d, p, s in zip(space, kernel, dilation, padding, stride))
@@ -87,10 +93,11 @@ def unfold(input: Tensor, kernel_size: Any, dilation: Any = 1, padding: Any = 0,
     torch.Size([1, 4, 4])
     """
     kernel, gaps, around, steps = _pair(kernel_size), _pair(dilation), _pair(padding), _pair(stride)
+    _require_pairs(kernel_size=kernel, dilation=gaps, padding=around, stride=steps)
     for name, value in (("kernel", kernel), ("dilation", gaps), ("stride", steps)):
         _check_positive(name, value)
     _check_positive("padding", around, True)
-    if input.ndim not in (3, 4):
+    if input.ndim not in (3, 4) or 0 in input.shape[-3:]:
         raise RuntimeError("Expected 3D or 4D (batch mode) tensor with possibly 0 batch size and other "
                            f"non-zero dimensions for input, but got: {list(input.shape)}")
     extents = _blocks(tuple(input.shape[-2:]), kernel, gaps, around, steps)
@@ -111,9 +118,10 @@ def fold(input: Tensor, output_size: Any, kernel_size: Any, dilation: Any = 1, p
     """Columns (N, C * kernel, blocks) summed into (N, C, *output_size): the adjoint of ``unfold``."""
     space, kernel = _pair(output_size), _pair(kernel_size)
     gaps, around, steps = _pair(dilation), _pair(padding), _pair(stride)
+    _require_pairs(output_size=space, kernel_size=kernel, dilation=gaps, padding=around, stride=steps)
     for name, value in (("kernel", kernel), ("dilation", gaps), ("stride", steps)):
         _check_positive(name, value)
-    if input.ndim not in (2, 3):
+    if input.ndim not in (2, 3) or 0 in input.shape[-2:]:
         raise RuntimeError("Expected 2D or 3D (batch mode) tensor for input with possibly 0 batch size and "
                            f"non-zero dimensions for input, but got: {list(input.shape)}")
     if input.shape[-2] % (kernel[0] * kernel[1]):
@@ -133,7 +141,7 @@ def fold(input: Tensor, output_size: Any, kernel_size: Any, dilation: Any = 1, p
     return result if input.ndim == 3 else result.squeeze(0)
 
 
-@api("torch", "nn.functional")
+@api("torch", "nn.functional", judge="first")
 def pixel_shuffle(input: Tensor, upscale_factor: int) -> Tensor:
     """(..., C r^2, H, W) as (..., C, H r, W r) (Shi et al. 2016)."""
     r = upscale_factor
@@ -154,7 +162,7 @@ def pixel_shuffle(input: Tensor, upscale_factor: int) -> Tensor:
     return in_format_of(moved.reshape(*lead, channels // (r * r), height * r, width * r), input._geometry)
 
 
-@api("torch", "nn.functional")
+@api("torch", "nn.functional", judge="first")
 def pixel_unshuffle(input: Tensor, downscale_factor: int) -> Tensor:
     """(..., C, H r, W r) as (..., C r^2, H, W)."""
     r = downscale_factor
@@ -175,7 +183,7 @@ def pixel_unshuffle(input: Tensor, downscale_factor: int) -> Tensor:
     return in_format_of(moved.reshape(*lead, channels * r * r, height // r, width // r), input._geometry)
 
 
-@api("torch", "nn.functional", aliases=("native_channel_shuffle",))
+@api("torch", "nn.functional", aliases=("native_channel_shuffle",), judge="first")
 def channel_shuffle(input: Tensor, groups: int) -> Tensor:
     """Channels (N, C, *) of g groups interleaved (Zhang et al. 2018)."""
     if input.ndim < 3:

@@ -10,6 +10,7 @@ from .. import dtypes
 from ..graph.geometry import contiguous
 from ..tensor import Tensor, record
 from .definition import operator
+from .domain import not_implemented
 from .pooling import POOL_SCATTER, Ints
 from .random import rand
 from .registry import api
@@ -133,6 +134,8 @@ def _pool(x: Tensor, kernel_size: Any, output_size: Any, output_ratio: Any, samp
     kernel = _per_dimension(kernel_size, dims, name, "kernel_size")
     sizes = _per_dimension(output_size, dims, name, "output_size")
     _check(x, kernel, sizes, samples, dims)
+    if x.is_complex():
+        raise not_implemented(f"{name}_out_frame", x.dtype)
     return record(_OPERATORS[dims], (x, samples), (kernel, sizes))
 
 
@@ -149,7 +152,7 @@ def fractional_max_pool2d_with_indices(
     return _pool(input, kernel_size, output_size, output_ratio, _random_samples, 2)
 
 
-@api("nn.functional")
+@api("nn.functional", judge="first")
 def fractional_max_pool2d(
     input: Tensor,
     kernel_size: Any,
@@ -181,7 +184,7 @@ def fractional_max_pool3d_with_indices(
     return _pool(input, kernel_size, output_size, output_ratio, _random_samples, 3)
 
 
-@api("nn.functional")
+@api("nn.functional", judge="first")
 def fractional_max_pool3d(
     input: Tensor,
     kernel_size: Any,

@@ -188,7 +188,7 @@ def bincount(input: Tensor, weights: Tensor | None = None, minlength: int = 0) -
     >>> torch.bincount(torch.tensor([1, 3, 1]))
     tensor([0, 2, 0, 1])
     """
-    if input.dtype.category >= dtypes.FLOATING:
+    if input.dtype.category >= dtypes.FLOATING or input.dtype is dtypes.bool_:
         raise NotImplementedError(
             f"\"bincount_cpu\" not implemented for '{dtypes.SCALAR_NAMES[input.dtype]}'"
         )

@@ -131,7 +131,7 @@ def check_source(name: str, x: Tensor, dim: int, index: Tensor, source: Tensor) 
                            f"self.shape = {list(x.shape)} source.shape = {list(source.shape)}")
 
 
-@api("torch", "Tensor", out=True, inplace="apart")
+@api("torch", "Tensor", out=True, inplace="apart", judge="first")
 def index_add(input: Tensor, dim: int, index: Tensor, source: Tensor, *, alpha: Any = 1) -> Tensor:
     """``input`` with ``alpha * source`` added at positions of a dimension; positions may repeat.
 
@@ -367,7 +367,7 @@ def _(ctx: Any, grad: Tensor, index: Tensor) -> Tensor:
     return take(grad, index).reshape(ctx.operand_geometry(2).shape)
 
 
-@api("torch", "Tensor", inplace="apart")
+@api("torch", "Tensor", inplace="apart", judge="first")
 def put(input: Tensor, index: Tensor, source: Tensor, accumulate: bool = False) -> Tensor:
     """``input`` with ``source`` written (or added) at positions of the flattened tensor.
 

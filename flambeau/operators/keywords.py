@@ -64,11 +64,11 @@ def with_keywords(function: Callable[..., Any], name: str, namespaces: tuple[str
             target = kwargs.pop("out", None) if out else None
             if target is None:
                 return function(*args, **kwargs)
-            refuse_aliases(args, target, function.__name__)
+            refuse_aliases(args, target, name)
             if has_layout:
                 require_type(target, kwargs.get("dtype"))
             with casting.suspended():
-                return store(function(*args, **kwargs), target, function.__name__)
+                return store(function(*args, **kwargs), target, name)
         except FAILURES:
             if public is not None and first_seen((*args, *kwargs.values())):
                 return wrapper(*args, **kwargs)     # which asks now

@@ -97,7 +97,7 @@ def layer_norm(input: Tensor, normalized_shape: Any, weight: Any = None, bias: A
         return failed("nn.functional", "layer_norm", input, normalized_shape, weight, bias, eps)
 
 
-@api("torch")
+@api("torch", judge="first")
 def native_layer_norm(input: Tensor, normalized_shape: Any, weight: Any, bias: Any, eps: float) -> Any:
     """Layer norm with the mean and the reciprocal standard deviation.
 

@@ -237,7 +237,7 @@ def LDL_SOLVE(m: Any, LD: Any, pivots: Any, B: Any, hermitian: bool) -> Any:
 refuse_derivative(LDL_SOLVE, "linalg_ldl_solve", "LD", "B")
 
 
-@api("linalg", out=True)
+@api("linalg", out=True, judge="first")
 def ldl_solve(LD: Tensor, pivots: Tensor, B: Tensor, *, hermitian: bool = False) -> Tensor:
     """The solution X of A X = B from ``ldl_factor(A)``; B is (..., n, k).
 

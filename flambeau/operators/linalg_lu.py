@@ -214,7 +214,7 @@ def _(ctx: Any, grad: Tensor, packed: Tensor, pivots: Tensor, X: Tensor) -> Any:
     return (turned @ adjoint(U)).tril(-1) + (adjoint(L) @ turned).triu(), to_b
 
 
-@api("linalg", out=True)
+@api("linalg", out=True, judge="first")
 def lu_solve(LU: Tensor, pivots: Tensor, B: Tensor, *, left: bool = True, adjoint: bool = False) -> Tensor:
     """X with A X = B (or X A = B, or with A^H), for A given by ``lu_factor``."""
     require_square(LU, "torch.linalg.lu_solve", "LU")

@@ -224,6 +224,10 @@ def vecdot(x: Tensor, y: Tensor, *, dim: int = -1) -> Tensor:
     if x.dtype is not y.dtype:
         raise RuntimeError("linalg.vecdot: Expected x and y to have the same dtype, but found x of type "
                            f"{names[x.dtype]} and y of type {names[y.dtype]} instead")
+    if x.ndim == y.ndim == 1 and x.shape != y.shape:
+        raise RuntimeError(f"inconsistent tensor size, expected tensor {list(x.shape)} and src "
+                           f"{list(y.shape)} to have the same number of elements, but got {x.numel()} and "
+                           f"{y.numel()} elements respectively")
     return (conj(x) * y).sum(dim)
 
 
@@ -242,6 +246,9 @@ def vander(x: Tensor, N: int | None = None) -> Tensor:
     if N is not None and N <= 1:
         raise RuntimeError("N must be greater than 1.")
 
+    if x.dtype is dtypes.bool_ or x.dtype in dtypes.LOW_PRECISION:
+        raise RuntimeError("linalg.vander supports floating point, complex, and integer tensors, but got "
+                           f"{dtypes.SCALAR_NAMES[x.dtype]}")
     if x.dtype.category < dtypes.FLOATING:
         x = x.to(dtypes.int64)
     powers = x.unsqueeze(-1).expand(*x.shape, n - 1).cumprod(-1)
@@ -271,7 +278,7 @@ def _vander(x: Tensor, N: int | None = None, increasing: bool = False) -> Tensor
     return stack(columns, -1)
 
 
-@api("torch", "Tensor", out=True)
+@api("torch", "Tensor", out=True, judge="first")
 def trace(input: Tensor) -> Tensor:
     """The sum of a matrix's diagonal.
 

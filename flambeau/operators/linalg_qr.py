@@ -6,11 +6,12 @@ from typing import Any
 
 import numpy as np
 
-from .. import return_types
+from .. import dtypes, return_types
 from ..graph.geometry import Geometry, contiguous
 from ..tensor import Tensor, record
 from ..tensor.construct import from_array
 from .definition import operator
+from .domain import not_implemented
 from .joining import cat
 from .linalg_solve import SOLVE_TRIANGULAR, solve_triangular
 from .linalg_support import adjoint, by_columns, require_matrix, same_by_columns
@@ -130,6 +131,8 @@ def geqrf(input: Tensor) -> Any:
     their factors."""
     if input.ndim < 2:
         raise RuntimeError("torch.geqrf: input must have at least 2 dimensions.")
+    if input.dtype.category < dtypes.FLOATING:
+        raise not_implemented("geqrf_cpu", input.dtype)
     return return_types.TYPES["geqrf"](*record(GEQRF, (input,)))
 
 
@@ -176,7 +179,7 @@ def orgqr(input: Tensor, input2: Tensor) -> Tensor:
     return householder_product(input, input2)
 
 
-@api("torch", "Tensor", out=True)
+@api("torch", "Tensor", out=True, judge="first")
 def ormqr(input: Tensor, input2: Tensor, input3: Tensor, left: bool = True,
           transpose: bool = False) -> Tensor:
     """The product of the orthogonal matrix of ``geqrf`` (or its adjoint) with another matrix."""

@@ -11,6 +11,7 @@ from ..graph.geometry import contiguous
 from ..graph.recent import Recent
 from ..tensor import Tensor, record
 from ..tensor.warned import warn
+from .arguments import require_integer
 from .bounds import known_range
 from .definition import arithmetic_dtype, operator, pointwise_operator
 from .looking import look
@@ -173,6 +174,8 @@ def nll_loss(input: Tensor, target: Tensor, weight: Any = None, size_average: An
              ignore_index: int = -100, reduce: Any = None, reduction: str = "mean") -> Tensor:
     """-input[target] weighted by class: log probabilities (N, C, *) and classes (N, *)."""
     reduction = reduction_of(size_average, reduce, reduction)
+    if ignore_index.__class__ is not int:
+        require_integer(ignore_index)
     key = (input._geometry, target._geometry, None if weight is None else weight._geometry)
     if key not in _fitting:
         _check_nll(input, target, weight)
@@ -196,6 +199,8 @@ def cross_entropy(input: Tensor, target: Tensor, weight: Any = None, size_averag
     tensor(0.6931)
     """
     reduction = reduction_of(size_average, reduce, reduction)
+    if ignore_index.__class__ is not int:
+        require_integer(ignore_index)
     axis = 0 if input._geometry.ndim == 1 else 1
     if label_smoothing > 1.0:
         raise RuntimeError(f"label_smoothing must be between 0.0 and 1.0. Got: {label_smoothing}")

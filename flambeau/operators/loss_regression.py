@@ -95,7 +95,7 @@ def _huber_kernel(m: Any, input: Any, target: Any, delta: Any) -> Any:
 
 SMOOTH_L1_LOSS = pointwise_operator("smooth_l1_loss", _smooth_l1_kernel)
 HUBER_LOSS = pointwise_operator("huber_loss", _huber_kernel)
-refuse(SMOOTH_L1_LOSS, "smooth_l1_cpu", *INTEGRAL, first_only=True)
+refuse(SMOOTH_L1_LOSS, "smooth_l1_cpu", *INTEGRAL)
 refuse(HUBER_LOSS, "huber_cpu", *INTEGRAL, first_only=True)
 refuse(SMOOTH_L1_LOSS, "smooth_l1_cpu", dtypes.COMPLEX)
 refuse(HUBER_LOSS, "huber_cpu", dtypes.COMPLEX, first_only=True)
@@ -154,7 +154,7 @@ def huber_loss(input: Tensor, target: Tensor, reduction: str = "mean", delta: fl
     """d^2 / 2 where d = |input - target| <= delta, else delta (d - delta / 2) (Huber 1964)."""
     reduction = reduction_of(None, None, reduction)
     _warn_sizes(input, target)
-    if delta <= 0:
+    if not delta > 0:
         raise RuntimeError("huber_loss does not support non-positive values for delta.")
     require_room(input, target)
     losses = written_over(input, record(HUBER_LOSS, (input, target, delta)))
@@ -245,6 +245,8 @@ def cosine_similarity(x1: Tensor, x2: Tensor, dim: int = 1, eps: float = 1e-08) 
     if common.category != dtypes.FLOATING:
         raise RuntimeError("expected common dtype to be floating point, yet common dtype is "
                            f"{dtypes.SCALAR_NAMES[common]}")
+    if not eps >= 0:
+        raise RuntimeError(f"eps must be non-negative, got: {eps:g}")
     x1, x2 = NAMESPACES["torch"]["broadcast_tensors"](x1, x2)
     x1, x2 = [x if x._geometry.dtype.category == dtypes.FLOATING else x.to(common) for x in (x1, x2)]
     first = x1 / x1.norm(2, dim, keepdim=True).clamp_min(eps)

@@ -46,7 +46,7 @@ def native_dropout(input: Tensor, p: float, train: bool | None) -> tuple[Tensor,
     return input * kept * (0.0 if p == 1 else 1.0 / (1.0 - p)), kept
 
 
-@api("torch")
+@api("torch", judge="first")
 def instance_norm(input: Tensor, weight: Any, bias: Any, running_mean: Any, running_var: Any,
                   use_input_stats: bool, momentum: float, eps: float, cudnn_enabled: bool) -> Tensor:
     """``nn.functional.instance_norm`` with all arguments given: (N, C, *)."""

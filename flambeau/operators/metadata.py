@@ -109,7 +109,7 @@ def resize_(self: Tensor, *sizes: Any, size: Any = None, memory_format: Any = No
     return self
 
 
-@api("Tensor")
+@api("Tensor", judge="first")
 def resize_as_(self: Tensor, the_template: Tensor, *, memory_format: Any = None) -> Tensor:
     """Let the tensor have another's shape."""
     if memory_format is layouts.preserve_format:

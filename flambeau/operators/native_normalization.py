@@ -10,7 +10,7 @@ from .normalization import affine, normalized, statistics_in
 from .registry import api
 
 
-@api("torch")
+@api("torch", judge="first")
 def native_group_norm(
     input: Tensor, weight: Any, bias: Any, N: int, C: int, HxW: int, group: int, eps: float
 ) -> tuple[Tensor, Tensor, Tensor]:

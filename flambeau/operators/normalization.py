@@ -157,7 +157,7 @@ def affine(x: Tensor, weight: Any, bias: Any) -> Tensor:
     return x
 
 
-@api("nn.functional")
+@api("nn.functional", judge="first")
 def instance_norm(input: Tensor, running_mean: Any = None, running_var: Any = None, weight: Any = None,
                   bias: Any = None, use_input_stats: bool = True, momentum: float = 0.1,
                   eps: float = 1e-05) -> Tensor:

@@ -24,6 +24,8 @@ def check_number(value: Any, dtype: dtypes.dtype) -> None:
     """
     kind = value.__class__
     if kind not in _PYTHONS:
+        if not hasattr(value, "item"):
+            raise TypeError(f"must be Number, not {kind.__name__}")     # worded where it is judged
         value = value.item()    # of NumPy
         kind = value.__class__
     if kind is bool or dtype is dtypes.bool_:

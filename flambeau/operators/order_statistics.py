@@ -11,6 +11,7 @@ from ..tensor import Tensor, check_dim, record
 from ..tensor.batching import BatchedTensor
 from .along import PICK
 from .definition import operator
+from .domain import not_implemented
 from .extrema import indexed_geometry, indexed_operator, one_dim, refuse_complex, shared_evenly
 from .reduction import operand_dtype, reduction_geometry
 from .registry import api
@@ -44,6 +45,8 @@ def kthvalue(input: Tensor, k: int, dim: int = -1, keepdim: bool = False) -> Any
     """
     g = input._geometry
     refuse_complex(g, "kthvalue_cpu")
+    if g.dtype is dtypes.bool_:
+        raise not_implemented("kthvalue_cpu", g.dtype)
     dim = check_dim(dim, g.ndim)
     if g.ndim and g.shape[dim] == 0:
         raise IndexError(f"kthvalue(): Expected reduction dim {dim} to have non-zero size.")
@@ -150,7 +153,7 @@ def _mode_kernel(m: Any, input: Any, dim: int, keepdim: bool) -> Any:
 MODE = indexed_operator("mode", _mode_kernel, indexed_geometry)
 
 
-@api("torch", "Tensor", out=True)
+@api("torch", "Tensor", out=True, judge="first")
 def mode(input: Tensor, dim: int = -1, keepdim: bool = False) -> Any:
     """The most frequent element along ``dim`` (the smallest of equally frequent ones), and its last index.
 

@@ -14,6 +14,9 @@ _MATCH = ("Expected the dtype for input and out to match, but got {Result} for i
           "out's dtype.")
 _OBJECT = "Expected object of scalar type {Result} but got scalar type {Out} for argument 'out'"
 _SCALAR_TYPE = "expected scalar_type {Result} but found {Out}"
+_PLACES = ("torch.searchsorted(): output tensor's dtype is wrong, it can only be Int(int32) or Long(int64) "
+           "depending on whether out_int32 flag is True, but we got output tensor's dtype {Out} and "
+           "out_int32 flag is {is_int}")
 _DOT = "result dtype {Out} does not match input dtype {Result}"
 
 _EXACT = """
@@ -51,6 +54,13 @@ _WRONG: dict[str, str] = {
     "nonzero": "nonzero: Expected out tensor to have scalar type Long but got scalar type{Out}",
     "take": "take(): self and out expected to have the same dtype, but got self.dtype = {Result} and "
             "out.dtype = {Out}",
+    "hash_tensor": "Expected result to be of dtype {result}, but got {Out}",
+    "logsigmoid": "expected scalar type {Result} but found {Out}",
+    "matrix_norm": "linalg.matrix_norm expected out tensor dtype {Result} but got: {Out}",
+    "ormqr": "torch.ormqr: Expected input and result to have the same dtype, but input has dtype{Result} and "
+             "result has dtype {Out}",
+    **dict.fromkeys(("bucketize", "searchsorted"), _PLACES),
+    "solve_triangular": "expected scalar type {Result} but found {Out}",
     "vecdot": "linalg.vecdot: Expected out of dtype{Result} but found {Out}",
     "where": "Expected out type to be {Result} but got {Out}",
 }
@@ -69,4 +79,4 @@ def require(name: str, result: dtypes.dtype, out: dtypes.dtype) -> None:
     if message is not None:
         raise RuntimeError(message.format(
             name=name, result=dtypes.c_name(result), out=dtypes.c_name(out),
-            Result=dtypes.SCALAR_NAMES[result], Out=dtypes.SCALAR_NAMES[out]))
+            is_int=result is dtypes.int32, Result=dtypes.SCALAR_NAMES[result], Out=dtypes.SCALAR_NAMES[out]))

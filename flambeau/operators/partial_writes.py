@@ -51,7 +51,7 @@ SLICE_SCATTER = _declare("slice_scatter")
 DIAGONAL_SCATTER = _declare("diagonal_scatter")
 
 
-@api("torch", "Tensor", out=True)
+@api("torch", "Tensor", out=True, judge="first")
 def select_scatter(input: Tensor, src: Tensor, dim: int, index: int) -> Tensor:
     """``input`` with ``src`` at one position of a dimension.
 
@@ -75,7 +75,7 @@ def slice_scatter(input: Tensor, src: Tensor, dim: int = 0, start: int | None = 
     return record(SLICE_SCATTER, (input, src.to(input.dtype)), (SLICE, (dim, start, end, step)))
 
 
-@api("torch", "Tensor", out=True)
+@api("torch", "Tensor", out=True, judge="first")
 def diagonal_scatter(input: Tensor, src: Tensor, offset: int = 0, dim1: int = 0, dim2: int = 1) -> Tensor:
     """``input`` with ``src`` on a diagonal.
 

@@ -13,7 +13,7 @@ from .out import store
 from .registry import api
 
 
-@api("torch", "Tensor", out=True, aliases=("ger",))
+@api("torch", "Tensor", out=True, aliases=("ger",), judge="first")
 def outer(input: Tensor, vec2: Tensor) -> Tensor:
     """All products of two vectors' elements: (N) and (M) give (N, M).
 

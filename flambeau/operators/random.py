@@ -250,6 +250,8 @@ def randint_like(input: Tensor, *args: Any, low: Any = None, high: Any = None, d
     if low >= high:
         raise RuntimeError(f"random_ expects 'from' to be less than 'to', but got from={low} >= to={high}")
     geometry = like_geometry(input, dtype, device)
+    if geometry.dtype.is_complex:
+        raise RuntimeError("check_random_bounds handles only integral, floating-point and boolean types")
     _check_range(geometry.dtype, low, high - 1)
     return _finished(drawn(RANDINT, generator, (low, high), geometry), requires_grad)
 
@@ -291,7 +293,7 @@ def uniform_(self: Tensor, from_: Any = 0, to: Any = 1, *, generator: Any = None
 def normal_(self: Tensor, mean: Any = 0, std: Any = 1, *, generator: Any = None) -> Tensor:
     """Fill with normal numbers."""
     require_floating(self.dtype, "normal_kernel_cpu")
-    if std < 0:
+    if not std >= 0:
         raise RuntimeError(f"normal expects std >= 0.0, but found std {std}")
     return fill_with(self, NORMAL, (float(mean), float(std)), generator, "normal_",
                      self._geometry.is_contiguous)
@@ -315,13 +317,13 @@ def normal(mean: Any, std: Any = 1.0, size: Any = None, *, generator: Any = None
     if not isinstance(mean, Tensor) and not isinstance(std, Tensor):
         if size is None:
             raise TypeError("normal() received an invalid combination of arguments")
-        if std < 0:
+        if not std >= 0:
             raise RuntimeError(f"normal expects std >= 0.0, but found std {std}")
         geometry = factory_geometry(sizes_of((size,)), dtype, device, "normal")
         return _finished(drawn(NORMAL, generator, (float(mean), float(std)), geometry, True), requires_grad)
     if isinstance(std, Tensor) and std.numel() and (look(std, "normal", only_checks=True) < 0).any():
         raise RuntimeError("normal expects all elements of std >= 0.0")
-    if not isinstance(std, Tensor) and std < 0:
+    if not isinstance(std, Tensor) and not std >= 0:
         raise RuntimeError(f"normal expects std >= 0.0, but found std {std}")
     tensors = [t for t in (mean, std) if isinstance(t, Tensor)]
     d = tensors[0].dtype if len(tensors) == 1 else dtypes.promote_types(tensors[0].dtype, tensors[1].dtype)
@@ -336,6 +338,10 @@ def normal(mean: Any, std: Any = 1.0, size: Any = None, *, generator: Any = None
 @api("Tensor")
 def bernoulli_(self: Tensor, p: Any = 0.5, *, generator: Any = None) -> Tensor:
     """Fill with 1 with probability p (a number or a tensor), else 0."""
+    if self.is_complex():
+        kind = "tensor_cpu_self_" if isinstance(p, Tensor) else "scalar_cpu_"
+        raise NotImplementedError(f"\"bernoulli_{kind}\" not implemented for "
+                                  f"'{dtypes.SCALAR_NAMES[self.dtype]}'")
     geometry = dense_like(self.shape, self._geometry, self.dtype)
     if isinstance(p, Tensor):
         if p.dtype.category < dtypes.FLOATING:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -13,6 +14,7 @@ from ..random_streams.bernoulli import rrelu_slopes
 from ..random_streams.multinomial import multinomial as draw_multinomial
 from ..tensor import Tensor, record
 from .definition import operator
+from .domain import not_implemented
 from .expanding import broadcast_tensors
 from .generator import may_fail
 from .looking import look
@@ -86,11 +88,18 @@ def RRELU_SLOPES(m: Any, state: Any, values: Any, lower: Any, upper: Any, geomet
     return rrelu_slopes(state, np.asarray(values, order="C"), float(lower), float(upper))
 
 
+def _require_real(d: dtypes.dtype, name: str, shown: Callable[[dtypes.dtype], str]) -> None:
+    if d.is_complex:
+        raise RuntimeError(f"{name} distribution is a continuous probability distribution. dtype must be a "
+                           f"floating point but you specified {shown(d)}")
+
+
 @api("Tensor")
 def exponential_(self: Tensor, lambd: float = 1, *, generator: Any = None) -> Tensor:
     """Fill with numbers of the exponential distribution with rate ``lambd``."""
+    _require_real(self.dtype, "Exponential", dtypes.SCALAR_NAMES.__getitem__)
     require_floating(self.dtype, "exponential_cpu")
-    if lambd <= 0.0:
+    if not lambd > 0.0:
         raise RuntimeError(f"exponential_ expects lambda > 0.0, but found lambda={lambd}")
     return fill_with(self, EXPONENTIAL, (float(lambd),), generator, "exponential_")
 
@@ -100,14 +109,17 @@ def geometric_(self: Tensor, p: float, *, generator: Any = None) -> Tensor:
     """Fill with the number of trials up to the first success of probability p."""
     if not 0 < p < 1:
         raise RuntimeError(f"geometric_ expects p to be in (0, 1), but got p={p}")
+    if self.is_complex() or self.dtype is dtypes.bool_:
+        raise not_implemented("geometric_cpu", self.dtype)
     return fill_with(self, GEOMETRIC, (float(p),), generator, "geometric_")
 
 
 @api("Tensor")
 def cauchy_(self: Tensor, median: float = 0, sigma: float = 1, *, generator: Any = None) -> Tensor:
     """Fill with numbers of the Cauchy distribution."""
+    _require_real(self.dtype, "Cauchy", dtypes.c_name)
     require_floating(self.dtype, "cauchy_cpu")
-    if sigma <= 0.0:
+    if not sigma > 0.0:
         raise RuntimeError(f"cauchy_ expects sigma > 0.0, but found sigma={sigma}")
     return fill_with(self, CAUCHY, (float(median), float(sigma)), generator, "cauchy_")
 
@@ -115,8 +127,10 @@ def cauchy_(self: Tensor, median: float = 0, sigma: float = 1, *, generator: Any
 @api("Tensor")
 def log_normal_(self: Tensor, mean: float = 1, std: float = 2, *, generator: Any = None) -> Tensor:
     """Fill with exponentials of normal numbers."""
+    if self.is_complex():
+        raise not_implemented("log_normal_cpu", self.dtype)
     require_floating(self.dtype, "log_normal_cpu")
-    if std <= 0:
+    if not std > 0:
         raise RuntimeError(f"log_normal_ expects std > 0.0, but found std={std}")
     return fill_with(self, LOG_NORMAL, (float(mean), float(std)), generator, "log_normal_")
 

@@ -14,6 +14,7 @@ from ..tensor import Tensor, record
 from ..tensor.construct import from_array
 from ..tensor.warned import warn
 from .adaptive_pooling import adaptive_avg_pool1d, adaptive_avg_pool2d, adaptive_avg_pool3d
+from .arguments import is_integer
 from .banded import Band, band_of, banded_product
 from .definition import arithmetic_dtype
 from .index_formats import SELECT_IN_FORMAT
@@ -139,6 +140,12 @@ def _target(input: Tensor, size: Any, scale_factor: Any,
     return sizes, [None] * dims if recompute else [float(f) for f in factors]
 
 
+def _require_integers(size: Any) -> None:
+    if isinstance(size, (list, tuple)) and not all(map(is_integer, size)):
+        raise TypeError("expected size to be one of int or Tuple[int] or Tuple[int, int] or Tuple[int, int, "
+                        f"int], but got size with types {[type(n) for n in size]}")
+
+
 @api("nn.functional")
 def interpolate(input: Tensor, size: Any = None, scale_factor: Any = None, mode: str = "nearest",
                 align_corners: bool | None = None, recompute_scale_factor: bool | None = None,
@@ -161,6 +168,7 @@ def interpolate(input: Tensor, size: Any = None, scale_factor: Any = None, mode:
     if recompute_scale_factor and size is not None:
         raise ValueError("recompute_scale_factor is not meaningful with an explicit size.")
     dims = input.dim() - 2
+    _require_integers(size)
     if dims not in (1, 2, 3) or (mode == "lanczos" and dims != 2 and not antialias) or mode not in _MODES:
         raise NotImplementedError("Input Error: Only 3D, 4D and 5D input Tensors supported (got "
                                   f"{input.ndim}D) for the modes: nearest | linear | bilinear | bicubic | "

@@ -119,7 +119,7 @@ def _(ctx: Any, grad: Tensor, input: Tensor, index: Tensor, src: Tensor, output:
     return _gradients(ctx, grad, input, index, src, output)
 
 
-@api("torch", "Tensor", out=True, inplace="apart")
+@api("torch", "Tensor", out=True, inplace="apart", judge="first")
 def scatter_reduce(
     input: Tensor, dim: int, index: Tensor, src: Tensor, reduce: str, *, include_self: bool = True
 ) -> Tensor:

@@ -224,7 +224,7 @@ def _wrong(called: str, p: Parameter, value: Any, place: str) -> Exception | Non
     kind = "tuple of ints" if p.kind.endswith("ints") else p.kind.partition("|")[0]
     found = f"not {type_in_words(value)}"
     if kind == "tuple of ints" and isinstance(value, (tuple, list)):
-        at = next(i for i, n in enumerate(value) if not is_integer(n))
+        at = next(i for i, n in enumerate(value) if not _is_extent(n, i))
         inner = type_in_words(value[at])
         if at:
             return TypeError(f"{called}(): argument '{p.name}'{_UNPACKING} at pos {at + 1} "
@@ -247,7 +247,12 @@ def _is_scalar(value: Any) -> bool:
 
 
 def _all_integers(value: Any) -> bool:
-    return isinstance(value, (tuple, list)) and all(is_integer(n) for n in value)
+    return isinstance(value, (tuple, list)) and all(map(_is_extent, value, range(len(value))))
+
+
+def _is_extent(value: Any, place: int) -> bool:
+    """Whether PyTorch takes something for an integer of a list: truth values from the second on."""
+    return is_integer(value) or (place > 0 and isinstance(value, bool))
 
 
 def _several(kind: Callable[[Any], bool]) -> Callable[[Any], bool]:
@@ -260,7 +265,7 @@ def _is_number(value: Any) -> bool:
 
 
 def _is_real(value: Any) -> bool:
-    return _is_number(value) and not isinstance(value, (bool, complex))
+    return _is_number(value) and not isinstance(value, complex)
 
 
 # Kinds that are not here are not judged.

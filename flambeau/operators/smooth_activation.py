@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from math import isfinite
 from typing import Any
 
 from .. import dtypes
@@ -304,6 +305,9 @@ def rrelu(input: Tensor, lower: float = 1.0 / 8, upper: float = 1.0 / 3, trainin
     >>> torch.rrelu(torch.tensor([-24., 2.]))
     tensor([-5.5000,  2.0000])
     """
+    for name, bound in (("lower", lower), ("upper", upper)):
+        if not isfinite(bound):
+            raise RuntimeError(f"rrelu: {name} bound must be finite, got {bound:g}")
     if lower > upper:
         raise RuntimeError("Lower bound should be less than or equal to the upper bound")
     if not training:
@@ -322,7 +326,7 @@ def _functional_rrelu(input: Tensor, lower: float = 1.0 / 8, upper: float = 1.0 
     return done(input, rrelu(input, lower, upper, training), inplace, "rrelu_")
 
 
-@api("nn.functional", "torch")
+@api("nn.functional", "torch", judge="first")
 def rrelu_(input: Tensor, lower: float = 1.0 / 8, upper: float = 1.0 / 3, training: bool = False,
            generator: Any = None) -> Tensor:
     """In-place version of ``rrelu``."""

@@ -219,6 +219,8 @@ def mvlgamma(input: Tensor, p: int) -> Tensor:
     """
     if p < 1:
         raise RuntimeError("p has to be greater than or equal to 1")
+    if input.dtype is dtypes.bool_:
+        raise RuntimeError("The input tensor may not be a boolean tensor.")
     if input.dtype.category < dtypes.FLOATING:
         input = input.to(dtypes.get_default_dtype())
     total = lgamma(input)
@@ -320,5 +322,6 @@ def _(ctx: Any, grad: Tensor, input: Tensor) -> Tensor:
 
 
 for _function in (erf, erfc, erfinv, erfcx, ndtr, ndtri, log_ndtr, lgamma, digamma, entr):
-    refuse(_function.operator, f"{_function.__name__}_cpu", COMPLEX)
+    refuse(_function.operator, f"{_function.__name__}_cpu", COMPLEX,
+           types=dtypes.LOW_PRECISION if _function in (erfcx, ndtri, log_ndtr) else frozenset())
 refuse(ZETA, "zeta", COMPLEX)

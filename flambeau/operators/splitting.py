@@ -293,7 +293,7 @@ def vsplit(
     return _short_form(input, where, 0, "vsplit", 2)
 
 
-@api("torch", "Tensor")
+@api("torch", "Tensor", judge="first")
 def dsplit(
     input: Tensor, indices_or_sections: Any = None, *, indices: Any = None, sections: Any = None
 ) -> Any:

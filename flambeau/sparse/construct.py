@@ -86,7 +86,7 @@ def _index(data: Any, device: Any, wanted: tuple[Any, ...] = (dtypes.int64,)) ->
     return detached(found)
 
 
-@api("torch")
+@api("torch", judge="first")
 def sparse_coo_tensor(indices: Any = None, values: Any = None, size: Any = None, *, dtype: Any = None,
                       device: Any = None, pin_memory: bool = False, requires_grad: bool = False,
                       check_invariants: bool | None = None, is_coalesced: bool | None = None) -> CooTensor:
