@@ -21,9 +21,15 @@ def type_in_words(value: Any) -> str:
     return f"torch.{kind.__name__}" if kind.__name__ in ("dtype", "device", "layout") else kind.__name__
 
 
+def whole(value: Any) -> int:
+    """What PyTorch takes for an integer as one; raises as ``require_integer`` does."""
+    require_integer(value)
+    return index(value)
+
+
 def require_integer(value: Any) -> None:
     """Raise where PyTorch takes no such integer; what judges the arguments finds PyTorch's words."""
-    if not is_integer(value):
+    if not is_integer(value) or not -(1 << 63) <= index(value) < 1 << 63:
         raise TypeError(f"must be int, not {type_in_words(value)}")
 
 

@@ -13,8 +13,10 @@ from .normalization import (
     computed,
     move,
     per_channel,
+    require_both,
     require_floating,
     require_parameters,
+    require_type,
     with_statistics,
 )
 from .registry import api
@@ -88,7 +90,7 @@ def batch_norm(input: Tensor, running_mean: Any = None, running_var: Any = None,
                     ("bias", bias)):
         if p is not None and p.numel() != channels:
             raise RuntimeError(f"{name} should contain {channels} elements not {p.numel()}")
-        if p is not None and p.ndim > 1:
+        if p is not None and p.ndim > 1 and name.startswith("running"):
             raise RuntimeError(f"TensorAccessor expected 1 dims but tensor has {p.ndim}")
     if input.ndim < 2:
         if input.numel():
@@ -96,9 +98,15 @@ def batch_norm(input: Tensor, running_mean: Any = None, running_var: Any = None,
                              f"{max(input.ndim, 1) - 1}], but got 1)")
         return input.clone()
     require_floating(input, "batch_norm")
+    if training:
+        require_both(running_mean, running_var)
     kind = input.dtype
     if any(p is not None and p.dtype is not kind for p in (weight, running_mean)):
         require_parameters(input, weight, bias, running_mean, running_var)
+    else:
+        for p in (bias, running_var):
+            if p is not None:
+                require_type(input, p)
     if not training:
         if running_mean is None or running_var is None:
             raise RuntimeError(f"running_{'mean' if running_mean is None else 'var'} must be defined in "

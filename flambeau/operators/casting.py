@@ -89,8 +89,9 @@ def _read_to(args: tuple[Any, ...], options: dict[str, Any]) -> tuple[Any, Any, 
         raise _bad_to(args, options)
     options.update(zip(names, args))
     device, dtype = options.pop("device", device), options.pop("dtype", dtype)
-    options.pop("non_blocking", None)
-    copy = options.pop("copy", False)
+    non_blocking, copy = options.pop("non_blocking", False), options.pop("copy", False)
+    if non_blocking.__class__ is not bool or copy.__class__ is not bool:
+        raise _bad_to(args, {**options, "non_blocking": non_blocking, "copy": copy})
     if isinstance(dtype, builtins.type):
         dtype = dtypes.PYTHON_TYPES.get(dtype, dtype)
     if options or not (dtype is None or isinstance(dtype, dtypes.dtype)) \

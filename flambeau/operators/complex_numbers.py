@@ -179,6 +179,8 @@ def conj_physical(input: Tensor) -> Tensor:
 @api("torch", "Tensor", judge="function")
 def resolve_conj(input: Tensor) -> Tensor:
     """The tensor itself: conjugates are never deferred here."""
+    if not isinstance(input, Tensor):
+        raise TypeError(f"must be Tensor, not {type(input).__name__}")  # worded where it is judged
     return input
 
 

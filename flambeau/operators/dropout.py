@@ -77,6 +77,7 @@ def _torch_dropout(input: Tensor, p: float, train: bool) -> Tensor:
     """``torch.dropout``: the positional form."""
     if not isinstance(input, Tensor):
         return no_tensor("torch", "dropout", input, p, train)
+    _require_flag(train, "dropout")
     if not 0 <= p <= 1:
         raise RuntimeError(f"dropout probability has to be between 0 and 1, but got {p}")
     return _drop(input, p, train, False)

@@ -9,6 +9,7 @@ from ..graph.geometry import Geometry
 from ..size import Size
 from ..tensor import Tensor, check_dim, view, view_operator
 from . import definition
+from .arguments import whole
 from .extents import sizes_of, type_name
 from .registry import NAMESPACES, api
 
@@ -165,7 +166,7 @@ def squeeze(input: Tensor, dim: Any = None) -> Tensor:
         return view(SQUEEZE, input)
     if isinstance(dim, (tuple, list)):
         return view(SQUEEZE_DIMS, input, (tuple(dim),))
-    return view(SQUEEZE_DIM, input, (index(dim),))
+    return view(SQUEEZE_DIM, input, (dim if dim.__class__ is int else whole(dim),))
 
 
 def _unsqueeze_rule(g: Geometry, dim: int) -> Geometry:
@@ -190,7 +191,7 @@ def unsqueeze(input: Tensor, dim: int) -> Tensor:
     >>> torch.zeros(2, 3).unsqueeze(1).shape
     torch.Size([2, 1, 3])
     """
-    return view(UNSQUEEZE, input, (index(dim),))
+    return view(UNSQUEEZE, input, (dim if dim.__class__ is int else whole(dim),))
 
 
 # --- at least so many dimensions ----------------------------------------------------------------------------

@@ -131,6 +131,9 @@ def fill(input: Tensor, value: Any) -> Tensor:
     g = input._geometry
     if not isinstance(value, Tensor):
         check_number(value, g.dtype)
+    elif value.ndim:
+        raise RuntimeError("fill_ only supports 0-dimension value tensor but got tensor with "
+                           f"{value.ndim} dimensions.")
     return record(FILL, (input, value))
 
 

@@ -10,7 +10,7 @@ from types import FunctionType
 from typing import Any, Literal
 
 from .. import dtypes, layouts
-from ..tensor import casting
+from ..tensor import casting, methods
 from ..tensor.overrides import copied, first_seen
 from .out import refuse_aliases, require_type, store
 from .signatures import FAILURES, complaint, judged, strict
@@ -44,7 +44,7 @@ def with_keywords(function: Callable[..., Any], name: str, namespaces: tuple[str
         and (name not in _WITHOUT_AXIS or "linalg" in namespaces)
     if not (out or has_dtype or has_axis):
         if public is None or judge == "never":
-            return function if public is None else _published(function)
+            return function if public is None else _published(function, *public)
         return (strict if judge == "first" else judged)(function, *public)
     names = None if namespaces == ("nn.functional",) else _operand_names(parameters)
 
@@ -79,11 +79,16 @@ def with_keywords(function: Callable[..., Any], name: str, namespaces: tuple[str
     return wrapper if public is None or judge != "first" else strict(wrapper, *public)
 
 
-def _published(function: Callable[..., Any]) -> Callable[..., Any]:
-    """A function for users alone: once it asks overriding arguments, the package's own calls do not."""
+def _published(function: Callable[..., Any], namespace: str, name: str) -> Callable[..., Any]:
+    """A function for users alone: once it asks overriding arguments, the package's own calls do not.
+
+    A method keeps its name, by which Python's errors call it.
+    """
     assert isinstance(function, FunctionType)
     public = copied(function)
     public.__dict__["__wrapped__"] = function
+    if namespace == "Tensor":
+        public.__module__, public.__name__, public.__qualname__ = methods.__name__, name, name
     return public
 
 

@@ -146,6 +146,12 @@ def householder_product(A: Tensor, tau: Tensor) -> Tensor:
         raise RuntimeError(f"{name}: input.shape[-2] must be greater than or equal to input.shape[-1]")
     if A.shape[-1] < tau.shape[-1]:
         raise RuntimeError(f"{name}: input.shape[-1] must be greater than or equal to tau.shape[-1]")
+    if tau.ndim != A.ndim - 1:
+        raise RuntimeError(f"{name}: Expected tau to have one dimension less than input, but got tau.ndim "
+                           f"equal to {tau.ndim} and input.ndim is equal to {A.ndim}")
+    if tau.shape[:-1] != A.shape[:-2]:
+        raise RuntimeError(f"{name}: Expected batch dimensions of tau to be equal to input.shape[:-2], but "
+                           f"got {list(tau.shape[:-1])}")
     if A.dtype is not tau.dtype:
         raise RuntimeError(f"{name}: tau dtype {tau.dtype} does not match input dtype {A.dtype}")
     rows, columns = A.shape[-2:]

@@ -9,7 +9,7 @@ from .. import dtypes
 from ..tensor import Tensor, record
 from ..tensor.warned import warn
 from .definition import broadcast_shapes, pointwise_operator
-from .domain import INTEGRAL, refuse
+from .domain import INTEGRAL, not_implemented, refuse
 from .loss import reduce_loss, reduction_of, require_room, written_over
 from .registry import NAMESPACES, api
 
@@ -19,7 +19,7 @@ def _together(input: Tensor, target: Tensor) -> tuple[Tensor, Tensor]:
     _warn_sizes(input, target)
     if input._geometry.dtype is target._geometry.dtype:
         return input, target
-    return NAMESPACES["torch"]["broadcast_tensors"](input, target)  # type: ignore[return-value]
+    return NAMESPACES["torch"]["broadcast_tensors"](input, target)
 
 
 def _warn_sizes(input: Tensor, target: Tensor) -> None:
@@ -95,7 +95,6 @@ def _huber_kernel(m: Any, input: Any, target: Any, delta: Any) -> Any:
 
 SMOOTH_L1_LOSS = pointwise_operator("smooth_l1_loss", _smooth_l1_kernel)
 HUBER_LOSS = pointwise_operator("huber_loss", _huber_kernel)
-refuse(SMOOTH_L1_LOSS, "smooth_l1_cpu", *INTEGRAL)
 refuse(HUBER_LOSS, "huber_cpu", *INTEGRAL, first_only=True)
 refuse(SMOOTH_L1_LOSS, "smooth_l1_cpu", dtypes.COMPLEX)
 refuse(HUBER_LOSS, "huber_cpu", dtypes.COMPLEX, first_only=True)
@@ -144,6 +143,8 @@ def smooth_l1_loss(input: Tensor, target: Tensor, size_average: Any = None, redu
     input, target = _together(input, target)
     if beta < 0:
         raise RuntimeError("smooth_l1_loss does not support negative values for beta.")
+    if beta and (common := dtypes.promote_types(input.dtype, target.dtype)).category < dtypes.FLOATING:
+        raise not_implemented("smooth_l1_cpu", common)
     losses = record(SMOOTH_L1_LOSS, (input, target, beta)) if beta else (input - target).abs()
     return reduce_loss(losses, reduction)
 

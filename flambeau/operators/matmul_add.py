@@ -216,7 +216,7 @@ def _(ctx: Any, grad: Tensor, vec1: Tensor) -> Any:
     return _scaled(record(MV, (grad.t(), _conj(vec1).to(grad.dtype))), ctx.numbers[4])
 
 
-@api("torch", "Tensor", out=True, inplace=True, judge="first")
+@api("torch", "Tensor", out=True, inplace=True)
 def addr(input: Tensor, vec1: Tensor, vec2: Tensor, *older: Any, beta: Any = 1, alpha: Any = 1) -> Tensor:
     """``beta * input + alpha * outer(vec1, vec2)``: vectors (N) and (M), and an input that broadcasts to (N,
     M).
@@ -302,7 +302,7 @@ def _(ctx: Any, grad: Tensor, mat1: Tensor) -> Any:
     return _scaled(transposed(mat1).matmul(grad), ctx.numbers[4])
 
 
-@api("torch", "Tensor", out=True, judge="first")
+@api("torch", "Tensor", out=True)
 def addbmm(input: Tensor, batch1: Tensor, batch2: Tensor, *older: Any, beta: Any = 1,
            alpha: Any = 1) -> Tensor:
     """``beta * input + alpha * bmm(batch1, batch2).sum(0)``: (B, N, K) by (B, K, M) gives (N, M).

@@ -157,6 +157,33 @@ def affine(x: Tensor, weight: Any, bias: Any) -> Tensor:
     return x
 
 
+def require_both(mean: Any, variance: Any) -> None:
+    """Raise where one of the running statistics is missing."""
+    if (mean is None) != (variance is None):
+        raise ValueError("running_mean and running_var must either both be None or neither be None")
+
+
+def require_type(one: Tensor, other: Tensor) -> None:
+    """Raise where a parameter or statistic is of another type than it should be."""
+    if one.dtype is not other.dtype:
+        raise RuntimeError(f"expected scalar type {dtypes.SCALAR_NAMES[one.dtype]} but found "
+                           f"{dtypes.SCALAR_NAMES[other.dtype]}")
+
+
+def _check_statistics(input: Tensor, **given: Any) -> None:
+    """PyTorch repeats what there is for each channel, once for each sample."""
+    require_both(given["running_mean"], given["running_var"])
+    present = {name: p for name, p in given.items() if p is not None}
+    if any(p.ndim > 1 for p in present.values()):
+        raise RuntimeError("Number of dimensions of repeat dims can not be smaller than number of dimensions "
+                           "of tensor")
+    samples, channels = input.shape[:2]
+    for name, p in present.items():
+        if p.numel() != channels:
+            raise RuntimeError(f"{name} should contain {samples * channels} elements not "
+                               f"{samples * p.numel()}")
+
+
 @api("nn.functional", judge="first")
 def instance_norm(input: Tensor, running_mean: Any = None, running_var: Any = None, weight: Any = None,
                   bias: Any = None, use_input_stats: bool = True, momentum: float = 0.1,
@@ -172,12 +199,15 @@ def instance_norm(input: Tensor, running_mean: Any = None, running_var: Any = No
     elif running_mean is None or running_var is None:
         raise RuntimeError("Expected running_mean and running_var to be defined when use_input_stats is "
                            "false")
+    _check_statistics(input, running_mean=running_mean, running_var=running_var, weight=weight, bias=bias)
     require_floating(input, "batch_norm")
     if not use_input_stats:
         result = (input.contiguous() - per_channel(running_mean, input.ndim)) \
             * (per_channel(running_var, input.ndim) + eps).rsqrt()
         return affine(result, weight, bias)
     require_parameters(input, weight, bias)
+    if running_var is not None and input.dtype not in dtypes.LOW_PRECISION:
+        require_type(input, running_var)
     dims = tuple(range(2, input.ndim))
     wide = input.to(arithmetic_dtype(input.dtype))
     result, mean, _ = normalized(wide, dims, float(eps))

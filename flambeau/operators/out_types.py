@@ -21,7 +21,7 @@ _DOT = "result dtype {Out} does not match input dtype {Result}"
 
 _EXACT = """
     addmm addmv alias_copy aminmax argmax argmin as_strided_copy avg_pool2d avg_pool3d baddbmm bmm
-    cholesky cholesky_ex cross det diag diagonal_copy eigh eigvalsh expand_copy gather index_add
+    cholesky_ex cross det diag diagonal_copy eigh eigvalsh expand_copy gather index_add
     index_copy index_reduce inv inv_ex isin ldl_factor ldl_factor_ex ldl_solve linear log_softmax lu
     lu_factor lu_factor_ex lu_solve lu_unpack matmul mm msort norm permute_copy qr renorm scatter
     scatter_add scatter_reduce slice_scatter slogdet softmax solve solve_ex sort split_with_sizes_copy

@@ -10,7 +10,7 @@ from collections.abc import Callable
 from types import FunctionType
 from typing import Any, Literal, TypeVar
 
-from ..tensor import Tensor, assign, casting, check_writable
+from ..tensor import Tensor, assign, casting, check_writable, methods
 from ..tensor.overlap import require_apart
 from ..tensor.overrides import begin_asking, dispatching, first_seen, on_first_override, unasked
 from .arguments import type_in_words
@@ -101,7 +101,7 @@ def place_all(namespace: str) -> None:
     for name, function in NAMESPACES[namespace].items():
         if not isinstance(function, FunctionType):
             continue
-        if _found(function) is not function:
+        if function.__module__ != methods.__name__ and _found(function) is not function:
             _place(function, namespace, name)
         if function.__name__.startswith("_") and not name.startswith("_"):
             # A name that was free in the file of its definition, but is not what users call it. The qualified

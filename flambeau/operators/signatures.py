@@ -18,10 +18,12 @@ from numpy import ndarray
 
 from ..dtypes import dtype
 from ..graph.recent import Recent
+from ..layouts import memory_format
 from ..size import Size
 from ..tensor import Tensor
 from ..tensor.overrides import first_seen
 from .arguments import invalid_combination, is_integer, type_in_words
+from .generator import Generator
 
 FAILURES = (AttributeError, TypeError, ValueError, RuntimeError, LookupError, ArithmeticError, AssertionError)
 _PREFIXED = ("linalg", "fft", "special")
@@ -94,7 +96,8 @@ def _parameters(signature: str) -> tuple[Parameter, ...]:
         declared, _, default = part.partition(" = ")
         declared, _, also = declared.partition(" | ")
         kind, _, name = declared.rpartition(" ")
-        found.append(Parameter(name, kind, not default, "None" in (default, also), keyword))
+        none = "None" in (default, also) or name == "requires_grad"
+        found.append(Parameter(name, kind, not default, none, keyword))
     return tuple(found)
 
 
@@ -260,8 +263,9 @@ def _several(kind: Callable[[Any], bool]) -> Callable[[Any], bool]:
 
 
 def _is_number(value: Any) -> bool:
-    return isinstance(value, (int, float, complex)) or _is_scalar(value) or hasattr(value, "__complex__") \
-        or (hasattr(value, "__float__") and not isinstance(value, Tensor))
+    return isinstance(value, (int, float, complex)) or _is_scalar(value) or (
+        not isinstance(value, (Tensor, ndarray))
+        and (hasattr(value, "__complex__") or hasattr(value, "__float__")))
 
 
 def _is_real(value: Any) -> bool:
@@ -283,6 +287,8 @@ _FITS: dict[str, Callable[[Any], bool]] = {
     "float": _is_real,
     "Number": _is_number,
     "str": lambda value: isinstance(value, str),
+    "torch.memory_format": lambda value: isinstance(value, memory_format),
+    "torch.Generator": lambda value: isinstance(value, Generator) or value is None,
     "torch.dtype": lambda value: isinstance(value, (dtype, type)),
 }
 

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from operator import index
 from typing import Any
 
 from ..graph.geometry import Geometry
 from ..tensor import Tensor, check_dim, view, view_operator
 from ..tensor.views import makes_rows
+from .arguments import whole
 from .registry import api
 from .view_backward import gradient_is_embedded
 
@@ -51,7 +51,8 @@ def select(input: Tensor, dim: int, index: Any) -> Tensor:
     >>> torch.arange(6).reshape(2, 3).select(1, -1)
     tensor([2, 5])
     """
-    return view(SELECT, input, (dim, int(index)))
+    return view(SELECT, input, (dim if dim.__class__ is int else whole(dim),
+                                index if index.__class__ is int else whole(index)))
 
 
 def slice_of(input: Tensor, dim: int, start: int | None, end: int | None, step: int = 1) -> Tensor:
@@ -74,7 +75,8 @@ def narrow(input: Tensor, dim: int, start: Any, length: int) -> Tensor:
         start = start.item()
     if g.ndim == 0:
         raise RuntimeError("narrow() cannot be applied to a 0-dim tensor.")
-    length = index(length)
+    if length.__class__ is not int or start.__class__ is not int:
+        length, start = whole(length), whole(start)
     if length < 0:
         raise RuntimeError("narrow(): length must be non-negative.")
     n = g.shape[check_dim(dim, g.ndim)]

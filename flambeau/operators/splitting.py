@@ -14,6 +14,7 @@ from ..tensor import INFERENCE, Tensor, check_dim, state, view
 from ..tensor.batching import BatchedTensor, plain
 from ..tensor.history import attach
 from ..tensor.views import chain_of
+from .arguments import whole
 from .creation import filled
 from .joining import cat, stack
 from .registry import api
@@ -169,6 +170,8 @@ def _checked_sizes(input: Tensor, split_sizes: Any, dim: int) -> tuple[int, list
 
 
 def _chunk_sizes(input: Tensor, chunks: int, dim: int) -> tuple[int, list[int]]:
+    if chunks.__class__ is not int or dim.__class__ is not int or chunks >= 1 << 63:
+        chunks, dim = whole(chunks), whole(dim)
     if input.ndim == 0:
         raise RuntimeError("chunk expects at least a 1-dimensional tensor")
     if chunks <= 0:

@@ -11,8 +11,8 @@ from __future__ import annotations
 import inspect
 import warnings
 from collections.abc import Callable, Iterable
-from functools import wraps
-from types import FunctionType
+from functools import cache, wraps
+from types import CodeType, FunctionType
 from typing import Any
 
 from .tensor import Tensor
@@ -171,14 +171,31 @@ def dispatching(function: Callable[..., Any], announced: Callable[..., Any] | No
     return dispatched
 
 
-def _asking(*args: Any, _known: Any, **kwargs: Any) -> Any:
-    """The code of public functions that ask. As their globals are others, ``_known`` has what it needs."""
-    switched_off, active, candidates_of, asks, itself, function = _known
-    if not switched_off[0]:
-        candidates = candidates_of((*args, *kwargs.values()))
-        if candidates or active:
-            return asks(itself, candidates, args, kwargs)
-    return function(*args, **kwargs)
+# A public function that asks. What it needs comes with ``_known``, as its globals are those of the function
+# whose code it replaces, which has as many cells.
+_ASKING = """
+def make({cells}):
+    def asking(*args, _known, **kwargs):
+        if False:
+            return {cells}
+        switched_off, active, candidates_of, asks, itself, function = _known
+        if not switched_off[0]:
+            candidates = candidates_of((*args, *kwargs.values()))
+            if candidates or active:
+                return asks(itself, candidates, args, kwargs)
+        return function(*args, **kwargs)
+    return asking
+"""
+
+
+@cache
+def _code_with(cells: int) -> CodeType:
+    """The code of a function that asks and has so many cells: the compiler must know of them."""
+    made: dict[str, Any] = {}
+    source = _ASKING.format(cells=", ".join([f"_{i}" for i in range(cells)]))
+    exec(compile(source, __file__, "exec"), made)
+    code: CodeType = made["make"](*[None] * cells).__code__
+    return code
 
 
 def _nothing(values: Iterable[Any]) -> list[Any]:
@@ -193,7 +210,7 @@ def begin_asking(function: FunctionType, modes_alone: bool = False) -> bool:
     if getattr(function, "_dispatches", False):
         return False
     inner = copied(function)
-    code = _asking.__code__.replace(co_freevars=function.__code__.co_freevars, co_name=function.__name__)
+    code = _code_with(len(function.__code__.co_freevars)).replace(co_name=function.__name__)
     candidates_of = _nothing if modes_alone else overriding
     function.__defaults__ = None
     function.__kwdefaults__ = {"_known": (disabled, modes, candidates_of, asked, function, inner)}
