@@ -66,11 +66,14 @@ class Walk:
         at = -target.sequence
         found = self.waiting.get(at)
         if found is None:
+            heappush(self.heap, at)
+            if target.plan is not None and target.plan.single:
+                self.waiting[at] = target, [grad]
+                return
             signature = target.signature
             count = target.output_count if signature is None else len(signature.outputs)
             grads = [None] * max(count, number + 1)
-            self.waiting[at] = (target, grads)
-            heappush(self.heap, at)
+            self.waiting[at] = target, grads
             grads[number] = grad
             return
         grads = found[1]

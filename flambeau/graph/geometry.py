@@ -135,8 +135,8 @@ class Family(dict[int, Geometry]):
         self.numel = prod(shape)
         if self.numel >= 1 << 60 and any(strides):
             raise RuntimeError(f"Storage size calculation overflowed with sizes={list(shape)}")
-        self.is_contiguous = self.numel == 0 or _row_major(shape, strides)
         self.span = 1 + sum([(n - 1) * s for n, s in zip(shape, strides)])
+        self.is_contiguous = self.numel == 0 or (self.span == self.numel and _row_major(shape, strides))
         self.order: tuple[int, ...] | None = None
         self.steps: tuple[int, ...] | None = None
         self.flat: Geometry | None = None

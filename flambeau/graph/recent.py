@@ -27,7 +27,7 @@ class Recent(dict[K, V]):
 
     def recall(self, key: K) -> V | None:
         """The value of a key that ``get`` did not find."""
-        found = self._older.pop(key, None)
+        found = self._older.pop(key, None) if self._older else None
         return None if found is None else self.keep(key, found)
 
     def __missing__(self, key: K) -> V:

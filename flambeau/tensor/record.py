@@ -333,10 +333,14 @@ def sign(operator: Operator, key: tuple[Any, ...], attributes: tuple[Any, ...]) 
     kept = plain(attributes)
     if kept is not attributes:
         return sign(operator, (operator, kept, *geometries), kept)
+    devices = set()
     for kind in geometries:
-        if kind.__class__ is not Geometry and kind not in _NUMBERS:
+        if kind.__class__ is Geometry:
+            devices.add(kind.device)
+        elif kind not in _NUMBERS:
             _require_number(operator, kind)
-    check_devices(geometries)
+    if len(devices) > 1:
+        check_devices(geometries)
     outputs = operator.infer(geometries, attributes)
     single = isinstance(outputs, Geometry)
     compute = operator.compute(geometries) if operator.compute is not None else None

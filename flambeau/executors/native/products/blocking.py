@@ -44,6 +44,11 @@ STEPS = 16              # and uses so many rows of B at a time
 DIRECT_ROWS = 24        # up to so many rows, packing B costs more than reading it where it lies
 
 
+# Looking up a member of an enumeration takes as long as several comparisons.
+_OWN, _DIRECT, _SHARED = Source
+_PACKED, _IN_BLOCKS, _AT_ONCE = Rows
+
+
 class Matrix(NamedTuple):
     """An operand: its place among the node's operands, and strides in elements."""
 
@@ -132,9 +137,9 @@ def product_plan(problem: Problem) -> Plan:
     mc, kc, _, columns, row_blocks, column_blocks, how, _ = blocks
     size, lanes, width = tile.itemsize, tile.lanes, tile.columns
     depth, panels = -(-k // lanes) * lanes, -(-n // width)
-    shared = how is Source.SHARED
+    shared = how is _SHARED
     if not shared:  # panels in the scratch: those of A and, where the task packs them, of B
-        mc += width if how is Source.DIRECT else -(-min(columns, n) // width) * width
+        mc += width if how is _DIRECT else -(-min(columns, n) // width) * width
     scratch = mc * min(depth, -(-kc // lanes) * lanes) * size
     words = _words(problem, blocks, panels * width * depth)
     tasks = items * row_blocks * column_blocks
@@ -228,7 +233,7 @@ def _words(problem: Problem, blocks: _Blocks, packed_size: int) -> Words:
     m, n, k, batch, a, b, c, *_ = problem
     words.input(a.position, a.geometry)
     item = b.item
-    if blocks.source is Source.SHARED:
+    if blocks.source is _SHARED:
         words.workspace()
         if any(item):
             item = batch[1] * batch[2] * packed_size, batch[2] * packed_size, packed_size
@@ -267,11 +272,11 @@ def _blocks(problem: Problem, tile: Tile) -> _Blocks:
     items, threads = problem.items, _threads()
     size, lanes, width = tile.itemsize, tile.lanes, tile.columns
     plain = source == compute
-    in_place = _rows_in_place(problem) if plain else Rows.PACKED
+    in_place = _rows_in_place(problem) if plain else _PACKED
     kc = k
     if target == compute:
         deepest = DEPTH * 4 // size
-        if in_place is Rows.AT_ONCE:
+        if in_place is _AT_ONCE:
             deepest = min(deepest, IN_PLACE_BLOCK // size // (min(m, IN_PLACE_ROWS) + min(n, IN_PLACE_ROWS)))
         kc = _share(k, -(-k // deepest), lanes)
     flops = problem.flops
@@ -279,21 +284,21 @@ def _blocks(problem: Problem, tile: Tile) -> _Blocks:
     wanted = min(THREAD_TASKS * threads, max(min(FEW_TASKS, int(worth)), int(worth / 2)))
     wanted = -(-wanted // items) or 1
     direct = plain and b.column == 1 and _columns_in_place(problem, in_place)
-    shared = not direct and in_place is not Rows.AT_ONCE and items < 4 and wanted > 1 \
+    shared = not direct and in_place is not _AT_ONCE and items < 4 and wanted > 1 \
         and flops >= (SHARED if m >= n else SHARED_WIDE)
     unit = 4 if tile.rows % 4 == 0 else 2   # tiles of fewer rows cost little more than they compute
     row_blocks = column_blocks = 1
     if wanted > 1:
-        costs = PACKING[0] if in_place is Rows.PACKED else IN_PLACE, \
+        costs = PACKING[0] if in_place is _PACKED else IN_PLACE, \
             IN_PLACE if direct else READING if shared else PACKING[1]
         row_blocks, column_blocks = _split(problem, unit, width, wanted, costs)
     rows, columns = _share(m, row_blocks, unit), _share(n, column_blocks, width)
     row_blocks, column_blocks = -(-m // rows), -(-n // columns)
-    how = Source.DIRECT if direct else Source.SHARED if shared and row_blocks > 1 else Source.OWN
+    how = _DIRECT if direct else _SHARED if shared and row_blocks > 1 else _OWN
     # A block of A fills a quarter of the second cache: B's panels and the result pass through it too.
     most = min(TILES, machine().second_cache // 4 // (-(-kc // lanes) * lanes * size) // tile.rows)
     mc = tile.rows
-    if most > 1 and in_place is not Rows.AT_ONCE:
+    if most > 1 and in_place is not _AT_ONCE:
         mc = _share(min(rows, m), -(-rows // (most * tile.rows)), tile.rows)
     return _Blocks(mc, kc, rows, columns, row_blocks, column_blocks, how, in_place)
 
@@ -306,11 +311,11 @@ def _rows_in_place(problem: Problem) -> Rows:
     """
     a, m, n = problem.a, problem.m, problem.n
     if m <= DIRECT_ROWS:
-        return Rows.PACKED
+        return _PACKED
     if a.row == problem.b.column == 1 and problem.target == problem.compute:
-        return Rows.AT_ONCE if m * n <= IN_PLACE_RESULT else Rows.PACKED
+        return _AT_ONCE if m * n <= IN_PLACE_RESULT else _PACKED
     apart = not _falls_together(a.row, problem.source.itemsize)
-    return Rows.IN_BLOCKS if a.column == 1 and apart else Rows.PACKED
+    return _IN_BLOCKS if a.column == 1 and apart else _PACKED
 
 
 def _columns_in_place(problem: Problem, rows: Rows) -> bool:
@@ -318,9 +323,9 @@ def _columns_in_place(problem: Problem, rows: Rows) -> bool:
     if problem.m <= DIRECT_ROWS:
         return not _is_wide(problem)
     size = problem.source.itemsize
-    if rows is Rows.AT_ONCE:
+    if rows is _AT_ONCE:
         return not _falls_together(problem.b.row, size)
-    return rows is Rows.IN_BLOCKS and problem.k * problem.n * size <= IN_PLACE_BLOCK
+    return rows is _IN_BLOCKS and problem.k * problem.n * size <= IN_PLACE_BLOCK
 
 
 def _falls_together(stride: int, size: int) -> bool:

@@ -138,14 +138,16 @@ class Scaled:
         words.number(self.alpha, self.compute)
 
 
+_ACROSS = {1: "unit", 0: "equal"}
+
+
 class Added:
     """``alpha * product + beta * summand`` or their plain sum."""
 
     def __init__(self, summand: Operand, compute: Dtype, numbers: tuple[int, int] | None = None) -> None:
         *outer, across = summand.strides
-        layout = {1: "unit", 0: "equal"}.get(across, "strided")
-        self.code: Epilogue = Summand(summand.geometry.dtype.numpy, compute, layout, any(outer),
-                                      numbers is not None)
+        self.code: Epilogue = Summand(summand.geometry.dtype.numpy, compute, _ACROSS.get(across, "strided"),
+                                      any(outer), numbers is not None)
         self.summand = summand
         self.compute = compute
         self.numbers = numbers  # operands beta and alpha
