@@ -9,6 +9,11 @@ from .jit import _overload, _overload_method, export, ignore, is_scripting, unus
 from .jit.annotations import BroadcastingList1, BroadcastingList2, BroadcastingList3
 
 
+def _copy_to_script_wrapper(fn: Callable[..., Any]) -> Callable[..., Any]:
+    """A decorator for methods that TorchScript copies: the method itself."""
+    return fn
+
+
 def boolean_dispatch(arg_name: str, arg_index: int, default: bool, if_true: Callable[..., Any],
                      if_false: Callable[..., Any], module_name: str, func_name: str) -> Callable[..., Any]:
     """A function that calls one of two, by the truth of one of its arguments."""
@@ -20,5 +25,5 @@ def boolean_dispatch(arg_name: str, arg_index: int, default: bool, if_true: Call
     return dispatched
 
 
-__all__ = ["BroadcastingList1", "BroadcastingList2", "BroadcastingList3", "Final", "_overload",
-           "_overload_method", "boolean_dispatch", "export", "ignore", "is_scripting", "unused"]
+__all__ = ["BroadcastingList1", "BroadcastingList2", "BroadcastingList3", "Final", "_copy_to_script_wrapper",
+           "_overload", "_overload_method", "boolean_dispatch", "export", "ignore", "is_scripting", "unused"]

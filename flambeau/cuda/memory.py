@@ -39,6 +39,35 @@ def reset_peak_memory_stats(device: Any = None) -> None:
     """Forget the peaks."""
 
 
+def reset_accumulated_memory_stats(device: Any = None) -> None:
+    """Forget the sums."""
+
+
+def reset_peak_host_memory_stats() -> None:
+    """Forget the peaks of pinned memory."""
+
+
+def reset_accumulated_host_memory_stats() -> None:
+    """Forget the sums of pinned memory."""
+
+
+def reset_max_memory_allocated(device: Any = None) -> None:
+    """The older name of ``reset_peak_memory_stats``."""
+    _forgets_all("reset_max_memory_allocated")
+    reset_peak_memory_stats(device)
+
+
+def reset_max_memory_cached(device: Any = None) -> None:
+    """Another older name of ``reset_peak_memory_stats``."""
+    _forgets_all("reset_max_memory_cached")
+    reset_peak_memory_stats(device)
+
+
+def _forgets_all(name: str) -> None:
+    warnings.warn(f"torch.cuda.{name} now calls torch.cuda.reset_peak_memory_stats, which resets /all/ peak "
+                  "memory stats.", FutureWarning, stacklevel=3)
+
+
 def memory_summary(device: Any = None, abbreviated: bool = False) -> str:
     """A report on device memory. As in PyTorch without a device, there are no figures to report."""
     raise KeyError("allocated_bytes.all.current")

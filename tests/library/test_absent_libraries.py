@@ -7,6 +7,8 @@ from typing import Any
 
 import pytest
 
+import flambeau
+
 CALLS = (
     "torch.cuda.memory_cached()", "torch.cuda.max_memory_cached()", "dict(torch.cuda.memory_stats())",
     "torch.cuda.memory_stats_as_nested_dict()", "dict(torch.cuda.host_memory_stats())",
@@ -68,3 +70,9 @@ def test_switching_the_fast_path_off_leaves_zeros(torch: ModuleType) -> None:
             assert not attention(x, x, x, padding, False)[0].isnan().any()
         finally:
             torch.backends.mha.set_fastpath_enabled(True)
+
+
+@pytest.mark.parametrize("name", ["reset_max_memory_allocated", "reset_max_memory_cached"])
+def test_older_names_that_forget_peaks(name: str) -> None:
+    with pytest.warns(FutureWarning, match=f"torch.cuda.{name} now calls torch.cuda.reset_peak_memory_stats"):
+        assert getattr(flambeau.cuda, name)() is None

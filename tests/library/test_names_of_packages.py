@@ -29,10 +29,12 @@ def test_a_tensors_dict_has_what_users_set_and_takes_what_they_write() -> None:
 
 
 def test_metaclasses_and_questions_of_old_places() -> None:
+    from flambeau._jit_internal import _copy_to_script_wrapper
     from flambeau.nn.parameter import Parameter, _BufferMeta, _ParameterMeta
     assert isinstance(Parameter, _ParameterMeta) and isinstance(torch.nn.Buffer, _BufferMeta)
     assert issubclass(_ParameterMeta, torch._C._TensorMeta)
     assert torch.cuda.amp.common.amp_definitely_not_available()
+    assert _copy_to_script_wrapper(len) is len
 
 
 def test_classes_stay_classes_when_functions_are_overridden() -> None:
