@@ -205,3 +205,32 @@ def test_lists_of_positions() -> None:
         assert x.T[[2]].tolist() == [[2.0, 5.0, 8.0, 11.0]]
         taken[0] = 0
     assert taken.tolist() == [[0.0] * 3, [0.0, 1.0, 2.0], [9.0, 10.0, 11.0]] and x[3, 0] == 9
+
+
+def test_parts_are_written_where_they_lie() -> None:
+    with AtOnce():
+        x = torch.zeros(4, 3)
+        same, copied, column = x._storage.node.value, x.clone(), torch.tensor([1.0, 2.0, 3.0, 4.0])
+        x[1:3, 0] = 5.0     # the copy shares the value
+        written = id(x._storage.node.value)
+        assert copied.sum() == 0 and written != id(same)
+        x[:, 2] = column
+        assert id(x._storage.node.value) == written and x._version == 2
+        x[2] = x[1]
+        x[1:] = x[:-1].clone()
+        x[0, :2] = torch.tensor([7, 8])
+        array = np.zeros((2, 2), np.float32)
+        torch.from_numpy(array)[0] = torch.ones(2)
+    assert x.tolist() == [[7.0, 8.0, 1.0], [0.0, 0.0, 1.0], [5.0, 0.0, 2.0], [5.0, 0.0, 2.0]]
+    assert array.tolist() == [[1.0, 1.0], [0.0, 0.0]]
+
+
+def test_what_backward_needs_is_not_overwritten() -> None:
+    with AtOnce():
+        x, w = torch.zeros(3), torch.ones(3, requires_grad=True)
+        x[0] = 2.0
+        y = w * x
+        x[1] = 1.0
+    with pytest.raises(RuntimeError, match="modified by an inplace operation"):
+        y.sum().backward()
+    assert y.tolist() == [2.0, 0.0, 0.0]
