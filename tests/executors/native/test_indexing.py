@@ -269,3 +269,27 @@ def test_sums_of_short_types(name: str, function: Any, dtype: Any) -> None:
 
     loose = name.startswith("embedding") and dtype is flambeau.float16
     check(run, [flambeau.randn(40, 8).to(dtype)], name, 5e-2 if loose else 0.0)
+
+
+SUMMED: list[tuple[str, Any]] = [
+    ("index_add", lambda x, i, v: x.index_add(0, i, v)),
+    ("index_add", lambda x, i, v: x.index_add(0, i, v, alpha=0.3)),
+    ("index_add", lambda x, i, v: x.index_add(1, i % 33, v.T)),
+    ("index_put", lambda x, i, v: x.index_put((i,), v, accumulate=True)),
+    ("index_put", lambda x, i, v: x.index_put((i, i % 33), v[:, 0], accumulate=True)),
+    ("scatter_add", lambda x, i, v: x.scatter_add(0, i.unsqueeze(1).expand(40, 33), v[:40])),
+    ("put", lambda x, i, v: x.contiguous().put(i, v[:, 0], accumulate=True)),
+    ("index_add", lambda x, i, v: x.clone().index_add_(0, i, v).index_add_(0, i, v)),
+]
+
+
+@pytest.mark.parametrize("dtype", [flambeau.bfloat16, flambeau.float16], ids=str)
+@pytest.mark.parametrize("number", range(len(SUMMED)))
+def test_short_types_are_added_in_single_precision(number: int, dtype: Any) -> None:
+    name, function = SUMMED[number]
+    flambeau.manual_seed(0)
+    index = flambeau.randint(0, 40, (40,))
+    values = flambeau.randn(40, 40).to(dtype)[:, :33] if number != 2 else flambeau.randn(40, 40).to(dtype)
+    whole = flambeau.randn(40, 33).to(dtype)
+    for x in (whole, flambeau.randn(33, 40).to(dtype).T, flambeau.randn(80, 66).to(dtype)[::2, ::2]):
+        check(function, [x, index, values], name, 1e-2)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from contextlib import contextmanager
 
+from ....graph.geometry import Geometry
 from ..llvm import code
 from ..llvm.build import Function, Module
 from ..llvm.emitter import Dtype, memory_type
@@ -20,7 +21,10 @@ PIECE = 1 << 13     # elements that are worth a task of their own
 
 @code.kernels("rounding")
 def kernels(dtype: Dtype) -> str:
-    """The addresses of ``widen`` and ``narrow`` of a 16-bit type, and of ``clear``, which makes zeros."""
+    """The addresses of ``widen`` and ``narrow`` of a 16-bit type, and of ``clear``, which makes zeros.
+
+    ``spread`` widens what has no gaps.
+    """
     module = Module()
     with module.kernel("widen") as f:
         _widen(f, Arguments(f, WIDEN), dtype)
@@ -28,6 +32,11 @@ def kernels(dtype: Dtype) -> str:
         given = Arguments(f, CLEAR)
         with _pieces(f, given.number("count")) as k:
             f.write("float", "0.0", f.at(given.pointer("target"), k, "float"), 4)
+    with module.kernel("spread") as f:
+        given = Arguments(f, NARROW)
+        with _pieces(f, given.number("count")) as k:
+            value = f.load(f.at(given.pointer("source"), k, memory_type(dtype)), dtype)
+            f.write("float", value, f.at(given.pointer("target"), k, "float"), 4)
     with module.kernel("narrow") as f:
         given = Arguments(f, NARROW)
         with _pieces(f, given.number("count")) as k:
@@ -69,6 +78,19 @@ def narrowed(dtype: Dtype, count: int, place: int, result: int = 0) -> Call:
     words.constant(count)
     assert len(words.values) == len(NARROW)
     return Call(kernels(dtype)["narrow"], words, -(-count // PIECE))
+
+
+def widened(dtype: Dtype, count: int, place: int, g: Geometry | None) -> Call:
+    """The call that widens the first operand, or what the first result holds so far, into the workspace."""
+    words = Words()
+    if g is None:
+        words.output(0)
+    else:
+        words.input(0, g)
+    words.workspace(place)
+    words.constant(count)
+    assert len(words.values) == len(NARROW)
+    return Call(kernels(dtype)["spread"], words, -(-count // PIECE))
 
 
 def cleared(dtype: Dtype, count: int, place: int) -> Call:

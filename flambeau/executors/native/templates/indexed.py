@@ -178,7 +178,7 @@ def _kernel(form: Form) -> str:
     with module.kernel("indexed") as f:
         dense = f.at(f.words, 0, "i64") if form.constant else f.word(0, "ptr")
         indexed = f.word(1, "ptr")
-        factor = f.read(register_type(form.dtype), f.at(f.words, after, "i64"), 4) if form.scaled else ""
+        factor = f.load(f.at(f.words, after, "i64"), form.dtype) if form.scaled else ""
         finder = _Finder(f, form, nest)
         size = str(form.dtype.itemsize)
         steps = [str(form.sizes[side]) if unit else nest.step(f, side)
@@ -303,7 +303,10 @@ def _act(f: Function, form: Form, dense: str, indexed: str, factor: str) -> None
     kind = register_type(form.dtype)
     if form.dtype in (BFLOAT16, FLOAT16):
         held = f.read("float", indexed, 4) if form.sums else f.load(indexed, form.dtype)
-        total = f.emit(f"fadd float {held}, {f.load(dense, form.dtype)}")
+        x = f.load(dense, form.dtype)
+        if form.scaled:
+            x = f.rounded(f.emit(f"fmul float {x}, {factor}"), form.dtype)
+        total = f.emit(f"fadd float {held}, {x}")
         if form.sums:
             f.write("float", total, indexed, 4)
         else:

@@ -12,7 +12,7 @@ from ....graph.geometry import Geometry, row_major_strides
 from ....graph.node import Signature
 from ..llvm.emitter import BFLOAT16, FLOAT16, Dtype
 from ..plan import Call, Plan
-from ..recurrent.rounding import cleared, narrowed
+from ..recurrent.rounding import cleared, narrowed, widened
 from .copying import Place, bits_of, copied, filled
 from .indexed import Index, Side, walked
 from .movement import Template, number_for, source_of
@@ -71,6 +71,25 @@ def _updated(signature: Signature, positions: Shape, call: Call) -> Plan:
         return Plan([call], in_place=[(0, 0)], traffic=traffic)
     copy = copied(Place(out.strides), source_of(g), g.shape, out.dtype.itemsize)
     return Plan([copy, call], traffic=traffic)
+
+
+def _put_or_added(signature: Signature, positions: Shape, dense: Side, strides: Shape,
+                  indices: Sequence[Index], action: str, wraps: bool = False,
+                  factor: int | None = None) -> Plan:
+    """A walk that writes into the first operand; sums of 16-bit types are taken in single precision."""
+    g, out = signature.geometries[0], signature.outputs[0]
+    dtype = out.dtype.numpy
+    if action != "add" or dtype not in (BFLOAT16, FLOAT16) or not isinstance(dense.geometry, Geometry):
+        return _updated(signature, positions, walked(action, positions, dense, Side(strides), indices,
+                                                     out.dtype, wraps=wraps, factor=factor))
+    call = walked("add", positions, dense, Side(strides, place=0), indices, out.dtype, wraps=wraps,
+                  factor=factor)
+    whole = g.is_dense and not g.offset and g.strides == out.strides
+    copies = [] if whole else [copied(Place(out.strides), source_of(g), g.shape, out.dtype.itemsize)]
+    calls = [*copies, widened(dtype, out.numel, 0, g if whole else None), call,
+             narrowed(dtype, out.numel, 0)]
+    return Plan(calls, workspace=-(-4 * out.numel // 64) * 64, in_place=[(0, 0)] if whole else (),
+                traffic=_traffic(signature, positions) + 12.0 * out.numel)
 
 
 def _usable(signature: Signature, *positions: Geometry) -> bool:
@@ -132,8 +151,8 @@ def _scatter(signature: Signature) -> Plan | None:
     if dense is None:
         return None
     where = Index(1, index, index.strides, x.shape[dim], out.strides[dim])
-    call = walked(reduce or "write", index.shape, dense, Side(_without(out.strides, dim)), [where], out.dtype)
-    return _updated(signature, index.shape, call)
+    return _put_or_added(signature, index.shape, dense, _without(out.strides, dim), [where],
+                         reduce or "write")
 
 
 _REDUCTIONS = {"sum": "add", "prod": "multiply", "amax": "greatest", "amin": "least"}
@@ -215,10 +234,10 @@ def _index_update(signature: Signature) -> Plan | None:
     dense = _values(source, 2, shape, out)
     if dense is None or (name == "index_add" and not number_for(signature.geometries[3], out.dtype)):
         return None
-    call = walked("add" if name == "index_add" else "write", shape, dense, Side(_without(out.strides, dim)),
-                  [_vector(index, 1, out.shape, out.strides, dim)], out.dtype, wraps=name == "index_fill",
-                  factor=3 if name == "index_add" else None)
-    return _updated(signature, shape, call)
+    added = name == "index_add"
+    return _put_or_added(signature, shape, dense, _without(out.strides, dim),
+                         [_vector(index, 1, out.shape, out.strides, dim)], "add" if added else "write",
+                         name == "index_fill", 3 if added else None)
 
 
 # --- several index tensors ----------------------------------------------------------------------------------
@@ -274,9 +293,8 @@ def _index_put(signature: Signature) -> Plan | None:
     dense = _values(values, 1, found.shape, out)
     if dense is None or not math.prod(found.shape):
         return None
-    call = walked("add" if accumulate else "write", found.shape, dense, Side(found.strides), found.indices,
-                  out.dtype, wraps=True)
-    return _updated(signature, found.shape, call)
+    return _put_or_added(signature, found.shape, dense, found.strides, found.indices,
+                         "add" if accumulate else "write", True)
 
 
 # --- the flattened tensor -----------------------------------------------------------------------------------
@@ -310,9 +328,8 @@ def _put(signature: Signature) -> Plan | None:
     if not _usable(signature, index) or not out.is_contiguous or source.shape != index.shape \
             or source.dtype is not out.dtype:
         return None
-    call = walked("add" if signature.attributes[0] else "write", index.shape, Side(source.strides, 2, source),
-                  Side([0] * index.ndim), [_flat(index, 1, x.numel)], out.dtype, wraps=True)
-    return _updated(signature, index.shape, call)
+    return _put_or_added(signature, index.shape, Side(source.strides, 2, source), [0] * index.ndim,
+                         [_flat(index, 1, x.numel)], "add" if signature.attributes[0] else "write", True)
 
 
 # --- rows of a table ----------------------------------------------------------------------------------------
