@@ -119,7 +119,10 @@ def _shifted(x: Tensor, dim: int, first: int) -> Tensor:
 
 def _cumprod_gradient(grad: Tensor, input: Tensor, dim: int) -> Tensor:
     """Exact where factors are zero, too: (product of the factors before) x (a recurrence over those
-    behind)."""
+    behind). Of 16-bit types in single precision."""
+    if input.dtype in dtypes.LOW_PRECISION:
+        wide = arithmetic_dtype(input.dtype)
+        return _cumprod_gradient(grad.to(wide), input.to(wide), dim).to(input.dtype)
     factors = _conj(input)
     before = _shifted(factors.cumprod(dim), dim, 1)
     return before * record(RECURRENCE, (grad, factors), (dim, True))

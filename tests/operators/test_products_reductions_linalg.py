@@ -304,3 +304,15 @@ def test_matrices_that_only_one_elimination_finds_singular() -> None:
     alike.requires_grad_()
     flambeau.det(alike).backward()
     assert alike.grad.isfinite().all()
+
+
+def test_gradients_of_products_of_short_types() -> None:
+    """They are those of single precision, rounded once."""
+    flambeau.manual_seed(0)
+    x = (flambeau.randn(3, 40) * 0.2 + 1).bfloat16().requires_grad_()
+    wide = x.detach().float().requires_grad_()
+    for function in (lambda x: x.prod(1).sum(), lambda x: x.cumprod(1).float().sum()):
+        function(x).backward()
+        function(wide).backward()
+        np.testing.assert_allclose(x.grad.float().numpy(), wide.grad.numpy(), 8e-3)
+        x.grad = wide.grad = None
