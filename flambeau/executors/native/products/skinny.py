@@ -11,6 +11,8 @@ memory once.
 
 Where B is large and adjacent along its columns, a column would touch a page of memory at each step. A few
 rows of B are then used to the full before the next ones, and sums are kept in the scratch in between.
+
+What is read one after the other of B is in short pieces, which no CPU foresees: it is asked for ahead.
 """
 
 from __future__ import annotations
@@ -38,6 +40,10 @@ _TASK = (("ptr noalias readonly", "%words"), ("ptr noalias", "%scratch"), ("i64"
 _PART = (("ptr noalias readonly", "%words"), ("ptr", "%a"), ("i64", "%apart"), ("ptr", "%b"), ("ptr", "%c"),
          ("i64", "%row"), ("i64", "%rows"), ("i64", "%column"), ("i64", "%right"), ("i64", "%k"),
          ("i64", "%to"), ("ptr", "%sums"), ("i64", "%i0"), ("i64", "%i1"), ("i64", "%i2"))
+# What comes from memory while a core waits for one line of it, several times over:
+AHEAD = 1 << 14     # bytes of columns, rounded up,
+ROWS_AHEAD = 16     # or rows of so many columns as are computed at once
+_LINE = 64
 _INDICES = ("%i0", "%i1", "%i2")
 
 
@@ -159,11 +165,14 @@ class _Writer:
                        for j in range(self.width)]
             rows = self._rows(f)
             acc = [[f.variable(self.vector, "zeroinitializer") for _ in columns] for _ in rows]
+            ahead = self._ahead(f, stride)
 
             def step(k: str, mask: str | None) -> None:
                 factors = [read_lanes(f, self.kind.compute, lanes, f.at(row, k, self.element), mask)
                            for row in rows]
                 for j, start in enumerate(columns):
+                    if mask is None:
+                        f.prefetch(f.at(element_at(f, source, start, k), ahead, "i8"), 2)
                     value = read_lanes(f, source, lanes, element_at(f, source, start, k), mask)
                     for i, factor in enumerate(factors):
                         acc[i][j].set(f.fma(self.vector, factor, value, acc[i][j].get()))
@@ -178,6 +187,14 @@ class _Writer:
                 with f.when(f.compare("slt", i, "%rows")):
                     self._store_sums(f, i, [x.get() for x in acc[i]])
         return f
+
+    def _ahead(self, f: Function, stride: str) -> str:
+        """How many bytes ahead B is asked for: whole groups of columns; 0 where B is small."""
+        size = f.mul(stride, self.kind.source.itemsize)
+        group = f.mul(size, self.width)
+        count = f.div(f.add(group, AHEAD - 1), f.most(group, 1))
+        small = f.compare("slt", f.mul(f.word(Word.N), size), 4 * AHEAD)
+        return f.choose(small, "i64", 0, f.mul(count, group))
 
     def _store_sums(self, f: Function, i: int, vectors: list[str]) -> None:
         """The sums of the lanes of vectors: elements of a row of C."""
@@ -244,6 +261,9 @@ class _Writer:
             factors = [f.splat(f.read(element, f.at(row, k, element), self.size), lanes, element)
                        for row in rows]
             at = element_at(f, source, origin, f.mul(k, stride))
+            ahead = element_at(f, source, at, f.mul(stride, ROWS_AHEAD))
+            for j in range(0, width * source.itemsize, _LINE):
+                f.prefetch(f.at(ahead, j, "i8"), 2)
             for j, (start, mask) in enumerate(zip(starts, masks)):
                 value = read_lanes(f, source, lanes, element_at(f, source, at, start), mask)
                 for i, factor in enumerate(factors):
