@@ -127,3 +127,23 @@ def test_another_length_is_of_a_known_kind(monkeypatch: pytest.MonkeyPatch) -> N
         for length in (22, 23, 50):
             _planned(_encoder, (3, length, 8))
     assert len(examined) == count > 0
+
+
+def test_shorter_sequences_lie_where_longer_ones_did() -> None:
+    """Not where ones more than twice as long did; and values are right wherever they lie."""
+    _forget()
+    offsets: dict[int, Any] = {}
+    for length in (40, 60, 64, 50, 45, 200, 180, 10, 11, 9):
+        x = torch.arange(8.0 * 2 * length).reshape(2, length, 8).sin()
+        with config.executor("native"):
+            found = _encoder(x).detach().numpy().copy()
+            program = known._entries[-1].program
+        assert program is not None
+        offsets[length] = program.offsets, program.size
+        with config.executor("interpreter"):
+            assert abs(found - _encoder(x).detach().numpy()).max() < 1e-5
+    for one, other in ((64, 50), (64, 45), (200, 180), (11, 9)):
+        assert offsets[one][0] is offsets[other][0]
+    for one, other in ((60, 64), (64, 200), (200, 11)):
+        assert offsets[one][0] is not offsets[other][0]
+    assert offsets[9][1] < offsets[64][1] < offsets[200][1]
