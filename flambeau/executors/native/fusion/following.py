@@ -9,6 +9,7 @@ reads it at all, the kernel's first result of the same type takes its place.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from itertools import pairwise
 from math import prod
 from typing import Any, NamedTuple, SupportsIndex
 
@@ -109,11 +110,12 @@ class _Mold:
         if problem is None or not _is_plain(problem, space):
             return None
         places = self.contents.reads.places
-        steps = [_steps(space, read_strides(own[m], j, ELEMENT, space, None), problem.n) for m, j in places]
-        if None in steps:
+        reads = [read_strides(own[m], j, ELEMENT, space, None) for m, j in places]
+        steps = _steps(space, reads, problem.n)
+        if steps is None:
             return None
-        nest = nest_over([(problem.m, False), (problem.n, False)], [s for s in steps if s is not None],
-                         [problem.n, 1], [ELEMENT] * len(steps), False, 1)
+        nest = nest_over([(problem.m, False), (problem.n, False)], steps, [problem.n, 1],
+                         [ELEMENT] * len(steps), False, 1)
         if nest.accesses not in self.codes:
             self.codes[nest.accesses] = self._code(nest)
         code = self.codes[nest.accesses]
@@ -121,7 +123,7 @@ class _Mold:
             return None
         geometries = [own[m].geometries[j] for m, j in places]
         following = _Following(self, geometries, nest, code[0])
-        plan = product_plan(problem._replace(follower=following, output=following.place_of_product()))
+        plan = product_plan(Problem(*problem[:-2], following, following.place_of_product()))
         plan.nanoseconds += prod(space[0]) * cost.ELEMENT_INSTRUCTION * max(code[1], 8)
         moved = [g for k, g in enumerate(geometries) if k != self.product]
         moved += [own[i].outputs[r] for k, (i, r) in enumerate(self.contents.results) if k != self.place]
@@ -174,26 +176,43 @@ def _is_plain(problem: Problem, space: Space) -> bool:
         and problem.m * problem.n == prod(space[0])
 
 
-def _steps(space: Space, strides: Sequence[int], columns: int) -> list[int] | None:
-    """Strides along rows of so many columns, and along these; None where there are no such strides."""
-    shape, own = space
-    order = sorted((d for d in range(len(shape)) if shape[d] > 1), key=lambda d: own[d])
-    found: list[int] = []
-    for extent in (columns, prod(shape) // columns):
-        first = step = None
-        size = 1
-        while size < extent and order:
-            d = order.pop(0)
-            if step is None:
-                first = strides[d]
-            elif strides[d] != step:
+def _steps(space: Space, reads: Sequence[tuple[int, ...]], columns: int) -> list[list[int]] | None:
+    """Of each input, its strides along rows of so many columns and along these; None where one has none."""
+    parts = _parts(space, columns)
+    if parts is None:
+        return None
+    known: dict[tuple[int, ...], list[int]] = {}
+    for strides in reads:
+        if strides not in known:
+            steps = [_step(space[0], strides, dims) for dims in parts]
+            if None in steps:
                 return None
-            step = strides[d] * shape[d]
-            size *= shape[d]
+            known[strides] = [step or 0 for step in steps]
+    return [known[strides] for strides in reads]
+
+
+def _parts(space: Space, columns: int) -> list[list[int]] | None:
+    """The dimensions of a space, innermost first, that are the rows, and those that are their columns."""
+    shape, own = space
+    order = sorted([d for d, n in enumerate(shape) if n > 1], key=own.__getitem__)
+    found: list[list[int]] = []
+    for extent in (columns, prod(shape) // columns):
+        dims, size = list[int](), 1
+        while size < extent and order:
+            dims.append(order.pop(0))
+            size *= shape[dims[-1]]
         if size != extent:
             return None
-        found.insert(0, first or 0)
+        found.insert(0, dims)
     return found
+
+
+def _step(shape: tuple[int, ...], strides: tuple[int, ...], dims: list[int]) -> int | None:
+    """The stride with which dimensions are walked as one; None where there is no such stride."""
+    for inner, outer in pairwise(dims):
+        if strides[outer] != strides[inner] * shape[inner]:
+            return None
+    return strides[dims[0]] if dims else 0
 
 
 # --- who follows whom ---------------------------------------------------------------------------------------
