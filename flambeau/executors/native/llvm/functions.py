@@ -397,7 +397,7 @@ def sin(x: Expression) -> Expression:
     if x.dtype != FLOAT32:
         raise Unsupported(f"sin of {x.dtype}")
     r, n = quadrant(x)
-    value = convert(sine_of(r, n), FLOAT32)
+    value = sine_of(convert(r, FLOAT32), n)
     value = select(compare("<", x, 0), -value, value)
     return select(compare("<", absolute(x), 2.0 ** -13), x, value)
 
@@ -407,7 +407,7 @@ def cos(x: Expression) -> Expression:
     if x.dtype != FLOAT32:
         raise Unsupported(f"cos of {x.dtype}")
     r, n = quadrant(x)
-    value = convert(sine_of(r, n + 1), FLOAT32)
+    value = sine_of(convert(r, FLOAT32), n + 1)
     return select(compare("<", absolute(x), 2.0 ** -13), constant(x, 1.0), value)
 
 
