@@ -205,7 +205,7 @@ class Family(dict[int, Geometry]):
 # last step, and to remember how it was read would push out what comes back.
 TABLE = 1024
 _ROOM = 32              # how many members a family has room for at first
-_PLENTY = 1 << 15       # how many all have, before it is asked whether somebody holds them
+_PLENTY = 1 << 11       # how many all have, before it is asked whether somebody holds them: few stay cached
 _given = [0, _PLENTY]   # how much room all have (a family's first counts as one), and may have
 
 

@@ -56,7 +56,8 @@ def known_arrays(tensors: Iterable[Any]) -> list[Array] | None:
 def known_rows_of(tensors: Sequence[Any]) -> tuple[Array, list[int]] | None:
     """The table of which the tensors are rows, and which; None as in ``known_arrays``, or if they are not.
 
-    That is what most samples of a batch are, so it is bare.
+    That is what most samples of a batch are, so it is bare. Stretches of one sequence are rows of a table of
+    all its stretches.
     """
     first = tensors[0]
     if modes or levels or interceptors or first.__class__ is not Tensor or first._sparse:
@@ -79,7 +80,8 @@ def known_rows_of(tensors: Sequence[Any]) -> tuple[Array, list[int]] | None:
         return value, offsets
     rows = [offset // size for offset in offsets]
     if sum(rows) * size != sum(offsets):    # some begin between two rows
-        return None
+        step = value.itemsize
+        return np.ndarray((len(value) - size + 1, size), value.dtype, value, 0, (step, step)), offsets
     return value[:len(value) // size * size].reshape(-1, size), rows
 
 

@@ -88,7 +88,10 @@ def take_rows(table: Array, rows: Array | list[int], shape: Sequence[int]) -> Te
     count = len(rows)
     flat = allocate[0](count * math.prod(shape), table.dtype)
     out = flat if table.ndim == 1 else flat.reshape(count, *table.shape[1:])
-    table.take(rows, 0, out, "clip")    # other modes copy in between
+    if table.flags.c_contiguous:
+        table.take(rows, 0, out, "clip")    # other modes copy in between
+    else:
+        out[...] = table[rows]
     return made(flat, (count, *shape))
 
 

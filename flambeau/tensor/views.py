@@ -87,7 +87,9 @@ def view(operator: Operator, x: Tensor, attributes: tuple[Any, ...] = ()) -> Ten
 
 def is_plain(x: Tensor) -> bool:
     """Whether a view of x has no history, and versions are its storage's."""
-    return x.__class__ is Tensor and x._counter is None and not (x._multiple or x.requires_grad)
+    base = x._base
+    return x.__class__ is Tensor and x._counter is None \
+        and not (x._multiple or x._requires_grad or (base is not None and base._requires_grad))
 
 
 def _moved(operator: Operator, x: Tensor, attributes: tuple[Any, ...]) -> Tensor:

@@ -234,3 +234,17 @@ def test_what_backward_needs_is_not_overwritten() -> None:
     with pytest.raises(RuntimeError, match="modified by an inplace operation"):
         y.sum().backward()
     assert y.tolist() == [2.0, 0.0, 0.0]
+
+
+@pytest.mark.parametrize("dtype", ["int64", "float32", "uint8", "bfloat16"])
+def test_stretches_of_a_sequence(dtype: str) -> None:
+    x = torch.arange(2000).to(getattr(torch, dtype)).reshape(1000, 2).clone()
+    x.sum().item()
+    flat = x.view(-1)
+    with AtOnce():
+        stacked = torch.stack([flat[i:i + 5] for i in (3, 1990, 10, 3, 1995)])
+        assert stacked._storage.node.value is not None
+        assert torch.equal(stacked[1], flat[1990:1995]) and torch.equal(stacked[4], flat[1995:])
+        assert torch.equal(stacked[2], stacked[2]) and stacked.shape == (5, 5)
+        pairs = torch.stack([x[i:i + 2] for i in (1, 4, 2)])
+        assert torch.equal(pairs[1], x[4:6]) and pairs.shape == (3, 2, 2)
