@@ -53,6 +53,33 @@ class Rows(Images):
         return self.rows[index], self.labels[index]
 
 
+class Augmented(Images):
+    """Images of 3 x 32 x 32, half of them flipped, cropped at random and normalized."""
+
+    def __init__(self, torch: Any, count: int) -> None:
+        self.torch, self.images, self.labels = torch, torch.rand(count, 3, 32, 32), torch.arange(count)
+        self.mean, self.std = torch.rand(3, 1, 1), torch.rand(3, 1, 1) + 0.5
+        self.count = count
+
+    def __getitem__(self, index: int) -> Any:
+        image = self.torch.nn.functional.pad(self.images[index], (4, 4, 4, 4))
+        top, left = self.torch.randint(0, 9, (2,)).tolist()
+        image = image[:, top:top + 32, left:left + 32]
+        if self.torch.rand(1) < 0.5:
+            image = image.flip(-1)
+        return (image - self.mean) / self.std, self.labels[index]
+
+
+class Tokens(Images):
+    """Stretches of 64 tokens, and the same one further on."""
+
+    def __init__(self, torch: Any, count: int) -> None:
+        self.tokens, self.count = torch.randint(0, 100, (count + 65,)), count
+
+    def __getitem__(self, index: int) -> Any:
+        return self.tokens[index:index + 64], self.tokens[index + 1:index + 65]
+
+
 class Dicts(Images):
     """Small records: a tensor, a number, an integer and a text."""
 
@@ -103,6 +130,8 @@ DATASETS: dict[str, tuple[Callable[[Any, int], Any], int, Callable[[Any], Any] |
     "rows of tensors": (rows, 16384, None),
     "rows, own dataset": (Rows, 16384, None),
     "images 3x64x64": (Images, 2048, None),
+    "images 3x32x32, augmented": (Augmented, 2048, None),
+    "tokens": (Tokens, 8192, None),
     "dicts": (Dicts, 8192, None),
     "variable lengths": (Sentences, 8192, padded),
     "stream": (stream, 16384, None),
@@ -131,6 +160,15 @@ def cases() -> Iterator[tuple[str, str, int, dict[str, Any]]]:
         yield "rows of tensors", words, 64, options
 
 
+def read(batch: Any) -> None:
+    """Ask for the values of a batch, lest they be left for later."""
+    if hasattr(batch, "data_ptr"):
+        batch.data_ptr()
+    elif isinstance(batch, (list, dict)):
+        for part in batch.values() if isinstance(batch, dict) else batch:
+            read(part)
+
+
 def rate(torch: Any, name: str, count: int, options: dict[str, Any]) -> float:
     """Samples per second in the best epoch."""
     make, _, collate = DATASETS[name]
@@ -139,8 +177,8 @@ def rate(torch: Any, name: str, count: int, options: dict[str, Any]) -> float:
     best, began, epochs = float("inf"), time.perf_counter(), 0
     while epochs < EPOCHS or time.perf_counter() - began < SECONDS:
         start = time.perf_counter()
-        for _batch in loader:
-            pass
+        for batch in loader:
+            read(batch)
         best = min(best, time.perf_counter() - start)
         epochs += 1
     return count / best

@@ -16,10 +16,13 @@ import numpy as np
 from .. import devices
 from ..graph.node import Failure
 from ..graph.operator import Operator
+from ..random_streams.few import FEW
 from ..random_streams.state import STATE_BYTES, check_state, seed_state
 from ..tensor import Tensor, record, state
 from ..tensor.batching import levels, rules
 from ..tensor.construct import from_array
+from ..tensor.known import from_value
+from ..tensor.record import interceptors
 
 DEFAULT_SEED = 67280421310721
 
@@ -108,6 +111,10 @@ def _draw(operator: Operator, generator: Generator | None, operands: tuple[Any, 
           attributes: tuple[Any, ...]) -> Tensor:
     source = generator or default_generator
     _recover(source)
+    if state.at_once and operator.name in _FEW_BY_FEW and attributes[-1].numel <= FEW:
+        drawn = _few(operator, source, operands, attributes)
+        if drawn is not None:
+            return drawn
     enabled, state.enabled = state.enabled, False
     try:
         values, source._state = record(operator, (source._state, *operands), attributes)
@@ -115,6 +122,21 @@ def _draw(operator: Operator, generator: Generator | None, operands: tuple[Any, 
         state.enabled = enabled
     result: Tensor = values
     return result
+
+
+# What draws few numbers quickly by itself.
+_FEW_BY_FEW = frozenset(("uniform", "randint"))
+
+
+def _few(operator: Operator, source: Generator, operands: tuple[Any, ...],
+         attributes: tuple[Any, ...]) -> Tensor | None:
+    """A few numbers, drawn at once (Note: computing at once); None if the stream is not known yet."""
+    before, geometry = _value(source._state), attributes[-1]
+    if before.__class__ is not np.ndarray or interceptors or state.inference or not geometry.is_contiguous:
+        return None
+    values, after = operator.kernel(None, before, *operands, *attributes)
+    source._state = from_value(after, source._state._geometry)
+    return from_value(values.reshape(-1), geometry)
 
 
 def may_fail(generator: Generator | None) -> None:

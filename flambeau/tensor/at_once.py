@@ -23,14 +23,12 @@ from ..executors import native
 from ..executors.interpreter.quiet import hush, speak
 from ..executors.interpreter.run import Plan, draws, prepare
 from ..executors.native.tiers import interpreted
-from ..graph.geometry import Geometry
-from ..graph.node import Node, Signature, constant
+from ..graph.node import Node, Signature
 from ..graph.operator import Operator
 from ..graph.recent import Recent
-from ..graph.storage import Storage
-from ..random_streams.few import FEW
 from . import casting
 from .batching import levels
+from .known import from_value
 from .record import DECLINED, compute_with, projection, sign
 from .stacking import join_tensors, stack_rows
 from .tape import state
@@ -41,7 +39,6 @@ _new = object.__new__
 # Modelled nanoseconds of the interpreter; what takes longer gains more from being fused.
 _SMALL = 60e3
 _MANY = 1 << 14     # numbers to be drawn
-_FEW_BY_FEW = frozenset(("uniform", "randint"))     # what the interpreter draws quickly, if they are few
 _ROWS = 0, None     # what cat and stack are told, as a rule: the dimension, and that nothing is converted
 _JOINS = {"cat": join_tensors, "stack": stack_rows}
 _Prepared = tuple[Plan, Signature]
@@ -110,16 +107,8 @@ def _compute(operator: Operator, operands: Any, attributes: tuple[Any, ...], eno
     finally:
         speak(before)
     if signature.single:
-        return _made(result, signature.outputs[0])
-    return tuple([_made(one, geometry) for one, geometry in zip(result, signature.outputs[:enough])])
-
-
-def _made(value: Any, geometry: Geometry) -> Tensor:
-    """A tensor of a value: ``fresh``, unrolled."""
-    out = _new(Tensor)
-    out._storage = Storage(constant(value), geometry)
-    out._geometry = geometry
-    return out
+        return from_value(result, signature.outputs[0])
+    return tuple([from_value(one, geometry) for one, geometry in zip(result, signature.outputs[:enough])])
 
 
 def _prepare(operator: Operator, key: tuple[Any, ...], attributes: tuple[Any, ...]) -> _Prepared | None:
@@ -136,7 +125,7 @@ def _prepare(operator: Operator, key: tuple[Any, ...], attributes: tuple[Any, ..
 
 def _plan_of(signature: Signature) -> Plan | None:
     operator = signature.operator
-    if draws(signature) and (signature.outputs[0].numel > FEW or operator.name not in _FEW_BY_FEW):
+    if draws(signature):
         return partial(_drawn, signature) if signature.outputs[0].numel <= _MANY else None
     joins = operator.kind == "variadic"     # only to be done once, whatever its size
     if operator.kind == "multi_tensor" or not (joins or interpreted((Node(signature, (), None),)) <= _SMALL):

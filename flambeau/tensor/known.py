@@ -14,7 +14,7 @@ import numpy as np
 
 from ..devices import CPU
 from ..dtypes import from_numpy_dtype
-from ..graph.geometry import contiguous
+from ..graph.geometry import Geometry, contiguous
 from ..graph.node import constant
 from ..graph.storage import Storage
 from .batching import levels
@@ -138,5 +138,9 @@ def known_parts(tensors: Sequence[Any]) -> tuple[list[Array], int] | None:
 
 def made(flat: Array, shape: Sequence[int]) -> Tensor:
     """A tensor of a shape whose value is a flat array that nobody else will write to."""
-    geometry = contiguous(shape, from_numpy_dtype(flat.dtype))
+    return from_value(flat, contiguous(shape, from_numpy_dtype(flat.dtype)))
+
+
+def from_value(flat: Array, geometry: Geometry) -> Tensor:
+    """A tensor of a dense geometry with such a value."""
     return fresh(Storage(constant(flat), geometry), geometry)
