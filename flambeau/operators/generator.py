@@ -132,7 +132,7 @@ def _few(operator: Operator, source: Generator, operands: tuple[Any, ...],
          attributes: tuple[Any, ...]) -> Tensor | None:
     """A few numbers, drawn at once (Note: computing at once); None if the stream is not known yet."""
     before, geometry = _value(source._state), attributes[-1]
-    if before.__class__ is not np.ndarray or interceptors or state.inference or not geometry.is_contiguous:
+    if before.__class__ is not np.ndarray or interceptors or not geometry.is_contiguous:
         return None
     values, after = operator.kernel(None, before, *operands, *attributes)
     source._state = from_value(after, source._state._geometry)

@@ -67,7 +67,7 @@ class AtOnce:
 
 def _compute(operator: Operator, operands: Any, attributes: tuple[Any, ...], enough: int | None) -> Any:
     """The result, or results; ``DECLINED`` where it has to be recorded."""
-    if not state.at_once or state.inference or casting.used or levels:
+    if not state.at_once or levels or (casting.used and operator.name in casting.OPERATORS):
         return DECLINED
     if operator.kind == "variadic" and attributes == _ROWS and operands \
             and (joined := _JOINS[operator.name](operands)) is not None:

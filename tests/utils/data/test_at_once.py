@@ -148,6 +148,22 @@ def test_default_dtype_and_modes() -> None:
         assert not (x + 1).is_inference()
 
 
+def test_inside_inference_mode_and_after_autocast() -> None:
+    with torch.autocast("cpu"):
+        torch.ones(2, 2) @ torch.ones(2, 2)
+    x = torch.tensor(TABLE)
+    x.sum().item(), torch.rand(1).item()
+    for mode in (torch.inference_mode, torch.no_grad):
+        with mode(), AtOnce():
+            made = [(x[5] - MEAN).flip(-1), torch.rand(2), x[5].clone(), torch.stack([x[1], x[7]])]
+            assert all(one._storage.node.value is not None for one in made)
+            assert all(one.is_inference() == (mode is torch.inference_mode) for one in made)
+            made[2][0, 1] = 3.0
+            assert made[2][0, 1].sum() == 24
+    with torch.autocast("cpu"), AtOnce():
+        assert (x[5, 0] @ x[6, 0]).dtype is torch.bfloat16 and (x[5] - MEAN)._storage.node.value is not None
+
+
 class Turned(Dataset[torch.Tensor]):
     def __init__(self) -> None:
         self.x = torch.tensor(TABLE)
