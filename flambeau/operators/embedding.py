@@ -41,7 +41,7 @@ def _grad_geometry(operands: Any, attributes: Any) -> Geometry:
 def EMBEDDING_BACKWARD(m: Any, grad: Any, indices: Any, rows: int, padding_idx: int | None) -> Any:
     """Sum of gradient rows by index: (*, D) gives (V, D); the padding row gets none."""
     flat = indices.reshape(-1)
-    values = grad.reshape(flat.size, -1)
+    values = grad.reshape(flat.size, grad.shape[-1])
     if padding_idx is not None:
         keep = flat != padding_idx
         flat, values = flat[keep], values[keep]
@@ -264,7 +264,7 @@ def _pool(rows: Tensor, which: Any, bags: int, mode: str, weights: Any, indices:
     if kept is not None:
         rows = rows * kept
     if not bags:
-        return rows.new_zeros((0, rows.shape[1]))
+        return rows.narrow(0, 0, 0)  # of the rows, so that backward finds the weight
     total = _sums(rows, which, bags)
     if mode == "sum":
         return total
