@@ -41,8 +41,8 @@ def _convolve(name: str, pairs: bool, mode: str, adjacent: str, bias: bool, step
 
 
 @kernel("pack_weights", "convolution_weights", effort=Effort.FEW)
-def _pack_pairs(run: bool, beside: str) -> str:
-    return pair_module(tile_of(), run, beside)
+def _pack_pairs(narrow: bool, run: bool, beside: str) -> str:
+    return pair_module(tile_of(), "narrow" if narrow else "run" if run else beside)
 
 
 @kernel("pack_weights", "convolution_weights", effort=Effort.FEW)
@@ -67,7 +67,7 @@ PAIRS = functools.cache(Pairs)
 
 def has_pairs(mode: str, dtype: Any) -> bool:
     """Whether pairs of channels are multiplied at once."""
-    return dtype == BFLOAT16 and mode in ("taps", "pointwise") and multiplies_pairs()
+    return dtype == BFLOAT16 and not winograd_of(mode) and multiplies_pairs()
 
 
 def rounded(n: int, unit: int) -> int:
@@ -188,7 +188,7 @@ def _packing_call(problem: Problem, e: Elements, tile: Tile, weight: Geometry, b
     if mode == "narrow":
         # Every (channel, tap) is a tap of one channel, whose place is in the table.
         taps = [c * step_in + tap for c in range(channels) for tap in taps]
-        taps += [-1] * (blocking.padded - len(taps))
+        taps += [-1] * (blocking.padded * (2 if isinstance(e, Pairs) else 1) - len(taps))
         channels = padded = 1
     how = mode if winograd_of(mode) else "run" if 1 < volume <= e.lanes and mode == "taps" else "taps"
     beside = beside_in(problem) if mode != "narrow" and how != "run" else "taps"
@@ -202,7 +202,7 @@ def _packing_call(problem: Problem, e: Elements, tile: Tile, weight: Geometry, b
         "w_group": problem.weight.group, "w_out": problem.weight.batch, "w_in": step_in, "outs": problem.outs,
         "channels": channels, "panels": blocking.panels, "taps": len(taps), "padded": padded,
         "volume": volume, "runs": runs, "run": run}
-    function = _pack_pairs(how == "run", beside) if pairs \
+    function = _pack_pairs(mode == "narrow", how == "run", beside) if pairs \
         else _pack(e.name, how, turned and how == mode != "taps", beside)
     arguments = words(PACK_POINTERS, PACK_NUMBERS, given, taps)
     return Call(function, arguments, problem.groups * blocking.panels * runs)
@@ -233,7 +233,7 @@ def _main_call(problem: Problem, e: Elements, tile: Tile,
     v_at = rounded(x_size * e.staged_size, 64)
     m_at = v_at + rounded(b.depth * v_step * e.staged_size, 64)
     p_at = m_at + rounded(m_size * e.width, 64)
-    columns = rounded(b.padded, e.lanes)
+    columns = rounded(b.blocks * b.width, e.lanes)
     table, u_panel = _phase_table(problem, mode, tap_step, (columns, staged_b, staged_w))
     step = 1 if all(p.grid[2] == 1 for p in problem.phases) else problem.positions[2]
     packed_panel = w.elements**2 * tap_step if w else u_panel

@@ -13,22 +13,30 @@ from .packing import PACK_NUMBERS, PACK_POINTERS, part_of
 from .vectors import transposed
 
 
-def pair_module(tile: Tile, run: bool, beside: str) -> str:
-    """Code of ``pack_weights``; ``run``: all taps lie side by side, else what ``beside`` says."""
+def pair_module(tile: Tile, how: str) -> str:
+    """Code of ``pack_weights``.
+
+    ``how``: run (all taps lie side by side), channels, outs, taps (nothing lies side by side), or narrow:
+    pairs are of entries of the table, each the place of a channel's tap, or none if negative.
+    """
     module = Module()
     with module.kernel("pack_weights") as f:
         a = registers(f, PACK_POINTERS, PACK_NUMBERS)
         with f.loop(f.begin, f.end) as task:
             number, (first, end), out, start = part_of(f, a, tile, task)
-            target = f.at(a.packed, f.mul(number, f.mul(f.mul(a.padded, a.taps), tile.columns)), "i32")
+            taps = f.div(a.taps, 2) if how == "narrow" else a.taps
+            target = f.at(a.packed, f.mul(number, f.mul(f.mul(a.padded, taps), tile.columns)), "i32")
             for j in range(tile.vectors):
                 pack = _Vector(f, a, tile, f.at(a.weight, start, "i16"), target, out, j)
-                with f.loop(first, end, tile.lanes if beside == "channels" and not run else 1) as k:
-                    if run:
+                if how == "narrow":
+                    pack.entries()
+                    continue
+                with f.loop(first, end, tile.lanes if how == "channels" else 1) as k:
+                    if how == "run":
                         pack.run(k)
-                    elif beside == "channels":
+                    elif how == "channels":
                         pack.channels(k, end)
-                    elif beside == "outs":
+                    elif how == "outs":
                         pack.outs(k)
                     else:
                         pack.gathered(k)
@@ -129,6 +137,19 @@ class _Vector:
                     held = f.read("i16", f.at(at, f.add(place, f.mul(lane, a.w_out)), "i16"), 2)
                     f.write("i16", held, f.at(buffer, f.add(f.mul(lane, 2), h), "i16"), 2)
             self._write(f.read(self.kind, buffer), tap, k)
+
+    def entries(self) -> None:
+        """Of few channels: two entries of the table make a step."""
+        f, a, n = self.f, self.a, self.lanes
+        buffer = local_array(f, 2 * n, "i16")
+        with f.loop(0, f.div(a.taps, 2)) as pair:
+            f.write(f"<{2 * n} x i16>", "zeroinitializer", buffer, 2)
+            for h in range(2):
+                place = entry(f, a.table, f.add(f.mul(pair, 2), h))
+                with f.loop(0, self._present(f.compare("sge", place, 0))) as lane:
+                    held = f.read("i16", f.at(self.source, f.add(place, f.mul(lane, a.w_out)), "i16"), 2)
+                    f.write("i16", held, f.at(buffer, f.add(f.mul(lane, 2), h), "i16"), 2)
+            self._write(f.read(self.kind, buffer), pair, "0")
 
     def _present(self, exists: str) -> Value:
         f = self.f

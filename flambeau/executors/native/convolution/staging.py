@@ -187,7 +187,7 @@ def fill_narrow(f: Function, a: Registers, e: Elements, source: str, v: str, par
             line.transpose(to, part["grid_w"], step)
         else:
             line.copy(to, part["grid_w"])
-        row_of_v.set(f.at(to, f.mul(part["grid_w"], a.v_pixel), e.element))
+        row_of_v.set(e.place(f, to, f.mul(part["grid_w"], a.v_pixel)))
 
 
 class NarrowLine:
@@ -208,7 +208,7 @@ class NarrowLine:
     def _column(self, to: str, k: Value) -> str:
         f, a = self.f, self.a
         block = f.div(k, a.narrow_width)
-        return f.at(to, f.add(f.mul(block, a.v_step), f.sub(k, f.mul(block, a.narrow_width))), self.e.element)
+        return self.e.place(f, to, f.add(f.mul(block, a.v_step), f.sub(k, f.mul(block, a.narrow_width))))
 
     def copy(self, to: str, pixels: str) -> None:
         """Element by element."""
@@ -219,10 +219,10 @@ class NarrowLine:
             y = self._column(to, k)
             for start, end in (("0", first), (stop, pixels)):
                 with f.loop(start, end) as w:
-                    f.write(e.element, "0.0", f.at(y, f.mul(w, a.v_pixel), e.element), e.width)
+                    e.keep_one(f, "0.0", e.place(f, y, f.mul(w, a.v_pixel)))
             with f.loop(first, stop) as w:
                 value = e.read_one(f, e.at(f, x, f.mul(w, skip)))
-                f.write(e.element, value, f.at(y, f.mul(w, a.v_pixel), e.element), e.width)
+                e.keep_one(f, value, e.place(f, y, f.mul(w, a.v_pixel)))
 
     def transpose(self, to: str, pixels: str, step: int) -> None:
         """A vector of pixels for each of as many columns at once; blocks are whole vectors of columns."""
@@ -237,7 +237,7 @@ class NarrowLine:
                 square = kept(f, e, transposed(f, e.kind, rows))
                 with f.loop(0, f.least(rest, n)) as i:
                     column = f.read(e.kind, f.at(square, f.mul(i, n), e.element))
-                    f.write(e.kind, column, f.at(y, f.mul(f.add(w, i), a.v_pixel), e.element))
+                    e.keep(f, column, e.place(f, y, f.mul(f.add(w, i), a.v_pixel)))
 
     def _pixels(self, tap: tuple[str, str, str], w: str, step: int) -> str:
         f, e = self.f, self.e

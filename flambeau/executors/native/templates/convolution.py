@@ -13,7 +13,7 @@ from ..convolution import planes
 from ..convolution.depthwise import depthwise_plan, depthwise_weight_plan
 from ..convolution.depthwise_rows import has_rows, has_weight_rows, rows_plan, rows_weight_plan
 from ..convolution.few_plan import MOST_OUTS, few_plan, has_few
-from ..convolution.forward import beside_in, product_plan
+from ..convolution.forward import beside_in, has_pairs, product_plan
 from ..convolution.problem import Problem, forward_problem, input_problem
 from ..convolution.weight import weight_plan
 from ..convolution.winograd import winograd_of
@@ -115,7 +115,8 @@ def _forward(signature: Signature) -> Plan | None:
     if copies is not None and (_is_small(problem) or mode == "narrow"):
         return plan_by_copies(_forward, signature, copies)
     kind = _kind(problem, mode, volume, dtype)
-    if mode == "narrow" and kind in ("few", "product") and planes.has_planes(problem, volume, dtype):
+    if mode == "narrow" and kind in ("few", "product") and planes.has_planes(problem, volume, dtype) \
+            and not (kind == "product" and has_pairs(mode, dtype)):
         return planes.forward_plan(problem, dtype, (x, weight, bias))
     return _plan(kind, problem, dtype, (x, weight, bias), volume, mode, False)
 
