@@ -293,3 +293,17 @@ def test_short_types_are_added_in_single_precision(number: int, dtype: Any) -> N
     whole = flambeau.randn(40, 33).to(dtype)
     for x in (whole, flambeau.randn(33, 40).to(dtype).T, flambeau.randn(80, 66).to(dtype)[::2, ::2]):
         check(function, [x, index, values], name, 1e-2)
+
+
+@pytest.mark.parametrize("dtype", [flambeau.int64, flambeau.int32], ids=str)
+@pytest.mark.parametrize("width", [20, 130])
+def test_rows_of_a_large_table(width: int, dtype: Any) -> None:
+    """Rows that are asked for ahead, also behind the last index: those of all, of a part, of one."""
+    table = numbers(20_000, width)
+    for index in (positions(0, 20_000, 5, 41, dtype=dtype), positions(-20_000, 0, 300, dtype=dtype)[::7],
+                  positions(0, 20_000, 1, dtype=dtype).expand(30)):
+        values = numbers(*index.shape, width)
+        check(lambda t, i: t[i], [table, index], "index")
+        check(lambda t, i, v: t.index_put((i,), v, accumulate=True), [table, index, values], "index_put")
+        if index.min() >= 0:
+            check(lambda t, i: flambeau.nn.functional.embedding(i, t), [table, index], "embedding")

@@ -29,6 +29,9 @@ Strides = Sequence[int]
 STRIP = 2048       # columns whose indices, once checked, are still in the first cache
 LONG = 1024        # bytes from which a row is fetched before it is copied,
 FETCHED = 256      # so many of them: the core itself fetches what follows
+EARLY = 12         # rows that are computed while one comes from memory,
+FAR = 1 << 20      # where what is indexed has more bytes than this
+LINE = 64
 INDICES = 3        # the words before those of the indices: dense side, indexed side, status
 EACH = 3           # words of an index: pointer, extent, bytes from one position to the next
 ARITHMETIC = {"add": ("add", "fadd"), "multiply": ("mul", "fmul")}
@@ -75,6 +78,7 @@ class Form(NamedTuple):
     scaled: bool            # the dense side is multiplied by a number
     ahead: bool             # rows are fetched before they are copied
     sums: bool              # the indexed side is in single precision
+    early: bool             # rows are asked for some rows before they are needed
 
     @property
     def sizes(self) -> tuple[int, int]:
@@ -107,11 +111,13 @@ def walked(action: str, extents: Strides, dense: Side, indexed: Side, indices: S
     else:
         space, cut = _for_writing(extents, strides, held, size + held + wide)
     first, second, *others = [own[-1] for own in space.strides]
+    ahead = action == "read" and cut.columns * size >= LONG
     form = Form(rank_for(space), action, number_type, len(indices), wide, wraps,
                 any(others), others.count(wide) == len(others), all(i.step == 1 for i in indices),
                 (first == size, second == held),
                 dense.constant or isinstance(dense.geometry, type), factor is not None,
-                action == "read" and cut.columns * size >= LONG, sums)
+                ahead, sums, not ahead and rank_for(space) == 1 and second == held and not any(others)
+                and space.extents[-1] * held >= LINE)
     words = _words(dense, indexed, indices, number_type, factor, held)
     Nest(form.rank, 2 + len(indices), len(words.values)).place(words, space, cut)
     return Call(_kernel(form), words, cut.tasks, cut.grain)
@@ -186,6 +192,8 @@ def _kernel(form: Form) -> str:
         ahead = _Ahead(f, run) if run is not None and form.ahead else None
         with nest.rows(f) as row:
             first, at = f.at(dense, row.offsets[0], "i8"), f.at(indexed, row.offsets[1], "i8")
+            if form.early:
+                finder.bring(row, at)
             if form.varies:
                 wrong = finder.check_row(row)
             else:
@@ -234,6 +242,7 @@ class _Finder:
     def __init__(self, f: Function, form: Form, nest: Nest) -> None:
         self.f = f
         self.form = form
+        self.nest = nest
         base = [INDICES + EACH * k for k in range(form.indices)]
         self.pointers = [f.word(b, "ptr") for b in base]
         self.extents = [f.word(b + 1) for b in base]
@@ -285,6 +294,19 @@ class _Finder:
             self.wrong.set(f.emit(f"or i1 {self.wrong.get()}, {bad}"))
             total = f.add(total, f.mul(f.choose(bad, "i64", "0", x), step))
         return total
+
+    def bring(self, row: Row, at: str) -> None:
+        """Ask for the row that the index of a later row means, if it may not be in the caches."""
+        f, (extent, step) = self.f, (self.extents[0], self.steps[0])
+        with f.when(f.compare("sgt", f.mul(extent, step), FAR)):
+            last = f.mul(f.sub(self.nest.rows_of(f), 1), self.nest.row_step(f, 2))
+            later = f.least(f.add(row.offsets[2], f.mul(self.nest.row_step(f, 2), EARLY)), last)
+            x = self._wrapped(0, self._read(0, row._replace(offsets=["", "", later]), 0))
+            x = f.choose(f.compare("ult", x, extent), "i64", x, "0")
+            place = f.at(at, f.mul(x, step), "i8")
+            count = f.least(f.mul(row.width(f), self.form.sizes[1]), FETCHED)
+            with f.loop(0, count, LINE) as i:
+                f.prefetch(f.at(place, i, "i8"), 1, self.form.action != "read")
 
     def report(self) -> None:
         """Set the status if an index was wrong."""

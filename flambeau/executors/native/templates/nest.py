@@ -168,6 +168,14 @@ class Nest:
         """An operand's stride along the columns."""
         return f.word(self.at + 5 + self.rank + operand * (self.rank + 1) + self.rank)
 
+    def row_step(self, f: Function, operand: int) -> str:
+        """An operand's stride from row to row."""
+        return f.word(self.at + 5 + self.rank + operand * (self.rank + 1) + self.rank - 1)
+
+    def rows_of(self, f: Function) -> str:
+        """How many rows there are."""
+        return f.word(self.at)
+
     def columns(self, f: Function) -> str:
         """The extent of the columns."""
         return f.word(self.at + 2)
