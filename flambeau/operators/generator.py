@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 
 from .. import devices
+from ..config import settings
 from ..graph.node import Failure
 from ..graph.operator import Operator
 from ..random_streams.few import FEW
@@ -111,7 +112,7 @@ def _draw(operator: Operator, generator: Generator | None, operands: tuple[Any, 
           attributes: tuple[Any, ...]) -> Tensor:
     source = generator or default_generator
     _recover(source)
-    if state.at_once and operator.name in _FEW_BY_FEW and attributes[-1].numel <= FEW:
+    if operator.name in _FEW_BY_FEW and attributes[-1].numel <= FEW:
         drawn = _few(operator, source, operands, attributes)
         if drawn is not None:
             return drawn
@@ -130,13 +131,14 @@ _FEW_BY_FEW = frozenset(("uniform", "randint"))
 
 def _few(operator: Operator, source: Generator, operands: tuple[Any, ...],
          attributes: tuple[Any, ...]) -> Tensor | None:
-    """A few numbers, drawn at once (Note: computing at once); None if the stream is not known yet."""
+    """A few numbers, drawn at once, which costs less than to record it; None if the stream is not known."""
     before, geometry = _value(source._state), attributes[-1]
-    if before.__class__ is not np.ndarray or interceptors or not geometry.is_contiguous:
+    if before.__class__ is not np.ndarray or interceptors or not geometry.is_contiguous \
+            or settings.executor not in ("auto", "interpreter"):
         return None
     values, after = operator.kernel(None, before, *operands, *attributes)
     source._state = from_value(after, source._state._geometry)
-    return from_value(values.reshape(-1), geometry)
+    return from_value(values if values.ndim == 1 else values.reshape(-1), geometry)
 
 
 def may_fail(generator: Generator | None) -> None:

@@ -28,5 +28,5 @@ def few32(state: State, count: int) -> tuple[list[int], State] | None:
     after = state.copy()
     _write_left(after, 8, left - count)
     _write_next(after, 16, following + count)
-    after.flags.writeable = False
+    after.setflags(write=False)
     return outputs, after

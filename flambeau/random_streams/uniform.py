@@ -43,7 +43,8 @@ def uniform(state: State, shape: tuple[int, ...], low: float, high: float,
         return parts.view(dtype).reshape(shape), state
     if (low, high) == (0.0, 1.0) and dtype is FLOAT32 and (few := few32(state, math.prod(shape))):
         outputs, state = few
-        return np.array([(x & 0xFFFFFF) * 2.0**-24 for x in outputs], dtype).reshape(shape), state
+        values = np.array([(x & 0xFFFFFF) * 2.0**-24 for x in outputs], dtype)
+        return values if len(shape) == 1 else values.reshape(shape), state
     stream = Stream(state)
     if dtype == FLOAT64:
         values = fill(stream, shape, dtype, lambda n: _double(stream.doubles(n), low, high))
