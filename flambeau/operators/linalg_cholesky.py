@@ -9,6 +9,7 @@ from ..executors.interpreter import factorizations
 from ..graph.geometry import Geometry
 from ..tensor import Tensor, record
 from ..tensor.warned import warn
+from . import prices
 from .definition import operator
 from .linalg_solve import SOLVE_TRIANGULAR
 from .linalg_support import (
@@ -33,7 +34,7 @@ def _factor_geometry(operands: Any, attributes: Any) -> tuple[Geometry, Geometry
     return (same if attributes[0] else same_by_columns)(g), info_of(g)
 
 
-@operator("linalg_cholesky_ex", _factor_geometry)
+@operator("linalg_cholesky_ex", _factor_geometry, price=prices.matrices)
 def CHOLESKY(m: Any, input: Any, upper: bool) -> Any:
     return factorizations.cholesky(input)
 
@@ -122,7 +123,7 @@ def _solve_geometry(operands: Any, attributes: Any) -> Geometry:
     return by_columns(solved_shape(factor, b), b.dtype, b.device)
 
 
-@operator("cholesky_solve", _solve_geometry)
+@operator("cholesky_solve", _solve_geometry, price=prices.matrices)
 def CHOLESKY_SOLVE(m: Any, input: Any, L: Any, upper: bool) -> Any:
     turned = m.conj(m.swapaxes(L, -1, -2))
     low, high = (turned, L) if upper else (L, turned)

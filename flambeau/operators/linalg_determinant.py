@@ -7,6 +7,7 @@ from typing import Any
 from .. import return_types
 from ..graph.geometry import Geometry, contiguous
 from ..tensor import Tensor, record
+from . import prices
 from .cumulative import products_of_others
 from .definition import operator
 from .linalg_solve import INV
@@ -20,7 +21,7 @@ def _det_geometry(operands: Any, attributes: Any) -> Geometry:
     return contiguous(g.shape[:-2], g.dtype, g.device)
 
 
-@operator("linalg_det", _det_geometry)
+@operator("linalg_det", _det_geometry, price=prices.matrices)
 def DET(m: Any, A: Any) -> Any:
     return m.linalg.det(A)
 
@@ -44,7 +45,7 @@ def _slogdet_geometry(operands: Any, attributes: Any) -> tuple[Geometry, Geometr
     return sign, contiguous(sign.shape, sign.dtype.to_real(), sign.device)
 
 
-@operator("linalg_slogdet", _slogdet_geometry)
+@operator("linalg_slogdet", _slogdet_geometry, price=prices.matrices)
 def SLOGDET(m: Any, A: Any) -> Any:
     return tuple(m.linalg.slogdet(A))
 

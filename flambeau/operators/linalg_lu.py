@@ -9,6 +9,7 @@ from ..executors.interpreter import factorizations
 from ..graph.geometry import Geometry, contiguous
 from ..tensor import Tensor, record
 from ..tensor.warned import warn
+from . import prices
 from .definition import operator
 from .joining import cat
 from .linalg_solve import SOLVE_TRIANGULAR
@@ -34,7 +35,7 @@ def _lu_geometry(operands: Any, attributes: Any) -> tuple[Geometry, ...]:
     return same_by_columns(g), pivots, info_of(g)
 
 
-@operator("linalg_lu_factor_ex", _lu_geometry, non_differentiable_outputs=(1, 2))
+@operator("linalg_lu_factor_ex", _lu_geometry, non_differentiable_outputs=(1, 2), price=prices.matrices)
 def LU_FACTOR(m: Any, A: Any, pivot: bool) -> Any:
     return factorizations.lu(A, pivot)
 

@@ -12,6 +12,7 @@ from ..executors.interpreter import factorizations, lapack
 from ..graph.geometry import Geometry, contiguous
 from ..tensor import Tensor, record
 from ..tensor.warned import warn
+from . import prices
 from .definition import operator
 from .linalg_support import (
     LinAlgError,
@@ -34,7 +35,8 @@ from .registry import api
 # --- inverse ------------------------------------------------------------------------------------------------
 
 
-@operator("linalg_inv_ex", lambda operands, attributes: (same_by_columns(operands[0]), info_of(operands[0])))
+@operator("linalg_inv_ex", lambda operands, attributes: (same_by_columns(operands[0]), info_of(operands[0])),
+          price=prices.matrices)
 def INV(m: Any, A: Any) -> Any:
     return factorizations.inverse(A)
 
@@ -93,7 +95,7 @@ def _solve_geometry(operands: Any, attributes: Any) -> tuple[Geometry, Geometry]
     return by_columns(solved_shape(a, b), a.dtype, a.device), info_of(a)
 
 
-@operator("linalg_solve_ex", _solve_geometry)
+@operator("linalg_solve_ex", _solve_geometry, price=prices.matrices)
 def SOLVE(m: Any, A: Any, B: Any) -> Any:
     return factorizations.solve(A, B)
 
@@ -169,7 +171,7 @@ def _triangular_geometry(operands: Any, attributes: Any) -> Geometry:
     return by_columns(solved_shape(a, b), a.dtype, a.device)
 
 
-@operator("linalg_solve_triangular", _triangular_geometry)
+@operator("linalg_solve_triangular", _triangular_geometry, price=prices.matrices)
 def SOLVE_TRIANGULAR(m: Any, A: Any, B: Any, upper: bool, unitriangular: bool) -> Any:
     return factorizations.solve_triangular(A, B, upper, unitriangular)
 

@@ -17,6 +17,9 @@ if TYPE_CHECKING:
 FLOP = 0.01         # an operation of a product
 STEP = 60e3         # a step along time: a dozen calls of NumPy, of a recurrent layer with their products
 STREAM = 15e3       # to open a random stream, and to close it
+MATRIX = 300.0      # a call of LAPACK for one of many small matrices,
+CUBE = 0.4          # and for each element of a cube as large as that one is
+SMALL = 32          # rows, beyond which a native program has nothing better
 PAIR = 2.0          # an element of the difference of two rows
 
 
@@ -39,6 +42,13 @@ def product(signature: Signature) -> float:
 def convolved(signature: Signature) -> float:
     """Of a convolution: its windows are laid out, and the products are long and narrow."""
     return 5 * product(signature)
+
+
+def matrices(signature: Signature) -> float:
+    """Of a factorization or a solution for each matrix of the largest batch among the operands."""
+    shapes = [g.shape for g in _operands(signature) if g.ndim > 1]
+    rows = min(max([n for shape in shapes for n in shape[-2:-1]], default=0), SMALL)
+    return max([math.prod(shape[:-2]) for shape in shapes], default=0) * (MATRIX + CUBE * rows**3)
 
 
 def stepwise(signature: Signature) -> float:
