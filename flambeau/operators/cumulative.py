@@ -37,11 +37,14 @@ def _cumulative_dtype(input: Tensor, dtype: Any) -> tuple[Tensor, Any]:
 def CUMSUM(m: Any, input: Any, dim: int, dtype: Any) -> Any:
     if not input.ndim:
         return input
-    # A running sum in single precision drifts: it is kept in double precision, as PyTorch does.
+    return m.cumsum(input, axis=dim, dtype=_running_dtype(input, dtype))
+
+
+def _running_dtype(input: Any, dtype: Any) -> Any:
+    """The type of a running sum or product: in single precision it would drift, so it is kept in double
+    precision, as PyTorch does."""
     wide = {np.dtype(np.float32): np.float64, np.dtype(np.complex64): np.complex128}.get(input.dtype)
-    if dtype.category >= dtypes.FLOATING and wide is not None:
-        return m.cumsum(input, axis=dim, dtype=wide)
-    return m.cumsum(input, axis=dim, dtype=arithmetic_dtype(dtype).numpy)
+    return wide if dtype.category >= dtypes.FLOATING and wide is not None else arithmetic_dtype(dtype).numpy
 
 
 @CUMSUM.derivative("input")
@@ -68,7 +71,7 @@ def cumsum(input: Tensor, dim: int, *, dtype: Any = None) -> Tensor:
 
 @operator("cumprod", _cumulative_geometry, compute=operand_dtype)
 def CUMPROD(m: Any, input: Any, dim: int, dtype: Any) -> Any:
-    return m.cumprod(input, axis=dim, dtype=arithmetic_dtype(dtype).numpy) if input.ndim else input
+    return m.cumprod(input, axis=dim, dtype=_running_dtype(input, dtype)) if input.ndim else input
 
 
 def _same_geometry(operands: Any, attributes: Any) -> Geometry:

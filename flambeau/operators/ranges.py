@@ -1,10 +1,21 @@
-"""Ranges of numbers: arange, linspace, logspace."""
+"""Ranges of numbers: arange, linspace, logspace.
+
+Note: rounding of ranges. PyTorch's numbers to the last bit: schedules are made of them, and products of a
+thousand of them.
+
+* ``arange`` goes on in groups, the 8 numbers (4 of float64, 16 of the half types) that lie in a register: the
+  first of a group is rounded, the others are counted from there. The last numbers, where there are not two
+  groups more, are counted from the start.
+* Products are not rounded before they are added, but in half types everything is rounded.
+"""
 
 from __future__ import annotations
 
 import math
 from operator import index
 from typing import Any
+
+import numpy as np
 
 from .. import devices, dtypes
 from ..graph.geometry import Geometry, contiguous
@@ -21,7 +32,24 @@ def _arange_kernel(m: Any, start: Any, step: Any, geometry: Geometry) -> Any:
     numpy_type = geometry.dtype.numpy
     if geometry.dtype.category < dtypes.FLOATING:
         return (int(start) + m.arange(geometry.numel) * int(step)).astype(numpy_type)
-    return (start + m.arange(geometry.numel) * m.float64(step)).astype(numpy_type)
+    return _in_groups(start, step, geometry.numel, np.dtype(numpy_type))
+
+
+_GROUPS = {2: 16, 4: 8, 8: 4}                                       # by bytes of an element
+_WIDER = {4: np.float64, 8: np.longdouble}                          # in which products are as if not rounded
+
+
+def _in_groups(start: Any, step: Any, n: int, dtype: np.dtype[Any]) -> np.ndarray[Any, Any]:
+    """start + i step (Note: rounding of ranges)."""
+    work = _WIDER.get(dtype.itemsize, np.float32)
+    first, width = work(start), work(step)
+    size = _GROUPS.get(dtype.itemsize, 1)
+    i = np.arange(n)
+    grouped = n - n % (2 * size)
+    ahead = i[:grouped] % size
+    begins = (first + width * (i[:grouped] - ahead).astype(work)).astype(dtype)
+    return np.concatenate([(begins.astype(work) + width * ahead.astype(work)).astype(dtype),
+                           (first + width * i[grouped:].astype(work)).astype(dtype)])
 
 
 ARANGE = Operator("arange", _arange_kernel, lambda operands, attributes: attributes[0], ("start", "step"))
@@ -114,7 +142,8 @@ def range(
 
 def _linspace_kernel(m: Any, start: Any, end: Any, base: Any, geometry: Geometry) -> Any:
     n, numpy_type = geometry.numel, geometry.dtype.numpy
-    work = m.dtype(m.float32) if geometry.dtype in dtypes.LOW_PRECISION else numpy_type
+    half_type = geometry.dtype in dtypes.LOW_PRECISION
+    work = m.dtype(m.float32) if half_type and base is not None else m.dtype(numpy_type)
     if geometry.dtype.category < dtypes.FLOATING:
         first, last = int(start), int(end)
         step = m.float32(last - first) / m.float32(max(n - 1, 1))
@@ -128,11 +157,11 @@ def _linspace_kernel(m: Any, start: Any, end: Any, base: Any, geometry: Geometry
     first, last = work.type(start), work.type(end)
     i = m.arange(n)
     step = (last - first) / work.type(max(n - 1, 1))
-    values = m.where(
-        i < n // 2,
-        first + step * i.astype(step.real.dtype),
-        last - step * (n - 1 - i).astype(step.real.dtype),
-    )
+    exact = work.kind == "f" and base is None
+    wide = _WIDER.get(work.itemsize, work.type) if exact else work.type
+    before, after = (k.astype(step.real.dtype) for k in (i, n - 1 - i))
+    values = m.where(i < n // 2, wide(first) + wide(step) * before, wide(last) - wide(step) * after)
+    values = values.astype(work)
     if n == 1:
         values = m.full(1, first)
     if base is not None:

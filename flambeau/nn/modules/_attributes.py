@@ -147,7 +147,7 @@ class ModuleAttributes:
         self._require_tables("module", "_modules")
         self._forget(name, keep=("_modules",))
         self._modules[name] = run_registration_hooks(module_registration_hooks, self, name, value)
-        install(type(self), "_modules", name)
+        install(type(self), "_modules", name, ModuleAttributes.__getattr__)
 
     def _set_buffer(self, name: str, value: Any) -> None:
         if value is not None and not isinstance(value, Tensor):
@@ -188,7 +188,7 @@ class ModuleAttributes:
         self._check_name(name, "parameter", "_parameters")
         if param is None:
             self._parameters[name] = None
-            install(type(self), "_parameters", name)
+            install(type(self), "_parameters", name, ModuleAttributes.__getattr__)
             return
         if not isinstance(param, Parameter):
             raise TypeError(
@@ -202,7 +202,7 @@ class ModuleAttributes:
                 "forward() method."
             )
         self._parameters[name] = run_registration_hooks(parameter_registration_hooks, self, name, param)
-        install(type(self), "_parameters", name)
+        install(type(self), "_parameters", name, ModuleAttributes.__getattr__)
 
     def register_buffer(self, name: str, tensor: Tensor | None, persistent: bool = True) -> None:
         """Add a tensor that is state but not trained; a non-persistent one stays out of the state dict.

@@ -5,6 +5,9 @@ and a call of `__getattr__`: four times the cost of the table itself, in every f
 the first registration of a name puts a descriptor for it on the module's class. It changes nothing visible:
 it gives way to instance attributes, is not there when asked for on the class, and what it does not find
 is looked up by `__getattr__` as ever.
+
+A class with a `__getattr__` of its own sees every access, as in PyTorch: there the descriptor finds nothing,
+and so hides one of a base class.
 """
 
 from __future__ import annotations
@@ -32,10 +35,23 @@ class MemberAccess:
             raise AttributeError(self.name) from None
 
 
-def install(cls: type, table: str, name: str) -> None:
+class Unfound(MemberAccess):
+    """Leaves the member to the class's own `__getattr__`."""
+
+    __slots__ = ()
+
+    def __get__(self, instance: Any, owner: type | None = None) -> Any:
+        raise AttributeError(self.name)
+
+
+def install(cls: type, table: str, name: str, getattr_of_modules: Any) -> None:
     """Put the descriptor for `name` on `cls`, unless the class has an attribute of that name."""
-    if name.isidentifier() and not any(name in base.__dict__ for base in cls.__mro__):
-        setattr(cls, name, MemberAccess(table, name))
+    if not name.isidentifier():
+        return
+    there = next((base.__dict__[name] for base in cls.__mro__ if name in base.__dict__), None)
+    kind = MemberAccess if cls.__getattr__ is getattr_of_modules else Unfound  # type: ignore[attr-defined]
+    if there is None or (there.__class__ is MemberAccess and kind is Unfound):
+        setattr(cls, name, kind(table, name))
 
 
 def installed_on(cls: type) -> set[str]:

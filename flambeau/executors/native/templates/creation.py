@@ -19,7 +19,8 @@ _REAL = (FLOAT32, FLOAT64)
 # --- arange -------------------------------------------------------------------------------------------------
 
 def _arange(signature: Signature) -> Plan | None:
-    """start + i step: integers in 64 bits, floating numbers in double precision."""
+    """start + i step: integers in 64 bits, floating numbers in double precision, in groups (Note: rounding of
+    ranges)."""
     out = signature.outputs[0]
     dtype = np.dtype(out.dtype.numpy)
     kinds = signature.geometries
@@ -32,9 +33,10 @@ def _arange(signature: Signature) -> Plan | None:
     words.output()
     for operand in (0, 1):
         words.number(operand, INT64 if whole else FLOAT64)
+    words.constant(out.numel)
     space = Space((out.numel,), ((1,),))
     cut = split(space, dtype.itemsize)
-    Nest(1, 1, 3).place(words, space, cut)
+    Nest(1, 1, 4).place(words, space, cut)
     return Plan([Call(_arange_kernel(dtype), words, cut.tasks, cut.grain)], traffic=float(signature.nbytes))
 
 
@@ -45,15 +47,31 @@ def _arange_kernel(dtype: np.dtype[np.generic]) -> str:
     work = "i64" if dtype.kind in "iu" else "double"
     with module.kernel("arange") as f:
         to, start, step = f.word(0, "ptr"), f.word(1, work), f.word(2, work)
-        with Nest(1, 1, 3).rows(f) as row, f.loop(row.first, row.last) as i:
+        grouped = f.emit(f"and i64 {f.word(3)}, {-2 * (32 // dtype.itemsize)}")
+        with Nest(1, 1, 4).rows(f) as row, f.loop(row.first, row.last) as i:
             if work == "i64":
                 x = f.add(start, f.mul(i, step)) if kind == "i64" else _wrapped(f, start, i, step, kind)
             else:
-                x = f.emit(f"sitofp i64 {i} to double")
-                x = f.emit(f"fadd double {start}, {f.emit(f'fmul double {x}, {step}')}")
-                x = f.emit(f"fptrunc double {x} to float") if kind == "float" else x
+                x = f.choose(f.compare("slt", i, grouped), kind, _in_group(f, start, i, step, kind),
+                             _counted(f, start, i, step, kind))
             f.write(kind, x, f.at(to, i, kind), dtype.itemsize)
     return module.text()
+
+
+def _counted(f: Function, start: str, i: str, step: str, kind: str) -> str:
+    """start + i step, rounded to the type of the elements."""
+    x = f.emit(f"sitofp i64 {i} to double")
+    if kind == "double":
+        return f.fma(kind, x, step, start)
+    x = f.emit(f"fadd double {start}, {f.emit(f'fmul double {x}, {step}')}")
+    return f.emit(f"fptrunc double {x} to float")
+
+
+def _in_group(f: Function, start: str, i: str, step: str, kind: str) -> str:
+    ahead = f.emit(f"and i64 {i}, {(8 if kind == 'float' else 4) - 1}")
+    begin = _counted(f, start, f.sub(i, ahead), step, kind)
+    begin = f.emit(f"fpext float {begin} to double") if kind == "float" else begin
+    return _counted(f, begin, ahead, step, kind)
 
 
 def _wrapped(f: Function, start: str, i: str, step: str, kind: str) -> str:
@@ -91,12 +109,12 @@ def _linspace_kernel(dtype: np.dtype[np.generic]) -> str:
         top = f.sub(count, 1)
         intervals = f.emit(f"sitofp i64 {top} to {kind}")
         step = f.emit(f"fdiv {kind} {f.emit(f'fsub {kind} {last}, {first}')}, {intervals}")
+        back = f.emit(f"fneg {kind} {step}")
         half = f.div(count, 2)
         with Nest(1, 1, 4).rows(f) as row, f.loop(row.first, row.last) as i:
-            parts = [f.emit(f"fmul {kind} {step}, {f.emit(f'sitofp i64 {n} to {kind}')}")
-                     for n in (i, f.sub(top, i))]
-            x = f.choose(f.compare("slt", i, half), kind, f.emit(f"fadd {kind} {first}, {parts[0]}"),
-                         f.emit(f"fsub {kind} {last}, {parts[1]}"))
+            before, after = [f.emit(f"sitofp i64 {n} to {kind}") for n in (i, f.sub(top, i))]
+            x = f.choose(f.compare("slt", i, half), kind, f.fma(kind, before, step, first),
+                         f.fma(kind, after, back, last))
             f.write(kind, x, f.at(to, i, kind), dtype.itemsize)
     return module.text()
 

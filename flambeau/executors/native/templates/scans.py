@@ -2,7 +2,7 @@
 
 A state is carried along the dimension. Where other dimensions lie inside it, a strip of them is carried at
 once, its states in the thread's scratch memory, and the loop over the strip is what is vectorized; else the
-state is in registers. Sums of single precision are carried in double precision.
+state is in registers. Sums and products of single precision are carried in double precision.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ class Form(NamedTuple):
             return self.dtype
         if self.result.kind in "iu":
             return INT64
-        wide = self.result == FLOAT64 or (self.result == FLOAT32 and self.action == "sum")
+        wide = self.result == FLOAT64 or (self.result == FLOAT32 and self.action in ("sum", "product"))
         return FLOAT64 if wide else FLOAT32
 
     @property
