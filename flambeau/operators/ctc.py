@@ -27,6 +27,7 @@ from .domain import not_implemented
 from .looking import look
 from .prices import stepwise
 from .registry import NAMESPACES, api
+from .signatures import complaint
 from .undifferentiable import refuse_derivative
 
 _CHECKING = " (while checking arguments for ctc_loss_allocate_outputs)"
@@ -245,6 +246,11 @@ def ctc_loss(
         reduction = ("none", "mean", "sum")[reduction]
     if reduction not in ("none", "mean", "sum"):
         raise ValueError(f"{reduction} is not a valid value for reduction")
+    if zero_infinity.__class__ is not bool or not isinstance(input_lengths, Tensor) \
+            or not isinstance(target_lengths, Tensor):
+        given = (log_probs, targets, input_lengths, target_lengths, blank, 0, zero_infinity)
+        if (wrong := complaint(ctc_loss, "torch", "ctc_loss", given, {})) is not None:
+            raise wrong
     if not log_probs.numel():
         raise RuntimeError("log_probs tensor must not be empty")
     if log_probs.dtype not in (dtypes.float32, dtypes.float64):

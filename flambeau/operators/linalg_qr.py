@@ -193,6 +193,12 @@ def ormqr(input: Tensor, input2: Tensor, input3: Tensor, left: bool = True,
     for name, x in (("input", input), ("other", other)):
         if x.ndim < 2:
             raise RuntimeError(f"torch.ormqr: {name} must have at least 2 dimensions.")
+    for name, x in (("tau", tau), ("other", other)):
+        if x.dtype is not input.dtype:
+            raise RuntimeError("torch.ormqr: Expected input and "
+                               f"{name} to have the same dtype, but input has dtype"
+                               f"{dtypes.SCALAR_NAMES[input.dtype]} and {name} has dtype "
+                               f"{dtypes.SCALAR_NAMES[x.dtype]}")
     side = -2 if left else -1
     if tau.ndim and min(other.shape[side], input.shape[-1]) != tau.shape[-1]:
         raise RuntimeError(

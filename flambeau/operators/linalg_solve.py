@@ -223,7 +223,19 @@ def triangular_solve(
         "torch.triangular_solve is deprecated in favor of torch.linalg.solve_triangularand will be removed "
         "in a "
         "future PyTorch release.")
+    for name, x in (("b", input), ("A", A)):
+        if x.ndim < 2:
+            raise RuntimeError(f"torch.triangular_solve: Expected {name} to have at least 2 dimensions, but "
+                               f"it has {x.ndim} dimensions instead")
     require_square(A, "triangular_solve")
+    if input.dtype is not A.dtype:
+        names = dtypes.SCALAR_NAMES
+        raise RuntimeError("Expected b and A to have the same dtype, but found b of type "
+                           f"{names[input.dtype]} and A of type {names[A.dtype]} instead.")
+    if input.shape[-2] != A.shape[-1]:
+        raise RuntimeError("Incompatible matrix sizes for triangular_solve: each A matrix is "
+                           f"{A.shape[-1]} by {A.shape[-1]} but each b matrix is {input.shape[-2]} by "
+                           f"{input.shape[-1]}")
     matrix = A.transpose(-2, -1) if transpose else A
     X = record(SOLVE_TRIANGULAR, (matrix, input), (upper is not transpose, unitriangular))
     return return_types.TYPES["triangular_solve"](X, A.mT.clone(memory_format=layouts.contiguous_format).mT)

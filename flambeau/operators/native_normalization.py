@@ -4,10 +4,28 @@ from __future__ import annotations
 
 from typing import Any
 
+from ..dtypes import LOW_PRECISION
 from ..tensor import Tensor, record
 from .batch_normalization import BATCH_NORM, batch_norm, update_running
-from .normalization import affine, normalized, statistics_in
+from .normalization import (
+    affine,
+    normalized,
+    require_both,
+    require_floating,
+    require_parameters,
+    require_type,
+    statistics_in,
+)
 from .registry import api
+
+
+def _require_types(input: Tensor, weight: Any, *others: Any) -> None:
+    """Raise where parameters and statistics are of other types than they should be."""
+    require_parameters(input, weight)
+    if weight is None or weight.dtype is input.dtype:
+        for p in others:
+            if p is not None and input.dtype not in LOW_PRECISION:
+                require_type(input, p)
 
 
 @api("torch", judge="first")
@@ -38,6 +56,8 @@ def native_group_norm(
             "Expected X.numel() == N * C * HxW to be true, but got false.  (Could this error message be "
             "improved?  If so, please report an enhancement request to PyTorch.)"
         )
+    require_floating(input, "GroupNormKernelImpl")
+    _require_types(input, weight, bias)
     kind = statistics_in(input, weight)
     if not input.numel():
         mean = input.sum() * input.new_zeros((N, group), dtype=kind)
@@ -84,6 +104,15 @@ def native_batch_norm(
     if not training:
         result = batch_norm(input, running_mean, running_var, weight, bias, False, momentum, eps)
         return result, input.new_empty(0), input.new_empty(0)
+    require_floating(input, "batch_norm")
+    require_both(running_mean, running_var)
+    if not input.numel():
+        raise RuntimeError("input tensor must have at least one element, but got input_sizes = "
+                           f"{list(input.shape)}")
+    _require_types(input, weight, bias, running_mean, running_var)
+    for p in (running_mean, running_var):
+        if p is not None and p.ndim != 1:
+            raise RuntimeError(f"TensorAccessor expected 1 dims but tensor has {p.ndim}")
     result, mean, rstd = record(BATCH_NORM, (input, weight, bias, float(eps)))
     if running_mean is not None:
         count = input.numel() // max(input.shape[1], 1)

@@ -32,6 +32,8 @@ Options = dict[str, Any]
 
 def _options(name: str, M: int, dtype: Any, layout: Any, device: Any, requires_grad: bool) -> Options:
     """The checked options of a window of M points."""
+    if requires_grad is not None and not isinstance(requires_grad, bool):
+        raise TypeError(f"empty(): argument 'requires_grad' must be bool, not {type(requires_grad).__name__}")
     dtype = dtype or dtypes.get_default_dtype()
     if M < 0:
         raise ValueError(f"{name} requires non-negative window length, got M={M}")
