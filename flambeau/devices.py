@@ -39,11 +39,10 @@ class device:
             raise _no_device(type)
         if (type if isinstance(type, int) else index or 0) < 0:
             raise RuntimeError("Device index must not be negative")
-        self = object.__new__(cls)
         if isinstance(type, int):
-            index = type
-            type = "cuda"
-        elif ":" in type:
+            raise RuntimeError("Cannot access accelerator device when none is available.")
+        self = object.__new__(cls)
+        if ":" in type:
             if index is not None:
                 raise RuntimeError("type (string) must not include an index because index was passed "
                                    f"explicitly: {type}")

@@ -76,6 +76,7 @@ def remember(found: Recent[Any, V], key: Any, value: V) -> V:
 
 def invalid_combination(function: str, overloads: Sequence[str], args: Any, kwargs: Any) -> TypeError:
     """PyTorch's error for a function with several signatures, none of which takes what was given."""
+    overloads = [overload.replace(" | None", "") for overload in overloads]
     kwargs = dict(reversed(kwargs.items()))     # the last first, in all its lists
     got = [type_in_words(a) for a in args] + [f"{name}={type_in_words(a)}" for name, a in kwargs.items()]
     said = f"{function}() received an invalid combination of arguments - got ({', '.join(got)}"
@@ -108,7 +109,7 @@ def _why_not(overload: str, args: Any, kwargs: Any) -> str:
 def _marked(value: Any, name: str, declared: str) -> str:
     """A type, in exclamation marks (those of the elements too) if it is not the declared one."""
     kind = type_in_words(value)
-    if kind == declared:
+    if kind == declared or (kind == "int" and declared == "float"):
         return f"{name}{kind}"
     if isinstance(value, (tuple, list)):
         inner = ", ".join(type_in_words(v) for v in value)

@@ -167,6 +167,8 @@ def vector_norm(
     tensor(5.)
     """
     require_floating(x, "linalg.vector_norm")
+    if isinstance(ord, complex):
+        raise RuntimeError("linalg.vector_norm: Expected a non-complex scalar as the order of norm.")
     _check_norm_dtype(x, dtype, "linalg.vector_norm")
     return _record_norm(VECTOR_NORM, x, ord, dim, keepdim, dtype)
 

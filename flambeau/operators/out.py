@@ -27,6 +27,11 @@ def store(result: Any, out: Any, name: str) -> Any:
 _NO_ALIASES = frozenset({"cat", "concat", "concatenate", "gather", "index_select", "kthvalue",
                          "masked_select", "take"})
 
+_COMPARING = frozenset(("eq", "ne", "lt", "le", "gt", "ge"))
+# Functions that PyTorch has made of ``cat``.
+_JOINING = frozenset(("cat", "stack", "hstack", "vstack", "dstack", "column_stack"))
+
+
 def refuse_aliases(operands: Any, out: Any, name: str) -> None:
     """PyTorch's error where a function would write over what it still reads."""
     if name not in _NO_ALIASES:
@@ -67,10 +72,18 @@ def _extent(x: Tensor) -> tuple[int, int]:
     return start, start + sum((n - 1) * s for n, s in zip(x.shape, x.stride()))
 
 
+def _has_derivative(result: Tensor) -> bool:
+    """Whether what was computed could have had a history, to PyTorch."""
+    signature = getattr(result._storage.node, "signature", None)
+    return signature is None or signature.operator.kind != "pointwise" or signature.operator.differentiable \
+        or (not signature.operator.name.startswith(("special_", "logical_")) \
+        and signature.operator.name not in _COMPARING)
+
+
 def _store_one(out: Any, result: Tensor, name: str) -> Tensor:
     if not isinstance(out, Tensor):
         raise TypeError(f"{name}(): argument 'out' must be Tensor, not {type(out).__name__}")
-    if state.enabled and (out.requires_grad or result.requires_grad):
+    if state.enabled and (result.requires_grad or (out.requires_grad and _has_derivative(result))):
         raise RuntimeError(
             f"{name}(): functions with out=... arguments don't support automatic differentiation, but one of "
             "the arguments requires grad.")
@@ -80,6 +93,9 @@ def _store_one(out: Any, result: Tensor, name: str) -> Tensor:
     require_no_overlap(out._geometry)
     out_types.require(name, result.dtype, out.dtype)
     if not dtypes.can_cast(result.dtype, out.dtype):
+        if name in _JOINING:
+            raise TypeError("torch.cat(): input types can't be cast to the desired output type "
+                            f"{dtypes.SCALAR_NAMES[out.dtype]}")
         raise RuntimeError(f"result type {dtypes.SCALAR_NAMES[result.dtype]} can't be cast to the desired "
                            f"output type {dtypes.SCALAR_NAMES[out.dtype]}")
     if out.shape != result.shape:

@@ -169,6 +169,8 @@ def interpolate(input: Tensor, size: Any = None, scale_factor: Any = None, mode:
         raise ValueError("recompute_scale_factor is not meaningful with an explicit size.")
     dims = input.dim() - 2
     _require_integers(size)
+    if isinstance(size, (list, tuple)):
+        _target(input, size, scale_factor, recompute_scale_factor)      # raises first
     if dims not in (1, 2, 3) or (mode == "lanczos" and dims != 2 and not antialias) or mode not in _MODES:
         raise NotImplementedError("Input Error: Only 3D, 4D and 5D input Tensors supported (got "
                                   f"{input.ndim}D) for the modes: nearest | linear | bilinear | bicubic | "
