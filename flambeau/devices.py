@@ -19,6 +19,14 @@ def _no_device(given: object) -> TypeError:
                      f"of:\n * (torch.device device)\n{why} * (str type, int index = -1)\n")
 
 
+def _by_keyword(type: Any, index: Any, other: dict[str, Any]) -> Any:
+    """The device of ``torch.device(device=...)``."""
+    if type is not None or index is not None or set(other) != {"device"}:
+        raise TypeError(f"device() received an invalid combination of arguments - got ({', '.join(other)}), "
+                        "but expected one of:\n * (torch.device device)\n * (str type, int index = -1)\n")
+    return other["device"]
+
+
 class device:
     """A device's type and optional index, ``device('cpu')`` or ``device('cuda', 0)``.
 
@@ -32,7 +40,10 @@ class device:
     type: str
     index: int | None
 
-    def __new__(cls, type: str | int | device | None = None, index: int | None = None) -> device:
+    def __new__(cls, type: str | int | device | None = None, index: int | None = None,
+                **other: Any) -> device:
+        if other:
+            type = _by_keyword(type, index, other)
         if isinstance(type, device):
             return type
         if not isinstance(type, (str, int)):

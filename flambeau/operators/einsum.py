@@ -199,7 +199,7 @@ def _contract_all(operands: Sequence[Tensor], terms: list[_Labels], wanted: _Lab
         keep = set(wanted).union(*[labels for _, labels in left])
         result = chosen[0]
         for other in chosen[1:]:
-            result = _pair(result, other, keep)
+            result = _pair(result, other, keep, wanted, len(terms) == 2)
         left.append(result)
     x, labels = _summed(left[0][0], left[0][1], set(wanted))
     order = [labels.index(label) for label in wanted]
@@ -249,9 +249,10 @@ def _summed(x: Tensor, labels: _Labels, keep: set[int]) -> tuple[Tensor, _Labels
 
 
 def _pair(
-    first: tuple[Tensor, _Labels], second: tuple[Tensor, _Labels], keep: set[int]
+    first: tuple[Tensor, _Labels], second: tuple[Tensor, _Labels], keep: set[int], wanted: _Labels,
+    alone: bool
 ) -> tuple[Tensor, _Labels]:
-    """Contract two operands; labels in ``keep`` stay."""
+    """Contract two operands; labels in ``keep`` stay, in the order in which they are ``wanted``."""
     (a, la), (b, lb) = first, second
     # A label that must go and of which only one operand has more than one element is summed there.
     lone_a = {n for n in la if n in lb and n not in keep and a.shape[la.index(n)] != b.shape[lb.index(n)]}
@@ -263,8 +264,15 @@ def _pair(
     shared = [n for n in la if n in lb]
     batch, inner = [n for n in shared if n in keep], [n for n in shared if n not in keep]
     only_a, only_b = [n for n in la if n not in lb], [n for n in lb if n not in la]
+    place = {label: i for i, label in enumerate(wanted)}
+    for group in (batch, only_a, only_b):
+        group.sort(key=lambda label: place.get(label, len(place)))
+    if alone and inner and _before(only_b, only_a, place):
+        # The other way round the product lies as it is wanted; PyTorch turns only products of two operands.
+        a, la, only_a, b, lb, only_b = b, lb, only_b, a, la, only_a
     labels = batch + only_a + only_b
     if not inner:
+        labels.sort(key=lambda label: place.get(label, len(place)))
         return _aligned(a, la, labels) * _aligned(b, lb, labels), labels
     require_scalar_type(a._geometry, b._geometry)
     extents = {
@@ -285,6 +293,13 @@ def _pair(
     else:
         product = mm(left.reshape(size(only_a), size(inner)), right.reshape(size(inner), size(only_b)))
     return product.reshape([extents[n] for n in labels]), labels
+
+
+def _before(first: _Labels, second: _Labels, place: dict[int, int]) -> bool:
+    """Whether all of the first labels, and all of the second, are wanted, and those stand before these."""
+    if not first or not second or not all(label in place for label in (*first, *second)):
+        return False
+    return max(place[label] for label in first) < min(place[label] for label in second)
 
 
 def _expanded(x: Tensor, own: _Labels, batch: _Labels, extents: dict[int, int]) -> Tensor:

@@ -311,3 +311,12 @@ def test_storages_are_instances_of_their_base() -> None:
     assert isinstance(torch.ones(1).untyped_storage(), torch.StorageBase)
     with pytest.raises(RuntimeError, match="Cannot directly construct StorageBase"):
         torch.StorageBase()
+
+
+def test_a_device_by_its_keyword() -> None:
+    named: Any = torch.device
+    assert named(device="cuda:1") == torch.device("cuda", 1)
+    assert named(device=torch.device("cpu")).type == "cpu"
+    for wrong in ({"device": "cpu", "index": 1}, {"kind": "cpu"}):
+        with pytest.raises(TypeError, match="received an invalid combination of arguments"):
+            named(**wrong)

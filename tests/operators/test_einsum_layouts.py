@@ -1,0 +1,22 @@
+"""How results of ``einsum`` lie in memory: the labels in the order of their strides, as PyTorch's."""
+
+from __future__ import annotations
+
+import pytest
+
+import flambeau as torch
+
+SIZES = dict(zip("abcdijkn", (2, 3, 5, 6, 4, 7, 8, 9)))
+
+
+@pytest.mark.parametrize(("equation", "order"), [
+    ("ij,jk->ik", "ik"), ("ij,kj->ki", "ki"), ("ij,jk->ki", "ki"), ("abi,cdi->acbd", "abcd"),
+    ("abi,cdi->cadb", "abcd"), ("abi,cdi->cdab", "cdab"), ("abi,cdi->abdc", "abdc"),
+    ("abi,cdi->bacd", "bacd"),
+    ("nab,ncb->cna", "nca"), ("nab,ncb->anc", "nac"), ("i,j->ji", "ji"), ("ib,kb->bki", "kib"),
+])
+def test_order_in_memory(equation: str, order: str) -> None:
+    terms, wanted = equation.split("->")
+    operands = [torch.rand(*(SIZES[label] for label in term)) for term in terms.split(",")]
+    result = torch.einsum(equation, *operands)
+    assert "".join(sorted(wanted, key=lambda label: -result.stride(wanted.index(label)))) == order
