@@ -187,6 +187,9 @@ def _lengths(value: Any, name: str, device: Any) -> Tensor:
 def _check(log_probs: Tensor, targets: Tensor, inputs: Any, labels: Any, blank: int) -> None:
     """PyTorch's conditions on the arguments; the lengths are known."""
     steps, batch, classes = log_probs.shape
+    if targets.ndim not in (1, 2):
+        raise RuntimeError(f"Expected 1 to 2 dimensions, but got {targets.ndim}-dimensional tensor for "
+                           f"argument #2 'targets'{_CHECKING}")
     if not 0 <= blank < classes:
         raise RuntimeError("blank must be in label range")
     if len(inputs) != batch:

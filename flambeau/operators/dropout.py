@@ -134,6 +134,8 @@ def dropout3d(input: Tensor, p: float = 0.5, training: bool = True, inplace: boo
 
 
 def _alpha_drop(x: Tensor, p: float, training: bool, features: bool) -> Tensor:
+    if p != p:
+        raise RuntimeError("dropout probability has to be between 0 and 1, but got nan")
     if not training or p == 0 or x.numel() == 0:
         return x
     if p == 1:

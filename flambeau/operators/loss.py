@@ -129,6 +129,8 @@ def _check_nll(input: Tensor, target: Tensor, weight: Any) -> None:
     if target.dtype is not dtypes.int64 and target.dtype is not dtypes.uint8:
         raise RuntimeError("expected target dtype to be Long or Byte, but got "
                            f"{dtypes.SCALAR_NAMES[target.dtype]}")
+    if input.ndim > 2 and target.dtype is dtypes.uint8:
+        raise RuntimeError("expected scalar type Long but found Byte")
     if input.ndim == target.ndim == 1 and target.shape[0] != 1:
         raise ValueError(f"For 1D input, 1D target must have size 1, but got target size: {target.shape[0]}")
     if input.dtype.category != dtypes.FLOATING:

@@ -21,7 +21,7 @@ from .registry import api
 
 def _require_types(input: Tensor, weight: Any, *others: Any) -> None:
     """Raise where parameters and statistics are of other types than they should be."""
-    require_parameters(input, weight)
+    require_parameters(input, others[0] if weight is None else weight)
     if weight is None or weight.dtype is input.dtype:
         for p in others:
             if p is not None and input.dtype not in LOW_PRECISION:

@@ -54,7 +54,7 @@ _WRONG: dict[str, str] = {
     "nonzero": "nonzero: Expected out tensor to have scalar type Long but got scalar type{Out}",
     "take": "take(): self and out expected to have the same dtype, but got self.dtype = {Result} and "
             "out.dtype = {Out}",
-    "hash_tensor": "Expected result to be of dtype {result}, but got {Out}",
+    "hash_tensor": "Expected result to be of dtype uint64, but got {Out}",
     "logsigmoid": "expected scalar type {Result} but found {Out}",
     "matrix_norm": "linalg.matrix_norm expected out tensor dtype {Result} but got: {Out}",
     "ormqr": "torch.ormqr: Expected input and result to have the same dtype, but input has dtype{Result} and "

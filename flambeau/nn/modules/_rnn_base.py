@@ -92,9 +92,10 @@ class RNNBase(Module):
                 f"num_layers greater than 1, but got dropout={dropout} and num_layers={self.num_layers}",
                 stacklevel=4,
             )
-        for name in ("input_size", "hidden_size"):
-            if not isinstance(getattr(self, name), int):
-                raise TypeError(f"{name} should be of type int, got: {type(getattr(self, name)).__name__}")
+        for name, kind in (("bias", bool), ("batch_first", bool), ("input_size", int), ("hidden_size", int)):
+            if not isinstance(getattr(self, name), kind):
+                raise TypeError(f"{name} should be of type {kind.__name__}, got: "
+                                f"{type(getattr(self, name)).__name__}")
         for name in ("input_size", "hidden_size", "num_layers"):
             if getattr(self, name) <= 0:
                 raise ValueError(f"{name} must be greater than zero")
