@@ -5,8 +5,7 @@ from __future__ import annotations
 import ctypes
 import sys
 import time
-from collections.abc import Callable, Iterable, Sequence
-from functools import partial
+from collections.abc import Sequence
 from operator import attrgetter, index
 from typing import Any
 
@@ -14,7 +13,6 @@ import numpy as np
 
 from ....config import settings
 from ....graph.node import Signature
-from ...freed import are_mapped, unmapped
 from ...interpreter.readers import number_of
 from ...measure import KernelTime, measured
 from ..plan import Call, Plan
@@ -49,7 +47,7 @@ class Segment:
     """
 
     __slots__ = ("form", "plans", "scratch", "nanoseconds", "memory", "address", "_header", "_statuses",
-                 "_arena_offsets", "_numbers", "_fresh", "_new", "_alone", "_values", "_bound_to")
+                 "_arena_offsets", "_numbers", "_fresh", "_alone", "_values", "_bound_to")
 
     def __init__(self, form: Skeleton, plans: list[Plan], signatures: Sequence[Signature],
                  layout: Layout) -> None:
@@ -63,8 +61,6 @@ class Segment:
         self._arena_offsets = layout.words(form) + shifts[form.in_arena[:, 2]]
         made = [signatures[k].outputs[r] for k, r in form.made]
         self._fresh = [g.numel for g in made], [g.dtype.numpy for g in made]
-        mapped = are_mapped([g.numel * g.dtype.itemsize for g in made])
-        self._new: Callable[..., Iterable[Any]] = unmapped if mapped else _arrays
         self._alone = [UNHELD + 1] * len(form.owned)
         self._values: list[Any] = []
         self._bound_to = 0
@@ -112,7 +108,7 @@ class Segment:
         values: list[Any] = [*map(_value, leaves)]
         if form.earlier:
             values += [arrays[result] for result in form.earlier]
-        values += self._new(*self._fresh)
+        values += map(_empty, *self._fresh)
         if private is not None:
             values += private
         if self._fill(values, nodes, block):
@@ -143,7 +139,7 @@ class Segment:
         values = [operands[j].value for _, j in self.form.leaves]
         if len(values) > 1 and len({*map(id, values)}) < len(values):   # other graphs: their operands differ
             return False
-        values += self._new(*self._fresh)
+        values += map(_empty, *self._fresh)
         if not self._fill(values, (node,), block):
             return False
         if self._header[runtime.FAILED]:
@@ -272,7 +268,7 @@ class Segment:
 
 
 _value = attrgetter("value")
-_arrays = partial(map, np.empty)
+_empty = np.empty
 
 
 def _writable(words: Any) -> Any:
