@@ -53,7 +53,8 @@ def _told_as_runtime_errors() -> Iterator[None]:
 class ScriptFunction:
     """A traced function.
 
-    >>> import flambeau as torch
+    >>> import warnings; import flambeau as torch
+    >>> warnings.simplefilter("ignore", DeprecationWarning)
     >>> double = torch.jit.trace(lambda x: 2 * x, torch.ones(1), check_trace=False)
     >>> double(torch.ones(2)), isinstance(double, torch.jit.ScriptFunction)
     (tensor([2., 2.]), True)
@@ -185,7 +186,8 @@ def trace(func: Any, example_inputs: Any = None, optimize: Any = None, check_tra
 
     The result is a ``ScriptModule`` (``ScriptFunction``) that calls the Python code: branches are not frozen.
 
-    >>> import flambeau as torch
+    >>> import warnings; import flambeau as torch
+    >>> warnings.simplefilter("ignore", DeprecationWarning)
     >>> layer = torch.nn.Linear(2, 1)
     >>> traced = torch.jit.trace(layer, torch.ones(3, 2))
     >>> isinstance(traced, torch.jit.ScriptModule), traced.weight is layer.weight
@@ -218,7 +220,8 @@ def trace_module(mod: Any, inputs: Any, optimize: Any = None, check_trace: bool 
                  example_inputs_is_kwarg: bool = False, _store_inputs: bool = True) -> Any:
     """A module of which several methods are run with an example: ``{"forward": inputs, "encode": inputs}``.
 
-    >>> import flambeau as torch
+    >>> import warnings; import flambeau as torch
+    >>> warnings.simplefilter("ignore", DeprecationWarning)
     >>> torch.jit.trace_module(torch.nn.Tanh(), {"forward": torch.zeros(2)})(torch.zeros(1))
     tensor([0.])
     """
