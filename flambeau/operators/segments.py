@@ -47,6 +47,7 @@ def _lengths_of(data: Tensor, lengths: Any, offsets: Any, indices: Any, axis: in
     return found
 
 
+@api("torch", name="_segment_reduce")    # by which PyTorch Geometric calls it
 @api("torch")
 @by_example
 def segment_reduce(data: Tensor, reduce: str, *, lengths: Any = None, indices: Any = None,
