@@ -18,6 +18,8 @@ from ....graph.node import Node, Signature
 _signature = attrgetter("signature")
 _operands = attrgetter("operands")
 _form = attrgetter("form")
+_value = attrgetter("value")
+_NO_VALUE = id(None)
 _refcount = sys.getrefcount
 _chained = chain.from_iterable
 
@@ -55,7 +57,7 @@ class Outline:
     """
 
     __slots__ = ("forms", "counts", "sources", "_total", "_inner", "_inner_nodes", "_again", "_first",
-                 "_leaves")
+                 "_leaf_count", "_leaves")
 
     def __init__(self, reading: Reading) -> None:
         self.forms = reading.forms()
@@ -88,12 +90,12 @@ class Outline:
         self._total = at
         self._inner, self._inner_nodes = _getters(inner)
         self._again, self._first = _getters(again)
-        self._leaves = first
+        self._leaf_count = len(first)
+        self._leaves = itemgetter(*first) if len(first) > 1 else _slice_of(first)
 
     def is_of(self, reading: Reading) -> bool:
         """Whether a graph has this structure, whatever its shapes."""
-        return self.fits(reading) and self.forms == reading.forms() \
-            and all(reading.flat[at].value is not None for at in self._leaves)
+        return self.fits(reading) and self.forms == reading.forms()
 
     def fits(self, reading: Reading) -> bool:
         """Whether a graph has this structure, if its signatures have these forms."""
@@ -101,8 +103,12 @@ class Outline:
             return False
         flat = reading.flat
         # Nodes are equal only if they are one: these are comparisons of pointers.
-        return (self._inner is None or self._inner(flat) == self._inner_nodes(reading.nodes)) \
-            and (self._again is None or self._again(flat) == self._first(flat))
+        if not (self._inner is None or self._inner(flat) == self._inner_nodes(reading.nodes)) \
+                or not (self._again is None or self._again(flat) == self._first(flat)):
+            return False
+        # Different leaves are different nodes, which kernels read apart, and have their values.
+        leaves = self._leaves(flat)
+        return len({*map(id, leaves)}) == self._leaf_count and _NO_VALUE not in map(id, map(_value, leaves))
 
     def key(self) -> tuple[Any, ...]:
         """What equal outlines have in common."""
@@ -110,6 +116,11 @@ class Outline:
 
 
 INNER, LEAF, NUMBER, NOTHING = range(4)
+
+
+def _slice_of(places: list[int]) -> Callable[[Any], Any]:
+    """What takes no element, or one, out of a list, as a list."""
+    return itemgetter(slice(places[0], places[0] + 1) if places else slice(0))
 
 
 def _getters(pairs: list[tuple[int, int]]) -> tuple[Callable[[Any], Any] | None, Callable[[Any], bool]]:
