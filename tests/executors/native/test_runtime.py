@@ -232,7 +232,7 @@ def test_an_outline_tells_graphs_apart() -> None:
 
 
 def test_an_operand_that_is_pending_is_no_leaf() -> None:
-    """Signatures and reference counts agree: one graph's first result is held, the other's second reads it."""
+    """Signatures and reference counts agree: one graph holds its first result, the other reads it."""
     from flambeau.graph import pending
 
     x, y = flambeau.ones(3), flambeau.ones(3)
