@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+import numpy as np
 import pytest
 
 import flambeau as torch
@@ -39,8 +40,8 @@ def test_binary(name: str) -> None:
 @pytest.mark.parametrize("name", ["abs", "neg", "sqrt", "rsqrt", "reciprocal", "exp", "log", "sign", "tanh"])
 def test_unary(name: str) -> None:
     expected = lists(getattr(torch, name)(x) for x in pair())
-    assert lists(getattr(torch, f"_foreach_{name}")(pair())) == expected
-    assert lists(getattr(torch, f"_foreach_{name}_")(pair())) == expected
+    for form in (f"_foreach_{name}", f"_foreach_{name}_"):     # natively perhaps an ulp off
+        np.testing.assert_allclose(lists(getattr(torch, form)(pair())), expected, rtol=3e-7)
 
 
 OTHERS: list[tuple[Any, Any]] = [

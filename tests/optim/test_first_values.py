@@ -20,7 +20,7 @@ def test_an_optimizer_draws_the_parameters_it_takes() -> None:
     assert not pending.nodes
     torch.optim.Adam([{"params": [model.weight]}, {"params": [model.bias]}])    # all have values
     assert _causes() == ["parameters"]
-    optimizer.add_param_group({"params": [torch.nn.Parameter(torch.rand(2))]})
+    optimizer.add_param_group({"params": [torch.nn.Parameter(torch.rand(20))]})
     assert _causes() == ["parameters"] * 2
 
 

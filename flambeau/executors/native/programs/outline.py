@@ -95,7 +95,7 @@ class Outline:
 
     def is_of(self, reading: Reading) -> bool:
         """Whether a graph has this structure, whatever its shapes."""
-        return self.fits(reading) and self.forms == reading.forms()
+        return self.counts == reading.counts and self.forms == reading.forms() and self.fits(reading)
 
     def fits(self, reading: Reading) -> bool:
         """Whether a graph has this structure, if its signatures have these forms."""
