@@ -38,6 +38,7 @@ from . import (
     filling,
     folding,
     fractional_pooling,
+    frequencies,
     grid_sampling,
     group_normalization,
     grouped_products,

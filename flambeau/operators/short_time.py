@@ -109,6 +109,17 @@ def _stft_method(
     )
 
 
+_WITHOUT_WINDOW = (
+    "A window was not provided. A rectangular window will be applied,which is known to cause spectral "
+    "leakage. Other windows such as torch.hann_window or torch.hamming_window are recommended to reduce "
+    "spectral leakage.To suppress this warning and use a rectangular window, explicitly set "
+    "`window=torch.ones(n_fft, device=<device>)`.")
+_AS_REAL = (
+    "stft with return_complex=False is deprecated. In a future pytorch release, stft will return complex "
+    "tensors for all inputs, and return_complex=False will raise an error.\nNote: you can still call "
+    "torch.view_as_real on the complex output to recover the old return format.")
+
+
 def _stft(
     x: Tensor,
     n_fft: int,
@@ -131,33 +142,18 @@ def _stft(
         )
     _check_stft(x, n_fft, hop, length, window, call)
     if window is None:
-        warn_once("A window was not provided. A rectangular window will be applied,which is known to cause "
-                  "spectral leakage. Other windows such as torch.hann_window or torch.hamming_window are "
-                  "recommended to reduce spectral leakage.To suppress this warning and use a rectangular "
-                  "window, explicitly set `window=torch.ones(n_fft, device=<device>)`.")
+        warn_once(_WITHOUT_WINDOW)
     if complex_input and onesided:
         raise RuntimeError("Cannot have onesided output if window or input is complex")
     if return_complex is not None and not return_complex:
-        warn(
-            "stft with return_complex=False is deprecated. In a future pytorch release, stft will return "
-            "complex tensors for all inputs, and return_complex=False will raise an error.\nNote: you can "
-            "still call torch.view_as_real on the complex output to recover the old return format.")
-    shape = x.shape
-    x = x.reshape(1, -1) if x.ndim == 1 else x
-    window = _padded_window(window, length, n_fft, x)
-    if align and length < n_fft:
-        lead = (n_fft - length) // 2
-        x = NAMESPACES["nn.functional"]["pad"](x, [lead, n_fft - length - lead])
-    frames = x.unfold(-1, n_fft, hop)
-    if window is not None:
-        frames = frames * window
-    if onesided is None:
-        onesided = not complex_input
-    transform: Any = NAMESPACES["fft"]["rfft" if onesided else "fft"]
+        warn(_AS_REAL)
+    frames = _frames(x.reshape(1, -1) if x.ndim == 1 else x, n_fft, hop, length, window, align)
+    half = not complex_input if onesided is None else onesided
+    transform: Any = NAMESPACES["fft"]["rfft" if half else "fft"]
     result: Tensor = transform(frames, norm="ortho" if normalized else None).transpose(1, 2)
-    if len(shape) == 1:
+    if x.ndim == 1:
         result = result.squeeze(0)
-    if return_complex or (return_complex is None and complex_input):
+    if return_complex or return_complex is None:    # which only complex input may leave open
         return result
     return NAMESPACES["torch"]["view_as_real"](result)
 
@@ -178,6 +174,16 @@ def _check_stft(x: Tensor, n_fft: int, hop: int, length: int, window: Any, call:
             call + f"expected a 1D window tensor of size equal to win_length={length}, but got window with "
             f"size {list(window.shape)}"
         )
+
+
+def _frames(x: Tensor, n_fft: int, hop: int, length: int, window: Any, align: Any) -> Tensor:
+    """The windowed pieces of signals: (B, L) gives (B, frames, n_fft)."""
+    window = _padded_window(window, length, n_fft, x)
+    if align and length < n_fft:
+        lead = (n_fft - length) // 2
+        x = NAMESPACES["nn.functional"]["pad"](x, [lead, n_fft - length - lead])
+    frames = x.unfold(-1, n_fft, hop)
+    return frames if window is None else frames * window
 
 
 def _padded_window(window: Any, length: int, n_fft: int, like: Tensor) -> Any:

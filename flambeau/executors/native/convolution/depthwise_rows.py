@@ -22,10 +22,10 @@ from ..llvm.effort import Effort
 from ..plan import Call, Plan
 from .arguments import Argument, Registers, entry, registers, words
 from .depthwise import write_neighbours
-from .forward import elements, rounded
+from .grid import rounded
 from .planar_units import bounds, stage_line
 from .problem import Problem
-from .vectors import Elements, masks_between, pixels_masked
+from .vectors import Elements, elements, masks_between, pixels_masked
 
 POINTERS = ("source", "weight", "bias", "target")
 NUMBERS = ("batch", "inner", "outs", "lines", "grid", "columns", "phases", "s_n", "s_group", "s_a",

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import functools
-import math
 from typing import Any
 
 from ....graph.geometry import Geometry
@@ -15,12 +14,13 @@ from ..products.microkernel import Tile, tile_of
 from ..products.packing_pairs import multiplies_pairs
 from .ahead import pieces
 from .arguments import Argument, words
+from .grid import rounded, share_out, window_of
 from .kernel import CHANNELS, NUMBERS, PHASE, POINTERS, forward_module
 from .packing import PACK_NUMBERS, PACK_POINTERS, pack_module
 from .packing_pairs import pair_module
 from .problem import Phase, Problem, Tensor, Three
 from .staging import WIDTH
-from .vectors import Elements, Pairs
+from .vectors import Elements, Pairs, elements
 from .winograd import Winograd, winograd_of
 
 # Bytes of V that a task should have: with a panel of weights they fill the second cache.
@@ -51,28 +51,12 @@ def _pack(name: str, mode: str, lowest: bool, beside: str) -> str:
     return pack_module(e, tile_for(e), mode, lowest, beside)
 
 
-_elements: dict[str, Elements] = {}
-
-
-def elements(name: Any) -> Elements:
-    """The element type of a NumPy type, or of the name of one that was asked for before."""
-    found = _elements.get(str(name))
-    if found is None:
-        found = _elements[str(name)] = Elements(name)
-    return found
-
-
 PAIRS = functools.cache(Pairs)
 
 
 def has_pairs(mode: str, dtype: Any) -> bool:
     """Whether pairs of channels are multiplied at once."""
     return dtype == BFLOAT16 and not winograd_of(mode) and multiplies_pairs()
-
-
-def rounded(n: int, unit: int) -> int:
-    """n rounded up to a multiple."""
-    return -(-n // unit) * unit
 
 
 def adjacent_in(tensor: Tensor, extents: Three) -> str:
@@ -117,36 +101,20 @@ class Blocking:
         self.padded = self.blocks * self.steps
         self.panels = -(-problem.outs // tile.columns)
         step = w.results if w else 1
-        self.grid = [-(-max(p.grid[d] for p in problem.phases) // (step if d != 1 else 1)) for d in range(3)]
+        lines, rows, cells = (max(p.grid[d] for p in problem.phases) for d in range(3))
+        self.grid: Three = (-(-lines // step), rows, -(-cells // step))
         self._cut(problem, e, step)
 
     def _cut(self, problem: Problem, e: Elements, step: int) -> None:
-        line, cells = self.grid[1] * self.grid[2], math.prod(self.grid)
         wanted = max(48, min(240, BUDGET // (self.depth * WIDTH * e.staged_size)))
-        if cells >= wanted:
-            self.images = 1
-            self.chunks = -(-self.grid[0] // max(1, wanted // line))
-            lines = -(-self.grid[0] // self.chunks)
-            self.chunks = -(-self.grid[0] // lines)
-        else:
-            self.chunks, lines = 1, self.grid[0]
-            self.images = images_each(problem.batch, cells, wanted)
+        self.images, self.chunks, lines = share_out(problem.batch, self.grid, wanted)
         self.lines = lines * step
-        self.rows = self.images * lines * line
+        self.rows = self.images * lines * self.grid[1] * self.grid[2]
         tasks = -(-problem.batch // self.images) * self.chunks * problem.groups
         self.splits = 1
         if tasks < 8 and problem.products > 1 << 19:
             self.splits = min(self.panels, -(-8 // tasks))
         self.tasks = tasks * self.splits
-
-
-def images_each(batch: int, cells: int, wanted: int) -> int:
-    """How many images a task takes: about as many cells as wanted, and so that tasks share out evenly."""
-    def cost(images: int) -> tuple[float, int]:
-        tasks = -(-batch // images)
-        return rounded(tasks, 4) * images if tasks > 2 else 2 * batch, abs(images * cells - wanted)
-    most = max(1, min(batch, 3 * wanted // (2 * cells)))
-    return min(range(max(1, min(most, wanted // (2 * cells))), most + 1), key=cost)
 
 
 def product_plan(problem: Problem, dtype: Any, operands: tuple[Geometry, Geometry, Geometry | None],
@@ -208,66 +176,68 @@ def _packing_call(problem: Problem, e: Elements, tile: Tile, weight: Geometry, b
     return Call(function, arguments, problem.groups * blocking.panels * runs)
 
 
+class _Scratch:
+    """Where a task keeps what it computes with: the window, V, M and Winograd's results one after the other."""
+
+    def __init__(self, e: Elements, tile: Tile, b: Blocking, mode: str, pixels: int) -> None:
+        w = winograd_of(mode)
+        most = rounded(b.rows, tile.rows) + tile.rows
+        self.block = most + 1 if mode == "pointwise" else b.images * pixels     # of the window
+        window = b.images * pixels * b.blocks * WIDTH if mode not in ("narrow", "pointwise") else 0
+        # The odd vectors keep the matrices of Winograd from meeting in the same sets of the cache.
+        self.v_step = (most + 1) * WIDTH if mode == "pointwise" else most * WIDTH + 5 * e.lanes
+        self.m_step = (most + e.lanes) * tile.columns + 5 * e.lanes
+        m_size = self.m_step * (w.elements**2 if w else 1)
+        p_size = (w.results**2 * b.rows + e.lanes) * tile.columns if w else 0
+        self.v_at = rounded(window * e.staged_size, 64)
+        self.m_at = self.v_at + rounded(b.depth * self.v_step * e.staged_size, 64)
+        self.p_at = self.m_at + rounded(m_size * e.width, 64)
+        self.size = self.p_at + p_size * e.width + 64 * WIDTH
+
+    def words(self) -> dict[str, Argument]:
+        """The places, and the steps between what is there."""
+        return {"x_block": self.block, "x_pixel": WIDTH, "v_step": self.v_step, "v_pixel": WIDTH,
+                "v_at": self.v_at, "m_at": self.m_at, "p_at": self.p_at, "m_step": self.m_step}
+
+
 def _main_call(problem: Problem, e: Elements, tile: Tile,
                operands: tuple[Geometry, Geometry, Geometry | None], b: Blocking, mode: str,
                missing: int | None) -> Call:
     source, _, bias = operands
-    tap_step = b.padded * tile.columns if mode != "narrow" else 0
-    span = problem.span
-    p_step, extent = problem.step, problem.extents
     w = winograd_of(mode)
-    staged_w = w.results * b.grid[2] + 2 if w else (b.grid[2] - 1) * p_step[2] + span[2]
-    staged_b = (b.grid[1] - 1) * p_step[1] + span[1]
-    staged_a = (b.lines - 1) * p_step[0] + span[0]
-    left = min(max(problem.before[2], 0), staged_w)
-    first = max(-problem.before[2], 0)
-    middle = max(0, min(staged_w - left, extent[2] - first))
-    x_n = staged_a * staged_b * staged_w
-    x_size = b.images * x_n * b.blocks * WIDTH if mode not in ("narrow", "pointwise") else 0
-    most = rounded(b.rows, tile.rows) + tile.rows
-    # The odd vectors keep the matrices of Winograd from meeting in the same sets of the cache.
-    v_step = (most + 1) * WIDTH if mode == "pointwise" else most * WIDTH + 5 * e.lanes
-    m_step = (most + e.lanes) * tile.columns + 5 * e.lanes
-    m_size = m_step * (w.elements**2 if w else 1)
-    p_size = (w.results**2 * b.rows + e.lanes) * tile.columns if w else 0
-    v_at = rounded(x_size * e.staged_size, 64)
-    m_at = v_at + rounded(b.depth * v_step * e.staged_size, 64)
-    p_at = m_at + rounded(m_size * e.width, 64)
+    window = window_of(problem, b.grid, b.lines, w)
+    scratch = _Scratch(e, tile, b, mode, window.pixels)
+    tap_step = b.padded * tile.columns if mode != "narrow" else 0
     columns = rounded(b.blocks * b.width, e.lanes)
-    table, u_panel = _phase_table(problem, mode, tap_step, (columns, staged_b, staged_w))
-    step = 1 if all(p.grid[2] == 1 for p in problem.phases) else problem.positions[2]
-    packed_panel = w.elements**2 * tap_step if w else u_panel
-    if mode == "narrow":
-        packed_panel = b.padded * tile.columns
+    table, u_panel = _phase_table(problem, mode, tap_step, (columns, *window.extents[1:]))
+    packed_panel = b.padded * tile.columns if mode == "narrow" else w.elements**2 * tap_step if w else u_panel
     given: dict[str, Argument] = {
         "source": lambda w: w.input(0, source), "packed": lambda w: w.workspace(0),
         "bias": (lambda w: w.input(2, bias)) if bias is not None else (lambda w: w.constant(0)),
         "target": lambda w: w.output(0),
-        "s_n": problem.source.batch, "s_c": problem.source.channel, "s_a": problem.source.space[0],
-        "s_b": problem.source.space[1], "s_w": problem.source.space[2], "extent_a": extent[0],
-        "extent_b": extent[1], "channels": problem.ins, "before_a": problem.before[0],
-        "before_b": problem.before[1], "left": left, "middle": middle, "right": staged_w - left - middle,
-        "first": first, "x_n": x_n, "x_a": staged_b * staged_w, "x_b": staged_w,
-        "x_block": most + 1 if mode == "pointwise" else b.images * x_n,
-        "x_pixel": WIDTH, "blocks": b.blocks, "vectors": b.vectors, "x_rows_b": staged_b, "span_a": span[0],
-        "step_a": p_step[0], "step_b": p_step[1], "step_w": p_step[2], "v_step": v_step, "v_pixel": WIDTH,
-        "depth": columns, "narrow_width": b.width if b.blocks > 1 else WIDTH,
+        **window.words(problem), **scratch.words(),
+        "blocks": b.blocks, "vectors": b.vectors, "depth": columns, "depth_each": b.steps,
+        "narrow_width": b.width if b.blocks > 1 else WIDTH,
         "batch": problem.batch, "groups": problem.groups, "images_each": b.images, "chunks": b.chunks,
         "rows_each": b.lines, "splits": b.splits, "panels": b.panels, "outs": problem.outs,
-        "s_group": problem.source.group, "t_group": problem.target.group, "u_group": packed_panel * b.panels,
-        "u_panel": packed_panel, "t_n": problem.target.batch, "t_c": problem.target.channel,
+        "t_group": problem.target.group, "t_n": problem.target.batch, "t_c": problem.target.channel,
         "t_a": problem.positions[0], "t_b": problem.positions[1], "t_w": problem.positions[2],
-        "v_at": v_at, "m_at": m_at, "p_at": p_at, "m_step": m_step, "depth_each": b.steps,
+        "u_group": packed_panel * b.panels, "u_panel": packed_panel,
         "phases": len(problem.phases), "merged": int(is_merged(problem, w)),
         "between": int(missing is not None), "missing": missing or 0,
-        **pieces("in", e, problem.source, extent, b.images, b.chunks == 1),
+        **pieces("in", e, problem.source, problem.extents, b.images, b.chunks == 1),
         **pieces("out", e, problem.target._replace(space=problem.positions), problem.phases[0].grid, b.images,
                  b.chunks == 1)}
-    step = step if step in (1, 2) else CHANNELS if problem.target.channel == 1 else 0
     function = _convolve(e.name, isinstance(e, Pairs), mode, adjacent_of(problem, mode), bias is not None,
-                         step)
+                         _between_results(problem))
     return Call(function, words(POINTERS, NUMBERS, given, table), b.tasks, max(1, b.tasks // _PORTIONS),
-                scratch=p_at + p_size * e.width + 64 * WIDTH)
+                scratch=scratch.size)
+
+
+def _between_results(problem: Problem) -> int:
+    """How the results of a line lie in the target: 1 or 2 elements apart, by channels, or 0: otherwise."""
+    step = 1 if all(p.grid[2] == 1 for p in problem.phases) else problem.positions[2]
+    return step if step in (1, 2) else CHANNELS if problem.target.channel == 1 else 0
 
 
 def is_merged(problem: Problem, winograd: Winograd | None) -> bool:

@@ -9,7 +9,8 @@ from ..llvm.code import kernel
 from ..llvm.effort import Effort
 from ..plan import Call, Plan
 from .arguments import Argument, words
-from .forward import elements, is_merged, rounded, tile_for
+from .forward import is_merged, tile_for
+from .grid import rounded
 from .planar import (
     FINISH_NUMBERS,
     FINISH_POINTERS,
@@ -23,7 +24,7 @@ from .planar import (
     weight_module,
 )
 from .problem import Problem
-from .vectors import Elements
+from .vectors import Elements, elements
 
 _LEAST = 96             # pixels of a grid: fewer do not fill the columns of tiles
 _WIDEST = 1 << 21       # bytes of V of a single line, at most

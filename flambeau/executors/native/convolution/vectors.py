@@ -182,3 +182,14 @@ def _parts_transposed(f: Function, kind: str, rows: list[str]) -> list[str]:
     even = [picked(rows[0], rows[1], (0, 2, 4, 6)), picked(rows[2], rows[3], (0, 2, 4, 6))]
     odd = [picked(rows[0], rows[1], (1, 3, 5, 7)), picked(rows[2], rows[3], (1, 3, 5, 7))]
     return [picked(half[0], half[1], parts) for parts in ((0, 2, 4, 6), (1, 3, 5, 7)) for half in (even, odd)]
+
+
+_elements: dict[str, Elements] = {}
+
+
+def elements(name: Any) -> Elements:
+    """The element type of a NumPy type, or of the name of one that was asked for before."""
+    found = _elements.get(str(name))
+    if found is None:
+        found = _elements[str(name)] = Elements(name)
+    return found

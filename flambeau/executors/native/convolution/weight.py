@@ -12,7 +12,7 @@ from ..plan import Call, Plan
 from ..products.microkernel import Tile
 from .ahead import pieces
 from .arguments import Argument, words
-from .forward import adjacent_in, adjacent_of, elements, images_each, narrow_taps, rounded, tile_for
+from .forward import adjacent_in, adjacent_of, narrow_taps, tile_for
 from .gradient import (
     FINISH_NUMBERS,
     FINISH_POINTERS,
@@ -21,8 +21,9 @@ from .gradient import (
     finish_module,
     gradient_module,
 )
-from .problem import Problem, Three
-from .vectors import Elements
+from .grid import rounded, share_out, window_of
+from .problem import Phase, Problem, Three
+from .vectors import Elements, elements
 from .winograd import winograd_of
 
 # Bytes of V that a chunk should have, and of sums that all ranges together may have.
@@ -43,8 +44,7 @@ _TILE_COSTS = 8.0, 8.0, 13.0
 @kernel("add_up", "convolution_gradient", effort=Effort.FEW)
 def _add_up(name: str, mode: str, adjacent: str, adjacent_grad: str) -> str:
     e = elements(name)
-    text = gradient_module(e, tile_for(e), mode, adjacent, adjacent_grad)
-    return text
+    return gradient_module(e, tile_for(e), mode, adjacent, adjacent_grad)
 
 
 @kernel("finish", "convolution_sum", effort=Effort.FEW)
@@ -76,17 +76,9 @@ class Blocking:
         if not narrow and (not w or self.sum_range * e.width > _LARGE):
             wanted = self._cut(e, w is not None)
         self.grid: Three = (-(-phase.grid[0] // step), phase.grid[1], -(-phase.grid[2] // step))
-        line, cells = self.grid[1] * self.grid[2], math.prod(self.grid)
-        if cells >= wanted:
-            self.images = 1
-            self.chunks = -(-self.grid[0] // max(1, wanted // line))
-            lines = -(-self.grid[0] // self.chunks)
-            self.chunks = -(-self.grid[0] // lines)
-        else:
-            self.chunks, lines = 1, self.grid[0]
-            self.images = images_each(problem.batch, cells, wanted)
+        self.images, self.chunks, lines = share_out(problem.batch, self.grid, wanted)
         self.lines = lines * step
-        self.rows = self.images * lines * line
+        self.rows = self.images * lines * self.grid[1] * self.grid[2]
         self.total = -(-problem.batch // self.images) * self.chunks
         self._share(problem, e)
 
@@ -135,67 +127,75 @@ def weight_plan(problem: Problem, dtype: Any, grad: Geometry, x: Geometry, resul
     e = elements(dtype)
     tile = tile_for(e)
     b = Blocking(problem, e, tile, mode)
-    calls = [_sum_call(problem, e, tile, (grad, x), b, mode), _finish_call(problem, e, b, result, mode)]
+    calls = [_sum_call(problem, e, (grad, x), b, mode), _finish_call(problem, e, b, result, mode)]
     size = b.ranges * problem.groups * b.sum_range * e.width
     moved = (grad.numel + x.numel + result.numel) * e.itemsize
     return Plan(calls, workspace=size, flops=2.0 * problem.products, traffic=float(2 * moved))
 
 
-def _sum_call(problem: Problem, e: Elements, tile: Tile, operands: tuple[Geometry, Geometry], b: Blocking,
+class _Scratch:
+    """Where a task keeps what it computes with: the window, V, the gradients and their tiles."""
+
+    def __init__(self, e: Elements, b: Blocking, mode: str, pixels: int, of_gradient: int) -> None:
+        w, columns = winograd_of(mode), b.columns
+        self.block = b.rows + 1 if mode == "pointwise" else b.images * pixels   # of the window
+        window = b.blocks_each * b.images * pixels * columns if mode not in ("narrow", "pointwise") else 0
+        self.v_step = (b.rows + 1) * columns if mode == "pointwise" else b.rows * columns + 5 * e.lanes
+        self.h_step = b.rows * columns + 5 * e.lanes
+        blocks = b.slice // columns
+        self.v_at = rounded(window * e.width, 64)
+        self.g_at = self.v_at + rounded((b.taps * b.blocks_each * self.v_step + columns) * e.width, 64)
+        self.h_at = self.g_at + rounded((blocks * b.images * of_gradient + 2) * columns * e.width, 64)
+        self.size = self.h_at + ((w.elements**2 * blocks * self.h_step + 2 * columns) * e.width if w else 0)
+
+    def words(self) -> dict[str, Argument]:
+        """The places, and the steps between what is there."""
+        return {"x_block": self.block, "v_step": self.v_step, "h_step": self.h_step,
+                "v_at": self.v_at, "g_at": self.g_at, "h_at": self.h_at}
+
+
+def _gradient_words(problem: Problem, phase: Phase, b: Blocking, width: int) -> dict[str, Argument]:
+    """The arguments by which the gradients of results are staged, in lines of some width."""
+    places = problem.target
+    pixels = b.lines * b.grid[1] * width
+    return {
+        "g_group": places.group, "g_c": places.channel,
+        "g_s_n": places.batch, "g_s_c": places.channel, "g_s_a": places.space[0], "g_s_b": places.space[1],
+        "g_s_w": places.space[2], "g_extent_a": phase.grid[0], "g_extent_b": phase.grid[1], "g_channels": 0,
+        "g_before_a": 0, "g_before_b": 0, "g_left": 0, "g_middle": phase.grid[2],
+        "g_right": width - phase.grid[2], "g_first": 0, "g_x_n": pixels, "g_x_a": b.grid[1] * width,
+        "g_x_b": width, "g_x_block": b.images * pixels, "g_x_rows_b": b.grid[1], "g_span_a": b.lines}
+
+
+def _sum_call(problem: Problem, e: Elements, operands: tuple[Geometry, Geometry], b: Blocking,
               mode: str) -> Call:
     grad, x = operands
-    phase, span, step, extent = problem.phases[0], problem.span, problem.step, problem.extents
-    w = winograd_of(mode)
-    staged_w = w.results * b.grid[2] + 2 if w else (b.grid[2] - 1) * step[2] + span[2]
-    staged_b = (b.grid[1] - 1) * step[1] + span[1]
-    staged_a = (b.lines - 1) * step[0] + span[0]
-    left, first = min(max(problem.before[2], 0), staged_w), max(-problem.before[2], 0)
-    middle = max(0, min(staged_w - left, extent[2] - first))
-    x_n = staged_a * staged_b * staged_w
-    columns = tile.columns
+    phase, w = problem.phases[0], winograd_of(mode)
+    window = window_of(problem, b.grid, b.lines, w)
+    width = w.results * b.grid[2] if w else phase.grid[2]       # of a line of gradients
+    scratch = _Scratch(e, b, mode, window.pixels, b.lines * b.grid[1] * width)
+    columns, g_blocks = b.columns, b.slice // b.columns
     vectors = columns // e.lanes
-    x_size = b.blocks_each * b.images * x_n * columns if mode not in ("narrow", "pointwise") else 0
-    v_step = (b.rows + 1) * columns if mode == "pointwise" else b.rows * columns + 5 * e.lanes
-    grad_w = w.results * b.grid[2] if w else phase.grid[2]
-    g_blocks = b.slice // columns
-    g_n = b.lines * b.grid[1] * grad_w
-    h_step = b.rows * columns + 5 * e.lanes
-    v_at = rounded(x_size * e.width, 64)
-    g_at = v_at + rounded((b.taps * b.blocks_each * v_step + columns) * e.width, 64)
-    h_at = g_at + rounded((g_blocks * b.images * g_n + 2) * columns * e.width, 64)
-    end = h_at + ((w.elements**2 * g_blocks * h_step + 2 * columns) * e.width if w else 0)
-    places, strides = problem.target, problem.target.space
     given: dict[str, Argument] = {
         "source": lambda w: w.input(1, x), "grad": lambda w: w.input(0, grad),
         "sums": lambda w: w.workspace(0),
-        "s_n": problem.source.batch, "s_c": problem.source.channel, "s_a": problem.source.space[0],
-        "s_b": problem.source.space[1], "s_w": problem.source.space[2], "extent_a": extent[0],
-        "extent_b": extent[1], "channels": problem.ins, "before_a": problem.before[0],
-        "before_b": problem.before[1], "left": left, "middle": middle, "right": staged_w - left - middle,
-        "first": first, "x_n": x_n, "x_a": staged_b * staged_w, "x_b": staged_w,
-        "x_block": b.rows + 1 if mode == "pointwise" else b.images * x_n,
-        "x_pixel": columns, "blocks": b.blocks, "vectors": vectors, "x_rows_b": staged_b, "span_a": span[0],
-        "step_a": step[0], "step_b": step[1], "step_w": step[2], "v_step": v_step, "v_pixel": columns,
+        **window.words(problem), **scratch.words(), **_gradient_words(problem, phase, b, width),
+        "blocks": b.blocks, "vectors": vectors, "x_pixel": columns, "v_pixel": columns,
         "depth": b.blocks * columns, "narrow_width": columns,
-        "g_s_n": places.batch, "g_s_c": places.channel, "g_s_a": strides[0], "g_s_b": strides[1],
-        "g_s_w": strides[2], "g_extent_a": phase.grid[0], "g_extent_b": phase.grid[1], "g_channels": 0,
-        "g_before_a": 0, "g_before_b": 0, "g_left": 0, "g_middle": phase.grid[2],
-        "g_right": grad_w - phase.grid[2], "g_first": 0, "g_x_n": g_n, "g_x_a": b.grid[1] * grad_w,
-        "g_x_b": grad_w, "g_x_block": b.images * g_n, "g_x_pixel": columns, "g_blocks": g_blocks,
-        "g_vectors": vectors, "g_x_rows_b": b.grid[1], "g_span_a": b.lines,
+        "g_blocks": g_blocks, "g_vectors": vectors, "g_x_pixel": columns,
         "batch": problem.batch, "groups": problem.groups, "images_each": b.images, "chunks": b.chunks,
         "rows_each": b.lines, "ranges": b.ranges, "total": b.total, "slices": b.slices, "slice": b.slice,
-        "parts": b.parts, "blocks_each": b.blocks_each,
-        "outs": problem.outs, "s_group": problem.source.group, "g_group": places.group, "g_c": places.channel,
-        "v_at": v_at, "g_at": g_at, "h_at": h_at, "h_step": h_step, "taps": b.taps, "grid_a": phase.grid[0],
-        "grid_b": phase.grid[1], "grid_w": phase.grid[2], "grid_step": step[0], "sum_range": b.sum_range,
-        "sum_block": b.sum_block, "blocks_out": g_blocks,
-        **pieces("in", e, problem.source, extent, b.images, b.chunks == 1),
-        **pieces("out", e, places, phase.grid, b.images, b.chunks == 1)}
+        "parts": b.parts, "blocks_each": b.blocks_each, "outs": problem.outs, "taps": b.taps,
+        "grid_a": phase.grid[0], "grid_b": phase.grid[1], "grid_w": phase.grid[2],
+        "grid_step": problem.step[0], "sum_range": b.sum_range, "sum_block": b.sum_block,
+        "blocks_out": g_blocks,
+        **pieces("in", e, problem.source, problem.extents, b.images, b.chunks == 1),
+        **pieces("out", e, problem.target, phase.grid, b.images, b.chunks == 1)}
+    _, staged_b, staged_w = window.extents
     table = narrow_taps(problem, phase, b.blocks * columns) if mode == "narrow" else [
         (tap.offset[0] * staged_b + tap.offset[1]) * staged_w + tap.offset[2] for tap in phase.taps]
-    function = _add_up(e.name, mode, adjacent_of(problem, mode), adjacent_in(places, phase.grid))
-    return Call(function, words(POINTERS, NUMBERS, given, table), b.tasks, scratch=end)
+    function = _add_up(e.name, mode, adjacent_of(problem, mode), adjacent_in(problem.target, phase.grid))
+    return Call(function, words(POINTERS, NUMBERS, given, table), b.tasks, scratch=scratch.size)
 
 
 def _finish_call(problem: Problem, e: Elements, b: Blocking, result: Geometry, mode: str) -> Call:

@@ -10,9 +10,10 @@ import math
 from collections.abc import Sequence
 
 from ...interpreter import coefficients as table
+from .circle import quadrant, sine_of
 from .emitter import FLOAT32, FLOAT64, Unsupported
 from .expression import Expression, compare, constant, convert, select
-from .functions import absolute, at_least, at_most, exp, horner, log, odd, quadrant, sine_of, wide
+from .functions import absolute, at_least, at_most, exp, horner, log, odd, wide
 
 # --- modified -----------------------------------------------------------------------------------------------
 

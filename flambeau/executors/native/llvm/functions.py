@@ -9,11 +9,11 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
-from functools import cache, wraps
+from functools import wraps
 from typing import Any
 
 from . import coefficients as table
-from .emitter import FLOAT32, FLOAT64, INT32, INT64, Dtype, Unsupported, literal
+from .emitter import FLOAT32, FLOAT64, INT32, INT64, Dtype, Unsupported
 from .expression import Expression, bits_of, compare, constant, convert, is_float, select
 from .machine import machine
 
@@ -125,7 +125,8 @@ def at_least(x: Expression, bound: float) -> Expression:
 
 # --- exponentials -------------------------------------------------------------------------------------------
 
-def _shift(x: Expression, symbol: str, count: int) -> Expression:
+def shifted_bits(x: Expression, symbol: str, count: int) -> Expression:
+    """An integer whose bits are moved by LLVM's ``shl``, ``lshr`` or ``ashr``."""
     kind = f"i{x.dtype.itemsize * 8}"
     return x.emit(f"{symbol} {kind} {x.register}, {count}", x.dtype)
 
@@ -133,10 +134,10 @@ def _shift(x: Expression, symbol: str, count: int) -> Expression:
 def power_of_two(n: Expression, like: Expression) -> Expression:
     """2^n of an integer n between the exponents of normal numbers."""
     f = format_of(like)
-    return bits_of(_shift(n + f.bias, "shl", f.mantissa), like.dtype)
+    return bits_of(shifted_bits(n + f.bias, "shl", f.mantissa), like.dtype)
 
 
-def _nearest(x: Expression, scale: float) -> tuple[Expression, Expression]:
+def nearest(x: Expression, scale: float) -> tuple[Expression, Expression]:
     """x scale rounded to an integer: as a number of x's type, and as an integer."""
     f = format_of(x)
     shifted = fma(x, scale, f.magic)
@@ -152,7 +153,7 @@ def reduced_expm1(r: Expression) -> Expression:
 def by_ln2(x: Expression) -> tuple[Expression, Expression]:
     """x - n log(2), and the integer n."""
     f = format_of(x)
-    whole, n = _nearest(x, 1 / math.log(2))
+    whole, n = nearest(x, 1 / math.log(2))
     return fma(whole, -f.ln2[1], fma(whole, -f.ln2[0], x)), n
 
 
@@ -161,7 +162,7 @@ def _scaled(x: Expression, n: Expression) -> Expression:
     if x.dtype == FLOAT32 and machine().scales:
         types, operands = ["float", "i32"], [x.register, n.register]
         return Expression(x.emitter, x.emitter.call("llvm.ldexp.f32.i32", "float", types, operands), FLOAT32)
-    half = _shift(n, "ashr", 1)
+    half = shifted_bits(n, "ashr", 1)
     return x * power_of_two(half, x) * power_of_two(n - half, x)
 
 
@@ -176,7 +177,7 @@ def exp2(x: Expression) -> Expression:
     """2^x."""
     low, high = format_of(x).exp_range
     bounded = at_most(at_least(x, low * 1.45), high * 1.45)
-    whole, n = _nearest(bounded, 1.0)
+    whole, n = nearest(bounded, 1.0)
     return _scaled(reduced_expm1((bounded - whole) * math.log(2)) + 1, n)
 
 
@@ -234,7 +235,7 @@ def _split(x: Expression) -> tuple[Expression, Expression]:
     grown = select(tiny, x * 2.0 ** f.mantissa, x)
     start = bits_of(constant(x, math.sqrt(0.5)), f.integer)
     steps = bits_of(grown, f.integer) - start
-    exponent = convert(_shift(steps, "ashr", f.mantissa), x.dtype)
+    exponent = convert(shifted_bits(steps, "ashr", f.mantissa), x.dtype)
     exponent = select(tiny, exponent - f.mantissa, exponent)
     return bits_of((steps & ((1 << f.mantissa) - 1)) + start, x.dtype) - 1, exponent
 
@@ -274,7 +275,7 @@ def split_normal(x: Expression) -> tuple[Expression, Expression]:
     start = bits_of(constant(x, math.sqrt(0.5)), f.integer)
     steps = bits_of(x, f.integer) - start
     t = bits_of((steps & ((1 << f.mantissa) - 1)) + start, x.dtype) - 1
-    return t, convert(_shift(steps, "ashr", f.mantissa), x.dtype)
+    return t, convert(shifted_bits(steps, "ashr", f.mantissa), x.dtype)
 
 
 def log_of_normal(x: Expression) -> Expression:
@@ -302,6 +303,7 @@ def log10(x: Expression) -> Expression:
 
 
 def log1p_double(x: Expression) -> Expression:
+    """log(1 + x) by the logarithm of 1 + x as it is rounded, and the slope there times what was lost."""
     total = x + 1
     kept = total - 1
     lost = (1 - (total - kept)) + (x - kept)
@@ -334,82 +336,12 @@ def power(x: Expression, y: Expression) -> Expression:
     result = select(compare("==", size, 1), constant(x, 1.0), result)
     whole = compare("==", y.intrinsic("rint"), y)
     half = y * 0.5
-    odd = whole & compare("!=", half.intrinsic("rint"), half) & compare("<", absolute(y), math.inf)
+    is_odd = whole & compare("!=", half.intrinsic("rint"), half) & compare("<", absolute(y), math.inf)
     undefined = compare("<", x, 0) & compare("<", size, math.inf) & ~whole
-    result = select(odd, copysign(result, x), select(undefined, constant(x, math.nan), result))
+    result = select(is_odd, copysign(result, x), select(undefined, constant(x, math.nan), result))
     result = select(compare("!=", x, x) | compare("!=", y, y), x + y, result)
     return select(compare("==", y, 0) | compare("==", x, 1), constant(x, 1.0), result)
 
 
-# --- the circle ---------------------------------------------------------------------------------------------
-
-@cache
-def _reduction_table() -> dict[str, list[float]]:
-    """2 / pi times 2^k modulo 4 in two parts of 29 and 53 bits, for each exponent of a float.
-
-    A product with a mantissa is exact to 2^-56, and no float is nearer to a multiple of pi / 2 than 2^-30.
-    """
-    parts: dict[str, list[float]] = {"high": [], "low": []}
-    for exponent in range(255):
-        unit = exponent - 150 - table.TWO_OVER_PI_BITS  # the mantissa is taken as an integer of 24 bits
-        rest = table.TWO_OVER_PI & ((1 << (2 - unit)) - 1)
-        drop = rest.bit_length()
-        for name, width in (("high", 29), ("low", 53)):
-            drop = max(drop - width, 0)
-            part = rest >> drop << drop
-            parts[name].append(math.ldexp(part, unit))
-            rest -= part
-    for values in parts.values():
-        values.append(math.nan)
-    return parts
-
-
-def _lookup(name: str, index: Expression) -> Expression:
-    values = ", ".join(f"double {literal(v, FLOAT64)}" for v in _reduction_table()[name])
-    emitter = index.emitter
-    emitter.declarations[f"@turns_{name} = internal constant [256 x double] [{values}]"] = None
-    pointer = emitter.emit(f"getelementptr [256 x double], ptr @turns_{name}, i64 0, i32 {index.register}")
-    return Expression(emitter, emitter.load(pointer, FLOAT64), FLOAT64)
-
-
-def quadrant(x: Expression) -> tuple[Expression, Expression]:
-    """The angle left by multiples of pi / 2, in double precision, and their number modulo 4 (an integer)."""
-    bits = bits_of(absolute(x), INT32)
-    exponent = _shift(bits, "lshr", 23)
-    mantissa = convert((bits & 0x7FFFFF) | 0x800000, FLOAT64)
-    first = mantissa * _lookup("high", exponent)
-    turns = first - (first * 0.25).intrinsic("rint") * 4
-    whole, n = _nearest(turns, 1.0)
-    return fma(mantissa, _lookup("low", exponent), turns - whole) * (math.pi / 2), n
-
-
-def sine_of(r: Expression, n: Expression) -> Expression:
-    """sin(r + n pi / 2)."""
-    z = r * r
-    sine = fma(r * z, horner(table.SINE, z), r)
-    cosine = fma(z, horner(table.COSINE, z), 1.0)
-    value = select(compare("!=", n & 1, 0), cosine, sine)
-    return select(compare("!=", n & 2, 0), -value, value)
-
-
-def sin(x: Expression) -> Expression:
-    """The sine, of arguments of any size."""
-    if x.dtype != FLOAT32:
-        raise Unsupported(f"sin of {x.dtype}")
-    r, n = quadrant(x)
-    value = sine_of(convert(r, FLOAT32), n)
-    value = select(compare("<", x, 0), -value, value)
-    return select(compare("<", absolute(x), 2.0 ** -13), x, value)
-
-
-def cos(x: Expression) -> Expression:
-    """The cosine, of arguments of any size."""
-    if x.dtype != FLOAT32:
-        raise Unsupported(f"cos of {x.dtype}")
-    r, n = quadrant(x)
-    value = sine_of(convert(r, FLOAT32), n + 1)
-    return select(compare("<", absolute(x), 2.0 ** -13), constant(x, 1.0), value)
-
-
-__all__ = ["absolute", "cos", "cosh", "exp", "exp2", "expm1", "log", "log10", "log1p", "log2", "power",
-           "sigmoid", "sin", "sinh", "tanh"]
+__all__ = ["absolute", "cosh", "exp", "exp2", "expm1", "log", "log10", "log1p", "log2", "power", "sigmoid",
+           "sinh", "tanh"]

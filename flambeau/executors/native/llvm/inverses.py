@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 
 from . import coefficients as table
+from .circle import quadrant, sine_of
 from .emitter import FLOAT32, FLOAT64, Unsupported
 from .expression import Expression, compare, constant, convert, select
 from .functions import (
@@ -19,9 +20,7 @@ from .functions import (
     log1p,
     log1p_double,
     odd,
-    quadrant,
     signed,
-    sine_of,
     wide,
 )
 

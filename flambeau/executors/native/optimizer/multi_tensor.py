@@ -23,9 +23,9 @@ import numpy as np
 from ..llvm import namespace
 from ..llvm.build import Function, Module
 from ..llvm.code import kernel
+from ..llvm.elements import sign_of
 from ..llvm.emitter import FLOAT64, Dtype, memory_type
 from ..llvm.expression import Expression
-from ..llvm.namespace import sign_of
 
 Kernel = Callable[..., list[Any]]
 

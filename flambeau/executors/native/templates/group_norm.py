@@ -9,8 +9,7 @@ from typing import Any, NamedTuple
 from ....graph.geometry import Geometry, row_major_strides
 from ....graph.node import Signature
 from ..convolution.arguments import Argument, words
-from ..convolution.forward import elements
-from ..convolution.vectors import Elements
+from ..convolution.vectors import Elements, elements
 from ..llvm.code import kernel
 from ..llvm.effort import Effort
 from ..llvm.emitter import BFLOAT16, FLOAT16, FLOAT32, FLOAT64

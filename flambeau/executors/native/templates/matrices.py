@@ -13,8 +13,7 @@ from typing import SupportsIndex
 from ....graph.geometry import Geometry
 from ....graph.node import Signature
 from ..convolution.arguments import Argument, words
-from ..convolution.forward import elements
-from ..convolution.vectors import Elements
+from ..convolution.vectors import Elements, elements
 from ..llvm.code import kernel
 from ..llvm.emitter import FLOAT32, FLOAT64
 from ..matrices import kernels

@@ -10,9 +10,8 @@ from ....graph.geometry import Geometry
 from ....graph.node import Signature
 from ..convolution import pooling, pooling_positions
 from ..convolution.arguments import Argument, words
-from ..convolution.forward import elements
 from ..convolution.problem import three
-from ..convolution.vectors import Elements
+from ..convolution.vectors import Elements, elements
 from ..llvm.code import kernels
 from ..llvm.effort import Effort
 from ..llvm.emitter import INT64

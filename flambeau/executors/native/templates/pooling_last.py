@@ -11,9 +11,8 @@ from ....graph.node import Signature
 from ....layouts import lies_in
 from ..convolution import pooling_last
 from ..convolution.arguments import Argument, words
-from ..convolution.forward import elements
 from ..convolution.problem import three
-from ..convolution.vectors import Elements
+from ..convolution.vectors import Elements, elements
 from ..llvm.code import kernels
 from ..llvm.effort import Effort
 from ..llvm.emitter import INT64

@@ -8,9 +8,8 @@ from typing import Any
 from ....graph.geometry import Geometry
 from ....graph.node import Signature
 from ..convolution.arguments import Argument
-from ..convolution.forward import elements
 from ..convolution.problem import Three, three
-from ..convolution.vectors import Elements
+from ..convolution.vectors import Elements, elements
 from ..llvm.emitter import BFLOAT16, FLOAT16, FLOAT32, FLOAT64
 from ..plan import Call, Plan
 

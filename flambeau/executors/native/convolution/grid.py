@@ -1,0 +1,78 @@
+"""How the grid of results is shared out among tasks, and what of the source the cells of a task read."""
+
+from __future__ import annotations
+
+import math
+from typing import NamedTuple
+
+from .arguments import Argument
+from .problem import Problem, Three
+from .winograd import Winograd
+
+
+def rounded(n: int, unit: int) -> int:
+    """n rounded up to a multiple."""
+    return -(-n // unit) * unit
+
+
+class Share(NamedTuple):
+    """What a task takes of the grid: some images whole, or some lines of one."""
+
+    images: int     # of a task
+    chunks: int     # of an image
+    lines: int      # of a chunk
+
+
+def share_out(batch: int, grid: Three, wanted: int) -> Share:
+    """Tasks of about as many cells as wanted."""
+    cells = math.prod(grid)
+    if cells < wanted:
+        return Share(images_each(batch, cells, wanted), 1, grid[0])
+    chunks = -(-grid[0] // max(1, wanted // (grid[1] * grid[2])))
+    lines = -(-grid[0] // chunks)
+    return Share(1, -(-grid[0] // lines), lines)
+
+
+def images_each(batch: int, cells: int, wanted: int) -> int:
+    """How many images a task takes: about as many cells as wanted, and so that tasks share out evenly."""
+    def cost(images: int) -> tuple[float, int]:
+        tasks = -(-batch // images)
+        return rounded(tasks, 4) * images if tasks > 2 else 2 * batch, abs(images * cells - wanted)
+    most = max(1, min(batch, 3 * wanted // (2 * cells)))
+    return min(range(max(1, min(most, wanted // (2 * cells))), most + 1), key=cost)
+
+
+class Window(NamedTuple):
+    """The part of the source that the cells of a task read, with the zeros around it."""
+
+    extents: Three
+    left: int       # zeros of a line,
+    first: int      # the pixel that comes then,
+    middle: int     # and how many follow from there
+
+    @property
+    def pixels(self) -> int:
+        """How many there are."""
+        return math.prod(self.extents)
+
+    def words(self, problem: Problem) -> dict[str, Argument]:
+        """The arguments that tell a kernel how to stage it."""
+        source, (_, b, w) = problem.source, self.extents
+        return {
+            "s_n": source.batch, "s_c": source.channel, "s_group": source.group, "channels": problem.ins,
+            "s_a": source.space[0], "s_b": source.space[1], "s_w": source.space[2],
+            "extent_a": problem.extents[0], "extent_b": problem.extents[1],
+            "before_a": problem.before[0], "before_b": problem.before[1],
+            "left": self.left, "middle": self.middle, "right": w - self.left - self.middle,
+            "first": self.first, "x_n": self.pixels, "x_a": b * w, "x_b": w, "x_rows_b": b,
+            "span_a": problem.span[0], "step_a": problem.step[0], "step_b": problem.step[1], "step_w": problem.step[2]}
+
+
+def window_of(problem: Problem, grid: Three, lines: int, winograd: Winograd | None) -> Window:
+    """What some lines of the grid read."""
+    span, step, before = problem.span, problem.step, problem.before[2]
+    a, b, w = ((n - 1) * step[d] + span[d] for d, n in enumerate((lines, grid[1], grid[2])))
+    if winograd:
+        w = winograd.results * grid[2] + 2
+    left, first = min(max(before, 0), w), max(-before, 0)
+    return Window((a, b, w), left, first, max(0, min(w - left, problem.extents[2] - first)))
