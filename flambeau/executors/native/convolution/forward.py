@@ -177,7 +177,7 @@ def _packing_call(problem: Problem, e: Elements, tile: Tile, weight: Geometry, b
 
 
 class _Scratch:
-    """Where a task keeps what it computes with: the window, V, M and Winograd's results one after the other."""
+    """Where a task keeps what it computes with: the window, V, M and Winograd's results."""
 
     def __init__(self, e: Elements, tile: Tile, b: Blocking, mode: str, pixels: int) -> None:
         w = winograd_of(mode)

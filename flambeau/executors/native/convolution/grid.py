@@ -65,7 +65,8 @@ class Window(NamedTuple):
             "before_a": problem.before[0], "before_b": problem.before[1],
             "left": self.left, "middle": self.middle, "right": w - self.left - self.middle,
             "first": self.first, "x_n": self.pixels, "x_a": b * w, "x_b": w, "x_rows_b": b,
-            "span_a": problem.span[0], "step_a": problem.step[0], "step_b": problem.step[1], "step_w": problem.step[2]}
+            "span_a": problem.span[0],
+            "step_a": problem.step[0], "step_b": problem.step[1], "step_w": problem.step[2]}
 
 
 def window_of(problem: Problem, grid: Three, lines: int, winograd: Winograd | None) -> Window:
