@@ -210,8 +210,8 @@ class ModuleAttributes:
         >>> import flambeau as torch
         >>> layer = torch.nn.Module()
         >>> layer.register_buffer("steps", torch.tensor(0))
-        >>> layer.state_dict()
-        OrderedDict([('steps', tensor(0))])
+        >>> layer.state_dict()["steps"]
+        tensor(0)
         """
         self._require_tables("buffer", "_buffers")
         self._check_name(name, "buffer", "_buffers")
