@@ -3,6 +3,10 @@
 A point's coordinates, x before y, are taken from [-1, 1] to positions among the elements. The value there is
 the sum over the corners of the cell around it (with bicubic sampling four elements along each dimension),
 each weighted by a product of factors of how near it is along each dimension; corners outside count as 0.
+
+Note: rounding of positions. PyTorch's to the last bit, for points often lie on elements, where the last bit
+tells which cell they belong to and so what the gradient is: in two dimensions ``(x + 1) n - 1`` is rounded
+once, after the difference, in three dimensions the product is rounded too.
 """
 
 from __future__ import annotations
@@ -42,13 +46,17 @@ class _Corner(NamedTuple):
         return result
 
 
-def _position(x: Any, n: int, how: Sampling) -> tuple[Any, Any]:
+_WIDER = {4: np.float64, 8: np.longdouble}    # holds a product of two numbers
+
+
+def _position(x: Any, n: int, dims: int, how: Sampling) -> tuple[Any, Any]:
     """Coordinates as positions among n elements, and how fast these change."""
     one = x.dtype.type(1)
     if how.align_corners:
         p, slope = (x + one) / 2 * (n - 1), np.full_like(x, (n - 1) / 2)
     else:
-        p, slope = ((x + one) * n - 1) / 2, np.full_like(x, n / 2)
+        shifted = (x + one).astype(_WIDER.get(x.itemsize, x.dtype) if dims == 2 else x.dtype, copy=False)
+        p, slope = (shifted * n - 1).astype(x.dtype, copy=False) / 2, np.full_like(x, n / 2)
     return (p, slope) if how.mode == "bicubic" else _padded(p, slope, n, how)
 
 
@@ -71,7 +79,7 @@ def _padded(p: Any, slope: Any, n: int, how: Sampling) -> tuple[Any, Any]:
 
 def _positions(grid: Any, space: tuple[int, ...], how: Sampling) -> list[tuple[Any, Any]]:
     points = grid.reshape(len(grid), -1, len(space))
-    return [_position(points[..., -1 - d], n, how) for d, n in enumerate(space)]
+    return [_position(points[..., -1 - d], n, len(space), how) for d, n in enumerate(space)]
 
 
 def cubic_factors(t: Any) -> list[tuple[Any, Any]]:

@@ -5,20 +5,24 @@ from __future__ import annotations
 import itertools
 from typing import Any
 
-import numpy as np
-
 from .. import dtypes
 from ..tensor import Tensor, record, state
-from ..tensor.construct import from_array
 from ..tensor.warned import warn
 from .arguments import type_in_words
+from .combining import meshgrid
+from .creation import ones_like, zeros
 from .definition import arithmetic_dtype
 from .grid_points import GRID_SAMPLE, GRID_SAMPLE_GRID, GRID_SAMPLE_INPUT, Sampling, cubic_factors
+from .joining import stack
+from .ranges import linspace
 from .registry import api
 
 
-def _unnormalize(x: Tensor, n: int, align_corners: bool) -> Tensor:
-    return (x + 1) / 2 * (n - 1) if align_corners else ((x + 1) * n - 1) / 2
+def _unnormalize(x: Tensor, n: int, dims: int, align_corners: bool) -> Tensor:
+    if align_corners:
+        return (x + 1) / 2 * (n - 1)
+    shifted = (x + 1).to(dtypes.float64 if dims == 2 else x.dtype)      # the product is not rounded
+    return (shifted * n - 1).to(x.dtype) / 2
 
 
 def _reflect(x: Tensor, low: float, high: float) -> Tensor:
@@ -139,7 +143,7 @@ def written_out(input: Tensor, grid: Tensor, mode: str, padding_mode: str, align
     """The formula on tensors."""
     space = list(input.shape[2:])
     flat = input.reshape(*input.shape[:2], -1)
-    raw = [_unnormalize(grid[..., -1 - d], n, align_corners) for d, n in enumerate(space)]
+    raw = [_unnormalize(grid[..., -1 - d], n, len(space), align_corners) for d, n in enumerate(space)]
     if mode == "bicubic":
         return _bicubic(flat, raw, space, padding_mode, align_corners)
     points = [_placed(p, n, padding_mode, align_corners) for p, n in zip(raw, space)]
@@ -219,6 +223,14 @@ def _check(input: Tensor, grid: Tensor, mode: str) -> None:
         raise RuntimeError("grid_sampler(): bicubic interpolation only supports 4D input")
 
 
+def _centres(n: int, like: Tensor, align_corners: bool) -> Tensor:
+    """Where n elements lie in [-1, 1]: each step rounded in the type, as PyTorch's are."""
+    if n == 1:
+        return zeros(1, dtype=like.dtype, device=like.device)
+    line = linspace(-1, 1, n, dtype=like.dtype, device=like.device)
+    return line if align_corners else line * (n - 1) / n
+
+
 @api("nn.functional")
 def affine_grid(theta: Tensor, size: Any, align_corners: bool | None = None) -> Tensor:
     """Points of an affine transformation: (N, 2, 3) and a size (N, C, H, W) give (N, H, W, 2), or in 3-D."""
@@ -239,11 +251,7 @@ def affine_grid(theta: Tensor, size: Any, align_corners: bool | None = None) -> 
         warn("Since version 1.3.0, affine_grid behavior has changed for unit-size grids when "
              "align_corners=True. This is not an intended use case of affine_grid. See the documentation of "
              "affine_grid for details.")
-    axes = []
-    for n in size[2:]:
-        line = np.linspace(-1, 1, n) if n > 1 else np.zeros(1)
-        axes.append(line if align_corners else line * (n - 1) / n)
-    mesh = np.meshgrid(*axes, indexing="ij")
-    points = np.stack([*mesh[::-1], np.ones_like(mesh[0])], -1).reshape(1, -1, dims + 1)
-    base = from_array(points, theta.dtype).expand(size[0], -1, -1)
+    mesh = meshgrid(*[_centres(n, theta, align_corners) for n in size[2:]], indexing="ij")
+    points = stack([*reversed(mesh), ones_like(mesh[0])], -1).reshape(1, -1, dims + 1)
+    base = points.expand(size[0], -1, -1)
     return base.bmm(theta.transpose(1, 2)).reshape(size[0], *size[2:], dims)

@@ -9,7 +9,7 @@ import numpy as np
 from .. import dtypes
 from ..graph.geometry import contiguous
 from ..graph.recent import Recent
-from ..tensor import Tensor, record
+from ..tensor import Tensor, composed, record
 from ..tensor.warned import warn
 from .arguments import require_integer
 from .bounds import known_range
@@ -296,7 +296,8 @@ def binary_cross_entropy(input: Tensor, target: Tensor, weight: Any = None, size
         raise RuntimeError(f"Found dtype {dtypes.SCALAR_NAMES[target.dtype]} but expected "
                            f"{dtypes.SCALAR_NAMES[input.dtype]}")
     loss: Tensor = record(BINARY_CROSS_ENTROPY, (input, target))
-    return reduce_loss(loss if weight is None else loss * weight, reduction)
+    loss = reduce_loss(loss if weight is None else loss * weight, reduction)
+    return composed("BinaryCrossEntropyBackward0", loss, input, target)
 
 
 def require_room(output: Tensor, other: Tensor) -> None:
@@ -337,4 +338,5 @@ def binary_cross_entropy_with_logits(input: Tensor, target: Tensor, weight: Any 
         scale = (pos_weight - 1) * target + 1
         loss = (1 - target) * input + scale * softplus(-input)
     loss = loss if weight is None else loss * weight
-    return reduce_loss(written_over(target, loss), reduction)
+    loss = reduce_loss(written_over(target, loss), reduction)
+    return composed("BinaryCrossEntropyWithLogitsBackward0", loss, input, target)

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from .. import dtypes
-from ..tensor import Tensor
+from ..tensor import Tensor, composed
 from ..tensor.batching import BatchedTensor
 from .domain import not_implemented
 from .looking import look
@@ -51,7 +51,8 @@ def multi_margin_loss(input: Tensor, target: Tensor, p: int = 1, margin: float =
         hinge = hinge * weight[classes].unsqueeze(1)
     hinge = hinge.scatter(1, index, 0.0)
     losses = hinge.sum(1) / scores.shape[1]
-    return reduce_loss(losses.reshape(()) if flat and target.ndim == 0 else losses, reduction)
+    losses = reduce_loss(losses.reshape(()) if flat and target.ndim == 0 else losses, reduction)
+    return composed("MultiMarginLossBackward0", losses, input)
 
 
 @api("nn.functional")
@@ -82,7 +83,8 @@ def multilabel_margin_loss(input: Tensor, target: Tensor, size_average: Any = No
     hinge = (1 - wanted.unsqueeze(2) + scores.unsqueeze(1)).clamp_min(0)
     hinge = hinge * used.to(scores.dtype).unsqueeze(2) * others.unsqueeze(1)
     losses = hinge.sum((1, 2)) / max(scores.shape[1], 1)
-    return reduce_loss(losses.reshape(()) if flat else losses, reduction)
+    losses = reduce_loss(losses.reshape(()) if flat else losses, reduction)
+    return composed("MultilabelMarginLossBackward0", losses, input)
 
 
 @api("nn.functional", "torch", judge="first")

@@ -6,7 +6,7 @@ import math
 from typing import Any
 
 from .. import dtypes
-from ..tensor import Tensor, record
+from ..tensor import Tensor, composed, record
 from ..tensor.warned import warn
 from .definition import broadcast_shapes, pointwise_operator
 from .domain import INTEGRAL, not_implemented, refuse
@@ -61,7 +61,8 @@ def mse_loss(input: Tensor, target: Tensor, size_average: Any = None, reduce: An
             raise ValueError("Inputs and weight must have the same size.")
         losses = record(MSE_LOSS, (input, target)) * weight
         return losses.sum() / weight.sum() if reduction == "mean" else reduce_loss(losses, reduction)
-    return reduce_loss(record(MSE_LOSS, (input, target)), reduction)
+    losses = reduce_loss(record(MSE_LOSS, (input, target)), reduction)
+    return composed("MseLossBackward0", losses, input, target)
 
 
 @api("nn.functional", judge="first")
@@ -145,8 +146,10 @@ def smooth_l1_loss(input: Tensor, target: Tensor, size_average: Any = None, redu
         raise RuntimeError("smooth_l1_loss does not support negative values for beta.")
     if beta and (common := dtypes.promote_types(input.dtype, target.dtype)).category < dtypes.FLOATING:
         raise not_implemented("smooth_l1_cpu", common)
-    losses = record(SMOOTH_L1_LOSS, (input, target, beta)) if beta else (input - target).abs()
-    return reduce_loss(losses, reduction)
+    if not beta:
+        return reduce_loss((input - target).abs(), reduction)
+    losses = reduce_loss(record(SMOOTH_L1_LOSS, (input, target, beta)), reduction)
+    return composed("SmoothL1LossBackward0", losses, input, target)
 
 
 @api("nn.functional", judge="first")
@@ -162,7 +165,7 @@ def huber_loss(input: Tensor, target: Tensor, reduction: str = "mean", delta: fl
     if weight is not None:
         losses = losses * weight
         return losses.sum() / weight.sum() if reduction == "mean" else reduce_loss(losses, reduction)
-    return reduce_loss(losses, reduction)
+    return composed("HuberLossBackward0", reduce_loss(losses, reduction), input, target)
 
 
 @api("nn.functional", judge="first")
@@ -319,7 +322,8 @@ def soft_margin_loss(input: Tensor, target: Tensor, size_average: Any = None, re
                            f"{list(shape)}")
     require_room(input, target)
     losses = written_over(input, (-target * input).exp().log1p())
-    return reduce_loss(losses, reduction_of(size_average, reduce, reduction))
+    losses = reduce_loss(losses, reduction_of(size_average, reduce, reduction))
+    return composed("SoftMarginLossBackward0", losses, input)
 
 
 @api("nn.functional", judge="first")

@@ -72,7 +72,10 @@ class Points:
             p = v.do("fmul", v.do("fmul", v.do("fadd", x, one), half), last)
             slope = v.do("fmul", last, half)
         else:
-            p = v.do("fmul", v.do("fsub", v.do("fmul", v.do("fadd", x, one), n), one), half)
+            shifted = v.do("fadd", x, one)
+            p = v.fma(shifted, n, v.number(-1)) if self.kind.dims == 2 else \
+                v.do("fsub", v.do("fmul", shifted, n), one)
+            p = v.do("fmul", p, half)
             slope = v.do("fmul", n, half)
         return (p, slope) if self.kind.mode == "bicubic" else self._padded(p, slope, d)
 
