@@ -141,6 +141,15 @@ def _few(operator: Operator, source: Generator, operands: tuple[Any, ...],
     return from_value(values if values.ndim == 1 else values.reshape(-1), geometry)
 
 
+def draw_from(operator: Operator, generator: Generator | None, operands: tuple[Any, ...],
+              known: tuple[Any, ...], attributes: tuple[Any, ...]) -> Tensor:
+    """``draw`` with operands whose values are known, as arrays: at once where that can be."""
+    source = generator or default_generator
+    _recover(source)
+    drawn = None if levels else _few(operator, source, known, attributes)
+    return draw(operator, generator, operands, attributes) if drawn is None else drawn
+
+
 def may_fail(generator: Generator | None) -> None:
     """Before a draw whose operands are checked by its kernel: where it fails, draws go on from here."""
     source = generator or default_generator

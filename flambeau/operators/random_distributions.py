@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from typing import Any
 
@@ -16,7 +17,7 @@ from ..tensor import Tensor, record
 from .definition import operator
 from .domain import not_implemented
 from .expanding import broadcast_tensors
-from .generator import may_fail
+from .generator import draw_from, may_fail
 from .looking import look
 from .prices import draws
 from .random import drawn, fill_with, in_memory_order, require_floating, with_state
@@ -169,11 +170,16 @@ def multinomial(input: Tensor, num_samples: int, replacement: bool = False, *,
         raise RuntimeError("cannot sample n_sample > prob_dist.size(-1) samples without replacement")
     weights = look(input, "multinomial", only_checks=True)
     if weights.size:
-        totals = weights.sum(-1, dtype=np.float64)
-        if not (weights.min() >= 0 and np.isfinite(totals).all()) and (
-                not np.isfinite(weights.astype(np.float64)).all() or (weights < 0).any()):
-            raise RuntimeError("probability tensor contains either `inf`, `nan` or element < 0")
-        if (totals <= 0).any():
-            raise RuntimeError("invalid multinomial distribution (sum of probabilities <= 0)")
+        _require_weights(weights.astype(np.float32) if input.dtype in dtypes.LOW_PRECISION else weights)
     geometry = contiguous((*input.shape[:-1], int(num_samples)), dtypes.int64, input.device)
-    return drawn(MULTINOMIAL, generator, (input.detach(),), geometry, int(num_samples), bool(replacement))
+    return draw_from(MULTINOMIAL, generator, (input.detach(),), (weights,),
+                     (int(num_samples), bool(replacement), geometry))
+
+
+def _require_weights(weights: np.ndarray[Any, Any]) -> None:
+    """Raise unless all are finite, none is negative and no row has zeros alone."""
+    greatest = weights.item(weights.argmax())   # arguments of extrema are found sooner; NaN counts as both
+    if not (weights.item(weights.argmin()) >= 0 and greatest < math.inf):
+        raise RuntimeError("probability tensor contains either `inf`, `nan` or element < 0")
+    if not greatest or (weights.ndim > 1 and len(weights) > 1 and not weights.any(-1).all()):
+        raise RuntimeError("invalid multinomial distribution (sum of probabilities <= 0)")

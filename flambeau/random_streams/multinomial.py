@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import numpy as np
 
-from .arithmetic import FLOAT32, Array, is_half, rounded
+from .arithmetic import FLOAT32, FLOAT64, Array, is_half, rounded
 from .continuous import exponential
 from .state import State, Stream
 
 _FEW = 4    # so many times as many categories as draws: they are not all sorted
+_SHORT = 256    # categories that are sorted sooner than the greatest ones are found
+_LONG = 512     # categories and more: few draws look only at the shares near theirs
+_NEAR = 2.0**-20    # much more than the rounding of a share
 
 
 def multinomial(state: State, weights: Array, count: int, replacement: bool) -> tuple[Array, State]:
@@ -35,7 +38,7 @@ def _race(state: State, weights: Array, count: int) -> tuple[Array, State]:
         else:
             quotients = weights / clocks
     if count == 1:
-        return np.argmax(quotients, axis=-1)[..., None], state
+        return quotients.argmax(axis=-1)[..., None], state
     return greatest(quotients, count), state
 
 
@@ -43,8 +46,10 @@ def greatest(quotients: Array, count: int) -> Array:
     """The places of the greatest ones in order, of equal ones the first."""
     n = quotients.shape[-1]
     rows = -quotients.reshape(-1, n)
-    if count * _FEW > n:
-        chosen = np.argsort(rows, axis=-1, kind="stable")[:, :count]
+    if count * _FEW > n or n <= _SHORT:
+        chosen = rows.argsort(axis=-1, kind="stable")[:, :count]
+    elif len(rows) == 1:
+        chosen = _least(rows[0], count)
     else:
         chosen = np.sort(np.argpartition(rows, count - 1, axis=-1)[:, :count], axis=-1)
         values = np.take_along_axis(rows, chosen, -1)
@@ -55,18 +60,43 @@ def greatest(quotients: Array, count: int) -> Array:
     return chosen.reshape(*quotients.shape[:-1], count).astype(np.int64, copy=False)
 
 
+def _least(row: Array, count: int) -> Array:
+    """The places of the least numbers of a row in order, of equal ones the first."""
+    chosen = row.argpartition(count - 1)[:count]
+    chosen.sort()
+    values = row[chosen]
+    order = values.argsort(kind="stable")
+    if np.count_nonzero(row <= values[order[-1]]) > count:     # as above
+        return row.argsort(kind="stable")[:count]
+    return chosen[order]
+
+
 def _lookup(state: State, weights: Array, count: int) -> tuple[Array, State]:
     stream = Stream(state)
     rows = weights.reshape(-1, weights.shape[-1])
     drawn = stream.doubles(len(rows) * count).reshape(len(rows), count)
     chosen = np.empty((len(rows), count), np.int64)
-    for row, uniforms, out in zip(_running_shares(rows), drawn, chosen, strict=True):
-        out[:] = row.searchsorted(uniforms)
+    sums = np.add.accumulate(rows, -1, dtype=FLOAT32 if is_half(weights.dtype) else weights.dtype)
+    find = _found_near if count * _FEW <= rows.shape[-1] >= _LONG else _found
+    for row, uniforms, out in zip(sums, drawn, chosen, strict=True):
+        find(row, uniforms, out)
     return chosen.reshape(*weights.shape[:-1], count), stream.close()
 
 
-def _running_shares(weights: Array) -> Array:
-    sums = np.cumsum(weights, -1, dtype=FLOAT32 if is_half(weights.dtype) else weights.dtype)
-    shares = sums / sums[:, -1:]
-    shares[:, -1] = 1
-    return np.asarray(shares, np.float64)
+def _found(sums: Array, uniforms: Array, out: Array) -> None:
+    """Of each uniform value the first place whose share of the whole sum reaches it."""
+    shares = sums / sums[-1]
+    shares[-1] = 1
+    out[:] = shares.astype(FLOAT64, copy=False).searchsorted(uniforms)
+
+
+def _found_near(sums: Array, uniforms: Array, out: Array) -> None:
+    """The same; only the shares of sums within rounding of a uniform value are divided."""
+    last = len(sums) - 1
+    wanted = uniforms * float(sums[last])
+    first = sums.searchsorted((wanted * (1 - _NEAR)).astype(sums.dtype, copy=False))
+    stop = sums.searchsorted((wanted * (1 + _NEAR)).astype(sums.dtype, copy=False))
+    for k, (low, high) in enumerate(zip(first.tolist(), stop.tolist(), strict=True)):
+        if low < high:
+            low += (sums[low:high] / sums[last]).astype(FLOAT64, copy=False).searchsorted(uniforms[k])
+        out[k] = min(low, last)
