@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import warnings
 
+from ..operators.loss import older_reduction
+
 _NUMBERS = {"none": 0, "mean": 1, "sum": 2}
 
 
@@ -20,7 +22,7 @@ def get_enum(reduction: str) -> int:
 
 def legacy_get_string(size_average: bool | None, reduce: bool | None, emit_warning: bool = True) -> str:
     """The reduction that the two older options mean; each is True unless given."""
-    found = "none" if reduce is False else "sum" if size_average is False else "mean"
+    found = older_reduction(size_average, reduce)
     if emit_warning:
         warnings.warn("size_average and reduce args will be deprecated, please use "
                       f"reduction='{found}' instead.", stacklevel=2)

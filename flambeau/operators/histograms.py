@@ -15,7 +15,12 @@ from ..tensor.batching import by_example
 from ..tensor.construct import from_array
 from .looking import look
 from .registry import api
-from .undifferentiable import found_in
+from .undifferentiable import finding_without_derivative, found_in
+
+_HISTOGRAM = finding_without_derivative("histogram")
+_EDGES = finding_without_derivative("_histogramdd_bin_edges")
+_COUNTS_BY_NUMBER = finding_without_derivative("_histogramdd_from_bin_cts")
+_COUNTS_BY_EDGES = finding_without_derivative("_histogramdd_from_bin_tensors")
 
 
 def _require_real(input: Tensor, name: str, refused: Any = dtypes.LOW_PRECISION) -> None:
@@ -112,7 +117,7 @@ def histogram(
     if density:
         hist = _density(hist, edges)
     sources = input, weight, bins if isinstance(bins, Tensor) else None
-    results = (found_in(from_array(x), "histogram", *sources) for x in (hist, edges.copy()))
+    results = (found_in(from_array(x), _HISTOGRAM, *sources) for x in (hist, edges.copy()))
     return return_types.TYPES["histogram"](*results)
 
 
@@ -142,12 +147,12 @@ def histogramdd(
     if density:
         hist = _density(hist, *edges)
     tensors = [] if isinstance(bins, int) else [b for b in bins if isinstance(b, Tensor)]
-    name = "_histogramdd_from_bin_tensors" if tensors else "_histogramdd_from_bin_cts"
     ends = [from_array(e) for e in edges]
     if not tensors:
-        ends = [found_in(e, "_histogramdd_bin_edges", input, weight) for e in ends]
-    hist = found_in(from_array(hist), name, input, weight, *tensors)
-    return return_types.TYPES["histogramdd"](hist, tuple(ends))
+        ends = [found_in(e, _EDGES, input, weight) for e in ends]
+    kind = _COUNTS_BY_EDGES if tensors else _COUNTS_BY_NUMBER
+    counts = found_in(from_array(hist), kind, input, weight, *tensors)
+    return return_types.TYPES["histogramdd"](counts, tuple(ends))
 
 
 def _cell_counts(points: Any, edges: Sequence[Any], weights: Any) -> Any:

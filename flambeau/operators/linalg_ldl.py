@@ -18,7 +18,13 @@ from ..executors.interpreter import lapack
 from ..graph.geometry import contiguous
 from ..tensor import Tensor, record
 from .definition import broadcast_shapes, operator
-from .linalg_support import by_columns, failure, same_by_columns
+from .linalg_support import (
+    by_columns,
+    failure,
+    require_rows_of_matrix,
+    require_type_of_matrix,
+    same_by_columns,
+)
 from .registry import api
 from .undifferentiable import refuse_derivative
 
@@ -253,11 +259,7 @@ def ldl_solve(LD: Tensor, pivots: Tensor, B: Tensor, *, hermitian: bool = False)
             f"{name}: Expected B to have at least 2 dimensions, but it has {B.ndim} dimensions instead"
         )
     _require(LD, name)
-    if LD.shape[-1] != B.shape[-2]:
-        raise RuntimeError(
-            f"Incompatible matrix sizes for {name}: each A matrix is {LD.shape[-1]} by {LD.shape[-1]} but "
-            f"each b matrix is {B.shape[-2]} by {B.shape[-1]}"
-        )
+    require_rows_of_matrix(B, LD, name)
     if LD.shape[:-1] != pivots.shape:
         raise RuntimeError(
             f"{name}: Expected LD.shape[:-1] and pivots.shape to be the same, but got pivots with shape "
@@ -265,9 +267,5 @@ def ldl_solve(LD: Tensor, pivots: Tensor, B: Tensor, *, hermitian: bool = False)
         )
     if pivots.dtype.category > dtypes.INTEGER or pivots.dtype is dtypes.bool_:
         raise RuntimeError(f"{name}: Expected pivots to be integers. Got {SCALAR_NAMES[pivots.dtype]}")
-    if LD.dtype is not B.dtype:
-        raise RuntimeError(
-            f"Expected b and A to have the same dtype, but found b of type {SCALAR_NAMES[B.dtype]} and A of "
-            f"type {SCALAR_NAMES[LD.dtype]} instead."
-        )
+    require_type_of_matrix(B, LD)
     return record(LDL_SOLVE, (LD, pivots, B), (bool(hermitian),))

@@ -21,6 +21,7 @@ from .linalg_support import (
     info_of,
     require_fitting,
     require_matrix,
+    require_same_type,
     require_square,
     same_by_columns,
     solved_shape,
@@ -222,10 +223,7 @@ def lu_solve(LU: Tensor, pivots: Tensor, B: Tensor, *, left: bool = True, adjoin
     require_fitting(LU, B, left, "torch.linalg.lu_solve")
     if pivots.dtype is not dtypes.int32:
         raise RuntimeError("linalg.lu_solve: pivots should be a Tensor of scalar type torch.int32")
-    if LU.dtype is not B.dtype:
-        names = dtypes.SCALAR_NAMES
-        raise RuntimeError("linalg.lu_solve: Expected LU and B to have the same dtype, but found LU of type "
-                           f"{names[LU.dtype]} and B of type {names[B.dtype]} instead")
+    require_same_type(LU, B, "linalg.lu_solve", "LU")
     if LU.shape[-1] != pivots.shape[-1]:
         raise RuntimeError("linalg.lu_solve: Number of pivots per batch should be same as the dimension of "
                            "the matrix")

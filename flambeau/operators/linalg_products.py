@@ -14,7 +14,7 @@ from .definition import arithmetic_dtype, broadcast_shapes, operator, result_dty
 from .domain import not_implemented
 from .joining import cat, stack
 from .linalg_solve import inv
-from .linalg_support import adjoint, conj, identity, same
+from .linalg_support import adjoint, conj, identity, require_same_type, same
 from .products import multiply_chain
 from .registry import NAMESPACES, api
 
@@ -217,13 +217,10 @@ def vecdot(x: Tensor, y: Tensor, *, dim: int = -1) -> Tensor:
     >>> torch.linalg.vecdot(torch.ones(2, 3), torch.ones(2, 3))
     tensor([3., 3.])
     """
-    names = dtypes.SCALAR_NAMES
     if x.dtype.category < dtypes.FLOATING:
         raise RuntimeError("linalg.vecdot: Expected a floating point or complex tensor as input. Got "
-                           f"{names[x.dtype]}")
-    if x.dtype is not y.dtype:
-        raise RuntimeError("linalg.vecdot: Expected x and y to have the same dtype, but found x of type "
-                           f"{names[x.dtype]} and y of type {names[y.dtype]} instead")
+                           f"{dtypes.SCALAR_NAMES[x.dtype]}")
+    require_same_type(x, y, "linalg.vecdot", "x", "y")
     if x.ndim == y.ndim == 1 and x.shape != y.shape:
         raise RuntimeError(f"inconsistent tensor size, expected tensor {list(x.shape)} and src "
                            f"{list(y.shape)} to have the same number of elements, but got {x.numel()} and "

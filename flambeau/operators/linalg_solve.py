@@ -23,8 +23,10 @@ from .linalg_support import (
     real_part,
     require_fitting,
     require_matrix,
+    require_rows_of_matrix,
     require_same_type,
     require_square,
+    require_type_of_matrix,
     same_by_columns,
     solved_shape,
 )
@@ -228,14 +230,8 @@ def triangular_solve(
             raise RuntimeError(f"torch.triangular_solve: Expected {name} to have at least 2 dimensions, but "
                                f"it has {x.ndim} dimensions instead")
     require_square(A, "triangular_solve")
-    if input.dtype is not A.dtype:
-        names = dtypes.SCALAR_NAMES
-        raise RuntimeError("Expected b and A to have the same dtype, but found b of type "
-                           f"{names[input.dtype]} and A of type {names[A.dtype]} instead.")
-    if input.shape[-2] != A.shape[-1]:
-        raise RuntimeError("Incompatible matrix sizes for triangular_solve: each A matrix is "
-                           f"{A.shape[-1]} by {A.shape[-1]} but each b matrix is {input.shape[-2]} by "
-                           f"{input.shape[-1]}")
+    require_type_of_matrix(input, A)
+    require_rows_of_matrix(input, A, "triangular_solve")
     matrix = A.transpose(-2, -1) if transpose else A
     X = record(SOLVE_TRIANGULAR, (matrix, input), (upper is not transpose, unitriangular))
     return return_types.TYPES["triangular_solve"](X, A.mT.clone(memory_format=layouts.contiguous_format).mT)

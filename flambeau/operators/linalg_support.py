@@ -58,6 +58,23 @@ def require_same_type(A: Tensor, B: Tensor, function: str, first: str = "A", sec
         )
 
 
+def require_type_of_matrix(b: Tensor, A: Tensor) -> None:
+    """The same in the words of PyTorch's older functions."""
+    if b.dtype is not A.dtype:
+        names = dtypes.SCALAR_NAMES
+        raise RuntimeError(f"Expected b and A to have the same dtype, but found b of type {names[b.dtype]} and "
+                           f"A of type {names[A.dtype]} instead.")
+
+
+def require_rows_of_matrix(b: Tensor, A: Tensor, function: str) -> None:
+    """The sides of A X = b have as many rows, in the words of PyTorch's older functions."""
+    if b.shape[-2] != A.shape[-1]:
+        raise RuntimeError(
+            f"Incompatible matrix sizes for {function}: each A matrix is {A.shape[-1]} by {A.shape[-1]} but "
+            f"each b matrix is {b.shape[-2]} by {b.shape[-1]}"
+        )
+
+
 def require_fitting(A: Tensor, B: Tensor, left: bool, function: str) -> None:
     """The sides of an equation A X = B (or X A = B) must have as many rows (columns)."""
     if (A.shape[-2] != B.shape[-2]) if left else (A.shape[-1] != B.shape[-1]):

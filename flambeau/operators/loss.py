@@ -23,13 +23,19 @@ from .softmax import log_softmax
 def reduction_of(size_average: Any, reduce: Any, reduction: str) -> str:
     """The reduction's name from the present argument and the two deprecated ones."""
     if size_average is not None or reduce is not None:
-        average = True if size_average is None else size_average
-        reduction = "none" if reduce is False else "mean" if average else "sum"
+        reduction = older_reduction(size_average, reduce)
         warn(f"size_average and reduce args will be deprecated, please use reduction='{reduction}' "
              "instead.")
     if reduction not in ("none", "mean", "sum"):
         raise ValueError(f"{reduction} is not a valid value for reduction")
     return reduction
+
+
+def older_reduction(size_average: Any, reduce: Any) -> str:
+    """The reduction that the two deprecated arguments mean; each is True unless given."""
+    if reduce is not None and not reduce:
+        return "none"
+    return "mean" if size_average is None or size_average else "sum"
 
 
 def reduce_loss(loss: Tensor, reduction: str) -> Tensor:

@@ -11,7 +11,6 @@ import numpy as np
 from .. import devices, dtypes
 from ..engine import look_at_draws
 from ..graph.geometry import Geometry, contiguous, dense_like
-from ..graph.operator import Operator
 from ..random_streams.bernoulli import bernoulli, bernoulli_each, dropout_mask
 from ..random_streams.integers import limit_of, random_full
 from ..random_streams.integers import randint as draw_integers
@@ -28,6 +27,7 @@ from .generator import draw, may_fail
 from .looking import look
 from .prices import draws
 from .registry import api
+from .undifferentiable import draws_of
 
 STATE = contiguous((STATE_BYTES,), dtypes.uint8)
 
@@ -78,29 +78,10 @@ def BERNOULLI_EACH(m: Any, state: Any, p: Any, geometry: Geometry) -> Any:
     return bernoulli_each(state, np.broadcast_to(p, geometry.shape), geometry.dtype.numpy)
 
 
-@operator("bernoulli", lambda operands, attributes: operands[0])
-def OF_PROBABILITIES(m: Any, draws: Any, p: Any) -> Any:
-    """The draws, as a result that depends on the probabilities."""
-    return draws
-
-
-@OF_PROBABILITIES.derivative("p")
-def _(ctx: Any, grad: Tensor) -> Tensor:
-    return grad * 0  # the draws do not change with small changes of p
-
-
-def _of_moments(grad_name: str) -> Operator:
-    """The draws, as a result that depends on means and deviations, with gradients of 0 as in PyTorch."""
-    found = operator("normal_of", lambda operands, attributes: operands[0], grad_name=grad_name)(
-        lambda m, draws, mean, std: draws)
-    found.derivative("mean")(lambda ctx, grad: grad * 0)
-    found.derivative("std")(lambda ctx, grad: grad * 0)
-    return found
-
-
+_OF_PROBABILITIES = draws_of("bernoulli", "p")
 # By whether the mean, and the deviation, is a tensor.
-_OF_MOMENTS = {(True, False): _of_moments("NormalBackward1"), (False, True): _of_moments("NormalBackward2"),
-               (True, True): _of_moments("NormalBackward3")}
+_OF_MOMENTS = {tensors: draws_of("normal_of", "mean", "std", grad_name=f"NormalBackward{number}")
+               for tensors, number in (((True, False), 1), ((False, True), 2), ((True, True), 3))}
 
 
 @operator("randint", with_state, price=draws(6.0))
@@ -369,7 +350,7 @@ def _bernoulli(input: Tensor, p: Any = None, *, generator: Any = None) -> Tensor
                                   f"'{dtypes.SCALAR_NAMES[input.dtype]}'")
     may_fail(generator)
     draws = drawn(BERNOULLI_EACH, generator, (input.detach(),), geometry)
-    return record(OF_PROBABILITIES, (draws, input)) if input.requires_grad else draws
+    return record(_OF_PROBABILITIES, (draws, input)) if input.requires_grad else draws
 
 
 api("torch", "Tensor", out=True, name="bernoulli", judge="first")(_bernoulli)

@@ -22,7 +22,7 @@ from .looking import look
 from .prices import draws
 from .random import drawn, fill_with, in_memory_order, require_floating, with_state
 from .registry import api
-from .undifferentiable import found_in
+from .undifferentiable import draws_of, finding_without_derivative, found_in
 
 
 @operator("exponential", with_state)
@@ -58,20 +58,15 @@ def POISSON(m: Any, state: Any, rates: Any, geometry: Geometry) -> Any:
     return counts.poisson(state, np.ascontiguousarray(rates))
 
 
-@operator("poisson_of", lambda operands, attributes: operands[0], grad_name="PoissonBackward0")
-def OF_RATES(m: Any, draws: Any, rates: Any) -> Any:
-    """The draws, as a result that depends on the rates."""
-    return draws
-
-
-@OF_RATES.derivative("rates")
-def _(ctx: Any, grad: Tensor) -> Tensor:
-    return grad * 0  # as in PyTorch
+_OF_RATES = draws_of("poisson_of", "rates", grad_name="PoissonBackward0")
 
 
 @operator("binomial", with_state, price=draws(4000.0))
 def BINOMIAL(m: Any, state: Any, trials: Any, probabilities: Any, geometry: Geometry) -> Any:
     return counts.binomial(state, np.ascontiguousarray(trials), np.ascontiguousarray(probabilities))
+
+
+_BINOMIAL_OF = finding_without_derivative("binomial")
 
 
 @operator("standard_gamma", with_state, price=draws(1500.0))
@@ -143,7 +138,7 @@ def poisson(input: Tensor, generator: Any = None) -> Tensor:
     may_fail(generator)
     geometry = contiguous(input.shape, input.dtype, input.device)
     draws = drawn(POISSON, generator, (input.detach(),), geometry)
-    return record(OF_RATES, (draws, input)) if input.requires_grad else draws
+    return record(_OF_RATES, (draws, input)) if input.requires_grad else draws
 
 
 @api("torch")
@@ -152,7 +147,7 @@ def binomial(count: Tensor, prob: Tensor, generator: Any = None) -> Tensor:
     count, prob = broadcast_tensors(count, prob)
     draws = drawn(BINOMIAL, generator, (count.detach().to(prob.dtype), prob.detach()),
                   contiguous(prob.shape, prob.dtype, prob.device))
-    return found_in(draws, "binomial", count, prob)
+    return found_in(draws, _BINOMIAL_OF, count, prob)
 
 
 @api("torch", "Tensor", out=True, judge="first")

@@ -1,4 +1,4 @@
-"""Results of operands that require gradients but have no derivative: backward says so.
+"""Results of operands that require gradients but have no derivative, or none but 0: backward says so.
 
 To leave them off the tape would be silent: a loss that comes of them would lack a part of its gradient, and
 nobody would be told.
@@ -32,6 +32,18 @@ def _refuse(op: Operator, error: Exception, operands: tuple[str, ...]) -> None:
         op.derivative(each)(derivative)
 
 
+def draws_of(name: str, *parameters: str, grad_name: str | None = None) -> Operator:
+    """The operator of draws as a result that depends on a distribution's parameters.
+
+    Draws do not change with small changes of these: the gradients are 0.
+    """
+    found = Operator(name, lambda m, draws, *parameters: draws, lambda operands, attributes: operands[0],
+                     ("draws", *parameters), grad_name=grad_name)
+    for each in parameters:
+        found.derivative(each)(lambda ctx, grad: grad * 0)
+    return found
+
+
 # --- results that a look has found --------------------------------------------------------------------------
 
 
@@ -45,16 +57,19 @@ def finding(grad_name: str | None = None) -> Operator:
     return operator("found_in", _geometry_of_found, grad_name=grad_name)(lambda m, found, source: found)
 
 
-_FOUND = {name: finding() for name in ("histogram", "_histogramdd_bin_edges", "_histogramdd_from_bin_cts",
-                                       "_histogramdd_from_bin_tensors", "binomial")}
-for _name, _op in _FOUND.items():
-    refuse_derivative(_op, _name, "source")
+def finding_without_derivative(name: str) -> Operator:
+    """The same of what PyTorch's function ``name`` finds, which has no derivative."""
+    found = finding()
+    refuse_derivative(found, name, "source")
+    return found
 
 
-def found_in(found: Tensor, name: str, *sources: Tensor | None) -> Tensor:
-    """``found``, from which backward leads to the first of ``sources`` that requires a gradient, and tells
-    there that ``name`` has no derivative."""
+def found_in(found: Tensor, op: Operator, *sources: Tensor | None) -> Tensor:
+    """``found``, from which backward leads to the first of ``sources`` that requires a gradient.
+
+    There ``op``, made by ``finding``, tells that it has no derivative.
+    """
     for source in sources:
         if source is not None and source.requires_grad and state.enabled:
-            return record(_FOUND[name], (found, source))
+            return record(op, (found, source))
     return found

@@ -8,11 +8,11 @@ import numpy as np
 
 from ..dtypes import SCALAR_NAMES
 from ..graph.operator import Operator
-from ..tensor import Tensor, check_dim, record
+from ..tensor import Tensor, check_dim
 from ..tensor.construct import from_array
 from .looking import look
 from .registry import api
-from .undifferentiable import finding, refuse_formula
+from .undifferentiable import finding, found_in, refuse_formula
 
 _UNIQUE = finding("Unique2Backward0")
 _UNIQUE_SLICES = finding("UniqueDimBackward0")
@@ -50,7 +50,7 @@ def unique(
         least = int(array.min())
         span = int(array.max()) - least + 1
         if span <= _DENSE * array.size:
-            return _results(None, input, *_counted(array, least, return_inverse, return_counts))
+            return _results(_UNIQUE, input, *_counted(array, least, return_inverse, return_counts))
     distinct: Any = np.unique   # whose types count the ways of calling it
     found, *others = _always_tuple(distinct(array, return_inverse=return_inverse, axis=dim, equal_nan=False,
                                              return_counts=return_counts))
@@ -79,10 +79,8 @@ def _always_tuple(found: Any) -> Any:
     return found if isinstance(found, tuple) else (found,)
 
 
-def _results(history: Operator | None, input: Tensor, found: Any, *others: Any) -> Any:
-    first = from_array(np.array(found))
-    if history is not None and input.requires_grad:
-        first = record(history, (first, input))
+def _results(history: Operator, input: Tensor, found: Any, *others: Any) -> Any:
+    first = found_in(from_array(np.array(found)), history, input)
     results = [first, *[from_array(np.array(x, np.int64)) for x in others]]
     return results[0] if len(results) == 1 else tuple(results)
 
