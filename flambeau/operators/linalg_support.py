@@ -62,8 +62,8 @@ def require_type_of_matrix(b: Tensor, A: Tensor) -> None:
     """The same in the words of PyTorch's older functions."""
     if b.dtype is not A.dtype:
         names = dtypes.SCALAR_NAMES
-        raise RuntimeError(f"Expected b and A to have the same dtype, but found b of type {names[b.dtype]} and "
-                           f"A of type {names[A.dtype]} instead.")
+        raise RuntimeError(f"Expected b and A to have the same dtype, but found b of type {names[b.dtype]} "
+                           f"and A of type {names[A.dtype]} instead.")
 
 
 def require_rows_of_matrix(b: Tensor, A: Tensor, function: str) -> None:
