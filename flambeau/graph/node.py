@@ -22,7 +22,7 @@ class Signature:
     """An operator applied to operands of given geometry. Interned: comparing two is comparing pointers."""
 
     __slots__ = ("operator", "attributes", "geometries", "outputs", "single", "compute", "nbytes", "plan",
-                 "price", "on_meta", "usual", "tape_plans", "form")
+                 "price", "on_meta", "usual", "tape_plans", "form", "rounds")
 
     def __init__(self, operator: Operator, attributes: tuple[Any, ...], geometries: tuple[Any, ...],
                  outputs: tuple[Geometry, ...], single: bool, compute: Any) -> None:
@@ -32,6 +32,7 @@ class Signature:
         self.outputs = outputs
         self.single = single
         self.compute = compute
+        self.rounds = None if operator.rounds is None else operator.rounds(geometries)
         if single:
             output, = outputs
             self.nbytes = output.numel * output.dtype.itemsize

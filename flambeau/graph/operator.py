@@ -39,16 +39,19 @@ class Operator:
     ``compute(operands)`` names the dtype in which a kernel wants its operands (None: as they are). ``owns``
     lists the operands that the kernel may overwrite, and gets as private copies where they are still needed.
     ``price(signature)`` is what the kernel costs beside a call and the bytes of its result.
+    ``rounds(operands)`` names for each operand the 16-bit type to which it is rounded before anything is
+    computed (None: none is): that of the result, where the operand is a number, or of another type.
     """
 
     __slots__ = ("name", "kernel", "infer", "compute", "parameters", "derivatives", "variadic_derivative",
                  "grad_class", "outputs", "owns", "kind", "non_differentiable_outputs",
-                 "differentiable", "price")
+                 "differentiable", "price", "rounds")
 
     def __init__(self, name: str, kernel: Kernel, infer: ShapeRule, parameters: tuple[str, ...], *,
                  compute: Callable[..., Any] | None = None, owns: tuple[int, ...] = (),
                  kind: str = "structured", grad_name: str | None = None,
-                 non_differentiable_outputs: tuple[int, ...] = (), price: Price | None = None) -> None:
+                 non_differentiable_outputs: tuple[int, ...] = (), price: Price | None = None,
+                 rounds: Callable[..., Any] | None = None) -> None:
         self.name = name
         self.kernel = kernel
         self.infer = infer
@@ -63,6 +66,7 @@ class Operator:
         self.non_differentiable_outputs = non_differentiable_outputs
         self.differentiable = False
         self.price = price
+        self.rounds = rounds
 
     def __repr__(self) -> str:
         return f"<operator {self.name}>"

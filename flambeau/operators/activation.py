@@ -185,7 +185,8 @@ def threshold(input: Tensor, threshold: float, value: float, inplace: bool = Fal
 api("torch", name="threshold", judge="first")(_threshold)
 
 HARDSHRINK = pointwise_operator("hardshrink", lambda m, input, lambd:
-                                m.where((input >= -lambd) & (input <= lambd), input.dtype.type(0), input))
+                                m.where((input >= -lambd) & (input <= lambd), input.dtype.type(0), input),
+                                casts=True)
 SOFTSHRINK = pointwise_operator(
     "softshrink",
     lambda m, input, lambd: m.where(

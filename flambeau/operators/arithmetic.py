@@ -14,12 +14,15 @@ from .number_range import number_for
 from .older_signatures import scaled
 from .registry import NAMESPACES, api
 
-ADD = pointwise_operator("add", lambda m, input, other: m.add(input, other))
-SUB = pointwise_operator("sub", lambda m, input, other: m.subtract(input, other))
-RSUB = pointwise_operator("rsub", lambda m, input, other: m.subtract(other, input), grad_name="RsubBackward1")
-ADD_SCALED = pointwise_operator("add", lambda m, input, other, alpha: m.add(input, m.multiply(other, alpha)))
+ADD = pointwise_operator("add", lambda m, input, other: m.add(input, other), casts=True)
+SUB = pointwise_operator("sub", lambda m, input, other: m.subtract(input, other), casts=True)
+RSUB = pointwise_operator("rsub", lambda m, input, other: m.subtract(other, input), grad_name="RsubBackward1",
+                          casts=True)
+ADD_SCALED = pointwise_operator(
+    "add", lambda m, input, other, alpha: m.add(input, m.multiply(other, alpha)), casts=True
+)
 SUB_SCALED = pointwise_operator(
-    "sub", lambda m, input, other, alpha: m.subtract(input, m.multiply(other, alpha))
+    "sub", lambda m, input, other, alpha: m.subtract(input, m.multiply(other, alpha)), casts=True
 )
 
 _NO_BOOL_MINUS = (
@@ -178,7 +181,7 @@ def _scale(input: Any, other: Any, alpha: Any) -> Any:
     return bool(alpha) if dtype is dtypes.bool_ else alpha
 
 
-@pointwise(aliases=("multiply",), judge="never")
+@pointwise(aliases=("multiply",), judge="never", exact="other")
 def mul(m: Any, input: Any, other: Any) -> Any:
     """``input * other``, broadcast.
 

@@ -19,7 +19,7 @@ from .registry import api
 
 def _comparison(name: str, kernel: Any, ordered: bool, *aliases: str, doc: str) -> Any:
     """Declare one comparison: a truth value of two operands of common type."""
-    op = pointwise_operator(name, kernel, "bool")
+    op = pointwise_operator(name, kernel, "bool", casts=True)
     if ordered:
         refuse(op, f"{name}_cpu", COMPLEX)
 

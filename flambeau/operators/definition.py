@@ -152,9 +152,33 @@ def _converts(operands: Sequence[Any], result: Geometry) -> bool:
 _PROMOTIONS: dict[str, Callable[[Sequence[Any]], dtypes.dtype]] = {"same": result_dtype, "float": float_dtype}
 
 
+def _rounding(promotion: Callable[..., dtypes.dtype], parameters: tuple[str, ...],
+              exact: str) -> Callable[..., tuple[Any, ...] | None]:
+    """The rule by which operands are rounded to their common type, if that has 16 bits."""
+    spared = parameters.index(exact) if exact else -1
+
+    def rounds(operands: Sequence[Any]) -> tuple[Any, ...] | None:
+        dtype = promotion(operands)
+        if dtype not in dtypes.LOW_PRECISION:
+            return None
+        found = [_is_other(g, dtype) and not (i == spared and (g.__class__ is not Geometry or not g.ndim))
+                 for i, g in enumerate(operands)]
+        return tuple([dtype.numpy if other else None for other in found]) if any(found) else None
+    return rounds
+
+
+def _is_other(g: Any, dtype: dtypes.dtype) -> bool:
+    """Whether an operand is a number, or of another type."""
+    return g.dtype is not dtype if isinstance(g, Geometry) else g is not type(None)
+
+
 def pointwise_operator(name: str, kernel: Callable[..., Any], promotes: str = "same",
-                       grad_name: str | None = None, leads: int = 0, price: Price | None = None) -> Operator:
+                       grad_name: str | None = None, leads: int = 0, price: Price | None = None,
+                       casts: bool = False, exact: str = "") -> Operator:
     """The operator of a formula on arrays.
+
+    ``casts``: all operands are cast to their common type before it is computed, though a kernel computes
+    16-bit types in float32; but for numbers, and tensors without dimensions, as operand ``exact``.
 
     ``leads``: which operand's order of dimensions the result takes before the others'.
 
@@ -177,13 +201,15 @@ def pointwise_operator(name: str, kernel: Callable[..., Any], promotes: str = "s
     def compute(operands: Sequence[Any]) -> dtypes.dtype:
         return arithmetic_dtype(promotion(operands))
 
-    return Operator(name, kernel, infer, parameters_of(kernel), compute=compute, kind="pointwise",
-                    grad_name=grad_name, price=price)
+    parameters = parameters_of(kernel)
+    return Operator(name, kernel, infer, parameters, compute=compute, kind="pointwise", grad_name=grad_name,
+                    price=price, rounds=_rounding(promotion, parameters, exact) if casts else None)
 
 
 def pointwise(*namespaces: str, name: str | None = None, promotes: str = "same", inplace: bool = True,
               aliases: tuple[str, ...] = (), grad_name: str | None = None,
-              judge: Judge = "late", price: Price | None = None) -> Callable[[Callable[..., Any]], Any]:
+              judge: Judge = "late", price: Price | None = None,
+              exact: str = "") -> Callable[[Callable[..., Any]], Any]:
     """Declare a pointwise operator of one, two or three tensors and publish its function.
 
     Default namespaces: ``torch`` and ``Tensor``. The returned function carries ``.operator`` and
@@ -191,7 +217,8 @@ def pointwise(*namespaces: str, name: str | None = None, promotes: str = "same",
     """
     def declare(kernel: Callable[..., Any]) -> Any:
         public_name = name or kernel.__name__
-        op = pointwise_operator(public_name, kernel, promotes, grad_name, price=price)
+        op = pointwise_operator(public_name, kernel, promotes, grad_name, price=price,
+                                casts=len(parameters_of(kernel)) > 1, exact=exact)
         made = (_unary, _binary, _ternary)[len(op.parameters) - 1]
         function = made(op, public_name, (*namespaces, "torch")[0])
         function.__name__ = function.__qualname__ = public_name

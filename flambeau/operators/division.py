@@ -13,17 +13,21 @@ from .domain import COMPLEX, bad_arguments, operands, refuse, some_tensor, zero_
 from .registry import NAMESPACES, api
 from .undifferentiable import refuse_derivative
 
-TRUE_DIVIDE = pointwise_operator("div", lambda m, input, other: m.true_divide(input, other), "float")
+TRUE_DIVIDE = pointwise_operator("div", lambda m, input, other: m.true_divide(input, other), "float",
+                                 casts=True, exact="other")
 DIV_FLOOR = pointwise_operator(
-    "div", lambda m, input, other: m.floored_quotient(input, other), grad_name="DivBackward2"
+    "div", lambda m, input, other: m.floored_quotient(input, other), grad_name="DivBackward2", casts=True,
+    exact="other",
 )
 DIV_TRUNC = pointwise_operator("div", lambda m, input, other: m.truncated_quotient(input, other),
-                               grad_name="DivBackward2")
+                               grad_name="DivBackward2", casts=True, exact="other")
 FLOOR_DIVIDE = pointwise_operator(
-    "floor_divide", lambda m, input, other: m.floored_quotient(input, other), grad_name="NotImplemented"
+    "floor_divide", lambda m, input, other: m.floored_quotient(input, other), grad_name="NotImplemented",
+    casts=True, exact="other",
 )
-REMAINDER = pointwise_operator("remainder", lambda m, input, other: m.floored_remainder(input, other))
-FMOD = pointwise_operator("fmod", lambda m, input, other: m.truncated_remainder(input, other))
+REMAINDER = pointwise_operator("remainder", lambda m, input, other: m.floored_remainder(input, other),
+                               casts=True)
+FMOD = pointwise_operator("fmod", lambda m, input, other: m.truncated_remainder(input, other), casts=True)
 for _op, _name in (
     (DIV_FLOOR, "div_floor_cpu"),
     (DIV_TRUNC, "div_trunc_cpu"),

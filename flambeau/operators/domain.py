@@ -83,7 +83,7 @@ def of_tensors(*namespaces: str, name: str | None = None, promotes: str = "same"
     """Declare a pointwise operator of two tensors; numbers are refused (see ``pointwise``)."""
     def declare(kernel: Callable[..., Any]) -> Any:
         public_name = name or kernel.__name__
-        op = pointwise_operator(public_name, kernel, promotes, grad_name)
+        op = pointwise_operator(public_name, kernel, promotes, grad_name, casts=True)
 
         def function(input: Any, other: Any, *, out: Any = None) -> Any:
             if not isinstance(input, Tensor) or not isinstance(other, Tensor):

@@ -267,7 +267,8 @@ logaddexp.derivative("other", keeps="other input")(_share(exp))
 logaddexp2.derivative("input", keeps="input other")(_share(exp2))
 logaddexp2.derivative("other", keeps="other input")(_share(exp2))
 
-XLOGY = pointwise_operator("xlogy", lambda m, input, other: m.x_times(m.log, input, other), "float")
+XLOGY = pointwise_operator("xlogy", lambda m, input, other: m.x_times(m.log, input, other), "float",
+                           casts=True)
 XLOG1PY = pointwise_operator(
     "special_xlog1py",
     lambda m, input, other: m.x_times(m.log1p, input, other),

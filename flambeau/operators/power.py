@@ -52,11 +52,12 @@ def _reduced_geometry(operands: Sequence[Any], attributes: Any) -> Geometry:
 
 POW_REDUCED = Operator("pow", _reduced_kernel, _reduced_geometry, ("input",), kind="pointwise",
                        compute=lambda operands: operands[0].dtype)
-POW_NUMBER = pointwise_operator("pow", lambda m, input, exponent: m.integer_safe_power(input, exponent))
+POW_NUMBER = pointwise_operator("pow", lambda m, input, exponent: m.integer_safe_power(input, exponent),
+                                casts=True)
 POW = pointwise_operator("pow", lambda m, input, exponent: m.integer_safe_power(input, exponent),
-                         grad_name="PowBackward1")
+                         grad_name="PowBackward1", casts=True)
 NUMBER_POW = pointwise_operator("pow", lambda m, input, exponent: m.integer_safe_power(input, exponent),
-                                grad_name="PowBackward2")
+                                grad_name="PowBackward2", casts=True)
 
 
 @POW_REDUCED.derivative("input", keeps="input")

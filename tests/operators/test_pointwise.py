@@ -43,6 +43,39 @@ VALUES: list[tuple[str, Any, Any]] = [
 ]
 
 
+# 16-bit operands, of which ``b`` and ``h`` are -0.1 and 1.3, and what is rounded to their type before.
+ROUNDED: list[tuple[str, Any]] = [
+    ("b + 0.1", [0.0, 1.3984375]),
+    ("h - 1.3", [-1.3994140625, 0.0]),
+    ("0.1 + h", [0.0, 1.3994140625]),
+    ("1.3 - b", [1.3984375, 0.0]),
+    ("b + T(0.1)", [0.0, 1.3984375]),
+    ("b + T([257, 513])", [256.0, 512.0]),
+    ("b * T([257, 513])", [-25.625, 664.0]),
+    ("b * 1.3", [-0.1298828125, 1.6875]),
+    ("b / 0.3", [-0.333984375, 4.3125]),
+    ("T(1.3) / b", [-12.9375, 1.0]),
+    ("torch.add(b.repeat(32), b.repeat(32), alpha=1.3)[:2]", [-0.2294921875, 2.984375]),
+    ("b % 0.3", [0.201171875, 0.09375]),
+    ("torch.fmod(h, 1.3)", [-0.0999755859375, 0.0]),
+    ("h == 1.3", [False, True]),
+    ("b > -0.1", [False, True]),
+    ("b.clone().sub_(1.3)", [-1.3984375, 0.0]),
+    ("b.abs() ** 1.3", [0.050537109375, 1.3984375]),
+    ("F.hardshrink(b, 0.1)", [0.0, 1.296875]),
+]
+
+
+@pytest.mark.parametrize("tier", ["interpreter", "native"])
+@pytest.mark.parametrize(("expression", "expected"), ROUNDED, ids=[row[0] for row in ROUNDED])
+def test_sixteen_bits_are_common_to_all_operands(expression: str, expected: Any, tier: str) -> None:
+    """As numbers, integers and tensors without dimensions are, though it is computed in float32."""
+    b, h = T([-0.1, 1.3]).bfloat16(), T([-0.1, 1.3]).half()
+    torch.synchronize()
+    with torch.config.executor(tier):
+        assert eval(expression, {**globals(), "b": b, "h": h}).tolist() == expected
+
+
 @pytest.mark.parametrize(("expression", "expected", "dtype"), VALUES, ids=[row[0] for row in VALUES])
 def test_values(expression: str, expected: Any, dtype: Any) -> None:
     found = eval(expression)

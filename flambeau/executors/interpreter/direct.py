@@ -18,7 +18,7 @@ from ...graph.node import Signature
 from ...graph.operator import Kernel
 from . import mathematics
 from .arrays import Array
-from .readers import Reader, reader
+from .readers import Reader, readers_of
 
 
 class _Call(NamedTuple):
@@ -66,8 +66,7 @@ def prepare(signature: Signature) -> Callable[[tuple[Any, ...]], Any] | None:
     flat = all(g.is_contiguous and g.shape == out.shape for g in arrays)
     if not flat and not out.ndim:   # NumPy gives no array then
         return None
-    compute = signature.compute.numpy if signature.compute is not None else None
-    return _runner(found[0], [reader(g, compute, flat) for g in geometries], found[1], out)
+    return _runner(found[0], readers_of(signature, flat), found[1], out)
 
 
 def _runner(function: np.ufunc, readers: list[Reader], order: tuple[int, ...],

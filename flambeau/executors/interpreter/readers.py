@@ -8,12 +8,21 @@ from typing import Any
 import numpy as np
 
 from ...graph.geometry import Geometry
-from ...graph.node import Node
+from ...graph.node import Node, Signature
 from ...graph.recent import Recent
 from .arrays import NATIVE_KINDS, Array, read, reinterpret
 
 Reader = Callable[[Any], Any]
 _readers: Recent[Any, Reader] = Recent(1 << 12)
+
+
+def readers_of(signature: Signature, flat: bool) -> list[Reader]:
+    """What reads the operands of a signature as its kernel wants them."""
+    compute = signature.compute.numpy if signature.compute is not None else None
+    if signature.rounds is None:
+        return [reader(g, compute, flat) for g in signature.geometries]
+    return [_rounding(reader(g, compute, flat), dtype)
+            for g, dtype in zip(signature.geometries, signature.rounds)]
 
 
 def reader(geometry: Any, compute: np.dtype[Any] | None, flat: bool = False) -> Reader:
@@ -24,6 +33,17 @@ def reader(geometry: Any, compute: np.dtype[Any] | None, flat: bool = False) -> 
     key = geometry, compute, flat
     found = _readers.get(key) or _readers.recall(key)
     return found or _readers.keep(key, _new_reader(geometry, compute, flat))
+
+
+def _rounding(found: Reader, dtype: np.dtype[Any] | None) -> Reader:
+    """What reads an operand rounded to a type, in the type in which it was read."""
+    if dtype is None:
+        return found
+
+    def read_rounded(x: Any) -> Any:
+        exact = found(x)
+        return exact.astype(dtype).astype(exact.dtype)
+    return read_rounded
 
 
 def number_of(number: Any, numpy_type: np.dtype[Any]) -> Any:

@@ -22,7 +22,7 @@ from ..measure import KernelTime, measured
 from . import direct, half_complex, mathematics, multi_tensor
 from .arrays import Array, flatten, read
 from .quiet import hush, speak
-from .readers import Reader, reader
+from .readers import readers_of
 
 Plan = Callable[[tuple[Any, ...]], Any]
 
@@ -128,7 +128,7 @@ def _prepare_draw(signature: Signature) -> Plan:
 
 def _prepare_general(signature: Signature) -> Plan:
     kernel, attributes, outputs = signature.operator.kernel, signature.attributes, signature.outputs
-    readers = _readers(signature, False)
+    readers = readers_of(signature, False)
     variadic = signature.operator.kind == "variadic"
     if len(outputs) != 1 or not signature.single:
         def execute_several(operands: tuple[Any, ...]) -> Any:
@@ -157,7 +157,7 @@ def _prepare_general(signature: Signature) -> Plan:
 def _prepare_flat(signature: Signature) -> Plan:
     """A pointwise kernel on flat arrays: most of the interpreter's time for small ones goes into shapes."""
     kernel, attributes, geometry = signature.operator.kernel, signature.attributes, signature.outputs[0]
-    readers, numpy_type = _readers(signature, True), geometry.dtype.numpy
+    readers, numpy_type = readers_of(signature, True), geometry.dtype.numpy
 
     def execute(operands: tuple[Any, ...]) -> Any:
         result = kernel(mathematics, *[reader(x) for reader, x in zip(readers, operands)], *attributes)
@@ -171,7 +171,7 @@ def _prepare_owning(signature: Signature) -> Plan:
     """A kernel that overwrites operands."""
     operator, attributes, outputs = signature.operator, signature.attributes, signature.outputs
     geometries, owns = signature.geometries, operator.owns
-    readers = _readers(signature, False)
+    readers = readers_of(signature, False)
 
     def execute(operands: tuple[Any, ...]) -> Any:
         arrays = [_private(operands, i, geometries[i]) if i in owns else reader(operands[i])
@@ -181,11 +181,6 @@ def _prepare_owning(signature: Signature) -> Plan:
         found = tuple([_own(flatten(r, g), operands, owns) for r, g in zip(results, outputs)])
         return found[0] if signature.single else found
     return execute
-
-
-def _readers(signature: Signature, flat: bool) -> list[Reader]:
-    compute = signature.compute.numpy if signature.compute is not None else None
-    return [reader(g, compute, flat) for g in signature.geometries]
 
 
 def _is_flat(signature: Signature) -> bool:

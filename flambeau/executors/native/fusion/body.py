@@ -176,6 +176,9 @@ class Body(Emitter):
         self.values: list[tuple[Expression, ...]] = []
         for member in self.structure.members:
             operands = [self._operand(reference, member.compute) for reference in member.operands]
+            if member.rounds is not None:
+                operands = [x if x is None or dtype is None else self._rounded(x, dtype)
+                            for x, dtype in zip(operands, member.rounds)]
             result = member.operator.kernel(namespace, *operands, *member.attributes)
             results = result if isinstance(result, tuple) else (result,)
             if len(results) != len(member.dtypes) or not all(isinstance(x, Expression) for x in results):
@@ -218,6 +221,9 @@ class Body(Emitter):
             return Expression(self, self.load(at, compute), compute)
         value = self.values[i][reference[2]] if kind == "member" else self._input(i)
         return value if compute is None else convert(value, compute)
+
+    def _rounded(self, x: Expression, dtype: Dtype) -> Expression:
+        return Expression(self, self.rounded(x.register, dtype), x.dtype)
 
     def _input(self, i: int) -> Expression:
         dtype, access, level = self.structure.inputs[i]

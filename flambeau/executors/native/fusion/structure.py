@@ -37,7 +37,8 @@ class Input(NamedTuple):
 class Member(NamedTuple):
     """One operator of a fused kernel.
 
-    ``operands``: ("member", i, result), ("input", i), ("number", i) or None.
+    ``operands``: ("member", i, result), ("input", i), ("number", i) or None. ``rounds``: the 16-bit type to
+    which each of them is rounded, if any is.
     """
 
     operator: Operator
@@ -45,6 +46,7 @@ class Member(NamedTuple):
     compute: Dtype | None
     dtypes: tuple[Dtype, ...]
     operands: tuple[Reference, ...]
+    rounds: tuple[Dtype | None, ...] | None = None
 
 
 class Output(NamedTuple):

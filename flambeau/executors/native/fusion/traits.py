@@ -268,4 +268,4 @@ def compute_of(signature: Signature) -> Dtype | None:
 def member_of(signature: Signature, references: tuple[Any, ...]) -> Member:
     """A signature as a kernel's member."""
     return Member(signature.operator, signature.attributes, compute_of(signature),
-                  tuple([g.dtype.numpy for g in signature.outputs]), references)
+                  tuple([g.dtype.numpy for g in signature.outputs]), references, signature.rounds)
