@@ -4,13 +4,14 @@ products."""
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import lru_cache
 from importlib import import_module
 from itertools import count
 from math import prod
 from typing import Any
 
 from ..tensor import Tensor
-from .matmul import bmm, mm, require_scalar_type
+from .contraction_steps import Contraction, Noted, noted
 from .registry import api
 
 ELLIPSIS = -1
@@ -35,11 +36,21 @@ def einsum(*args: Any) -> Tensor:
         )
     if isinstance(args[0], Tensor):
         operands, inputs, output = _parse_lists(args)
-    else:
-        operands = list(args[1]) if isinstance(args[1], (list, tuple)) else list(args[1:])
-        inputs, output = _parse_equation(args[0], len(operands))
-    terms, wanted = _resolve(operands, inputs, output)
-    return _contract_all(operands, terms, wanted)
+        return _contraction([x.shape for x in operands], inputs, output).take(operands)
+    operands = list(args[1]) if isinstance(args[1], (list, tuple)) else list(args[1:])
+    return _of_equation(args[0], tuple([x.shape for x in operands])).take(operands)
+
+
+@lru_cache(maxsize=1024)
+def _of_equation(equation: str, shapes: tuple[tuple[int, ...], ...]) -> Contraction:
+    return _contraction(shapes, *_parse_equation(equation, len(shapes)))
+
+
+def _contraction(shapes: Sequence[tuple[int, ...]], inputs: list[_Labels],
+                 output: _Labels | None) -> Contraction:
+    operands = noted(shapes)
+    result = _contract_all(operands, *_resolve(operands, inputs, output))
+    return Contraction(result.view(result.shape) if result in operands else result)
 
 
 # --- parsing ------------------------------------------------------------------------------------------------
@@ -107,7 +118,7 @@ def _name(label: int) -> str:
 
 
 def _resolve(
-    operands: Sequence[Tensor], inputs: list[_Labels], output: _Labels | None
+    operands: Sequence[Noted], inputs: list[_Labels], output: _Labels | None
 ) -> tuple[list[_Labels], _Labels]:
     """Spell the ellipses out as labels from 52 on, check extents; labels of operands and result."""
     width = 0
@@ -163,7 +174,7 @@ def _output_labels(
     return wanted
 
 
-def _check_extents(operands: Sequence[Tensor], terms: list[_Labels]) -> None:
+def _check_extents(operands: Sequence[Noted], terms: list[_Labels]) -> None:
     extents: dict[int, int] = {}
     for i, (x, labels) in enumerate(zip(operands, terms)):
         own: dict[int, int] = {}
@@ -191,7 +202,7 @@ def _check_extents(operands: Sequence[Tensor], terms: list[_Labels]) -> None:
 # --- contraction --------------------------------------------------------------------------------------------
 
 
-def _contract_all(operands: Sequence[Tensor], terms: list[_Labels], wanted: _Labels) -> Tensor:
+def _contract_all(operands: Sequence[Noted], terms: list[_Labels], wanted: _Labels) -> Noted:
     left = [_diagonal(x, labels) for x, labels in zip(operands, terms)]
     for pair in _path(left, wanted):
         chosen = [left[i] for i in pair]
@@ -203,10 +214,10 @@ def _contract_all(operands: Sequence[Tensor], terms: list[_Labels], wanted: _Lab
         left.append(result)
     x, labels = _summed(left[0][0], left[0][1], set(wanted))
     order = [labels.index(label) for label in wanted]
-    return x if order == list(range(len(order))) else x.permute(order)
+    return x.permute(order)
 
 
-def _path(terms: list[tuple[Tensor, _Labels]], wanted: _Labels) -> Sequence[tuple[int, ...]]:
+def _path(terms: list[tuple[Noted, _Labels]], wanted: _Labels) -> Sequence[tuple[int, ...]]:
     """Which operands to contract, in turn; from left to right unless opt_einsum is there to find something
     better."""
     n = len(terms)
@@ -229,7 +240,7 @@ def _path(terms: list[tuple[Tensor, _Labels]], wanted: _Labels) -> Sequence[tupl
     return [(0, 1)] + [(k, 0) for k in range(n - 2, 0, -1)]
 
 
-def _diagonal(x: Tensor, labels: _Labels) -> tuple[Tensor, _Labels]:
+def _diagonal(x: Noted, labels: _Labels) -> tuple[Noted, _Labels]:
     """Dimensions with the same label become one."""
     for label in dict.fromkeys(labels):
         while labels.count(label) > 1:
@@ -240,7 +251,7 @@ def _diagonal(x: Tensor, labels: _Labels) -> tuple[Tensor, _Labels]:
     return x, labels
 
 
-def _summed(x: Tensor, labels: _Labels, keep: set[int]) -> tuple[Tensor, _Labels]:
+def _summed(x: Noted, labels: _Labels, keep: set[int]) -> tuple[Noted, _Labels]:
     """Sum over the dimensions whose labels nobody needs."""
     gone = [d for d, label in enumerate(labels) if label not in keep]
     if not gone:
@@ -249,9 +260,8 @@ def _summed(x: Tensor, labels: _Labels, keep: set[int]) -> tuple[Tensor, _Labels
 
 
 def _pair(
-    first: tuple[Tensor, _Labels], second: tuple[Tensor, _Labels], keep: set[int], wanted: _Labels,
-    alone: bool
-) -> tuple[Tensor, _Labels]:
+    first: tuple[Noted, _Labels], second: tuple[Noted, _Labels], keep: set[int], wanted: _Labels, alone: bool
+) -> tuple[Noted, _Labels]:
     """Contract two operands; labels in ``keep`` stay, in the order in which they are ``wanted``."""
     (a, la), (b, lb) = first, second
     # A label that must go and of which only one operand has more than one element is summed there.
@@ -273,11 +283,9 @@ def _pair(
     labels = batch + only_a + only_b
     if not inner:
         labels.sort(key=lambda label: place.get(label, len(place)))
-        return _aligned(a, la, labels) * _aligned(b, lb, labels), labels
-    require_scalar_type(a._geometry, b._geometry)
-    extents = {
-        n: max(x.shape[ls.index(n)] for x, ls in ((a, la), (b, lb)) if n in ls) for n in labels + inner
-    }
+        shape = [_extent(n, (a, la), (b, lb)) for n in labels]
+        return _aligned(a, la, labels).times(_aligned(b, lb, labels), shape), labels
+    extents = {n: _extent(n, (a, la), (b, lb)) for n in labels + inner}
     a, b = _expanded(a, la, batch, extents), _expanded(b, lb, batch, extents)
 
     def size(names: _Labels) -> int:
@@ -286,13 +294,17 @@ def _pair(
     left = a.permute([la.index(n) for n in batch + only_a + inner])
     right = b.permute([lb.index(n) for n in batch + inner + only_b])
     if batch:
-        product = bmm(
-            left.reshape(size(batch), size(only_a), size(inner)),
-            right.reshape(size(batch), size(inner), size(only_b)),
-        )
+        product = left.reshape([size(batch), size(only_a), size(inner)]).product(
+            right.reshape([size(batch), size(inner), size(only_b)]))
     else:
-        product = mm(left.reshape(size(only_a), size(inner)), right.reshape(size(inner), size(only_b)))
-    return product.reshape([extents[n] for n in labels]), labels
+        product = left.reshape([size(only_a), size(inner)]).product(
+            right.reshape([size(inner), size(only_b)]))
+    return product.view([extents[n] for n in labels]), labels
+
+
+def _extent(label: int, *terms: tuple[Noted, _Labels]) -> int:
+    extents = [x.shape[labels.index(label)] for x, labels in terms if label in labels]
+    return max(extents) if all(extents) else 0
 
 
 def _before(first: _Labels, second: _Labels, place: dict[int, int]) -> bool:
@@ -302,16 +314,15 @@ def _before(first: _Labels, second: _Labels, place: dict[int, int]) -> bool:
     return max(place[label] for label in first) < min(place[label] for label in second)
 
 
-def _expanded(x: Tensor, own: _Labels, batch: _Labels, extents: dict[int, int]) -> Tensor:
-    shape = [extents[n] if n in batch else x.shape[d] for d, n in enumerate(own)]
-    return x if list(x.shape) == shape else x.expand(shape)
+def _expanded(x: Noted, own: _Labels, batch: _Labels, extents: dict[int, int]) -> Noted:
+    return x.expand([extents[n] if n in batch else x.shape[d] for d, n in enumerate(own)])
 
 
-def _aligned(x: Tensor, own: _Labels, labels: _Labels) -> Tensor:
+def _aligned(x: Noted, own: _Labels, labels: _Labels) -> Noted:
     """x with its dimensions in the order of ``labels``, of extent 1 where it has none."""
     present = [n for n in labels if n in own]
     order = [own.index(n) for n in present]
-    turned = x if order == list(range(len(order))) else x.permute(order)
+    turned = x.permute(order)
     if len(present) == len(labels):
         return turned
     position = count()
