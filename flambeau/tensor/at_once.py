@@ -23,39 +23,65 @@ from ..executors import native
 from ..executors.interpreter.quiet import hush, speak
 from ..executors.interpreter.run import Plan, draws, prepare
 from ..executors.native.tiers import interpreted
-from ..graph.node import Node, Signature
+from ..graph.node import Node, Signature, constant
 from ..graph.operator import Operator
+from ..graph.pending import nodes as pending_nodes
 from ..graph.recent import Recent
+from ..graph.storage import Storage
 from . import casting
 from .batching import levels
+from .joint import is_joint
 from .known import from_value
 from .record import DECLINED, compute_with, projection, sign
 from .stacking import join_tensors, stack_rows
 from .tape import state
-from .tensor import Tensor
+from .tensor import Tensor, fresh
+from .waiting import Habit, Waiting, settle
 
 _new = object.__new__
+_array = np.ndarray
 
 # Modelled nanoseconds of the interpreter; what takes longer gains more from being fused.
 _SMALL = 60e3
 _MANY = 1 << 14     # numbers to be drawn
 _ROWS = 0, None     # what cat and stack are told, as a rule: the dimension, and that nothing is converted
 _JOINS = {"cat": join_tensors, "stack": stack_rows}
-_Prepared = tuple[Plan, Signature]
-_prepared: Recent[Any, _Prepared | None] = Recent(1 << 12)
+# Results with fewer elements do not wait: they are looked at.
+_TINY = 16
+
+
+class _Prepared:
+    """What is known of an operator on operands of certain geometries; ``plan`` None: not to be computed."""
+
+    __slots__ = ("signature", "plan", "waits")
+
+    def __init__(self, signature: Signature) -> None:
+        self.signature = signature
+        self.waits = is_joint(signature) and signature.outputs[0].numel > _TINY
+        self.plan = None if signature.on_meta or not signature.outputs else _plan_of(signature)
+
+
+_prepared: Recent[Any, _Prepared] = Recent(1 << 12)
 dtypes.on_default_change.append(_prepared.clear)
 
 
 class AtOnce:
-    """A block in which the operators that this thread records are computed (Note: computing at once)."""
+    """A block in which the operators that this thread records are computed (Note: computing at once).
 
-    __slots__ = ("_begun",)
+    With a ``habit`` some wait for their batch (Note: joint computing).
+    """
+
+    __slots__ = ("_begun", "_waiting")
+
+    def __init__(self, habit: Habit | None = None) -> None:
+        self._waiting = Waiting(habit) if habit is not None and habit.waits else None
 
     def __enter__(self) -> AtOnce:
         self._begun = not state.at_once and settings.executor in ("auto", "interpreter") and not (
             settings.eager or settings.verify or settings.kernel_times)
         if self._begun:
             state.at_once = True
+            state.waiting = self._waiting
             compute_with(_compute, True)
         return self
 
@@ -63,6 +89,8 @@ class AtOnce:
         if self._begun:
             state.at_once = False
             compute_with(_compute, False)
+            if self._waiting is not None:
+                self._waiting.end()
 
 
 def _compute(operator: Operator, operands: Any, attributes: tuple[Any, ...], enough: int | None) -> Any:
@@ -70,23 +98,32 @@ def _compute(operator: Operator, operands: Any, attributes: tuple[Any, ...], eno
     if not state.at_once or levels or (casting.used and operator.name in casting.OPERATORS):
         return DECLINED
     if operator.kind == "variadic" and attributes == _ROWS and operands \
-            and (joined := _JOINS[operator.name](operands)) is not None:
-        return joined
+            and (result := _JOINS[operator.name](operands)) is not None:
+        return result
+    waiting = state.waiting
     key: list[Any] = [operator, attributes]
     values: list[Any] = []
+    pending, exposed = 0, False
     for x in operands:
         if x.__class__ is Tensor:
-            node, g, base = x._storage.node, x._geometry, x._base
+            storage, g, base = x._storage, x._geometry, x._base
+            node = storage.node
             value = node.value
-            if value.__class__ is not np.ndarray or x._requires_grad or x._sparse \
-                    or (base is not None and base._requires_grad):
+            if x._requires_grad or (base is not None and base._requires_grad) or x._sparse:
                 return DECLINED
-            if g.offset:
-                if value.dtype is not g.dtype.numpy:
+            if value.__class__ is not _array:
+                if waiting is None or node not in waiting.nodes:
                     return DECLINED
-                node = _new(Node)
-                node.value = value[g.offset:g.extent]
-                g = g.family[0]
+                pending += 1
+            else:
+                if storage.exposed:
+                    exposed = True
+                if g.offset:
+                    if value.dtype is not g.dtype.numpy:
+                        return DECLINED
+                    node = _new(Node)
+                    node.value = value[g.offset:g.extent]
+                    g = g.family[0]
             key.append(g)
             values.append(node)
         elif isinstance(x, Tensor):
@@ -96,9 +133,16 @@ def _compute(operator: Operator, operands: Any, attributes: tuple[Any, ...], eno
             values.append(x)
     found = tuple(key)
     prepared = _prepared.get(found) or _prepare(operator, found, attributes)
-    if prepared is None:
+    if waiting is not None:
+        if prepared.waits:
+            waiting.readings += pending
+            return _wait(prepared.signature, values, exposed, waiting)
+        if pending:
+            settle(operands)
+    plan = prepared.plan
+    if plan is None:
         return DECLINED
-    plan, signature = prepared
+    signature = prepared.signature
     before = hush()
     try:
         result = plan(tuple(values))
@@ -111,16 +155,25 @@ def _compute(operator: Operator, operands: Any, attributes: tuple[Any, ...], eno
     return tuple([from_value(one, geometry) for one, geometry in zip(result, signature.outputs[:enough])])
 
 
-def _prepare(operator: Operator, key: tuple[Any, ...], attributes: tuple[Any, ...]) -> _Prepared | None:
-    """How to compute such an operator, made once; None where it is not to be computed at once."""
-    if key in _prepared:
-        return None
-    prepared = _prepared.recall(key)
-    if prepared is None:
-        signature = sign(operator, key, attributes)
-        plan = None if signature.on_meta or not signature.outputs else _plan_of(signature)
-        prepared = _prepared.keep(key, None if plan is None else (plan, signature))
-    return prepared
+def _wait(signature: Signature, values: list[Any], exposed: bool, waiting: Waiting) -> Tensor:
+    """The result, of which the value is made with those of other samples."""
+    if exposed:
+        values = [constant(x.value.copy()) if x.__class__ is Node and x.value is not None else x
+                  for x in values]
+    node = Node(signature, tuple(values), _SITE)
+    _append(node)
+    waiting.nodes[node] = None
+    geometry = signature.outputs[0]
+    return fresh(Storage(node, geometry), geometry)
+
+
+_SITE = AtOnce.__enter__.__code__, 0     # nothing that waits fails
+_append = pending_nodes.append
+
+
+def _prepare(operator: Operator, key: tuple[Any, ...], attributes: tuple[Any, ...]) -> _Prepared:
+    """How to compute such an operator, made once."""
+    return _prepared.recall(key) or _prepared.keep(key, _Prepared(sign(operator, key, attributes)))
 
 
 def _plan_of(signature: Signature) -> Plan | None:

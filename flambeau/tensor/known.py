@@ -20,7 +20,9 @@ from ..graph.storage import Storage
 from .batching import levels
 from .overrides import modes
 from .record import interceptors
+from .tape import state
 from .tensor import Tensor, fresh
+from .waiting import settle
 
 Array = np.ndarray[Any, Any]
 
@@ -29,6 +31,9 @@ def known_arrays(tensors: Iterable[Any]) -> list[Array] | None:
     """Arrays on the memory of tensors, to be read only; None unless all are known (Note: known values)."""
     if modes or levels or interceptors:
         return None
+    if state.waiting is not None:
+        tensors = list(tensors)
+        settle(tensors)
     arrays = []
     flat = dtype = None
     for x in tensors:

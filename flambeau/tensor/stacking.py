@@ -8,8 +8,13 @@ from typing import Any
 
 import numpy as np
 
+from ..graph.geometry import contiguous
+from ..graph.storage import Storage
+from .joint import joined
 from .known import known_arrays, known_parts, known_rows, known_rows_of, made
-from .tensor import Tensor
+from .tape import state
+from .tensor import Tensor, fresh
+from .waiting import settle
 
 Array = np.ndarray[Any, Any]
 
@@ -36,6 +41,8 @@ def stack_rows(batch: Sequence[Any]) -> Tensor | None:
     rows = known_rows_of(batch)
     if rows is not None:
         return take_rows(*rows, batch[0].shape)
+    if state.waiting is not None and (together := _joined(batch, True)) is not None:
+        return together
     flats = known_rows(batch)
     if flats is None:
         return None
@@ -45,8 +52,24 @@ def stack_rows(batch: Sequence[Any]) -> Tensor | None:
     return made(flat, (len(flats), *shape))
 
 
+def _joined(batch: Sequence[Any], stacked: bool) -> Tensor | None:
+    """Tensors that wait for this, stacked or joined; else they wait no more (Note: joint computing)."""
+    if not any(x._storage.node in state.waiting.nodes for x in batch):
+        return None
+    node = joined(batch)
+    if node is None:
+        settle(batch)
+        return None
+    first = batch[0]._geometry
+    shape = (len(batch), *first.shape) if stacked else (len(batch) * first.shape[0], *first.shape[1:])
+    g = contiguous(shape, first.dtype)
+    return fresh(Storage(node, g), g)
+
+
 def join_tensors(batch: Sequence[Any]) -> Tensor | None:
     """The tensors of a batch joined along their first dimension; None as in ``stack_tensors``."""
+    if state.waiting is not None and (together := _joined(batch, False)) is not None:
+        return together
     parts = known_parts(batch)
     if parts is None:
         return None

@@ -11,6 +11,7 @@ from ....tensor import Tensor
 from ....tensor.at_once import AtOnce
 from ....tensor.known import known_arrays
 from ....tensor.stacking import take_rows
+from ....tensor.waiting import Habit
 from ..dataset import Subset, TensorDataset
 from .collate import collate_tensor_fn, default_collate, default_collate_fn_map
 
@@ -24,6 +25,7 @@ class MapFetcher:
         self.dataset = dataset
         self.auto_collation = auto_collation
         self.collate_fn = collate_fn
+        self.habit = Habit() if auto_collation else None
         self.has_rows = auto_collation and collate_fn is default_collate and _has_rows(dataset)
 
     def fetch(self, index: Any) -> Any:
@@ -32,14 +34,15 @@ class MapFetcher:
             rows = _rows_at_once(self.dataset, index)
             if rows is not None:
                 return rows
-        with AtOnce():
-            if not self.auto_collation:
-                data = self.dataset[index]
-            elif getattr(self.dataset, "__getitems__", None):
-                data = self.dataset.__getitems__(index)
-            else:
-                data = [self.dataset[position] for position in index]
-            return self.collate_fn(data)
+        with AtOnce(self.habit):    # at its end nobody holds the samples
+            return self.collate_fn(self._samples(index))
+
+    def _samples(self, index: Any) -> Any:
+        if not self.auto_collation:
+            return self.dataset[index]
+        if getattr(self.dataset, "__getitems__", None):
+            return self.dataset.__getitems__(index)
+        return [self.dataset[position] for position in index]
 
 
 def _has_rows(dataset: Any) -> bool:
@@ -84,18 +87,19 @@ class IterableFetcher:
         self.auto_collation = auto_collation
         self.collate_fn = collate_fn
         self.drop_last = drop_last
+        self.habit = Habit() if auto_collation else None
         self.ended = False
 
     def fetch(self, index: Any) -> Any:
         """The next samples, as many as `index` has entries."""
         if self.ended:
             raise StopIteration
-        with AtOnce():
-            return self._fetch(index)
+        with AtOnce(self.habit):
+            return self.collate_fn(self._samples(index))
 
-    def _fetch(self, index: Any) -> Any:
+    def _samples(self, index: Any) -> Any:
         if not self.auto_collation:
-            return self.collate_fn(next(self.iterator))
+            return next(self.iterator)
         data = []
         for _ in index:
             try:
@@ -105,4 +109,4 @@ class IterableFetcher:
                 break
         if not data or (self.drop_last and len(data) < len(index)):
             raise StopIteration
-        return self.collate_fn(data)
+        return data

@@ -1,0 +1,189 @@
+"""What is done to the samples of a batch is computed once for all, and gives what it gives for each."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+
+import flambeau as torch
+from flambeau.graph import pending
+from flambeau.tensor.at_once import AtOnce
+from flambeau.tensor.waiting import Habit
+from flambeau.utils.data import DataLoader, Dataset, default_collate
+
+TABLE = np.random.default_rng(0).random((64, 3, 8, 8), np.float32)
+BYTES = np.random.default_rng(1).integers(0, 256, (64, 8, 8), np.uint8)
+MEAN = torch.tensor([0.1, 0.2, 0.3]).view(3, 1, 1)
+pad = torch.nn.functional.pad
+
+SAMPLES: dict[str, Callable[[torch.Tensor, torch.Tensor, int], Any]] = {
+    "normalized": lambda x, u, i: (x[i] - MEAN) / 0.5,
+    "flipped, some": lambda x, u, i: x[i].flip(-1) if i % 3 else x[i],
+    "flipped in two ways": lambda x, u, i: x[i].flip(-1 - i % 2) - MEAN,
+    "flipped, then normalized": lambda x, u, i: ((x[i].flip(2) if i % 3 else x[i]) - MEAN) / MEAN,
+    "cropped": lambda x, u, i: pad(x[i], (2, 2, 2, 2))[:, i % 5:i % 5 + 8, i % 3:i % 3 + 8],
+    "cropped, then flipped": lambda x, u, i: pad(x[i], (2, 2, 2, 2))[:, i % 2:i % 2 + 8, 1:9].flip(1) * 2,
+    "mirrored at borders": lambda x, u, i: pad(x[i], (2, 2, 1, 1), mode="reflect"),
+    "a part of what waits": lambda x, u, i: (x[i] * 2)[1],
+    "turned": lambda x, u, i: (x[i] + 1).permute(1, 2, 0),
+    "rolled": lambda x, u, i: x[i].roll(3, 1).roll((1, 2), (0, 2)),
+    "brighter by numbers": lambda x, u, i: x[i] * (0.1 * i) + i,
+    "brighter by tensors": lambda x, u, i: x[i] * (torch.ones(1) * (0.1 * i)),
+    "bytes": lambda x, u, i: u[i].float().div(255).unsqueeze(0),
+    "chosen": lambda x, u, i: torch.where(x[i] > 0.5, x[i], 1 - x[i]),
+    "read twice": lambda x, u, i: (y := x[i] * 3) * y + y,
+    "of one value": lambda x, u, i: x[0] * 2 + x[i],
+    "clamped, of another type": lambda x, u, i: x[i].clamp(0.2, 0.7).double(),
+    "copied": lambda x, u, i: x[i].permute(2, 0, 1).contiguous(),
+    "of many kinds": lambda x, u, i: [x[i] + 1, x[i].sin(), x[i].exp(), x[i] * 2, x[i] - 1][i % 5],
+    "of which most is left": lambda x, u, i: [x[i] + 1, x[i].sin(), x[i].exp()][0],
+    "as a dictionary": lambda x, u, i: {"x": x[i] - MEAN, "y": (u[i] > 100, i)},
+    "written later": lambda x, u, i: (x[i] * 2).mul_(3).add_(1),
+    "a part written": lambda x, u, i: _with_a_hole(x[i] * 2),
+    "reduced": lambda x, u, i: (x[i] * 2).mean((1, 2)),
+}
+
+
+def _with_a_hole(x: torch.Tensor) -> torch.Tensor:
+    x[:, 2:4] = 0
+    return x
+
+
+class _Of(Dataset):
+    def __init__(self, name: str) -> None:
+        self.make = SAMPLES[name]
+        self.x, self.u = torch.tensor(TABLE), torch.from_numpy(BYTES)
+
+    def __len__(self) -> int:
+        return len(TABLE)
+
+    def __getitem__(self, i: int) -> Any:
+        return self.make(self.x, self.u, i)
+
+
+def _stack(samples: list[torch.Tensor]) -> torch.Tensor:
+    return torch.stack(samples)
+
+
+def _cat(samples: list[torch.Tensor]) -> torch.Tensor:
+    return torch.cat([x[None] for x in samples])
+
+
+def _flat(batch: Any) -> list[np.ndarray[Any, Any]]:
+    if isinstance(batch, dict):
+        return [y for x in batch.values() for y in _flat(x)]
+    return [y for x in batch for y in _flat(x)] if isinstance(batch, (list, tuple)) else [batch.numpy()]
+
+
+def _waited(name: str, size: int = 16, collate: Any = None) -> tuple[list[Any], Any]:
+    loader = iter(DataLoader(_Of(name), batch_size=size, collate_fn=collate))
+    return [_flat(batch) for batch in loader], loader._fetcher.habit
+
+
+@pytest.mark.parametrize("name", SAMPLES)
+@pytest.mark.parametrize("collate", [None, _stack, _cat])
+def test_same_as_one_by_one(name: str, collate: Any) -> None:
+    if collate is not None and name == "as a dictionary":
+        pytest.skip("collated as a dictionary alone")
+    data = _Of(name)
+    batches, _ = _waited(name, collate=collate)
+    assert not pending.nodes
+    for k, batch in enumerate(batches):
+        alone = _flat(default_collate([data[i] for i in range(16 * k, 16 * k + 16)]))
+        for a, b in zip(alone, batch, strict=True):
+            assert a.dtype == b.dtype and a.shape == b.shape
+            np.testing.assert_allclose(a, b, rtol=2e-6, atol=1e-7)
+
+
+@pytest.mark.parametrize("name", ["normalized", "flipped, then normalized", "cropped, then flipped", "bytes",
+                                  "brighter by numbers", "of which most is left", "as a dictionary"])
+def test_what_is_stacked_goes_on_waiting(name: str) -> None:
+    _, habit = _waited(name)
+    assert habit.waits
+
+
+@pytest.mark.parametrize(("name", "size", "collate"), [
+    ("normalized", 2, None), ("normalized", 16, list), ("reduced", 16, None), ("of many kinds", 8, None),
+    ("normalized", 16, lambda samples: [x.tolist() for x in samples])])
+def test_what_is_not_waits_no_more(name: str, size: int, collate: Any) -> None:
+    data = _Of(name)
+    loader = iter(DataLoader(data, batch_size=size, collate_fn=collate))
+    first = next(loader)
+    assert not loader._fetcher.habit.waits
+    assert not pending.nodes
+    for i, x in enumerate(first):
+        np.testing.assert_allclose(torch.as_tensor(x).numpy(), data[i].numpy(), rtol=2e-6)
+
+
+def test_samples_are_of_the_time_at_which_they_were_made() -> None:
+    array = np.zeros((8, 32), np.float32)
+    shared, own, samples = torch.from_numpy(array), torch.zeros(8, 32), []
+    own.sum().item()
+    with AtOnce(Habit()):
+        for i in range(8):
+            samples.append((shared[i] + 1, own[i] + 1))
+        array[:] = 5
+        own += 7
+        batch = default_collate(samples)
+    assert batch[0].tolist() == batch[1].tolist() == [[1.0] * 32] * 8
+    assert own.tolist() == [[7.0] * 32] * 8
+
+
+def test_what_others_recorded_waits_for_them() -> None:
+    before = torch.ones(3) * 2
+    x = torch.tensor(TABLE)
+    with AtOnce(Habit()):
+        batch = torch.stack([x[i] * 2 for i in range(8)])
+    assert before._storage.node.value is None and len(pending.nodes) == 2
+    assert before.tolist() == [2.0] * 3
+    np.testing.assert_array_equal(batch.numpy(), TABLE[:8] * 2)
+
+
+def test_values_that_are_looked_at_are_there() -> None:
+    x, seen = torch.tensor(TABLE), []
+    with AtOnce(Habit()):
+        for i in range(6):
+            y = x[i] * 2
+            if (y.sum() > 0) and y.max().item() > 1:
+                seen.append(y)
+        kept = x[9] * 3
+        torch.stack(seen)
+    np.testing.assert_array_equal(kept.numpy(), TABLE[9] * 3)
+    np.testing.assert_array_equal(torch.stack(seen).numpy(), TABLE[:6] * 2)
+
+
+def test_an_exception_leaves_nothing_behind() -> None:
+    x = torch.tensor(TABLE)
+    with pytest.raises(KeyError), AtOnce(Habit()):
+        kept = [x[i] * 2 for i in range(8)]
+        raise KeyError("no such sample")
+    assert not pending.nodes
+    np.testing.assert_array_equal(kept[3].numpy(), TABLE[3] * 2)
+
+
+def test_samples_that_want_gradients_have_them() -> None:
+    w = torch.ones(3, 8, 8, requires_grad=True)
+    x = torch.tensor(TABLE)
+    with AtOnce(Habit()):
+        batch = torch.stack([x[i] * 2 * w for i in range(8)])
+    batch.sum().backward()
+    assert w.grad is not None
+    np.testing.assert_allclose(w.grad.numpy(), TABLE[:8].sum(0) * 2, rtol=1e-6)
+
+
+def test_random_numbers_come_in_order() -> None:
+    def draw() -> list[float]:
+        torch.manual_seed(0)
+        x = torch.tensor(TABLE)
+        samples = []
+        for i in range(8):
+            y = x[i] + torch.randn(3, 8, 8) * 0.1
+            samples.append(y.flip(-1) if torch.rand(1).item() < 0.5 else y)
+        return torch.stack(samples).flatten().tolist()
+    alone = draw()
+    with AtOnce(Habit()):
+        jointly = draw()
+    np.testing.assert_allclose(alone, jointly, rtol=1e-6, atol=1e-7)
