@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
+from ..config import settings
+from ..engine.look import values_read
 from ..graph.geometry import Geometry, contiguous, intern
 from ..size import Size
 from ..tensor import Tensor, check_dim, record, view
+from ..tensor.stacking import join_tensors, stack_rows
+from ..tensor.tape import state
 from .casting import cast
 from .definition import operator, result_dtype
 from .expanding import atleast_1d, atleast_2d, atleast_3d
@@ -126,6 +130,24 @@ def _need_nothing(tensors: Any) -> bool:
     return dtype is not None
 
 
+_MANY = 8           # tensors
+_SMALL = 1 << 15    # numbers in them, if they are alike
+
+
+def _at_once(join: Callable[[Any], Tensor | None], tensors: Sequence[Tensor]) -> Tensor | None:
+    """Many small tensors whose values are known, joined now; None for others (Note: known values).
+
+    Samples from a replay buffer, say: which of them are one tensor differs each time, and so would the graph.
+    """
+    first = tensors[0]._geometry
+    if state.at_once or settings.eager or first.numel * len(tensors) > _SMALL or suggests_last(first):
+        return None
+    joined = join(tensors)
+    if joined is not None:
+        values_read[0] += 1
+    return joined
+
+
 @api("torch", out=True, aliases=("concat", "concatenate"))
 def cat(tensors: Any, dim: Any = 0, *, axis: Any = None) -> Tensor:
     """Tensors joined along a dimension that they have; dtypes are promoted.
@@ -137,7 +159,10 @@ def cat(tensors: Any, dim: Any = 0, *, axis: Any = None) -> Tensor:
     if axis is not None:
         dim = axis
     if tensors.__class__ in (list, tuple) and _need_nothing(tensors):
-        return record(CAT, tensors, (check_dim(dim, tensors[0]._geometry.ndim), None))
+        d = check_dim(dim, tensors[0]._geometry.ndim)
+        if d == 0 and len(tensors) >= _MANY and (joined := _at_once(join_tensors, tensors)) is not None:
+            return joined
+        return record(CAT, tensors, (d, None))
     tensors = _tensor_list(tensors, "cat")
     if not tensors:
         raise ValueError("torch.cat(): expected a non-empty list of Tensors")
@@ -167,7 +192,10 @@ def stack(tensors: Any, dim: int = 0) -> Tensor:
     tensors = _tensor_list(tensors, "stack")
     if not tensors:
         raise RuntimeError("stack expects a non-empty TensorList")
-    return record(STACK, tensors, (check_dim(dim, tensors[0]._geometry.ndim + 1), _common(tensors)))
+    d = check_dim(dim, tensors[0]._geometry.ndim + 1)
+    if d == 0 and len(tensors) >= _MANY and (stacked := _at_once(stack_rows, tensors)) is not None:
+        return stacked
+    return record(STACK, tensors, (d, _common(tensors)))
 
 
 def _nonempty(tensors: Any, name: str) -> list[Tensor]:

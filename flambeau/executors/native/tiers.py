@@ -69,6 +69,13 @@ class Ledger:
         """What graphs of these operators cost so far, as far as they have no outline."""
         return self.met.get(_operators(forms), 0.0)
 
+    def pay(self, forms: Iterable[int]) -> None:
+        """A program was made for a graph of these operators: the next one, should it differ, earns its own.
+
+        Else graphs of the same operators that never come back would each have one made.
+        """
+        self.met[_operators(forms)] = 0.0
+
     def _meet(self, operators: int, cost: float) -> None:
         if len(self.met) >= _MET:
             self.met.clear()

@@ -161,17 +161,25 @@ def pack_padded_sequence(
         counts = lengths.to(dtype=int64)
     else:
         counts = ops.as_tensor(lengths, dtype=int64, device="cpu")
-    sorted_indices = None
+    sorted_indices, steps_first = None, input.transpose(0, 1) if batch_first else input
     if not enforce_sorted:
         counts, sorted_indices = ops.sort(counts, descending=True)
         sorted_indices = sorted_indices.to(input.device)
-        input = input.index_select(0 if batch_first else 1, sorted_indices)
-    data, batch_sizes = _pack(input.transpose(0, 1) if batch_first else input, counts)
-    return PackedSequence(data, batch_sizes, sorted_indices, None)
+        if len(counts) != steps_first.size(1):  # some sequences are left out, or there are not so many
+            steps_first = steps_first.index_select(1, sorted_indices)
+            return PackedSequence(*_pack(steps_first, counts, None), sorted_indices, None)
+    data, batch_sizes = _pack(steps_first, counts, sorted_indices)
+    back = None     # known now, so that unpacking need not look at what is pending then
+    if sorted_indices is not None:
+        back = ops.tensor(np.argsort(sorted_indices.tolist()), device=input.device)
+    return PackedSequence(data, batch_sizes, sorted_indices, back)
 
 
-def _pack(input: Tensor, lengths: Tensor) -> tuple[Tensor, Tensor]:
-    """Concatenate the valid rows of each step of (T, N, *); the lengths decrease."""
+def _pack(input: Tensor, lengths: Tensor, order: Tensor | None) -> tuple[Tensor, Tensor]:
+    """The valid rows of each step of (T, N, *), in one gather; the lengths, of sequences in order, decrease.
+
+    So all batches are packed by the same graph, whatever their lengths.
+    """
     sizes = lengths.tolist()
     if input.numel() == 0:
         raise RuntimeError("Cannot pack empty tensors.")
@@ -198,19 +206,27 @@ def _pack(input: Tensor, lengths: Tensor) -> tuple[Tensor, Tensor]:
         )
     if sizes[0] > input.size(0):
         raise RuntimeError(f"Expected length of sequences to be at most {input.size(0)}, but got {sizes[0]}")
-    batch_sizes = [sum(size > step for size in sizes) for step in range(sizes[0])]
-    blocks = [input[start:end, :count] for start, end, count in _runs(batch_sizes)]
-    data = ops.cat([block.reshape(-1, *input.shape[2:]) for block in blocks])
+    batch_sizes = _counts_above(sizes, sizes[0])
+    steps, batch = input.shape[:2]
+    columns = np.arange(batch) if order is None else np.array(order.tolist())
+    rows = _rows(batch_sizes)
+    if input.is_contiguous():
+        flat, places = input, rows[:, 0] * batch + columns[rows[:, 1]]
+    else:   # steps of each sequence lie together, as they do with batch_first
+        flat, places = input.transpose(0, 1), columns[rows[:, 1]] * steps + rows[:, 0]
+    chosen = ops.tensor(places, device=input.device)
+    data = flat.reshape(steps * batch, *input.shape[2:]).index_select(0, chosen)
     return data, ops.tensor(batch_sizes, dtype=int64)
 
 
-def _runs(batch_sizes: list[int]) -> Iterable[tuple[int, int, int]]:
-    """Yield (start, end, size) for each run of equal sizes."""
-    start = 0
-    for end in range(1, len(batch_sizes) + 1):
-        if end == len(batch_sizes) or batch_sizes[end] != batch_sizes[start]:
-            yield start, end, batch_sizes[start]
-            start = end
+def _counts_above(sizes: list[int], end: int) -> list[int]:
+    """How many of the sizes are above 0, 1, ... ``end`` - 1."""
+    return (np.array(sizes) > np.arange(end)[:, None]).sum(1).tolist()
+
+
+def _rows(batch_sizes: list[int]) -> np.ndarray[Any, Any]:
+    """Step and sequence of each row of packed data, as (rows, 2)."""
+    return np.argwhere(np.arange(batch_sizes[0]) < np.array(batch_sizes)[:, None])
 
 
 def pad_packed_sequence(
@@ -236,21 +252,20 @@ def pad_packed_sequence(
                 f"total_length={total_length} and max sequence length being {steps}"
             )
         steps = total_length
-    data = sequence.data
-    padded = data.new_full((steps, sizes[0], *data.shape[1:]), padding_value)
-    offset = 0
-    for start, end, count in _runs(sizes):
-        rows = (end - start) * count
-        block = data[offset : offset + rows].reshape(end - start, count, *data.shape[1:])
-        padded[start:end, :count] = block
-        offset += rows
-    lengths = ops.tensor([sum(size > i for size in sizes) for i in range(sizes[0])], dtype=int64)
-    if batch_first:
-        padded = padded.transpose(0, 1)
-    if sequence.unsorted_indices is not None:
-        padded = padded.index_select(0 if batch_first else 1, sequence.unsorted_indices)
-        lengths = lengths[sequence.unsorted_indices.cpu()]
-    return padded, lengths
+    data, batch, order = sequence.data, sizes[0], sequence.unsorted_indices
+    lengths = ops.tensor(_counts_above(sizes, batch), dtype=int64)
+    rows = _rows(sizes)
+    columns = rows[:, 1]
+    if order is not None:
+        columns = np.argsort(order.tolist())[columns]
+        lengths = lengths[order.cpu()]
+    # Reordered as (N, T, *), the result lies in the order of its own dimensions.
+    own = batch_first and order is not None
+    places = columns * steps + rows[:, 0] if own else rows[:, 0] * batch + columns
+    padded = data.new_full((batch * steps, *data.shape[1:]), padding_value)
+    padded[ops.tensor(places, device=data.device)] = data
+    padded = padded.reshape(*((batch, steps) if own else (steps, batch)), *data.shape[1:])
+    return (padded if own or not batch_first else padded.transpose(0, 1)), lengths
 
 
 def pad_sequence(

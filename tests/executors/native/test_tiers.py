@@ -66,3 +66,24 @@ def test_shapes_that_are_cheap_to_interpret_are_not_bought() -> None:
     """Not even where others of the same form have a program."""
     found = _bought([*range(100, 130), *range(3, 9)])
     assert found[29] and not any(found[30:])
+
+
+def _graph_that_differs(k: int) -> None:
+    """Twelve products of one of two constants each: which of the two it is, differs with ``k``."""
+    constants = flambeau.ones(64, 64), flambeau.zeros(64, 64)
+    flambeau.synchronize()
+    total = constants[0]
+    for i in range(12):
+        total = flambeau.tanh(total) * constants[k >> i & 1]
+    total.sum().item()
+
+
+def test_graphs_of_the_same_operators_that_never_come_back_are_not_bought_one_by_one() -> None:
+    found = []
+    for k in range(40):
+        _graph_that_differs(k)
+        found.append(looks[-1].tier.startswith("native"))
+    assert sum(found) <= 1
+    for _ in range(8):
+        _graph_that_differs(77)
+    assert looks[-1].tier.startswith("native")

@@ -94,7 +94,11 @@ def program_of(nodes: list[Node], reading: Reading, forced: bool) -> Program | N
             and (forced or ledger.buys(entry.rent, entry.family.rent, nodes,
                                       entry.family.pattern is not None)):
         reading.flat.clear()    # planning asks who refers to a node
-        ran.append("new" if entry.family.pattern is None else "new shapes")
+        if entry.family.pattern is None:
+            ran.append("new")
+            ledger.pay(entry.family.outline.forms)
+        else:
+            ran.append("new shapes")
         try:
             with _no_collections():
                 entry.program = _plan(entry, nodes)
