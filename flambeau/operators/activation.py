@@ -12,6 +12,7 @@ from .definition import arithmetic_dtype, pointwise_operator
 from .domain import BOOL, COMPLEX, NOT_FLOATING, not_implemented, refuse
 from .exponential import exp, sigmoid
 from .number_range import number_for
+from .out import UNCONVERTED
 from .registry import api, failed
 from .signatures import FAILURES
 from .trigonometric import tanh
@@ -208,7 +209,7 @@ SOFTSHRINK.derivative("input", keeps="input lambd")(_shrunk)
 SHRINK_BACKWARD.derivative("grad", keeps="input lambd")(_shrunk)
 
 
-@api("torch", "Tensor", "nn.functional", out=True)
+@api("torch", "Tensor", "nn.functional", out=UNCONVERTED)
 def hardshrink(input: Tensor, lambd: float = 0.5) -> Tensor:
     """``input`` where its absolute value is above ``lambd``, else 0.
 
@@ -219,7 +220,7 @@ def hardshrink(input: Tensor, lambd: float = 0.5) -> Tensor:
     return record(HARDSHRINK, (input, number_for(lambd, input._geometry.dtype)))
 
 
-@api("nn.functional", out=True)
+@api("nn.functional", out=UNCONVERTED)
 def softshrink(input: Tensor, lambd: float = 0.5) -> Tensor:
     """``input`` moved towards 0 by ``lambd``, and no further.
 

@@ -12,6 +12,7 @@ from .definition import NUMBERS, arithmetic_dtype, operand, pointwise, pointwise
 from .domain import bad_arguments, not_implemented, refuse, require_tensor, some_tensor
 from .number_range import number_for
 from .older_signatures import scaled
+from .out import UNCONVERTED
 from .registry import NAMESPACES, api
 
 ADD = pointwise_operator("add", lambda m, input, other: m.add(input, other), casts=True)
@@ -212,7 +213,7 @@ def conjugate(x: Any) -> Any:
     return x.conjugate() if isinstance(x, complex) else x
 
 
-@pointwise(aliases=("negative",), judge="never")
+@pointwise(aliases=("negative",), judge="never", out=UNCONVERTED)
 def neg(m: Any, input: Any) -> Any:
     """``-input``.
 

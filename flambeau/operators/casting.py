@@ -137,7 +137,7 @@ TYPE_NAMES = {
 _FROM_TYPE_NAME = {name: d for d, name in TYPE_NAMES.items()}
 
 
-@api("Tensor")
+@api("Tensor", as_is=("dtype",))
 def type(self: Tensor, dtype: Any = None, non_blocking: bool = False, **kwargs: Any) -> Any:
     """The name of the type; or the tensor as a dtype (also given by a type's name or a tensor type).
 

@@ -14,6 +14,7 @@ from ..tensor.known import known_arrays
 from ..tensor.warned import warn
 from .definition import operand, pointwise, pointwise_geometry, pointwise_operator, result_dtype
 from .domain import COMPLEX, bad_arguments, refuse, require_tensor
+from .out import BOOLEAN, Out
 from .registry import api
 
 
@@ -127,7 +128,7 @@ def isfinite(m: Any, input: Any) -> Any:
     return m.isfinite(input)
 
 
-@pointwise(promotes="bool", inplace=False)
+@pointwise(promotes="bool", inplace=False, out=BOOLEAN)
 def isposinf(m: Any, input: Any) -> Any:
     """Whether elements are positive infinity.
 
@@ -138,7 +139,7 @@ def isposinf(m: Any, input: Any) -> Any:
     return input == m.inf
 
 
-@pointwise(promotes="bool", inplace=False)
+@pointwise(promotes="bool", inplace=False, out=BOOLEAN)
 def isneginf(m: Any, input: Any) -> Any:
     """Whether elements are negative infinity.
 
@@ -270,7 +271,7 @@ def _(ctx: Any, grad: Tensor, condition: Tensor) -> Tensor:
 _ABSENT: Any = object()
 
 
-@api("torch", out=True)
+@api("torch", out=Out("Expected out type to be {Result} but got {Out}"))
 def where(condition: Tensor, input: Any = _ABSENT, other: Any = _ABSENT) -> Any:
     """``input`` where the condition holds, else ``other``; of a condition alone the indices where it holds.
 

@@ -11,6 +11,7 @@ from ..tensor import Tensor, record, view, view_operator
 from .comparison import where
 from .definition import pointwise_geometry, pointwise_operator
 from .domain import FLOATING, require_tensor
+from .out import UNCONVERTED, Out
 from .registry import api
 
 # --- views --------------------------------------------------------------------------------------------------
@@ -165,7 +166,7 @@ def _(ctx: Any, grad: Tensor) -> Tensor:
     return conj_physical(grad)
 
 
-@api("torch", "Tensor", out=True, inplace=True)
+@api("torch", "Tensor", out=UNCONVERTED, inplace=True)
 def conj_physical(input: Tensor) -> Tensor:
     """The complex conjugate.
 
@@ -286,7 +287,10 @@ def _check_parts(first: Any, second: Any, function: str, names: tuple[str, str])
                            f"{dtypes.SCALAR_NAMES[b]} for second argument")
 
 
-@api("torch", out=True)
+_OF_SCALAR_TYPE = Out("Expected object of scalar type {Result} but got scalar type {Out} for argument 'out'")
+
+
+@api("torch", out=_OF_SCALAR_TYPE)
 def complex(real: Tensor, imag: Tensor) -> Tensor:
     """Complex numbers from real and imaginary parts.
 
@@ -298,7 +302,7 @@ def complex(real: Tensor, imag: Tensor) -> Tensor:
     return record(COMPLEX_OF, (real, imag))
 
 
-@api("torch", out=True)
+@api("torch", out=_OF_SCALAR_TYPE)
 def polar(abs: Tensor, angle: Tensor) -> Tensor:
     """Complex numbers from absolute values and angles.
 

@@ -14,6 +14,7 @@ from ..tensor import Tensor, check_dim, record
 from .along import place
 from .definition import arithmetic_dtype, operator
 from .joining import cat
+from .out import EXPECTED
 from .reduction import converted, operand_dtype
 from .registry import api
 
@@ -207,7 +208,7 @@ def _refuse_complex(input: Tensor, name: str) -> None:
         raise NotImplementedError(f"\"{name}_cpu\" not implemented for '{dtypes.SCALAR_NAMES[input.dtype]}'")
 
 
-@api("torch", "Tensor", out=True, judge="first")
+@api("torch", "Tensor", out=EXPECTED, judge="first")
 def cummax(input: Tensor, dim: int) -> Any:
     """Running maxima along ``dim`` and their indices.
 
@@ -219,7 +220,7 @@ def cummax(input: Tensor, dim: int) -> Any:
     return return_types.TYPES["cummax"](*record(CUMMAX, (input,), (check_dim(dim, input.ndim),)))
 
 
-@api("torch", "Tensor", out=True, judge="first")
+@api("torch", "Tensor", out=EXPECTED, judge="first")
 def cummin(input: Tensor, dim: int) -> Any:
     """Running minima along ``dim`` and their indices.
 
@@ -276,7 +277,7 @@ def _(ctx: Any, grad: Tensor, input: Tensor, output: Tensor) -> Tensor:
     return up - down
 
 
-@api("torch", "Tensor", out=True)
+@api("torch", "Tensor", out=EXPECTED)
 def logcumsumexp(input: Tensor, dim: int) -> Tensor:
     r"""Logarithms of running sums of exponentials: :math:`y_i = \log \sum_{j \le i} e^{x_j}`.
 

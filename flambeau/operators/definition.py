@@ -22,7 +22,7 @@ from ..tensor.overlap import require_apart
 from ..tensor.overrides import first_seen
 from .arguments import type_in_words
 from .keywords import Judge
-from .out import store
+from .out import CONVERTED, Out, store
 from .registry import NAMESPACES, api
 
 NUMBERS = (int, float, bool, complex)
@@ -209,7 +209,7 @@ def pointwise_operator(name: str, kernel: Callable[..., Any], promotes: str = "s
 def pointwise(*namespaces: str, name: str | None = None, promotes: str = "same", inplace: bool = True,
               aliases: tuple[str, ...] = (), grad_name: str | None = None,
               judge: Judge = "late", price: Price | None = None,
-              exact: str = "") -> Callable[[Callable[..., Any]], Any]:
+              exact: str = "", out: Out = CONVERTED) -> Callable[[Callable[..., Any]], Any]:
     """Declare a pointwise operator of one, two or three tensors and publish its function.
 
     Default namespaces: ``torch`` and ``Tensor``. The returned function carries ``.operator`` and
@@ -220,7 +220,7 @@ def pointwise(*namespaces: str, name: str | None = None, promotes: str = "same",
         op = pointwise_operator(public_name, kernel, promotes, grad_name, price=price,
                                 casts=len(parameters_of(kernel)) > 1, exact=exact)
         made = (_unary, _binary, _ternary)[len(op.parameters) - 1]
-        function = made(op, public_name, (*namespaces, "torch")[0])
+        function = made(op, public_name, (*namespaces, "torch")[0], out)
         function.__name__ = function.__qualname__ = public_name
         function.__doc__ = kernel.__doc__
         function.__module__ = kernel.__module__
@@ -232,14 +232,14 @@ def pointwise(*namespaces: str, name: str | None = None, promotes: str = "same",
     return declare
 
 
-def _stored(result: Tensor, out: Any, name: str, operands: tuple[Any, ...]) -> Any:
+def _stored(result: Tensor, out: Any, name: str, operands: tuple[Any, ...], asks: Out) -> Any:
     """What ``out=`` gives: it may be an operand, but not overlap with one."""
     if isinstance(out, Tensor):
         require_apart(out, operands)
-    return store(result, out, name)
+    return store(result, out, name, asks)
 
 
-def _unary(op: Operator, name: str, namespace: str) -> Any:
+def _unary(op: Operator, name: str, namespace: str, asks: Out) -> Any:
     def function(input: Any, *, out: Any = None) -> Any:
         if not isinstance(input, Tensor):
             if first_seen((input,)):
@@ -247,11 +247,11 @@ def _unary(op: Operator, name: str, namespace: str) -> Any:
             raise TypeError(f"{name}(): argument 'input' (position 1) must be Tensor, not "
                             f"{type_in_words(input)}")
         result = record_one(op, input)
-        return result if out is None else _stored(result, out, name, (input,))
+        return result if out is None else _stored(result, out, name, (input,), asks)
     return function
 
 
-def _binary(op: Operator, name: str, namespace: str) -> Any:
+def _binary(op: Operator, name: str, namespace: str, asks: Out) -> Any:
     def function(input: Any, other: Any, *, out: Any = None) -> Any:
         if isinstance(input, Tensor) and out is None:
             if isinstance(other, Tensor):
@@ -267,15 +267,15 @@ def _binary(op: Operator, name: str, namespace: str) -> Any:
             if not isinstance(other, Tensor):
                 input = tensor(input)
         result = record(op, (input, other))
-        return result if out is None else _stored(result, out, name, (input, other))
+        return result if out is None else _stored(result, out, name, (input, other), asks)
     return function
 
 
-def _ternary(op: Operator, name: str, namespace: str) -> Any:
+def _ternary(op: Operator, name: str, namespace: str, asks: Out) -> Any:
     def function(input: Any, tensor1: Any, tensor2: Any, *, out: Any = None) -> Any:
         result = record(op, (operand(input, name, "input", 1), operand(tensor1, name, "tensor1", 2),
                              operand(tensor2, name, "tensor2", 3)))
-        return result if out is None else store(result, out, name)
+        return result if out is None else store(result, out, name, asks)
     return function
 
 

@@ -7,6 +7,7 @@ from typing import Any
 from ..graph.geometry import Geometry, contiguous
 from ..tensor import Tensor, check_dim, record, view, view_operator
 from .definition import operator
+from .out import EXACT
 from .registry import api
 from .view_backward import gradient_is_embedded
 
@@ -80,7 +81,7 @@ def diag_embed(input: Tensor, offset: int = 0, dim1: int = -2, dim2: int = -1) -
     return record(DIAG_EMBED, (input,), (offset, check_dim(dim1, ndim), check_dim(dim2, ndim)))
 
 
-@api("torch", "Tensor", out=True, judge="first")
+@api("torch", "Tensor", out=EXACT, judge="first")
 def diag(input: Tensor, diagonal: int = 0) -> Tensor:
     """A matrix with a vector as its diagonal, or the diagonal of a matrix.
 
@@ -101,7 +102,7 @@ def diagflat(input: Tensor, offset: int = 0) -> Tensor:
     return diag_embed(input.reshape(-1), offset)
 
 
-@api("torch", "Tensor", out=True, judge="first")
+@api("torch", "Tensor", out=EXACT, judge="first")
 def diagonal_copy(input: Tensor, offset: int = 0, dim1: int = 0, dim2: int = 1) -> Tensor:
     """A copy of a diagonal."""
     return diagonal(input, offset, dim1, dim2).clone()

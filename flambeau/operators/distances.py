@@ -19,6 +19,7 @@ from ..tensor.construct import from_array
 from ..tensor.tape import state
 from .definition import arithmetic_dtype, broadcast_shapes, operator
 from .domain import not_implemented
+from .out import EXACT
 from .prices import distance_gradients, distances
 from .registry import NAMESPACES, api
 
@@ -293,7 +294,7 @@ def _scaled_gradient(
     return scale * (grad - along / (norm + _TINY) * power / safe ** (p - 1))
 
 
-@api("torch", "Tensor", out=True, inplace=True, judge="first")
+@api("torch", "Tensor", out=EXACT, inplace=True, judge="first")
 def renorm(input: Tensor, p: float, dim: int, maxnorm: float) -> Tensor:
     """Each slice input[..., i, ...] at index i of ``dim``, scaled to have a p-norm of at most ``maxnorm``.
 

@@ -12,6 +12,7 @@ from ..tensor import Tensor, check_dim, record, record_one
 from .along import place
 from .axes import normalize_dims, reduced_shape
 from .definition import operator
+from .out import EXACT, Out
 from .reduction import kept, operand_dtype, reduction_geometry
 from .registry import api
 
@@ -84,7 +85,11 @@ def _several(op: Operator, input: Tensor, dim: Any, keepdim: bool) -> Tensor:
     return record_one(op, input, (dims, keepdim, g.dtype))
 
 
-@api("torch", "Tensor", out=True)
+_MATCHING = Out("Expected the dtype for input and out to match, but got {Result} for input's dtype and {Out} "
+                "for out's dtype.")
+
+
+@api("torch", "Tensor", out=_MATCHING)
 def amax(input: Tensor, dim: Any = (), keepdim: bool = False) -> Tensor:
     """The largest elements over one or more dimensions; equal ones share the gradient.
 
@@ -95,7 +100,7 @@ def amax(input: Tensor, dim: Any = (), keepdim: bool = False) -> Tensor:
     return _several(AMAX, input, dim, keepdim)
 
 
-@api("torch", "Tensor", out=True)
+@api("torch", "Tensor", out=_MATCHING)
 def amin(input: Tensor, dim: Any = (), keepdim: bool = False) -> Tensor:
     """The smallest elements over one or more dimensions; equal ones share the gradient.
 
@@ -176,7 +181,10 @@ def _one_or_all(
     return return_types.TYPES[name](*record(along, (input,), (found, keepdim)))
 
 
-@api("torch", "Tensor", out=True)
+_WITH_INDICES = Out(several=EXACT.wrong_type)
+
+
+@api("torch", "Tensor", out=_WITH_INDICES)
 def max(input: Tensor, dim: Any = None, keepdim: bool = False, *, other: Any = None) -> Any:
     """The largest element, the largest ones along ``dim`` with their indices, or the larger ones of two
     tensors.
@@ -190,7 +198,7 @@ def max(input: Tensor, dim: Any = None, keepdim: bool = False, *, other: Any = N
     return _one_or_all("max", MAX, MAX_DIM, input, dim, keepdim, other)
 
 
-@api("torch", "Tensor", out=True)
+@api("torch", "Tensor", out=_WITH_INDICES)
 def min(input: Tensor, dim: Any = None, keepdim: bool = False, *, other: Any = None) -> Any:
     """The smallest element, the smallest ones along ``dim`` with their indices, or the smaller ones of two
     tensors.
@@ -237,7 +245,7 @@ def _index(op: Operator, input: Tensor, dim: int | None, keepdim: bool) -> Tenso
     return record_one(op, input, (dim, keepdim))
 
 
-@api("torch", "Tensor", out=True, judge="first")
+@api("torch", "Tensor", out=EXACT, judge="first")
 def argmax(input: Tensor, dim: int | None = None, keepdim: bool = False) -> Tensor:
     """The index of the largest element (the first of equal ones), in the flattened tensor or along ``dim``.
 
@@ -248,7 +256,7 @@ def argmax(input: Tensor, dim: int | None = None, keepdim: bool = False) -> Tens
     return _index(ARGMAX, input, dim, keepdim)
 
 
-@api("torch", "Tensor", out=True, judge="first")
+@api("torch", "Tensor", out=EXACT, judge="first")
 def argmin(input: Tensor, dim: int | None = None, keepdim: bool = False) -> Tensor:
     """The index of the smallest element (the first of equal ones), in the flattened tensor or along ``dim``.
 
@@ -282,7 +290,7 @@ def _(ctx: Any, grads: Any, input: Tensor, low: Tensor, high: Tensor) -> Any:
     return parts[0] if len(parts) == 1 else parts[0] + parts[1]
 
 
-@api("torch", "Tensor", out=True, judge="first")
+@api("torch", "Tensor", out=EXACT, judge="first")
 def aminmax(input: Tensor, *, dim: int | None = None, keepdim: bool = False) -> Any:
     """The smallest and the largest elements, of all or along ``dim``.
 

@@ -12,6 +12,7 @@ from ..tensor import Tensor, record
 from .axes import normalize_dims, reduced_shape
 from .definition import operator
 from .domain import not_implemented
+from .out import Out
 from .registry import api
 
 
@@ -30,7 +31,7 @@ def HASH(m: Any, input: Any, dims: tuple[int, ...], keepdim: bool) -> Any:
     return xor.reduce(wide.view(np.uint64), axis=dims, keepdims=keepdim)
 
 
-@api("torch", "Tensor", out=True, judge="first")
+@api("torch", "Tensor", out=Out("Expected result to be of dtype uint64, but got {Out}"), judge="first")
 def hash_tensor(input: Tensor, dim: Any = (), *, keepdim: bool = False, mode: int = 0) -> Tensor:
     """The exclusive or of the bits of the elements, each as a 64-bit number of its kind.
 

@@ -14,6 +14,7 @@ from ..tensor import Tensor
 from ..tensor.batching import by_example
 from ..tensor.construct import from_array
 from .looking import look
+from .out import Out
 from .registry import api
 from .undifferentiable import finding_without_derivative, found_in
 
@@ -49,7 +50,11 @@ def _outer_edges(name: str, values: Any, low: float, high: float, margin: float 
     return (low - margin, high + margin) if low == high else (low, high)
 
 
-@api("torch", "Tensor", out=True, judge="first")
+_HIST = Out("torch.histogram: input tensor and hist tensor should have the same dtype, but got input "
+            "{result} and hist {out}")
+
+
+@api("torch", "Tensor", out=_HIST, judge="first")
 @by_example
 def histc(input: Tensor, bins: int = 100, min: Any = 0, max: Any = 0) -> Tensor:
     """How many elements lie in each of ``bins`` equal parts of a range (that of the data where min equals

@@ -10,6 +10,7 @@ from ..tensor import Tensor, assign, check_dim, record
 from . import bounds, index_operators
 from .definition import operator
 from .number_range import number_for
+from .out import EXACT, Out
 from .registry import api
 from .subscripts import Subscript
 
@@ -63,7 +64,7 @@ def _(ctx: Any, grad: Tensor, index: Tensor) -> Tensor:
     return record(INDEX_SELECT, (grad, index), (ctx.attributes[0],))
 
 
-@api("torch", "Tensor", out=True)
+@api("torch", "Tensor", out=Out("{name}(): self and result must have the same scalar type", apart=True))
 def index_select(input: Tensor, dim: int, index: Tensor) -> Tensor:
     """The positions ``index`` of one dimension: (N, M) with K indices along dimension 0 gives (K, M).
 
@@ -131,7 +132,7 @@ def check_source(name: str, x: Tensor, dim: int, index: Tensor, source: Tensor) 
                            f"self.shape = {list(x.shape)} source.shape = {list(source.shape)}")
 
 
-@api("torch", "Tensor", out=True, inplace="apart", judge="first")
+@api("torch", "Tensor", out=EXACT, inplace="apart", judge="first")
 def index_add(input: Tensor, dim: int, index: Tensor, source: Tensor, *, alpha: Any = 1) -> Tensor:
     """``input`` with ``alpha * source`` added at positions of a dimension; positions may repeat.
 
@@ -171,7 +172,7 @@ def _(ctx: Any, grad: Tensor, index: Tensor) -> Tensor:
     return index_select(grad, ctx.attributes[0], index).expand(ctx.operand_geometry(2).shape)
 
 
-@api("torch", "Tensor", out=True, inplace="apart")
+@api("torch", "Tensor", out=EXACT, inplace="apart")
 def index_copy(input: Tensor, dim: int, index: Tensor, source: Tensor) -> Tensor:
     """``input`` with ``source`` at the positions ``index`` of a dimension.
 
@@ -329,7 +330,11 @@ def _(ctx: Any, grad: Tensor, index: Tensor) -> Tensor:
     return record(TAKE, (grad, index))
 
 
-@api("torch", "Tensor", out=True)
+_TAKEN = Out("take(): self and out expected to have the same dtype, but got self.dtype = {Result} and "
+             "out.dtype = {Out}", apart=True)
+
+
+@api("torch", "Tensor", out=_TAKEN)
 def take(input: Tensor, index: Tensor) -> Tensor:
     """Elements of the flattened tensor.
 

@@ -7,6 +7,7 @@ from typing import Any
 from .. import dtypes
 from ..tensor import Tensor, check_dim
 from .joining import cat
+from .out import EXPECTED
 from .registry import api
 
 
@@ -17,7 +18,7 @@ def _between(x: Tensor, dim: int) -> tuple[Tensor, Tensor]:
     return x.narrow(dim, start, n), x.narrow(dim, 0, n)
 
 
-@api("torch", "Tensor", out=True, judge="first")
+@api("torch", "Tensor", out=EXPECTED, judge="first")
 def diff(
     input: Tensor, n: int = 1, dim: int = -1, prepend: Tensor | None = None, append: Tensor | None = None
 ) -> Tensor:

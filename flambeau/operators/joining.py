@@ -17,6 +17,7 @@ from .definition import operator, result_dtype
 from .expanding import atleast_1d, atleast_2d, atleast_3d
 from .extents import view_strides
 from .memory_formats import channels_last, result_geometry, suggests_last
+from .out import Out
 from .registry import api
 from .slicing import SELECT, SLICE
 
@@ -148,7 +149,10 @@ def _at_once(join: Callable[[Any], Tensor | None], tensors: Sequence[Tensor]) ->
     return joined
 
 
-@api("torch", out=True, aliases=("concat", "concatenate"))
+_JOINED = Out(joins=True)
+
+
+@api("torch", out=_JOINED.but_apart(), aliases=("concat", "concatenate"))
 def cat(tensors: Any, dim: Any = 0, *, axis: Any = None) -> Tensor:
     """Tensors joined along a dimension that they have; dtypes are promoted.
 
@@ -180,7 +184,7 @@ def cat(tensors: Any, dim: Any = 0, *, axis: Any = None) -> Tensor:
     return record(CAT, parts, (d, None))
 
 
-@api("torch", out=True)
+@api("torch", out=_JOINED)
 def stack(tensors: Any, dim: int = 0) -> Tensor:
     """Tensors of one shape joined along a new dimension.
 
@@ -205,7 +209,7 @@ def _nonempty(tensors: Any, name: str) -> list[Tensor]:
     return tensors
 
 
-@api("torch", out=True)
+@api("torch", out=_JOINED)
 def hstack(tensors: Any) -> Tensor:
     """Tensors joined side by side: along the columns, vectors end to end.
 
@@ -217,7 +221,7 @@ def hstack(tensors: Any) -> Tensor:
     return cat(parts, 0 if parts[0].ndim == 1 else 1)
 
 
-@api("torch", out=True, aliases=("row_stack",))
+@api("torch", out=_JOINED, aliases=("row_stack",))
 def vstack(tensors: Any) -> Tensor:
     """Tensors joined one above the other, vectors as rows.
 
@@ -229,13 +233,13 @@ def vstack(tensors: Any) -> Tensor:
     return cat([atleast_2d(x) for x in _nonempty(tensors, "vstack")], 0)
 
 
-@api("torch", out=True)
+@api("torch", out=_JOINED)
 def dstack(tensors: Any) -> Tensor:
     """Tensors joined along the third dimension."""
     return cat([atleast_3d(x) for x in _nonempty(tensors, "dstack")], 2)
 
 
-@api("torch", out=True)
+@api("torch", out=_JOINED)
 def column_stack(tensors: Any) -> Tensor:
     """Vectors as the columns of a matrix, matrices side by side.
 

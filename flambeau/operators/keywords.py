@@ -12,7 +12,7 @@ from typing import Any, Literal
 from .. import dtypes, layouts
 from ..tensor import casting, methods
 from ..tensor.overrides import copied, first_seen
-from .out import refuse_aliases, require_type, store
+from .out import Out, refuse_aliases, require_type, store
 from .signatures import FAILURES, complaint, judged, strict
 
 # When the arguments of a function are compared with PyTorch's signatures (Note: wrong arguments): "first",
@@ -21,27 +21,25 @@ from .signatures import FAILURES, complaint, judged, strict
 # "function": so does the method, while the function is judged late.
 Judge = Literal["first", "late", "never", "function"]
 
-# They read ``dtype=float`` themselves: no call of theirs costs more.
-_READ_DTYPE = frozenset(("softmax", "log_softmax", "type", "view"))
 # What the first operand may be called, in NumPy's words too; the second may be ``x2``.
 _FIRST = frozenset(("input", "x", "a", "x1"))
-# Functions that PyTorch has in Python, where no keyword has a second name.
-_WITHOUT_AXIS = frozenset(("norm", "split", "unique", "unique_consecutive", "unflatten"))
 
 
-def with_keywords(function: Callable[..., Any], name: str, namespaces: tuple[str, ...], out: bool,
-                  public: tuple[str, str] | None = None, judge: Judge = "late") -> Callable[..., Any]:
+def with_keywords(function: Callable[..., Any], name: str, namespaces: tuple[str, ...], out: Out | None,
+                  public: tuple[str, str] | None = None, judge: Judge = "late",
+                  as_is: tuple[str, ...] = ()) -> Callable[..., Any]:
     """``function`` with what its parameters ask for beside them, and PyTorch's errors for wrong arguments.
 
     With ``dim`` come NumPy's names ``axis`` and ``keepdims``, and those of its operands; a ``dtype`` may be
-    one of Python's types; a sparse ``layout`` is made by another function, if at all. ``out``: a tensor, or a
-    tuple of them, may take the result. ``public``: the namespace and the name by which users know it.
+    one of Python's types; a sparse ``layout`` is made by another function, if at all. ``out``: what is asked
+    of a tensor, or a tuple of them, that may take the result. ``public``: the namespace and the name by which
+    users know it. ``as_is``: parameters that are only what they are called, and take only what the function
+    takes: PyTorch has it in Python, or no call of it shall cost more.
     """
     parameters = _parameters(function)
     has_layout = "layout" in parameters
-    has_dtype = has_layout or ("dtype" in parameters and name not in _READ_DTYPE)
-    has_axis = "dim" in parameters and namespaces != ("nn.functional",) \
-        and (name not in _WITHOUT_AXIS or "linalg" in namespaces)
+    has_dtype = has_layout or ("dtype" in parameters and "dtype" not in as_is)
+    has_axis = "dim" in parameters and "dim" not in as_is and namespaces != ("nn.functional",)
     if not (out or has_dtype or has_axis):
         if public is None or judge == "never":
             return function if public is None else _published(function, *public)
@@ -62,13 +60,14 @@ def with_keywords(function: Callable[..., Any], name: str, namespaces: tuple[str
             if has_layout and kwargs.get("layout") not in (None, layouts.strided):
                 return _of_layout(function.__name__, args, kwargs)
             target = kwargs.pop("out", None) if out else None
-            if target is None:
+            if target is None or out is None:
                 return function(*args, **kwargs)
-            refuse_aliases(args, target, name)
+            if out.apart:
+                refuse_aliases(args, target)
             if has_layout:
                 require_type(target, kwargs.get("dtype"))
             with casting.suspended():
-                return store(function(*args, **kwargs), target, name)
+                return store(function(*args, **kwargs), target, name, out)
         except FAILURES:
             if public is not None and first_seen((*args, *kwargs.values())):
                 return wrapper(*args, **kwargs)     # which asks now

@@ -25,6 +25,7 @@ from .linalg_support import (
     same_by_columns,
     solved_shape,
 )
+from .out import EXACT
 from .registry import api
 
 
@@ -82,7 +83,7 @@ def cholesky(A: Tensor, *, upper: bool = False) -> Tensor:
     return _factor(A, "linalg.cholesky", upper, True)[0]
 
 
-@api("linalg", out=True, judge="first")
+@api("linalg", out=EXACT, judge="first")
 def cholesky_ex(A: Tensor, *, upper: bool = False, check_errors: bool = False) -> Any:
     """The factor, and for each matrix the order of the first minor that is not positive (0: none)."""
     return return_types.TYPES["linalg_cholesky_ex"](*_factor(A, "linalg.cholesky_ex", upper, check_errors))

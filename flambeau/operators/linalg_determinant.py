@@ -13,6 +13,7 @@ from .definition import operator
 from .linalg_solve import INV
 from .linalg_support import adjoint, conj, failure, require_square
 from .linalg_svd import SVD
+from .out import EXACT
 from .registry import api
 
 
@@ -62,7 +63,7 @@ def _(ctx: Any, grads: Any, A: Tensor, sign: Tensor) -> Any:
     return scale[..., None, None] * adjoint(record(INV, (A,))[0])
 
 
-@api("linalg", out=True)
+@api("linalg", out=EXACT)
 def det(A: Tensor) -> Tensor:
     """The determinants of square matrices: (..., N, N) gives (...).
 
@@ -80,7 +81,7 @@ def _det(input: Tensor) -> Tensor:
     return det(input)
 
 
-@api("linalg", out=True)
+@api("linalg", out=EXACT)
 def slogdet(A: Tensor) -> Any:
     """Sign (or phase) and logarithm of the absolute value of determinants.
 
@@ -94,7 +95,7 @@ def slogdet(A: Tensor) -> Any:
     return return_types.TYPES["linalg_slogdet"](*record(SLOGDET, (A,)))
 
 
-@api("torch", "Tensor", out=True, name="slogdet")
+@api("torch", "Tensor", out=EXACT, name="slogdet")
 def _slogdet(input: Tensor) -> Any:
     """See ``linalg.slogdet``."""
     return return_types.TYPES["slogdet"](*slogdet(input))

@@ -22,6 +22,7 @@ from .linalg_support import (
     will_differentiate,
 )
 from .looking import look
+from .out import EXACT
 from .registry import api
 
 
@@ -107,7 +108,7 @@ def _hermitian(A: Tensor, uplo: str, name: str, kind: Operator = EIGH) -> Any:
     return _converged(record(kind, (A,), (uplo.upper(),)), name)
 
 
-@api("linalg", out=True)
+@api("linalg", out=EXACT)
 def eigh(A: Tensor, UPLO: str = "L") -> Any:
     """Eigenvalues in ascending order and eigenvectors of Hermitian matrices (one triangle is read).
 
@@ -118,7 +119,7 @@ def eigh(A: Tensor, UPLO: str = "L") -> Any:
     return return_types.TYPES["linalg_eigh"](*_hermitian(A, UPLO, "eigh"))
 
 
-@api("linalg", out=True)
+@api("linalg", out=EXACT)
 def eigvalsh(A: Tensor, UPLO: str = "L") -> Tensor:
     """The eigenvalues of Hermitian matrices in ascending order.
 

@@ -25,6 +25,7 @@ from .linalg_support import (
     require_type_of_matrix,
     same_by_columns,
 )
+from .out import EXACT
 from .registry import api
 from .undifferentiable import refuse_derivative
 
@@ -132,7 +133,7 @@ def LDL_FACTOR(m: Any, A: Any, hermitian: bool) -> Any:
 refuse_derivative(LDL_FACTOR, "linalg_ldl_factor_ex", "A")
 
 
-@api("linalg", out=True, judge="first")
+@api("linalg", out=EXACT, judge="first")
 def ldl_factor_ex(A: Tensor, *, hermitian: bool = False, check_errors: bool = False) -> Any:
     """``ldl_factor`` with a code for each matrix: 0, or the number of the first zero block of D.
 
@@ -147,7 +148,7 @@ def ldl_factor_ex(A: Tensor, *, hermitian: bool = False, check_errors: bool = Fa
     return found
 
 
-@api("linalg", out=True, judge="first")
+@api("linalg", out=EXACT, judge="first")
 def ldl_factor(A: Tensor, *, hermitian: bool = False) -> Any:
     """A symmetric (or Hermitian) matrix as L D L^T, packed, with LAPACK's pivots; reads the lower triangle.
 
@@ -243,7 +244,7 @@ def LDL_SOLVE(m: Any, LD: Any, pivots: Any, B: Any, hermitian: bool) -> Any:
 refuse_derivative(LDL_SOLVE, "linalg_ldl_solve", "LD", "B")
 
 
-@api("linalg", out=True, judge="first")
+@api("linalg", out=EXACT, judge="first")
 def ldl_solve(LD: Tensor, pivots: Tensor, B: Tensor, *, hermitian: bool = False) -> Tensor:
     """The solution X of A X = B from ``ldl_factor(A)``; B is (..., n, k).
 

@@ -26,7 +26,7 @@ from .linalg_support import (
     same_by_columns,
     solved_shape,
 )
-from .out import store
+from .out import EXACT, store
 from .registry import api
 
 
@@ -110,7 +110,7 @@ def permutation_of(pivots: Tensor, like: Tensor) -> Tensor:
     return record(PERMUTATION, (pivots, like.detach()), (like.shape[-2],))
 
 
-@api("linalg", out=True, judge="first")
+@api("linalg", out=EXACT, judge="first")
 def lu_factor(A: Tensor, *, pivot: bool = True) -> Any:
     """L and U in one matrix, and the row exchanges.
 
@@ -132,7 +132,7 @@ def lu_factor(A: Tensor, *, pivot: bool = True) -> Any:
     return return_types.TYPES["linalg_lu_factor"](packed, pivots)
 
 
-@api("linalg", out=True, judge="first")
+@api("linalg", out=EXACT, judge="first")
 def lu_factor_ex(A: Tensor, *, pivot: bool = True, check_errors: bool = False) -> Any:
     """As ``lu_factor``, with the position of the first zero pivot (0: none) instead of an error."""
     require_matrix(A, "torch.lu_factor")
@@ -146,7 +146,7 @@ def lu_factor_ex(A: Tensor, *, pivot: bool = True, check_errors: bool = False) -
     return return_types.TYPES["linalg_lu_factor_ex"](packed, pivots, info)
 
 
-@api("linalg", out=True, judge="first")
+@api("linalg", out=EXACT, judge="first")
 def lu(A: Tensor, *, pivot: bool = True) -> Any:
     """Matrices P (permutation), L and U with A = P L U.
 
@@ -167,16 +167,15 @@ def _lu(A: Tensor, pivot: bool = True, get_infos: bool = False, out: Any = None)
     """Deprecated: see ``linalg.lu_factor``."""
     warn(
         "torch.lu is deprecated in favor of torch.linalg.lu_factor / torch.linalg.lu_factor_ex and will be "
-        "removed "
-        "in a future PyTorch release.")
+        "removed in a future PyTorch release.")
     results = tuple(lu_factor_ex(A, pivot=pivot)) if get_infos else tuple(lu_factor(A, pivot=pivot))
     if out is None:
         return results
 
-    return store(results, out, "lu")
+    return store(results, out, "lu", EXACT)
 
 
-@api("torch", out=True)
+@api("torch", out=EXACT)
 def lu_unpack(
     LU_data: Tensor, LU_pivots: Tensor, unpack_data: bool = True, unpack_pivots: bool = True
 ) -> Any:
@@ -216,7 +215,7 @@ def _(ctx: Any, grad: Tensor, packed: Tensor, pivots: Tensor, X: Tensor) -> Any:
     return (turned @ adjoint(U)).tril(-1) + (adjoint(L) @ turned).triu(), to_b
 
 
-@api("linalg", out=True, judge="first")
+@api("linalg", out=EXACT, judge="first")
 def lu_solve(LU: Tensor, pivots: Tensor, B: Tensor, *, left: bool = True, adjoint: bool = False) -> Tensor:
     """X with A X = B (or X A = B, or with A^H), for A given by ``lu_factor``."""
     require_square(LU, "torch.linalg.lu_solve", "LU")
@@ -239,7 +238,7 @@ def lu_solve(LU: Tensor, pivots: Tensor, B: Tensor, *, left: bool = True, adjoin
 _conjugate_transpose = adjoint
 
 
-@api("torch", "Tensor", out=True, name="lu_solve")
+@api("torch", "Tensor", out=EXACT, name="lu_solve")
 def _torch_lu_solve(b: Tensor, LU_data: Tensor, LU_pivots: Tensor) -> Tensor:
     """Deprecated: see ``linalg.lu_solve``, whose arguments come in another order."""
     return lu_solve(LU_data, LU_pivots, b)

@@ -15,6 +15,7 @@ from .domain import not_implemented
 from .joining import cat, stack
 from .linalg_solve import inv
 from .linalg_support import adjoint, conj, identity, require_same_type, same
+from .out import EXACT, Out
 from .products import multiply_chain
 from .registry import NAMESPACES, api
 
@@ -108,7 +109,7 @@ def _matrix_exp(input: Tensor) -> Tensor:
     return matrix_exp(input)
 
 
-@api("linalg", out=True)
+@api("linalg", out=Out("multi_dot(): expected out tensor to have dtype {result} but got {out}"))
 def multi_dot(tensors: Any) -> Tensor:
     """The product of a chain of matrices in the cheapest order; the first and the last may be vectors.
 
@@ -171,7 +172,7 @@ def _(ctx: Any, grad: Tensor, input: Tensor) -> Any:
     return record(CROSS, (grad, conj(input)), ctx.attributes)
 
 
-@api("linalg", out=True)
+@api("linalg", out=EXACT)
 def cross(input: Tensor, other: Tensor, *, dim: int = -1) -> Tensor:
     """The cross product of vectors with 3 elements along ``dim``.
 
@@ -193,7 +194,7 @@ def cross(input: Tensor, other: Tensor, *, dim: int = -1) -> Tensor:
     return record(CROSS, (input, other), (found - input.ndim,))
 
 
-@api("torch", "Tensor", out=True, name="cross")
+@api("torch", "Tensor", out=EXACT, name="cross")
 def _cross(input: Tensor, other: Tensor, dim: int | None = None) -> Tensor:
     """The cross product along ``dim`` (deprecated default: the first dimension with 3 elements)."""
     if dim is None:
@@ -209,7 +210,7 @@ def _cross(input: Tensor, other: Tensor, dim: int | None = None) -> Tensor:
     return cross(input, other, dim=dim)
 
 
-@api("linalg", out=True, judge="first")
+@api("linalg", out=Out("linalg.vecdot: Expected out of dtype{Result} but found {Out}"), judge="first")
 def vecdot(x: Tensor, y: Tensor, *, dim: int = -1) -> Tensor:
     """Dot products along ``dim``, the first operand conjugated.
 

@@ -15,6 +15,7 @@ from .domain import not_implemented
 from .joining import cat
 from .linalg_solve import SOLVE_TRIANGULAR, solve_triangular
 from .linalg_support import adjoint, by_columns, require_matrix, same_by_columns
+from .out import EXACT, Out
 from .registry import api
 from .undifferentiable import refuse_formula
 
@@ -85,7 +86,7 @@ def _qr_gradient(Q: Tensor, R: Tensor, to_q: Tensor | None, to_r: Tensor | None)
     return adjoint(record(SOLVE_TRIANGULAR, (R, adjoint(total)), (True, False)))
 
 
-@api("linalg", out=True, judge="first")
+@api("linalg", out=EXACT, judge="first")
 def qr(A: Tensor, mode: str = "reduced") -> Any:
     """Q with orthonormal columns and the upper triangular R, A = Q R; modes 'reduced', 'complete' and 'r'.
 
@@ -102,7 +103,7 @@ def qr(A: Tensor, mode: str = "reduced") -> Any:
     return return_types.TYPES["linalg_qr"](*record(QR, (A,), (mode,)))
 
 
-@api("torch", "Tensor", out=True, name="qr", judge="first")
+@api("torch", "Tensor", out=EXACT, name="qr", judge="first")
 def _qr(input: Tensor, some: bool = True) -> Any:
     """Deprecated: see ``linalg.qr``."""
     return return_types.TYPES["qr"](*qr(input, "reduced" if some else "complete"))
@@ -185,7 +186,11 @@ def orgqr(input: Tensor, input2: Tensor) -> Tensor:
     return householder_product(input, input2)
 
 
-@api("torch", "Tensor", out=True, judge="first")
+_ORMQR = Out("torch.ormqr: Expected input and result to have the same dtype, but input has dtype{Result} and "
+             "result has dtype {Out}")
+
+
+@api("torch", "Tensor", out=_ORMQR, judge="first")
 def ormqr(input: Tensor, input2: Tensor, input3: Tensor, left: bool = True,
           transpose: bool = False) -> Tensor:
     """The product of the orthogonal matrix of ``geqrf`` (or its adjoint) with another matrix."""

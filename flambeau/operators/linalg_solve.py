@@ -32,6 +32,7 @@ from .linalg_support import (
 )
 from .linalg_svd import PINV, pinv_gradient
 from .looking import look
+from .out import EXACT, Out
 from .registry import api
 
 # --- inverse ------------------------------------------------------------------------------------------------
@@ -65,7 +66,7 @@ def _inverse(A: Tensor, name: str, check: bool) -> tuple[Tensor, Tensor]:
     return inverse, info
 
 
-@api("linalg", out=True)
+@api("linalg", out=EXACT)
 def inv(A: Tensor) -> Tensor:
     """The inverses of square matrices (..., N, N); ``LinAlgError`` if one is singular.
 
@@ -83,7 +84,7 @@ def inverse(input: Tensor) -> Tensor:
     return inv(input)
 
 
-@api("linalg", out=True, judge="first")
+@api("linalg", out=EXACT, judge="first")
 def inv_ex(A: Tensor, *, check_errors: bool = False) -> Any:
     """Inverses, and for each matrix the position of the first zero pivot (0: none). Nothing is raised."""
     return return_types.TYPES["linalg_inv_ex"](*_inverse(A, "linalg.inv_ex", check_errors))
@@ -136,7 +137,7 @@ def _solve(A: Tensor, B: Tensor, left: bool) -> tuple[Tensor, Tensor]:
     return X.squeeze(-1) if vector else X, info
 
 
-@api("linalg", out=True, judge="first")
+@api("linalg", out=EXACT, judge="first")
 def solve(A: Tensor, B: Tensor, *, left: bool = True) -> Tensor:
     """X with A X = B (or X A = B): (..., N, N) and (..., N, K) or (..., N); ``LinAlgError`` if A is singular.
 
@@ -153,7 +154,7 @@ def solve(A: Tensor, B: Tensor, *, left: bool = True) -> Tensor:
     return X
 
 
-@api("linalg", out=True, judge="first")
+@api("linalg", out=EXACT, judge="first")
 def solve_ex(A: Tensor, B: Tensor, *, left: bool = True, check_errors: bool = False) -> Any:
     """The solution, and for each matrix the position of the first zero pivot (0: none). Nothing is raised."""
     X, info = _solve(A, B, left)
@@ -190,7 +191,7 @@ def _(ctx: Any, grad: Tensor, A: Tensor, X: Tensor) -> Any:
     return to_a, to_b
 
 
-@api("linalg", out=True, judge="first")
+@api("linalg", out=Out("expected scalar type {Result} but found {Out}"), judge="first")
 def solve_triangular(
     A: Tensor, B: Tensor, *, upper: bool, left: bool = True, unitriangular: bool = False
 ) -> Tensor:
@@ -216,15 +217,14 @@ def solve_triangular(
     return X.transpose(-2, -1)
 
 
-@api("torch", "Tensor", out=True, judge="first")
+@api("torch", "Tensor", out=EXACT, judge="first")
 def triangular_solve(
     input: Tensor, A: Tensor, upper: bool = True, transpose: bool = False, unitriangular: bool = False
 ) -> Any:
     """Deprecated: see ``linalg.solve_triangular``, whose arguments come in the other order."""
     warn(
         "torch.triangular_solve is deprecated in favor of torch.linalg.solve_triangularand will be removed "
-        "in a "
-        "future PyTorch release.")
+        "in a future PyTorch release.")
     for name, x in (("b", input), ("A", A)):
         if x.ndim < 2:
             raise RuntimeError(f"torch.triangular_solve: Expected {name} to have at least 2 dimensions, but "

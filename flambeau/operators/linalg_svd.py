@@ -22,6 +22,7 @@ from .linalg_support import (
     will_differentiate,
 )
 from .looking import look
+from .out import EXACT
 from .registry import api
 
 
@@ -113,7 +114,7 @@ def _converge(values: Tensor) -> Tensor:
     return values
 
 
-@api("linalg", out=True, judge="first")
+@api("linalg", out=EXACT, judge="first")
 def svd(A: Tensor, full_matrices: bool = True, *, driver: str | None = None) -> Any:
     """U, S and Vh with A = U diag(S) Vh, singular values in descending order.
 
@@ -125,7 +126,7 @@ def svd(A: Tensor, full_matrices: bool = True, *, driver: str | None = None) -> 
     return return_types.TYPES["linalg_svd"](*_checked_svd(A, full_matrices))
 
 
-@api("torch", "Tensor", out=True, name="svd", judge="first")
+@api("torch", "Tensor", out=EXACT, name="svd", judge="first")
 def _svd(input: Tensor, some: bool = True, compute_uv: bool = True) -> Any:
     """U, S and V (not its conjugate transpose): see ``linalg.svd``."""
     require_matrix(input, "linalg.svd")
@@ -139,7 +140,7 @@ def _svd(input: Tensor, some: bool = True, compute_uv: bool = True) -> Any:
     return return_types.TYPES["svd"](U, S, adjoint(Vh))
 
 
-@api("linalg", out=True, judge="first")
+@api("linalg", out=EXACT, judge="first")
 def svdvals(A: Tensor, *, driver: str | None = None) -> Tensor:
     """The singular values in descending order: (..., N, M) gives (..., min(N, M)).
 

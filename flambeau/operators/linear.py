@@ -22,7 +22,7 @@ from .matmul import (
     require_tensor,
     rows_of,
 )
-from .out import store
+from .out import EXACT, store
 from .registry import api, failed
 from .shape import VIEW, reshape
 from .signatures import FAILURES
@@ -170,7 +170,7 @@ def linear(input: Tensor, weight: Tensor, bias: Tensor | None = None, *, out: Te
     tensor([[12.]])
     """
     if out is not None:
-        return store(linear(input, weight, bias), out, "linear")
+        return store(linear(input, weight, bias), out, "linear", EXACT)
     try:
         if weight._geometry.ndim == 1:
             product = matmul(input, weight)

@@ -7,6 +7,7 @@ from typing import Any
 from ..tensor import Tensor, record
 from .definition import pointwise, pointwise_operator
 from .domain import BOOL, NOT_INTEGRAL, of_tensors, operands, refuse
+from .out import UNCONVERTED
 from .registry import api
 
 
@@ -114,7 +115,7 @@ for _shift, _kernel in ((bitwise_left_shift, "lshift_cpu"), (bitwise_right_shift
     refuse(_shift.operator, _kernel, BOOL)
 
 
-@pointwise()
+@pointwise(out=UNCONVERTED)
 def bitwise_not(m: Any, input: Any) -> Any:
     """All bits flipped; of truth values the negation.
 

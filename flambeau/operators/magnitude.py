@@ -17,10 +17,11 @@ from .definition import (
 )
 from .domain import BOOL, COMPLEX, bad_arguments, of_tensors, refuse, zero_gradient
 from .number_range import check_number
+from .out import BOOLEAN, UNCONVERTED, Out
 from .registry import api
 
 
-@pointwise(promotes="real", aliases=("absolute",))
+@pointwise(promotes="real", aliases=("absolute",), out=UNCONVERTED)
 def abs(m: Any, input: Any) -> Any:
     """The absolute value.
 
@@ -51,7 +52,7 @@ for _name in ("abs_", "absolute_"):
 api("torch", name="abs_")(_in_place_abs)
 
 
-@pointwise()
+@pointwise(out=UNCONVERTED)
 def sign(m: Any, input: Any) -> Any:
     """-1, 0 or 1 by sign; 0 for NaN.
 
@@ -72,7 +73,7 @@ refuse(
 zero_gradient(sign.operator, "input")
 
 
-@pointwise()
+@pointwise(out=UNCONVERTED)
 def sgn(m: Any, input: Any) -> Any:
     """The sign; for complex numbers ``z / |z|``, and 0 for 0.
 
@@ -97,7 +98,7 @@ def _(ctx: Any, grad: Tensor, input: Tensor) -> Tensor:
     return where(nonzero, (grad - radial * direction) / where(nonzero, size, 1), 0)
 
 
-@pointwise(promotes="bool", inplace=False)
+@pointwise(promotes="bool", inplace=False, out=BOOLEAN)
 def signbit(m: Any, input: Any) -> Any:
     """Whether the sign is negative, -0.0 included.
 
@@ -346,7 +347,10 @@ def _(ctx: Any, grad: Tensor, input: Tensor) -> Tensor:
     return grad * input.isfinite()
 
 
-@api("torch", "Tensor", out=True, inplace=True)
+_REPLACED = Out("nan_to_num: dtype of out: {Out} should be same as input: {Result}")
+
+
+@api("torch", "Tensor", out=_REPLACED, inplace=True)
 def nan_to_num(input: Tensor, nan: float | None = None, posinf: float | None = None,
                neginf: float | None = None) -> Tensor:
     """``input`` with NaN and infinities replaced: by 0 and the type's limits unless numbers are given.

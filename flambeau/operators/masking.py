@@ -16,7 +16,7 @@ from .definition import broadcast_shapes, operator
 from .joining import cat
 from .looking import look
 from .number_range import number_for
-from .out import store
+from .out import Out, store
 from .registry import api
 
 
@@ -92,7 +92,7 @@ def _positions(mask: Tensor, shape: tuple[int, ...]) -> Tensor:
     return from_array(found.astype(np.int64, copy=False))
 
 
-@api("torch", "Tensor", out=True)
+@api("torch", "Tensor", out=Out("{name}(): self and result must have the same scalar type", apart=True))
 def masked_select(input: Tensor, mask: Tensor) -> Tensor:
     """The elements where ``mask`` is true, as a vector.
 
@@ -158,6 +158,9 @@ def masked_scatter(input: Tensor, mask: Tensor, source: Tensor) -> Tensor:
 # --- where a tensor is not zero -----------------------------------------------------------------------------
 
 
+_POSITIONS = Out("nonzero: Expected out tensor to have scalar type Long but got scalar type{Out}")
+
+
 @api("torch", "Tensor", judge="first")
 def nonzero(input: Tensor, *, as_tuple: bool = False, out: Any = None) -> Any:
     """Positions of the elements that are not zero: (K, number of dimensions), or a vector for each dimension.
@@ -172,7 +175,7 @@ def nonzero(input: Tensor, *, as_tuple: bool = False, out: Any = None) -> Any:
         return tuple([from_array(np.ascontiguousarray(one)) for one in places(array)])
     found = np.stack(places(array)) if array.ndim else np.empty((0, np.count_nonzero(array)), np.int64)
     result = from_array(found).t() if array.ndim else from_array(found.T)   # dimension by dimension
-    return result if out is None else store(result, out, "nonzero")
+    return result if out is None else store(result, out, "nonzero", _POSITIONS)
 
 
 @api("torch", "Tensor")

@@ -12,6 +12,7 @@ from ..graph.operator import Operator
 from ..tensor import Tensor, casting, record, record_pair, view
 from . import prices
 from .definition import arithmetic_dtype, broadcast_shapes, operator
+from .out import EXACT, Out
 from .registry import api
 from .shape import reshape
 from .transposing import TRANSPOSE, T
@@ -98,7 +99,7 @@ def _product(name: str, infer: Callable[..., Geometry]) -> Operator:
 MM = _product("mm", _mm_geometry)
 
 
-@api("torch", "Tensor", out=True)
+@api("torch", "Tensor", out=EXACT)
 def mm(input: Tensor, mat2: Tensor) -> Tensor:
     """Product of two matrices: (N, K) by (K, M) gives (N, M).
 
@@ -142,7 +143,7 @@ def _bmm_geometry(operands: Any, attributes: Any) -> Geometry:
 BMM = _product("bmm", _bmm_geometry)
 
 
-@api("torch", "Tensor", out=True)
+@api("torch", "Tensor", out=EXACT)
 def bmm(input: Tensor, mat2: Tensor) -> Tensor:
     """Products of two batches of matrices: (B, N, K) by (B, K, M) gives (B, N, M).
 
@@ -190,7 +191,10 @@ def _(ctx: Any, grad: Tensor, input: Tensor) -> Any:
     return record(MV, (transposed(input), grad))
 
 
-@api("torch", "Tensor", out=True)
+_MV = Out("addmv input tensors must have the same dtype, but got {Out}, {Result}, and {Result}")
+
+
+@api("torch", "Tensor", out=_MV)
 def mv(input: Tensor, vec: Tensor) -> Tensor:
     """Product of a matrix and a vector: (N, K) by (K) gives (N).
 
@@ -250,7 +254,10 @@ def _(ctx: Any, grad: Tensor, input: Tensor) -> Any:
     return grad * input
 
 
-@api("torch", "Tensor", out=True)
+_DOT = Out("result dtype {Out} does not match input dtype {Result}")
+
+
+@api("torch", "Tensor", out=_DOT)
 def dot(input: Tensor, tensor: Tensor) -> Tensor:
     """The sum of the products of two vectors' elements.
 
@@ -261,7 +268,7 @@ def dot(input: Tensor, tensor: Tensor) -> Tensor:
     return record(DOT, (input, tensor))
 
 
-@api("torch", "Tensor", out=True)
+@api("torch", "Tensor", out=_DOT)
 def vdot(input: Tensor, other: Tensor) -> Tensor:
     """The dot product with the first vector conjugated.
 
@@ -336,7 +343,7 @@ def _rows(x: Tensor, conjugate: bool = False) -> Tensor:
     return flat.conj() if conjugate and x.is_complex() else flat
 
 
-@api("torch", "Tensor", out=True)
+@api("torch", "Tensor", out=EXACT)
 def matmul(input: Tensor, other: Tensor) -> Tensor:
     """Product of vectors, matrices or batches of matrices.
 

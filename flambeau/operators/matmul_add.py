@@ -26,6 +26,7 @@ from .matmul import (
 )
 from .number_range import number_for
 from .older_signatures import scaled
+from .out import EXACT
 from .registry import api
 
 IGNORE, PLAIN, SCALED = range(3)
@@ -109,7 +110,7 @@ def _declare_product(name: str, infer: Callable[..., Geometry], product: Operato
 ADDMM = _declare_product("addmm", _addmm_geometry, MM)
 
 
-@api("torch", "Tensor", out=True, inplace=True)
+@api("torch", "Tensor", out=EXACT, inplace=True)
 def addmm(input: Tensor, mat1: Tensor, mat2: Tensor, *older: Any, beta: Any = 1, alpha: Any = 1) -> Tensor:
     """``beta * input + alpha * (mat1 @ mat2)``: (N, K) by (K, M), and an input that broadcasts to (N, M).
 
@@ -164,7 +165,7 @@ def _(ctx: Any, grad: Tensor, mat: Tensor) -> Any:
     return _scaled(record(MV, (transposed(mat), grad)), ctx.numbers[4])
 
 
-@api("torch", "Tensor", out=True, inplace=True)
+@api("torch", "Tensor", out=EXACT, inplace=True)
 def addmv(input: Tensor, mat: Tensor, vec: Tensor, *older: Any, beta: Any = 1, alpha: Any = 1) -> Tensor:
     """``beta * input + alpha * (mat @ vec)``: (N, K) by (K), and an input that broadcasts to (N).
 
@@ -249,7 +250,7 @@ def _baddbmm_geometry(operands: Any, attributes: Any) -> Geometry:
 BADDBMM = _declare_product("baddbmm", _baddbmm_geometry, BMM)
 
 
-@api("torch", "Tensor", out=True, inplace=True)
+@api("torch", "Tensor", out=EXACT, inplace=True)
 def baddbmm(input: Tensor, batch1: Tensor, batch2: Tensor, *older: Any, beta: Any = 1,
             alpha: Any = 1) -> Tensor:
     """``beta * input + alpha * bmm(batch1, batch2)``: (B, N, K) by (B, K, M).

@@ -12,6 +12,7 @@ from ..tensor import Tensor, check_dim, record, record_one
 from .axes import normalize_dims, reduced_shape
 from .definition import arithmetic_dtype, operator
 from .linalg_svd import svdvals
+from .out import EXACT, Out
 from .reduction import kept, operand_dtype, reduction_geometry
 from .registry import api
 
@@ -155,7 +156,7 @@ def _check_norm_dtype(x: Tensor, dtype: Any, function: str) -> None:
         )
 
 
-@api("linalg", out=True, judge="first")
+@api("linalg", out=EXACT, judge="first")
 def vector_norm(
     x: Tensor, ord: Any = 2, dim: Any = None, keepdim: bool = False, *, dtype: Any = None
 ) -> Tensor:
@@ -173,7 +174,7 @@ def vector_norm(
     return _record_norm(VECTOR_NORM, x, ord, dim, keepdim, dtype)
 
 
-@api("linalg", out=True)
+@api("linalg", out=Out("linalg.matrix_norm expected out tensor dtype {Result} but got: {Out}"))
 def matrix_norm(
     A: Tensor, ord: Any = "fro", dim: Any = (-2, -1), keepdim: bool = False, *, dtype: Any = None
 ) -> Tensor:
@@ -216,7 +217,7 @@ def _spectral_norm(A: Tensor, ord: Any, rows: int, columns: int, keepdim: bool) 
     return result.reshape(reduced_shape(A.shape, (rows, columns), True)) if keepdim else result
 
 
-@api("linalg", out=True, judge="first")
+@api("linalg", out=EXACT, judge="first")
 def norm(A: Tensor, ord: Any = None, dim: Any = None, keepdim: bool = False, *, dtype: Any = None) -> Tensor:
     """A vector norm or a matrix norm, depending on the dimensions.
 
@@ -239,7 +240,7 @@ def norm(A: Tensor, ord: Any = None, dim: Any = None, keepdim: bool = False, *, 
     return vector_norm(A, ord, dim, keepdim, dtype=dtype)
 
 
-@api("torch", out=True, name="norm", judge="first")
+@api("torch", out=EXACT, name="norm", judge="first", as_is=("dim",))
 def _norm(input: Tensor, p: Any = "fro", dim: Any = None, keepdim: bool = False, dtype: Any = None) -> Tensor:
     """The norm of all elements, or along dimensions (see ``linalg.norm`` for what the orders mean).
 
@@ -278,7 +279,7 @@ def nuclear_norm(input: Tensor, dim: Any = (-2, -1), keepdim: bool = False) -> T
     return matrix_norm(input, "nuc", dim, keepdim)
 
 
-@api("Tensor", name="norm", judge="first")
+@api("Tensor", name="norm", judge="first", as_is=("dim",))
 def _norm_method(
     self: Tensor, p: Any = "fro", dim: Any = None, keepdim: bool = False, dtype: Any = None
 ) -> Tensor:

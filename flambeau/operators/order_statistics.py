@@ -13,6 +13,7 @@ from .along import PICK
 from .definition import operator
 from .domain import not_implemented
 from .extrema import indexed_geometry, indexed_operator, one_dim, refuse_complex, shared_evenly
+from .out import Out
 from .reduction import operand_dtype, reduction_geometry
 from .registry import api
 
@@ -35,7 +36,7 @@ def _kth_kernel(m: Any, input: Any, dim: int, keepdim: bool, k: int) -> Any:
 KTHVALUE = indexed_operator("kthvalue", _kth_kernel)
 
 
-@api("torch", "Tensor", out=True, judge="first")
+@api("torch", "Tensor", out=Out(apart=True), judge="first")
 def kthvalue(input: Tensor, k: int, dim: int = -1, keepdim: bool = False) -> Any:
     """The k-th smallest element (counted from 1) along ``dim``, and its index.
 
@@ -234,7 +235,10 @@ def _check_quantile(name: str, input: Tensor, q: Any, interpolation: str) -> Ten
     return q
 
 
-@api("torch", "Tensor", out=True, judge="first")
+_SAME = Out("{name}() out tensor must be same dtype as the input tensor")
+
+
+@api("torch", "Tensor", out=_SAME, judge="first")
 def quantile(
     input: Tensor, q: Any, dim: int | None = None, keepdim: bool = False, *, interpolation: str = "linear"
 ) -> Tensor:
@@ -247,7 +251,7 @@ def quantile(
     return _quantile("quantile", input, q, dim, keepdim, interpolation)
 
 
-@api("torch", "Tensor", out=True, judge="first")
+@api("torch", "Tensor", out=_SAME, judge="first")
 def nanquantile(
     input: Tensor, q: Any, dim: int | None = None, keepdim: bool = False, *, interpolation: str = "linear"
 ) -> Tensor:

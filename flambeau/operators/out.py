@@ -2,40 +2,56 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, NamedTuple
 
 from .. import dtypes
 from ..graph.geometry import dense_like
 from ..tensor import Tensor, state
 from ..tensor.inplace import require_no_overlap, write
 from ..tensor.warned import warn
-from . import out_types
 
 
-def store(result: Any, out: Any, name: str) -> Any:
+class Out(NamedTuple):
+    """What a function of PyTorch's asks of a tensor that takes its result.
+
+    ``wrong_type``: what it says where the tensor's type is not the result's very own, unless it converts.
+    Messages name the types as in C++ (``{result}``, ``{out}``) or as tensors' (``{Result}``, ``{Out}``).
+    """
+
+    wrong_type: str = ""
+    also: tuple[dtypes.dtype, ...] = ()     # further types that it takes
+    several: str = ""       # ``wrong_type`` where there are several results
+    apart: bool = False     # operands are read while it is written: it shares no memory with them
+    joins: bool = False     # made of ``cat``, whose words it has for a type that does not fit
+
+    def but_apart(self) -> Out:
+        """The same of a function that reads its operands while it writes."""
+        return self._replace(apart=True)
+
+
+CONVERTED = Out()
+EXACT = Out("Expected out tensor to have dtype {result}, but got {out} instead")
+# Pointwise functions of one operand that leave no conversion to their loop.
+UNCONVERTED = Out("Found dtype {Out} but expected {Result}")
+EXPECTED = Out("expected scalar_type {Result} but found {Out}")
+BOOLEAN = Out("{name} does not support non-boolean outputs.")
+
+
+def store(result: Any, out: Any, name: str, asks: Out = CONVERTED) -> Any:
     """Let ``out`` (one tensor, or one for each result) take ``result``; returns ``out``."""
     if isinstance(result, tuple):
         if not isinstance(out, (tuple, list)) or len(out) != len(result):
             raise TypeError(f"{name}(): argument 'out' must be tuple of Tensors, not {type(out).__name__}")
+        if asks.several:
+            asks = asks._replace(wrong_type=asks.several)
         for one, value in zip(out, result):
-            _store_one(one, value, f"{name} of a dimension" if name in ("max", "min") else name)
+            _store_one(one, value, name, asks)
         return type(result)(*out) if hasattr(result, "_fields") else tuple(out)
-    return _store_one(out, result, name)
+    return _store_one(out, result, name, asks)
 
 
-# Functions that read their operands while they write.
-_NO_ALIASES = frozenset({"cat", "concat", "concatenate", "gather", "index_select", "kthvalue",
-                         "masked_select", "take"})
-
-_COMPARING = frozenset(("eq", "ne", "lt", "le", "gt", "ge"))
-# Functions that PyTorch has made of ``cat``.
-_JOINING = frozenset(("cat", "stack", "hstack", "vstack", "dstack", "column_stack"))
-
-
-def refuse_aliases(operands: Any, out: Any, name: str) -> None:
+def refuse_aliases(operands: Any, out: Any) -> None:
     """PyTorch's error where a function would write over what it still reads."""
-    if name not in _NO_ALIASES:
-        return
     for written in out if isinstance(out, (tuple, list)) else (out,):
         for x in operands:
             for each in x if isinstance(x, (tuple, list)) else (x,):
@@ -72,6 +88,16 @@ def _extent(x: Tensor) -> tuple[int, int]:
     return start, start + sum((n - 1) * s for n, s in zip(x.shape, x.stride()))
 
 
+def _require_type(asks: Out, name: str, result: dtypes.dtype, out: dtypes.dtype) -> None:
+    if asks.wrong_type and result is not out and out not in asks.also:
+        raise RuntimeError(asks.wrong_type.format(
+            name=name, result=dtypes.c_name(result), out=dtypes.c_name(out),
+            is_int=result is dtypes.int32, Result=dtypes.SCALAR_NAMES[result], Out=dtypes.SCALAR_NAMES[out]))
+
+
+_COMPARING = frozenset(("eq", "ne", "lt", "le", "gt", "ge"))
+
+
 def _has_derivative(result: Tensor) -> bool:
     """Whether what was computed could have had a history, to PyTorch."""
     signature = getattr(result._storage.node, "signature", None)
@@ -80,7 +106,7 @@ def _has_derivative(result: Tensor) -> bool:
         and signature.operator.name not in _COMPARING)
 
 
-def _store_one(out: Any, result: Tensor, name: str) -> Tensor:
+def _store_one(out: Any, result: Tensor, name: str, asks: Out) -> Tensor:
     if not isinstance(out, Tensor):
         raise TypeError(f"{name}(): argument 'out' must be Tensor, not {type(out).__name__}")
     if state.enabled and (result.requires_grad or (out.requires_grad and _has_derivative(result))):
@@ -91,9 +117,9 @@ def _store_one(out: Any, result: Tensor, name: str) -> Tensor:
         raise RuntimeError(f"Expected out tensor to have device {result.device}, but got {out.device} "
                            "instead")
     require_no_overlap(out._geometry)
-    out_types.require(name, result.dtype, out.dtype)
+    _require_type(asks, name, result.dtype, out.dtype)
     if not dtypes.can_cast(result.dtype, out.dtype):
-        if name in _JOINING:
+        if asks.joins:
             raise TypeError("torch.cat(): input types can't be cast to the desired output type "
                             f"{dtypes.SCALAR_NAMES[out.dtype]}")
         raise RuntimeError(f"result type {dtypes.SCALAR_NAMES[result.dtype]} can't be cast to the desired "

@@ -10,6 +10,7 @@ from ..graph.operator import Operator
 from ..tensor import Tensor, record, view
 from .definition import operator
 from .diagonals import DIAGONAL
+from .out import EXACT
 from .registry import api
 from .slicing import SELECT, SLICE
 
@@ -63,7 +64,7 @@ def select_scatter(input: Tensor, src: Tensor, dim: int, index: int) -> Tensor:
     return record(SELECT_SCATTER, (input, src.to(input.dtype)), (SELECT, (dim, int(index))))
 
 
-@api("torch", "Tensor", out=True, judge="first")
+@api("torch", "Tensor", out=EXACT, judge="first")
 def slice_scatter(input: Tensor, src: Tensor, dim: int = 0, start: int | None = None, end: int | None = None,
                   step: int = 1) -> Tensor:
     """``input`` with ``src`` in a slice of a dimension.

@@ -17,6 +17,7 @@ from ..tensor import Tensor, record
 from .arguments import known, remember
 from .definition import arithmetic_dtype, operator
 from .memory_formats import pooled_geometry, result_geometry, suggests_last
+from .out import EXACT
 from .pooling_checks import (
     check_average,
     check_maximum,
@@ -334,14 +335,14 @@ def avg_pool1d(input: Tensor, kernel_size: Any, stride: Any = None, padding: Any
     return _avg_pool(input, kernel_size, stride, padding, ceil_mode, count_include_pad, None, 1)
 
 
-@api("nn.functional", out=True, judge="first")
+@api("nn.functional", out=EXACT, judge="first")
 def avg_pool2d(input: Tensor, kernel_size: Any, stride: Any = None, padding: Any = 0, ceil_mode: bool = False,
                count_include_pad: bool = True, divisor_override: int | None = None) -> Tensor:
     """Averages over windows of (N, C, H, W)."""
     return _avg_pool(input, kernel_size, stride, padding, ceil_mode, count_include_pad, divisor_override, 2)
 
 
-@api("nn.functional", out=True, judge="first")
+@api("nn.functional", out=EXACT, judge="first")
 def avg_pool3d(input: Tensor, kernel_size: Any, stride: Any = None, padding: Any = 0, ceil_mode: bool = False,
                count_include_pad: bool = True, divisor_override: int | None = None) -> Tensor:
     """Averages over windows of (N, C, D, H, W)."""

@@ -9,7 +9,7 @@ from ..dtypes import c_name
 from ..tensor import Tensor, casting, check_dim
 from ..tensor.warned import warn
 from .matmul import bmm, dot, matmul, mm
-from .out import store
+from .out import Out, store
 from .registry import api
 
 
@@ -28,7 +28,11 @@ def outer(input: Tensor, vec2: Tensor) -> Tensor:
     return input.reshape(-1, 1) * vec2
 
 
-@api("torch", "Tensor", out=True)
+_CONTRACTED = Out("tensordot: Expected the output tensor to have dtype {Result}, but got an output tensor "
+                  "with dtype {Out}")
+
+
+@api("torch", "Tensor", out=_CONTRACTED)
 def inner(input: Tensor, other: Tensor) -> Tensor:
     """Sums of products over the last dimensions: (..., K) and (*, K) give (..., *).
 
@@ -77,7 +81,7 @@ def kron(input: Tensor, other: Tensor) -> Tensor:
     return (left * right).reshape([n * m for n, m in zip(a, b)])
 
 
-@api("torch", out=True)
+@api("torch", out=_CONTRACTED)
 def tensordot(a: Tensor, b: Tensor, dims: Any = 2) -> Tensor:
     """The sum of products over several dimensions: the last ``dims`` of a and the first of b, or those
     listed.
@@ -140,9 +144,9 @@ def chain_matmul(*matrices: Tensor, out: Tensor | None = None) -> Tensor:
         "torch.chain_matmul is deprecated and will be removed in a future PyTorch release. Use "
         "torch.linalg.multi_dot instead, which accepts a list of two or more tensors rather than multiple "
         "parameters.")
-    for i, x in enumerate(matrices):
+    for x in matrices:
         if x.ndim != 2:
-            raise RuntimeError(f"Tensor dimension is {x.ndim}, expected 2 instead." if i >= 0 else "")
+            raise RuntimeError(f"Tensor dimension is {x.ndim}, expected 2 instead.")
     result = matrices[0] if len(matrices) == 1 else multiply_chain(matrices)
     if out is None:
         return result

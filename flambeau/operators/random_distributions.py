@@ -19,6 +19,7 @@ from .domain import not_implemented
 from .expanding import broadcast_tensors
 from .generator import draw_from, may_fail
 from .looking import look
+from .out import Out
 from .prices import draws
 from .random import drawn, fill_with, in_memory_order, require_floating, with_state
 from .registry import api
@@ -150,7 +151,7 @@ def binomial(count: Tensor, prob: Tensor, generator: Any = None) -> Tensor:
     return found_in(draws, _BINOMIAL_OF, count, prob)
 
 
-@api("torch", "Tensor", out=True, judge="first")
+@api("torch", "Tensor", out=Out("multinomial expects Long tensor out, got: {Out}"), judge="first")
 def multinomial(input: Tensor, num_samples: int, replacement: bool = False, *,
                 generator: Any = None) -> Tensor:
     """Categories drawn with the weights of (K) or (N, K): (num_samples) or (N, num_samples)."""

@@ -15,6 +15,7 @@ from ..tensor.overlap import require_apart
 from ..tensor.overrides import begin_asking, dispatching, first_seen, on_first_override, unasked
 from .arguments import type_in_words
 from .keywords import Judge, with_keywords
+from .out import CONVERTED, Out
 from .signatures import FAILURES, complaint, strict
 
 F = TypeVar("F", bound=Callable[..., Any])
@@ -29,27 +30,31 @@ NAMESPACES: dict[str, dict[str, Callable[..., Any]]] = {
 }
 
 
-def api(*namespaces: str, out: bool = False, inplace: Inplace = False, aliases: tuple[str, ...] = (),
-        name: str | None = None, judge: Judge = "late") -> Callable[[F], F]:
+def api(*namespaces: str, out: bool | Out = False, inplace: Inplace = False, aliases: tuple[str, ...] = (),
+        name: str | None = None, judge: Judge = "late", as_is: tuple[str, ...] = ()) -> Callable[[F], F]:
     """Publish a function in ``namespaces``.
 
-    ``out``: the functions (not the methods) take ``out=``. ``inplace``: Tensor gets the method ``name_`` as
-    well (see ``Inplace``), and so does ``torch``. ``aliases`` are further names in the same namespaces.
+    ``out``: the functions (not the methods) take ``out=``, of any type or as ``Out`` asks. ``inplace``:
+    Tensor gets the method ``name_`` as well (see ``Inplace``), and so does ``torch``. ``aliases`` are further
+    names in the same namespaces.
     ``judge``: when wrong arguments are found (see ``Judge``); aliases of a function that is not judged are.
+    ``as_is``: parameters that no other keyword stands for (see ``with_keywords``).
     """
     def publish(function: F) -> F:
         public_name = name or function.__name__
         policy = casting.policy_of(namespaces, public_name)
+        asks = out if isinstance(out, Out) else CONVERTED if out else None
         cast: Callable[..., Any] = function if policy is None else casting.casting(function, policy)
         for each in (public_name, *aliases):
             for namespace in namespaces:
-                offered = with_keywords(cast, public_name, namespaces, out and namespace != "Tensor",
-                                        (namespace, each), _when(judge, namespace, each != public_name))
+                offered = with_keywords(
+                    cast, public_name, namespaces, asks if namespace != "Tensor" else None,
+                    (namespace, each), _when(judge, namespace, each != public_name), as_is)
                 NAMESPACES[namespace][each] = offered
                 if namespace == "Tensor":
                     setattr(Tensor, each, offered)
             if inplace:
-                inner = with_keywords(function, public_name, namespaces, out=False)
+                inner = with_keywords(function, public_name, namespaces, out=None, as_is=as_is)
                 for namespace in ("Tensor", "torch")[:1 + ("torch" in namespaces)]:
                     judged = strict(inner, namespace, each + "_", False) if judge == "first" else inner
                     written = in_place(judged, each + "_", namespace, inplace)

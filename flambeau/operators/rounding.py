@@ -8,10 +8,11 @@ from ..dtypes import FLOATING
 from ..tensor import Tensor, record
 from .definition import pointwise, pointwise_operator
 from .domain import BOOL, COMPLEX, INTEGER, not_implemented, refuse, zero_gradient
+from .out import UNCONVERTED
 from .registry import api
 
 
-@pointwise()
+@pointwise(out=UNCONVERTED)
 def floor(m: Any, input: Any) -> Any:
     """The largest integer that is not above.
 
@@ -22,7 +23,7 @@ def floor(m: Any, input: Any) -> Any:
     return m.floor(input)
 
 
-@pointwise()
+@pointwise(out=UNCONVERTED)
 def ceil(m: Any, input: Any) -> Any:
     """The smallest integer that is not below.
 
@@ -33,7 +34,7 @@ def ceil(m: Any, input: Any) -> Any:
     return m.ceil(input)
 
 
-@pointwise(aliases=("fix",))
+@pointwise(aliases=("fix",), out=UNCONVERTED)
 def trunc(m: Any, input: Any) -> Any:
     """The integer part.
 
@@ -52,7 +53,7 @@ for _function in (floor, ceil, trunc):
     zero_gradient(_function.operator, "input")
 
 
-@pointwise()
+@pointwise(out=UNCONVERTED)
 def frac(m: Any, input: Any) -> Any:
     """What ``trunc`` takes away.
 
@@ -80,7 +81,7 @@ zero_gradient(ROUND, "input")
 zero_gradient(ROUND_DECIMALS, "input")
 
 
-@api("torch", "Tensor", "special", out=True, inplace=True, judge="first")
+@api("torch", "Tensor", "special", out=UNCONVERTED, inplace=True, judge="first")
 def round(input: Tensor, *, decimals: int = 0) -> Tensor:
     """The nearest integer (halves to even), or the nearest number with ``decimals`` digits after the point.
 

@@ -10,6 +10,7 @@ from . import bounds
 from .comparison import where
 from .definition import operator
 from .indexing import check_source, check_vector
+from .out import EXACT
 from .registry import api
 from .scattering import _check_index, _positions, _require, check_src, cut, gather, into_shape
 
@@ -119,7 +120,7 @@ def _(ctx: Any, grad: Tensor, input: Tensor, index: Tensor, src: Tensor, output:
     return _gradients(ctx, grad, input, index, src, output)
 
 
-@api("torch", "Tensor", out=True, inplace="apart", judge="first")
+@api("torch", "Tensor", out=EXACT, inplace="apart", judge="first")
 def scatter_reduce(
     input: Tensor, dim: int, index: Tensor, src: Tensor, reduce: str, *, include_self: bool = True
 ) -> Tensor:
@@ -136,7 +137,7 @@ def scatter_reduce(
     return _reduced(input, d, index, src, reduce, bool(include_self))
 
 
-@api("torch", "Tensor", out=True, inplace=True, judge="first")
+@api("torch", "Tensor", out=EXACT, inplace=True, judge="first")
 def index_reduce(
     input: Tensor, dim: int, index: Tensor, source: Tensor, reduce: str, *, include_self: bool = True
 ) -> Tensor:

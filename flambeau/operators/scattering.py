@@ -13,6 +13,7 @@ from ..tensor import Tensor, check_dim, record
 from . import bounds
 from .definition import broadcast_shapes, operator
 from .number_range import number_for
+from .out import EXACT
 from .registry import api
 from .slicing import SLICE
 from .view_backward import embed
@@ -78,7 +79,7 @@ def _(ctx: Any, grad: Tensor, index: Tensor) -> Tensor:
     return record(GATHER, (grad, index), (ctx.attributes[0],))
 
 
-@api("torch", "Tensor", out=True)
+@api("torch", "Tensor", out=EXACT.but_apart())
 def gather(input: Tensor, dim: int, index: Tensor, *, sparse_grad: bool = False) -> Tensor:
     """Elements of ``input`` at positions of one dimension; the result has the shape of ``index``.
 
@@ -97,7 +98,7 @@ def gather(input: Tensor, dim: int, index: Tensor, *, sparse_grad: bool = False)
     return record(GATHER, (input, index), (d,))
 
 
-@api("torch", "Tensor", out=True)
+@api("torch", "Tensor", out=EXACT)
 def take_along_dim(input: Tensor, indices: Tensor, dim: int | None = None) -> Tensor:
     """``gather`` whose operands are broadcast outside ``dim``; the flattened tensor without one.
 
@@ -212,7 +213,7 @@ def check_src(name: str, x: Tensor, dim: int, index: Tensor, src: Tensor) -> Non
                                f"dimension {dim} and to be no larger size than src {list(src.shape)}")
 
 
-@api("torch", "Tensor", out=True, inplace="apart")
+@api("torch", "Tensor", out=EXACT, inplace="apart")
 def scatter(
     input: Tensor,
     dim: int,
@@ -249,7 +250,7 @@ def scatter(
     return record(operator, (input, index, src), (d, reduce))
 
 
-@api("torch", "Tensor", out=True, inplace="apart")
+@api("torch", "Tensor", out=EXACT, inplace="apart")
 def scatter_add(input: Tensor, dim: int, index: Tensor, src: Tensor) -> Tensor:
     """``input`` with the elements of ``src`` added at positions of one dimension; positions may repeat.
 

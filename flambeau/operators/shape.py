@@ -103,7 +103,7 @@ def _retype_rule(g: Geometry, dtype: Any) -> Geometry:
 RETYPE = view_operator("view_dtype", _retype_rule)
 
 
-@api("Tensor", name="view", judge="never")
+@api("Tensor", name="view", judge="never", as_is=("dtype",))
 def view_method(self: Tensor, *shape: Any, dtype: Any = None, size: Any = None) -> Tensor:
     """The elements in another shape, or their bytes as another dtype, on the same storage.
 
@@ -154,7 +154,7 @@ def flatten(input: Tensor, start_dim: int = 0, end_dim: int = -1) -> Tensor:
     return reshape(input, (*g.shape[:first], joined, *g.shape[last + 1:]))
 
 
-@api("torch", "Tensor")
+@api("torch", "Tensor", as_is=("dim",))
 def unflatten(input: Tensor, dim: int, sizes: Any) -> Tensor:
     """One dimension split into several: the inverse of ``flatten``.
 

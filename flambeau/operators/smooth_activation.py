@@ -16,6 +16,7 @@ from .definition import arithmetic_dtype, pointwise_geometry, pointwise_operator
 from .domain import COMPLEX, INTEGRAL, NOT_FLOATING, not_implemented, refuse
 from .exponential import SIGMOID, exp, sigmoid
 from .number_range import number_for
+from .out import UNCONVERTED, Out
 from .random import drawn
 from .random_distributions import RRELU_SLOPES
 from .registry import api, failed
@@ -74,7 +75,7 @@ def _(ctx: Any, grad: Tensor, inner: Tensor, input: Tensor) -> Tensor:
     return grad * inner * flat * (first + input * 0.5 * (second - 2 * t * first * first))
 
 
-@api("nn.functional", out=True)
+@api("nn.functional", out=UNCONVERTED)
 def gelu(input: Tensor, approximate: str = "none") -> Tensor:
     """``input`` times the normal distribution function of ``input`` (Hendrycks and Gimpel, 2016).
 
@@ -170,7 +171,7 @@ def _(ctx: Any, grad: Tensor, input: Tensor) -> Tensor:
     return grad * sigmoid(-input)
 
 
-@api("nn.functional", out=True)
+@api("nn.functional", out=UNCONVERTED)
 def softplus(input: Tensor, beta: float = 1, threshold: float = 20) -> Tensor:
     """``log(1 + exp(beta * input)) / beta``; ``input`` itself where ``beta * input > threshold``.
 
@@ -182,7 +183,7 @@ def softplus(input: Tensor, beta: float = 1, threshold: float = 20) -> Tensor:
     return record(SOFTPLUS, (input, number_for(beta, dtype), number_for(threshold, dtype)))
 
 
-@api("nn.functional", out=True)
+@api("nn.functional", out=Out("expected scalar type {Result} but found {Out}"))
 def logsigmoid(input: Tensor) -> Tensor:
     """``log(sigmoid(input))``.
 

@@ -11,6 +11,7 @@ from ..tensor.warned import warn
 from .casting import cast
 from .definition import arithmetic_dtype, operator
 from .domain import not_implemented
+from .out import EXACT
 from .registry import api
 
 
@@ -91,7 +92,7 @@ def _along(op: Any, input: Tensor, dim: int, dtype: Any) -> Tensor:
     return record_one(op, input, (check_dim(dim, input._geometry.ndim),))
 
 
-@api("torch", "Tensor", "special", out=True)
+@api("torch", "Tensor", "special", out=EXACT, as_is=("dtype",))
 def softmax(input: Tensor, dim: int, dtype: Any = None) -> Tensor:
     """``exp(input) / sum(exp(input))`` along ``dim``, computed in ``dtype`` if given.
 
@@ -102,7 +103,7 @@ def softmax(input: Tensor, dim: int, dtype: Any = None) -> Tensor:
     return _along(SOFTMAX, input, dim, dtype)
 
 
-@api("torch", "Tensor", "special", out=True)
+@api("torch", "Tensor", "special", out=EXACT, as_is=("dtype",))
 def log_softmax(input: Tensor, dim: int, dtype: Any = None) -> Tensor:
     """``log(softmax(input))`` along ``dim``, without underflow.
 
@@ -121,7 +122,7 @@ def _implicit_dim(name: str, ndim: int, stacklevel: int) -> int:
     return 0 if ndim in (0, 1, 3) else 1
 
 
-@api("nn.functional", name="softmax")
+@api("nn.functional", name="softmax", as_is=("dtype",))
 def _functional_softmax(
     input: Tensor, dim: int | None = None, _stacklevel: int = 3, dtype: Any = None
 ) -> Tensor:
@@ -131,7 +132,7 @@ def _functional_softmax(
     return _along(SOFTMAX, input, dim, dtype)
 
 
-@api("nn.functional", name="log_softmax")
+@api("nn.functional", name="log_softmax", as_is=("dtype",))
 def _functional_log_softmax(
     input: Tensor, dim: int | None = None, _stacklevel: int = 3, dtype: Any = None
 ) -> Tensor:

@@ -11,6 +11,7 @@ from ..graph.geometry import Geometry, contiguous, dense_like
 from ..tensor import Tensor, check_dim, record
 from .along import place
 from .definition import NUMBERS, arithmetic_dtype, operator, result_dtype
+from .out import EXACT, Out
 from .prices import per_element
 from .reduction import operand_dtype
 from .registry import api
@@ -47,7 +48,7 @@ def _refuse_complex(g: Geometry, message: str) -> None:
         raise RuntimeError(message)
 
 
-@api("torch", "Tensor", out=True, judge="first")
+@api("torch", "Tensor", out=EXACT, judge="first")
 def sort(input: Tensor, dim: int = -1, descending: bool = False, stable: bool = False) -> Any:
     """The elements in order along ``dim``, and the indices they had; equal ones keep their order.
 
@@ -71,7 +72,7 @@ def argsort(input: Tensor, dim: int = -1, descending: bool = False, stable: bool
     return sort(input, dim, descending, stable)[1]
 
 
-@api("torch", "Tensor", out=True)
+@api("torch", "Tensor", out=EXACT)
 def msort(input: Tensor) -> Tensor:
     """The elements in order along the first dimension.
 
@@ -120,7 +121,7 @@ def _(ctx: Any, grads: Any, indices: Tensor) -> Any:
     )
 
 
-@api("torch", "Tensor", out=True, judge="first")
+@api("torch", "Tensor", out=EXACT, judge="first")
 def topk(input: Tensor, k: int, dim: int = -1, largest: bool = True, sorted: bool = True) -> Any:
     """The k largest (or smallest) elements along ``dim``, in order, and their indices.
 
@@ -164,7 +165,13 @@ def SEARCHSORTED(m: Any, sorted_sequence: Any, values: Any, sorter: Any, right: 
     return m.array(found, np.int64).reshape(values.shape)
 
 
-@api("torch", out=True, judge="first")
+_PLACES = Out(
+    "torch.searchsorted(): output tensor's dtype is wrong, it can only be Int(int32) or Long(int64) "
+    "depending on whether out_int32 flag is True, but we got output tensor's dtype {Out} and out_int32 flag "
+    "is {is_int}")
+
+
+@api("torch", out=_PLACES, judge="first")
 def searchsorted(
     sorted_sequence: Tensor,
     input: Any,
@@ -228,7 +235,7 @@ def _check_sorter(g: Geometry, sorter: Geometry) -> None:
         )
 
 
-@api("torch", out=True, judge="first")
+@api("torch", out=_PLACES, judge="first")
 def bucketize(input: Any, boundaries: Tensor, *, out_int32: bool = False, right: bool = False) -> Tensor:
     """The index of the bucket between sorted ``boundaries`` that each element falls into.
 
@@ -255,7 +262,7 @@ def ISIN(m: Any, elements: Any, test_elements: Any, invert: bool) -> Any:
     return m.isin(elements, test_elements, invert=invert)
 
 
-@api("torch", out=True, judge="first")
+@api("torch", out=EXACT, judge="first")
 def isin(elements: Any, test_elements: Any, *, assume_unique: bool = False, invert: bool = False) -> Tensor:
     """Whether each element is among ``test_elements``.
 

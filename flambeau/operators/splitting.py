@@ -129,7 +129,7 @@ def _equal(extent: int, size: int) -> list[int]:
     return [size] * (count - 1) + [extent - size * (count - 1)]
 
 
-@api("torch", "Tensor", judge="function")
+@api("torch", "Tensor", judge="function", as_is=("dim",))
 def split(
     tensor: Tensor, split_size_or_sections: Any = None, dim: int = 0, *, split_size: Any = None
 ) -> tuple[Tensor, ...]:

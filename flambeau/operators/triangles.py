@@ -11,6 +11,7 @@ from ..graph.geometry import Geometry, contiguous
 from ..tensor import Tensor, record
 from ..tensor.construct import from_array
 from .definition import operator
+from .out import EXACT
 from .registry import api
 
 
@@ -39,7 +40,7 @@ def _(ctx: Any, grad: Tensor) -> Tensor:
     return triu(grad, ctx.attributes[0])
 
 
-@api("torch", "Tensor", out=True, inplace=True, judge="first")
+@api("torch", "Tensor", out=EXACT, inplace=True, judge="first")
 def tril(input: Tensor, diagonal: int = 0) -> Tensor:
     """The lower triangle of (..., N, M), zeros above ``diagonal``.
 
@@ -53,7 +54,7 @@ def tril(input: Tensor, diagonal: int = 0) -> Tensor:
     return record(TRIL, (input,), (diagonal, False))
 
 
-@api("torch", "Tensor", out=True, inplace=True, judge="first")
+@api("torch", "Tensor", out=EXACT, inplace=True, judge="first")
 def triu(input: Tensor, diagonal: int = 0) -> Tensor:
     """The upper triangle of (..., N, M), zeros below ``diagonal``.
 

@@ -8,6 +8,7 @@ from .. import dtypes
 from ..tensor import Tensor, record_one
 from .axes import normalize_dims
 from .definition import operator
+from .out import Out
 from .reduction import reduction_geometry
 from .registry import api
 
@@ -29,7 +30,10 @@ def _truth(op: Any, input: Tensor, dim: Any, keepdim: bool) -> Tensor:
     return record_one(op, input, (dims, keepdim, dtype))
 
 
-@api("torch", "Tensor", out=True)
+_TRUTH = Out("{name} only supports bool tensor for result, got: {Out}", also=(dtypes.uint8,))
+
+
+@api("torch", "Tensor", out=_TRUTH)
 def all(input: Tensor, dim: Any = None, keepdim: bool = False) -> Tensor:
     """Whether all elements are true (not zero), of the whole tensor or along dimensions.
 
@@ -40,7 +44,7 @@ def all(input: Tensor, dim: Any = None, keepdim: bool = False) -> Tensor:
     return _truth(ALL, input, dim, keepdim)
 
 
-@api("torch", "Tensor", out=True)
+@api("torch", "Tensor", out=_TRUTH)
 def any(input: Tensor, dim: Any = None, keepdim: bool = False) -> Tensor:
     """Whether any element is true (not zero), of the whole tensor or along dimensions.
 

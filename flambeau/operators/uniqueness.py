@@ -28,7 +28,7 @@ def _values(input: Tensor, cause: str) -> Any:
     return look(input, cause)
 
 
-@api("torch", "Tensor", judge="first")
+@api("torch", "Tensor", judge="first", as_is=("dim",))
 def unique(
     input: Tensor,
     sorted: bool = True,
@@ -85,7 +85,7 @@ def _results(history: Operator, input: Tensor, found: Any, *others: Any) -> Any:
     return results[0] if len(results) == 1 else tuple(results)
 
 
-@api("torch", "Tensor", judge="first")
+@api("torch", "Tensor", judge="first", as_is=("dim",))
 def unique_consecutive(
     input: Tensor, return_inverse: bool = False, return_counts: bool = False, dim: int | None = None
 ) -> Any:

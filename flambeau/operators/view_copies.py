@@ -8,6 +8,7 @@ from typing import Any
 from ..layouts import contiguous_format
 from ..tensor import Tensor
 from . import complex_numbers, expanding, protocols, shape, slicing, splitting, strided_views, transposing
+from .out import EXACT
 from .registry import api
 
 
@@ -53,7 +54,11 @@ _TABLE: tuple[tuple[str, Callable[..., Any]], ...] = (
     ("view_as_complex_copy", complex_numbers.view_as_complex),
 )
 
+# What is written in another type.
+_CONVERTED = frozenset(("detach_copy", "select_copy", "slice_copy", "split_copy", "view_as_real_copy",
+                        "view_as_complex_copy"))
+
 for _name, _function in _TABLE:
     _copies = _copying(_function)
     _copies.__name__ = _copies.__qualname__ = _name
-    api("torch", out=True, name=_name, judge="first")(_copies)
+    api("torch", out=_name in _CONVERTED or EXACT, name=_name, judge="first")(_copies)

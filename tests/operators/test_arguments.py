@@ -156,6 +156,13 @@ def test_out_of_another_type_is_refused(number: int) -> None:
         call(torch.eye(2), torch.empty(0, dtype=torch.float64))
 
 
+def test_an_error_of_one_of_several_out_names_the_function() -> None:
+    out = torch.empty(0, requires_grad=True), torch.empty(0, dtype=torch.int64)
+    for extreme in (torch.max, torch.min):
+        with pytest.raises(RuntimeError, match=rf"^{extreme.__name__}\(\): functions with out=... arguments"):
+            extreme(ones(), 0, out=out)
+
+
 def test_out_that_is_converted_to() -> None:
     for call in (torch.add, torch.maximum, torch.mul):
         assert call(ones(), ones(), out=torch.empty(0, dtype=torch.float64)).dtype is torch.float64
