@@ -99,10 +99,6 @@ class FileStore(Store):
                 raise RuntimeError("Wait timeout" if name == "wait" else late)
             time.sleep(min(_PAUSE, remaining(end)))
 
-    def has_extended_api(self) -> bool:
-        """Whether several keys are set at once: one after the other here."""
-        return False
-
     def clone(self) -> FileStore:
         """Another handle on the same file."""
         other = FileStore(self._path)

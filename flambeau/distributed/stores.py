@@ -146,13 +146,44 @@ class Table:
 class Store:
     """A table of keys and values that processes share; subclasses say where it lies.
 
-    Values are bytes (a str is encoded). ``get`` and ``wait`` wait for keys, up to ``timeout``.
+    Values are bytes (a str is encoded). ``get`` and ``wait`` wait for keys, up to ``timeout``. The subclasses
+    here have ``_do``; one of a user's has the methods themselves, by which a ``PrefixStore`` of it goes, too.
+
+    >>> import flambeau as torch
+    >>> class Table(torch.distributed.Store):
+    ...     def __init__(self):
+    ...         super().__init__()
+    ...         self.values = {}
+    ...     def set(self, key, value):
+    ...         self.values[key] = value
+    >>> table = Table()
+    >>> torch.distributed.PrefixStore("worker", table).set("state", "ready")
+    >>> table.values
+    {'worker/state': b'ready'}
     """
 
     _time = timedelta(seconds=300)
 
     def _do(self, name: str, *args: Any) -> Any:
-        raise NotImplementedError(f"{type(self).__name__} does not say how to {name}")
+        """Carry out an operation: here by the method of a subclass that has it."""
+        method = getattr(type(self), name)
+        if method is not getattr(Store, name):
+            return method(self, *self._public(name, args))
+        if name == "multi_get":
+            return [self.get(key) for key in args[0]]
+        if name == "multi_set":
+            for key, value in zip(*args):
+                self.set(key, value)
+            return None
+        raise _missing(name)
+
+    def _public(self, name: str, args: tuple[Any, ...]) -> tuple[Any, ...]:
+        """The arguments of a method, in which only waiting takes a time, and that not always."""
+        if name == "queue_pop":
+            return args[0], args[1] > 0
+        if name == "wait" and args[1] != self._seconds():
+            return args[0], timedelta(seconds=args[1])
+        return args[:1] if name in WAITING else args
 
     def _seconds(self, time_given: timedelta | None = None) -> float:
         return (self._time if time_given is None else time_given).total_seconds()
@@ -238,11 +269,21 @@ class Store:
 
     def has_extended_api(self) -> bool:
         """Whether ``append``, ``multi_get``, ``multi_set`` are single operations."""
-        return True
+        return False
 
     def clone(self) -> Store:
         """Another handle on the same table."""
-        raise NotImplementedError(f"{type(self).__name__} cannot be cloned")
+        raise _missing("clone")
+
+
+def _missing(name: str) -> Exception:
+    """PyTorch's error for a store without an operation."""
+    if name.startswith("queue") or name == "list_keys":
+        return NotImplementedError(f"{'listKeys' if name == 'list_keys' else 'queue'} support is not "
+                                   "implemented.")
+    first, *rest = ({"num_keys": "get_num_keys"}.get(name, name)).split("_")
+    return RuntimeError(f'Tried to call pure virtual function "::c10d::Store::{first}'
+                        f'{"".join(map(str.capitalize, rest))}"')
 
 
 class HashStore(Store):
@@ -260,6 +301,10 @@ class HashStore(Store):
 
     def _do(self, name: str, *args: Any) -> Any:
         return getattr(self._table, name)(*args)
+
+    def has_extended_api(self) -> bool:
+        """Whether several keys are set at once: they are."""
+        return True
 
     def clone(self) -> HashStore:
         """Another handle on the same table."""

@@ -193,6 +193,10 @@ class TCPStore(Store):
         """The port at which it listens."""
         return self._port
 
+    def has_extended_api(self) -> bool:
+        """Whether several keys are set at once: they are."""
+        return True
+
     def _do(self, name: str, *args: Any) -> Any:
         try:
             with self._lock:

@@ -138,3 +138,49 @@ def test_the_last_file_store_deletes_its_file(tmp_path: Path) -> None:
     assert second.get("a") == b"1"
     del second
     assert not (tmp_path / "store").exists()
+
+
+class Written(dist.Store):
+    """A store of a user's, with some of the methods."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.values: dict[str, bytes] = {}
+        self.waited: list[Any] = []
+
+    def set(self, key: str, value: Any) -> None:
+        self.values[key] = value if isinstance(value, bytes) else value.encode()
+
+    def get(self, key: str) -> bytes:
+        return self.values[key]
+
+    def wait(self, keys: Any, timeout: timedelta | None = None) -> None:
+        self.waited.append((keys, timeout))
+
+
+MISSING: list[tuple[str, tuple[Any, ...], type[Exception], str]] = [
+    ("add", ("n", 1), RuntimeError, 'pure virtual function "::c10d::Store::add"'),
+    ("num_keys", (), RuntimeError, 'pure virtual function "::c10d::Store::getNumKeys"'),
+    ("delete_key", ("a",), RuntimeError, "::c10d::Store::deleteKey"),
+    ("clone", (), RuntimeError, "::c10d::Store::clone"),
+    ("queue_push", ("a", "b"), NotImplementedError, "queue support is not implemented."),
+    ("list_keys", (), NotImplementedError, "listKeys support is not implemented."),
+]
+
+
+def test_stores_of_users() -> None:
+    store = Written()
+    for number, part in enumerate((store, dist.PrefixStore("p", store),
+                                   dist.PrefixStore("q", dist.PrefixStore("p", store)))):
+        part.set("a", str(number))
+        part.multi_set(["x", "y"], ["1", "2"])
+        assert part.get("a") == str(number).encode() and part.multi_get(["y", "x"]) == [b"2", b"1"]
+        part.wait(["a"])
+        assert not part.has_extended_api() and part.timeout == timedelta(seconds=300)
+        for call, arguments, error, message in MISSING:
+            with pytest.raises(error, match=message):
+                getattr(part, call)(*arguments)
+    assert set(store.values) == {at + key for at in ("", "p/", "p/q/") for key in "axy"}
+    dist.PrefixStore("p", store).wait(["b"], timedelta(seconds=1))
+    assert store.waited == [(["a"], None), (["p/a"], None), (["p/q/a"], None),
+                            (["p/b"], timedelta(seconds=1))]
