@@ -1,4 +1,4 @@
-"""Embeddings: rows of a table by index, and sums, means or maxima over bags of rows."""
+"""Embeddings: rows of a table by index."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from .. import dtypes
 from ..graph.geometry import Geometry, contiguous
 from ..graph.operator import Operator
 from ..tensor import Tensor, record, state
-from ..tensor.batching import BatchedTensor, by_example
+from ..tensor.batching import BatchedTensor
 from ..tensor.construct import from_array
 from .arguments import require_integer
 from .definition import operator
@@ -126,17 +126,23 @@ def embedding(input: Tensor, weight: Tensor, padding_idx: int | None = None, max
                                "(while checking arguments for embedding_renorm_)")
         renormalize_rows(weight, input, max_norm, norm_type)
     if scale_grad_by_freq:
-        _refuse_sparse_frequency(weight, sparse)
-        return _scaled_by_frequency(weight, input, padding_idx)
-    return _embedding(weight, input, padding_idx, sparse)
+        refuse_sparse_frequency(weight, sparse)
+        return scaled_by_frequency(weight, input, padding_idx)
+    return rows_of(weight, input, padding_idx, sparse)
 
 
-def _refuse_sparse_frequency(weight: Tensor, sparse: bool) -> None:
+def refuse_sparse_frequency(weight: Tensor, sparse: bool) -> None:
     if sparse and weight.requires_grad:
         raise RuntimeError("embedding_backward: scale_grad_by_freq not supported with sparse gradients")
 
 
-def _embedding(weight: Tensor, indices: Tensor, padding_idx: int | None, sparse: bool = False) -> Tensor:
+def rows_of(weight: Tensor, indices: Tensor, padding_idx: int | None, sparse: bool = False) -> Tensor:
+    check_table(weight, indices)
+    return record(EMBEDDING_SPARSE if sparse else EMBEDDING, (weight, indices), (padding_idx,))
+
+
+def check_table(weight: Tensor, indices: Tensor) -> None:
+    """Raise at the caller's line unless the indices can name rows of the table."""
     if weight.ndim != 2:
         raise RuntimeError("'weight' must be 2-D")
     if indices.dtype not in (dtypes.int64, dtypes.int32):
@@ -144,14 +150,13 @@ def _embedding(weight: Tensor, indices: Tensor, padding_idx: int | None, sparse:
                            f"types: Long, Int; but got {type_in_checks(indices._geometry)} instead (while "
                            "checking arguments for embedding)")
     check_bounds(indices, weight.shape[0])
-    return record(EMBEDDING_SPARSE if sparse else EMBEDDING, (weight, indices), (padding_idx,))
 
 
-def _scaled_by_frequency(weight: Tensor, indices: Tensor, padding_idx: int | None) -> Tensor:
+def scaled_by_frequency(weight: Tensor, indices: Tensor, padding_idx: int | None) -> Tensor:
     counts = indices.reshape(-1).bincount(minlength=weight.shape[0]).clamp_min(1).to(weight.dtype)
     scaled = weight / counts.unsqueeze(1)
     # The value of weight with the gradient of weight / counts.
-    return _embedding(weight.detach() - scaled.detach() + scaled, indices, padding_idx)
+    return rows_of(weight.detach() - scaled.detach() + scaled, indices, padding_idx)
 
 
 def renormalize_rows(weight: Tensor, indices: Tensor, max_norm: float, norm_type: float) -> None:
@@ -168,126 +173,10 @@ def renormalize_rows(weight: Tensor, indices: Tensor, max_norm: float, norm_type
 
 
 @api("torch", name="embedding")
-def _torch_embedding(weight: Tensor, indices: Tensor, padding_idx: int = -1, scale_grad_by_freq: bool = False,
+def _torchrows_of(weight: Tensor, indices: Tensor, padding_idx: int = -1, scale_grad_by_freq: bool = False,
                      sparse: bool = False) -> Tensor:
     """Rows of a table by index (the argument order of ``torch.embedding``)."""
-    return _embedding(weight, indices, None if padding_idx < 0 else padding_idx, sparse)
-
-
-@api("nn.functional")
-@by_example
-def embedding_bag(input: Tensor, weight: Tensor, offsets: Any = None, max_norm: float | None = None,
-                  norm_type: float = 2, scale_grad_by_freq: bool = False, mode: str = "mean",
-                  sparse: bool = False, per_sample_weights: Any = None, include_last_offset: bool = False,
-                  padding_idx: int | None = None) -> Tensor:
-    """Sum, mean or maximum of the rows of each bag: (B, D).
-
-    Indices are (B, N), or (N) with the offsets (B) where bags begin.
-    """
-    if per_sample_weights is not None and mode != "sum":
-        raise NotImplementedError("embedding_bag: per_sample_weights was not None. per_sample_weights is "
-                                  f"only supported for mode='sum' (got mode='{mode}'). Please open a feature "
-                                  "request on GitHub.")
-    if per_sample_weights is not None and per_sample_weights.shape != input.shape:
-        raise ValueError(f"embedding_bag: If per_sample_weights ({per_sample_weights.shape}) is not None, "
-                         f"then it must have the same shape as the input ({input.shape})")
-    if per_sample_weights is not None and per_sample_weights.dtype is not weight.dtype:
-        given, own = (type_in_checks(x._geometry) for x in (per_sample_weights, weight))
-        raise RuntimeError("Expected tensor for argument #1 'weight' to have the same type as tensor for "
-                           f"argument #1 'per_sample_weights'; but type {own} does not equal {given} (while "
-                           "checking arguments for embedding_bag)")
-    if mode not in ("sum", "mean", "max"):
-        raise ValueError("mode has to be one of sum, mean or max")
-    if input.ndim == 2:
-        if offsets is not None:
-            raise ValueError("if input is 2D, then offsets has to be None, as input is treated is a "
-                             "mini-batch of fixed length sequences. However, found offsets of type "
-                             f"{type(offsets)}")
-        bags, length = input.shape
-        which = _repeat_bags(bags, length) if mode == "max" else None
-        input = input.reshape(-1)
-        if per_sample_weights is not None:
-            per_sample_weights = per_sample_weights.reshape(-1)
-    elif input.ndim == 1:
-        if offsets is None:
-            raise ValueError("offsets has to be a 1D Tensor but got None")
-        if offsets.ndim != 1:
-            raise ValueError("offsets has to be a 1D Tensor")
-        bags, which = _bags_of(offsets, input.shape[0], include_last_offset)
-    else:
-        raise ValueError(f"input has to be 1D or 2D Tensor, but got Tensor of dimension {input.ndim}")
-    if max_norm is not None:
-        renormalize_rows(weight, input, max_norm, norm_type)
-    if padding_idx is not None:
-        padding_idx %= weight.shape[0]
-    if sparse and mode == "max":
-        raise ValueError("max mode does not support sparse weights")
-    if scale_grad_by_freq:
-        _refuse_sparse_frequency(weight, sparse)
-    rows = _scaled_by_frequency(weight, input, padding_idx) if scale_grad_by_freq \
-        else _embedding(weight, input, padding_idx, sparse)
-    return _pool(rows, which, bags, mode, per_sample_weights, input, padding_idx)
-
-
-def _repeat_bags(bags: int, length: int) -> Tensor:
-    return from_array(np.repeat(np.arange(bags), length))
-
-
-def _bags_of(offsets: Tensor, count: int, include_last: bool) -> tuple[int, Tensor]:
-    """The number of bags and the bag of each index."""
-    if offsets.dtype not in (dtypes.int64, dtypes.int32):
-        raise RuntimeError("Expected tensor for argument #1 'offsets' to have one of the following scalar "
-                           f"types: Long, Int; but got {type_in_checks(offsets._geometry)} instead (while "
-                           "checking arguments for embedding_bag)")
-    starts = np.array(look(offsets, "embedding_bag"))
-    if starts.size and starts[0] != 0:
-        raise RuntimeError("offsets[0] has to be 0, i.e., the first sequence in the mini-batch has to start "
-                           f"from position 0. However, got {starts[0]}")
-    if starts.size and starts[-1] > count:
-        raise RuntimeError(f"offsets[-1] can not be greater than input's length {count} but got offsets[-1] "
-                           f"of {starts[-1]}")
-    if include_last:
-        starts = starts[:-1]
-    lengths = np.diff(np.append(starts, count))
-    return starts.size, from_array(np.repeat(np.arange(starts.size), lengths))
-
-
-def _pool(rows: Tensor, which: Any, bags: int, mode: str, weights: Any, indices: Tensor,
-          padding_idx: int | None) -> Tensor:
-    kept: Any = None
-    if padding_idx is not None:
-        kept = (indices != padding_idx).to(rows.dtype).unsqueeze(1)
-    if mode == "max" and bags:
-        return _max_pool(rows, which, bags, indices, padding_idx)
-    if weights is not None:
-        rows = rows * weights.unsqueeze(1)
-    if kept is not None:
-        rows = rows * kept
-    if not bags:
-        return rows.narrow(0, 0, 0)  # of the rows, so that backward finds the weight
-    total = _sums(rows, which, bags)
-    if mode == "sum":
-        return total
-    if kept is None and which is None:
-        return total / max(rows.shape[0] // bags, 1)
-    ones = kept if kept is not None else rows.new_ones((rows.shape[0], 1))
-    return total / _sums(ones, which, bags).clamp_min(1)
-
-
-def _sums(rows: Tensor, which: Any, bags: int) -> Tensor:
-    """Sums of the rows of each bag; without ``which`` all bags have as many."""
-    if which is None:
-        return rows.reshape(bags, -1, rows.shape[1]).sum(1) if rows.shape[0] else \
-            rows.new_zeros((bags, rows.shape[1])) + rows.sum(0)
-    return rows.new_zeros((bags, rows.shape[1])).index_add(0, which, rows)
-
-
-def _max_pool(rows: Tensor, which: Tensor, bags: int, indices: Tensor, padding_idx: int | None) -> Tensor:
-    if padding_idx is not None:
-        used = (indices != padding_idx).nonzero().reshape(-1)
-        rows, which = rows[used], which[used]
-    index = which.unsqueeze(1).expand(rows.shape)
-    return rows.new_zeros((bags, rows.shape[1])).scatter_reduce(0, index, rows, "amax", include_self=False)
+    return rows_of(weight, indices, None if padding_idx < 0 else padding_idx, sparse)
 
 
 @api("nn.functional")

@@ -10,8 +10,8 @@ from .. import dtypes
 from ..tensor import Tensor
 from ..tensor.batching import by_example
 from ..tensor.construct import from_array
-from .embedding import embedding_bag as pooled
 from .looking import look
+from .pooled_rows import embedding_bag as pooled
 from .registry import api
 
 _MODES = ("sum", "mean", "max")

@@ -41,6 +41,7 @@ FILES: dict[str, str] = {
     "ctc_loss": "alignments", "ctc_loss_backward": "alignments",
     "nll_loss": "losses", "nll_loss_backward": "losses",
     "cat": "joining", "stack": "joining", "sparse_product": "sparse",
+    "embedding_bag": "bags",
     **dict.fromkeys(("arange", "linspace", "eye", "tril", "triu"), "creation"),
     **dict.fromkeys(("linear", "mm", "bmm", "matmul", "addmm", "baddbmm", "mv", "addmv", "dot", "addr"),
                     "matmul"),

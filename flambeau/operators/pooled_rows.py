@@ -1,0 +1,196 @@
+"""Sums, means or maxima over bags of rows of a table."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from .. import dtypes
+from ..graph.geometry import Geometry, contiguous
+from ..tensor import Tensor, record
+from ..tensor.batching import by_example
+from ..tensor.construct import from_array
+from .definition import operator
+from .embedding import (
+    EMBEDDING_BACKWARD,
+    check_table,
+    refuse_sparse_frequency,
+    renormalize_rows,
+    rows_of,
+    scaled_by_frequency,
+)
+from .extents import type_in_checks
+from .looking import look
+from .registry import api
+
+
+@api("nn.functional")
+@by_example
+def embedding_bag(input: Tensor, weight: Tensor, offsets: Any = None, max_norm: float | None = None,
+                  norm_type: float = 2, scale_grad_by_freq: bool = False, mode: str = "mean",
+                  sparse: bool = False, per_sample_weights: Any = None, include_last_offset: bool = False,
+                  padding_idx: int | None = None) -> Tensor:
+    """Sum, mean or maximum of the rows of each bag: (B, D).
+
+    Indices are (B, N), or (N) with the offsets (B) where bags begin.
+    """
+    if per_sample_weights is not None and mode != "sum":
+        raise NotImplementedError("embedding_bag: per_sample_weights was not None. per_sample_weights is "
+                                  f"only supported for mode='sum' (got mode='{mode}'). Please open a feature "
+                                  "request on GitHub.")
+    if per_sample_weights is not None and per_sample_weights.shape != input.shape:
+        raise ValueError(f"embedding_bag: If per_sample_weights ({per_sample_weights.shape}) is not None, "
+                         f"then it must have the same shape as the input ({input.shape})")
+    if per_sample_weights is not None and per_sample_weights.dtype is not weight.dtype:
+        given, own = (type_in_checks(x._geometry) for x in (per_sample_weights, weight))
+        raise RuntimeError("Expected tensor for argument #1 'weight' to have the same type as tensor for "
+                           f"argument #1 'per_sample_weights'; but type {own} does not equal {given} (while "
+                           "checking arguments for embedding_bag)")
+    if mode not in ("sum", "mean", "max"):
+        raise ValueError("mode has to be one of sum, mean or max")
+    if input.ndim == 2:
+        if offsets is not None:
+            raise ValueError("if input is 2D, then offsets has to be None, as input is treated is a "
+                             "mini-batch of fixed length sequences. However, found offsets of type "
+                             f"{type(offsets)}")
+        bags, length = input.shape
+        starts = np.arange(bags) * length
+        input = input.reshape(-1)
+        if per_sample_weights is not None:
+            per_sample_weights = per_sample_weights.reshape(-1)
+    elif input.ndim == 1:
+        if offsets is None:
+            raise ValueError("offsets has to be a 1D Tensor but got None")
+        if offsets.ndim != 1:
+            raise ValueError("offsets has to be a 1D Tensor")
+        starts = _starts_of(offsets, input.shape[0], include_last_offset)
+        bags, length = starts.size, None
+    else:
+        raise ValueError(f"input has to be 1D or 2D Tensor, but got Tensor of dimension {input.ndim}")
+    if max_norm is not None:
+        renormalize_rows(weight, input, max_norm, norm_type)
+    if padding_idx is not None:
+        padding_idx %= weight.shape[0]
+    if sparse and mode == "max":
+        raise ValueError("max mode does not support sparse weights")
+    if scale_grad_by_freq:
+        refuse_sparse_frequency(weight, sparse)
+    if not (sparse or scale_grad_by_freq or mode == "max") and padding_idx is None \
+            and per_sample_weights is None and bags and input.numel():
+        return _sums_of(weight, input, starts, mode == "mean")
+    which = None if mode != "max" and length is not None else from_array(_bag_of_each(starts, input.shape[0]))
+    rows = scaled_by_frequency(weight, input, padding_idx) if scale_grad_by_freq \
+        else rows_of(weight, input, padding_idx, sparse)
+    return _pool(rows, which, bags, mode, per_sample_weights, input, padding_idx)
+
+
+def _starts_of(offsets: Tensor, count: int, include_last: bool) -> Any:
+    """Where bags begin."""
+    if offsets.dtype not in (dtypes.int64, dtypes.int32):
+        raise RuntimeError("Expected tensor for argument #1 'offsets' to have one of the following scalar "
+                           f"types: Long, Int; but got {type_in_checks(offsets._geometry)} instead (while "
+                           "checking arguments for embedding_bag)")
+    starts = np.array(look(offsets, "embedding_bag"))
+    if starts.size and starts[0] != 0:
+        raise RuntimeError("offsets[0] has to be 0, i.e., the first sequence in the mini-batch has to start "
+                           f"from position 0. However, got {starts[0]}")
+    if starts.size and starts[-1] > count:
+        raise RuntimeError(f"offsets[-1] can not be greater than input's length {count} but got offsets[-1] "
+                           f"of {starts[-1]}")
+    return starts[:-1] if include_last else starts
+
+
+def _lengths(starts: Any, count: int) -> Any:
+    """How many indices bags have."""
+    lengths = np.empty(starts.size, np.int64)
+    np.subtract(starts[1:], starts[:-1], out=lengths[:-1])
+    lengths[-1:] = count - starts[-1:]
+    return lengths
+
+
+def _bag_of_each(starts: Any, count: int) -> Any:
+    """The bag of each index."""
+    return np.repeat(np.arange(starts.size), _lengths(starts, count))
+
+
+def _bag_geometry(operands: Any, attributes: Any) -> Geometry:
+    weight, _, starts = operands
+    return contiguous((starts.shape[0], weight.shape[1]), weight.dtype, weight.device)
+
+
+@operator("embedding_bag", _bag_geometry)
+def EMBEDDING_BAG(m: Any, weight: Any, indices: Any, starts: Any, mean: bool) -> Any:
+    """Sums or means of the rows of (V, D) at the indices (N) of bags that begin at (B): (B, D)."""
+    if indices.min() < 0 or indices.max() >= weight.shape[0]:
+        raise IndexError("index out of range in self")
+    rows = m.wide(m.take(weight, indices, axis=0))
+    lengths = _lengths(starts, indices.size)
+    if lengths.min() > 0:
+        sums = np.add.reduceat(rows, starts, axis=0)
+    else:
+        sums = np.zeros((starts.size, rows.shape[1]), rows.dtype)
+        filled = np.flatnonzero(lengths)
+        sums[filled] = np.add.reduceat(rows, starts[filled], axis=0)
+    if mean:
+        sums /= np.maximum(lengths, 1)[:, None]
+    return sums.astype(weight.dtype, copy=False)
+
+
+@EMBEDDING_BAG.derivative("weight", keeps="indices starts")
+def _(ctx: Any, grad: Tensor, indices: Tensor, starts: Tensor) -> Tensor:
+    first = look(starts, "embedding_bag")
+    lengths = _lengths(first, indices.shape[0])
+    if ctx.attributes[0]:
+        grad = grad / from_array(np.maximum(lengths, 1)[:, None])
+    bags, length = lengths.size, int(lengths[0])
+    if (lengths == length).all():
+        rows, indices = grad.unsqueeze(1).expand(-1, length, -1), indices.reshape(bags, length)
+    else:
+        rows = grad.index_select(0, from_array(_bag_of_each(first, indices.shape[0])))
+    return record(EMBEDDING_BACKWARD, (rows, indices), (ctx.operand_geometry(0).shape[0], None))
+
+
+def _sums_of(weight: Tensor, indices: Tensor, starts: Any, mean: bool) -> Tensor:
+    if (starts[1:] < starts[:-1]).any():
+        raise ValueError("repeats may not contain negative values.")
+    check_table(weight, indices)
+    return record(EMBEDDING_BAG, (weight, indices, from_array(starts.astype(np.int64, copy=False))), (mean,))
+
+
+def _pool(rows: Tensor, which: Any, bags: int, mode: str, weights: Any, indices: Tensor,
+          padding_idx: int | None) -> Tensor:
+    kept: Any = None
+    if padding_idx is not None:
+        kept = (indices != padding_idx).to(rows.dtype).unsqueeze(1)
+    if mode == "max" and bags:
+        return _max_pool(rows, which, bags, indices, padding_idx)
+    if weights is not None:
+        rows = rows * weights.unsqueeze(1)
+    if kept is not None:
+        rows = rows * kept
+    if not bags:
+        return rows.narrow(0, 0, 0)  # of the rows, so that backward finds the weight
+    total = _sums(rows, which, bags)
+    if mode == "sum":
+        return total
+    if kept is None and which is None:
+        return total / max(rows.shape[0] // bags, 1)
+    ones = kept if kept is not None else rows.new_ones((rows.shape[0], 1))
+    return total / _sums(ones, which, bags).clamp_min(1)
+
+
+def _sums(rows: Tensor, which: Any, bags: int) -> Tensor:
+    """Sums of the rows of each bag; without ``which`` all bags have as many."""
+    if which is None:
+        return rows.reshape(bags, -1, rows.shape[1]).sum(1) if rows.shape[0] else \
+            rows.new_zeros((bags, rows.shape[1])) + rows.sum(0)
+    return rows.new_zeros((bags, rows.shape[1])).index_add(0, which, rows)
+
+
+def _max_pool(rows: Tensor, which: Tensor, bags: int, indices: Tensor, padding_idx: int | None) -> Tensor:
+    if padding_idx is not None:
+        used = (indices != padding_idx).nonzero().reshape(-1)
+        rows, which = rows[used], which[used]
+    index = which.unsqueeze(1).expand(rows.shape)
+    return rows.new_zeros((bags, rows.shape[1])).scatter_reduce(0, index, rows, "amax", include_self=False)
