@@ -15,9 +15,10 @@ import numpy as np
 
 from .. import devices
 from ..config import settings
+from ..graph.geometry import Geometry
 from ..graph.node import Failure
 from ..graph.operator import Operator
-from ..random_streams.few import FEW
+from ..random_streams.few import FEW, Ahead, few_integers, few_uniform
 from ..random_streams.state import STATE_BYTES, check_state, seed_state
 from ..tensor import Tensor, record, state
 from ..tensor.batching import levels, rules
@@ -45,6 +46,18 @@ class Generator:
         self._seed = DEFAULT_SEED
         self._state: Tensor = from_array(np.array(seed_state(DEFAULT_SEED)))
         self._retreats: list[Tensor] = []   # states before draws that may turn out to be wrong
+
+    @property
+    def _state(self) -> Tensor:
+        """The state after all draws so far."""
+        if self._ahead is not None:
+            self._state = from_value(self._ahead.after(), self._held._geometry)
+        return self._held
+
+    @_state.setter
+    def _state(self, state: Tensor) -> None:
+        self._held = state
+        self._ahead: Ahead | None = None    # what few draws are taken from, which have not changed the state
 
     def manual_seed(self, seed: int) -> Generator:
         """Start anew from a seed of up to 64 bits."""
@@ -112,10 +125,10 @@ def _draw(operator: Operator, generator: Generator | None, operands: tuple[Any, 
           attributes: tuple[Any, ...]) -> Tensor:
     source = generator or default_generator
     _recover(source)
-    if operator.name in _FEW_BY_FEW and attributes[-1].numel <= FEW:
-        drawn = _few(operator, source, operands, attributes)
-        if drawn is not None:
-            return drawn
+    few = _FEW_BY_FEW.get(operator.name)
+    if few is not None and (geometry := attributes[-1]).numel <= FEW and (
+            drawn := _few(few, source, operands, geometry)) is not None:
+        return drawn
     enabled, state.enabled = state.enabled, False
     try:
         values, source._state = record(operator, (source._state, *operands), attributes)
@@ -126,19 +139,26 @@ def _draw(operator: Operator, generator: Generator | None, operands: tuple[Any, 
 
 
 # What draws few numbers quickly by itself.
-_FEW_BY_FEW = frozenset(("uniform", "randint"))
+_FEW_BY_FEW: dict[str, Any] = {"uniform": few_uniform, "randint": few_integers}
 
 
-def _few(operator: Operator, source: Generator, operands: tuple[Any, ...],
-         attributes: tuple[Any, ...]) -> Tensor | None:
+def _few(few: Any, source: Generator, operands: tuple[Any, ...], geometry: Geometry) -> Tensor | None:
     """A few numbers, drawn at once, which costs less than to record it; None if the stream is not known."""
-    before, geometry = _value(source._state), attributes[-1]
-    if before.__class__ is not np.ndarray or interceptors or not geometry.is_contiguous \
-            or settings.executor not in ("auto", "interpreter"):
+    if not _draws_at_once(geometry):
         return None
-    values, after = operator.kernel(None, before, *operands, *attributes)
-    source._state = from_value(after, source._state._geometry)
-    return from_value(values if values.ndim == 1 else values.reshape(-1), geometry)
+    ahead = source._ahead
+    if ahead is None:
+        value = _value(source._held)
+        if value.__class__ is not np.ndarray:
+            return None
+        ahead = source._ahead = Ahead(value)
+    dtype = geometry.dtype.numpy
+    numbers = few(ahead, geometry.numel, *operands, dtype)
+    return None if numbers is None else from_value(np.array(numbers, dtype), geometry)
+
+
+def _draws_at_once(geometry: Geometry) -> bool:
+    return not interceptors and geometry.is_contiguous and settings.executor in ("auto", "interpreter")
 
 
 def draw_from(operator: Operator, generator: Generator | None, operands: tuple[Any, ...],
@@ -146,8 +166,12 @@ def draw_from(operator: Operator, generator: Generator | None, operands: tuple[A
     """``draw`` with operands whose values are known, as arrays: at once where that can be."""
     source = generator or default_generator
     _recover(source)
-    drawn = None if levels else _few(operator, source, known, attributes)
-    return draw(operator, generator, operands, attributes) if drawn is None else drawn
+    before, geometry = _value(source._state), attributes[-1]
+    if levels or before.__class__ is not np.ndarray or not _draws_at_once(geometry):
+        return draw(operator, generator, operands, attributes)
+    values, after = operator.kernel(None, before, *known, *attributes)
+    source._state = from_value(after, source._state._geometry)
+    return from_value(values if values.ndim == 1 else values.reshape(-1), geometry)
 
 
 def may_fail(generator: Generator | None) -> None:

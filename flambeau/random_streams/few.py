@@ -1,32 +1,96 @@
-"""A few outputs of a stream, made one by one: what NumPy costs to call is more than they cost to make."""
+"""A few outputs of a stream at a time: what NumPy costs to call is more than they cost to make."""
 
 from __future__ import annotations
 
 from struct import Struct
 from typing import Any
 
+import numpy as np
+
+from .arithmetic import FLOAT32
 from .state import KEY_AT, State
 
 FEW = 8
+# Widths of integers from here on take 64 bits to a value.
+WIDE = 1 << 28
+_MOST = 256
 _place: Any = Struct("<iiQ").unpack_from     # at 8: outputs left, whether seeded, the next word
 _write_left: Any = Struct("<i").pack_into
 _write_next: Any = Struct("<Q").pack_into
 _words: list[Any] = [Struct(f"<{count}Q").unpack_from for count in range(FEW + 1)]
 
 
-def few32(state: State, count: int) -> tuple[list[int], State] | None:
-    """The next ``count`` outputs of 32 bits, and the state after them; None where a new block begins."""
-    left, _, following = _place(state, 8)
-    if not 0 < count <= FEW or left <= count:
-        return None
+class Ahead:
+    """Outputs of 32 bits that were made from a state before they are asked for, more of them each time."""
+
+    __slots__ = ("_state", "_outputs", "_left", "_following", "_taken", "_more")
+
+    def __init__(self, state: State) -> None:
+        self._state = state
+        self._left, _, self._following = _place(state, 8)
+        self._outputs: list[int] = []   # the next one last
+        self._taken = 0
+        self._more = 0
+
+    def take(self, count: int) -> list[int] | None:
+        """The next outputs, a few; None where a new block begins."""
+        outputs = self._outputs
+        if len(outputs) < count and not self._make(count):
+            return None
+        self._taken += count
+        return [outputs.pop() for _ in range(count)]
+
+    def _make(self, count: int) -> bool:
+        made = len(self._outputs)
+        left = self._left - 1 - self._taken - made
+        if not 0 < count <= FEW or left + made < count:
+            return False
+        fresh = _outputs(self._state, self._following + self._taken + made, min(max(count, self._more), left))
+        self._more = min(4 * len(fresh), _MOST)
+        self._outputs[:0] = fresh[::-1]
+        return True
+
+    def after(self) -> State:
+        """The state after what was taken."""
+        if not self._taken:
+            return self._state
+        state = self._state.copy()
+        _write_left(state, 8, self._left - self._taken)
+        _write_next(state, 16, self._following + self._taken)
+        state.setflags(write=False)
+        return state
+
+
+def _outputs(state: State, position: int, count: int) -> list[int]:
+    """The outputs of as many words of a block."""
+    if count > FEW:
+        start = KEY_AT + 8 * position
+        words = state[start:start + 8 * count].view(np.uint64)
+        words = words ^ words >> 11
+        words ^= (words << 7) & 0x9D2C5680
+        words ^= (words << 15) & 0xEFC60000
+        words ^= words >> 18
+        many: list[int] = words.tolist()
+        return many
     outputs = []
-    for word in _words[count](state, KEY_AT + 8 * following):
+    for word in _words[count](state, KEY_AT + 8 * position):
         word ^= word >> 11
         word ^= (word << 7) & 0x9D2C5680
         word ^= (word << 15) & 0xEFC60000
         outputs.append(word ^ (word >> 18))
-    after = state.copy()
-    _write_left(after, 8, left - count)
-    _write_next(after, 16, following + count)
-    after.setflags(write=False)
-    return outputs, after
+    return outputs
+
+
+def few_uniform(ahead: Ahead, count: int, low: float, high: float, dtype: Any) -> list[float] | None:
+    """A few values of ``uniform``; None where that has to draw them."""
+    if low != 0 or high != 1 or dtype is not FLOAT32 or (outputs := ahead.take(count)) is None:
+        return None
+    return [(x & 0xFFFFFF) * 2.0**-24 for x in outputs]
+
+
+def few_integers(ahead: Ahead, count: int, low: int, high: int, dtype: Any) -> list[int] | None:
+    """A few values of ``randint``; None where that has to draw them."""
+    width = high - low
+    if width >= WIDE or dtype.char != "l" or (outputs := ahead.take(count)) is None:
+        return None
+    return [low + x % width for x in outputs]

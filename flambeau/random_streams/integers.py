@@ -8,12 +8,10 @@ from typing import Any
 import numpy as np
 
 from .arithmetic import BFLOAT16, FLOAT16, FLOAT32, FLOAT64, Array, rounded
-from .few import few32
+from .few import WIDE, Ahead, few_integers
 from .state import State, Stream
 from .uniform import fill
 
-# Widths from here on take 64 bits to a value.
-_WIDE = 1 << 28
 _FULL = 1 << 64
 # Bits of the significand: every integer up to 2^bits is a value of the type.
 SIGNIFICAND_BITS = {FLOAT16: 11, BFLOAT16: 8, FLOAT32: 24, FLOAT64: 53}
@@ -31,9 +29,8 @@ def randint(state: State, shape: tuple[int, ...], low: int, high: int,
     if dtype in SIGNIFICAND_BITS:
         low, high = floating_bounds(low, high, dtype)
     width = high - low
-    if width < _WIDE and dtype == np.int64 and (few := few32(state, math.prod(shape))):
-        outputs, state = few
-        return np.array([low + x % width for x in outputs], dtype).reshape(shape), state
+    if few := few_integers(ahead := Ahead(state), math.prod(shape), low, high, dtype):
+        return np.array(few, dtype).reshape(shape), ahead.after()
     stream = Stream(state)
 
     def narrow(count: int) -> Array:
@@ -51,7 +48,7 @@ def randint(state: State, shape: tuple[int, ...], low: int, high: int,
             values += np.uint64(low % _FULL)
         return _converted(values.view(np.int64), dtype)
 
-    values = fill(stream, shape, dtype, narrow if width < _WIDE else wide)
+    values = fill(stream, shape, dtype, narrow if width < WIDE else wide)
     return values, stream.close()
 
 

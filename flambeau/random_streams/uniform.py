@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from .arithmetic import FLOAT32, FLOAT64, Array, is_half, rounded, scaled, scaled32
-from .few import few32
+from .few import Ahead, few_uniform
 from .state import State, Stream
 
 # Outputs are made in blocks that stay in the second-level cache.
@@ -41,10 +41,8 @@ def uniform(state: State, shape: tuple[int, ...], low: float, high: float,
     if dtype.kind == "c":
         parts, state = uniform(state, (*shape, 2), low, high, FLOAT32 if dtype.itemsize == 8 else FLOAT64)
         return parts.view(dtype).reshape(shape), state
-    if (low, high) == (0.0, 1.0) and dtype is FLOAT32 and (few := few32(state, math.prod(shape))):
-        outputs, state = few
-        values = np.array([(x & 0xFFFFFF) * 2.0**-24 for x in outputs], dtype)
-        return values if len(shape) == 1 else values.reshape(shape), state
+    if few := few_uniform(ahead := Ahead(state), math.prod(shape), low, high, dtype):
+        return np.array(few, dtype).reshape(shape), ahead.after()
     stream = Stream(state)
     if dtype == FLOAT64:
         values = fill(stream, shape, dtype, lambda n: _double(stream.doubles(n), low, high))

@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+import flambeau as torch
 from flambeau.random_streams import Stream, seed_state
 from flambeau.random_streams.integers import randint
 from flambeau.random_streams.uniform import uniform
@@ -24,4 +25,45 @@ def test_streams_continue(seed: int) -> None:
         assert np.array_equal(floats, expected) and floats.dtype == expected.dtype
         assert np.array_equal(integers, [expected_integers]) and integers.dtype == np.int64
         assert bytes(state) == bytes(expected_state)
-        assert not state.flags.writeable
+
+
+def test_states_that_others_have_stay() -> None:
+    generator = torch.Generator().manual_seed(5)
+    torch.rand(2, generator=generator)
+    kept, expected = generator.get_state(), []
+    array = kept.numpy().copy()
+    for _ in range(3):
+        expected.append((torch.rand(1, generator=generator).item(), torch.randint(9, (2,), generator=generator)))
+        between = generator.clone_state()
+    assert np.array_equal(kept.numpy(), array)
+    generator.set_state(kept)
+    for number, integers in expected:
+        assert torch.rand(1, generator=generator).item() == number
+        assert torch.equal(torch.randint(9, (2,), generator=generator), integers)
+    assert torch.equal(between.get_state(), generator.get_state())
+    assert np.array_equal(kept.numpy(), array)
+
+
+def test_pending_draws_keep_their_state() -> None:
+    def draw(generator: torch.Generator) -> list[torch.Tensor]:
+        few = torch.rand(1, generator=generator)
+        many = torch.rand(50, generator=generator)
+        torch.rand(3, generator=generator).sum().item()
+        return [few, many, torch.rand(1, generator=generator), torch.rand(20, generator=generator)]
+    first, second = draw(torch.Generator().manual_seed(1)), draw(torch.Generator().manual_seed(1))
+    together = torch.rand(75, generator=torch.Generator().manual_seed(1))
+    for a, b in zip(first, second, strict=True):
+        assert torch.equal(a, b)
+    assert torch.equal(first[1], together[1:51]) and torch.equal(first[3], together[55:])
+
+
+def test_few_after_few_are_the_stream() -> None:
+    """Outputs are made ahead, more each time, up to the end of a block."""
+    generator = torch.Generator().manual_seed(2)
+    stream = Stream(seed_state(2))
+    for _ in range(3):
+        torch.rand(5, generator=generator).sum().item()
+        assert stream.floats(5).size == 5
+        for _ in range(300):
+            assert torch.rand(1, generator=generator).item() == stream.floats(1)[0]
+            assert torch.randint(7, (2,), generator=generator).tolist() == (stream.random32(2) % 7).tolist()
