@@ -176,9 +176,10 @@ def fill(namespace: dict[str, Any]) -> None:
 
 
 # Submodules imported when first asked for, so that the start stays quick.
-LAZY = frozenset({"_VF", "_guards", "_inductor", "_ops", "_tensor_str", "ao", "distributions", "functional",
-                  "futures", "fx", "hub", "masked", "multiprocessing", "onnx", "profiler", "quasirandom",
-                  "signal", "testing"})
+LAZY = frozenset({"_VF", "_custom_ops", "_functorch", "_guards", "_higher_order_ops", "_inductor",
+                  "_jit_internal", "_ops", "_subclasses", "_tensor", "_tensor_str", "ao", "distributions",
+                  "functional", "futures", "fx", "hub", "masked", "multiprocessing", "onnx", "profiler",
+                  "quasirandom", "signal", "testing"})
 
 
 def missing(name: str) -> Any:

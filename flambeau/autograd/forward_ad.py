@@ -73,6 +73,7 @@ class _Level:
         self.roots: list[_Root] = []
         self.differentiable = False  # whether a primal or tangent requires gradients itself
         self.before = state.enabled, state.quiet, state.forward
+        self.mark = object()    # on tangents: the level itself would live as long as they do
 
     def depends_on_others(self, output: Tensor) -> bool:
         """Whether gradients flow from an output to something else than the level's own variables."""
@@ -163,6 +164,8 @@ def unpack_dual(tensor: Tensor, *, level: int | None = None) -> UnpackedDualTens
     if not levels:
         return UnpackedDualTensor(tensor, None)
     current = levels[-1]
+    if tensor.__dict__.get("_tangent_in") is current.mark:
+        return UnpackedDualTensor(tensor, None)
     differentiable = not state.quiet and (
         current.differentiable or (tensor.requires_grad and current.depends_on_others(tensor)))
     primal = tensor if differentiable else tensor.detach()
@@ -171,7 +174,16 @@ def unpack_dual(tensor: Tensor, *, level: int | None = None) -> UnpackedDualTens
             return UnpackedDualTensor(primal, root.tangent)
     if not tensor.requires_grad or not current.roots:
         return UnpackedDualTensor(primal, None)
-    return UnpackedDualTensor(primal, _push(tensor, current, differentiable))
+    tangent = _push(tensor, current, differentiable)
+    return UnpackedDualTensor(primal, None if tangent is None else _without_tangent(tangent, current))
+
+
+def _without_tangent(tangent: Tensor, current: _Level) -> Tensor:
+    """A tangent of the level: it has none itself, though it may be computed from what has one."""
+    if not current.differentiable and tangent.requires_grad and not current.depends_on_others(tangent):
+        return tangent.detach()
+    tangent.__dict__["_tangent_in"] = current.mark
+    return tangent
 
 
 def _describe(tensor: Tensor) -> list[str] | None:
@@ -221,5 +233,6 @@ def custom_tangents(function: Any, ctx: Any, args: tuple[Any, ...], outputs: lis
         return outputs
     given = function.jvp(ctx, *tangents)
     several = given if isinstance(given, tuple) else (given,)
+    several = tuple([_without_tangent(t, levels[-1]) if isinstance(t, Tensor) else t for t in several])
     return [make_dual(x.detach(), t) if isinstance(x, Tensor) and t is not None else x
             for x, t in zip(outputs, several)]

@@ -17,7 +17,7 @@ from ..tensor.batching import batched
 from ..tensor.batching import levels as vmaps
 from ..tensor.tape import GradFn, state
 from ..utils import _pytree as pytree
-from .batching import bottom, front, innermost
+from .batching import bottom, front, strip
 
 
 class Level:
@@ -42,9 +42,7 @@ class Level:
     def _fresh(self, x: Tensor) -> Tensor:
         if not (x.is_floating_point() or x.is_complex()):
             return x
-        if vmaps and innermost((x,)) < len(vmaps):
-            # Inside a vmap every example has variables of its own.
-            x = batched(front(x, len(vmaps)), len(vmaps))
+        x = _own(x, len(vmaps))
         if x.requires_grad:
             return x.view_as(x)
         leaf = x.detach()
@@ -67,6 +65,15 @@ class Level:
     def _outside(self, leaf: Tensor) -> bool:
         running = leaf.__dict__.get("_running")
         return id(leaf) not in self.leaves and (running is None or running[0])
+
+
+def _own(x: Tensor, depth: int) -> Tensor:
+    """x for a variable: inside ``depth`` levels of vmap every example of each has one of its own."""
+    if not depth:
+        return x
+    value, has = strip(x, depth)
+    inner = _own(value, depth - 1) if has else _own(front(x, depth), depth - 1)
+    return x if has and inner is value else batched(inner, depth)
 
 
 def _leaves_below(x: Tensor) -> Iterable[Tensor]:

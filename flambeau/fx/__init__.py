@@ -1,5 +1,8 @@
 """``torch.fx``: programs as graphs, traced from modules, read, changed, and run again as modules."""
 
+from typing import TYPE_CHECKING
+
+from .._later import submodules
 from ._symbolic_trace import PH, Tracer, symbolic_trace, wrap
 from .graph import CodeGen, Graph
 from .graph_module import GraphModule
@@ -10,3 +13,6 @@ from .subgraph_rewriter import replace_pattern
 
 __all__ = ["CodeGen", "Graph", "GraphModule", "Interpreter", "Node", "PH", "Proxy", "Tracer", "Transformer",
            "has_side_effect", "map_arg", "replace_pattern", "symbolic_trace", "wrap"]
+
+if not TYPE_CHECKING:
+    __getattr__ = submodules(__name__, "experimental")

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
+from .._later import submodules
 from . import lr_scheduler, swa_utils
 from .adadelta import Adadelta
 from .adafactor import Adafactor
@@ -40,3 +43,6 @@ __all__ = [
     "lr_scheduler",
     "swa_utils",
 ]
+
+if not TYPE_CHECKING:
+    __getattr__ = submodules(__name__, "_functional")

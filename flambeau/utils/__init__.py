@@ -1,7 +1,8 @@
 """Utilities of the public namespace ``torch.utils``."""
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
+from .._later import submodules
 from ..tensor.swapping import swap_tensors
 from . import _pytree, checkpoint, data, dlpack, hooks, weak
 
@@ -13,3 +14,6 @@ def set_module(obj: Any, mod: str) -> None:
     if not isinstance(mod, str):
         raise TypeError("The mod argument should be a string")
     obj.__module__ = mod
+
+if not TYPE_CHECKING:
+    __getattr__ = submodules(__name__, "_contextlib", "_foreach_utils", "_python_dispatch")

@@ -132,3 +132,28 @@ def test_dual_tensors_show_their_tangents() -> None:
         dual = fwAD.make_dual(torch.ones(2, requires_grad=True), torch.ones(2))
         assert repr(dual) == "tensor([1., 1.], grad_fn=<ViewBackward0>, tangent=tensor([1., 1.]))"
     assert repr(dual) == "tensor([1., 1.], grad_fn=<ViewBackward0>)"
+
+
+def test_a_tangent_has_no_tangent() -> None:
+    """Though it is computed from duals: of what a ``jvp`` kept, or of a primal that wants gradients."""
+    class Exponential(torch.autograd.Function):
+        @staticmethod
+        def forward(ctx: Any, x: Any) -> Any:
+            ctx.result = torch.exp(x)
+            return ctx.result
+
+        @staticmethod
+        def jvp(ctx: Any, tangent: Any) -> Any:
+            return tangent * ctx.result
+
+    with fwAD.dual_level():
+        tangent = fwAD.unpack_dual(Exponential.apply(fwAD.make_dual(torch.zeros(2), torch.ones(2)))).tangent
+        assert repr(tangent) == "tensor([1., 1.])"
+        assert fwAD.unpack_dual(tangent).tangent is None
+    x = torch.zeros(2, requires_grad=True)
+    with fwAD.dual_level():
+        tangent = fwAD.unpack_dual(torch.exp(fwAD.make_dual(x, torch.ones(2)))).tangent
+        assert repr(tangent) == "tensor([1., 1.], grad_fn=<MulBackward0>)"
+        assert fwAD.unpack_dual(tangent).tangent is None
+        tangent.sum().backward()
+    assert x.grad.tolist() == [1.0, 1.0]

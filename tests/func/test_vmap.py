@@ -206,3 +206,15 @@ def test_indices_that_differ_by_example(torch: Any) -> None:
     assert torch.equal(torch.vmap(lambda a, i: a[i])(x, indices), x[torch.arange(4), indices])
     assert torch.equal(torch.vmap(lambda i: x[i])(indices), x[indices])
     assert torch.equal(torch.vmap(lambda a, i: a[None, i])(x, indices)[:, 0], x[torch.arange(4), indices])
+
+
+def test_a_variable_is_each_examples_own_at_every_level(torch: Any) -> None:
+    """The derivative by what no level has as a batch, of what two nested levels have."""
+    w, x = torch.eye(3) + 0.5, torch.arange(6.0).reshape(2, 3)
+
+    def pulled(row: Any, weights: Any) -> Any:
+        return torch.func.vjp(lambda w: torch.tanh(w @ row), w)[1](weights)[0]
+    found = torch.vmap(lambda row: torch.vmap(lambda v: pulled(row, v))(torch.eye(3)))(x)
+    assert found.shape == (2, 3, 3, 3)
+    for i in range(2):
+        torch.testing.assert_close(found[i, 1], pulled(x[i], torch.eye(3)[1]))

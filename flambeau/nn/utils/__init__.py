@@ -1,5 +1,8 @@
 """Helpers around modules: gradient clipping, sequences, fusion, parametrizations (`torch.nn.utils`)."""
 
+from typing import TYPE_CHECKING
+
+from ..._later import submodules
 from . import parametrizations, parametrize, prune, rnn, stateless
 from .clip_grad import (
     clip_grad_norm,
@@ -23,3 +26,6 @@ __all__ = [
     "remove_weight_norm", "rnn", "skip_init", "spectral_norm", "stateless", "vector_to_parameters",
     "weight_norm",
 ]  # fmt: skip
+
+if not TYPE_CHECKING:
+    __getattr__ = submodules(__name__, "_named_member_accessor")
