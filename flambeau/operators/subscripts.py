@@ -19,7 +19,7 @@ from ..tensor.inplace import require_no_overlap
 from ..tensor.known import known_arrays
 from ..tensor.overlap import require_apart
 from ..tensor.stacking import take_rows
-from ..tensor.views import is_plain, row, stretch
+from ..tensor.views import is_plain, part, row, stretch
 from ..tensor.warned import warn
 from . import index_operators
 from .arguments import type_in_words
@@ -227,6 +227,8 @@ def _simple_view(x: Tensor, items: tuple[Any, ...]) -> Tensor | None:
     """The view for integers and slices, in order; None where there is more to a key, or too much of it."""
     if len(items) > x._geometry.ndim:
         return None
+    if is_plain(x) and (found := _part(x, items)) is not None:
+        return found
     for item in items:
         if item.__class__ is not int and item.__class__ is not slice:
             return None
@@ -240,6 +242,39 @@ def _simple_view(x: Tensor, items: tuple[Any, ...]) -> Tensor | None:
                 x = _slice(x, dim, item, False)
             dim += 1
     return x
+
+
+def _part(x: Tensor, items: tuple[Any, ...]) -> Tensor | None:
+    """That of a tensor without history, in one step; None where it is none, or the whole, or a mistake."""
+    g = x._geometry
+    shape, strides, offset, how, dim = [], [], g.offset, [], 0
+    for item, n, stride in zip(items, g.shape, g.strides):
+        if item.__class__ is int:
+            if not -n <= item < n:
+                return None
+            offset += (item if item >= 0 else item + n) * stride
+            how.append((SELECT, (dim, item)))
+            continue
+        if item.__class__ is not slice or item.step is not None:
+            return None
+        start, stop = item.start, item.stop
+        if start is None:
+            start = 0
+        if stop is None:
+            stop = n
+        if start.__class__ is not int or stop.__class__ is not int or not 0 <= start <= stop <= n:
+            return None
+        if stop - start != n:
+            offset += start * stride
+            how.append((SLICE, (dim, start, stop, 1)))
+        shape.append(stop - start)
+        strides.append(stride)
+        dim += 1
+    if not how:
+        return None
+    given = len(items)
+    made = g.with_view((*shape, *tuple(g.shape)[given:]), (*strides, *g.strides[given:]), offset)
+    return part(x, made, tuple(how))
 
 
 _FIRST = (0,)

@@ -71,7 +71,7 @@ def joined(tensors: Sequence[Any]) -> Node | None:
     join = _Join(len(tensors))
     with pending.lock:      # nobody else computes them meanwhile
         try:
-            result = join.computed(join.column(nodes, geometries))
+            result = join.computed(join.column(nodes, geometries), True)
             state.waiting.joined += join.joined
             return result
         except _Apart:
@@ -148,13 +148,13 @@ class _Join:
         self.joined += len(nodes)
         return node
 
-    def computed(self, node: Node) -> Node:
-        """The node, whose value is there now."""
+    def computed(self, node: Node, is_whole: bool = False) -> Node:
+        """The node, whose value is there now; ``is_whole``: it is of the whole batch, which comes back."""
         if node.value is None:
             self.known.clear()
             graph = self.graph[::-1]
             self.graph.clear()
-            run = native.auto if settings.executor == "auto" else interpreter.run
+            run = native.auto if is_whole and settings.executor == "auto" else interpreter.run
             if run(graph):
                 raise _Apart    # computed alone, it fails where it is looked at
         return node

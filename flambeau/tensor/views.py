@@ -96,19 +96,19 @@ def _moved(operator: Operator, x: Tensor, attributes: tuple[Any, ...]) -> Tensor
     """The view of a sample, of which there are others elsewhere: theirs are found as one."""
     offset, first = x._geometry.offset, x._geometry.family[0]
     signature = _signatures.get((operator, attributes, first)) or _sign(operator, first, attributes)
-    part = signature.outputs[0]
-    return _bare(x, part.family[part.offset + offset] if offset else part, ((operator, attributes),))
+    found = signature.outputs[0]
+    return part(x, found.family[found.offset + offset] if offset else found, ((operator, attributes),))
 
 
 def stretch(x: Tensor, start: int, stop: int) -> Tensor:
     """Some positions of the first dimension, as ``view`` makes them; nothing is remembered."""
     g = x._geometry
     geometry = g.family.stretch(stop - start)[g.offset + start * g.strides[0]]
-    return _bare(x, geometry, ((_makes_rows[1], (0, start, stop, 1)),))
+    return part(x, geometry, ((_makes_rows[1], (0, start, stop, 1)),))
 
 
-def _bare(x: Tensor, geometry: Geometry, how: tuple[Any, ...]) -> Tensor:
-    """A view of a plain tensor."""
+def part(x: Tensor, geometry: Geometry, how: tuple[Any, ...]) -> Tensor:
+    """A view of a plain tensor; ``how``: the operators that make it, and their arguments."""
     base = x._base
     out = _new(Tensor)
     out._storage = x._storage
