@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any, NamedTuple
 
 from ._symbolic_trace import symbolic_trace
@@ -12,7 +12,7 @@ from .node import Node
 
 
 class Match(NamedTuple):
-    """Where a pattern was found: the pattern's last node, and the graph's nodes by the pattern's."""
+    """Where a pattern was found: the pattern's first result, and the graph's nodes by the pattern's."""
 
     anchor: Node
     nodes_map: dict[Node, Node]
@@ -22,7 +22,8 @@ def replace_pattern(gm: GraphModule, pattern: Callable[..., Any] | GraphModule,
                     replacement: Callable[..., Any] | GraphModule) -> list[Match]:
     """Replace what ``pattern`` does by what ``replacement`` does, wherever ``gm`` does it, without overlaps.
 
-    Inner values of a match that something else uses as well forbid it.
+    Patterns have one result or several, and replacements as many. Inner values of a match that something else
+    uses as well forbid it.
 
     >>> import flambeau as torch
     >>> from flambeau import fx
@@ -37,9 +38,9 @@ def replace_pattern(gm: GraphModule, pattern: Callable[..., Any] | GraphModule,
     renamed: dict[Node, Node] = {}
     inputs = [n for n in wanted.nodes if n.op == "placeholder"]
     for match in found:
-        given = [match.nodes_map[n] for n in inputs]
-        given = [renamed.get(n, n) for n in given]
-        _replace(gm.graph, wanted, new, match, given, renamed)
+        given = {n: renamed.get(match.nodes_map[n], match.nodes_map[n]) for n in inputs}
+        match.nodes_map.update(given)
+        _replace(gm.graph, wanted, new, match, [*given.values()], renamed)
     gm.recompile()
     return found
 
@@ -74,20 +75,51 @@ def _result(graph: Graph) -> list[Node]:
 
 
 def _matches(graph: Graph, pattern: Graph) -> list[Match]:
-    anchors = _result(pattern)
-    if len(anchors) != 1:
-        raise NotImplementedError("flambeau's replace_pattern takes patterns with one result")
+    results = _result(pattern)
     found, used = [], set[Node]()
-    for node in graph.nodes:
-        mapping: dict[Node, Node] = {}
-        if not _fits(anchors[0], node, mapping):
-            continue
-        inner = {own for wanted, own in mapping.items() if wanted.op != "placeholder"}
-        escapes = any(user not in inner for own in inner if own is not node for user in own.users)
-        if not escapes and not inner & used:
+    for mapping in _mappings(graph, results, {}) if results else ():
+        inner = _inner(mapping)
+        if not inner & used and _stands_alone(graph, results, mapping, inner):
             used |= inner
-            found.append(Match(anchors[0], mapping))
+            found.append(Match(results[0], mapping))
     return found
+
+
+def _mappings(graph: Graph, results: Sequence[Node], mapping: dict[Node, Node]) -> Iterator[dict[Node, Node]]:
+    """All ways to find the results of a pattern, and what leads to them, in a graph."""
+    wanted = next((result for result in results if result not in mapping), None)
+    if wanted is None:
+        yield mapping
+        return
+    for node in graph.nodes:
+        tried = dict(mapping)
+        if _fits(wanted, node, tried):
+            yield from _mappings(graph, results, tried)
+
+
+def _inner(mapping: dict[Node, Node]) -> set[Node]:
+    """What a replacement would replace."""
+    return {own for wanted, own in mapping.items() if wanted.op != "placeholder"}
+
+
+def _stands_alone(graph: Graph, results: Sequence[Node], mapping: dict[Node, Node], inner: set[Node]) -> bool:
+    """Whether only results are used elsewhere, each node is found once, and a replacement has a place.
+
+    That is behind all that is given to it, and before all that uses its results.
+    """
+    steps = [(wanted, own) for wanted, own in mapping.items() if wanted.op != "placeholder"]
+    if len(inner) < len(steps):
+        return False
+    if any(user not in inner for wanted, own in steps if wanted not in results for user in own.users):
+        return False
+    given = [own for wanted, own in mapping.items() if wanted.op == "placeholder"]
+    users = _users(results, mapping, inner)
+    return not given or not users or max(given) < users[0]
+
+
+def _users(results: Sequence[Node], mapping: dict[Node, Node], inner: set[Node]) -> list[Node]:
+    """What uses the results elsewhere, in the graph's order."""
+    return sorted({user for result in results for user in mapping[result].users} - inner)
 
 
 def _fits(wanted: Node, node: Node, mapping: dict[Node, Node]) -> bool:
@@ -128,15 +160,16 @@ def _leaves(a: Any) -> list[Any]:
 
 def _replace(graph: Graph, pattern: Graph, new: Graph, match: Match, given: list[Node],
              renamed: dict[Node, Node]) -> None:
-    anchor = match.nodes_map[match.anchor]
+    results, wanted = _result(new), _result(pattern)
+    if len(results) != len(wanted):
+        raise AssertionError(f"Returning nodes count mismatch: {len(wanted)} vs {len(results)}")
     copies = dict(zip((n for n in new.nodes if n.op == "placeholder"), given, strict=True))
-    users = sorted(anchor.users)
-    with graph.inserting_before(users[0] if users else anchor.next):
-        result = graph.graph_copy(new, copies)
-    if not isinstance(result, Node):
-        raise NotImplementedError("flambeau's replace_pattern takes replacements with one result")
-    anchor.replace_all_uses_with(result)
-    renamed[anchor] = result
+    users = _users(wanted, match.nodes_map, _inner(match.nodes_map))
+    with graph.inserting_before(users[0] if users else max(match.nodes_map[n] for n in wanted).next):
+        graph.graph_copy(new, copies)
+    for old, result in ((match.nodes_map[n], copies[r]) for n, r in zip(wanted, results)):
+        old.replace_all_uses_with(result)
+        renamed[old] = result
     for node in reversed(pattern.nodes):
         own = match.nodes_map.get(node)
         if own is not None and node.op != "placeholder" and not own._erased:

@@ -166,6 +166,47 @@ def test_patterns_are_replaced() -> None:
     assert torch.allclose(traced(x, w), torch.sigmoid(x * w) + torch.sigmoid(w * x).sum())
 
 
+def _both(x: Any, y: Any) -> Any:
+    return torch.relu(x) * torch.sigmoid(y) + torch.sigmoid(x) * torch.relu(y)
+
+
+def _of_one(x: Any) -> Any:
+    return torch.relu(x), torch.sigmoid(x)
+
+
+def test_patterns_of_several_results_are_replaced() -> None:
+    traced = fx.symbolic_trace(_both)
+    matches = fx.replace_pattern(traced, _of_one, lambda x: (torch.neg(x), torch.abs(x)))
+    assert [[n.name for n in match.nodes_map.values()] for match in matches] == [
+        ["relu", "x", "sigmoid_1"], ["relu_1", "y", "sigmoid"]]
+    x, y = torch.randn(3), torch.randn(3)
+    assert torch.equal(traced(x, y), -x * abs(y) + abs(x) * -y)
+    with pytest.raises(AssertionError, match="Returning nodes count mismatch: 2 vs 1"):
+        fx.replace_pattern(fx.symbolic_trace(_both), _of_one, lambda x: torch.abs(x))
+
+
+def test_patterns_that_cannot_be_replaced_are_left() -> None:
+    def chained(x: Any) -> Any:
+        a = torch.relu(x)
+        return a * torch.sigmoid(a + 1)     # what comes of the one result is given to the other
+
+    def used_inside(x: Any, y: Any) -> Any:
+        s = x + y
+        return torch.relu(s) * s
+
+    two = lambda x, y: (torch.relu(x), torch.sigmoid(y))    # noqa: E731
+    assert not fx.replace_pattern(fx.symbolic_trace(chained), two, two)
+    inner = lambda x, y: torch.relu(x + y)      # noqa: E731
+    assert not fx.replace_pattern(fx.symbolic_trace(used_inside), inner, inner)
+
+
+def test_matches_name_what_was_given_to_replacements() -> None:
+    traced = fx.symbolic_trace(lambda x: torch.relu(torch.relu(x)))
+    matches = fx.replace_pattern(traced, lambda x: torch.relu(x), lambda x: torch.neg(x))
+    assert [[n.name for n in match.nodes_map.values()] for match in matches] == [
+        ["relu", "x"], ["relu_1", "neg"]]
+
+
 def test_interpreters_and_transformers_are_overridden() -> None:
     class Doubled(fx.Transformer):
         def call_function(self, target: Any, args: Any, kwargs: Any) -> Any:
