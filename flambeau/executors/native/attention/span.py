@@ -31,6 +31,7 @@ class Span:
         causal = f.emit(f"and i1 {wide}, {w.flag('causal')}")
         self.both = f.choose(causal, "i64", early, self.n)
         self.late = f.sub(self.n, self.both)
+        self.second = f.sub(count, parts.lanes)     # queries of the second vector
 
     def _second(self, tile: str) -> str:
         """The second vector of a tile's rows."""
@@ -43,33 +44,34 @@ class Span:
     def by_key(self, a: str, row: str, column: str, b: str, tile: str, depth: str) -> None:
         """tile = A B: rows of A are keys, columns of B are queries."""
         f, parts = self.f, self.parts
-        parts.product(f, self.wide, a, row, column, b, parts.width, tile, parts.width, self.both, depth)
+        parts.product(f, self.count, a, row, column, b, parts.width, tile, parts.width, self.both, depth)
         with f.when(f.compare("sgt", self.late, 0)):
-            parts.product(f, "false", parts.at(f, a, f.mul(self.both, row)), row, column, self._second(b),
+            parts.product(f, self.second, parts.at(f, a, f.mul(self.both, row)), row, column, self._second(b),
                           parts.width, self._late(tile), parts.width, self.late, depth)
 
     def over_keys(self, a: str, row: str, column: str, tile: str, c: str, rows: str,
                   factors: str = "null", ahead: Ahead | None = None) -> None:
         """C = A^T tile, and from the second tile on + factors * C: columns of tile and C are queries."""
         f, parts = self.f, self.parts
-        parts.product(f, self.wide, a, column, row, tile, parts.width, c, parts.width, rows, self.both,
+        parts.product(f, self.count, a, column, row, tile, parts.width, c, parts.width, rows, self.both,
                       f.compare("sgt", self.j, 0), factors, ahead)
         with f.when(f.compare("sgt", self.late, 0)):
-            parts.product(f, "false", parts.at(f, a, f.mul(self.both, row)), column, row, self._late(tile),
-                          parts.width, self._second(c), parts.width, rows, self.late, "true")
+            late = parts.at(f, a, f.mul(self.both, row))
+            parts.product(f, self.second, late, column, row, self._late(tile), parts.width, self._second(c),
+                          parts.width, rows, self.late, "true")
 
     def over_queries(self, tile: str, b: str, columns: str, c: str, row: str) -> None:
         """C += tile B: rows of the tile and of C are keys, rows of B are queries."""
         f, parts = self.f, self.parts
         late_b = parts.at(f, b, f.mul(columns, parts.lanes))
         with f.loop(0, columns, parts.width) as x:
-            wide = f.compare("sgt", f.sub(columns, x), parts.lanes)
-            parts.product(f, wide, tile, parts.width, 1, parts.at(f, b, x), columns, parts.at(f, c, x), row,
+            here = f.sub(columns, x)
+            parts.product(f, here, tile, parts.width, 1, parts.at(f, b, x), columns, parts.at(f, c, x), row,
                           self.both, self.count, "true")
             with f.when(f.compare("sgt", self.late, 0)):
                 target = parts.at(f, c, f.add(f.mul(self.both, row), x))
-                parts.product(f, wide, self._late(tile), parts.width, 1, parts.at(f, late_b, x), columns,
-                              target, row, self.late, f.sub(self.count, parts.lanes), "true")
+                parts.product(f, here, self._late(tile), parts.width, 1, parts.at(f, late_b, x), columns,
+                              target, row, self.late, self.second, "true")
 
     def run(self, helper: Callable[[Parts, int], Function], *arguments: Value) -> None:
         """Call a helper that goes over keys: of one vector or of two, with ``both`` and ``n`` at the end."""

@@ -98,57 +98,68 @@ class Parts:
 
     # --- tile products --------------------------------------------------------------------------------------
 
-    def product(self, f: Function, wide: str, a: str, a_row: Value, a_step: Value, b: str, b_step: Value,
+    def product(self, f: Function, count: Value, a: str, a_row: Value, a_step: Value, b: str, b_step: Value,
                 c: str, c_row: Value, rows: Value, depth: Value, added: str = "false",
                 factors: str = "null", ahead: Ahead | None = None) -> None:
         """C = A B for a C of at most ``width`` columns, or, if it is ``added``, C = A B + factors * C.
 
-        ``wide`` (i1): more than a vector of columns. A (rows, depth) has strides ``a_row``, ``a_step``;
-        ``factors`` has an element for each column, or is null for 1. ``ahead``: a row for each step.
+        ``count``: columns of C that somebody reads; others may stay as they were. A (rows, depth) has strides
+        ``a_row``, ``a_step``; ``factors`` has an element for each column, or is null for 1. ``ahead``: a row
+        for each step.
         """
         ahead = ahead or Ahead(b, 0, b, 0)
-        arguments = (a, a_row, a_step, b, b_step, c, c_row, rows, depth, added, factors, *ahead)
-        with f.when(wide):
-            f.run(self._product(2), *arguments)
-        with f.otherwise(wide):
-            f.run(self._product(1), *arguments)
+        matrices = a, a_row, a_step, b, b_step, c, c_row, rows, depth
+        f.run(self._product, count, *matrices, added, factors, *ahead)
 
-    def _product(self, vectors: int) -> Function:
-        def make(f: Function) -> None:
-            done: Value = 0
-            most = min(self.tile.rows, 8)   # as extents are mostly multiples of 8
-            for rows in (most, most // 2, 1):
-                tile = self.tile._replace(rows=rows, vectors=vectors)
-                with f.loop(done, f.sub("%rows", tile.rows - 1), tile.rows) as row:
-                    self._rows(f, tile, row)
-                done = f.sub("%rows", f.rem(f.sub("%rows", done), tile.rows))
+    @property
+    def _product(self) -> Function:
+        return self.helper("product", [
+            ("i64", "%count"), ("ptr readonly", "%a"), ("i64", "%a_row"), ("i64", "%a_step"),
+            ("ptr readonly", "%b"), ("i64", "%b_step"), ("ptr", "%c"), ("i64", "%c_row"), ("i64", "%rows"),
+            ("i64", "%depth"), ("i1", "%added"), ("ptr readonly", "%factors"), ("ptr", "%first"),
+            ("i64", "%first_step"), ("ptr", "%second"), ("i64", "%second_step")], self._products)
 
-        return self.helper(f"product{vectors}", [
-            ("ptr readonly", "%a"), ("i64", "%a_row"), ("i64", "%a_step"), ("ptr readonly", "%b"),
-            ("i64", "%b_step"), ("ptr", "%c"), ("i64", "%c_row"), ("i64", "%rows"), ("i64", "%depth"),
-            ("i1", "%added"), ("ptr readonly", "%factors"), ("ptr", "%first"), ("i64", "%first_step"),
-            ("ptr", "%second"), ("i64", "%second_step")], make)
+    def _products(self, f: Function) -> None:
+        """Two vectors of columns or one; and halves, where whole ones are the CPU's halves one by one."""
+        lanes, half = self.lanes, self.lanes // 2
+        shapes = [(lanes, 2), (half, 3), (lanes, 1)] if machine().vector == 64 else \
+            [(lanes, 2), (lanes, 1)]
+        counts = [size * vectors for size, vectors in shapes]
+        for (size, vectors), most, less in zip(shapes, counts, [*counts[1:], 0]):
+            some, fits = f.compare("sgt", "%count", less), f.compare("sle", "%count", most)
+            with f.when(some if most == self.width else f.emit(f"and i1 {some}, {fits}")):
+                self._all_rows(f, self.tile._replace(lanes=size, vectors=vectors))
+
+    def _all_rows(self, f: Function, whole: Tile) -> None:
+        done: Value = 0
+        most = min(self.tile.rows, 8)   # as extents are mostly multiples of 8
+        for rows in (most, most // 2, 1):
+            tile = whole._replace(rows=rows)
+            with f.loop(done, f.sub("%rows", tile.rows - 1), tile.rows) as row:
+                self._rows(f, tile, row)
+            done = f.sub("%rows", f.rem(f.sub("%rows", done), tile.rows))
 
     def _rows(self, f: Function, tile: Tile, row: str) -> None:
         """The rows of C from ``row`` on that a tile covers."""
+        kind = tile.vector
         target = self.at(f, "%c", f.mul(row, "%c_row"))
         acc = Accumulators(f, tile)
-        places = [[self.at(f, target, f.add(f.mul("%c_row", i), j * self.lanes)) for j in range(tile.vectors)]
+        places = [[self.at(f, target, f.add(f.mul("%c_row", i), j * tile.lanes)) for j in range(tile.vectors)]
                   for i in range(tile.rows)]
         with f.when("%added"):
             for i in range(tile.rows):
                 for j in range(tile.vectors):
-                    acc.set(i, j, f.read(self.vector, places[i][j], self.itemsize))
+                    acc.set(i, j, f.read(kind, places[i][j], self.itemsize))
             with f.when(f.emit("icmp ne ptr %factors, null")):
                 for j in range(tile.vectors):
-                    factor = self.read(f, "%factors", j * self.lanes)
+                    factor = f.read(kind, self.at(f, "%factors", j * tile.lanes), self.itemsize)
                     for i in range(tile.rows):
-                        acc.set(i, j, f.emit(f"fmul {self.vector} {acc.get(i, j)}, {factor}"))
+                        acc.set(i, j, f.emit(f"fmul {kind} {acc.get(i, j)}, {factor}"))
         accumulate(f, acc, "%depth", self.at(f, "%a", f.mul(row, "%a_row")), "%b", a_row="%a_row",
                    a_step="%a_step", b_step="%b_step", each=self._bring(f, row))
         for i in range(tile.rows):
             for j in range(tile.vectors):
-                f.write(self.vector, acc.get(i, j), places[i][j], self.itemsize)
+                f.write(kind, acc.get(i, j), places[i][j], self.itemsize)
 
     def _bring(self, f: Function, row: str) -> Callable[[], None]:
         """What brings a cache line of ``Ahead`` at each step: lines of both matrices by turns."""
