@@ -15,6 +15,7 @@ from typing import Any, SupportsIndex
 import numpy as np
 
 from ...graph.recent import Recent
+from .quantity import most
 
 _places: Recent[Any, Any] = Recent(1 << 12)
 
@@ -47,9 +48,13 @@ class Words:
 
     def again(self, constants: Sequence[int], shifts: Sequence[int], rooms: Sequence[int] = ()) -> Words:
         """The same words with other values: the first ones are known now, the others when the plan runs."""
+        return self.filled(_words([*constants, *[0] * (self.places[0] - len(constants))]), tuple(shifts),
+                           tuple(rooms))
+
+    def filled(self, values: Any, shifts: tuple[int, ...], rooms: tuple[int, ...]) -> Words:
+        """The same words with these values, as they are."""
         made = Words.__new__(Words)
-        made.values = np.array([*constants, *[0] * (self.places[0] - len(constants))], np.int64)
-        made.shifts, made.rooms = tuple(shifts), tuple(rooms)
+        made.values, made.shifts, made.rooms = values, shifts, rooms
         made.inputs, made.outputs, made.numbers = self.inputs, self.outputs, self.numbers
         made.workspaces, made.functions, made.status_word = self.workspaces, self.functions, self.status_word
         made.places = self.places
@@ -67,7 +72,7 @@ class Words:
         self.places = _places.get(places) or _places.recall(places) or _places.keep(places, places)
         _, self.inputs, self.outputs, self.numbers, self.workspaces, _ = self.places
         self.shifts, self.rooms = tuple(self.shifts), tuple(self.rooms)
-        self.values = np.asarray(self.values, np.int64)
+        self.values = _words(self.values)
 
     def to_workspace(self, room: int, *, operand: int | None = None, result: int | None = None) -> None:
         """Once closed: let what stands for an operand that begins there, or a result, point to ``room``."""
@@ -127,6 +132,14 @@ class Words:
         return self._place()
 
 
+def _words(values: Any) -> Any:
+    """Integers as the kernel reads them; quantities (Note: formulas) stay what they are."""
+    try:
+        return np.asarray(values, np.int64)
+    except TypeError:
+        return values
+
+
 class Call:
     """One function and its arguments. ``grain``: how many tasks a thread takes at a time."""
 
@@ -137,7 +150,7 @@ class Call:
         self.function = function    # its address, an integer when one is wanted
         self.words = words
         self.tasks = tasks
-        self.grain = max(grain, 1)
+        self.grain = most(grain, 1)
         self.scratch = scratch      # bytes that each thread has for itself, aligned to 64
         words.close()
         self.values = words.values

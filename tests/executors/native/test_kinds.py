@@ -4,18 +4,16 @@ from __future__ import annotations
 
 import random
 from collections.abc import Callable
-from operator import index
 from typing import Any
 
 import pytest
 
 import flambeau as torch
 from flambeau import config
-from flambeau.executors.native import templates
-from flambeau.executors.native.fusion import binding, following, refit
-from flambeau.executors.native.plan import Plan
+from flambeau.executors.native.fusion import refit
 from flambeau.executors.native.programs import known
 from flambeau.nn import functional as F
+from tests.executors.native.planning import forget, planned
 
 Shape = tuple[int, int, int]
 
@@ -58,52 +56,18 @@ SHAPES: list[Shape] = [(2, 5, 8), (3, 7, 8), (8, 8, 8), (16, 16, 8), (2, 1, 8), 
                        (7, 11, 12)]
 
 
-def _forget() -> None:
-    known.clear()
-    for cache in (binding._plans, following._plans, templates._plans):
-        cache.clear()
-
-
-def _said(plan: Plan | None) -> Any:
-    """All of a plan that a run depends on."""
-    if plan is None:
-        return None
-    calls = [(index(call.function), call.tasks, call.grain, call.scratch, list(call.values),
-              call.words.shifts, call.words.rooms, call.words.places,
-              [(at, index(function)) for at, function in call.words.functions])
-             for call in plan.calls]
-    return calls, plan.workspace, plan.in_place, plan.nanoseconds, plan.flops, plan.traffic
-
-
-def _planned(program: Callable[[Any], Any], shape: Shape) -> dict[tuple[int, ...], Any]:
-    """The plans of a program and its gradient, by the members of their stages."""
-    x = torch.arange(float(shape[0] * shape[1] * shape[2])).reshape(shape).div(100).requires_grad_()
-    torch.synchronize()
-    results = program(x)
-    sum([y.sum() for y in results] if isinstance(results, tuple) else [results.sum()]).backward()
-    torch.synchronize()
-    assert known._latest is not None
-    found = known._latest.program
-    assert found is not None
-    plans = [plan for part in found.parts if hasattr(part, "plans") for plan in part.plans]
-    stages = [tuple(members) for members, plan in zip(found.pattern.stages, found.pattern.first)
-              if plan is not None]
-    assert len(plans) == len(stages)
-    return dict(zip(stages, map(_said, plans)))
-
-
 @pytest.mark.parametrize("program", PROGRAMS, ids=lambda program: program.__name__)
 def test_plans_do_not_depend_on_the_shapes_before(program: Callable[[Any], Any]) -> None:
     with config.executor("native"):
         wanted = {}
         for shape in SHAPES:
-            _forget()
-            wanted[shape] = _planned(program, shape)
+            forget()
+            wanted[shape] = planned(program, shape)
         compared = 0
         for turn in range(2):
-            _forget()
+            forget()
             for shape in random.Random(turn).sample(SHAPES, len(SHAPES)):
-                found = _planned(program, shape)
+                found = planned(program, shape)
                 # Which nodes are one kernel may depend on the shapes that came first.
                 for stage in found.keys() & wanted[shape].keys():
                     assert found[stage] == wanted[shape][stage], (shape, stage)
@@ -120,18 +84,18 @@ def test_another_length_is_of_a_known_kind(monkeypatch: pytest.MonkeyPatch) -> N
         return examine(fit, signatures)
     monkeypatch.setattr(refit.Fit, "_mold", counted)
     with config.executor("native"):
-        _forget()
-        _planned(_encoder, (3, 20, 8))
-        _planned(_encoder, (3, 21, 8))
+        forget()
+        planned(_encoder, (3, 20, 8))
+        planned(_encoder, (3, 21, 8))
         count = len(examined)
         for length in (22, 23, 50):
-            _planned(_encoder, (3, length, 8))
+            planned(_encoder, (3, length, 8))
     assert len(examined) == count > 0
 
 
 def test_shorter_sequences_lie_where_longer_ones_did() -> None:
     """Not where ones more than twice as long did; and values are right wherever they lie."""
-    _forget()
+    forget()
     offsets: dict[int, Any] = {}
     for length in (40, 60, 64, 50, 45, 200, 180, 10, 11, 9):
         x = torch.arange(8.0 * 2 * length).reshape(2, length, 8).sin()

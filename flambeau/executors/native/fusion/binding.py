@@ -251,7 +251,7 @@ class Mold:
         written = [signatures[m].outputs[result] for m, result in self.results]
         traffic = sum([g.numel * size for g, size in reads]) \
             + sum([g.numel * g.dtype.itemsize for g in written])
-        return Plan(calls, workspace=workspace, traffic=float(traffic), nanoseconds=nanoseconds)
+        return Plan(calls, workspace=workspace, traffic=1.0 * traffic, nanoseconds=nanoseconds)
 
 
 def _partials(kernel: Kernel, nest: Nest) -> tuple[list[int], int]:

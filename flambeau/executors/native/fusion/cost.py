@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 
+from ..quantity import whole
 from ..templates.nest import even
 
 ELEMENT_INSTRUCTION = 0.012   # nanoseconds for one element in one instruction of a kernel
@@ -11,9 +12,10 @@ SHARED = 10_000.0             # nanoseconds: from here on a second thread pays, 
 PORTION = 20_000.0            # what a thread takes at a time, at most
 
 
+@whole
 def grain(tasks: int, each: float) -> int:
     """How many tasks of ``each`` nanoseconds a thread takes at a time; all where sharing would not pay."""
-    whole = tasks * each
-    if whole < SHARED:
+    together = tasks * each
+    if together < SHARED:
         return max(tasks, 1)
-    return max(1, -(-tasks // even(max(2, math.ceil(whole / PORTION)))))
+    return max(1, -(-tasks // even(max(2, math.ceil(together / PORTION)))))

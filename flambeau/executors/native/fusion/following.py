@@ -63,6 +63,11 @@ class Followed(Unit):
             mold = self.molds.keep(kind, self._mold(product, own))
         return _plans.keep(key, None if mold is None else mold.plan(product, own))
 
+    def record(self, known: Sequence[Signature], given: Sequence[Signature]) -> Plan | None:
+        """The plan for members of a known kind, the numbers of which are quantities (Note: formulas)."""
+        mold = self.molds.get(kind_of(known[1:]))
+        return None if mold is None else mold.plan(given[0], given[1:])
+
     def _mold(self, product: Signature, own: Sequence[Signature]) -> _Mold | None:
         if self.fit is None:
             self.fit = Fit(self.kernel, own)
@@ -181,14 +186,16 @@ def _steps(space: Space, reads: Sequence[tuple[int, ...]], columns: int) -> list
     parts = _parts(space, columns)
     if parts is None:
         return None
-    known: dict[tuple[int, ...], list[int]] = {}
-    for strides in reads:
-        if strides not in known:
-            steps = [_step(space[0], strides, dims) for dims in parts]
-            if None in steps:
-                return None
-            known[strides] = [step or 0 for step in steps]
-    return [known[strides] for strides in reads]
+    found: list[list[int]] = []
+    for k, strides in enumerate(reads):
+        if k and strides == reads[k - 1]:
+            found.append(found[-1])
+            continue
+        steps = [_step(space[0], strides, dims) for dims in parts]
+        if None in steps:
+            return None
+        found.append([step or 0 for step in steps])
+    return found
 
 
 def _parts(space: Space, columns: int) -> list[list[int]] | None:

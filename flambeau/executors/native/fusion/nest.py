@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from math import prod
 
 from ..llvm.emitter import Dtype
+from ..quantity import whole
 from ..templates.nest import even
 from .structure import ADJACENT, ELEMENT, FLAT, ONE, REPEATED, ROW, STRIDED, Input
 from .traits import Space
@@ -49,40 +50,13 @@ class Nest:
         self._cut(reduced is not None, passes)
 
     def _cut(self, reduces: bool, passes: int) -> None:
-        again = passes > 1
         rows, mid, inner = prod(self.outer), prod(self.mid), self.inner
-        total = self.total = rows * mid * inner
-        first = self.mid[0] if self.mid else inner
-        self.block = min(inner, _COLUMNS) if self.columns else 1
-        self.chunk, self.split = max(first, 1), False
-        each = self.count // first if reduces else 1
-        if self.columns:
-            if again and rows * -(-inner // self.block) < _FEW:
-                self.block = min(self.block, max(64, -(-inner * rows // _FEW // 64) * 64))
-            blocks = rows * -(-inner // self.block)
-            each *= self.block
-        else:
-            blocks = rows
-        elements = mid * (self.block if self.columns else inner)
-        if not reduces:
-            self.chunk = min(_TASK, inner)
-        elif first > 1 and (elements > _LARGEST
-                            or (blocks < (2 if again else _FEW) and total >= 4 * _TASK)):
-            least = max(2 * _TASK, total // (_FEW if again else _PARTS))
-            self.chunk = min(first, -(-least // max(each, 1)))
-            self.chunk = -(-first // even(-(-first // self.chunk)))
-            if not self.mid:
-                self.chunk = -(-self.chunk // 4096) * 4096
-        elif self.columns and elements > _CACHED:
-            self.block = min(inner, max(64, _CACHED // mid // 64 * 64))
-        if self.tail:
-            self.block = max(self.block // self.tail, 1) * self.tail
-        self.chunks = -(-first // self.chunk)
-        self.split = reduces and self.chunks > 1
+        self.total = rows * mid * inner
+        self.chunk, self.chunks, self.block, self.split, self.packed = _cuts(
+            rows, mid, inner, self.mid[0] if self.mid else inner, self.count, self.tail, bool(self.mid),
+            self.columns, reduces, passes)
         self.elements = mid * (self.block if self.columns else inner)
         self.rows = rows * (-(-inner // self.block) if self.columns else 1)
-        self.packed = passes > 2 and bool(self.mid) and not self.columns and not self.split \
-            and self.elements <= 2 * _CACHED
 
     @property
     def tasks(self) -> int:
@@ -91,6 +65,45 @@ class Nest:
     def inputs(self, dtypes: Sequence[Dtype]) -> tuple[Input, ...]:
         """The operands as the kernel's code sees them."""
         return tuple([Input(dtype, *access) for dtype, access in zip(dtypes, self.accesses)])
+
+
+@whole
+def _cuts(rows: int, mid: int, inner: int, first: int, count: int, tail: int, has_mid: bool, columns: bool,
+           reduces: bool, passes: int) -> tuple[int, int, int, bool, bool]:
+    """How a nest is cut: chunk, chunks, block, whether it is split, whether its rows are packed.
+
+    ``rows``, ``mid``: positions of the outer and of the mid loops; ``first``: the extent of the outermost
+    loop that is reduced.
+    """
+    again, total = passes > 1, rows * mid * inner
+    block = min(inner, _COLUMNS) if columns else 1
+    chunk = max(first, 1)
+    each = count // first if reduces else 1
+    blocks = rows
+    if columns:
+        if again and rows * -(-inner // block) < _FEW:
+            block = min(block, max(64, -(-inner * rows // _FEW // 64) * 64))
+        blocks = rows * -(-inner // block)
+        each *= block
+    elements = mid * (block if columns else inner)
+    if not reduces:
+        chunk = min(_TASK, inner)
+    elif first > 1 and (elements > _LARGEST
+                        or (blocks < (2 if again else _FEW) and total >= 4 * _TASK)):
+        shares = max(2 * _TASK, total // (_FEW if again else _PARTS))
+        chunk = min(first, -(-shares // max(each, 1)))
+        chunk = -(-first // even(-(-first // chunk)))
+        if not has_mid:
+            chunk = -(-chunk // 4096) * 4096
+    elif columns and elements > _CACHED:
+        block = min(inner, max(64, _CACHED // mid // 64 * 64))
+    if tail:
+        block = max(block // tail, 1) * tail
+    chunks = -(-first // chunk)
+    split = reduces and chunks > 1
+    elements = mid * (block if columns else inner)
+    packed = passes > 2 and has_mid and not columns and not split and elements <= 2 * _CACHED
+    return chunk, chunks, block, split, packed
 
 
 _ACCESSES = {0: REPEATED, 1: ADJACENT}

@@ -59,6 +59,11 @@ class Fit:
         space = self._space_of(signatures[self.anchor], mold)
         return keep(self.unit, signatures, mold.plan(signatures, space))
 
+    def record(self, known: Sequence[Signature], given: Sequence[Signature]) -> Plan | None:
+        """The plan for members of a known kind, the numbers of which are quantities (Note: formulas)."""
+        mold = self.molds.get(kind_of(known))
+        return None if mold is None else mold.plan(given, self._space_of(given[self.anchor], mold))
+
     def _mold(self, signatures: Sequence[Signature]) -> Mold | None:
         found = self.space(signatures)
         if found is None:

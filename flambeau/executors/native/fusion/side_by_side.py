@@ -15,11 +15,11 @@ from ....graph.geometry import Geometry
 from ....graph.node import Node, Signature
 from ....graph.recent import Recent
 from ..plan import Plan
-from ..templates.attention import attention_backward
+from ..templates.attention import Place, attention_backward
 from .schedule import Unit, is_stored
 
 # Plans of operators whose results may lie anywhere: ``plan(signature, places, member)``.
-_WRITERS: dict[str, Callable[[Signature, Sequence[Geometry], int], Plan | None]] = {
+_WRITERS: dict[str, Callable[[Signature, Sequence[Place], int], Plan | None]] = {
     "scaled_dot_product_attention_backward": attention_backward,
     "scaled_dot_product_attention_dropout_backward": attention_backward,
 }
@@ -41,13 +41,17 @@ class SideBySide(Unit):
         found = _plans.get(key) or _plans.recall(key)
         return found or _plans.keep(key, _prepare(*signatures))
 
+    def record(self, known: Sequence[Signature], given: Sequence[Signature]) -> Plan | None:
+        """The plan for members, the numbers of which are quantities (Note: formulas)."""
+        return _prepare(*given)
+
 
 def _prepare(writer: Signature, *others: Signature) -> Plan | None:
     *projections, cat = others
     out, dim = cat.outputs[0], cat.attributes[0]
     if out.offset or not out.is_contiguous or len(projections) != len(writer.outputs):
         return None
-    places: dict[int, Geometry] = {}
+    places: dict[int, Place] = {}
     start = 0
     for projection, read in zip(projections, cat.geometries):
         result = projection.attributes[0]
@@ -61,7 +65,7 @@ def _prepare(writer: Signature, *others: Signature) -> Plan | None:
     return _WRITERS[writer.operator.name](writer, [places[k] for k in sorted(places)], len(others))
 
 
-def _moved(result: Geometry, read: Any, out: Geometry, start: int) -> Geometry | None:
+def _moved(result: Geometry, read: Any, out: Geometry, start: int) -> Place | None:
     """Where a result lies that ``cat`` reads by ``read`` and writes from ``start`` on; None if in no strides.
 
     A dimension of the result is a part of one that is read, which is another stride in the joined tensor.
@@ -87,7 +91,7 @@ def _moved(result: Geometry, read: Any, out: Geometry, start: int) -> Geometry |
     if any(left):
         return None
     strides[-1] = strides[-1] or 1
-    return result.with_view(result.shape, strides, start)
+    return Place(result.ndim, result.shape, tuple(strides), start)
 
 
 def side_by_side(units: list[Unit], nodes: Sequence[Node]) -> list[Unit]:

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from ....config import settings
 from ..llvm.code import compile_soon
 from ..llvm.emitter import Dtype
 from ..llvm.machine import machine
 from ..plan import Call, Plan, Words
+from ..quantity import least, whole
 from .arguments import Kind, Rows, Source
 from .beforehand import packing_kernel
 from .dot import CHUNK, dot_kernels
@@ -101,7 +102,7 @@ class Problem(NamedTuple):
     def traffic(self) -> float:
         size = self.source.itemsize
         read = (self.m + self.n) * self.k * size + self.m * self.n * self.target.itemsize
-        return float(self.items * read)
+        return 1.0 * self.items * read
 
 
 # The number of rows in the first product of a kind with a matrix B.
@@ -139,12 +140,11 @@ def product_plan(problem: Problem) -> Plan:
     depth, panels = -(-k // lanes) * lanes, -(-n // width)
     shared = how is _SHARED
     if not shared:  # panels in the scratch: those of A and, where the task packs them, of B
-        mc += width if how is _DIRECT else -(-min(columns, n) // width) * width
-    scratch = mc * min(depth, -(-kc // lanes) * lanes) * size
+        mc += width if how is _DIRECT else -(-least(columns, n) // width) * width
+    scratch = mc * least(depth, -(-kc // lanes) * lanes) * size
     words = _words(problem, blocks, panels * width * depth)
     tasks = items * row_blocks * column_blocks
-    grain = max(1, int(TASK * tasks / flops))
-    product = Call(product_kernel(kind), words, tasks, min(grain, tasks), scratch + 64 * lanes)
+    product = Call(product_kernel(kind), words, tasks, _grain(tasks, flops), scratch + 64 * lanes)
     traffic = problem.traffic
     if not shared:
         return Plan([product], flops=flops, traffic=traffic)
@@ -153,6 +153,12 @@ def product_plan(problem: Problem) -> Plan:
                    panels_packed, max(1, PACKED // (width * k)))
     return Plan([packing, product], workspace=panels_packed * width * depth * size, flops=flops,
                 traffic=traffic)
+
+
+@whole
+def _grain(tasks: int, flops: float) -> int:
+    """How many tasks are worth handing out at once."""
+    return min(max(1, int(TASK * tasks / flops)), tasks)
 
 
 def _dot_plan(problem: Problem) -> Plan:
@@ -188,6 +194,8 @@ def _compile_beside(problem: Problem, kind: Kind) -> None:
 
     So sequences of ever other lengths compile nothing when at last a short one comes.
     """
+    if problem.m.__class__ is not int:
+        return  # nothing is decided here (Note: formulas)
     inner = problem.b.row == 1
     key = kind, problem.n, problem.k, inner
     if _few_rows(problem) < INNER_ROWS or _rows.setdefault(key, problem.m) == problem.m:
@@ -199,7 +207,7 @@ def _compile_beside(problem: Problem, kind: Kind) -> None:
 
 def _is_wide(problem: Problem) -> bool:
     """Whether rows of B lie in so many pages that processors do not know the addresses of all."""
-    return problem.k * abs(problem.b.row) * problem.source.itemsize > PAGES
+    return bool(problem.k * abs(problem.b.row) * problem.source.itemsize > PAGES)
 
 
 def _skinny_plan(problem: Problem, kind: Kind) -> Plan:
@@ -268,22 +276,33 @@ def _packing_words(problem: Problem, panels: int) -> Words:
 
 
 def _blocks(problem: Problem, tile: Tile) -> _Blocks:
-    m, n, k, _, _, b, _, source, target, compute, _, _, _ = problem
-    items, threads = problem.items, _threads()
+    m, n, k, _, a, b, _, source, target, compute, *_ = problem
+    return _Blocks(*_chosen(m, n, k, problem.items, a.row, a.column, b.row, b.column, source.itemsize,
+                            source == compute, target == compute, tile, _threads()))
+
+
+@whole
+def _chosen(m: int, n: int, k: int, items: int, a_row: int, a_column: int, b_row: int, b_column: int,
+            size_in_memory: int, plain: bool, holds_sums: bool, tile: Tile, threads: int) -> tuple[Any, ...]:
+    """The blocks of a product. ``plain``: elements lie in memory in the type that is computed with.
+
+    ``holds_sums``: so does the result.
+    """
     size, lanes, width = tile.itemsize, tile.lanes, tile.columns
-    plain = source == compute
-    in_place = _rows_in_place(problem) if plain else _PACKED
+    in_place = _PACKED
+    if plain:
+        in_place = _rows_in_place(m, n, a_row, a_column, b_column == 1 and holds_sums, size_in_memory)
     kc = k
-    if target == compute:
+    if holds_sums:
         deepest = DEPTH * 4 // size
         if in_place is _AT_ONCE:
             deepest = min(deepest, IN_PLACE_BLOCK // size // (min(m, IN_PLACE_ROWS) + min(n, IN_PLACE_ROWS)))
         kc = _share(k, -(-k // deepest), lanes)
-    flops = problem.flops
+    flops = 2.0 * items * m * n * k
     worth = flops / TASK if threads > 1 or flops >= SHARED else 1.0
     wanted = min(THREAD_TASKS * threads, max(min(FEW_TASKS, int(worth)), int(worth / 2)))
     wanted = -(-wanted // items) or 1
-    direct = plain and b.column == 1 and _columns_in_place(problem, in_place)
+    direct = plain and b_column == 1 and _columns_in_place(m, n, k, b_row, in_place, size_in_memory)
     shared = not direct and in_place is not _AT_ONCE and items < 4 and wanted > 1 \
         and flops >= (SHARED if m >= n else SHARED_WIDE)
     unit = 4 if tile.rows % 4 == 0 else 2   # tiles of fewer rows cost little more than they compute
@@ -291,7 +310,7 @@ def _blocks(problem: Problem, tile: Tile) -> _Blocks:
     if wanted > 1:
         costs = PACKING[0] if in_place is _PACKED else IN_PLACE, \
             IN_PLACE if direct else READING if shared else PACKING[1]
-        row_blocks, column_blocks = _split(problem, unit, width, wanted, costs)
+        row_blocks, column_blocks = _split(m, n, items, unit, width, wanted, costs, threads)
     rows, columns = _share(m, row_blocks, unit), _share(n, column_blocks, width)
     row_blocks, column_blocks = -(-m // rows), -(-n // columns)
     how = _DIRECT if direct else _SHARED if shared and row_blocks > 1 else _OWN
@@ -300,32 +319,29 @@ def _blocks(problem: Problem, tile: Tile) -> _Blocks:
     mc = tile.rows
     if most > 1 and in_place is not _AT_ONCE:
         mc = _share(min(rows, m), -(-rows // (most * tile.rows)), tile.rows)
-    return _Blocks(mc, kc, rows, columns, row_blocks, column_blocks, how, in_place)
+    return mc, kc, rows, columns, row_blocks, column_blocks, how, in_place
 
 
-def _rows_in_place(problem: Problem) -> Rows:
+def _rows_in_place(m: int, n: int, row: int, column: int, at_once: bool, size: int) -> Rows:
     """Whether A is better read where it lies than packed.
 
-    Rows that are adjacent are, if B is too and the blocks that tasks read together fit the cache. Others are,
-    unless they are so far apart that they drive each other out of the first cache.
+    Rows that are adjacent are, if B is too (``at_once``) and the blocks that tasks read together fit the
+    cache. Others are, unless they are so far apart that they drive each other out of the first cache.
     """
-    a, m, n = problem.a, problem.m, problem.n
     if m <= DIRECT_ROWS:
         return _PACKED
-    if a.row == problem.b.column == 1 and problem.target == problem.compute:
+    if row == 1 and at_once:
         return _AT_ONCE if m * n <= IN_PLACE_RESULT else _PACKED
-    apart = not _falls_together(a.row, problem.source.itemsize)
-    return _IN_BLOCKS if a.column == 1 and apart else _PACKED
+    return _IN_BLOCKS if column == 1 and not _falls_together(row, size) else _PACKED
 
 
-def _columns_in_place(problem: Problem, rows: Rows) -> bool:
+def _columns_in_place(m: int, n: int, k: int, row: int, rows: Rows, size: int) -> bool:
     """Whether B, whose columns are adjacent, is read where it lies: tasks find it in the second cache."""
-    if problem.m <= DIRECT_ROWS:
-        return not _is_wide(problem)
-    size = problem.source.itemsize
+    if m <= DIRECT_ROWS:
+        return k * abs(row) * size <= PAGES
     if rows is _AT_ONCE:
-        return not _falls_together(problem.b.row, size)
-    return rows is _IN_BLOCKS and problem.k * problem.n * size <= IN_PLACE_BLOCK
+        return not _falls_together(row, size)
+    return rows is _IN_BLOCKS and k * n * size <= IN_PLACE_BLOCK
 
 
 def _falls_together(stride: int, size: int) -> bool:
@@ -343,29 +359,27 @@ def _share(extent: int, blocks: int, unit: int) -> int:
     return -(-tiles // blocks) * unit
 
 
-def _split(problem: Problem, unit: int, width: int, wanted: int,
-           costs: tuple[float, float]) -> tuple[int, int]:
+def _split(m: int, n: int, items: int, unit: int, width: int, wanted: int, costs: tuple[float, float],
+           threads: int) -> tuple[int, int]:
     """Blocks of rows and of columns: ``wanted`` or more where there are so many tiles, at the least cost.
 
     A is packed, or read, for each block of columns, B for each block of rows. The last block of either may be
     almost empty, and a thread may be idle while others compute the last tasks.
     """
-    m, n, _, (one, two, three), *_ = problem
-    row_tiles, column_tiles, items = -(-m // unit), -(-n // width), one * two * three
+    row_tiles, column_tiles = -(-m // unit), -(-n // width)
     for_a, for_b, all_tiles = costs[0] / n, costs[1] / m, row_tiles * column_tiles
-    threads = _threads()
-    best, least = (1, 1), float("inf")
+    best, lowest = (1, 1), float("inf")
     for rows in range(1, min(wanted, row_tiles) + 1):
         columns = -(-wanted // rows)
         if columns > column_tiles:
             columns = column_tiles
         cost = 1 + columns * for_a + rows * for_b
-        if cost * all_tiles >= least:   # were all blocks full, and no thread idle
+        if cost * all_tiles >= lowest:   # were all blocks full, and no thread idle
             continue
         tasks = rows * columns * items
         cost *= -(-row_tiles // rows) * rows * -(-column_tiles // columns) * columns
         if tasks % threads:
             cost *= -(-tasks // threads) * threads / tasks
-        if cost < least:
-            best, least = (rows, columns), cost
+        if cost < lowest:
+            best, lowest = (rows, columns), cost
     return best

@@ -10,13 +10,17 @@ shapes, have their own plans made, and take the rest from here.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from typing import Any
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
 
 from ....graph.node import Signature
 from ....graph.site import Site
 from ..plan import Plan
+from .formulas import Formulas, Sketch
 from .outline import INNER, UNHELD, Outline
+
+if TYPE_CHECKING:
+    from .planning import Replan
 
 Result = tuple[int, int]
 Plans = list["Plan | None"]
@@ -58,7 +62,8 @@ class Pattern:
         self.stages: list[list[int]] = []
         self.first: Plans = []
         self._planned: list[Planned] = []
-        self._fits: list[Callable[[Sequence[Signature]], Plan | None]] = []
+        self._fits: list[Replan] = []
+        self._formulas = Formulas()
         self._twin: list[int | None] = []
         self.projections: dict[int, Result] = {}
         self._stage(planned)
@@ -81,7 +86,10 @@ class Pattern:
         latest, plans = self._latest
         stages = self.stages
         changed = {k for k, (new, old) in enumerate(zip(signatures, latest)) if new is not old}
-        for members, old, fit, known, twin in zip(stages, self.first, self._fits, plans, self._twins()):
+        sketch, numbers = self._formulas.find(signatures) or (None, ())
+        made: list[int] = []        # stages that no formula planned
+        for s, (members, old, fit, known, twin) in enumerate(zip(stages, self.first, self._fits, plans,
+                                                                 self._twins())):
             if old is None or changed.isdisjoint(members):
                 found.append(known)
                 continue
@@ -89,12 +97,27 @@ class Pattern:
             if twin is not None and own == [signatures[k] for k in stages[twin]]:
                 found.append(found[twin])
                 continue
-            plan = fit(own)
+            plan = sketch.plan(s, numbers) if sketch is not None else None
+            if plan is None:
+                plan = fit.plan(own)
+                made.append(s)
             if plan is None or plan.in_place != old.in_place:
                 return None
             found.append(plan)
         self._latest = list(signatures), found
+        if made:
+            self._learn(sketch, made, latest, signatures, found)
         return found
+
+    def _learn(self, sketch: Sketch | None, made: list[int], old: Sequence[Signature],
+               new: Sequence[Signature], plans: Plans) -> None:
+        """Find formulas for stages that were planned without."""
+        if sketch is None:
+            sketch = self._formulas.sketch([self.stages[s] for s in made], old, new)
+        for s in made:
+            plan = plans[s]
+            if sketch is not None and plan is not None:
+                sketch.learn(s, self.stages[s], new, plan, self._fits[s].record)
 
     def _twins(self) -> list[int | None]:
         """Of each stage, an earlier one that had the same plan: layers that are alike have most of them."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 from ....graph.node import Node, Signature
 from ..fusion.binding import bind
@@ -12,10 +12,16 @@ from ..fusion.refit import Fit
 from ..fusion.schedule import References, Unit, kernel, schedule
 from ..fusion.side_by_side import SideBySide, side_by_side
 from ..plan import Plan
-from ..templates import plan_of
+from ..templates import make, plan_of
+from .formulas import Record
 from .pattern import Planned
 
-Replan = Callable[[Sequence[Signature]], "Plan | None"]     # the plan of the members for other shapes
+
+class Replan(NamedTuple):
+    """The plan of a stage's members for other shapes, and for quantities (Note: formulas)."""
+
+    plan: Callable[[Sequence[Signature]], Plan | None]
+    record: Record
 
 
 def planned(nodes: list[Node]) -> list[Planned]:
@@ -33,15 +39,22 @@ def planned(nodes: list[Node]) -> list[Planned]:
 def replan(stage: Planned, signatures: Sequence[Signature]) -> Replan:
     """How a stage, whose members have these signatures, is planned for others."""
     if stage.form is None:
-        return _alone
+        return Replan(_alone, _recorded)
     if stage.form[0] == "side by side":
-        return SideBySide(stage.members).plan_for
-    return _followed(stage, signatures) if stage.form[0] == "followed" else \
-        Fit(_unit(stage.members, stage.form), signatures).plan
+        together = SideBySide(stage.members)
+        return Replan(together.plan_for, together.record)
+    if stage.form[0] == "followed":
+        return _followed(stage, signatures)
+    fit = Fit(_unit(stage.members, stage.form), signatures)
+    return Replan(fit.plan, fit.record)
 
 
 def _alone(signatures: Sequence[Signature]) -> Plan | None:
     return plan_of(signatures[0])
+
+
+def _recorded(known: Sequence[Signature], given: Sequence[Signature]) -> Plan | None:
+    return make(given[0])
 
 
 def _form(unit: Unit) -> tuple[Any, ...] | None:
@@ -66,4 +79,4 @@ def _followed(stage: Planned, signatures: Sequence[Signature]) -> Replan:
     product, *members = stage.members
     unit = Followed(product, _unit(members, form), source, kept)
     unit.fit = Fit(unit.kernel, signatures[1:])
-    return unit.plan_for
+    return Replan(unit.plan_for, unit.record)

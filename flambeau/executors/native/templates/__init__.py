@@ -70,11 +70,12 @@ def plan_of(signature: Signature) -> Plan | None:
     if found is None:
         found = _plans.recall(signature)
         if found is None:
-            found = _plans.keep(signature, _make(signature) or False)
+            found = _plans.keep(signature, make(signature) or False)
     return found or None  # type: ignore[return-value]
 
 
-def _make(signature: Signature) -> Plan | None:
+def make(signature: Signature) -> Plan | None:
+    """``plan_of``, not remembered."""
     name = signature.operator.name
     table = _tables.get(name) or _found(name)
     if table is None or signature.on_meta or half_complex.present(signature):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from typing import Any, SupportsIndex
+from typing import Any, NamedTuple, SupportsIndex
 
 from ....config import settings
 from ....graph.geometry import Geometry
@@ -19,6 +19,7 @@ from ..llvm.effort import Effort
 from ..llvm.emitter import BFLOAT16, FLOAT16, FLOAT32, FLOAT64, Dtype
 from ..plan import Call, Plan, Words
 from ..products.microkernel import tile_of
+from ..quantity import least, whole
 from .nest import EVEN
 
 _OPERANDS = ("grad", "query", "key", "value", "mask", "kept")
@@ -36,13 +37,25 @@ _row_kernel = kernel("attention_row", effort=Effort.FEW)(row_text)
 _backward_kernels = kernels("attention_backward", Effort.SOME)(backward_text)
 
 
+_gcd = whole(math.gcd)
+
+
+class Place(NamedTuple):
+    """How a result lies in memory."""
+
+    ndim: int
+    shape: Sequence[int]
+    strides: tuple[int, ...]
+    offset: int
+
+
 class _Problem:
     """Extents, strides and element types of an attention.
 
     ``places``: where the results lie in the one result of member ``member``; else each is one of its own.
     """
 
-    def __init__(self, signature: Signature, places: Sequence[Geometry] = (), member: int = 0) -> None:
+    def __init__(self, signature: Signature, places: Sequence[Place] = (), member: int = 0) -> None:
         name = signature.operator.name
         self.operands: tuple[str, ...] = _OPERANDS
         if not name.endswith("backward"):
@@ -51,7 +64,7 @@ class _Problem:
             self.operands = self.operands[:-1]
         self.geometries = {name: geometry for name, geometry in zip(self.operands, signature.geometries)
                            if geometry.__class__ is Geometry}
-        self.outputs: Sequence[Geometry] = places or signature.outputs
+        self.outputs: Sequence[Place | Geometry] = places or signature.outputs
         self.member = member
         q, v = self.geometries["query"], self.geometries["value"]
         *lead, self.queries, self.depth = q.shape
@@ -68,7 +81,7 @@ class _Problem:
         self.lanes = tile.lanes
         pairs = self.queries * self.keys * (0.5 if self.causal else 1.0)
         self.flops = 2.0 * self.heads * pairs * (self.depth + self.width)
-        self.traffic = float(sum([g.numel * g.dtype.itemsize for g in self.geometries.values()]))
+        self.traffic = 1.0 * sum([g.numel * g.dtype.itemsize for g in self.geometries.values()])
 
     @property
     def native(self) -> bool:
@@ -129,7 +142,7 @@ class _Problem:
             return True
         if name in ("key", "value"):
             row = geometry.strides[-2] * self.storage.itemsize
-            return self.blocks > 1 and self.keys * math.gcd(row, _SPAN) > _RIVALS * _SPAN
+            return self.blocks > 1 and self.keys * _gcd(row, _SPAN) > _RIVALS * _SPAN
         return geometry.strides[-1] != 1
 
     def words(self, names: Names, sizes: Sequence[int], scratch: Scratch) -> Words:
@@ -155,13 +168,18 @@ class _Problem:
 
     def call(self, function: SupportsIndex, words: Words, tasks: int, flops: float, scratch: Scratch) -> Call:
         """A call whose tasks are shared only if there is enough to do."""
-        share = flops / tasks
-        if flops < _SMALL:
-            return Call(function, words, tasks, tasks, scratch.size)
-        several = min(int(_PORTION / share), tasks // (_PORTIONS * settings.threads))
-        most = max(1, several, min(int(_SMALL / 4 / share), tasks // _TASKS))
-        grain = next((n for n in range(most, 1, -1) if -(-tasks // n) % EVEN == 0), 1)
-        return Call(function, words, tasks, grain, scratch.size)
+        return Call(function, words, tasks, _grain(flops, tasks, settings.threads), scratch.size)
+
+
+@whole
+def _grain(flops: float, tasks: int, threads: int) -> int:
+    """How many tasks a thread takes at a time."""
+    share = flops / tasks
+    if flops < _SMALL:
+        return tasks
+    several = min(int(_PORTION / share), tasks // (_PORTIONS * threads))
+    most = max(1, several, min(int(_SMALL / 4 / share), tasks // _TASKS))
+    return next((n for n in range(most, 1, -1) if -(-tasks // n) % EVEN == 0), 1)
 
 
 def attention(signature: Signature) -> Plan | None:
@@ -171,7 +189,7 @@ def attention(signature: Signature) -> Plan | None:
         return None
     if problem.has_adjacent_columns and problem.queries <= _FEW and "kept" not in problem.geometries:
         return _row_plan(problem)
-    chunks = min(problem.blocks, -(-_TASKS // problem.heads))
+    chunks = least(problem.blocks, -(-_TASKS // problem.heads))
     scratch = _forward_scratch(problem)
     words = problem.words(FORWARD, problem.sizes(chunks), scratch)
     function = _forward_kernel(problem.storage, problem.compute)
@@ -215,7 +233,7 @@ def _add_copies(scratch: Scratch, problem: _Problem) -> None:
         scratch.add("mask_t", problem.block * problem.padded(KEYS))
 
 
-def attention_backward(signature: Signature, places: Sequence[Geometry] = (), member: int = 0) -> Plan | None:
+def attention_backward(signature: Signature, places: Sequence[Place] = (), member: int = 0) -> Plan | None:
     """The plan of scaled_dot_product_attention_backward; ``places``, ``member``: see ``_Problem``."""
     problem = _Problem(signature, places, member)
     if not problem.native:
@@ -233,7 +251,7 @@ def attention_backward(signature: Signature, places: Sequence[Geometry] = (), me
     flops = 2.5 * problem.flops
     calls = [problem.call(functions["attention_backward"], words, problem.shared * chunks, flops, scratch)]
     if not alone:
-        added = float(problem.shared * chunks * share)
+        added = 1.0 * problem.shared * chunks * share
         calls.append(problem.call(functions["attention_gather"], words, problem.shared, 8 * added,
                                   Scratch(problem.compute.itemsize)))
     workspace = 0 if alone else problem.shared * chunks * share * problem.compute.itemsize

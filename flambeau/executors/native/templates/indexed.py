@@ -22,6 +22,7 @@ from ..llvm.build import Function, Module, Value, Variable
 from ..llvm.code import kernel
 from ..llvm.emitter import BFLOAT16, FLOAT16, INT32, INT64, Dtype, Unsupported, register_type
 from ..plan import Call, Words
+from ..quantity import whole
 from .copying import define_run, element
 from .nest import ALIGNED, Nest, Row, Space, Split, fused, rank_for, split, tasks_for
 
@@ -160,16 +161,21 @@ def _for_writing(extents: Strides, strides: list[list[int]], size: int, each: fl
         if not s:
             break
         groups *= n
-    columns = space.extents[-1]
-    rows = space.size // columns // groups
-    wanted = tasks_for(space.size * each)
+    return space, Split(*_blocks(space.size, space.extents[-1], groups, each, column is not None), 1)
+
+
+@whole
+def _blocks(size: int, columns: int, groups: int, each: float, has_column: bool) -> tuple[int, int, int]:
+    """Rows and columns of a task, and how many tasks there are."""
+    rows = size // columns // groups
+    wanted = tasks_for(size * each)
     wide, high = columns, rows
-    if groups >= wanted or column is None:
+    if groups >= wanted or not has_column:
         high = rows * -(-groups // wanted)
     else:
         wide = min(columns, -(-columns // (-(-wanted // groups) * ALIGNED)) * ALIGNED)
     tasks = -(-rows * groups // high) * -(-columns // wide)
-    return space, Split(high, wide, tasks, 1)
+    return high, wide, tasks
 
 
 # --- code ---------------------------------------------------------------------------------------------------

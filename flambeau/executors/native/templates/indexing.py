@@ -35,7 +35,7 @@ def expanded(g: Geometry, shape: Shape) -> list[int]:
 
 def _traffic(signature: Signature, positions: Shape) -> float:
     size = signature.outputs[0].dtype.itemsize
-    return float(signature.nbytes) + math.prod(positions) * (size + 8.0)
+    return 1.0 * signature.nbytes + math.prod(positions) * (size + 8.0)
 
 
 def _reading(signature: Signature, positions: Shape, call: Call) -> Plan:

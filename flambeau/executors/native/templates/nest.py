@@ -17,6 +17,7 @@ from typing import NamedTuple
 
 from ..llvm.build import Function, Variable
 from ..plan import Words
+from ..quantity import whole
 
 RANKS = (1, 3, 7)
 TASK_BYTES = 256 << 10   # read and written by a task: some 10 us
@@ -84,7 +85,12 @@ class Split(NamedTuple):
 
 def split(space: Space, bytes_each: float, *, widest: int = 0, together: int = 1) -> Split:
     """Blocks for tasks. ``widest``: most columns of a block; ``together``: rows that share cache lines."""
-    size, columns = space.size, space.extents[-1]
+    return Split(*_blocks(space.size, space.extents[-1], bytes_each, widest, together))
+
+
+@whole
+def _blocks(size: int, columns: int, bytes_each: float, widest: int,
+            together: int) -> tuple[int, int, int, int]:
     rows = size // columns
     groups = -(-rows // together)
     wanted = tasks_for(size * bytes_each)
@@ -98,7 +104,7 @@ def split(space: Space, bytes_each: float, *, widest: int = 0, together: int = 1
     elif across == 1:
         high *= -(-groups // wanted)
     tasks = -(-rows // high) * across
-    return Split(high, wide, tasks, max(1, tasks // wanted))
+    return high, wide, tasks, max(1, tasks // wanted)
 
 
 def tasks_for(traffic: float) -> int:

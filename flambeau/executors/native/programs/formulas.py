@@ -1,0 +1,273 @@
+"""Plans of a pattern's stages by formula (Note: formulas): for shapes that come after several others.
+
+Shapes that a program meets differ in a few numbers: a length, and what is computed of it. Which of a graph's
+extents, strides and offsets these are is seen from two of its shapes, and is called a *sketch*. Shapes that
+agree with a sketch have new values of its numbers, every other extent as it was, and nothing in common that
+the former had not. For them, stages' plans are tapes, recorded for the shapes that the sketch was made of.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from itertools import chain
+from operator import attrgetter, itemgetter
+from typing import Any
+
+import numpy as np
+
+from ....config import settings
+from ....graph.geometry import Family, Geometry
+from ....graph.node import Signature
+from ....size import Size
+from ..plan import Call, Plan
+from ..quantity import Quantity, Tape, play
+
+# The plan of members on a tape, given those that it was recorded of.
+Record = Callable[[Sequence[Signature], Sequence[Signature]], "Plan | None"]
+
+_SKETCHES = 4       # of one pattern: shapes that agree with none of them are planned by templates
+_FORMULAS = 4       # of one stage
+
+_facts = attrgetter("dtype", "ndim", "is_contiguous")
+_alike = attrgetter("attributes", "compute")
+
+
+class Sketch:
+    """Which numbers of some nodes' geometries vary.
+
+    ``members``: positions of the nodes; ``entries``: of each, of its operands' and results' geometries which
+    of the distinct ones they are. ``classes``: of all integers of these which number they are, of
+    ``constants`` first and then of the numbers that vary.
+    """
+
+    def __init__(self, members: list[int], old: Sequence[Signature], new: Sequence[Signature]) -> None:
+        self.members = members
+        self.threads = settings.threads
+        self._alike = [*map(_alike, [new[k] for k in members])]
+        before, after = _geometries([old[k] for k in members]), _geometries([new[k] for k in members])
+        known: dict[Any, int] = {}
+        self.which = [known.setdefault(pair, len(known)) for pair in zip(before, after)]
+        self._first = _taking([self.which.index(k) for k in range(len(known))])
+        self._which = _taking(self.which)
+        self._facts = [*map(_facts, self._first(after))]
+        pairs = list(zip(_integers(self._first(before)), _integers(self._first(after))))
+        numbers = dict.fromkeys(pair for pair in pairs if pair[0] == pair[1])
+        self.constants = [b for _, b in numbers]
+        numbers.update(dict.fromkeys(pairs))
+        place = {pair: k for k, pair in enumerate(numbers)}
+        self.classes = [place[pair] for pair in pairs]
+        self._values = _taking([self.classes.index(k) for k in range(len(place))])
+        self._classes = _taking(self.classes)
+        self._apart = {0, 1, *self.constants}
+        self.formulas: dict[int, list[Formula]] = {}
+        self._tries: dict[int, int] = {}
+        self._members = set(members)
+
+    def numbers(self, signatures: Sequence[Signature]) -> Sequence[int] | None:
+        """The numbers that vary; None where signatures do not agree with the sketch."""
+        own = [signatures[k] for k in self.members]
+        if self.threads != settings.threads or [*map(_alike, own)] != self._alike:
+            return None
+        geometries = _geometries(own)
+        if len(geometries) != len(self.which):
+            return None
+        distinct = self._first(geometries)
+        if list(self._which(distinct)) != geometries or [*map(_facts, distinct)] != self._facts:
+            return None
+        integers = _integers(distinct)
+        values = self._values(integers)
+        count = len(self.constants)
+        if list(self._classes(values)) != integers or list(values[:count]) != self.constants:
+            return None
+        found = values[count:]
+        return found if len(self._apart.union(found)) == len(self._apart) + len(found) else None
+
+    def plan(self, stage: int, numbers: Sequence[int]) -> Plan | None:
+        """A stage's plan; None where no formula holds."""
+        for formula in self.formulas.get(stage, ()):
+            plan = formula.plan(numbers)
+            if plan is not None:
+                return plan
+        return None
+
+    def learn(self, stage: int, members: list[int], signatures: Sequence[Signature], plan: Plan,
+              record: Record) -> None:
+        """Find the formula of a stage that has this plan for shapes that agree with the sketch."""
+        tries = self._tries.get(stage, 0)
+        if tries >= _FORMULAS or not self._members.issuperset(members):
+            return
+        numbers = self.numbers(signatures)
+        assert numbers is not None
+        self._tries[stage] = tries + 1
+        tape = Tape(numbers)
+        try:
+            found = record([signatures[k] for k in members], self._on_tape(tape, members, signatures))
+            formula = None if found is None else Formula(tape, found)
+        except Exception:   # a template that needs the numbers themselves; which error it gets, who knows
+            formula = None
+        if formula is None or not _are_equal(formula.plan(numbers), plan):
+            self._tries[stage] = _FORMULAS
+            return
+        self.formulas.setdefault(stage, []).insert(0, formula)
+
+    def _on_tape(self, tape: Tape, members: list[int], signatures: Sequence[Signature]) -> list[Signature]:
+        """Signatures of which the numbers that vary are on a tape."""
+        values = [*self.constants, *tape.given]
+        made: dict[int, Geometry] = {}
+        integers = [values[k] for k in self.classes]
+        starts = [0]
+        for _, ndim, _ in self._facts:
+            starts.append(starts[-1] + 2 * ndim + 1)
+        at = {}
+        count = 0
+        for k in self.members:
+            s = signatures[k]
+            at[k] = count
+            count += len(_geometries([s]))
+        found = []
+        for k in members:
+            each = iter(self.which[at[k]:])
+
+            def taped(g: Any, each: Any = each) -> Any:
+                if g.__class__ is not Geometry:
+                    return g
+                n = next(each)
+                if n not in made:
+                    made[n] = _geometry(g, integers[starts[n]:starts[n + 1]])
+                return made[n]
+            found.append(_signature(signatures[k], taped))
+        return found
+
+
+def _geometries(signatures: Sequence[Signature]) -> list[Geometry]:
+    return [g for s in signatures for g in (*s.geometries, *s.outputs) if g.__class__ is Geometry]
+
+
+def _taking(places: list[int]) -> Callable[[Any], Any]:
+    """What takes the elements at some places, as a sequence."""
+    return itemgetter(*places) if len(places) > 1 else lambda all_of: [all_of[k] for k in places]
+
+
+def _integers(geometries: Sequence[Geometry]) -> list[int]:
+    """Of each geometry shape, strides and offset."""
+    return [*chain.from_iterable([(*g.shape, *g.strides, g.offset) for g in geometries])]
+
+
+def _geometry(g: Geometry, integers: list[Any]) -> Geometry:
+    """A geometry with other numbers; what is known of them without looking stays."""
+    ndim = g.ndim
+    family = Family.__new__(Family)
+    family.shape, family.strides = Size(integers[:ndim]), tuple(integers[ndim:2 * ndim])
+    family.dtype, family.device, family.ndim, family.is_contiguous = g.dtype, g.device, ndim, g.is_contiguous
+    family.numel = Size.numel(family.shape)
+    family.span = 1 + sum([(n - 1) * s for n, s in zip(family.shape, family.strides)])
+    family.order = family.steps = family.flat = None
+    made = Geometry.__new__(Geometry)
+    made.shape, made.strides, made.offset = family.shape, family.strides, integers[-1]
+    made.dtype, made.device, made.ndim, made.is_contiguous = g.dtype, g.device, ndim, g.is_contiguous
+    made.numel, made.extent, made.family = family.numel, integers[-1] + family.span, family
+    return made
+
+
+def _signature(signature: Signature, taped: Callable[[Any], Any]) -> Signature:
+    """A signature with other geometries."""
+    made = Signature.__new__(Signature)
+    made.operator, made.attributes, made.compute = signature.operator, signature.attributes, signature.compute
+    made.geometries = tuple(map(taped, signature.geometries))
+    made.outputs = tuple(map(taped, signature.outputs))
+    made.single, made.on_meta, made.form = signature.single, signature.on_meta, signature.form
+    made.nbytes = sum([g.numel * g.dtype.itemsize for g in made.outputs])
+    return made
+
+
+class Formula:
+    """A tape that ends in a plan.
+
+    ``calls``: of each its function, its words but for their values, and how many values, shifts and rooms
+    there are; ``numbers``: takes all of these out of the registers.
+    """
+
+    __slots__ = ("steps", "constants", "calls", "in_place", "numbers")
+
+    def __init__(self, tape: Tape, plan: Plan) -> None:
+        self.calls = []
+        wanted: list[Any] = []
+        for call in plan.calls:
+            words = call.words
+            values = list(words.values) if words.values.__class__ is list else words.values.tolist()
+            self.calls.append((call.function, words.filled(None, (), ()), len(values), len(words.shifts),
+                               len(words.rooms)))
+            wanted += [*values, *words.shifts, *words.rooms, call.tasks, call.grain, call.scratch]
+        wanted += plan.workspace, plan.flops, plan.traffic, plan.nanoseconds
+        if not all(isinstance(x, (int, float, Quantity)) for x in wanted):
+            raise TypeError("a plan with something else than numbers in it")
+        self.in_place = plan.in_place
+        self.steps, places = tape.finish(wanted)
+        self.constants = tape.constants
+        self.numbers = itemgetter(*places)
+
+    def plan(self, given: Sequence[int]) -> Plan | None:
+        """The plan for these numbers; None where a comparison comes out otherwise."""
+        registers = [*given, *self.constants]
+        if not play(self.steps, registers):
+            return None
+        found = self.numbers(registers)
+        calls: list[Call] = []
+        first = 0
+        for function, words, values, shifts, rooms in self.calls:
+            second = first + values
+            third = second + shifts
+            after = third + rooms
+            own = words.filled(np.array(found[first:second], np.int64), found[second:third],
+                               found[third:after])
+            calls.append(Call(function, own, found[after], found[after + 1], found[after + 2]))
+            first = after + 3
+        workspace, flops, traffic, nanoseconds = found[first:]
+        return Plan(calls, workspace=workspace, in_place=self.in_place, flops=flops, traffic=traffic,
+                    nanoseconds=nanoseconds)
+
+
+def _are_equal(a: Plan | None, b: Plan) -> bool:
+    """Whether two plans are the same."""
+    return a is not None and len(a.calls) == len(b.calls) and a.in_place == b.in_place \
+        and (a.workspace, a.flops, a.traffic, a.nanoseconds) == (b.workspace, b.flops, b.traffic,
+                                                                 b.nanoseconds) \
+        and all(x.function is y.function and x.words.places == y.words.places
+                and list(x.words.values) == list(y.words.values) and x.words.shifts == y.words.shifts
+                and x.words.rooms == y.words.rooms and x.words.functions == y.words.functions
+                and (x.tasks, x.grain, x.scratch) == (y.tasks, y.grain, y.scratch)
+                for x, y in zip(a.calls, b.calls))
+
+
+class Formulas:
+    """The sketches of a pattern's shapes."""
+
+    __slots__ = ("sketches", "latest", "shapes")
+
+    def __init__(self) -> None:
+        self.sketches: list[Sketch] = []
+        self.shapes = 0     # that were planned
+
+    def find(self, signatures: Sequence[Signature]) -> tuple[Sketch, Sequence[int]] | None:
+        """The sketch with which signatures agree, and their numbers."""
+        for sketch in self.sketches:
+            numbers = sketch.numbers(signatures)
+            if numbers is not None:
+                return sketch, numbers
+        return None
+
+    def sketch(self, stages: Sequence[list[int]], old: Sequence[Signature],
+               new: Sequence[Signature]) -> Sketch | None:
+        """A new sketch, of two shapes that agree with none; None where there are enough, or it pays not yet.
+
+        Stages with attributes that vary, such as a shape, are left out.
+        """
+        self.shapes += 1
+        if self.shapes < 2 or len(self.sketches) >= _SKETCHES:
+            return None
+        members = [k for own in stages for k in own if all(_alike(old[k]) == _alike(new[k]) for k in own)]
+        made = Sketch(members, old, new)
+        if not members or made.numbers(new) is None:    # where some coincide, they are not told apart
+            return None
+        self.sketches.insert(0, made)
+        return made

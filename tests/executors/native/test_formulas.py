@@ -1,0 +1,158 @@
+"""Shapes that come after several others are planned by formula, as they would be from scratch."""
+
+from __future__ import annotations
+
+import operator
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+import flambeau as torch
+from flambeau import config
+from flambeau.config import settings
+from flambeau.executors.native.fusion import refit
+from flambeau.executors.native.programs import known
+from flambeau.executors.native.programs.formulas import Sketch
+from flambeau.executors.native.quantity import Quantity, Tape, least, play, whole
+from flambeau.nn import functional as F
+from tests.executors.native.planning import forget, planned
+
+
+def _encoder(x: Any) -> Any:
+    d = x.shape[-1]
+    w = torch.ones(3 * d, d, requires_grad=True)
+    q, k, v = F.linear(x, w).unflatten(-1, (3, 2, d // 2)).permute(2, 0, 3, 1, 4)
+    y = F.scaled_dot_product_attention(q, k, v).transpose(1, 2).flatten(2)
+    y = F.layer_norm(x + y, (d,))
+    return F.linear(F.relu(F.linear(y, w)), w.t()).mean(1)
+
+
+def _rows(x: Any) -> Any:
+    y = (x - x.mean(-1, keepdim=True)) * (x.var(-1, correction=0, keepdim=True) + 1).rsqrt()
+    return y + x.sum((0, 1)), x.transpose(1, 2).softmax(-1), x.std((0, 1)).exp(), x[:, 1:].tanh().sum(0)
+
+
+def _table(x: Any) -> Any:
+    index = torch.arange(x.shape[1]).repeat(x.shape[0], 1) % 7
+    table = x.amax((0, 1)).expand(7, -1) * 2
+    return F.embedding(index, table), x.flatten(0, 1)[index.flatten()], torch.bmm(x, x.transpose(1, 2))
+
+
+PROGRAMS = [_encoder, _rows, _table]
+# Sizes at which work is cut in another way; an extent of 1, and some that are equal to others.
+LENGTHS = [20, 31, 33, 57, 64, 3, 2, 1, 6, 5, 300, 301, 4000, 12, 24, 47, 1030, 40]
+
+
+@pytest.fixture
+def by_formula(monkeypatch: pytest.MonkeyPatch) -> list[int]:
+    """How many numbers the sketch had, of each plan that was made by formula."""
+    found: list[int] = []
+    plan = Sketch.plan
+
+    def counted(sketch: Sketch, stage: int, numbers: Any) -> Any:
+        made = plan(sketch, stage, numbers)
+        if made is not None:
+            found.append(len(numbers))
+        return made
+    monkeypatch.setattr(Sketch, "plan", counted)
+    return found
+
+
+@pytest.mark.parametrize("program", PROGRAMS, ids=lambda program: program.__name__)
+@pytest.mark.parametrize("varies", [(0,), (1,), (0, 1)])
+def test_formulas_plan_as_templates_do(program: Callable[[Any], Any], varies: tuple[int, ...],
+                                       by_formula: list[int]) -> None:
+    lengths = [n for n in LENGTHS if n < 500 or len(varies) == 1]
+    shapes = [tuple(n + 3 * d if d in varies else own for d, own in enumerate((4, 9, 8))) for n in lengths]
+    with config.executor("native"):
+        wanted = {}
+        for shape in shapes:
+            forget()
+            wanted[shape] = planned(program, shape)
+        assert not by_formula
+        forget()
+        compared = 0
+        for shape in shapes:
+            found = planned(program, shape)
+            for stage in found.keys() & wanted[shape].keys():
+                assert found[stage] == wanted[shape][stage], (shape, stage)
+                compared += 1
+    assert len(by_formula) > 3 * len(shapes) and compared > len(by_formula)
+
+
+def test_values_are_right() -> None:
+    forget()
+    for length in LENGTHS[:12]:
+        x = torch.arange(8.0 * 2 * length).reshape(2, length, 8).sin()
+        found = []
+        for executor in ("native", "interpreter"):
+            with config.executor(executor):
+                y = x.clone().requires_grad_()
+                _encoder(y).square().sum().backward()
+                assert y.grad is not None
+                found.append(y.grad.numpy().copy())
+        assert abs(found[0] - found[1]).max() < 1e-3 * max(1.0, abs(found[1]).max())
+
+
+def test_known_formulas_ask_no_template(monkeypatch: pytest.MonkeyPatch, by_formula: list[int]) -> None:
+    with config.executor("native"):
+        forget()
+        for length in (20, 21, 23, 26):
+            planned(_rows, (3, length, 8))
+        by_formula.clear()
+        monkeypatch.setattr(refit.Fit, "plan", None)
+        planned(_rows, (3, 25, 8))
+        assert len(by_formula) > 5
+    pattern = known._entries[-1].family.pattern
+    assert pattern is not None and len(pattern._formulas.sketches) == 1
+
+
+def test_another_number_of_threads_is_another_sketch(by_formula: list[int]) -> None:
+    threads = settings.threads
+    try:
+        with config.executor("native"):
+            forget()
+            for length in (20, 21, 23, 26):
+                planned(_rows, (3, length, 8))
+            assert by_formula
+            by_formula.clear()
+            settings.threads = threads + 1
+            planned(_rows, (3, 25, 8))
+            assert not by_formula
+    finally:
+        settings.threads = threads
+
+
+@whole
+def _halves(n: int, unit: int) -> tuple[int, bool]:
+    return n // 2, n % unit == 0
+
+
+def _template(n: Any, m: Any) -> list[Any]:
+    half, even = _halves(n, 2)
+    total = 2.0 * n * m - n % 7 + (m if n > m else 1)
+    return [half, even, -(-total // 3), least(n, m), abs(-n), sum([n, m, 5])]
+
+
+def test_a_tape_gives_what_the_function_gives() -> None:
+    tape = Tape([10, 3])
+    made = _template(*tape.given)
+    assert made[1] is True
+    steps, places = tape.finish(made)
+    for n, m in ((10, 3), (4, 2), (100, 99)):
+        registers = [n, m, *tape.constants]
+        assert play(steps, registers)
+        assert [registers[k] for k in places] == _template(n, m)
+    for n, m in ((9, 3), (10, 12)):     # odd; not greater
+        assert not play(steps, [n, m, *tape.constants])
+
+
+@pytest.mark.parametrize("use", [
+    int, float, range, hash, str, operator.index, list("ab").__getitem__, "{}".format, lambda x: {x: 1},
+    lambda x: [0] * x, lambda x: x ** 2, lambda x: x >> 1, round, lambda x: x + "a"])
+def test_quantities_are_no_numbers(use: Callable[[Any], Any]) -> None:
+    quantity, = Tape([3]).given
+    assert isinstance(quantity, Quantity)
+    with pytest.raises(TypeError):
+        use(quantity)
