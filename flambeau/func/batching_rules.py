@@ -297,7 +297,7 @@ def _on_folded(call: Call, spatial: int, attributes: tuple[Any, ...] | None = No
     return unfolded(call.again(*[folded(x) for x in operands], attributes=attributes), call.size)
 
 
-@rule("max_pool", "avg_pool", "adaptive_max_pool")
+@rule("max_pool", "max_pool_values", "avg_pool", "adaptive_max_pool")
 def _pool(call: Call) -> Any:
     return _on_folded(call, len(call.attributes[0]))
 

@@ -13,7 +13,7 @@ import numpy as np
 from .. import dtypes
 from ..graph.geometry import Geometry, contiguous
 from ..graph.recent import Recent
-from ..tensor import Tensor, record
+from ..tensor import Tensor, record, state
 from .arguments import known, remember
 from .definition import arithmetic_dtype, operator
 from .memory_formats import pooled_geometry, result_geometry, suggests_last
@@ -56,6 +56,19 @@ def _max_geometry(operands: Any, attributes: Any) -> Any:
 def MAX_POOL(m: Any, input: Any, kernel: Ints, stride: Ints, padding: Ints, dilation: Ints,
              extents: Ints) -> Any:
     """Maxima over windows and their positions in the flattened space (..., *space)."""
+    return _maxima(input, kernel, stride, padding, dilation, extents)
+
+
+@operator("max_pool_values", lambda operands, attributes: _max_geometry(operands, attributes)[0],
+          grad_name="MaxPool2DWithIndicesBackward0")
+def MAX_POOL_VALUES(m: Any, input: Any, kernel: Ints, stride: Ints, padding: Ints, dilation: Ints,
+                    extents: Ints) -> Any:
+    """The maxima alone: positions take more memory than they."""
+    return _maxima(input, kernel, stride, padding, dilation, extents)[0]
+
+
+def _maxima(input: Any, kernel: Ints, stride: Ints, padding: Ints, dilation: Ints,
+            extents: Ints) -> tuple[Any, Any]:
     dims = len(kernel)
     space = input.shape[-dims:]
     lead = input.shape[:-dims]
@@ -146,6 +159,13 @@ def _(ctx: Any, grads: Any, indices: Tensor) -> Any:
     return record(POOL_SCATTER, (grads[0], indices), (tuple(ctx.operand_geometry(0).shape[-dims:]), dims))
 
 
+@MAX_POOL_VALUES.derivative("input", keeps="input")
+def _(ctx: Any, grad: Tensor, input: Tensor) -> Tensor:
+    _, indices = record(MAX_POOL, (input.detach(),), ctx.attributes)
+    dims = len(ctx.attributes[0])
+    return record(POOL_SCATTER, (grad, indices), (tuple(input.shape[-dims:]), dims))
+
+
 @POOL_SCATTER.derivative("grad", keeps="indices")
 def _(ctx: Any, grad: Tensor, indices: Tensor) -> Tensor:
     return record(POOL_GATHER, (grad, indices), (ctx.attributes[1],))
@@ -158,7 +178,7 @@ def _(ctx: Any, grad: Tensor, indices: Tensor) -> Tensor:
 
 
 def _max_pool(x: Tensor, kernel_size: Any, stride: Any, padding: Any, dilation: Any, ceil_mode: bool,
-              dims: int, with_indices: bool) -> tuple[Tensor, Tensor]:
+              dims: int, with_indices: bool) -> tuple[Tensor, Tensor | None]:
     kinds = kernel_size.__class__, stride.__class__, padding.__class__, ceil_mode.__class__  # True is no 1
     key = (x._geometry, dims, kernel_size, stride, padding, dilation, ceil_mode, with_indices, kinds,
            dims == 1 and x.requires_grad)
@@ -166,6 +186,8 @@ def _max_pool(x: Tensor, kernel_size: Any, stride: Any, padding: Any, dilation: 
     if attributes is None:
         attributes = remember(
             _fitting, key, _maximum(x, kernel_size, stride, padding, dilation, ceil_mode, dims, with_indices))
+    if not with_indices and not (x.requires_grad and state.enabled):
+        return record(MAX_POOL_VALUES, (x,), attributes), None
     result: tuple[Tensor, Tensor] = record(MAX_POOL, (x,), attributes)
     return result
 
@@ -193,7 +215,7 @@ def _publish_max_pool(dims: int) -> None:
     name = f"max_pool{dims}d"
 
     def with_indices(input: Tensor, kernel_size: Any, stride: Any = None, padding: Any = 0, dilation: Any = 1,
-                     ceil_mode: bool = False, return_indices: bool = False) -> tuple[Tensor, Tensor]:
+                     ceil_mode: bool = False, return_indices: bool = False) -> tuple[Tensor, Tensor | None]:
         """Maxima over windows, and their positions in the flattened space."""
         return _max_pool(input, kernel_size, stride, padding, dilation, ceil_mode, dims, True)
 

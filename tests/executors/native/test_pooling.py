@@ -67,6 +67,8 @@ def check_case(case: Any, x: Tensor, tolerance: float = 1e-6) -> None:
         return MAXIMA[dims](x, *window, ceil_mode=True, return_indices=True)
     check(maxima, [x], "max_pool")
     check(hanging, [x], "max_pool")
+    for ceil_mode in (False, True):
+        check(lambda x, c=ceil_mode: MAXIMA[dims](x, *window, ceil_mode=c), [x], "max_pool_values")
     check(gradient(maxima), [x], "pool_scatter", tolerance)
     check(second(maxima), [x], "pool_gather", tolerance)
     for ceil_mode in (False, True):

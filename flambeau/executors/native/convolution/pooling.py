@@ -1,4 +1,4 @@
-"""Kernels of pooling: maxima with positions, averages, and what carries gradients back.
+"""Kernels of pooling: windows, averages, and what carries gradients back.
 
 A task is a plane: one (n, c) of (N, C, *space), the space written with three dimensions. Windows are taken
 for a vector of neighbouring results at once: for each tap, the elements that the windows meet are read with a
@@ -19,7 +19,6 @@ from .vectors import Elements, arithmetic
 SPACE = ("space_a", "space_b", "space_w", "s_outer", "s_inner", "s_a", "s_b", "s_w", "inner", "out_a",
          "out_b", "out_w", "kernel_a", "kernel_b", "kernel_w", "stride_a", "stride_b", "stride_w",
          "padding_a", "padding_b", "padding_w", "dilation_a", "dilation_b", "dilation_w")
-WINDOW_POINTERS = ("source", "target", "positions")
 
 
 class Windows:
@@ -43,6 +42,12 @@ class Windows:
         numbers = f.emit(f"mul {self.ints} {self.lane}, {self.splat(a.stride_w)}")
         return f.emit(f"add {self.ints} {numbers}, {self.splat(f.sub(f.mul(w, a.stride_w), a.padding_w))}")
 
+    def are_inside(self, first: str, vectors: int) -> str:
+        """Whether all windows of so many vectors, which begin at ``first``, lie in the space along w."""
+        f, a, n = self.f, self.a, vectors * self.e.lanes
+        last = f.add(first, f.add(f.mul(f.sub(a.kernel_w, 1), a.dilation_w), self.step * n))
+        return f.emit(f"and i1 {f.compare('sge', first, 0)}, {f.compare('sle', last, a.space_w)}")
+
     def between(self, x: str, low: str, high: str) -> str:
         """Lanes with low <= x < high."""
         f = self.f
@@ -56,7 +61,7 @@ class Windows:
         return self.e.at(f, self.source, f.add(f.mul(at_a, a.s_a), f.mul(at_b, a.s_b)))
 
     def read(self, row: str, first: str, inside: str) -> str:
-        """The elements first, first + stride, ... of a row; zero where not inside."""
+        """The elements first, first + stride, ... of a row; zero where not ``inside``, if that is given."""
         f, a, e, n = self.f, self.a, self.e, self.e.lanes
         if self.step == 1:
             return e.read(f, e.at(f, row, first), inside)
@@ -67,61 +72,16 @@ class Windows:
             for k in range(2):
                 at = f.add(first, k * n)
                 places = f.emit(f"add {self.ints} {self.lane}, {self.splat(at)}")
-                halves.append(e.read(f, e.at(f, row, at), self.between(places, zero, limit)))
+                mask = self.between(places, zero, limit) if inside else ""
+                halves.append(e.read(f, e.at(f, row, at), mask))
             picks = ", ".join(f"i32 {2 * i}" for i in range(n))
             return f.emit(f"shufflevector {e.kind} {halves[0]}, {e.kind} {halves[1]}, <{n} x i32> <{picks}>")
         start = e.at(f, row, f.mul(first, a.s_w))
         return gather_lanes(f, e.dtype, n, start, f.mul(a.stride_w, a.s_w), inside)
 
 
-def max_module(e: Elements, step: int) -> str:
-    """Code of ``max_pool``. ``step``: distance of neighbouring windows in memory: 1, 2 or 0 for any."""
-    module = Module()
-    with module.kernel("max_pool") as f:
-        a = registers(f, WINDOW_POINTERS, SPACE)
-        with f.loop(f.begin, f.end) as plane:
-            windows = Windows(f, a, e, plane, step)
-            with f.loop(0, a.out_a) as out_a, f.loop(0, a.out_b) as out_b, f.loop(0, a.out_w, e.lanes) as w:
-                _maxima(f, a, e, windows, (plane, out_a, out_b, w))
-    return module.text()
-
-
-def _maxima(f: Function, a: Registers, e: Elements, windows: Windows, at: tuple[str, str, str, str]) -> None:
-    plane, out_a, out_b, w = at
-    n, ints, bits = e.lanes, windows.ints, f"<{e.lanes} x i1>"
-    best, where = f.variable(e.kind, "zeroinitializer"), f.variable(ints, "zeroinitializer")
-    valid = f.variable(bits, "zeroinitializer")
-    begin = windows.coordinates(w)
-    first = f.sub(f.mul(w, a.stride_w), a.padding_w)
-    live = f.first_lanes(f.sub(a.out_w, w), n)
-    with _taps(f, a, (out_a, out_b)) as (at_a, at_b):
-        row = windows.row(at_a, at_b)
-        line = windows.splat(f.mul(f.add(f.mul(at_a, a.space_b), at_b), a.space_w))
-        with f.loop(0, a.kernel_w) as k:
-            shift = f.mul(k, a.dilation_w)
-            place = f.emit(f"add {ints} {begin}, {windows.splat(shift)}")
-            inside = windows.between(place, windows.splat("0"), windows.splat(a.space_w))
-            inside = f.emit(f"and {bits} {inside}, {live}")
-            x = windows.read(row, f.add(first, shift), inside)
-            # A NaN is greater than anything, and a later one replaces it, as in the interpreter.
-            greater = f.emit(f"fcmp ogt {e.kind} {x}, {best.get()}")
-            unordered = f.emit(f"fcmp uno {e.kind} {x}, {x}")
-            better = f.emit(f"or {bits} {greater}, {unordered}")
-            seen = valid.get()
-            new = f.emit(f"xor {bits} {seen}, <{', '.join(['i1 true'] * n)}>")
-            taken = f.emit(f"and {bits} {f.emit(f'or {bits} {better}, {new}')}, {inside}")
-            best.set(f.emit(f"select {bits} {taken}, {e.kind} {x}, {e.kind} {best.get()}"))
-            position = f.emit(f"add {ints} {place}, {line}")
-            where.set(f.emit(f"select {bits} {taken}, {ints} {position}, {ints} {where.get()}"))
-            valid.set(f.emit(f"or {bits} {seen}, {inside}"))
-    result = f.add(f.mul(f.add(f.mul(f.add(f.mul(plane, a.out_a), out_a), a.out_b), out_b), a.out_w), w)
-    e.write(f, best.get(), e.at(f, a.target, result), live)
-    wide = f.emit(f"sext {ints} {where.get()} to <{n} x i64>")
-    f.write_masked(f"<{n} x i64>", wide, f.at(a.positions, result, "i64"), live, 8)
-
-
 @contextmanager
-def _taps(f: Function, a: Registers, out: tuple[str, str]) -> Iterator[tuple[str, str]]:
+def taps(f: Function, a: Registers, out: tuple[str, str]) -> Iterator[tuple[str, str]]:
     """Loops over the rows of a window that lie inside: yields their coordinates."""
     with f.loop(0, a.kernel_a) as k_a, f.loop(0, a.kernel_b) as k_b:
         at_a = f.add(f.sub(f.mul(out[0], a.stride_a), a.padding_a), f.mul(k_a, a.dilation_a))
@@ -162,7 +122,7 @@ def _average(f: Function, a: Registers, e: Elements, windows: Windows,
     total = f.variable(e.kind, "zeroinitializer")
     begin = f.sub(f.mul(w, a.stride_w), a.padding_w)
     low, high = f.most(begin, 0), f.least(f.add(begin, a.kernel_w), a.space_w)
-    with _taps(f, a, (out_a, out_b)) as (at_a, at_b):
+    with taps(f, a, (out_a, out_b)) as (at_a, at_b):
         row = windows.row(at_a, at_b)
         with f.loop(low, high, e.lanes) as k:
             x = e.read(f, e.at(f, row, k), f.first_lanes(f.sub(high, k), e.lanes))
@@ -184,7 +144,7 @@ def _averages(f: Function, a: Registers, e: Elements, windows: Windows,
     begin = windows.coordinates(w)
     first = f.sub(f.mul(w, a.stride_w), a.padding_w)
     live = f.first_lanes(f.sub(a.out_w, w), e.lanes)
-    with _taps(f, a, (out_a, out_b)) as (at_a, at_b):
+    with taps(f, a, (out_a, out_b)) as (at_a, at_b):
         row = windows.row(at_a, at_b)
         with f.loop(0, a.kernel_w) as k:
             place = f.emit(f"add {ints} {begin}, {windows.splat(k)}")
@@ -246,7 +206,7 @@ def average_backward_module(e: Elements) -> str:
 def _spread(f: Function, a: Registers, e: Elements, share: str, sums: str, out: tuple[str, str, str]) -> None:
     begin = f.sub(f.mul(out[2], a.stride_w), a.padding_w)
     low, high = f.most(begin, 0), f.least(f.add(begin, a.kernel_w), a.space_w)
-    with _taps(f, a, out[:2]) as (at_a, at_b):
+    with taps(f, a, out[:2]) as (at_a, at_b):
         row = f.mul(f.add(f.mul(at_a, a.space_b), at_b), a.space_w)
         with f.loop(low, high) as w:
             place = f.at(sums, f.add(row, w), e.element)

@@ -99,6 +99,21 @@ def max_module(e: Elements) -> str:
     return _module(e, "max_pool", MAXIMA_POINTERS, WINDOWS, _window, _maxima(_replaced_by_nan))
 
 
+def values_module(e: Elements) -> str:
+    """Code of ``max_pool_values``."""
+    return _module(e, "max_pool_values", MEANS_POINTERS, WINDOWS, _window, _write_values)
+
+
+def _write_values(result: _Result, c: str, masks: list[str]) -> None:
+    f, e = result.f, result.e
+    best = [f.variable(e.kind, f.splat("0xFFF0000000000000", e.lanes, e.element)) for _ in masks]
+    with result.window() as (place, _):
+        for x, known in zip(_read(result, place, c, masks), best):
+            better = _replaced_by_nan(f, e, x, known.get())
+            known.set(f.emit(f"select <{e.lanes} x i1> {better}, {e.kind} {x}, {e.kind} {known.get()}"))
+    _written(result, c, masks, best)
+
+
 def adaptive_module(e: Elements) -> str:
     """Code of ``adaptive_max_pool``."""
     return _module(e, "adaptive_max_pool", MAXIMA_POINTERS, PLACES, _share, _maxima(_first_nan))

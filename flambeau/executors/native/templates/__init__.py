@@ -22,8 +22,8 @@ Template = Callable[[Signature], "Plan | None"]
 FILES: dict[str, str] = {
     "convolution": "convolution",
     "convolution_input": "convolution", "convolution_weight": "convolution",
-    **dict.fromkeys(("max_pool", "avg_pool", "avg_pool_backward", "pool_scatter", "pool_gather",
-                     "adaptive_max_pool"), "pooling"),
+    **dict.fromkeys(("max_pool", "max_pool_values", "avg_pool", "avg_pool_backward", "pool_scatter",
+                     "pool_gather", "adaptive_max_pool"), "pooling"),
     **dict.fromkeys(("unsafe_view", "contiguous_copy", "clone", "copy", "write", "select_scatter",
                      "slice_scatter", "diagonal_scatter", "view_backward", "constant_pad_nd", "diag_embed",
                      "flip", "rot90", "roll", "repeat", "full", "fill"), "movement"),

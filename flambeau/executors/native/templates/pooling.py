@@ -8,7 +8,7 @@ from typing import Any, SupportsIndex
 
 from ....graph.geometry import Geometry
 from ....graph.node import Signature
-from ..convolution import pooling, pooling_positions
+from ..convolution import pooling, pooling_maxima, pooling_positions
 from ..convolution.arguments import Argument, words
 from ..convolution.problem import three
 from ..convolution.vectors import Elements, elements
@@ -27,8 +27,9 @@ _TASK = 1 << 13
 
 @kernels("pool", Effort.FEW)
 def _window_code(name: str, kernel: str, step: int) -> str:
-    module = pooling.max_module if kernel == "max_pool" else pooling.average_module
-    return module(elements(name), step)
+    make = {"max_pool": pooling_maxima.max_module, "max_pool_values": pooling_maxima.values_module,
+            "avg_pool": pooling.average_module}[kernel]
+    return make(elements(name), step)
 
 
 @kernels("pool_plane", Effort.FEW)
@@ -102,12 +103,14 @@ def _max_pool(signature: Signature) -> Plan | None:
     space = x.shape[x.ndim - len(signature.attributes[0]):]
     if e is None or given is None or not is_met(space, signature.attributes):
         return None
-    step = _step(given)
+    alone = len(signature.outputs) == 1
     given |= {"source": lambda w: w.input(0, x), "target": lambda w: w.output(0),
               "positions": lambda w: w.output(1)}
-    made = words(pooling.WINDOW_POINTERS, pooling.SPACE, given)
+    pointers = pooling_maxima.VALUE_POINTERS if alone else pooling_maxima.PLACE_POINTERS
+    made = words(pointers, pooling.SPACE, given)
     planes = out.numel // math.prod(signature.attributes[4])
-    return plan_of(signature, _call(_window_kernel(e, "max_pool", step), made, x.numel // planes, planes))
+    kernel = _window_kernel(e, "max_pool_values" if alone else "max_pool", _step(given))
+    return plan_of(signature, _call(kernel, made, x.numel // planes, planes))
 
 
 def _avg_pool(signature: Signature) -> Plan | None:
@@ -208,7 +211,8 @@ def _either(last: Template, planes: Template) -> Template:
 
 
 # The other kernels write planes.
-TEMPLATES = {"max_pool": _either(pooling_last.max_pool, relaid(_max_pool)),
+TEMPLATES = {**dict.fromkeys(("max_pool", "max_pool_values"),
+                             _either(pooling_last.max_pool, relaid(_max_pool))),
              "avg_pool": _either(pooling_last.avg_pool, relaid(_avg_pool)),
              "avg_pool_backward": relaid(_avg_pool_backward),
              "pool_scatter": _either(pooling_last.pool_scatter, relaid(_pool_scatter)),

@@ -25,8 +25,9 @@ _TASK = 1 << 13
 _CHUNK, _NARROW_CHUNK = 64, 16
 
 
-_MODULES = {"max_pool": pooling_last.max_module, "adaptive_max_pool": pooling_last.adaptive_module,
-            "avg_pool": pooling_last.average_module, "pool_scatter": pooling_last.scatter_module}
+_MODULES = {"max_pool": pooling_last.max_module, "max_pool_values": pooling_last.values_module,
+            "adaptive_max_pool": pooling_last.adaptive_module, "avg_pool": pooling_last.average_module,
+            "pool_scatter": pooling_last.scatter_module}
 
 
 @kernels("pool_last", Effort.FEW)
@@ -77,8 +78,11 @@ def max_pool(signature: Signature) -> Plan | None:
     kernel, stride, padding, dilation, extents = attributes
     given = _places(signature, extents) \
         | window_axes(x.shape[2:], kernel, stride, padding, dilation, extents)
-    made = words(pooling_last.MAXIMA_POINTERS, pooling_last.WINDOWS, given)
-    return plan_of(signature, Call(_kernel(e, "max_pool"), made, *_rows(signature, given)))
+    alone = len(signature.outputs) == 1
+    made = words(pooling_last.MEANS_POINTERS if alone else pooling_last.MAXIMA_POINTERS,
+                 pooling_last.WINDOWS, given)
+    kernel = _kernel(e, "max_pool_values" if alone else "max_pool")
+    return plan_of(signature, Call(kernel, made, *_rows(signature, given)))
 
 
 def adaptive_max_pool(signature: Signature) -> Plan | None:
