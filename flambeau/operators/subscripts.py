@@ -11,6 +11,7 @@ import numpy as np
 from .. import dtypes
 from ..executors.interpreter.places import places
 from ..graph.geometry import TABLE, contiguous
+from ..graph.operator import Operator
 from ..tensor import Tensor, assign, state, view
 from ..tensor.batching import any_batched
 from ..tensor.construct import from_array
@@ -247,7 +248,8 @@ def _simple_view(x: Tensor, items: tuple[Any, ...]) -> Tensor | None:
 def _part(x: Tensor, items: tuple[Any, ...]) -> Tensor | None:
     """That of a tensor without history, in one step; None where it is none, or the whole, or a mistake."""
     g = x._geometry
-    shape, strides, offset, how, dim = [], [], g.offset, [], 0
+    shape, strides, offset, dim = [], [], g.offset, 0
+    how: list[tuple[Operator, tuple[Any, ...]]] = []
     for item, n, stride in zip(items, g.shape, g.strides):
         if item.__class__ is int:
             if not -n <= item < n:
@@ -308,8 +310,9 @@ def getitem(self: Tensor, key: Any) -> Tensor:
     if key.__class__ is slice:
         start, stop = key.start, key.stop
         if start.__class__ is int and stop.__class__ is int and key.step is None \
-                and 0 <= start < stop <= self._geometry.family.table and is_plain(self):
-            return stretch(self, start, stop)
+                and 0 <= start < stop <= self._geometry.family.table \
+                and (rows := stretch(self, key)) is not None:
+            return rows
         return _slice(self, 0, key, True)
     if key is None:
         return view(UNSQUEEZE, self, (0,))

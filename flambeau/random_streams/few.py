@@ -65,7 +65,7 @@ def _outputs(state: State, position: int, count: int) -> list[int]:
     """The outputs of as many words of a block."""
     if count > FEW:
         start = KEY_AT + 8 * position
-        words = state[start:start + 8 * count].view(np.uint64)
+        words: Any = state[start:start + 8 * count].view(np.uint64)
         words = words ^ words >> 11
         words ^= (words << 7) & 0x9D2C5680
         words ^= (words << 15) & 0xEFC60000

@@ -34,8 +34,8 @@ from .joint import is_joint
 from .known import from_value
 from .record import DECLINED, compute_with, projection, sign
 from .stacking import join_tensors, stack_rows
-from .tape import state
-from .tensor import Tensor, fresh
+from .tape import INFERENCE, state
+from .tensor import Tensor
 from .waiting import Habit, Waiting, settle
 
 _new = object.__new__
@@ -135,8 +135,11 @@ def _compute(operator: Operator, operands: Any, attributes: tuple[Any, ...], eno
     prepared = _prepared.get(found) or _prepare(operator, found, attributes)
     if waiting is not None:
         if prepared.waits:
+            if exposed:
+                values = [constant(x.value.copy()) if x.__class__ is Node and x.value is not None else x
+                          for x in values]
             waiting.readings += pending
-            return _wait(prepared.signature, values, exposed, waiting)
+            return _wait(prepared.signature, values, waiting)
         if pending:
             settle(operands)
     plan = prepared.plan
@@ -155,16 +158,17 @@ def _compute(operator: Operator, operands: Any, attributes: tuple[Any, ...], eno
     return tuple([from_value(one, geometry) for one, geometry in zip(result, signature.outputs[:enough])])
 
 
-def _wait(signature: Signature, values: list[Any], exposed: bool, waiting: Waiting) -> Tensor:
+def _wait(signature: Signature, values: list[Any], waiting: Waiting) -> Tensor:
     """The result, of which the value is made with those of other samples."""
-    if exposed:
-        values = [constant(x.value.copy()) if x.__class__ is Node and x.value is not None else x
-                  for x in values]
     node = Node(signature, tuple(values), _SITE)
     _append(node)
     waiting.nodes[node] = None
-    geometry = signature.outputs[0]
-    return fresh(Storage(node, geometry), geometry)
+    out = _new(Tensor)
+    out._geometry = geometry = signature.outputs[0]
+    out._storage = Storage(node, geometry)
+    if state.inference:
+        out._counter = INFERENCE
+    return out
 
 
 _SITE = AtOnce.__enter__.__code__, 0     # nothing that waits fails

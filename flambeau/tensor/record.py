@@ -39,15 +39,8 @@ dtypes.on_default_change += [_signatures.clear, casting.guarded.clear]
 interceptors: list[Any] = []
 
 
-class _Bare:
-    """A table of signatures that finds nothing."""
-
-    def get(self, key: Any) -> None:
-        """Nothing."""
-
-
 _table: Any = _signatures
-_bare = _Bare()
+_bare: Any = {}     # where nothing is found, as nothing is kept in it
 DECLINED = object()
 _taker: Any = None          # who is asked before an operator is recorded, which it may decline to take
 _computers: list[Any] = []  # who computes it, if nobody intercepts: once for each thread that wants it

@@ -1,9 +1,9 @@
 """Views: another geometry on the same storage. Nothing is computed.
 
 Note: views and autograd. A view knows its base and how to be made from it again (``_view``: view operators
-and their arguments; of a row of a table its number). When base or view is written in place, the base gets new
-history (``inplace.py``), and a view whose ``_base_version`` is not the base's version makes its grad_fn anew
-from the base.
+and their arguments; of a row of a table its number, of some rows their slice). When base or view is written
+in place, the base gets new history (``inplace.py``), and a view whose ``_base_version`` is not the base's
+version makes its grad_fn anew from the base.
 """
 
 from __future__ import annotations
@@ -100,11 +100,30 @@ def _moved(operator: Operator, x: Tensor, attributes: tuple[Any, ...]) -> Tensor
     return part(x, found.family[found.offset + offset] if offset else found, ((operator, attributes),))
 
 
-def stretch(x: Tensor, start: int, stop: int) -> Tensor:
-    """Some positions of the first dimension, as ``view`` makes them; nothing is remembered."""
-    g = x._geometry
-    geometry = g.family.stretch(stop - start)[g.offset + start * g.strides[0]]
-    return part(x, geometry, ((_makes_rows[1], (0, start, stop, 1)),))
+def stretch(x: Tensor, key: slice) -> Tensor | None:
+    """Some positions of the first dimension, as ``view`` makes them; nothing is remembered. None where x has
+    a history.
+    """
+    base = x._base
+    if x._requires_grad or x._counter is not None or x.__class__ is not Tensor or x._multiple \
+            or (base is not None and base._requires_grad):
+        return None
+    g, start = x._geometry, key.start
+    out = _new(Tensor)
+    out._storage = storage = x._storage
+    out._geometry = g.family.stretch(key.stop - start)[g.offset + start * g.strides[0]]
+    out._base = x if base is None else base
+    out._base_version = storage.version
+    if state.enabled:
+        if base is None:
+            out._view = key
+        elif x._view is not None:
+            out._view = (*chain_of(x), _of_slice(key))
+    return out
+
+
+def _of_slice(key: slice) -> tuple[Operator, tuple[Any, ...]]:
+    return _makes_rows[1], (0, key.start, key.stop, 1)
 
 
 def part(x: Tensor, geometry: Geometry, how: tuple[Any, ...]) -> Tensor:
@@ -165,7 +184,9 @@ def row(x: Tensor, position: int) -> Tensor:
 def chain_of(x: Tensor) -> Any:
     """How x is made from its base again: view operators and their arguments. None where that is not known."""
     found = x._view
-    return ((_makes_rows[0], (0, found)),) if found.__class__ is int else found
+    if found.__class__ is int:
+        return ((_makes_rows[0], (0, found)),)
+    return (_of_slice(found),) if found.__class__ is slice else found
 
 
 def replay(base: Tensor, chain: tuple[tuple[Operator, tuple[Any, ...]], ...]) -> Tensor:
