@@ -2,7 +2,8 @@
 
 A state is carried along the dimension. Where other dimensions lie inside it, a strip of them is carried at
 once, its states in the thread's scratch memory, and the loop over the strip is what is vectorized; else the
-state is in registers. Sums and products of single precision are carried in double precision.
+state is in registers: of extrema, a vector at a time (``scan_lanes.py``). Sums and products of single
+precision are carried in double precision.
 """
 
 from __future__ import annotations
@@ -14,12 +15,13 @@ import numpy as np
 
 from ....graph.geometry import Geometry
 from ....graph.node import Signature
-from ..llvm.build import Function, Module
+from ..llvm.build import Function, Module, Value
 from ..llvm.code import kernel
-from ..llvm.emitter import BFLOAT16, FLOAT16, FLOAT32, FLOAT64, INT64, Dtype, literal, register_type
+from ..llvm.emitter import BFLOAT16, FLOAT16, FLOAT32, FLOAT64, INT32, INT64, Dtype, literal, register_type
 from ..plan import Call, Plan, Words
 from .movement import Template
 from .nest import Nest, Space, fused, rank_for, split
+from .scan_lanes import Extremes, Kind, ranked, unranked
 
 FLOATING = (FLOAT16, BFLOAT16, FLOAT32, FLOAT64)
 STRIP = 512    # columns carried at once: their states fit the first cache
@@ -34,6 +36,7 @@ class Form(NamedTuple):
     result: Dtype
     alone: bool      # one state at a time
     packed: bool     # columns lie along memory in all operands
+    adjacent: bool   # what is carried alone is read and written in order of memory
 
     @property
     def state(self) -> Dtype:
@@ -44,6 +47,14 @@ class Form(NamedTuple):
             return INT64
         wide = self.result == FLOAT64 or (self.result == FLOAT32 and self.action in ("sum", "product"))
         return FLOAT64 if wide else FLOAT32
+
+    @property
+    def lanes(self) -> Kind | None:
+        """How extremes are found a vector at a time, where they are."""
+        if not self.places or not self.adjacent or self.dtype not in (FLOAT32, FLOAT64, INT32, INT64):
+            return None
+        real = register_type(self.dtype) if self.dtype.kind == "f" else ""
+        return Kind(f"i{8 * self.dtype.itemsize}", real, self.action == "greatest")
 
     @property
     def places(self) -> bool:
@@ -89,7 +100,8 @@ def _planned(signature: Signature, action: str, operands: Sequence[Geometry]) ->
     if alone:
         space = Space((*space.extents, 1), tuple([(*own, 0) for own in space.strides]))
     packed = not alone and all(own[-1] == size for own, (_, size) in zip(space.strides, walks))
-    form = Form(rank_for(space), action, dtype, result, alone, packed)
+    adjacent = alone and all(step == size for step, (_, size) in zip(along, walks))
+    form = Form(rank_for(space), action, dtype, result, alone, packed, adjacent)
     words = Words()
     words.output(0)
     if form.places:
@@ -101,7 +113,7 @@ def _planned(signature: Signature, action: str, operands: Sequence[Geometry]) ->
     Nest(form.rank, len(walks), len(words.values)).place(words, space, cut)
     call = Call(_kernel(form), words, cut.tasks, cut.grain, 0 if alone else STRIP * 16)
     # A sum waits for the one before it.
-    return Plan([call], nanoseconds=(1.2 if alone else 0.4) * out.numel)
+    return Plan([call], nanoseconds=(1.2 if alone and form.lanes is None else 0.4) * out.numel)
 
 
 # --- code ---------------------------------------------------------------------------------------------------
@@ -121,7 +133,7 @@ def _kernel(form: Form) -> str:
             if not form.alone:
                 with f.loop(0, row.width(f)) as c:
                     carry.start(c)
-            with f.loop(0, count) as turn:
+            with f.loop(_in_lanes(f, form, count, bases, carry), count) as turn:
                 i = f.sub(f.sub(count, 1), turn) if form.action == "backwards" else turn
                 here = [f.at(base, f.mul(i, step), "i8") for base, step in zip(bases, along)]
                 if form.alone:
@@ -130,6 +142,20 @@ def _kernel(form: Form) -> str:
                     with f.loop(0, row.width(f)) as c:
                         carry.step([f.at(p, f.mul(c, step), "i8") for p, step in zip(here, steps)], i, c)
     return module.text()
+
+
+def _in_lanes(f: Function, form: Form, count: str, bases: Sequence[str], carry: _Carry) -> Value:
+    """Take whole vectors of a row, if that is how; the first element that is left."""
+    if form.lanes is None:
+        return 0
+    extremes = Extremes(f, form.lanes)
+    whole = f.sub(count, f.rem(count, extremes.lanes))
+    with f.loop(0, whole, extremes.lanes) as i:
+        value, place, source = (f.at(base, f.mul(i, _size(form, k)), "i8") for k, base in enumerate(bases))
+        extremes.step(value, place, source, i)
+    for variable, x in zip(carry.variables, extremes.last()):
+        variable.set(x)
+    return whole
 
 
 def _size(form: Form, side: int) -> int:
@@ -150,9 +176,10 @@ class _Carry:
         self.f = f
         self.form = form
         self.kind = register_type(form.state)
-        self.ranked = form.alone and form.places and self.kind in ("float", "double")
-        if self.ranked:
-            self.kind = "i32" if self.kind == "float" else "i64"
+        self.ranked: Kind | None = None
+        if form.alone and form.places and self.kind in ("float", "double"):
+            self.ranked = Kind("i32" if self.kind == "float" else "i64", self.kind, form.action == "greatest")
+            self.kind = self.ranked.integer
         kinds = [self.kind, "i64" if form.places else self.kind]
         initial = _initial(form, self.kind)
         self.first = [initial, "0" if form.places else initial]
@@ -180,7 +207,7 @@ class _Carry:
                 f.write(kind, x, self._slot(k, c), 1)
             else:
                 self.variables[k].set(x)
-        value = _unranked(f, self.kind, found[0]) if self.ranked else found[0]
+        value = unranked(f, self.ranked, found[0]) if self.ranked else found[0]
         f.store(_converted(f, value, form.state, form.result), at[0], form.result)
         if form.places:
             f.write("i64", found[1], at[1], 8)
@@ -193,7 +220,7 @@ class _Carry:
             symbol = {"sum": "add", "product": "mul"}[form.action]
             return [f.emit(f"{'' if whole else 'f'}{symbol} {kind} {states[0]}, {x}")]
         if form.places:
-            x = _ranked(f, kind, x, form.action == "greatest") if self.ranked else x
+            x = ranked(f, self.ranked, x) if self.ranked else x
             met = _met(f, form, kind, x, states[0])
             return [f.choose(met, kind, x, states[0]), f.choose(met, "i64", i, states[1])]
         factor = _converted(f, f.load(at[2], form.dtype), form.dtype, form.state)
@@ -210,24 +237,6 @@ def _met(f: Function, form: Form, kind: str, x: str, extreme: str) -> str:
         return f.emit(f"icmp {sign}{'ge' if form.action == 'greatest' else 'le'} {kind} {x}, {extreme}")
     ordered = f.emit(f"fcmp {'oge' if form.action == 'greatest' else 'ole'} {kind} {x}, {extreme}")
     return f.emit(f"or i1 {ordered}, {f.emit(f'fcmp uno {kind} {x}, {x}')}")
-
-
-def _ranked(f: Function, kind: str, x: str, upwards: bool) -> str:
-    """An integer that is ordered as the numbers are; what is none comes first, or last."""
-    real, bits = ("float", 31) if kind == "i32" else ("double", 63)
-    held = f.emit(f"bitcast {real} {f.emit(f'fadd {real} {x}, 0.0')} to {kind}")   # one zero, not two
-    sign = f.emit(f"ashr {kind} {held}, {bits}")
-    key = f.emit(f"xor {kind} {held}, {f.emit(f'and {kind} {sign}, {(1 << bits) - 1}')}")
-    none = f.emit(f"fcmp uno {real} {x}, {x}")
-    return f.choose(none, kind, str((1 << bits) - 1 if upwards else -(1 << bits)), key)
-
-
-def _unranked(f: Function, kind: str, key: str) -> str:
-    """The number of an integer from ``_ranked``."""
-    real, bits = ("float", 31) if kind == "i32" else ("double", 63)
-    sign = f.emit(f"ashr {kind} {key}, {bits}")
-    held = f.emit(f"xor {kind} {key}, {f.emit(f'and {kind} {sign}, {(1 << bits) - 1}')}")
-    return f.emit(f"bitcast {kind} {held} to {real}")
 
 
 def _initial(form: Form, kind: str) -> str:
