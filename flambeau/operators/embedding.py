@@ -202,13 +202,14 @@ def one_hot(input: Tensor, num_classes: int = -1) -> Tensor:
         if num_classes <= 0:
             raise RuntimeError("Can not infer total number of classes from empty tensor.")
         return from_array(np.zeros((*array.shape, num_classes), np.int64))
-    if array.min() < 0:
+    greatest = array.item(array.argmax())       # arguments of extrema are found sooner than these
+    if array.item(array.argmin()) < 0:
         raise RuntimeError("Class values must be non-negative.")
     if num_classes == -1:
-        num_classes = int(array.max()) + 1
+        num_classes = greatest + 1
     elif num_classes < 1:
         raise RuntimeError("num_classes should be positive")
-    elif array.max() >= num_classes:
+    elif greatest >= num_classes:
         raise RuntimeError("Class values must be smaller than num_classes.")
     found = np.zeros((array.size, num_classes), np.int64)
     found.reshape(-1)[np.arange(0, found.size, num_classes) + array.reshape(-1)] = 1

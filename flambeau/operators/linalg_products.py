@@ -159,7 +159,15 @@ def _cross_geometry(operands: Any, attributes: Any) -> Geometry:
 
 @operator("linalg_cross", _cross_geometry, compute=lambda operands: arithmetic_dtype(result_dtype(operands)))
 def CROSS(m: Any, input: Any, other: Any, dim: int) -> Any:
-    return m.cross(*m.broadcast_arrays(input, other), axis=dim)
+    if input.shape != other.shape:
+        input, other = m.broadcast_arrays(input, other)
+    result = m.empty(input.shape, input.dtype)
+    after = (slice(None),) * (-1 - dim)
+    places: list[Any] = [(..., k, *after) for k in range(3)]
+    for k, (i, j) in enumerate(((1, 2), (2, 0), (0, 1))):
+        i, j = places[i], places[j]
+        result[places[k]] = input[i] * other[j] - input[j] * other[i]
+    return result
 
 
 @CROSS.derivative("input", keeps="other")

@@ -107,12 +107,19 @@ def _nearest(x: Tensor, sizes: list[int], scales: list[float | None], exact: boo
         x = contiguous_gradient(x)
     for d, (count, scale) in enumerate(zip(sizes, scales)):
         n = x.shape[2 + d]
-        step = np.float32(1 / scale if scale else n / count)
-        i = np.arange(count, dtype=np.float32)
-        index = np.minimum(np.floor((i + np.float32(0.5)) * step if exact else i * step).astype(np.int64),
-                           n - 1)
-        x = record(SELECT_IN_FORMAT, (x, from_array(index, device=x.device)), (2 + d,))
+        index = from_array(_nearest_places(n, count, scale, exact), device=x.device)
+        x = record(SELECT_IN_FORMAT, (x, index), (2 + d,))
     return x
+
+
+@lru_cache(maxsize=256)
+def _nearest_places(n: int, count: int, scale: float | None, exact: bool) -> Any:
+    step = np.float32(1 / scale if scale else n / count)
+    i = np.arange(count, dtype=np.float32)
+    places = np.floor((i + np.float32(0.5)) * step if exact else i * step).astype(np.int64)
+    places = np.minimum(places, n - 1)
+    places.flags.writeable = False
+    return places
 
 
 def _target(input: Tensor, size: Any, scale_factor: Any,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -52,7 +53,7 @@ def grid_positions(index: Array, shape: tuple[int, ...], dim: int) -> Array:
     return np.broadcast_to(where, index.shape)
 
 
-def row_positions(indices: list[Array], extents: list[int]) -> Array:
+def row_positions(indices: list[Array], extents: Sequence[int]) -> Array:
     """The flat row that a tuple of (broadcast, possibly negative) indices names."""
     where: Any = 0
     for index, n in zip(indices, extents):
@@ -64,8 +65,14 @@ def row_positions(indices: list[Array], extents: list[int]) -> Array:
 def add_at(shape: tuple[int, ...], dims: tuple[int, ...], indices: list[Array], values: Array,
            target: Array | None = None) -> Array:
     """``target[..., indices, ...] += values``, indices in ``dims``; zeros of ``shape`` without a target."""
-    lead = np.broadcast_shapes(*[i.shape for i in indices])
-    indices = [np.broadcast_to(i, lead) for i in indices]
+    lead = indices[0].shape
+    if any(i.shape != lead for i in indices):
+        lead = np.broadcast_shapes(*[i.shape for i in indices])
+        indices = [np.broadcast_to(i, lead) for i in indices]
+    if len(dims) == len(shape):     # single elements
+        result = np.zeros(shape, values.dtype) if target is None else np.array(target, order="C")
+        np.add.at(result.reshape(-1), row_positions(indices, shape).reshape(-1), values.reshape(-1))
+        return result
     rest = [d for d in range(len(shape)) if d not in dims]
     order = [*dims, *rest]
     adjacent = list(dims) == list(range(dims[0], dims[0] + len(dims)))
