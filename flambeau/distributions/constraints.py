@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
-from .. import operators as ops
+from ..dtypes import float32, float64
 from ..tensor import Tensor
-from .constraints_base import Constraint, _Bounded, _Dependent, _DependentProperty
+from .constraints_base import Constraint, OnArrays, _Bounded, _Dependent, _DependentProperty
 from .constraints_joint import MixtureSameFamilyConstraint, _Cat, _IndependentConstraint, _Stack
 from .constraints_matrices import (
     _CorrCholesky,
@@ -26,7 +26,7 @@ __all__ = ["Constraint", "boolean", "cat", "corr_cholesky", "dependent", "depend
            "square", "stack", "symmetric", "unit_interval"]
 
 
-class _Boolean(Constraint):
+class _Boolean(OnArrays):
     """0 and 1."""
 
     is_discrete = True
@@ -72,7 +72,7 @@ class _IntegerGreaterThan(_Bounded):
         return (value % 1 == 0) & (value >= self.lower_bound)
 
 
-class _Real(Constraint):
+class _Real(OnArrays):
     """All numbers but NaN."""
 
     def check(self, value: Tensor) -> Tensor:
@@ -130,13 +130,16 @@ class _HalfOpenInterval(_Interval):
         return (self.lower_bound <= value) & (value < self.upper_bound)
 
 
-class _Simplex(Constraint):
+class _Simplex(OnArrays):
     """Nonnegative vectors whose sum is one, up to rounding."""
 
     event_dim = 1
 
     def check(self, value: Tensor) -> Tensor:
-        return ops.all(value >= 0, dim=-1) & ((value.sum(-1) - 1).abs() < 1e-6)
+        return (value >= 0).all(-1) & (abs(value.sum(-1) - 1) < 1e-6)
+
+    def _is_bare(self, value: Tensor) -> bool:
+        return value.dtype in (float32, float64)
 
 
 class _Multinomial(Constraint):

@@ -5,7 +5,14 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+import numpy as np
+
+from ..executors.interpreter.quiet import hush, speak
+from ..operators.looking import look
 from ..tensor import Tensor
+from ..tensor.record import interceptors
+
+_FEW = 1 << 12  # elements that are checked as arrays
 
 
 class Constraint:
@@ -18,14 +25,42 @@ class Constraint:
         """For each event whether it lies inside."""
         raise NotImplementedError
 
+    def holds(self, value: Tensor) -> bool:
+        """Whether all events lie inside, which is a look."""
+        return bool(look(self.check(value).all(), "bool", only_checks=True).all())
+
     def __repr__(self) -> str:
         return self.__class__.__name__[1:] + "()"
 
 
-class _Bounded(Constraint):
+class OnArrays(Constraint):
+    """A constraint whose ``check`` computes with arrays as with tensors.
+
+    What is few values is looked at itself: to record half a dozen comparisons costs more than to make them.
+    """
+
+    def holds(self, value: Tensor) -> bool:
+        if value.__class__ is not Tensor or value.numel() > _FEW or interceptors or not self._is_bare(value):
+            return super().holds(value)
+        array: Any = look(value, "bool", only_checks=True)
+        before = hush()
+        try:
+            return bool(np.all(self.check(array)))
+        finally:
+            speak(before)
+
+    def _is_bare(self, value: Tensor) -> bool:
+        """Whether nothing but the value has to be an array."""
+        return True
+
+
+class _Bounded(OnArrays):
     """A constraint shown with its bounds."""
 
     shown: tuple[str, ...] = ()
+
+    def _is_bare(self, value: Tensor) -> bool:
+        return all(getattr(self, name).__class__ in (int, float) for name in self.shown)
 
     def __repr__(self) -> str:
         inside = ", ".join(f"{name}={getattr(self, name)}" for name in self.shown)

@@ -32,6 +32,12 @@ class _IndependentConstraint(Constraint):
         kept = result.shape[: result.dim() - self.reinterpreted_batch_ndims]
         return result.reshape((*kept, -1)).all(-1)
 
+    def holds(self, value: Tensor) -> bool:
+        base = self.base_constraint
+        if value.dim() - base.event_dim < self.reinterpreted_batch_ndims:
+            return super().holds(value)     # which raises
+        return base.holds(value)
+
     def __repr__(self) -> str:
         return f"{self.__class__.__name__[1:]}({self.base_constraint!r}, {self.reinterpreted_batch_ndims})"
 

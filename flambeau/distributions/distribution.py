@@ -6,7 +6,6 @@ import warnings
 from typing import Any
 
 from ..autograd.grad_mode import no_grad
-from ..operators.looking import look
 from ..size import Size
 from ..tensor import Tensor
 from . import constraints
@@ -60,7 +59,7 @@ class Distribution:
             if name not in self.__dict__ and _is_lazy(type(self), name):
                 continue    # follows from a parameter that is checked
             value = getattr(self, name)
-            if not look(constraint.check(value).all(), "bool", only_checks=True).all():
+            if not constraint.holds(value):
                 raise ValueError(
                     f"Expected parameter {name} ({type(value).__name__} of shape {tuple(value.shape)}) "
                     f"of distribution {self!r} to satisfy the constraint {constraint!r}, "
@@ -186,7 +185,7 @@ class Distribution:
                           "Please initialize the distribution with `validate_args=False` to turn off "
                           "validation.", stacklevel=3)
             return
-        if not look(support.check(value).all(), "bool", only_checks=True).all():
+        if not support.holds(value):
             raise ValueError(
                 f"Expected value argument ({type(value).__name__} of shape {tuple(value.shape)}) "
                 f"to be within the support ({support!r}) of the distribution {self!r}, "
