@@ -12,10 +12,11 @@ from flambeau.distributions import Categorical
 from flambeau.distributions import constraints as c
 from flambeau.engine import looks
 
-_VALUES = [[0.0], [1.0, 0.0], [0.5, 0.5], [2.0, -1.0], [math.nan, 1.0], [math.inf, -math.inf], [3.0, 4.0], [1.5]]
+_VALUES = [[0.0], [1.0, 0.0], [0.5, 0.5], [2.0, -1.0], [math.nan, 1.0], [math.inf, -math.inf], [3.0, 4.0],
+           [1.5]]
 _CONSTRAINTS = [c.boolean, c.real, c.positive, c.nonnegative, c.less_than(1.0), c.unit_interval, c.simplex,
-                c.half_open_interval(0.0, 1.0), c.integer_interval(0, 3), c.nonnegative_integer, c.real_vector,
-                c.one_hot, c.greater_than(torch.tensor(0.5)), c.multinomial(2)]
+                c.half_open_interval(0.0, 1.0), c.integer_interval(0, 3), c.nonnegative_integer,
+                c.real_vector, c.one_hot, c.greater_than(torch.tensor(0.5)), c.multinomial(2)]
 
 
 @pytest.mark.parametrize("constraint", _CONSTRAINTS, ids=str)
