@@ -89,7 +89,7 @@ def _like_first(operands: Any, attributes: Any) -> Geometry:
 
 @operator("standard_gamma_grad", _like_first)
 def STANDARD_GAMMA_GRAD(m: Any, shapes: Any, values: Any) -> Any:
-    return gamma_slope(np.ascontiguousarray(shapes), np.ascontiguousarray(values))
+    return gamma_slope(np.asarray(shapes, order="C"), np.asarray(values, order="C"))
 
 
 @operator("dirichlet_grad", _like_first)
@@ -126,7 +126,7 @@ def _(ctx: Any, grad: Tensor, alpha: Tensor, x: Tensor) -> Tensor:
 @operator("dirichlet_shares", lambda operands, attributes: contiguous(
     operands[0].shape, attributes[0], operands[0].device))
 def DIRICHLET_SHARES(m: Any, drawn: Any, dtype: Any) -> Any:
-    return shares_of(np.ascontiguousarray(drawn), np.dtype(dtype.numpy))
+    return shares_of(np.asarray(drawn, order="C"), np.dtype(dtype.numpy))
 
 
 @api("torch")

@@ -56,7 +56,7 @@ def LOG_NORMAL(m: Any, state: Any, mean: Any, std: Any, geometry: Geometry) -> A
 def POISSON(m: Any, state: Any, rates: Any, geometry: Geometry) -> Any:
     if not (rates >= 0).all():
         raise RuntimeError("invalid Poisson rate, expected rate to be non-negative")
-    return counts.poisson(state, np.ascontiguousarray(rates))
+    return counts.poisson(state, np.asarray(rates, order="C"))
 
 
 _OF_RATES = draws_of("poisson_of", "rates", grad_name="PoissonBackward0")
@@ -64,7 +64,7 @@ _OF_RATES = draws_of("poisson_of", "rates", grad_name="PoissonBackward0")
 
 @operator("binomial", with_state, price=draws(4000.0))
 def BINOMIAL(m: Any, state: Any, trials: Any, probabilities: Any, geometry: Geometry) -> Any:
-    return counts.binomial(state, np.ascontiguousarray(trials), np.ascontiguousarray(probabilities))
+    return counts.binomial(state, np.asarray(trials, order="C"), np.asarray(probabilities, order="C"))
 
 
 _BINOMIAL_OF = finding_without_derivative("binomial")
@@ -72,12 +72,12 @@ _BINOMIAL_OF = finding_without_derivative("binomial")
 
 @operator("standard_gamma", with_state, price=draws(1500.0))
 def STANDARD_GAMMA(m: Any, state: Any, shapes: Any, geometry: Geometry) -> Any:
-    return gammas.standard_gamma(state, np.ascontiguousarray(shapes))
+    return gammas.standard_gamma(state, np.asarray(shapes, order="C"))
 
 
 @operator("multinomial", with_state)
 def MULTINOMIAL(m: Any, state: Any, weights: Any, count: int, replacement: bool, geometry: Geometry) -> Any:
-    return draw_multinomial(state, np.ascontiguousarray(weights), count, replacement)
+    return draw_multinomial(state, np.asarray(weights, order="C"), count, replacement)
 
 
 @operator("rrelu_slopes", with_state)

@@ -37,3 +37,16 @@ def test_draws_do_not_follow_what_they_are_drawn_from() -> None:
         assert type(y.grad_fn).__name__ == name
         y.square().sum().backward()
     assert mean.grad.tolist() == std.grad.tolist() == [0.0, 0.0, 0.0]
+
+
+@pytest.mark.parametrize("tier", ["interpreter", "native"])
+def test_single_numbers_are_drawn_from_parameters_without_dimensions(tier: str) -> None:
+    with torch.config.executor(tier):
+        torch.manual_seed(0)
+        shape = torch.tensor(3.0, requires_grad=True)
+        drawn = torch._standard_gamma(shape)
+        drawn.backward()
+        assert drawn.shape == shape.grad.shape == ()
+        for one in torch.poisson(shape), torch.binomial(torch.tensor(5.0), torch.tensor(0.5)):
+            assert one.shape == () and one.item() >= 0
+        assert torch.distributions.StudentT(shape.detach()).rsample().shape == ()

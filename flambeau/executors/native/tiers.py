@@ -17,8 +17,10 @@ from ...graph.node import Node, Signature
 
 # All in modelled nanoseconds.
 COMPILER = 30e6             # interpreted by the process before anything is compiled
-PLANNED_NODE = 20e3         # to make one node's part of a program
-SHAPED_NODE = 10e3          # the same, where a program for other shapes is there
+PLANNED = 150e3             # to make a program of any size,
+PLANNED_NODE = 20e3         # and of it one node's part
+SHAPED = 100e3              # the same, where a program for other shapes is there
+SHAPED_NODE = 10e3
 OPERATOR = 8e3              # to interpret one operator
 BYTE = 0.4                  # for each byte of its result
 
@@ -83,7 +85,7 @@ class Ledger:
 
     def buys_at_once(self, nodes: list[Node]) -> bool:
         """Whether the program of a graph that comes for the first time is made."""
-        return interpreted(nodes) > PLANNED_NODE * len(nodes)
+        return interpreted(nodes) > PLANNED + PLANNED_NODE * len(nodes)
 
     def buys(self, rent: Rent, common: Rent, nodes: list[Node], has_pattern: bool) -> bool:
         """Whether the program of a graph is made now; else its interpretation is put on the bill.
@@ -93,13 +95,13 @@ class Ledger:
         what they share.
         """
         if has_pattern:
-            enough = SHAPED_NODE * len(nodes)
+            enough = SHAPED + SHAPED_NODE * len(nodes)
             rent.spent += interpreted(nodes, enough - rent.spent)
             return rent.spent > enough
         cost = interpreted(nodes)
         rent.spent += cost
         common.spent += cost
-        return common.spent > PLANNED_NODE * len(nodes)
+        return common.spent > PLANNED + PLANNED_NODE * len(nodes)
 
 
 def _operators(forms: Iterable[int]) -> int:
