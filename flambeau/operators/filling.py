@@ -4,8 +4,12 @@ from __future__ import annotations
 
 from typing import Any
 
+import numpy as np
+
 from ..graph.geometry import Geometry, dense_like
 from ..tensor import Tensor, assign, check_writable, record, view
+from ..tensor.inplace import FEW, writes_few
+from ..tensor.known import from_value
 from ..tensor.overlap import require_apart
 from ..tensor.warned import warn_once
 from .creation import filled
@@ -123,7 +127,18 @@ def _fill(x: Tensor, value: Any, name: str) -> Tensor:
                 once = once.narrow(d, 0, 1)
             _fill(once, value, name)
             return x
-    return assign(x, filled(dense_like(g.shape, g, g.dtype), value), name)
+    known = _known_number(x, value)
+    return assign(x, filled(dense_like(g.shape, g, g.dtype), value) if known is None else known, name)
+
+
+def _known_number(x: Tensor, value: Any) -> Tensor | None:
+    """What to write to a few elements of a larger tensor whose value is known: then it is done at once."""
+    g, storage = x._geometry, x._storage
+    if x.__class__ is not Tensor or not 0 < g.numel <= FEW or g.numel == storage.size \
+            or g.dtype.numpy.kind not in "biuf" or storage.node.value.__class__ is not np.ndarray \
+            or not writes_few():
+        return None
+    return from_value(np.full(g.numel, value, g.dtype.numpy), dense_like(g.shape, g, g.dtype))
 
 
 def fill(input: Tensor, value: Any) -> Tensor:

@@ -12,21 +12,24 @@ from typing import Any
 import numpy as np
 
 from .. import dtypes
+from ..config import settings
 from ..devices import META
-from ..engine.look import write_through
+from ..engine.look import values_read, write_through
 from ..executors.interpreter.arrays import read
 from ..graph.geometry import Geometry, contiguous
+from ..graph.node import constant
 from ..graph.operator import Operator
 from ..graph.references import UNHELD
 from ..graph.storage import Storage
 from .batching import any_batched, levels, rules
 from .history import detached, edge
-from .record import record, record_pair
+from .record import interceptors, record, record_pair
 from .tape import INFERENCE, GradFn, SavedTensor, hooks_of, state
 from .tensor import Tensor
 from .views import ambiguous_write, chain_of, replay
 
 _new = object.__new__
+FEW = 1 << 12      # numbers that are written at once, if they are known
 _WRITTEN = "is being modified inplace"
 _VIEW_OF_LEAF = "a view of a leaf Variable that requires grad is being used in an in-place operation."
 
@@ -163,7 +166,8 @@ def write(x: Tensor, result: Tensor) -> None:
         counter.version += 1
     if not valued:
         return
-    if state.at_once and _written_at_once(storage, geometry, result):
+    if (state.at_once or (geometry.numel <= FEW and writes_few())) \
+            and _written_at_once(storage, geometry, result):
         return
     node = _next_node(storage, geometry, result)
     if storage.exposed:
@@ -172,17 +176,35 @@ def write(x: Tensor, result: Tensor) -> None:
         storage.node = node
 
 
+def writes_few() -> bool:
+    """Whether a few known numbers may be written at once.
+
+    A loop that fills a buffer writes each time to another place: recorded, no graph would come back.
+    """
+    return not interceptors and not settings.verify and settings.executor in ("auto", "interpreter")
+
+
 def _written_at_once(storage: Storage, geometry: Geometry, result: Tensor) -> bool:
     """Write known values into a known value that nobody else sees, or all may (Note: computing at once)."""
     value, source = storage.node.value, result._storage.node.value
     if value.__class__ is not np.ndarray or source.__class__ is not np.ndarray or result._storage is storage:
         return False
     if not storage.exposed and (
-            geometry.numel == storage.size or getrefcount(storage.node) > UNHELD or value.base is not None
-            or getrefcount(value) > UNHELD + 1 or not value.flags.writeable):
+            geometry.numel == storage.size or getrefcount(storage.node) > UNHELD
+            or getrefcount(value) > UNHELD + 1 or not value.flags.writeable or not _is_unshared(value)):
         return False
     read(value, geometry)[...] = read(source, result._geometry)
+    if not storage.exposed:
+        storage.node = constant(value)  # what is remembered of a node is not known of this one
+    values_read[0] += 1
     return True
+
+
+def _is_unshared(value: Any) -> bool:
+    """Whether an array has its memory alone: flattened, a result may be a view whose base nobody else has."""
+    base = value.base
+    return base is None or (base.__class__ is np.ndarray and base.base is None and base.flags.owndata
+                            and getrefcount(base) <= UNHELD + 1)
 
 
 def _next_node(storage: Storage, geometry: Geometry, result: Tensor) -> Any:
