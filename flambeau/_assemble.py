@@ -26,12 +26,22 @@ from .tensor.typename import typename
 
 
 def is_tensor(obj: Any) -> bool:
-    """Whether something is a tensor."""
+    """Whether something is a tensor.
+
+    >>> import flambeau as torch
+    >>> torch.is_tensor(torch.ones(1)), torch.is_tensor([1.])
+    (True, False)
+    """
     return isinstance(obj, Tensor)
 
 
 def get_num_threads() -> int:
-    """How many threads a native kernel may use: ``OMP_NUM_THREADS``, or as many as there are cores."""
+    """How many threads a native kernel may use: ``OMP_NUM_THREADS``, or as many as there are cores.
+
+    >>> import flambeau as torch
+    >>> torch.get_num_threads() > 0
+    True
+    """
     return settings.threads
 
 

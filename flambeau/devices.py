@@ -93,7 +93,12 @@ _stack: list[device] = [CPU]
 
 
 def get_default_device() -> device:
-    """The device of new tensors that name none."""
+    """The device of new tensors that name none.
+
+    >>> import flambeau as torch
+    >>> torch.get_default_device()
+    device(type='cpu')
+    """
     return _stack[-1]
 
 

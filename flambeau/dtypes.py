@@ -197,7 +197,12 @@ _default = float32
 
 
 def get_default_dtype() -> dtype:
-    """The floating-point type of new tensors (``float32`` unless set)."""
+    """The floating-point type of new tensors (``float32`` unless set).
+
+    >>> import flambeau as torch
+    >>> torch.get_default_dtype()
+    torch.float32
+    """
     return _default
 
 

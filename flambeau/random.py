@@ -29,7 +29,13 @@ def seed() -> int:
 
 
 def initial_seed() -> int:
-    """The seed from which the default stream started."""
+    """The seed from which the default stream started.
+
+    >>> import flambeau as torch
+    >>> _ = torch.manual_seed(7)
+    >>> torch.initial_seed()
+    7
+    """
     return default_generator.initial_seed()
 
 

@@ -179,7 +179,12 @@ class inference_mode(Mode):
 
 
 def is_grad_enabled() -> bool:
-    """Whether history is being recorded."""
+    """Whether history is being recorded.
+
+    >>> import flambeau as torch
+    >>> torch.is_grad_enabled()
+    True
+    """
     return state.enabled and not state.quiet
 
 

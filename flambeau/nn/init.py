@@ -169,13 +169,23 @@ def constant_(tensor: Tensor, val: float) -> Tensor:
 
 
 def ones_(tensor: Tensor) -> Tensor:
-    """Fill with ones."""
+    """Fill with ones.
+
+    >>> import flambeau as torch
+    >>> torch.nn.init.ones_(torch.zeros(2))
+    tensor([1., 1.])
+    """
     with no_grad():
         return tensor.fill_(1.0)
 
 
 def zeros_(tensor: Tensor) -> Tensor:
-    """Fill with zeros."""
+    """Fill with zeros.
+
+    >>> import flambeau as torch
+    >>> torch.nn.init.zeros_(torch.ones(2))
+    tensor([0., 0.])
+    """
     with no_grad():
         return tensor.zero_()
 

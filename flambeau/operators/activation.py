@@ -10,15 +10,12 @@ from ..tensor import Tensor, assign, record, record_one
 from .comparison import where
 from .definition import arithmetic_dtype, pointwise_operator
 from .domain import BOOL, COMPLEX, NOT_FLOATING, not_implemented, refuse
-from .exponential import exp, sigmoid
+from .exponential import sigmoid
 from .number_range import number_for
 from .out import UNCONVERTED
 from .registry import api, failed
 from .signatures import FAILURES
 from .trigonometric import tanh
-
-SELU_ALPHA = 1.6732632423543772
-SELU_SCALE = 1.0507009873554805
 
 
 def done(input: Tensor, result: Tensor, inplace: bool, name: str) -> Tensor:
@@ -26,7 +23,7 @@ def done(input: Tensor, result: Tensor, inplace: bool, name: str) -> Tensor:
     return assign(input, result, name) if inplace else result
 
 
-def _factor(input: Tensor, number: Any) -> Any:
+def factor(input: Tensor, number: Any) -> Any:
     """A number that elements are multiplied with or compared to, in the type that they compute in."""
     return number_for(number, arithmetic_dtype(input._geometry.dtype))
 
@@ -100,7 +97,7 @@ def leaky_relu(input: Tensor, negative_slope: float = 0.01, inplace: bool = Fals
     >>> torch.nn.functional.leaky_relu(torch.tensor([-1., 2.]), 0.1)
     tensor([-0.1000,  2.0000])
     """
-    return done(input, record(LEAKY_RELU, (input, _factor(input, negative_slope))), inplace, "leaky_relu_")
+    return done(input, record(LEAKY_RELU, (input, factor(input, negative_slope))), inplace, "leaky_relu_")
 
 
 HARDTANH = pointwise_operator("hardtanh", lambda m, input, min_val, max_val:
@@ -169,7 +166,7 @@ def _threshold(input: Tensor, threshold: Any, value: Any) -> Tensor:
     dtype = input._geometry.dtype
     if dtype is dtypes.bool_:
         raise not_implemented("threshold_cpu", dtype)
-    return record(THRESHOLD, (input, _factor(input, threshold), number_for(value, dtype)))
+    return record(THRESHOLD, (input, factor(input, threshold), number_for(value, dtype)))
 
 
 @api("nn.functional", judge="first")
@@ -289,114 +286,19 @@ def hardswish(input: Tensor, inplace: bool = False) -> Tensor:
     return done(input, record(HARDSWISH, (input,)), inplace, "hardswish_")
 
 
-# --- exponential linear units -------------------------------------------------------------------------------
-
-def _elu_kernel(m: Any, input: Any, alpha: Any, scale: Any, input_scale: Any) -> Any:
-    return m.where(input > 0, input * scale, m.expm1(input * input_scale) * (alpha * scale))
-
-
-def _elu_operator(grad_name: str) -> Any:
-    op = pointwise_operator("elu", _elu_kernel, grad_name=grad_name)
-    refuse(op, "elu_cpu", *NOT_FLOATING, first_only=True)
-
-    @op.derivative("input", keeps="input alpha scale input_scale")
-    def _(ctx: Any, grad: Tensor, input: Tensor, alpha: Any, scale: Any, input_scale: Any) -> Tensor:
-        return record(ELU_BACKWARD, (grad, input, alpha, scale, input_scale))
-    return op
-
-
-ELU = _elu_operator("EluBackward0")
-CELU = _elu_operator("CeluBackward0")
-ELU_BACKWARD = pointwise_operator(
-    "elu_backward",
-    lambda m, grad, input, alpha, scale, input_scale: (
-        grad
-        * m.where(input <= 0, m.exp(m.minimum(input, 0) * input_scale) * (alpha * scale * input_scale), scale)
-    ),
-)
-
-
-@ELU_BACKWARD.derivative("grad", keeps="input alpha scale input_scale")
-def _(ctx: Any, grad: Tensor, input: Tensor, alpha: Any, scale: Any, input_scale: Any) -> Tensor:
-    return record(ELU_BACKWARD, (grad, input, alpha, scale, input_scale))
-
-
-@ELU_BACKWARD.derivative("input", keeps="grad input alpha scale input_scale")
-def _(
-    ctx: Any, grad: Tensor, inner: Tensor, input: Tensor, alpha: Any, scale: Any, input_scale: Any
-) -> Tensor:
-    curved = grad * inner * exp(input * input_scale) * (alpha * scale * input_scale * input_scale)
-    return where(input <= 0, curved, 0)
-
-
-@api("nn.functional")
-def elu(input: Tensor, alpha: float = 1.0, inplace: bool = False) -> Tensor:
-    """``input`` where positive, else ``alpha * (exp(input) - 1)``.
-
-    >>> import flambeau as torch
-    >>> torch.nn.functional.elu(torch.tensor([-1., 2.]))
-    tensor([-0.6321,  2.0000])
-    """
-    return done(input, record(ELU, (input, float(_factor(input, alpha)), 1.0, 1.0)), inplace, "elu_")
-
-
-@api("torch", inplace=False)
-def selu(input: Tensor) -> Tensor:
-    """The self-normalizing exponential linear unit (Klambauer et al., 2017).
-
-    >>> import flambeau as torch
-    >>> torch.selu(torch.tensor([-1., 2.]))
-    tensor([-1.1113,  2.1014])
-    """
-    return record(ELU, (input, SELU_ALPHA, SELU_SCALE, 1.0))
-
-
-@api("torch")
-def celu(input: Tensor, alpha: float = 1.0) -> Tensor:
-    """``max(0, input) + min(0, alpha * (exp(input / alpha) - 1))``.
-
-    >>> import flambeau as torch
-    >>> torch.celu(torch.tensor([-1., 2.]), 2.)
-    tensor([-0.7869,  2.0000])
-    """
-    if alpha == 0:
-        raise RuntimeError("ZeroDivisionError: alpha cannot be 0 for CELU")
-    alpha = _factor(input, alpha)
-    return record(CELU, (input, float(alpha), 1.0, 1.0 / alpha))
-
-
-@api("nn.functional", name="selu")
-def _functional_selu(input: Tensor, inplace: bool = False) -> Tensor:
-    """The self-normalizing exponential linear unit (see ``torch.selu``)."""
-    return done(input, selu(input), inplace, "selu_")
-
-
-@api("nn.functional", name="celu")
-def _functional_celu(input: Tensor, alpha: float = 1.0, inplace: bool = False) -> Tensor:
-    """The continuously differentiable exponential linear unit (see ``torch.celu``)."""
-    return done(input, celu(input, alpha), inplace, "celu_")
-
-
-def _in_place(name: str, function: Callable[..., Tensor]) -> None:
-    """Publish ``torch.<name>_`` and ``nn.functional.<name>_``."""
+def in_place(name: str, function: Callable[..., Tensor], *namespaces: str) -> None:
+    """Publish ``nn.functional.<name>``, which writes the result of ``function`` to its first argument."""
     def method(input: Tensor, *args: Any, **kwargs: Any) -> Tensor:
         return assign(input, function(input, *args, **kwargs), name)
     method.__name__ = method.__qualname__ = name
     method.__doc__ = f"In-place version of ``{name[:-1]}``."
-    api(*("nn.functional", "torch")[:1 + (name in _OF_TORCH)])(method)
+    api("nn.functional", *namespaces)(method)
 
 
-_OF_TORCH = frozenset(("relu_", "celu_", "selu_", "threshold_"))
-for _name, _function in (
-    ("relu_", lambda input: record_one(RELU, input)),
-    ("celu_", celu),
-    ("selu_", selu),
-    ("elu_", elu),
-    ("threshold_", _threshold),
-    ("leaky_relu_", leaky_relu),
-    ("hardtanh_", hardtanh),
-):
-    _in_place(_name, _function)
+in_place("relu_", lambda input: record_one(RELU, input), "torch")
+in_place("threshold_", _threshold, "torch")
+in_place("leaky_relu_", leaky_relu)
+in_place("hardtanh_", hardtanh)
 
 api("nn.functional", name="sigmoid", judge="never")(sigmoid)
 api("nn.functional", name="tanh", judge="never")(tanh)

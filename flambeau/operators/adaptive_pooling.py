@@ -102,13 +102,23 @@ def adaptive_avg_pool1d(input: Tensor, output_size: Any) -> Tensor:
 
 @api("nn.functional")
 def adaptive_avg_pool2d(input: Tensor, output_size: Any) -> Tensor:
-    """Averages of (N, C, H, W) over a grid of windows."""
+    """Averages of (N, C, H, W) over a grid of windows.
+
+    >>> import flambeau as torch
+    >>> torch.nn.functional.adaptive_avg_pool2d(torch.ones(1, 8, 5, 7), (1, 1)).shape
+    torch.Size([1, 8, 1, 1])
+    """
     return _adaptive_avg(input, output_size, 2)
 
 
 @api("nn.functional")
 def adaptive_avg_pool3d(input: Tensor, output_size: Any) -> Tensor:
-    """Averages of (N, C, D, H, W) over a grid of windows."""
+    """Averages of (N, C, D, H, W) over a grid of windows.
+
+    >>> import flambeau as torch
+    >>> torch.nn.functional.adaptive_avg_pool3d(torch.ones(1, 8, 5, 7, 3), 2).shape
+    torch.Size([1, 8, 2, 2, 2])
+    """
     return _adaptive_avg(input, output_size, 3)
 
 
@@ -162,7 +172,12 @@ def _publish_adaptive_max(dims: int) -> None:
         return result
 
     def plain(input: Tensor, output_size: Any, return_indices: bool = False) -> Any:
-        """Maxima over a grid of windows."""
+        """Maxima over a grid of windows.
+
+        >>> import flambeau as torch
+        >>> torch.nn.functional.adaptive_max_pool2d(torch.ones(1, 8, 5, 7), (1, 1)).shape
+        torch.Size([1, 8, 1, 1])
+        """
         pair = with_indices(input, output_size)
         return pair if return_indices else pair[0]
 
@@ -215,19 +230,36 @@ def _unpool(x: Tensor, indices: Tensor, kernel_size: Any, stride: Any, padding: 
 @api("nn.functional")
 def max_unpool1d(input: Tensor, indices: Tensor, kernel_size: Any, stride: Any = None, padding: Any = 0,
                  output_size: Any = None) -> Tensor:
-    """Values put back where ``max_pool1d`` found them, zeros elsewhere."""
+    """Values put back where ``max_pool1d`` found them, zeros elsewhere.
+
+    >>> import flambeau as torch
+    >>> torch.nn.functional.max_unpool1d(torch.tensor([[[3., 4.]]]), torch.tensor([[[1, 3]]]), 2)
+    tensor([[[0., 3., 0., 4.]]])
+    """
     return _unpool(input, indices, kernel_size, stride, padding, output_size, 1)
 
 
 @api("nn.functional")
 def max_unpool2d(input: Tensor, indices: Tensor, kernel_size: Any, stride: Any = None, padding: Any = 0,
                  output_size: Any = None) -> Tensor:
-    """Values put back where ``max_pool2d`` found them, zeros elsewhere."""
+    """Values put back where ``max_pool2d`` found them, zeros elsewhere.
+
+    >>> import flambeau as torch
+    >>> torch.nn.functional.max_unpool2d(torch.tensor([[[[4.]]]]), torch.tensor([[[[3]]]]), 2)
+    tensor([[[[0., 0.],
+              [0., 4.]]]])
+    """
     return _unpool(input, indices, kernel_size, stride, padding, output_size, 2)
 
 
 @api("nn.functional")
 def max_unpool3d(input: Tensor, indices: Tensor, kernel_size: Any, stride: Any = None, padding: Any = 0,
                  output_size: Any = None) -> Tensor:
-    """Values put back where ``max_pool3d`` found them, zeros elsewhere."""
+    """Values put back where ``max_pool3d`` found them, zeros elsewhere.
+
+    >>> import flambeau as torch
+    >>> F = torch.nn.functional
+    >>> F.max_unpool3d(torch.ones(1, 1, 1, 1, 1), torch.zeros(1, 1, 1, 1, 1).long(), 2).sum()
+    tensor(1.)
+    """
     return _unpool(input, indices, kernel_size, stride, padding, output_size, 3)

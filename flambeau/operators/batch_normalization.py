@@ -78,6 +78,11 @@ def batch_norm(input: Tensor, running_mean: Any = None, running_var: Any = None,
     """Normalization over the batch and all positions of each channel (Ioffe and Szegedy 2015): (N, C, *).
 
     In training the running statistics move towards the batch's by ``momentum`` (variance unbiased).
+
+    >>> import flambeau as torch
+    >>> torch.nn.functional.batch_norm(torch.tensor([[1.], [3.]]), None, None, training=True)
+    tensor([[-1.0000],
+            [ 1.0000]])
     """
     if training.__class__ is not bool:
         raise TypeError("training must be bool")    # worded by what judges the arguments

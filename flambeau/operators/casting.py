@@ -216,13 +216,23 @@ def dequantize(self: Tensor) -> Tensor:
 
 @api("torch", name="is_complex")
 def is_complex(input: Tensor) -> bool:
-    """Whether the elements are complex numbers."""
+    """Whether the elements are complex numbers.
+
+    >>> import flambeau as torch
+    >>> torch.is_complex(torch.ones(1))
+    False
+    """
     return input._geometry.dtype.is_complex
 
 
 @api("torch", name="is_floating_point")
 def is_floating_point(input: Tensor) -> bool:
-    """Whether the elements are real floating-point numbers."""
+    """Whether the elements are real floating-point numbers.
+
+    >>> import flambeau as torch
+    >>> torch.is_floating_point(torch.ones(1))
+    True
+    """
     return input._geometry.dtype.is_floating_point
 
 

@@ -340,7 +340,13 @@ def conv1d(input: Tensor, weight: Tensor, bias: Any = None, stride: Any = 1, pad
 @api("torch", "nn.functional")
 def conv2d(input: Tensor, weight: Tensor, bias: Any = None, stride: Any = 1, padding: Any = 0,
            dilation: Any = 1, groups: int = 1) -> Tensor:
-    """Convolution of (N, C, H, W) with (O, C / groups, KH, KW)."""
+    """Convolution of (N, C, H, W) with (O, C / groups, KH, KW).
+
+    >>> import flambeau as torch
+    >>> torch.nn.functional.conv2d(torch.ones(1, 1, 3, 3), torch.ones(1, 1, 2, 2))
+    tensor([[[[4., 4.],
+              [4., 4.]]]])
+    """
     return _convolve(input, weight, bias, stride, padding, dilation, groups, 2, "conv2d")
 
 
@@ -362,7 +368,12 @@ def conv_transpose1d(input: Tensor, weight: Tensor, bias: Any = None, stride: An
 @api("torch", "nn.functional", judge="first")
 def conv_transpose2d(input: Tensor, weight: Tensor, bias: Any = None, stride: Any = 1, padding: Any = 0,
                      output_padding: Any = 0, groups: int = 1, dilation: Any = 1) -> Tensor:
-    """Transposed convolution of (N, C, H, W) with (C, O / groups, KH, KW)."""
+    """Transposed convolution of (N, C, H, W) with (C, O / groups, KH, KW).
+
+    >>> import flambeau as torch
+    >>> torch.nn.functional.conv_transpose2d(torch.ones(1, 1, 2, 2), torch.ones(1, 1, 2, 2), stride=2).shape
+    torch.Size([1, 1, 4, 4])
+    """
     return _transpose_convolve(input, weight, bias, stride, padding, output_padding, groups, dilation, 2,
                                "conv_transpose2d")
 

@@ -133,7 +133,12 @@ def is_contiguous(self: Tensor, memory_format: Any = layouts.contiguous_format) 
 
 @api("torch", "Tensor", judge="first")
 def is_same_size(input: Tensor, other: Tensor) -> bool:
-    """Whether two tensors have one shape."""
+    """Whether two tensors have one shape.
+
+    >>> import flambeau as torch
+    >>> torch.is_same_size(torch.ones(2), torch.zeros(2))
+    True
+    """
     return bool(input.shape == other.shape)
 
 

@@ -154,7 +154,12 @@ def like_geometry(
 @api("torch")
 def zeros_like(input: Tensor, *, dtype: Any = None, layout: Any = None, device: Any = None,
                requires_grad: bool = False, memory_format: Any = None, pin_memory: bool = False) -> Tensor:
-    """Zeros of a tensor's shape and type."""
+    """Zeros of a tensor's shape and type.
+
+    >>> import flambeau as torch
+    >>> torch.zeros_like(torch.ones(2))
+    tensor([0., 0.])
+    """
     made = filled(like_geometry(input, dtype, device, memory_format, "zeros_like"), 0, requires_grad)
     return made if input.__class__ is not BatchedTensor else rules.like(input, made)
 
@@ -162,7 +167,12 @@ def zeros_like(input: Tensor, *, dtype: Any = None, layout: Any = None, device: 
 @api("torch")
 def ones_like(input: Tensor, *, dtype: Any = None, layout: Any = None, device: Any = None,
               requires_grad: bool = False, memory_format: Any = None, pin_memory: bool = False) -> Tensor:
-    """Ones of a tensor's shape and type."""
+    """Ones of a tensor's shape and type.
+
+    >>> import flambeau as torch
+    >>> torch.ones_like(torch.zeros(2, dtype=torch.int64))
+    tensor([1, 1])
+    """
     made = filled(like_geometry(input, dtype, device, memory_format, "ones_like"), 1, requires_grad)
     return made if input.__class__ is not BatchedTensor else rules.like(input, made)
 
@@ -170,7 +180,12 @@ def ones_like(input: Tensor, *, dtype: Any = None, layout: Any = None, device: A
 @api("torch")
 def empty_like(input: Tensor, *, dtype: Any = None, layout: Any = None, device: Any = None,
                requires_grad: bool = False, memory_format: Any = None, pin_memory: bool = False) -> Tensor:
-    """A tensor of another's shape and type, without particular values."""
+    """A tensor of another's shape and type, without particular values.
+
+    >>> import flambeau as torch
+    >>> torch.empty_like(torch.ones(2, 3)).shape
+    torch.Size([2, 3])
+    """
     made = filled(like_geometry(input, dtype, device, memory_format, "empty_like"), 0, requires_grad)
     return made if input.__class__ is not BatchedTensor else rules.like(input, made)
 
@@ -178,7 +193,12 @@ def empty_like(input: Tensor, *, dtype: Any = None, layout: Any = None, device: 
 @api("torch", judge="first")
 def full_like(input: Tensor, fill_value: Any, *, dtype: Any = None, layout: Any = None, device: Any = None,
               requires_grad: bool = False, memory_format: Any = None, pin_memory: bool = False) -> Tensor:
-    """One value in a tensor's shape and type."""
+    """One value in a tensor's shape and type.
+
+    >>> import flambeau as torch
+    >>> torch.full_like(torch.ones(2), 7)
+    tensor([7., 7.])
+    """
     made = _of_value(
         like_geometry(input, dtype, device, memory_format, "full_like"), fill_value, requires_grad
     )

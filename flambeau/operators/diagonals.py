@@ -98,7 +98,13 @@ def diag(input: Tensor, diagonal: int = 0) -> Tensor:
 
 @api("torch", "Tensor")
 def diagflat(input: Tensor, offset: int = 0) -> Tensor:
-    """A matrix with all elements of ``input`` as its diagonal."""
+    """A matrix with all elements of ``input`` as its diagonal.
+
+    >>> import flambeau as torch
+    >>> torch.diagflat(torch.tensor([1, 2]))
+    tensor([[1, 0],
+            [0, 2]])
+    """
     return diag_embed(input.reshape(-1), offset)
 
 

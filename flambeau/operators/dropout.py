@@ -107,7 +107,13 @@ def _features(input: Tensor, p: float, training: bool, inplace: bool, dims: int)
 
 @api("nn.functional")
 def dropout1d(input: Tensor, p: float = 0.5, training: bool = True, inplace: bool = False) -> Tensor:
-    """Whole channels of (N, C, L) or (C, L) set to zero."""
+    """Whole channels of (N, C, L) or (C, L) set to zero.
+
+    >>> import flambeau as torch
+    >>> torch.nn.functional.dropout1d(torch.ones(2, 3), training=False)
+    tensor([[1., 1., 1.],
+            [1., 1., 1.]])
+    """
     _check(p)
     if input.ndim not in (2, 3):
         raise RuntimeError(f"dropout1d: Expected 2D or 3D input, but received a {input.ndim}D input. Note "
@@ -123,13 +129,23 @@ def dropout1d(input: Tensor, p: float = 0.5, training: bool = True, inplace: boo
 
 @api("nn.functional")
 def dropout2d(input: Tensor, p: float = 0.5, training: bool = True, inplace: bool = False) -> Tensor:
-    """Whole channels of (N, C, H, W) set to zero (Tompson et al. 2015)."""
+    """Whole channels of (N, C, H, W) set to zero (Tompson et al. 2015).
+
+    >>> import flambeau as torch
+    >>> torch.nn.functional.dropout2d(torch.ones(1, 2, 3, 3), training=False).shape
+    torch.Size([1, 2, 3, 3])
+    """
     return _features(input, p, training, inplace, 2)
 
 
 @api("nn.functional")
 def dropout3d(input: Tensor, p: float = 0.5, training: bool = True, inplace: bool = False) -> Tensor:
-    """Whole channels of (N, C, D, H, W) set to zero."""
+    """Whole channels of (N, C, D, H, W) set to zero.
+
+    >>> import flambeau as torch
+    >>> torch.nn.functional.dropout3d(torch.ones(1, 2, 3, 3, 3), training=False).shape
+    torch.Size([1, 2, 3, 3, 3])
+    """
     return _features(input, p, training, inplace, 3)
 
 
@@ -148,7 +164,12 @@ def _alpha_drop(x: Tensor, p: float, training: bool, features: bool) -> Tensor:
 
 @api("nn.functional", judge="first")
 def alpha_dropout(input: Tensor, p: float = 0.5, training: bool = False, inplace: bool = False) -> Tensor:
-    """Dropout that keeps mean and variance of SELU networks (Klambauer et al. 2017)."""
+    """Dropout that keeps mean and variance of SELU networks (Klambauer et al. 2017).
+
+    >>> import flambeau as torch
+    >>> torch.nn.functional.alpha_dropout(torch.ones(2), training=False)
+    tensor([1., 1.])
+    """
     _check(p)
     result = _alpha_drop(input, p, training, False)
     return assign(input, result, "alpha_dropout_") if inplace and result is not input else result
@@ -157,7 +178,12 @@ def alpha_dropout(input: Tensor, p: float = 0.5, training: bool = False, inplace
 @api("nn.functional", judge="first")
 def feature_alpha_dropout(input: Tensor, p: float = 0.5, training: bool = False,
                           inplace: bool = False) -> Tensor:
-    """Alpha dropout of whole channels."""
+    """Alpha dropout of whole channels.
+
+    >>> import flambeau as torch
+    >>> torch.nn.functional.feature_alpha_dropout(torch.ones(1, 2, 1), training=False).shape
+    torch.Size([1, 2, 1])
+    """
     _check(p)
     result = _alpha_drop(input, p, training, True)
     return assign(input, result, "feature_alpha_dropout_") if inplace and result is not input else result

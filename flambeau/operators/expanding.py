@@ -72,7 +72,13 @@ def expand_as(self: Tensor, other: Tensor) -> Tensor:
 
 @api("torch")
 def broadcast_to(input: Tensor, size: Any) -> Tensor:
-    """``input`` expanded to a shape."""
+    """``input`` expanded to a shape.
+
+    >>> import flambeau as torch
+    >>> torch.broadcast_to(torch.tensor([1, 2]), (2, 2))
+    tensor([[1, 2],
+            [1, 2]])
+    """
     return view(EXPAND, input, (sizes_of((size,), "broadcast_to"),))
 
 
@@ -210,19 +216,34 @@ def _each(tensors: tuple[Any, ...], function: Any) -> Any:
 
 @api("torch")
 def atleast_1d(*tensors: Any) -> Any:
-    """Tensors with at least one dimension."""
+    """Tensors with at least one dimension.
+
+    >>> import flambeau as torch
+    >>> torch.atleast_1d(torch.tensor(2.))
+    tensor([2.])
+    """
     return _each(tensors, lambda x: x.reshape(1) if x.ndim == 0 else x)
 
 
 @api("torch")
 def atleast_2d(*tensors: Any) -> Any:
-    """Tensors with at least two dimensions; a vector becomes a row."""
+    """Tensors with at least two dimensions; a vector becomes a row.
+
+    >>> import flambeau as torch
+    >>> torch.atleast_2d(torch.tensor([1., 2.]))
+    tensor([[1., 2.]])
+    """
     return _each(tensors, lambda x: x.reshape(1, 1) if x.ndim == 0 else x.unsqueeze(0) if x.ndim == 1 else x)
 
 
 @api("torch")
 def atleast_3d(*tensors: Any) -> Any:
-    """Tensors with at least three dimensions; (N,) becomes (1, N, 1) and (N, M) becomes (N, M, 1)."""
+    """Tensors with at least three dimensions; (N,) becomes (1, N, 1) and (N, M) becomes (N, M, 1).
+
+    >>> import flambeau as torch
+    >>> torch.atleast_3d(torch.tensor([1., 2.])).shape
+    torch.Size([1, 2, 1])
+    """
     def three(x: Tensor) -> Tensor:
         if x.ndim == 0:
             return x.reshape(1, 1, 1)

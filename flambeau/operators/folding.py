@@ -115,7 +115,14 @@ def unfold(input: Tensor, kernel_size: Any, dilation: Any = 1, padding: Any = 0,
 @api("nn.functional")
 def fold(input: Tensor, output_size: Any, kernel_size: Any, dilation: Any = 1, padding: Any = 0,
          stride: Any = 1) -> Tensor:
-    """Columns (N, C * kernel, blocks) summed into (N, C, *output_size): the adjoint of ``unfold``."""
+    """Columns (N, C * kernel, blocks) summed into (N, C, *output_size): the adjoint of ``unfold``.
+
+    >>> import flambeau as torch
+    >>> torch.nn.functional.fold(torch.ones(1, 4, 4), (3, 3), (2, 2))
+    tensor([[[[1., 2., 1.],
+              [2., 4., 2.],
+              [1., 2., 1.]]]])
+    """
     space, kernel = _pair(output_size), _pair(kernel_size)
     gaps, around, steps = _pair(dilation), _pair(padding), _pair(stride)
     _require_pairs(output_size=space, kernel_size=kernel, dilation=gaps, padding=around, stride=steps)
@@ -143,7 +150,13 @@ def fold(input: Tensor, output_size: Any, kernel_size: Any, dilation: Any = 1, p
 
 @api("torch", "nn.functional", judge="first")
 def pixel_shuffle(input: Tensor, upscale_factor: int) -> Tensor:
-    """(..., C r^2, H, W) as (..., C, H r, W r) (Shi et al. 2016)."""
+    """(..., C r^2, H, W) as (..., C, H r, W r) (Shi et al. 2016).
+
+    >>> import flambeau as torch
+    >>> torch.nn.functional.pixel_shuffle(torch.arange(4.).reshape(1, 4, 1, 1), 2)
+    tensor([[[[0., 1.],
+              [2., 3.]]]])
+    """
     r = upscale_factor
     if input.ndim < 3:
         raise RuntimeError("pixel_shuffle expects input to have at least 3 dimensions, but got input with "
@@ -164,7 +177,12 @@ def pixel_shuffle(input: Tensor, upscale_factor: int) -> Tensor:
 
 @api("torch", "nn.functional", judge="first")
 def pixel_unshuffle(input: Tensor, downscale_factor: int) -> Tensor:
-    """(..., C, H r, W r) as (..., C r^2, H, W)."""
+    """(..., C, H r, W r) as (..., C r^2, H, W).
+
+    >>> import flambeau as torch
+    >>> torch.nn.functional.pixel_unshuffle(torch.arange(4.).reshape(1, 1, 2, 2), 2).flatten()
+    tensor([0., 1., 2., 3.])
+    """
     r = downscale_factor
     if input.ndim < 3:
         raise RuntimeError("pixel_unshuffle expects input to have at least 3 dimensions, but got input with "
@@ -185,7 +203,12 @@ def pixel_unshuffle(input: Tensor, downscale_factor: int) -> Tensor:
 
 @api("torch", "nn.functional", aliases=("native_channel_shuffle",), judge="first")
 def channel_shuffle(input: Tensor, groups: int) -> Tensor:
-    """Channels (N, C, *) of g groups interleaved (Zhang et al. 2018)."""
+    """Channels (N, C, *) of g groups interleaved (Zhang et al. 2018).
+
+    >>> import flambeau as torch
+    >>> torch.nn.functional.channel_shuffle(torch.arange(4.).reshape(1, 4, 1), 2).flatten()
+    tensor([0., 2., 1., 3.])
+    """
     if input.ndim < 3:
         raise RuntimeError("channel_shuffle expects input with > 2 dims, but got input with sizes "
                            f"{list(input.shape)}")

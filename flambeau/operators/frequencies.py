@@ -35,7 +35,12 @@ def fftfreq(n: int, d: float = 1.0, *, dtype: Any = None, layout: Any = None, de
 @api("fft", out=True, judge="first")
 def rfftfreq(n: int, d: float = 1.0, *, dtype: Any = None, layout: Any = None, device: Any = None,
              requires_grad: bool = False) -> Tensor:
-    """The frequencies of ``rfft``'s results, for samples ``d`` apart."""
+    """The frequencies of ``rfft``'s results, for samples ``d`` apart.
+
+    >>> import flambeau as torch
+    >>> torch.fft.rfftfreq(4)
+    tensor([0.0000, 0.2500, 0.5000])
+    """
     return _frequencies(range(n // 2 + 1), n, d, dtype, device, requires_grad)
 
 
@@ -48,11 +53,21 @@ def _shift(input: Tensor, dim: Any, sign: int) -> Tensor:
 
 @api("fft", judge="first")
 def fftshift(input: Tensor, dim: Any = None) -> Tensor:
-    """Move the frequency zero to the middle."""
+    """Move the frequency zero to the middle.
+
+    >>> import flambeau as torch
+    >>> torch.fft.fftshift(torch.fft.fftfreq(4))
+    tensor([-0.5000, -0.2500,  0.0000,  0.2500])
+    """
     return _shift(input, dim, 1)
 
 
 @api("fft", judge="first")
 def ifftshift(input: Tensor, dim: Any = None) -> Tensor:
-    """The inverse of ``fftshift``."""
+    """The inverse of ``fftshift``.
+
+    >>> import flambeau as torch
+    >>> torch.fft.ifftshift(torch.tensor([-2, -1, 0, 1]))
+    tensor([ 0,  1, -2, -1])
+    """
     return _shift(input, dim, -1)

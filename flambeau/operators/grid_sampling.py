@@ -90,7 +90,13 @@ def _bicubic(flat: Tensor, points: list[Tensor], space: list[int], padding_mode:
 @api("nn.functional")
 def grid_sample(input: Tensor, grid: Tensor, mode: str = "bilinear", padding_mode: str = "zeros",
                 align_corners: bool | None = None) -> Tensor:
-    """Values of (N, C, H, W) at points (N, OH, OW, 2) of [-1, 1], x before y; five dimensions likewise."""
+    """Values of (N, C, H, W) at points (N, OH, OW, 2) of [-1, 1], x before y; five dimensions likewise.
+
+    >>> import flambeau as torch
+    >>> F = torch.nn.functional
+    >>> F.grid_sample(torch.arange(4.).reshape(1, 1, 2, 2), torch.zeros(1, 1, 1, 2), align_corners=True)
+    tensor([[[[1.5000]]]])
+    """
     if mode not in _MODES:
         raise ValueError("nn.functional.grid_sample(): expected mode to be 'bilinear', 'nearest' or "
                          f"'bicubic', but got: '{mode}'")
@@ -233,7 +239,12 @@ def _centres(n: int, like: Tensor, align_corners: bool) -> Tensor:
 
 @api("nn.functional")
 def affine_grid(theta: Tensor, size: Any, align_corners: bool | None = None) -> Tensor:
-    """Points of an affine transformation: (N, 2, 3) and a size (N, C, H, W) give (N, H, W, 2), or in 3-D."""
+    """Points of an affine transformation: (N, 2, 3) and a size (N, C, H, W) give (N, H, W, 2), or in 3-D.
+
+    >>> import flambeau as torch
+    >>> torch.nn.functional.affine_grid(torch.eye(2, 3).unsqueeze(0), (1, 1, 2, 2), align_corners=True).shape
+    torch.Size([1, 2, 2, 2])
+    """
     if align_corners is None:
         warn("Default grid_sample and affine_grid behavior has changed to align_corners=False since "
              "1.3.0. Please specify align_corners=True if the old behavior is desired. See the "

@@ -95,7 +95,12 @@ def _composed(ctx: Any, grads: Any, input: Tensor, weight: Any, mean: Tensor, rs
 @api("torch", "nn.functional")
 def group_norm(input: Tensor, num_groups: int, weight: Any = None, bias: Any = None, eps: float = 1e-05,
                cudnn_enabled: bool = True) -> Tensor:
-    """Normalization over groups of channels and all positions (Wu and He 2018): (N, C, *)."""
+    """Normalization over groups of channels and all positions (Wu and He 2018): (N, C, *).
+
+    >>> import flambeau as torch
+    >>> torch.nn.functional.group_norm(torch.tensor([[1., 3., 10., 30.]]).reshape(1, 4, 1), 2).flatten()
+    tensor([-1.0000,  1.0000, -1.0000,  1.0000])
+    """
     if input.ndim < 2:
         raise RuntimeError(f"Expected at least 2 dimensions for input tensor but received {input.ndim}")
     channels = input.shape[1]

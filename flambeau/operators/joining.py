@@ -235,7 +235,13 @@ def vstack(tensors: Any) -> Tensor:
 
 @api("torch", out=_JOINED)
 def dstack(tensors: Any) -> Tensor:
-    """Tensors joined along the third dimension."""
+    """Tensors joined along the third dimension.
+
+    >>> import flambeau as torch
+    >>> torch.dstack((torch.tensor([1, 2]), torch.tensor([3, 4])))
+    tensor([[[1, 3],
+             [2, 4]]])
+    """
     return cat([atleast_3d(x) for x in _nonempty(tensors, "dstack")], 2)
 
 

@@ -146,6 +146,10 @@ def rms_norm(input: Tensor, normalized_shape: Any, weight: Any = None, eps: floa
     """x / sqrt(mean(x^2) + eps) * weight over the last dimensions (Zhang and Sennrich 2019).
 
     ``eps`` defaults to the dtype's.
+
+    >>> import flambeau as torch
+    >>> torch.nn.functional.rms_norm(torch.tensor([3., 4.]), (2,))
+    tensor([0.8485, 1.1314])
     """
     try:
         return _rms_norm(input, normalized_shape, weight, eps)

@@ -85,7 +85,14 @@ def cholesky(A: Tensor, *, upper: bool = False) -> Tensor:
 
 @api("linalg", out=EXACT, judge="first")
 def cholesky_ex(A: Tensor, *, upper: bool = False, check_errors: bool = False) -> Any:
-    """The factor, and for each matrix the order of the first minor that is not positive (0: none)."""
+    """The factor, and for each matrix the order of the first minor that is not positive (0: none).
+
+    >>> import flambeau as torch
+    >>> torch.linalg.cholesky_ex(torch.tensor([[4.]]))
+    torch.return_types.linalg_cholesky_ex(
+    L=tensor([[2.]]),
+    info=tensor(0, dtype=torch.int32))
+    """
     return return_types.TYPES["linalg_cholesky_ex"](*_factor(A, "linalg.cholesky_ex", upper, check_errors))
 
 

@@ -97,7 +97,12 @@ def slogdet(A: Tensor) -> Any:
 
 @api("torch", "Tensor", out=EXACT, name="slogdet")
 def _slogdet(input: Tensor) -> Any:
-    """See ``linalg.slogdet``."""
+    """See ``linalg.slogdet``.
+
+    >>> import flambeau as torch
+    >>> torch.slogdet(torch.tensor([[2., 0.], [0., -4.]])).sign
+    tensor(-1.)
+    """
     return return_types.TYPES["slogdet"](*slogdet(input))
 
 

@@ -134,7 +134,12 @@ def lu_factor(A: Tensor, *, pivot: bool = True) -> Any:
 
 @api("linalg", out=EXACT, judge="first")
 def lu_factor_ex(A: Tensor, *, pivot: bool = True, check_errors: bool = False) -> Any:
-    """As ``lu_factor``, with the position of the first zero pivot (0: none) instead of an error."""
+    """As ``lu_factor``, with the position of the first zero pivot (0: none) instead of an error.
+
+    >>> import flambeau as torch
+    >>> torch.linalg.lu_factor_ex(torch.tensor([[2.]])).info
+    tensor(0, dtype=torch.int32)
+    """
     require_matrix(A, "torch.lu_factor")
     packed, pivots, info = record(LU_FACTOR, (A,), (pivot,))
     failed = failure(info, "lu_factor_ex") if check_errors else None
@@ -179,7 +184,12 @@ def _lu(A: Tensor, pivot: bool = True, get_infos: bool = False, out: Any = None)
 def lu_unpack(
     LU_data: Tensor, LU_pivots: Tensor, unpack_data: bool = True, unpack_pivots: bool = True
 ) -> Any:
-    """P, L and U from what ``lu_factor`` gives; those not asked for are empty."""
+    """P, L and U from what ``lu_factor`` gives; those not asked for are empty.
+
+    >>> import flambeau as torch
+    >>> [part.shape for part in torch.lu_unpack(*torch.linalg.lu_factor(torch.eye(2)))]
+    [torch.Size([2, 2]), torch.Size([2, 2]), torch.Size([2, 2])]
+    """
     if unpack_pivots and LU_pivots.dtype is not dtypes.int32:
         raise RuntimeError(
             "torch.lu_unpack: LU_pivots is expected to be a contiguous tensor of torch.int32 dtype.\n"
@@ -217,7 +227,12 @@ def _(ctx: Any, grad: Tensor, packed: Tensor, pivots: Tensor, X: Tensor) -> Any:
 
 @api("linalg", out=EXACT, judge="first")
 def lu_solve(LU: Tensor, pivots: Tensor, B: Tensor, *, left: bool = True, adjoint: bool = False) -> Tensor:
-    """X with A X = B (or X A = B, or with A^H), for A given by ``lu_factor``."""
+    """X with A X = B (or X A = B, or with A^H), for A given by ``lu_factor``.
+
+    >>> import flambeau as torch
+    >>> torch.linalg.lu_solve(*torch.linalg.lu_factor(torch.tensor([[2.]])), torch.tensor([[4.]]))
+    tensor([[2.]])
+    """
     require_square(LU, "torch.linalg.lu_solve", "LU")
     require_fitting(LU, B, left, "torch.linalg.lu_solve")
     if pivots.dtype is not dtypes.int32:

@@ -105,7 +105,13 @@ def matrix_exp(A: Tensor) -> Tensor:
 
 @api("torch", "Tensor", name="matrix_exp")
 def _matrix_exp(input: Tensor) -> Tensor:
-    """See ``linalg.matrix_exp``."""
+    """See ``linalg.matrix_exp``.
+
+    >>> import flambeau as torch
+    >>> torch.matrix_exp(torch.zeros(2, 2))
+    tensor([[1., 0.],
+            [0., 1.]])
+    """
     return matrix_exp(input)
 
 
@@ -301,5 +307,10 @@ def trace(input: Tensor) -> Tensor:
 
 @api("linalg", name="diagonal", judge="first")
 def _diagonal(A: Tensor, *, offset: int = 0, dim1: int = -2, dim2: int = -1) -> Tensor:
-    """The diagonals of matrices (a view)."""
+    """The diagonals of matrices (a view).
+
+    >>> import flambeau as torch
+    >>> torch.linalg.diagonal(torch.eye(2))
+    tensor([1., 1.])
+    """
     return A.diagonal(offset, dim1, dim2)

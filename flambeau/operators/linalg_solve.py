@@ -80,13 +80,26 @@ def inv(A: Tensor) -> Tensor:
 
 @api("torch", "Tensor", out=True)
 def inverse(input: Tensor) -> Tensor:
-    """See ``linalg.inv``."""
+    """See ``linalg.inv``.
+
+    >>> import flambeau as torch
+    >>> torch.inverse(torch.tensor([[2., 0.], [0., 4.]]))
+    tensor([[0.5000, 0.0000],
+            [0.0000, 0.2500]])
+    """
     return inv(input)
 
 
 @api("linalg", out=EXACT, judge="first")
 def inv_ex(A: Tensor, *, check_errors: bool = False) -> Any:
-    """Inverses, and for each matrix the position of the first zero pivot (0: none). Nothing is raised."""
+    """Inverses, and for each matrix the position of the first zero pivot (0: none). Nothing is raised.
+
+    >>> import flambeau as torch
+    >>> torch.linalg.inv_ex(torch.tensor([[2.]]))
+    torch.return_types.linalg_inv_ex(
+    inverse=tensor([[0.5000]]),
+    info=tensor(0, dtype=torch.int32))
+    """
     return return_types.TYPES["linalg_inv_ex"](*_inverse(A, "linalg.inv_ex", check_errors))
 
 
@@ -156,7 +169,12 @@ def solve(A: Tensor, B: Tensor, *, left: bool = True) -> Tensor:
 
 @api("linalg", out=EXACT, judge="first")
 def solve_ex(A: Tensor, B: Tensor, *, left: bool = True, check_errors: bool = False) -> Any:
-    """The solution, and for each matrix the position of the first zero pivot (0: none). Nothing is raised."""
+    """The solution, and for each matrix the position of the first zero pivot (0: none). Nothing is raised.
+
+    >>> import flambeau as torch
+    >>> torch.linalg.solve_ex(torch.eye(2), torch.ones(2)).result
+    tensor([1., 1.])
+    """
     X, info = _solve(A, B, left)
     failed = failure(info, "solve_ex") if check_errors else None
     if failed:

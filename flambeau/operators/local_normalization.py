@@ -12,7 +12,12 @@ from .registry import NAMESPACES, api
 @api("nn.functional")
 def local_response_norm(input: Tensor, size: int, alpha: float = 0.0001, beta: float = 0.75,
                         k: float = 1.0) -> Tensor:
-    """x / (k + alpha mean of x^2 over ``size`` neighbouring channels)^beta (Krizhevsky et al. 2012)."""
+    """x / (k + alpha mean of x^2 over ``size`` neighbouring channels)^beta (Krizhevsky et al. 2012).
+
+    >>> import flambeau as torch
+    >>> torch.nn.functional.local_response_norm(torch.ones(1, 3, 2), 2).shape
+    torch.Size([1, 3, 2])
+    """
     if input.ndim < 3:
         raise ValueError("Expected 3D or higher dimensionality                          input (got "
                          f"{input.ndim} dimensions)")
@@ -32,7 +37,12 @@ def local_response_norm(input: Tensor, size: int, alpha: float = 0.0001, beta: f
 
 @api("nn.functional")
 def normalize(input: Tensor, p: float = 2.0, dim: int = 1, eps: float = 1e-12, out: Any = None) -> Tensor:
-    """x / max(||x||_p, eps) along ``dim``."""
+    """x / max(||x||_p, eps) along ``dim``.
+
+    >>> import flambeau as torch
+    >>> torch.nn.functional.normalize(torch.tensor([[3., 4.]]))
+    tensor([[0.6000, 0.8000]])
+    """
     norm = input.norm(p, dim, keepdim=True).clamp_min(eps).expand_as(input)
     result = input / norm
     if out is None:

@@ -101,7 +101,12 @@ def numpy(self: Tensor, *, force: bool = False) -> np.ndarray[Any, Any]:
 
 @api("torch", "Tensor")
 def is_nonzero(input: Tensor) -> bool:
-    """Whether the one element is not zero."""
+    """Whether the one element is not zero.
+
+    >>> import flambeau as torch
+    >>> torch.is_nonzero(torch.tensor([1.]))
+    True
+    """
     if input._geometry.numel != 1:
         amount = "no values" if input._geometry.numel == 0 else "more than one value"
         raise RuntimeError(f"Boolean value of Tensor with {amount} is ambiguous")

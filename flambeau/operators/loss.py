@@ -180,7 +180,12 @@ _fitting: Recent[tuple[Any, ...], bool] = Recent(1 << 12)
 @api("nn.functional")
 def nll_loss(input: Tensor, target: Tensor, weight: Any = None, size_average: Any = None,
              ignore_index: int = -100, reduce: Any = None, reduction: str = "mean") -> Tensor:
-    """-input[target] weighted by class: log probabilities (N, C, *) and classes (N, *)."""
+    """-input[target] weighted by class: log probabilities (N, C, *) and classes (N, *).
+
+    >>> import flambeau as torch
+    >>> torch.nn.functional.nll_loss(torch.tensor([[-0.5, -2.]]), torch.tensor([0]))
+    tensor(0.5000)
+    """
     reduction = reduction_of(size_average, reduce, reduction)
     if ignore_index.__class__ is not int:
         require_integer(ignore_index)
@@ -293,7 +298,12 @@ def _(ctx: Any, grad: Tensor, input: Tensor) -> Tensor:
 @api("nn.functional", judge="first")
 def binary_cross_entropy(input: Tensor, target: Tensor, weight: Any = None, size_average: Any = None,
                          reduce: Any = None, reduction: str = "mean") -> Tensor:
-    """-(y log p + (1 - y) log(1 - p)), the logarithms clamped at -100."""
+    """-(y log p + (1 - y) log(1 - p)), the logarithms clamped at -100.
+
+    >>> import flambeau as torch
+    >>> torch.nn.functional.binary_cross_entropy(torch.tensor([0.5]), torch.tensor([1.]))
+    tensor(0.6931)
+    """
     reduction = reduction_of(size_average, reduce, reduction)
     if target.shape != input.shape:
         raise ValueError(f"Using a target size ({target.size()}) that is different to the input size "

@@ -20,7 +20,12 @@ from .registry import NAMESPACES, api
 @api("nn.functional")
 def multi_margin_loss(input: Tensor, target: Tensor, p: int = 1, margin: float = 1.0, weight: Any = None,
                       size_average: Any = None, reduce: Any = None, reduction: str = "mean") -> Tensor:
-    """Mean over the classes but the target of max(0, margin - input[target] + input)^p: (N, C) and (N)."""
+    """Mean over the classes but the target of max(0, margin - input[target] + input)^p: (N, C) and (N).
+
+    >>> import flambeau as torch
+    >>> torch.nn.functional.multi_margin_loss(torch.tensor([[0.5, 1.]]), torch.tensor([1]))
+    tensor(0.2500)
+    """
     reduction = reduction_of(size_average, reduce, reduction)
     if p not in (1, 2):
         raise ValueError("only p == 1 and p == 2 supported")
@@ -58,7 +63,12 @@ def multi_margin_loss(input: Tensor, target: Tensor, p: int = 1, margin: float =
 @api("nn.functional")
 def multilabel_margin_loss(input: Tensor, target: Tensor, size_average: Any = None, reduce: Any = None,
                            reduction: str = "mean") -> Tensor:
-    """Hinge between each target class and each other class: (N, C), targets listed up to the first -1."""
+    """Hinge between each target class and each other class: (N, C), targets listed up to the first -1.
+
+    >>> import flambeau as torch
+    >>> torch.nn.functional.multilabel_margin_loss(torch.tensor([[0.5, 1.]]), torch.tensor([[1, -1]]))
+    tensor(0.2500)
+    """
     reduction = reduction_of(size_average, reduce, reduction)
     if input.ndim > 2 or 0 in input.shape[-1:]:
         raise RuntimeError("Expected non-empty vector or matrix with optional 0-dim batch size, but got: "
@@ -91,7 +101,13 @@ def multilabel_margin_loss(input: Tensor, target: Tensor, size_average: Any = No
 def triplet_margin_loss(anchor: Tensor, positive: Tensor, negative: Tensor, margin: float = 1.0, p: float = 2,
                         eps: float = 1e-06, swap: bool = False, size_average: Any = None, reduce: Any = None,
                         reduction: Any = "mean") -> Tensor:
-    """max(0, d(anchor, positive) - d(anchor, negative) + margin) (Balntas et al. 2016)."""
+    """max(0, d(anchor, positive) - d(anchor, negative) + margin) (Balntas et al. 2016).
+
+    >>> import flambeau as torch
+    >>> F = torch.nn.functional
+    >>> F.triplet_margin_loss(torch.zeros(1, 2), torch.zeros(1, 2), torch.tensor([[0.5, 0.]]))
+    tensor(0.5000)
+    """
     if isinstance(reduction, int):
         reduction = ("none", "mean", "sum")[reduction]
     reduction = reduction_of(size_average, reduce, reduction)
@@ -104,7 +120,13 @@ def triplet_margin_with_distance_loss(anchor: Tensor, positive: Tensor, negative
                                       distance_function: Callable[..., Tensor] | None = None,
                                       margin: float = 1.0, swap: bool = False,
                                       reduction: str = "mean") -> Tensor:
-    """The triplet loss with a distance of the caller's."""
+    """The triplet loss with a distance of the caller's.
+
+    >>> import flambeau as torch
+    >>> F = torch.nn.functional
+    >>> F.triplet_margin_with_distance_loss(torch.zeros(1, 2), torch.zeros(1, 2), torch.tensor([[0.5, 0.]]))
+    tensor(0.5000)
+    """
     if reduction not in ("none", "mean", "sum"):
         raise ValueError(f"{reduction} is not a valid value for reduction")
     return _triplet_loss(distance_function or pairwise_distance, anchor, positive, negative, margin, swap,

@@ -68,7 +68,12 @@ def mse_loss(input: Tensor, target: Tensor, size_average: Any = None, reduce: An
 @api("nn.functional", judge="first")
 def l1_loss(input: Tensor, target: Tensor, size_average: Any = None, reduce: Any = None,
             reduction: str = "mean", weight: Any = None) -> Tensor:
-    """|input - target|."""
+    """|input - target|.
+
+    >>> import flambeau as torch
+    >>> torch.nn.functional.l1_loss(torch.tensor([1., 2.]), torch.tensor([1., 4.]))
+    tensor(1.)
+    """
     reduction = reduction_of(size_average, reduce, reduction)
     input, target = _together(input, target)
     losses = (input - target).abs()
@@ -139,7 +144,12 @@ _differentiate(HUBER_LOSS, HUBER_LOSS_BACKWARD, "delta")
 @api("nn.functional", judge="first")
 def smooth_l1_loss(input: Tensor, target: Tensor, size_average: Any = None, reduce: Any = None,
                    reduction: str = "mean", beta: float = 1.0) -> Tensor:
-    """d^2 / (2 beta) where d = |input - target| < beta, else d - beta / 2 (Girshick 2015)."""
+    """d^2 / (2 beta) where d = |input - target| < beta, else d - beta / 2 (Girshick 2015).
+
+    >>> import flambeau as torch
+    >>> torch.nn.functional.smooth_l1_loss(torch.tensor([0.5, 3.]), torch.zeros(2), reduction="none")
+    tensor([0.1250, 2.5000])
+    """
     reduction = reduction_of(size_average, reduce, reduction)
     input, target = _together(input, target)
     if beta < 0:
@@ -155,7 +165,12 @@ def smooth_l1_loss(input: Tensor, target: Tensor, size_average: Any = None, redu
 @api("nn.functional", judge="first")
 def huber_loss(input: Tensor, target: Tensor, reduction: str = "mean", delta: float = 1.0,
                weight: Any = None) -> Tensor:
-    """d^2 / 2 where d = |input - target| <= delta, else delta (d - delta / 2) (Huber 1964)."""
+    """d^2 / 2 where d = |input - target| <= delta, else delta (d - delta / 2) (Huber 1964).
+
+    >>> import flambeau as torch
+    >>> torch.nn.functional.huber_loss(torch.tensor([0., 3.]), torch.zeros(2), reduction="none")
+    tensor([0.0000, 2.5000])
+    """
     reduction = reduction_of(None, None, reduction)
     _warn_sizes(input, target)
     if not delta > 0:
@@ -171,7 +186,13 @@ def huber_loss(input: Tensor, target: Tensor, reduction: str = "mean", delta: fl
 @api("nn.functional", judge="first")
 def kl_div(input: Tensor, target: Tensor, size_average: Any = None, reduce: Any = None,
            reduction: Any = "mean", log_target: bool = False) -> Tensor:
-    """target (log target - input): the input, and with ``log_target`` the target too, in logarithms."""
+    """target (log target - input): the input, and with ``log_target`` the target too, in logarithms.
+
+    >>> import flambeau as torch
+    >>> F = torch.nn.functional
+    >>> F.kl_div(torch.tensor([[0.5, 0.5]]).log(), torch.tensor([[1., 0.]]), reduction="batchmean")
+    tensor(0.6931)
+    """
     if reduction == "mean" and size_average is None and reduce is None:
         warn("reduction: 'mean' divides the total loss by both the batch size and the support size."
              "'batchmean' divides only by the batch size, and aligns with the KL div math definition."
@@ -203,7 +224,12 @@ def _divergence(input: Tensor, target: Tensor, log_target: bool) -> Tensor:
 def poisson_nll_loss(input: Tensor, target: Tensor, log_input: bool = True, full: bool = False,
                      size_average: Any = None, eps: float = 1e-08, reduce: Any = None,
                      reduction: Any = "mean") -> Tensor:
-    """exp(input) - target input, and with ``full`` Stirling's approximation of log(target!)."""
+    """exp(input) - target input, and with ``full`` Stirling's approximation of log(target!).
+
+    >>> import flambeau as torch
+    >>> torch.nn.functional.poisson_nll_loss(torch.zeros(1), torch.ones(1))
+    tensor(1.)
+    """
     if isinstance(reduction, int):
         reduction = ("none", "mean", "sum")[reduction]
     if reduction not in ("none", "mean", "sum"):
@@ -218,7 +244,12 @@ def poisson_nll_loss(input: Tensor, target: Tensor, log_input: bool = True, full
 @api("nn.functional", judge="first")
 def gaussian_nll_loss(input: Tensor, target: Tensor, var: Any, full: bool = False, eps: float = 1e-06,
                       reduction: str = "mean") -> Tensor:
-    """(log var + (input - target)^2 / var) / 2, var clamped at eps."""
+    """(log var + (input - target)^2 / var) / 2, var clamped at eps.
+
+    >>> import flambeau as torch
+    >>> torch.nn.functional.gaussian_nll_loss(torch.zeros(2), torch.ones(2), torch.ones(2))
+    tensor(0.5000)
+    """
     if not isinstance(var, Tensor):
         var = input.new_full(input.shape, var)
     if var.shape != input.shape:
@@ -244,7 +275,12 @@ def _broadcasts_once(var: Tensor, input: Tensor) -> bool:
 
 @api("nn.functional", "torch", judge="first")
 def cosine_similarity(x1: Tensor, x2: Tensor, dim: int = 1, eps: float = 1e-08) -> Tensor:
-    """x1 . x2 / (max(|x1|, eps) max(|x2|, eps)) along ``dim``."""
+    """x1 . x2 / (max(|x1|, eps) max(|x2|, eps)) along ``dim``.
+
+    >>> import flambeau as torch
+    >>> torch.nn.functional.cosine_similarity(torch.tensor([1., 0.]), torch.tensor([1., 1.]), dim=0)
+    tensor(0.7071)
+    """
     common = dtypes.promote_types(x1.dtype, x2.dtype)
     if common.category != dtypes.FLOATING:
         raise RuntimeError("expected common dtype to be floating point, yet common dtype is "
@@ -261,14 +297,25 @@ def cosine_similarity(x1: Tensor, x2: Tensor, dim: int = 1, eps: float = 1e-08) 
 @api("nn.functional", "torch", judge="first")
 def pairwise_distance(x1: Tensor, x2: Tensor, p: float = 2.0, eps: float = 1e-06,
                       keepdim: bool = False) -> Tensor:
-    """||x1 - x2 + eps||_p along the last dimension."""
+    """||x1 - x2 + eps||_p along the last dimension.
+
+    >>> import flambeau as torch
+    >>> torch.nn.functional.pairwise_distance(torch.tensor([[0., 0.]]), torch.tensor([[3., 4.]]))
+    tensor([5.0000])
+    """
     return (x1 - x2 + eps).norm(p, -1, keepdim)
 
 
 @api("nn.functional", "torch", judge="first")
 def hinge_embedding_loss(input: Tensor, target: Tensor, margin: float = 1.0, size_average: Any = None,
                          reduce: Any = None, reduction: Any = "mean") -> Tensor:
-    """input where the target is 1, max(0, margin - input) where it is -1."""
+    """input where the target is 1, max(0, margin - input) where it is -1.
+
+    >>> import flambeau as torch
+    >>> F = torch.nn.functional
+    >>> F.hinge_embedding_loss(torch.tensor([0.5, 0.25]), torch.tensor([1., -1.]), reduction="none")
+    tensor([0.5000, 0.7500])
+    """
     if isinstance(reduction, int):
         reduction = ("none", "mean", "sum")[reduction]
     broadcast_shapes([target.shape, input.shape])   # which of them an error names first
@@ -279,7 +326,12 @@ def hinge_embedding_loss(input: Tensor, target: Tensor, margin: float = 1.0, siz
 @api("nn.functional", "torch", judge="first")
 def margin_ranking_loss(input1: Tensor, input2: Tensor, target: Tensor, margin: float = 0,
                         size_average: Any = None, reduce: Any = None, reduction: Any = "mean") -> Tensor:
-    """max(0, -target (input1 - input2) + margin)."""
+    """max(0, -target (input1 - input2) + margin).
+
+    >>> import flambeau as torch
+    >>> torch.nn.functional.margin_ranking_loss(torch.tensor([1.]), torch.tensor([3.]), torch.tensor([1.]))
+    tensor(2.)
+    """
     if isinstance(reduction, int):
         reduction = ("none", "mean", "sum")[reduction]
     if not input1.ndim == input2.ndim == target.ndim:
@@ -293,7 +345,12 @@ def margin_ranking_loss(input1: Tensor, input2: Tensor, target: Tensor, margin: 
 @api("nn.functional", "torch", judge="first")
 def cosine_embedding_loss(input1: Tensor, input2: Tensor, target: Tensor, margin: float = 0,
                           size_average: Any = None, reduce: Any = None, reduction: Any = "mean") -> Tensor:
-    """1 - cos where the target is 1, max(0, cos - margin) where it is -1: (N, D), (N, D) and (N)."""
+    """1 - cos where the target is 1, max(0, cos - margin) where it is -1: (N, D), (N, D) and (N).
+
+    >>> import flambeau as torch
+    >>> torch.nn.functional.cosine_embedding_loss(torch.ones(1, 2), -torch.ones(1, 2), torch.ones(1))
+    tensor(2.)
+    """
     if isinstance(reduction, int):
         reduction = ("none", "mean", "sum")[reduction]
     if target.ndim not in (0, 1):
@@ -329,7 +386,12 @@ def soft_margin_loss(input: Tensor, target: Tensor, size_average: Any = None, re
 @api("nn.functional", judge="first")
 def multilabel_soft_margin_loss(input: Tensor, target: Tensor, weight: Any = None, size_average: Any = None,
                                 reduce: Any = None, reduction: str = "mean") -> Tensor:
-    """Mean over the classes of binary cross entropy with logits: (N, C)."""
+    """Mean over the classes of binary cross entropy with logits: (N, C).
+
+    >>> import flambeau as torch
+    >>> torch.nn.functional.multilabel_soft_margin_loss(torch.zeros(1, 2), torch.ones(1, 2))
+    tensor(0.6931)
+    """
     logsigmoid = NAMESPACES["nn.functional"]["logsigmoid"]
     losses = -(target * logsigmoid(input) + (1 - target) * logsigmoid(-input))
     if weight is not None:

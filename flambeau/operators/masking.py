@@ -181,7 +181,13 @@ def nonzero(input: Tensor, *, as_tuple: bool = False, out: Any = None) -> Any:
 @api("torch", "Tensor")
 @by_example
 def argwhere(input: Tensor) -> Tensor:
-    """Positions of the elements that are not zero, (K, number of dimensions)."""
+    """Positions of the elements that are not zero, (K, number of dimensions).
+
+    >>> import flambeau as torch
+    >>> torch.argwhere(torch.tensor([0, 3, 4]))
+    tensor([[1],
+            [2]])
+    """
     return nonzero(input)
 
 

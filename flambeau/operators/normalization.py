@@ -188,7 +188,12 @@ def _check_statistics(input: Tensor, **given: Any) -> None:
 def instance_norm(input: Tensor, running_mean: Any = None, running_var: Any = None, weight: Any = None,
                   bias: Any = None, use_input_stats: bool = True, momentum: float = 0.1,
                   eps: float = 1e-05) -> Tensor:
-    """Normalization over the positions of each channel of each sample (Ulyanov et al. 2016): (N, C, *)."""
+    """Normalization over the positions of each channel of each sample (Ulyanov et al. 2016): (N, C, *).
+
+    >>> import flambeau as torch
+    >>> torch.nn.functional.instance_norm(torch.tensor([[[1., 3.]]]))
+    tensor([[[-1.0000,  1.0000]]])
+    """
     if use_input_stats:
         spatial = 1
         for n in input.shape[2:]:

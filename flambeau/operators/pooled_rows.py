@@ -34,6 +34,11 @@ def embedding_bag(input: Tensor, weight: Tensor, offsets: Any = None, max_norm: 
     """Sum, mean or maximum of the rows of each bag: (B, D).
 
     Indices are (B, N), or (N) with the offsets (B) where bags begin.
+
+    >>> import flambeau as torch
+    >>> F = torch.nn.functional
+    >>> F.embedding_bag(torch.tensor([[0, 1]]), torch.tensor([[1., 2.], [3., 4.]]), mode="sum")
+    tensor([[4., 6.]])
     """
     if per_sample_weights is not None and mode != "sum":
         raise NotImplementedError("embedding_bag: per_sample_weights was not None. per_sample_weights is "

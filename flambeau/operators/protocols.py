@@ -69,7 +69,12 @@ def detach(input: Tensor) -> Tensor:
 
 @api("torch")
 def numel(input: Tensor) -> int:
-    """Number of elements."""
+    """Number of elements.
+
+    >>> import flambeau as torch
+    >>> torch.numel(torch.ones(2, 3))
+    6
+    """
     return input._geometry.numel
 
 

@@ -154,7 +154,12 @@ def randn(*sizes: Any, size: Any = None, generator: Any = None, dtype: Any = Non
 def rand_like(input: Tensor, *, dtype: Any = None, layout: Any = None, device: Any = None,
               requires_grad: bool = False, memory_format: Any = None, pin_memory: bool = False,
               generator: Any = None) -> Tensor:
-    """Uniform numbers of [0, 1) in a tensor's shape and type."""
+    """Uniform numbers of [0, 1) in a tensor's shape and type.
+
+    >>> import flambeau as torch
+    >>> torch.rand_like(torch.ones(2, 3)).shape
+    torch.Size([2, 3])
+    """
     geometry = like_geometry(input, dtype, device)
     require_floating(geometry.dtype, "check_uniform_bounds")
     return _finished(drawn(UNIFORM, generator, (0.0, 1.0), geometry), requires_grad)
@@ -164,7 +169,12 @@ def rand_like(input: Tensor, *, dtype: Any = None, layout: Any = None, device: A
 def randn_like(input: Tensor, *, dtype: Any = None, layout: Any = None, device: Any = None,
                requires_grad: bool = False, memory_format: Any = None, pin_memory: bool = False,
                generator: Any = None) -> Tensor:
-    """Normal numbers in a tensor's shape and type."""
+    """Normal numbers in a tensor's shape and type.
+
+    >>> import flambeau as torch
+    >>> torch.randn_like(torch.ones(2, 3)).shape
+    torch.Size([2, 3])
+    """
     geometry = like_geometry(input, dtype, device)
     require_floating(geometry.dtype, "normal_kernel_cpu")
     return _finished(drawn(NORMAL, generator, (0.0, 1.0), geometry, geometry.is_contiguous), requires_grad)
@@ -226,7 +236,12 @@ def _c_type(d: dtypes.dtype) -> str:
 def randint_like(input: Tensor, *args: Any, low: Any = None, high: Any = None, dtype: Any = None,
                  layout: Any = None, device: Any = None, requires_grad: bool = False,
                  memory_format: Any = None, pin_memory: bool = False, generator: Any = None) -> Tensor:
-    """Integers of [low, high) in a tensor's shape and type."""
+    """Integers of [low, high) in a tensor's shape and type.
+
+    >>> import flambeau as torch
+    >>> torch.randint_like(torch.ones(2), 5) < 5
+    tensor([True, True])
+    """
     low, high, _ = _integer_arguments(args, low, high, ())
     if low >= high:
         raise RuntimeError(f"random_ expects 'from' to be less than 'to', but got from={low} >= to={high}")
@@ -240,7 +255,12 @@ def randint_like(input: Tensor, *args: Any, low: Any = None, high: Any = None, d
 @api("torch", out=True, judge="first")
 def randperm(n: int, *, generator: Any = None, dtype: Any = None, layout: Any = None, device: Any = None,
              requires_grad: bool = False, pin_memory: bool = False) -> Tensor:
-    """A random permutation of 0 .. n - 1."""
+    """A random permutation of 0 .. n - 1.
+
+    >>> import flambeau as torch
+    >>> torch.randperm(4).sort().values
+    tensor([0, 1, 2, 3])
+    """
     if n < 0:
         raise RuntimeError(f"Trying to create tensor with negative dimension {n}: [{n}]")
     if dtype is not None and dtype.category == dtypes.INTEGER and n - 1 > dtypes.iinfo(dtype).max:

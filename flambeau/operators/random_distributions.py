@@ -134,7 +134,12 @@ def log_normal_(self: Tensor, mean: float = 1, std: float = 2, *, generator: Any
 
 @api("torch")
 def poisson(input: Tensor, generator: Any = None) -> Tensor:
-    """Counts of the Poisson distribution with the rates of a tensor."""
+    """Counts of the Poisson distribution with the rates of a tensor.
+
+    >>> import flambeau as torch
+    >>> torch.poisson(torch.zeros(2))
+    tensor([0., 0.])
+    """
     require_floating(input.dtype, "poisson_cpu")
     may_fail(generator)
     geometry = contiguous(input.shape, input.dtype, input.device)
@@ -154,7 +159,12 @@ def binomial(count: Tensor, prob: Tensor, generator: Any = None) -> Tensor:
 @api("torch", "Tensor", out=Out("multinomial expects Long tensor out, got: {Out}"), judge="first")
 def multinomial(input: Tensor, num_samples: int, replacement: bool = False, *,
                 generator: Any = None) -> Tensor:
-    """Categories drawn with the weights of (K) or (N, K): (num_samples) or (N, num_samples)."""
+    """Categories drawn with the weights of (K) or (N, K): (num_samples) or (N, num_samples).
+
+    >>> import flambeau as torch
+    >>> torch.multinomial(torch.tensor([0., 1.]), 2, replacement=True)
+    tensor([1, 1])
+    """
     if input.ndim not in (1, 2):
         raise RuntimeError("prob_dist must be 1 or 2 dim")
     if input.dtype.category != dtypes.FLOATING:

@@ -93,7 +93,12 @@ def flip(input: Tensor, *dims: Any, **named: Any) -> Tensor:
 
 @api("torch", "Tensor")
 def fliplr(input: Tensor) -> Tensor:
-    """Columns in reverse order."""
+    """Columns in reverse order.
+
+    >>> import flambeau as torch
+    >>> torch.fliplr(torch.tensor([[1, 2]]))
+    tensor([[2, 1]])
+    """
     if input.ndim < 2:
         raise RuntimeError("Input must be >= 2-d.")
     return flip(input, 1)
@@ -101,7 +106,13 @@ def fliplr(input: Tensor) -> Tensor:
 
 @api("torch", "Tensor")
 def flipud(input: Tensor) -> Tensor:
-    """Rows in reverse order."""
+    """Rows in reverse order.
+
+    >>> import flambeau as torch
+    >>> torch.flipud(torch.tensor([[1], [2]]))
+    tensor([[2],
+            [1]])
+    """
     if input.ndim < 1:
         raise RuntimeError("Input must be >= 1-d.")
     return flip(input, 0)
@@ -198,7 +209,13 @@ def repeat(self: Tensor, *repeats: Any, **named: Any) -> Tensor:
 
 @api("torch", "Tensor", judge="first")
 def tile(input: Tensor, *dims: Any, **named: Any) -> Tensor:
-    """As ``repeat``, where missing counts are 1."""
+    """As ``repeat``, where missing counts are 1.
+
+    >>> import flambeau as torch
+    >>> torch.tile(torch.tensor([1, 2]), (2, 2))
+    tensor([[1, 2, 1, 2],
+            [1, 2, 1, 2]])
+    """
     counts = sizes_of((named["dims"],) if named else dims, "tile", "dims")
     return record(REPEAT, (input,), ((1,) * (input.ndim - len(counts)) + counts,))
 

@@ -188,5 +188,10 @@ def view_or_copy(input: Tensor, shape: tuple[int, ...]) -> Tensor:
 
 @api("torch", "Tensor")
 def ravel(input: Tensor) -> Tensor:
-    """The elements in one dimension, contiguous."""
+    """The elements in one dimension, contiguous.
+
+    >>> import flambeau as torch
+    >>> torch.ravel(torch.ones(2, 3)).shape
+    torch.Size([6])
+    """
     return reshape(input if input._geometry.is_contiguous else clone_contiguous(input), (-1,))

@@ -323,7 +323,12 @@ def rrelu(input: Tensor, lower: float = 1.0 / 8, upper: float = 1.0 / 3, trainin
 @api("nn.functional", name="rrelu", judge="first")
 def _functional_rrelu(input: Tensor, lower: float = 1.0 / 8, upper: float = 1.0 / 3, training: bool = False,
                       inplace: bool = False) -> Tensor:
-    """A leaky relu with a random slope (see ``torch.rrelu``)."""
+    """A leaky relu with a random slope (see ``torch.rrelu``).
+
+    >>> import flambeau as torch
+    >>> torch.nn.functional.rrelu(torch.tensor([-1., 2.]))
+    tensor([-0.2292,  2.0000])
+    """
     return done(input, rrelu(input, lower, upper, training), inplace, "rrelu_")
 
 

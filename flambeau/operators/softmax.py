@@ -126,7 +126,12 @@ def _implicit_dim(name: str, ndim: int, stacklevel: int) -> int:
 def _functional_softmax(
     input: Tensor, dim: int | None = None, _stacklevel: int = 3, dtype: Any = None
 ) -> Tensor:
-    """Softmax along ``dim`` (see ``torch.softmax``)."""
+    """Softmax along ``dim`` (see ``torch.softmax``).
+
+    >>> import flambeau as torch
+    >>> torch.nn.functional.softmax(torch.tensor([0., 0.]), dim=0)
+    tensor([0.5000, 0.5000])
+    """
     if dim is None:
         dim = _implicit_dim("softmax", input.ndim, _stacklevel)
     return _along(SOFTMAX, input, dim, dtype)
@@ -136,7 +141,12 @@ def _functional_softmax(
 def _functional_log_softmax(
     input: Tensor, dim: int | None = None, _stacklevel: int = 3, dtype: Any = None
 ) -> Tensor:
-    """The logarithm of softmax along ``dim`` (see ``torch.log_softmax``)."""
+    """The logarithm of softmax along ``dim`` (see ``torch.log_softmax``).
+
+    >>> import flambeau as torch
+    >>> torch.nn.functional.log_softmax(torch.tensor([0., 0.]), dim=0)
+    tensor([-0.6931, -0.6931])
+    """
     if dim is None:
         dim = _implicit_dim("log_softmax", input.ndim, _stacklevel)
     return _along(LOG_SOFTMAX, input, dim, dtype)

@@ -247,31 +247,56 @@ def fft(input: Tensor, n: int | None = None, dim: int = -1, norm: str | None = N
 
 @api("fft", out=True)
 def ifft(input: Tensor, n: int | None = None, dim: int = -1, norm: str | None = None) -> Tensor:
-    """The inverse of ``fft``."""
+    """The inverse of ``fft``.
+
+    >>> import flambeau as torch
+    >>> torch.fft.ifft(torch.fft.fft(torch.tensor([1., 2.])))
+    tensor([1.+0.j, 2.+0.j])
+    """
     return _c2c("ifft", input, *_one(n, dim), norm, True)
 
 
 @api("fft", out=True, judge="first")
 def rfft(input: Tensor, n: int | None = None, dim: int = -1, norm: str | None = None) -> Tensor:
-    """The half of a real signal's transform that is not redundant."""
+    """The half of a real signal's transform that is not redundant.
+
+    >>> import flambeau as torch
+    >>> torch.fft.rfft(torch.tensor([1., 2., 3.]))
+    tensor([ 6.0000+0.0000j, -1.5000+0.8660j])
+    """
     return _r2c("rfft", input, *_one(n, dim), norm)
 
 
 @api("fft", out=True)
 def irfft(input: Tensor, n: int | None = None, dim: int = -1, norm: str | None = None) -> Tensor:
-    """The real signal of a half spectrum: the inverse of ``rfft``."""
+    """The real signal of a half spectrum: the inverse of ``rfft``.
+
+    >>> import flambeau as torch
+    >>> torch.fft.irfft(torch.fft.rfft(torch.tensor([1., 2., 3., 4.])))
+    tensor([1., 2., 3., 4.])
+    """
     return _c2r("irfft", input, *_one(n, dim), norm)
 
 
 @api("fft", out=True)
 def hfft(input: Tensor, n: int | None = None, dim: int = -1, norm: str | None = None) -> Tensor:
-    """The real transform of a signal that is Hermitian in time, of which half is given."""
+    """The real transform of a signal that is Hermitian in time, of which half is given.
+
+    >>> import flambeau as torch
+    >>> torch.fft.hfft(torch.tensor([1., 0.])).shape
+    torch.Size([2])
+    """
     return _flipped(input, *_one(n, dim), norm, "hfft", True)
 
 
 @api("fft", out=True, judge="first")
 def ihfft(input: Tensor, n: int | None = None, dim: int = -1, norm: str | None = None) -> Tensor:
-    """The inverse of ``hfft``."""
+    """The inverse of ``hfft``.
+
+    >>> import flambeau as torch
+    >>> torch.fft.ihfft(torch.tensor([1., 0.]))
+    tensor([0.5000-0.j, 0.5000-0.j])
+    """
     return _flipped(input, *_one(n, dim), norm, "ihfft", False)
 
 
@@ -291,19 +316,35 @@ def fftn(input: Tensor, s: Any = None, dim: Any = None, norm: str | None = None)
 
 @api("fft", out=True, judge="first")
 def ifftn(input: Tensor, s: Any = None, dim: Any = None, norm: str | None = None) -> Tensor:
-    """The inverse of ``fftn``."""
+    """The inverse of ``fftn``.
+
+    >>> import flambeau as torch
+    >>> torch.fft.ifftn(torch.ones(2, 2, dtype=torch.complex64))
+    tensor([[1.+0.j, 0.+0.j],
+            [0.+0.j, 0.+0.j]])
+    """
     return _c2c("ifftn", input, s, dim, norm, True)
 
 
 @api("fft", out=True, judge="first")
 def rfftn(input: Tensor, s: Any = None, dim: Any = None, norm: str | None = None) -> Tensor:
-    """The transform of a real signal over several dimensions, halved along the last of them."""
+    """The transform of a real signal over several dimensions, halved along the last of them.
+
+    >>> import flambeau as torch
+    >>> torch.fft.rfftn(torch.ones(2, 4)).shape
+    torch.Size([2, 3])
+    """
     return _r2c("rfftn", input, s, dim, norm)
 
 
 @api("fft", out=True)
 def irfftn(input: Tensor, s: Any = None, dim: Any = None, norm: str | None = None) -> Tensor:
-    """The inverse of ``rfftn``."""
+    """The inverse of ``rfftn``.
+
+    >>> import flambeau as torch
+    >>> torch.fft.irfftn(torch.ones(2, 3, dtype=torch.complex64)).shape
+    torch.Size([2, 4])
+    """
     return _c2r("irfftn", input, s, dim, norm)
 
 

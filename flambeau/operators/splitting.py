@@ -150,7 +150,12 @@ def split(
 
 @api("torch", "Tensor")
 def split_with_sizes(input: Tensor, split_sizes: Any, dim: int = 0) -> tuple[Tensor, ...]:
-    """Parts of the given sizes."""
+    """Parts of the given sizes.
+
+    >>> import flambeau as torch
+    >>> [part.tolist() for part in torch.split_with_sizes(torch.arange(3), [1, 2])]
+    [[0], [1, 2]]
+    """
     return views_of(SPLIT_WITH_SIZES, input, *_checked_sizes(input, split_sizes, dim))
 
 
@@ -282,7 +287,12 @@ def _short_form(input: Tensor, where: Any, dim: int, name: str, at_least: int) -
 def hsplit(
     input: Tensor, indices_or_sections: Any = None, *, indices: Any = None, sections: Any = None
 ) -> Any:
-    """``tensor_split`` along the columns (of a vector: its elements)."""
+    """``tensor_split`` along the columns (of a vector: its elements).
+
+    >>> import flambeau as torch
+    >>> [part.shape for part in torch.hsplit(torch.ones(2, 4), 2)]
+    [torch.Size([2, 2]), torch.Size([2, 2])]
+    """
     where = next(x for x in (indices_or_sections, indices, sections) if x is not None)
     return _short_form(input, where, 0 if input.ndim == 1 else 1, "hsplit", 1)
 
@@ -291,7 +301,12 @@ def hsplit(
 def vsplit(
     input: Tensor, indices_or_sections: Any = None, *, indices: Any = None, sections: Any = None
 ) -> Any:
-    """``tensor_split`` along the rows."""
+    """``tensor_split`` along the rows.
+
+    >>> import flambeau as torch
+    >>> [part.shape for part in torch.vsplit(torch.ones(4, 2), 2)]
+    [torch.Size([2, 2]), torch.Size([2, 2])]
+    """
     where = next(x for x in (indices_or_sections, indices, sections) if x is not None)
     return _short_form(input, where, 0, "vsplit", 2)
 
@@ -300,6 +315,11 @@ def vsplit(
 def dsplit(
     input: Tensor, indices_or_sections: Any = None, *, indices: Any = None, sections: Any = None
 ) -> Any:
-    """``tensor_split`` along the third dimension."""
+    """``tensor_split`` along the third dimension.
+
+    >>> import flambeau as torch
+    >>> [part.shape for part in torch.dsplit(torch.ones(1, 2, 4), 2)]
+    [torch.Size([1, 2, 2]), torch.Size([1, 2, 2])]
+    """
     where = next(x for x in (indices_or_sections, indices, sections) if x is not None)
     return _short_form(input, where, 2, "dsplit", 3)

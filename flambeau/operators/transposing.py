@@ -67,7 +67,12 @@ def swapaxes(input: Tensor, axis0: int, axis1: int) -> Tensor:
 
 @api("torch", "Tensor", judge="function")
 def t(input: Tensor) -> Tensor:
-    """The transposed view of a matrix; vectors and scalars as they are."""
+    """The transposed view of a matrix; vectors and scalars as they are.
+
+    >>> import flambeau as torch
+    >>> torch.t(torch.ones(2, 3)).shape
+    torch.Size([3, 2])
+    """
     if input._geometry.ndim > 2:
         raise RuntimeError(f"t() expects a tensor with <= 2 dimensions, but self is {input.ndim}D")
     return view(T, input)

@@ -121,5 +121,11 @@ def triu_indices(
     layout: Any = None,
     pin_memory: bool = False,
 ) -> Tensor:
-    """Rows and columns of an upper triangle, (2, K)."""
+    """Rows and columns of an upper triangle, (2, K).
+
+    >>> import flambeau as torch
+    >>> torch.triu_indices(2, 2)
+    tensor([[0, 0, 1],
+            [0, 1, 1]])
+    """
     return _positions(row, col, offset, True, dtype, device)

@@ -100,7 +100,12 @@ def hamming_window(
     requires_grad: bool = False,
     pin_memory: bool = False,
 ) -> Tensor:
-    """w[n] = alpha - beta cos(2 pi n / (N - 1))."""
+    """w[n] = alpha - beta cos(2 pi n / (N - 1)).
+
+    >>> import flambeau as torch
+    >>> torch.hamming_window(4)
+    tensor([0.0800, 0.5400, 1.0000, 0.5400])
+    """
     return _window(
         "hamming_window", "cosines", window_length, periodic, (alpha, -beta), dtype, device, requires_grad
     )
@@ -117,7 +122,12 @@ def blackman_window(
     requires_grad: bool = False,
     pin_memory: bool = False,
 ) -> Tensor:
-    """w[n] = 0.42 - 0.5 cos(2 pi n / (N - 1)) + 0.08 cos(4 pi n / (N - 1))."""
+    """w[n] = 0.42 - 0.5 cos(2 pi n / (N - 1)) + 0.08 cos(4 pi n / (N - 1)).
+
+    >>> import flambeau as torch
+    >>> torch.blackman_window(4).shape
+    torch.Size([4])
+    """
     return _window(
         "blackman_window",
         "cosines",
@@ -141,7 +151,12 @@ def bartlett_window(
     requires_grad: bool = False,
     pin_memory: bool = False,
 ) -> Tensor:
-    """The triangle w[n] = 1 - |2 n / (N - 1) - 1|."""
+    """The triangle w[n] = 1 - |2 n / (N - 1) - 1|.
+
+    >>> import flambeau as torch
+    >>> torch.bartlett_window(4)
+    tensor([0.0000, 0.5000, 1.0000, 0.5000])
+    """
     return _window("bartlett_window", "bartlett", window_length, periodic, (), dtype, device, requires_grad)
 
 
@@ -157,5 +172,10 @@ def kaiser_window(
     requires_grad: bool = False,
     pin_memory: bool = False,
 ) -> Tensor:
-    """w[n] = I0(beta sqrt(1 - ((n - (N - 1) / 2) / ((N - 1) / 2))^2)) / I0(beta)."""
+    """w[n] = I0(beta sqrt(1 - ((n - (N - 1) / 2) / ((N - 1) / 2))^2)) / I0(beta).
+
+    >>> import flambeau as torch
+    >>> torch.kaiser_window(4).shape
+    torch.Size([4])
+    """
     return _window("kaiser_window", "kaiser", window_length, periodic, (beta,), dtype, device, requires_grad)
