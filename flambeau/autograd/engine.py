@@ -229,7 +229,9 @@ def unpack(fn: GradFn, saved: SavedTensor, position: int) -> Any:
         raise RuntimeError(SWAPPED)
     counter = x._counter
     if (x._storage.version if counter is None else counter.version) != saved.version:
-        _raise_modified(fn, saved, x, position)
+        maker = fn if saved.is_output else x._grad_fn
+        number = ~position if saved.is_output else x._output_nr
+        raise modified_error(x, saved.version, maker, number, bool(fn.trace))
     if saved.is_output and state.enabled:
         again = _new(Tensor)
         again._storage, again._geometry = x._storage, x._geometry
@@ -243,21 +245,20 @@ def _operator_of(fn: GradFn) -> str:
     return re.sub(r"Backward\d*$", "", fn.name())
 
 
-def _raise_modified(fn: GradFn, saved: SavedTensor, x: Tensor, position: int) -> None:
-    maker = fn if saved.is_output else x._grad_fn
+def modified_error(x: Tensor, expected: int, maker: GradFn | None, number: int,
+                   traced: bool = False) -> RuntimeError:
+    """What backward says of a saved tensor that was written since: result ``number`` of ``maker``."""
     kind = {"float32": "torch.FloatTensor", "float64": "torch.DoubleTensor", "float16": "torch.HalfTensor",
             "bfloat16": "torch.BFloat16Tensor", "int64": "torch.LongTensor"}.get(x.dtype.name, "torch.Tensor")
-    number = ~position if saved.is_output else x._output_nr
     produced = f", which is output {number} of {_operator_of(maker)}," if maker else ""
-    error = RuntimeError(
+    return RuntimeError(
         "one of the variables needed for gradient computation has been modified by an inplace operation: "
-        f"[{kind} {list(x.shape)}]{produced} is at version {x._version}; expected version {saved.version} "
+        f"[{kind} {list(x.shape)}]{produced} is at version {x._version}; expected version {expected} "
         "instead. Hint: "
         + ("the backtrace further above shows the operation that failed to compute its gradient. The "
-           "variable in question was changed in there or anywhere later. Good luck!" if fn.trace else
+           "variable in question was changed in there or anywhere later. Good luck!" if traced else
            "enable anomaly detection to find the operation that failed to compute its gradient, with "
            "torch.autograd.set_detect_anomaly(True, check_nan=False)."))
-    raise error
 
 
 def accumulate_grad(leaf: Tensor, grad: Tensor, create_graph: bool) -> None:

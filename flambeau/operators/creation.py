@@ -67,7 +67,7 @@ def zeros(*sizes: Any, size: Any = None, dtype: Any = None, layout: Any = None, 
     >>> torch.zeros(2)
     tensor([0., 0.])
     """
-    shape = sizes_of(sizes if size is None else (size,), "zeros")
+    shape = sizes_of(sizes, "zeros", "size", size)
     return filled(factory_geometry(shape, dtype, device, "zeros"), 0, requires_grad)
 
 
@@ -80,7 +80,7 @@ def ones(*sizes: Any, size: Any = None, dtype: Any = None, layout: Any = None, d
     >>> torch.ones(2, dtype=torch.int64)
     tensor([1, 1])
     """
-    shape = sizes_of(sizes if size is None else (size,), "ones")
+    shape = sizes_of(sizes, "ones", "size", size)
     return filled(factory_geometry(shape, dtype, device, "ones"), 1, requires_grad)
 
 
@@ -102,7 +102,7 @@ def empty(
     >>> torch.empty(2, 3).shape
     torch.Size([2, 3])
     """
-    g = factory_geometry(sizes_of(sizes if size is None else (size,), "empty"), dtype, device, "empty")
+    g = factory_geometry(sizes_of(sizes, "empty", "size", size), dtype, device, "empty")
     return filled(g if memory_format is None else formatted_geometry(g, memory_format), 0, requires_grad)
 
 
@@ -208,9 +208,10 @@ def full_like(input: Tensor, fill_value: Any, *, dtype: Any = None, layout: Any 
 # --- methods that make tensors of the same dtype ------------------------------------------------------------
 
 
-def _new_geometry(x: Tensor, size: tuple[Any, ...], dtype: Any, device: Any, name: str) -> Geometry:
+def _new_geometry(x: Tensor, sizes: tuple[Any, ...], dtype: Any, device: Any, name: str,
+                  size: Any = None) -> Geometry:
     return factory_geometry(
-        sizes_of(size, name), dtype or x.dtype, x.device if device is None else device, name
+        sizes_of(sizes, name, "size", size), dtype or x.dtype, x.device if device is None else device, name
     )
 
 
@@ -227,7 +228,7 @@ def new_zeros(
 ) -> Tensor:
     """Zeros of this tensor's dtype and device."""
     made = filled(
-        _new_geometry(self, sizes if size is None else (size,), dtype, device, "new_zeros"), 0, requires_grad
+        _new_geometry(self, sizes, dtype, device, "new_zeros", size), 0, requires_grad
     )
     return made if self.__class__ is not BatchedTensor else rules.like(self, made)
 
@@ -245,7 +246,7 @@ def new_ones(
 ) -> Tensor:
     """Ones of this tensor's dtype and device."""
     made = filled(
-        _new_geometry(self, sizes if size is None else (size,), dtype, device, "new_ones"), 1, requires_grad
+        _new_geometry(self, sizes, dtype, device, "new_ones", size), 1, requires_grad
     )
     return made if self.__class__ is not BatchedTensor else rules.like(self, made)
 
@@ -263,7 +264,7 @@ def new_empty(
 ) -> Tensor:
     """A tensor of this one's dtype and device, without particular values."""
     made = filled(
-        _new_geometry(self, sizes if size is None else (size,), dtype, device, "new_empty"), 0, requires_grad
+        _new_geometry(self, sizes, dtype, device, "new_empty", size), 0, requires_grad
     )
     return made if self.__class__ is not BatchedTensor else rules.like(self, made)
 

@@ -259,11 +259,21 @@ def _summed(x: Noted, labels: _Labels, keep: set[int]) -> tuple[Noted, _Labels]:
     return x.sum(gone), [label for label in labels if label in keep]
 
 
+def _without(x: Noted, labels: _Labels, single: set[int]) -> tuple[Noted, _Labels]:
+    """Without the dimensions of one element with these labels."""
+    kept = [d for d, label in enumerate(labels) if label not in single]
+    return x.reshape([x.shape[d] for d in kept]), [labels[d] for d in kept]
+
+
 def _pair(
     first: tuple[Noted, _Labels], second: tuple[Noted, _Labels], keep: set[int], wanted: _Labels, alone: bool
 ) -> tuple[Noted, _Labels]:
     """Contract two operands; labels in ``keep`` stay, in the order in which they are ``wanted``."""
     (a, la), (b, lb) = first, second
+    single = {n for n in la if n in lb and n not in keep
+              and a.shape[la.index(n)] == b.shape[lb.index(n)] == 1}
+    if single:      # is not summed: products of single elements are taken in their common type
+        (a, la), (b, lb) = _without(a, la, single), _without(b, lb, single)
     # A label that must go and of which only one operand has more than one element is summed there.
     lone_a = {n for n in la if n in lb and n not in keep and a.shape[la.index(n)] != b.shape[lb.index(n)]}
     if lone_a:

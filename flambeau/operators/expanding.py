@@ -61,7 +61,7 @@ def expand(input: Tensor, *sizes: Any, size: Any = None, implicit: bool = False)
     """
     if not sizes and size is None:
         raise TypeError('expand() missing 1 required positional arguments: "size"')
-    return view(EXPAND, input, (sizes_of(sizes if size is None else (size,), "expand"),))
+    return view(EXPAND, input, (sizes_of(sizes, "expand", "size", size),))
 
 
 @api("Tensor")
@@ -79,14 +79,14 @@ def broadcast_to(input: Tensor, size: Any) -> Tensor:
     tensor([[1, 2],
             [1, 2]])
     """
-    return view(EXPAND, input, (sizes_of((size,), "broadcast_to"),))
+    return view(EXPAND, input, (sizes_of((), "broadcast_to", "size", size),))
 
 
 def _broadcast_to(self: Tensor, *sizes: Any, size: Any = None) -> Tensor:
     """The same tensor expanded to a shape, given as numbers or as a tuple."""
     if not sizes and size is None:
         raise TypeError('broadcast_to() missing 1 required positional arguments: "size"')
-    return broadcast_to(self, sizes_of(sizes if size is None else (size,), "broadcast_to"))
+    return broadcast_to(self, sizes_of(sizes, "broadcast_to", "size", size))
 
 
 _broadcast_to.__name__ = "broadcast_to"

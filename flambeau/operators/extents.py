@@ -13,8 +13,14 @@ from .arguments import is_integer, type_in_words
 _FACTORIES = frozenset(("zeros", "ones", "empty", "rand", "randn", "new_zeros", "new_ones", "new_empty"))
 
 
-def sizes_of(args: tuple[Any, ...], function: str = "", argument: str = "size") -> tuple[int, ...]:
-    """Extents given as ``f(2, 3)`` or ``f((2, 3))``."""
+def sizes_of(args: tuple[Any, ...], function: str = "", argument: str = "size",
+             named: Any = None) -> tuple[int, ...]:
+    """Extents given as ``f(2, 3)``, ``f((2, 3))`` or ``f(size=(2, 3))`` (``named``: no single integer)."""
+    if named is not None:
+        if not isinstance(named, (tuple, list)):
+            raise TypeError(f"{function}(): argument '{argument}' must be tuple of ints, not "
+                            f"{type_in_words(named)}")
+        args = (named,)
     if not args and function in _FACTORIES:
         raise TypeError(f'{function}() missing 1 required positional arguments: "{argument}"')
     single = len(args) == 1

@@ -173,6 +173,8 @@ def linear(input: Tensor, weight: Tensor, bias: Tensor | None = None, *, out: Te
         return store(linear(input, weight, bias), out, "linear", EXACT)
     try:
         if weight._geometry.ndim == 1:
+            if bias is not None and (bias.ndim or input.ndim == 2):
+                raise RuntimeError("mat2 must be a matrix, got 1-D tensor")
             product = matmul(input, weight)
             return product if bias is None else product + bias
         if input._geometry.ndim == 2:

@@ -130,9 +130,19 @@ def _tell_of_lost_gradient(self: Tensor) -> None:
              "behavior.\nConsider using tensor.detach() first.")
 
 
+def _real(self: Tensor, kind: str) -> Any:
+    """The element; of a complex one its real part, if that is all of it."""
+    number = _number(self)
+    if number.__class__ is complex:
+        if number.imag or (kind == "int64_t" and not -2**63 <= number.real < 2**63):
+            raise RuntimeError(f"value cannot be converted to type {kind} without overflow")
+        return number.real
+    return number
+
+
 def _float(self: Tensor) -> float:
     _tell_of_lost_gradient(self)
-    return float(_number(self))
+    return float(_real(self, "double"))
 
 
 def _complex(self: Tensor) -> complex:
@@ -149,6 +159,6 @@ def _format(self: Tensor, spec: str) -> str:
 _T: Any = Tensor
 _T.__bool__ = _T.__nonzero__ = lambda self: is_nonzero(self)
 _T.__float__ = _float
-_T.__int__ = _T.__long__ = lambda self: int(_number(self))
+_T.__int__ = _T.__long__ = lambda self: int(_real(self, "int64_t"))
 _T.__complex__ = _complex
 _T.__format__ = _format

@@ -93,7 +93,7 @@ def resize_(self: Tensor, *sizes: Any, size: Any = None, memory_format: Any = No
         raise RuntimeError("cannot resize variables that require grad")
     if self.__class__ is BatchedTensor:
         raise RuntimeError("vmap: resize_ is not supported, since all examples lie in one tensor")
-    shape = sizes_of(sizes if size is None else (size,), "resize_")
+    shape = sizes_of(sizes, "resize_", "size", size)
     for n in shape:
         if n < 0:
             raise RuntimeError(f"Trying to create tensor with negative dimension {n}: {list(shape)}")

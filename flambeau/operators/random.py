@@ -124,7 +124,7 @@ def rand(*sizes: Any, size: Any = None, generator: Any = None, dtype: Any = None
     >>> _ = torch.manual_seed(0); torch.rand(2)
     tensor([0.4963, 0.7682])
     """
-    geometry = factory_geometry(sizes_of(sizes if size is None else (size,), "rand"), dtype, device, "rand")
+    geometry = factory_geometry(sizes_of(sizes, "rand", "size", size), dtype, device, "rand")
     require_floating(geometry.dtype, "check_uniform_bounds")
     return _finished(drawn(UNIFORM, generator, (0.0, 1.0), geometry), requires_grad)
 
@@ -145,7 +145,7 @@ def randn(*sizes: Any, size: Any = None, generator: Any = None, dtype: Any = Non
     >>> _ = torch.manual_seed(0); torch.randn(2)
     tensor([ 1.5410, -0.2934])
     """
-    geometry = factory_geometry(sizes_of(sizes if size is None else (size,)), dtype, device, "randn")
+    geometry = factory_geometry(sizes_of(sizes, "randn", "size", size), dtype, device, "randn")
     require_floating(geometry.dtype, "normal_kernel_cpu")
     return _finished(drawn(NORMAL, generator, (0.0, 1.0), geometry, True), requires_grad)
 
@@ -191,7 +191,7 @@ def _integer_arguments(args: tuple[Any, ...], low: Any, high: Any,
         high = numbers.pop()
     if low is None:
         low = numbers.pop() if numbers else 0
-    return int(low), int(high), sizes_of((size,)) if isinstance(size, (tuple, list)) else (int(size),)
+    return int(low), int(high), sizes_of((), "randint", "size", size)
 
 
 @api("torch", out=True, judge="first")
@@ -320,7 +320,7 @@ def normal(mean: Any, std: Any = 1.0, size: Any = None, *, generator: Any = None
             raise TypeError("normal() received an invalid combination of arguments")
         if not std >= 0:
             raise RuntimeError(f"normal expects std >= 0.0, but found std {std}")
-        geometry = factory_geometry(sizes_of((size,)), dtype, device, "normal")
+        geometry = factory_geometry(sizes_of((), "normal", "size", size), dtype, device, "normal")
         return _finished(drawn(NORMAL, generator, (float(mean), float(std)), geometry, True), requires_grad)
     if isinstance(std, Tensor) and std.numel() and (look(std, "normal", only_checks=True) < 0).any():
         raise RuntimeError("normal expects all elements of std >= 0.0")

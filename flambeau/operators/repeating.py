@@ -83,7 +83,7 @@ def flip(input: Tensor, *dims: Any, **named: Any) -> Tensor:
     tensor([2, 1, 0])
     """
     found = tuple(
-        [check_dim(d, input.ndim) for d in sizes_of((named["dims"],) if named else dims, "flip", "dims")]
+        [check_dim(d, input.ndim) for d in sizes_of(dims, "flip", "dims", named.get("dims"))]
     )
     for position, d in enumerate(found):
         if d in found[:position]:
@@ -203,7 +203,7 @@ def repeat(self: Tensor, *repeats: Any, **named: Any) -> Tensor:
             [1, 2, 1, 2]])
     """
     return record(
-        REPEAT, (self,), (sizes_of((named["repeats"],) if named else repeats, "repeat", "repeats"),)
+        REPEAT, (self,), (sizes_of(repeats, "repeat", "repeats", named.get("repeats")),)
     )
 
 
@@ -216,7 +216,7 @@ def tile(input: Tensor, *dims: Any, **named: Any) -> Tensor:
     tensor([[1, 2, 1, 2],
             [1, 2, 1, 2]])
     """
-    counts = sizes_of((named["dims"],) if named else dims, "tile", "dims")
+    counts = sizes_of(dims, "tile", "dims", named.get("dims"))
     return record(REPEAT, (input,), ((1,) * (input.ndim - len(counts)) + counts,))
 
 

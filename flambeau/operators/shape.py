@@ -9,6 +9,7 @@ from .. import dtypes
 from ..graph.geometry import Geometry, contiguous, intern
 from ..size import Size
 from ..tensor import Tensor, check_dim, record, view, view_operator
+from ..tensor.batching import BatchedTensor
 from .copying import clone_contiguous
 from .definition import operator
 from .extents import infer_size, sizes_of, view_strides
@@ -63,7 +64,7 @@ def reshape(input: Tensor, *sizes: Any, shape: Any = None) -> Tensor:
     tensor([[0, 1, 2],
             [3, 4, 5]])
     """
-    wanted = sizes_of(sizes, "reshape", "shape") if shape is None else sizes_of((shape,), "reshape", "shape")
+    wanted = sizes_of(sizes, "reshape", "shape", shape)
     g = input._geometry
     if g.is_contiguous:
         return view(VIEW, input, (wanted,))
@@ -117,9 +118,10 @@ def view_method(self: Tensor, *shape: Any, dtype: Any = None, size: Any = None) 
         dtype = shape[0]
     if dtype is not None:
         dtype = dtypes.given(dtype, "view")
-        return view(ALIAS if dtype is self._geometry.dtype else RETYPE, self,
+        seen = view(ALIAS if dtype is self._geometry.dtype else RETYPE, self,
                     () if dtype is self._geometry.dtype else (dtype,))
-    return view(VIEW, self, (sizes_of(shape if size is None else (size,), "view"),))
+        return seen if seen.__class__ is BatchedTensor else seen.detach()  # for gradients it is no view
+    return view(VIEW, self, (sizes_of(shape, "view", "size", size),))
 
 
 @api("Tensor")

@@ -111,7 +111,7 @@ def permute(input: Tensor, *dims: Any, **named: Any) -> Tensor:
     >>> torch.zeros(2, 3, 4).permute(2, 0, 1).shape
     torch.Size([4, 2, 3])
     """
-    return view(PERMUTE, input, (sizes_of((named["dims"],) if named else dims, "permute", "dims"),))
+    return view(PERMUTE, input, (sizes_of(dims, "permute", "dims", named.get("dims")),))
 
 
 @api("torch", "Tensor", aliases=("moveaxis",))

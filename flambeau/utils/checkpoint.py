@@ -10,6 +10,7 @@ from typing import Any
 from ..amp import autocast
 from ..amp.switches import get_autocast_dtype, is_autocast_cache_enabled, is_autocast_enabled
 from ..autograd import Function, backward, enable_grad, no_grad
+from ..autograd.engine import modified_error
 from ..autograd.graph import saved_tensors_hooks
 from ..operators.generator import default_generator
 from ..tensor import Tensor, state
@@ -99,8 +100,10 @@ def _metadata(x: Tensor) -> dict[str, Any]:
 class _Frame:
     """What one non-reentrant checkpoint saved, and how to compute it again."""
 
-    def __init__(self, run: Callable[[], Any], preserve: bool, early_stop: bool, checked: bool) -> None:
+    def __init__(self, run: Callable[[], Any], args: tuple[Any, ...], preserve: bool, early_stop: bool,
+                 checked: bool) -> None:
         self.run = run
+        self.inputs = [(x, x._version) for x in args if isinstance(x, Tensor) and not x.is_inference()]
         self.randomness = _RestoredRandomness(preserve)
         self.autocast = _RestoredAutocast()
         self.early_stop = early_stop
@@ -123,6 +126,9 @@ class _Frame:
         return self.again.pop(number)
 
     def _recompute(self) -> None:
+        for x, version in self.inputs:
+            if x._version != version:   # it would be computed from other values
+                raise modified_error(x, version, x._grad_fn, x._output_nr)
         kept: list[Any] = []
 
         def keep(x: Tensor) -> Tensor:
@@ -191,7 +197,7 @@ def checkpoint(function: Callable[..., Any], *args: Any, use_reentrant: bool | N
         with again:
             return function(*args, **kwargs)
     stops = early_stop if _early_stop[0] is None else _early_stop[0]
-    frame = _Frame(run, preserve_rng_state, stops, determinism_check == "default")
+    frame = _Frame(run, args, preserve_rng_state, stops, determinism_check == "default")
     with first, saved_tensors_hooks(frame.pack, frame.unpack):
         return function(*args, **kwargs)
 

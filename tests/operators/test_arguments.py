@@ -264,3 +264,29 @@ def test_what_messages_do_not_tell_of_is_taken(torch: Any) -> None:
     assert out.tolist() == x.tolist()
     assert torch.norm(torch.ones(2, 2), "fro").item() == torch.ones(2, 2).norm("fro").item() == 2
     assert torch.nonzero_static(torch.tensor([0, 1]), size=2, fill_value=-1).tolist() == [[1], [-1]]
+
+
+def test_complex_tensors_without_imaginary_part_are_numbers() -> None:
+    assert float(torch.tensor(2.5 + 0j)) == 2.5 and int(torch.tensor(2.5 - 0j)) == 2
+
+
+def test_the_bytes_seen_as_another_type_have_no_history() -> None:
+    for x in (torch.ones(2, requires_grad=True), torch.ones(2, requires_grad=True) * 2, torch.ones(2)):
+        for dtype in (torch.int32, torch.float32, torch.bfloat16):
+            seen = x.view(dtype)
+            assert not seen.requires_grad and seen._base is None and seen.data_ptr() == x.data_ptr()
+
+
+def test_what_has_one_element_is_contracted_in_the_common_type() -> None:
+    x, y = torch.full((3, 1), 0.5).bfloat16(), torch.ones(3, 1)
+    assert torch.einsum("bi,bi->b", x, y).dtype is torch.float32
+    with pytest.raises(RuntimeError, match="expected scalar type BFloat16 but found Float"):
+        torch.einsum("bi,bi->b", x.expand(3, 2), y.expand(3, 2))
+
+
+def test_a_checkpoint_whose_inputs_were_written_to_is_not_computed_again() -> None:
+    x, y = torch.ones(2, requires_grad=True), torch.ones(2)
+    out = torch.utils.checkpoint.checkpoint(lambda x, y: (x * y).sin(), x, y, use_reentrant=False)
+    y.mul_(2)
+    with pytest.raises(RuntimeError, match=r"\[torch.FloatTensor \[2\]\] is at version 1; expected"):
+        out.sum().backward()
