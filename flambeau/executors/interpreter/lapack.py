@@ -23,6 +23,15 @@ Array = np.ndarray[Any, Any]
 _LETTERS = {"f": "s", "d": "d", "F": "c", "D": "z"}
 
 
+class Each:
+    """Of an array along whose first dimension a batch runs: the part that a call is about."""
+
+    __slots__ = ("array",)
+
+    def __init__(self, array: Array) -> None:
+        self.array = array
+
+
 class Routine:
     """A routine for one type of numbers; ``integer``: the type of its integers."""
 
@@ -35,6 +44,16 @@ class Routine:
     def __call__(self, *arguments: Any) -> None:
         """``arguments``: letters, integers, and arrays in C order, whose numbers are read and written."""
         self._call(*[self._reference(x) for x in arguments])
+
+    def of_each(self, count: int, *arguments: Any) -> None:
+        """A call for each of a batch. Arguments are made once: making them takes longer than small systems."""
+        made = [self._reference(x.array if x.__class__ is Each else x) for x in arguments]
+        moved = [(place, x.array.strides[0]) for place, x in zip(made, arguments) if x.__class__ is Each]
+        call = self._call
+        for _ in range(count):
+            call(*made)
+            for place, step in moved:
+                place.value += step
 
     def _reference(self, x: Any) -> Any:
         if x.__class__ is np.ndarray:
@@ -99,8 +118,7 @@ def getrf(x: Array) -> tuple[Array, Array]:
     run = _of("getrf", x)
     count, columns, rows = x.shape
     pivots, info = np.zeros((count, min(rows, columns)), run.integer), np.zeros(count, run.integer)
-    for i in range(count):
-        run(rows, columns, x[i], max(1, rows), pivots[i], info[i : i + 1])
+    run.of_each(count, rows, columns, Each(x), max(1, rows), Each(pivots), Each(info))
     return pivots.astype(np.int32), info.astype(np.int32)
 
 
@@ -112,9 +130,8 @@ def trsm(a: Array, b: Array, lower: bool, turned: bool, unit: bool) -> None:
     run, one = _of("trsm", b), np.ones(1, b.dtype)
     _, right, rows = b.shape
     threads = blas.one_thread(rows * rows * right)
-    for matrix, sides in zip(a, b):
-        run("L", "L" if lower else "U", "T" if turned else "N", "U" if unit else "N",
-            rows, right, one, matrix, max(1, rows), sides, max(1, rows))
+    run.of_each(len(b), "L", "L" if lower else "U", "T" if turned else "N", "U" if unit else "N",
+                rows, right, one, Each(a), max(1, rows), Each(b), max(1, rows))
     blas.restore(threads)
 
 
@@ -125,8 +142,7 @@ def sytrf(x: Array, hermitian: bool) -> tuple[Array, Array]:
     pivots, info = np.zeros((count, n), run.integer), np.zeros(count, run.integer)
     if count and n:
         work = _workspace(lambda asked, size: run("L", n, x[0], n, pivots[0], asked, size, info[:1]), x)
-        for i in range(count):
-            run("L", n, x[i], n, pivots[i], work, len(work), info[i : i + 1])
+        run.of_each(count, "L", n, Each(x), n, Each(pivots), work, len(work), Each(info))
     return pivots.astype(np.int32), info.astype(np.int32)
 
 
@@ -135,8 +151,7 @@ def sytrs(x: Array, pivots: Array, b: Array, hermitian: bool) -> None:
     run = _of("hetrs" if hermitian else "sytrs", x)
     _, right, n = b.shape
     places, info = pivots.astype(run.integer), np.zeros(1, run.integer)
-    for i in range(len(b)):
-        run("L", n, right, x[i], max(1, n), places[i], b[i], max(1, n), info)
+    run.of_each(len(b), "L", n, right, Each(x), max(1, n), Each(places), Each(b), max(1, n), info)
 
 
 def gelsy(a: Array, b: Array, rows: int, rcond: float) -> Array:
@@ -151,14 +166,13 @@ def gelsy(a: Array, b: Array, rows: int, rcond: float) -> Array:
     ranks, info = np.zeros(count, run.integer), np.zeros(1, run.integer)
     bound = np.full(1, rcond, a.real.dtype)
     more = (np.empty(2 * columns, a.real.dtype),) if a.dtype.kind == "c" else ()
+    pivots = np.zeros((count, columns), run.integer)
 
-    def call(i: int, work: Array, size: int) -> None:
-        pivots = np.zeros(columns, run.integer)
-        run(rows, columns, right, a[i], max(1, rows), b[i], max(1, longest), pivots, bound, ranks[i : i + 1],
-            work, size, *more, info)
+    def call(systems: int, work: Array, size: int) -> None:
+        run.of_each(systems, rows, columns, right, Each(a), max(1, rows), Each(b), max(1, longest),
+                    Each(pivots), bound, Each(ranks), work, size, *more, info)
 
     if count:
-        work = _workspace(lambda asked, size: call(0, asked, size), a)
-        for i in range(count):
-            call(i, work, len(work))
+        work = _workspace(lambda asked, size: call(1, asked, size), a)
+        call(count, work, len(work))
     return ranks.astype(np.int64)
