@@ -46,7 +46,7 @@ class Routine:
         self._call(*[self._reference(x) for x in arguments])
 
     def of_each(self, count: int, *arguments: Any) -> None:
-        """A call for each of a batch. Arguments are made once: making them takes longer than small systems."""
+        """A call for each of a batch. Arguments are made once, which takes longer than a small system."""
         made = [self._reference(x.array if x.__class__ is Each else x) for x in arguments]
         moved = [(place, x.array.strides[0]) for place, x in zip(made, arguments) if x.__class__ is Each]
         call = self._call
