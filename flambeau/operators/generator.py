@@ -18,7 +18,7 @@ from ..config import settings
 from ..graph.geometry import Geometry
 from ..graph.node import Failure
 from ..graph.operator import Operator
-from ..random_streams.few import FEW, Ahead, few_integers, few_uniform
+from ..random_streams.few import FEW, Ahead, few_integers, few_normals, few_uniform
 from ..random_streams.state import STATE_BYTES, check_state, seed_state
 from ..tensor import Tensor, record, state
 from ..tensor.batching import levels, rules
@@ -139,7 +139,7 @@ def _draw(operator: Operator, generator: Generator | None, operands: tuple[Any, 
 
 
 # What draws few numbers quickly by itself.
-_FEW_BY_FEW: dict[str, Any] = {"uniform": few_uniform, "randint": few_integers}
+_FEW_BY_FEW: dict[str, Any] = {"uniform": few_uniform, "randint": few_integers, "normal": few_normals}
 
 
 def _few(few: Any, source: Generator, operands: tuple[Any, ...], geometry: Geometry) -> Tensor | None:

@@ -84,6 +84,10 @@ def constant_pad_nd(input: Tensor, pad: Any, value: Any = 0) -> Tensor:
     if len(widths) // 2 > input.ndim:
         raise RuntimeError("Length of pad should be no more than twice the number of dimensions of the "
                            f"input. Pad length is {len(widths)}while the input has {input.ndim}dimensions.")
+    return _constant(input, widths, value)
+
+
+def _constant(input: Tensor, widths: Ints, value: Any) -> Tensor:
     return record(CONSTANT_PAD, (input, number_for(value, input._geometry.dtype)), (widths,))
 
 
@@ -189,7 +193,7 @@ def pad(input: Tensor, pad: Any, mode: str = "constant", value: float | None = N
         raise RuntimeError("Padding length should be less than or equal to two times the input dimension but "
                            f"got padding length {len(widths)} and input of dimension {input.ndim}")
     if mode == "constant":
-        return constant_pad_nd(input, widths, 0 if value is None else value)
+        return _constant(input, widths, 0 if value is None else value)
     if value not in (None, 0):
         raise RuntimeError(f'Padding mode "{mode}" doesn\'t take in value argument')
     if mode not in ("reflect", "replicate", "circular"):

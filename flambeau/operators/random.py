@@ -212,13 +212,16 @@ def randint(*args: Any, low: Any = None, high: Any = None, size: Any = None, gen
     return _finished(drawn(RANDINT, generator, (low, high), geometry), requires_grad)
 
 
+_FIT = 1 << 62  # surely in the range of the usual type
+
+
 @cache
 def _limits(d: dtypes.dtype) -> tuple[int, int]:
     return (0, 1) if d is dtypes.bool_ else (int(np.iinfo(d.numpy).min), int(np.iinfo(d.numpy).max))
 
 
 def _check_range(d: dtypes.dtype, first: int, last: int) -> None:
-    if d.category >= dtypes.FLOATING:
+    if d.category >= dtypes.FLOATING or (-_FIT <= first and last <= _FIT and d is dtypes.int64):
         return
     low, high = _limits(d)
     if not low <= first <= high:

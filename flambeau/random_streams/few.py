@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import math
 from struct import Struct
 from typing import Any
 
 import numpy as np
 
-from .arithmetic import FLOAT32
+from .arithmetic import FLOAT32, FLOAT64, scaled
 from .state import KEY_AT, State
 
 FEW = 8
@@ -17,13 +18,15 @@ _MOST = 256
 _place: Any = Struct("<iiQ").unpack_from     # at 8: outputs left, whether seeded, the next word
 _write_left: Any = Struct("<i").pack_into
 _write_next: Any = Struct("<Q").pack_into
+_kept_normal: Any = Struct("<d8xi").unpack_from     # at 5024: the value, whether it is there
+_write_normal: Any = Struct("<d8xi").pack_into
 _words: list[Any] = [Struct(f"<{count}Q").unpack_from for count in range(FEW + 1)]
 
 
 class Ahead:
     """Outputs of 32 bits that were made from a state before they are asked for, more of them each time."""
 
-    __slots__ = ("_state", "_outputs", "_left", "_following", "_taken", "_more")
+    __slots__ = ("_state", "_outputs", "_left", "_following", "_taken", "_more", "_normal")
 
     def __init__(self, state: State) -> None:
         self._state = state
@@ -31,6 +34,7 @@ class Ahead:
         self._outputs: list[int] = []   # the next one last
         self._taken = 0
         self._more = 0
+        self._normal: tuple[float, int] | None = None   # what replaces the kept second value of a pair
 
     def take(self, count: int) -> list[int] | None:
         """The next outputs, a few; None where a new block begins."""
@@ -43,7 +47,7 @@ class Ahead:
     def _make(self, count: int) -> bool:
         made = len(self._outputs)
         left = self._left - 1 - self._taken - made
-        if not 0 < count <= FEW or left + made < count:
+        if not count or left + made < count:
             return False
         fresh = _outputs(self._state, self._following + self._taken + made, min(max(count, self._more), left))
         self._more = min(4 * len(fresh), _MOST)
@@ -52,13 +56,39 @@ class Ahead:
 
     def after(self) -> State:
         """The state after what was taken."""
-        if not self._taken:
+        if not self._taken and self._normal is None:
             return self._state
         state = self._state.copy()
         _write_left(state, 8, self._left - self._taken)
         _write_next(state, 16, self._following + self._taken)
+        if self._normal is not None:
+            value, kept = self._normal
+            _write_normal(state, 5024, value, kept)
         state.setflags(write=False)
         return state
+
+    def normals(self, count: int) -> list[float] | None:
+        """The next standard normal values as ``serial_normals`` draws them; None where a new block begins."""
+        value, kept = _kept_normal(self._state, 5024) if self._normal is None else self._normal
+        pairs = (count - kept + 1) // 2
+        outputs = self.take(4 * pairs) if pairs else []
+        if outputs is None:
+            return None
+        values = [value] if kept else []
+        for i in range(0, 4 * pairs, 4):
+            angle = (2.0 * math.pi) * _double(outputs[i], outputs[i + 1])
+            radius = math.sqrt(-2.0 * math.log1p(-_double(outputs[i + 2], outputs[i + 3])))
+            values += radius * math.cos(angle), radius * math.sin(angle)
+        if len(values) > count:
+            self._normal = values.pop(), 1
+        elif kept:
+            self._normal = 0.0, 0
+        return values
+
+
+def _double(high: int, low: int) -> float:
+    """A number of [0, 1): 53 bits of two outputs."""
+    return ((high & 0x1FFFFF) << 32 | low) * 2.0**-53
 
 
 def _outputs(state: State, position: int, count: int) -> list[int]:
@@ -94,3 +124,10 @@ def few_integers(ahead: Ahead, count: int, low: int, high: int, dtype: Any) -> l
     if width >= WIDE or dtype.char != "l" or (outputs := ahead.take(count)) is None:
         return None
     return [low + x % width for x in outputs]
+
+
+def few_normals(ahead: Ahead, count: int, mean: float, std: float, dtype: Any) -> Any:
+    """A few values of ``normal``; None where that has to draw them."""
+    if not count or dtype not in (FLOAT32, FLOAT64) or (values := ahead.normals(count)) is None:
+        return None
+    return values if mean == 0 and std == 1 else scaled(np.array(values), float(std), float(mean))

@@ -8,6 +8,7 @@ import pytest
 import flambeau as torch
 from flambeau.random_streams import Stream, seed_state
 from flambeau.random_streams.integers import randint
+from flambeau.random_streams.normal import normal
 from flambeau.random_streams.uniform import uniform
 
 
@@ -69,3 +70,20 @@ def test_few_after_few_are_the_stream() -> None:
         for _ in range(300):
             assert torch.rand(1, generator=generator).item() == (next(words) & 0xFFFFFF) * 2.0**-24
             assert torch.randint(7, (2,), generator=generator).tolist() == [next(words) % 7, next(words) % 7]
+
+
+@pytest.mark.parametrize("dtype", [torch.float32, torch.float64])
+@pytest.mark.parametrize(("mean", "std"), [(0.0, 1.0), (0.3, 2.5)])
+def test_few_normals_are_the_streams(dtype: torch.dtype, mean: float, std: float) -> None:
+    generator = torch.Generator().manual_seed(4)
+    state = seed_state(4)
+    for count in [3, 1, 1, 2, 8, 5, 0, 7, 16, 1, 6] * 30:
+        out = torch.empty(count, dtype=dtype).normal_(mean, std, generator=generator)
+        expected, state = normal(state, (count,), mean, std, dtype.numpy)
+        np.testing.assert_allclose(out.numpy(), expected, rtol=1e-6 if dtype is torch.float32 else 1e-14)
+        if count == 5:
+            assert torch.rand(1, generator=generator).item() == (few := uniform(
+                state, (1,), 0.0, 1.0, np.dtype(np.float32)))[0][0]
+            state = few[1]
+    assert generator.get_state().numpy()[:5024].tobytes() == state[:5024].tobytes()
+    assert generator.get_state().numpy()[5040:].tobytes() == state[5040:].tobytes()
