@@ -82,8 +82,7 @@ def test_few_normals_are_the_streams(dtype: torch.dtype, mean: float, std: float
         expected, state = normal(state, (count,), mean, std, dtype.numpy)
         np.testing.assert_allclose(out.numpy(), expected, rtol=1e-6 if dtype is torch.float32 else 1e-14)
         if count == 5:
-            assert torch.rand(1, generator=generator).item() == (few := uniform(
-                state, (1,), 0.0, 1.0, np.dtype(np.float32)))[0][0]
-            state = few[1]
+            number, state = uniform(state, (1,), 0.0, 1.0, np.dtype(np.float32))
+            assert torch.rand(1, generator=generator).item() == number[0]
     assert generator.get_state().numpy()[:5024].tobytes() == state[:5024].tobytes()
     assert generator.get_state().numpy()[5040:].tobytes() == state[5040:].tobytes()
