@@ -6,8 +6,9 @@ from typing import Any
 
 from .. import dtypes
 from ..graph.operator import Operator
-from ..tensor import Tensor, record
+from ..tensor import Tensor, record, state
 from .axes import normalize_dims
+from .comparison import where
 from .cumulative import products_of_others
 from .definition import arithmetic_dtype, operator
 from .reduction import converted, kept, operand_dtype, reduction_geometry, require_tensor_input, spread
@@ -24,10 +25,20 @@ def _prod_gradient(ctx: Any, grad: Tensor, input: Tensor) -> Tensor:
     dims, keepdim, _ = ctx.attributes
     if input.numel() == 0 or input.ndim == 0:
         return spread(grad, dims, keepdim, input.shape)
+    if not state.enabled and not input.is_complex():
+        return _by_quotients(kept(grad, dims, keepdim, input.shape), input, dims)
     if len(dims) == input.ndim:
         flat = grad.reshape(1) * products_of_others(input.reshape(-1), 0)
         return flat.reshape(input.shape)
     return kept(grad, dims, keepdim, input.shape) * products_of_others(input, dims[0])
+
+
+def _by_quotients(grad: Tensor, input: Tensor, dims: tuple[int, ...]) -> Tensor:
+    """Quotients of the whole product, which nobody differentiates: at a zero the product of all others."""
+    zero = input == 0
+    others = record(PROD_DIM, (input.masked_fill(zero, 1),), (dims, True, input.dtype)) * grad
+    zeros = zero.sum(dims, keepdim=True)
+    return where(zero, where(zeros == 1, others, 0), where(zeros == 0, others / input, 0))
 
 
 def _prod_operator(grad_name: str) -> Operator:
