@@ -18,7 +18,6 @@ _BASES: dict[Any, str] = {
     Tensor: "Tensor", int: "SymInt", float: "float", bool: "bool", str: "str", dtype: "ScalarType",
     device: "Device",
 }
-_LISTED = (Tensor, int, float, bool)
 _SEQUENCES = (list, collections.abc.Sequence)
 _RETURNED = ("Tensor", "Tensor[]", "SymInt", "float", "bool", "Scalar")
 

@@ -54,10 +54,6 @@ def _nll_geometry(operands: Any, attributes: Any) -> Any:
     return loss, contiguous((), arithmetic_dtype(x.dtype), x.device)
 
 
-def _compute(operands: Any) -> dtypes.dtype:
-    return arithmetic_dtype(operands[0].dtype)
-
-
 def _target_weights(target: Any, weight: Any, classes: int, ignore_index: int,
                     numpy_type: Any) -> tuple[Any, Any]:
     """Valid indices (ignored ones as 0) and the weight of each position."""

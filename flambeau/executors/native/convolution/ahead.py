@@ -9,12 +9,12 @@ the plan says that there are no bytes.
 
 from __future__ import annotations
 
+from ..arguments import Argument, Registers
 from ..llvm.build import Function
 from ..products.ahead import STATE, Walk, begin
 from ..products.microkernel import local_array
-from .arguments import Argument, Registers
+from ..vectors import Elements
 from .problem import Tensor, Three
-from .vectors import Elements
 
 # How many pieces there are for each channel, and besides; none of both: one for each image. How far they are
 # apart, their bytes, and those for each row and channel.

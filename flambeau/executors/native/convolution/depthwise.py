@@ -11,14 +11,14 @@ from __future__ import annotations
 from typing import Any
 
 from ....graph.geometry import Geometry
+from ..arguments import Argument, Registers, entry, registers, words
 from ..llvm.build import Function, Module, Value
 from ..llvm.code import kernel
 from ..plan import Call, Plan
-from .arguments import Argument, Registers, entry, registers, words
+from ..vectors import Elements, elements
 from .grid import rounded
 from .pooling import Windows
 from .problem import Problem
-from .vectors import Elements, elements
 
 POINTERS = ("source", "weight", "bias", "target")
 NUMBERS = ("batch", "inner", "outs", "s_outer", "s_inner", "s_a", "s_b", "s_w", "space_a", "space_b",

@@ -16,16 +16,16 @@ from __future__ import annotations
 from typing import Any
 
 from ....graph.geometry import Geometry
+from ..arguments import Argument, Registers, entry, registers, words
 from ..llvm.build import Function, Module
 from ..llvm.code import kernel
 from ..llvm.effort import Effort
 from ..plan import Call, Plan
-from .arguments import Argument, Registers, entry, registers, words
+from ..vectors import Elements, elements, masks_between, pixels_masked
 from .depthwise import write_neighbours
 from .grid import rounded
 from .planar_units import bounds, stage_line
 from .problem import Problem
-from .vectors import Elements, elements, masks_between, pixels_masked
 
 POINTERS = ("source", "weight", "bias", "target")
 NUMBERS = ("batch", "inner", "outs", "lines", "grid", "columns", "phases", "s_n", "s_group", "s_a",

@@ -17,10 +17,10 @@ buffer, M[o][pixel], and from there to the target, where those of a phase may li
 
 from __future__ import annotations
 
+from ..arguments import Registers, entry, registers
 from ..llvm.build import Function, Module
 from ..products.microkernel import Tile
-from .arguments import Registers, entry, registers
-from .vectors import Elements, arithmetic
+from ..vectors import Elements, arithmetic
 
 POINTERS = ("source", "weight", "bias", "target")
 NUMBERS = ("batch", "groups", "ranges", "chunks", "lines", "channels", "outs", "phases", "s_n", "s_group",

@@ -5,15 +5,15 @@ from __future__ import annotations
 from typing import Any
 
 from ....graph.geometry import Geometry
+from ..arguments import Argument, words
 from ..llvm.code import kernel
 from ..llvm.effort import Effort
 from ..plan import Call, Plan
-from .arguments import Argument, words
+from ..vectors import elements
 from .few import NUMBERS, PHASE, POINTERS, few_module
 from .forward import tile_for
 from .grid import rounded
 from .problem import Problem
-from .vectors import elements
 
 MOST_OUTS = 16              # output channels: more fill vectors of them well enough
 _LEAST = 32             # pixels of a grid: fewer do not fill the columns of tiles

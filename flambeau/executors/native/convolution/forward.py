@@ -6,21 +6,21 @@ import functools
 from typing import Any
 
 from ....graph.geometry import Geometry
+from ..arguments import Argument, words
 from ..llvm.code import kernel
 from ..llvm.effort import Effort
 from ..llvm.emitter import BFLOAT16
 from ..plan import Call, Plan
 from ..products.microkernel import Tile, tile_of
 from ..products.packing_pairs import multiplies_pairs
+from ..vectors import Elements, Pairs, elements
 from .ahead import pieces
-from .arguments import Argument, words
 from .grid import rounded, share_out, window_of
 from .kernel import CHANNELS, NUMBERS, PHASE, POINTERS, forward_module
 from .packing import PACK_NUMBERS, PACK_POINTERS, pack_module
 from .packing_pairs import pair_module
 from .problem import Phase, Problem, Tensor, Three
 from .staging import WIDTH
-from .vectors import Elements, Pairs, elements
 from .winograd import Winograd, winograd_of
 
 # Bytes of V that a task should have: with a panel of weights they fill the second cache.

@@ -14,10 +14,11 @@ of gradients, dW = G^T [sum of (A g A^T) . (B^T d B)] G.
 
 from __future__ import annotations
 
+from ..arguments import Registers, registers
 from ..llvm.build import Function, Module
 from ..products.microkernel import Accumulators, Tile, accumulate, local_array
+from ..vectors import Elements, arithmetic, kept, transposed
 from .ahead import AHEAD_NUMBERS, Ahead, Walks
-from .arguments import Registers, registers
 from .kernel import rows_of_long_tiles, short_rows
 from .staging import (
     FILL_NUMBERS,
@@ -30,7 +31,6 @@ from .staging import (
     fill_tiles,
     stage,
 )
-from .vectors import Elements, arithmetic, kept, transposed
 from .winograd import Winograd, flipped, transform, winograd_of
 
 POINTERS = ("source", "grad", "sums")

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from typing import NamedTuple
 
-from .arguments import Argument
+from ..arguments import Argument
 from .problem import Problem, Three
 from .winograd import Winograd
 

@@ -12,11 +12,12 @@ channels are a matrix product for each element of a tile, and the transforms com
 
 from __future__ import annotations
 
+from ..arguments import Registers, entry, registers
 from ..llvm.build import Function, Module
 from ..products.lanes import shuffle
 from ..products.microkernel import Accumulators, Tile, accumulate
+from ..vectors import Elements, Pairs, arithmetic, kept, transposed
 from .ahead import AHEAD_NUMBERS, Ahead, Walks
-from .arguments import Registers, entry, registers
 from .staging import (
     FILL_NUMBERS,
     NARROW_NUMBERS,
@@ -29,7 +30,6 @@ from .staging import (
     fill_tiles,
     stage,
 )
-from .vectors import Elements, Pairs, arithmetic, kept, transposed
 from .winograd import Winograd, transform, winograd_of
 
 POINTERS = ("source", "packed", "bias", "target")

@@ -9,10 +9,10 @@ read as they are. Others are read one by one.
 
 from __future__ import annotations
 
+from ..arguments import Registers, entry, registers
 from ..llvm.build import Function, Module
 from ..products.microkernel import Tile, local_array
-from .arguments import Registers, entry, registers
-from .vectors import Elements, kept, transposed
+from ..vectors import Elements, kept, transposed
 from .winograd import transform, winograd_of
 
 PACK_POINTERS = ("weight", "packed")

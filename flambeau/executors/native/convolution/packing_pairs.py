@@ -6,11 +6,11 @@ an odd number of channels the last pair's second one is zero. See ``packing.py``
 
 from __future__ import annotations
 
+from ..arguments import Registers, entry, registers
 from ..llvm.build import Function, Module, Value
 from ..products.microkernel import Tile, local_array
-from .arguments import Registers, entry, registers
+from ..vectors import transposed
 from .packing import PACK_NUMBERS, PACK_POINTERS, part_of
-from .vectors import transposed
 
 
 def pair_module(tile: Tile, how: str) -> str:

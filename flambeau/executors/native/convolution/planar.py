@@ -16,14 +16,14 @@ V, and adds up lanes at the end of a unit. Ranges are added by a second call, in
 
 from __future__ import annotations
 
+from ..arguments import registers
 from ..llvm.build import Function, Module, Value
 from ..products.ahead import STATE, Walk, begin
 from ..products.lanes import sums_of
 from ..products.microkernel import Accumulators, Tile, accumulate, finish, local_array
 from ..products.packing import packer, padded_in_code
-from .arguments import registers
+from ..vectors import Elements, arithmetic, kept
 from .planar_units import UNIT_NUMBERS, Units
-from .vectors import Elements, arithmetic, kept
 
 FORWARD_POINTERS = ("source", "weight", "bias", "target")
 FORWARD_NUMBERS = (*UNIT_NUMBERS, "w_out", "w_group")

@@ -8,9 +8,9 @@ without conditions.
 
 from __future__ import annotations
 
+from ..arguments import Registers, entry
 from ..llvm.build import Function
-from .arguments import Registers, entry
-from .vectors import Elements, pixels_apart, pixels_between
+from ..vectors import Elements, pixels_apart, pixels_between
 
 # Dimension b is that of the unit's lines; the table says where in X each row of V begins.
 UNIT_NUMBERS = ("s_n", "s_group", "s_c", "s_a", "s_b", "step_a", "step_b", "before_a", "before_b", "before_w",

@@ -5,10 +5,11 @@ from __future__ import annotations
 from typing import Any
 
 from ....graph.geometry import Geometry
+from ..arguments import Argument, words
 from ..llvm.code import kernel
 from ..llvm.effort import Effort
 from ..plan import Call, Plan
-from .arguments import Argument, words
+from ..vectors import Elements, elements
 from .forward import is_merged, tile_for
 from .grid import rounded
 from .planar import (
@@ -24,7 +25,6 @@ from .planar import (
     weight_module,
 )
 from .problem import Problem
-from .vectors import Elements, elements
 
 _LEAST = 96             # pixels of a grid: fewer do not fill the columns of tiles
 _WIDEST = 1 << 21       # bytes of V of a single line, at most

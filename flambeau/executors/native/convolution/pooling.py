@@ -11,10 +11,10 @@ from __future__ import annotations
 from collections.abc import Iterator
 from contextlib import contextmanager
 
+from ..arguments import Registers, registers
 from ..llvm.build import Function, Module
 from ..products.lanes import gather_lanes
-from .arguments import Registers, registers
-from .vectors import Elements, arithmetic
+from ..vectors import Elements, arithmetic
 
 SPACE = ("space_a", "space_b", "space_w", "s_outer", "s_inner", "s_a", "s_b", "s_w", "inner", "out_a",
          "out_b", "out_w", "kernel_a", "kernel_b", "kernel_w", "stride_a", "stride_b", "stride_w",

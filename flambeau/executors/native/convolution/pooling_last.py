@@ -11,9 +11,9 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
+from ..arguments import Registers, registers
 from ..llvm.build import Function, Module, Variable
-from .arguments import Registers, registers
-from .vectors import Elements, arithmetic
+from ..vectors import Elements, arithmetic
 
 AXES = ("a", "b", "w")
 PLACES = ("channels", "s_n", "s_a", "s_b", "s_w", "t_n", "t_a", "t_b", "t_w",

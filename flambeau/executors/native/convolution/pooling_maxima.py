@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
+from ..arguments import Registers, registers
 from ..llvm.build import Function, Module
-from .arguments import Registers, registers
+from ..vectors import Elements
 from .pooling import SPACE, Windows, taps
-from .vectors import Elements
 
 VALUE_POINTERS = ("source", "target")
 PLACE_POINTERS = (*VALUE_POINTERS, "positions")

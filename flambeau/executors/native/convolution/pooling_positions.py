@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
+from ..arguments import Registers, registers
 from ..llvm.build import Function, Module
-from .arguments import Registers, registers
+from ..vectors import Elements, arithmetic
 from .pooling import deliver_plane, plane_of_sums
-from .vectors import Elements, arithmetic
 
 FOLLOW_POINTERS = ("source", "positions", "target", "status")
 FOLLOW = ("size", "inner", "out_a", "out_b", "out_w", "s_outer", "s_inner", "s_a", "s_b", "s_w", "p_outer",

@@ -8,9 +8,9 @@ element of a Winograd tile) rows of 64 channels, one for each pixel (or tile) of
 
 from __future__ import annotations
 
+from ..arguments import Registers, entry
 from ..llvm.build import Function, Value, vector
-from .arguments import Registers, entry
-from .vectors import Elements, kept, pixels_apart, pixels_between, transposed
+from ..vectors import Elements, kept, pixels_apart, pixels_between, transposed
 from .winograd import Winograd, transform
 
 # Channels in a row of a staged image, and of V.

@@ -6,12 +6,13 @@ import math
 from typing import Any
 
 from ....graph.geometry import Geometry
+from ..arguments import Argument, words
 from ..llvm.code import kernel
 from ..llvm.effort import Effort
 from ..plan import Call, Plan
 from ..products.microkernel import Tile
+from ..vectors import Elements, elements
 from .ahead import pieces
-from .arguments import Argument, words
 from .forward import adjacent_in, adjacent_of, narrow_taps, tile_for
 from .gradient import (
     FINISH_NUMBERS,
@@ -23,7 +24,6 @@ from .gradient import (
 )
 from .grid import rounded, share_out, window_of
 from .problem import Phase, Problem, Three
-from .vectors import Elements, elements
 from .winograd import winograd_of
 
 # Bytes of V that a chunk should have, and of sums that all ranges together may have.

@@ -18,7 +18,7 @@ from typing import NamedTuple
 
 from ..llvm.build import Function
 from ..llvm.emitter import FLOAT32, FLOAT64, literal
-from .vectors import arithmetic
+from ..vectors import arithmetic
 
 Matrix = tuple[tuple[Fraction, ...], ...]
 

@@ -11,10 +11,10 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import NamedTuple
 
-from ..convolution.arguments import Registers
-from ..convolution.vectors import Elements, transposed
+from ..arguments import Registers
 from ..llvm.build import Function, Value, Variable
 from ..products.lanes import gather_lanes
+from ..vectors import Elements, transposed
 
 # Of each operand: how far apart matrices, rows and columns lie; of a dense one how far it is to its rows and
 # columns in vectors, and how many elements it has.

@@ -6,11 +6,11 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import NamedTuple
 
-from ..convolution.arguments import Registers, registers
-from ..convolution.vectors import Elements
+from ..arguments import Registers, registers
 from ..llvm import functions
 from ..llvm.build import Function, Module, Variable, suffix
 from ..llvm.expression import Expression
+from ..vectors import Elements
 from .blocks import OPERAND, Block, Group, groups, report
 from .elimination import eliminate, factor, magnitude, substitute
 

@@ -15,9 +15,9 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
-from ..convolution.arguments import Registers, registers
-from ..convolution.vectors import Elements, arithmetic
+from ..arguments import Registers, registers
 from ..llvm.build import Function, Module, Value, suffix
+from ..vectors import Elements, arithmetic
 
 POINTERS = ("x", "grad", "weight", "bias", "mean", "rstd", "target", "sums")
 # ``size``: elements of a group. Strides of x and the gradient from sample to sample, channel to channel and
@@ -190,8 +190,7 @@ def _module(title: str, e: Elements, w: Elements | None, write: Callable[[Part],
         a = registers(f, POINTERS, NUMBERS)
         with f.loop(f.begin, f.end) as task:
             part = Part(f, a, e, w, task)
-            with f.loop(0, part.channels) as c:
-                part.set(WEIGHT, c, part.of_channel(a.weight, c, "1.0"))
+            _weights(part)
             write(part)
     return module.text()
 

@@ -8,13 +8,13 @@ from typing import Any, NamedTuple
 
 from ....graph.geometry import Geometry, row_major_strides
 from ....graph.node import Signature
-from ..convolution.arguments import Argument, words
-from ..convolution.vectors import Elements, elements
+from ..arguments import Argument, words
 from ..llvm.code import kernel
 from ..llvm.effort import Effort
 from ..llvm.emitter import BFLOAT16, FLOAT16, FLOAT32, FLOAT64
 from ..normalization import groups
 from ..plan import Call, Plan, Words
+from ..vectors import Elements, elements
 from .movement import Template
 
 _TYPES = (FLOAT32, FLOAT64, FLOAT16, BFLOAT16)

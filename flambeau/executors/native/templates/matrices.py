@@ -12,13 +12,13 @@ from typing import SupportsIndex
 
 from ....graph.geometry import Geometry
 from ....graph.node import Signature
-from ..convolution.arguments import Argument, words
-from ..convolution.vectors import Elements, elements
+from ..arguments import Argument, words
 from ..llvm.code import kernel
 from ..llvm.emitter import FLOAT32, FLOAT64
 from ..matrices import kernels
 from ..matrices.kernels import Form
 from ..plan import Call, Plan, Words
+from ..vectors import Elements, elements
 from .movement import Template
 from .nest import fused
 

@@ -8,14 +8,14 @@ from typing import Any, SupportsIndex
 
 from ....graph.geometry import Geometry
 from ....graph.node import Signature
+from ..arguments import Argument, words
 from ..convolution import pooling, pooling_maxima, pooling_positions
-from ..convolution.arguments import Argument, words
 from ..convolution.problem import three
-from ..convolution.vectors import Elements, elements
 from ..llvm.code import kernels
 from ..llvm.effort import Effort
 from ..llvm.emitter import INT64
 from ..plan import Call, Plan
+from ..vectors import Elements, elements
 from . import pooling_last
 from .movement import Template
 from .pooling_windows import axes, counted_axes, elements_of, is_met, plan_of, window_axes

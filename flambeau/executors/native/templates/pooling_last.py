@@ -9,14 +9,14 @@ from typing import SupportsIndex
 from ....graph.geometry import Geometry
 from ....graph.node import Signature
 from ....layouts import lies_in
+from ..arguments import Argument, words
 from ..convolution import pooling_last
-from ..convolution.arguments import Argument, words
 from ..convolution.problem import three
-from ..convolution.vectors import Elements, elements
 from ..llvm.code import kernels
 from ..llvm.effort import Effort
 from ..llvm.emitter import INT64
 from ..plan import Call, Plan
+from ..vectors import Elements, elements
 from .pooling_windows import axes, counted_axes, elements_of, is_met, plan_of, window_axes
 
 # Elements that are worth a task of its own.

@@ -7,11 +7,11 @@ from typing import Any
 
 from ....graph.geometry import Geometry
 from ....graph.node import Signature
-from ..convolution.arguments import Argument
+from ..arguments import Argument
 from ..convolution.problem import Three, three
-from ..convolution.vectors import Elements, elements
 from ..llvm.emitter import BFLOAT16, FLOAT16, FLOAT32, FLOAT64
 from ..plan import Call, Plan
+from ..vectors import Elements, elements
 
 _TYPES = (FLOAT32, FLOAT64, FLOAT16, BFLOAT16)
 

@@ -1,11 +1,11 @@
-"""Arguments of the convolution kernels by name: the plan fills them in, the kernel reads them."""
+"""Arguments of kernels by name: the plan fills them in, the kernel reads them."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 
-from ..llvm.build import Function
-from ..plan import Words
+from .llvm.build import Function
+from .plan import Words
 
 Argument = int | Callable[[Words], int]
 

@@ -1,4 +1,4 @@
-"""What the convolution kernels do with vectors: read and write elements of any storage type, and transpose.
+"""What kernels do with vectors: read and write elements of any storage type, and transpose.
 
 A square of lanes x lanes elements held in as many registers is transposed by shuffles alone: first pairs of
 elements, then pairs of pairs within 128 bits, then the 128-bit parts. That turns rows of adjacent pixels of
@@ -10,11 +10,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from ..llvm.build import Function, Value, vector
-from ..llvm.emitter import BFLOAT16, FLOAT64, Unsupported, memory_type
-from ..llvm.machine import machine
-from ..products.lanes import FLOATING, compute_type, element_at, read_lanes, shuffle, transpose, write_lanes
-from ..products.microkernel import local_array
+from .llvm.build import Function, Value, vector
+from .llvm.emitter import BFLOAT16, FLOAT64, Unsupported, memory_type
+from .llvm.machine import machine
+from .products.lanes import FLOATING, compute_type, element_at, read_lanes, shuffle, transpose, write_lanes
+from .products.microkernel import local_array
 
 
 class Elements:
