@@ -190,6 +190,19 @@ def test_functions_of_the_normal_distribution() -> None:
             assert ends[:2] == [-math.inf, math.inf] and np.isnan(ends[2:]).all()
 
 
+def test_slope_of_gelu() -> None:
+    """In single precision to a unit in the last place of 1; no number where the density times x is none."""
+    ends = flambeau.tensor([0.0, -0.0, 1e30, -1e30, math.inf])
+    x = flambeau.cat([flambeau.linspace(-16, 16, 100_001), ends])
+    with config.executor("native"):
+        slope, = flambeau.autograd.grad(flambeau.nn.functional.gelu(x.requires_grad_()).sum(), x)
+        found, at = slope.numpy(), x.detach().double().numpy()
+    assert np.isnan(found[-1])
+    exact = [0.5 * math.erfc(-v / math.sqrt(2)) + v * math.exp(-v * v / 2) / math.sqrt(2 * math.pi)
+             if abs(v) < 1e6 else float(v > 0) for v in at[:-1]]
+    np.testing.assert_allclose(found[:-1], exact, 0, 1.3e-7)
+
+
 def test_trigamma() -> None:
     """Known values, the recurrence, and the reflection."""
     x = flambeau.linspace(0.05, 40, 2001, dtype=flambeau.float64)

@@ -5,12 +5,11 @@ from __future__ import annotations
 import math
 from typing import Any
 
-from .elementary import exp, log1p, normal, sigmoid, tanh
+from .elementary import exp, log1p, normal, normal_slope, sigmoid, tanh
 from .elements import maximum, where
 from .expression import Expression, compare, constant
 from .functions import absolute
 
-_DENSITY = 1 / math.sqrt(2 * math.pi)
 _SQRT_2_PI = math.sqrt(2 / math.pi)
 _CUBE = 0.044715
 
@@ -68,8 +67,7 @@ def gelu(x: Expression) -> Expression:
 
 def gelu_gradient(grad: Expression, x: Expression) -> Expression:
     """The gradient of gelu."""
-    density = exp(x * x * -0.5) * x * _DENSITY
-    return (normal(x) + density) * grad
+    return normal_slope(x) * grad
 
 
 def _inner_tanh(x: Expression) -> Expression:

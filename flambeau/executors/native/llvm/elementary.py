@@ -30,8 +30,8 @@ cos, cosh, exp, exp2, expm1 = map(_expensive, (circle.cos, exact.cosh, exact.exp
 log, log1p, log2, log10_of = map(_expensive, (exact.log, exact.log1p, exact.log2, exact.log10))
 sigmoid, sin, sinh, tanh, _power = map(_expensive, (exact.sigmoid, circle.sin, exact.sinh, exact.tanh,
                                                     exact.power))
-erf, erfc, erfinv, normal = map(_expensive, (error_function.erf, error_function.erfc, error_function.erfinv,
-                                             error_function.normal))
+erf, erfc, erfinv = map(_expensive, (error_function.erf, error_function.erfc, error_function.erfinv))
+normal, normal_slope = map(_expensive, (error_function.normal, error_function.normal_slope))
 arccos, arccosh, arcsin, arcsinh, arctan, arctanh = map(_expensive, (
     inverses.acos, inverses.acosh, inverses.asin, inverses.asinh, inverses.atan, inverses.atanh))
 tan = _expensive(inverses.tan)

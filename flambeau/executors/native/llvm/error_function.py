@@ -27,6 +27,8 @@ from .functions import (
     wide,
 )
 
+_DENSITY = 1 / math.sqrt(2 * math.pi)
+
 
 def _erf32(x: Expression) -> Expression:
     """x + x P(x^2) below 1, and 1 - exp(Q(|x|)) up to 4, where it is 1."""
@@ -46,6 +48,21 @@ def normal(x: Expression) -> Expression:
     tail = power_of_two(n - 1, x) * (reduced_expm1(r) + 1)
     tail = select(compare("<", size, 4.1), tail, constant(x, 0.0))
     return select(compare(">", x, 0), 1 - tail, tail)
+
+
+def normal_slope(x: Expression) -> Expression:
+    """The slope of x normal(x): normal(x) + x exp(-x^2 / 2) / sqrt(2 pi), to a unit in the last place of 1.
+
+    Below 0 both terms are exp(-x^2 / 2) times what a polynomial gives; above, the sum is 1 less that of -x.
+    """
+    if x.dtype != FLOAT32:
+        return exp(x * x * -0.5) * x * _DENSITY + normal(x)
+    size = at_most(absolute(x), 13.0)
+    r, n = by_ln2(size * size * -0.5)
+    below = power_of_two(n, x) * (reduced_expm1(r) + 1) * horner(table.GELU_SLOPE, size)
+    below = select(compare("<", size, 13), below, constant(x, 0.0))
+    # Infinity times a density of zero is no number, in PyTorch too.
+    return select(compare(">", x, 0), 1 - below, below) + (x - x)
 
 
 def _near(x: Expression) -> Expression:
