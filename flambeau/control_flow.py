@@ -29,8 +29,7 @@ def cond(pred: Any, true_fn: Callable[..., Any], false_fn: Callable[..., Any], o
     leaves = tree_leaves(operands)
     if not isinstance(operands, (tuple, list)) or any(not isinstance(x, (Tensor, int)) for x in leaves):
         raise RuntimeError("Expect operands to be a tuple of possibly nested dict/list/tuple that only "
-                           "consists "
-                           f"of tensor leaves, but got {operands}.")
+                           f"consists of tensor leaves, but got {operands}.")
     return (true_fn if bool(pred) else false_fn)(*operands)
 
 

@@ -126,8 +126,7 @@ def from_file(filename: str, shared: bool | None = None, size: int = 0, *, dtype
             file.truncate(nbytes)
     if path.stat().st_size < nbytes:
         raise RuntimeError(f"file <{filename}> size <{path.stat().st_size}> is smaller than the required "
-                           "mapping "
-                           f"size <{nbytes}>")
+                           f"mapping size <{nbytes}>")
     if not size:
         return from_array(np.zeros(0, kind.numpy))
     mapped = np.memmap(path, kind.numpy, "r+" if shared else "c", 0, (size,))

@@ -140,10 +140,8 @@ def make_dual(tensor: Tensor, tangent: Tensor, *, level: int | None = None) -> T
             raise ValueError(f"Expected {name} to be floating point or complex, but got: {x.dtype!r}")
     if tensor.shape != tangent.shape:
         raise RuntimeError("Trying to set a forward gradient that has a different size than that of the "
-                           "original Tensor, "
-                           f"this is not supported. Tensor is of size {list(tensor.shape)} while the given "
-                           "forward gradient "
-                           f"is of size {list(tangent.shape)}.")
+                           f"original Tensor, this is not supported. Tensor is of size {list(tensor.shape)} "
+                           f"while the given forward gradient is of size {list(tangent.shape)}.")
     current = levels[-1]
     if any(root.dual is tensor for root in current.roots):
         raise RuntimeError("Making a dual Tensor based on a Tensor that already has a forward gradient at "

@@ -23,8 +23,7 @@ def _multivariate(p: Any, q: Any) -> Tensor:
     """(tr(Cq⁻¹ Cp) + distance² - N) / 2 + log det Lq - log det Lp, from the Cholesky factors."""
     if p.event_shape != q.event_shape:
         raise ValueError(f"KL-divergence between two {type(p).__name__} and {type(q).__name__} with "
-                         "different "
-                         "event shapes cannot be computed")
+                         "different event shapes cannot be computed")
     lower_p, lower_q = _factor(p), _factor(q)
     half = (lower_q.diagonal(dim1=-2, dim2=-1).log().sum(-1)
             - lower_p.diagonal(dim1=-2, dim2=-1).log().sum(-1))

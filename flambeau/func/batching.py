@@ -245,14 +245,10 @@ def like_batched(x: Any, made: Tensor) -> Any:
 # --- writes -------------------------------------------------------------------------------------------------
 
 _INPLACE = ("vmap: inplace arithmetic(self, *extra_args) is not possible because there exists a Tensor "
-            "`other` "
-            "in extra_args that has more elements than `self`. This happened due to `other` being vmapped "
-            "over "
-            "but `self` not being vmapped over in a vmap. Please try to use out-of-place operators instead "
-            "of "
-            "inplace arithmetic. If said operator is being called inside the PyTorch framework, please file "
-            "a "
-            "bug report instead.")
+            "`other` in extra_args that has more elements than `self`. This happened due to `other` being "
+            "vmapped over but `self` not being vmapped over in a vmap. Please try to use out-of-place "
+            "operators instead of inplace arithmetic. If said operator is being called inside the PyTorch "
+            "framework, please file a bug report instead.")
 
 
 def _written(x: Any, result: Any) -> Any:
@@ -284,21 +280,15 @@ _DYNAMIC = ("vmap: We do not support batching operators that can output dynamic 
             "feature.")
 _LOOKS = {
     "item": "vmap: It looks like you're calling .item() on a Tensor. We don't support vmap over calling "
-    ".item() "
-            "on a Tensor, please try to rewrite what you're doing with other operations. If error is "
-            "occurring "
-            "somewhere inside PyTorch internals, please file a bug report.",
+    ".item() on a Tensor, please try to rewrite what you're doing with other operations. If error is "
+    "occurring somewhere inside PyTorch internals, please file a bug report.",
     "bool": "vmap: It looks like you're attempting to use a Tensor in some data-dependent control flow. We "
-    "don't "
-            "support that yet, please file an issue at https://github.com/pytorch/pytorch/issues .",
+    "don't support that yet, please file an issue at https://github.com/pytorch/pytorch/issues .",
     "index": "vmap: We do not support batching operators that can support dynamic shape. Attempting to "
-    "batch over "
-             "indexing with a boolean mask.",
+    "batch over indexing with a boolean mask.",
     "masked_select": "vmap: Attempted to vmap over `mask` in torch.masked_select(self, mask) We cannot "
-    "support "
-                     "this because for each batch this would return a differently shaped Tensor. Please "
-                     "file an "
-                     "issue at https://github.com/pytorch/pytorch/issues if you need this feature.",
+    "support this because for each batch this would return a differently shaped Tensor. Please file an "
+    "issue at https://github.com/pytorch/pytorch/issues if you need this feature.",
 }
 
 

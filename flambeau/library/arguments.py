@@ -85,8 +85,8 @@ def _cast_plain(value: Any, base: str) -> Any:
 def _not_cast(value: Any) -> _Mismatch:
     name = "torch.Tensor" if type(value) is Tensor else type(value).__name__
     return _Mismatch(f"Cast error details: Unable to cast Python instance of type <class '{name}'> to C++ "
-                     "type '?' "
-                     "(#define PYBIND11_DETAILED_ERROR_MESSAGES or compile in debug mode for details)")
+                     "type '?' (#define PYBIND11_DETAILED_ERROR_MESSAGES or compile in debug mode for "
+                     "details)")
 
 
 def _cast_list(value: Any, kind: Type) -> list[Any]:

@@ -41,11 +41,9 @@ def _keep_own_class(data: Tensor, requires_grad: bool, kind: str) -> Tensor:
     if type(detached) is not type(data):
         raise RuntimeError(
             f"Creating a {kind} from an instance of type {type(data).__name__} requires that detach() "
-            "returns an "
-            f"instance of the same type, but return type {type(detached).__name__} was found instead. To use "
-            "the "
-            f"type as a {kind}, please correct the detach() semantics defined by its __torch_dispatch__() "
-            "implementation."
+            f"returns an instance of the same type, but return type {type(detached).__name__} was found "
+            f"instead. To use the type as a {kind}, please correct the detach() semantics defined by its "
+            "__torch_dispatch__() implementation."
         )
     return detached
 
@@ -159,16 +157,13 @@ class UninitializedTensorMixin:
         if name in ("shape", "size"):
             raise RuntimeError(
                 "Can't access the shape of an uninitialized parameter or buffer. This error usually happens "
-                "in "
-                "`load_state_dict` when trying to load an uninitialized parameter into an initialized one. "
-                "Call "
-                "`forward` to initialize the parameters before accessing their attributes."
+                "in `load_state_dict` when trying to load an uninitialized parameter into an initialized "
+                "one. Call `forward` to initialize the parameters before accessing their attributes."
             )
         if name == "share_memory_":
             raise RuntimeError(
                 "Can't share memory on an uninitialized parameter or buffer. Call `forward` to initialize "
-                "the "
-                "parameters before calling `module.share_memory()`."
+                "the parameters before calling `module.share_memory()`."
             )
         if not name.startswith("_") and name not in _SHAPELESS and hasattr(Tensor, name):
             _refuse(getattr(Tensor, name))
@@ -182,9 +177,8 @@ def _refuse(function: object) -> NoReturn:
     raise ValueError(
         f"Attempted to use an uninitialized parameter in {function}. This error happens when you are using a "
         "`LazyModule` or explicitly manipulating `torch.nn.parameter.UninitializedParameter` objects. When "
-        "using "
-        "LazyModules Call `forward` with a dummy batch to initialize the parameters before calling torch "
-        "functions"
+        "using LazyModules Call `forward` with a dummy batch to initialize the parameters before calling "
+        "torch functions"
     )
 
 

@@ -53,8 +53,7 @@ def register_custom_op_symbolic(symbolic_name: str, symbolic_fn: Callable[..., A
     if not (namespace and colons and name):
         raise ValueError(f"Failed to register operator {symbolic_name}. The symbolic name must match the "
                          "format domain::name, and should start with a letter and contain only "
-                         "alphanumerical "
-                         "characters")
+                         "alphanumerical characters")
     symbolics[symbolic_name, opset_version] = symbolic_fn
 
 

@@ -83,8 +83,7 @@ def invalid_combination(function: str, overloads: Sequence[str], args: Any, kwar
     said = f"{function}() received an invalid combination of arguments - got ({', '.join(got)}"
     said += ", ), " if kwargs and not args else "), "
     if len(overloads) == 1:
-        return TypeError(f"{said}but expected "
-                         f"({overloads[0].removeprefix('= ').replace('|Number', '')})")
+        return TypeError(f"{said}but expected ({overloads[0].removeprefix('= ').replace('|Number', '')})")
     tried = [f" * ({overload})\n{_why_not(overload, args, kwargs)}" for overload in overloads]
     return TypeError(f"{said}but expected one of:\n{''.join(tried)}")
 

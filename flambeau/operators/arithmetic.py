@@ -334,14 +334,11 @@ def addcdiv(input: Tensor, tensor1: Tensor, tensor2: Tensor, *older: Any, value:
     ):
         raise RuntimeError(
             "Integer division with addcdiv is no longer supported, and in a future  release addcdiv will "
-            "perform a true "
-            "division of tensor1 and tensor2. The historic addcdiv behavior can be implemented as (input + "
-            "value * "
-            "torch.trunc(tensor1 / tensor2)).to(input.dtype) for integer inputs and as (input + value * "
-            "tensor1 / tensor2) "
-            "for float inputs. The future addcdiv behavior is just the latter implementation: (input + "
-            "value * tensor1 / "
-            "tensor2), for all dtypes.")
+            "perform a true division of tensor1 and tensor2. The historic addcdiv behavior can be "
+            "implemented as (input + value * torch.trunc(tensor1 / tensor2)).to(input.dtype) for integer "
+            "inputs and as (input + value * tensor1 / tensor2) for float inputs. The future addcdiv "
+            "behavior is just the latter implementation: (input + value * tensor1 / tensor2), for all "
+            "dtypes.")
     dtype = result_dtype([input._geometry, tensor1._geometry, tensor2._geometry])
     return record(ADDCDIV, (input, tensor1, tensor2, number_for(value, arithmetic_dtype(dtype))))
 

@@ -88,20 +88,41 @@ def batch_norm(input: Tensor, running_mean: Any = None, running_var: Any = None,
         raise TypeError("training must be bool")    # worded by what judges the arguments
     if momentum.__class__ is not float:
         float(momentum)     # the same
-    channels = input.shape[1] if input.ndim > 1 else 0
-    if input.ndim > 1 and not channels:
+    if input.ndim > 1 and not input.shape[1]:
         return input.clone()
+    _check_sizes(input, running_mean, running_var, weight, bias)
+    if input.ndim < 2:
+        return input.clone()
+    _check_types(input, running_mean, running_var, weight, bias, training)
+    if not training:
+        return _by_statistics(input, running_mean, running_var, weight, bias, eps)
+    if eps <= 0.0:
+        raise ValueError(f"batch_norm eps must be positive during training, but got {eps}")
+    count = input.numel() // input.shape[1]
+    if count == 1:
+        raise ValueError("Expected more than 1 value per channel when training, got input size "
+                         f"{input.size()}")
+    result, mean, rstd = record(BATCH_NORM, (input, weight, bias, float(eps)))
+    if running_mean is not None:
+        update_running(running_mean, running_var, mean.detach(), rstd.detach(), count, momentum, eps)
+    return result
+
+
+def _check_sizes(input: Tensor, running_mean: Any, running_var: Any, weight: Any, bias: Any) -> None:
+    channels = input.shape[1] if input.ndim > 1 else 0
     for name, p in (("running_mean", running_mean), ("running_var", running_var), ("weight", weight),
                     ("bias", bias)):
         if p is not None and p.numel() != channels:
             raise RuntimeError(f"{name} should contain {channels} elements not {p.numel()}")
         if p is not None and p.ndim > 1 and name.startswith("running"):
             raise RuntimeError(f"TensorAccessor expected 1 dims but tensor has {p.ndim}")
-    if input.ndim < 2:
-        if input.numel():
-            raise IndexError(f"Dimension out of range (expected to be in range of [{-max(input.ndim, 1)}, "
-                             f"{max(input.ndim, 1) - 1}], but got 1)")
-        return input.clone()
+    if input.ndim < 2 and input.numel():
+        raise IndexError(f"Dimension out of range (expected to be in range of [{-max(input.ndim, 1)}, "
+                         f"{max(input.ndim, 1) - 1}], but got 1)")
+
+
+def _check_types(input: Tensor, running_mean: Any, running_var: Any, weight: Any, bias: Any,
+                 training: bool) -> None:
     require_floating(input, "batch_norm")
     if training:
         require_both(running_mean, running_var)
@@ -112,25 +133,19 @@ def batch_norm(input: Tensor, running_mean: Any = None, running_var: Any = None,
         for p in (bias, running_var):
             if p is not None:
                 require_type(input, p)
-    if not training:
-        if running_mean is None or running_var is None:
-            raise RuntimeError(f"running_{'mean' if running_mean is None else 'var'} must be defined in "
-                               "evaluation mode")
-        scale = (running_var + eps).rsqrt()
-        scale = scale if weight is None else scale * weight
-        shift = -running_mean * scale if bias is None else bias - running_mean * scale
-        result = gradient_like(input) * per_channel(scale, input.ndim) + per_channel(shift, input.ndim)
-        return in_format_of(result.to(input.dtype), input._geometry)
-    if eps <= 0.0:
-        raise ValueError(f"batch_norm eps must be positive during training, but got {eps}")
-    count = input.numel() // max(channels, 1)
-    if count == 1:
-        raise ValueError("Expected more than 1 value per channel when training, got input size "
-                         f"{input.size()}")
-    result, mean, rstd = record(BATCH_NORM, (input, weight, bias, float(eps)))
-    if running_mean is not None:
-        update_running(running_mean, running_var, mean.detach(), rstd.detach(), count, momentum, eps)
-    return result
+
+
+def _by_statistics(input: Tensor, running_mean: Any, running_var: Any, weight: Any, bias: Any,
+                   eps: float) -> Tensor:
+    """What evaluation gives: one factor and one summand for each channel."""
+    if running_mean is None or running_var is None:
+        raise RuntimeError(f"running_{'mean' if running_mean is None else 'var'} must be defined in "
+                           "evaluation mode")
+    scale = (running_var + eps).rsqrt()
+    scale = scale if weight is None else scale * weight
+    shift = -running_mean * scale if bias is None else bias - running_mean * scale
+    result = gradient_like(input) * per_channel(scale, input.ndim) + per_channel(shift, input.ndim)
+    return in_format_of(result.to(input.dtype), input._geometry)
 
 
 def update_running(running_mean: Tensor, running_var: Tensor, mean: Tensor, rstd: Tensor, count: int,

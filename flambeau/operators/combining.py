@@ -33,8 +33,7 @@ def block_diag(*tensors: Any) -> Tensor:
     for i, x in enumerate(tensors):
         if x.ndim > 2:
             raise RuntimeError(f"torch.block_diag: Input tensors must have 2 or fewer dimensions. Input {i} "
-                               f"has {x.ndim} "
-                               "dimensions")
+                               f"has {x.ndim} dimensions")
     dtype = result_dtype([x._geometry for x in tensors])
     blocks = [atleast_2d(x.to(dtype)) for x in tensors]
     width = sum(b.shape[1] for b in blocks)

@@ -29,8 +29,7 @@ def _as_complex_rule(g: Geometry) -> Geometry:
     if g.dtype not in (dtypes.float16, dtypes.float32, dtypes.float64):
         raise RuntimeError(
             "view_as_complex is only supported for half, float and double tensors, but got a tensor of "
-            "scalar "
-            f"type: {dtypes.SCALAR_NAMES[g.dtype]}"
+            f"scalar type: {dtypes.SCALAR_NAMES[g.dtype]}"
         )
     if g.ndim == 0:
         raise RuntimeError("Input tensor must have one or more dimensions")

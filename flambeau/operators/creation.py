@@ -354,14 +354,13 @@ def empty_permuted(
     order = tuple(physical_layout)
     if len(order) != len(shape):
         raise RuntimeError("Number of dimensions in size does not match the length of the physical_layout; "
-                           "i.e. "
-                           f"len(size) = {len(shape)} is not equal to len(physical_layout) = {len(order)}")
+                           f"i.e. len(size) = {len(shape)} is not equal to len(physical_layout) = "
+                           f"{len(order)}")
     for d in order:
         if not 0 <= d < len(shape):
             raise RuntimeError(f"Dimension out of range (expected to be between 0 and {len(shape) - 1}, but "
-                               f"got {d} at index "
-                               f"{order.index(d)}).  NB: negative dims not currently supported; file an "
-                               "issue if you want it.")
+                               f"got {d} at index {order.index(d)}).  NB: negative dims not currently "
+                               "supported; file an issue if you want it.")
         if order.count(d) > 1:
             raise RuntimeError("Duplicate dim not allowed")
     g = factory_geometry(shape, dtype, device, "empty_permuted")

@@ -47,8 +47,6 @@ def _drop(x: Tensor, p: float, training: bool, features: bool) -> Tensor:
         raise RuntimeError("dropout probability has to be between 0 and 1, but got nan")
     if not training or p == 0 or x.numel() == 0:
         return x
-    if x.is_complex():
-        raise not_implemented("bernoulli_scalar_cpu_", x.dtype)
     if x._geometry.dtype.is_complex:
         raise not_implemented("bernoulli_scalar_cpu_", x._geometry.dtype)
     if p == 1:

@@ -43,11 +43,9 @@ def deepcopy(self: Tensor, memo: dict[int, Any]) -> Tensor:
     """``copy.deepcopy``: of leaves only, as the history of others cannot be copied."""
     if not self.is_leaf:
         raise RuntimeError(
-            "Only Tensors created explicitly by the user (graph leaves) support the deepcopy protocol at the "
-            "moment.  If you "
-            "were attempting to deepcopy a module, this may be because of a torch.nn.utils.weight_norm "
-            "usage, see "
-            "https://github.com/pytorch/pytorch/pull/103001")
+            "Only Tensors created explicitly by the user (graph leaves) support the deepcopy protocol at "
+            "the moment.  If you were attempting to deepcopy a module, this may be because of a "
+            "torch.nn.utils.weight_norm usage, see https://github.com/pytorch/pytorch/pull/103001")
     found = memo.get(id(self))
     if found is not None:
         return found

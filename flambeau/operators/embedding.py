@@ -173,7 +173,7 @@ def renormalize_rows(weight: Tensor, indices: Tensor, max_norm: float, norm_type
 
 
 @api("torch", name="embedding")
-def _torchrows_of(weight: Tensor, indices: Tensor, padding_idx: int = -1, scale_grad_by_freq: bool = False,
+def _torch_embedding(weight: Tensor, indices: Tensor, padding_idx: int = -1, scale_grad_by_freq: bool = False,
                      sparse: bool = False) -> Tensor:
     """Rows of a table by index (the argument order of ``torch.embedding``)."""
     return rows_of(weight, indices, None if padding_idx < 0 else padding_idx, sparse)
@@ -193,8 +193,7 @@ def one_hot(input: Tensor, num_classes: int = -1) -> Tensor:
     if input.__class__ is BatchedTensor:
         if num_classes <= 0:
             raise RuntimeError("When vmap-ing torch.nn.functional.one_hot, please provide an explicit "
-                               "positive "
-                               "num_classes argument.")
+                               "positive num_classes argument.")
         classes = from_array(np.arange(num_classes))
         return (input.unsqueeze(-1) == classes).to(dtypes.int64)
     array = look(input, "one_hot")

@@ -36,8 +36,7 @@ def embedding_bag(weight: Tensor, indices: Tensor, offsets: Tensor, scale_grad_b
     if indices.dtype not in (dtypes.int64, dtypes.int32):
         raise RuntimeError("Expected tensor for argument #1 'indices' to have one of the following scalar "
                            f"types: Long, Int; but got {indices.type()} instead (while checking arguments "
-                           "for "
-                           "embedding_bag)")
+                           "for embedding_bag)")
     if mode not in (0, 1, 2):
         raise RuntimeError("`mode` must be sum, mean, or max.")
     if per_sample_weights is not None and mode != 0:

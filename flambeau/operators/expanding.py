@@ -19,15 +19,13 @@ def _expand_rule(g: Geometry, shape: tuple[int, ...]) -> Geometry:
     if lead < 0:
         raise RuntimeError(
             f"expand({type_name(g)}{{{list(g.shape)}}}, size={list(shape)}): the number of sizes provided "
-            f"({len(shape)}) must "
-            f"be greater or equal to the number of dimensions in the tensor ({g.ndim})")
+            f"({len(shape)}) must be greater or equal to the number of dimensions in the tensor ({g.ndim})")
     sizes, strides = list(shape), [0] * len(shape)
     for d in reversed(range(len(shape))):
         if d < lead:
             if shape[d] < 0:
                 raise RuntimeError(f"The expanded size of the tensor ({shape[d]}) isn't allowed in a "
-                                   "leading, "
-                                   f"non-existing dimension {d}")
+                                   f"leading, non-existing dimension {d}")
             if shape[d] == 1:  # not repeated: the stride of a contiguous dimension
                 strides[d] = sizes[d + 1] * strides[d + 1] if d + 1 < len(shape) else 0
             continue
@@ -36,9 +34,8 @@ def _expand_rule(g: Geometry, shape: tuple[int, ...]) -> Geometry:
             sizes[d], strides[d] = n, s
         elif n != 1 or shape[d] < 0:
             raise RuntimeError(f"The expanded size of the tensor ({shape[d]}) must match the existing size "
-                               f"({n}) at "
-                               f"non-singleton dimension {d}.  Target sizes: {list(shape)}.  Tensor sizes: "
-                               f"{list(g.shape)}")
+                               f"({n}) at non-singleton dimension {d}.  Target sizes: {list(shape)}.  Tensor "
+                               f"sizes: {list(g.shape)}")
     return g.with_view(sizes, strides, g.offset)
 
 

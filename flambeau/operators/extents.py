@@ -63,8 +63,7 @@ def infer_size(shape: Sequence[int], numel: int) -> tuple[int, ...]:
         return tuple(shape)
     if known == 0 and numel == 0:
         raise RuntimeError(f"cannot reshape tensor of 0 elements into shape {list(shape)} because the "
-                           "unspecified "
-                           "dimension size -1 can be any value and is ambiguous")
+                           "unspecified dimension size -1 can be any value and is ambiguous")
     if known == 0 or numel % known:
         raise RuntimeError(f"shape '{list(shape)}' is invalid for input of size {numel}")
     return (*shape[:hole], numel // known, *shape[hole + 1:])

@@ -111,17 +111,14 @@ def frombuffer(
         raise ValueError(f"both buffer length ({size}) and count ({count}) must not be 0")
     if not 0 <= offset < size:
         raise ValueError(f"offset ({offset} bytes) must be non-negative and no greater than buffer length "
-                         f"({size} bytes) "
-                         "minus 1")
+                         f"({size} bytes) minus 1")
     if count > 0 and offset + count * itemsize > size:
         raise ValueError(f"requested buffer length ({count} * {itemsize} bytes) after offset ({offset} "
-                         "bytes) must not be "
-                         f"greater than actual buffer length ({size} bytes)")
+                         f"bytes) must not be greater than actual buffer length ({size} bytes)")
     if count < 0:
         if (size - offset) % itemsize:
             raise ValueError(f"buffer length ({size - offset} bytes) after offset ({offset} bytes) must be a "
-                             "multiple of "
-                             f"element size ({itemsize})")
+                             f"multiple of element size ({itemsize})")
         count = (size - offset) // itemsize
     array = np.frombuffer(buffer, np.uint8, count * itemsize, offset).view(dtype.numpy)
     if not array.flags.writeable:

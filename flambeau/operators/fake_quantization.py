@@ -42,9 +42,8 @@ def _check(input: Tensor, low: int, high: int) -> None:
     if low > high:
         raise RuntimeError("`quant_min` should be less than or         equal to `quant_max`.")
     if input.dtype.category != FLOATING:
-        raise NotImplementedError("\"fake_quantize_tensor_cachemask_kernel_type_handling\" not "
-                                  "implemented for "
-                                  f"'{SCALAR_NAMES[input.dtype]}'")
+        raise NotImplementedError("\"fake_quantize_tensor_cachemask_kernel_type_handling\" not implemented "
+                                  f"for '{SCALAR_NAMES[input.dtype]}'")
 
 
 @api("torch", judge="first")

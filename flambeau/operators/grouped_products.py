@@ -22,9 +22,8 @@ def _check(a: Tensor, b: Tensor, offs: Any, bias: Any, out_dtype: Any) -> None:
     if a.ndim not in (2, 3) or b.ndim not in (2, 3):
         raise RuntimeError(f"mat_{'a' if a.ndim not in (2, 3) else 'b'} has to be 2 or 3d")
     if (offs is None) != (a.ndim == 3 and b.ndim == 3):
-        raise RuntimeError("Have to provide offsets if there is a 2d matrix, or no offset if both "
-                           "matrices are "
-                           "3d")
+        raise RuntimeError("Have to provide offsets if there is a 2d matrix, or no offset if both matrices "
+                           "are 3d")
     if a.shape[-1] != b.shape[-2]:
         raise RuntimeError("contraction dimension of mat_a and mat_b must match")
     for x in (a, b):

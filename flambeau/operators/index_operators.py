@@ -92,8 +92,7 @@ def _put_geometry(operands: Any, attributes: Any) -> Geometry:
     wanted = indexed_shape(g.shape, attributes[0], index_shape([i.shape for i in indices]))
     if values.numel != 1 and not _broadcasts(values.shape, wanted):
         raise RuntimeError(f"shape mismatch: value tensor of shape {list(values.shape)} cannot be broadcast "
-                           "to indexing "
-                           f"result of shape {list(wanted)}")
+                           f"to indexing result of shape {list(wanted)}")
     return dense_like(g.shape, g, g.dtype)
 
 

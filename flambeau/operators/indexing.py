@@ -119,17 +119,14 @@ def check_source(name: str, x: Tensor, dim: int, index: Tensor, source: Tensor) 
     """Raise where ``source`` is not a slice of x for each index."""
     if x.dtype is not source.dtype:
         raise RuntimeError(f"{name}_(): self ({_NAMES[x.dtype]}) and source ({_NAMES[source.dtype]}) must "
-                           "have the same "
-                           "scalar type")
+                           "have the same scalar type")
     if index.numel() != (source.shape[dim] if source.ndim else 1):
         raise RuntimeError(f"{name}_(): Number of indices ({index.numel()}) should be equal to "
-                           "source.size(dim): "
-                           f"({source.shape[dim] if source.ndim else 1}), for dim: {dim}")
+                           f"source.size(dim): ({source.shape[dim] if source.ndim else 1}), for dim: {dim}")
     if source.ndim and (source.ndim != x.ndim or any(
             a != b for d, (a, b) in enumerate(zip(source.shape, x.shape)) if d != dim)):
         raise RuntimeError("source tensor shape must match self tensor shape, excluding the specified "
-                           "dimension. Got "
-                           f"self.shape = {list(x.shape)} source.shape = {list(source.shape)}")
+                           f"dimension. Got self.shape = {list(x.shape)} source.shape = {list(source.shape)}")
 
 
 @api("torch", "Tensor", out=EXACT, inplace="apart", judge="first")
@@ -194,8 +191,8 @@ def index_copy(input: Tensor, dim: int, index: Tensor, source: Tensor) -> Tensor
                          f"{index.numel()})")
     if source.ndim != input.ndim and source.ndim and input.ndim:
         raise IndexError("index_copy_(): When source and destination are not scalars, their dimensionality "
-                         "must match. Source "
-                         f"dimensionality ({source.ndim}), destination dimensionality ({input.ndim})")
+                         f"must match. Source dimensionality ({source.ndim}), destination dimensionality "
+                         f"({input.ndim})")
     if (
         source.ndim
         and input.ndim
@@ -207,8 +204,7 @@ def index_copy(input: Tensor, dim: int, index: Tensor, source: Tensor) -> Tensor
                            f"{' '.join(map(str, source.shape))} at dimension 0.")
     if source.ndim and index.numel() != source.shape[d]:
         raise IndexError(f"index_copy_(): Number of indices ({index.numel()}) should be equal to "
-                         "source.size(dim) "
-                         f"({source.shape[d]})")
+                         f"source.size(dim) ({source.shape[d]})")
     extent = input.shape[d] if input.ndim else 1
     bounds.check_index(index, 0, extent, IndexError, _copy_message(d, extent))
     return record(INDEX_COPY, (input, index, source), (d,))

@@ -32,8 +32,7 @@ def _cat_geometry(operands: Sequence[Geometry], attributes: Any) -> Geometry:
         for d, (n, expected) in enumerate(zip(g.shape, first.shape)):
             if d != dim and n != expected:
                 raise RuntimeError(f"Sizes of tensors must match except in dimension {dim}. Expected size "
-                                   f"{expected} but got "
-                                   f"size {n} for tensor number {i} in the list.")
+                                   f"{expected} but got size {n} for tensor number {i} in the list.")
         total += g.shape[dim]
     shape = (*first.shape[:dim], total, *first.shape[dim + 1:])
     return result_geometry(shape, all(map(suggests_last, operands)), result_dtype(operands), first.device)
@@ -53,8 +52,7 @@ def _stack_geometry(operands: Sequence[Geometry], attributes: Any) -> Geometry:
     for i, g in enumerate(operands):
         if g.shape != first.shape:
             raise RuntimeError(f"stack expects each tensor to be equal size, but got {list(first.shape)} at "
-                               "entry 0 and "
-                               f"{list(g.shape)} at entry {i}")
+                               f"entry 0 and {list(g.shape)} at entry {i}")
     shape, dtype = (*first.shape[:dim], len(operands), *first.shape[dim:]), result_dtype(operands)
     if dim == first.ndim or not all(map(suggests_last, operands)):
         return contiguous(shape, dtype, first.device)

@@ -116,8 +116,7 @@ def lobpcg(A: Tensor, k: int | None = None, B: Any = None, X: Any = None, n: int
     n = (k if X is None else X.shape[-1]) if n is None else n
     if m < 3 * n:
         raise ValueError(f"LOBPCG algorithm is not applicable when the number of A rows (={m}) is smaller "
-                         "than "
-                         f"3 x the number of requested eigenpairs (={n})")
+                         f"than 3 x the number of requested eigenpairs (={n})")
     if method not in (None, "ortho", "basic"):
         raise ValueError(f"unknown method: {method}")
     fine = {dtypes.float32: 1.2e-7, dtypes.float64: 2.23e-16}.get(A.dtype,

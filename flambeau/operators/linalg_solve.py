@@ -137,8 +137,7 @@ def _solve(A: Tensor, B: Tensor, left: bool) -> tuple[Tensor, Tensor]:
     if vector and not left:
         raise RuntimeError(
             f"{name}: Vector broadcasting of the left hand side is not supported for left=False. In this "
-            "case "
-            "linalg.solve is equivalent to B / A.squeeze(-1)"
+            "case linalg.solve is equivalent to B / A.squeeze(-1)"
         )
     b = B.unsqueeze(-1) if vector else B
     require_fitting(A, b, left, name)

@@ -88,9 +88,8 @@ def numpy(self: Tensor, *, force: bool = False) -> np.ndarray[Any, Any]:
         raise RuntimeError("Can't call numpy() on Tensor that requires grad. Use tensor.detach().numpy() "
                            "instead.")
     if self._geometry.device.type == "meta":
-        raise TypeError("can't convert meta device type tensor to numpy. Use Tensor.cpu() to copy the tensor "
-                        "to host memory "
-                        "first.")
+        raise TypeError("can't convert meta device type tensor to numpy. Use Tensor.cpu() to copy the "
+                        "tensor to host memory first.")
     if self._geometry.dtype in _NOT_NUMPY:
         raise TypeError(f"Got unsupported ScalarType {dtypes.SCALAR_NAMES[self._geometry.dtype]}")
     return read(expose(self._storage, "numpy"), self._geometry)

@@ -127,8 +127,7 @@ def resize_as(self: Tensor, tensor: Tensor) -> Tensor:
         raise RuntimeError(
             f"requested resize to {wanted} ({tensor.numel()} elements in total), but the given tensor has a "
             f"size of {have} ({self.numel()} elements). autograd's resize can only change the shape of a "
-            "given "
-            "tensor, while preserving the number of elements. ")
+            "given tensor, while preserving the number of elements. ")
     return self.contiguous().view(tensor.shape)
 
 

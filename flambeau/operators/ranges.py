@@ -183,8 +183,7 @@ def _spaced(
     for which, x in (("start", start), ("end", end)):
         if isinstance(x, Tensor) and x.ndim:
             raise RuntimeError(f"{name} only supports 0-dimensional start and end tensors, but got {which} "
-                               "with "
-                               f"{x.ndim} dimension(s).")
+                               f"with {x.ndim} dimension(s).")
     start, end = _number(start), _number(end)
     if steps < 0:
         raise RuntimeError("number of steps must be non-negative")

@@ -27,24 +27,22 @@ def symeig(input: Any, eigenvectors: bool = False, upper: bool = True, *, out: A
 def lstsq(input: Any, A: Any, *, out: Any = None) -> NoReturn:
     """Removed: ``torch.linalg.lstsq``."""
     raise RuntimeError(_REMOVED + "`torch.lstsq` is deprecated in favor of `torch.linalg.lstsq`, which "
-                                  "has its "
-                                  "arguments reversed and gives no QR decomposition.")
+                                  "has its arguments reversed and gives no QR decomposition.")
 
 
 @api("torch", "Tensor", judge="first")
 def solve(input: Any, A: Any, *, out: Any = None) -> NoReturn:
     """Removed: ``torch.linalg.solve``."""
     raise RuntimeError(_REMOVED + "`torch.solve` is deprecated in favor of `torch.linalg.solve`, which "
-                                  "has its "
-                                  "arguments reversed and gives no LU factorization.")
+                                  "has its arguments reversed and gives no LU factorization.")
 
 
 @api("torch", judge="first")
 def matrix_rank(input: Any, tol: Any = None, symmetric: bool = False, *, out: Any = None) -> NoReturn:
     """Removed: ``torch.linalg.matrix_rank``."""
     raise RuntimeError(_REMOVED.rstrip() + "\nPlease use the `torch.linalg.matrix_rank` function instead. "
-                                           "The "
-                       "parameter 'symmetric' was renamed in `torch.linalg.matrix_rank()` to 'hermitian'.")
+                                           "The parameter 'symmetric' was renamed in "
+                                           "`torch.linalg.matrix_rank()` to 'hermitian'.")
 
 
 @api("Tensor")

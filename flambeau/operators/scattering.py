@@ -93,8 +93,7 @@ def gather(input: Tensor, dim: int, index: Tensor, *, sparse_grad: bool = False)
         for k in range(input.ndim if index.ndim else 0):
             if k != d and index.shape[k] > input.shape[k]:
                 raise RuntimeError(f"Size does not match at dimension {k} expected index {list(index.shape)} "
-                                   "to be no larger "
-                                   f"than self {list(input.shape)} apart from dimension {d}")
+                                   f"to be no larger than self {list(input.shape)} apart from dimension {d}")
     return record(GATHER, (input, index), (d,))
 
 
@@ -116,8 +115,8 @@ def take_along_dim(input: Tensor, indices: Tensor, dim: int | None = None) -> Te
     # Negative positions count from the end here, unlike in gather.
     if input.ndim != indices.ndim:
         raise RuntimeError("torch.take_along_dim(): input and indices should have the same number of "
-                           "dimensions, but got "
-                           f"{input.ndim} dimensions for input, and {indices.ndim} dimensions for indices")
+                           f"dimensions, but got {input.ndim} dimensions for input, and {indices.ndim} "
+                           "dimensions for indices")
     d = check_dim(dim, input.ndim)
     if input.ndim == 0:
         return gather(input, 0, indices)

@@ -28,8 +28,7 @@ def _lengths_of(data: Tensor, lengths: Any, offsets: Any, indices: Any, axis: in
     given = offsets if offsets is not None else lengths
     if data.ndim < given.ndim:
         raise RuntimeError("Expected data.dim() >= lengths_value.dim() to be true, but got false.  (Could "
-                           "this "
-                           "error message be improved?  If so, please report an enhancement request to "
+                           "this error message be improved?  If so, please report an enhancement request to "
                            "PyTorch.)")
     name = "lengths" if offsets is None else "offsets"
     if axis != given.ndim - 1:

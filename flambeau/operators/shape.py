@@ -23,8 +23,7 @@ def _view_rule(g: Geometry, shape: tuple[int, ...]) -> Geometry:
     strides = view_strides(g, shape)
     if strides is None:
         raise RuntimeError("view size is not compatible with input tensor's size and stride (at least one "
-                           "dimension spans "
-                           "across two contiguous subspaces). Use .reshape(...) instead.")
+                           "dimension spans across two contiguous subspaces). Use .reshape(...) instead.")
     return g.with_view(shape, strides, g.offset)
 
 
@@ -178,8 +177,7 @@ def unflatten(input: Tensor, dim: int, sizes: Any) -> Tensor:
         if "is invalid" not in str(error):
             raise
         raise RuntimeError(f"unflatten: Provided sizes {list(sizes)} don't multiply up to the size of dim "
-                           f"{d} "
-                           f"({g.shape[d]}) in the input tensor") from None
+                           f"{d} ({g.shape[d]}) in the input tensor") from None
     return view_or_copy(input, (*g.shape[:d], *full, *g.shape[d + 1:]))
 
 

@@ -204,10 +204,8 @@ def searchsorted(
         if g.ndim != 1 and (v.ndim != g.ndim or v.shape[:-1] != g.shape[:-1]):
             raise RuntimeError(
                 "torch.searchsorted(): boundaries tensor should be 1 dimension or the first N-1 dimensions "
-                "of boundaries "
-                f"tensor and input value tensor must match, but we got boundaries tensor {list(g.shape)} "
-                "and input value "
-                f"tensor {list(v.shape)}"
+                "of boundaries tensor and input value tensor must match, but we got boundaries tensor "
+                f"{list(g.shape)} and input value tensor {list(v.shape)}"
             )
     elif g.ndim != 1:
         raise RuntimeError(

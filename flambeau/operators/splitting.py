@@ -169,8 +169,7 @@ def _checked_sizes(input: Tensor, split_sizes: Any, dim: int) -> tuple[int, list
                            f"split_sizes={sizes}")
     if sum(sizes) != input.shape[d]:
         raise RuntimeError(f"split_with_sizes expects split_sizes to sum exactly to {input.shape[d]} (input "
-                           "tensor's size at "
-                           f"dimension {d}), but got split_sizes={sizes}")
+                           f"tensor's size at dimension {d}), but got split_sizes={sizes}")
     return d, sizes
 
 
@@ -250,8 +249,7 @@ def tensor_split(input: Tensor, indices_or_sections: Any = None, dim: int = 0, *
     if isinstance(where, Tensor):
         if where.dtype.name != "int64":
             raise RuntimeError("tensor_split expected tensor_indices_or_sections to have dtype of long, but "
-                               "got "
-                               f"{str(where.dtype).removeprefix('torch.')}")
+                               f"got {str(where.dtype).removeprefix('torch.')}")
         if where.ndim > 1:
             raise RuntimeError("tensor_split expected tensor_indices_or_sections to be a zero-dimensional or "
                                f"one-dimensional tensor, but got a tensor with {where.ndim} dims")
@@ -272,14 +270,12 @@ def tensor_split(input: Tensor, indices_or_sections: Any = None, dim: int = 0, *
 def _short_form(input: Tensor, where: Any, dim: int, name: str, at_least: int) -> tuple[Tensor, ...]:
     if input.ndim < at_least:
         raise RuntimeError(f"torch.{name} requires a tensor with at least {at_least} dimension, but got a "
-                           "tensor with "
-                           f"{input.ndim} dimensions!")
+                           f"tensor with {input.ndim} dimensions!")
     if isinstance(where, int):
         extent = input.shape[dim]
         if where <= 0 or extent % where:
             raise RuntimeError(f"torch.{name} attempted to split along dimension {dim}, but the size of the "
-                               "dimension "
-                               f"{extent} is not divisible by the split_size {where}!")
+                               f"dimension {extent} is not divisible by the split_size {where}!")
     return tensor_split(input, where, dim)
 
 

@@ -112,9 +112,8 @@ def as_strided(input: Tensor, size: Any, stride: Any, storage_offset: int | None
     if g.device is not META and g.numel and g.extent * itemsize > held.numel * held.dtype.itemsize:
         raise RuntimeError(
             f"setStorage: sizes {list(size)}, strides {list(stride)}, storage offset {g.offset}, and "
-            f"itemsize {itemsize} "
-            f"requiring a storage size of {g.extent * itemsize} are out of bounds for storage of size "
-            f"{held.numel * held.dtype.itemsize}")
+            f"itemsize {itemsize} requiring a storage size of {g.extent * itemsize} are out of bounds for "
+            f"storage of size {held.numel * held.dtype.itemsize}")
     return view(AS_STRIDED, input, (size, stride, storage_offset))
 
 

@@ -207,8 +207,7 @@ class Subscript:
         for d, n in enumerate(g.shape):
             if n != shape[dim + d]:
                 raise IndexError(f"The shape of the mask {list(g.shape)} at index {d} does not match the "
-                                 "shape of the indexed "
-                                 f"tensor {list(shape)} at index {dim + d}")
+                                 f"shape of the indexed tensor {list(shape)} at index {dim + d}")
         if keep_mask:
             self.mask = (item, dim)
             return

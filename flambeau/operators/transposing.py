@@ -82,8 +82,8 @@ def _permute_rule(g: Geometry, dims: tuple[int, ...]) -> Geometry:
     if len(dims) != g.ndim:
         raise RuntimeError(
             "permute(sparse_coo): number of dimensions in the tensor input does not match the length of the "
-            "desired ordering "
-            f"of dimensions i.e. input.dim() = {g.ndim} is not equal to len(dims) = {len(dims)}")
+            f"desired ordering of dimensions i.e. input.dim() = {g.ndim} is not equal to len(dims) = "
+            f"{len(dims)}")
     order = [check_dim(d, g.ndim) for d in dims]
     if len(set(order)) != len(order):
         raise RuntimeError("permute(): duplicate dims are not allowed.")
@@ -132,8 +132,7 @@ def movedim(input: Tensor, source: Any, destination: Any) -> Tensor:
     places = [destination] if isinstance(destination, int) else list(destination)
     if len(sources) != len(places):
         raise RuntimeError(f"movedim: Invalid source or destination dims: source ({sources} dims) should "
-                           "contain the same "
-                           f"number of dims as destination ({places} dims)")
+                           f"contain the same number of dims as destination ({places} dims)")
     from_dims, to_dims = [check_dim(d, ndim) for d in sources], [check_dim(d, ndim) for d in places]
     for name, given, found in (("source", sources, from_dims), ("destination", places, to_dims)):
         if len(set(found)) != len(found):
@@ -185,10 +184,8 @@ def _t_property(self: Tensor) -> Tensor:
     elif ndim != 2:
         warn_once(
             "The use of `x.T` on tensors of dimension other than 2 to reverse their shape is deprecated and "
-            "it will throw an "
-            "error in a future release. Consider `x.mT` to transpose batches of matrices or "
-            "`x.permute(*torch.arange(x.ndim - "
-            "1, -1, -1))` to reverse the dimensions of a tensor.")
+            "it will throw an error in a future release. Consider `x.mT` to transpose batches of matrices "
+            "or `x.permute(*torch.arange(x.ndim - 1, -1, -1))` to reverse the dimensions of a tensor.")
     return view(PERMUTE, self, (tuple(range(ndim))[::-1],))
 
 

@@ -53,9 +53,8 @@ def _window(
     dtype = dtype or dtypes.get_default_dtype()
     if not (dtype.is_floating_point or dtype.is_complex):
         raise RuntimeError(f"{name} expects floating point dtypes, got: TensorOptions(dtype={dtype.name}, "
-                           "device=cpu, "
-                           "layout=Strided (default), requires_grad=false (default), pinned_memory=false, "
-                           "memory_format=(nullopt))")
+                           "device=cpu, layout=Strided (default), requires_grad=false (default), "
+                           "pinned_memory=false, memory_format=(nullopt))")
     if length < 0:
         raise RuntimeError(f"{name} requires non-negative window_length, got window_length={length}")
     g = contiguous((length,), dtype, devices.resolve(device))

@@ -73,8 +73,7 @@ class Archive:
         if info.file_size != need:
             raise RuntimeError(
                 f"record size ({info.file_size} bytes) does not match expected size ({need} bytes = {need} "
-                f"elements "
-                f"* 1 bytes/element) for dtype Byte"
+                "elements * 1 bytes/element) for dtype Byte"
             )
         if count == 0:
             return np.empty(0, of.numpy)

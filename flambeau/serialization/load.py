@@ -17,10 +17,8 @@ from .safety import BlockedGlobal, RestrictedUnpickler, UnsafeGlobal
 
 _RERUN = (
     "In PyTorch 2.6, we changed the default value of the `weights_only` argument in `torch.load` from "
-    "`False` to "
-    "`True`. Re-running `torch.load` with `weights_only` set to `False` will likely succeed, but it can "
-    "result in "
-    "arbitrary code execution. Do it only if you got the file from a trusted source."
+    "`False` to `True`. Re-running `torch.load` with `weights_only` set to `False` will likely succeed, but "
+    "it can result in arbitrary code execution. Do it only if you got the file from a trusted source."
 )
 _TAIL = (
     "\n\nCheck the documentation of torch.load to learn more about types accepted by default with "
@@ -101,9 +99,8 @@ def load(
         if not hasattr(f, method):
             raise AttributeError(
                 f"'{type(f).__name__}' object has no attribute '{method}'. You can only torch.load from a "
-                f"file that is "
-                "seekable. Please pre-load the data into a buffer like io.BytesIO and try to load from it "
-                "instead."
+                "file that is seekable. Please pre-load the data into a buffer like io.BytesIO and try to "
+                "load from it instead."
             )
     return _load(f, None, map_location, unpickle, bool(mmap))
 

@@ -141,13 +141,11 @@ def check_blocksize(x: Tensor, layout: layouts.layout, blocksize: Any, dense_dim
         raise RuntimeError(f"dense_to_sparse: conversion from {NAMES[x.layout.name]} to {name} without "
                            "blocksize argument given is not supported")
     if len(blocksize) != 2 or min(blocksize) <= 0:
-        raise RuntimeError(f"dense_to_{layout.name}: blocksize needs to be a tuple of two positive "
-                           "integers, got "
-                           f"{tuple(blocksize)}")
+        raise RuntimeError(f"dense_to_{layout.name}: blocksize needs to be a tuple of two positive integers, "
+                           f"got {tuple(blocksize)}")
     end = x.ndim - dense_dim
     rows, columns = x.shape[end - 2:end]
     if rows % blocksize[0] or columns % blocksize[1]:
-        raise RuntimeError(f"dense_to_{layout.name}: tensor sparse size ({rows},{columns}) must be "
-                           "divisible by "
-                           f"given blocksize ({blocksize[0]},{blocksize[1]})")
+        raise RuntimeError(f"dense_to_{layout.name}: tensor sparse size ({rows},{columns}) must be divisible "
+                           f"by given blocksize ({blocksize[0]},{blocksize[1]})")
     return tuple(blocksize)

@@ -334,9 +334,8 @@ def _zeros(*sizes: Any, size: Any = None, dtype: Any = None, layout: Any = None,
                            "but got "
                            + NAMES[layout.name])
     if len(shape) < 2:
-        raise RuntimeError("torch.empty: Only batched sparse compressed (non-block) tensors are "
-                           "supported, but "
-                           f"got size {list(shape)}")
+        raise RuntimeError("torch.empty: Only batched sparse compressed (non-block) tensors are supported, "
+                           f"but got size {list(shape)}")
     count = shape[-2] if layout is layouts.sparse_csr else shape[-1]
     starts = ops.zeros((*shape[:-2], count + 1), dtype=dtypes.int64, device=device)
     entries = ops.zeros((*shape[:-2], 0), dtype=dtype, device=device, requires_grad=requires_grad)

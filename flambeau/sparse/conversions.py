@@ -264,9 +264,8 @@ def _to_compressed(self: Tensor, layout: layouts.layout, blocksize: Any = None,
         if same and (not blocked or blocksize is None or tuple(blocksize) == self._blocksize):
             return self
         if self.layout in BLOCKED and not blocked:
-            raise RuntimeError(f"sparse_compressed_to_{layout.name}: expected SparseCsr or SparseCsc "
-                               "layout but "
-                               f"got {NAMES[self.layout.name]}")
+            raise RuntimeError(f"sparse_compressed_to_{layout.name}: expected SparseCsr or SparseCsc layout "
+                               f"but got {NAMES[self.layout.name]}")
         if self.layout in BLOCKED and blocksize is not None and tuple(blocksize) != self._blocksize:
             raise RuntimeError(f"{name}: conversion from {NAMES[self.layout.name]} to "
                                f"{NAMES[layout.name]} with "
@@ -275,9 +274,8 @@ def _to_compressed(self: Tensor, layout: layouts.layout, blocksize: Any = None,
         blocksize = self._blocksize if self.layout in BLOCKED and blocksize is None else blocksize
     dense = dense_dim(self) if self._sparse else wanted or 0
     if self.ndim - dense < 2:
-        raise RuntimeError(f"{name}: expected a tensor with at least two dimensions that are not dense, "
-                           "but got "
-                           f"one with {self.ndim} dimensions")
+        raise RuntimeError(f"{name}: expected a tensor with at least two dimensions that are not dense, but "
+                           f"got one with {self.ndim} dimensions")
     size = check_blocksize(self, layout, blocksize, dense) if blocked else None
     return compress(coalesce(to_sparse(self, None if self._sparse else self.ndim - dense)), layout, size)
 

@@ -44,9 +44,8 @@ def _exchanged(x: Any, a: int, b: int, name: str) -> Any:
             return x
         lead = x._plain.ndim - 1
         if {a, b} != {lead, lead + 1}:
-            raise RuntimeError(f"transpose(): can only transpose the sparse dimensions {lead} and "
-                               f"{lead + 1} of a "
-                               f"tensor of layout {x.layout}")
+            raise RuntimeError(f"transpose(): can only transpose the sparse dimensions {lead} and {lead + 1} "
+                               f"of a tensor of layout {x.layout}")
         entries = x._entries.transpose(lead + 1, lead + 2) if x.layout in BLOCKED else x._entries
         shape = list(x.shape)
         shape[a], shape[b] = shape[b], shape[a]

@@ -19,9 +19,8 @@ def require_apart(x: Tensor, operands: Iterable[Any], same_allowed: bool = True)
                 and _overlap(x, operand, same_allowed):
             check_writable(x)
             raise RuntimeError(
-                "unsupported operation: some elements of the input tensor and the written-to tensor refer to "
-                "a "
-                "single memory location. Please clone() the tensor before performing the operation.")
+                "unsupported operation: some elements of the input tensor and the written-to tensor refer "
+                "to a single memory location. Please clone() the tensor before performing the operation.")
 
 
 def _overlap(x: Tensor, y: Tensor, same_allowed: bool) -> bool:

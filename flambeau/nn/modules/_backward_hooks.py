@@ -113,9 +113,8 @@ class BackwardHook:
             result = hook(self.module, grad_inputs, grad_outputs)
             if result is not None and not (isinstance(result, tuple) and all(r is None for r in result)):
                 raise RuntimeError(
-                    "Backward hook for Modules where no input requires gradient should always return None or "
-                    "None "
-                    "for all gradients."
+                    "Backward hook for Modules where no input requires gradient should always return None "
+                    "or None for all gradients."
                 )
         self.grad_outputs = None
 
@@ -123,12 +122,9 @@ class BackwardHook:
         if self.grad_outputs is None:
             raise RuntimeError(
                 "Module backward hook for grad_input is called before the grad_output one. This happens "
-                "because "
-                "the gradient in your nn.Module flows to the Module's input without passing through the "
-                "Module's "
-                "output. Make sure that the output depends on the input and that the loss is computed based "
-                "on "
-                "the output."
+                "because the gradient in your nn.Module flows to the Module's input without passing through "
+                "the Module's output. Make sure that the output depends on the input and that the loss is "
+                "computed based on the output."
             )
         indices = self.input_indices or []
         grad_inputs = self._with_zeros(_place(grads, indices, self.n_inputs))
@@ -164,11 +160,9 @@ def warn_if_not_single_node(args: Any, result: Any, grad_fn: Any) -> None:
     if not all(isinstance(value, Tensor) for value in (*results, *inputs)):
         warnings.warn(
             "Using non-full backward hooks on a Module that does not take as input and return as output a "
-            "single "
-            "Tensor or a tuple of Tensors is deprecated and will be removed in future versions. This hook "
-            "will be "
-            "missing some of the grad_input. Please use register_full_backward_hook to get the documented "
-            "behavior.",
+            "single Tensor or a tuple of Tensors is deprecated and will be removed in future versions. This "
+            "hook will be missing some of the grad_input. Please use register_full_backward_hook to get the "
+            "documented behavior.",
             FutureWarning,
             stacklevel=6,
         )
@@ -178,8 +172,7 @@ def warn_if_not_single_node(args: Any, result: Any, grad_fn: Any) -> None:
     if len(results) > 1 or not wanted <= reached:
         warnings.warn(
             "Using a non-full backward hook when the forward contains multiple autograd Nodes is deprecated "
-            "and "
-            "will be removed in future versions. This hook will be missing some grad_input. Please use "
+            "and will be removed in future versions. This hook will be missing some grad_input. Please use "
             "register_full_backward_hook to get the documented behavior.",
             FutureWarning,
             stacklevel=6,

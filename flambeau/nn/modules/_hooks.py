@@ -62,8 +62,7 @@ def _check_global_kind(full: bool) -> None:
     if _global_backward_hooks and _global_full_backward.get("full", full) is not full:
         raise RuntimeError(
             "Cannot use both regular backward hooks and full backward hooks as a global Module hook. Please "
-            "use "
-            "only one of them."
+            "use only one of them."
         )
     _global_full_backward["full"] = full
 
@@ -165,8 +164,7 @@ class ModuleHooks(ModuleStateDict):
         if self._is_full_backward_hook is False:
             raise RuntimeError(
                 "Cannot use both regular backward hooks and full backward hooks on a single Module. Please "
-                "use "
-                "only one of them."
+                "use only one of them."
             )
         self._is_full_backward_hook = True
         return _add(self._backward_hooks, hook, {"active": (self._active_hooks, True)}, prepend=prepend)
@@ -176,8 +174,7 @@ class ModuleHooks(ModuleStateDict):
         if self._is_full_backward_hook is True:
             raise RuntimeError(
                 "Cannot use both regular backward hooks and full backward hooks on a single Module. Please "
-                "use "
-                "only one of them."
+                "use only one of them."
             )
         self._is_full_backward_hook = False
         return _add(self._backward_hooks, hook, {"active": (self._active_hooks, True)})
@@ -215,9 +212,8 @@ class ModuleHooks(ModuleStateDict):
         if boundary is not None:
             if not isinstance(result, (Tensor, tuple)):
                 warnings.warn(
-                    "For backward hooks to be called, module output should be a Tensor or a tuple of Tensors "
-                    "but "
-                    f"received {type(result)}",
+                    "For backward hooks to be called, module output should be a Tensor or a tuple of "
+                    f"Tensors but received {type(result)}",
                     stacklevel=4,
                 )
             result = boundary.setup_output_hook(result)
@@ -266,8 +262,7 @@ class ModuleHooks(ModuleStateDict):
             except Exception as error:
                 warnings.warn(
                     f"{where} forward hook with ``always_call=True`` raised an exception that was silenced "
-                    "as "
-                    f"another error was raised in forward: {error}",
+                    f"as another error was raised in forward: {error}",
                     stacklevel=4,
                 )
 

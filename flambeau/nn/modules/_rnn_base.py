@@ -277,8 +277,7 @@ class RNNBase(Module):
         if input.dtype != weight.dtype and casting.state.target is None:
             raise ValueError(
                 f"RNN input dtype ({input.dtype}) does not match weight dtype ({weight.dtype}). Convert "
-                "input: "
-                f"input.to({weight.dtype}), or convert model: model.to({input.dtype})"
+                f"input: input.to({weight.dtype}), or convert model: model.to({input.dtype})"
             )
         dims = 3 if batch_sizes is None else 2
         if input.dim() != dims:

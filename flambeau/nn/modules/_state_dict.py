@@ -66,16 +66,16 @@ class ModuleStateDict(ModuleTraversal):
         """Return state to save besides tensors; override together with `set_extra_state`."""
         raise RuntimeError(
             "Reached a code path in Module.get_extra_state() that should never be called. Please file an "
-            "issue at "
-            "https://github.com/pytorch/pytorch/issues/new?template=bug-report.yml to report this bug."
+            "issue at https://github.com/pytorch/pytorch/issues/new?template=bug-report.yml to report this "
+            "bug."
         )
 
     def set_extra_state(self, state: Any) -> None:
         """Take back what `get_extra_state` returned; override together with it."""
         raise RuntimeError(
             "Reached a code path in Module.set_extra_state() that should never be called. Please file an "
-            "issue at "
-            "https://github.com/pytorch/pytorch/issues/new?template=bug-report.yml to report this bug."
+            "issue at https://github.com/pytorch/pytorch/issues/new?template=bug-report.yml to report this "
+            "bug."
         )
 
     # -- saving
@@ -151,8 +151,7 @@ class ModuleStateDict(ModuleTraversal):
         if getattr(hook, "_from_public_api", False):
             raise RuntimeError(
                 "Cannot register the same function as the state dict post hook that was previously "
-                "registered via "
-                "register_state_dict_post_hook"
+                "registered via register_state_dict_post_hook"
             )
         return _register(self._state_dict_hooks, hook)
 
@@ -220,9 +219,8 @@ class ModuleStateDict(ModuleTraversal):
         for hook in self._load_state_dict_post_hooks.values():
             if hook(self, incompatible_keys) is not None:
                 raise AssertionError(
-                    "Hooks registered with ``register_load_state_dict_post_hook`` are not expected to return "
-                    "new "
-                    "values, if incompatible_keys need to be modified, it should be done inplace."
+                    "Hooks registered with ``register_load_state_dict_post_hook`` are not expected to "
+                    "return new values, if incompatible_keys need to be modified, it should be done inplace."
                 )
 
     def _load_from_state_dict(
@@ -258,8 +256,7 @@ class ModuleStateDict(ModuleTraversal):
         if not isinstance(given, Tensor):
             return (
                 f'While copying the parameter named "{key}", expected torch.Tensor or Tensor-like object '
-                "from "
-                f"checkpoint but received {type(given)}"
+                f"from checkpoint but received {type(given)}"
             )
         lazy = is_lazy(current)
         if not lazy and not is_lazy(given):

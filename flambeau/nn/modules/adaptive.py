@@ -159,6 +159,5 @@ def _check_cutoffs(cutoffs: list[int], n_classes: int) -> None:
     if not increasing or cutoffs[0] <= 0 or max(cutoffs) > n_classes - 1 or any(int(c) != c for c in cutoffs):
         raise ValueError(
             "cutoffs should be a sequence of unique, positive integers sorted in an increasing order, where "
-            "each "
-            "value is between 1 and n_classes-1"
+            "each value is between 1 and n_classes-1"
         )

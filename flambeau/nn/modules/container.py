@@ -24,8 +24,7 @@ class Container(Module):
     def __init__(self, **kwargs: Any) -> None:
         warnings.warn(
             "`nn.Container` is deprecated. All of its functionality is now implemented in `nn.Module`. "
-            "Subclass "
-            "that instead.",
+            "Subclass that instead.",
             FutureWarning,
             stacklevel=2,
         )

@@ -57,8 +57,7 @@ class _InstanceNorm(_NormBase):
             )
         warnings.warn(
             f"input's size at dim={dim} does not match num_features. You can silence this warning by not "
-            "passing in "
-            "num_features, which is not used because affine=False",
+            "passing in num_features, which is not used because affine=False",
             stacklevel=3,
         )
 
@@ -99,13 +98,10 @@ class _InstanceNorm(_NormBase):
         layer = type(self).__name__
         error_msgs.append(
             f"Unexpected running stats buffer(s) {names} for {layer} with track_running_stats=False. If "
-            "state_dict "
-            f"is a checkpoint saved before 0.4.0, this may be expected because {layer} does not track "
-            "running "
-            "stats by default since 0.4.0. Please remove these keys from state_dict. If the running stats "
-            "are "
-            f"actually needed, instead set track_running_stats=True in {layer} to enable them. See the "
-            f"documentation of {layer} for details."
+            f"state_dict is a checkpoint saved before 0.4.0, this may be expected because {layer} does not "
+            "track running stats by default since 0.4.0. Please remove these keys from state_dict. If the "
+            f"running stats are actually needed, instead set track_running_stats=True in {layer} to enable "
+            f"them. See the documentation of {layer} for details."
         )
         for key in keys:
             state_dict.pop(key)

@@ -60,8 +60,7 @@ class _LazyConvMixin(LazyModuleMixin, _Base):
         if input.dim() not in (unbatched, batched):
             raise RuntimeError(
                 f"Expected {unbatched}D (unbatched) or {batched}D (batched) input to {type(self).__name__}, "
-                "but got "
-                f"input of size: {input.shape}"
+                f"but got input of size: {input.shape}"
             )
         return input.shape[1] if input.dim() == batched else input.shape[0]
 

@@ -56,6 +56,5 @@ def _check_single(device_ids: Sequence[Any]) -> None:
     if len(device_ids) > 1:
         raise ValueError(
             f"DataParallel supports one device, but got device_ids={list(device_ids)}; use one process for "
-            "each "
-            "device instead"
+            "each device instead"
         )

@@ -285,9 +285,8 @@ def remove_parametrizations(module: Module, tensor_name: str, leave_parametrized
         original = Parameter(value) if parametrizations.original0.requires_grad else value
     else:
         raise ValueError(
-            "Cannot leave unparametrized (`leave_parametrized=False`) a tensor that is parametrized in terms "
-            "of a "
-            "sequence of tensors."
+            "Cannot leave unparametrized (`leave_parametrized=False`) a tensor that is parametrized in "
+            "terms of a sequence of tensors."
         )
     delattr(type(module), tensor_name)
     del module.parametrizations[tensor_name]

@@ -121,8 +121,7 @@ def spectral_norm(
     if isinstance(weight, UninitializedParameter):
         raise ValueError(
             "The module passed to `SpectralNorm` can't have uninitialized parameters. Make sure to run the "
-            "dummy "
-            "forward before applying spectral normalization"
+            "dummy forward before applying spectral normalization"
         )
     with no_grad():
         rows, columns = as_matrix(weight, hook.dim).size()

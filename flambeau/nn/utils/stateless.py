@@ -31,8 +31,7 @@ def _with_tied(members: dict[str, Tensor], given: dict[str, Tensor]) -> dict[str
         if len(values) > 1:
             raise ValueError(
                 f"functional_call got multiple values for keys {sorted(set(names) & set(given))}, which are "
-                "tied. "
-                "Consider using tie_weights=False"
+                "tied. Consider using tie_weights=False"
             )
         for name in names:
             for value in values.values():

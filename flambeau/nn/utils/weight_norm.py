@@ -58,8 +58,7 @@ def weight_norm(module: Any, name: str = "weight", dim: int = 0) -> Any:
     if isinstance(weight, UninitializedParameter):
         raise ValueError(
             "The module passed to `WeightNorm` can't have uninitialized parameters. Make sure to run the "
-            "dummy "
-            "forward before applying weight normalization"
+            "dummy forward before applying weight normalization"
         )
     del module._parameters[name]
     module.register_parameter(name + "_g", Parameter(norm_except_dim(weight, hook.dim).data))
