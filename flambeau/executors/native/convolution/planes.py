@@ -39,7 +39,7 @@ def has_planes(problem: Problem, volume: int, dtype: Any) -> bool:
     e = elements(dtype)
     phase, source = problem.phases[0], problem.source
     a, b, w = phase.grid
-    return e.itemsize == e.width and a * b * w >= _LEAST \
+    return a * b * w >= _LEAST \
         and problem.step[2] * source.space[2] in (1, 2) and source.space[2] == 1 \
         and len(phase.taps) == volume and (problem.ins == 1 or problem.weight.channel == volume) \
         and all(tap.weight == k for k, tap in enumerate(phase.taps)) \

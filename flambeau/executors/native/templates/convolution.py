@@ -13,7 +13,7 @@ from ..convolution import planes
 from ..convolution.depthwise import depthwise_plan, depthwise_weight_plan
 from ..convolution.depthwise_rows import has_rows, has_weight_rows, rows_plan, rows_weight_plan
 from ..convolution.few_plan import MOST_OUTS, few_plan, has_few
-from ..convolution.forward import beside_in, has_pairs, product_plan
+from ..convolution.forward import beside_in, product_plan
 from ..convolution.problem import Problem, forward_problem, input_problem
 from ..convolution.weight import weight_plan
 from ..convolution.winograd import winograd_of
@@ -22,6 +22,7 @@ from ..plan import Plan
 from .relaying import plan_by_copies
 
 _TYPES = (FLOAT32, FLOAT64, FLOAT16, BFLOAT16)
+_WHOLE = (FLOAT32, FLOAT64)     # what is computed is what is stored
 # Fewer channels than this are not worth a transform, or vectors of channels.
 _WINOGRAD, _NARROW = 16, 16
 # Of the gradient by the weight, fewer leave much of a tile's columns empty.
@@ -115,8 +116,8 @@ def _forward(signature: Signature) -> Plan | None:
     if copies is not None and (_is_small(problem) or mode == "narrow"):
         return plan_by_copies(_forward, signature, copies)
     kind = _kind(problem, mode, volume, dtype)
-    if mode == "narrow" and kind in ("few", "product") and planes.has_planes(problem, volume, dtype) \
-            and not (kind == "product" and has_pairs(mode, dtype)):
+    if mode == "narrow" and kind in ("few", "product") and dtype in _WHOLE \
+            and planes.has_planes(problem, volume, dtype):
         return planes.forward_plan(problem, dtype, (x, weight, bias))
     return _plan(kind, problem, dtype, (x, weight, bias), volume, mode, False)
 
