@@ -88,24 +88,33 @@ def batch_norm(input: Tensor, running_mean: Any = None, running_var: Any = None,
         raise TypeError("training must be bool")    # worded by what judges the arguments
     if momentum.__class__ is not float:
         float(momentum)     # the same
-    if input.ndim > 1 and not input.shape[1]:
+    count = _per_channel(input) if training else 0
+    if not input.numel():
         return input.clone()
+    if not training and (running_mean is None or running_var is None):
+        raise RuntimeError(f"running_{'mean' if running_mean is None else 'var'} must be defined in "
+                           "evaluation mode")
     _check_sizes(input, running_mean, running_var, weight, bias)
-    if input.ndim < 2:
-        return input.clone()
     _check_types(input, running_mean, running_var, weight, bias, training)
     if not training:
         return _by_statistics(input, running_mean, running_var, weight, bias, eps)
     if eps <= 0.0:
         raise ValueError(f"batch_norm eps must be positive during training, but got {eps}")
-    count = input.numel() // input.shape[1]
-    if count == 1:
-        raise ValueError("Expected more than 1 value per channel when training, got input size "
-                         f"{input.size()}")
     result, mean, rstd = record(BATCH_NORM, (input, weight, bias, float(eps)))
     if running_mean is not None:
         update_running(running_mean, running_var, mean.detach(), rstd.detach(), count, momentum, eps)
     return result
+
+
+def _per_channel(input: Tensor) -> int:
+    """How many values there are of each channel; one does not tell a variance."""
+    if not input.ndim:
+        raise IndexError("tuple index out of range")
+    count = input.numel() // max(input.shape[1] if input.ndim > 1 else 1, 1)
+    if count == 1:
+        raise ValueError("Expected more than 1 value per channel when training, got input size "
+                         f"{input.size()}")
+    return count
 
 
 def _check_sizes(input: Tensor, running_mean: Any, running_var: Any, weight: Any, bias: Any) -> None:
@@ -114,9 +123,7 @@ def _check_sizes(input: Tensor, running_mean: Any, running_var: Any, weight: Any
                     ("bias", bias)):
         if p is not None and p.numel() != channels:
             raise RuntimeError(f"{name} should contain {channels} elements not {p.numel()}")
-        if p is not None and p.ndim > 1 and name.startswith("running"):
-            raise RuntimeError(f"TensorAccessor expected 1 dims but tensor has {p.ndim}")
-    if input.ndim < 2 and input.numel():
+    if input.ndim < 2:
         raise IndexError(f"Dimension out of range (expected to be in range of [{-max(input.ndim, 1)}, "
                          f"{max(input.ndim, 1) - 1}], but got 1)")
 
@@ -133,14 +140,14 @@ def _check_types(input: Tensor, running_mean: Any, running_var: Any, weight: Any
         for p in (bias, running_var):
             if p is not None:
                 require_type(input, p)
+    for p in (running_mean, running_var):
+        if p is not None and p.ndim > 1:
+            raise RuntimeError(f"TensorAccessor expected 1 dims but tensor has {p.ndim}")
 
 
 def _by_statistics(input: Tensor, running_mean: Any, running_var: Any, weight: Any, bias: Any,
                    eps: float) -> Tensor:
     """What evaluation gives: one factor and one summand for each channel."""
-    if running_mean is None or running_var is None:
-        raise RuntimeError(f"running_{'mean' if running_mean is None else 'var'} must be defined in "
-                           "evaluation mode")
     scale = (running_var + eps).rsqrt()
     scale = scale if weight is None else scale * weight
     shift = -running_mean * scale if bias is None else bias - running_mean * scale

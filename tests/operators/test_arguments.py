@@ -290,3 +290,24 @@ def test_a_checkpoint_whose_inputs_were_written_to_is_not_computed_again() -> No
     y.mul_(2)
     with pytest.raises(RuntimeError, match=r"\[torch.FloatTensor \[2\]\] is at version 1; expected"):
         out.sum().backward()
+
+
+@pytest.mark.parametrize("arguments, message", [
+    ((torch.ones(2, 3), None, None), "running_mean must be defined in evaluation mode"),
+    ((torch.ones(2, 3), torch.ones(3), None, torch.ones(2)),
+     "running_var must be defined in evaluation mode"),
+    ((torch.ones(1, 3), torch.ones(2), None, None, None, True), "Expected more than 1 value per channel"),
+    ((torch.ones(2, 3), torch.ones(1, 3), torch.ones(3), torch.ones(2)),
+     "weight should contain 3 elements not 2"),
+    ((torch.ones(2, 3), torch.ones(1, 3), torch.ones(3)), "TensorAccessor expected 1 dims but tensor has 2"),
+])
+def test_batch_norm_tells_of_what_pytorch_finds_first(arguments: Any, message: str) -> None:
+    with pytest.raises((RuntimeError, ValueError), match=message):
+        torch.nn.functional.batch_norm(*arguments)
+
+
+@pytest.mark.parametrize("shape", [(0,), (2, 0), (0, 3)])
+def test_batch_norm_of_nothing_looks_at_no_other_argument(shape: tuple[int, ...]) -> None:
+    for training in (True, False):
+        found = torch.nn.functional.batch_norm(torch.ones(shape), None, None, torch.ones(2), None, training)
+        assert found.shape == shape
