@@ -46,7 +46,7 @@ def integers(value: Any, dims: int) -> tuple[int, ...]:
     """An integer for each of ``dims`` dimensions, a single one for all; the caller refuses other counts."""
     if value.__class__ is int:
         return (value,) * dims
-    if is_integer(value):
+    if value.__class__ is not tuple and value.__class__ is not list and is_integer(value):
         return (index(value),) * dims
     found = tuple([n if n.__class__ is int else _integer(n) for n in value])
     return found * dims if len(found) == 1 else found

@@ -183,6 +183,8 @@ def randn_like(input: Tensor, *, dtype: Any = None, layout: Any = None, device: 
 def _integer_arguments(args: tuple[Any, ...], low: Any, high: Any,
                        size: Any) -> tuple[int, int, tuple[int, ...]]:
     """(low, high, size) from ``randint(high, size)`` and ``randint(low, high, size)``."""
+    if len(args) == 3 and low is high is size is None and args[0].__class__ is args[1].__class__ is int:
+        return args[0], args[1], sizes_of((), "randint", "size", args[2])
     values = list(args)
     if size is None:
         size = values.pop()

@@ -105,7 +105,7 @@ class _Join:
             waiting = [node for node in nodes if node.value is None]
             rows = iter(self.computed(self.operation(waiting)).value.reshape(missing, -1))
             values = [next(rows) if value is None else value for value in values]
-        return constant(np.concatenate(list(map(_read, values, geometries))))
+        return constant(_in_a_row(values, geometries))
 
     def operation(self, nodes: Sequence[Node]) -> Node:
         """The column of the results of nodes, which are all pending."""
@@ -170,12 +170,19 @@ def _is_whole(g: Geometry, node: Node) -> bool:
     return g.is_contiguous and not g.offset and g.numel == node.signature.outputs[0].numel
 
 
-def _read(value: Any, g: Geometry) -> Array:
-    """Elements in order."""
-    if value.dtype != g.dtype.numpy:
-        raise _Apart
-    part: Array = value[g.offset:g.extent] if g.is_contiguous else read(value, g).reshape(-1)
-    return part
+def _in_a_row(values: Sequence[Any], geometries: Sequence[Geometry]) -> Array:
+    """The elements of values read in these ways, one after the other."""
+    g = geometries[0]
+    numpy_type = g.dtype.numpy
+    for value in values:
+        if value.dtype != numpy_type:
+            raise _Apart
+    if g.is_contiguous and all([x.is_contiguous for x in geometries]):
+        return np.concatenate([value[x.offset:x.extent] for value, x in zip(values, geometries)])
+    rows = np.empty((len(values), *g.shape), numpy_type)
+    for row, value, x in zip(rows, values, geometries):
+        row[...] = read(value, x)
+    return rows.reshape(-1)
 
 
 def _kind(signature: Any) -> tuple[Any, ...]:
