@@ -12,6 +12,7 @@ from .. import devices, dtypes
 from ..executors.interpreter.quiet import hush, speak
 from ..graph.geometry import Geometry, contiguous, intern
 from ..graph.node import constant
+from ..graph.recent import Recent
 from ..graph.storage import Storage
 from ..size import Size
 from .record import META_NODE
@@ -45,12 +46,18 @@ def _refuse_negative_strides(array: np.ndarray[Any, Any]) -> None:
             "with array.copy().) ")
 
 
+_dense: Recent[Any, Geometry] = Recent(1 << 8)  # of shared arrays, by dtype and shape
+
+
 def shared(array: np.ndarray[Any, Any]) -> Tensor:
     """A tensor that shares memory with an array (``from_numpy``)."""
+    kind = array.dtype, array.shape
+    if array.__class__ is np.ndarray and array.flags.c_contiguous and (known := _dense.get(kind)) is not None:
+        return _exposed(array, array.reshape(-1), known, known)
     array = np.asarray(array)   # a matrix stays two-dimensional whatever is done to it
     dtype = dtypes.from_numpy_dtype(array.dtype)
     if array.flags.c_contiguous:
-        geometry = contiguous(array.shape, dtype)
+        geometry = _dense.keep(kind, contiguous(array.shape, dtype))
         return _exposed(array, array.reshape(-1), geometry, geometry)
     itemsize = array.itemsize
     _refuse_negative_strides(array)

@@ -60,9 +60,10 @@ def joined(tensors: Sequence[Any]) -> Node | None:
     first = tensors[0]._geometry
     nodes, geometries = [], []
     for x in tensors:
+        if x.__class__ is not Tensor or x._requires_grad or x._sparse:
+            return None
         base = x._base
-        if x.__class__ is not Tensor or x._requires_grad or x._sparse or (base is not None
-                                                                          and base._requires_grad):
+        if base is not None and base._requires_grad:
             return None
         nodes.append(x._storage.node)
         geometries.append(g := x._geometry)
@@ -177,7 +178,7 @@ def _in_a_row(values: Sequence[Any], geometries: Sequence[Geometry]) -> Array:
     for value in values:
         if value.dtype != numpy_type:
             raise _Apart
-    if g.is_contiguous and all([x.is_contiguous for x in geometries]):
+    if g.is_contiguous and all(x.is_contiguous for x in geometries):
         return np.concatenate([value[x.offset:x.extent] for value, x in zip(values, geometries)])
     rows = np.empty((len(values), *g.shape), numpy_type)
     for row, value, x in zip(rows, values, geometries):

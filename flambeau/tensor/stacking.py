@@ -54,7 +54,8 @@ def stack_rows(batch: Sequence[Any]) -> Tensor | None:
 
 def _joined(batch: Sequence[Any], stacked: bool) -> Tensor | None:
     """Tensors that wait for this, stacked or joined; else they wait no more (Note: joint computing)."""
-    if not any(x._storage.node in state.waiting.nodes for x in batch):
+    nodes = state.waiting.nodes
+    if not any(isinstance(x, Tensor) and x._storage.node in nodes for x in batch):
         return None
     node = joined(batch)
     if node is None:
@@ -68,15 +69,18 @@ def _joined(batch: Sequence[Any], stacked: bool) -> Tensor | None:
 
 def join_tensors(batch: Sequence[Any]) -> Tensor | None:
     """The tensors of a batch joined along their first dimension; None as in ``stack_tensors``."""
+    rows = known_rows_of(batch)
+    if rows is not None and (shape := tuple(batch[0].shape)):
+        return made(_taken(*rows, shape), (len(batch) * shape[0], *shape[1:]))
     if state.waiting is not None and (together := _joined(batch, False)) is not None:
         return together
     parts = known_parts(batch)
     if parts is None:
         return None
-    flats, rows = parts
+    flats, count = parts
     flat = allocate[0](sum(map(len, flats)), flats[0].dtype)
     np.concatenate(flats, out=flat)
-    return made(flat, (rows, *batch[0].shape[1:]))
+    return made(flat, (count, *batch[0].shape[1:]))
 
 
 def stack_arrays(arrays: Sequence[Array]) -> Tensor | None:
@@ -108,6 +112,11 @@ def stack_numbers(batch: Sequence[Any], kind: type) -> Tensor | None:
 
 def take_rows(table: Array, rows: Array | list[int], shape: Sequence[int]) -> Tensor:
     """The rows of an array at given positions, which are in range, as a tensor of rows of a shape."""
+    return made(_taken(table, rows, shape), (len(rows), *shape))
+
+
+def _taken(table: Array, rows: Array | list[int], shape: Sequence[int]) -> Array:
+    """Their elements, one after the other."""
     count = len(rows)
     flat = allocate[0](count * math.prod(shape), table.dtype)
     out = flat if table.ndim == 1 else flat.reshape(count, *table.shape[1:])
@@ -115,7 +124,7 @@ def take_rows(table: Array, rows: Array | list[int], shape: Sequence[int]) -> Te
         table.take(rows, 0, out, "clip")    # other modes copy in between
     else:
         out[...] = table[rows]
-    return made(flat, (count, *shape))
+    return flat
 
 
 __all__ = ["allocate", "join_tensors", "stack_arrays", "stack_numbers", "stack_rows", "stack_tensors",

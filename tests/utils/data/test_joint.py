@@ -164,6 +164,17 @@ def test_an_exception_leaves_nothing_behind() -> None:
     np.testing.assert_array_equal(kept[3].numpy(), TABLE[3] * 2)
 
 
+def test_what_cannot_be_stacked_is_refused_as_ever() -> None:
+    x = torch.tensor(TABLE)
+    with AtOnce(Habit()):
+        with pytest.raises(TypeError, match="expected Tensor as element 5"):
+            default_collate([*[x[i] * 2 for i in range(5)], 3])
+        with pytest.raises(RuntimeError, match="stack expects each tensor to be equal size"):
+            default_collate([*[x[i] * 2 for i in range(5)], x[0, 1] * 2])
+        mixed = torch.cat([*[x[i] * 2 for i in range(5)], x[:, 1].reshape(-1, 8, 8) * 2])
+    assert mixed.shape == (79, 8, 8)
+
+
 def test_samples_that_want_gradients_have_them() -> None:
     w = torch.ones(3, 8, 8, requires_grad=True)
     x = torch.tensor(TABLE)
