@@ -130,7 +130,8 @@ class BackwardCFunction(GradFn, _Context):
                                        "Variable")
                 results.append(None)
                 continue
-            results.append(self._checked(grad, geometry, i))
+            checked = self._needs_input_grad[i] or not isinstance(grad, Tensor)    # others are thrown away
+            results.append(self._checked(grad, geometry, i) if checked else None)
         return results
 
     def _checked(self, grad: Any, geometry: Geometry, i: int) -> Any:

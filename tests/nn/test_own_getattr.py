@@ -55,3 +55,25 @@ def test_wrappers_forward_what_they_lack(torch: ModuleType) -> None:
     assert wrapped.in_features == 3 and wrapped.weight is wrapped.inner.weight
     with pytest.raises(AttributeError, match="nothing"):
         wrapped.nothing
+
+
+def test_other_base_classes_are_looked_at_too(torch: ModuleType) -> None:
+    """What a layer's class keeps as members of its instances hides no property of a class after it."""
+    class Wrapped:
+        shift = 3
+
+        @property
+        def bias(self) -> str:
+            return "the wrapped one's"
+
+    class Layer(torch.nn.Linear, Wrapped):  # type: ignore[name-defined, misc]
+        def __init__(self) -> None:
+            super(torch.nn.Linear, self).__init__()
+
+    torch.nn.Linear(2, 2).register_buffer("shift", torch.zeros(1))
+    layer = Layer()
+    assert layer.bias == "the wrapped one's"
+    assert layer.shift == 3 and Layer.shift == 3
+    assert isinstance(Layer.bias, property)
+    with pytest.raises(AttributeError, match="'Layer' object has no attribute 'weight'"):
+        layer.weight

@@ -4,7 +4,7 @@ Members live in tables, not in a module's `__dict__`, so `self.weight` would be 
 and a call of `__getattr__`: four times the cost of the table itself, in every forward of every layer. Instead
 the first registration of a name puts a descriptor for it on the module's class. It changes nothing visible:
 it gives way to instance attributes, is not there when asked for on the class, and what it does not find
-is looked up by `__getattr__` as ever.
+is looked up behind it, in the other base classes, and then by `__getattr__` as ever.
 
 A class with a `__getattr__` of its own sees every access, as in PyTorch: there the descriptor finds nothing,
 and so hides one of a base class.
@@ -31,8 +31,17 @@ class MemberAccess:
         try:
             return instance.__dict__[self.table][self.name]
         except (AttributeError, KeyError):
-            # On the class itself, or the instance has no such member: __getattr__ is asked next.
-            raise AttributeError(self.name) from None
+            pass    # on the class itself, or the instance has no such member
+        return self.behind(instance, type(instance) if owner is None else owner)
+
+    def behind(self, instance: Any, owner: type) -> Any:
+        """What the classes have under the name beside such descriptors; else `__getattr__` is asked next."""
+        for base in owner.__mro__:
+            found = base.__dict__.get(self.name, self)
+            if not isinstance(found, MemberAccess):
+                get = getattr(type(found), "__get__", None)
+                return found if get is None else get(found, instance, owner)
+        raise AttributeError(self.name)
 
 
 class Unfound(MemberAccess):
@@ -41,7 +50,7 @@ class Unfound(MemberAccess):
     __slots__ = ()
 
     def __get__(self, instance: Any, owner: type | None = None) -> Any:
-        raise AttributeError(self.name)
+        return self.behind(instance, type(instance) if owner is None else owner)
 
 
 def install(cls: type, table: str, name: str, getattr_of_modules: Any) -> None:
