@@ -3,6 +3,7 @@
 from .explain import explain, looks
 from .first_draws import first_draws
 from .look import (
+           address,
            check_budget,
            compute_pending,
            expose,
@@ -15,6 +16,6 @@ from .look import (
            value_of,
 )
 
-__all__ = ["check_budget", "compute_pending", "explain", "expose", "first_draws", "look_at_draws",
+__all__ = ["address", "check_budget", "compute_pending", "explain", "expose", "first_draws", "look_at_draws",
            "look_at_parameters", "look_at_step_end", "looks", "snapshot", "synchronize", "user_site",
            "value_of"]

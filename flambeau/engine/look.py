@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import sys
 import time
+import weakref
 from collections.abc import Callable, Iterable
 from typing import Any
 
@@ -239,6 +240,23 @@ def expose(storage: Storage, cause: str) -> np.ndarray[Any, Any]:
             storage.node = constant(value)
         storage.exposed = True
     return value
+
+
+_addresses: weakref.WeakKeyDictionary[Storage, int] = weakref.WeakKeyDictionary()
+
+
+def address(storage: Storage) -> int:
+    """Where a storage's buffer lies: told once, it stays while the value does, whoever reads that meanwhile.
+
+    Programs know tensors by it. Who reads an exposed storage and finds that nobody outside holds its buffer
+    (``snapshot``) takes it for shared from then on; ``expose`` would move the storage to a copy.
+    """
+    value = value_of(storage, "data_ptr")
+    found = int(value.ctypes.data)
+    if not storage.exposed and _addresses.get(storage) != found:
+        found = int(expose(storage, "data_ptr").ctypes.data)
+    _addresses[storage] = found
+    return found
 
 
 # References to a buffer that nobody outside holds: its node, a local variable and getrefcount's argument.

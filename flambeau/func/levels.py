@@ -4,7 +4,7 @@ Note: levels. A transform differentiates with respect to fresh variables. An inp
 is detached and becomes a leaf; one that does (of an enclosing transform, or of the caller) becomes a view of
 itself, so gradients flow on to where it came from. On the way out a result is detached when everything it
 depends on is a leaf that the transform made, or one inside it that has ended: then no one outside can ask for
-its gradient.
+its gradient; and always where the transform was called without gradients.
 """
 
 from __future__ import annotations
@@ -58,7 +58,9 @@ class Level:
         return pytree.tree_map_only(Tensor, self._released, tree)
 
     def _released(self, x: Tensor) -> Tensor:
-        if not x.requires_grad or any(self._outside(leaf) for leaf in _leaves_below(bottom(x))):
+        if not x.requires_grad:
+            return x
+        if state.enabled and any(self._outside(leaf) for leaf in _leaves_below(bottom(x))):
             return x
         return x.detach()
 

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from ..devices import META
-from ..engine import expose
+from ..engine import address
 from ..tensor import Tensor
 from ..tensor.construct import from_array, shared
 from ..tensor.storage_view import TypedStorage, UntypedStorage
@@ -39,7 +39,7 @@ def data_ptr(self: Tensor) -> int:
     g = self._geometry
     if g.device is META or g.numel == 0:
         return 0
-    return int(expose(self._storage, "data_ptr").ctypes.data) + g.offset * g.dtype.itemsize
+    return address(self._storage) + g.offset * g.dtype.itemsize
 
 
 @api("Tensor")

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable
+from inspect import unwrap
 from types import FunctionType
 from typing import Any, Literal, TypeVar
 
@@ -108,6 +109,8 @@ def place_all(namespace: str) -> None:
             continue
         if function.__module__ != methods.__name__ and _found(function) is not function:
             _place(function, namespace, name)
+        if function.__kwdefaults__ is None:     # programs look here for keywords that newer versions have
+            function.__kwdefaults__ = getattr(unwrap(function), "__kwdefaults__", None)
         if function.__name__.startswith("_") and not name.startswith("_"):
             # A name that was free in the file of its definition, but is not what users call it. The qualified
             # name stays, by which pickle finds the function itself and no dispatcher around it.

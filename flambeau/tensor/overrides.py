@@ -213,7 +213,8 @@ def begin_asking(function: FunctionType, modes_alone: bool = False) -> bool:
     code = _code_with(len(function.__code__.co_freevars)).replace(co_name=function.__name__)
     candidates_of = _nothing if modes_alone else overriding
     function.__defaults__ = None
-    function.__kwdefaults__ = {"_known": (disabled, modes, candidates_of, asked, function, inner)}
+    own = function.__kwdefaults__ or {}     # which programs may ask for; no name of them is a parameter here
+    function.__kwdefaults__ = {**own, "_known": (disabled, modes, candidates_of, asked, function, inner)}
     function.__code__ = code
     function.__dict__.setdefault("__wrapped__", inner)      # whose signature is shown
     function._dispatches = True  # type: ignore[attr-defined]

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from .. import devices, dtypes
-from ..engine import expose, value_of
+from ..engine import address, expose, value_of
 from ..graph.geometry import contiguous
 from ..graph.node import constant
 from ..graph.storage import Storage
@@ -78,7 +78,7 @@ class UntypedStorage(StorageBase):
         """Address of the first byte."""
         if self.device is devices.META or self.nbytes() == 0:
             return 0
-        return int(expose(self._storage, "data_ptr").ctypes.data)
+        return address(self._storage)
 
     def _bytes(self) -> Array:
         return value_of(self._storage, "storage").view(np.uint8)

@@ -1,8 +1,9 @@
 """``torch.utils.cpp_extension``: whether extensions in C++ can be built. They cannot.
 
-Extensions are compiled against PyTorch's headers and linked with its libraries, which are not here: ``load`` and
-``load_inline`` raise a RuntimeError, as they do beside PyTorch where a compiler is missing, so that packages that
-bring both an extension and a fallback take the fallback. What writes extensions at installation is absent.
+Extensions are compiled against PyTorch's headers and linked with its libraries, which are not here: ``load``
+and ``load_inline`` raise a RuntimeError, as they do beside PyTorch where a compiler is missing, so that
+packages that bring both an extension and a fallback take the fallback. What builds extensions at
+installation is absent.
 """
 
 from __future__ import annotations
