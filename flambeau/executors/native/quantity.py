@@ -2,9 +2,10 @@
 
 Note: formulas. A template is a Python function of extents and strides. Run once on *quantities* in their
 place, it leaves a tape: what was added to and multiplied with what, and how each comparison came out. The
-tape, played with the numbers of another shape, gives what the template would give, as long as every
-comparison comes out as it did; else it gives nothing, and the template is asked. Played in one small loop, a
-tape takes a fraction of the template's time: between two steps the caches have forgotten a template's code.
+tape, written as a function, gives for the numbers of another shape what the template would give, as long as
+every comparison comes out as it did; else it gives nothing, and the template is asked. That takes a fraction
+of the template's time: between two steps the caches have forgotten a template's code, and there is little of
+this one.
 
 A quantity is no ``int`` and cannot be made one, so nothing can be lost on the way: what would need the number
 itself (``range``, a key of a dictionary, an array) raises ``TypeError``, and the template has no tape.
@@ -19,11 +20,14 @@ import operator
 from collections.abc import Callable, Sequence
 from typing import Any, ParamSpec, TypeVar
 
+_SIGNS = {operator.add: "+", operator.sub: "-", operator.mul: "*", operator.floordiv: "//", operator.mod: "%",
+          operator.truediv: "/", operator.eq: "==", operator.ne: "!=", operator.lt: "<", operator.le: "<=",
+          operator.gt: ">", operator.ge: ">="}
+
 P = ParamSpec("P")
 R = TypeVar("R")
 
 Step = tuple[Callable[..., Any], Any, int, Any]
-_OPEN = object()    # of a step that computes: it may come out as it likes
 _CALL = -1          # instead of a second operand: the first names all of them
 
 
@@ -117,7 +121,9 @@ _NUMBERS = (int, float, bool)
 class Tape:
     """What was computed of some numbers.
 
-    Places: those of the numbers come first, constants are counted down from -1, results up from there on.
+    Places: those of the numbers come first, then results; constants are counted down from -1. A step is a
+    function, the places of both operands, or of all in a tuple, and how a comparison came out, or how many
+    results a call has.
     """
 
     def __init__(self, numbers: Sequence[int]) -> None:
@@ -127,14 +133,17 @@ class Tape:
         self._results: list[int] = []       # of each step its place, or that of no result: -1
         self._places = len(numbers)
         self._known: dict[Any, Any] = {}
+        self._names: dict[int, tuple[str, Any]] = {}
 
     def compute(self, function: Callable[..., Any], a: Any, b: Any) -> Any:
         """A step whose result is a quantity."""
         if not _is_number(a) or not _is_number(b):
             return NotImplemented
+        if function is operator.mul and (_is_one(a) or _is_one(b)):
+            return b if _is_one(a) else a
         key = function, self.place_of(a), self.place_of(b)
         if key not in self._known:
-            self._known[key] = self._push((*key, _OPEN), function(_value(a), _value(b)))
+            self._known[key] = self._push((*key, None), function(_value(a), _value(b)))
         return self._known[key]
 
     def decide(self, function: Callable[..., Any], a: Any, b: Any) -> Any:
@@ -154,16 +163,14 @@ class Tape:
         key = function, places
         if key not in self._known:
             value = function(*map(_value, arguments))
-            whole = self._push((function, places, _CALL, _OPEN), value)
-            if isinstance(value, tuple):
-                self._known[key] = tuple([self._part(whole, k) for k in range(len(value))])
+            several = len(value) if isinstance(value, tuple) else None
+            whole = self._push((function, places, _CALL, several), value)
+            if isinstance(value, tuple):    # its parts have the places after its own
+                parts = [self._push((operator.getitem, whole.place, whole.place, None), x) for x in value]
+                self._known[key] = tuple(map(self._settled, parts))
             else:
                 self._known[key] = self._settled(whole)
         return self._known[key]
-
-    def _part(self, whole: Quantity, k: int) -> Any:
-        step = operator.getitem, whole.place, self.place_of(k), _OPEN
-        return self._settled(self._push(step, whole.value[k]))
 
     def _settled(self, x: Quantity) -> Any:
         if type(x.value) in (int, float):
@@ -190,51 +197,67 @@ class Tape:
             self._known[key] = -len(self.constants)
         return int(self._known[key])
 
-    def finish(self, wanted: Sequence[Any]) -> tuple[list[Step], list[int]]:
-        """The steps that are needed, and where what is wanted is found.
+    def function(self, wanted: Any) -> Callable[..., Any]:
+        """What gives ``wanted`` (numbers, quantities and tuples of such) for other numbers than those given.
 
-        Registers then begin with the numbers, then the constants, then results, in order.
+        It gives None where a comparison comes out otherwise.
         """
-        places = [self.place_of(x) for x in wanted]
-        needed = set(places)
-        kept: list[tuple[Step, int]] = []
+        needed = set(self._places_in(wanted))
+        lines: list[str] = []
         for step, result in zip(reversed(self._steps), reversed(self._results)):
             if result < 0 or result in needed:
-                needed.update(step[1] if step[2] == _CALL and step[1].__class__ is tuple else step[1:3])
-                kept.append((step, result))
-        kept.reverse()
-        first = len(self.given)
-        at = {k: k for k in range(first)}
-        at.update((-1 - k, first + k) for k in range(len(self.constants)))
-        made = first + len(self.constants)
-        steps: list[Step] = []
-        for (function, a, b, outcome), result in kept:
-            steps.append((function, tuple([at[k] for k in a]), _CALL, outcome) if a.__class__ is tuple else
-                         (function, at[a], at[b], outcome))
-            if result >= 0:
-                at[result] = made
-                made += 1
-        return steps, [at[k] for k in places]
+                needed.update(step[1] if step[1].__class__ is tuple else step[1:3])
+                if step[0] is not operator.getitem:     # the call before has named all of its results
+                    lines.append(self._line(step, result))
+        given = ", ".join([f"x{k}" for k in range(len(self.given))])
+        text = "\n".join([f"def formula({given}):", *reversed(lines), f" return {self._text(wanted)}"])
+        namespace = {name: x for name, x in self._names.values()}
+        exec(compile(text, "<formula>", "exec"), namespace)  # noqa: S102 (its text is made of numbers alone)
+        found: Callable[..., Any] = namespace["formula"]
+        return found
+
+    def _places_in(self, wanted: Any) -> list[int]:
+        if wanted.__class__ is tuple:
+            return [place for x in wanted for place in self._places_in(x)]
+        return [wanted.place] if wanted.__class__ is Quantity else []
+
+    def _line(self, step: Step, result: int) -> str:
+        function, a, b, outcome = step
+        if a.__class__ is tuple:
+            said = f"{self._named(function)}({', '.join(map(self._register, a))})"
+            if outcome is not None:
+                return f" {', '.join([f'x{result + k}' for k in range(1, outcome + 1)])}, = {said}"
+        else:
+            said = f"{self._register(a)} {_SIGNS[function]} {self._register(b)}"
+        if result >= 0:
+            return f" x{result} = {said}"
+        return f" if {'not ' if outcome else ''}({said}): return None"
+
+    def _register(self, place: int) -> str:
+        return f"x{place}" if place >= 0 else self._text(self.constants[-1 - place])
+
+    def _text(self, x: Any) -> str:
+        if x.__class__ is Quantity:
+            return self._register(x.place)
+        if x.__class__ is tuple:
+            return f"({''.join([self._text(y) + ',' for y in x])})"
+        return str(x) if x.__class__ is int else self._named(x)
+
+    def _named(self, x: Any) -> str:
+        """What cannot be written down has a name."""
+        return self._names.setdefault(id(x), (f"c{len(self._names)}", x))[0]
 
 
 def _is_number(x: Any) -> bool:
     return x.__class__ is Quantity or x.__class__ in _NUMBERS
 
 
+def _is_one(x: Any) -> bool:
+    return x.__class__ is int and x == 1
+
+
 def _value(x: Any) -> Any:
     return x.value if x.__class__ is Quantity else x
-
-
-def play(steps: Sequence[Step], registers: list[Any]) -> bool:
-    """Play a tape: append its results to the registers; false where a comparison comes out otherwise."""
-    push = registers.append
-    for function, a, b, outcome in steps:
-        found = function(registers[a], registers[b]) if b >= 0 else function(*[registers[k] for k in a])
-        if outcome is _OPEN:
-            push(found)
-        elif found != outcome:
-            return False
-    return True
 
 
 def whole(function: Callable[P, R]) -> Callable[P, R]:

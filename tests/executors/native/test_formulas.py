@@ -14,7 +14,7 @@ from flambeau.config import settings
 from flambeau.executors.native.fusion import refit
 from flambeau.executors.native.programs import known
 from flambeau.executors.native.programs.formulas import Sketch
-from flambeau.executors.native.quantity import Quantity, Tape, least, play, whole
+from flambeau.executors.native.quantity import Quantity, Tape, least, whole
 from flambeau.nn import functional as F
 from tests.executors.native.planning import forget, planned
 
@@ -41,7 +41,7 @@ def _table(x: Any) -> Any:
 
 PROGRAMS = [_encoder, _rows, _table]
 # Sizes at which work is cut in another way; an extent of 1, and some that are equal to others.
-LENGTHS = [20, 31, 33, 57, 64, 3, 2, 1, 6, 5, 300, 301, 4000, 12, 24, 47, 1030, 40]
+LENGTHS = [20, 31, 33, 57, 62, 64, 65, 3, 2, 1, 6, 5, 300, 301, 2000, 12, 24, 47, 1030, 40, 19, 310]
 
 
 @pytest.fixture
@@ -78,12 +78,12 @@ def test_formulas_plan_as_templates_do(program: Callable[[Any], Any], varies: tu
             for stage in found.keys() & wanted[shape].keys():
                 assert found[stage] == wanted[shape][stage], (shape, stage)
                 compared += 1
-    assert len(by_formula) > 3 * len(shapes) and compared > len(by_formula)
+    assert len(by_formula) > 2 * len(shapes) and compared > len(by_formula)
 
 
 def test_values_are_right() -> None:
     forget()
-    for length in LENGTHS[:12]:
+    for length in [n for n in LENGTHS if n < 100]:
         x = torch.arange(8.0 * 2 * length).reshape(2, length, 8).sin()
         found = []
         for executor in ("native", "interpreter"):
@@ -92,13 +92,13 @@ def test_values_are_right() -> None:
                 _encoder(y).square().sum().backward()
                 assert y.grad is not None
                 found.append(y.grad.numpy().copy())
-        assert abs(found[0] - found[1]).max() < 1e-3 * max(1.0, abs(found[1]).max())
+        assert abs(found[0] - found[1]).max() < 1e-4 * max(1.0, abs(found[1]).max())
 
 
 def test_known_formulas_ask_no_template(monkeypatch: pytest.MonkeyPatch, by_formula: list[int]) -> None:
     with config.executor("native"):
         forget()
-        for length in (20, 21, 23, 26):
+        for length in (20, 21, 23, 26, 27, 29, 30, 33):
             planned(_rows, (3, length, 8))
         by_formula.clear()
         monkeypatch.setattr(refit.Fit, "plan", None)
@@ -113,7 +113,7 @@ def test_another_number_of_threads_is_another_sketch(by_formula: list[int]) -> N
     try:
         with config.executor("native"):
             forget()
-            for length in (20, 21, 23, 26):
+            for length in (20, 21, 23, 26, 27, 29, 30, 33):
                 planned(_rows, (3, length, 8))
             assert by_formula
             by_formula.clear()
@@ -139,13 +139,11 @@ def test_a_tape_gives_what_the_function_gives() -> None:
     tape = Tape([10, 3])
     made = _template(*tape.given)
     assert made[1] is True
-    steps, places = tape.finish(made)
+    function = tape.function((tuple(made), 0.5))
     for n, m in ((10, 3), (4, 2), (100, 99)):
-        registers = [n, m, *tape.constants]
-        assert play(steps, registers)
-        assert [registers[k] for k in places] == _template(n, m)
+        assert function(n, m) == (tuple(_template(n, m)), 0.5)
     for n, m in ((9, 3), (10, 12)):     # odd; not greater
-        assert not play(steps, [n, m, *tape.constants])
+        assert function(n, m) is None
 
 
 @pytest.mark.parametrize("use", [

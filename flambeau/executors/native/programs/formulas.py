@@ -20,11 +20,12 @@ from ....graph.geometry import Family, Geometry
 from ....graph.node import Signature
 from ....size import Size
 from ..plan import Call, Plan
-from ..quantity import Quantity, Tape, play
+from ..quantity import Tape
 
 # The plan of members on a tape, given those that it was recorded of.
 Record = Callable[[Sequence[Signature], Sequence[Signature]], "Plan | None"]
 
+_SHAPES = 6         # that were planned before formulas are looked for: it takes as long as to plan two dozen
 _SKETCHES = 4       # of one pattern: shapes that agree with none of them are planned by templates
 _FORMULAS = 4       # of one stage
 
@@ -183,48 +184,35 @@ def _signature(signature: Signature, taped: Callable[[Any], Any]) -> Signature:
 class Formula:
     """A tape that ends in a plan.
 
-    ``calls``: of each its function, its words but for their values, and how many values, shifts and rooms
-    there are; ``numbers``: takes all of these out of the registers.
+    ``calls``: of each its function, and its words but for their values; ``numbers``: the tape, as a function.
     """
 
-    __slots__ = ("steps", "constants", "calls", "in_place", "numbers")
+    __slots__ = ("calls", "in_place", "numbers")
 
     def __init__(self, tape: Tape, plan: Plan) -> None:
-        self.calls = []
-        wanted: list[Any] = []
-        for call in plan.calls:
-            words = call.words
-            values = list(words.values) if words.values.__class__ is list else words.values.tolist()
-            self.calls.append((call.function, words.filled(None, (), ()), len(values), len(words.shifts),
-                               len(words.rooms)))
-            wanted += [*values, *words.shifts, *words.rooms, call.tasks, call.grain, call.scratch]
-        wanted += plan.workspace, plan.flops, plan.traffic, plan.nanoseconds
-        if not all(isinstance(x, (int, float, Quantity)) for x in wanted):
-            raise TypeError("a plan with something else than numbers in it")
+        self.calls = [(call.function, call.words.filled(None, (), ())) for call in plan.calls]
         self.in_place = plan.in_place
-        self.steps, places = tape.finish(wanted)
-        self.constants = tape.constants
-        self.numbers = itemgetter(*places)
+        calls = tuple([(tuple(_plain(call.words.values)), call.words.shifts, call.words.rooms, call.tasks,
+                        call.grain, call.scratch) for call in plan.calls])
+        self.numbers = tape.function((calls, plan.workspace, plan.flops, plan.traffic, plan.nanoseconds))
 
     def plan(self, given: Sequence[int]) -> Plan | None:
         """The plan for these numbers; None where a comparison comes out otherwise."""
-        registers = [*given, *self.constants]
-        if not play(self.steps, registers):
+        found = self.numbers(*given)
+        if found is None:
             return None
-        found = self.numbers(registers)
-        calls: list[Call] = []
-        first = 0
-        for function, words, values, shifts, rooms in self.calls:
-            second = first + values
-            third = second + shifts
-            after = third + rooms
-            own = words.filled(np.array(found[first:second], np.int64), found[second:third],
-                               found[third:after])
-            calls.append(Call(function, own, found[after], found[after + 1], found[after + 2]))
-            first = after + 3
-        workspace, flops, traffic, nanoseconds = found[first:]
+        numbers, workspace, flops, traffic, nanoseconds = found
+        calls = [Call(function, words.filled(np.array(values, np.int64), shifts, rooms), tasks, grain, scratch)
+                 for (function, words), (values, shifts, rooms, tasks, grain, scratch)
+                 in zip(self.calls, numbers)]
         return Plan(calls, workspace=workspace, in_place=self.in_place, flops=flops, traffic=traffic,
                     nanoseconds=nanoseconds)
+
+
+def _plain(values: Any) -> list[Any]:
+    """A call's words as Python's integers, or quantities."""
+    plain: list[Any] = values if values.__class__ is list else values.tolist()
+    return plain
 
 
 def _are_equal(a: Plan | None, b: Plan) -> bool:
@@ -263,7 +251,7 @@ class Formulas:
         Stages with attributes that vary, such as a shape, are left out.
         """
         self.shapes += 1
-        if self.shapes < 2 or len(self.sketches) >= _SKETCHES:
+        if self.shapes < _SHAPES or len(self.sketches) >= _SKETCHES:
             return None
         members = [k for own in stages for k in own if all(_alike(old[k]) == _alike(new[k]) for k in own)]
         made = Sketch(members, old, new)
