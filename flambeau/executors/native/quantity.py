@@ -211,8 +211,8 @@ class Tape:
                     lines.append(self._line(step, result))
         given = ", ".join([f"x{k}" for k in range(len(self.given))])
         text = "\n".join([f"def formula({given}):", *reversed(lines), f" return {self._text(wanted)}"])
-        namespace = {name: x for name, x in self._names.values()}
-        exec(compile(text, "<formula>", "exec"), namespace)  # noqa: S102 (its text is made of numbers alone)
+        namespace = dict(self._names.values())
+        exec(compile(text, "<formula>", "exec"), namespace)
         found: Callable[..., Any] = namespace["formula"]
         return found
 

@@ -202,9 +202,8 @@ class Formula:
         if found is None:
             return None
         numbers, workspace, flops, traffic, nanoseconds = found
-        calls = [Call(function, words.filled(np.array(values, np.int64), shifts, rooms), tasks, grain, scratch)
-                 for (function, words), (values, shifts, rooms, tasks, grain, scratch)
-                 in zip(self.calls, numbers)]
+        calls = [Call(function, words.filled(np.array(values, np.int64), shifts, rooms), *amounts)
+                 for (function, words), (values, shifts, rooms, *amounts) in zip(self.calls, numbers)]
         return Plan(calls, workspace=workspace, in_place=self.in_place, flops=flops, traffic=traffic,
                     nanoseconds=nanoseconds)
 
