@@ -3,13 +3,19 @@
 from __future__ import annotations
 
 from types import FunctionType
+from typing import Any
 
 _PACKAGE = __name__.partition(".")[0]
 
 
+def of_package(definition: Any) -> bool:
+    """Whether a class or function was written here, not by a user."""
+    return bool(definition.__module__.partition(".")[0] == _PACKAGE)
+
+
 def own(cls: type, *names: str) -> None:
     """Let a class of the package have inherited methods as its own, under its name."""
-    if cls.__module__.partition(".")[0] != _PACKAGE:
+    if not of_package(cls):
         return
     for name in names:
         method = getattr(cls, name)

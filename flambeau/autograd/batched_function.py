@@ -12,6 +12,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any, NamedTuple
 
+from ..naming import of_package
 from ..tensor import Tensor
 from ..tensor.batching import BatchedTensor, Level, batched, levels
 
@@ -45,7 +46,7 @@ def _check_rule(function: Any) -> None:
     """Whether a user's Function says how it is batched; the package's own need not."""
     from .function import Function  # which calls this
 
-    if function.__module__.startswith("flambeau."):
+    if of_package(function):
         return
     if function.setup_context is Function.setup_context:
         raise RuntimeError(

@@ -97,8 +97,8 @@ def _compute(operator: Operator, operands: Any, attributes: tuple[Any, ...], eno
     """The result, or results; ``DECLINED`` where it has to be recorded."""
     if not state.at_once or levels or (casting.used and operator.name in casting.OPERATORS):
         return DECLINED
-    if operator.kind == "variadic" and attributes == _ROWS and operands \
-            and (result := _JOINS[operator.name](operands)) is not None:
+    if attributes == _ROWS and operands and (join := _JOINS.get(operator.name)) is not None \
+            and (result := join(operands)) is not None:
         return result
     waiting = state.waiting
     key: list[Any] = [operator, attributes]

@@ -15,6 +15,7 @@ from functools import cache, wraps
 from types import CodeType, FunctionType
 from typing import Any
 
+from ..naming import of_package
 from .tensor import Tensor
 
 on_first_override: list[Callable[[], None]] = []
@@ -30,7 +31,7 @@ def subclass_defined(cls: Any) -> None:
     own = cls.__dict__.get("__torch_function__")
     inherited = any(getattr(base, "_overrides", False) for base in cls.__mro__[1:])
     cls._overrides = own is not disabled_torch_function if own is not None else \
-        inherited or not cls.__module__.startswith("flambeau.")
+        inherited or not of_package(cls)
     if cls._overrides:
         activate()
         for show in on_subclass:

@@ -9,6 +9,7 @@ from __future__ import annotations
 from types import FunctionType
 from typing import Any
 
+from ..naming import of_package
 from .overrides import asked, disabled, dispatching, on_subclass, overriding, unconverted
 from .tensor import Tensor
 
@@ -43,7 +44,7 @@ def _owner(cls: type, name: str) -> type:
 
 def _ask(cls: type) -> None:
     """Let a subclass be asked for what it has from the class of tensors."""
-    if cls.__module__.startswith("flambeau."):
+    if of_package(cls):
         return
     for name, value in vars(Tensor).items():
         if (name.startswith("_") and name not in _PRIVATE) or name in _QUIET \

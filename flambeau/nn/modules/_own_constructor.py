@@ -5,6 +5,8 @@ from __future__ import annotations
 from types import FunctionType
 from typing import Any
 
+from ...naming import of_package
+
 
 class OwnConstructor:
     """Mixed into a private base of public classes: each of these gets a copy of its ``__init__``.
@@ -15,7 +17,7 @@ class OwnConstructor:
     def __init_subclass__(cls, **kwargs: Any) -> None:
         super().__init_subclass__(**kwargs)
         inherited: Any = cls.__init__
-        of_users = cls.__module__.partition(".")[0] != __name__.partition(".")[0]
+        of_users = not of_package(cls)
         if of_users or cls.__name__.startswith("_") or "__init__" in vars(cls) \
                 or not isinstance(inherited, FunctionType):
             return
