@@ -10,7 +10,7 @@ from ..tensor import Tensor, record, record_pair, record_scaled
 from ..tensor.overrides import first_seen
 from .definition import NUMBERS, arithmetic_dtype, operand, pointwise, pointwise_operator, result_dtype
 from .domain import bad_arguments, not_implemented, refuse, require_tensor, some_tensor
-from .number_range import number_for
+from .number_range import check_number, number_for
 from .older_signatures import scaled
 from .out import UNCONVERTED
 from .registry import NAMESPACES, api
@@ -175,10 +175,12 @@ def _scale(input: Any, other: Any, alpha: Any) -> Any:
     dtype = result_dtype([x._geometry if isinstance(x, Tensor) else x.__class__ for x in (input, other)])
     if isinstance(alpha, bool) and dtype is not dtypes.bool_:
         raise RuntimeError("Boolean alpha only supported for Boolean results.")
-    if isinstance(alpha, float) and dtype.category < dtypes.FLOATING:
+    if isinstance(alpha, (float, complex)) and dtype.category < dtypes.FLOATING:
         raise RuntimeError("For integral input tensors, argument alpha must not be a floating point number.")
     if isinstance(alpha, complex) and not dtype.is_complex:
         raise RuntimeError("For non-complex input tensors, argument alpha must not be a complex number.")
+    if dtype.category == dtypes.INTEGER:
+        check_number(alpha, dtype)
     return bool(alpha) if dtype is dtypes.bool_ else alpha
 
 

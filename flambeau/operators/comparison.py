@@ -14,6 +14,7 @@ from ..tensor.known import known_arrays
 from ..tensor.warned import warn
 from .definition import operand, pointwise, pointwise_geometry, pointwise_operator, result_dtype
 from .domain import COMPLEX, bad_arguments, refuse, require_tensor
+from .number_range import check_number
 from .out import BOOLEAN, Out
 from .registry import api
 
@@ -292,9 +293,20 @@ def where(condition: Tensor, input: Any = _ABSENT, other: Any = _ABSENT) -> Any:
             " * (Tensor condition, Number self, Tensor other)\n * (Tensor condition, Tensor input, Number "
             "other)\n * (Tensor condition, Number self, Number other)\n"
         )
-    return record(
-        WHERE, (condition, operand(input, "where", "input", 2), operand(other, "where", "other", 3))
-    )
+    input, other = operand(input, "where", "input", 2), operand(other, "where", "other", 3)
+    if not isinstance(other, Tensor):
+        _require_range(other, input)
+    elif not isinstance(input, Tensor):
+        _require_range(input, other)
+    return record(WHERE, (condition, input, other))
+
+
+def _require_range(number: Any, x: Any) -> None:
+    """Refuse a number chosen from beside a tensor that does not fit its type, if that is the result's."""
+    dtype = x._geometry.dtype if isinstance(x, Tensor) else None
+    least = dtypes.FLOATING if isinstance(number, float) else dtypes.INTEGER
+    if dtype is not None and dtype.category >= least and not isinstance(number, complex):
+        check_number(number, dtype)
 
 
 @api("Tensor", name="where")

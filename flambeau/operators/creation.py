@@ -16,7 +16,7 @@ from ..tensor.batching import BatchedTensor, rules
 from ..tensor.construct import empty_geometry
 from .copying import formatted_geometry
 from .extents import sizes_of
-from .number_range import check_number
+from .number_range import number_for
 from .registry import api
 
 # How many zeros are written, and not left to the system: pages that it promises to be zero cost nothing until
@@ -26,7 +26,8 @@ _WRITTEN = range(1 << 14, 1 << 22)
 
 def _full_kernel(m: Any, value: Any, geometry: Geometry) -> Any:
     numpy_type = geometry.dtype.numpy
-    if value == 0 and geometry.numel not in _WRITTEN:
+    if value == 0 and geometry.numel not in _WRITTEN and not np.signbit(value.real) \
+            and not np.signbit(value.imag):
         return m.zeros(geometry.shape, numpy_type)
     return m.full(geometry.shape, m.asarray(value).astype(numpy_type))
 
@@ -131,8 +132,7 @@ def full(size: Any, fill_value: Any, *, dtype: Any = None, layout: Any = None, d
 def _of_value(g: Geometry, value: Any, requires_grad: bool) -> Tensor:
     if isinstance(value, Tensor):
         return filled(g, 0, requires_grad).fill_(value)
-    check_number(value, g.dtype)
-    return filled(g, value, requires_grad)
+    return filled(g, number_for(value, g.dtype), requires_grad)
 
 
 # --- like a tensor ------------------------------------------------------------------------------------------

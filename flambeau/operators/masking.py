@@ -12,10 +12,11 @@ from ..graph.geometry import Geometry, contiguous
 from ..tensor import Tensor, record
 from ..tensor.batching import by_example
 from ..tensor.construct import from_array
+from ..tensor.known import known_arrays
 from .definition import broadcast_shapes, operator
 from .joining import cat
 from .looking import look
-from .number_range import number_for
+from .number_range import check_number, number_for
 from .out import Out, store
 from .registry import api
 
@@ -61,6 +62,8 @@ def masked_fill(input: Tensor, mask: Tensor, value: Any) -> Tensor:
         if value.is_complex() and not input.is_complex():
             raise RuntimeError("result type ComplexFloat can't be cast to the desired output type "
                                f"{dtypes.SCALAR_NAMES[input.dtype]}")
+        if value.dtype is not input.dtype and (found := known_arrays((value,))) is not None:
+            check_number(found[0].item(), input.dtype)
     elif value is None:
         raise TypeError("masked_fill(): argument 'value' must be Number, not NoneType")
     else:

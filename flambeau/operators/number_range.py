@@ -20,7 +20,8 @@ _PYTHONS = (int, float, bool, complex)
 def check_number(value: Any, dtype: dtypes.dtype) -> None:
     """Raise where a number does not fit an element type.
 
-    Unsigned types take negative numbers, floating types what is not finite, truth values everything.
+    Unsigned types take negative integers, down to the opposite of their largest number, floating types what
+    is not finite, truth values everything.
     """
     kind = value.__class__
     if kind not in _PYTHONS:
@@ -39,7 +40,7 @@ def check_number(value: Any, dtype: dtypes.dtype) -> None:
             return
     elif dtype.category == dtypes.INTEGER:
         low, high = _LIMITS[dtype]
-        if low <= value <= high:
+        if low <= value <= high and (value >= 0 or dtype.is_signed or value.__class__ is int):
             return
     else:
         return
@@ -71,7 +72,7 @@ _MAXIMA: dict[dtypes.dtype, float] = {dtypes.float64: float("inf"), dtypes.compl
 
 def _limits(dtype: dtypes.dtype) -> tuple[int, int]:
     limits = dtypes.iinfo(dtype)
-    return limits.min if dtype.is_signed else -limits.max - 1, limits.max
+    return limits.min if dtype.is_signed else -limits.max, limits.max
 
 
 _LIMITS = {dtype: _limits(dtype) for dtype in (

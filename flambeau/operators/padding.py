@@ -193,7 +193,8 @@ def pad(input: Tensor, pad: Any, mode: str = "constant", value: float | None = N
         raise RuntimeError("Padding length should be less than or equal to two times the input dimension but "
                            f"got padding length {len(widths)} and input of dimension {input.ndim}")
     if mode == "constant":
-        return _constant(input, widths, 0 if value is None else value)
+        number = 0 if value is None else float(value) if value.__class__ is int else value
+        return _constant(input, widths, number)
     if value not in (None, 0):
         raise RuntimeError(f'Padding mode "{mode}" doesn\'t take in value argument')
     if mode not in ("reflect", "replicate", "circular"):

@@ -29,7 +29,7 @@ from .creation import filled
 from .expanding import UNSQUEEZE
 from .extents import type_name
 from .looking import look
-from .number_range import check_number
+from .number_range import number_for
 from .shape import ALIAS
 from .slicing import SELECT, SLICE
 
@@ -371,8 +371,7 @@ def setitem(self: Tensor, key: Any, value: Any) -> None:
             target.copy_(_without_leading_ones(value, target.ndim).expand(target.shape))
         return
     if number:
-        check_number(value, target._geometry.dtype)
-        value = filled(_scalar_geometry(target), value)
+        value = filled(_scalar_geometry(target), number_for(value, target._geometry.dtype))
     dims = tuple(found.dims)
     index_operators.check_known(target, found.indices, dims)
     lead = index_operators.indexed_shape(target._geometry.shape, dims, index_operators.index_shape(

@@ -247,7 +247,7 @@ def _integers(array: np.ndarray[Any, Any], dtype: dtypes.dtype) -> np.ndarray[An
         raise ValueError("Overflow when unpacking long long")
     lowest = limits.min or -limits.max
     if kind == "f":
-        fits = np.isfinite(array) & (array > limits.min - 1.0) & (array < limits.max + 1.0)
+        fits = np.isfinite(array) & (array >= limits.min) & (array <= limits.max) & (array < limits.max + 1.0)
     else:
         fits = np.array(lowest <= low <= high <= limits.max)
     if not fits.all():

@@ -204,3 +204,14 @@ def test_rrelu_in_training() -> None:
                           0.369140625, 0.73828125]
     assert x.grad is not None
     assert x.grad.tolist() == [0.380859375, 0.9921875, 2.15625, 0.71875, 2.109375, 1.7578125, 3.0, 3.0]
+
+
+@pytest.mark.parametrize("tier", ["interpreter", "native"])
+@pytest.mark.parametrize("size", [1, 3, 20000])
+def test_what_is_filled_with_negative_zero_keeps_its_sign(size: int, tier: str) -> None:
+    with torch.config.executor(tier):
+        x = torch.ones(size)
+        x[0] = -0.0
+        for found in (torch.full((size,), -0.0), torch.ones(size).fill_(-0.0), x, torch.full_like(x, -0j)):
+            assert math.copysign(1, found[0].item()) == -1
+        assert math.copysign(1, torch.full((size,), 0.0)[0].item()) == 1
