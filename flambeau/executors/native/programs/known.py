@@ -17,6 +17,7 @@ from ..tiers import Rent, ledger
 from . import kept, runtime
 from .arrangement import Arrangement, form_of
 from .dump import dump
+from .moving import differ_in_places_alone, settle
 from .outline import Outline, Reading
 from .pattern import Pattern, Planned, Plans
 from .program import Program
@@ -30,10 +31,12 @@ _log = logging.getLogger("flambeau")
 class Family:
     """Graphs that differ in shapes alone: what they share, and each of them by its signatures.
 
-    ``following``: the family of the graph that came after the latest one of them.
+    ``following``: the family of the graph that came after the latest one of them. ``moves``: whether some
+    differ in where their operands lie alone (Note: moving operands).
     """
 
-    __slots__ = ("key", "outline", "pattern", "arrangements", "entries", "rent", "following", "__weakref__")
+    __slots__ = ("key", "outline", "pattern", "arrangements", "entries", "rent", "following", "moves",
+                 "__weakref__")
 
     def __init__(self, key: tuple[Any, ...], outline: Outline) -> None:
         self.key = key
@@ -43,6 +46,7 @@ class Family:
         self.entries: dict[tuple[Any, ...], Entry] = {}
         self.rent = Rent(ledger.spent_on(outline.forms))
         self.following: Callable[[], Family | None] = _nothing
+        self.moves = False
 
 
 class Entry:
@@ -78,6 +82,8 @@ def program_of(nodes: list[Node], reading: Reading, forced: bool) -> Program | N
     """The program of a graph (last node first); None while it is to be interpreted (unless ``forced``)."""
     global _latest
     expected = _latest.following() if _latest is not None else None
+    if expected is not None and expected.family.moves:
+        settle(reading)
     if expected is not None and expected.signatures == reading.signatures \
             and expected.family.outline.fits(reading):
         entry = expected
@@ -169,19 +175,31 @@ def _arrangement(family: Family, plans: Plans) -> Arrangement:
 def _find(reading: Reading, expected: Family | None) -> Entry:
     """The entry of a graph; most likely one of the family that is expected."""
     global _remembered
-    if expected is None or not expected.outline.is_of(reading):
-        outline = Outline(reading)
-        key = outline.key()
-        expected = _families.get(key) or Family(key, outline)
+    family = _family(reading, expected)
+    known = family.entries
+    if family.moves or (known and tuple(reading.signatures) not in known and differ_in_places_alone(
+            reading.signatures, next(reversed(known.values())).signatures)):
+        family.moves = True
+        settle(reading)
+        family = _family(reading, family)   # what was one leaf may be several now
+        family.moves = True
     signatures = tuple(reading.signatures)
-    entry = expected.entries.get(signatures)
+    entry = family.entries.get(signatures)
     if entry is None:
         _remembered += len(signatures)
         _make_room()
-        _families[expected.key] = expected
-        entry = expected.entries[signatures] = Entry(expected, reading)
+        _families[family.key] = family
+        entry = family.entries[signatures] = Entry(family, reading)
         _entries.append(entry)
     return entry
+
+
+def _family(reading: Reading, expected: Family | None) -> Family:
+    if expected is not None and expected.outline.is_of(reading):
+        return expected
+    outline = Outline(reading)
+    key = outline.key()
+    return _families.get(key) or Family(key, outline)
 
 
 def _make_room() -> None:

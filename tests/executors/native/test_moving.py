@@ -1,0 +1,74 @@
+"""Graphs whose operands lie elsewhere each time."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+import flambeau
+from flambeau import config
+from flambeau.engine import looks
+
+
+def _table(rows: int = 64) -> Any:
+    table = flambeau.arange(rows * 4).reshape(rows, 4) * 0.01
+    flambeau.synchronize()
+    return table
+
+
+_READS: dict[str, Callable[[Any, int, int], Any]] = {
+    "a batch": lambda x, i, j: (x[i:i + 8] * 2).tanh().sum(0),
+    "two batches": lambda x, i, j: (x[i:i + 8] * x[j:j + 8]).tanh() + x[i:i + 8],
+    "a batch and all": lambda x, i, j: (x[i:i + 8] @ x.t()).sum(1),
+    "a column": lambda x, i, j: (x[:, i % 4] + 1).sum() * x[j, i % 4],
+    "a stretch inside": lambda x, i, j: flambeau.softmax(x[i:i + 8, 1:3] - x[j, :1], 1).t(),
+    "overlapping batches": lambda x, i, j: x[i:i + 8] - x[i + 1:i + 9],
+    "later ones pending": lambda x, i, j: ((x + 1)[i:i + 8] * x[j:j + 8]).sum(),
+    "converted": lambda x, i, j: (x.long()[i:i + 8] + x[j:j + 8].double()).mean(1),
+}
+
+
+@pytest.mark.parametrize("read", _READS.values(), ids=_READS)
+def test_values_are_those_of_the_place(read: Callable[[Any, int, int], Any]) -> None:
+    picked = random.Random(0)
+    table = _table()
+    for _ in range(12):
+        i, j = picked.randrange(50), picked.randrange(50)
+        if picked.random() < 0.3:
+            j = i
+        with config.executor("native"):
+            found = read(table, i, j).tolist()
+        with config.executor("interpreter"):
+            assert flambeau.allclose(flambeau.tensor(found), flambeau.tensor(read(table, i, j).tolist()))
+
+
+def test_batches_of_a_tensor_are_one_graph() -> None:
+    inputs, targets = _table(), flambeau.arange(64) % 3
+    model = flambeau.nn.Linear(4, 3)
+    optimizer = flambeau.optim.SGD(model.parameters(), 0.1)
+    flambeau.synchronize()
+    tiers = []
+    with config.executor("native"):
+        for i in range(0, 64, 8):
+            optimizer.zero_grad()
+            flambeau.nn.functional.cross_entropy(model(inputs[i:i + 8]), targets[i:i + 8]).backward()
+            optimizer.step()
+            tiers.append(looks[-1].tier)
+    assert tiers[3:] == ["native"] * 5
+
+
+def test_what_is_overwritten_is_read_before() -> None:
+    table = _table(16)
+    expected = table.tolist()
+    with config.executor("native"):
+        for i in range(12):
+            part = table[i:i + 4] * 2
+            table.add_(1)
+            table[i] = part[0]
+            assert flambeau.allclose(part, 2 * flambeau.tensor(expected[i:i + 4]))
+            expected = [[x + 1 for x in row] for row in expected]
+            expected[i] = part[0].tolist()
+            assert flambeau.allclose(table, flambeau.tensor(expected))
