@@ -112,9 +112,8 @@ def _rebuild_parameter_with_state(data: Tensor, requires_grad: bool, backward_ho
 
 def _rebuild_from_type_v2(func: Any, new_type: Any, args: Any, state: Any) -> Any:
     """An instance of a subclass of Tensor, or a tensor with attributes of its own."""
-    if getattr(func, "__module__", None) != __name__ or not (
-        isinstance(new_type, type) and issubclass(new_type, Tensor)
-    ):
+    own = globals().get(getattr(func, "__name__", "")) is func     # under whichever name of this module
+    if not own or not (isinstance(new_type, type) and issubclass(new_type, Tensor)):
         raise RuntimeError("a tensor in the file is made by something else than a function for it")
     made = func(*args)
     if type(made) is not new_type:

@@ -40,7 +40,8 @@ class dtype:
         return f"torch.{self.name}"
 
     def __reduce__(self) -> str:
-        return "bool_" if self.name == "bool" else self.name  # the name of the global in this module
+        own = type(self).__module__ == __name__
+        return "bool_" if own and self.name == "bool" else self.name    # the name of the global in the module
 
     @property
     def is_integral(self) -> bool:

@@ -8,8 +8,9 @@ Note [one module, two names]: ``torch.x`` is not a copy of ``flambeau.x`` but th
 ``sys.modules``. The module keeps its own ``__name__`` and ``__spec__``; only the entry
 ``sys.modules["torch.x"]`` is added. Exceptions are what libraries know by its name: ``__name__`` of the
 package is then "torch" (programs that patch functions by their path compare it), that of ``torch.jit`` and
-``torch.nn.init`` likewise, and so is ``__module__`` of the class ``Tensor`` and of the functions of
-``torch.nn.init``.
+``torch.nn.init`` likewise, and so is ``__module__`` of classes whose objects lie in tensors' pickles, of the
+functions that those pickles call, and of the functions of ``torch.nn.init``: with the alias a pickle of
+tensors is one that PyTorch reads.
 """
 
 from __future__ import annotations
@@ -245,15 +246,28 @@ class _MissingName:
 # -- switching it on ---------------------------------------------------------------------------------------
 
 
+# Modules whose functions bear their public names.
+_NAMED = ("nn.init", "_utils", "storage")
+
+
 def _name_as(package: Any, named: Callable[[str], str]) -> None:
     """Name what libraries know by its name (see Note [one module, two names])."""
-    package.Tensor.__module__ = named(PACKAGE) if named(PACKAGE) != PACKAGE else f"{PACKAGE}.tensor.tensor"
+    public = named(PACKAGE) != PACKAGE
+    package.Tensor.__module__ = named(PACKAGE) if public else f"{PACKAGE}.tensor.tensor"
+    for kind, own in ((package.dtype, "dtypes"), (package.device, "devices"), (package.Size, "size"),
+                      (package.layout, "layouts"), (package.memory_format, "layouts")):
+        kind.__module__ = named(PACKAGE) if public else f"{PACKAGE}.{own}"
+    package.nn.Parameter.__module__ = named(f"{PACKAGE}.nn.parameter")
     for module in (package, package.jit, package.nn.init):
         module.__name__ = named(_true_name(module))
-    initial = f"{PACKAGE}.nn.init"
-    for value in vars(package.nn.init).values():
-        if getattr(value, "__module__", None) in (initial, torch_name(initial)):
-            value.__module__ = named(initial)
+    for inner in _NAMED:
+        name = f"{PACKAGE}.{inner}"
+        for value in vars(sys.modules[name]).values():
+            if getattr(value, "__module__", None) in (name, torch_name(name)):
+                value.__module__ = named(name)
+    # PyTorch has this one beside its class.
+    rebuilt = sys.modules[f"{PACKAGE}._utils"]._rebuild_from_type_v2
+    rebuilt.__module__ = named(f"{PACKAGE}._tensor") if public else rebuilt.__module__
 
 
 def installed() -> bool:

@@ -84,6 +84,9 @@ class Parameter(Tensor, metaclass=_MarkedTensorType):
         return "Parameter containing:\n" + Tensor.__repr__(self)
 
     def __reduce_ex__(self, protocol: Any) -> tuple[Any, ...]:
+        if Tensor.__module__ == "torch":
+            made: Any = Tensor.__reduce_ex__(self, protocol)
+            return tuple(made)
         state = {
             key: value for key, value in getattr(self, "__dict__", {}).items() if not key.startswith("_")
         }

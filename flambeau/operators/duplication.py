@@ -98,7 +98,13 @@ def _rebuild(
 
 @api("Tensor", name="__reduce_ex__")
 def reduce_tensor(self: Tensor, protocol: Any) -> tuple[Any, ...]:
-    """Storage and geometry, for ``pickle`` and ``copy.copy``; the history is left behind."""
+    """Storage and geometry, for ``pickle`` and ``copy.copy``; the history is left behind.
+
+    Where the classes bear PyTorch's names (see the alias), it is the call that PyTorch's pickles make.
+    """
+    if Tensor.__module__ == "torch":
+        from ..serialization.pickling import reduce_tensor as as_pytorch  # made of tensors
+        return as_pytorch(self)
     g = self._geometry
     return _rebuild, (
         type(self),

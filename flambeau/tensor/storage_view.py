@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 from collections.abc import Iterator, Sequence
 from typing import Any
 
@@ -73,6 +74,9 @@ class UntypedStorage(StorageBase):
     def element_size(self) -> int:
         """Bytes of one element: 1."""
         return 1
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return _reduced(self)
 
     def data_ptr(self) -> int:
         """Address of the first byte."""
@@ -186,6 +190,15 @@ def _stored(contents: tuple[Any, ...], dtype: dtypes.dtype) -> UntypedStorage:
     return UntypedStorage(_storage=Storage(constant(held), contiguous(held.shape, dtype)))
 
 
+def _reduced(storage: Any) -> tuple[Any, ...]:
+    """The call that pickles of PyTorch's storages make."""
+    from ..serialization import save  # made of storages
+    from ..storage import _load_from_bytes
+    file = io.BytesIO()
+    save(storage, file, _use_new_zipfile_serialization=False)
+    return _load_from_bytes, (file.getvalue(),)
+
+
 class TypedStorage:
     """A storage read as elements of one dtype.
 
@@ -238,6 +251,9 @@ class TypedStorage:
     def element_size(self) -> int:
         """Bytes of one element."""
         return self.dtype.itemsize
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return _reduced(self)
 
     def data_ptr(self) -> int:
         """Address of the first element."""

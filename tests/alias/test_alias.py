@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import os
+import pickle
 import subprocess
 import sys
 import textwrap
 from collections.abc import Callable
 from pathlib import Path
+from types import ModuleType
 
 import pytest
 
@@ -208,3 +210,32 @@ def test_python_m_finds_modules_below_torch(python: Python) -> None:
         print(done.returncode, done.stderr)
         """, *RUN)
     assert printed.startswith("1 ") and "torch.utils" in printed and "cannot be directly executed" in printed
+
+
+@pytest.mark.oracle
+def test_pytorch_reads_plain_pickles_of_tensors(python: Python, tmp_path: Path, oracle: ModuleType) -> None:
+    printed = python(
+        """
+        import copy, pickle
+        import torch
+        x = torch.arange(6.0).reshape(2, 3)
+        tagged = torch.nn.Parameter(torch.ones(2)); tagged.tag = "mine"
+        named = torch.ones(1); named.name_of_it = "x"
+        kept = {"view": x[:, 1], "half": x.bfloat16(), "bool": x > 2, "tagged": tagged,
+                "leaf": torch.ones(2, requires_grad=True), "named": named, "size": x.shape, "device": x.device, "layout": x.layout,
+                "types": [torch.float32, torch.bool], "storage": x.untyped_storage()}
+        with open("kept.pickle", "wb") as file:
+            pickle.dump(kept, file)
+        again = pickle.loads(pickle.dumps(kept))
+        assert again["tagged"].tag == "mine" and again["types"][1] is torch.bool
+        assert copy.copy(x).data_ptr() == x.data_ptr() and type(copy.copy(tagged)) is torch.nn.Parameter
+        print(type(x.dtype), type(x.shape), type(tagged))
+        """, *RUN)
+    assert printed == "<class 'torch.dtype'> <class 'torch.Size'> <class 'torch.nn.parameter.Parameter'>\n"
+    kept = pickle.loads((tmp_path / "kept.pickle").read_bytes())
+    assert kept["view"].tolist() == [1.0, 4.0] and kept["half"].dtype is oracle.bfloat16
+    assert kept["bool"].sum() == 3 and kept["leaf"].requires_grad
+    assert type(kept["tagged"]) is oracle.nn.Parameter and kept["tagged"].tag == "mine"
+    assert kept["named"].name_of_it == "x" and kept["size"] == oracle.Size([2, 3])
+    assert kept["types"] == [oracle.float32, oracle.bool] and kept["layout"] is oracle.strided
+    assert kept["device"] == oracle.device("cpu") and kept["storage"].nbytes() == 24
