@@ -222,7 +222,8 @@ def test_pytorch_reads_plain_pickles_of_tensors(python: Python, tmp_path: Path, 
         tagged = torch.nn.Parameter(torch.ones(2)); tagged.tag = "mine"
         named = torch.ones(1); named.name_of_it = "x"
         kept = {"view": x[:, 1], "half": x.bfloat16(), "bool": x > 2, "tagged": tagged,
-                "leaf": torch.ones(2, requires_grad=True), "named": named, "size": x.shape, "device": x.device, "layout": x.layout,
+                "leaf": torch.ones(2, requires_grad=True), "named": named, "size": x.shape,
+                "device": x.device, "layout": x.layout,
                 "types": [torch.float32, torch.bool], "storage": x.untyped_storage()}
         with open("kept.pickle", "wb") as file:
             pickle.dump(kept, file)
