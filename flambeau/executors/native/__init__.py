@@ -37,8 +37,9 @@ def auto(nodes: list[Node]) -> list[Node]:
 
 def expect_steps() -> None:
     """Be ready for graphs that come back: a program that has a model will have steps."""
-    if settings.executor == "auto":
-        _executor()
+    if settings.executor == "auto" and _executor() is not _interpret:
+        from .llvm import notes  # the native executor has imported it
+        notes.expect()
 
 
 def run_alone(node: Node) -> bool:

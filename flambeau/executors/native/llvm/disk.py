@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import atexit
 import contextlib
+import functools
 import hashlib
 import os
 import tempfile
@@ -36,11 +37,17 @@ def folder() -> Path | None:
     """Where entries lie; None without a cache."""
     if _limit() <= 0:
         return None
-    chosen = os.environ.get("FLAMBEAU_CACHE_DIR")
+    told = os.environ.get
+    return _folder(told("FLAMBEAU_CACHE_DIR"), told("XDG_CACHE_HOME"), told("HOME"))
+
+
+@functools.lru_cache(8)
+def _folder(chosen: str | None, cache: str | None, home: str | None) -> Path | None:
+    """Where these variables say: a first step asks for every kernel."""
     if chosen:
         return Path(chosen)
     try:
-        base = os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache"
+        base = cache or Path.home() / ".cache"
     except RuntimeError:  # nobody's home
         return None
     return Path(base) / "flambeau" / "kernels"
@@ -61,7 +68,8 @@ def load(key: str) -> bytes | None:
     if base is None:
         return None
     try:
-        content = (base / key[:2] / key).read_bytes()
+        with open(f"{base}/{key[:2]}/{key}", "rb") as file:
+            content = file.read()
     except OSError:
         return None
     start = len(_MAGIC) + _DIGEST

@@ -48,6 +48,11 @@ def key_of(write: Callable[..., Any], arguments: tuple[Any, ...]) -> str | None:
         return None
 
 
+def expect() -> None:
+    """Find out what the first key would have to: the state of the package's files."""
+    sources.state_of(*_FOLDERS)
+
+
 def find(key: str) -> Any:
     """A note; None if there is none."""
     found = disk.load(key)
