@@ -173,9 +173,12 @@ def _copy_block(f: Function, start: str) -> None:
 
 
 def _two_ends(f: Function, half: int) -> None:
-    """At least ``half`` bytes and at most twice as many: the first and the last; else fewer."""
+    """More than ``half`` bytes and at most twice as many: the first and the last; else fewer.
+
+    So as many as a power of two are two halves of it, and not twice the same.
+    """
     kind = vector(half // 8, "i64") if half > 8 else f"i{half * 8}"
-    enough = f.compare("sge", "%n", half)
+    enough = f.compare("sgt", "%n", half if half > 1 else 0)
     with f.when(enough):
         end = f.sub("%n", half)
         first, last = f.read(kind, "%source", 1), f.read(kind, f.at("%source", end, "i8"), 1)
