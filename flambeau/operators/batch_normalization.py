@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from typing import Any
 
+from ..dtypes import LOW_PRECISION
 from ..tensor import Tensor, record, state
-from .definition import operator
+from ..tensor.inplace import write
+from .definition import operator, pointwise_operator
 from .memory_formats import gradient_like, in_format_of
 from .normalization import (
     NORMALIZE,
@@ -148,19 +150,47 @@ def _check_types(input: Tensor, running_mean: Any, running_var: Any, weight: Any
 def _by_statistics(input: Tensor, running_mean: Any, running_var: Any, weight: Any, bias: Any,
                    eps: float) -> Tensor:
     """What evaluation gives: one factor and one summand for each channel."""
-    scale = (running_var + eps).rsqrt()
-    scale = scale if weight is None else scale * weight
-    shift = -running_mean * scale if bias is None else bias - running_mean * scale
+    given = running_mean, running_var, weight, bias
+    if None not in given and not (state.enabled and any(x.requires_grad for x in given)) \
+            and _are_wide(*given):
+        scale = record(SCALE, (running_var, weight, eps))
+        shift = record(SHIFT, (bias, running_mean, scale))
+    else:
+        scale = (running_var + eps).rsqrt()
+        scale = scale if weight is None else scale * weight
+        shift = -running_mean * scale if bias is None else bias - running_mean * scale
     result = gradient_like(input) * per_channel(scale, input.ndim) + per_channel(shift, input.ndim)
     return in_format_of(result.to(input.dtype), input._geometry)
+
+
+def _are_wide(*given: Tensor) -> bool:
+    """Whether all are of one type, in which steps of a formula are not rounded to 16 bits."""
+    kind = given[0].dtype
+    return kind not in LOW_PRECISION and all(x.dtype is kind for x in given)
 
 
 def update_running(running_mean: Tensor, running_var: Tensor, mean: Tensor, rstd: Tensor, count: int,
                    momentum: float, eps: float) -> None:
     """Move the running statistics towards those of a batch; the variance is that with n - 1."""
     before, state.enabled = state.enabled, False
+    factor = count / max(count - 1, 1)
     try:
-        move(running_mean, mean, momentum)
-        move(running_var, (1 / (rstd * rstd) - eps) * (count / max(count - 1, 1)), momentum)
+        if _are_wide(running_mean, running_var, mean):
+            kept = 1 - momentum
+            write(running_mean, record(MOVED_MEAN, (running_mean, mean, kept, momentum)))
+            write(running_var, record(MOVED_VARIANCE, (running_var, rstd, eps, factor, kept, momentum)))
+        else:
+            move(running_mean, mean, momentum)
+            move(running_var, (1 / (rstd * rstd) - eps) * factor, momentum)
     finally:
         state.enabled = before
+
+
+# As one operator each, which nobody differentiates: a model has many such layers.
+SCALE = pointwise_operator("batch_norm_scale", lambda m, variance, weight, eps:
+                           m.rsqrt(variance + eps) * weight)
+SHIFT = pointwise_operator("batch_norm_shift", lambda m, bias, mean, scale: bias - mean * scale)
+MOVED_MEAN = pointwise_operator("moved_mean", lambda m, running, mean, kept, taken:
+                                running * kept + mean * taken)
+MOVED_VARIANCE = pointwise_operator("moved_variance", lambda m, running, rstd, eps, factor, kept, taken:
+                                    running * kept + (1 / (rstd * rstd) - eps) * factor * taken)
