@@ -49,7 +49,7 @@ def test_weights_are_drawn_when_they_are_to_be_evaluated(body: str, expected: st
 
 
 def test_many_small_draws_are_no_part_of_the_first_step() -> None:
-    found = _run("memory = [torch.randn(1, 4) for _ in range(100)]\n"
+    found = _run("memory = [torch.randn(1, 14) for _ in range(100)]\n"
                  "before = len(looks)\n"
                  "torch.cat(memory).sum().item()\n"
                  "total = before, looks[-1].recorded")
