@@ -7,12 +7,15 @@ from typing import Any
 import numpy as np
 
 from .. import dtypes
+from ..devices import CPU
 from ..executors.interpreter.places import places
 from ..graph.geometry import Geometry, contiguous
 from ..tensor import Tensor, record
 from ..tensor.batching import by_example
 from ..tensor.construct import from_array
+from ..tensor.inplace import writes_few
 from ..tensor.known import known_arrays
+from ..tensor.views import is_plain
 from .definition import broadcast_shapes, operator
 from .joining import cat
 from .looking import look
@@ -89,6 +92,23 @@ def _(ctx: Any, grad: Tensor, positions: Tensor) -> Tensor:
     return grad.new_zeros(shape.numel()).index_put((positions,), grad).reshape(shape)
 
 
+_FEW = 1 << 12      # elements of which a mask chooses at once
+
+
+def chosen_at_once(x: Tensor, mask: Tensor) -> Tensor | None:
+    """The elements or rows that a mask chooses, which is looked at anyway (Note: known values).
+
+    None where that is to be recorded: of many elements, or if history is wanted, or somebody watches.
+    """
+    shape, g = x._geometry.shape, mask._geometry
+    if x._geometry.numel > _FEW or not g.ndim or tuple(g.shape) != tuple(shape)[:g.ndim] \
+            or not is_plain(x) or not is_plain(mask) or g.device is not CPU or not writes_few():
+        return None
+    array = look(mask, "index")
+    known = known_arrays((x,))
+    return None if known is None else from_array(known[0][array], x._geometry.dtype)
+
+
 def _positions(mask: Tensor, shape: tuple[int, ...]) -> Tensor:
     """Positions in the flattened ``shape`` where a mask, broadcast to it, is true."""
     found = np.flatnonzero(np.broadcast_to(look(mask, "masked_select"), shape))
@@ -105,6 +125,8 @@ def masked_select(input: Tensor, mask: Tensor) -> Tensor:
     """
     if mask.dtype is not dtypes.bool_:
         raise RuntimeError("masked_select: expected BoolTensor for mask")
+    if mask.ndim == input.ndim and (chosen := chosen_at_once(input, mask)) is not None:
+        return chosen
     shape = broadcast_shapes([mask.shape, input.shape])
     wide = input if input.shape == shape else input.expand(shape)
     return record(MASKED_SELECT, (wide, _positions(mask, shape)))

@@ -29,6 +29,7 @@ from .creation import filled
 from .expanding import UNSQUEEZE
 from .extents import type_name
 from .looking import look
+from .masking import chosen_at_once
 from .number_range import number_for
 from .shape import ALIAS
 from .slicing import SELECT, SLICE
@@ -325,6 +326,9 @@ def getitem(self: Tensor, key: Any) -> Tensor:
             and self._geometry.ndim:
         index_operators.check_known(self, (key,), _FIRST)
         return index_operators.read(self, (key,), _FIRST)
+    elif key.__class__ is Tensor and key._geometry.dtype is dtypes.bool_ \
+            and (chosen := chosen_at_once(self, key)) is not None:
+        return chosen
     elif key.__class__ is list and state.at_once and (rows := _rows(self, key)) is not None:
         return rows
     found = Subscript(self, key)
