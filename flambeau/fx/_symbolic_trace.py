@@ -13,6 +13,8 @@ from typing import Any
 from .._assert import _assert
 from ..nn import Module, Parameter, Sequential
 from ..tensor import Tensor, overrides
+from ..utils import _pytree as pytree
+from .codegen import TreeCodeGen
 from .graph import Graph
 from .graph_module import GraphModule
 from .patching import traced_calls, whole_functions
@@ -81,6 +83,7 @@ class Tracer(TracerBase):
         self.submodule_paths: dict[Any, str] = {}
         self.tensor_attrs: dict[Any, str] = {}
         self._returns: Any = None
+        self._given: dict[str, Any] = {}    # what is known of each parameter
         self._own = False
 
     # -- what users override
@@ -133,6 +136,7 @@ class Tracer(TracerBase):
         returned = signature.return_annotation
         self._own = (function.__module__ or "").partition(".")[0] == __name__.partition(".")[0]
         self._returns = self._known(returned) if typed and returned is not signature.empty else None
+        self._given = {}
         for p in parameters:
             if p.kind is p.VAR_POSITIONAL or p.kind is p.VAR_KEYWORD:
                 sign = "*" if p.kind is p.VAR_POSITIONAL else "**"
@@ -142,6 +146,7 @@ class Tracer(TracerBase):
                 else:
                     keywords[sign] = proxy
                 continue
+            self._given[p.name] = concrete.get(p.name, PH)
             value = self._argument(p, concrete)
             if p.kind is p.KEYWORD_ONLY:
                 keywords[p.name] = value
@@ -160,9 +165,17 @@ class Tracer(TracerBase):
             return self.create_proxy("placeholder", p.name, default, {}, type_expr=kind)
         value = concrete[p.name]
         if isinstance(value, (tuple, list, dict)):
-            raise NotImplementedError(f"concrete_args: '{p.name}' is a container; flambeau specializes plain "
-                                      "values only")
-        given = self.create_proxy("placeholder", f"{p.name}_1", default, {})
+            leaves, spec = pytree.tree_flatten(value)
+            inner = [self._element(p, leaf, number) for number, leaf in enumerate(leaves, 1)]
+            return pytree.tree_unflatten(inner, spec)
+        return self._specialized(p, value, self.create_proxy("placeholder", f"{p.name}_1", default, {}))
+
+    def _element(self, p: inspect.Parameter, value: Any, number: int) -> Any:
+        given = self.create_proxy("placeholder", f"{p.name}_{number}", (), {})
+        return given if isinstance(value, PHBase) else self._specialized(p, value, given)
+
+    def _specialized(self, p: inspect.Parameter, value: Any, given: Proxy) -> Any:
+        """The value of an argument, which what is given must have."""
         if isinstance(value, (bool, int, float, str)):
             _assert(operator.eq(given, value),
                     f"{p.name} has been specialized to have value {value} but got another value")
@@ -205,6 +218,11 @@ class Tracer(TracerBase):
         called, args, keywords = self.create_args_for_root(function, is_module, concrete_args)
         with traced_calls(self, called, _wrapped):
             result = _call(called, args, keywords)
+        if any(isinstance(value, (tuple, list, dict)) for value in self._given.values()):
+            in_spec = pytree.tree_structure(list(self._given.values()))
+            result, out_spec = pytree.tree_flatten(result)
+            self.graph._codegen = TreeCodeGen(list(self._given), in_spec, out_spec)
+            self._returns = None
         self.create_node("output", "output", (self.create_arg(result),), {}, type_expr=self._returns)
         return self.graph
 

@@ -12,10 +12,13 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from .._C import _nn as _nn  # named in the code
 from ..devices import device
 from ..dtypes import dtype
+from ..utils import _pytree as pytree
+from . import _pytree as fx_pytree
 from .names import PACKAGE, bare, public_path, type_text
 from .node import Node
 
 if TYPE_CHECKING:
+    from ..utils._pytree import TreeSpec
     from .graph import Graph
 
 _TypingAlias: Any = type(typing.List[int])  # noqa: UP006
@@ -46,6 +49,36 @@ class CodeGen:
         """The source."""
         return _Writer(root_module).write(graph)
 
+    def process_inputs(self, *args: Any) -> Any:
+        """Arguments of the function as those of the graph."""
+        return args
+
+    def process_outputs(self, outputs: Any) -> Any:
+        """The graph's result as the function's."""
+        return outputs
+
+
+class TreeCodeGen(CodeGen):
+    """Of a function whose arguments are nested: they are taken apart first, and its result is put together.
+
+    ``names``: its parameters; ``in_spec``: how they are nested; ``out_spec``: how its result is.
+    """
+
+    def __init__(self, names: list[str], in_spec: TreeSpec, out_spec: TreeSpec) -> None:
+        self.names, self.in_spec, self.out_spec = names, in_spec, out_spec
+
+    def python_code(self, graph: Graph, root_module: str) -> PythonCode:
+        """The source."""
+        return _TreeWriter(root_module, self.names).write(graph)
+
+    def process_inputs(self, *args: Any) -> Any:
+        """The elements of nested arguments."""
+        return fx_pytree.tree_flatten_spec(list(args), self.in_spec)
+
+    def process_outputs(self, outputs: Any) -> Any:
+        """The result, nested."""
+        return pytree.tree_unflatten(outputs, self.out_spec)
+
 
 class _Writer:
     def __init__(self, root: str) -> None:
@@ -57,10 +90,12 @@ class _Writer:
 
     def write(self, graph: Graph) -> PythonCode:
         last_use = self._last_uses(graph)
-        arguments, body, returned = [], [], ""
+        inputs: list[Node] = []
+        body: list[str] = []
+        returned = ""
         for node in graph.nodes:
             if node.op == "placeholder":
-                arguments.append(self._parameter(node))
+                inputs.append(node)
                 bare = str(node.target).lstrip("*")
                 if bare != node.name:
                     body.append(f"{node.name} = {bare}")
@@ -68,15 +103,23 @@ class _Writer:
             done = last_use.get(node, [])
             if node.op == "output":
                 returned = "" if node.type is None else f" -> {self.annotation(node.type)}"
-                body.append(f"return {self.text(node.args[0])}")
+                body.append(f"return {self._returned(node.args[0])}")
                 continue
             unused = [] if node.users else [node]
             ended = " = ".join(n.name for n in [*done, *unused])
             body.append(f"{node.name} = {self._expression(node)}" + (f";  {ended} = None" if ended else ""))
+        arguments, before = self._arguments_of(inputs)
         head = ", ".join([self.root, *arguments]) if self.root else ", ".join(arguments)
-        lines = "".join(f"    {line}\n" for line in body) or "    pass\n"
+        lines = "".join(f"    {line}\n" if line else "\n" for line in before + body) or "    pass\n"
         noted = "".join(f'torch.fx._symbolic_trace.wrap("{name}")\n' for name in self.wrapped)
         return PythonCode(f"\n\n{noted}\ndef forward({head}){returned}:\n{lines}    ", self.globals)
+
+    def _arguments_of(self, inputs: list[Node]) -> tuple[list[str], list[str]]:
+        """The parameters of the function, and what it does first."""
+        return [self._parameter(node) for node in inputs], []
+
+    def _returned(self, result: Any) -> str:
+        return self.text(result)
 
     def _last_uses(self, graph: Graph) -> dict[Node, list[Node]]:
         """By node: those that nobody uses after it."""
@@ -190,6 +233,22 @@ class _Writer:
         return candidate
 
 
+class _TreeWriter(_Writer):
+    def __init__(self, root: str, names: list[str]) -> None:
+        super().__init__(root)
+        self.names = names
+        self.globals.update(fx_pytree=fx_pytree, pytree=pytree)
+
+    def _arguments_of(self, inputs: list[Node]) -> tuple[list[str], list[str]]:
+        typed = [f"{self._parameter(node)}; " for node in inputs if node.type is not None and not node.args]
+        taken = "".join(f"{node.target}{' ' * (node.type is not None)}, " for node in inputs)
+        flat = f"{taken}= fx_pytree.tree_flatten_spec([{', '.join(self.names)}], {self.root}._in_spec)"
+        return self.names, ["".join(typed), "", flat] if typed else [flat]
+
+    def _returned(self, result: Any) -> str:
+        return f"pytree.tree_unflatten({self.text(result)}, {self.root}._out_spec)"
+
+
 def _lookup(package: Any, path: str) -> Any:
     root, *parts = path.split(".")
     if root != "torch":
@@ -200,4 +259,4 @@ def _lookup(package: Any, path: str) -> Any:
     return value
 
 
-__all__ = ["CodeGen", "PythonCode"]
+__all__ = ["CodeGen", "PythonCode", "TreeCodeGen"]

@@ -65,7 +65,7 @@ class Graph:
         self._places: dict[Node, int] = {}
         self._insert: Callable[[Node], None] = self._root.prepend
         self._taken: dict[str, int] = {}
-        self._codegen = CodeGen()
+        self._codegen: CodeGen = CodeGen()
         self.owning_module = owning_module
         self._tracer_cls = tracer_cls
 
@@ -143,6 +143,7 @@ class Graph:
 
     def __deepcopy__(self, memo: dict[int, Any] | None = None) -> Graph:
         made = Graph(tracer_cls=self._tracer_cls)
+        made._codegen = self._codegen
         mapping: dict[Node, Node] = {}
         result = made.graph_copy(self, mapping)
         outputs = self.find_nodes(op="output")
@@ -228,6 +229,14 @@ class Graph:
                 raise RuntimeError(f"Node {node} target {node.target} references nonexistent attribute "
                                    f"{part} of {'.'.join(path[:i])}")
             value = getattr(value, part)
+
+    def process_inputs(self, *args: Any) -> Any:
+        """Arguments of the module as those of the graph: nested ones taken apart."""
+        return self._codegen.process_inputs(*args)
+
+    def process_outputs(self, out: Any) -> Any:
+        """The graph's result as the module's."""
+        return self._codegen.process_outputs(out)
 
     def python_code(self, root_module: str, *args: Any, **kwargs: Any) -> PythonCode:
         """The source of a function ``forward`` that does what the graph says."""

@@ -8,6 +8,9 @@ from typing import Any
 
 from ..nn import Module, Parameter
 from ..tensor import Tensor
+from ..utils import _pytree as pytree
+from . import _pytree as fx_pytree
+from .codegen import TreeCodeGen
 from .graph import Graph
 
 _USER_PRESERVED_ATTRIBUTES_KEY = "_user_preserved_attributes"
@@ -114,6 +117,9 @@ class GraphModule(Module):
 
     def recompile(self) -> Any:
         """Make the code of the graph as it is now."""
+        how = self._graph._codegen
+        if isinstance(how, TreeCodeGen):    # which the code reads
+            self._in_spec, self._out_spec = how.in_spec, how.out_spec
         written = self._graph.python_code("self")
         self._code = written.src
         self.__class__.forward = _compiled(written.src, written.globals)
@@ -199,8 +205,13 @@ class GraphModule(Module):
         state = {k: v for k, v in self.__dict__.items() if k not in ("_graph", "_code", "_tracer_cls")}
         written = self._graph.python_code("self")
         plain = {k: v for k, v in written.globals.items() if f" {k}" in written.src or f"{k}(" in written.src}
-        plain.pop("torch", None)
+        for name in ("torch", *_TREES):
+            plain.pop(name, None)
         return _from_code, (state, written.src, plain, type(self).__name__)
+
+
+# What the code of graphs with nested arguments calls.
+_TREES = {"fx_pytree": fx_pytree, "pytree": pytree}
 
 
 class _CodeOnlyModule(Module):
@@ -215,16 +226,20 @@ def _from_code(state: dict[str, Any], source: str, names: dict[str, Any], class_
     """A ``GraphModule`` again, from its code and attributes."""
     import sys
 
-    from ._symbolic_trace import Tracer  # which makes these modules
+    from ._symbolic_trace import PH, Tracer  # which makes these modules
 
     class EveryModuleIsALeaf(Tracer):
         def is_leaf_module(self, m: Module, module_qualified_name: str) -> bool:
             return True
     names = {"torch": sys.modules[__name__.partition(".")[0]], "inf": float("inf"), "nan": float("nan"),
-             "NoneType": type(None), **names}
+             "NoneType": type(None), **_TREES, **names}
     holder = type(class_name, (_CodeOnlyModule,), {"forward": _compiled(source, names)})(dict(state))
     tracer = EveryModuleIsALeaf()
-    made = GraphModule(holder, tracer.trace(holder), class_name)
+    nested = None
+    if "_in_spec" in state:
+        spec = state["_in_spec"]
+        nested = tuple(pytree.tree_unflatten([PH] * spec.num_leaves, spec))
+    made = GraphModule(holder, tracer.trace(holder, nested), class_name)
     made.__dict__.update({k: v for k, v in state.items() if k in ("training", "meta")})
     return made
 

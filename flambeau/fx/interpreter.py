@@ -42,6 +42,8 @@ class Interpreter:
             enable_io_processing: bool = True) -> Any:
         """The result of the graph for some arguments."""
         self.env = dict(initial_env or {})
+        if enable_io_processing:
+            args = self.graph.process_inputs(*args)
         self.args_iter: Iterator[Any] = iter(args)
         for node in self.graph.nodes:
             if node in self.env:
@@ -55,7 +57,8 @@ class Interpreter:
             for used in self._ended.get(node, ()):
                 del self.env[used]
             if node.op == "output":
-                return self.env[node]
+                result = self.env[node]
+                return self.graph.process_outputs(result) if enable_io_processing else result
         return None
 
     def run_node(self, n: Node) -> Any:
@@ -122,6 +125,7 @@ class Transformer(Interpreter):
     def __init__(self, module: GraphModule) -> None:
         super().__init__(module)
         self.new_graph = Graph()
+        self.new_graph._codegen = self.graph._codegen
 
         class Appending(Tracer):
             def is_leaf_module(self, m: Any, module_qualified_name: str) -> bool:

@@ -193,7 +193,7 @@ def _stored(contents: tuple[Any, ...], dtype: dtypes.dtype) -> UntypedStorage:
 def _reduced(storage: Any) -> tuple[Any, ...]:
     """The call that pickles of PyTorch's storages make."""
     from ..serialization import save  # made of storages
-    from ..storage import _load_from_bytes
+    from ..storage import _load_from_bytes  # the same
     file = io.BytesIO()
     save(storage, file, _use_new_zipfile_serialization=False)
     return _load_from_bytes, (file.getvalue(),)

@@ -207,6 +207,28 @@ def test_matches_name_what_was_given_to_replacements() -> None:
         ["relu", "x"], ["relu_1", "neg"]]
 
 
+def nested_sum(x, t, flag):     # type: ignore[no-untyped-def]  # types would stand in the code
+    y = x + t["a"][0] * 2 - t["a"][1]
+    return {"sum": y, "both": (y, x)} if flag else y
+
+
+def test_nested_arguments_are_specialized() -> None:
+    traced = fx.symbolic_trace(nested_sum, concrete_args={"t": {"a": [fx.PH, 3]}, "flag": True})
+    assert ("forward(self, x, t, flag):\n"
+            "    x, t_1, t_2, flag_1, = fx_pytree.tree_flatten_spec([x, t, flag], self._in_spec)\n"
+            "    eq = t_2 == 3;  t_2 = None\n") in traced.code
+    assert "    return pytree.tree_unflatten([sub, sub, x], self._out_spec)" in traced.code
+    assert [n.name for n in traced.graph.nodes if n.op == "placeholder"] == ["x", "t_1", "t_2", "flag_1"]
+    for runs in (traced, copy.deepcopy(traced), pickle.loads(pickle.dumps(traced)),
+                 fx.Interpreter(traced).run, fx.Transformer(traced).transform()):
+        found = runs(torch.ones(2), {"a": [torch.ones(2), 3]}, True)
+        assert found["sum"].tolist() == [0, 0] and found["both"][1].tolist() == [1, 1]
+    for number, flag, told in ((4, True, "t has been specialized to have value 3 but got another value"),
+                               (3, False, "flag has been specialized to have value True but got another")):
+        with pytest.raises(AssertionError, match=told):
+            traced(torch.ones(2), {"a": [torch.ones(2), number]}, flag)
+
+
 def test_interpreters_and_transformers_are_overridden() -> None:
     class Doubled(fx.Transformer):
         def call_function(self, target: Any, args: Any, kwargs: Any) -> Any:
