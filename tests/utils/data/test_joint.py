@@ -98,6 +98,13 @@ def test_same_as_one_by_one(name: str, collate: Any) -> None:
             np.testing.assert_allclose(a, b, rtol=2e-6, atol=1e-7)
 
 
+def test_same_in_worker_processes() -> None:
+    here, _ = _waited("flipped, then normalized")
+    loader = DataLoader(_Of("flipped, then normalized"), batch_size=16, num_workers=2)
+    for a, b in zip(here, map(_flat, loader), strict=True):
+        np.testing.assert_allclose(a, b, rtol=2e-6, atol=1e-7)
+
+
 @pytest.mark.parametrize("name", ["normalized", "flipped, then normalized", "cropped, then flipped", "bytes",
                                   "brighter by numbers", "of which most is left", "as a dictionary"])
 def test_what_is_stacked_goes_on_waiting(name: str) -> None:
