@@ -153,7 +153,7 @@ def sub(input: Any, other: Any, *older: Any, alpha: Any = 1) -> Tensor:
     return record(SUB_SCALED, (input, other, alpha))
 
 
-@api("torch", out=True)
+@api("torch")
 def rsub(input: Tensor, other: Any, *, alpha: Any = 1) -> Tensor:
     """``other - alpha * input``, broadcast.
 

@@ -15,7 +15,7 @@ from ..tensor.warned import warn
 from .definition import operand, pointwise, pointwise_geometry, pointwise_operator, result_dtype
 from .domain import COMPLEX, bad_arguments, refuse, require_tensor
 from .number_range import check_number
-from .out import BOOLEAN, Out
+from .out import BOOLEAN, NO_OUT, Out
 from .registry import api
 
 
@@ -96,7 +96,7 @@ ge = _comparison("ge", lambda m, input, other: m.greater_equal(input, other), Tr
 
 # --- special values -----------------------------------------------------------------------------------------
 
-@pointwise(promotes="bool", inplace=False)
+@pointwise(promotes="bool", inplace=False, out=NO_OUT)
 def isnan(m: Any, input: Any) -> Any:
     """Whether elements are NaN.
 
@@ -107,7 +107,7 @@ def isnan(m: Any, input: Any) -> Any:
     return m.isnan(input)
 
 
-@pointwise(promotes="bool", inplace=False)
+@pointwise(promotes="bool", inplace=False, out=NO_OUT)
 def isinf(m: Any, input: Any) -> Any:
     """Whether elements are infinite.
 
@@ -118,7 +118,7 @@ def isinf(m: Any, input: Any) -> Any:
     return m.isinf(input)
 
 
-@pointwise(promotes="bool", inplace=False)
+@pointwise(promotes="bool", inplace=False, out=NO_OUT)
 def isfinite(m: Any, input: Any) -> Any:
     """Whether elements are neither infinite nor NaN.
 
@@ -159,7 +159,7 @@ refuse(
 )
 
 
-@pointwise(promotes="bool", inplace=False)
+@pointwise(promotes="bool", inplace=False, out=NO_OUT)
 def isreal(m: Any, input: Any) -> Any:
     """Whether the imaginary part is zero.
 

@@ -22,7 +22,7 @@ from ..tensor.overlap import require_apart
 from ..tensor.overrides import first_seen
 from .arguments import type_in_words
 from .keywords import Judge
-from .out import CONVERTED, Out, store
+from .out import CONVERTED, NO_OUT, Out, store
 from .registry import NAMESPACES, api
 
 NUMBERS = (int, float, bool, complex)
@@ -212,8 +212,8 @@ def pointwise(*namespaces: str, name: str | None = None, promotes: str = "same",
               exact: str = "", out: Out = CONVERTED) -> Callable[[Callable[..., Any]], Any]:
     """Declare a pointwise operator of one, two or three tensors and publish its function.
 
-    Default namespaces: ``torch`` and ``Tensor``. The returned function carries ``.operator`` and
-    ``.derivative``.
+    Default namespaces: ``torch`` and ``Tensor``. ``out``: what it asks of ``out=``. The
+    returned function carries ``.operator`` and ``.derivative``.
     """
     def declare(kernel: Callable[..., Any]) -> Any:
         public_name = name or kernel.__name__
@@ -241,6 +241,8 @@ def _stored(result: Tensor, out: Any, name: str, operands: tuple[Any, ...], asks
 
 def _unary(op: Operator, name: str, namespace: str, asks: Out) -> Any:
     def function(input: Any, *, out: Any = None) -> Any:
+        if out is not None and asks is NO_OUT:
+            raise TypeError(f"{name}() got an unexpected keyword argument 'out'")
         if not isinstance(input, Tensor):
             if first_seen((input,)):
                 return NAMESPACES[namespace][name](input)

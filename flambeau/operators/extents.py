@@ -34,6 +34,18 @@ def sizes_of(args: tuple[Any, ...], function: str = "", argument: str = "size",
         raise _not_sizes(args, single, f"{function}(): argument '{argument}'") from None
 
 
+def alone(name: str, function: str, args: tuple[Any, ...], named: dict[str, Any]) -> Any:
+    """What was given by the only name that a function takes for its numbers, if it was."""
+    if not named:
+        return None
+    for other in named:
+        if other != name:
+            raise TypeError(f"{function}() got an unexpected keyword argument '{other}'")
+    if args:
+        raise TypeError(f"{function}() got multiple values for argument '{name}'")
+    return named[name]
+
+
 def _not_sizes(args: tuple[Any, ...], single: bool, argument: str) -> TypeError:
     """The error for extents that are no integers: the first is judged before the others are looked at."""
     place = next(i for i, n in enumerate(args) if not is_integer(n))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from .. import dtypes
 from ..graph.geometry import contiguous
 from ..tensor import Tensor, record, state
 from .definition import operator
@@ -118,6 +119,9 @@ def group_norm(input: Tensor, num_groups: int, weight: Any = None, bias: Any = N
     if input.numel() and input.numel() // num_groups == 1:
         raise ValueError("Expected more than 1 value per channel when training, got input size "
                          f"{list(input.shape)}")
+    if input.dtype.category != dtypes.FLOATING:
+        raise NotImplementedError('"GroupNormKernelImpl" not implemented for '
+                                  f"'{dtypes.SCALAR_NAMES[input.dtype]}'")
     if input.numel() == 0:
         return affine(input.reshape(input.shape) * 1, weight, bias)
     x = in_format_of(gradient_like(input), input._geometry)

@@ -91,6 +91,15 @@ def _density(hist: Any, *edges: Any) -> Any:
     return (hist / hist.sum() / volume).astype(hist.dtype)
 
 
+def _types_differ(name: str, input: Tensor, x: Tensor) -> str:
+    given, other = dtypes.c_name(input.dtype), dtypes.c_name(x.dtype)
+    if name == "weight":
+        return ("torch.histogramdd: if weight tensor is provided, input tensor and weight tensor should have "
+                f"the same dtype, but got input({given}), and weight({other})")
+    return ("torch.histogramdd: input tensor and bins tensors should have the same dtype, but got input with "
+            f"dtype {given} and bins for dimension 0 with dtype {other}")
+
+
 @api("torch", "Tensor", out=True, judge="first")
 @by_example
 def histogram(
@@ -103,6 +112,9 @@ def histogram(
     tensor([0., 2., 1., 0.])
     """
     _require_real(input, "histogramdd")
+    for name, x in (("weight", weight), ("bins", bins)):
+        if isinstance(x, Tensor) and x.dtype is not input.dtype:
+            raise RuntimeError(_types_differ(name, input, x))
     values = look(input, "histogram").reshape(-1)
     if weight is not None and weight.shape != input.shape:
         raise RuntimeError(

@@ -290,7 +290,7 @@ def _vander(x: Tensor, N: int | None = None, increasing: bool = False) -> Tensor
     return stack(columns, -1)
 
 
-@api("torch", "Tensor", out=True, judge="first")
+@api("torch", "Tensor", judge="first")
 def trace(input: Tensor) -> Tensor:
     """The sum of a matrix's diagonal.
 

@@ -50,6 +50,8 @@ def linear_geometry(operands: Any, attributes: Any) -> Geometry:
         require_same_dtype(x, w)
     else:
         require_addable(b, x, w)
+        if b.ndim > 1 and len(rows) > 1:
+            raise RuntimeError("a bias of several dimensions")  # which is added otherwise
         expandable(b, (prod(rows), columns))
     refuse_bool(x, "addmm_impl_cpu_")
     return contiguous((*rows, columns), x.dtype, x.device)
@@ -183,4 +185,6 @@ def linear(input: Tensor, weight: Tensor, bias: Tensor | None = None, *, out: Te
             op = LINEAR_FOLDED_UNBIASED if bias is None else LINEAR_FOLDED
         return record_three(op, input, weight, bias)
     except FAILURES:
+        if isinstance(bias, Tensor) and bias.ndim > 1 and input.ndim > 2 and weight.ndim == 2:
+            return matmul(input, weight.t()) + bias     # it is added to matrices, not to rows
         return failed("nn.functional", "linear", input, weight, bias)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from ..dtypes import SCALAR_NAMES, c_name
+from ..dtypes import SCALAR_NAMES, bool_, c_name
 from ..graph.geometry import Geometry, contiguous
 from ..graph.operator import Operator, Price
 from ..tensor import Tensor, assign, record
@@ -228,6 +228,9 @@ def addr(input: Tensor, vec1: Tensor, vec2: Tensor, *older: Any, beta: Any = 1, 
     """
     if older:
         return scaled(addr, (input, vec1, vec2, *older), "beta alpha")
+    for name, factor in (("beta", beta), ("alpha", alpha)):
+        if isinstance(factor, bool) and bool_ not in (input.dtype, vec1.dtype, vec2.dtype):
+            raise RuntimeError(f"Boolean {name} only supported for Boolean results.")
     return record(ADDR, (input, vec1, vec2, beta, alpha), (_mode(beta, alpha),))
 
 

@@ -30,6 +30,7 @@ class Out(NamedTuple):
 
 
 CONVERTED = Out()
+NO_OUT = Out("takes no out=")
 EXACT = Out("Expected out tensor to have dtype {result}, but got {out} instead")
 # Pointwise functions of one operand that leave no conversion to their loop.
 UNCONVERTED = Out("Found dtype {Out} but expected {Result}")

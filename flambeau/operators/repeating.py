@@ -13,7 +13,7 @@ from ..tensor.batching import by_example
 from ..tensor.construct import from_array
 from .arguments import is_integer
 from .definition import operator
-from .extents import sizes_of
+from .extents import alone, sizes_of
 from .looking import look
 from .memory_formats import suggested_geometry
 from .ranges import arange
@@ -83,7 +83,7 @@ def flip(input: Tensor, *dims: Any, **named: Any) -> Tensor:
     tensor([2, 1, 0])
     """
     found = tuple(
-        [check_dim(d, input.ndim) for d in sizes_of(dims, "flip", "dims", named.get("dims"))]
+        [check_dim(d, input.ndim) for d in sizes_of(dims, "flip", "dims", alone("dims", "flip", dims, named))]
     )
     for position, d in enumerate(found):
         if d in found[:position]:
@@ -203,7 +203,7 @@ def repeat(self: Tensor, *repeats: Any, **named: Any) -> Tensor:
             [1, 2, 1, 2]])
     """
     return record(
-        REPEAT, (self,), (sizes_of(repeats, "repeat", "repeats", named.get("repeats")),)
+        REPEAT, (self,), (sizes_of(repeats, "repeat", "repeats", alone("repeats", "repeat", repeats, named)),)
     )
 
 
@@ -216,7 +216,7 @@ def tile(input: Tensor, *dims: Any, **named: Any) -> Tensor:
     tensor([[1, 2, 1, 2],
             [1, 2, 1, 2]])
     """
-    counts = sizes_of(dims, "tile", "dims", named.get("dims"))
+    counts = sizes_of(dims, "tile", "dims", alone("dims", "tile", dims, named))
     return record(REPEAT, (input,), ((1,) * (input.ndim - len(counts)) + counts,))
 
 

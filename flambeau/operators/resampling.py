@@ -170,8 +170,8 @@ def interpolate(input: Tensor, size: Any = None, scale_factor: Any = None, mode:
         if align_corners is not None:
             raise ValueError("align_corners option can only be set with the interpolating modes: linear | "
                              "bilinear | bicubic | trilinear")
-    else:
-        align_corners = bool(align_corners)
+    elif align_corners is not None and not isinstance(align_corners, bool):
+        raise TypeError(f"align_corners must be bool, not {type(align_corners).__name__}")
     if recompute_scale_factor and size is not None:
         raise ValueError("recompute_scale_factor is not meaningful with an explicit size.")
     dims = input.dim() - 2

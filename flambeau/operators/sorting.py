@@ -243,6 +243,10 @@ def bucketize(input: Any, boundaries: Tensor, *, out_int32: bool = False, right:
     """
     if boundaries.ndim != 1:
         raise RuntimeError(f"boundaries tensor must be 1 dimension, but got dim({boundaries.ndim})")
+    for x in (input, boundaries):
+        if isinstance(x, Tensor) and x.is_complex():
+            raise NotImplementedError('"searchsorted_out_cpu" not implemented for '
+                                      f"'{dtypes.SCALAR_NAMES[x.dtype]}'")
     return record(SEARCHSORTED, (boundaries, input, None), (right, out_int32))
 
 

@@ -7,7 +7,7 @@ from typing import Any
 from ..graph.geometry import Geometry
 from ..tensor import Tensor, check_dim, view, view_operator
 from ..tensor.warned import warn_once
-from .extents import sizes_of
+from .extents import alone, sizes_of
 from .registry import api
 
 
@@ -111,7 +111,7 @@ def permute(input: Tensor, *dims: Any, **named: Any) -> Tensor:
     >>> torch.zeros(2, 3, 4).permute(2, 0, 1).shape
     torch.Size([4, 2, 3])
     """
-    return view(PERMUTE, input, (sizes_of(dims, "permute", "dims", named.get("dims")),))
+    return view(PERMUTE, input, (sizes_of(dims, "permute", "dims", alone("dims", "permute", dims, named)),))
 
 
 @api("torch", "Tensor", aliases=("moveaxis",))
