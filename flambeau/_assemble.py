@@ -46,7 +46,13 @@ def get_num_threads() -> int:
 
 
 def set_num_threads(num: int) -> None:
-    """Set how many threads a native kernel may use (NumPy's own are set before the start)."""
+    """Set how many threads a native kernel may use (NumPy's own are set before the start).
+
+    >>> import flambeau as torch
+    >>> torch.set_num_threads(torch.get_num_threads())
+    >>> torch.get_num_threads() > 0
+    True
+    """
     if not isinstance(num, int):
         raise RuntimeError(f"set_num_threads expects an int, but got {type(num).__name__}")
     if num <= 0:

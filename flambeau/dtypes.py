@@ -208,7 +208,15 @@ def get_default_dtype() -> dtype:
 
 
 def set_default_dtype(d: dtype, /) -> None:
-    """Set the floating-point type that factory functions and promotion of integers use."""
+    """Set the floating-point type that factory functions and promotion of integers use.
+
+    >>> import flambeau as torch
+    >>> torch.set_default_dtype(torch.float64)
+    >>> made = torch.ones(1)
+    >>> torch.set_default_dtype(torch.float32)
+    >>> made.dtype
+    torch.float64
+    """
     global _default
     if not isinstance(d, dtype):
         raise TypeError("invalid dtype object: only floating-point types are supported as the default type")

@@ -50,12 +50,25 @@ def thread_safe_generator() -> Generator | None:
 
 
 def get_rng_state() -> Tensor:
-    """The state of the default stream as bytes."""
+    """The state of the default stream as bytes.
+
+    >>> import flambeau as torch
+    >>> torch.get_rng_state().shape
+    torch.Size([5056])
+    """
     return default_generator.get_state()
 
 
 def set_rng_state(new_state: Tensor) -> None:
-    """Continue the default stream from a state."""
+    """Continue the default stream from a state.
+
+    >>> import flambeau as torch
+    >>> state = torch.get_rng_state()
+    >>> first = torch.rand(2)
+    >>> torch.set_rng_state(state)
+    >>> torch.equal(first, torch.rand(2))
+    True
+    """
     default_generator.set_state(new_state)
 
 

@@ -202,7 +202,14 @@ _TRANSFORMED = (
 
 def _tensor_backward(self: Tensor, gradient: Any = None, retain_graph: bool | None = None,
                      create_graph: bool = False, inputs: Any = None) -> None:
-    """Add the gradients of this tensor to the ``.grad`` of the leaves it was computed from."""
+    """Add the gradients of this tensor to the ``.grad`` of the leaves it was computed from.
+
+    >>> import flambeau as torch
+    >>> x = torch.ones(2, requires_grad=True)
+    >>> (x * x).sum().backward()
+    >>> x.grad
+    tensor([2., 2.])
+    """
     backward(self, gradient, retain_graph, create_graph, inputs=inputs)
 
 

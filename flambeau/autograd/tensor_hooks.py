@@ -60,7 +60,15 @@ def register_post_accumulate_grad_hook(self: Tensor, hook: Callable[[Tensor], No
 
 
 def retain_grad(self: Tensor) -> None:
-    """Keep the gradient of this non-leaf tensor in its ``.grad``."""
+    """Keep the gradient of this non-leaf tensor in its ``.grad``.
+
+    >>> import flambeau as torch
+    >>> y = torch.ones(2, requires_grad=True) * 2
+    >>> y.retain_grad()
+    >>> (y * y).sum().backward()
+    >>> y.grad
+    tensor([4., 4.])
+    """
     if not self.requires_grad:
         raise RuntimeError("can't retain_grad on Tensor that has requires_grad=False")
     fn = self.grad_fn

@@ -169,7 +169,12 @@ def type_as(self: Tensor, other: Tensor) -> Tensor:
 
 @api("Tensor")
 def cpu(self: Tensor, memory_format: Any = None) -> Tensor:
-    """The tensor in main memory: itself, where it lies there already."""
+    """The tensor in main memory: itself, where it lies there already.
+
+    >>> import flambeau as torch
+    >>> torch.ones(1).cpu().device
+    device(type='cpu')
+    """
     return self if self._geometry.device is devices.CPU else self.to("cpu")
 
 
@@ -238,7 +243,12 @@ def is_floating_point(input: Tensor) -> bool:
 
 @api("torch")
 def is_signed(input: Tensor) -> bool:
-    """Whether the element type has negative numbers."""
+    """Whether the element type has negative numbers.
+
+    >>> import flambeau as torch
+    >>> torch.is_signed(torch.ones(1, dtype=torch.uint8))
+    False
+    """
     return input._geometry.dtype.is_signed
 
 

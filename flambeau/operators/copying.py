@@ -127,7 +127,12 @@ api("Tensor", name="contiguous")(contiguous_copy)
 
 @api("Tensor")
 def is_contiguous(self: Tensor, memory_format: Any = layouts.contiguous_format) -> bool:
-    """Whether the elements lie in memory in the order of the dimensions (or of ``memory_format``)."""
+    """Whether the elements lie in memory in the order of the dimensions (or of ``memory_format``).
+
+    >>> import flambeau as torch
+    >>> torch.ones(2, 3).is_contiguous(), torch.ones(2, 3).t().is_contiguous()
+    (True, False)
+    """
     return has_format(self._geometry, memory_format)
 
 

@@ -226,7 +226,12 @@ def new_zeros(
     requires_grad: bool = False,
     pin_memory: bool = False,
 ) -> Tensor:
-    """Zeros of this tensor's dtype and device."""
+    """Zeros of this tensor's dtype and device.
+
+    >>> import flambeau as torch
+    >>> torch.ones(1, dtype=torch.int64).new_zeros(2)
+    tensor([0, 0])
+    """
     made = filled(
         _new_geometry(self, sizes, dtype, device, "new_zeros", size), 0, requires_grad
     )
@@ -244,7 +249,12 @@ def new_ones(
     requires_grad: bool = False,
     pin_memory: bool = False,
 ) -> Tensor:
-    """Ones of this tensor's dtype and device."""
+    """Ones of this tensor's dtype and device.
+
+    >>> import flambeau as torch
+    >>> torch.ones(1, dtype=torch.int64).new_ones(2)
+    tensor([1, 1])
+    """
     made = filled(
         _new_geometry(self, sizes, dtype, device, "new_ones", size), 1, requires_grad
     )

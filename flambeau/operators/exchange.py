@@ -44,7 +44,12 @@ def data_ptr(self: Tensor) -> int:
 
 @api("Tensor")
 def untyped_storage(self: Tensor) -> UntypedStorage:
-    """The bytes that this tensor shares with its views."""
+    """The bytes that this tensor shares with its views.
+
+    >>> import flambeau as torch
+    >>> torch.ones(3).untyped_storage().nbytes()
+    12
+    """
     return UntypedStorage(_storage=self._storage)
 
 
@@ -67,7 +72,12 @@ NAMESPACES["torch"].update(is_storage=is_storage, UntypedStorage=UntypedStorage,
 
 @api("Tensor")
 def is_shared(self: Tensor) -> bool:
-    """Whether the memory is shared with other processes."""
+    """Whether the memory is shared with other processes.
+
+    >>> import flambeau as torch
+    >>> torch.ones(1).is_shared()
+    False
+    """
     return False
 
 

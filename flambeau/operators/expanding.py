@@ -63,7 +63,13 @@ def expand(input: Tensor, *sizes: Any, size: Any = None, implicit: bool = False)
 
 @api("Tensor")
 def expand_as(self: Tensor, other: Tensor) -> Tensor:
-    """``self`` expanded to the shape of another tensor."""
+    """``self`` expanded to the shape of another tensor.
+
+    >>> import flambeau as torch
+    >>> torch.tensor([[1], [2]]).expand_as(torch.ones(2, 2))
+    tensor([[1, 1],
+            [2, 2]])
+    """
     return view(EXPAND, self, (other._geometry.shape,))
 
 

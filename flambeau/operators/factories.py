@@ -142,7 +142,12 @@ def scalar_tensor(
     requires_grad: bool = False,
     pin_memory: bool = False,
 ) -> Tensor:
-    """A 0-dim tensor of one number, of the default dtype."""
+    """A 0-dim tensor of one number, of the default dtype.
+
+    >>> import flambeau as torch
+    >>> torch.scalar_tensor(2.)
+    tensor(2.)
+    """
     wanted = dtype or (
         dtypes.get_default_dtype().to_complex() if isinstance(s, complex) else dtypes.get_default_dtype()
     )
@@ -152,7 +157,12 @@ def scalar_tensor(
 @api("Tensor")
 def new_tensor(self: Tensor, data: Any, *, dtype: Any = None, device: Any = None, requires_grad: bool = False,
                layout: Any = None, pin_memory: bool = False) -> Tensor:
-    """A tensor with a copy of ``data``, of this tensor's dtype and device."""
+    """A tensor with a copy of ``data``, of this tensor's dtype and device.
+
+    >>> import flambeau as torch
+    >>> torch.ones(1, dtype=torch.float64).new_tensor([1, 2])
+    tensor([1., 2.], dtype=torch.float64)
+    """
     return _tensor(data.detach().tolist() if isinstance(data, Tensor) else data, dtype=dtype or self.dtype,
                    device=self.device if device is None else device, requires_grad=requires_grad)
 

@@ -77,7 +77,12 @@ def det(A: Tensor) -> Tensor:
 
 @api("torch", "Tensor", name="det")
 def _det(input: Tensor) -> Tensor:
-    """See ``linalg.det``."""
+    """See ``linalg.det``.
+
+    >>> import flambeau as torch
+    >>> torch.det(torch.tensor([[2., 0.], [0., 3.]]))
+    tensor(6.)
+    """
     return det(input)
 
 

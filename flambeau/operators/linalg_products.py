@@ -57,7 +57,13 @@ def matrix_power(A: Tensor, n: int) -> Tensor:
 
 @api("torch", "Tensor", out=True, name="matrix_power", judge="first")
 def _matrix_power(input: Tensor, n: int) -> Tensor:
-    """See ``linalg.matrix_power``."""
+    """See ``linalg.matrix_power``.
+
+    >>> import flambeau as torch
+    >>> torch.matrix_power(torch.tensor([[2., 0.], [0., 3.]]), 2)
+    tensor([[4., 0.],
+            [0., 9.]])
+    """
     return matrix_power(input, n)
 
 
@@ -210,7 +216,12 @@ def cross(input: Tensor, other: Tensor, *, dim: int = -1) -> Tensor:
 
 @api("torch", "Tensor", out=EXACT, name="cross")
 def _cross(input: Tensor, other: Tensor, dim: int | None = None) -> Tensor:
-    """The cross product along ``dim`` (deprecated default: the first dimension with 3 elements)."""
+    """The cross product along ``dim`` (deprecated default: the first dimension with 3 elements).
+
+    >>> import flambeau as torch
+    >>> torch.cross(torch.tensor([1., 0., 0.]), torch.tensor([0., 1., 0.]), dim=0)
+    tensor([0., 0., 1.])
+    """
     if dim is None:
         warn_once(
             "Using torch.cross without specifying the dim arg is deprecated.\nPlease either pass the dim "

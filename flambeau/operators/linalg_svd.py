@@ -128,7 +128,12 @@ def svd(A: Tensor, full_matrices: bool = True, *, driver: str | None = None) -> 
 
 @api("torch", "Tensor", out=EXACT, name="svd", judge="first")
 def _svd(input: Tensor, some: bool = True, compute_uv: bool = True) -> Any:
-    """U, S and V (not its conjugate transpose): see ``linalg.svd``."""
+    """U, S and V (not its conjugate transpose): see ``linalg.svd``.
+
+    >>> import flambeau as torch
+    >>> torch.svd(torch.tensor([[3., 0.], [0., 4.]])).S
+    tensor([4., 3.])
+    """
     require_matrix(input, "linalg.svd")
     if not compute_uv:
         n, k = input.shape[-2:]
@@ -244,5 +249,11 @@ def tensor_cutoff(A: Tensor, S: Tensor, atol: Any, rtol: Any) -> Tensor:
 
 @api("torch", "Tensor", judge="first")
 def pinverse(input: Tensor, rcond: Any = 1e-15) -> Tensor:
-    """See ``linalg.pinv``."""
+    """See ``linalg.pinv``.
+
+    >>> import flambeau as torch
+    >>> torch.pinverse(torch.tensor([[2., 0.], [0., 4.]]))
+    tensor([[0.5000, 0.0000],
+            [0.0000, 0.2500]])
+    """
     return pinv(input, rcond)

@@ -283,7 +283,12 @@ def nuclear_norm(input: Tensor, dim: Any = (-2, -1), keepdim: bool = False) -> T
 def _norm_method(
     self: Tensor, p: Any = "fro", dim: Any = None, keepdim: bool = False, dtype: Any = None
 ) -> Tensor:
-    """See ``torch.norm``."""
+    """See ``torch.norm``.
+
+    >>> import flambeau as torch
+    >>> torch.tensor([3., 4.]).norm()
+    tensor(5.)
+    """
     return _norm(self, p, dim, keepdim, dtype)
 
 

@@ -149,7 +149,12 @@ def poisson(input: Tensor, generator: Any = None) -> Tensor:
 
 @api("torch")
 def binomial(count: Tensor, prob: Tensor, generator: Any = None) -> Tensor:
-    """Numbers of successes in ``count`` trials of probability ``prob``."""
+    """Numbers of successes in ``count`` trials of probability ``prob``.
+
+    >>> import flambeau as torch
+    >>> torch.binomial(torch.tensor([4.]), torch.tensor([1.]))
+    tensor([4.])
+    """
     count, prob = broadcast_tensors(count, prob)
     draws = drawn(BINOMIAL, generator, (count.detach().to(prob.dtype), prob.detach()),
                   contiguous(prob.shape, prob.dtype, prob.device))

@@ -120,7 +120,13 @@ def unbroadcast(grad: Tensor, shape: tuple[int, ...]) -> Tensor:
 
 @api("Tensor", judge="first")
 def sum_to_size(input: Tensor, *size: Any) -> Tensor:
-    """The sum over the dimensions along which ``size`` was broadcast to this shape."""
+    """The sum over the dimensions along which ``size`` was broadcast to this shape.
+
+    >>> import flambeau as torch
+    >>> torch.ones(2, 3).sum_to_size(2, 1)
+    tensor([[3.],
+            [3.]])
+    """
     shape = sizes_of(size)
     g = input._geometry
     if g.shape == shape:

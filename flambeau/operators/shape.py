@@ -125,13 +125,23 @@ def view_method(self: Tensor, *shape: Any, dtype: Any = None, size: Any = None) 
 
 @api("Tensor")
 def view_as(self: Tensor, other: Tensor) -> Tensor:
-    """The view in the shape of another tensor."""
+    """The view in the shape of another tensor.
+
+    >>> import flambeau as torch
+    >>> torch.ones(2, 3).view_as(torch.ones(6)).shape
+    torch.Size([6])
+    """
     return view(VIEW, self, (other._geometry.shape,))
 
 
 @api("Tensor")
 def reshape_as(self: Tensor, other: Tensor) -> Tensor:
-    """``self`` in the shape of another tensor."""
+    """``self`` in the shape of another tensor.
+
+    >>> import flambeau as torch
+    >>> torch.ones(2, 3).reshape_as(torch.ones(3, 2)).shape
+    torch.Size([3, 2])
+    """
     return reshape(self, other._geometry.shape)
 
 

@@ -91,7 +91,12 @@ def narrow(input: Tensor, dim: int, start: Any, length: int) -> Tensor:
 
 @api("torch", "Tensor", out=True)
 def narrow_copy(input: Tensor, dim: int, start: Any, length: int) -> Tensor:
-    """A copy of ``narrow``'s view."""
+    """A copy of ``narrow``'s view.
+
+    >>> import flambeau as torch
+    >>> torch.narrow_copy(torch.arange(4), 0, 1, 2)
+    tensor([1, 2])
+    """
     if dim >= input.ndim > 0:
         raise RuntimeError("Expected dim < static_cast<int64_t>(self_sizes.size()) to be true, but got "
                            "false.  (Could this error message be improved?  If so, please report an "

@@ -157,7 +157,13 @@ def _(ctx: Any, grad: Tensor) -> Tensor:
 def as_strided_scatter(
     input: Tensor, src: Tensor, size: Any, stride: Any, storage_offset: int | None = None
 ) -> Tensor:
-    """``input`` with the elements that an ``as_strided`` view shows replaced by ``src``."""
+    """``input`` with the elements that an ``as_strided`` view shows replaced by ``src``.
+
+    >>> import flambeau as torch
+    >>> torch.as_strided_scatter(torch.zeros(2, 2), torch.ones(2), (2,), (3,))
+    tensor([[1., 0.],
+            [0., 1.]])
+    """
     result = input.clone()
     if not input._geometry.is_contiguous:
         result = result.as_strided(input.shape, input.stride(), 0)

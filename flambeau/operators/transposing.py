@@ -148,7 +148,13 @@ def movedim(input: Tensor, source: Any, destination: Any) -> Tensor:
 
 @api("torch", "Tensor")
 def adjoint(input: Tensor) -> Tensor:
-    """The conjugate transpose of (a batch of) matrices."""
+    """The conjugate transpose of (a batch of) matrices.
+
+    >>> import flambeau as torch
+    >>> torch.adjoint(torch.tensor([[1, 2]]))
+    tensor([[1],
+            [2]])
+    """
     return _adjoint(input, "adjoint()", "tensor.adjoint()")
 
 

@@ -124,7 +124,12 @@ class Tensor(Handle):
     nelement = numel
 
     def stride(self, dim: int | None = None) -> Any:
-        """Steps between elements along the dimensions, in elements."""
+        """Steps between elements along the dimensions, in elements.
+
+        >>> import flambeau as torch
+        >>> torch.ones(2, 3).stride(), torch.ones(2, 3).t().stride()
+        ((3, 1), (1, 3))
+        """
         strides = self._geometry.strides
         return strides if dim is None else strides[check_dim(dim, len(strides))]
 
@@ -274,7 +279,12 @@ class Tensor(Handle):
         return self._counter is not None and self._counter.inference
 
     def detach(self) -> Tensor:
-        """The same storage, without history: no gradient flows through the result."""
+        """The same storage, without history: no gradient flows through the result.
+
+        >>> import flambeau as torch
+        >>> torch.ones(1, requires_grad=True).detach().requires_grad
+        False
+        """
         out = _new(Tensor)
         out._storage = self._storage
         out._geometry = self._geometry
