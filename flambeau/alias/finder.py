@@ -8,9 +8,9 @@ Note [one module, two names]: ``torch.x`` is not a copy of ``flambeau.x`` but th
 ``sys.modules``. The module keeps its own ``__name__`` and ``__spec__``; only the entry
 ``sys.modules["torch.x"]`` is added. Exceptions are what libraries know by its name: ``__name__`` of the
 package is then "torch" (programs that patch functions by their path compare it), that of ``torch.jit`` and
-``torch.nn.init`` likewise, and so is ``__module__`` of classes whose objects lie in tensors' pickles, of the
-functions that those pickles call, and of the functions of ``torch.nn.init``: with the alias a pickle of
-tensors is one that PyTorch reads.
+``torch.nn.init`` likewise, and so is ``__module__`` of layers' classes and of those whose objects lie in
+tensors' pickles, of the functions that those pickles call, and of the functions of ``torch.nn.init`` and
+``torch.nn.functional``: with the alias a pickle of tensors or layers is one that PyTorch reads.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ import os
 import sys
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from importlib.machinery import ModuleSpec, PathFinder
-from types import ModuleType
+from types import FunctionType, ModuleType
 from typing import Any
 
 PACKAGE = "flambeau"
@@ -246,6 +246,8 @@ class _MissingName:
 # -- switching it on ---------------------------------------------------------------------------------------
 
 
+# Where classes and functions lie that bear their public names now.
+_HOMES: dict[Any, str] = {}
 # Modules whose functions bear their public names.
 _NAMED = ("nn.init", "_utils", "storage")
 
@@ -265,9 +267,37 @@ def _name_as(package: Any, named: Callable[[str], str]) -> None:
         for value in vars(sys.modules[name]).values():
             if getattr(value, "__module__", None) in (name, torch_name(name)):
                 value.__module__ = named(name)
+    _name_layers(package, public)
     # PyTorch has this one beside its class.
     rebuilt = sys.modules[f"{PACKAGE}._utils"]._rebuild_from_type_v2
     rebuilt.__module__ = named(f"{PACKAGE}._tensor") if public else rebuilt.__module__
+
+
+def _name_layers(package: Any, public: bool) -> None:
+    """Name the classes of layers as PyTorch's where that is a place in which they are found."""
+    if not public:
+        while _HOMES:
+            kind, own = _HOMES.popitem()
+            kind.__module__ = own
+        return
+    home = f"{PACKAGE}.nn.modules."
+    inside = [module for name, module in list(sys.modules.items()) if name.startswith(home)]
+    for kind in {value for module in inside for value in vars(module).values() if isinstance(value, type)}:
+        own = kind.__module__
+        if not own.startswith(home) or kind.__name__.startswith("_"):
+            continue
+        name: str = package.serialization.names.public_name(kind)[0]
+        place = importlib.import_module(PACKAGE + name[len("torch"):])
+        if vars(place).setdefault(kind.__name__, kind) is kind:
+            _HOMES[kind] = own
+            kind.__module__ = name
+            sys.modules.setdefault(name, place)     # where inspect looks for the file of the class
+    # Layers keep functions of activation.
+    for name, value in vars(package.nn.functional).items():
+        own = getattr(value, "__module__", None) or ""
+        if isinstance(value, FunctionType) and value.__qualname__ == name and own.startswith(PACKAGE + "."):
+            _HOMES[value] = own
+            value.__module__ = f"{torch_name(PACKAGE)}.nn.functional"
 
 
 def installed() -> bool:

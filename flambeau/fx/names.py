@@ -29,13 +29,14 @@ _IN_NN_FUNCTIONAL = frozenset({
     "triplet_margin_loss"})
 
 PACKAGE = __name__.partition(".")[0]
+_OWN = (PACKAGE, "torch")       # the alias names some by what their users call them
 # Where public functions are looked for, in this order.
 _HOMES = ("", "nn.functional", "linalg", "fft", "special", "functional")
 
 
 def bare(function: Any) -> Any:
     """A function without what was wrapped around it: two public names may be the same function."""
-    while hasattr(function, "__wrapped__") and str(function.__module__).partition(".")[0] == PACKAGE:
+    while hasattr(function, "__wrapped__") and str(function.__module__).partition(".")[0] in _OWN:
         function = function.__wrapped__
     return function
 
@@ -49,7 +50,7 @@ def _published() -> dict[Any, str]:
     for place, home in [*homes.items(), ("torch.Tensor", package.Tensor)]:
         for name, value in list(vars(home).items()):
             own = getattr(value, "__module__", None) or ""
-            if callable(value) and own.partition(".")[0] == PACKAGE and not name.startswith("_" * 3):
+            if callable(value) and own.partition(".")[0] in _OWN and not name.startswith("_" * 3):
                 found.setdefault(bare(value), f"{place}.{name}")
     return found
 

@@ -216,7 +216,7 @@ def test_python_m_finds_modules_below_torch(python: Python) -> None:
 def test_pytorch_reads_plain_pickles_of_tensors(python: Python, tmp_path: Path, oracle: ModuleType) -> None:
     printed = python(
         """
-        import copy, pickle
+        import copy, inspect, pickle
         import torch
         x = torch.arange(6.0).reshape(2, 3)
         tagged = torch.nn.Parameter(torch.ones(2)); tagged.tag = "mine"
@@ -224,15 +224,20 @@ def test_pytorch_reads_plain_pickles_of_tensors(python: Python, tmp_path: Path, 
         kept = {"view": x[:, 1], "half": x.bfloat16(), "bool": x > 2, "tagged": tagged,
                 "leaf": torch.ones(2, requires_grad=True), "named": named, "size": x.shape,
                 "device": x.device, "layout": x.layout,
-                "types": [torch.float32, torch.bool], "storage": x.untyped_storage()}
+                "types": [torch.float32, torch.bool], "storage": x.untyped_storage(),
+                "layers": torch.nn.Sequential(
+                    torch.nn.Linear(2, 4), torch.nn.TransformerEncoderLayer(4, 2, 8))}
         with open("kept.pickle", "wb") as file:
             pickle.dump(kept, file)
         again = pickle.loads(pickle.dumps(kept))
         assert again["tagged"].tag == "mine" and again["types"][1] is torch.bool
         assert copy.copy(x).data_ptr() == x.data_ptr() and type(copy.copy(tagged)) is torch.nn.Parameter
         print(type(x.dtype), type(x.shape), type(tagged))
+        print(torch.nn.Module, torch.nn.LSTMCell, inspect.getsource(torch.nn.Linear)[:12])
         """, *RUN)
-    assert printed == "<class 'torch.dtype'> <class 'torch.Size'> <class 'torch.nn.parameter.Parameter'>\n"
+    assert printed == (
+        "<class 'torch.dtype'> <class 'torch.Size'> <class 'torch.nn.parameter.Parameter'>\n"
+        "<class 'torch.nn.modules.module.Module'> <class 'torch.nn.modules.rnn.LSTMCell'> class Linear\n")
     kept = pickle.loads((tmp_path / "kept.pickle").read_bytes())
     assert kept["view"].tolist() == [1.0, 4.0] and kept["half"].dtype is oracle.bfloat16
     assert kept["bool"].sum() == 3 and kept["leaf"].requires_grad
@@ -240,3 +245,4 @@ def test_pytorch_reads_plain_pickles_of_tensors(python: Python, tmp_path: Path, 
     assert kept["named"].name_of_it == "x" and kept["size"] == oracle.Size([2, 3])
     assert kept["types"] == [oracle.float32, oracle.bool] and kept["layout"] is oracle.strided
     assert kept["device"] == oracle.device("cpu") and kept["storage"].nbytes() == 24
+    assert kept["layers"].eval()(oracle.ones(1, 3, 2)).shape == (1, 3, 4)
