@@ -7,6 +7,22 @@ from typing import Any
 
 import pytest
 
+# Calls that write a number to the first element of x, the number, and what comes of all of them.
+WRITES = ("x.masked_fill(m, {})", "x.scatter(0, i, {})",
+          "x.__setitem__(0, {})", "x.__setitem__([0], {})")
+WRITTEN = """
+float32 | 1e300 | ! value cannot be converted to type float without overflow
+float32 | 1+2j | ! value cannot be converted to type float without overflow
+float32 | 1+0j | = [1.0, 1.0]
+bfloat16 | inf | = [inf, 1.0]
+uint8 | -1 | = [255, 1]
+uint8 | 300 | ! value cannot be converted to type uint8_t without overflow
+int32 | 2**40 | ! value cannot be converted to type int without overflow
+int32 | 1.5 | = [1, 1]
+int64 | inf | ! value cannot be converted to type int64_t without overflow
+bool | 1+2j | = [True, True]
+complex64 | 1+2j | = [(1+2j), (1+0j)]
+""".strip().splitlines()
 # Element type of x, call, and what comes of it: values, or the text of the error.
 ROWS = """
 float32 | x.fill_(1e300) | ! value cannot be converted to type float without overflow
@@ -29,19 +45,6 @@ uint8 | torch.full((2,), -1, dtype=x.dtype) | = [255, 255]
 int32 | torch.full((2,), 1.5, dtype=x.dtype) | = [1, 1]
 bool | torch.full((2,), 1+2j, dtype=x.dtype) | = [True, True]
 complex64 | torch.full((2,), 1+2j, dtype=x.dtype) | = [(1+2j), (1+2j)]
-float32 | x.masked_fill(m, 1e300) | ! value cannot be converted to type float without overflow
-float32 | x.masked_fill(m, 1+2j) | ! value cannot be converted to type float without overflow
-float32 | x.masked_fill(m, 1+0j) | = [1.0, 1.0]
-float16 | x.masked_fill(m, 1e300) | ! value cannot be converted to type c10::Half without overflow
-float16 | x.masked_fill(m, 70000.0) | ! value cannot be converted to type c10::Half without overflow
-bfloat16 | x.masked_fill(m, inf) | = [inf, 1.0]
-uint8 | x.masked_fill(m, -1) | = [255, 1]
-uint8 | x.masked_fill(m, 300) | ! value cannot be converted to type uint8_t without overflow
-int32 | x.masked_fill(m, 2**40) | ! value cannot be converted to type int without overflow
-int32 | x.masked_fill(m, 1.5) | = [1, 1]
-int64 | x.masked_fill(m, inf) | ! value cannot be converted to type int64_t without overflow
-bool | x.masked_fill(m, 1+2j) | = [True, True]
-complex64 | x.masked_fill(m, 1+2j) | = [(1+2j), (1+0j)]
 float32 | x.index_fill(0, i, 1e300) | ! value cannot be converted to type float without overflow
 float16 | x.index_fill(0, i, 1e300) | ! value cannot be converted to type c10::Half without overflow
 float16 | x.index_fill(0, i, 70000.0) | ! value cannot be converted to type c10::Half without overflow
@@ -52,45 +55,6 @@ int32 | x.index_fill(0, i, 2**40) | ! value cannot be converted to type int with
 int32 | x.index_fill(0, i, 1.5) | = [1, 1]
 int64 | x.index_fill(0, i, inf) | ! value cannot be converted to type int64_t without overflow
 complex64 | x.index_fill(0, i, 1+2j) | = [(1+2j), (1+0j)]
-float32 | x.scatter(0, i, 1e300) | ! value cannot be converted to type float without overflow
-float32 | x.scatter(0, i, 1+2j) | ! value cannot be converted to type float without overflow
-float32 | x.scatter(0, i, 1+0j) | = [1.0, 1.0]
-float16 | x.scatter(0, i, 1e300) | ! value cannot be converted to type c10::Half without overflow
-float16 | x.scatter(0, i, 70000.0) | ! value cannot be converted to type c10::Half without overflow
-bfloat16 | x.scatter(0, i, inf) | = [inf, 1.0]
-uint8 | x.scatter(0, i, -1) | = [255, 1]
-uint8 | x.scatter(0, i, 300) | ! value cannot be converted to type uint8_t without overflow
-int32 | x.scatter(0, i, 2**40) | ! value cannot be converted to type int without overflow
-int32 | x.scatter(0, i, 1.5) | = [1, 1]
-int64 | x.scatter(0, i, inf) | ! value cannot be converted to type int64_t without overflow
-bool | x.scatter(0, i, 1+2j) | = [True, True]
-complex64 | x.scatter(0, i, 1+2j) | = [(1+2j), (1+0j)]
-float32 | x.__setitem__(0, 1e300) | ! value cannot be converted to type float without overflow
-float32 | x.__setitem__(0, 1+2j) | ! value cannot be converted to type float without overflow
-float32 | x.__setitem__(0, 1+0j) | = [1.0, 1.0]
-float16 | x.__setitem__(0, 1e300) | = [inf, 1.0]
-float16 | x.__setitem__(0, 70000.0) | = [inf, 1.0]
-bfloat16 | x.__setitem__(0, inf) | = [inf, 1.0]
-uint8 | x.__setitem__(0, -1) | = [255, 1]
-uint8 | x.__setitem__(0, 300) | ! value cannot be converted to type uint8_t without overflow
-int32 | x.__setitem__(0, 2**40) | ! value cannot be converted to type int without overflow
-int32 | x.__setitem__(0, 1.5) | = [1, 1]
-int64 | x.__setitem__(0, inf) | ! value cannot be converted to type int64_t without overflow
-bool | x.__setitem__(0, 1+2j) | = [True, True]
-complex64 | x.__setitem__(0, 1+2j) | = [(1+2j), (1+0j)]
-float32 | x.__setitem__([0], 1e300) | ! value cannot be converted to type float without overflow
-float32 | x.__setitem__([0], 1+2j) | ! value cannot be converted to type float without overflow
-float32 | x.__setitem__([0], 1+0j) | = [1.0, 1.0]
-float16 | x.__setitem__([0], 1e300) | = [inf, 1.0]
-float16 | x.__setitem__([0], 70000.0) | = [inf, 1.0]
-bfloat16 | x.__setitem__([0], inf) | = [inf, 1.0]
-uint8 | x.__setitem__([0], -1) | = [255, 1]
-uint8 | x.__setitem__([0], 300) | ! value cannot be converted to type uint8_t without overflow
-int32 | x.__setitem__([0], 2**40) | ! value cannot be converted to type int without overflow
-int32 | x.__setitem__([0], 1.5) | = [1, 1]
-int64 | x.__setitem__([0], inf) | ! value cannot be converted to type int64_t without overflow
-bool | x.__setitem__([0], 1+2j) | = [True, True]
-complex64 | x.__setitem__([0], 1+2j) | = [(1+2j), (1+0j)]
 float32 | x.clamp(max=1e300) | ! value cannot be converted to type float without overflow
 float16 | x.clamp(max=1e300) | ! value cannot be converted to type c10::Half without overflow
 float16 | x.clamp(max=70000.0) | ! value cannot be converted to type c10::Half without overflow
@@ -168,6 +132,14 @@ bfloat16 | torch.addmm(x[:, None], x[:, None], x[:1, None], alpha=inf) | = [[inf
 uint8 | torch.addmm(x[:, None], x[:, None], x[:1, None], alpha=-1) | = [[0], [0]]
 int32 | torch.addmm(x[:, None], x[:, None], x[:1, None], alpha=1.5) | = [[2], [2]]
 complex64 | torch.addmm(x[:, None], x[:, None], x[:1, None], alpha=1+2j) | = [[(2+2j)], [(2+2j)]]
+float16 | x.masked_fill(m, 1e300) | ! value cannot be converted to type c10::Half without overflow
+float16 | x.scatter(0, i, 1e300) | ! value cannot be converted to type c10::Half without overflow
+float16 | x.__setitem__(0, 1e300) | = [inf, 1.0]
+float16 | x.__setitem__([0], 1e300) | = [inf, 1.0]
+float16 | x.masked_fill(m, 70000.0) | ! value cannot be converted to type c10::Half without overflow
+float16 | x.scatter(0, i, 70000.0) | ! value cannot be converted to type c10::Half without overflow
+float16 | x.__setitem__(0, 70000.0) | = [inf, 1.0]
+float16 | x.__setitem__([0], 70000.0) | = [inf, 1.0]
 """.strip().splitlines()
 
 
@@ -183,6 +155,13 @@ def outcome(torch: Any, dtype: str, code: str) -> str:
             return f"= {(x if result is None else result).tolist()!r}"
     except RuntimeError as error:
         return f"! {error}"
+
+
+@pytest.mark.parametrize("write", WRITES)
+@pytest.mark.parametrize("row", WRITTEN)
+def test_a_number_that_is_written(torch: Any, row: str, write: str) -> None:
+    dtype, number, expected = row.split(" | ")
+    assert outcome(torch, dtype, write.format(number)) == expected
 
 
 @pytest.mark.parametrize("row", ROWS)
