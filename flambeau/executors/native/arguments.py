@@ -48,9 +48,9 @@ def words(pointers: Sequence[str], numbers: Sequence[str], given: Mapping[str, A
     made = Words()
     for name in (*pointers, *numbers):
         value = given[name]
-        if isinstance(value, int):
-            made.constant(value)
-        else:
+        if callable(value):
             value(made)
+        else:
+            made.constant(value)
     made.constant(*table)
     return made

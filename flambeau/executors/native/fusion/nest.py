@@ -106,9 +106,6 @@ def _cuts(rows: int, mid: int, inner: int, first: int, count: int, tail: int, ha
     return chunk, chunks, block, split, packed
 
 
-_ACCESSES = {0: REPEATED, 1: ADJACENT}
-
-
 def nest_over(loops: list[tuple[int, bool]], steps: Sequence[Sequence[int]], own: Sequence[int],
               levels: Sequence[int], reduces: bool, passes: int, tail: int = 0) -> Nest:
     """The nest of loops (extent, whether it is reduced), given the inputs' steps in each, and the space's."""
@@ -123,7 +120,7 @@ def nest_over(loops: list[tuple[int, bool]], steps: Sequence[Sequence[int]], own
         elif s == own and level == ELEMENT:
             access = FLAT
         else:
-            access = _ACCESSES.get(s[-1], STRIDED)
+            access = REPEATED if s[-1] == 0 else ADJACENT if s[-1] == 1 else STRIDED
             strides.append([s[n] for n in order])
         accesses.append((access, level))
     return Nest([loops[n][0] for n in kept], [loops[n][0] for n in reduced], loops[last][0],

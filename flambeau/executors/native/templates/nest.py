@@ -107,6 +107,7 @@ def _blocks(size: int, columns: int, bytes_each: float, widest: int,
     return high, wide, tasks, max(1, tasks // wanted)
 
 
+@whole
 def tasks_for(traffic: float) -> int:
     """How many tasks share work of so many bytes."""
     return even(max(1, min(MOST_TASKS, int(traffic / TASK_BYTES))))
