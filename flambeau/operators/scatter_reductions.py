@@ -4,16 +4,19 @@ from __future__ import annotations
 
 from typing import Any
 
+from .. import dtypes
 from ..graph.geometry import Geometry, dense_like
 from ..tensor import Tensor, check_dim, record
 from . import bounds
 from .comparison import where
-from .definition import operator
+from .definition import operator, pointwise_operator
 from .indexing import check_source, check_vector
 from .out import EXACT
+from .prices import per_element
 from .registry import api
 from .scattering import _check_index, _positions, _require, check_src, cut, gather, into_shape
 
+_WIDE = (dtypes.float32, dtypes.float64)     # types in which sums and counts are kept as they are
 _FUNCTIONS = {"sum": "add", "mean": "add", "prod": "multiply", "amax": "maximum", "amin": "minimum"}
 
 
@@ -34,7 +37,7 @@ def _like_input(operands: Any, attributes: Any) -> Geometry:
     return dense_like(g.shape, g, g.dtype)
 
 
-@operator("scatter_reduce", _like_input)
+@operator("scatter_reduce", _like_input, price=per_element(5.0))
 def SCATTER_REDUCE(
     m: Any, input: Any, index: Any, src: Any, dim: int, reduce: str, include_self: bool
 ) -> Any:
@@ -111,7 +114,30 @@ def _product(
     return by_input, where(lone, alone, by_src.masked_fill(zeros, 0))
 
 
+_MEANS = pointwise_operator("scatter_means", lambda m, total, count: total / m.maximum(count, 1),
+                            grad_name="ScatterReduceBackward0")
+
+
+@_MEANS.derivative("total", keeps="count")
+def _(ctx: Any, grad: Tensor, count: Tensor) -> Tensor:
+    return grad / count.clamp_min(1)
+
+
+def _means(input: Tensor, dim: int, index: Tensor, src: Tensor, include_self: bool) -> Tensor:
+    """Sums, and how many elements each is of: of an index that was expanded, as many everywhere."""
+    narrow, shape = index, list(input.shape)
+    for d, (n, stride) in enumerate(zip(index.shape, index.stride(), strict=True)):
+        if d != dim and not stride and n == shape[d]:
+            narrow, shape[d] = narrow.narrow(d, 0, 1), 1
+    count = (input.new_ones if include_self else input.new_zeros)(shape)
+    count = count.scatter_add(dim, narrow, src.new_ones(()).expand(narrow.shape))
+    start = input if include_self else input.masked_fill(count > 0, 0)
+    return record(_MEANS, (start.scatter_add(dim, index, src), count))
+
+
 def _reduced(input: Tensor, dim: int, index: Tensor, src: Tensor, reduce: str, include_self: bool) -> Tensor:
+    if reduce == "mean" and input.dtype in _WIDE and src.dtype is input.dtype:
+        return _means(input, dim, index, src, include_self)
     return record(SCATTER_REDUCE, (input, index, src), (dim, reduce, include_self))
 
 
