@@ -270,6 +270,9 @@ class SparseTensor(Tensor):
     def __hash__(self) -> int:
         return id(self)
 
+    def __format__(self, spec: str) -> str:
+        return format(self.to_dense().item(), spec) if self.ndim == 0 else object.__format__(self, spec)
+
     def __repr__(self, *, tensor_contents: Any = None) -> str:
         from .printing import sparse_repr  # made of this class's values
         return sparse_repr(self)

@@ -169,3 +169,11 @@ def test_the_older_way_to_make_a_tensor_of_the_same_type() -> None:
         x.new([1, 2])
     with pytest.raises(NotImplementedError, match="aten::resize_"):
         x.new().resize_as_(flambeau.ones(2))
+
+
+def test_sparse_tensors_are_told_of_in_texts() -> None:
+    for x in (flambeau.eye(2).to_sparse(), flambeau.eye(2).to_sparse_csr()):
+        assert f"{x}" == repr(x)
+        with pytest.raises(TypeError, match="unsupported format string"):
+            f"{x:.2f}"
+    assert f"{flambeau.tensor(1.).to_sparse():.2f}" == "1.00"
