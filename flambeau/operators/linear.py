@@ -8,7 +8,7 @@ from typing import Any
 from ..dtypes import SCALAR_NAMES
 from ..graph.geometry import Geometry, contiguous
 from ..graph.operator import Operator
-from ..tensor import Tensor, record, record_three, seen, state, view
+from ..tensor import GradFn, Tensor, record, record_three, seen, state, view
 from . import prices
 from .definition import operator
 from .matmul import (
@@ -157,10 +157,25 @@ def _linear_operator(grad_name: str) -> Operator:
     return op
 
 
+class _BiasFirst(GradFn):
+    """A product and a sum as PyTorch's ``addmm`` has its operands: the bias, the input, the weight."""
+
+    __slots__ = ()
+
+    @property
+    def next_functions(self) -> tuple[tuple[Any, int], ...]:
+        """What the edges lead to; only to operands that are there."""
+        *others, bias = super().next_functions
+        return (bias, *others) if self.signature.geometries[-1] is not type(None) else tuple(others)
+
+
 LINEAR = _linear_operator("AddmmBackward0")
 LINEAR_FOLDED = _linear_operator("ViewBackward0")
 LINEAR_UNBIASED = _linear_operator("MmBackward0")
 LINEAR_FOLDED_UNBIASED = _linear_operator("UnsafeViewBackward0")
+for _each in (LINEAR, LINEAR_UNBIASED):
+    _each.grad_class = type(_each.grad_class, (_BiasFirst,),
+                            {"__slots__": (), "__module__": "torch.autograd"})
 
 
 @api("nn.functional", judge="never")

@@ -54,3 +54,14 @@ def test_margin_losses_lead_to_the_scores() -> None:
     assert _walk(F.multi_margin_loss(x, target).grad_fn) == ["MultiMarginLossBackward0", "AccumulateGrad"]
     several = F.multilabel_margin_loss(x, torch.tensor([[0, -1], [1, -1]]))
     assert _walk(several.grad_fn) == ["MultilabelMarginLossBackward0", "AccumulateGrad"]
+
+
+def test_a_linear_layer_leads_to_its_bias_first() -> None:
+    layer = torch.nn.Linear(2, 2)
+    hidden = layer(torch.ones(1, 2)).relu()
+    out = layer(hidden)
+    ends = [fn for fn, _ in out.grad_fn.next_functions]
+    assert ends[0].variable is layer.bias and ends[1] is hidden.grad_fn and ends[2].variable is layer.weight
+    plain = torch.nn.Linear(2, 2, bias=False)
+    ends = [fn for fn, _ in plain(torch.ones(1, 2)).grad_fn.next_functions]
+    assert ends[0] is None and ends[1].variable is plain.weight and len(ends) == 2
