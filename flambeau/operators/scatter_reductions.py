@@ -17,6 +17,7 @@ from .registry import api
 from .scattering import _check_index, _positions, _require, check_src, cut, gather, into_shape
 
 _WIDE = (dtypes.float32, dtypes.float64)     # types in which sums and counts are kept as they are
+_FEW = 1 << 11      # elements of which means are one operator: several cost more to record
 _FUNCTIONS = {"sum": "add", "mean": "add", "prod": "multiply", "amax": "maximum", "amin": "minimum"}
 
 
@@ -136,7 +137,7 @@ def _means(input: Tensor, dim: int, index: Tensor, src: Tensor, include_self: bo
 
 
 def _reduced(input: Tensor, dim: int, index: Tensor, src: Tensor, reduce: str, include_self: bool) -> Tensor:
-    if reduce == "mean" and input.dtype in _WIDE and src.dtype is input.dtype:
+    if reduce == "mean" and index.numel() > _FEW and input.dtype in _WIDE and src.dtype is input.dtype:
         return _means(input, dim, index, src, include_self)
     return record(SCATTER_REDUCE, (input, index, src), (dim, reduce, include_self))
 
