@@ -22,6 +22,7 @@ from .tensor import Tensor
 Array = np.ndarray[Any, Any]
 
 _LEAST = 4      # samples: fewer are computed alone
+_SMALL = 1 << 15    # bytes of a batch: NumPy has no better
 _SPREAD = 4     # as many in a group, on the average: else alone
 
 # Operators that do the same to stacks: pointwise ones, and these. Their attributes count dimensions from the
@@ -155,7 +156,9 @@ class _Join:
             self.known.clear()
             graph = self.graph[::-1]
             self.graph.clear()
-            run = native.auto if is_whole and settings.executor == "auto" else interpreter.run
+            last = graph[0].signature
+            is_large = is_whole and last is not None and last.nbytes > _SMALL
+            run = native.auto if is_large and settings.executor == "auto" else interpreter.run
             if run(graph):
                 raise _Apart    # computed alone, it fails where it is looked at
         return node
