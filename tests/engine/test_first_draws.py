@@ -53,7 +53,7 @@ def test_many_small_draws_are_no_part_of_the_first_step() -> None:
                  "before = len(looks)\n"
                  "torch.cat(memory).sum().item()\n"
                  "total = before, looks[-1].recorded")
-    assert found.endswith("(1, 2)") and found.count("draws") == 2   # once its state is known, at once
+    assert found.endswith("(4, 1)") and found.count("draws") == 4
 
 
 def test_numbers_are_the_same() -> None:
