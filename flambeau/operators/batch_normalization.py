@@ -92,6 +92,7 @@ def batch_norm(input: Tensor, running_mean: Any = None, running_var: Any = None,
         float(momentum)     # the same
     count = _per_channel(input) if training else 0
     if not input.numel():
+        _sizes(running_mean, running_var, weight, bias)     # the same
         return input.clone()
     if not training and (running_mean is None or running_var is None):
         raise RuntimeError(f"running_{'mean' if running_mean is None else 'var'} must be defined in "
@@ -119,12 +120,16 @@ def _per_channel(input: Tensor) -> int:
     return count
 
 
+def _sizes(*parameters: Any) -> list[int | None]:
+    return [None if p is None else p.numel() for p in parameters]
+
+
 def _check_sizes(input: Tensor, running_mean: Any, running_var: Any, weight: Any, bias: Any) -> None:
     channels = input.shape[1] if input.ndim > 1 else 0
-    for name, p in (("running_mean", running_mean), ("running_var", running_var), ("weight", weight),
-                    ("bias", bias)):
-        if p is not None and p.numel() != channels:
-            raise RuntimeError(f"{name} should contain {channels} elements not {p.numel()}")
+    for name, size in zip(("running_mean", "running_var", "weight", "bias"),
+                          _sizes(running_mean, running_var, weight, bias)):
+        if size is not None and size != channels:
+            raise RuntimeError(f"{name} should contain {channels} elements not {size}")
     if input.ndim < 2:
         raise IndexError(f"Dimension out of range (expected to be in range of [{-max(input.ndim, 1)}, "
                          f"{max(input.ndim, 1) - 1}], but got 1)")

@@ -10,8 +10,7 @@ import numpy as np
 
 from .. import dtypes
 from ..executors.interpreter.places import places
-from ..graph.geometry import TABLE, contiguous
-from ..graph.operator import Operator
+from ..graph.geometry import contiguous
 from ..tensor import Tensor, assign, state, view
 from ..tensor.batching import any_batched
 from ..tensor.construct import from_array
@@ -20,7 +19,7 @@ from ..tensor.inplace import require_no_overlap
 from ..tensor.known import known_arrays
 from ..tensor.overlap import require_apart
 from ..tensor.stacking import take_rows
-from ..tensor.views import is_plain, part, row, stretch
+from ..tensor.views import row, stretch
 from ..tensor.warned import warn
 from . import index_operators
 from .arguments import type_in_words
@@ -32,61 +31,11 @@ from .looking import look
 from .masking import chosen_at_once
 from .number_range import number_for
 from .shape import ALIAS
-from .slicing import SELECT, SLICE
+from .subscript_views import select, simple_view, sliced
 
 _SEQUENCE = (list, tuple, range)
 _BAD = ("only integers, slices (`:`), ellipsis (`...`), None and long or byte Variables are valid indices "
         "(got {})")
-
-_extent = tuple.__getitem__     # of a Size, whose own method looks for slices
-
-
-def _select(x: Tensor, dim: int, position: int, place: int) -> Tensor:
-    g = x._geometry
-    if dim >= g.ndim:
-        if g.ndim == 0:
-            if position:
-                raise IndexError(f"index {position} is out of bounds for dimension 0 with size 0")
-            raise IndexError("invalid index of a 0-dim tensor. Use `tensor.item()` in Python or "
-                             "`tensor.item<T>()` in C++ to "
-                             "convert a 0-dim tensor to a number")
-        raise IndexError(f"too many indices for tensor of dimension {g.ndim}")
-    n = _extent(g.shape, dim)
-    if not -n <= position < n:
-        raise IndexError(f"index {position} is out of bounds for dimension {place} with size {n}")
-    if dim == 0 and n > TABLE:
-        return row(x, position if position >= 0 else position + n)
-    return view(SELECT, x, (dim, position))
-
-
-def _bound(value: Any) -> Any:
-    if value is None or value.__class__ is int:
-        return value
-    try:
-        return as_index(value)
-    except TypeError:
-        raise TypeError("slice indices must be integers or None or have an __index__ method") from None
-
-
-def _slice(x: Tensor, dim: int, key: slice, keep_whole: bool) -> Tensor:
-    start, stop, step = _bound(key.start), _bound(key.stop), _bound(key.step)
-    if step is None:
-        step = 1
-    elif step <= 0:
-        raise ValueError("step must be greater than zero" if step else "slice step cannot be zero")
-    shape = x._geometry.shape
-    if dim >= len(shape):
-        if not shape:
-            raise IndexError("slice() cannot be applied to a 0-dim tensor.")
-        raise IndexError(f"too many indices for tensor of dimension {len(shape)}")
-    if (
-        not keep_whole
-        and step == 1
-        and (start is None or start == 0)
-        and (stop is None or stop >= shape[dim])
-    ):
-        return x
-    return view(SLICE, x, (dim, start, stop, step))
 
 
 def _as_items(key: Any) -> tuple[Any, ...]:
@@ -163,7 +112,7 @@ class Subscript:
         ndim = x._geometry.ndim
         if specified > ndim:
             if ndim == 0 and self.bare and items[0].__class__ is int:
-                _select(x, 0, items[0], 0)
+                select(x, 0, items[0], 0)
             if ndim == 0 and self.bare and items[0].__class__ is slice:
                 raise IndexError("slice() cannot be applied to a 0-dim tensor.")
             raise IndexError(f"too many indices for tensor of dimension {ndim}")
@@ -172,10 +121,10 @@ class Subscript:
         for item in items:
             kind = item.__class__
             if kind is int:
-                x = _select(x, dim, item, place)
+                x = select(x, dim, item, place)
                 place += 1
             elif kind is slice:
-                x = _slice(x, dim, item, self.keep_whole)
+                x = sliced(x, dim, item, self.keep_whole)
                 dim, place = dim + 1, place + 1
             elif item is None:
                 x = view(UNSQUEEZE, x, (dim,))
@@ -224,62 +173,6 @@ def _width(item: Any) -> int:
     return item._geometry.ndim if item._geometry.dtype.name in ("bool", "uint8") else 1
 
 
-def _simple_view(x: Tensor, items: tuple[Any, ...]) -> Tensor | None:
-    """The view for integers and slices, in order; None where there is more to a key, or too much of it."""
-    if len(items) > x._geometry.ndim:
-        return None
-    if is_plain(x) and (found := _part(x, items)) is not None:
-        return found
-    for item in items:
-        if item.__class__ is not int and item.__class__ is not slice:
-            return None
-    dim = 0
-    for place, item in enumerate(items):
-        if item.__class__ is int:
-            x = _select(x, dim, item, place)
-        else:
-            start, stop = item.start, item.stop
-            if start is not None or stop is not None or item.step is not None:
-                x = _slice(x, dim, item, False)
-            dim += 1
-    return x
-
-
-def _part(x: Tensor, items: tuple[Any, ...]) -> Tensor | None:
-    """That of a tensor without history, in one step; None where it is none, or the whole, or a mistake."""
-    g = x._geometry
-    shape, strides, offset, dim = [], [], g.offset, 0
-    how: list[tuple[Operator, tuple[Any, ...]]] = []
-    for item, n, stride in zip(items, g.shape, g.strides):
-        if item.__class__ is int:
-            if not -n <= item < n:
-                return None
-            offset += (item if item >= 0 else item + n) * stride
-            how.append((SELECT, (dim, item)))
-            continue
-        if item.__class__ is not slice or item.step is not None:
-            return None
-        start, stop = item.start, item.stop
-        if start is None:
-            start = 0
-        if stop is None:
-            stop = n
-        if start.__class__ is not int or stop.__class__ is not int or not 0 <= start <= stop <= n:
-            return None
-        if stop - start != n:
-            offset += start * stride
-            how.append((SLICE, (dim, start, stop, 1)))
-        shape.append(stop - start)
-        strides.append(stride)
-        dim += 1
-    if not how:
-        return None
-    given = len(items)
-    made = g.with_view((*shape, *tuple(g.shape)[given:]), (*strides, *g.strides[given:]), offset)
-    return part(x, made, tuple(how))
-
-
-_FIRST = (0,)
 
 
 def _rows(x: Tensor, key: list[Any]) -> Tensor | None:
@@ -293,6 +186,7 @@ def _rows(x: Tensor, key: list[Any]) -> Tensor | None:
 
 
 _POSITIONS = {int}
+_FIRST = (0,)
 
 
 def getitem(self: Tensor, key: Any) -> Tensor:
@@ -306,20 +200,20 @@ def getitem(self: Tensor, key: Any) -> Tensor:
     if key.__class__ is int:
         if 0 <= key < self._geometry.family.table:
             return row(self, key)
-        return _select(self, 0, key, 0)
+        return select(self, 0, key, 0)
     if key.__class__ is slice:
         start, stop = key.start, key.stop
         if start.__class__ is int and stop.__class__ is int and key.step is None \
                 and 0 <= start < stop <= self._geometry.family.table \
                 and (rows := stretch(self, key)) is not None:
             return rows
-        return _slice(self, 0, key, True)
+        return sliced(self, 0, key, True)
     if key is None:
         return view(UNSQUEEZE, self, (0,))
     if key is Ellipsis:
         return view(ALIAS, self)
     if key.__class__ is tuple:
-        simple = _simple_view(self, key)
+        simple = simple_view(self, key)
         if simple is not None:
             return view(ALIAS, self) if simple is self else simple
     elif key.__class__ is Tensor and key._geometry.dtype is dtypes.int64 and key._geometry.ndim \
@@ -350,7 +244,7 @@ def setitem(self: Tensor, key: Any, value: Any) -> None:
         value, number = value.item() if isinstance(value, np.generic) else value, True
     items = (key,) if key.__class__ is int or key.__class__ is slice else key
     if items.__class__ is tuple:
-        simple = _simple_view(self, items)
+        simple = simple_view(self, items)
         if simple is not None and number:
             require_no_overlap(simple._geometry)
             simple.fill_(value)

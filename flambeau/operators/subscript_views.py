@@ -1,0 +1,119 @@
+"""Views by integers and slices: what most keys of ``x[key]`` are."""
+
+from __future__ import annotations
+
+from operator import index as as_index
+from typing import Any
+
+from ..graph.geometry import TABLE
+from ..graph.operator import Operator
+from ..tensor import Tensor, view
+from ..tensor.views import is_plain, part, row
+from .slicing import SELECT, SLICE
+
+_extent = tuple.__getitem__     # of a Size, whose own method looks for slices
+
+
+def select(x: Tensor, dim: int, position: int, place: int) -> Tensor:
+    """``x`` at a position of a dimension, which the key's item number ``place`` names."""
+    g = x._geometry
+    if dim >= g.ndim:
+        if g.ndim == 0:
+            if position:
+                raise IndexError(f"index {position} is out of bounds for dimension 0 with size 0")
+            raise IndexError("invalid index of a 0-dim tensor. Use `tensor.item()` in Python or "
+                             "`tensor.item<T>()` in C++ to "
+                             "convert a 0-dim tensor to a number")
+        raise IndexError(f"too many indices for tensor of dimension {g.ndim}")
+    n = _extent(g.shape, dim)
+    if not -n <= position < n:
+        raise IndexError(f"index {position} is out of bounds for dimension {place} with size {n}")
+    if dim == 0 and n > TABLE:
+        return row(x, position if position >= 0 else position + n)
+    return view(SELECT, x, (dim, position))
+
+
+def _bound(value: Any) -> Any:
+    if value is None or value.__class__ is int:
+        return value
+    try:
+        return as_index(value)
+    except TypeError:
+        raise TypeError("slice indices must be integers or None or have an __index__ method") from None
+
+
+def sliced(x: Tensor, dim: int, key: slice, keep_whole: bool) -> Tensor:
+    """A stretch of a dimension; ``keep_whole``: a view of its own even where it is all of it."""
+    start, stop, step = _bound(key.start), _bound(key.stop), _bound(key.step)
+    if step is None:
+        step = 1
+    elif step <= 0:
+        raise ValueError("step must be greater than zero" if step else "slice step cannot be zero")
+    shape = x._geometry.shape
+    if dim >= len(shape):
+        if not shape:
+            raise IndexError("slice() cannot be applied to a 0-dim tensor.")
+        raise IndexError(f"too many indices for tensor of dimension {len(shape)}")
+    if (
+        not keep_whole
+        and step == 1
+        and (start is None or start == 0)
+        and (stop is None or stop >= shape[dim])
+    ):
+        return x
+    return view(SLICE, x, (dim, start, stop, step))
+
+
+def simple_view(x: Tensor, items: tuple[Any, ...]) -> Tensor | None:
+    """The view for integers and slices, in order; None where there is more to a key, or too much of it."""
+    if len(items) > x._geometry.ndim:
+        return None
+    if is_plain(x) and (found := _part(x, items)) is not None:
+        return found
+    for item in items:
+        if item.__class__ is not int and item.__class__ is not slice:
+            return None
+    dim = 0
+    for place, item in enumerate(items):
+        if item.__class__ is int:
+            x = select(x, dim, item, place)
+        else:
+            start, stop = item.start, item.stop
+            if start is not None or stop is not None or item.step is not None:
+                x = sliced(x, dim, item, False)
+            dim += 1
+    return x
+
+
+def _part(x: Tensor, items: tuple[Any, ...]) -> Tensor | None:
+    """That of a tensor without history, in one step; None where it is none, or the whole, or a mistake."""
+    g = x._geometry
+    shape, strides, offset, dim = [], [], g.offset, 0
+    how: list[tuple[Operator, tuple[Any, ...]]] = []
+    for item, n, stride in zip(items, g.shape, g.strides):
+        if item.__class__ is int:
+            if not -n <= item < n:
+                return None
+            offset += (item if item >= 0 else item + n) * stride
+            how.append((SELECT, (dim, item)))
+            continue
+        if item.__class__ is not slice or item.step is not None:
+            return None
+        start, stop = item.start, item.stop
+        if start is None:
+            start = 0
+        if stop is None:
+            stop = n
+        if start.__class__ is not int or stop.__class__ is not int or not 0 <= start <= stop <= n:
+            return None
+        if stop - start != n:
+            offset += start * stride
+            how.append((SLICE, (dim, start, stop, 1)))
+        shape.append(stop - start)
+        strides.append(stride)
+        dim += 1
+    if not how:
+        return None
+    given = len(items)
+    made = g.with_view((*shape, *tuple(g.shape)[given:]), (*strides, *g.strides[given:]), offset)
+    return part(x, made, tuple(how))
