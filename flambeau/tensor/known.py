@@ -126,18 +126,23 @@ def known_parts(tensors: Sequence[Any]) -> tuple[list[Array], int] | None:
     if modes or levels or interceptors:
         return None
     first = tensors[0]._geometry
-    rest, dtype, parts, length = tuple(first.shape)[1:], first.dtype, [], 0
+    rest, dtype, kind, parts, length = tuple(first.shape)[1:], first.dtype, first.dtype.numpy, [], 0
+    like = None
     for x in tensors:
         if x.__class__ is not Tensor or x._requires_grad or x._sparse:
             return None
         g, value, base = x._geometry, x._storage.node.value, x._base
-        shape = tuple(g.shape)
-        if not g.is_contiguous or not g.numel or not shape or shape[1:] != rest or g.dtype is not dtype \
-                or g.device is not CPU or value.__class__ is not np.ndarray or value.dtype != dtype.numpy \
+        if g is not like:   # nearly always it is
+            shape = tuple(g.shape)
+            if not g.is_contiguous or not g.numel or not shape or shape[1:] != rest or g.dtype is not dtype \
+                    or g.device is not CPU:
+                return None
+            like, extent, start, end = g, shape[0], g.offset, g.extent
+        if value.__class__ is not np.ndarray or (value.dtype is not kind and value.dtype != kind) \
                 or (base is not None and base._requires_grad):
             return None
-        length += shape[0]
-        parts.append(value[g.offset:g.extent])
+        length += extent
+        parts.append(value if not start and end == len(value) else value[start:end])
     return parts, length
 
 
