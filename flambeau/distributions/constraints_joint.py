@@ -68,15 +68,12 @@ class MixtureSameFamilyConstraint(Constraint):
         return f"{self.__class__.__name__}({self.base_constraint!r})"
 
 
-class _Cat(Constraint):
-    """Constraints on consecutive pieces of one dimension."""
+class _Several(Constraint):
+    """Constraints on parts of one dimension."""
 
-    def __init__(self, cseq: Sequence[Constraint], dim: int = 0,
-                 lengths: Sequence[int] | None = None) -> None:
+    def __init__(self, cseq: Sequence[Constraint], dim: int) -> None:
         assert all(isinstance(c, Constraint) for c in cseq)
         self.cseq = list(cseq)
-        self.lengths = [1] * len(self.cseq) if lengths is None else list(lengths)
-        assert len(self.lengths) == len(self.cseq)
         self.dim = dim
         super().__init__()
 
@@ -88,28 +85,31 @@ class _Cat(Constraint):
     def event_dim(self) -> int:  # type: ignore[override]
         return max(c.event_dim for c in self.cseq)
 
+
+class _Cat(_Several):
+    """Constraints on consecutive pieces of one dimension."""
+
+    def __init__(self, cseq: Sequence[Constraint], dim: int = 0,
+                 lengths: Sequence[int] | None = None) -> None:
+        super().__init__(cseq, dim)
+        self.lengths = [1] * len(self.cseq) if lengths is None else list(lengths)
+        assert len(self.lengths) == len(self.cseq)
+
     def check(self, value: Tensor) -> Tensor:
         assert -value.dim() <= self.dim < value.dim()
         pieces = value.split(self.lengths, self.dim)
         return ops.cat([c.check(piece) for c, piece in zip(self.cseq, pieces)], self.dim)
 
 
-class _Stack(Constraint):
+class _Stack(_Several):
     """Constraints on the slices along one dimension."""
 
     def __init__(self, cseq: Sequence[Constraint], dim: int = 0) -> None:
-        assert all(isinstance(c, Constraint) for c in cseq)
-        self.cseq = list(cseq)
-        self.dim = dim
-        super().__init__()
-
-    @property
-    def is_discrete(self) -> bool:  # type: ignore[override]
-        return any(c.is_discrete for c in self.cseq)
+        super().__init__(cseq, dim)
 
     @property
     def event_dim(self) -> int:  # type: ignore[override]
-        widest = max(c.event_dim for c in self.cseq)
+        widest = super().event_dim
         return widest + 1 if self.dim + widest < 0 else widest
 
     def check(self, value: Tensor) -> Tensor:
