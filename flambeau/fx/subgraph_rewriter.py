@@ -79,7 +79,7 @@ def _matches(graph: Graph, pattern: Graph) -> list[Match]:
     found, used = [], set[Node]()
     for mapping in _mappings(graph, results, {}) if results else ():
         inner = _inner(mapping)
-        if not inner & used and _stands_alone(graph, results, mapping, inner):
+        if not inner & used and _stands_alone(results, mapping, inner):
             used |= inner
             found.append(Match(results[0], mapping))
     return found
@@ -102,7 +102,7 @@ def _inner(mapping: dict[Node, Node]) -> set[Node]:
     return {own for wanted, own in mapping.items() if wanted.op != "placeholder"}
 
 
-def _stands_alone(graph: Graph, results: Sequence[Node], mapping: dict[Node, Node], inner: set[Node]) -> bool:
+def _stands_alone(results: Sequence[Node], mapping: dict[Node, Node], inner: set[Node]) -> bool:
     """Whether only results are used elsewhere, each node is found once, and a replacement has a place.
 
     That is behind all that is given to it, and before all that uses its results.

@@ -10,6 +10,7 @@ from ..tensor import Tensor, record
 from .comparison import where
 from .definition import pointwise, pointwise_operator
 from .domain import COMPLEX, operands, refuse, require_tensor
+from .out import NO_HISTORY
 from .registry import api
 
 
@@ -92,7 +93,7 @@ def _bessel(name: str, kernel: str, text: str, example: str) -> Callable[..., Te
         return record(op, (input,))
     function.__name__ = function.__qualname__ = name
     function.__doc__ = f"{text}\n\n    >>> import flambeau as torch\n    {example}\n    "
-    return api("special", out=True)(function)
+    return api("special", out=NO_HISTORY)(function)
 
 
 airy_ai = _bessel("airy_ai", "airy_ai", "Airy's function Ai.",
@@ -153,7 +154,7 @@ def _polynomial(name: str, family: str, text: str, example: str) -> Callable[...
         return record(op, operands(f"special_{name}", input, n, "n"))
     function.__name__ = function.__qualname__ = name
     function.__doc__ = f"{text}\n\n    >>> import flambeau as torch\n    {example}\n    "
-    return api("special", out=True)(function)
+    return api("special", out=NO_HISTORY)(function)
 
 
 chebyshev_polynomial_t = _polynomial(

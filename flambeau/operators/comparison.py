@@ -15,7 +15,7 @@ from ..tensor.warned import warn
 from .definition import operand, pointwise, pointwise_geometry, pointwise_operator, result_dtype
 from .domain import COMPLEX, bad_arguments, refuse, require_tensor
 from .number_range import check_number
-from .out import BOOLEAN, NO_OUT, Out
+from .out import BOOLEAN, NO_HISTORY, NO_OUT, Out
 from .registry import api
 
 
@@ -34,7 +34,7 @@ def _comparison(name: str, kernel: Any, ordered: bool, *aliases: str, doc: str) 
     function.__name__ = function.__qualname__ = name
     function.__doc__ = doc
     function.operator = op  # type: ignore[attr-defined]
-    return api("torch", "Tensor", out=True, inplace="pointwise", aliases=aliases)(function)
+    return api("torch", "Tensor", out=NO_HISTORY, inplace="pointwise", aliases=aliases)(function)
 
 
 eq = _comparison(

@@ -11,7 +11,7 @@ from ..graph.operator import Operator
 from ..tensor import Tensor, record
 from ..tensor.construct import tensor as scalar
 from .definition import operand, pointwise_operator, result_dtype
-from .out import store
+from .out import CONVERTED, Out, store
 from .registry import api
 
 INTEGRAL = (BOOL, INTEGER)
@@ -79,8 +79,10 @@ def bad_arguments(function: str, *arguments: Any) -> TypeError:
 
 def of_tensors(*namespaces: str, name: str | None = None, promotes: str = "same", inplace: bool = True,
                aliases: tuple[str, ...] = (), grad_name: str | None = None, second: str = "other",
-               ) -> Callable[[Callable[..., Any]], Any]:
+               out: Out = CONVERTED) -> Callable[[Callable[..., Any]], Any]:
     """Declare a pointwise operator of two tensors; numbers are refused (see ``pointwise``)."""
+    asks = out
+
     def declare(kernel: Callable[..., Any]) -> Any:
         public_name = name or kernel.__name__
         op = pointwise_operator(public_name, kernel, promotes, grad_name, casts=True)
@@ -90,7 +92,7 @@ def of_tensors(*namespaces: str, name: str | None = None, promotes: str = "same"
                 require_tensor(input, public_name, "input", 1)
                 require_tensor(other, public_name, second, 2)
             result = record(op, (input, other))
-            return result if out is None else store(result, out, public_name)
+            return result if out is None else store(result, out, public_name, asks)
         function.__name__ = function.__qualname__ = public_name
         function.__doc__ = kernel.__doc__
         function.__module__ = kernel.__module__

@@ -139,7 +139,7 @@ def _resolve(
     hidden = list(range(52, 52 + width))
     terms = [_spell(labels, hidden, x.ndim) for x, labels in zip(operands, inputs)]
     _check_extents(operands, terms)
-    return terms, _output_labels(terms, inputs, output, hidden)
+    return terms, _output_labels(inputs, output, hidden)
 
 
 def _spell(labels: _Labels, hidden: _Labels, ndim: int) -> _Labels:
@@ -151,7 +151,7 @@ def _spell(labels: _Labels, hidden: _Labels, ndim: int) -> _Labels:
 
 
 def _output_labels(
-    terms: list[_Labels], inputs: list[_Labels], output: _Labels | None, hidden: _Labels
+    inputs: list[_Labels], output: _Labels | None, hidden: _Labels
 ) -> _Labels:
     used = [label for labels in inputs for label in labels if label != ELLIPSIS]
     if output is None:

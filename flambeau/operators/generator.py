@@ -18,7 +18,7 @@ from ..config import settings
 from ..graph.geometry import Geometry
 from ..graph.node import Failure
 from ..graph.operator import Operator
-from ..random_streams.few import FEW, Ahead, few_integers, few_normals, few_uniform
+from ..random_streams.few import FEW, Ahead
 from ..random_streams.state import STATE_BYTES, check_state, seed_state
 from ..tensor import Tensor, record, state
 from ..tensor.batching import levels, rules
@@ -125,7 +125,7 @@ def _draw(operator: Operator, generator: Generator | None, operands: tuple[Any, 
           attributes: tuple[Any, ...]) -> Tensor:
     source = generator or default_generator
     _recover(source)
-    few = _FEW_BY_FEW.get(operator.name)
+    few = few_by_few.get(operator)
     if few is not None and (geometry := attributes[-1]).numel <= FEW and (
             drawn := _few(few, source, operands, geometry)) is not None:
         return drawn
@@ -138,8 +138,8 @@ def _draw(operator: Operator, generator: Generator | None, operands: tuple[Any, 
     return result
 
 
-# What draws few numbers quickly by itself.
-_FEW_BY_FEW: dict[str, Any] = {"uniform": few_uniform, "randint": few_integers, "normal": few_normals}
+# What draws a few numbers quickly by itself, for operators that have it (filled where they are defined).
+few_by_few: dict[Operator, Any] = {}
 
 
 def _few(few: Any, source: Generator, operands: tuple[Any, ...], geometry: Geometry) -> Tensor | None:

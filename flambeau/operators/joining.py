@@ -10,7 +10,7 @@ from ..engine.look import values_read
 from ..graph.geometry import Geometry, contiguous, intern
 from ..size import Size
 from ..tensor import Tensor, check_dim, record, view
-from ..tensor.stacking import join_tensors, stack_rows
+from ..tensor.stacking import join_tensors, joins, stack_rows
 from ..tensor.tape import state
 from .casting import cast
 from .definition import operator, result_dtype
@@ -64,6 +64,7 @@ def _stack_geometry(operands: Sequence[Geometry], attributes: Any) -> Geometry:
 
 CAT = operator("cat", _cat_geometry, kind="variadic")(_cat_kernel)
 STACK = operator("stack", _stack_geometry, kind="variadic")(_stack_kernel)
+joins.update({CAT: join_tensors, STACK: stack_rows})
 
 
 def _part(grad: Tensor, g: Geometry) -> Tensor:

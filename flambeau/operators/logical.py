@@ -7,11 +7,11 @@ from typing import Any
 from ..tensor import Tensor, record
 from .definition import pointwise, pointwise_operator
 from .domain import BOOL, NOT_INTEGRAL, of_tensors, operands, refuse
-from .out import UNCONVERTED
+from .out import NO_HISTORY, UNCONVERTED
 from .registry import api
 
 
-@pointwise(promotes="bool")
+@pointwise(promotes="bool", out=NO_HISTORY)
 def logical_not(m: Any, input: Any) -> Any:
     """Whether elements are zero.
 
@@ -22,7 +22,7 @@ def logical_not(m: Any, input: Any) -> Any:
     return m.logical_not(input)
 
 
-@of_tensors(promotes="bool")
+@of_tensors(promotes="bool", out=NO_HISTORY)
 def logical_and(m: Any, input: Any, other: Any) -> Any:
     """Whether both elements are nonzero.
 
@@ -33,7 +33,7 @@ def logical_and(m: Any, input: Any, other: Any) -> Any:
     return m.logical_and(input, other)
 
 
-@of_tensors(promotes="bool")
+@of_tensors(promotes="bool", out=NO_HISTORY)
 def logical_or(m: Any, input: Any, other: Any) -> Any:
     """Whether one of the elements is nonzero.
 
@@ -44,7 +44,7 @@ def logical_or(m: Any, input: Any, other: Any) -> Any:
     return m.logical_or(input, other)
 
 
-@of_tensors(promotes="bool")
+@of_tensors(promotes="bool", out=NO_HISTORY)
 def logical_xor(m: Any, input: Any, other: Any) -> Any:
     """Whether exactly one of the elements is nonzero.
 

@@ -23,6 +23,7 @@ class Out(NamedTuple):
     several: str = ""       # ``wrong_type`` where there are several results
     apart: bool = False     # operands are read while it is written: it shares no memory with them
     joins: bool = False     # made of ``cat``, whose words it has for a type that does not fit
+    history: bool = True    # the result may have one: no tensor that requires a gradient can take it
 
     def but_apart(self) -> Out:
         """The same of a function that reads its operands while it writes."""
@@ -36,6 +37,7 @@ EXACT = Out("Expected out tensor to have dtype {result}, but got {out} instead")
 UNCONVERTED = Out("Found dtype {Out} but expected {Result}")
 EXPECTED = Out("expected scalar_type {Result} but found {Out}")
 BOOLEAN = Out("{name} does not support non-boolean outputs.")
+NO_HISTORY = Out(history=False)
 
 
 def store(result: Any, out: Any, name: str, asks: Out = CONVERTED) -> Any:
@@ -96,21 +98,10 @@ def _require_type(asks: Out, name: str, result: dtypes.dtype, out: dtypes.dtype)
             is_int=result is dtypes.int32, Result=dtypes.SCALAR_NAMES[result], Out=dtypes.SCALAR_NAMES[out]))
 
 
-_COMPARING = frozenset(("eq", "ne", "lt", "le", "gt", "ge"))
-
-
-def _has_derivative(result: Tensor) -> bool:
-    """Whether what was computed could have had a history, to PyTorch."""
-    signature = getattr(result._storage.node, "signature", None)
-    return signature is None or signature.operator.kind != "pointwise" or signature.operator.differentiable \
-        or (not signature.operator.name.startswith(("special_", "logical_")) \
-        and signature.operator.name not in _COMPARING)
-
-
 def _store_one(out: Any, result: Tensor, name: str, asks: Out) -> Tensor:
     if not isinstance(out, Tensor):
         raise TypeError(f"{name}(): argument 'out' must be Tensor, not {type(out).__name__}")
-    if state.enabled and (result.requires_grad or (out.requires_grad and _has_derivative(result))):
+    if state.enabled and (result.requires_grad or (out.requires_grad and asks.history)):
         raise RuntimeError(
             f"{name}(): functions with out=... arguments don't support automatic differentiation, but one of "
             "the arguments requires grad.")

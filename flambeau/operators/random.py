@@ -12,6 +12,7 @@ from .. import devices, dtypes
 from ..engine import look_at_draws
 from ..graph.geometry import Geometry, contiguous, dense_like
 from ..random_streams.bernoulli import bernoulli, bernoulli_each, dropout_mask
+from ..random_streams.few import few_integers, few_normals, few_uniform
 from ..random_streams.integers import limit_of, random_full
 from ..random_streams.integers import randint as draw_integers
 from ..random_streams.normal import normal as draw_normal
@@ -23,7 +24,7 @@ from ..tensor.construct import empty_geometry
 from .creation import factory_geometry, like_geometry
 from .definition import broadcast_shapes, operator
 from .extents import sizes_of
-from .generator import draw, may_fail
+from .generator import draw, few_by_few, may_fail
 from .looking import look
 from .prices import draws
 from .registry import api
@@ -88,6 +89,9 @@ _OF_MOMENTS = {tensors: draws_of("normal_of", "mean", "std", grad_name=f"NormalB
 def RANDINT(m: Any, state: Any, low: Any, high: Any, geometry: Geometry) -> Any:
     dtype = geometry.dtype.numpy
     return in_memory_order(geometry, lambda shape: draw_integers(state, shape, int(low), int(high), dtype))
+
+
+few_by_few.update({UNIFORM: few_uniform, NORMAL: few_normals, RANDINT: few_integers})
 
 
 @operator("random_full", with_state)

@@ -33,7 +33,7 @@ from .batching import levels
 from .joint import is_joint
 from .known import from_value
 from .record import DECLINED, compute_with, projection, sign
-from .stacking import join_tensors, stack_rows
+from .stacking import joins
 from .tape import INFERENCE, state
 from .tensor import Tensor
 from .waiting import Habit, Waiting, settle
@@ -45,7 +45,6 @@ _array = np.ndarray
 _SMALL = 60e3
 _MANY = 1 << 14     # numbers to be drawn
 _ROWS = 0, None     # what cat and stack are told, as a rule: the dimension, and that nothing is converted
-_JOINS = {"cat": join_tensors, "stack": stack_rows}
 # Results with fewer elements do not wait: they are looked at.
 _TINY = 16
 
@@ -97,7 +96,7 @@ def _compute(operator: Operator, operands: Any, attributes: tuple[Any, ...], eno
     """The result, or results; ``DECLINED`` where it has to be recorded."""
     if not state.at_once or levels or (casting.used and operator.name in casting.OPERATORS):
         return DECLINED
-    if attributes == _ROWS and operands and (join := _JOINS.get(operator.name)) is not None \
+    if attributes == _ROWS and operands and (join := joins.get(operator)) is not None \
             and (result := join(operands)) is not None:
         return result
     waiting = state.waiting

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from ..graph.geometry import contiguous
+from ..graph.operator import Operator
 from ..graph.storage import Storage
 from .joint import joined
 from .known import known_arrays, known_parts, known_rows, known_rows_of, made
@@ -115,6 +116,10 @@ def take_rows(table: Array, rows: Array | list[int], shape: Sequence[int]) -> Te
     return made(_taken(table, rows, shape), (len(rows), *shape))
 
 
+# What joins the values of tensors, for operators that do (filled where they are defined).
+joins: dict[Operator, Callable[[Sequence[Any]], Tensor | None]] = {}
+
+
 def _taken(table: Array, rows: Array | list[int], shape: Sequence[int]) -> Array:
     """Their elements, one after the other."""
     count = len(rows)
@@ -127,5 +132,5 @@ def _taken(table: Array, rows: Array | list[int], shape: Sequence[int]) -> Array
     return flat
 
 
-__all__ = ["allocate", "join_tensors", "stack_arrays", "stack_numbers", "stack_rows", "stack_tensors",
-           "take_rows"]
+__all__ = ["allocate", "join_tensors", "joins", "stack_arrays", "stack_numbers", "stack_rows",
+           "stack_tensors", "take_rows"]

@@ -84,7 +84,7 @@ def _mode(problem: Problem, volume: int, dtype: Any) -> str:
     return "narrow" if problem.ins < _NARROW and len(problem.phases) == 1 else "taps"
 
 
-def _kind(problem: Problem, mode: str, volume: int, dtype: Any) -> str:
+def _kind(problem: Problem, mode: str, dtype: Any) -> str:
     """Which kernels compute a forward product or a gradient by the input."""
     if _is_depthwise(problem):
         return "rows" if has_rows(problem) else "depthwise"
@@ -115,7 +115,7 @@ def _forward(signature: Signature) -> Plan | None:
     copies = _copies((x, weight), signature.outputs[0])
     if copies is not None and (_is_small(problem) or mode == "narrow"):
         return plan_by_copies(_forward, signature, copies)
-    kind = _kind(problem, mode, volume, dtype)
+    kind = _kind(problem, mode, dtype)
     if mode == "narrow" and kind in ("few", "product") and dtype in _WHOLE \
             and planes.has_planes(problem, volume, dtype):
         return planes.forward_plan(problem, dtype, (x, weight, bias))
@@ -147,7 +147,7 @@ def _input(signature: Signature) -> Plan | None:
     if copies is not None and _is_small(problem):
         return plan_by_copies(_input, signature, copies)
     mode = _mode(problem, volume or _beside(problem, weight), dtype)
-    kind = _kind(problem, mode, volume, dtype)
+    kind = _kind(problem, mode, dtype)
     return _plan(kind, problem, dtype, (grad, weight, None), volume, mode, True)
 
 
