@@ -228,9 +228,10 @@ def pinv(
 
 def _pinv_by_matrix(A: Tensor, atol: Any, rtol: Any, hermitian: bool) -> Tensor:
     """With a tolerance for each matrix of the batch."""
+    if hermitian:   # the lower triangle alone is read
+        A = A.tril() + adjoint(A.tril(-1))
     U, S, Vh = svd(A, full_matrices=False)
-    cut = tensor_cutoff(A, S, atol, rtol)
-    factors = S.reciprocal().masked_fill(S <= cut, 0)
+    factors = S.reciprocal().masked_fill(S <= tensor_cutoff(A, S, atol, rtol), 0)
     return (adjoint(Vh) * factors.unsqueeze(-2)) @ adjoint(U)
 
 

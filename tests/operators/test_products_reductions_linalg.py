@@ -89,6 +89,8 @@ VALUES: list[tuple[str, Any]] = [
     ("torch.linalg.svdvals(M)", [4.39334, 1.85704]),
     ("torch.linalg.eigvalsh(S)", [1.26795, 3.0, 4.73205]),
     ("torch.linalg.pinv(M)", [[0.2723, 0.0431924], [-0.206573, 0.105164], [0.356808, 0.29108]]),
+    ("torch.linalg.pinv(torch.tensor([[[0., 5.], [2., 0.]]]), rtol=torch.tensor([1e-6]), hermitian=True)",
+     [[[0.0, 0.5], [0.5, 0.0]]]),
     ("torch.linalg.matrix_power(S, 3)", [[75.0, 39.0, -9.0], [39.0, 45.0, -21.0], [-9.0, -21.0, 15.0]]),
     (
         "torch.linalg.matrix_exp(S)",
