@@ -128,7 +128,7 @@ def peaks(processor: bool) -> Peaks:
     count = 1 if processor else _threads()
     best = _alone if processor else _at_once
     run, operations = _compiled("peak", _multiply_adds), _operations()
-    steps = 1 << 17
+    steps = 1 << 21     # milliseconds, of which starting the threads is little
     words = (ctypes.c_float * 2)()
     sums = [(ctypes.c_float * 1024)() for _ in range(count)]
     arithmetic = best(lambda i: run(0, steps, ctypes.addressof(words), ctypes.addressof(sums[i])))
