@@ -12,8 +12,9 @@ from .tiles import Parts
 
 LEAD = 3    # dimensions before the last two; fewer are filled up with extents of 1
 # ``group``: how many heads of queries share one of keys and values, of which ``lead.shared`` are adjacent.
-SIZES = ("lead.1", "lead.2", "lead.shared", "group", "queries", "keys", "depth", "width", "causal", "masked",
-         "dropped", "chunks")
+# ``padded``: whole vectors of columns.
+SIZES = ("lead.1", "lead.2", "lead.shared", "group", "queries", "keys", "depth", "width", "depth.padded",
+         "width.padded", "causal", "masked", "dropped", "chunks")
 
 
 class Names(NamedTuple):
@@ -116,14 +117,17 @@ class Matrix:
         self.column.set(1)
 
 
-def matrix(arguments: Arguments, name: str, head: Head, rows: str, columns: str) -> Matrix:
-    """An operand's matrix of a head, copied to scratch memory if a copy is wanted."""
+def matrix(arguments: Arguments, name: str, head: Head, rows: str, columns: str, first: Value = 0) -> Matrix:
+    """Rows of an operand's matrix of a head, copied to scratch memory if a copy is wanted.
+
+    ``columns``: the name of their number; a copy's rows are whole vectors.
+    """
     f, parts = arguments.f, arguments.parts
-    pointer = arguments.of_head(name, head)
-    found = Matrix(f, pointer, arguments[f"{name}.row"], arguments[f"{name}.column"])
+    row, column = arguments[f"{name}.row"], arguments[f"{name}.column"]
+    pointer = f.at(arguments.of_head(name, head), f.mul(first, row), memory_type(parts.storage))
+    found = Matrix(f, pointer, row, column)
     with f.when(arguments.flag(f"{name}.copied")):
-        target = arguments.scratch(name)
-        parts.stage(f, pointer, arguments[f"{name}.row"], arguments[f"{name}.column"], rows, columns, target,
-                    columns)
-        found.redirect(target, columns)
+        target, padded = arguments.scratch(name), arguments[f"{columns}.padded"]
+        parts.stage(f, pointer, row, column, rows, arguments[columns], target, padded)
+        found.redirect(target, padded)
     return found

@@ -8,8 +8,8 @@ P is computed anew. The scores of one block of queries with all keys are kept (a
 that of the gradients), so that neither the sums of the softmax nor D need to be stored by the forward pass
 and each of the five matrix products is done once. What memory this takes grows with the keys alone.
 
-Weights are left unnormalized, p = exp(s - m) with sum l over keys: 1 / l goes into the rows of G and Q that
-are multiplied with them, and into the rows of dQ.
+Weights are left unnormalized, p = exp(s - m) with sum l over keys, until dS is computed: then p becomes
+p / l, and dS is multiplied with the scale.
 
 With dropout, P and G V^T are multiplied with what is kept, except in dS = P * (...), and 1 / l with the
 factor 1 / (1 - probability). Weights that are dropped are held as -p until dS is computed.
@@ -25,22 +25,22 @@ import functools
 import math
 from collections.abc import Sequence
 
-from ..llvm.build import Function, Module, Value
+from ..llvm.build import Function, Module
 from ..llvm.emitter import Dtype, memory_type
 from .ahead import bring_later_keys, bring_result, needed_next
 from .arguments import SIZES, Arguments, Head, Matrix, Names, matrix
-from .forward import greatest, inverse, kept_weights, last_key, multiply, multiply_all, scores, send
+from .forward import greatest, inverse, kept_weights, last_key, multiply, multiply_all, scores
 from .span import BOUNDS, Span, over_keys
 from .tiles import Ahead, Parts
 
-SCRATCH = ("query", "grad", "key", "value", "query_t", "grad_t", "scores", "grads", "grad_query_t",
-           "statistics", "grad_query_rows", "mask", "mask_t", "sums")
+SCRATCH = ("query", "grad", "key", "value", "query_t", "grad_t", "scores", "grads", "grad_query",
+           "statistics", "mask", "mask_t", "sums")
 BACKWARD = Names(("grad", "query", "key", "value", "mask", "kept"),
                  ("grad_query", "grad_key", "grad_value"), ("shares",),
-                 (*SIZES, "alone", "depth.padded", "width.padded", "share"), SCRATCH)
+                 (*SIZES, "alone", "share"), SCRATCH)
 _SUMMED = ("grad_key", "depth"), ("grad_value", "width")
 # Statistics of a block, each for all lanes.
-TOP, SUM, INNER, FACTOR, STATISTICS = range(5)
+TOP, SUM, INNER, STATISTICS = range(4)
 
 
 @functools.cache
@@ -56,8 +56,8 @@ def backward_text(storage: Dtype, compute: Dtype) -> str:
             shared = w.head(number, shared=True)
             next_task = f.least(f.add(task, 1), f.sub(f.end, 1))
             shared_next = w.head(f.div(next_task, w["chunks"]), shared=True)
-            k = matrix(w, "key", shared, w["keys"], w["depth"])
-            v = matrix(w, "value", shared, w["keys"], w["width"])
+            k = matrix(w, "key", shared, w["keys"], "depth")
+            v = matrix(w, "value", shared, w["keys"], "width")
             sums = _Sums(w, task, shared)
             with f.loop(0, w["group"]) as member, \
                     f.loop(f.rem(task, w["chunks"]), blocks, w["chunks"]) as block:
@@ -66,7 +66,8 @@ def backward_text(storage: Dtype, compute: Dtype) -> str:
                 bring_later_keys(w, shared, following)
                 ahead = needed_next(w, head, following, ("query", "grad"), shared_next)
                 sums.bring(f.compare("sge", following, w["queries"]))
-                _Block(w, head, f.mul(block, parts.width), k, v, sums, ahead).run()
+                begun = f.compare("sgt", f.add(member, f.div(block, w["chunks"])), 0)
+                _Block(w, head, f.mul(block, parts.width), k, v, sums, begun, ahead).run()
             sums.deliver()
     with module.kernel("attention_gather") as f:
         w = Arguments(f, parts, BACKWARD)
@@ -85,8 +86,16 @@ class _Sums:
         others = parts.at(f, w["shares"], f.mul(task, w["share"]))
         self.key = f.choose(self.alone, "ptr", w.scratch("sums"), others)
         self.value = parts.at(f, self.key, f.mul(w["keys"], w["depth.padded"]))
-        with f.loop(0, w["share"], parts.lanes) as i:
-            parts.write(f, "zeroinitializer", self.key, i)
+        self._clear(f.mul(f.rem(task, w["chunks"]), parts.width))
+
+    def _clear(self, first: str) -> None:
+        """Zeros for the keys that the first block, with queries from ``first`` on, does not attend to."""
+        f, w, parts = self.w.f, self.w, self.w.parts
+        count = f.least(f.sub(w["queries"], first), parts.width)
+        hidden = last_key(w, first, count)
+        for sums, columns in ((self.key, w["depth.padded"]), (self.value, w["width.padded"])):
+            with f.loop(f.mul(hidden, columns), f.mul(w["keys"], columns), parts.lanes) as i:
+                parts.write(f, "zeroinitializer", sums, i)
 
     def bring(self, last: str) -> None:
         """Before the ``last`` (i1) block, let the cache lines come that the sums will be written to."""
@@ -102,14 +111,17 @@ class _Sums:
 
 
 class _Block:
-    """A block of queries from ``first`` on."""
+    """A block of queries from ``first`` on; ``begun`` (i1): the sums have something of other blocks."""
 
     def __init__(self, w: Arguments, head: Head, first: str, k: Matrix, v: Matrix, sums: _Sums,
-                 ahead: Ahead) -> None:
+                 begun: str, ahead: Ahead) -> None:
         f, parts = w.f, w.parts
         self.w, self.f, self.parts = w, f, parts
         self.head, self.first, self.k, self.v, self.sums, self.ahead = head, first, k, v, sums, ahead
+        self.begun = begun
         self.count = f.least(f.sub(w["queries"], first), parts.width)
+        self.query = matrix(w, "query", head, self.count, "depth", first)
+        self.grad = matrix(w, "grad", head, self.count, "width", first)
         self.wide = f.compare("sgt", self.count, parts.lanes)
         self.stop = last_key(w, first, self.count)
         self.scores, self.grads = w.scratch("scores"), w.scratch("grads")
@@ -142,14 +154,12 @@ class _Block:
         return Span(self.w, self.first, self.count, self.wide, j, self.stop)
 
     def _prepare(self) -> None:
-        """Rows of Q and G, and both transposed."""
+        """Q and G transposed."""
         w, f, parts = self.w, self.f, self.parts
-        for name, columns, scaled in (("query", "depth", w["scale"]), ("grad", "width", parts.number(1.0))):
-            row, column = w[f"{name}.row"], w[f"{name}.column"]
-            source = f.at(w.of_head(name, self.head), f.mul(self.first, row), memory_type(parts.storage))
-            block, padded = w.scratch(name), w[f"{columns}.padded"]
-            parts.stage(f, source, row, column, self.count, w[columns], block, padded)
-            parts.transpose_in(f, block, padded, self.count, w[columns], w.scratch(f"{name}_t"), scaled)
+        for name, rows, columns, factor in (("query_t", self.query, "depth", w["scale"]),
+                                            ("grad_t", self.grad, "width", parts.number(1.0))):
+            parts.transpose_in(f, rows.pointer.get(), rows.row.get(), self.count, w[columns], w.scratch(name),
+                               factor)
         parts.fill(f, self.statistic(TOP), parts.width, -math.inf)
         parts.fill(f, self.statistic(SUM), 2 * parts.width, 0.0)
 
@@ -172,36 +182,34 @@ class _Block:
             _mark_dropped(parts, f, weights, w.scratch("mask_t"), span.n)
 
     def _normalize(self) -> None:
-        """D / l; rows of G times 1 / l, of Q times scale / l."""
+        """1 / l, and D scale / l."""
         w, f, parts = self.w, self.f, self.parts
-        sums, factors = self.statistic(SUM), self.statistic(FACTOR)
+        sums, inner = self.statistic(SUM), self.statistic(INNER)
         inverse(parts, f, sums)
-        multiply(parts, f, self.statistic(INNER), sums, "1")
-        multiply_all(parts, f, sums, w["factor"], sums)
-        multiply_all(parts, f, sums, w["scale"], factors)
-        for name, columns, which in (("grad", "width", SUM), ("query", "depth", FACTOR)):
-            _scale_rows(parts, f, w.scratch(name), w[f"{columns}.padded"], self.count, self.statistic(which))
+        multiply(parts, f, inner, sums, "1")
+        multiply_all(parts, f, inner, w["scale"])
+        multiply_all(parts, f, sums, w["factor"])
 
     def _gradients(self, j: str) -> None:
         """dS, and what this tile adds to dV, dK and dQ."""
         w, f, parts, k, sums = self.w, self.f, self.parts, self.k, self.sums
         span, weights, tile = self.span(j), self.panel(self.scores, j), self.panel(self.grads, j)
-        span.run(_score_gradients, weights, tile, self.statistic(INNER))
+        span.run(_score_gradients, weights, tile, self.statistics, w["scale"])
         with f.when(w.flag("dropped")):
             _clear_dropped(parts, f, weights, span.n)
-        for panel, name, columns, total in (
-                (weights, "grad", w["width.padded"], sums.value),
-                (tile, "query", w["depth.padded"], sums.key)):
+        for panel, rows, columns, total in (
+                (weights, self.grad, w["width.padded"], sums.value),
+                (tile, self.query, w["depth.padded"], sums.key)):
             target = parts.at(f, total, f.mul(j, columns))
-            span.over_queries(panel, w.scratch(name), columns, target, columns)
+            span.over_queries(panel, rows.pointer.get(), rows.row.get(), target, columns, self.begun)
         keys = parts.at(f, k.pointer.get(), f.mul(j, k.row.get()))
-        span.over_keys(keys, k.row.get(), k.column.get(), tile, w.scratch("grad_query_t"), w["depth"],
-                       ahead=self.ahead)
+        span.over_keys(tile, keys, k.row.get(), w.scratch("grad_query"), w["depth.padded"], self.ahead)
 
     def _finish(self) -> None:
-        w = self.w
-        send(w, w.scratch("grad_query_t"), self.statistic(FACTOR), self.count, w["depth"], "grad_query",
-             self.head, self.first, "grad_query_rows")
+        w, f, row = self.w, self.f, self.w["grad_query.row"]
+        target = f.at(w.of_head("grad_query", self.head), f.mul(self.first, row),
+                      memory_type(self.parts.storage))
+        self.parts.deliver(f, w.scratch("grad_query"), w["depth.padded"], self.count, w["depth"], target, row)
 
 
 def _tops(parts: Parts, vectors: int) -> Function:
@@ -258,31 +266,27 @@ def _clear_dropped(parts: Parts, f: Function, weights: str, n: str) -> None:
 
 
 def _score_gradients(parts: Parts, vectors: int) -> Function:
-    """(G V^T - D) p in place of G V^T."""
+    """Weights times 1 / l, in place; (G V^T - D) scale times these in place of G V^T."""
     def make(f: Function) -> None:
-        subtracted = [parts.read(f, "%inner", j * parts.lanes) for j in range(vectors)]
+        scale = f.splat("%scale", parts.lanes, parts.element)
+        inverses, subtracted = ([parts.read(f, "%statistics", which * parts.width + j * parts.lanes)
+                                 for j in range(vectors)] for which in (SUM, INNER))
+        subtracted = [f.emit(f"fneg {parts.vector} {x}") for x in subtracted]
 
         def subtract(i: str, chosen: Sequence[int]) -> None:
             for j in chosen:
                 place = f.add(f.mul(i, parts.width), j * parts.lanes)
-                difference = f.emit(f"fsub {parts.vector} {parts.read(f, '%grads', place)}, {subtracted[j]}")
-                p = parts.absolute(f, parts.read(f, "%weights", place))
-                parts.write(f, f.emit(f"fmul {parts.vector} {difference}, {p}"), "%grads", place)
+                p = f.emit(f"fmul {parts.vector} {parts.read(f, '%weights', place)}, {inverses[j]}")
+                parts.write(f, p, "%weights", place)
+                difference = f.fma(parts.vector, scale, parts.read(f, "%grads", place), subtracted[j])
+                gradient = f.emit(f"fmul {parts.vector} {difference}, {parts.absolute(f, p)}")
+                parts.write(f, gradient, "%grads", place)
 
         over_keys(f, vectors, subtract)
 
-    parameters = [("ptr noalias readonly", "%weights"), ("ptr noalias", "%grads"),
-                  ("ptr noalias readonly", "%inner"), *BOUNDS]
+    parameters = [("ptr noalias", "%weights"), ("ptr noalias", "%grads"),
+                  ("ptr noalias readonly", "%statistics"), (parts.element, "%scale"), *BOUNDS]
     return parts.helper(f"score_gradients{vectors}", parameters, make)
-
-
-def _scale_rows(parts: Parts, f: Function, block: str, columns: Value, rows: str, factors: str) -> None:
-    with f.loop(0, rows) as i:
-        factor = f.splat(f.read(parts.element, parts.at(f, factors, i), parts.itemsize), parts.lanes,
-                         parts.element)
-        row = parts.at(f, block, f.mul(i, columns))
-        with f.loop(0, columns, parts.lanes) as c:
-            parts.write(f, f.emit(f"fmul {parts.vector} {parts.read(f, row, c)}, {factor}"), row, c)
 
 
 def _gather(w: Arguments, number: str) -> None:

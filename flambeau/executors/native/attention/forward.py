@@ -6,7 +6,7 @@ of its scores so far, the sum l of exp(s - m), and the sum o of exp(s - m) v. Ke
 
     m' = max(m, max s)   alpha = exp(m - m')   p = exp(s - m')   l' = alpha l + sum p   o' = alpha o + p V
 
-and the result is o / l. Tiles are transposed, a lane being a query (``attention_tiles.py``). Under a causal
+and the result is o / l. Tiles of scores are transposed, a lane being a query (``tiles.py``). Under a causal
 mask, blocks of keys that lie behind all queries of the block are not visited.
 """
 
@@ -23,7 +23,7 @@ from .arguments import SIZES, Arguments, Head, Matrix, Names, matrix
 from .span import BOUNDS, Span, over_keys
 from .tiles import Ahead, Parts
 
-SCRATCH = ("query", "key", "value", "query_t", "scores", "output_t", "statistics", "output", "mask", "mask_t")
+SCRATCH = ("query", "key", "value", "query_t", "scores", "output", "statistics", "mask", "mask_t")
 FORWARD = Names(("query", "key", "value", "mask", "kept"), ("result",), (), SIZES, SCRATCH)
 
 
@@ -38,8 +38,8 @@ def forward_text(storage: Dtype, compute: Dtype) -> str:
         with f.loop(f.begin, f.end) as task:
             number = f.div(task, w["chunks"])
             head, shared = w.head(number), w.head(f.div(number, w["group"]), shared=True)
-            k = matrix(w, "key", shared, w["keys"], w["depth"])
-            v = matrix(w, "value", shared, w["keys"], w["width"])
+            k = matrix(w, "key", shared, w["keys"], "depth")
+            v = matrix(w, "value", shared, w["keys"], "width")
             next_task = f.least(f.add(task, 1), f.sub(f.end, 1))
             shared_next = w.head(f.div(f.div(next_task, w["chunks"]), w["group"]), shared=True)
             # Blocks are dealt out in turn: under a causal mask the first ones have less to do.
@@ -56,8 +56,8 @@ def _block(w: Arguments, head: Head, first: str, k: Matrix, v: Matrix, ahead: Ah
     f, parts = w.f, w.parts
     count = f.least(f.sub(w["queries"], first), parts.width)
     wide = f.compare("sgt", count, parts.lanes)
-    queries = rows_of(w, "query", head, first, count, w["depth"])
-    query_t, tile, output_t = w.scratch("query_t"), w.scratch("scores"), w.scratch("output_t")
+    queries = matrix(w, "query", head, count, "depth", first)
+    query_t, tile, output = w.scratch("query_t"), w.scratch("scores"), w.scratch("output")
     statistics = w.scratch("statistics")
     parts.transpose_in(f, queries.pointer.get(), queries.row.get(), count, w["depth"], query_t, w["scale"])
     parts.fill(f, statistics, parts.width, -math.inf)
@@ -72,24 +72,13 @@ def _block(w: Arguments, head: Head, first: str, k: Matrix, v: Matrix, ahead: Ah
         with f.when(w.flag("dropped")):
             multiply(parts, f, tile, kept_weights(w, head, first, span), span.n)
         values = parts.at(f, v.pointer.get(), f.mul(j, v.row.get()))
-        span.over_keys(values, v.row.get(), v.column.get(), tile, output_t, w["width"], alpha, ahead)
+        span.over_keys(tile, values, v.row.get(), output, w["width.padded"], ahead, alpha)
     sums = parts.at(f, statistics, parts.width)
     inverse(parts, f, sums)
-    multiply_all(parts, f, sums, w["factor"], sums)
-    _result(w, head, first, count, output_t, sums)
-
-
-def rows_of(w: Arguments, name: str, head: Head, first: str, count: str, columns: str) -> Matrix:
-    """Some rows of an operand with adjacent columns: where they are, or a copy."""
-    f, parts = w.f, w.parts
-    row, column = w[f"{name}.row"], w[f"{name}.column"]
-    pointer = f.at(w.of_head(name, head), f.mul(first, row), memory_type(parts.storage))
-    found = Matrix(f, pointer, row, column)
-    with f.when(w.flag(f"{name}.copied")):
-        target = w.scratch(name)
-        parts.stage(f, pointer, row, column, count, columns, target, columns)
-        found.redirect(target, columns)
-    return found
+    multiply_all(parts, f, sums, w["factor"])
+    row = w["result.row"]
+    target = f.at(w.of_head("result", head), f.mul(first, row), memory_type(parts.storage))
+    parts.deliver(f, output, w["width.padded"], count, w["width"], target, row, sums)
 
 
 def last_key(w: Arguments, first: str, count: str) -> str:
@@ -158,11 +147,11 @@ def multiply(parts: Parts, f: Function, tile: str, factors: str, n: str) -> None
         parts.write(f, f.emit(f"fmul {parts.vector} {x}, {y}"), tile, i)
 
 
-def multiply_all(parts: Parts, f: Function, source: str, factor: str, target: str) -> None:
-    """A number for each lane times one number."""
+def multiply_all(parts: Parts, f: Function, numbers: str, factor: str) -> None:
+    """A number for each lane times one number, in place."""
     factors = f.splat(factor, parts.lanes, parts.element)
     for x in range(0, parts.width, parts.lanes):
-        parts.write(f, f.emit(f"fmul {parts.vector} {parts.read(f, source, x)}, {factors}"), target, x)
+        parts.write(f, f.emit(f"fmul {parts.vector} {parts.read(f, numbers, x)}, {factors}"), numbers, x)
 
 
 def _hide_later(f: Function, span: Span, ahead: str, tile: str) -> None:
@@ -230,21 +219,3 @@ def inverse(parts: Parts, f: Function, sums: str) -> None:
         divided = f.emit(f"fdiv {parts.vector} {parts.numbers(1.0)}, {total}")
         parts.write(f, f.emit(f"select <{parts.lanes} x i1> {empty}, {parts.vector} {parts.numbers(1.0)}, "
                               f"{parts.vector} {divided}"), sums, x)
-
-
-def _result(w: Arguments, head: Head, first: str, count: str, output_t: str, factors: str) -> None:
-    send(w, output_t, factors, count, w["width"], "result", head, first, "output")
-
-
-def send(w: Arguments, source_t: str, factors: str, count: str, columns: str, name: str, head: Head,
-         first: str, by_way_of: str) -> None:
-    """A transposed block, times a factor for each lane, into rows of a result."""
-    f, parts = w.f, w.parts
-    row = w[f"{name}.row"]
-    target = f.at(w.of_head(name, head), f.mul(first, row), memory_type(parts.storage))
-    if parts.storage == parts.compute:
-        parts.transpose_out(f, source_t, factors, count, columns, target, row)
-        return
-    block = w.scratch(by_way_of)
-    parts.transpose_out(f, source_t, factors, count, columns, block, columns)
-    parts.deliver(f, block, columns, count, columns, target, row)

@@ -49,29 +49,39 @@ class Span:
             parts.product(f, self.second, parts.at(f, a, f.mul(self.both, row)), row, column, self._second(b),
                           parts.width, self._late(tile), parts.width, self.late, depth)
 
-    def over_keys(self, a: str, row: str, column: str, tile: str, c: str, rows: str,
-                  factors: str = "null", ahead: Ahead | None = None) -> None:
-        """C = A^T tile, and from the second tile on + factors * C: columns of tile and C are queries."""
-        f, parts = self.f, self.parts
-        parts.product(f, self.count, a, column, row, tile, parts.width, c, parts.width, rows, self.both,
-                      f.compare("sgt", self.j, 0), factors, ahead)
-        with f.when(f.compare("sgt", self.late, 0)):
-            late = parts.at(f, a, f.mul(self.both, row))
-            parts.product(f, self.second, late, column, row, self._late(tile), parts.width, self._second(c),
-                          parts.width, rows, self.late, "true")
+    def over_keys(self, tile: str, b: str, b_row: str, c: str, columns: str, ahead: Ahead,
+                  factors: str = "null") -> None:
+        """C = tile^T B, from the second tile on + factors * C: rows of C are queries, rows of B are keys.
 
-    def over_queries(self, tile: str, b: str, columns: str, c: str, row: str) -> None:
-        """C += tile B: rows of the tile and of C are keys, rows of B are queries."""
+        C's rows are ``columns`` long, whole vectors; ``factors`` has an element for each of them.
+        """
         f, parts = self.f, self.parts
-        late_b = parts.at(f, b, f.mul(columns, parts.lanes))
+        later = f.compare("sgt", self.j, 0)
+        late_b = parts.at(f, b, f.mul(self.both, b_row))
+        late_c = parts.at(f, c, f.mul(columns, parts.lanes))
         with f.loop(0, columns, parts.width) as x:
             here = f.sub(columns, x)
-            parts.product(f, here, tile, parts.width, 1, parts.at(f, b, x), columns, parts.at(f, c, x), row,
-                          self.both, self.count, "true")
+            parts.product(f, here, tile, 1, parts.width, parts.at(f, b, x), b_row, parts.at(f, c, x), columns,
+                          self.count, self.both, later, factors, ahead.moved(f, f.mul(x, parts.itemsize)))
             with f.when(f.compare("sgt", self.late, 0)):
-                target = parts.at(f, c, f.add(f.mul(self.both, row), x))
-                parts.product(f, here, self._late(tile), parts.width, 1, parts.at(f, late_b, x), columns,
-                              target, row, self.late, self.second, "true")
+                parts.product(f, here, self._late(tile), 1, parts.width, parts.at(f, late_b, x), b_row,
+                              parts.at(f, late_c, x), columns, self.second, self.late, "true")
+
+    def over_queries(self, tile: str, b: str, b_row: str, c: str, columns: str, added: str) -> None:
+        """C = tile B, or if it is ``added`` (i1) C + tile B: rows of C are keys, rows of B are queries.
+
+        C's rows are ``columns`` long, whole vectors.
+        """
+        f, parts = self.f, self.parts
+        late_b = parts.at(f, b, f.mul(b_row, parts.lanes))
+        late_c = parts.at(f, c, f.mul(self.both, columns))
+        with f.loop(0, columns, parts.width) as x:
+            here = f.sub(columns, x)
+            parts.product(f, here, tile, parts.width, 1, parts.at(f, b, x), b_row, parts.at(f, c, x), columns,
+                          self.both, self.count, added)
+            with f.when(f.compare("sgt", self.late, 0)):
+                parts.product(f, here, self._late(tile), parts.width, 1, parts.at(f, late_b, x), b_row,
+                              parts.at(f, late_c, x), columns, self.late, self.second, added)
 
     def run(self, helper: Callable[[Parts, int], Function], *arguments: Value) -> None:
         """Call a helper that goes over keys: of one vector or of two, with ``both`` and ``n`` at the end."""

@@ -3,10 +3,11 @@
 Scores are computed transposed: a tile is [keys][queries], a vector of lanes holds the scores of one key with
 as many queries. So the maximum and the sum over keys need no reduction across lanes, and in
 
-    S^T = K Q^T        O^T = V^T P^T        dP^T = V dO^T        dQ^T = K^T dS^T
+    S^T = K Q^T        dP^T = V dO^T        O = P V        dQ = dS K        dV = P^T dO        dK = dS^T Q
 
-the left matrix is K or V, of which single elements are read (and broadcast) from wherever they lie, with any
-strides; only the queries of a block are transposed into scratch memory, and scaled on the way.
+the left matrix is read element by element (and broadcast) from wherever it lies, with any strides; vectors
+are read of rows of the right one. Only the queries of a block are transposed into scratch memory, and scaled
+on the way.
 """
 
 from __future__ import annotations
@@ -44,6 +45,10 @@ class Ahead(NamedTuple):
     first_step: Value
     second: str
     second_step: Value
+
+    def moved(self, f: Function, distance: Value) -> Ahead:
+        """So many bytes further on in each row."""
+        return self._replace(first=f.at(self.first, distance, "i8"), second=f.at(self.second, distance, "i8"))
 
 
 class Parts:
@@ -103,9 +108,9 @@ class Parts:
                 factors: str = "null", ahead: Ahead | None = None) -> None:
         """C = A B for a C of at most ``width`` columns, or, if it is ``added``, C = A B + factors * C.
 
-        ``count``: columns of C that somebody reads; others may stay as they were. A (rows, depth) has strides
-        ``a_row``, ``a_step``; ``factors`` has an element for each column, or is null for 1. ``ahead``: a row
-        for each step.
+        ``count``: columns of C that somebody reads; others, up to whole vectors, may be read of B. A (rows,
+        depth) has strides ``a_row``, ``a_step``; ``factors`` has an element for each row, or is null for 1.
+        ``ahead``: a row for each step.
         """
         ahead = ahead or Ahead(b, 0, b, 0)
         matrices = a, a_row, a_step, b, b_step, c, c_row, rows, depth
@@ -120,15 +125,12 @@ class Parts:
             ("i64", "%first_step"), ("ptr", "%second"), ("i64", "%second_step")], self._products)
 
     def _products(self, f: Function) -> None:
-        """Two vectors of columns or one; and halves, where whole ones are the CPU's halves one by one."""
-        lanes, half = self.lanes, self.lanes // 2
-        shapes = [(lanes, 2), (half, 3), (lanes, 1)] if machine().vector == 64 else \
-            [(lanes, 2), (lanes, 1)]
-        counts = [size * vectors for size, vectors in shapes]
-        for (size, vectors), most, less in zip(shapes, counts, [*counts[1:], 0]):
-            some, fits = f.compare("sgt", "%count", less), f.compare("sle", "%count", most)
-            with f.when(some if most == self.width else f.emit(f"and i1 {some}, {fits}")):
-                self._all_rows(f, self.tile._replace(lanes=size, vectors=vectors))
+        """Two vectors of columns or one."""
+        wide = f.compare("sgt", "%count", self.lanes)
+        with f.when(wide):
+            self._all_rows(f, self.tile)
+        with f.otherwise(wide):
+            self._all_rows(f, self.tile._replace(vectors=1))
 
     def _all_rows(self, f: Function, whole: Tile) -> None:
         done: Value = 0
@@ -151,9 +153,9 @@ class Parts:
                 for j in range(tile.vectors):
                     acc.set(i, j, f.read(kind, places[i][j], self.itemsize))
             with f.when(f.emit("icmp ne ptr %factors, null")):
-                for j in range(tile.vectors):
-                    factor = f.read(kind, self.at(f, "%factors", j * tile.lanes), self.itemsize)
-                    for i in range(tile.rows):
+                for i in range(tile.rows):
+                    factor = self.broadcast(f, "%factors", f.add(row, i))
+                    for j in range(tile.vectors):
                         acc.set(i, j, f.emit(f"fmul {kind} {acc.get(i, j)}, {factor}"))
         accumulate(f, acc, "%depth", self.at(f, "%a", f.mul(row, "%a_row")), "%b", a_row="%a_row",
                    a_step="%a_step", b_step="%b_step", each=self._bring(f, row))
@@ -203,27 +205,6 @@ class Parts:
         rows = [g.mul(g.least(g.add(r, i), last), "%row") for i in range(self.lanes)]
         return [self.at(g, matrix, g.add(row, c)) for row in rows]
 
-    def transpose_out(self, f: Function, source: str, factors: str, rows: Value, columns: Value, target: str,
-                      row: Value) -> None:
-        """Scratch [columns][width], times a factor for each lane, into (rows, columns) of ``target``."""
-        helper = self.helper("transpose_out", [
-            ("ptr readonly", "%source"), ("ptr readonly", "%factors"), ("i64", "%rows"), ("i64", "%columns"),
-            ("ptr", "%target"), ("i64", "%row")], self._transpose_out)
-        f.run(helper, source, factors, rows, columns, target, row)
-
-    def _transpose_out(self, g: Function) -> None:
-        n = self.lanes
-        with g.loop(0, "%rows", n) as r, g.loop(0, "%columns", n) as c:
-            inside = g.first_lanes(g.sub("%columns", c), n)
-            factor = self.read(g, "%factors", r)
-            block = [g.emit(f"fmul {self.vector} {factor}, "
-                            f"{self.read(g, '%source', g.add(g.mul(g.add(c, i), self.width), r))}")
-                     for i in range(n)]
-            # From the last to the first: what lies beyond the last row is overwritten by it.
-            targets = self._block_rows(g, "%target", r, c)
-            for x, at in zip(transposed(g, self.vector, block)[::-1], targets[::-1]):
-                g.write_masked(self.vector, x, at, inside, self.itemsize)
-
     # --- moving blocks --------------------------------------------------------------------------------------
 
     def stage(self, f: Function, source: str, row: Value, column: Value, rows: Value, columns: Value,
@@ -236,11 +217,11 @@ class Parts:
 
     def _stage(self, g: Function) -> None:
         memory, n = memory_type(self.storage), self.lanes
-        adjacent = g.compare("eq", "%column", 1)
+        whole = g.sub("%columns", g.rem("%columns", n))
+        vectors = g.choose(g.compare("eq", "%column", 1), "i64", whole, 0)
         with g.loop(0, "%rows") as r:
             source = g.at("%source", g.mul(r, "%row"), memory)
             target = self.at(g, "%target", g.mul(r, "%target_row"))
-            vectors = g.choose(adjacent, "i64", g.sub("%columns", g.rem("%columns", n)), 0)
             if self.storage == self.compute:
                 with g.loop(0, vectors, n) as c:
                     self.write(g, g.read(self.vector, g.at(source, c, memory), self.itemsize), target, c)
@@ -253,26 +234,42 @@ class Parts:
                 g.write(self.element, x, self.at(g, target, c), self.itemsize)
 
     def deliver(self, f: Function, source: str, source_row: Value, rows: Value, columns: Value, target: str,
-                row: Value) -> None:
-        """Rows of scratch memory, which are whole vectors, into a result, rounded to its type."""
+                row: Value, factors: str = "") -> None:
+        """Rows of scratch memory, which are whole vectors, into a result: each times its factor, rounded."""
         memory = memory_type(self.storage)
+        whole = f.sub(columns, f.rem(columns, self.lanes))
+        inside = f.first_lanes(f.sub(columns, whole), self.lanes)
         with f.loop(0, rows) as r:
             start = self.at(f, source, f.mul(r, source_row))
             end = f.at(target, f.mul(r, row), memory)
             if self.storage == self.compute:
-                with f.loop(0, columns, self.lanes) as c:
-                    inside = f.first_lanes(f.sub(columns, c), self.lanes)
-                    f.write_masked(self.vector, self.read(f, start, c), self.at(f, end, c), inside,
-                                   self.itemsize)
+                factor = self.broadcast(f, factors, r) if factors else ""
+
+                def value(c: Value, start: str = start, factor: str = factor) -> str:
+                    x = self.read(f, start, c)
+                    return f.emit(f"fmul {self.vector} {x}, {factor}") if factor else x
+
+                with f.loop(0, whole, self.lanes) as c:
+                    self.write(f, value(c), end, c)
+                with f.when(f.compare("slt", whole, columns)):
+                    f.write_masked(self.vector, value(whole), self.at(f, end, whole), inside, self.itemsize)
             else:
                 with f.loop(0, columns) as c:
                     x = f.read(self.element, self.at(f, start, c), self.itemsize)
+                    if factors:
+                        factor = f.read(self.element, self.at(f, factors, r), self.itemsize)
+                        x = f.emit(f"fmul {self.element} {x}, {factor}")
                     f.store(x, f.at(end, c, memory), self.storage)
 
-    def fill(self, f: Function, target: str, count: Value, value: float) -> None:
-        """Equal elements; ``count`` may be any number."""
-        with f.loop(0, count) as i:
-            f.write(self.element, self.number(value), self.at(f, target, i), self.itemsize)
+    def fill(self, f: Function, target: str, count: int, value: float) -> None:
+        """Equal elements: whole vectors."""
+        for i in range(0, count, self.lanes):
+            self.write(f, self.numbers(value), target, i)
+
+    def broadcast(self, f: Function, pointer: str, index: Value) -> str:
+        """A vector whose elements all are one of scratch memory."""
+        one = f.read(self.element, self.at(f, pointer, index), self.itemsize)
+        return f.splat(one, self.lanes, self.element)
 
     # --- arithmetic -----------------------------------------------------------------------------------------
 

@@ -29,8 +29,9 @@ _SMALL = 4e6            # operations that are not worth a second thread
 _PORTIONS = 8           # of a thread, at least; within one, the next head's rows are read ahead
 _PORTION = 4e7          # operations, at most, after which it makes no difference
 _FEW = 4                # queries of a head up to which they are computed one by one
-_SPAN = 128 << 10       # addresses that are multiples of it apart share lines of the second cache
-_RIVALS = 32            # rows that do so from which on a copy pays
+_FIRST = 4 << 10        # addresses that are multiples of it apart share lines of the first cache
+_SECOND = 128 << 10     # and of the second
+_RIVALS = 4, 32         # rows that do so beyond which a copy pays
 
 _forward_kernel = kernel("attention", effort=Effort.FEW)(forward_text)
 _row_kernel = kernel("attention_row", effort=Effort.FEW)(row_text)
@@ -60,6 +61,8 @@ class _Problem:
         self.operands: tuple[str, ...] = _OPERANDS
         if not name.endswith("backward"):
             self.operands = self.operands[1:]
+        # Of these, rows are read as vectors.
+        self._rows = ("query", "grad", "key") if name.endswith("backward") else ("value",)
         if "dropout" not in name:
             self.operands = self.operands[:-1]
         self.geometries = {name: geometry for name, geometry in zip(self.operands, signature.geometries)
@@ -108,8 +111,8 @@ class _Problem:
     def sizes(self, chunks: int) -> tuple[int, ...]:
         """Arguments as ``SIZES`` names them."""
         return (self.lead[1], self.lead[2], self.lead[2] // self.group, self.group, self.queries, self.keys,
-                self.depth, self.width, int(self.causal), int("mask" in self.geometries),
-                int("kept" in self.geometries), chunks)
+                self.depth, self.width, self.padded(self.depth), self.padded(self.width), int(self.causal),
+                int("mask" in self.geometries), int("kept" in self.geometries), chunks)
 
     def strides(self, operands: Sequence[str]) -> list[int]:
         """As ``Names`` has them."""
@@ -140,9 +143,15 @@ class _Problem:
             return False
         if self.storage != self.compute:
             return True
-        if name in ("key", "value"):
-            row = geometry.strides[-2] * self.storage.itemsize
-            return self.blocks > 1 and self.keys * _gcd(row, _SPAN) > _RIVALS * _SPAN
+        row, of_keys = geometry.strides[-2] * self.storage.itemsize, name in ("key", "value")
+        if name in self._rows:
+            if geometry.strides[-1] != 1 or geometry.shape[-1] % self.lanes != 0:
+                return True
+            rows = least(self.keys, KEYS) if of_keys else least(self.queries, self.block)
+            if rows * _gcd(row, _FIRST) > _RIVALS[0] * _FIRST and (self.blocks > 1 or not of_keys):
+                return True
+        if of_keys:
+            return self.blocks > 1 and self.keys * _gcd(row, _SECOND) > _RIVALS[1] * _SECOND
         return geometry.strides[-1] != 1
 
     def words(self, names: Names, sizes: Sequence[int], scratch: Scratch) -> Words:
@@ -213,21 +222,18 @@ def _forward_scratch(problem: _Problem) -> Scratch:
     block, depth, width = problem.block, problem.padded(problem.depth), problem.padded(problem.width)
     scratch.add("query_t", depth * block)
     scratch.add("scores", KEYS * block)
-    scratch.add("output_t", width * block)
+    scratch.add("output", width * block)
     scratch.add("statistics", 3 * block)
     _add_copies(scratch, problem)
-    if problem.storage != problem.compute:
-        scratch.add("output", block * problem.width)
     return scratch
 
 
 def _add_copies(scratch: Scratch, problem: _Problem) -> None:
-    if problem.is_copied("query") and "query" not in scratch.offsets:
-        scratch.add("query", problem.block * problem.depth)
-    if problem.is_copied("key"):
-        scratch.add("key", problem.keys * problem.depth)
-    if problem.is_copied("value"):
-        scratch.add("value", problem.keys * problem.width)
+    block, keys, depth, width = problem.block, problem.keys, problem.depth, problem.width
+    for name, rows, columns in (("query", block, depth), ("grad", block, width), ("key", keys, depth),
+                                ("value", keys, width)):
+        if problem.is_copied(name):
+            scratch.add(name, rows * problem.padded(columns))
     if "mask" in problem.geometries or "kept" in problem.geometries:
         scratch.add("mask", problem.block * KEYS)
         scratch.add("mask_t", problem.block * problem.padded(KEYS))
@@ -246,7 +252,7 @@ def attention_backward(signature: Signature, places: Sequence[Place] = (), membe
     scratch = _backward_scratch(problem, depth, width)
     if alone:
         scratch.add("sums", share)
-    words = problem.words(BACKWARD, (*problem.sizes(chunks), int(alone), depth, width, share), scratch)
+    words = problem.words(BACKWARD, (*problem.sizes(chunks), int(alone), share), scratch)
     functions = _backward_kernels(problem.storage, problem.compute)
     flops = 2.5 * problem.flops
     calls = [problem.call(functions["attention_backward"], words, problem.shared * chunks, flops, scratch)]
@@ -261,16 +267,13 @@ def attention_backward(signature: Signature, places: Sequence[Place] = (), membe
 def _backward_scratch(problem: _Problem, depth: int, width: int) -> Scratch:
     scratch = Scratch(problem.compute.itemsize)
     block = problem.block
-    for name, columns in (("query", depth), ("grad", width)):
-        scratch.add(name, block * columns)
-        scratch.add(f"{name}_t", block * columns)
-    scratch.add("grad_query_t", block * depth)
+    scratch.add("query_t", block * depth)
+    scratch.add("grad_t", block * width)
+    scratch.add("grad_query", block * depth)
     for name in ("scores", "grads"):
         scratch.add(name, problem.keys * block)
     scratch.add("statistics", STATISTICS * block)
     _add_copies(scratch, problem)
-    if problem.storage != problem.compute:
-        scratch.add("grad_query_rows", block * problem.depth)
     return scratch
 
 
