@@ -67,6 +67,9 @@ _assemble.fill(globals())
 # What the import made stays for ever: walking it again and again is what most of Python's garbage collections
 # would be spent on where graphs of new shapes come all the time.
 _gc.freeze()
+# A step records more objects than under PyTorch: collections come as often per step as there.
+if _gc.get_threshold()[0] in (700, 2000):   # Python's own, older and newer
+    _gc.set_threshold(10_000, *_gc.get_threshold()[1:])
 
 if TYPE_CHECKING:
     def __getattr__(name: str) -> Any: ...
