@@ -3,10 +3,11 @@
 Note: backward templates. What a rule records depends on the signature of its operator, on which operands
 want gradients, on the Python numbers among the operands and on how the incoming gradients read their nodes:
 on nothing else, least of all on values. So in the second backward pass that comes by (shapes that never come
-back pay for nothing), the rule runs as ever (``engine.gradients``) and what it recorded is kept as a
-*template*: a list of signatures, each with the places its operands come from (an incoming gradient, a saved
-tensor, a number, an earlier node of the list). From then on the nodes are made from the template, at a third
-of the cost, and gradients travel as pairs (node, ``Reading``), not as tensors.
+back pay for nothing), or after a few of the same in the first one (steps of a loop), the rule runs as ever
+(``engine.gradients``) and what it recorded is kept as a *template*: a list of signatures, each with the
+places its operands come from (an incoming gradient, a saved tensor, a number, an earlier node of the list).
+From then on the nodes are made from the template, at a third of the cost, and gradients travel as pairs
+(node, ``Reading``), not as tensors.
 
 No template is made of a rule that looked at a value, or that used a node from elsewhere (a random state, a
 tensor it made of numbers); none is used where a user may watch or interfere: hooks on the node, a Function,
@@ -41,6 +42,7 @@ from .tracing import Template, Tracing
 _nodes = pending.nodes
 _append = pending.nodes.append
 _number = count(1).__next__     # of backward passes
+_TIMES = 4      # that the rules are run in the first pass before a template pays
 _sums: Recent[tuple[Reading, Reading], tuple[Signature, Reading]] = Recent(1 << 12)
 dtypes.on_default_change.append(_sums.clear)
 
@@ -91,8 +93,9 @@ class TemplateWalk(Walk):
             if plan is None or fn.hooks is not None or saved is None or site is None:
                 self.step(fn, grads)
                 continue
-            if not plan.met or plan.met == number:
+            if not plan.met or (plan.met == number and plan.times < _TIMES):
                 plan.met = number
+                plan.times += 1
                 self.pass_on(fn, gradients(fn, [tensor(grad) for grad in grads]))
                 continue
             if len(grads) == 1 and fn.numbers is None and grads[0].__class__ is tuple:

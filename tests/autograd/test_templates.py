@@ -202,6 +202,17 @@ def test_second_derivatives_are_left_to_the_rules() -> None:
         assert x.grad.tolist() == [12, 18]
 
 
+def test_a_loop_s_first_pass_runs_rules_a_few_times(traced: list[Any]) -> None:
+    def f(x: Any) -> Any:
+        for _ in range(12):
+            x = torch.asinh(x)
+        return x
+    x = torch.rand(17, 3, requires_grad=True)   # a shape of which no other test differentiates asinh
+    got = gradient(f, x)
+    assert traced == ["AsinhBackward0"]     # once, after a few that were not watched
+    assert got == by_rules(lambda: gradient(f, x))
+
+
 def test_another_default_type() -> None:
     def f(x: Any) -> Any:
         return torch.nn.functional.gelu(x).prod()
