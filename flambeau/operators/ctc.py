@@ -245,10 +245,7 @@ def ctc_loss(
     >>> torch.nn.functional.ctc_loss(log_probs, torch.tensor([[1]]), (3,), (1,))
     tensor(0.2877)
     """
-    if isinstance(reduction, int):
-        reduction = ("none", "mean", "sum")[reduction]
-    if reduction not in ("none", "mean", "sum"):
-        raise ValueError(f"{reduction} is not a valid value for reduction")
+    reduction = _named_reduction(reduction)
     if zero_infinity.__class__ is not bool or not isinstance(input_lengths, Tensor) \
             or not isinstance(target_lengths, Tensor):
         given = (log_probs, targets, input_lengths, target_lengths, blank, 0, zero_infinity)
@@ -282,3 +279,11 @@ def ctc_loss(
     if reduction == "mean":
         return (loss / labels.clamp_min(1).to(loss.dtype)).mean()
     return loss.sum() if reduction == "sum" else loss
+
+
+def _named_reduction(reduction: Any) -> Any:
+    if isinstance(reduction, int):
+        reduction = ("none", "mean", "sum")[reduction]
+    if reduction not in ("none", "mean", "sum"):
+        raise ValueError(f"{reduction} is not a valid value for reduction")
+    return reduction

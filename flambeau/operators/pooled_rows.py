@@ -40,39 +40,13 @@ def embedding_bag(input: Tensor, weight: Tensor, offsets: Any = None, max_norm: 
     >>> F.embedding_bag(torch.tensor([[0, 1]]), torch.tensor([[1., 2.], [3., 4.]]), mode="sum")
     tensor([[4., 6.]])
     """
-    if per_sample_weights is not None and mode != "sum":
-        raise NotImplementedError("embedding_bag: per_sample_weights was not None. per_sample_weights is "
-                                  f"only supported for mode='sum' (got mode='{mode}'). Please open a feature "
-                                  "request on GitHub.")
-    if per_sample_weights is not None and per_sample_weights.shape != input.shape:
-        raise ValueError(f"embedding_bag: If per_sample_weights ({per_sample_weights.shape}) is not None, "
-                         f"then it must have the same shape as the input ({input.shape})")
-    if per_sample_weights is not None and per_sample_weights.dtype is not weight.dtype:
-        given, own = (type_in_checks(x._geometry) for x in (per_sample_weights, weight))
-        raise RuntimeError("Expected tensor for argument #1 'weight' to have the same type as tensor for "
-                           f"argument #1 'per_sample_weights'; but type {own} does not equal {given} (while "
-                           "checking arguments for embedding_bag)")
-    if mode not in ("sum", "mean", "max"):
-        raise ValueError("mode has to be one of sum, mean or max")
+    _check_pooling(input, weight, mode, per_sample_weights)
+    starts, length = _bags_of(input, offsets, include_last_offset)
+    bags = starts.size
     if input.ndim == 2:
-        if offsets is not None:
-            raise ValueError("if input is 2D, then offsets has to be None, as input is treated is a "
-                             "mini-batch of fixed length sequences. However, found offsets of type "
-                             f"{type(offsets)}")
-        bags, length = input.shape
-        starts = np.arange(bags) * length
         input = input.reshape(-1)
         if per_sample_weights is not None:
             per_sample_weights = per_sample_weights.reshape(-1)
-    elif input.ndim == 1:
-        if offsets is None:
-            raise ValueError("offsets has to be a 1D Tensor but got None")
-        if offsets.ndim != 1:
-            raise ValueError("offsets has to be a 1D Tensor")
-        starts = _starts_of(offsets, input.shape[0], include_last_offset)
-        bags, length = starts.size, None
-    else:
-        raise ValueError(f"input has to be 1D or 2D Tensor, but got Tensor of dimension {input.ndim}")
     if max_norm is not None:
         renormalize_rows(weight, input, max_norm, norm_type)
     if padding_idx is not None:
@@ -88,6 +62,42 @@ def embedding_bag(input: Tensor, weight: Tensor, offsets: Any = None, max_norm: 
     rows = scaled_by_frequency(weight, input, padding_idx) if scale_grad_by_freq \
         else rows_of(weight, input, padding_idx, sparse)
     return _pool(rows, which, bags, mode, per_sample_weights, input, padding_idx)
+
+
+def _check_pooling(input: Tensor, weight: Tensor, mode: str, per_sample_weights: Any) -> None:
+    """PyTorch's conditions on the mode, and on the weights of indices."""
+    if per_sample_weights is not None and mode != "sum":
+        raise NotImplementedError("embedding_bag: per_sample_weights was not None. per_sample_weights is "
+                                  f"only supported for mode='sum' (got mode='{mode}'). Please open a feature "
+                                  "request on GitHub.")
+    if per_sample_weights is not None and per_sample_weights.shape != input.shape:
+        raise ValueError(f"embedding_bag: If per_sample_weights ({per_sample_weights.shape}) is not None, "
+                         f"then it must have the same shape as the input ({input.shape})")
+    if per_sample_weights is not None and per_sample_weights.dtype is not weight.dtype:
+        given, own = (type_in_checks(x._geometry) for x in (per_sample_weights, weight))
+        raise RuntimeError("Expected tensor for argument #1 'weight' to have the same type as tensor for "
+                           f"argument #1 'per_sample_weights'; but type {own} does not equal {given} (while "
+                           "checking arguments for embedding_bag)")
+    if mode not in ("sum", "mean", "max"):
+        raise ValueError("mode has to be one of sum, mean or max")
+
+
+def _bags_of(input: Tensor, offsets: Any, include_last: bool) -> tuple[Any, int | None]:
+    """Where bags begin in the indices one behind the other, and how many each has, if that is one number."""
+    if input.ndim == 2:
+        if offsets is not None:
+            raise ValueError("if input is 2D, then offsets has to be None, as input is treated is a "
+                             "mini-batch of fixed length sequences. However, found offsets of type "
+                             f"{type(offsets)}")
+        bags, length = input.shape
+        return np.arange(bags) * length, length
+    if input.ndim != 1:
+        raise ValueError(f"input has to be 1D or 2D Tensor, but got Tensor of dimension {input.ndim}")
+    if offsets is None:
+        raise ValueError("offsets has to be a 1D Tensor but got None")
+    if offsets.ndim != 1:
+        raise ValueError("offsets has to be a 1D Tensor")
+    return _starts_of(offsets, input.shape[0], include_last), None
 
 
 def _starts_of(offsets: Tensor, count: int, include_last: bool) -> Any:

@@ -171,29 +171,19 @@ class Transformer(Module):
     ) -> None:
         super().__init__()
         place = {"device": device, "dtype": dtype}
-        layer = (
-            d_model,
-            nhead,
-            dim_feedforward,
-            dropout,
-            activation,
-            layer_norm_eps,
-            batch_first,
-            norm_first,
-            bias,
-        )
-        if custom_encoder is not None:
-            self.encoder = custom_encoder
-        else:
+        layer = (d_model, nhead, dim_feedforward, dropout, activation, layer_norm_eps, batch_first,
+                 norm_first, bias)
+        encoder, decoder = custom_encoder, custom_decoder
+        if encoder is None:
             encoder_layer = TransformerEncoderLayer(*layer, **place)
             norm = LayerNorm(d_model, eps=layer_norm_eps, bias=bias, **place)
-            self.encoder = TransformerEncoder(encoder_layer, num_encoder_layers, norm)
-        if custom_decoder is not None:
-            self.decoder = custom_decoder
-        else:
+            encoder = TransformerEncoder(encoder_layer, num_encoder_layers, norm)
+        if decoder is None:
             decoder_layer = TransformerDecoderLayer(*layer, **place)
             norm = LayerNorm(d_model, eps=layer_norm_eps, bias=bias, **place)
-            self.decoder = TransformerDecoder(decoder_layer, num_decoder_layers, norm)
+            decoder = TransformerDecoder(decoder_layer, num_decoder_layers, norm)
+        self.encoder = encoder
+        self.decoder = decoder
         self._reset_parameters()
         self.d_model = d_model
         self.nhead = nhead

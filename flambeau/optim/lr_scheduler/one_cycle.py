@@ -63,17 +63,20 @@ class OneCycleLR(LRScheduler):
                 group["min_lr"] = group["initial_lr"] / final_div_factor
         self.cycle_momentum = cycle_momentum
         if cycle_momentum:
-            self.use_beta1 = uses_beta1(optimizer)
-            highest_momenta = one_for_each_group("max_momentum", max_momentum, optimizer)
-            lowest_momenta = one_for_each_group("base_momentum", base_momentum, optimizer)
-            if last_epoch == -1:
-                for highest, lowest, group in zip(
-                    highest_momenta, lowest_momenta, optimizer.param_groups, strict=True
-                ):
-                    set_momentum(group, highest, self.use_beta1)
-                    group["max_momentum"] = highest
-                    group["base_momentum"] = lowest
+            self._begin_momenta(base_momentum, max_momentum, last_epoch)
         super().__init__(optimizer, last_epoch)
+
+    def _begin_momenta(self, base_momentum: Any, max_momentum: Any, last_epoch: int) -> None:
+        """Set the momenta between which each group goes, unless a run is resumed."""
+        self.use_beta1 = uses_beta1(self.optimizer)
+        highest_momenta = one_for_each_group("max_momentum", max_momentum, self.optimizer)
+        lowest_momenta = one_for_each_group("base_momentum", base_momentum, self.optimizer)
+        if last_epoch == -1:
+            groups = self.optimizer.param_groups
+            for group, lowest, highest in zip(groups, lowest_momenta, highest_momenta, strict=True):
+                set_momentum(group, highest, self.use_beta1)
+                group["max_momentum"] = highest
+                group["base_momentum"] = lowest
 
     def _anneal(self, start: float, end: float, share: float) -> float:
         if self._anneal_func_type == "cos":
