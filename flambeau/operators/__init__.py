@@ -92,6 +92,7 @@ from . import (
     protocols,
     random,
     random_distributions,
+    random_filling,
     ranges,
     recurrent,
     reduction,

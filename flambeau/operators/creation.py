@@ -272,7 +272,12 @@ def new_empty(
     requires_grad: bool = False,
     pin_memory: bool = False,
 ) -> Tensor:
-    """A tensor of this one's dtype and device, without particular values."""
+    """A tensor of this one's dtype and device, without particular values.
+
+    >>> import flambeau as torch
+    >>> torch.ones(1, dtype=torch.int64).new_empty(2, 3).shape
+    torch.Size([2, 3])
+    """
     made = filled(
         _new_geometry(self, sizes, dtype, device, "new_empty", size), 0, requires_grad
     )
@@ -291,7 +296,12 @@ def new_full(
     requires_grad: bool = False,
     pin_memory: bool = False,
 ) -> Tensor:
-    """One value in this tensor's dtype and device."""
+    """One value in this tensor's dtype and device.
+
+    >>> import flambeau as torch
+    >>> torch.ones(1, dtype=torch.int64).new_full((2,), 7)
+    tensor([7, 7])
+    """
     made = _of_value(_new_geometry(self, (size,), dtype, device, "new_full"), fill_value, requires_grad)
     return made if self.__class__ is not BatchedTensor else rules.like(self, made)
 

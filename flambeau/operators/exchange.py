@@ -89,7 +89,12 @@ def share_memory_(self: Tensor) -> Tensor:
 
 @api("Tensor")
 def is_pinned(self: Tensor, device: Any = None) -> bool:
-    """Whether the memory is page-locked for transfers to an accelerator: there is none."""
+    """Whether the memory is page-locked for transfers to an accelerator: there is none.
+
+    >>> import flambeau as torch
+    >>> torch.ones(1).is_pinned()
+    False
+    """
     return False
 
 

@@ -113,7 +113,12 @@ def fill_(self: Tensor, value: Any) -> Tensor:
 
 @api("Tensor", "torch")
 def zero_(self: Tensor) -> Tensor:
-    """Write zeros everywhere."""
+    """Write zeros everywhere.
+
+    >>> import flambeau as torch
+    >>> torch.ones(3).zero_()
+    tensor([0., 0., 0.])
+    """
     return _fill(self, 0, "zero_")
 
 

@@ -9,7 +9,7 @@ from .embedding import renormalize_rows
 from .grid_sampling import affine_grid
 from .metadata import resize_as_
 from .normalization import instance_norm as _instance_norm
-from .random import bernoulli_
+from .random_filling import bernoulli_
 from .registry import NAMESPACES, api
 
 api("torch")(resize_as_)

@@ -149,7 +149,13 @@ def resize(self: Tensor, *sizes: Any) -> Tensor:
 def set_(
     self: Tensor, source: Any = None, storage_offset: int = 0, size: Any = None, stride: Any = None
 ) -> Tensor:
-    """Let the tensor read another storage: a tensor's, or a storage object with shape, strides and offset."""
+    """Let the tensor read another storage: a tensor's, or a storage object with shape, strides and offset.
+
+    >>> import flambeau as torch
+    >>> x = torch.arange(4)
+    >>> torch.tensor([0]).set_(x)
+    tensor([0, 1, 2, 3])
+    """
     g = self._geometry
     check_writable(self)
     if source is None:

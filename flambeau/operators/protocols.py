@@ -120,13 +120,23 @@ def _mapped(self: Tensor, function: Callable[..., Any], others: list[Tensor], na
 
 @api("Tensor")
 def apply_(self: Tensor, callable: Callable[..., Any]) -> Tensor:
-    """Replace each element by a Python function of it (slow)."""
+    """Replace each element by a Python function of it (slow).
+
+    >>> import flambeau as torch
+    >>> torch.arange(3).apply_(lambda x: x * 10)
+    tensor([ 0, 10, 20])
+    """
     return _mapped(self, callable, [], "apply_")
 
 
 @api("Tensor")
 def map_(self: Tensor, tensor: Tensor, callable: Callable[..., Any]) -> Tensor:
-    """Replace each element by a Python function of it and another tensor's (slow)."""
+    """Replace each element by a Python function of it and another tensor's (slow).
+
+    >>> import flambeau as torch
+    >>> torch.arange(3).map_(torch.tensor([5, 6, 7]), lambda x, y: x * y)
+    tensor([ 0,  6, 14])
+    """
     return _mapped(self, callable, [tensor], "map_")
 
 
@@ -141,7 +151,13 @@ def map2_(self: Tensor, x: Tensor, y: Tensor, callable: Callable[..., Any]) -> T
 
 @api("Tensor", judge="first")
 def fill_diagonal_(self: Tensor, fill_value: Any, wrap: bool = False) -> Tensor:
-    """Write a value on the main diagonal (again below the bottom of a tall matrix, with ``wrap``)."""
+    """Write a value on the main diagonal (again below the bottom of a tall matrix, with ``wrap``).
+
+    >>> import flambeau as torch
+    >>> torch.zeros(2, 3).fill_diagonal_(1)
+    tensor([[1., 0., 0.],
+            [0., 1., 0.]])
+    """
     shape, strides = self._geometry.shape, self._geometry.strides
     if len(shape) < 2:
         raise RuntimeError("dimensions must larger than 1")

@@ -10,16 +10,16 @@ import numpy as np
 
 from .. import devices, dtypes
 from ..engine import look_at_draws
-from ..graph.geometry import Geometry, contiguous, dense_like
+from ..graph.geometry import Geometry, contiguous
 from ..random_streams.bernoulli import bernoulli, bernoulli_each, dropout_mask
 from ..random_streams.few import few_integers, few_normals, few_uniform
-from ..random_streams.integers import limit_of, random_full
 from ..random_streams.integers import randint as draw_integers
+from ..random_streams.integers import random_full
 from ..random_streams.normal import normal as draw_normal
 from ..random_streams.permutation import randperm as draw_permutation
 from ..random_streams.state import STATE_BYTES
 from ..random_streams.uniform import uniform as draw_uniform
-from ..tensor import Tensor, assign, record
+from ..tensor import Tensor, record
 from ..tensor.construct import empty_geometry
 from .creation import factory_geometry, like_geometry
 from .definition import broadcast_shapes, operator
@@ -214,7 +214,7 @@ def randint(*args: Any, low: Any = None, high: Any = None, size: Any = None, gen
     if low >= high:
         raise RuntimeError(f"random_ expects 'from' to be less than 'to', but got from={low} >= to={high}")
     geometry = factory_geometry(shape, dtype or dtypes.int64, device, "randint")
-    _check_range(geometry.dtype, low, high - 1)
+    check_range(geometry.dtype, low, high - 1)
     return _finished(drawn(RANDINT, generator, (low, high), geometry), requires_grad)
 
 
@@ -226,7 +226,7 @@ def _limits(d: dtypes.dtype) -> tuple[int, int]:
     return (0, 1) if d is dtypes.bool_ else (int(np.iinfo(d.numpy).min), int(np.iinfo(d.numpy).max))
 
 
-def _check_range(d: dtypes.dtype, first: int, last: int) -> None:
+def check_range(d: dtypes.dtype, first: int, last: int) -> None:
     if d.category >= dtypes.FLOATING or (-_FIT <= first and last <= _FIT and d is dtypes.int64):
         return
     low, high = _limits(d)
@@ -257,7 +257,7 @@ def randint_like(input: Tensor, *args: Any, low: Any = None, high: Any = None, d
     geometry = like_geometry(input, dtype, device)
     if geometry.dtype.is_complex:
         raise RuntimeError("check_random_bounds handles only integral, floating-point and boolean types")
-    _check_range(geometry.dtype, low, high - 1)
+    check_range(geometry.dtype, low, high - 1)
     return _finished(drawn(RANDINT, generator, (low, high), geometry), requires_grad)
 
 
@@ -278,36 +278,7 @@ def randperm(n: int, *, generator: Any = None, dtype: Any = None, layout: Any = 
     return _finished(drawn(RANDPERM, generator, (), geometry), requires_grad)
 
 
-# --- filling in place ---------------------------------------------------------------------------------------
-
-def fill_with(x: Tensor, op: Any, operands: tuple[Any, ...], generator: Any, name: str,
-              *attributes: Any) -> Tensor:
-    """Let x take drawn values, in the order of x's memory."""
-    geometry = dense_like(x.shape, x._geometry, x.dtype)
-    return assign(x, drawn(op, generator, operands, geometry, *attributes), name)
-
-
-@api("Tensor")
-def uniform_(self: Tensor, from_: Any = 0, to: Any = 1, *, generator: Any = None, **kwargs: Any) -> Tensor:
-    """Fill with uniform numbers of [from, to)."""
-    low = kwargs.pop("from", from_)
-    if kwargs:
-        raise TypeError(f"uniform_() got an unexpected keyword argument '{next(iter(kwargs))}'")
-    require_floating(self.dtype, "check_uniform_bounds")
-    if low > to:
-        raise RuntimeError(f"uniform_ expects to return a [from, to) range, but found from={low} > to={to}")
-    return fill_with(self, UNIFORM, (float(low), float(to)), generator, "uniform_")
-
-
-@api("Tensor")
-def normal_(self: Tensor, mean: Any = 0, std: Any = 1, *, generator: Any = None) -> Tensor:
-    """Fill with normal numbers."""
-    require_floating(self.dtype, "normal_kernel_cpu")
-    if not std >= 0:
-        raise RuntimeError(f"normal expects std >= 0.0, but found std {std}")
-    return fill_with(self, NORMAL, (float(mean), float(std)), generator, "normal_",
-                     self._geometry.is_contiguous)
-
+# --- with parameters of each element's own ------------------------------------------------------------------
 
 def _number(x: Any) -> Any:
     """A mean or deviation that goes with a size: a number, or a tensor of no dimensions."""
@@ -345,24 +316,7 @@ def normal(mean: Any, std: Any = 1.0, size: Any = None, *, generator: Any = None
     return record(_OF_MOMENTS[isinstance(mean, Tensor), isinstance(std, Tensor)], (draws, mean, std))
 
 
-@api("Tensor")
-def bernoulli_(self: Tensor, p: Any = 0.5, *, generator: Any = None) -> Tensor:
-    """Fill with 1 with probability p (a number or a tensor), else 0."""
-    if self.is_complex():
-        kind = "tensor_cpu_self_" if isinstance(p, Tensor) else "scalar_cpu_"
-        raise NotImplementedError(f"\"bernoulli_{kind}\" not implemented for "
-                                  f"'{dtypes.SCALAR_NAMES[self.dtype]}'")
-    geometry = dense_like(self.shape, self._geometry, self.dtype)
-    if isinstance(p, Tensor):
-        if p.dtype.category < dtypes.FLOATING:
-            raise RuntimeError("expected probabilities tensor to have floating type, got "
-                               f"{dtypes.SCALAR_NAMES[p.dtype]}")
-        may_fail(generator)
-        return assign(self, drawn(BERNOULLI_EACH, generator, (p.detach(),), geometry), "bernoulli_")
-    return assign(self, drawn(BERNOULLI, generator, (_chance(p),), geometry), "bernoulli_")
-
-
-def _chance(p: Any) -> float:
+def chance(p: Any) -> float:
     """A probability that is a number."""
     if not 0 <= p <= 1:
         raise RuntimeError(f"bernoulli_ expects p to be in [0, 1], but got p={p}")
@@ -373,7 +327,7 @@ def _bernoulli(input: Tensor, p: Any = None, *, generator: Any = None) -> Tensor
     """1 with the probability that ``input`` (or the number p) gives, else 0."""
     geometry = contiguous(input.shape, input.dtype, input._geometry.device)
     if p is not None:
-        return drawn(BERNOULLI, generator, (_chance(p),), geometry)
+        return drawn(BERNOULLI, generator, (chance(p),), geometry)
     if input.dtype.category < dtypes.FLOATING:
         raise NotImplementedError("\"bernoulli_tensor_cpu_p_\" not implemented for "
                                   f"'{dtypes.SCALAR_NAMES[input.dtype]}'")
@@ -383,19 +337,3 @@ def _bernoulli(input: Tensor, p: Any = None, *, generator: Any = None) -> Tensor
 
 
 api("torch", "Tensor", out=True, name="bernoulli", judge="first")(_bernoulli)
-
-
-@api("Tensor", judge="first")
-def random_(self: Tensor, *args: Any, generator: Any = None, **kwargs: Any) -> Tensor:
-    """Fill with integers: ``random_()``, ``random_(to)`` or ``random_(from, to)``."""
-    if self.is_complex():
-        raise RuntimeError("check_random_bounds handles only integral, floating-point and boolean types")
-    low = kwargs.pop("from", args[0] if len(args) > 1 else 0)
-    high = kwargs.pop("to", args[-1] if args else None)
-    if high is None and not args and not low:
-        return fill_with(self, RANDOM_FULL, (), generator, "random_")
-    high = limit_of(self.dtype.numpy) if high is None else int(high)
-    if low >= high:
-        raise RuntimeError(f"random_ expects 'from' to be less than 'to', but got from={low} >= to={high}")
-    _check_range(self.dtype, int(low), high - 1)
-    return fill_with(self, RANDINT, (int(low), high), generator, "random_")

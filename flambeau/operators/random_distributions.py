@@ -21,7 +21,8 @@ from .generator import draw_from, may_fail
 from .looking import look
 from .out import Out
 from .prices import draws
-from .random import drawn, fill_with, in_memory_order, require_floating, with_state
+from .random import drawn, in_memory_order, require_floating, with_state
+from .random_filling import fill_with
 from .registry import api
 from .undifferentiable import draws_of, finding_without_derivative, found_in
 
@@ -93,7 +94,12 @@ def _require_real(d: dtypes.dtype, name: str, shown: Callable[[dtypes.dtype], st
 
 @api("Tensor")
 def exponential_(self: Tensor, lambd: float = 1, *, generator: Any = None) -> Tensor:
-    """Fill with numbers of the exponential distribution with rate ``lambd``."""
+    """Fill with numbers of the exponential distribution with rate ``lambd``.
+
+    >>> import flambeau as torch
+    >>> bool((torch.empty(100).exponential_(lambd=2) > 0).all())
+    True
+    """
     _require_real(self.dtype, "Exponential", dtypes.SCALAR_NAMES.__getitem__)
     require_floating(self.dtype, "exponential_cpu")
     if not lambd > 0.0:
@@ -103,7 +109,12 @@ def exponential_(self: Tensor, lambd: float = 1, *, generator: Any = None) -> Te
 
 @api("Tensor")
 def geometric_(self: Tensor, p: float, *, generator: Any = None) -> Tensor:
-    """Fill with the number of trials up to the first success of probability p."""
+    """Fill with the number of trials up to the first success of probability p.
+
+    >>> import flambeau as torch
+    >>> torch.empty(3).geometric_(1 - 1e-9)
+    tensor([1., 1., 1.])
+    """
     if not 0 < p < 1:
         raise RuntimeError(f"geometric_ expects p to be in (0, 1), but got p={p}")
     if self.is_complex() or self.dtype is dtypes.bool_:
@@ -113,7 +124,12 @@ def geometric_(self: Tensor, p: float, *, generator: Any = None) -> Tensor:
 
 @api("Tensor")
 def cauchy_(self: Tensor, median: float = 0, sigma: float = 1, *, generator: Any = None) -> Tensor:
-    """Fill with numbers of the Cauchy distribution."""
+    """Fill with numbers of the Cauchy distribution.
+
+    >>> import flambeau as torch
+    >>> torch.empty(3).cauchy_(median=1, sigma=1e-9)
+    tensor([1., 1., 1.])
+    """
     _require_real(self.dtype, "Cauchy", dtypes.c_name)
     require_floating(self.dtype, "cauchy_cpu")
     if not sigma > 0.0:
@@ -123,7 +139,12 @@ def cauchy_(self: Tensor, median: float = 0, sigma: float = 1, *, generator: Any
 
 @api("Tensor")
 def log_normal_(self: Tensor, mean: float = 1, std: float = 2, *, generator: Any = None) -> Tensor:
-    """Fill with exponentials of normal numbers."""
+    """Fill with exponentials of normal numbers.
+
+    >>> import flambeau as torch
+    >>> torch.empty(3).log_normal_(mean=0, std=1e-9)
+    tensor([1., 1., 1.])
+    """
     if self.is_complex():
         raise not_implemented("log_normal_cpu", self.dtype)
     require_floating(self.dtype, "log_normal_cpu")

@@ -93,7 +93,12 @@ def _stft_method(
     return_complex: bool | None = None,
     align_to_window: bool | None = None,
 ) -> Tensor:
-    """See ``torch.stft``."""
+    """See ``torch.stft``.
+
+    >>> import flambeau as torch
+    >>> torch.arange(8.0).stft(4, window=torch.ones(4), return_complex=True).shape
+    torch.Size([3, 9])
+    """
     return stft(
         self,
         n_fft,

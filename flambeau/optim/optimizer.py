@@ -128,11 +128,29 @@ class Optimizer:
     # ------------------------------------------------------------------------------------------------
 
     def step(self, closure: Callable[[], Any] | None = None) -> Any:
-        """Update the parameters once; `closure` recomputes the loss, and its value is returned."""
+        """Update the parameters once; `closure` recomputes the loss, and its value is returned.
+
+        >>> import flambeau as torch
+        >>> w = torch.ones(1, requires_grad=True)
+        >>> optimizer = torch.optim.SGD([w], lr=0.25)
+        >>> w.sum().backward()
+        >>> optimizer.step()
+        >>> w
+        tensor([0.7500], requires_grad=True)
+        """
         raise NotImplementedError
 
     def zero_grad(self, set_to_none: bool = True) -> None:
-        """Forget the gradients of all parameters, or with ``set_to_none=False`` fill them with zeros."""
+        """Forget the gradients of all parameters, or with ``set_to_none=False`` fill them with zeros.
+
+        >>> import flambeau as torch
+        >>> w = torch.ones(2, requires_grad=True)
+        >>> optimizer = torch.optim.SGD([w], lr=0.1)
+        >>> w.sum().backward()
+        >>> optimizer.zero_grad()
+        >>> print(w.grad)
+        None
+        """
         for group in self.param_groups:
             if set_to_none:
                 forget_gradients(group["params"])
@@ -147,7 +165,14 @@ class Optimizer:
                 p.grad.zero_()
 
     def add_param_group(self, param_group: dict[str, Any]) -> None:
-        """Add a group of parameters: ``{"params": ..., option: value, ...}``."""
+        """Add a group of parameters: ``{"params": ..., option: value, ...}``.
+
+        >>> import flambeau as torch
+        >>> optimizer = torch.optim.SGD([torch.zeros(2, requires_grad=True)], lr=0.1)
+        >>> optimizer.add_param_group({"params": [torch.zeros(3, requires_grad=True)], "lr": 0.01})
+        >>> [(len(group["params"]), group["lr"]) for group in optimizer.param_groups]
+        [(1, 0.1), (1, 0.01)]
+        """
         append_group(self.param_groups, param_group, self.defaults)
         params = self.param_groups[-1]["params"]
         look_at_parameters(p._storage for p in params if not p._sparse)
@@ -156,34 +181,84 @@ class Optimizer:
     # ---------------------------------------------------------------------------------------------------
 
     def register_step_pre_hook(self, hook: Hook) -> RemovableHandle:
-        """Call ``hook(optimizer, args, kwargs)`` before each step; a returned pair replaces the arguments."""
+        """Call ``hook(optimizer, args, kwargs)`` before each step; a returned pair replaces the arguments.
+
+        >>> import flambeau as torch
+        >>> w = torch.ones(1, requires_grad=True)
+        >>> optimizer = torch.optim.SGD([w], lr=0.1)
+        >>> handle = optimizer.register_step_pre_hook(lambda optimizer, args, kwargs: print("before"))
+        >>> optimizer.step()
+        before
+        """
         return add_hook(self._optimizer_step_pre_hooks, hook)
 
     def register_step_post_hook(self, hook: Hook) -> RemovableHandle:
-        """Call ``hook(optimizer, args, kwargs)`` after each step."""
+        """Call ``hook(optimizer, args, kwargs)`` after each step.
+
+        >>> import flambeau as torch
+        >>> w = torch.ones(1, requires_grad=True)
+        >>> optimizer = torch.optim.SGD([w], lr=0.1)
+        >>> handle = optimizer.register_step_post_hook(lambda optimizer, args, kwargs: print("after"))
+        >>> optimizer.step()
+        after
+        """
         return add_hook(self._optimizer_step_post_hooks, hook)
 
     def register_state_dict_pre_hook(self, hook: Hook, prepend: bool = False) -> RemovableHandle:
-        """Call ``hook(optimizer)`` before :meth:`state_dict`."""
+        """Call ``hook(optimizer)`` before :meth:`state_dict`.
+
+        >>> import flambeau as torch
+        >>> optimizer = torch.optim.SGD([torch.ones(1, requires_grad=True)], lr=0.1)
+        >>> handle = optimizer.register_state_dict_pre_hook(lambda optimizer: print("saving"))
+        >>> saved = optimizer.state_dict()
+        saving
+        """
         return add_hook(self._optimizer_state_dict_pre_hooks, hook, prepend)
 
     def register_state_dict_post_hook(self, hook: Hook, prepend: bool = False) -> RemovableHandle:
-        """Call ``hook(optimizer, state_dict)`` after :meth:`state_dict`; what it returns replaces it."""
+        """Call ``hook(optimizer, state_dict)`` after :meth:`state_dict`; what it returns replaces it.
+
+        >>> import flambeau as torch
+        >>> optimizer = torch.optim.SGD([torch.ones(1, requires_grad=True)], lr=0.1)
+        >>> handle = optimizer.register_state_dict_post_hook(lambda optimizer, state: {**state, "epoch": 3})
+        >>> optimizer.state_dict()["epoch"]
+        3
+        """
         return add_hook(self._optimizer_state_dict_post_hooks, hook, prepend)
 
     def register_load_state_dict_pre_hook(self, hook: Hook, prepend: bool = False) -> RemovableHandle:
-        """Call ``hook(optimizer, state_dict)`` before loading; a returned dictionary is loaded instead."""
+        """Call ``hook(optimizer, state_dict)`` before loading; a returned dictionary is loaded instead.
+
+        >>> import flambeau as torch
+        >>> optimizer = torch.optim.SGD([torch.ones(1, requires_grad=True)], lr=0.1)
+        >>> handle = optimizer.register_load_state_dict_pre_hook(lambda optimizer, state: state["optimizer"])
+        >>> optimizer.load_state_dict({"optimizer": optimizer.state_dict(), "epoch": 3})
+        """
         return add_hook(self._optimizer_load_state_dict_pre_hooks, hook, prepend)
 
     def register_load_state_dict_post_hook(self, hook: Hook, prepend: bool = False) -> RemovableHandle:
-        """Call ``hook(optimizer)`` after :meth:`load_state_dict`."""
+        """Call ``hook(optimizer)`` after :meth:`load_state_dict`.
+
+        >>> import flambeau as torch
+        >>> optimizer = torch.optim.SGD([torch.ones(1, requires_grad=True)], lr=0.1)
+        >>> handle = optimizer.register_load_state_dict_post_hook(lambda optimizer: print("loaded"))
+        >>> optimizer.load_state_dict(optimizer.state_dict())
+        loaded
+        """
         return add_hook(self._optimizer_load_state_dict_post_hooks, hook, prepend)
 
     # -- state dicts
     # ---------------------------------------------------------------------------------------------
 
     def state_dict(self) -> StateDict:
-        """State and options as ``{"state": {number: {...}}, "param_groups": [...]}``, parameters numbered."""
+        """State and options as ``{"state": {number: {...}}, "param_groups": [...]}``, parameters numbered.
+
+        >>> import flambeau as torch
+        >>> optimizer = torch.optim.SGD([torch.zeros(2, requires_grad=True)], lr=0.1, momentum=0.9)
+        >>> saved = optimizer.state_dict()
+        >>> saved["state"], saved["param_groups"][0]["params"]
+        ({}, [0])
+        """
         for hook in self._optimizer_state_dict_pre_hooks.values():
             hook(self)
         state_dict = pack(self.state, self.param_groups)
@@ -194,7 +269,16 @@ class Optimizer:
         return state_dict
 
     def load_state_dict(self, state_dict: StateDict) -> None:
-        """Take over what :meth:`state_dict` returned, here or in PyTorch; parameters by position."""
+        """Take over what :meth:`state_dict` returned, here or in PyTorch; parameters by position.
+
+        >>> import flambeau as torch
+        >>> w = torch.zeros(2, requires_grad=True)
+        >>> saved = torch.optim.SGD([w], lr=0.1).state_dict()
+        >>> optimizer = torch.optim.SGD([w], lr=1.0)
+        >>> optimizer.load_state_dict(saved)
+        >>> optimizer.param_groups[0]["lr"]
+        0.1
+        """
         state_dict = state_dict.copy()
         for hook in self._optimizer_load_state_dict_pre_hooks.values():
             replaced = hook(self, state_dict)

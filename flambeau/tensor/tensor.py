@@ -167,10 +167,12 @@ class Tensor(Handle):
 
     @property
     def is_cpu(self) -> bool:
+        """Whether the elements are in main memory."""
         return self._geometry.device is CPU
 
     @property
     def is_meta(self) -> bool:
+        """Whether there are no elements, but a shape and a dtype (``device="meta"``)."""
         return self._geometry.device.type == "meta"
 
     is_cuda = is_sparse = is_quantized = is_mkldnn = is_xla = is_mps = is_xpu = is_nested = is_vulkan = False
@@ -241,6 +243,7 @@ class Tensor(Handle):
 
     @property
     def output_nr(self) -> int:
+        """Which result of ``grad_fn`` this tensor is."""
         return self._output_nr
 
     @property
@@ -272,6 +275,7 @@ class Tensor(Handle):
 
     @property
     def retains_grad(self) -> bool:
+        """Whether ``retain_grad`` was called: backward keeps the gradient, though this is no leaf."""
         return self._retains_grad
 
     def is_inference(self) -> bool:

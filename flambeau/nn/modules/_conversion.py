@@ -170,11 +170,22 @@ class ModuleConversion(ModuleStateDict):
         return self._apply(convert)
 
     def to_empty(self, *, device: Any, recurse: bool = True) -> Self:
-        """Move to a device without copying the values, which become undefined."""
+        """Move to a device without copying the values, which become undefined.
+
+        >>> import flambeau as torch
+        >>> layer = torch.nn.Linear(2, 1, device="meta").to_empty(device="cpu")
+        >>> torch.nn.init.ones_(layer.weight).tolist()
+        [[1.0, 1.0]]
+        """
         return self._apply(lambda tensor: ops.empty_like(tensor, device=device), recurse=recurse)
 
     def cpu(self) -> Self:
-        """Move all parameters and buffers to the CPU."""
+        """Move all parameters and buffers to the CPU.
+
+        >>> import flambeau as torch
+        >>> torch.nn.Linear(2, 1).cpu().weight.device
+        device(type='cpu')
+        """
         return self._apply(lambda tensor: tensor.cpu())
 
     def cuda(self, device: Any | None = None) -> Self:
@@ -194,28 +205,53 @@ class ModuleConversion(ModuleStateDict):
         return self._apply(lambda tensor: tensor.ipu(device))
 
     def type(self, dst_type: Any) -> Self:
-        """Cast all parameters and buffers, integral ones included, to `dst_type`."""
+        """Cast all parameters and buffers, integral ones included, to `dst_type`.
+
+        >>> import flambeau as torch
+        >>> torch.nn.Linear(2, 1).type(torch.float64).bias.dtype
+        torch.float64
+        """
         return self._apply(lambda tensor: tensor.type(dst_type))
 
     def _cast_floating(self, convert: Callable[[Tensor], Tensor]) -> Self:
         return self._apply(lambda tensor: convert(tensor) if tensor.is_floating_point() else tensor)
 
     def float(self) -> Self:
-        """Cast floating-point parameters and buffers to float32."""
+        """Cast floating-point parameters and buffers to float32.
+
+        >>> import flambeau as torch
+        >>> torch.nn.Linear(2, 1).double().float().weight.dtype
+        torch.float32
+        """
         return self._cast_floating(lambda tensor: tensor.float())
 
     def double(self) -> Self:
-        """Cast floating-point parameters and buffers to float64."""
+        """Cast floating-point parameters and buffers to float64.
+
+        >>> import flambeau as torch
+        >>> torch.nn.Linear(2, 1).double().weight.dtype
+        torch.float64
+        """
         return self._cast_floating(lambda tensor: tensor.double())
 
     def half(self) -> Self:
-        """Cast floating-point parameters and buffers to float16."""
+        """Cast floating-point parameters and buffers to float16.
+
+        >>> import flambeau as torch
+        >>> torch.nn.Linear(2, 1).half().weight.dtype
+        torch.float16
+        """
         return self._cast_floating(lambda tensor: tensor.half())
 
     def bfloat16(self) -> Self:
-        """Cast floating-point parameters and buffers to bfloat16."""
+        """Cast floating-point parameters and buffers to bfloat16.
+
+        >>> import flambeau as torch
+        >>> torch.nn.Linear(2, 1).bfloat16().weight.dtype
+        torch.bfloat16
+        """
         return self._cast_floating(lambda tensor: tensor.bfloat16())
 
     def share_memory(self) -> Self:
-        """Move all parameters and buffers to memory that other processes can map."""
+        """Do nothing: other processes get copies of tensors, whose changes are not seen here."""
         return self._apply(lambda tensor: tensor.share_memory_())

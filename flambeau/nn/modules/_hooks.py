@@ -149,7 +149,17 @@ class ModuleHooks(ModuleStateDict):
         return _add(self._forward_hooks, hook, flags, prepend=prepend)
 
     def register_full_backward_pre_hook(self, hook: Hook, prepend: bool = False) -> RemovableHandle:
-        """Call `hook(module, grad_output)` before the gradients of this module are computed."""
+        """Call `hook(module, grad_output)` before the gradients of this module are computed.
+
+        What it returns replaces the gradients of the outputs.
+
+        >>> import flambeau as torch
+        >>> layer = torch.nn.Linear(1, 1, bias=False)
+        >>> handle = layer.register_full_backward_pre_hook(lambda module, grads: (grads[0] * 10,))
+        >>> layer(torch.ones(1, 1, requires_grad=True)).sum().backward()
+        >>> layer.weight.grad.item()
+        10.0
+        """
         return _add(self._backward_pre_hooks, hook, {"active": (self._active_hooks, True)}, prepend=prepend)
 
     def register_full_backward_hook(self, hook: Hook, prepend: bool = False) -> RemovableHandle:
@@ -170,7 +180,14 @@ class ModuleHooks(ModuleStateDict):
         return _add(self._backward_hooks, hook, {"active": (self._active_hooks, True)}, prepend=prepend)
 
     def register_backward_hook(self, hook: Hook) -> RemovableHandle:
-        """Call the hook at the last operation of the forward; `register_full_backward_hook` supersedes it."""
+        """Call the hook at the last operation of the forward; `register_full_backward_hook` supersedes it.
+
+        >>> import flambeau as torch
+        >>> layer = torch.nn.Tanh()
+        >>> handle = layer.register_backward_hook(lambda module, inputs, outputs: print(outputs[0].tolist()))
+        >>> layer(torch.zeros(2, requires_grad=True)).sum().backward()
+        [1.0, 1.0]
+        """
         if self._is_full_backward_hook is True:
             raise RuntimeError(
                 "Cannot use both regular backward hooks and full backward hooks on a single Module. Please "

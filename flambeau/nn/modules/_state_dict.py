@@ -63,7 +63,23 @@ class ModuleStateDict(ModuleTraversal):
     # ---------------------------------------------------------------------------------------------
 
     def get_extra_state(self) -> Any:
-        """Return state to save besides tensors; override together with `set_extra_state`."""
+        """Return state to save besides tensors; override together with `set_extra_state`.
+
+        >>> import flambeau as torch
+        >>> class Counting(torch.nn.Module):
+        ...     count = 3
+        ...     def get_extra_state(self):
+        ...         return self.count
+        ...     def set_extra_state(self, state):
+        ...         self.count = state
+        >>> counting = Counting()
+        >>> counting.state_dict()
+        OrderedDict([('_extra_state', 3)])
+        >>> counting.load_state_dict({"_extra_state": 7})
+        <All keys matched successfully>
+        >>> counting.count
+        7
+        """
         raise RuntimeError(
             "Reached a code path in Module.get_extra_state() that should never be called. Please file an "
             "issue at https://github.com/pytorch/pytorch/issues/new?template=bug-report.yml to report this "
@@ -71,7 +87,7 @@ class ModuleStateDict(ModuleTraversal):
         )
 
     def set_extra_state(self, state: Any) -> None:
-        """Take back what `get_extra_state` returned; override together with it."""
+        """Take back what `get_extra_state` returned, where there is an example; override together with it."""
         raise RuntimeError(
             "Reached a code path in Module.set_extra_state() that should never be called. Please file an "
             "issue at https://github.com/pytorch/pytorch/issues/new?template=bug-report.yml to report this "
@@ -137,12 +153,29 @@ class ModuleStateDict(ModuleTraversal):
         return destination
 
     def register_state_dict_pre_hook(self, hook: Callable[..., Any]) -> RemovableHandle:
-        """Call `hook(module, prefix, keep_vars)` before this module's state is saved."""
+        """Call `hook(module, prefix, keep_vars)` before this module's state is saved.
+
+        >>> import flambeau as torch
+        >>> layer = torch.nn.Linear(1, 1)
+        >>> handle = layer.register_state_dict_pre_hook(lambda module, prefix, keep_vars: print("saving"))
+        >>> list(layer.state_dict())
+        saving
+        ['weight', 'bias']
+        """
         return _register(self._state_dict_pre_hooks, hook)
 
     def register_state_dict_post_hook(self, hook: Callable[..., Any]) -> RemovableHandle:
         """Call `hook(module, state_dict, prefix, local_metadata)` after saving; it edits the dict in
-        place."""
+        place.
+
+        >>> import flambeau as torch
+        >>> layer = torch.nn.Linear(1, 1)
+        >>> def without_bias(module, state, prefix, metadata):
+        ...     del state[prefix + "bias"]
+        >>> handle = layer.register_state_dict_post_hook(without_bias)
+        >>> list(layer.state_dict())
+        ['weight']
+        """
         hook._from_public_api = True  # type: ignore[attr-defined]
         return _register(self._state_dict_hooks, hook)
 
@@ -159,7 +192,16 @@ class ModuleStateDict(ModuleTraversal):
     # -------------------------------------------------------------------------------------------------
 
     def register_load_state_dict_pre_hook(self, hook: Callable[..., Any]) -> RemovableHandle:
-        """Call the hook with the module and the arguments of `_load_from_state_dict` before loading."""
+        """Call the hook with the module and the arguments of `_load_from_state_dict` before loading.
+
+        >>> import flambeau as torch
+        >>> def from_old_name(module, state, prefix, metadata, strict, missing, unexpected, errors):
+        ...     state[prefix + "weight"] = state.pop(prefix + "w")
+        >>> layer = torch.nn.Linear(1, 1, bias=False)
+        >>> handle = layer.register_load_state_dict_pre_hook(from_old_name)
+        >>> layer.load_state_dict({"w": torch.ones(1, 1)})
+        <All keys matched successfully>
+        """
         return self._register_load_state_dict_pre_hook(hook, with_module=True)
 
     def _register_load_state_dict_pre_hook(
@@ -169,7 +211,14 @@ class ModuleStateDict(ModuleTraversal):
         return _register(self._load_state_dict_pre_hooks, bound)
 
     def register_load_state_dict_post_hook(self, hook: Callable[..., Any]) -> RemovableHandle:
-        """Call `hook(module, incompatible_keys)` after loading; it may edit the two lists in place."""
+        """Call `hook(module, incompatible_keys)` after loading; it may edit the two lists in place.
+
+        >>> import flambeau as torch
+        >>> layer = torch.nn.Linear(1, 1)
+        >>> handle = layer.register_load_state_dict_post_hook(lambda module, keys: keys.missing_keys.clear())
+        >>> layer.load_state_dict({"weight": torch.ones(1, 1)})
+        <All keys matched successfully>
+        """
         return _register(self._load_state_dict_post_hooks, hook)
 
     def load_state_dict(

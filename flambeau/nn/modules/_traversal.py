@@ -35,12 +35,24 @@ class ModuleTraversal(ModuleAttributes):
                 yield from module.named_modules(memo, path, remove_duplicate)
 
     def modules(self, remove_duplicate: bool = True) -> Iterator[Any]:
-        """Yield every module below and including this one, a shared one once unless duplicates are kept."""
+        """Yield every module below and including this one, a shared one once unless duplicates are kept.
+
+        >>> import flambeau as torch
+        >>> model = torch.nn.Sequential(torch.nn.Linear(2, 3), torch.nn.ReLU())
+        >>> [type(module).__name__ for module in model.modules()]
+        ['Sequential', 'Linear', 'ReLU']
+        """
         for _, module in self.named_modules(remove_duplicate=remove_duplicate):
             yield module
 
     def named_children(self) -> Iterator[tuple[str, Any]]:
-        """Yield the direct children with their names, a shared one once."""
+        """Yield the direct children with their names, a shared one once.
+
+        >>> import flambeau as torch
+        >>> model = torch.nn.Sequential(torch.nn.Flatten(), torch.nn.ReLU())
+        >>> list(model.named_children())
+        [('0', Flatten(start_dim=1, end_dim=-1)), ('1', ReLU())]
+        """
         seen = set()
         for name, module in self._modules.items():
             if module is not None and module not in seen:
@@ -48,7 +60,12 @@ class ModuleTraversal(ModuleAttributes):
                 yield name, module
 
     def children(self) -> Iterator[Any]:
-        """Yield the direct children."""
+        """Yield the direct children.
+
+        >>> import flambeau as torch
+        >>> list(torch.nn.Sequential(torch.nn.Flatten(), torch.nn.ReLU()).children())
+        [Flatten(start_dim=1, end_dim=-1), ReLU()]
+        """
         for _, module in self.named_children():
             yield module
 
@@ -96,13 +113,23 @@ class ModuleTraversal(ModuleAttributes):
     def named_buffers(
         self, prefix: str = "", recurse: bool = True, remove_duplicate: bool = True
     ) -> Iterator[tuple[str, Tensor]]:
-        """Yield the buffers of this module and, if `recurse`, of all below, with dotted names."""
+        """Yield the buffers of this module and, if `recurse`, of all below, with dotted names.
+
+        >>> import flambeau as torch
+        >>> [name for name, _ in torch.nn.Sequential(torch.nn.BatchNorm1d(2)).named_buffers()]
+        ['0.running_mean', '0.running_var', '0.num_batches_tracked']
+        """
         yield from self._named_members(
             lambda module: module._buffers.items(), prefix, recurse, remove_duplicate
         )
 
     def buffers(self, recurse: bool = True) -> Iterator[Tensor]:
-        """Yield the buffers."""
+        """Yield the buffers.
+
+        >>> import flambeau as torch
+        >>> [buffer.tolist() for buffer in torch.nn.BatchNorm1d(2).buffers()]
+        [[0.0, 0.0], [1.0, 1.0], 0]
+        """
         for _, buffer in self.named_buffers(recurse=recurse):
             yield buffer
 
@@ -154,14 +181,24 @@ class ModuleTraversal(ModuleAttributes):
         return owner, name, getattr(owner, name)
 
     def get_parameter(self, target: str) -> Parameter:
-        """Return the parameter at a dotted path."""
+        """Return the parameter at a dotted path.
+
+        >>> import flambeau as torch
+        >>> torch.nn.Sequential(torch.nn.Linear(2, 3)).get_parameter("0.weight").shape
+        torch.Size([3, 2])
+        """
         _, name, parameter = self._get_member(target)
         if not isinstance(parameter, Parameter):
             raise AttributeError(f"`{name}` is not an nn.Parameter")
         return parameter
 
     def get_buffer(self, target: str) -> Tensor:
-        """Return the buffer at a dotted path."""
+        """Return the buffer at a dotted path.
+
+        >>> import flambeau as torch
+        >>> torch.nn.Sequential(torch.nn.BatchNorm1d(2)).get_buffer("0.running_mean")
+        tensor([0., 0.])
+        """
         owner, name, buffer = self._get_member(target)
         if name not in owner._buffers:
             raise AttributeError(f"`{name}` is not a buffer")

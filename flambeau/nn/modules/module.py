@@ -92,7 +92,14 @@ class Module(ModuleConversion, ModuleHooks):
     _call_impl = __call__
 
     def compile(self, *args: Any, **kwargs: Any) -> None:
-        """Accept a request to compile; there is nothing to do, since every module runs as recorded graphs."""
+        """Accept a request to compile; there is nothing to do, since every module runs as recorded graphs.
+
+        >>> import flambeau as torch
+        >>> layer = torch.nn.ReLU()
+        >>> layer.compile()
+        >>> layer(torch.tensor([-1.0, 1.0]))
+        tensor([0., 1.])
+        """
 
     # -- modes
     # ---------------------------------------------------------------------------------------------------
@@ -115,6 +122,10 @@ class Module(ModuleConversion, ModuleHooks):
         """Set this module and all below to evaluation mode.
 
         What is evaluated will be used as it is: before a program's first step its weights are drawn now.
+
+        >>> import flambeau as torch
+        >>> torch.nn.Dropout(0.5).eval()(torch.ones(3))
+        tensor([1., 1., 1.])
         """
         found = self.train(False)
         if first_draws.waits:
@@ -133,7 +144,15 @@ class Module(ModuleConversion, ModuleHooks):
         return self
 
     def zero_grad(self, set_to_none: bool = True) -> None:
-        """Forget the gradients of all parameters, or fill them with zeros if `set_to_none` is false."""
+        """Forget the gradients of all parameters, or fill them with zeros if `set_to_none` is false.
+
+        >>> import flambeau as torch
+        >>> layer = torch.nn.Linear(1, 1)
+        >>> layer(torch.ones(1, 1)).sum().backward()
+        >>> layer.zero_grad()
+        >>> print(layer.weight.grad)
+        None
+        """
         for parameter in self.parameters():
             grad = parameter.grad
             if grad is None:
@@ -154,7 +173,15 @@ class Module(ModuleConversion, ModuleHooks):
         return type(self).__name__
 
     def extra_repr(self) -> str:
-        """Return what stands in the parentheses of the printed form; override to say more."""
+        """Return what stands in the parentheses of the printed form; override to say more.
+
+        >>> import flambeau as torch
+        >>> class Scale(torch.nn.Module):
+        ...     def extra_repr(self):
+        ...         return "factor=2"
+        >>> Scale()
+        Scale(factor=2)
+        """
         return ""
 
     def __repr__(self) -> str:
