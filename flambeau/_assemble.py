@@ -61,7 +61,12 @@ def set_num_threads(num: int) -> None:
 
 
 def get_num_interop_threads() -> int:
-    """How many operators may run side by side."""
+    """How many operators may run side by side.
+
+    >>> import flambeau as torch
+    >>> torch.get_num_interop_threads() >= 1
+    True
+    """
     return 1
 
 

@@ -24,7 +24,12 @@ def manual_seed(seed: int) -> Generator:
 
 
 def seed() -> int:
-    """Start the default stream anew from a seed of the system's; returns it."""
+    """Start the default stream anew from a seed of the system's; returns it.
+
+    >>> import flambeau as torch
+    >>> torch.seed() == torch.initial_seed()
+    True
+    """
     return default_generator.seed()
 
 

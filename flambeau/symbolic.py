@@ -18,12 +18,22 @@ def sym_int(a: Any) -> int:
 
 
 def sym_float(a: Any) -> float:
-    """``a`` as a floating-point number."""
+    """``a`` as a floating-point number.
+
+    >>> import flambeau as torch
+    >>> torch.sym_float(2)
+    2.0
+    """
     return float(a)
 
 
 def sym_not(a: Any) -> bool:
-    """Whether ``a`` is false."""
+    """Whether ``a`` is false.
+
+    >>> import flambeau as torch
+    >>> torch.sym_not(True)
+    False
+    """
     return not a
 
 
@@ -49,7 +59,12 @@ def sym_min(a: Any, b: Any) -> Any:
 
 
 def sym_sum(args: Iterable[Any]) -> Any:
-    """The sum of numbers."""
+    """The sum of numbers.
+
+    >>> import flambeau as torch
+    >>> torch.sym_sum([1, 2, 3])
+    6
+    """
     return sum(args)
 
 

@@ -189,7 +189,13 @@ def is_grad_enabled() -> bool:
 
 
 def is_inference_mode_enabled() -> bool:
-    """Whether ``inference_mode`` is in force."""
+    """Whether ``inference_mode`` is in force.
+
+    >>> import flambeau as torch
+    >>> with torch.inference_mode():
+    ...     torch.is_inference_mode_enabled()
+    True
+    """
     return state.inference
 
 

@@ -18,7 +18,13 @@ __all__ = ["Gumbel"]
 
 
 class Gumbel(TransformedDistribution):
-    """The Gumbel distribution: F(x) = exp(-exp(-(x - loc) / scale))."""
+    """The Gumbel distribution: F(x) = exp(-exp(-(x - loc) / scale)).
+
+    >>> import flambeau as torch
+    >>> g = torch.distributions.Gumbel(torch.tensor(1.0), torch.tensor(2.0))
+    >>> g.mean, g.log_prob(torch.tensor(1.0))
+    (tensor(2.1544), tensor(-1.6931))
+    """
 
     arg_constraints = {"loc": constraints.real, "scale": constraints.positive}
     support = constraints.real

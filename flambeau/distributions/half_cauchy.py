@@ -13,7 +13,12 @@ __all__ = ["HalfCauchy"]
 
 
 class HalfCauchy(Folded):
-    """The absolute value of a Cauchy variable around zero."""
+    """The absolute value of a Cauchy variable around zero.
+
+    >>> import flambeau as torch
+    >>> torch.distributions.HalfCauchy(torch.tensor(1.0)).cdf(torch.tensor(1.0))
+    tensor(0.5000)
+    """
 
     symmetric = Cauchy
 

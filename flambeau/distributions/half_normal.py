@@ -12,7 +12,12 @@ __all__ = ["HalfNormal"]
 
 
 class HalfNormal(Folded):
-    """The absolute value of a Normal variable around zero."""
+    """The absolute value of a Normal variable around zero.
+
+    >>> import flambeau as torch
+    >>> torch.distributions.HalfNormal(torch.tensor(1.0)).mean
+    tensor(0.7979)
+    """
 
     symmetric = Normal
 

@@ -15,7 +15,12 @@ __all__ = ["InverseGamma"]
 
 
 class InverseGamma(TransformedDistribution):
-    """The reciprocal of a gamma variable."""
+    """The reciprocal of a gamma variable.
+
+    >>> import flambeau as torch
+    >>> torch.distributions.InverseGamma(torch.tensor(3.0), torch.tensor(4.0)).mean
+    tensor(2.)
+    """
 
     arg_constraints = {"concentration": constraints.positive, "rate": constraints.positive}
     support = constraints.positive

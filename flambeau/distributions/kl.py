@@ -16,7 +16,18 @@ _KL_MEMOIZE: dict[tuple[type, type], Any] = {}
 
 
 def register_kl(type_p: type, type_q: type) -> Callable[[Any], Any]:
-    """A decorator: the divergence of two classes of distributions, and of their subclasses."""
+    """A decorator: the divergence of two classes of distributions, and of their subclasses.
+
+    >>> import flambeau as torch
+    >>> class Shifted(torch.distributions.Normal):
+    ...     pass
+    >>> @torch.distributions.register_kl(Shifted, Shifted)
+    ... def _(p, q):
+    ...     return (p.loc - q.loc).abs()
+    >>> p, q = Shifted(torch.tensor(0.0), 1.0), Shifted(torch.tensor(3.0), 1.0)
+    >>> torch.distributions.kl_divergence(p, q)
+    tensor(3.)
+    """
     if not isinstance(type_p, type) and issubclass(type_p, Distribution):
         raise TypeError(f"Expected type_p to be a Distribution subclass but got {type_p}")
     if not isinstance(type_q, type) and issubclass(type_q, Distribution):

@@ -22,7 +22,12 @@ def _moment(a: Tensor, b: Tensor, n: int) -> Tensor:
 
 
 class Kumaraswamy(TransformedDistribution):
-    """The Kumaraswamy distribution: F(x) = 1 - (1 - x^a)^b, a ``concentration1``, b ``concentration0``."""
+    """The Kumaraswamy distribution: F(x) = 1 - (1 - x^a)^b, a ``concentration1``, b ``concentration0``.
+
+    >>> import flambeau as torch
+    >>> torch.distributions.Kumaraswamy(torch.tensor(1.0), torch.tensor(1.0)).mean
+    tensor(0.5000)
+    """
 
     arg_constraints = {"concentration1": constraints.positive, "concentration0": constraints.positive}
     support = constraints.unit_interval

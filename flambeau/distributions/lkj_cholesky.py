@@ -23,6 +23,11 @@ class LKJCholesky(Distribution):
     """Cholesky factors (..., D, D) of correlation matrices: p(L Lᵀ) ~ det(L Lᵀ)^(concentration - 1).
 
     Sampled by the onion method (Lewandowski, Kurowicka and Joe 2009).
+
+    >>> import flambeau as torch
+    >>> L = torch.distributions.LKJCholesky(3, 0.5).sample()
+    >>> torch.allclose((L @ L.T).diagonal(), torch.ones(3))
+    True
     """
 
     arg_constraints = {"concentration": constraints.positive}

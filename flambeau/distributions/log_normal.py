@@ -14,7 +14,12 @@ __all__ = ["LogNormal"]
 
 
 class LogNormal(TransformedDistribution):
-    """The exponential of a normal variable of mean ``loc`` and standard deviation ``scale``."""
+    """The exponential of a normal variable of mean ``loc`` and standard deviation ``scale``.
+
+    >>> import flambeau as torch
+    >>> torch.distributions.LogNormal(torch.tensor(0.0), torch.tensor(1.0)).mean
+    tensor(1.6487)
+    """
 
     arg_constraints = {"loc": constraints.real, "scale": constraints.positive}
     support = constraints.positive

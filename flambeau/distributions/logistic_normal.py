@@ -14,7 +14,12 @@ __all__ = ["LogisticNormal"]
 
 
 class LogisticNormal(TransformedDistribution):
-    """Shares (..., K) from K - 1 normal variables by :class:`StickBreakingTransform`."""
+    """Shares (..., K) from K - 1 normal variables by :class:`StickBreakingTransform`.
+
+    >>> import flambeau as torch
+    >>> torch.distributions.LogisticNormal(torch.zeros(3), torch.ones(3)).sample().shape
+    torch.Size([4])
+    """
 
     arg_constraints = {"loc": constraints.real, "scale": constraints.positive}
     support = constraints.simplex

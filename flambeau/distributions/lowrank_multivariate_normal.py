@@ -27,6 +27,11 @@ class LowRankMultivariateNormal(Distribution):
     """Normal vectors of covariance W Wᵀ + D, W (..., N, M) ``cov_factor``, D ``cov_diag`` (..., N).
 
     By Woodbury's identity and the matrix determinant lemma only M x M matrices are factored.
+
+    >>> import flambeau as torch
+    >>> W = torch.tensor([[1.0], [0.0]])
+    >>> torch.distributions.LowRankMultivariateNormal(torch.zeros(2), W, torch.ones(2)).variance
+    tensor([2., 1.])
     """
 
     arg_constraints = {"loc": constraints.real_vector,

@@ -91,7 +91,14 @@ class OneHotCategorical(Distribution):
 
 
 class OneHotCategoricalStraightThrough(OneHotCategorical):
-    """One-hot samples whose gradient is that of the probabilities (Bengio et al. 2013, straight-through)."""
+    """One-hot samples whose gradient is that of the probabilities (Bengio et al. 2013, straight-through).
+
+    >>> import flambeau as torch
+    >>> probs = torch.tensor([0.0, 1.0], requires_grad=True)
+    >>> sample = torch.distributions.OneHotCategoricalStraightThrough(probs).rsample()
+    >>> sample.requires_grad, sample.tolist()
+    (True, [0.0, 1.0])
+    """
 
     has_rsample = True
 

@@ -15,7 +15,12 @@ __all__ = ["Pareto"]
 
 
 class Pareto(TransformedDistribution):
-    """The Pareto distribution of type 1: F(x) = 1 - (scale / x)^alpha for x >= scale."""
+    """The Pareto distribution of type 1: F(x) = 1 - (scale / x)^alpha for x >= scale.
+
+    >>> import flambeau as torch
+    >>> torch.distributions.Pareto(torch.tensor(1.0), torch.tensor(3.0)).mean
+    tensor(1.5000)
+    """
 
     arg_constraints = {"alpha": constraints.positive, "scale": constraints.positive}
 

@@ -49,7 +49,13 @@ class LogitRelaxedBernoulli(BinaryParameters, Distribution):
 
 
 class RelaxedBernoulli(TransformedDistribution):
-    """Numbers of (0, 1) that approach a Bernoulli variable as the temperature falls."""
+    """Numbers of (0, 1) that approach a Bernoulli variable as the temperature falls.
+
+    >>> import flambeau as torch
+    >>> sample = torch.distributions.RelaxedBernoulli(torch.tensor(0.5), torch.tensor([0.3, 0.7])).rsample()
+    >>> sample.shape, bool(((sample > 0) & (sample < 1)).all())
+    (torch.Size([2]), True)
+    """
 
     arg_constraints = {"probs": constraints.unit_interval, "logits": constraints.real}
     support = constraints.unit_interval

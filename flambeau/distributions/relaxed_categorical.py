@@ -73,7 +73,13 @@ class ExpRelaxedCategorical(Distribution):
 
 
 class RelaxedOneHotCategorical(TransformedDistribution):
-    """Shares (..., K) that approach a one-hot vector as the temperature falls."""
+    """Shares (..., K) that approach a one-hot vector as the temperature falls.
+
+    >>> import flambeau as torch
+    >>> sample = torch.distributions.RelaxedOneHotCategorical(torch.tensor(0.5), torch.ones(4)).rsample()
+    >>> sample.shape
+    torch.Size([4])
+    """
 
     arg_constraints = {"probs": constraints.simplex, "logits": constraints.real_vector}
     support = constraints.simplex

@@ -171,7 +171,13 @@ class _InverseTransform(Transform):
 
 
 class ComposeTransform(Transform):
-    """Maps one after the other, the first in the list first."""
+    """Maps one after the other, the first in the list first.
+
+    >>> import flambeau as torch
+    >>> T = torch.distributions.transforms
+    >>> T.ComposeTransform([T.AffineTransform(0.0, 2.0), T.ExpTransform()])(torch.tensor(0.0))
+    tensor(1.)
+    """
 
     def __init__(self, parts: list[Transform], cache_size: int = 0) -> None:
         if cache_size:
@@ -267,7 +273,15 @@ identity_transform = ComposeTransform([])
 
 
 class IndependentTransform(Transform):
-    """A map whose rightmost batch dimensions are taken into the event, as in :class:`Independent`."""
+    """A map whose rightmost batch dimensions are taken into the event, as in :class:`Independent`.
+
+    >>> import flambeau as torch
+    >>> T = torch.distributions.transforms
+    >>> t = T.IndependentTransform(T.ExpTransform(), 1)
+    >>> x = torch.ones(3)
+    >>> t.log_abs_det_jacobian(x, t(x))
+    tensor(3.)
+    """
 
     def __init__(self, base_transform: Transform, reinterpreted_batch_ndims: int,
                  cache_size: int = 0) -> None:

@@ -25,7 +25,13 @@ class Plain(Transform):
 
 
 class ExpTransform(Plain):
-    """y = exp(x)."""
+    """y = exp(x).
+
+    >>> import flambeau as torch
+    >>> t = torch.distributions.transforms.ExpTransform()
+    >>> t(torch.tensor(0.0)), t.inv(torch.tensor(1.0))
+    (tensor(1.), tensor(0.))
+    """
 
     domain = constraints.real
     codomain = constraints.positive
@@ -43,7 +49,12 @@ class ExpTransform(Plain):
 
 
 class PowerTransform(Transform):
-    """y = x^exponent."""
+    """y = x^exponent.
+
+    >>> import flambeau as torch
+    >>> torch.distributions.transforms.PowerTransform(torch.tensor(2.0))(torch.tensor(3.0))
+    tensor(9.)
+    """
 
     domain = constraints.positive
     codomain = constraints.positive
@@ -90,7 +101,12 @@ def clipped_sigmoid(x: Tensor) -> Tensor:
 
 
 class SigmoidTransform(Plain):
-    """y = 1 / (1 + exp(-x)), kept inside the open interval from 0 to 1."""
+    """y = 1 / (1 + exp(-x)), kept inside the open interval from 0 to 1.
+
+    >>> import flambeau as torch
+    >>> torch.distributions.transforms.SigmoidTransform()(torch.tensor(0.0))
+    tensor(0.5000)
+    """
 
     domain = constraints.real
     codomain = constraints.unit_interval
@@ -110,7 +126,12 @@ class SigmoidTransform(Plain):
 
 
 class SoftplusTransform(Plain):
-    """y = log(1 + exp(x))."""
+    """y = log(1 + exp(x)).
+
+    >>> import flambeau as torch
+    >>> torch.distributions.transforms.SoftplusTransform()(torch.tensor(0.0))
+    tensor(0.6931)
+    """
 
     domain = constraints.real
     codomain = constraints.positive
@@ -128,7 +149,12 @@ class SoftplusTransform(Plain):
 
 
 class TanhTransform(Plain):
-    """y = tanh(x); the Jacobian is 2 (log 2 - x - softplus(-2 x)), which does not cancel."""
+    """y = tanh(x); the Jacobian is 2 (log 2 - x - softplus(-2 x)), which does not cancel.
+
+    >>> import flambeau as torch
+    >>> torch.distributions.transforms.TanhTransform()(torch.tensor(1.0))
+    tensor(0.7616)
+    """
 
     domain = constraints.real
     codomain = constraints.interval(-1.0, 1.0)
@@ -146,7 +172,13 @@ class TanhTransform(Plain):
 
 
 class AbsTransform(Plain):
-    """y = |x|; the inverse gives the nonnegative one."""
+    """y = |x|; the inverse gives the nonnegative one.
+
+    >>> import flambeau as torch
+    >>> t = torch.distributions.transforms.AbsTransform()
+    >>> t.inv(t(torch.tensor(-3.0)))
+    tensor(3.)
+    """
 
     domain = constraints.real
     codomain = constraints.positive
@@ -159,7 +191,12 @@ class AbsTransform(Plain):
 
 
 class AffineTransform(Transform):
-    """y = loc + scale x."""
+    """y = loc + scale x.
+
+    >>> import flambeau as torch
+    >>> torch.distributions.transforms.AffineTransform(loc=1.0, scale=2.0)(torch.tensor(3.0))
+    tensor(7.)
+    """
 
     bijective = True
 
@@ -229,7 +266,13 @@ def _same(a: Any, b: Any) -> bool:
 
 
 class CumulativeDistributionTransform(Transform):
-    """y = cdf(x) of a distribution, uniform where x follows that distribution."""
+    """y = cdf(x) of a distribution, uniform where x follows that distribution.
+
+    >>> import flambeau as torch
+    >>> normal = torch.distributions.Normal(0.0, 1.0)
+    >>> torch.distributions.transforms.CumulativeDistributionTransform(normal)(torch.tensor(0.0))
+    tensor(0.5000)
+    """
 
     bijective = True
     codomain = constraints.unit_interval

@@ -19,7 +19,13 @@ from .utils import _sum_rightmost, tril_matrix_to_vec, vec_to_tril_matrix
 
 
 class ReshapeTransform(Transform):
-    """The same numbers in another shape of events."""
+    """The same numbers in another shape of events.
+
+    >>> import flambeau as torch
+    >>> torch.distributions.transforms.ReshapeTransform((4,), (2, 2))(torch.arange(4.0))
+    tensor([[0., 1.],
+            [2., 3.]])
+    """
 
     bijective = True
 
@@ -69,7 +75,12 @@ def _exchange(shape: Any, old: Size, new: Size) -> Any:
 
 
 class SoftmaxTransform(Plain):
-    """y = softmax(x) over (..., K); the inverse is log y, one of many."""
+    """y = softmax(x) over (..., K); the inverse is log y, one of many.
+
+    >>> import flambeau as torch
+    >>> torch.distributions.transforms.SoftmaxTransform()(torch.zeros(4))
+    tensor([0.2500, 0.2500, 0.2500, 0.2500])
+    """
 
     domain = constraints.real_vector
     codomain = constraints.simplex
@@ -94,6 +105,10 @@ class StickBreakingTransform(Plain):
     """K - 1 numbers to K shares of a stick: each breaks off a part of what the earlier ones left.
 
     The k-th breaks off sigmoid(x_k - log(K - k)), so that zeros give equal shares.
+
+    >>> import flambeau as torch
+    >>> torch.distributions.transforms.StickBreakingTransform()(torch.zeros(2))
+    tensor([0.3333, 0.3333, 0.3333])
     """
 
     domain = constraints.real_vector
@@ -132,7 +147,13 @@ def _open_sigmoid(x: Tensor) -> Tensor:
 
 
 class LowerCholeskyTransform(Plain):
-    """Square matrices to lower triangular ones with the exponential of the diagonal."""
+    """Square matrices to lower triangular ones with the exponential of the diagonal.
+
+    >>> import flambeau as torch
+    >>> torch.distributions.transforms.LowerCholeskyTransform()(torch.tensor([[0.0, 9.0], [3.0, 0.0]]))
+    tensor([[1., 0.],
+            [3., 1.]])
+    """
 
     domain = constraints.independent(constraints.real, 2)
     codomain = constraints.lower_cholesky
@@ -145,7 +166,13 @@ class LowerCholeskyTransform(Plain):
 
 
 class PositiveDefiniteTransform(Plain):
-    """Square matrices to positive definite ones: L Lᵀ with L from :class:`LowerCholeskyTransform`."""
+    """Square matrices to positive definite ones: L Lᵀ with L from :class:`LowerCholeskyTransform`.
+
+    >>> import flambeau as torch
+    >>> torch.distributions.transforms.PositiveDefiniteTransform()(torch.tensor([[0.0, 9.0], [3.0, 0.0]]))
+    tensor([[ 1.,  3.],
+            [ 3., 10.]])
+    """
 
     domain = constraints.independent(constraints.real, 2)
     codomain = constraints.positive_definite
@@ -163,6 +190,11 @@ class CorrCholeskyTransform(Transform):
 
     Canonical partial correlations z = tanh(x), row by row: each takes its part of what is left of the row's
     unit length (Lewandowski, Kurowicka and Joe 2009).
+
+    >>> import flambeau as torch
+    >>> torch.distributions.transforms.CorrCholeskyTransform()(torch.zeros(1))
+    tensor([[1., 0.],
+            [0., 1.]])
     """
 
     domain = constraints.real_vector
@@ -206,7 +238,14 @@ class CorrCholeskyTransform(Transform):
 
 
 class CatTransform(Transform):
-    """Maps of consecutive pieces of one dimension."""
+    """Maps of consecutive pieces of one dimension.
+
+    >>> import flambeau as torch
+    >>> T = torch.distributions.transforms
+    >>> t = T.CatTransform([T.ExpTransform(), T.AffineTransform(0.0, 2.0)], lengths=[1, 2])
+    >>> t(torch.tensor([0.0, 1.0, 2.0]))
+    tensor([1., 2., 4.])
+    """
 
     transforms: list[Transform]
 
@@ -273,7 +312,13 @@ class CatTransform(Transform):
 
 
 class StackTransform(Transform):
-    """Maps of the slices along one dimension."""
+    """Maps of the slices along one dimension.
+
+    >>> import flambeau as torch
+    >>> T = torch.distributions.transforms
+    >>> T.StackTransform([T.ExpTransform(), T.AffineTransform(0.0, 2.0)])(torch.tensor([0.0, 1.0]))
+    tensor([1., 2.])
+    """
 
     transforms: list[Transform]
 

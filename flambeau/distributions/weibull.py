@@ -16,7 +16,12 @@ __all__ = ["Weibull"]
 
 
 class Weibull(TransformedDistribution):
-    """The Weibull distribution: F(x) = 1 - exp(-(x / scale)^concentration)."""
+    """The Weibull distribution: F(x) = 1 - exp(-(x / scale)^concentration).
+
+    >>> import flambeau as torch
+    >>> torch.distributions.Weibull(torch.tensor(2.0), torch.tensor(1.0)).mean
+    tensor(2.)
+    """
 
     arg_constraints = {"scale": constraints.positive, "concentration": constraints.positive}
     support = constraints.positive

@@ -26,6 +26,11 @@ class Wishart(ExponentialFamily):
 
     log p(X) = (df - P - 1) / 2 log det X - tr(V⁻¹ X) / 2 - df P / 2 log 2 - df log det L - log Gamma_P(df /
     2).
+
+    >>> import flambeau as torch
+    >>> torch.distributions.Wishart(torch.tensor(3.0), covariance_matrix=torch.eye(2)).mean
+    tensor([[3., 0.],
+            [0., 3.]])
     """
 
     support = constraints.positive_definite

@@ -41,7 +41,13 @@ def map_aggregate(a: Any, fn: Callable[[Any], Any]) -> Any:
 
 
 def map_arg(a: Any, fn: Callable[[Node], Any]) -> Any:
-    """``fn`` of every node in nested arguments; other leaves stay."""
+    """``fn`` of every node in nested arguments; other leaves stay.
+
+    >>> import flambeau as torch
+    >>> graph = torch.fx.symbolic_trace(torch.nn.ReLU()).graph
+    >>> torch.fx.map_arg([1, next(iter(graph.nodes))], lambda node: node.name)
+    [1, 'input_1']
+    """
     if not callable(fn):
         raise AssertionError("torch.fx.map_arg(a, fn): fn must be a callable")
     return map_aggregate(a, lambda leaf: fn(leaf) if isinstance(leaf, Node) else leaf)
@@ -51,6 +57,11 @@ class Node:
     """One step: ``op`` says what kind, ``target`` what is called or read, ``args`` and ``kwargs`` with what.
 
     A graph's nodes are a ring through its root, so that they may be walked while they are changed.
+
+    >>> import flambeau as torch
+    >>> graph = torch.fx.symbolic_trace(torch.nn.ReLU()).graph
+    >>> [(node.op, node.name) for node in graph.nodes]
+    [('placeholder', 'input_1'), ('call_function', 'relu'), ('output', 'output')]
     """
 
     def __init__(self, graph: Graph, name: str, op: str, target: Target, args: tuple[Any, ...],

@@ -171,12 +171,22 @@ _strategy: list[tuple[str, int]] = [("STATIC", 2), ("DYNAMIC", 10)]
 
 
 def fork(func: Callable[..., T], *args: Any, **kwargs: Any) -> Future[T]:
-    """Call the function, at once as PyTorch does outside TorchScript; ``wait`` gives its result."""
+    """Call the function, at once as PyTorch does outside TorchScript; ``wait`` gives its result.
+
+    >>> import flambeau as torch
+    >>> torch.jit.wait(torch.jit.fork(torch.neg, torch.ones(2)))
+    tensor([-1., -1.])
+    """
     return Future(func(*args, **kwargs))
 
 
 def wait(future: Future[T]) -> T:
-    """The result of ``fork``."""
+    """The result of ``fork``.
+
+    >>> import flambeau as torch
+    >>> torch.jit.wait(torch.jit.fork(torch.neg, torch.ones(2)))
+    tensor([-1., -1.])
+    """
     return future.wait()
 
 

@@ -63,7 +63,12 @@ def relu(input: Tensor) -> Tensor:
 
 @api("nn.functional", name="relu", judge="never")
 def _functional_relu(input: Tensor, inplace: bool = False) -> Tensor:
-    """``max(input, 0)`` (see ``torch.relu``)."""
+    """``max(input, 0)`` (see ``torch.relu``).
+
+    >>> import flambeau as torch
+    >>> torch.nn.functional.relu(torch.tensor([-1.0, 2.0]))
+    tensor([0., 2.])
+    """
     try:
         result = record_one(RELU, input)
     except FAILURES:
@@ -163,6 +168,12 @@ def _(ctx: Any, grad: Tensor, input: Tensor, threshold: Any) -> Tensor:
 
 
 def _threshold(input: Tensor, threshold: Any, value: Any) -> Tensor:
+    """``input`` where above ``threshold``, else ``value``.
+
+    >>> import flambeau as torch
+    >>> torch.threshold(torch.tensor([0.5, 2.]), 1, 20)
+    tensor([20.,  2.])
+    """
     dtype = input._geometry.dtype
     if dtype is dtypes.bool_:
         raise not_implemented("threshold_cpu", dtype)

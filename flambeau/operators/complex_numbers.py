@@ -178,7 +178,12 @@ def conj_physical(input: Tensor) -> Tensor:
 
 @api("torch", "Tensor", judge="function")
 def resolve_conj(input: Tensor) -> Tensor:
-    """The tensor itself: conjugates are never deferred here."""
+    """The tensor itself: conjugates are never deferred here.
+
+    >>> import flambeau as torch
+    >>> torch.resolve_conj(torch.tensor([1 + 1j]).conj())
+    tensor([1.-1.j])
+    """
     if not isinstance(input, Tensor):
         raise TypeError(f"must be Tensor, not {type(input).__name__}")  # worded where it is judged
     return input
@@ -192,13 +197,23 @@ def resolve_neg(input: Tensor) -> Tensor:
 
 @api("torch", "Tensor", judge="first")
 def is_conj(input: Tensor) -> bool:
-    """Whether a conjugate is deferred: never."""
+    """Whether a conjugate is deferred: never.
+
+    >>> import flambeau as torch
+    >>> torch.is_conj(torch.tensor([1j]).conj())
+    False
+    """
     return False
 
 
 @api("torch", "Tensor", judge="first")
 def is_neg(input: Tensor) -> bool:
-    """Whether a negation is deferred: never."""
+    """Whether a negation is deferred: never.
+
+    >>> import flambeau as torch
+    >>> torch.is_neg(torch.tensor([1j]).imag)
+    False
+    """
     return False
 
 

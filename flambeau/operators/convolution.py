@@ -353,14 +353,24 @@ def conv2d(input: Tensor, weight: Tensor, bias: Any = None, stride: Any = 1, pad
 @api("torch", "nn.functional")
 def conv3d(input: Tensor, weight: Tensor, bias: Any = None, stride: Any = 1, padding: Any = 0,
            dilation: Any = 1, groups: int = 1) -> Tensor:
-    """Convolution of (N, C, D, H, W) with (O, C / groups, KD, KH, KW)."""
+    """Convolution of (N, C, D, H, W) with (O, C / groups, KD, KH, KW).
+
+    >>> import flambeau as torch
+    >>> torch.nn.functional.conv3d(torch.ones(1, 1, 3, 3, 3), torch.ones(4, 1, 2, 2, 2)).shape
+    torch.Size([1, 4, 2, 2, 2])
+    """
     return _convolve(input, weight, bias, stride, padding, dilation, groups, 3, "conv3d")
 
 
 @api("torch", "nn.functional", judge="first")
 def conv_transpose1d(input: Tensor, weight: Tensor, bias: Any = None, stride: Any = 1, padding: Any = 0,
                      output_padding: Any = 0, groups: int = 1, dilation: Any = 1) -> Tensor:
-    """Transposed convolution of (N, C, L) with (C, O / groups, K)."""
+    """Transposed convolution of (N, C, L) with (C, O / groups, K).
+
+    >>> import flambeau as torch
+    >>> torch.nn.functional.conv_transpose1d(torch.tensor([[[1.0, 2.0]]]), torch.ones(1, 1, 2))
+    tensor([[[1., 3., 2.]]])
+    """
     return _transpose_convolve(input, weight, bias, stride, padding, output_padding, groups, dilation, 1,
                                "conv_transpose1d")
 
@@ -381,7 +391,12 @@ def conv_transpose2d(input: Tensor, weight: Tensor, bias: Any = None, stride: An
 @api("torch", "nn.functional", judge="first")
 def conv_transpose3d(input: Tensor, weight: Tensor, bias: Any = None, stride: Any = 1, padding: Any = 0,
                      output_padding: Any = 0, groups: int = 1, dilation: Any = 1) -> Tensor:
-    """Transposed convolution of (N, C, D, H, W) with (C, O / groups, KD, KH, KW)."""
+    """Transposed convolution of (N, C, D, H, W) with (C, O / groups, KD, KH, KW).
+
+    >>> import flambeau as torch
+    >>> torch.nn.functional.conv_transpose3d(torch.ones(1, 1, 2, 2, 2), torch.ones(1, 4, 2, 2, 2)).shape
+    torch.Size([1, 4, 3, 3, 3])
+    """
     return _transpose_convolve(input, weight, bias, stride, padding, output_padding, groups, dilation, 3,
                                "conv_transpose3d")
 
@@ -389,7 +404,13 @@ def conv_transpose3d(input: Tensor, weight: Tensor, bias: Any = None, stride: An
 @api("torch")
 def convolution(input: Tensor, weight: Tensor, bias: Any, stride: Any, padding: Any, dilation: Any,
                 transposed: bool, output_padding: Any, groups: int) -> Tensor:
-    """Convolution in as many dimensions as the weight has, plain or transposed."""
+    """Convolution in as many dimensions as the weight has, plain or transposed.
+
+    >>> import flambeau as torch
+    >>> x, weight = torch.ones(1, 1, 3), torch.ones(1, 1, 2)
+    >>> torch.convolution(x, weight, None, (1,), (0,), (1,), False, (0,), 1)
+    tensor([[[2., 2.]]])
+    """
     dims = weight.ndim - 2
     if transposed:
         return _transpose_convolve(input, weight, bias, stride, padding, output_padding, groups, dilation,

@@ -369,7 +369,12 @@ def empty_permuted(
     requires_grad: bool = False,
     pin_memory: bool = False,
 ) -> Tensor:
-    """A dense tensor whose dimensions lie in memory in the order ``physical_layout``, outermost first."""
+    """A dense tensor whose dimensions lie in memory in the order ``physical_layout``, outermost first.
+
+    >>> import flambeau as torch
+    >>> torch.empty_permuted((2, 3, 4), (0, 2, 1)).stride()
+    (12, 1, 3)
+    """
     shape = sizes_of((size,), "empty_permuted")
     order = tuple(physical_layout)
     if len(order) != len(shape):

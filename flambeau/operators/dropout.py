@@ -72,7 +72,12 @@ def dropout(input: Tensor, p: float = 0.5, training: bool = True, inplace: bool 
 
 @api("torch", name="dropout", inplace=True, judge="never")
 def _torch_dropout(input: Tensor, p: float, train: bool) -> Tensor:
-    """``torch.dropout``: the positional form."""
+    """``torch.dropout``: the positional form.
+
+    >>> import flambeau as torch
+    >>> torch.dropout(torch.ones(3), 0.5, train=False)
+    tensor([1., 1., 1.])
+    """
     if not isinstance(input, Tensor):
         return no_tensor("torch", "dropout", input, p, train)
     _require_flag(train, "dropout")

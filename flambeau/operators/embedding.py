@@ -175,7 +175,13 @@ def renormalize_rows(weight: Tensor, indices: Tensor, max_norm: float, norm_type
 @api("torch", name="embedding")
 def _torch_embedding(weight: Tensor, indices: Tensor, padding_idx: int = -1, scale_grad_by_freq: bool = False,
                      sparse: bool = False) -> Tensor:
-    """Rows of a table by index (the argument order of ``torch.embedding``)."""
+    """Rows of a table by index (the argument order of ``torch.embedding``).
+
+    >>> import flambeau as torch
+    >>> torch.embedding(torch.tensor([[1.0, 2.0], [3.0, 4.0]]), torch.tensor([1, 1]))
+    tensor([[3., 4.],
+            [3., 4.]])
+    """
     return rows_of(weight, indices, None if padding_idx < 0 else padding_idx, sparse)
 
 

@@ -63,7 +63,12 @@ def storage(self: Tensor) -> TypedStorage:
 
 
 def is_storage(obj: Any) -> bool:
-    """Whether something is a storage."""
+    """Whether something is a storage.
+
+    >>> import flambeau as torch
+    >>> torch.is_storage(torch.ones(1).untyped_storage()), torch.is_storage(torch.ones(1))
+    (True, False)
+    """
     return isinstance(obj, (TypedStorage, UntypedStorage))
 
 
@@ -173,5 +178,10 @@ class _Memory:
 
 @api("torch")
 def to_dlpack(tensor: Tensor) -> Any:
-    """A DLPack capsule of a tensor's memory."""
+    """A DLPack capsule of a tensor's memory.
+
+    >>> import flambeau as torch
+    >>> torch.from_dlpack(torch.utils.dlpack.to_dlpack(torch.tensor([1, 2])))
+    tensor([1, 2])
+    """
     return tensor.__dlpack__()

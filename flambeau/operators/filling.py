@@ -147,7 +147,12 @@ def _known_number(x: Tensor, value: Any) -> Tensor | None:
 
 
 def fill(input: Tensor, value: Any) -> Tensor:
-    """A tensor like ``input`` with one value everywhere."""
+    """A tensor like ``input`` with one value everywhere.
+
+    >>> import flambeau as torch
+    >>> torch.fill(torch.tensor([1, 2]), 7)
+    tensor([7, 7])
+    """
     g = input._geometry
     if not isinstance(value, Tensor):
         check_number(value, g.dtype)

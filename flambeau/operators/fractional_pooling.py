@@ -148,7 +148,14 @@ def fractional_max_pool2d_with_indices(
     return_indices: bool = False,
     _random_samples: Any = None,
 ) -> Any:
-    """Maxima over random windows of (N, C, H, W), and their positions in the flattened space."""
+    """Maxima over random windows of (N, C, H, W), and their positions in the flattened space.
+
+    >>> import flambeau as torch
+    >>> pool = torch.nn.functional.fractional_max_pool2d_with_indices
+    >>> values, places = pool(torch.rand(1, 1, 6, 6), 2, output_size=3)
+    >>> values.shape, places.dtype
+    (torch.Size([1, 1, 3, 3]), torch.int64)
+    """
     return _pool(input, kernel_size, output_size, output_ratio, _random_samples, 2)
 
 
@@ -180,7 +187,13 @@ def fractional_max_pool3d_with_indices(
     return_indices: bool = False,
     _random_samples: Any = None,
 ) -> Any:
-    """Maxima over random windows of (N, C, D, H, W), and their positions in the flattened space."""
+    """Maxima over random windows of (N, C, D, H, W), and their positions in the flattened space.
+
+    >>> import flambeau as torch
+    >>> pool = torch.nn.functional.fractional_max_pool3d_with_indices
+    >>> pool(torch.rand(1, 1, 6, 6, 6), 2, output_size=3)[0].shape
+    torch.Size([1, 1, 3, 3, 3])
+    """
     return _pool(input, kernel_size, output_size, output_ratio, _random_samples, 3)
 
 

@@ -129,7 +129,13 @@ refuse_formula(GEQRF, "geqrf", "input")
 @api("torch", "Tensor", out=True)
 def geqrf(input: Tensor) -> Any:
     """The QR factorization as LAPACK keeps it: R above, the reflections' vectors below the diagonal, and
-    their factors."""
+    their factors.
+
+    >>> import flambeau as torch
+    >>> factored, tau = torch.geqrf(torch.tensor([[3.0], [4.0]]))
+    >>> factored[0], tau
+    (tensor([-5.]), tensor([1.6000]))
+    """
     if input.ndim < 2:
         raise RuntimeError("torch.geqrf: input must have at least 2 dimensions.")
     if input.dtype.category < dtypes.FLOATING:
@@ -139,7 +145,13 @@ def geqrf(input: Tensor) -> Any:
 
 @api("linalg", out=True)
 def householder_product(A: Tensor, tau: Tensor) -> Tensor:
-    """The first columns of the product of the reflections that ``geqrf`` gives: (..., M, N) and (..., K)."""
+    """The first columns of the product of the reflections that ``geqrf`` gives: (..., M, N) and (..., K).
+
+    >>> import flambeau as torch
+    >>> torch.linalg.householder_product(*torch.geqrf(torch.tensor([[3.0], [4.0]])))
+    tensor([[-0.6000],
+            [-0.8000]])
+    """
     name = "torch.linalg.householder_product"
     if A.ndim < 2:
         raise RuntimeError(f"{name}: input must have at least 2 dimensions.")
@@ -182,7 +194,13 @@ def _reflect(A: Tensor, tau: Tensor, x: Tensor, conjugated: bool) -> Tensor:
 
 @api("torch", "Tensor", out=True)
 def orgqr(input: Tensor, input2: Tensor) -> Tensor:
-    """See ``linalg.householder_product``."""
+    """See ``linalg.householder_product``.
+
+    >>> import flambeau as torch
+    >>> torch.orgqr(*torch.geqrf(torch.tensor([[3.0], [4.0]])))
+    tensor([[-0.6000],
+            [-0.8000]])
+    """
     return householder_product(input, input2)
 
 
@@ -193,7 +211,15 @@ _ORMQR = Out("torch.ormqr: Expected input and result to have the same dtype, but
 @api("torch", "Tensor", out=_ORMQR, judge="first")
 def ormqr(input: Tensor, input2: Tensor, input3: Tensor, left: bool = True,
           transpose: bool = False) -> Tensor:
-    """The product of the orthogonal matrix of ``geqrf`` (or its adjoint) with another matrix."""
+    """The product of the orthogonal matrix of ``geqrf`` (or its adjoint) with another matrix.
+
+    >>> import flambeau as torch
+    >>> A = torch.tensor([[3.0], [4.0]])
+    >>> factored, tau = torch.geqrf(A)
+    >>> torch.ormqr(factored, tau, torch.eye(2), left=True, transpose=True) @ A
+    tensor([[-5.],
+            [ 0.]])
+    """
     tau, other = input2, input3
     for name, x in (("input", input), ("other", other)):
         if x.ndim < 2:

@@ -349,7 +349,12 @@ def lstsq(input: Tensor, b: Tensor, rcond: float | None = None, *, driver: str |
 
 @api("linalg", out=True, judge="first")
 def tensorinv(A: Tensor, ind: int = 2) -> Tensor:
-    """The inverse of a tensor as a linear map from its last dimensions to its first ``ind``."""
+    """The inverse of a tensor as a linear map from its last dimensions to its first ``ind``.
+
+    >>> import flambeau as torch
+    >>> torch.linalg.tensorinv(2 * torch.eye(6).reshape(2, 3, 6), ind=2).shape
+    torch.Size([6, 2, 3])
+    """
     if ind <= 0:
         raise RuntimeError("Expected a strictly positive integer for 'ind'")
     first, last = A.shape[:ind], A.shape[ind:]
@@ -363,7 +368,12 @@ def tensorinv(A: Tensor, ind: int = 2) -> Tensor:
 
 @api("linalg", out=True)
 def tensorsolve(A: Tensor, B: Tensor, dims: Any = None) -> Tensor:
-    """X with tensordot(A, X) = B."""
+    """X with tensordot(A, X) = B.
+
+    >>> import flambeau as torch
+    >>> torch.linalg.tensorsolve(2 * torch.eye(6).reshape(2, 3, 6), torch.ones(2, 3))
+    tensor([0.5000, 0.5000, 0.5000, 0.5000, 0.5000, 0.5000])
+    """
     if dims is not None:
         moved = [d % A.ndim for d in dims]
         A = A.permute([d for d in range(A.ndim) if d not in moved] + moved)

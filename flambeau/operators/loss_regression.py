@@ -372,7 +372,14 @@ def cosine_embedding_loss(input1: Tensor, input2: Tensor, target: Tensor, margin
 @api("nn.functional", judge="first")
 def soft_margin_loss(input: Tensor, target: Tensor, size_average: Any = None, reduce: Any = None,
                      reduction: str = "mean") -> Tensor:
-    """log(1 + exp(-target input))."""
+    """log(1 + exp(-target input)).
+
+    Targets are 1 or -1; ``reduction`` is ``"mean"`` (the default), ``"sum"`` or ``"none"``.
+
+    >>> import flambeau as torch
+    >>> torch.nn.functional.soft_margin_loss(torch.zeros(2), torch.tensor([1.0, -1.0]))
+    tensor(0.6931)
+    """
     shape = broadcast_shapes([input.shape, target.shape])
     if tuple(input.shape) != shape:
         raise RuntimeError(f"output with shape {list(input.shape)} doesn't match the broadcast shape "

@@ -219,7 +219,14 @@ def argwhere(input: Tensor) -> Tensor:
 @api("torch", "Tensor")
 @by_example
 def nonzero_static(input: Tensor, *, size: int, fill_value: int = -1) -> Tensor:
-    """The first ``size`` positions that ``nonzero`` gives, filled up with ``fill_value``."""
+    """The first ``size`` positions that ``nonzero`` gives, filled up with ``fill_value``.
+
+    >>> import flambeau as torch
+    >>> torch.nonzero_static(torch.tensor([0, 5, 6]), size=3, fill_value=-1)
+    tensor([[ 1],
+            [ 2],
+            [-1]])
+    """
     found = np.argwhere(look(input, "nonzero"))[:size].astype(np.int64)
     if size < 0:
         raise RuntimeError(f"nonzero_static: 'size' must be an non-negative integer, but got: {size}")

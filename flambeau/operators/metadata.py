@@ -60,7 +60,13 @@ for _name, _function in (
 
 @api("torch", "Tensor", judge="first")
 def as_strided_(input: Tensor, size: Any, stride: Any, storage_offset: int | None = None) -> Tensor:
-    """Let the tensor read its storage with another shape, strides and offset."""
+    """Let the tensor read its storage with another shape, strides and offset.
+
+    >>> import flambeau as torch
+    >>> torch.arange(4).as_strided_((2, 2), (1, 2))
+    tensor([[0, 2],
+            [1, 3]])
+    """
     return _adopt(input, as_strided(input, size, stride, storage_offset))
 
 

@@ -77,7 +77,12 @@ def _(ctx: Any, grad: Tensor) -> Tensor:
 
 @api("torch", judge="first")
 def constant_pad_nd(input: Tensor, pad: Any, value: Any = 0) -> Tensor:
-    """A border of ``value``; ``pad`` lists (before, after) from the last dimension on."""
+    """A border of ``value``; ``pad`` lists (before, after) from the last dimension on.
+
+    >>> import flambeau as torch
+    >>> torch.constant_pad_nd(torch.tensor([1, 2]), (1, 2), 9)
+    tensor([9, 1, 2, 9, 9])
+    """
     widths = tuple([int(p) for p in pad])
     if len(widths) % 2:
         raise RuntimeError(f"Length of pad must be even but instead it equals {len(widths)}")

@@ -60,7 +60,12 @@ def detach_(self: Tensor) -> Tensor:
 
 @api("torch")
 def detach(input: Tensor) -> Tensor:
-    """The same storage without history."""
+    """The same storage without history.
+
+    >>> import flambeau as torch
+    >>> torch.detach(torch.ones(1, requires_grad=True)).requires_grad
+    False
+    """
     return input.detach()
 
 
@@ -77,13 +82,25 @@ def numel(input: Tensor) -> int:
 
 @api("torch")
 def get_device(input: Tensor) -> int:
-    """Index of the device, -1 on the CPU."""
+    """Index of the device, -1 on the CPU.
+
+    >>> import flambeau as torch
+    >>> torch.get_device(torch.ones(1))
+    -1
+    """
     return input.get_device()
 
 
 @api("torch")
 def is_inference(input: Tensor) -> bool:
-    """Whether the tensor was made under ``inference_mode``."""
+    """Whether the tensor was made under ``inference_mode``.
+
+    >>> import flambeau as torch
+    >>> with torch.inference_mode():
+    ...     x = torch.ones(1)
+    >>> torch.is_inference(x)
+    True
+    """
     return input.is_inference()
 
 

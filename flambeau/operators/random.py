@@ -292,7 +292,16 @@ def _number(x: Any) -> Any:
 def normal(mean: Any, std: Any = 1.0, size: Any = None, *, generator: Any = None, dtype: Any = None,
            layout: Any = None, device: Any = None, requires_grad: bool = False,
            pin_memory: bool = False) -> Tensor:
-    """Normal numbers with means and standard deviations given as numbers (with a size) or tensors."""
+    """Normal numbers with means and standard deviations given as numbers (with a size) or tensors.
+
+    Of two tensors, shapes are broadcast. A deviation below 0 is a RuntimeError.
+
+    >>> import flambeau as torch
+    >>> torch.normal(torch.tensor([1.0, 2.0]), 0.0)
+    tensor([1., 2.])
+    >>> torch.normal(0.0, 1.0, size=(2, 3)).shape
+    torch.Size([2, 3])
+    """
     if size is not None:
         mean, std = (_number(x) for x in (mean, std))
     if not isinstance(mean, Tensor) and not isinstance(std, Tensor):
@@ -324,7 +333,12 @@ def chance(p: Any) -> float:
 
 
 def _bernoulli(input: Tensor, p: Any = None, *, generator: Any = None) -> Tensor:
-    """1 with the probability that ``input`` (or the number p) gives, else 0."""
+    """1 with the probability that ``input`` (or the number p) gives, else 0.
+
+    >>> import flambeau as torch
+    >>> torch.bernoulli(torch.tensor([0.0, 1.0]))
+    tensor([0., 1.])
+    """
     geometry = contiguous(input.shape, input.dtype, input._geometry.device)
     if p is not None:
         return drawn(BERNOULLI, generator, (chance(p),), geometry)

@@ -187,7 +187,14 @@ def _cell(kind: _Kind, input: Tensor, hidden: tuple[Any, ...],
 @api("torch")
 def lstm_cell(input: Tensor, hx: Any, w_ih: Tensor, w_hh: Tensor, b_ih: Any = None,
               b_hh: Any = None) -> tuple[Tensor, Tensor]:
-    """One step of an LSTM: (N, C), ((N, H), (N, H)) give the new (h, c)."""
+    """One step of an LSTM: (N, C), ((N, H), (N, H)) give the new (h, c).
+
+    >>> import flambeau as torch
+    >>> x, h, c = torch.ones(2, 3), torch.zeros(2, 4), torch.zeros(2, 4)
+    >>> h, c = torch.lstm_cell(x, (h, c), torch.zeros(16, 3), torch.zeros(16, 4))
+    >>> h.shape, c.shape
+    (torch.Size([2, 4]), torch.Size([2, 4]))
+    """
     if isinstance(hx, Tensor):
         raise TypeError("lstm_cell(): argument 'hx' (position 2) must be tuple of Tensors, not "
                         f"{type(hx).__name__}")
@@ -200,7 +207,12 @@ def lstm_cell(input: Tensor, hx: Any, w_ih: Tensor, w_hh: Tensor, b_ih: Any = No
 @api("torch")
 def gru_cell(input: Tensor, hx: Tensor, w_ih: Tensor, w_hh: Tensor, b_ih: Any = None,
              b_hh: Any = None) -> Tensor:
-    """One step of a GRU."""
+    """One step of a GRU.
+
+    >>> import flambeau as torch
+    >>> torch.gru_cell(torch.ones(2, 3), torch.zeros(2, 4), torch.zeros(12, 3), torch.zeros(12, 4)).shape
+    torch.Size([2, 4])
+    """
     return _cell(_GRU, input, (hx,), (w_ih, w_hh, b_ih, b_hh))[0]
 
 

@@ -350,13 +350,23 @@ def irfftn(input: Tensor, s: Any = None, dim: Any = None, norm: str | None = Non
 
 @api("fft", out=True)
 def hfftn(input: Tensor, s: Any = None, dim: Any = None, norm: str | None = None) -> Tensor:
-    """The real transform of a signal that is Hermitian in time, over several dimensions."""
+    """The real transform of a signal that is Hermitian in time, over several dimensions.
+
+    >>> import flambeau as torch
+    >>> torch.fft.hfftn(torch.ones(2, 3)).shape
+    torch.Size([2, 4])
+    """
     return _flipped(input, s, dim, norm, "hfftn", True)
 
 
 @api("fft", out=True, judge="first")
 def ihfftn(input: Tensor, s: Any = None, dim: Any = None, norm: str | None = None) -> Tensor:
-    """The inverse of ``hfftn``."""
+    """The inverse of ``hfftn``.
+
+    >>> import flambeau as torch
+    >>> torch.fft.ihfftn(torch.ones(2, 4)).shape
+    torch.Size([2, 3])
+    """
     return _flipped(input, s, dim, norm, "ihfftn", False)
 
 
@@ -367,7 +377,13 @@ def _two(function: Any, name: str) -> None:
         return function(input, s, dim, norm)
 
     over_two.__name__ = over_two.__qualname__ = name
-    over_two.__doc__ = f"``{function.__name__}`` over two dimensions, by default the last."
+    over_two.__doc__ = f"""``{function.__name__}`` over two dimensions, by default the last.
+
+    >>> import flambeau as torch
+    >>> x = torch.arange(8.0).reshape(2, 4)
+    >>> torch.equal(torch.fft.{name}(x), torch.fft.{function.__name__}(x, dim=(-2, -1)))
+    True
+    """
     api("fft", out=True, judge="first")(over_two)
 
 

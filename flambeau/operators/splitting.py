@@ -198,7 +198,12 @@ def chunk(input: Tensor, chunks: int, dim: int = 0) -> tuple[Tensor, ...]:
 
 @api("torch", "Tensor", judge="first")
 def unsafe_split(tensor: Tensor, split_size: int, dim: int = 0) -> tuple[Tensor, ...]:
-    """As ``split``."""
+    """As ``split``.
+
+    >>> import flambeau as torch
+    >>> torch.unsafe_split(torch.arange(3), 2)
+    (tensor([0, 1]), tensor([2]))
+    """
     d = check_dim(dim, tensor.ndim)
     return views_of(UNSAFE_SPLIT, tensor, d, _equal(tensor.shape[d], index(split_size)))
 

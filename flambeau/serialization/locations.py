@@ -31,7 +31,12 @@ def register_package(priority: int, tagger: Tagger, deserializer: Deserializer) 
 
 
 def location_tag(storage: Any) -> str:
-    """The location that a storage is saved with, such as ``'cpu'``."""
+    """The location that a storage is saved with, such as ``'cpu'``.
+
+    >>> import flambeau as torch
+    >>> torch.serialization.location_tag(torch.ones(1).untyped_storage())
+    'cpu'
+    """
     for _, tagger, _ in _packages:
         tag = tagger(storage)
         if tag:

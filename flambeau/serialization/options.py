@@ -33,7 +33,12 @@ def set_crc32_options(compute_crc32: bool) -> None:
 
 
 def get_crc32_options() -> bool:
-    """Whether ``torch.save`` computes checksums; True at the start."""
+    """Whether ``torch.save`` computes checksums; True at the start.
+
+    >>> import flambeau as torch
+    >>> torch.serialization.get_crc32_options()
+    True
+    """
     return options.crc32
 
 

@@ -102,17 +102,38 @@ def _named(item: Any) -> tuple[tuple[str, str], Any]:
 
 
 def add_safe_globals(safe_globals: Iterable[Any]) -> None:
-    """Let ``load(weights_only=True)`` use these classes and functions, or (class, full name) pairs."""
+    """Let ``load(weights_only=True)`` use these classes and functions, or (class, full name) pairs.
+
+    >>> import flambeau as torch
+    >>> torch.serialization.add_safe_globals([complex])
+    >>> complex in torch.serialization.get_safe_globals()
+    True
+    >>> torch.serialization.clear_safe_globals()
+    """
     _added.update([_named(item) for item in safe_globals])
 
 
 def get_safe_globals() -> list[Any]:
-    """What ``add_safe_globals`` added."""
+    """What ``add_safe_globals`` added.
+
+    >>> import flambeau as torch
+    >>> torch.serialization.add_safe_globals([complex])
+    >>> complex in torch.serialization.get_safe_globals()
+    True
+    >>> torch.serialization.clear_safe_globals()
+    """
     return [item if public_name(item) == name else (item, ".".join(name)) for name, item in _added.items()]
 
 
 def clear_safe_globals() -> None:
-    """Take back what ``add_safe_globals`` added."""
+    """Take back what ``add_safe_globals`` added.
+
+    >>> import flambeau as torch
+    >>> torch.serialization.add_safe_globals([complex])
+    >>> torch.serialization.clear_safe_globals()
+    >>> torch.serialization.get_safe_globals()
+    []
+    """
     _added.clear()
 
 
