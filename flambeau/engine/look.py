@@ -18,6 +18,7 @@ import numpy as np
 from ..config import settings
 from ..executors import interpreter, native, null
 from ..executors.measure import measured, ran
+from ..executors.native.tiers import SHORT
 from ..graph import pending
 from ..graph.node import Failure, Node, constant
 from ..graph.site import Site, describe, user_frame
@@ -37,6 +38,7 @@ EXECUTORS: dict[str, Callable[[list[Node]], list[Node]]] = {
 
 _CHECK_EVERY = 64
 _tuple: Any = tuple.__new__     # a NamedTuple's own constructor costs three times as much
+_clock, _frame = time.perf_counter, sys._getframe
 
 
 def user_site(depth: int = 2) -> Site:
@@ -51,52 +53,40 @@ def compute_pending(cause: str, keep: int = 0) -> None:
     if first_draws.waits and (drawn := first_draws.end(cause)):
         compute_pending("draws", len(pending.nodes) - drawn)
     with pending.lock:
-        began = time.perf_counter()
-        recorded = len(pending.nodes) - keep
+        began = _clock()
+        recorded = computed = len(pending.nodes) - keep
         live: list[Node] = []
+        failed: list[Node] | None = None
         try:
-            pending.take_live(live, keep)
-            _budget.start_again()
-            if not live:
-                return
-            computed = len(live)
             ran.clear()
-            failures = _execute(live)
+            if recorded <= SHORT and not keep and settings.executor in _WITH_PROGRAMS \
+                    and not (settings.verify or pending.watchers):
+                failed = native.replay(pending.nodes, live)
+            if failed is None:
+                pending.take_live(live, keep)
+                if not live:
+                    _budget.start_again()
+                    return
+                computed = len(live)
+                failed = _execute(live)
         except BaseException:
             # Interrupted: what is left is still pending, in order, before anything recorded since.
-            pending.nodes[:0] = live[::-1]
+            if live and not (pending.nodes and pending.nodes[0] is live[-1]):
+                pending.nodes[:0] = live[::-1]
             raise
-        looks.append(_tuple(Look, (cause, user_site(), recorded, computed, time.perf_counter() - began,
+        _budget.start_again()
+        failures = _with_lines(failed) if failed else None
+        site = user_frame(_frame(2))    # not the caller, which is no user's
+        looks.append(_tuple(Look, (cause, site, recorded, computed, _clock() - began,
                                    ran[0] if len(ran) == 1 else _tier(), tuple(measured))))
-        if measured:
-            measured.clear()
+        measured.clear()
         for listener in listeners:
             listener(looks[-1])
     if failures is not None:
         raise failures
 
 
-def _compute_alone(node: Node, cause: str) -> bool:
-    """Compute the one pending node, if it is this one and its program is known: a small look is bare."""
-    if settings.executor != "auto" or settings.verify or first_draws.waits or pending.watchers:
-        return False
-    with pending.lock:
-        began = time.perf_counter()
-        try:
-            waiting = pending.nodes.pop()
-        except IndexError:
-            return False
-        try:
-            if waiting is not node or not native.run_alone(node):
-                return False
-        finally:
-            if waiting.value is None:
-                pending.nodes.insert(0, waiting)
-        _budget.start_again()
-        looks.append(_tuple(Look, (cause, user_site(4), 1, 1, time.perf_counter() - began, "native", ())))
-        for listener in listeners:
-            listener(looks[-1])
-    return True
+_WITH_PROGRAMS = frozenset(("auto", "native"))
 
 
 def _tier() -> str:
@@ -106,17 +96,22 @@ def _tier() -> str:
     return ", ".join(dict.fromkeys(reversed(ran)))
 
 
-def _execute(live: list[Node]) -> BaseException | None:
+def _execute(live: list[Node]) -> list[Node]:
     run = EXECUTORS.get(settings.executor)
     if run is None:
         raise RuntimeError(f"flambeau has no executor '{settings.executor}' yet; there is "
                            f"{sorted(EXECUTORS)}")
     if settings.verify:
         verify(live)
-    failed = run(live)
+    return run(live)
+
+
+def _with_lines(failed: list[Node]) -> BaseException:
+    """The first of the errors, each with its line."""
     for node in failed:
         _with_line(node.value.error, node)
-    return failed[0].value.error if failed else None
+    error: BaseException = failed[0].value.error
+    return error
 
 
 def _with_line(error: BaseException, node: Node) -> BaseException:
@@ -133,7 +128,7 @@ def value_of(storage: Storage, cause: str) -> np.ndarray[Any, Any]:
     """The flat value of a storage, computed now if it is pending."""
     values_read[0] += 1
     node = storage.node
-    if node.value is None and not (len(pending.nodes) == 1 and _compute_alone(node, cause)):
+    if node.value is None:
         compute_pending(cause)
         if node.value is None:  # another thread is computing it, or had not appended it yet
             with pending.lock:

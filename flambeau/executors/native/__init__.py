@@ -16,7 +16,6 @@ from .tiers import form_of, ledger
 
 _log = logging.getLogger("flambeau")
 _execute: Callable[[list[Node], bool], list[Node]] | None = None
-_alone: Callable[[Node], bool] | None = None
 
 
 def run(nodes: list[Node]) -> list[Node]:
@@ -42,9 +41,14 @@ def expect_steps() -> None:
         notes.expect()
 
 
-def run_alone(node: Node) -> bool:
-    """Compute a graph of one small node, if a program of it is known; whether it was."""
-    return _alone is not None and _alone(node)
+def _no_replay(pending: list[Node], live: list[Node]) -> list[Node] | None:
+    return None
+
+
+# Computes what is pending (first one first) if that is a graph whose program is known at once. Returns what
+# ``run`` does; None if it is not: then nothing was done. On an interrupt the nodes not yet computed are in
+# the other list, last one first, if they are not pending any more.
+replay: Callable[[list[Node], list[Node]], list[Node] | None] = _no_replay
 
 
 @functools.cache
@@ -55,12 +59,12 @@ def _expect_programs() -> None:
 
 def _executor() -> Callable[[list[Node], bool], list[Node]]:
     """The native executor; llvmlite is imported by the first call."""
-    global _execute, _alone
+    global _execute, replay
     if _execute is None:
         try:
+            from .run import replay as known_again  # likewise
             from .run import run as native  # needs llvmlite, which may not be there
-            from .run import run_alone as alone  # likewise
-            _execute, _alone = native, alone
+            _execute, replay = native, known_again
         except ImportError as error:
             _log.warning("the native tier needs llvmlite (%s): interpreting instead", error)
             _execute = _interpret
@@ -71,4 +75,4 @@ def _interpret(nodes: list[Node], forced: bool) -> list[Node]:
     return interpreter.run(nodes)
 
 
-__all__ = ["auto", "expect_steps", "run", "run_alone"]
+__all__ = ["auto", "expect_steps", "replay", "run"]

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from ...config import settings
+from itertools import chain
+from operator import attrgetter
+from sys import getrefcount
+
 from ...graph.node import Node
 from .. import interpreter
 from ..freed import keep_freed_memory
 from ..measure import ran
-from .programs.arena import arena
-from .programs.known import alone, program_of
+from .programs.known import program_of, replays
 from .programs.outline import Reading
 
 # Nodes of a program. Of a long loop in one graph the first piece, those in the middle, which are equal, and
@@ -24,40 +26,41 @@ def run(nodes: list[Node], forced: bool = True) -> list[Node]:
     if len(nodes) > LARGEST:
         return _in_pieces(nodes, forced)
     keep_freed_memory()
-    if len(nodes) == 1 and run_alone(nodes[0]):
-        nodes.clear()
-        return []
     reading = Reading(nodes)
     program = program_of(nodes, reading, forced)
     if program is not None:
         ran.append("native")
-        try:
-            return program.run(nodes, reading.flat)
-        finally:
-            arena.rest()
+        return program.run(nodes, reading.flat)
     reading.flat.clear()
     return interpreter.run(nodes)
 
 
-def run_alone(node: Node) -> bool:
-    """Compute a graph of one small node, if its program is known; whether it was.
+def replay(pending: list[Node], live: list[Node]) -> list[Node] | None:
+    """Compute what is pending (first one first) if that is a graph whose program is known at once.
 
-    What is recorded and looked at one by one is found by its signature alone, and does not count for what
-    comes after what.
+    That is one of which every node is needed, as its reference counts say: nothing has to be sorted out, no
+    matter what came before. Returns and promises what ``native.replay`` says.
     """
-    assert node.signature is not None
-    found = alone.get(node.signature)
-    if found is None or settings.kernel_times:
-        return False
-    entry, program, segment = found
-    try:
-        if not segment.run_alone(node, arena.reserve(program.size)):
-            return False
-    finally:
-        arena.rest()
+    signatures = tuple(map(_signature, pending))
+    entry = replays.get(signatures)
+    if entry is None:
+        return None
+    counts = [*map(getrefcount, pending)]
+    counts.reverse()
+    nodes = pending[len(signatures) - 1::-1]
+    flat = [*chain.from_iterable(map(_operands, nodes))]
+    if not entry.family.outline.fits(counts, nodes, flat):
+        return None
     entry.used = True
+    live += nodes
+    nodes.clear()
+    del pending[:len(signatures)]
     ran.append("native")
-    return True
+    assert entry.program is not None
+    return entry.program.run(live, flat)
+
+
+_signature, _operands = attrgetter("signature"), attrgetter("operands")
 
 
 def _in_pieces(nodes: list[Node], forced: bool) -> list[Node]:

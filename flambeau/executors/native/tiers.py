@@ -26,6 +26,7 @@ BYTE = 0.4                  # for each byte of its result
 
 form_of = attrgetter("signature.form")
 _MET = 50_000               # graphs that are known to have come
+SHORT = 64                  # nodes of a graph that is looked up; a longer one is compared with one expected
 
 
 class Rent:

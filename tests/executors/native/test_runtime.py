@@ -147,16 +147,16 @@ def test_interrupted(monkeypatch: pytest.MonkeyPatch, behind: bool) -> None:
     with config.executor("native"):
         x = flambeau.ones(1000)
         flambeau.synchronize()
-        go = segment.Segment._go
+        start = segment._start
 
-        def interrupt(self: Any) -> None:
+        def interrupt(program: int) -> None:
             if behind:
-                go(self)
+                start(program)
             raise KeyboardInterrupt
         y = x.mul_(3)
         z = y + 1
         with monkeypatch.context() as patched:
-            patched.setattr(segment.Segment, "_go", interrupt)
+            patched.setattr(segment, "_start", interrupt)
             with pytest.raises(KeyboardInterrupt):
                 flambeau.synchronize()
         assert z.tolist() == [4.0] * 1000 and x.tolist() == [3.0] * 1000
@@ -241,12 +241,12 @@ def test_an_operand_that_is_pending_is_no_leaf() -> None:
     last = y + 1
     reading = outline.Reading(pending.nodes[::-1])
     shape = outline.Outline(reading)
-    assert shape.fits(reading)
+    assert shape.fits(reading.counts, reading.nodes, reading.flat)
     del held, last, reading
     flambeau.synchronize()
     last = (x * 2) + 1
     reading = outline.Reading(pending.nodes[::-1])
-    assert not shape.fits(reading)
+    assert not shape.fits(reading.counts, reading.nodes, reading.flat)
     del reading, last
 
 
@@ -302,6 +302,7 @@ def test_the_arena_stays_or_goes(monkeypatch: pytest.MonkeyPatch, keep: bool) ->
     from flambeau.executors.native.programs import arena
 
     monkeypatch.setattr(arena, "KEEP", keep)
+    monkeypatch.setattr(program, "KEEP", keep)
     with config.executor("native"):
         x = flambeau.arange(1000.0).reshape(10, 100)
         for _ in range(3):      # the sums are held; what they are made of lies in the arena

@@ -13,7 +13,7 @@ from weakref import ref
 from ....graph.node import Node, Signature
 from ...measure import ran
 from ..llvm import code
-from ..tiers import Rent, ledger
+from ..tiers import SHORT, Rent, ledger
 from . import kept, runtime
 from .arrangement import Arrangement, form_of
 from .dump import dump
@@ -21,7 +21,6 @@ from .moving import differ_in_places_alone, settle
 from .outline import Outline, Reading
 from .pattern import Pattern, Planned, Plans
 from .program import Program
-from .segment import Segment
 
 _LIMIT = 50_000     # nodes in all graphs that are remembered
 _ARRANGEMENTS = 16  # of one family
@@ -73,7 +72,8 @@ def _nothing() -> None:
 
 _families: dict[tuple[Any, ...], Family] = {}
 _entries: deque[Entry] = deque()    # of all families
-alone: dict[Signature, tuple[Entry, Program, Segment]] = {}  # those of one small node, by its signature
+# Short ones that have programs, by signatures in the order of recording: of several, the latest.
+replays: dict[tuple[Signature, ...], Entry] = {}
 _latest: Entry | None = None
 _remembered = 0
 
@@ -85,7 +85,7 @@ def program_of(nodes: list[Node], reading: Reading, forced: bool) -> Program | N
     if expected is not None and expected.family.moves:
         settle(reading)
     if expected is not None and expected.signatures == reading.signatures \
-            and expected.family.outline.fits(reading):
+            and expected.family.outline.fits(reading.counts, nodes, reading.flat):
         entry = expected
     elif not forced and ledger.is_first(reading.forms(), nodes) and not ledger.buys_at_once(nodes):
         return None
@@ -116,8 +116,8 @@ def program_of(nodes: list[Node], reading: Reading, forced: bool) -> Program | N
             _log.warning("a graph has no native program, and is interpreted: please report this",
                          exc_info=True)
         reading.read_operands()
-        if entry.program is not None and (segment := entry.program.alone) is not None:
-            alone[entry.signatures[0]] = entry, entry.program, segment
+    if entry.program is not None and len(nodes) <= SHORT and not entry.family.moves:
+        replays[tuple(entry.signatures[::-1])] = entry
     return entry.program
 
 
@@ -213,8 +213,9 @@ def _make_room() -> None:
             continue
         family, signatures = entry.family, tuple(entry.signatures)
         _remembered -= len(signatures)
-        if signatures[0] in alone and alone[signatures[0]][0] is entry:
-            del alone[signatures[0]]
+        recorded = signatures[::-1]
+        if replays.get(recorded) is entry:
+            del replays[recorded]
         del family.entries[signatures]
         if not family.entries:
             del _families[family.key]
@@ -225,7 +226,7 @@ def clear() -> None:
     global _latest, _remembered
     _families.clear()
     _entries.clear()
-    alone.clear()
+    replays.clear()
     ledger.met.clear()
     _latest = None
     _remembered = 0

@@ -95,20 +95,20 @@ class Outline:
 
     def is_of(self, reading: Reading) -> bool:
         """Whether a graph has this structure, whatever its shapes."""
-        return self.counts == reading.counts and self.forms == reading.forms() and self.fits(reading)
+        return self.counts == reading.counts and self.forms == reading.forms() \
+            and self.fits(reading.counts, reading.nodes, reading.flat)
 
-    def fits(self, reading: Reading) -> bool:
-        """Whether a graph has this structure, if its signatures have these forms."""
-        if self.counts != reading.counts or self._total != len(reading.flat):
+    def fits(self, counts: list[int], nodes: list[Node], flat: list[Any]) -> bool:
+        """Whether a graph, as it is read, has this structure, if its signatures have these forms."""
+        if self.counts != counts or self._total != len(flat):
             return False
-        flat = reading.flat
         # Nodes are equal only if they are one: these are comparisons of pointers.
-        if not (self._inner is None or self._inner(flat) == self._inner_nodes(reading.nodes)) \
+        if not (self._inner is None or self._inner(flat) == self._inner_nodes(nodes)) \
                 or not (self._again is None or self._again(flat) == self._first(flat)):
             return False
         # Different leaves are different nodes, which kernels read apart, and have their values.
         leaves = self._leaves(flat)
-        return len({*map(id, leaves)}) == self._leaf_count and _NO_VALUE not in map(id, map(_value, leaves))
+        return len({*leaves}) == self._leaf_count and _NO_VALUE not in map(id, map(_value, leaves))
 
     def key(self) -> tuple[Any, ...]:
         """What equal outlines have in common."""

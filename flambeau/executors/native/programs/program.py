@@ -13,6 +13,7 @@ from typing import Any
 
 from ....graph.node import Node, Signature
 from ... import interpreter
+from ...freed import KEEP
 from .arena import arena
 from .arrangement import Arrangement, Batch
 from .pattern import Plans, Result
@@ -25,7 +26,7 @@ class Program:
     ``offsets``: where results, and the working memory of stages (by their number), lie in the arena.
     """
 
-    __slots__ = ("pattern", "signatures", "offsets", "size", "parts")
+    __slots__ = ("pattern", "signatures", "offsets", "size", "parts", "several")
 
     def __init__(self, arrangement: Arrangement, signatures: Sequence[Signature], plans: Plans) -> None:
         self.pattern = arrangement.pattern
@@ -40,6 +41,7 @@ class Program:
             else:
                 own = [plan for plan in plans[part.first:part.after] if plan is not None]
                 self.parts.append(Segment(part, own, signatures, layout))
+        self.several = len(self.parts) > 1
 
     def _sizes(self, arrangement: Arrangement, plans: Plans) -> list[int]:
         """The sizes, in bytes, of all that needs room in the arena."""
@@ -55,19 +57,13 @@ class Program:
                     sizes.append(g.numel * g.dtype.itemsize)
         return sizes
 
-    @property
-    def alone(self) -> Segment | None:
-        """What computes the graph with ``run_alone``, where that will do."""
-        part = self.parts[0]
-        return part if isinstance(part, Segment) and len(self.signatures) == 1 and part.is_alone else None
-
     def run(self, nodes: list[Node], flat: list[Any]) -> list[Node]:
         """Compute nodes (last one first), emptying the list; it promises what the interpreter's does.
 
         ``flat``: the operands of all nodes in turn, which is emptied too.
         """
         failed: list[Node] = []
-        remaining: list[Node | None] = list(nodes)
+        remaining: list[Node | None] = [*nodes]
         progress = [0]  # the first stage that is not computed
         arrays: dict[Result, Any] = {}
         batch: list[Node] = []      # what the interpreter has still to compute, at these places of the graph:
@@ -75,7 +71,7 @@ class Program:
         try:
             nodes.clear()
             beside: list[Any] | None = flat
-            if len(self.parts) > 1:     # the interpreter asks who refers to an operand
+            if self.several:     # the interpreter asks who refers to an operand
                 flat.clear()
                 beside = None
             for part in self.parts:
@@ -106,6 +102,9 @@ class Program:
             self._take_out(progress[0], remaining, arrays)
             nodes[:] = [node for node in remaining if node is not None and node.value is None]
             raise
+        finally:
+            if not KEEP:
+                arena.rest()
         flat.clear()
         remaining.reverse()     # to be freed from the last recorded on: no chain of nodes goes by recursion
         remaining.clear()

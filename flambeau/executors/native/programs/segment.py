@@ -19,7 +19,7 @@ from ..plan import Call, Plan
 from . import runtime
 from .arena import Block
 from .layout import Layout
-from .outline import LEAF, UNHELD
+from .outline import UNHELD
 from .pattern import Result
 from .skeleton import Skeleton
 from .team import team
@@ -46,12 +46,14 @@ class Segment:
     ``layout``: where in the arena the skeleton's places lie.
     """
 
-    __slots__ = ("form", "plans", "scratch", "nanoseconds", "memory", "address", "_header", "_statuses",
-                 "_arena_offsets", "_numbers", "_fresh", "_alone", "_values", "_bound_to")
+    __slots__ = ("form", "after", "plans", "scratch", "nanoseconds", "memory", "address", "_header",
+                 "_statuses", "_arena_offsets", "_numbers", "_fresh", "_alone", "_values", "_bound_to",
+                 "_is_short")
 
     def __init__(self, form: Skeleton, plans: list[Plan], signatures: Sequence[Signature],
                  layout: Layout) -> None:
         self.form = form
+        self.after = form.after
         self.plans = plans
         calls = [call for plan in plans for call in plan.calls]
         self.scratch = max([call.scratch for call in calls], default=0)
@@ -62,12 +64,9 @@ class Segment:
         made = [signatures[k].outputs[r] for k, r in form.made]
         self._fresh = [g.numel for g in made], [g.dtype.numpy for g in made]
         self._alone = [UNHELD + 1] * len(form.owned)
-        self._values: list[Any] = []
+        self._values = _NO_VALUES
+        self._is_short = self.nanoseconds < SHARED
         self._bound_to = 0
-
-    @property
-    def after(self) -> int:
-        return self.form.after
 
     # --- memory ---------------------------------------------------------------------------------------------
 
@@ -111,45 +110,22 @@ class Segment:
         values += map(_empty, *self._fresh)
         if private is not None:
             values += private
-        if self._fill(values, nodes, block):
-            self.give(nodes, arrays, progress)
-
-    def _fill(self, values: list[Any], nodes: Sequence[Any], block: Block) -> bool:
-        """Fill in what differs from run to run, and run; whether the arrays could be bound."""
         if self._bound_to != block.address:
-            self.memory[self.form.arena_words] = self._arena_offsets + block.address
+            self.memory[form.arena_words] = self._arena_offsets + block.address
             self._bound_to = block.address
         if self._numbers:
             self._fill_numbers(nodes)
-        self._header[runtime.ARRAYS] = id(values)
+        header = self._header
+        header[_ARRAYS] = id(values)
+        if self.scratch:
+            header[_SCRATCH] = _scratch.address if _scratch.size >= self.scratch else _more(self.scratch)
         self._values = values
-        return self._go()
-
-    @property
-    def is_alone(self) -> bool:
-        """Whether ``run_alone`` will do: for a small graph of one node that overwrites no operand."""
-        form = self.form
-        return form.cleared == [0] and not form.owned and not form.passes_on and self.nanoseconds < SHARED \
-            and len(form.node_slots) == 1 and len(form.leaves) == sum(
-                [kind == LEAF for kind, _ in form.pattern.sources[0]])
-
-    def run_alone(self, node: Any, block: Block) -> bool:
-        """Compute the one node of a graph; whether that could be done. This is ``run``, unrolled."""
-        operands = node.operands
-        values = [operands[j].value for _, j in self.form.leaves]
-        if len(values) > 1 and len({*map(id, values)}) < len(values):   # other graphs: their operands differ
-            return False
-        values += map(_empty, *self._fresh)
-        if not self._fill(values, (node,), block):
-            return False
-        if self._header[runtime.FAILED]:
-            self.memory[self._statuses] = 0
+        if self._is_short and not settings.kernel_times:
+            bound = not _start(self.address) or self._bound(_start)
         else:
-            node.value = values[self.form.node_slots[0][1]]
-            node.operands = ()
-        self._header[runtime.COMPLETED] = 0
-        self._values = []
-        return node.value is not None
+            bound = self._go()
+        if bound:
+            self.give(nodes, arrays, progress)
 
     def _fill_numbers(self, nodes: Sequence[Any]) -> None:
         for view, dtype, places in self._numbers:
@@ -163,10 +139,10 @@ class Segment:
     def give(self, nodes: list[Any], arrays: dict[Result, Any], progress: list[int]) -> None:
         """Give the nodes their values, if the native call came to its end; again after an interrupt."""
         header = self._header
-        if not header[runtime.COMPLETED]:
+        if not header[_COMPLETED]:
             return
         form, values = self.form, self._values
-        failed = header[runtime.FAILED]
+        failed = header[_FAILED]
         if failed or form.passes_on:
             arrays.update(zip(form.names, values[len(form.leaves):]))
         if failed:
@@ -181,8 +157,8 @@ class Segment:
             for k in form.cleared:
                 nodes[k].operands = ()
             progress[0] = form.after
-        header[runtime.COMPLETED] = 0
-        self._values = []
+        header[_COMPLETED] = 0
+        self._values = _NO_VALUES
 
     def _give_until(self, nodes: list[Any], arrays: dict[Result, Any], stage: int) -> None:
         stage_of = self.form.stage_of
@@ -196,9 +172,8 @@ class Segment:
     def _go(self) -> bool:
         """Bind the arrays and run, with helpers where that pays; whether they could be bound."""
         header = self._header
-        header[runtime.SCRATCH] = _scratch.address if _scratch.size >= self.scratch else _more(self.scratch)
-        if not settings.kernel_times and (self.nanoseconds < SHARED or settings.threads == 1):
-            return self._bound(_natives.get("start") or _native("start"))
+        if not settings.kernel_times and settings.threads == 1:
+            return self._bound(_start)
         if not self._bound(_native("bind")):
             return False
         crew, helpers = team(), settings.threads - 1
@@ -223,7 +198,7 @@ class Segment:
             values[first:] = [x if _is_own(x) else np.array(x) for x in values[first:]]
             bound = native(self.address)
         if bound:
-            self._values = []
+            self._values = _NO_VALUES
         return not bound
 
     def _measure(self, crew: Any, helpers: int) -> None:
@@ -267,8 +242,17 @@ class Segment:
                 for x, count, wanted, seen in zip(found, counts, expected, shared)]
 
 
+def _start(program: int) -> int:
+    """Bind and run a program: the first time; afterwards this is the native function itself."""
+    global _start
+    _start = _native("start")
+    return _start(program)
+
+
 _value = attrgetter("value")
 _empty = np.empty
+_ARRAYS, _SCRATCH, _FAILED, _COMPLETED = runtime.ARRAYS, runtime.SCRATCH, runtime.FAILED, runtime.COMPLETED
+_NO_VALUES: list[Any] = []
 
 
 def _writable(words: Any) -> Any:

@@ -1,4 +1,4 @@
-"""A graph of one small node is found by its signature alone, and computes what any graph does."""
+"""A short graph is found by its signatures alone, and computes what any graph does."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ def _native() -> object:
 
 
 def _known(x: torch.Tensor) -> bool:
-    return x._storage.node.signature in known.alone
+    return (x._storage.node.signature,) in known.replays
 
 
 def test_values_of_each_time() -> None:
@@ -73,10 +73,39 @@ def test_a_failing_kernel_says_so_and_leaves_the_next_one_alone() -> None:
 
 def test_what_is_forgotten_is_made_again(monkeypatch: pytest.MonkeyPatch) -> None:
     known.clear()
-    assert not known.alone
+    assert not known.replays
     monkeypatch.setattr(known, "_LIMIT", 20)
     for _ in range(2):
         for rows in range(2, 60):
             assert torch.ones(rows).sum().item() == rows
-            assert len(known.alone) <= 21
+            assert len(known.replays) <= 21
     known.clear()
+
+
+def test_graphs_of_the_same_operators_that_are_needed_otherwise() -> None:
+    """One holds what lies between, one does not need its last operator, one reads its first result twice."""
+    x = torch.arange(4.0).clone()
+    torch.synchronize()
+    for _ in range(3):
+        last = (x + 1) * 2
+        assert last.tolist() == [2, 4, 6, 8]
+        between = x + 1
+        last = between * 2
+        assert last.tolist() == [2, 4, 6, 8] and between.tolist() == [1, 2, 3, 4]
+        between = x + 1
+        between * 2
+        assert between.tolist() == [1, 2, 3, 4] and (looks[-1].recorded, looks[-1].computed) == (2, 1)
+        first = x + 1
+        assert ((x * 2) + first).tolist() == [1, 4, 7, 10]
+
+
+def test_what_others_see_is_not_overwritten_by_a_graph_that_comes_again() -> None:
+    kept = []
+    for k in range(4):
+        x = torch.full((3,), float(k)) * 1
+        torch.synchronize()
+        if k % 2:
+            kept.append(x.clone())
+        x.add_(1)
+        assert x.sum().item() == 3 * (k + 1)
+    assert [one.tolist() for one in kept] == [[1] * 3, [3] * 3]
