@@ -49,31 +49,36 @@ class Signatures(NamedTuple):
 
 
 @cache
-def _table() -> dict[str, Signatures]:
-    found: dict[str, Signatures] = {}
-    names: list[str] = []
-    called, rows = "", []
-    lines = (Path(__file__).parent / "signatures.txt").read_text().splitlines()
-    for line in [line for line in lines if not line.startswith("#")] + ["end"]:
-        if line.startswith("  "):
-            rows.append(line[2:])
-            continue
-        for name in names[1:]:
-            own = f"{names[0]}_{name}" if names[0] in _PREFIXED else name
-            found[f"{names[0]}.{name}"] = Signatures(called or own, called == "py", tuple(rows))
-        head, _, called = line.partition(" as ")
-        names, rows = head.split(), []
+def _table() -> dict[str, str]:
+    """Of each name its part of the file: a line of names, and below it the signatures."""
+    text = (Path(__file__).parent / "signatures.txt").read_text()
+    found: dict[str, str] = {}
+    for part in text.replace("\n  ", "\0").splitlines():
+        namespace, *names = part.partition("\0")[0].partition(" as ")[0].split()
+        if namespace != "#":
+            for name in names:
+                found[f"{namespace}.{name}"] = part
     return found
+
+
+def _entry(table: dict[str, str], namespace: str, name: str) -> Signatures | None:
+    part = table.get(f"{namespace}.{name}")
+    if part is None:
+        return None
+    head, *rows = part.split("\0")
+    called = head.partition(" as ")[2]
+    own = f"{namespace}_{name}" if namespace in _PREFIXED else name
+    return Signatures(called or own, called == "py", tuple(rows))
 
 
 @cache
 def _signatures(namespace: str, name: str) -> Signatures | None:
     """A function's signatures; a method's from the function of that name where it has none of its own."""
     table = _table()
-    found = table.get(f"{namespace}.{name}")
+    found = _entry(table, namespace, name)
     if found is not None or namespace != "Tensor":
         return found
-    function = table.get(f"torch.{name}") or table.get(f"torch.{name.removesuffix('_')}")
+    function = _entry(table, "torch", name) or _entry(table, "torch", name.removesuffix("_"))
     if function is None or function.python:
         return None
     return Signatures(name, False, tuple([_without_first(row) for row in function.rows]))

@@ -6,6 +6,7 @@ from collections.abc import Callable
 from typing import Any
 
 from .. import operators as ops
+from ..sparse.tensor import expect_sparse_tensors
 from ..tensor import Tensor
 from ._arguments import check_betas
 from ._parameterwise import ParameterwiseOptimizer
@@ -41,6 +42,7 @@ class SparseAdam(ParameterwiseOptimizer):
         super().__init__(params, {"lr": lr, "betas": betas, "eps": eps, "maximize": maximize})
         self._check_all("Sparse params", "requires dense parameter tensors", lambda p: p.is_sparse)
         self._check_all("Complex params", "does not support complex parameters", lambda p: p.is_complex())
+        expect_sparse_tensors()     # takes milliseconds, which the first step would
 
     def _check_all(self, what: str, problem: str, has_problem: Callable[[Tensor], bool]) -> None:
         found = [

@@ -5,7 +5,8 @@ Note: sparse tensors. A sparse tensor has no storage: it is a pattern (where the
 tensor is a gradient of its entries, and what is computed from a sparse tensor is recorded on the entries, so
 that autograd needs no rule for it. Public functions that meet a sparse tensor find what to do in ``HANDLERS``
 (Note: overrides); one that is not there raises, and so does every operator that asks for the storage. The
-functions are wrapped when the first sparse tensor is made: programs without one pay nothing.
+functions are wrapped when the first sparse tensor is made, or an optimizer that expects some: programs
+without one pay nothing.
 """
 
 from __future__ import annotations
@@ -280,8 +281,7 @@ class SparseTensor(Tensor):
 
 def make(cls: type, shape: Sequence[int], entries: Tensor, **own: Any) -> Any:
     """A sparse tensor of a class."""
-    if not SparseTensor._overrides:
-        _let_functions_see()
+    expect_sparse_tensors()
     out: Any = _new(cls)
     out._geometry = contiguous(shape, entries.dtype, entries.device)
     out._entries = entries
@@ -393,8 +393,10 @@ def _handle(cls: Any, func: Any, types: Any, args: Any = (), kwargs: Any = None)
     raise unsupported(name)
 
 
-def _let_functions_see() -> None:
+def expect_sparse_tensors() -> None:
     """Have public functions ask sparse arguments what to do, from now on (Note: sparse tensors)."""
+    if SparseTensor._overrides:
+        return
     SparseTensor.__torch_function__ = classmethod(_handle)  # type: ignore[method-assign, assignment]
     for cls in (SparseTensor, CooTensor, CompressedTensor):
         cls._overrides = True
