@@ -20,8 +20,16 @@ MORE = frozenset(("out", "names", "size_average", "reduce", "return_indices", "a
                   "from_"))
 
 
+def _known() -> Iterator[tuple[str, signatures.Signatures]]:
+    """Every name of the file and what it says of it."""
+    for key in signatures._table():
+        known = signatures._signatures(*key.rsplit(".", 1))
+        assert known is not None
+        yield key, known
+
+
 def _tables() -> Iterator[tuple[str, Parameter, set[str]]]:
-    for key, known in signatures._table().items():
+    for key, known in _known():
         namespace, name = key.rsplit(".", 1)
         function = NAMESPACES[namespace].get(name)
         rows = [row for row in known.rows if not row.startswith("*")]
@@ -93,7 +101,7 @@ def test_definitions_say_when_arguments_are_judged() -> None:
 def test_rows_of_python_functions_tell_of_their_parameters() -> None:
     """Of a name that the function does not have a row would never be asked."""
     unknown = []
-    for key, known in signatures._table().items():
+    for key, known in _known():
         namespace, name = key.rsplit(".", 1)
         if known.python and not known.rows[0].startswith("*"):
             names = (*unwrap(NAMESPACES[namespace][name]).__code__.co_varnames, "out")
