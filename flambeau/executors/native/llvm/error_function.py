@@ -135,23 +135,40 @@ def log_ndtr(x: Expression) -> Expression:
     return select(compare("<", x, -1), far, near)
 
 
-@in_double
-def ndtri(p: Expression) -> Expression:
-    """The inverse of ndtr: an estimate, in the tails Newton's method on the logarithm."""
-    tail = select(compare("<", p, 0.5), p, 1 - p)
-    inside = at_least(tail, 1e-320)
-    log_p = log(inside)
-    spread = (log_p * -2.0).intrinsic("sqrt")
-    far = spread - log(at_least(spread * spread, 1.1) * (2 * math.pi)) / at_least(spread * 2, 1.0)
-    z = select(compare(">", inside, 1e-15), -_estimate(inside * 2 - 1) * math.sqrt(2), far)
-    for _ in range(3):  # z >= 0 with ndtr(-z) = tail
-        scaled = _scaled_tail(z * math.sqrt(0.5)) * 0.5
-        z = z + (log(scaled) - z * z * 0.5 - log_p) * scaled * math.sqrt(2 * math.pi)
-    middle = erfinv(p * 2 - 1) * math.sqrt(2)
-    result = select(compare(">", tail, 0.2), middle, select(compare("<", p, 0.5), -z, z))
+def _far(tail: Expression) -> Expression:
+    """-ndtri to 1e-9, for a number between 0 and 1/2."""
+    w = -log(tail * (1 - tail) * 4)
+    near = horner(shared.ERFINV_NEAR, at_most(w, 6.25) * (2 / 6.25) - 1) * (1 - tail * 2) * math.sqrt(2)
+    low, high = shared.NDTRI_ENDS
+    root = w.intrinsic("sqrt")
+    place = (1 / (root + 1) - (low + high) / 2) * (2 / (high - low))
+    return select(compare("<", w, 6.25), near, root * horner(shared.NDTRI_FAR, place))
+
+
+def _with_ends(p: Expression, result: Expression) -> Expression:
+    """ndtri where p is not 0, 1 or beyond."""
     end = select(compare("==", p, 0), constant(p, -math.inf), select(
         compare("==", p, 1), constant(p, math.inf), constant(p, math.nan)))
-    return select(compare(">", tail, 0), result, end)
+    return select(compare(">", p, 0) & compare("<", p, 1), result, end)
+
+
+@wide
+def _ndtri32(p: Expression) -> Expression:
+    z = _far(select(compare("<", p, 0.5), p, 1 - p))
+    return _with_ends(p, select(compare("<", p, 0.5), -z, z))
+
+
+def ndtri(p: Expression) -> Expression:
+    """The inverse of ndtr: an estimate, in double precision a step of Newton's method on the logarithm."""
+    if p.dtype == FLOAT32:
+        return _ndtri32(p)
+    format_of(p)
+    inside = at_least(select(compare("<", p, 0.5), p, 1 - p), 1e-320)
+    z = _far(inside)    # ndtr(-z) = inside
+    scaled = _scaled_tail(z * math.sqrt(0.5)) * 0.5
+    z = z + (log(scaled) - z * z * 0.5 - log(inside)) * scaled * math.sqrt(2 * math.pi)
+    middle = erfinv(p * 2 - 1) * math.sqrt(2)
+    return _with_ends(p, select(compare(">", inside, 0.2), middle, select(compare("<", p, 0.5), -z, z)))
 
 
 @odd
