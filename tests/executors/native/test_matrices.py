@@ -59,8 +59,13 @@ def test_solutions(shape: Any, dtype: Any, tolerance: float) -> None:
                     a, b, upper=upper, unitriangular=unit), [a, sides], "linalg_solve_triangular", tolerance)
             check(lambda a, b, upper=upper: flambeau.cholesky_solve(b, a, upper=upper), [q, sides],
                   "cholesky_solve", tolerance)
+        for adjoint in (False, True):
+            check(lambda a, pivots, b, adjoint=adjoint: L.lu_solve(a, pivots, b, adjoint=adjoint),
+                  [*L.lu_factor(x), sides], "linalg_lu_solve", 20 * tolerance)
     for upper in (False, True):
         check(lambda a, upper=upper: tuple(L.cholesky_ex(a, upper=upper)), [q], "linalg_cholesky_ex",
+              tolerance)
+        check(lambda a, upper=upper: flambeau.cholesky_inverse(a, upper=upper), [q], "cholesky_inverse",
               tolerance)
 
 

@@ -47,6 +47,12 @@ arctan2, hypot, log_of_sum, logaddexp2, nextafter = map(_of_pair, (
     inverses.atan2, inverses.hypot, inverses.log_of_sum, inverses.log2_of_sum, neighbours.nextafter))
 
 
+def copysign(x: Any, y: Any) -> Expression:
+    """x with the sign of y."""
+    first, second = pair(x, y)
+    return exact.copysign(first, second)
+
+
 def integer_safe_power(x: Any, y: Any) -> Expression:
     """x ** y, of floating numbers."""
     first, second = pair(x, y)

@@ -32,9 +32,9 @@ def eliminate(x: Block, rows: Value, columns: Value, bad: Variable, each: Each,
         fine = f.emit(f"fcmp ogt {e.kind} {size}, zeroinitializer")
         yes = "<" + ", ".join(["i1 true"] * e.lanes) + ">"
         bad.set(f.emit(f"or {bits} {bad.get()}, {f.emit(f'xor {bits} {fine}, {yes}')}"))
-        _exchange(x, k, which, rows, columns)
+        exchange(x, k, which, rows, columns)
         if sides:
-            _exchange(sides[0], k, which, rows, sides[1])
+            exchange(sides[0], k, which, rows, sides[1])
         pivot = x.get(k, k)
         each(k, which, pivot)
         below = f.add(k, 1)
@@ -66,7 +66,8 @@ def _splat(f: Function, lanes: int, number: str) -> str:
     return f.splat(f.emit(f"trunc i64 {number} to i32"), lanes, "i32")
 
 
-def _exchange(x: Block, k: str, which: str, rows: Value, columns: Value) -> None:
+def exchange(x: Block, k: str, which: str, rows: Value, columns: Value) -> None:
+    """Row k, and in each lane the row below that is named there, in each other's place."""
     f, e = x.f, x.e
     ints, bits = f"<{e.lanes} x i32>", f"<{e.lanes} x i1>"
     with f.loop(0, columns) as j:

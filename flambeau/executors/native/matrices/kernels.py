@@ -12,10 +12,10 @@ from ..llvm.build import Function, Module, Variable, suffix
 from ..llvm.expression import Expression
 from ..vectors import Elements
 from .blocks import OPERAND, Block, Group, groups, report
-from .elimination import eliminate, factor, magnitude, substitute
+from .elimination import eliminate, exchange, factor, magnitude, substitute
 
 MATRIX = ("a", "b")
-POINTERS = ("a", "b", "first", "second", "third", "status")
+POINTERS = ("a", "b", "pivots", "first", "second", "third", "status")
 # ``sides``: how many right-hand sides. Rooms in scratch memory, in vectors: of the matrices, the right-hand
 # sides, results and of what is read before it is transposed.
 NUMBERS = ("batch", "sides", "size", "at_b", "at_result", "at_staging",
@@ -201,6 +201,42 @@ def cholesky_solve(work: Work, form: Form) -> None:
     substitute(work.x.turned() if upper else work.x, b, rows, sides, True, False)
     substitute(work.x if upper else work.x.turned(), b, rows, sides, False, False)
     work.deliver(b, work.a.first, work.a.size)
+
+
+def cholesky_inverse(work: Work, form: Form) -> None:
+    """Inverses from factors, by columns."""
+    upper, = form.flags
+    b, rows = work.sides(of_a=True), work.rows
+    substitute(work.x.turned() if upper else work.x, b, rows, rows, True, False)
+    substitute(work.x if upper else work.x.turned(), b, rows, rows, False, False)
+    work.deliver(b, work.a.first, work.a.size)
+
+
+def lu_solve(work: Work, form: Form) -> None:
+    """Solutions from packed factors and row exchanges, or of the transposed systems if ``turned``."""
+    turned, = form.flags
+    b, f, rows, sides = work.sides(), work.f, work.rows, work.a.sides
+    if turned:
+        substitute(work.x.turned(), b, rows, sides, True, False)
+        substitute(work.x.turned(), b, rows, sides, False, True)
+    with f.loop(0, rows) as step:
+        k = f.sub(f.sub(rows, 1), step) if turned else step
+        exchange(b, k, _pivots(work, k), rows, sides)
+    if not turned:
+        substitute(work.x, b, rows, sides, True, True)
+        substitute(work.x, b, rows, sides, False, False)
+    work.deliver(b, work.a.first, work.a.size)
+
+
+def _pivots(work: Work, k: str) -> str:
+    """The row that each matrix exchanges with row k."""
+    f, e, group = work.f, work.e, work.group
+    ints, at = f"<{e.lanes} x i32>", work.room(work.a.at_staging)
+    with f.loop(0, group.held) as lane:
+        place = f.add(f.mul(f.add(group.first, lane), work.rows), k)
+        f.write("i32", f.read("i32", f.at(work.a.pivots, place, "i32")), f.at(at, lane, "i32"))
+    one = f.splat("1", e.lanes, "i32")
+    return f.emit(f"sub {ints} {f.read(ints, at, 4)}, {one}")
 
 
 def module_of(title: str, write: Callable[[Work, Form], None], e: Elements, form: Form) -> str:

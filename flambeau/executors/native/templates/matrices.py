@@ -32,7 +32,8 @@ _WRITERS = {
     "linalg_lu_factor_ex": kernels.lu, "linalg_inv_ex": kernels.inverse, "linalg_solve_ex": kernels.solve,
     "linalg_det": kernels.determinant, "linalg_slogdet": kernels.sign_and_logarithm,
     "linalg_cholesky_ex": kernels.cholesky, "linalg_solve_triangular": kernels.solve_triangular,
-    "cholesky_solve": kernels.cholesky_solve,
+    "cholesky_solve": kernels.cholesky_solve, "cholesky_inverse": kernels.cholesky_inverse,
+    "linalg_lu_solve": kernels.lu_solve,
 }
 
 
@@ -94,6 +95,8 @@ def _planned(order: tuple[int, ...], results: tuple[str, ...],
     def find(signature: Signature) -> Plan | None:
         if signature.operator.name == "linalg_lu_factor_ex" and not signature.attributes[0]:
             return None     # without row exchanges
+        if signature.operator.name == "linalg_lu_solve" and not _one_by_one(signature):
+            return None
         found = _operands(signature, order)
         if found is None:
             return None
@@ -101,6 +104,12 @@ def _planned(order: tuple[int, ...], results: tuple[str, ...],
         form = Form(str(operands[0].g.dtype.numpy), tuple([x.dense for x in operands]), flags(signature))
         return _plan(signature, _code(signature.operator.name, form), count, operands, results)
     return find
+
+
+def _one_by_one(signature: Signature) -> bool:
+    """Whether each solution has factors, and row exchanges, of its own, one behind another."""
+    factors, pivots, _ = signature.geometries
+    return factors.shape[:-2] == signature.outputs[0].shape[:-2] and pivots.is_contiguous
 
 
 def _plan(signature: Signature, code: SupportsIndex, count: int, operands: list[_Operand],
@@ -118,6 +127,8 @@ def _plan(signature: Signature, code: SupportsIndex, count: int, operands: list[
         given |= {"b": lambda w: w.input(second.number, second.g), **second.given("b")}
     else:
         given |= {f"b_{name}": 0 for name in kernels.OPERAND}
+    if signature.operator.name == "linalg_lu_solve":
+        given["pivots"] = lambda w: w.input(1, signature.geometries[1])
     for k, name in enumerate(results):
         given[name] = _result(k)
     work = first.rows * first.columns * (min(first.rows, first.columns) + sides + 30.0) / 2 + 200
@@ -148,4 +159,6 @@ TEMPLATES: dict[str, Template] = {
     "linalg_cholesky_ex": _planned((0,), ("first", "second"), _flags),
     "linalg_solve_triangular": _planned((0, 1), ("first",), _flags),
     "cholesky_solve": _planned((1, 0), ("first",), _flags),
+    "cholesky_inverse": _planned((0,), ("first",), _flags),
+    "linalg_lu_solve": _planned((0, 2), ("first",), _flags),
 }
