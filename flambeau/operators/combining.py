@@ -16,6 +16,7 @@ from .definition import result_dtype
 from .expanding import atleast_2d
 from .extents import type_name
 from .joining import cat, stack
+from .padding import constant_pad_nd
 from .registry import api
 
 
@@ -40,9 +41,9 @@ def block_diag(*tensors: Any) -> Tensor:
     rows = []
     left = 0
     for block in blocks:
-        height, n = block.shape
-        rows.append(cat([block.new_zeros(height, left), block, block.new_zeros(height, width - left - n)], 1))
-        left += n
+        right = left + block.shape[1]
+        rows.append(constant_pad_nd(block, (left, width - right)))
+        left = right
     return cat(rows, 0)
 
 
