@@ -137,8 +137,10 @@ def _means(input: Tensor, dim: int, index: Tensor, src: Tensor, include_self: bo
 
 
 def _reduced(input: Tensor, dim: int, index: Tensor, src: Tensor, reduce: str, include_self: bool) -> Tensor:
-    if reduce == "mean" and index.numel() > _FEW and input.dtype in _WIDE and src.dtype is input.dtype:
-        return _means(input, dim, index, src, include_self)
+    if reduce == "mean" and index.numel() > _FEW and src.dtype is input.dtype and input.is_floating_point():
+        if input.dtype in _WIDE:
+            return _means(input, dim, index, src, include_self)
+        return _means(input.float(), dim, index, src.float(), include_self).to(input.dtype)
     return record(SCATTER_REDUCE, (input, index, src), (dim, reduce, include_self))
 
 

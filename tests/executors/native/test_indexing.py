@@ -67,10 +67,12 @@ def test_along_a_dimension(shape: tuple[int, ...]) -> None:
             if dtype in DTYPES[:2]:
                 check(lambda x, i, s, d=d: (x * 1).scatter_add(d, i, s), [x, index, src], "scatter_add")
                 check(lambda x, i, s, d=d: x.scatter(d, i, s, reduce="multiply"), [x, index, src], "scatter")
+                narrow = flambeau.bfloat16 if d else flambeau.float16
                 for reduce in ("sum", "prod", "amax", "amin"):
-                    check(lambda x, i, s, d=d, r=reduce: [x.scatter_reduce(d, i, s, r, include_self=own)
-                                                          for own in (True, False)], [x, index, src],
-                          "scatter_reduce", 1e-6)
+                    for of in ([x, index, src], [x.to(narrow), index, src.to(narrow)]):
+                        check(lambda x, i, s, d=d, r=reduce: [x.scatter_reduce(d, i, s, r, include_self=own)
+                                                              for own in (True, False)], of,
+                              "scatter_reduce", 1e-6)
             if dtype is flambeau.float32:
                 check(gradient(lambda x, i, d=d: x.gather(d, i)), [x, index], "gather_backward")
                 check(gradient(lambda x, d=d: x.max(d).values), [x], "value_selecting_reduction")

@@ -52,7 +52,7 @@ class Side(NamedTuple):
     """One side of a walk: an operand, a result (no geometry), or a Python number (its type).
 
     Or one constant, of which ``number`` is the bits (a true ``constant``); or, in the workspace at ``place``,
-    sums in single precision of elements of a 16-bit type.
+    what elements of a 16-bit type are reduced to in single precision.
     """
 
     strides: Strides
@@ -334,7 +334,10 @@ def _act(f: Function, form: Form, dense: str, indexed: str, factor: str) -> None
         x = f.load(dense, form.dtype)
         if form.scaled:
             x = f.rounded(f.emit(f"fmul float {x}, {factor}"), form.dtype)
-        total = f.emit(f"fadd float {held}, {x}")
+        if form.action in ARITHMETIC:
+            total = f.emit(f"{ARITHMETIC[form.action][1]} float {held}, {x}")
+        else:
+            total = f.choose(_exceeds(f, form, "float", x, held), "float", x, held)
         if form.sums:
             f.write("float", total, indexed, 4)
         else:

@@ -173,8 +173,13 @@ def _scatter_reduce(signature: Signature) -> Plan | None:
         start = bits_of(_start(reduce, np.dtype(out.dtype.numpy)), np.dtype(out.dtype.numpy))
         calls.append(walked("write", index.shape, Side([0] * index.ndim, start, constant=True), to, [where],
                             out.dtype))
-    calls.append(walked(_REDUCTIONS[reduce], index.shape, Side(src.strides, 2, src), to, [where], out.dtype))
-    return Plan(calls, traffic=_traffic(signature, index.shape) + signature.nbytes)
+    dtype, dense, traffic = out.dtype.numpy, Side(src.strides, 2, src), _traffic(signature, index.shape)
+    if dtype not in (BFLOAT16, FLOAT16):
+        calls.append(walked(_REDUCTIONS[reduce], index.shape, dense, to, [where], out.dtype))
+        return Plan(calls, traffic=traffic + signature.nbytes)
+    wide = walked(_REDUCTIONS[reduce], index.shape, dense, Side(to.strides, place=0), [where], out.dtype)
+    calls += [widened(dtype, out.numel, 0, None), wide, narrowed(dtype, out.numel, 0)]
+    return Plan(calls, workspace=-(-4 * out.numel // 64) * 64, traffic=traffic + 14.0 * out.numel)
 
 
 def _start(reduce: str, dtype: Dtype) -> Any:
