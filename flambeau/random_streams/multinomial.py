@@ -11,6 +11,7 @@ from .state import State, Stream
 _FEW = 4    # so many times as many categories as draws: they are not all sorted
 _SHORT = 256    # categories that are sorted sooner than the greatest ones are found
 _LONG = 512     # categories and more: few draws look only at the shares near theirs
+_MANY = 8   # more rows are searched together
 _NEAR = 2.0**-20    # much more than the rounding of a share
 
 
@@ -75,8 +76,10 @@ def _lookup(state: State, weights: Array, count: int) -> tuple[Array, State]:
     stream = Stream(state)
     rows = weights.reshape(-1, weights.shape[-1])
     drawn = stream.doubles(len(rows) * count).reshape(len(rows), count)
-    chosen = np.empty((len(rows), count), np.int64)
     sums = np.add.accumulate(rows, -1, dtype=FLOAT32 if is_half(weights.dtype) else weights.dtype)
+    if len(rows) > _MANY:
+        return _found_together(sums, drawn).reshape(*weights.shape[:-1], count), stream.close()
+    chosen = np.empty((len(rows), count), np.int64)
     find = _found_near if count * _FEW <= rows.shape[-1] >= _LONG else _found
     for row, uniforms, out in zip(sums, drawn, chosen, strict=True):
         find(row, uniforms, out)
@@ -88,6 +91,18 @@ def _found(sums: Array, uniforms: Array, out: Array) -> None:
     shares = sums / sums[-1]
     shares[-1] = 1
     out[:] = shares.astype(FLOAT64, copy=False).searchsorted(uniforms)
+
+
+def _found_together(sums: Array, uniforms: Array) -> Array:
+    """The same in all rows at once, by bisection; only shares that are looked at are divided."""
+    rows, last = np.arange(len(sums))[:, None], sums.shape[1] - 1
+    whole = sums[:, last:]
+    low, high = np.zeros(uniforms.shape, np.int64), np.full(uniforms.shape, last)
+    for _ in range(last.bit_length()):
+        middle = (low + high) >> 1
+        below = (sums[rows, middle] / whole).astype(FLOAT64, copy=False) < uniforms
+        low, high = np.where(below, np.minimum(middle + 1, high), low), np.where(below, high, middle)
+    return low
 
 
 def _found_near(sums: Array, uniforms: Array, out: Array) -> None:
