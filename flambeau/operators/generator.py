@@ -100,11 +100,7 @@ class Generator:
         self.set_state(saved[2])
 
     def __reduce__(self) -> Any:
-        return _restore, (str(self.device), self.get_state())
-
-
-def _restore(device: str, saved: Tensor) -> Generator:
-    return Generator(device).set_state(saved)
+        return Generator, (self.device,), (self.initial_seed(), None, self.get_state())
 
 
 default_generator = Generator()

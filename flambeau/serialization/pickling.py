@@ -12,7 +12,6 @@ from ..dtypes import dtype, uint8
 from ..graph.storage import Storage
 from ..layouts import layout
 from ..nn.parameter import Parameter
-from ..operators.generator import Generator
 from ..operators.protocols import PRIVATE
 from ..tensor import Tensor
 from ..tensor.handle import warn_if_has_hooks
@@ -55,8 +54,6 @@ def reduce(obj: Any) -> Any:
         return _get_layout, (str(obj),)
     if isinstance(obj, (dtype, StorageType)):
         return public_name(obj)[1]
-    if isinstance(obj, Generator):
-        return Generator, (obj.device,), (obj.initial_seed(), None, obj.get_state())
     return NotImplemented
 
 

@@ -223,7 +223,7 @@ def test_pytorch_reads_plain_pickles_of_tensors(python: Python, tmp_path: Path, 
         named = torch.ones(1); named.name_of_it = "x"
         kept = {"view": x[:, 1], "half": x.bfloat16(), "bool": x > 2, "tagged": tagged,
                 "leaf": torch.ones(2, requires_grad=True), "named": named, "size": x.shape,
-                "device": x.device, "layout": x.layout,
+                "device": x.device, "layout": x.layout, "generator": torch.Generator().manual_seed(3),
                 "types": [torch.float32, torch.bool], "storage": x.untyped_storage(),
                 "layers": torch.nn.Sequential(
                     torch.nn.Linear(2, 4), torch.nn.TransformerEncoderLayer(4, 2, 8))}
@@ -245,4 +245,6 @@ def test_pytorch_reads_plain_pickles_of_tensors(python: Python, tmp_path: Path, 
     assert kept["named"].name_of_it == "x" and kept["size"] == oracle.Size([2, 3])
     assert kept["types"] == [oracle.float32, oracle.bool] and kept["layout"] is oracle.strided
     assert kept["device"] == oracle.device("cpu") and kept["storage"].nbytes() == 24
+    assert oracle.rand(1, generator=kept["generator"]) == oracle.rand(
+        1, generator=oracle.Generator().manual_seed(3))
     assert kept["layers"].eval()(oracle.ones(1, 3, 2)).shape == (1, 3, 4)
