@@ -6,6 +6,7 @@ import sys
 
 import numpy as np
 
+from ._execution import get_num_interop_threads, get_num_threads
 from .version import __version__, api_version
 
 
@@ -18,8 +19,6 @@ def show() -> str:
 
 def parallel_info() -> str:
     """How many threads operators use."""
-    from ._assemble import get_num_interop_threads, get_num_threads  # which imports this module
-
     return (f"at::get_num_threads() : {get_num_threads()}\n"
             f"at::get_num_interop_threads() : {get_num_interop_threads()}\n")
 

@@ -87,8 +87,8 @@ class _Plan:
 class RuleOptimizer(Optimizer):
     """Base of the optimizers that update each element of a parameter by itself.
 
-    A subclass names its `rule` and its `counters`, and implements :meth:`_state_names`, :meth:`_new_state`
-    and :meth:`_advance`.  The state of a parameter is made at its first step.
+    A subclass names its `rule` and its `counters`, and implements :meth:`_state_names` and :meth:`_advance`.
+    The state of a parameter is made at its first step.
     """
 
     rule: ClassVar[Rule]
@@ -114,8 +114,11 @@ class RuleOptimizer(Optimizer):
         raise NotImplementedError
 
     def _new_state(self, param: Tensor, group: dict[str, Any]) -> dict[str, Any]:
-        """The state of a parameter before its first step, counters included."""
-        raise NotImplementedError
+        """The state of a parameter before its first step: counters, and zeros for the rule's states."""
+        counters = self._read_counters({}, group)
+        states = [name for name in self._state_names(group) if name is not None]
+        return {**{name: counter_tensor(value) for name, value in counters.items()},
+                **{name: ops.zeros_like(param) for name in states}}
 
     def _advance(self, group: dict[str, Any], counters: Counters) -> tuple[Sequence[Any], dict[str, bool]]:
         """Count this step in `counters`; return the rule's numbers and flags."""

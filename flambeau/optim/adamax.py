@@ -5,12 +5,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from .. import operators as ops
 from ..operators import optimizer as rules
 from ..tensor import Tensor
 from ._arguments import check_at_least_zero, check_betas, check_eps, check_lr
 from ._lists import step_lists
-from ._rule_optimizer import Counters, RuleOptimizer, counter_tensor
+from ._rule_optimizer import Counters, RuleOptimizer
 from .optimizer import ParamsT
 
 __all__ = ["Adamax", "adamax"]
@@ -67,9 +66,6 @@ class Adamax(RuleOptimizer):
 
     def _state_names(self, group: dict[str, Any]) -> tuple[str | None, ...]:
         return "exp_avg", "exp_inf"
-
-    def _new_state(self, param: Tensor, group: dict[str, Any]) -> dict[str, Any]:
-        return {"step": counter_tensor(0), "exp_avg": ops.zeros_like(param), "exp_inf": ops.zeros_like(param)}
 
     def _advance(self, group: dict[str, Any], counters: Counters) -> tuple[Sequence[Any], dict[str, bool]]:
         counters["step"] = step = counters["step"] + 1

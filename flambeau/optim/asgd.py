@@ -5,12 +5,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from .. import operators as ops
 from ..operators import optimizer as rules
 from ..tensor import Tensor
 from ._arguments import check_at_least_zero, check_lr
 from ._lists import step_lists
-from ._rule_optimizer import Counters, RuleOptimizer, counter_tensor, number, rounded
+from ._rule_optimizer import Counters, RuleOptimizer, number, rounded
 from .optimizer import ParamsT
 
 __all__ = ["ASGD", "asgd"]
@@ -75,14 +74,6 @@ class ASGD(RuleOptimizer):
 
     def _state_names(self, group: dict[str, Any]) -> tuple[str | None, ...]:
         return ("ax",)
-
-    def _new_state(self, param: Tensor, group: dict[str, Any]) -> dict[str, Any]:
-        return {
-            "step": counter_tensor(0),
-            "eta": counter_tensor(number(group["lr"])),
-            "mu": counter_tensor(1),
-            "ax": ops.zeros_like(param),
-        }
 
     def _read_counters(self, state: dict[str, Any], group: dict[str, Any]) -> Counters:
         if "eta" in state:

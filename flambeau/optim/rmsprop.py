@@ -5,12 +5,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from .. import operators as ops
 from ..operators import optimizer as rules
 from ..tensor import Tensor
 from ._arguments import check_at_least_zero, check_eps, check_lr
 from ._lists import step_lists
-from ._rule_optimizer import Counters, RuleOptimizer, counter_tensor
+from ._rule_optimizer import Counters, RuleOptimizer
 from .optimizer import ParamsT
 
 __all__ = ["RMSprop", "rmsprop"]
@@ -82,10 +81,6 @@ class RMSprop(RuleOptimizer):
             "momentum_buffer" if group["momentum"] > 0 else None,
             "grad_avg" if group["centered"] else None,
         )
-
-    def _new_state(self, param: Tensor, group: dict[str, Any]) -> dict[str, Any]:
-        names = (name for name in self._state_names(group) if name is not None)
-        return {"step": counter_tensor(0), **{name: ops.zeros_like(param) for name in names}}
 
     def _advance(self, group: dict[str, Any], counters: Counters) -> tuple[Sequence[Any], dict[str, bool]]:
         counters["step"] += 1

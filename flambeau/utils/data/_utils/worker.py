@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 
+from ...._execution import set_num_threads
 from ....random import manual_seed
 from ....tensor.stacking import allocate
 from .errors import CaughtException
@@ -79,12 +80,6 @@ def seed_everything(base_seed: int, worker_id: int) -> int:
     return seed
 
 
-def _use_one_thread() -> None:
-    from .... import _assemble  # the top of the package, complete by now
-
-    _assemble.set_num_threads(1)
-
-
 class _Tasks:
     """Reads tasks in a thread of its own: whoever sends them is never kept waiting by a busy worker."""
 
@@ -127,7 +122,7 @@ def work(
         failure: CaughtException | None = None
         fetcher: Any = None
         try:
-            _use_one_thread()
+            set_num_threads(1)
             seed = seed_everything(base_seed, worker_id)
             reseed(dataset, shared_seed)
             _worker_info = WorkerInfo(id=worker_id, num_workers=num_workers, seed=seed, dataset=dataset)

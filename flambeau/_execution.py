@@ -1,0 +1,122 @@
+"""How the process computes: threads, precision and determinism."""
+
+from __future__ import annotations
+
+import warnings
+from typing import Any
+
+from .config import settings
+from .operators.arguments import type_in_words
+
+
+def get_num_threads() -> int:
+    """How many threads a native kernel may use: ``OMP_NUM_THREADS``, or as many as there are cores.
+
+    >>> import flambeau as torch
+    >>> torch.get_num_threads() > 0
+    True
+    """
+    return settings.threads
+
+
+def set_num_threads(num: int) -> None:
+    """Set how many threads a native kernel may use (NumPy's own are set before the start).
+
+    >>> import flambeau as torch
+    >>> torch.set_num_threads(torch.get_num_threads())
+    >>> torch.get_num_threads() > 0
+    True
+    """
+    if not isinstance(num, int):
+        raise RuntimeError(f"set_num_threads expects an int, but got {type(num).__name__}")
+    if num <= 0:
+        raise RuntimeError("set_num_threads expects a positive integer")
+    settings.threads = num
+
+
+def get_num_interop_threads() -> int:
+    """How many operators run side by side: one.
+
+    >>> import flambeau as torch
+    >>> torch.get_num_interop_threads()
+    1
+    """
+    return 1
+
+
+def set_num_interop_threads(num: int) -> None:
+    """Accepted: operators run in order."""
+
+
+def set_float32_matmul_precision(precision: str) -> None:
+    """Accepted: matrix products are computed in full precision."""
+    global _precision
+    if precision not in ("highest", "high", "medium"):
+        warnings.warn(f"{precision} is not one of 'highest', 'high', or 'medium'; the current"
+                      "setFloat32MatmulPrecision call has no effect.", UserWarning, stacklevel=2)
+        return
+    _precision = precision
+
+
+_precision = "highest"
+
+
+def get_float32_matmul_precision() -> str:
+    """What ``set_float32_matmul_precision`` was given."""
+    return _precision
+
+
+_deterministic = False
+_warn_only = False
+
+
+def use_deterministic_algorithms(mode: bool, *, warn_only: bool = False) -> None:
+    """Accepted: all algorithms are deterministic."""
+    global _deterministic, _warn_only
+    if mode.__class__ is not bool:
+        raise TypeError("_set_deterministic_algorithms(): argument 'mode' (position 1) must be bool, not "
+                        f"{type_in_words(mode)}")
+    _deterministic, _warn_only = mode, warn_only
+
+
+def are_deterministic_algorithms_enabled() -> bool:
+    """What ``use_deterministic_algorithms`` was given."""
+    return _deterministic
+
+
+def is_deterministic_algorithms_warn_only_enabled() -> bool:
+    """Whether ``use_deterministic_algorithms`` was told only to warn."""
+    return _warn_only
+
+
+_DEBUG_MODES = {"default": 0, "warn": 1, "error": 2}
+
+
+def set_deterministic_debug_mode(debug_mode: int | str) -> None:
+    """``use_deterministic_algorithms`` by a number or name: 0 default, 1 warn, 2 error."""
+    if not isinstance(debug_mode, (int, str)):
+        raise TypeError(f"debug_mode must be str or int, but got {type(debug_mode)}")
+    if isinstance(debug_mode, str) and debug_mode not in _DEBUG_MODES:
+        raise RuntimeError("invalid value of debug_mode, expected one of `default`, `warn`, `error`, but got "
+                           f"{debug_mode}")
+    mode = _DEBUG_MODES[debug_mode] if isinstance(debug_mode, str) else debug_mode
+    if mode not in (0, 1, 2):
+        raise RuntimeError(f"invalid value of debug_mode, expected 0, 1, or 2, but got {mode}")
+    use_deterministic_algorithms(mode > 0, warn_only=mode == 1)
+
+
+def get_deterministic_debug_mode() -> int:
+    """What ``set_deterministic_debug_mode`` was given, as a number."""
+    return (1 if _warn_only else 2) if _deterministic else 0
+
+
+def set_flush_denormal(mode: bool) -> bool:
+    """Whether denormal numbers can be flushed to zero: no."""
+    return False
+
+
+FUNCTIONS: tuple[Any, ...] = (
+    get_num_threads, set_num_threads, get_num_interop_threads, set_num_interop_threads,
+    set_float32_matmul_precision, get_float32_matmul_precision, use_deterministic_algorithms,
+    are_deterministic_algorithms_enabled, is_deterministic_algorithms_warn_only_enabled,
+    set_deterministic_debug_mode, get_deterministic_debug_mode, set_flush_denormal)
