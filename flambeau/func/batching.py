@@ -303,10 +303,6 @@ def look_batched(x: Any, cause: str, only_checks: bool) -> Tensor:
 
 _RANDOM = ("vmap: called random operation while in randomness error mode. Please either use the 'same' or "
            "'different' randomness flags on vmap or perform the randomness operation out of vmap")
-# These draw element by element: the numbers of a batch are those of one larger tensor.
-_ELEMENTWISE = frozenset({"uniform", "normal", "bernoulli", "dropout_mask", "bernoulli_each", "randint",
-                          "random_full", "exponential", "geometric", "cauchy", "log_normal", "poisson",
-                          "binomial", "standard_gamma"})
 
 
 def draw_batched(draw: Callable[..., Tensor], operator: Operator, generator: Any, operands: tuple[Any, ...],
@@ -325,7 +321,8 @@ def draw_batched(draw: Callable[..., Tensor], operator: Operator, generator: Any
     batch = any(has for _, has in taken)
     if level.randomness == "same" and not batch:
         return once(operands, attributes)
-    if level.randomness == "different" and operator.name in _ELEMENTWISE:
+    if level.randomness == "different" and operator.kind == "draw":
+        # The numbers of a batch are those of one larger tensor.
         g = attributes[-1]
         larger = contiguous((level.size, *g.shape), g.dtype, g.device)
         return batched(once([front(x, depth) if isinstance(x, Tensor) else x for x in operands],

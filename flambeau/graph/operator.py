@@ -41,6 +41,10 @@ class Operator:
     ``price(signature)`` is what the kernel costs beside a call and the bytes of its result.
     ``rounds(operands)`` names for each operand the 16-bit type to which it is rounded before anything is
     computed (None: none is): that of the result, where the operand is a number, or of another type.
+
+    ``kind``: "pointwise", "view", "draw" (random numbers, each element by itself), "variadic" (any number of
+    tensors), "multi_tensor" (an optimizer's update of many), "project" (one of several results), or
+    "structured": any other.
     """
 
     __slots__ = ("name", "kernel", "infer", "compute", "parameters", "derivatives", "variadic_derivative",

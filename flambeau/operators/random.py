@@ -47,13 +47,13 @@ def in_memory_order(geometry: Geometry, draw_values: Callable[[tuple[int, ...]],
     return values.transpose(np.argsort(order)), state
 
 
-@operator("uniform", with_state, price=draws(6.0))
+@operator("uniform", with_state, kind="draw", price=draws(6.0))
 def UNIFORM(m: Any, state: Any, low: Any, high: Any, geometry: Geometry) -> Any:
     dtype = geometry.dtype.numpy
     return in_memory_order(geometry, lambda shape: draw_uniform(state, shape, float(low), float(high), dtype))
 
 
-@operator("normal", with_state, price=draws(20.0))
+@operator("normal", with_state, kind="draw", price=draws(20.0))
 def NORMAL(m: Any, state: Any, mean: Any, std: Any, contiguous: bool, geometry: Geometry) -> Any:
     def values(shape: tuple[int, ...]) -> Any:
         return draw_normal(state, shape, float(mean), float(std), geometry.dtype.numpy, contiguous=contiguous)
@@ -61,17 +61,17 @@ def NORMAL(m: Any, state: Any, mean: Any, std: Any, contiguous: bool, geometry: 
     return in_memory_order(geometry, values)
 
 
-@operator("bernoulli", with_state, price=draws(6.0))
+@operator("bernoulli", with_state, kind="draw", price=draws(6.0))
 def BERNOULLI(m: Any, state: Any, p: Any, geometry: Geometry) -> Any:
     return in_memory_order(geometry, lambda shape: bernoulli(state, shape, float(p), geometry.dtype.numpy))
 
 
-@operator("dropout_mask", with_state, price=draws(6.0))
+@operator("dropout_mask", with_state, kind="draw", price=draws(6.0))
 def DROPOUT_MASK(m: Any, state: Any, p: Any, geometry: Geometry) -> Any:
     return in_memory_order(geometry, lambda shape: dropout_mask(state, shape, float(p), geometry.dtype.numpy))
 
 
-@operator("bernoulli_each", with_state)
+@operator("bernoulli_each", with_state, kind="draw")
 def BERNOULLI_EACH(m: Any, state: Any, p: Any, geometry: Geometry) -> Any:
     if not ((p >= 0) & (p <= 1)).all():
         raise RuntimeError("Expected p_in >= 0 && p_in <= 1 to be true, but got false.  (Could this error "
@@ -85,7 +85,7 @@ _OF_MOMENTS = {tensors: draws_of("normal_of", "mean", "std", grad_name=f"NormalB
                for tensors, number in (((True, False), 1), ((False, True), 2), ((True, True), 3))}
 
 
-@operator("randint", with_state, price=draws(6.0))
+@operator("randint", with_state, kind="draw", price=draws(6.0))
 def RANDINT(m: Any, state: Any, low: Any, high: Any, geometry: Geometry) -> Any:
     dtype = geometry.dtype.numpy
     return in_memory_order(geometry, lambda shape: draw_integers(state, shape, int(low), int(high), dtype))
@@ -94,7 +94,7 @@ def RANDINT(m: Any, state: Any, low: Any, high: Any, geometry: Geometry) -> Any:
 few_by_few.update({UNIFORM: few_uniform, NORMAL: few_normals, RANDINT: few_integers})
 
 
-@operator("random_full", with_state)
+@operator("random_full", with_state, kind="draw")
 def RANDOM_FULL(m: Any, state: Any, geometry: Geometry) -> Any:
     return in_memory_order(geometry, lambda shape: random_full(state, shape, geometry.dtype.numpy))
 

@@ -27,33 +27,33 @@ from .registry import api
 from .undifferentiable import draws_of, finding_without_derivative, found_in
 
 
-@operator("exponential", with_state)
+@operator("exponential", with_state, kind="draw")
 def EXPONENTIAL(m: Any, state: Any, rate: Any, geometry: Geometry) -> Any:
     dtype = geometry.dtype.numpy
     return in_memory_order(geometry, lambda shape: continuous.exponential(state, shape, float(rate), dtype))
 
 
-@operator("geometric", with_state)
+@operator("geometric", with_state, kind="draw")
 def GEOMETRIC(m: Any, state: Any, p: Any, geometry: Geometry) -> Any:
     dtype = geometry.dtype.numpy
     return in_memory_order(geometry, lambda shape: continuous.geometric(state, shape, float(p), dtype))
 
 
-@operator("cauchy", with_state)
+@operator("cauchy", with_state, kind="draw")
 def CAUCHY(m: Any, state: Any, median: Any, sigma: Any, geometry: Geometry) -> Any:
     dtype = geometry.dtype.numpy
     return in_memory_order(
         geometry, lambda shape: continuous.cauchy(state, shape, float(median), float(sigma), dtype))
 
 
-@operator("log_normal", with_state)
+@operator("log_normal", with_state, kind="draw")
 def LOG_NORMAL(m: Any, state: Any, mean: Any, std: Any, geometry: Geometry) -> Any:
     dtype = geometry.dtype.numpy
     return in_memory_order(
         geometry, lambda shape: continuous.log_normal(state, shape, float(mean), float(std), dtype))
 
 
-@operator("poisson", with_state, price=draws(1200.0))
+@operator("poisson", with_state, kind="draw", price=draws(1200.0))
 def POISSON(m: Any, state: Any, rates: Any, geometry: Geometry) -> Any:
     if not (rates >= 0).all():
         raise RuntimeError("invalid Poisson rate, expected rate to be non-negative")
@@ -63,7 +63,7 @@ def POISSON(m: Any, state: Any, rates: Any, geometry: Geometry) -> Any:
 _OF_RATES = draws_of("poisson_of", "rates", grad_name="PoissonBackward0")
 
 
-@operator("binomial", with_state, price=draws(4000.0))
+@operator("binomial", with_state, kind="draw", price=draws(4000.0))
 def BINOMIAL(m: Any, state: Any, trials: Any, probabilities: Any, geometry: Geometry) -> Any:
     return counts.binomial(state, np.asarray(trials, order="C"), np.asarray(probabilities, order="C"))
 
@@ -71,7 +71,7 @@ def BINOMIAL(m: Any, state: Any, trials: Any, probabilities: Any, geometry: Geom
 _BINOMIAL_OF = finding_without_derivative("binomial")
 
 
-@operator("standard_gamma", with_state, price=draws(1500.0))
+@operator("standard_gamma", with_state, kind="draw", price=draws(1500.0))
 def STANDARD_GAMMA(m: Any, state: Any, shapes: Any, geometry: Geometry) -> Any:
     return gammas.standard_gamma(state, np.asarray(shapes, order="C"))
 
