@@ -19,14 +19,16 @@ from __future__ import annotations
 
 from ..arguments import Registers, entry, registers
 from ..llvm.build import Function, Module
+from ..products.ahead import Walk
 from ..products.microkernel import Tile
 from ..vectors import Elements, arithmetic
+from .ahead import AHEAD_NUMBERS, Ahead
 
 POINTERS = ("source", "weight", "bias", "target")
 NUMBERS = ("batch", "groups", "ranges", "chunks", "lines", "channels", "outs", "phases", "s_n", "s_group",
            "s_c", "s_a", "s_b", "extent_a", "extent_b", "before_a", "before_b", "first", "left", "middle",
            "right", "x_rows", "x_rows_b", "x_w", "x_c", "w_out", "w_in", "w_group", "x_at", "m_at", "m_step",
-           "t_n", "t_group", "t_c", "t_a", "t_b", "t_w")
+           "t_n", "t_group", "t_c", "t_a", "t_b", "t_w", *AHEAD_NUMBERS)
 # Entries of a phase in the table: the offsets of its taps in X follow, and their places in the weight.
 PHASE = ("taps", "offsets", "places", "panels", "target", "grid_a", "grid_b", "grid_w")
 
@@ -45,26 +47,42 @@ def few_module(e: Elements, tile: Tile, bias: bool, step: int) -> str:
     with module.kernel("convolve_few") as f:
         a = registers(f, POINTERS, NUMBERS)
         x, m = f.at(f.scratch, a.x_at, "i8"), f.at(f.scratch, a.m_at, "i8")
+        ahead = Ahead(f)
         with f.loop(f.begin, f.end) as task:
             group, range_ = f.rem(task, a.groups), f.div(task, a.groups)
             with f.loop(0, a.phases) as number:
                 _pack(f, a, e, tile, e.at(f, a.weight, f.mul(group, a.w_group)), _phase(f, a, number))
+            _clear_sides(f, a, e, x)
             total = f.mul(a.batch, a.chunks)
             last = f.div(f.mul(f.add(range_, 1), total), a.ranges)
             with f.loop(f.div(f.mul(range_, total), a.ranges), last) as unit:
-                image, line = f.div(unit, a.chunks), f.mul(f.rem(unit, a.chunks), a.lines)
-                source = f.add(f.mul(image, a.s_n), f.mul(group, a.s_group))
-                _stage(f, a, e, e.at(f, a.source, source), x, line)
+                image, line = _image_and_line(f, a, unit)
+                source = e.at(f, a.source, f.mul(group, a.s_group))
+                _stage(f, a, e, e.at(f, source, f.mul(image, a.s_n)), x, line)
+                _begin_next(f, a, e, ahead, source, unit, last)
                 place = f.add(f.mul(image, a.t_n), f.mul(group, a.t_group))
                 with f.loop(0, a.phases) as number:
                     phase = _phase(f, a, number)
                     lines = f.most(f.least(a.lines, f.sub(phase.grid_a, line)), 0)
                     pixels = f.mul(f.mul(lines, a.x_rows_b), a.x_w)
-                    _multiply(f, a, e, tiles, (x, m), phase, pixels)
+                    _multiply(f, a, e, tiles, (x, m), phase, pixels, ahead)
                     to = f.add(f.add(place, phase.target), f.mul(line, a.t_a))
                     added = e.at(f, a.bias, f.mul(group, a.outs)) if bias else ""
                     _deliver(f, a, e, m, e.at(f, a.target, to), phase, lines, added, step)
     return module.text()
+
+
+def _image_and_line(f: Function, a: Registers, unit: str) -> tuple[str, str]:
+    return f.div(unit, a.chunks), f.mul(f.rem(unit, a.chunks), a.lines)
+
+
+def _begin_next(f: Function, a: Registers, e: Elements, ahead: Ahead, source: str, unit: str,
+                last: str) -> None:
+    """Ask for what the next unit stages."""
+    following = f.add(unit, 1)
+    image, line = _image_and_line(f, a, following)
+    part = {"source": source, "first_image": image, "images": "1", "first_a": line, "rows": a.x_rows}
+    ahead.begin_source(f, a, e, part, a.channels, f.compare("slt", following, last))
 
 
 def _phase(f: Function, a: Registers, number: str) -> Registers:
@@ -92,6 +110,15 @@ def _pack(f: Function, a: Registers, e: Elements, tile: Tile, weight: str, phase
 
 # --- X ------------------------------------------------------------------------------------------------------
 
+def _clear_sides(f: Function, a: Registers, e: Elements, x: str) -> None:
+    """Zeros at both ends of the lines of X: they stay from unit to unit."""
+    rows = f.mul(a.x_rows, a.x_rows_b)
+    with f.loop(0, a.channels) as c, f.loop(0, rows) as row:
+        place = f.at(x, f.add(f.mul(c, a.x_c), f.mul(row, a.x_w)), e.element)
+        _zeros(f, e, place, a.left)
+        _zeros(f, e, f.at(place, f.add(a.left, a.middle), e.element), a.right)
+
+
 def _stage(f: Function, a: Registers, e: Elements, source: str, x: str, line: str) -> None:
     """X[c][a][b][w]: lines from ``line`` on; what a line writes too much are zeros, in place of the next."""
     with f.loop(0, a.channels) as c:
@@ -101,13 +128,12 @@ def _stage(f: Function, a: Registers, e: Elements, source: str, x: str, line: st
             at_a, at_b = f.sub(f.add(line, row), a.before_a), f.sub(plane, a.before_b)
             good = f.emit(f"and i1 {f.compare('ult', at_a, a.extent_a)}, "
                           f"{f.compare('ult', at_b, a.extent_b)}")
-            middle, left = f.choose(good, "i64", a.middle, 0), f.choose(good, "i64", a.left, 0)
-            right = f.choose(good, "i64", a.right, a.x_w)
             read = e.at(f, from_, f.add(f.mul(at_a, a.s_a), f.mul(at_b, a.s_b)))
             place = f.at(to, f.mul(f.add(f.mul(row, a.x_rows_b), plane), a.x_w), e.element)
-            _zeros(f, e, place, left)
-            _copy(f, e, read, f.at(place, left, e.element), middle)
-            _zeros(f, e, f.at(place, f.add(left, middle), e.element), right)
+            with f.when(good):
+                _copy(f, e, read, f.at(place, a.left, e.element), a.middle)
+            with f.otherwise(good):
+                _zeros(f, e, place, a.x_w)
 
 
 def _zeros(f: Function, e: Elements, target: str, count: str) -> None:
@@ -131,13 +157,15 @@ def _tile(module: Module, e: Elements, tile: Tile, apart: int) -> Function:
     """M = W X for a tile; ``apart``: the rows of a packed panel."""
     parameters = [("ptr noalias", "%w"), ("ptr noalias", "%x"), ("ptr noalias", "%m"),
                   ("ptr noalias", "%offsets"), ("i64", "%channels"), ("i64", "%taps"), ("i64", "%x_c"),
-                  ("i64", "%m_step")]
+                  ("i64", "%m_step"), ("ptr", "%in")]
     with module.helper(f"tile{tile.rows}", parameters) as f:
         acc = [[f.variable(e.kind, "zeroinitializer") for _ in range(tile.vectors)] for _ in range(tile.rows)]
         weights, plane = f.variable("ptr", "%w"), f.variable("ptr", "%x")
+        walk = Walk(f, "%in")
         with f.loop(0, "%channels"):
             x = plane.get()
             with f.loop(0, "%taps") as tap:
+                walk.step()
                 w = weights.get()
                 at = f.at(x, entry(f, "%offsets", tap), e.element)
                 read = [f.read(e.kind, f.at(at, j * e.lanes, e.element), e.width)
@@ -148,6 +176,7 @@ def _tile(module: Module, e: Elements, tile: Tile, apart: int) -> Function:
                         total.set(f.fma(e.kind, factor, value, total.get()))
                 weights.set(f.at(w, apart, e.element))
             plane.set(f.at(x, "%x_c", e.element))
+        walk.save()
         for i, row in enumerate(acc):
             for j, total in enumerate(row):
                 place = f.at("%m", f.add(f.mul("%m_step", i), j * e.lanes), e.element)
@@ -156,7 +185,7 @@ def _tile(module: Module, e: Elements, tile: Tile, apart: int) -> Function:
 
 
 def _multiply(f: Function, a: Registers, e: Elements, tiles: list[tuple[Tile, Function]],
-              pointers: tuple[str, str], phase: Registers, pixels: str) -> None:
+              pointers: tuple[str, str], phase: Registers, pixels: str, ahead: Ahead) -> None:
     """All pixels of a unit; of rows the smallest tile that has so many."""
     x, m = pointers
     size, most = f.mul(a.channels, phase.taps), tiles[-1][0].rows
@@ -169,7 +198,7 @@ def _multiply(f: Function, a: Registers, e: Elements, tiles: list[tuple[Tile, Fu
                 fits = f.emit(f"and i1 {fits}, {f.compare('sle', rows, tile.rows)}")
             with f.when(fits), f.loop(0, pixels, tile.columns) as column:
                 f.run(function, panel, f.at(x, column, e.element), f.at(to, column, e.element), phase.offsets,
-                      a.channels, phase.taps, a.x_c, a.m_step)
+                      a.channels, phase.taps, a.x_c, a.m_step, ahead.states["in"])
             below = tile.rows
 
 

@@ -10,6 +10,7 @@ from ..llvm.code import kernel
 from ..llvm.effort import Effort
 from ..plan import Call, Plan
 from ..vectors import elements
+from .ahead import pieces
 from .few import NUMBERS, PHASE, POINTERS, few_module
 from .forward import tile_for
 from .grid import rounded
@@ -87,7 +88,9 @@ def few_plan(problem: Problem, dtype: Any, operands: tuple[Geometry, Geometry, G
         "x_rows": cut.rows, "x_rows_b": cut.rows_b, "x_w": cut.width, "x_c": cut.channel,
         "w_out": problem.weight.batch, "w_in": problem.weight.channel, "w_group": problem.weight.group,
         "x_at": x_at, "m_at": m_at, "m_step": m_step, "t_n": target.batch, "t_group": target.group,
-        "t_c": target.channel, "t_a": positions[0], "t_b": positions[1], "t_w": positions[2]}
+        "t_c": target.channel, "t_a": positions[0], "t_b": positions[1], "t_w": positions[2],
+        **pieces("in", e, source, problem.extents, 1, chunks == 1),
+        **pieces("out", e, target, problem.phases[0].grid, 1, chunks == 1)}
     step = 1 if all(p.grid[2] == 1 for p in problem.phases) else positions[2]
     function = _convolve(e.name, bias is not None, step if step in (1, 2) else 0)
     call = Call(function, words(POINTERS, NUMBERS, given, _table(problem, cut, panel)),
