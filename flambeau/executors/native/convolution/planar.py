@@ -18,6 +18,7 @@ from __future__ import annotations
 
 from ..arguments import registers
 from ..llvm.build import Function, Module, Value
+from ..llvm.machine import machine
 from ..products.ahead import STATE, Walk, begin
 from ..products.lanes import sums_of
 from ..products.microkernel import Accumulators, Tile, accumulate, finish, local_array
@@ -92,17 +93,22 @@ def _tile(module: Module, e: Elements, tile: Tile, apart: int, bias: bool) -> Fu
 
 # --- the gradient by the weight -----------------------------------------------------------------------------
 
-def rows_and_columns(e: Elements) -> tuple[int, int]:
-    """Rows of dY and of V that a tile multiplies: as many pairs as a vector has lanes."""
-    rows = min(4, e.lanes)
-    return rows, e.lanes // rows
+def rows_and_columns() -> tuple[int, int]:
+    """Rows of dY and of V that a tile multiplies. Rows of V come for each tap: mostly a multiple of 3."""
+    return (8 if machine().registers == 32 else 4), 3
+
+
+def sums_of_tile(e: Elements) -> int:
+    """Whole vectors."""
+    rows, columns = rows_and_columns()
+    return -(-rows * columns // e.lanes) * e.lanes
 
 
 def weight_module(e: Elements, step: int) -> str:
     """Code of ``add_up_planes``: sums[range][group][out / rows][k / columns][rows][columns]."""
     module = Module()
-    rows, columns = rows_and_columns(e)
-    tile = _sum_tile(module, e, rows, columns)
+    rows, columns = rows_and_columns()
+    size, tiles = sums_of_tile(e), [_sum_tile(module, e, n, columns) for n in (rows // 2, rows)]
     with module.kernel("add_up_planes") as f:
         a, ahead = registers(f, WEIGHT_POINTERS, WEIGHT_NUMBERS), local_array(f, STATE, "i64")
         with f.loop(f.begin, f.end) as task, Units(f, a, e, task, step) as unit:
@@ -113,10 +119,15 @@ def weight_module(e: Elements, step: int) -> str:
                 left, following = f.sub(a.outs, out), f.add(out, rows)
                 begin(f, ahead, e.at(f, grad, f.mul(following, a.t_c)), f.most(f.sub(left, rows), 1),
                       f.mul(unit.pixels, e.itemsize), f.mul(a.t_c, e.itemsize))
+                few = f.compare("sle", left, rows // 2)
                 with f.loop(0, a.depth, columns) as k:
-                    f.run(tile, e.at(f, grad, f.mul(out, a.t_c)), f.at(unit.v, f.mul(k, a.v_step), e.element),
-                          to.get(), ahead, a.t_c, a.v_step, unit.pixels, left, first)
-                    to.set(f.at(to.get(), e.lanes, e.element))
+                    g, v = e.at(f, grad, f.mul(out, a.t_c)), f.at(unit.v, f.mul(k, a.v_step), e.element)
+                    arguments = g, v, to.get(), ahead, a.t_c, a.v_step, unit.pixels, left, first
+                    with f.when(few):
+                        f.run(tiles[0], *arguments)
+                    with f.otherwise(few):
+                        f.run(tiles[1], *arguments)
+                    to.set(f.at(to.get(), size, e.element))
     return module.text()
 
 
@@ -125,7 +136,7 @@ def _sum_tile(module: Module, e: Elements, rows: int, columns: int) -> Function:
     parameters = [("ptr noalias", "%g"), ("ptr noalias", "%v"), ("ptr noalias", "%s"), ("ptr", "%ahead"),
                   ("i64", "%g_step"), ("i64", "%v_step"), ("i64", "%pixels"), ("i64", "%left"),
                   ("i64", "%first")]
-    with module.helper("sums", parameters) as f:
+    with module.helper(f"sums{rows}", parameters) as f:
         last = f.sub("%left", 1)
         grads = [e.at(f, "%g", f.mul(f.least(i, last), "%g_step")) for i in range(rows)]
         from_v = [f.at("%v", f.mul("%v_step", j), e.element) for j in range(columns)]
@@ -147,34 +158,47 @@ def _sum_tile(module: Module, e: Elements, rows: int, columns: int) -> Function:
         rest = f.sub("%pixels", whole)
         with f.when(f.compare("sgt", rest, 0)):
             step(whole, f.first_lanes(rest, e.lanes))
-        sums = sums_of(f, e.kind, e.lanes, [total.get() for total in acc])
-        fresh = f.compare("ne", "%first", 0)
-        with f.when(fresh):
-            f.write(e.kind, sums, "%s", e.width)
-        with f.otherwise(fresh):
-            f.write(e.kind, arithmetic(f, "fadd", e.kind, f.read(e.kind, "%s", e.width), sums), "%s", e.width)
+        _add_lanes(f, e, [total.get() for total in acc])
     return f
+
+
+def _add_lanes(f: Function, e: Elements, vectors: list[str]) -> None:
+    """S (+)= the sum of the lanes of each vector."""
+    fresh = f.compare("ne", "%first", 0)
+    for first in range(0, len(vectors), e.lanes):
+        some = vectors[first:first + e.lanes]
+        while len(some) & len(some) - 1:    # pairs, pairs of pairs, ...
+            some.append(some[0])
+        sums, to = sums_of(f, e.kind, e.lanes, some), f.at("%s", first, e.element)
+        with f.when(fresh):
+            f.write(e.kind, sums, to, e.width)
+        with f.otherwise(fresh):
+            f.write(e.kind, arithmetic(f, "fadd", e.kind, f.read(e.kind, to, e.width), sums), to, e.width)
 
 
 def finish_module(e: Elements) -> str:
     """Code of ``finish_planes``: a task adds the ranges of a few output channels of a group."""
     module = Module()
-    rows, columns = rows_and_columns(e)
+    rows, columns = rows_and_columns()
+    size = sums_of_tile(e)
     with module.kernel("finish_planes") as f:
         a = registers(f, FINISH_POINTERS, FINISH_NUMBERS)
         blocks = f.div(f.add(a.depth, columns - 1), columns)
         with f.loop(f.begin, f.end) as task:
             group, out = f.div(task, a.blocks_out), f.mul(f.rem(task, a.blocks_out), rows)
-            first = f.add(f.mul(group, a.sum_range), f.mul(f.div(out, rows), f.mul(blocks, e.lanes)))
+            first = f.add(f.mul(group, a.sum_range), f.mul(f.div(out, rows), f.mul(blocks, size)))
             target = e.at(f, a.target, f.mul(f.add(f.mul(group, a.outs), out), a.depth))
             count = f.least(f.sub(a.outs, out), rows)
             with f.loop(0, blocks) as block:
-                place = f.at(a.sums, f.add(first, f.mul(block, e.lanes)), e.element)
-                total = f.variable(e.kind, f.read(e.kind, place, e.width))
-                with f.loop(1, a.ranges) as k:
-                    at = f.at(place, f.mul(k, f.mul(a.groups, a.sum_range)), e.element)
-                    total.set(arithmetic(f, "fadd", e.kind, total.get(), f.read(e.kind, at, e.width)))
-                square = kept(f, e, [total.get()])
+                place = f.at(a.sums, f.add(first, f.mul(block, size)), e.element)
+                totals = []
+                for lane in range(0, size, e.lanes):
+                    total = f.variable(e.kind, f.read(e.kind, f.at(place, lane, e.element), e.width))
+                    with f.loop(1, a.ranges) as k:
+                        at = f.at(place, f.add(f.mul(k, f.mul(a.groups, a.sum_range)), lane), e.element)
+                        total.set(arithmetic(f, "fadd", e.kind, total.get(), f.read(e.kind, at, e.width)))
+                    totals.append(total.get())
+                square = kept(f, e, totals)
                 k = f.mul(block, columns)
                 with f.loop(0, count) as i, f.loop(0, f.least(f.sub(a.depth, k), columns)) as j:
                     one = f.read(e.element, f.at(square, f.add(f.mul(i, columns), j), e.element), e.width)

@@ -22,6 +22,7 @@ from .planar import (
     finish_module,
     forward_module,
     rows_and_columns,
+    sums_of_tile,
     weight_module,
 )
 from .problem import Problem
@@ -132,10 +133,10 @@ def forward_plan(problem: Problem, dtype: Any, operands: tuple[Geometry, Geometr
 def weight_plan(problem: Problem, dtype: Any, grad: Geometry, x: Geometry, result: Geometry) -> Plan:
     """The plan of ``convolution_weight``; the problem is that of the forward convolution."""
     e = elements(dtype)
-    rows, columns = rows_and_columns(e)
+    rows, columns = rows_and_columns()
     cut = _Cut(problem, e, _WEIGHT)
     blocks_out = -(-problem.outs // rows)
-    sum_range = blocks_out * -(-cut.depth // columns) * e.lanes
+    sum_range = blocks_out * -(-cut.depth // columns) * sums_of_tile(e)
     given = {**cut.given(x, 1, 0), "grad": lambda w: w.input(0, grad),
              "sums": lambda w: w.workspace(0), "sum_range": sum_range}
     tasks = cut.ranges * problem.groups
