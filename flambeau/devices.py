@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import re
 from typing import Any
 
+_WELL_FORMED = re.compile("[a-z_A-Z]+(:(0|[1-9][0-9]*))?")
 _TYPES = ("cpu", "cuda", "ipu", "xpu", "mkldnn", "opengl", "opencl", "ideep", "hip", "ve", "fpga", "maia",
           "xla", "lazy", "vulkan", "mps", "meta", "hpu", "mtia", "privateuseone")
 
@@ -53,13 +55,14 @@ class device:
         if isinstance(type, int):
             raise RuntimeError("Cannot access accelerator device when none is available.")
         self = object.__new__(cls)
+        if not _WELL_FORMED.fullmatch(type):
+            raise RuntimeError(f"Invalid device string: '{type}'" if type else
+                               "Device string must not be empty")
         if ":" in type:
             if index is not None:
                 raise RuntimeError("type (string) must not include an index because index was passed "
                                    f"explicitly: {type}")
             type, _, digits = type.partition(":")
-            if not digits.isdigit():
-                raise RuntimeError(f"Invalid device string: '{type}:{digits}'")
             index = int(digits)
         if type not in _TYPES:
             raise RuntimeError(

@@ -11,7 +11,7 @@ from ..tensor import Tensor
 
 def expanded(input: Tensor, mask: Tensor) -> Tensor:
     """The mask as truth values in the input's shape."""
-    if mask.ndim > input.ndim:
+    if len(mask.shape) > input.ndim:
         raise IndexError(
             "_input_mask expected broadcastable mask (got mask dimensionality higher than of the input)"
         )

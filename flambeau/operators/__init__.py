@@ -70,6 +70,7 @@ from . import (
     loss,
     loss_margins,
     loss_regression,
+    losses_by_number,
     lower_level,
     magnitude,
     masking,

@@ -10,7 +10,7 @@ import numpy as np
 from .. import dtypes, layouts
 from ..graph.geometry import contiguous
 from ..tensor import Tensor, record
-from .arguments import is_integer
+from .arguments import is_integer, type_in_words
 from .banded import Band, band_of, banded_product
 from .copying import contiguous_copy
 from .definition import arithmetic_dtype, operator
@@ -194,19 +194,37 @@ for _dims in (1, 2, 3):
 
 # --- unpooling ----------------------------------------------------------------------------------------------
 
+def _unpooled_space(x: Tensor, kernel: Any, steps: Any, around: Any, output_size: Any) -> Any:
+    """The extents that the pooled tensor had: those asked for, which must be near those that follow."""
+    space = []
+    for d, k in enumerate(kernel):
+        space.append((x.shape[d - len(kernel)] - 1) * steps[d] + k - 2 * around[d])
+    if output_size is None:
+        return space
+    dims = len(kernel)
+    if len(output_size) not in (dims, dims + 2):
+        raise ValueError(f"output_size should be a sequence containing {dims} or {dims + 2} elements, but it "
+                         f"has a length of '{len(output_size)}'")
+    wanted = output_size[-dims:]
+    for d, (n, want) in enumerate(zip(space, wanted)):
+        if not n - steps[d] < want < n + steps[d]:
+            raise ValueError(f'invalid output_size "{wanted}" (dim {d} must be between {n - steps[d]} and '
+                             f"{n + steps[d]})")
+    return wanted
+
+
 def _unpool(x: Tensor, indices: Tensor, kernel_size: Any, stride: Any, padding: Any, output_size: Any,
             dims: int) -> Tensor:
-    def ints(value: Any) -> Ints:
-        return (value,) * dims if isinstance(value, int) else tuple(value)
-    kernel, around = ints(kernel_size), ints(padding)
-    steps = kernel if stride is None else ints(stride)
-    space = [(n - 1) * s + k - 2 * p for n, s, k, p in zip(x.shape[-dims:], steps, kernel, around)]
-    if output_size is not None:
-        wanted = list(output_size)[-dims:]
-        for n, want, s in zip(space, wanted, steps):
-            if not n - s < want < n + s:
-                raise ValueError(f"invalid output_size {wanted} (dim 0 must be between {n - s} and {n + s})")
-        space = wanted
+    def each(value: Any) -> Any:
+        return tuple(value) if isinstance(value, (tuple, list)) else (value,) * dims
+    kernel = each(kernel_size)
+    space = _unpooled_space(x, kernel, kernel if stride is None else each(stride), each(padding), output_size)
+    if (wrong := next((n for n in space if not is_integer(n)), None)) is not None:
+        raise TypeError(f"max_unpool{max(dims, 2)}d(): argument 'output_size' (position 3) must be tuple of "
+                        f"ints, but found element of type {type_in_words(wrong)} at pos 0")
+    if len(space) != dims:
+        named = "two elements (height, width)" if dims < 3 else "three elements (depth, height, width)"
+        raise RuntimeError(f"There should be exactly {named} in output_size, but got {len(space)} elements.")
     line = [1] if dims == 1 else []  # a line is a picture of one column
     if indices.dtype is not dtypes.int64:
         found = f" but got: {dtypes.SCALAR_NAMES[indices.dtype]}" if dims < 3 else ""

@@ -18,7 +18,10 @@ def type_in_words(value: Any) -> str:
     kind = type(value)
     if kind.__module__ == "numpy":
         return f"numpy.{kind.__name__}"
-    return f"torch.{kind.__name__}" if kind.__name__ in ("dtype", "device", "layout") else kind.__name__
+    return f"torch.{kind.__name__}" if kind.__name__ in _OF_TORCH else kind.__name__
+
+
+_OF_TORCH = frozenset(("dtype", "device", "layout", "memory_format", "Size"))
 
 
 def whole(value: Any) -> int:

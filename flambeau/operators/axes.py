@@ -9,8 +9,10 @@ from ..tensor import check_dim
 _EVERY = [tuple(range(ndim)) for ndim in range(9)]
 
 
-def normalize_dims(dim: Any, ndim: int) -> tuple[int, ...]:
+def normalize_dims(dim: Any, ndim: int, keepdim: bool = False) -> tuple[int, ...]:
     """Dimensions to reduce, sorted and counted from 0; all of them for None and ()."""
+    if keepdim.__class__ is not bool:   # 0.0 would be taken for the False of a result that was found before
+        raise TypeError("keepdim must be bool")
     if dim is None:
         return _EVERY[ndim] if ndim < len(_EVERY) else tuple(range(ndim))
     if dim.__class__ is int:

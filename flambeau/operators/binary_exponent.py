@@ -9,7 +9,7 @@ from ..graph.geometry import Geometry
 from ..return_types import TYPES
 from ..tensor import Tensor, record
 from .definition import arithmetic_dtype, operator, pointwise_geometry
-from .domain import FLOATING, require_tensor
+from .domain import FLOATING, not_implemented, require_tensor
 from .out import store
 from .power import pow
 from .registry import api
@@ -59,4 +59,6 @@ def ldexp(input: Tensor, other: Tensor) -> Tensor:
     """
     require_tensor(input, "ldexp", "input", 1)
     require_tensor(other, "ldexp", "other", 2)
+    if other.dtype is dtypes.bool_ and input.dtype.category == FLOATING:
+        raise not_implemented("ldexp_cpu_exp", other.dtype)
     return input * pow(2.0, other)

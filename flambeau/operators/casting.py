@@ -113,7 +113,7 @@ def _bad_to(args: tuple[Any, ...], options: dict[str, Any]) -> TypeError:
 
 
 def _short_form(name: str, dtype: dtypes.dtype, judge: Judge = "late") -> None:
-    def convert(self: Tensor, memory_format: Any = None) -> Tensor:
+    def convert(self: Tensor, *, memory_format: Any = None) -> Tensor:
         converted = cast(self, dtype)
         return converted if memory_format is None else converted.to(memory_format=memory_format)
     convert.__name__ = convert.__qualname__ = name

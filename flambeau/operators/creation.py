@@ -38,11 +38,13 @@ FULL = Operator("full", _full_kernel, lambda operands, attributes: attributes[0]
 def filled(geometry: Geometry, value: Any, requires_grad: bool = False) -> Tensor:
     """A tensor of one value, recorded: nothing is allocated until it is looked at."""
     out: Tensor = record(FULL, (value,), (geometry,))
-    return leaf(out) if requires_grad else out
+    return out if requires_grad is False or requires_grad is None else leaf(out, requires_grad)
 
 
-def leaf(x: Tensor) -> Tensor:
+def leaf(x: Tensor, requires_grad: Any = True) -> Tensor:
     """``x`` with ``requires_grad``, as factory functions set it."""
+    if requires_grad is not True:
+        raise TypeError("requires_grad must be bool")
     if x._geometry.dtype.category < dtypes.FLOATING:
         raise RuntimeError("Only Tensors of floating point and complex dtype can require gradients")
     return x.requires_grad_()

@@ -225,7 +225,7 @@ def _check(log_probs: Tensor, targets: Tensor, inputs: Any, labels: Any, blank: 
         )
 
 
-@api("nn.functional", "torch")
+@api("nn.functional")
 @by_example
 def ctc_loss(
     log_probs: Tensor,
@@ -233,7 +233,7 @@ def ctc_loss(
     input_lengths: Any,
     target_lengths: Any,
     blank: int = 0,
-    reduction: Any = "mean",
+    reduction: str = "mean",
     zero_infinity: bool = False,
 ) -> Tensor:
     """The negative log probability of label sequences under (T, N, C) over all alignments (Graves 2006).
@@ -245,7 +245,8 @@ def ctc_loss(
     >>> torch.nn.functional.ctc_loss(log_probs, torch.tensor([[1]]), (3,), (1,))
     tensor(0.2877)
     """
-    reduction = _named_reduction(reduction)
+    if reduction not in ("none", "mean", "sum"):
+        raise ValueError(f"{reduction} is not a valid value for reduction")
     if zero_infinity.__class__ is not bool or not isinstance(input_lengths, Tensor) \
             or not isinstance(target_lengths, Tensor):
         given = (log_probs, targets, input_lengths, target_lengths, blank, 0, zero_infinity)
@@ -279,11 +280,3 @@ def ctc_loss(
     if reduction == "mean":
         return (loss / labels.clamp_min(1).to(loss.dtype)).mean()
     return loss.sum() if reduction == "sum" else loss
-
-
-def _named_reduction(reduction: Any) -> Any:
-    if isinstance(reduction, int):
-        reduction = ("none", "mean", "sum")[reduction]
-    if reduction not in ("none", "mean", "sum"):
-        raise ValueError(f"{reduction} is not a valid value for reduction")
-    return reduction

@@ -13,6 +13,7 @@ from ..graph.operator import Operator
 from ..tensor import Tensor, check_dim, record
 from .along import place
 from .definition import arithmetic_dtype, operator
+from .domain import not_implemented
 from .joining import cat
 from .out import EXPECTED
 from .reduction import converted, operand_dtype
@@ -24,10 +25,12 @@ def _cumulative_geometry(operands: Any, attributes: Any) -> Geometry:
     return contiguous(g.shape, attributes[1], g.device)
 
 
-def _cumulative_dtype(input: Tensor, dtype: Any) -> tuple[Tensor, Any]:
+def _cumulative_dtype(name: str, input: Tensor, dtype: Any) -> tuple[Tensor, Any]:
     g = input._geometry
     if dtype is None:
         return input, dtypes.int64 if g.dtype.category < dtypes.FLOATING else g.dtype
+    if dtype is dtypes.bool_:
+        raise not_implemented(f"{name}_out_cpu", dtype)
     return converted(input, dtype), dtype
 
 
@@ -63,7 +66,7 @@ def cumsum(input: Tensor, dim: int, *, dtype: Any = None) -> Tensor:
     tensor([1, 3, 6])
     """
     found = check_dim(dim, input._geometry.ndim)
-    input, dtype = _cumulative_dtype(input, dtype)
+    input, dtype = _cumulative_dtype("cumsum", input, dtype)
     return record(CUMSUM, (input,), (found, dtype))
 
 
@@ -159,7 +162,7 @@ def cumprod(input: Tensor, dim: int, *, dtype: Any = None) -> Tensor:
     tensor([1, 2, 6])
     """
     found = check_dim(dim, input._geometry.ndim)
-    input, dtype = _cumulative_dtype(input, dtype)
+    input, dtype = _cumulative_dtype("cumprod", input, dtype)
     return record(CUMPROD, (input,), (found, dtype))
 
 

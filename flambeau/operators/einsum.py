@@ -13,6 +13,7 @@ from typing import Any
 from ..tensor import Tensor
 from .contraction_steps import Contraction, Noted, noted
 from .registry import api
+from .signatures import not_all_tensors
 
 ELLIPSIS = -1
 _LETTERS = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz"
@@ -37,7 +38,9 @@ def einsum(*args: Any) -> Tensor:
     if isinstance(args[0], Tensor):
         operands, inputs, output = _parse_lists(args)
         return _contraction([x.shape for x in operands], inputs, output).take(operands)
-    operands = list(args[1]) if isinstance(args[1], (list, tuple)) else list(args[1:])
+    operands = list(args[1]) if len(args) == 2 and isinstance(args[1], (list, tuple)) else list(args[1:])
+    if (wrong := not_all_tensors(operands, 1)) is not None:
+        raise wrong
     return _of_equation(args[0], tuple([x.shape for x in operands])).take(operands)
 
 

@@ -163,15 +163,18 @@ for _operator in (SQUEEZE, SQUEEZE_DIM, SQUEEZE_DIMS):
         return grad.reshape(ctx.operand_geometry(0).shape)
 
 
+_ABSENT: Any = object()     # None is no dimension
+
+
 @api("torch", "Tensor")
-def squeeze(input: Tensor, dim: Any = None) -> Tensor:
+def squeeze(input: Tensor, dim: Any = _ABSENT) -> Tensor:
     """The view without (all, or the given) dimensions of extent 1.
 
     >>> import flambeau as torch
     >>> torch.zeros(1, 2, 1).squeeze(0).shape
     torch.Size([2, 1])
     """
-    if dim is None:
+    if dim is _ABSENT:
         return view(SQUEEZE, input)
     if isinstance(dim, (tuple, list)):
         return view(SQUEEZE_DIMS, input, (tuple(dim),))

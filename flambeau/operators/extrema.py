@@ -79,7 +79,7 @@ def _several(op: Operator, input: Tensor, dim: Any, keepdim: bool) -> Tensor:
     refuse_complex(g, "max_values_cpu" if op is AMAX else "min_values_cpu")
     if not g.numel and (dim is None or dim == ()):
         raise RuntimeError(unspecified(op.name))
-    dims = normalize_dims(dim, g.ndim)
+    dims = normalize_dims(dim, g.ndim, keepdim)
     if not g.numel:
         require_elements(g.shape, dims, f"{op.name}()")
     return record_one(op, input, (dims, keepdim, g.dtype))
@@ -155,27 +155,26 @@ MAX_DIM = indexed_operator("max", _indexed("max_along"))
 MIN_DIM = indexed_operator("min", _indexed("min_along"))
 
 
+_ABSENT: Any = object()     # None is no dimension
+
+
 def _one_or_all(
     name: str, whole: Operator, along: Operator, input: Tensor, dim: Any, keepdim: bool, other: Any
 ) -> Any:
     if not isinstance(input, Tensor):
         raise TypeError(f"{name}(): argument 'input' (position 1) must be Tensor, not {type(input).__name__}")
     if isinstance(dim, Tensor) or other is not None:
+        if keepdim.__class__ is not bool or keepdim:
+            raise TypeError("keepdim without dim")
         return getattr(input, name + "imum")(dim if other is None else other)
     g = input._geometry
-    if dim is None:
+    if dim is _ABSENT:
         refuse_complex(g, f"{name}_all")
         if not g.numel:
             raise RuntimeError(unspecified(name))
         return record_one(whole, input, (tuple(range(g.ndim)), False, g.dtype))
-    if not hasattr(dim, "__index__"):
-        raise TypeError(
-            f"{name}() received an invalid combination of arguments - got (Tensor, {type(dim).__name__}), "
-            "but expected one "
-            "of:\n * (Tensor input, *, Tensor out = None)\n * (Tensor input, Tensor other, *, Tensor out = "
-            "None)\n * (Tensor "
-            "input, int dim, bool keepdim = False, *, tuple of Tensors out = None)\n"
-        )
+    if not hasattr(dim, "__index__") or keepdim.__class__ is not bool:
+        raise TypeError("dim must be int and keepdim bool")
     refuse_complex(g, f"{name}_cpu")
     found = one_dim(input, dim, f"{name}()")
     return return_types.TYPES[name](*record(along, (input,), (found, keepdim)))
@@ -185,7 +184,7 @@ _WITH_INDICES = Out(several=EXACT.wrong_type)
 
 
 @api("torch", "Tensor", out=_WITH_INDICES)
-def max(input: Tensor, dim: Any = None, keepdim: bool = False, *, other: Any = None) -> Any:
+def max(input: Tensor, dim: Any = _ABSENT, keepdim: bool = False, *, other: Any = None) -> Any:
     """The largest element, the largest ones along ``dim`` with their indices, or the larger ones of two
     tensors.
 
@@ -199,7 +198,7 @@ def max(input: Tensor, dim: Any = None, keepdim: bool = False, *, other: Any = N
 
 
 @api("torch", "Tensor", out=_WITH_INDICES)
-def min(input: Tensor, dim: Any = None, keepdim: bool = False, *, other: Any = None) -> Any:
+def min(input: Tensor, dim: Any = _ABSENT, keepdim: bool = False, *, other: Any = None) -> Any:
     """The smallest element, the smallest ones along ``dim`` with their indices, or the smaller ones of two
     tensors.
 
@@ -309,5 +308,5 @@ def aminmax(input: Tensor, *, dim: int | None = None, keepdim: bool = False) -> 
     else:
         one_dim(input, dim, "aminmax")
     refuse_complex(g, "aminmax_cpu" if dim is not None else "aminmax_all_cpu")
-    dims = normalize_dims(dim, g.ndim)
+    dims = normalize_dims(dim, g.ndim, keepdim)
     return return_types.TYPES["aminmax"](*record(AMINMAX, (input,), (dims, keepdim, g.dtype)))

@@ -16,6 +16,7 @@ from ..tensor.storage_view import UntypedStorage
 from ..tensor.warned import warn_once
 from .creation import filled, leaf
 from .exchange import from_dlpack
+from .number_range import number_for
 from .registry import NAMESPACES, api
 
 tensor = api("torch", name="tensor")(_tensor)
@@ -148,10 +149,8 @@ def scalar_tensor(
     >>> torch.scalar_tensor(2.)
     tensor(2.)
     """
-    wanted = dtype or (
-        dtypes.get_default_dtype().to_complex() if isinstance(s, complex) else dtypes.get_default_dtype()
-    )
-    return filled(contiguous((), wanted, devices.resolve(device)), s, requires_grad)
+    wanted = dtype or dtypes.get_default_dtype()
+    return filled(contiguous((), wanted, devices.resolve(device)), number_for(s, wanted), requires_grad)
 
 
 @api("Tensor")

@@ -9,6 +9,7 @@ import numpy as np
 from .. import dtypes
 from ..graph.geometry import contiguous
 from ..tensor import Tensor, record
+from .arguments import whole
 from .definition import operator
 from .domain import not_implemented
 from .pooling import POOL_SCATTER, Ints
@@ -108,7 +109,7 @@ def _check(x: Tensor, kernel: Ints, sizes: Ints, samples: Tensor, dims: int) -> 
 
 
 def _per_dimension(value: Any, dims: int, name: str, argument: str) -> Ints:
-    found = (value,) * dims if isinstance(value, int) else tuple(int(n) for n in value)
+    found = (whole(value),) * dims if isinstance(value, int) else tuple([whole(n) for n in value])
     if len(found) != dims:
         ints = "Ints" if dims == 2 else "three Ints"
         raise RuntimeError(f"{name}: {argument} must either be a single Int or tuple of {ints}")

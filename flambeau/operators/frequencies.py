@@ -48,7 +48,9 @@ def _shift(input: Tensor, dim: Any, sign: int) -> Tensor:
     dims = range(input.ndim) if dim is None else [dim] if isinstance(dim, int) else dim
     found = [check_dim(d, input.ndim) for d in dims]
     steps = [input.shape[d] // 2 if sign > 0 else (input.shape[d] + 1) // 2 for d in found]
-    return input.roll(steps, found) if found else input
+    if not found:
+        raise RuntimeError("`shifts` required")
+    return input.roll(steps, found)
 
 
 @api("fft", judge="first")

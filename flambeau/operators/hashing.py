@@ -12,6 +12,7 @@ from ..tensor import Tensor, record
 from .axes import normalize_dims, reduced_shape
 from .definition import operator
 from .domain import not_implemented
+from .extrema import require_elements
 from .out import Out
 from .registry import api
 
@@ -49,4 +50,5 @@ def hash_tensor(input: Tensor, dim: Any = (), *, keepdim: bool = False, mode: in
             "reduction dim with the 'dim' argument."
         )
     dims = normalize_dims(dim, input.ndim)
+    require_elements(input.shape, dims, "hash_tensor")
     return record(HASH, (input,), (dims, bool(keepdim)))

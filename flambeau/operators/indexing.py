@@ -9,7 +9,7 @@ from ..graph.geometry import Geometry, contiguous, dense_like
 from ..tensor import Tensor, assign, check_dim, record
 from . import bounds, index_operators
 from .definition import operator
-from .number_range import number_for
+from .number_range import check_number, number_for
 from .out import EXACT, Out
 from .registry import api
 from .subscripts import Subscript
@@ -19,10 +19,14 @@ _NAMES = dtypes.SCALAR_NAMES
 
 def check_vector(name: str, index: Tensor) -> None:
     """An index along a dimension is a vector (or a scalar) of integers."""
+    writes = name.endswith("_")
     if index.ndim > 1:
-        raise IndexError(f"{name}(): Index is supposed to be a vector")
+        more = f", but got dim: {index.ndim} with type: {_NAMES[index.dtype]} and size: {list(index.shape)}"
+        raise IndexError(f"{name}(): Index is supposed to be a vector{more if writes else ''}")
     if index.dtype.name not in ("int64", "int32"):
-        raise RuntimeError(f"{name}(): Expected dtype int32 or int64 for index")
+        wanted = f"int32/int64 for index but got: {_NAMES[index.dtype]}" if writes else \
+            "int32 or int64 for index"
+        raise RuntimeError(f"{name}(): Expected dtype {wanted}")
 
 
 def _along(x: Tensor, dim: int, index: Tensor) -> tuple[Tensor, int, Tensor]:
@@ -120,11 +124,16 @@ def check_source(name: str, x: Tensor, dim: int, index: Tensor, source: Tensor) 
     if x.dtype is not source.dtype:
         raise RuntimeError(f"{name}_(): self ({_NAMES[x.dtype]}) and source ({_NAMES[source.dtype]}) must "
                            "have the same scalar type")
+    if source.ndim and dim >= source.ndim:
+        raise RuntimeError(f"{name}_(): Indexing dim {dim} is out of bounds of the source tensor with dim "
+                           f"{source.ndim}")
     if index.numel() != (source.shape[dim] if source.ndim else 1):
+        if not source.ndim:
+            raise IndexError(f"Dimension specified as {dim} but tensor has no dimensions")
         raise RuntimeError(f"{name}_(): Number of indices ({index.numel()}) should be equal to "
-                           f"source.size(dim): ({source.shape[dim] if source.ndim else 1}), for dim: {dim}")
-    if source.ndim and (source.ndim != x.ndim or any(
-            a != b for d, (a, b) in enumerate(zip(source.shape, x.shape)) if d != dim)):
+                           f"source.size(dim): ({source.shape[dim]}), for dim: {dim}")
+    if source.ndim != x.ndim or any(
+            a != b for d, (a, b) in enumerate(zip(source.shape, x.shape)) if d != dim):
         raise RuntimeError("source tensor shape must match self tensor shape, excluding the specified "
                            f"dimension. Got self.shape = {list(x.shape)} source.shape = {list(source.shape)}")
 
@@ -137,9 +146,10 @@ def index_add(input: Tensor, dim: int, index: Tensor, source: Tensor, *, alpha: 
     >>> torch.zeros(3).index_add(0, torch.tensor([0, 0, 2]), torch.ones(3))
     tensor([2., 0., 1.])
     """
-    check_vector("index_add", index)
+    check_vector("index_add_", index)
     input, d, index = _along(input, dim, index)
     check_source("index_add", input, d, index, source)
+    check_number(alpha, input.dtype)
     bounds.check_index(index, 0, input.shape[d] if input.ndim else 1, IndexError, "index out of range in "
                                                                                   "self")
     return record(INDEX_ADD, (input, index, source, alpha), (d,))
@@ -241,13 +251,14 @@ def index_fill(input: Tensor, dim: int, index: Tensor, value: Any) -> Tensor:
     tensor([0., 5., 0.])
     """
     if index.ndim > 1:
-        raise IndexError("Index has to be a vector/scalar")
+        raise RuntimeError("Index has to be a vector/scalar")
     if index.dtype.name not in ("int64", "int32"):
         raise IndexError("index_fill_(): Expected dtype int64 for index.")
     if isinstance(value, Tensor) and value.ndim:
         raise RuntimeError(f"Only supports 0-dimensional value tensor, but got tensor with {value.ndim} "
                            "dimension(s).")
-    if isinstance(value, complex) and not input.is_complex():
+    if not input.is_complex() and (value.is_complex() if isinstance(value, Tensor) else
+                                   isinstance(value, complex)):
         raise RuntimeError("index_fill_(): Converting complex Scalar to non-complex type is not supported")
     input, d, index = _along(input, dim, index)
     extent = input.shape[d] if input.ndim else 1
@@ -277,17 +288,23 @@ def index_put(input: Tensor, indices: Any, values: Tensor, accumulate: bool = Fa
     """
     key = tuple([slice(None) if i is None else i for i in indices])
     found = Subscript(input, key)
-    if not found.dims:
-        return input.clone().copy_(values)
-    if found.view is not input:  # 0-dim indices came out as a view
-        result = input.clone()
-        target = Subscript(result, key).view
-        dims = tuple(found.dims)
-        assign(target, index_operators.put(target, values, found.indices, dims, accumulate), "index_put_")
-        return result
+    shape = found.view.shape if not found.dims else index_operators.indexed_shape(
+        found.view.shape, tuple(found.dims), index_operators.index_shape([i.shape for i in found.indices]))
+    if values.ndim > len(shape):
+        raise RuntimeError(f"shape mismatch: value tensor of shape {list(values.shape)} cannot be broadcast "
+                           f"to indexing result of shape {list(shape)}")
     dims = tuple(found.dims)
-    index_operators.check_known(input, found.indices, dims)
-    return index_operators.put(input, values, found.indices, dims, accumulate)
+    if found.view is input and dims:
+        index_operators.check_known(input, found.indices, dims)
+        return index_operators.put(input, values, found.indices, dims, accumulate)
+    result = input.clone()  # 0-dim indices came out as a view
+    target = Subscript(result, key).view
+    if dims:
+        written = index_operators.put(target, values, found.indices, dims, accumulate)
+    else:
+        written = target + values if accumulate else values
+    assign(target, written, "index_put_")
+    return result
 
 
 # --- the flattened tensor -----------------------------------------------------------------------------------

@@ -63,7 +63,7 @@ def _strips(name: str, y: Tensor, x: Any, dx: Any, dim: int) -> tuple[Any, Tenso
         x = x.reshape([-1 if d == dim else 1 for d in range(y.ndim)])
     elif x.ndim < y.ndim:
         x = x.reshape((1,) * (y.ndim - x.ndim) + tuple(x.shape))
-    later, earlier = _between(x, check_dim(dim - y.ndim, x.ndim))
+    later, earlier = _between(x, dim)
     return later - earlier, right, left
 
 
@@ -77,6 +77,8 @@ def _arguments(name: str, y: Tensor, x: Any, dx: Any, dim: int) -> tuple[Any, An
             f"{name}() received an invalid combination of arguments - got (Tensor, Tensor, dx={dx}, "
             f"dim={dim})"
         )
+    if isinstance(dx, (bool, complex)):
+        raise RuntimeError(f"{name}: Currently, we only support dx as a real number.")
     return x, 1 if dx is None else dx
 
 

@@ -255,7 +255,7 @@ def vecdot(x: Tensor, y: Tensor, *, dim: int = -1) -> Tensor:
 
 
 @api("linalg")
-def vander(x: Tensor, N: int | None = None) -> Tensor:
+def vander(x: Tensor, *, N: int | None = None) -> Tensor:
     """Vandermonde matrices: the powers 0 to N - 1 of the elements, as rows.
 
     >>> import flambeau as torch
@@ -266,9 +266,8 @@ def vander(x: Tensor, N: int | None = None) -> Tensor:
     """
     x = x if x.ndim else x.reshape(1)
     n = x.shape[-1] if N is None else N
-    if N is not None and N <= 1:
+    if n <= 1:
         raise RuntimeError("N must be greater than 1.")
-
     if x.dtype is dtypes.bool_ or x.dtype in dtypes.LOW_PRECISION:
         raise RuntimeError("linalg.vander supports floating point, complex, and integer tensors, but got "
                            f"{dtypes.SCALAR_NAMES[x.dtype]}")

@@ -166,7 +166,8 @@ def householder_product(A: Tensor, tau: Tensor) -> Tensor:
         raise RuntimeError(f"{name}: Expected batch dimensions of tau to be equal to input.shape[:-2], but "
                            f"got {list(tau.shape[:-1])}")
     if A.dtype is not tau.dtype:
-        raise RuntimeError(f"{name}: tau dtype {tau.dtype} does not match input dtype {A.dtype}")
+        raise RuntimeError(f"{name}: tau dtype {dtypes.SCALAR_NAMES[tau.dtype]} does not match input "
+                           f"dtype {dtypes.SCALAR_NAMES[A.dtype]}")
     rows, columns = A.shape[-2:]
     start = A.new_ones(rows).diag_embed()[:, :columns].expand(*A.shape[:-2], rows, columns)
     if not tau.shape[-1]:

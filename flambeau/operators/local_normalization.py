@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
+from .. import dtypes
 from ..tensor import Tensor
+from .domain import not_implemented
 from .out import store
 from .registry import NAMESPACES, api
 
@@ -23,9 +25,14 @@ def local_response_norm(input: Tensor, size: int, alpha: float = 0.0001, beta: f
                          f"{input.ndim} dimensions)")
     if input.numel() == 0:
         return input
+    if input.dtype.category != dtypes.FLOATING and input.dtype is not dtypes.int64:
+        raise not_implemented("avg_pool2d" if input.ndim == 3 else "avg_pool3d_out_frame", input.dtype)
     pad = NAMESPACES["nn.functional"]["pad"]    # which words what is wrong with the size
     squares = pad((input * input).reshape(input.shape[0], 1, input.shape[1], -1),
                   [0, 0, size // 2, (size - 1) // 2])
+    if isinstance(size, bool):
+        raise TypeError(f"avg_pool{2 if input.ndim == 3 else 3}d(): argument 'kernel_size' (position 2) must "
+                        "be tuple of ints, but found element of type bool at pos 0")
     total: Any = None
     for i in range(size):
         part = squares.narrow(2, i, input.shape[1])

@@ -11,7 +11,7 @@ from ..graph.geometry import contiguous
 from ..graph.recent import Recent
 from ..tensor import Tensor, composed, record
 from ..tensor.warned import warn
-from .arguments import require_integer
+from .arguments import require_integer, type_in_words
 from .bounds import known_range
 from .definition import arithmetic_dtype, operator, pointwise_operator
 from .looking import look
@@ -308,8 +308,20 @@ def binary_cross_entropy(input: Tensor, target: Tensor, weight: Any = None, size
         raise RuntimeError(f"Found dtype {dtypes.SCALAR_NAMES[target.dtype]} but expected "
                            f"{dtypes.SCALAR_NAMES[input.dtype]}")
     loss: Tensor = record(BINARY_CROSS_ENTROPY, (input, target))
-    loss = reduce_loss(loss if weight is None else loss * weight, reduction)
+    loss = reduce_loss(loss if weight is None else _weighted(loss, weight, input), reduction)
     return composed("BinaryCrossEntropyBackward0", loss, input, target)
+
+
+def _weighted(loss: Tensor, weight: Any, input: Tensor) -> Tensor:
+    """Losses times weights, which PyTorch's kernels write over the losses."""
+    if not isinstance(weight, Tensor):
+        raise AttributeError(f"'{type_in_words(weight)}' object has no attribute 'size'")
+    require_room(input, weight)
+    found = loss * weight
+    if found.shape != loss.shape:
+        raise RuntimeError(f"output with shape {list(loss.shape)} doesn't match the broadcast shape "
+                           f"{list(found.shape)}")
+    return found
 
 
 def require_room(output: Tensor, other: Tensor) -> None:
@@ -327,7 +339,7 @@ def written_over(output: Tensor, losses: Tensor) -> Tensor:
     return losses.to(output.dtype)
 
 
-@api("nn.functional", "torch", judge="first")
+@api("nn.functional", judge="first")
 def binary_cross_entropy_with_logits(input: Tensor, target: Tensor, weight: Any = None,
                                      size_average: Any = None, reduce: Any = None, reduction: str = "mean",
                                      pos_weight: Any = None) -> Tensor:
@@ -337,8 +349,6 @@ def binary_cross_entropy_with_logits(input: Tensor, target: Tensor, weight: Any 
     >>> torch.nn.functional.binary_cross_entropy_with_logits(torch.zeros(2), torch.ones(2))
     tensor(0.6931)
     """
-    if isinstance(reduction, int):
-        reduction = ("none", "mean", "sum")[reduction]
     reduction = reduction_of(size_average, reduce, reduction)
     if target.shape != input.shape:
         raise ValueError(f"Target size ({target.size()}) must be the same as input size ({input.size()})")
@@ -349,6 +359,6 @@ def binary_cross_entropy_with_logits(input: Tensor, target: Tensor, weight: Any 
     else:
         scale = (pos_weight - 1) * target + 1
         loss = (1 - target) * input + scale * softplus(-input)
-    loss = loss if weight is None else loss * weight
+    loss = loss if weight is None else _weighted(loss, weight, input)
     loss = reduce_loss(written_over(target, loss), reduction)
     return composed("BinaryCrossEntropyWithLogitsBackward0", loss, input, target)

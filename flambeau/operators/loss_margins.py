@@ -97,10 +97,10 @@ def multilabel_margin_loss(input: Tensor, target: Tensor, size_average: Any = No
     return composed("MultilabelMarginLossBackward0", losses, input)
 
 
-@api("nn.functional", "torch", judge="first")
+@api("nn.functional", judge="first")
 def triplet_margin_loss(anchor: Tensor, positive: Tensor, negative: Tensor, margin: float = 1.0, p: float = 2,
                         eps: float = 1e-06, swap: bool = False, size_average: Any = None, reduce: Any = None,
-                        reduction: Any = "mean") -> Tensor:
+                        reduction: str = "mean") -> Tensor:
     """max(0, d(anchor, positive) - d(anchor, negative) + margin) (Balntas et al. 2016).
 
     >>> import flambeau as torch
@@ -108,8 +108,6 @@ def triplet_margin_loss(anchor: Tensor, positive: Tensor, negative: Tensor, marg
     >>> F.triplet_margin_loss(torch.zeros(1, 2), torch.zeros(1, 2), torch.tensor([[0.5, 0.]]))
     tensor(0.5000)
     """
-    if isinstance(reduction, int):
-        reduction = ("none", "mean", "sum")[reduction]
     reduction = reduction_of(size_average, reduce, reduction)
     return _triplet_loss(lambda a, b: pairwise_distance(a, b, p, eps), anchor, positive, negative, margin,
                          swap, reduction)

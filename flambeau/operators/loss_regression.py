@@ -220,20 +220,18 @@ def _divergence(input: Tensor, target: Tensor, log_target: bool) -> Tensor:
     return NAMESPACES["torch"]["xlogy"](target, target) - target * input
 
 
-@api("nn.functional", "torch", judge="first")
+@api("nn.functional", judge="first")
 def poisson_nll_loss(input: Tensor, target: Tensor, log_input: bool = True, full: bool = False,
                      size_average: Any = None, eps: float = 1e-08, reduce: Any = None,
-                     reduction: Any = "mean") -> Tensor:
+                     reduction: str = "mean") -> Tensor:
     """exp(input) - target input, and with ``full`` Stirling's approximation of log(target!).
 
     >>> import flambeau as torch
     >>> torch.nn.functional.poisson_nll_loss(torch.zeros(1), torch.ones(1))
     tensor(1.)
     """
-    if isinstance(reduction, int):
-        reduction = ("none", "mean", "sum")[reduction]
     if reduction not in ("none", "mean", "sum"):
-        raise ValueError(f"{reduction} is not a valid value for reduction")
+        raise ValueError(reduction + " is not a valid value for reduction")
     losses = input.exp() - target * input if log_input else input - target * (input + eps).log()
     if full:
         stirling = target * target.log() - target + 0.5 * (2 * math.pi * target).log()
@@ -250,18 +248,23 @@ def gaussian_nll_loss(input: Tensor, target: Tensor, var: Any, full: bool = Fals
     >>> torch.nn.functional.gaussian_nll_loss(torch.zeros(2), torch.ones(2), torch.ones(2))
     tensor(0.5000)
     """
-    if not isinstance(var, Tensor):
+    if isinstance(var, float):
         var = input.new_full(input.shape, var)
+    if not isinstance(var, Tensor):
+        NAMESPACES["torch"]["any"](var < 0)     # which words that it is neither
     if var.shape != input.shape:
-        if input.shape[:-1] == var.shape:
+        if input.ndim and input.shape[:-1] == var.shape:
             var = var.unsqueeze(-1)
-        elif not (input.shape[:-1] == var.shape[:-1] and var.shape[-1] == 1) \
+        elif not (input.ndim == var.ndim and input.shape[:-1] == var.shape[:-1] and var.shape[-1] == 1) \
                 and not _broadcasts_once(var, input):
             raise ValueError("var is of incorrect size")
     if reduction not in ("none", "mean", "sum"):
-        raise ValueError(f"{reduction} is not valid")
+        raise ValueError(reduction + " is not valid")
     if bool((var < 0).any()):
         raise ValueError("var has negative entry/entries")
+    if var.dtype.category < dtypes.FLOATING:    # it is clamped in place, at a fraction
+        raise RuntimeError("result type Float can't be cast to the desired output type "
+                           f"{dtypes.c_name(var.dtype)}")
     clamped = var + (var.detach().clamp_min(eps) - var.detach())
     losses = 0.5 * (clamped.log() + (input - target) ** 2 / clamped)
     if full:
@@ -306,9 +309,9 @@ def pairwise_distance(x1: Tensor, x2: Tensor, p: float = 2.0, eps: float = 1e-06
     return (x1 - x2 + eps).norm(p, -1, keepdim)
 
 
-@api("nn.functional", "torch", judge="first")
+@api("nn.functional", judge="first")
 def hinge_embedding_loss(input: Tensor, target: Tensor, margin: float = 1.0, size_average: Any = None,
-                         reduce: Any = None, reduction: Any = "mean") -> Tensor:
+                         reduce: Any = None, reduction: str = "mean") -> Tensor:
     """input where the target is 1, max(0, margin - input) where it is -1.
 
     >>> import flambeau as torch
@@ -316,24 +319,20 @@ def hinge_embedding_loss(input: Tensor, target: Tensor, margin: float = 1.0, siz
     >>> F.hinge_embedding_loss(torch.tensor([0.5, 0.25]), torch.tensor([1., -1.]), reduction="none")
     tensor([0.5000, 0.7500])
     """
-    if isinstance(reduction, int):
-        reduction = ("none", "mean", "sum")[reduction]
     broadcast_shapes([target.shape, input.shape])   # which of them an error names first
     losses = input.masked_fill(target == -1, 0) + (margin - input).clamp_min(0).masked_fill(target == 1, 0)
     return reduce_loss(losses, reduction_of(size_average, reduce, reduction))
 
 
-@api("nn.functional", "torch", judge="first")
+@api("nn.functional", judge="first")
 def margin_ranking_loss(input1: Tensor, input2: Tensor, target: Tensor, margin: float = 0,
-                        size_average: Any = None, reduce: Any = None, reduction: Any = "mean") -> Tensor:
+                        size_average: Any = None, reduce: Any = None, reduction: str = "mean") -> Tensor:
     """max(0, -target (input1 - input2) + margin).
 
     >>> import flambeau as torch
     >>> torch.nn.functional.margin_ranking_loss(torch.tensor([1.]), torch.tensor([3.]), torch.tensor([1.]))
     tensor(2.)
     """
-    if isinstance(reduction, int):
-        reduction = ("none", "mean", "sum")[reduction]
     if not input1.ndim == input2.ndim == target.ndim:
         raise RuntimeError("margin_ranking_loss : All input tensors should have same dimension but got "
                            f"sizes: input1: {input1.size()}, input2: {input2.size()}, target: "
@@ -342,17 +341,15 @@ def margin_ranking_loss(input1: Tensor, input2: Tensor, target: Tensor, margin: 
                        reduction_of(size_average, reduce, reduction))
 
 
-@api("nn.functional", "torch", judge="first")
+@api("nn.functional", judge="first")
 def cosine_embedding_loss(input1: Tensor, input2: Tensor, target: Tensor, margin: float = 0,
-                          size_average: Any = None, reduce: Any = None, reduction: Any = "mean") -> Tensor:
+                          size_average: Any = None, reduce: Any = None, reduction: str = "mean") -> Tensor:
     """1 - cos where the target is 1, max(0, cos - margin) where it is -1: (N, D), (N, D) and (N).
 
     >>> import flambeau as torch
     >>> torch.nn.functional.cosine_embedding_loss(torch.ones(1, 2), -torch.ones(1, 2), torch.ones(1))
     tensor(2.)
     """
-    if isinstance(reduction, int):
-        reduction = ("none", "mean", "sum")[reduction]
     if target.ndim not in (0, 1):
         raise RuntimeError("0D or 1D target tensor expected, multi-target not supported")
     if target.ndim == 0 and not input1.ndim == input2.ndim == 1:

@@ -275,6 +275,11 @@ def _bound(input: Tensor, bound: Any) -> Any:
     return bound
 
 
+def _is_number_beside(bound: Any, other: Any) -> bool:
+    """Whether a bound is a number where the other is a tensor that is none."""
+    return bound is not None and not isinstance(bound, Tensor) and other.ndim > 0
+
+
 @api("torch", "Tensor", out=True, inplace="pointwise", aliases=("clip",))
 def clamp(input: Tensor, min: Any = None, max: Any = None) -> Tensor:
     """``input`` with values below ``min`` raised to it, and those above ``max`` lowered.
@@ -285,7 +290,11 @@ def clamp(input: Tensor, min: Any = None, max: Any = None) -> Tensor:
     """
     if min is None and max is None:
         raise RuntimeError("torch.clamp: At least one of 'min' or 'max' must not be None")
-    op = CLAMP_TENSORS if isinstance(min, Tensor) or isinstance(max, Tensor) else CLAMP
+    op = CLAMP
+    if isinstance(min, Tensor) or isinstance(max, Tensor):
+        op = CLAMP_TENSORS
+        if not isinstance(input, Tensor) or _is_number_beside(min, max) or _is_number_beside(max, min):
+            raise TypeError("bounds must be two tensors or two numbers")
     return record(op, (input, min if min is None else _bound(input, operand(min, "clamp", "min", 2)),
                        max if max is None else _bound(input, operand(max, "clamp", "max", 3))))
 

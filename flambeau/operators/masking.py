@@ -71,7 +71,11 @@ def masked_fill(input: Tensor, mask: Tensor, value: Any) -> Tensor:
         raise TypeError("masked_fill(): argument 'value' must be Number, not NoneType")
     else:
         value = number_for(value, input._geometry.dtype)
-    return record(MASKED_FILL, (input, mask, value))
+    try:
+        return record(MASKED_FILL, (input, mask, value))
+    except RuntimeError:
+        broadcast_shapes([mask.shape, input.shape])     # an error names the mask first
+        raise
 
 
 # --- masked_select ------------------------------------------------------------------------------------------
@@ -171,8 +175,8 @@ def masked_scatter(input: Tensor, mask: Tensor, source: Tensor) -> Tensor:
                            f"{dtypes.SCALAR_NAMES[input.dtype]} and {dtypes.SCALAR_NAMES[source.dtype]}")
     if mask.dtype is not dtypes.bool_:
         raise RuntimeError("masked_scatter_ only supports boolean masks, but got mask with dtype "
-                           f"{mask.dtype!r}")
-    shape = broadcast_shapes([input.shape, mask.shape])
+                           f"{dtypes.SCALAR_NAMES[mask.dtype]}")
+    shape = broadcast_shapes([mask.shape, input.shape])
     wide = input if input.shape == shape else input.expand(shape)
     positions = _positions(mask, shape)
     if positions.numel() > source.numel():

@@ -95,6 +95,8 @@ def resize_(self: Tensor, *sizes: Any, size: Any = None, memory_format: Any = No
     tensor([[0, 1],
             [2, 3]])
     """
+    if not sizes and size is None:
+        raise TypeError("size is missing")
     if self.requires_grad:
         raise RuntimeError("cannot resize variables that require grad")
     if self.__class__ is BatchedTensor:

@@ -42,7 +42,7 @@ def logsumexp(input: Tensor, dim: Any, keepdim: bool = False) -> Tensor:
     """
     g = input._geometry
     dtype = dtypes.get_default_dtype() if g.dtype.category < dtypes.FLOATING else g.dtype
-    return record(LOGSUMEXP, (input,), (normalize_dims(dim, g.ndim), keepdim, dtype))
+    return record(LOGSUMEXP, (input,), (normalize_dims(dim, g.ndim, keepdim), keepdim, dtype))
 
 
 # --- vector norms -------------------------------------------------------------------------------------------
@@ -110,7 +110,7 @@ DIST.derivative("input", keeps="input output")(_norm_gradient)
 
 def _record_norm(op: Operator, x: Tensor, p: float, dim: Any, keepdim: bool, dtype: Any) -> Tensor:
     g = x._geometry
-    dims = normalize_dims(dim, g.ndim)
+    dims = normalize_dims(dim, g.ndim, keepdim)
     if not g.numel and (p < 0 or p == inf):
         shown = f"{p:g}"
         if dim is None or dim == ():

@@ -47,6 +47,8 @@ def inner(input: Tensor, other: Tensor) -> Tensor:
             "inner() the last dimension must match on both input tensors but got shapes "
             f"{list(input.shape)} and {list(other.shape)}"
         )
+    if input.dtype is not other.dtype:
+        raise RuntimeError("both inputs should have same dtype")
     if input.ndim == other.ndim == 1:
         return dot(input, other)
     k = input.shape[-1]

@@ -10,6 +10,7 @@ import numpy as np
 from ..tensor import Tensor, assign
 from ..tensor.attributes import PRIVATE as PRIVATE
 from ..tensor.construct import from_array
+from .arguments import is_integer
 from .looking import look
 from .registry import api
 
@@ -203,7 +204,11 @@ def unravel_index(indices: Tensor, shape: Any) -> tuple[Tensor, ...]:
                         f"{type(indices).__name__}")
     if indices.dtype.category != 1:
         raise ValueError(f"expected 'indices' to be integer dtype, but got {indices.dtype!r}")
+    if not isinstance(shape, (int, tuple, list)):
+        raise TypeError(f"expected 'shape' to be int or sequence of ints, but got {type(shape)}")
     shape = (shape,) if isinstance(shape, int) else tuple(shape)
+    if (other := next((n for n in shape if not is_integer(n)), None)) is not None:
+        raise TypeError(f"expected 'shape' sequence to only contain ints, but got {type(other)}")
     if any(n < 0 for n in shape):
         raise ValueError(f"'shape' cannot have negative values, but got {shape}")
     indices = indices.long()

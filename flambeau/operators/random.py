@@ -21,7 +21,7 @@ from ..random_streams.state import STATE_BYTES
 from ..random_streams.uniform import uniform as draw_uniform
 from ..tensor import Tensor, record
 from ..tensor.construct import empty_geometry
-from .creation import factory_geometry, like_geometry
+from .creation import factory_geometry, leaf, like_geometry
 from .definition import broadcast_shapes, operator
 from .extents import sizes_of
 from .generator import draw, few_by_few, may_fail
@@ -115,7 +115,9 @@ def drawn(op: Any, generator: Any, operands: tuple[Any, ...], geometry: Geometry
 
 def _finished(x: Tensor, requires_grad: bool) -> Tensor:
     look_at_draws(x._geometry.numel)
-    return x.requires_grad_() if requires_grad else x
+    if requires_grad is False or requires_grad is None:
+        return x
+    return leaf(x, requires_grad)
 
 
 @api("torch", out=True)
@@ -310,13 +312,17 @@ def normal(mean: Any, std: Any = 1.0, size: Any = None, *, generator: Any = None
         if not std >= 0:
             raise RuntimeError(f"normal expects std >= 0.0, but found std {std}")
         geometry = factory_geometry(sizes_of((), "normal", "size", size), dtype, device, "normal")
+        require_floating(geometry.dtype, "normal_kernel_cpu")
         return _finished(drawn(NORMAL, generator, (float(mean), float(std)), geometry, True), requires_grad)
     if isinstance(std, Tensor) and std.numel() and (look(std, "normal", only_checks=True) < 0).any():
         raise RuntimeError("normal expects all elements of std >= 0.0")
     if not isinstance(std, Tensor) and not std >= 0:
         raise RuntimeError(f"normal expects std >= 0.0, but found std {std}")
+    if isinstance(std, Tensor) and std.is_complex():
+        raise RuntimeError("normal expects standard deviation to be non-complex")
     tensors = [t for t in (mean, std) if isinstance(t, Tensor)]
-    d = tensors[0].dtype if len(tensors) == 1 else dtypes.promote_types(tensors[0].dtype, tensors[1].dtype)
+    d = tensors[0].dtype
+    require_floating(d, "normal_kernel_cpu")
     geometry = contiguous(broadcast_shapes([t.shape for t in tensors]), d, tensors[0].device)
     shift, scale = (t.detach() if isinstance(t, Tensor) else t for t in (mean, std))
     draws = drawn(NORMAL, generator, (0.0, 1.0), geometry, True) * scale + shift

@@ -106,7 +106,8 @@ def sum(input: Tensor, dim: Any = None, keepdim: bool = False, *, dtype: Any = N
         dtype = dtypes.int64 if g.dtype.category < dtypes.FLOATING else g.dtype
     elif dtype is not g.dtype:
         input = converted(input, dtype)
-    return record_one(SUM if dim is None else SUM_DIM, input, (normalize_dims(dim, g.ndim), keepdim, dtype))
+    return record_one(SUM if dim is None else SUM_DIM, input,
+                      (normalize_dims(dim, g.ndim, keepdim), keepdim, dtype))
 
 
 def unbroadcast(grad: Tensor, shape: tuple[int, ...]) -> Tensor:
@@ -192,7 +193,7 @@ def mean(input: Tensor, dim: Any = None, keepdim: bool = False, *, dtype: Any = 
     if dtype is not None:
         input = converted(input, dtype)
     return record_one(MEAN if dim is None else MEAN_DIM, input,
-                      (normalize_dims(dim, input._geometry.ndim), keepdim, found))
+                      (normalize_dims(dim, input._geometry.ndim, keepdim), keepdim, found))
 
 
 # --- without NaN --------------------------------------------------------------------------------------------
@@ -230,7 +231,7 @@ def nansum(input: Tensor, dim: Any = None, keepdim: bool = False, *, dtype: Any 
     found = dtype or g.dtype
     if dtype is not None:
         input = converted(input, dtype)
-    return record(NANSUM, (input,), (normalize_dims(dim, g.ndim), keepdim, found))
+    return record(NANSUM, (input,), (normalize_dims(dim, g.ndim, keepdim), keepdim, found))
 
 
 @api("torch", "Tensor", out=True, judge="first")

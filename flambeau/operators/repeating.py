@@ -13,6 +13,7 @@ from ..tensor.batching import by_example
 from ..tensor.construct import from_array
 from .arguments import is_integer
 from .definition import operator
+from .domain import not_implemented
 from .extents import alone, sizes_of
 from .looking import look
 from .memory_formats import suggested_geometry
@@ -231,8 +232,12 @@ def repeat_interleave(
     >>> torch.repeat_interleave(torch.tensor([1, 2]), torch.tensor([1, 2]))
     tensor([1, 2, 2])
     """
+    if isinstance(repeats, Tensor) and repeats.ndim > 1:
+        raise RuntimeError("repeats must be 0-dim or 1-dim tensor")
+    if repeats is None and input.ndim != 1:
+        raise RuntimeError("repeat_interleave only accept 1D vector as repeat")
     if repeats is None:  # the counts alone: positions, each as often as its count says
-        return repeat_interleave(arange(input.numel()), input, 0)
+        return repeat_interleave(arange(input.numel()), input, 0, output_size=output_size)
     if dim is None:
         input, dim = input.reshape(-1), 0
     if input.ndim == 0:
@@ -243,18 +248,23 @@ def repeat_interleave(
         n = index(repeats)
         if n < 0:
             raise RuntimeError("Repeats must be non-negative")
+        if output_size is not None and output_size != n * extent:
+            raise RuntimeError(f"repeat_interleave: Invalid output_size, expected {n * extent} but got "
+                               f"{output_size}")
         wide = input.unsqueeze(d + 1).expand(*input.shape[:d + 1], n, *input.shape[d + 1:])
         return wide.clone(memory_format=contiguous_format).flatten(d, d + 1)
-    return input.index_select(d, _positions(repeats, extent))
+    positions = _positions(repeats, extent, dim)
+    if output_size is not None and output_size != positions.numel():
+        raise RuntimeError("allocated size does not match required size" if output_size >= 0 else
+                           f"Trying to create tensor with negative dimension {output_size}: [{output_size}]")
+    return input.index_select(d, positions)
 
 
-def _positions(repeats: Tensor, extent: int) -> Tensor:
+def _positions(repeats: Tensor, extent: int, dim: int) -> Tensor:
     import numpy as np
 
-    if repeats.ndim > 1:
-        raise RuntimeError("repeat_interleave only accept 1D vector as repeat")
     if repeats.dtype.name not in ("int64", "int32"):
-        raise RuntimeError("repeats has to be Long or Int tensor")
+        raise not_implemented("repeat_interleave_cpu", repeats.dtype)
     counts = look(repeats, "repeat_interleave").reshape(-1)
     if (counts < 0).any():
         raise RuntimeError("repeats can not be negative")
@@ -262,5 +272,5 @@ def _positions(repeats: Tensor, extent: int) -> Tensor:
         counts = np.repeat(counts, extent)
     if len(counts) != extent:
         raise RuntimeError("repeats must have the same size as input along dim, but got repeats.size(0) = "
-                           f"{len(counts)} and input.size(0) = {extent}")
+                           f"{len(counts)} and input.size({dim}) = {extent}")
     return from_array(np.repeat(np.arange(extent), counts))

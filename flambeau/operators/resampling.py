@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import lru_cache
 from typing import Any
 
@@ -14,7 +14,7 @@ from ..tensor import Tensor, record
 from ..tensor.construct import from_array
 from ..tensor.warned import warn
 from .adaptive_pooling import adaptive_avg_pool1d, adaptive_avg_pool2d, adaptive_avg_pool3d
-from .arguments import is_integer
+from .arguments import is_integer, whole
 from .banded import Band, band_of, banded_product
 from .definition import arithmetic_dtype
 from .index_formats import SELECT_IN_FORMAT
@@ -125,8 +125,6 @@ def _nearest_places(n: int, count: int, scale: float | None, exact: bool) -> Any
 def _target(input: Tensor, size: Any, scale_factor: Any,
             recompute: Any) -> tuple[list[int], list[float | None]]:
     dims = input.ndim - 2
-    if size is not None and scale_factor is not None:
-        raise ValueError("only one of size or scale_factor should be defined")
     if size is None and scale_factor is None:
         raise ValueError("either size or scale_factor should be defined")
     if size is not None:
@@ -136,7 +134,7 @@ def _target(input: Tensor, size: Any, scale_factor: Any,
                              f"input with spatial dimensions of {list(input.shape[2:])} and output size of "
                              f"{size}. Please provide input tensor in (N, C, d1, d2, ...,dK) format and "
                              "output size in (o1, o2, ...,oK) format.")
-        return [int(n) for n in sizes], [None] * dims
+        return [whole(n) for n in sizes], [None] * dims
     factors = list(scale_factor) if isinstance(scale_factor, (list, tuple)) else [scale_factor] * dims
     if len(factors) != dims:
         raise ValueError("Input and scale_factor must have the same number of spatial dimensions, but got "
@@ -145,6 +143,10 @@ def _target(input: Tensor, size: Any, scale_factor: Any,
                          "format and scale_factor in (s1, s2, ...,sK) format.")
     sizes = [math.floor(float(n) * f) for n, f in zip(input.shape[2:], factors)]
     return sizes, [None] * dims if recompute else [float(f) for f in factors]
+
+
+def _named(extents: Sequence[int]) -> str:
+    return f"({', '.join([f'{name}: {n}' for name, n in zip('DHW'[-len(extents):], extents)])})"
 
 
 def _require_integers(size: Any) -> None:
@@ -172,6 +174,8 @@ def interpolate(input: Tensor, size: Any = None, scale_factor: Any = None, mode:
                              "bilinear | bicubic | trilinear")
     elif align_corners is not None and not isinstance(align_corners, bool):
         raise TypeError(f"align_corners must be bool, not {type(align_corners).__name__}")
+    if size is not None and scale_factor is not None:
+        raise ValueError("only one of size or scale_factor should be defined")
     if recompute_scale_factor and size is not None:
         raise ValueError("recompute_scale_factor is not meaningful with an explicit size.")
     dims = input.dim() - 2
@@ -190,8 +194,8 @@ def interpolate(input: Tensor, size: Any = None, scale_factor: Any = None, mode:
         raise ValueError("Lanczos mode does not support align_corners=True" if align_corners else
                          "Lanczos mode requires antialias=True")
     if any(n <= 0 for n in (*sizes, *input.shape[1:])):
-        raise RuntimeError("Input and output sizes should be greater than 0, but got input (H: "
-                           f"{input.shape[-2]}, W: {input.shape[-1]}) output (H: {sizes[0]}, W: {sizes[-1]})")
+        raise RuntimeError("Input and output sizes should be greater than 0, but got input "
+                           f"{_named(input.shape[2:])} {'and ' * (dims == 1)}output {_named(sizes)}")
     if mode in ("nearest", "nearest-exact"):
         if input.dtype.category != dtypes.FLOATING and input.dtype is not dtypes.uint8:
             raise NotImplementedError('"compute_indices_weights_nearest" not implemented for '

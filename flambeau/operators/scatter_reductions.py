@@ -179,7 +179,7 @@ def index_reduce(
     if reduce not in ("prod", "mean", "amax", "amin"):
         raise RuntimeError("index_reduce(): Expected reduce to be one of prod, mean, amax or amin but got "
                            f"{reduce}.")
-    check_vector("index_reduce", index)
+    check_vector("index_reduce_", index)
     d = check_dim(dim, input.ndim)
     index = index if index.ndim else index.reshape(1)
     check_source("index_reduce", input, d, index, source)

@@ -114,7 +114,7 @@ def complaint(function: Callable[..., Any], namespace: str, name: str, args: Seq
         return None
     if known.python and known.rows[0].startswith("*"):
         several = args[0] if len(args) == 1 and isinstance(args[0], (tuple, list)) else args
-        return _no_tensor(several, int(known.rows[0][1:]))
+        return not_all_tensors(several, int(known.rows[0][1:]))
     if known.python:
         return _of_python(known.rows, {**dict(zip(_names_of(function), args)), **kwargs})
     if namespace == "Tensor":
@@ -151,7 +151,7 @@ def _against(called: str, signature: str, args: Sequence[Any], kwargs: dict[str,
     places = [p for p in parameters if not p.keyword]
     args = _gathered(places, args)
     if len(args) > len(places):
-        return _too_many(called, places, args, kwargs)
+        return _too_many(called, parameters, args)
     given = dict(zip([p.name for p in places], args))
     for i, p in enumerate(parameters):
         value = given.get(p.name, kwargs.get(p.name, _ABSENT))
@@ -163,7 +163,7 @@ def _against(called: str, signature: str, args: Sequence[Any], kwargs: dict[str,
         elif not (value is None and p.none):
             place = f" (position {i + 1})" if p.name in given else ""
             if p.kind == "tuple of Tensors" and isinstance(value, (tuple, list)):
-                wrong: Exception | None = _no_tensor(value, i)
+                wrong: Exception | None = not_all_tensors(value, i)
             else:
                 wrong = _wrong(called, p, value, place)
             if wrong is not None:
@@ -171,7 +171,7 @@ def _against(called: str, signature: str, args: Sequence[Any], kwargs: dict[str,
     return _unknown(called, {p.name for p in parameters}, given, kwargs)
 
 
-def _no_tensor(values: Sequence[Any], argument: int) -> TypeError | None:
+def not_all_tensors(values: Sequence[Any], argument: int) -> TypeError | None:
     """The error for what is no tensor in a list of them."""
     for i, x in enumerate(values):
         if not isinstance(x, Tensor):
@@ -191,16 +191,13 @@ def _gathered(places: Sequence[Parameter], args: Sequence[Any]) -> Sequence[Any]
     return args
 
 
-def _too_many(called: str, places: Sequence[Parameter], args: Sequence[Any],
-              kwargs: dict[str, Any]) -> TypeError:
-    least = sum([p.needed for p in places])
-    takes = f"from {least} to {len(places)}" if least < len(places) else f"{len(places)}"
+def _too_many(called: str, parameters: Sequence[Parameter], args: Sequence[Any]) -> TypeError:
+    least = sum([p.needed for p in parameters])     # those by keyword alone too
+    most = sum([not p.keyword for p in parameters])
+    takes = f"{most}" if least == most else f"from {least} to {most}"
     plural = "" if takes == "1" else "s"
-    given = f"{len(args)}"
-    if kwargs:
-        few = "" if len(kwargs) == 1 else "s"
-        given += f" positional arguments (and {len(kwargs)} keyword-only argument{few})"
-    return TypeError(f"{called}() takes {takes} positional argument{plural} but {given} were given")
+    were = "was" if len(args) == 1 else "were"
+    return TypeError(f"{called}() takes {takes} positional argument{plural} but {len(args)} {were} given")
 
 
 def _missing(called: str, absent: Sequence[Parameter]) -> TypeError:
@@ -231,7 +228,9 @@ def _wrong(called: str, p: Parameter, value: Any, place: str) -> Exception | Non
         return _too_large(p.kind, value)
     kind = "tuple of ints" if p.kind.endswith("ints") else p.kind.partition("|")[0]
     found = f"not {type_in_words(value)}"
-    if kind == "tuple of ints" and isinstance(value, (tuple, list)):
+    if p.kind == "repeated ints" and not isinstance(value, (tuple, list)):
+        found = f"but found element of type {type_in_words(value)} at pos 0"
+    elif kind == "tuple of ints" and isinstance(value, (tuple, list)):
         at = next(i for i, n in enumerate(value) if not _is_extent(n, i))
         inner = type_in_words(value[at])
         if at:
@@ -245,7 +244,7 @@ def _wrong(called: str, p: Parameter, value: Any, place: str) -> Exception | Non
 def _too_large(kind: str, value: Any) -> Exception | None:
     if not isinstance(value, int) or -_LARGEST <= value < _LARGEST:
         return None
-    if kind in ("int", "ints"):
+    if kind in ("int", "ints", "tuple of ints"):
         return ValueError("Overflow when unpacking long long")
     return OverflowError("int too big to convert") if kind == "Number" and value >= 2 * _LARGEST else None
 
@@ -283,6 +282,7 @@ _FITS: dict[str, Callable[[Any], bool]] = {
     "Tensor|Number": lambda value: isinstance(value, Tensor) or _is_number(value),
     "int": is_integer,
     "ints": lambda value: is_integer(value) or _all_integers(value),
+    "repeated ints": lambda value: is_integer(value) or _all_integers(value),
     "tuple of ints": lambda value: is_integer(value) or _all_integers(value),
     "several ints": _all_integers,
     "tuple of Tensors": _several(lambda x: isinstance(x, Tensor)),
@@ -321,6 +321,8 @@ def _of_python(rows: Sequence[str], given: dict[str, Any]) -> Exception | None:
                 return AttributeError(f"'{type_in_words(value)}' object has no attribute '{rest[1:]}'")
             continue
         called, argument, place, kind = rest.split(":")
+        if called.endswith("+"):
+            called = called[:-1] + "_with_indices" * bool(given.get("return_indices"))
         if argument == "ord" and isinstance(value, str):    # a norm by its name, which is no number
             continue
         where = f" (position {place})" if place else ""

@@ -89,7 +89,7 @@ def narrow(input: Tensor, dim: int, start: Any, length: int) -> Tensor:
     return view(SLICE, input, (dim, start, start + length, 1))
 
 
-@api("torch", "Tensor", out=True)
+@api("torch", "Tensor", out=True, judge="first")
 def narrow_copy(input: Tensor, dim: int, start: Any, length: int) -> Tensor:
     """A copy of ``narrow``'s view.
 

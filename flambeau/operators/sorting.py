@@ -11,6 +11,7 @@ from ..graph.geometry import Geometry, contiguous, dense_like
 from ..tensor import Tensor, check_dim, record
 from .along import place
 from .definition import NUMBERS, arithmetic_dtype, operator, result_dtype
+from .domain import not_implemented
 from .out import EXACT, Out
 from .prices import per_element
 from .reduction import operand_dtype
@@ -216,6 +217,8 @@ def searchsorted(
         _check_sorter(g, sorter._geometry)
     if g.dtype.is_complex:
         raise RuntimeError("torch.searchsorted(): complex is not supported")
+    if input.is_complex() if isinstance(input, Tensor) else isinstance(input, complex):
+        raise not_implemented("searchsorted_out_cpu", dtypes.complex64)
     attributes = (right or side == "right", out_int32)
     return record(SEARCHSORTED, (sorted_sequence, input, sorter), attributes)
 

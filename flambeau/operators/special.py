@@ -9,7 +9,7 @@ from .. import dtypes
 from ..tensor import Tensor, record
 from .comparison import where
 from .definition import pointwise, pointwise_operator
-from .domain import COMPLEX, of_tensors, operands, refuse
+from .domain import COMPLEX, not_implemented, of_tensors, operands, refuse
 from .exponential import exp, log
 from .prices import per_element
 from .registry import api
@@ -176,8 +176,8 @@ POLYGAMMA = pointwise_operator("polygamma", lambda m, input, n: m.polygamma(inpu
                                price=per_element(100.0))
 TRIGAMMA = pointwise_operator("polygamma", lambda m, input: m.trigamma(input), "float",
                               price=per_element(100.0))
-for _one in (POLYGAMMA, TRIGAMMA):
-    refuse(_one, "polygamma", COMPLEX)
+refuse(POLYGAMMA, "polygamma", COMPLEX)
+refuse(TRIGAMMA, "trigamma", COMPLEX)
 
 
 @TRIGAMMA.derivative("input", keeps="input")
@@ -200,6 +200,8 @@ def polygamma(n: int, input: Tensor) -> Tensor:
     """
     if n < 0:
         raise RuntimeError("polygamma(n, x) does not support negative n.")
+    if n == 0 and input.is_complex():
+        raise not_implemented("digamma", input.dtype)
     return record(TRIGAMMA, (input,)) if n == 1 else record(POLYGAMMA, (input, n))
 
 

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from operator import index
 from typing import Any
 
+from .. import dtypes
 from ..graph.geometry import Geometry, contiguous
 from ..graph.node import Signature
 from ..graph.operator import Operator
@@ -145,7 +146,8 @@ def split(
     if tensor.ndim == 0:
         raise RuntimeError("split expects at least a 1-dimensional tensor")
     d = check_dim(dim, tensor.ndim)
-    return views_of(SPLIT, tensor, d, _equal(tensor.shape[d], index(sections)))
+    size = sections if sections.__class__ is int and sections < 1 << 63 else whole(sections)
+    return views_of(SPLIT, tensor, d, _equal(tensor.shape[d], size))
 
 
 @api("torch", "Tensor")
@@ -254,7 +256,7 @@ def tensor_split(input: Tensor, indices_or_sections: Any = None, dim: int = 0, *
     if isinstance(where, Tensor):
         if where.dtype.name != "int64":
             raise RuntimeError("tensor_split expected tensor_indices_or_sections to have dtype of long, but "
-                               f"got {str(where.dtype).removeprefix('torch.')}")
+                               f"got {dtypes.SCALAR_NAMES[where.dtype]}")
         if where.ndim > 1:
             raise RuntimeError("tensor_split expected tensor_indices_or_sections to be a zero-dimensional or "
                                f"one-dimensional tensor, but got a tensor with {where.ndim} dims")

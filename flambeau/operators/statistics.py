@@ -120,7 +120,7 @@ def _record(op: Operator, input: Tensor, dim: Any, unbiased: Any, keepdim: bool,
         dim, unbiased = None, dim
     if correction is _MISSING or correction is None:
         correction = 1 if unbiased is None or unbiased else 0
-    dims = normalize_dims(dim, g.ndim)
+    dims = normalize_dims(dim, g.ndim, keepdim)
     if (
         count_of(g.shape, dims) - correction <= 0
         and contiguous(reduced_shape(g.shape, dims, False), g.dtype).numel

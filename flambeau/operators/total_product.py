@@ -74,5 +74,5 @@ def prod(input: Tensor, dim: int | None = None, keepdim: bool = False, *, dtype:
     return record(
         PROD if dim is None else PROD_DIM,
         (input,),
-        (normalize_dims(dim, g.ndim), keepdim, dtype),
+        (normalize_dims(dim, g.ndim, keepdim), keepdim, dtype),
     )

@@ -11,6 +11,7 @@ from ..graph.geometry import Geometry, contiguous
 from ..tensor import Tensor, record
 from ..tensor.construct import from_array
 from .definition import operator
+from .domain import not_implemented
 from .out import EXACT
 from .registry import api
 
@@ -73,6 +74,8 @@ def _positions(row: int, col: int, offset: int, upper: bool, dtype: Any, device:
     if row < 0 or col < 0:
         name, n = ("row", row) if row < 0 else ("col", col)
         raise RuntimeError(f"{name} must be non-negative, got{n}")
+    if dtype not in (None, dtypes.int64, dtypes.int32):
+        raise not_implemented("triu_indices" if upper else "tril_indices", dtype)
     edges = np.clip(np.arange(row) + (offset if upper else offset + 1), 0, col)
     first, counts = (edges, col - edges) if upper else (np.zeros_like(edges), edges)
     ends = np.cumsum(counts)

@@ -26,7 +26,9 @@ def ANY(m: Any, input: Any, dims: tuple[int, ...], keepdim: bool, dtype: Any) ->
 def _truth(op: Any, input: Tensor, dim: Any, keepdim: bool) -> Tensor:
     g = input._geometry
     dtype = dtypes.uint8 if g.dtype is dtypes.uint8 else dtypes.bool_
-    dims = () if dim == () and dim is not None else normalize_dims(dim, g.ndim)
+    dims = normalize_dims(dim, g.ndim, keepdim)
+    if dim == () and dim is not None:
+        dims = ()
     return record_one(op, input, (dims, keepdim, dtype))
 
 
