@@ -48,13 +48,14 @@ class CustomOpDef(Operator):
     def __repr__(self) -> str:
         return f"<CustomOpDef({self.qualname})>"
 
-    def _add_kernel(self, device_types: str | Sequence[str] | None, fn: Kernel) -> None:
+    def _add_kernel(self, device_types: str | Sequence[str | None] | None, fn: Kernel) -> None:
         for kind in [device_types] if isinstance(device_types, str) or device_types is None else device_types:
             self._kernels[kind] = fn
         if self._signature is None:
             self._signature = inspect.signature(fn)
 
-    def register_kernel(self, device_types: str | Sequence[str] | None, fn: Kernel | None = None, /) -> Any:
+    def register_kernel(self, device_types: str | Sequence[str | None] | None, fn: Kernel | None = None,
+                        /) -> Any:
         """Compute with ``fn`` on tensors of a type of device; a decorator where it is left out."""
         def register(fn: Kernel) -> Kernel:
             self._add_kernel(device_types, fn)
@@ -273,8 +274,7 @@ def register_autograd(op: Any, backward: Kernel, /, *, setup_context: Kernel | N
 def register_kernel(op: Any, device_types: str | Sequence[str] | None, func: Kernel | None = None, /, *,
                     lib: Any = None) -> Any:
     """``CustomOpDef.register_kernel`` of an operator or its name; a decorator without ``func``."""
-    made = resolve(op).register_kernel(device_types, func)
-    return made if func is None else None
+    return resolve(op).register_kernel(device_types, func)
 
 
 def register_vmap(op: Any, func: Kernel | None = None, /, *, lib: Any = None) -> Any:

@@ -75,7 +75,14 @@ class Library:
 
 
 def define(qualname: str, schema: str = "", *, lib: Any = None, tags: Any = ()) -> None:
-    """Make an operator without kernels; they come with ``impl``."""
+    """Make an operator without kernels; they come with ``impl``.
+
+    >>> import flambeau as torch
+    >>> torch.library.define("flambeau_doc::twice", "(Tensor x) -> Tensor")
+    >>> torch.library.impl("flambeau_doc::twice", "CPU", lambda x: 2 * x)
+    >>> torch.ops.flambeau_doc.twice(torch.ones(2))
+    tensor([2., 2.])
+    """
     if "::" not in qualname:
         raise ValueError("define(qualname, ...): expected qualname to be of the form 'namespace::name', got "
                          f"{qualname}")
@@ -96,4 +103,8 @@ def impl(qualname: str, types: str | Sequence[str], func: Callable[..., Any] | N
     unknown = [kind for kind in kinds if kind not in _KINDS]
     if unknown:
         raise ValueError(f"flambeau has no kernels for {unknown[0]!r}")
-    return resolve(qualname).register_kernel([_KINDS[kind] for kind in kinds], func)  # type: ignore[misc]
+    devices = [_KINDS[kind] for kind in kinds]
+
+    def register(func: Callable[..., Any]) -> None:     # gives no function back, as in PyTorch
+        resolve(qualname).register_kernel(devices, func)
+    return register if func is None else register(func)

@@ -115,3 +115,17 @@ def test_a_kernel_for_autograd_is_used_where_a_gradient_is_asked_for(torch: Any)
     assert (y.tolist(), x.grad.tolist()) == ([2, 2], [2, 2])
     with torch.no_grad():
         assert torch.ops.test_autograd_key.twice(x).grad_fn is None
+
+
+def test_what_registering_kernels_gives_back(torch: Any) -> None:
+    torch.library.define("flambeau_tests::given", "(Tensor x) -> Tensor")
+    assert torch.library.impl("flambeau_tests::given", "CPU", lambda x: x + 1) is None
+    assert torch.ops.flambeau_tests.given(torch.ones(1)).item() == 2
+    operator = torch.library.custom_op("flambeau_tests::own", lambda x: x + 2, mutates_args=(),
+                                       schema="(Tensor x) -> Tensor")
+
+    def kernel(x: Any) -> Any:
+        return x + 3
+
+    assert torch.library.register_kernel(operator, "cpu", kernel) is kernel
+    assert operator(torch.ones(1)).item() == 4
