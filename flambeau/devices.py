@@ -106,7 +106,16 @@ def get_default_device() -> device:
 
 
 def set_default_device(new: device | str | None) -> None:
-    """Set the device of new tensors that name none (``None``: back to the CPU)."""
+    """Set the device of new tensors that name none (``None``: back to the CPU).
+
+    >>> import flambeau as torch
+    >>> torch.set_default_device("meta")
+    >>> torch.ones(2).device
+    device(type='meta')
+    >>> torch.set_default_device(None)
+    >>> torch.ones(2).device
+    device(type='cpu')
+    """
     _stack[0] = CPU if new is None else resolve(new)
 
 

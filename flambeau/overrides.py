@@ -59,7 +59,12 @@ def get_default_nowrap_functions() -> set[Callable[..., Any]]:
 
 
 def is_tensor_like(inp: Any) -> bool:
-    """Whether something is a tensor or defines ``__torch_function__``."""
+    """Whether something is a tensor or defines ``__torch_function__``.
+
+    >>> import flambeau as torch
+    >>> torch.overrides.is_tensor_like(torch.ones(1)), torch.overrides.is_tensor_like([1.0])
+    (True, False)
+    """
     return type(inp) is Tensor or hasattr(inp, "__torch_function__")
 
 

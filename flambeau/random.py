@@ -80,7 +80,15 @@ def set_rng_state(new_state: Tensor) -> None:
 @contextmanager
 def fork_rng(devices: Any = None, enabled: bool = True, _caller: str = "fork_rng",
              _devices_kw: str = "devices", device_type: str = "cuda") -> Iterator[None]:
-    """Let the default stream continue afterwards as if nothing had been drawn inside."""
+    """Let the default stream continue afterwards as if nothing had been drawn inside.
+
+    >>> import flambeau as torch
+    >>> state = torch.get_rng_state()
+    >>> with torch.random.fork_rng():
+    ...     x = torch.rand(3)
+    >>> torch.equal(torch.get_rng_state(), state)
+    True
+    """
     before = default_generator.get_state() if enabled else None
     try:
         yield

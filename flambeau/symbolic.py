@@ -53,7 +53,12 @@ def sym_max(a: Any, b: Any) -> Any:
 
 
 def sym_min(a: Any, b: Any) -> Any:
-    """The smaller of two numbers; floating where one of them is."""
+    """The smaller of two numbers; floating where one of them is.
+
+    >>> import flambeau as torch
+    >>> torch.sym_min(3, 2.0)
+    2.0
+    """
     found = min(a, b)
     return float(found) if isinstance(a, float) or isinstance(b, float) else found
 

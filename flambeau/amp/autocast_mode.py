@@ -119,6 +119,21 @@ def custom_fwd(fwd: Any = None, *, device_type: str, cast_inputs: Any = None) ->
 
     Its backward then runs as it did. With ``cast_inputs`` floating inputs are cast to that type, and autocast
     is off inside.
+
+    >>> import flambeau as torch
+    >>> class Double(torch.autograd.Function):
+    ...     @staticmethod
+    ...     @torch.amp.custom_fwd(device_type="cpu")
+    ...     def forward(ctx, x):
+    ...         return 2 * x
+    ...     @staticmethod
+    ...     @torch.amp.custom_bwd(device_type="cpu")
+    ...     def backward(ctx, grad):
+    ...         return 2 * grad
+    >>> x = torch.ones(1, requires_grad=True)
+    >>> Double.apply(x).backward()
+    >>> x.grad
+    tensor([2.])
     """
     _checked(device_type)
     if fwd is None:

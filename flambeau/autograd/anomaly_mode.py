@@ -10,7 +10,13 @@ from ..tensor import state
 
 
 class set_detect_anomaly:
-    """Switch anomaly detection on or off; also a context manager."""
+    """Switch anomaly detection on or off; also a context manager.
+
+    >>> import flambeau as torch
+    >>> with torch.autograd.set_detect_anomaly(False):
+    ...     torch.is_anomaly_enabled()
+    False
+    """
 
     def __init__(self, mode: bool, check_nan: bool = True) -> None:
         if mode.__class__ is not bool:
@@ -46,7 +52,12 @@ def set_anomaly_enabled(enabled: bool, check_nan: bool = True) -> None:
 
 
 def is_anomaly_enabled() -> bool:
-    """Whether anomaly detection is on."""
+    """Whether anomaly detection is on.
+
+    >>> import flambeau as torch
+    >>> torch.is_anomaly_enabled()
+    False
+    """
     return state.anomaly
 
 

@@ -178,7 +178,13 @@ def hvp(func: Callable[..., Any], inputs: Any, v: Any = None, create_graph: bool
 
 def vhp(func: Callable[..., Any], inputs: Any, v: Any = None, create_graph: bool = False,
         strict: bool = False) -> tuple[Any, Any]:
-    """The value of a function that gives one number, and v^T H: the product of a vector with its Hessian."""
+    """The value of a function that gives one number, and v^T H: the product of a vector with its Hessian.
+
+    >>> import flambeau as torch
+    >>> value, product = torch.autograd.functional.vhp(lambda x: (x ** 3).sum(), torch.ones(2), torch.ones(2))
+    >>> value, product
+    (tensor(2.), tensor([6., 6.]))
+    """
     return _hessian_product(func, inputs, v, create_graph, strict, "vhp")
 
 

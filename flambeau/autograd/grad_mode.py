@@ -109,7 +109,15 @@ class no_grad(Mode):
 
 
 class enable_grad(no_grad):
-    """Record history inside, also within ``no_grad``."""
+    """Record history inside, also within ``no_grad``.
+
+    >>> import flambeau as torch
+    >>> x = torch.ones(1, requires_grad=True)
+    >>> with torch.no_grad(), torch.enable_grad():
+    ...     y = 2 * x
+    >>> y.requires_grad
+    True
+    """
 
     def __enter__(self) -> None:
         self.before = state.enabled, state.quiet
@@ -117,7 +125,15 @@ class enable_grad(no_grad):
 
 
 class set_grad_enabled(Mode):
-    """Record history or not; acts at once, and as a context manager until its end."""
+    """Record history or not; acts at once, and as a context manager until its end.
+
+    >>> import flambeau as torch
+    >>> x = torch.ones(1, requires_grad=True)
+    >>> with torch.set_grad_enabled(False):
+    ...     y = 2 * x
+    >>> y.requires_grad
+    False
+    """
 
     def __init__(self, mode: bool) -> None:
         if not isinstance(mode, bool):

@@ -51,7 +51,14 @@ def _same_kind(hook: Hook) -> Hook:
 
 
 def register_post_accumulate_grad_hook(self: Tensor, hook: Callable[[Tensor], None]) -> RemovableHandle:
-    """Call ``hook(leaf)`` after a backward pass has added to the ``.grad`` of this leaf."""
+    """Call ``hook(leaf)`` after a backward pass has added to the ``.grad`` of this leaf.
+
+    >>> import flambeau as torch
+    >>> w = torch.ones(1, requires_grad=True)
+    >>> handle = w.register_post_accumulate_grad_hook(lambda leaf: print(leaf.grad))
+    >>> (3 * w).sum().backward()
+    tensor([3.])
+    """
     if not self.requires_grad:
         raise RuntimeError("cannot register a hook on a tensor that doesn't require gradient")
     if self.grad_fn is not None:

@@ -222,7 +222,12 @@ def look_at_draws(elements: int) -> None:
 
 
 def synchronize() -> None:
-    """Compute everything pending now."""
+    """Compute everything pending now.
+
+    >>> import flambeau as torch
+    >>> y = torch.ones(3) + 1
+    >>> torch.synchronize()
+    """
     compute_pending("synchronize")
 
 

@@ -39,7 +39,12 @@ def grad(func: Callable[..., Any], argnums: Argnums = 0, has_aux: bool = False) 
 
 def grad_and_value(func: Callable[..., Any], argnums: Argnums = 0,
                    has_aux: bool = False) -> Callable[..., Any]:
-    """Like ``grad``, but with the value: ``(gradient, value)`` or ``(gradient, (value, aux))``."""
+    """Like ``grad``, but with the value: ``(gradient, value)`` or ``(gradient, (value, aux))``.
+
+    >>> import flambeau as torch
+    >>> torch.func.grad_and_value(torch.square)(torch.tensor(3.0))
+    (tensor(6.), tensor(9.))
+    """
     @wraps(func)
     def gradient_and_value(*args: Any, **kwargs: Any) -> Any:
         level = Level()

@@ -62,7 +62,12 @@ def linearize(func: Callable[..., Any], *primals: Any) -> tuple[Any, Callable[..
 
 
 def functionalize(func: Callable[..., Any], *, remove: str = "mutations") -> Callable[..., Any]:
-    """``func``: in-place writes are recorded as new versions of a storage, which nothing has to remove."""
+    """``func``: in-place writes are recorded as new versions of a storage, which nothing has to remove.
+
+    >>> import flambeau as torch
+    >>> torch.func.functionalize(lambda x: x.clone().add_(1))(torch.ones(2))
+    tensor([2., 2.])
+    """
     if remove not in ("mutations", "mutations_and_views"):
         raise RuntimeError("functionalize(f, remove='mutations'): received invalid argument for remove="
                            f"{remove}. Valid options are:\n     remove='mutations': all inplace and out= "

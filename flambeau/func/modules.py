@@ -70,7 +70,13 @@ def _stack(name: str, tensors: list[Tensor]) -> Tensor:
 
 
 def replace_all_batch_norm_modules_(root: Module) -> Module:
-    """Switch off the running statistics of all batch normalizations, in place."""
+    """Switch off the running statistics of all batch normalizations, in place.
+
+    >>> import flambeau as torch
+    >>> model = torch.func.replace_all_batch_norm_modules_(torch.nn.Sequential(torch.nn.BatchNorm1d(2)))
+    >>> model[0].track_running_stats, model[0].running_mean is None
+    (False, True)
+    """
     for module in root.modules():
         if isinstance(module, _BatchNorm):
             module.running_mean = None

@@ -117,7 +117,12 @@ def _short_form(name: str, dtype: dtypes.dtype, judge: Judge = "late") -> None:
         converted = cast(self, dtype)
         return converted if memory_format is None else converted.to(memory_format=memory_format)
     convert.__name__ = convert.__qualname__ = name
-    convert.__doc__ = f"``self.to(torch.{dtype.name})``."
+    convert.__doc__ = f"""``self.to(torch.{dtype.name})``.
+
+    >>> import flambeau as torch
+    >>> torch.ones(2).{name}().dtype is torch.{dtype.name}
+    True
+    """
     api("Tensor", judge=judge)(convert)
 
 

@@ -311,5 +311,10 @@ def _require_range(number: Any, x: Any) -> None:
 
 @api("Tensor", name="where")
 def _where_method(self: Any, condition: Any, other: Any) -> Tensor:
-    """``self`` where ``condition`` holds, else ``other``."""
+    """``self`` where ``condition`` holds, else ``other``.
+
+    >>> import flambeau as torch
+    >>> torch.tensor([1, 2]).where(torch.tensor([True, False]), 0)
+    tensor([1, 0])
+    """
     return where(condition, self, other)

@@ -350,7 +350,12 @@ def new_empty_strided(
     requires_grad: bool = False,
     pin_memory: bool = False,
 ) -> Tensor:
-    """A tensor of this one's dtype and device with given strides."""
+    """A tensor of this one's dtype and device with given strides.
+
+    >>> import flambeau as torch
+    >>> torch.ones(1).new_empty_strided((2, 3), (1, 2)).stride()
+    (1, 2)
+    """
     return empty_strided(
         size,
         stride,

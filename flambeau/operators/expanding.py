@@ -86,7 +86,13 @@ def broadcast_to(input: Tensor, size: Any) -> Tensor:
 
 
 def _broadcast_to(self: Tensor, *sizes: Any, size: Any = None) -> Tensor:
-    """The same tensor expanded to a shape, given as numbers or as a tuple."""
+    """The same tensor expanded to a shape, given as numbers or as a tuple.
+
+    >>> import flambeau as torch
+    >>> torch.tensor([1, 2]).broadcast_to(2, 2)
+    tensor([[1, 2],
+            [1, 2]])
+    """
     if not sizes and size is None:
         raise TypeError('broadcast_to() missing 1 required positional arguments: "size"')
     return broadcast_to(self, sizes_of(sizes, "broadcast_to", "size", size))

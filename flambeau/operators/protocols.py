@@ -113,7 +113,13 @@ def _is_view(self: Tensor) -> bool:
 
 @api("Tensor")
 def is_set_to(self: Tensor, tensor: Tensor) -> bool:
-    """Whether both tensors read one storage in the same way."""
+    """Whether both tensors read one storage in the same way.
+
+    >>> import flambeau as torch
+    >>> x = torch.ones(3)
+    >>> x.is_set_to(x.view(3)), x.is_set_to(x.clone())
+    (True, False)
+    """
     return self._storage is tensor._storage and self._geometry is tensor._geometry
 
 

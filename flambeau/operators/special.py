@@ -207,7 +207,12 @@ def polygamma(n: int, input: Tensor) -> Tensor:
 
 @api("Tensor", name="polygamma", inplace=True, judge="first")
 def _polygamma_method(self: Tensor, n: int) -> Tensor:
-    """The n-th derivative of ``digamma`` (see ``torch.polygamma``)."""
+    """The n-th derivative of ``digamma`` (see ``torch.polygamma``).
+
+    >>> import flambeau as torch
+    >>> torch.tensor([1.0]).polygamma(1)
+    tensor([1.6449])
+    """
     return polygamma(n, self)
 
 

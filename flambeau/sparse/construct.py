@@ -290,7 +290,13 @@ def sparse_csr_tensor(crow_indices: Any, col_indices: Any, values: Any, size: An
 def sparse_csc_tensor(ccol_indices: Any, row_indices: Any, values: Any, size: Any = None, *,
                       dtype: Any = None, device: Any = None, pin_memory: bool = False,
                       requires_grad: bool = False, check_invariants: bool | None = None) -> CompressedTensor:
-    """A matrix column by column: where columns begin (columns + 1), rows (N) and values (N)."""
+    """A matrix column by column: where columns begin (columns + 1), rows (N) and values (N).
+
+    >>> import flambeau as torch
+    >>> torch.sparse_csc_tensor([0, 1, 2], [0, 1], [1.0, 2.0], size=(2, 2)).to_dense()
+    tensor([[1., 0.],
+            [0., 2.]])
+    """
     return sparse_compressed_tensor(
         ccol_indices, row_indices, values, size, dtype=dtype, layout=layouts.sparse_csc, device=device,
         requires_grad=requires_grad, check_invariants=check_invariants)
@@ -316,7 +322,12 @@ def sparse_bsr_tensor(crow_indices: Any, col_indices: Any, values: Any, size: An
 def sparse_bsc_tensor(ccol_indices: Any, row_indices: Any, values: Any, size: Any = None, *,
                       dtype: Any = None, device: Any = None, pin_memory: bool = False,
                       requires_grad: bool = False, check_invariants: bool | None = None) -> CompressedTensor:
-    """A matrix of blocks, column by column: where columns of blocks begin, their rows, and the blocks."""
+    """A matrix of blocks, column by column: where columns of blocks begin, their rows, and the blocks.
+
+    >>> import flambeau as torch
+    >>> torch.sparse_bsc_tensor([0, 1], [0], [[[1.0, 2.0]]], size=(1, 2)).to_dense()
+    tensor([[1., 2.]])
+    """
     return sparse_compressed_tensor(
         ccol_indices, row_indices, values, size, dtype=dtype, layout=layouts.sparse_bsc, device=device,
         requires_grad=requires_grad, check_invariants=check_invariants)

@@ -36,7 +36,12 @@ def _coo_only(x: Tensor, what: str) -> CooTensor:
 @handles("is_coalesced")
 @api("Tensor")
 def is_coalesced(self: Tensor) -> bool:
-    """Whether the coordinates are known to ascend, none twice."""
+    """Whether the coordinates are known to ascend, none twice.
+
+    >>> import flambeau as torch
+    >>> torch.sparse_coo_tensor([[0, 0]], [1.0, 2.0], (2,)).is_coalesced()
+    False
+    """
     return _coo_only(self, "is_coalesced")._coalesced
 
 
@@ -95,7 +100,12 @@ def _nnz(self: Tensor) -> int:
 @handles("sparse_dim")
 @api("Tensor")
 def sparse_dim(self: Tensor) -> int:
-    """How many dimensions have coordinates."""
+    """How many dimensions have coordinates.
+
+    >>> import flambeau as torch
+    >>> torch.ones(2, 3).to_sparse(1).sparse_dim()
+    1
+    """
     if isinstance(self, CooTensor):
         return self._indices_.shape[0]
     return 2 if isinstance(self, SparseTensor) else 0
@@ -104,7 +114,12 @@ def sparse_dim(self: Tensor) -> int:
 @handles("dense_dim")
 @api("Tensor")
 def dense_dim(self: Tensor) -> int:
-    """How many dimensions each entry has."""
+    """How many dimensions each entry has.
+
+    >>> import flambeau as torch
+    >>> torch.ones(2, 3).to_sparse(1).dense_dim()
+    1
+    """
     batch = self._plain.ndim - 1 if isinstance(self, CompressedTensor) else 0
     return self.ndim - sparse_dim(self) - batch
 
@@ -119,28 +134,48 @@ def _compressed_part(self: Tensor, what: str, layout: layouts.layout, kind: str,
 @handles("crow_indices")
 @api("Tensor")
 def crow_indices(self: Tensor) -> Tensor:
-    """Where the rows of a CSR tensor begin: (rows + 1)."""
+    """Where the rows of a CSR tensor begin: (rows + 1).
+
+    >>> import flambeau as torch
+    >>> torch.eye(2).to_sparse_csr().crow_indices()
+    tensor([0, 1, 2])
+    """
     return _compressed_part(self, "crow_indices", layouts.sparse_csr, "row", False)
 
 
 @handles("col_indices")
 @api("Tensor")
 def col_indices(self: Tensor) -> Tensor:
-    """The columns (N) of a CSR tensor's entries."""
+    """The columns (N) of a CSR tensor's entries.
+
+    >>> import flambeau as torch
+    >>> torch.eye(2).to_sparse_csr().col_indices()
+    tensor([0, 1])
+    """
     return _compressed_part(self, "col_indices", layouts.sparse_csr, "row", True)
 
 
 @handles("ccol_indices")
 @api("Tensor")
 def ccol_indices(self: Tensor) -> Tensor:
-    """Where the columns of a CSC tensor begin: (columns + 1)."""
+    """Where the columns of a CSC tensor begin: (columns + 1).
+
+    >>> import flambeau as torch
+    >>> torch.eye(2).to_sparse_csc().ccol_indices()
+    tensor([0, 1, 2])
+    """
     return _compressed_part(self, "ccol_indices", layouts.sparse_csc, "column", False)
 
 
 @handles("row_indices")
 @api("Tensor")
 def row_indices(self: Tensor) -> Tensor:
-    """The rows (N) of a CSC tensor's entries."""
+    """The rows (N) of a CSC tensor's entries.
+
+    >>> import flambeau as torch
+    >>> torch.eye(2).to_sparse_csc().row_indices()
+    tensor([0, 1])
+    """
     return _compressed_part(self, "row_indices", layouts.sparse_csc, "column", True)
 
 
@@ -233,7 +268,12 @@ def to_sparse_csr(self: Tensor, dense_dim: int | None = None) -> CompressedTenso
 @handles("to_sparse_csc")
 @api("Tensor")
 def to_sparse_csc(self: Tensor, dense_dim: int | None = None) -> CompressedTensor:
-    """The elements that are not 0, column by column; this looks."""
+    """The elements that are not 0, column by column; this looks.
+
+    >>> import flambeau as torch
+    >>> torch.eye(2).to_sparse_csc().values()
+    tensor([1., 1.])
+    """
     return _to_compressed(self, layouts.sparse_csc, None, dense_dim)
 
 
@@ -252,7 +292,12 @@ def to_sparse_bsr(self: Tensor, blocksize: Any, dense_dim: int | None = None) ->
 @handles("to_sparse_bsc")
 @api("Tensor")
 def to_sparse_bsc(self: Tensor, blocksize: Any, dense_dim: int | None = None) -> CompressedTensor:
-    """The blocks that are not all 0, by columns of blocks; this looks."""
+    """The blocks that are not all 0, by columns of blocks; this looks.
+
+    >>> import flambeau as torch
+    >>> torch.eye(2).to_sparse_bsc((2, 1)).values().shape
+    torch.Size([2, 2, 1])
+    """
     return _to_compressed(self, layouts.sparse_bsc, blocksize, dense_dim)
 
 

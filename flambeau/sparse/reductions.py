@@ -124,5 +124,10 @@ def sparse_softmax(input: Any, dim: int, *, dtype: Any = None) -> Any:
 
 
 def sparse_log_softmax(input: Any, dim: int, *, dtype: Any = None) -> Any:
-    """The logarithm of ``softmax``, of the entries that there are."""
+    """The logarithm of ``softmax``, of the entries that there are.
+
+    >>> import flambeau as torch
+    >>> torch.sparse.log_softmax(torch.eye(2).to_sparse(), dim=1).values()
+    tensor([0., 0.])
+    """
     return _softmax(input, dim, dtype, True)

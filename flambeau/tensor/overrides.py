@@ -96,7 +96,12 @@ def overriding(values: Iterable[Any]) -> list[Any]:
 
 
 def has_torch_function(relevant_args: Iterable[Any]) -> bool:
-    """Whether one of the arguments (or a mode) overrides."""
+    """Whether one of the arguments (or a mode) overrides.
+
+    >>> import flambeau as torch
+    >>> torch.overrides.has_torch_function((torch.ones(1),))
+    False
+    """
     return not disabled[0] and (bool(modes) or bool(overriding(relevant_args)))
 
 

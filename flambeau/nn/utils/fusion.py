@@ -44,7 +44,16 @@ def fuse_conv_bn_weights(
     bn_b: Tensor | None,
     transpose: bool = False,
 ) -> tuple[Parameter, Parameter]:
-    """Return the weight and bias of a convolution that does the batch normalization as well."""
+    """Return the weight and bias of a convolution that does the batch normalization as well.
+
+    >>> import flambeau as torch
+    >>> mean, var, scale, shift = torch.zeros(1), torch.ones(1), torch.tensor([2.0]), torch.tensor([5.0])
+    >>> w, b = torch.nn.utils.fuse_conv_bn_weights(torch.ones(1, 1, 2), None, mean, var, 0.0, scale, shift)
+    >>> w, b
+    (Parameter containing:
+    tensor([[[2., 2.]]]), Parameter containing:
+    tensor([5.]))
+    """
     return _fuse(conv_w, conv_b, bn_rm, bn_rv, bn_eps, bn_w, bn_b, 1 if transpose else 0)
 
 
@@ -57,7 +66,15 @@ def fuse_linear_bn_weights(
     bn_w: Tensor,
     bn_b: Tensor,
 ) -> tuple[Parameter, Parameter]:
-    """Return the weight and bias of a linear layer that does the batch normalization as well."""
+    """Return the weight and bias of a linear layer that does the batch normalization as well.
+
+    >>> import flambeau as torch
+    >>> mean, var, scale, shift = torch.zeros(1), torch.ones(1), torch.tensor([2.0]), torch.tensor([5.0])
+    >>> torch.nn.utils.fuse_linear_bn_weights(torch.ones(1, 2), torch.zeros(1), mean, var, 0.0, scale, shift)
+    (Parameter containing:
+    tensor([[2., 2.]]), Parameter containing:
+    tensor([5.]))
+    """
     return _fuse(linear_w, linear_b, bn_rm, bn_rv, bn_eps, bn_w, bn_b, 0)
 
 

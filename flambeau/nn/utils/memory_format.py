@@ -17,10 +17,22 @@ def _convert(module: Any, memory_format: Any, spatial_dims: int) -> Any:
 
 
 def convert_conv2d_weight_memory_format(module: Any, memory_format: Any) -> Any:
-    """Store the weights of all 2-D convolutions below `module` in a memory format; return the module."""
+    """Store the weights of all 2-D convolutions below `module` in a memory format; return the module.
+
+    >>> import flambeau as torch
+    >>> convert = torch.nn.utils.convert_conv2d_weight_memory_format
+    >>> convert(torch.nn.Conv2d(3, 4, 2), torch.channels_last).weight.stride()
+    (12, 1, 6, 3)
+    """
     return _convert(module, memory_format, 2)
 
 
 def convert_conv3d_weight_memory_format(module: Any, memory_format: Any) -> Any:
-    """Store the weights of all 3-D convolutions below `module` in a memory format; return the module."""
+    """Store the weights of all 3-D convolutions below `module` in a memory format; return the module.
+
+    >>> import flambeau as torch
+    >>> convert = torch.nn.utils.convert_conv3d_weight_memory_format
+    >>> convert(torch.nn.Conv3d(3, 4, 2), torch.channels_last_3d).weight.stride()
+    (24, 1, 12, 6, 3)
+    """
     return _convert(module, memory_format, 3)

@@ -256,7 +256,14 @@ def _append(module: Module, name: str, parametrization: Module, unsafe: bool) ->
 
 
 def is_parametrized(module: Module, tensor_name: str | None = None) -> bool:
-    """Tell whether a module has any parametrization, or one of `tensor_name`."""
+    """Tell whether a module has any parametrization, or one of `tensor_name`.
+
+    >>> import flambeau as torch
+    >>> layer = torch.nn.utils.parametrizations.weight_norm(torch.nn.Linear(2, 1))
+    >>> parametrize = torch.nn.utils.parametrize
+    >>> parametrize.is_parametrized(layer), parametrize.is_parametrized(layer, "bias")
+    (True, False)
+    """
     parametrizations = getattr(module, "parametrizations", None)
     if not isinstance(parametrizations, ModuleDict):
         return False
@@ -298,7 +305,13 @@ def remove_parametrizations(module: Module, tensor_name: str, leave_parametrized
 
 
 def type_before_parametrizations(module: Module) -> type:
-    """Return the class the module had before it was parametrized."""
+    """Return the class the module had before it was parametrized.
+
+    >>> import flambeau as torch
+    >>> layer = torch.nn.utils.parametrizations.weight_norm(torch.nn.Linear(2, 1))
+    >>> torch.nn.utils.parametrize.type_before_parametrizations(layer).__name__
+    'Linear'
+    """
     return type(module).__bases__[0] if is_parametrized(module) else type(module)
 
 

@@ -140,7 +140,13 @@ def spectral_norm(
 
 
 def remove_spectral_norm(module: Any, name: str = "weight") -> Any:
-    """Make the normalized weight an ordinary parameter again."""
+    """Make the normalized weight an ordinary parameter again.
+
+    >>> import flambeau as torch
+    >>> layer = torch.nn.utils.spectral_norm(torch.nn.Linear(2, 2))
+    >>> sorted(name for name, _ in torch.nn.utils.remove_spectral_norm(layer).named_parameters())
+    ['bias', 'weight']
+    """
     found = SpectralNorm.find(module, name)
     if found is None:
         raise ValueError(f"spectral_norm of '{name}' not found in {module}")

@@ -50,7 +50,13 @@ def _keep_channels(t: Tensor, dim: int, kept: Tensor) -> Tensor:
 
 
 class Identity(BasePruningMethod):
-    """Prunes nothing: gives a parameter its `<name>_orig` and a mask of ones."""
+    """Prunes nothing: gives a parameter its `<name>_orig` and a mask of ones.
+
+    >>> import flambeau as torch
+    >>> layer = torch.nn.Linear(2, 1)
+    >>> torch.nn.utils.prune.Identity.apply(layer, "weight").compute_mask(layer.weight, torch.ones(1, 2))
+    tensor([[1., 1.]])
+    """
 
     PRUNING_TYPE = "unstructured"
 
@@ -65,7 +71,12 @@ class Identity(BasePruningMethod):
 
 
 class RandomUnstructured(BasePruningMethod):
-    """Prunes `amount` entries at random: a number (int) or a fraction (float)."""
+    """Prunes `amount` entries at random: a number (int) or a fraction (float).
+
+    >>> import flambeau as torch
+    >>> torch.nn.utils.prune.RandomUnstructured(amount=2).prune(torch.ones(4)).sum()
+    tensor(2.)
+    """
 
     PRUNING_TYPE = "unstructured"
 
@@ -89,7 +100,12 @@ class RandomUnstructured(BasePruningMethod):
 
 
 class L1Unstructured(BasePruningMethod):
-    """Prunes the `amount` entries with the smallest absolute values."""
+    """Prunes the `amount` entries with the smallest absolute values.
+
+    >>> import flambeau as torch
+    >>> torch.nn.utils.prune.L1Unstructured(amount=1).prune(torch.tensor([3.0, -1.0, 2.0]))
+    tensor([3., -0., 2.])
+    """
 
     PRUNING_TYPE = "unstructured"
 
@@ -114,7 +130,12 @@ class L1Unstructured(BasePruningMethod):
 
 
 class RandomStructured(BasePruningMethod):
-    """Prunes `amount` channels along `dim` at random."""
+    """Prunes `amount` channels along `dim` at random.
+
+    >>> import flambeau as torch
+    >>> torch.nn.utils.prune.RandomStructured(amount=1, dim=0).prune(torch.ones(2, 3)).sum()
+    tensor(3.)
+    """
 
     PRUNING_TYPE = "structured"
 
@@ -140,7 +161,13 @@ class RandomStructured(BasePruningMethod):
 
 
 class LnStructured(BasePruningMethod):
-    """Prunes the `amount` channels along `dim` with the smallest `n`-norm."""
+    """Prunes the `amount` channels along `dim` with the smallest `n`-norm.
+
+    >>> import flambeau as torch
+    >>> torch.nn.utils.prune.LnStructured(amount=1, n=2, dim=0).prune(torch.tensor([[1.0, 1.0], [3.0, 0.0]]))
+    tensor([[0., 0.],
+            [3., 0.]])
+    """
 
     PRUNING_TYPE = "structured"
 
@@ -177,7 +204,12 @@ class LnStructured(BasePruningMethod):
 
 
 class CustomFromMask(BasePruningMethod):
-    """Prunes where a given mask is zero."""
+    """Prunes where a given mask is zero.
+
+    >>> import flambeau as torch
+    >>> torch.nn.utils.prune.CustomFromMask(torch.tensor([1, 0])).prune(torch.tensor([5.0, 6.0]))
+    tensor([5., 0.])
+    """
 
     PRUNING_TYPE = "global"
 
