@@ -51,7 +51,8 @@ def EMBEDDING_BACKWARD(m: Any, grad: Any, indices: Any, rows: int, padding_idx: 
 def sum_rows(index: Any, values: Any, rows: int) -> Any:
     """(N, D) values summed into (rows, D) by index (N): sorted, a run of equal indices is one reduction."""
     result = np.zeros((rows, values.shape[1]), values.dtype)
-    if index.size == 0:
+    if index.size <= 1:
+        result[index] = values
         return result
     order = np.argsort(index, kind="stable")
     ordered = index[order]
