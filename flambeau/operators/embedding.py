@@ -13,6 +13,7 @@ from ..tensor import Tensor, record, state
 from ..tensor.batching import BatchedTensor
 from ..tensor.construct import from_array
 from .arguments import require_integer
+from .bounds import require
 from .definition import operator
 from .extents import type_in_checks
 from .looking import look
@@ -27,8 +28,7 @@ def _rows_geometry(operands: Any, attributes: Any) -> Geometry:
 @operator("embedding", _rows_geometry)
 def EMBEDDING(m: Any, weight: Any, indices: Any, padding_idx: int | None) -> Any:
     """Rows of (V, D) at indices (*): (*, D)."""
-    if indices.size and (indices.min() < 0 or indices.max() >= weight.shape[0]):
-        raise IndexError("index out of range in self")
+    require(indices, 0, weight.shape[0], IndexError, "index out of range in self")
     return m.take(weight, indices, axis=0)
 
 
@@ -97,9 +97,7 @@ def check_bounds(indices: Tensor, rows: int) -> None:
     node = indices._storage.node
     value = node.value
     if isinstance(value, np.ndarray) and value.size:
-        array = look(indices, "embedding")
-        if array.size and (array.min() < 0 or array.max() >= rows):
-            raise IndexError("index out of range in self")
+        require(look(indices, "embedding"), 0, rows, IndexError, "index out of range in self")
 
 
 @api("nn.functional")

@@ -12,7 +12,7 @@ from ..graph.recent import Recent
 from ..tensor import Tensor, composed, record
 from ..tensor.warned import warn
 from .arguments import require_integer, type_in_words
-from .bounds import known_range
+from .bounds import known_range, limits_of
 from .definition import arithmetic_dtype, operator, pointwise_operator
 from .looking import look
 from .registry import api
@@ -57,6 +57,9 @@ def _nll_geometry(operands: Any, attributes: Any) -> Any:
 def _target_weights(target: Any, weight: Any, classes: int, ignore_index: int,
                     numpy_type: Any) -> tuple[Any, Any]:
     """Valid indices (ignored ones as 0) and the weight of each position."""
+    smallest, largest = limits_of(target) if target.size else (0, 0)
+    if 0 <= smallest and largest < classes and weight is None and not 0 <= ignore_index < classes:
+        return target, np.ones(target.shape, numpy_type)
     ignored = target == ignore_index
     wrong = ~ignored & ((target < 0) | (target >= classes))
     if wrong.any():
@@ -73,9 +76,8 @@ def NLL_LOSS(m: Any, input: Any, target: Any, weight: Any, ignore_index: int, re
     axis = 1 if input.ndim > 1 else 0
     wide = input if input.dtype.kind in "f" and input.itemsize >= 4 else input.astype(np.float32)
     index, weights = _target_weights(target, weight, input.shape[axis], ignore_index, wide.dtype)
-    picked = np.take_along_axis(wide, np.expand_dims(index, axis).astype(np.int64), axis).squeeze(axis)
-    with np.errstate(invalid="ignore"):
-        losses = np.where(weights == 0, 0, -picked * weights).astype(wide.dtype)
+    picked = wide[_places(index, axis)]
+    losses = np.where(weights == 0, 0, -picked * weights).astype(wide.dtype, copy=False)
     total = weights.sum()
     if reduction == "none":
         return losses, total
@@ -95,9 +97,16 @@ def NLL_LOSS_BACKWARD(m: Any, grad: Any, target: Any, weight: Any, total: Any, i
     index, weights = _target_weights(target, weight, shape[axis], ignore_index, numpy_type)
     values = -weights * (grad / total if reduction == "mean" else grad)
     result = np.zeros(shape, numpy_type)
-    np.put_along_axis(result, np.expand_dims(index, axis).astype(np.int64),
-                      np.expand_dims(np.where(weights == 0, 0, values).astype(numpy_type), axis), axis)
+    result[_places(index, axis)] = np.where(weights == 0, 0, values)
     return result
+
+
+def _places(index: Any, axis: int) -> Any:
+    """Where (N, C, *) has the classes (N, *); the first dimension is missing where ``axis`` is 0."""
+    if index.ndim < 2:
+        return (np.arange(index.size), index) if axis else index
+    outer, *rest = np.indices(index.shape, sparse=True)
+    return (outer, index, *rest)
 
 
 @NLL_LOSS.derivative("input", keeps="target weight output1")

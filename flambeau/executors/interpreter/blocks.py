@@ -14,6 +14,10 @@ BLOCK = 1 << 15  # elements: 128 KiB of float32
 
 def blockwise(step: Callable[..., None], x: Any, *others: Any) -> Array:
     """The array that ``step(out, x, *others)`` fills, called on blocks of arrays of one shape and type."""
+    if x.__class__ is np.ndarray and 0 < x.size <= BLOCK and x.ndim and _alike(x.shape, others):
+        out = np.empty(x.shape, x.dtype)
+        step(out, x, *others)
+        return out
     x = np.asarray(x)
     if x.ndim == 0 and not any(np.ndim(other) for other in others):  # NumPy's scalars cannot be written to
         vectors = [x.reshape(1) if isinstance(x, (np.ndarray, np.generic)) else x for x in others]
@@ -41,6 +45,14 @@ def blockwise(step: Callable[..., None], x: Any, *others: Any) -> Array:
             *[f[part] if isinstance(f, np.ndarray) and f.ndim else f for f in flat],
         )
     return out
+
+
+def _alike(shape: tuple[int, ...], others: tuple[Any, ...]) -> bool:
+    """Whether these are arrays of a shape."""
+    for other in others:
+        if other.__class__ is not np.ndarray or other.shape != shape:
+            return False
+    return True
 
 
 def horner(coefficients: Sequence[float], x: Array, out: Array | None = None) -> Array:

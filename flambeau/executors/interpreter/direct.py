@@ -1,4 +1,4 @@
-"""Pointwise operators that are one function of NumPy: it is called, and as little as can be around it.
+"""Operators that are one function of NumPy: it is called, and as little as can be around it.
 
 In small graphs the interpreter's time goes into what lies between the calls. Which kernels do nothing but
 call one universal function on their operands is found by calling them once with a namespace that notes what
@@ -16,7 +16,7 @@ import numpy as np
 from ...graph.geometry import Geometry
 from ...graph.node import Signature
 from ...graph.operator import Kernel
-from . import mathematics
+from . import mathematics, products
 from .arrays import Array
 from .readers import Reader, readers_of
 
@@ -47,6 +47,8 @@ def _function_of(kernel: Kernel, count: int) -> tuple[np.ufunc, tuple[int, ...]]
         return None
     order = [next((i for i, own in enumerate(operands) if own is x), count) for x in call.operands]
     function = getattr(mathematics, call.name, None)
+    if function is products.matmul:
+        function = np.matmul
     if sorted(order) != list(range(count)) or not isinstance(function, np.ufunc) or function.nin != count \
             or function.nout != 1:
         return None
@@ -63,10 +65,17 @@ def prepare(signature: Signature) -> Callable[[tuple[Any, ...]], Any] | None:
     arrays = [g for g in geometries if isinstance(g, Geometry)]
     if found is None or not arrays:
         return None
-    flat = all(g.is_contiguous and g.shape == out.shape for g in arrays)
+    function, order = found
+    pointwise = signature.operator.kind == "pointwise"
+    if not pointwise:
+        product = products.function_of(*arrays) if function is np.matmul else None
+        if product is None:
+            return None
+        function = product
+    flat = pointwise and all(g.is_contiguous and g.shape == out.shape for g in arrays)
     if not flat and not out.ndim:   # NumPy gives no array then
         return None
-    return _runner(found[0], readers_of(signature, flat), found[1], out)
+    return _runner(function, readers_of(signature, flat), order, out)
 
 
 def _runner(function: np.ufunc, readers: list[Reader], order: tuple[int, ...],

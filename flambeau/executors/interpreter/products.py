@@ -6,6 +6,8 @@ from typing import Any
 
 import numpy as np
 
+from ...dtypes import FLOATING
+from ...graph.geometry import Geometry
 from . import blas
 
 Array = np.ndarray[Any, Any]
@@ -16,8 +18,11 @@ def matmul(a: Array, b: Array) -> Array:
     """``a @ b`` over the last two dimensions; a batch times one matrix is one product.
 
     NumPy falls back to a loop of its own, many times slower, for matrices that BLAS cannot address (no
-    dimension with unit stride): those are copied first.
+    dimension with unit stride): those are copied first. For outer products BLAS takes ten times as long as
+    their multiplications do.
     """
+    if a.shape[-1] == 1 and a.ndim > 1 and b.ndim > 1:
+        return np.multiply(a, b)
     if a.dtype.kind in "iu" and a.size * b.shape[-1] >= _MANY and a.dtype == b.dtype:
         found = _of_integers(a, b)
         if found is not None:
@@ -60,9 +65,29 @@ def _addressable(x: Array) -> Array:
     return np.ascontiguousarray(x)
 
 
+def function_of(a: Geometry, b: Geometry) -> np.ufunc | None:
+    """What ``matmul`` of such arrays calls at once; None where something has to be prepared."""
+    if a.shape[-1] == 1 and a.ndim == b.ndim == 2:
+        return np.multiply
+    work = a.numel * (b.shape[-1] if b.ndim > 1 else 1)
+    usual = a.dtype.category >= FLOATING and b.dtype is a.dtype and work < blas.PARALLEL \
+        and all(g.ndim == 1 or (g.ndim == 2 and (g.is_contiguous or _has_lines(g))) for g in (a, b))
+    return np.matmul if usual else None
+
+
+def _has_lines(g: Geometry) -> bool:
+    """Whether BLAS can address a matrix: its rows are contiguous, or its columns."""
+    (rows, columns), (step, stride) = g.shape, g.strides
+    return (stride == 1 and step >= columns) or (step == 1 and stride >= rows)
+
+
 def linear(x: Array, weight: Array, bias: Array | None) -> Array:
     """``x @ weight.T + bias``, the bias added in place."""
-    product = matmul(x, weight.T)
+    if x.ndim == 2 and x.size * len(weight) < blas.PARALLEL and x.dtype.kind == "f" and x.shape[1] > 1 \
+            and x.flags.c_contiguous and weight.flags.c_contiguous:
+        product = np.matmul(x, weight.T)
+    else:
+        product = matmul(x, weight.T)
     if bias is not None:
         np.add(product, bias, out=product)
     return product

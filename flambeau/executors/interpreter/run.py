@@ -101,7 +101,7 @@ def prepare(signature: Signature) -> Plan:
         return _prepare_owning(signature)
     if draws(signature):
         return _prepare_draw(signature)
-    if operator.kind == "pointwise" and (plan := direct.prepare(signature)) is not None:
+    if (plan := direct.prepare(signature)) is not None:
         return plan
     if (operator.kind == "pointwise" or operator.name in _ELEMENTWISE) and _is_flat(signature):
         return _prepare_flat(signature)
