@@ -22,6 +22,8 @@ from .nest import ALIGNED, fused, tasks_for
 
 TABLE = 7          # the words before the table
 ENTRY = 4          # words of an operand
+FEW = 8            # operands of one element in a row that are copied one by one,
+NARROW = 32        # where rows have so few bytes
 BLOCK = 4 << 10    # bytes of a block of rows: so few that the result is written nearly in order
 
 
@@ -53,7 +55,8 @@ def _joined(signature: Signature, operands: Sequence[Geometry], dim: int, length
     rows = math.prod([out.shape[d] for d in order[:own]])
     steps = [_row_step(g, order, own) for g in operands]
     apart = any(step is None for step, g in zip(steps, operands) if g.numel)
-    if apart or (stacked and not out.is_contiguous):
+    single = max(lengths) == 1 and len(operands) <= FEW and sum(lengths) * size <= NARROW
+    if apart or single or (stacked and not out.is_contiguous):
         strides = (*out.strides[:dim], *out.strides[dim + 1:]) if stacked else out.strides
         calls, start = [], 0
         for i, (g, length) in enumerate(zip(operands, lengths)):
