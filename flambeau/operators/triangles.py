@@ -81,14 +81,8 @@ def _positions(row: int, col: int, offset: int, upper: bool, dtype: Any, device:
     ends = np.cumsum(counts)
     total = int(ends[-1]) if row else 0
     found = np.empty((2, total), (dtype or dtypes.int64).numpy)
-    if total < 32 * row:    # short rows
-        found[0] = np.repeat(np.arange(row), counts)
-        found[1] = np.arange(total) - np.repeat(ends - counts - first, counts)
-    else:
-        columns = np.arange(col, dtype=found.dtype)
-        for i, (start, n, end) in enumerate(zip(first.tolist(), counts.tolist(), ends.tolist())):
-            found[0, end - n:end] = i
-            found[1, end - n:end] = columns[start:start + n]
+    found[0] = np.repeat(np.arange(row), counts)
+    np.subtract(np.arange(total), np.repeat(ends - counts - first, counts), out=found[1], casting="unsafe")
     return from_array(found, device=devices.resolve(device))
 
 
