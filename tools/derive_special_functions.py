@@ -99,6 +99,15 @@ def erfinv_core(w: Any) -> Any:
     return mp.erfinv(x) / x
 
 
+def ndtri_core(s: Any) -> Any:
+    """-ndtri(p) / r where s = 1 / (r + 1) and r = sqrt(-log(4 p (1 - p)))."""
+    r = 1 / s - 1
+    product = mp.exp(-r * r)
+    p = product / (2 + 2 * mp.sqrt(1 - product))
+    z = mp.findroot(lambda z: mp.log(mp.erfc(z / mp.sqrt(2)) / 2) - mp.log(p), mp.mpf("1.4") * r)
+    return z / r
+
+
 def root(t: Any) -> Any:
     """x for t when t is x^2 scaled from [0, 64]."""
     return square_root_of(between(0, 64)(t))
@@ -138,8 +147,11 @@ def airy_waves(x: Any) -> tuple[Any, Any]:
 TABLES: dict[str, tuple[Callable[[Any], Any], int]] = {
     "ERF_SMALL": (erf_core, 13),
     "ERFCX": (erfcx_core, 30),
+    "ERF_SINGLE": (lambda t: erf_core((t + 1) / 4 - 1), 6),     # up to 1/2, as ERFCX_SINGLE for float32
+    "ERFCX_SINGLE": (erfcx_core, 14),
     "ERFINV_NEAR": (lambda t: erfinv_core(between(0, "6.25")(t)), 14),
     "ERFINV_FAR": (lambda t: erfinv_core(between("2.5", "6.1")(t) ** 2), 16),
+    "NDTRI_FAR": (lambda t: ndtri_core(between(1 / 28.3, 1 / 3.45)(t)), 15),    # NDTRI_ENDS
     "LGAMMA_LOW": (lambda t: lgamma_core(between("0.5", "1.5")(t)), 24),
     "LGAMMA_HIGH": (lambda t: lgamma_core(between("1.5", 3)(t)), 20),
     "I0E_SMALL": (lambda t: mp.exp(-between(0, 8)(t)) * mp.besseli(0, between(0, 8)(t)), 30),

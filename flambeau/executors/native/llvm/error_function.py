@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 
 from ...interpreter import coefficients as shared
 from . import coefficients as table
@@ -71,9 +72,9 @@ def _near(x: Expression) -> Expression:
     return x * horner(shared.ERF_SMALL, inside * inside * 2 - 1)
 
 
-def _scaled_tail(size: Expression) -> Expression:
+def _scaled_tail(size: Expression, terms: Sequence[float] = shared.ERFCX) -> Expression:
     """exp(x^2) (1 - erf(x)) of x that is not negative."""
-    return horner(shared.ERFCX, (size - 3.75) / (size + 3.75)) / (size * 2 + 1)
+    return horner(terms, (size - 3.75) / (size + 3.75)) / (size * 2 + 1)
 
 
 def _tail(size: Expression) -> Expression:
@@ -95,14 +96,16 @@ def erf(x: Expression) -> Expression:
 def _erfc_to_single(x: Expression) -> Expression:
     """1 - erf(x) in double precision, exact enough for single."""
     size = at_most(absolute(x), 27.0)
-    return _complement(x, size, select(compare("<", size, 27), _scaled_tail(size) * exp(-(x * x)),
-                                       constant(x, 0.0)))
+    tail = _scaled_tail(size, shared.ERFCX_SINGLE) * exp(-(x * x))
+    inside = at_most(size, 0.5)
+    near = x * horner(shared.ERF_SINGLE, inside * inside * 8 - 1)
+    return _complement(x, size, near, select(compare("<", size, 27), tail, constant(x, 0.0)))
 
 
-def _complement(x: Expression, size: Expression, tail: Expression) -> Expression:
-    """1 - erf(x), given it for the size of x."""
+def _complement(x: Expression, size: Expression, near: Expression, tail: Expression) -> Expression:
+    """1 - erf(x), given erf where that is small, and 1 - erf for the size of x."""
     far = select(compare("<", x, 0), 2 - tail, tail)
-    found = select(compare("<", size, 0.5), 1 - _near(x), far)
+    found = select(compare("<", size, 0.5), 1 - near, far)
     return select(compare("!=", x, x), x, found)
 
 
@@ -112,7 +115,7 @@ def erfc(x: Expression) -> Expression:
         return wide(_erfc_to_single)(x)
     format_of(x)
     size = absolute(x)
-    return _complement(x, size, select(compare("<", size, 27.3), _tail(size), constant(x, 0.0)))
+    return _complement(x, size, _near(x), select(compare("<", size, 27.3), _tail(size), constant(x, 0.0)))
 
 
 @wide
