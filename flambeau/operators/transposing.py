@@ -184,6 +184,12 @@ _IDENTITY = "This function is the identity in these cases."
 
 
 def _t_property(self: Tensor) -> Tensor:
+    """The dimensions reversed.
+
+    >>> import flambeau as torch
+    >>> torch.ones(2, 3).T.shape
+    torch.Size([3, 2])
+    """
     ndim = self.ndim
     if ndim == 0:
         _warn_of_scalar("Tensor.T", _IDENTITY)
@@ -196,6 +202,12 @@ def _t_property(self: Tensor) -> Tensor:
 
 
 def _mt_property(self: Tensor) -> Tensor:
+    """The last two dimensions exchanged.
+
+    >>> import flambeau as torch
+    >>> torch.ones(4, 2, 3).mT.shape
+    torch.Size([4, 3, 2])
+    """
     if self.ndim == 0:
         _warn_of_scalar("Tensor.mT", _IDENTITY)
         return self
@@ -203,6 +215,13 @@ def _mt_property(self: Tensor) -> Tensor:
 
 
 def _h_property(self: Tensor) -> Tensor:
+    """The conjugate transpose of a matrix.
+
+    >>> import flambeau as torch
+    >>> torch.tensor([[1j, 2.0]]).H
+    tensor([[0.-1.j],
+            [2.-0.j]])
+    """
     ndim = self.ndim
     if ndim == 0:
         _warn_of_scalar("Tensor.H", "Consider using x.conj().")
@@ -214,11 +233,17 @@ def _h_property(self: Tensor) -> Tensor:
 
 
 def _mh_property(self: Tensor) -> Tensor:
+    """The conjugate transpose of a matrix, or of each matrix of a batch.
+
+    >>> import flambeau as torch
+    >>> torch.ones(4, 2, 3).mH.shape
+    torch.Size([4, 3, 2])
+    """
     return _adjoint(self, "Tensor.mH", "tensor.mH")
 
 
 _properties: Any = Tensor
-_properties.T = property(_t_property, doc="The dimensions reversed.")
-_properties.mT = property(_mt_property, doc="The last two dimensions exchanged.")
-_properties.H = property(_h_property, doc="The conjugate transpose of a matrix.")
-_properties.mH = property(_mh_property, doc="The conjugate transpose of (a batch of) matrices.")
+_properties.T = property(_t_property)
+_properties.mT = property(_mt_property)
+_properties.H = property(_h_property)
+_properties.mH = property(_mh_property)

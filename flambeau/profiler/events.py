@@ -38,11 +38,12 @@ class _NoDevice:
 
 
 class FunctionEvent(_NoDevice):
-    """One kernel, look or range."""
+    """One kernel, look or range. Steps have one ``name``, and in the trace their numbers (``trace_name``)."""
 
     def __init__(self, id: int, name: str, thread: int, start_us: float, end_us: float, *,
                  flops: int | None = None, site: Any = None, is_user_annotation: bool = False) -> None:
-        self.id, self.name, self.thread = id, name, thread
+        self.id, self.trace_name, self.thread = id, name, thread
+        self.name = "ProfilerStep*" if name.startswith("ProfilerStep#") else name
         self.time_range = Interval(start_us, end_us)
         self.flops, self.is_user_annotation = flops, is_user_annotation
         self.site = site
@@ -53,7 +54,7 @@ class FunctionEvent(_NoDevice):
     @property
     def key(self) -> str:
         """The name under which it is averaged."""
-        return "ProfilerStep*" if self.name.startswith("ProfilerStep#") else self.name
+        return self.name
 
     @property
     def stack(self) -> list[str]:
@@ -228,7 +229,7 @@ def write_trace(events: Iterable[FunctionEvent], path: str | os.PathLike[str],
         {"ph": "M", "name": "process_name", "pid": process, "tid": 0, "args": {"name": "flambeau"}}]
     for event in events:
         kind = "user_annotation" if event.is_user_annotation else "cpu_op"
-        entries.append({"ph": "X", "cat": kind, "name": event.name, "pid": process, "tid": event.thread,
+        entries.append({"ph": "X", "cat": kind, "name": event.trace_name, "pid": process, "tid": event.thread,
                         "ts": event.time_range.start, "dur": event.cpu_time_total,
                         "args": {"line": event.stack[0]} if event.stack else {}})
     whole = {"schemaVersion": 1, "displayTimeUnit": "ms", **metadata, "traceEvents": entries,

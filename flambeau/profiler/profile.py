@@ -32,7 +32,7 @@ class profile:
     ...         y = torch.ones(2).sum().item()
     ...         prof.step()
     >>> [event.name for event in prof.events() if event.is_user_annotation]
-    ['ProfilerStep#1']
+    ['ProfilerStep*']
     """
 
     def __init__(self, *, activities: Iterable[ProfilerActivity] | None = None,

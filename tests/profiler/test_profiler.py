@@ -46,7 +46,9 @@ def test_the_schedule_says_when_steps_are_recorded() -> None:
             prof.step()
     ((step, events),) = ready
     assert step == 4
-    assert [e.name for e in events if e.is_user_annotation] == ["ProfilerStep#2", "ProfilerStep#3"]
+    steps = [e for e in events if e.is_user_annotation]
+    assert [e.name for e in steps] == ["ProfilerStep*"] * 2
+    assert [e.trace_name for e in steps] == ["ProfilerStep#2", "ProfilerStep#3"]
 
 
 def test_schedules() -> None:
