@@ -40,14 +40,14 @@ def hspmm(mat1: Any, mat2: Tensor) -> Any:
     """Sparse (N, K) by dense (K, M) as a tensor whose entries are the rows (M) that are not empty.
 
     >>> import flambeau as torch
-    >>> torch.hspmm(torch.eye(2).to_sparse(), torch.ones(2, 3)).values().shape
+    >>> torch.hspmm(torch.eye(2).to_sparse(), torch.ones(2, 3)).coalesce().values().shape
     torch.Size([2, 3])
     """
     if not isinstance(mat1, SparseTensor):
         raise unsupported("hspmm", "CPU")
     rows = from_array(_rows_with_entries(to_sparse(mat1)))
     product = mm(mat1, mat2)
-    return coo(rows.unsqueeze(0), product.index_select(0, rows), product.shape, True)
+    return coo(rows.unsqueeze(0), product.index_select(0, rows), product.shape)
 
 
 @handles("smm")
@@ -64,7 +64,7 @@ def _spread_rows(x: CooTensor) -> CooTensor:
     count, width = x._entries.shape
     rows = x._indices_[0].repeat_interleave(width)
     columns = ops.arange(width).repeat(count)
-    return coo(ops.stack([rows, columns]), x._entries.reshape(-1), x.shape, True)
+    return coo(ops.stack([rows, columns]), x._entries.reshape(-1), x.shape)
 
 
 @handles("sspaddmm", "saddmm")

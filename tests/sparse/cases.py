@@ -144,6 +144,8 @@ torch.sparse_csr_tensor([[0, 1], [0, 1]], [[0], [1]], torch.ones(2, 1), (2, 1, 2
 OLDER = """
 torch.hspmm(s, w) | torch.smm(s, w) | torch.sspaddmm(torch.zeros(2, 4).to_sparse(), s, w) | s.smm(w)
 torch.sspaddmm(torch.eye(4)[:2].to_sparse(), s, w, beta=2, alpha=3)
+torch.hspmm(torch.eye(4), w) | torch.hspmm(torch.eye(2).to_sparse(), torch.ones(2, 3)).is_coalesced()
+torch.smm(torch.eye(2).to_sparse(), torch.ones(2, 3)).is_coalesced()
 torch.saddmm(torch.eye(4)[:2].to_sparse(), s, w)
 torch.crow_indices_copy(r) | torch.col_indices_copy(r) | torch.values_copy(r) | torch.row_indices_copy(r.t())
 torch.resize_as_sparse_(torch.zeros(1, 1).to_sparse(), c) | c.clone().sparse_resize_((4, 5), 2, 0)
