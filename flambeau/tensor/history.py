@@ -174,13 +174,16 @@ def attach_scaled(signature: Signature, x: Tensor, number: Any, out: Tensor) -> 
     out._requires_grad = True
     if state.watched:
         _keep_watched(made, (x, number), (out,))
-    elif not plan.kept or plan.kept == _NUMBER:
+    elif not plan.kept:
         made.saved = ()
+    elif plan.kept == _NUMBER:
+        made.saved = _NO_TENSOR
     else:
         made.saved = _kept(plan.kept, (x, number), (out,))
 
 
 _NUMBER = (1,)  # what a product with a number keeps
+_NO_TENSOR = (None, None)   # which is let go of as well: backward goes once through it, as in PyTorch
 
 
 def attach_two(signature: Signature, a: Tensor, b: Tensor, out: Tensor) -> None:

@@ -124,6 +124,18 @@ def test_a_graph_is_used_up() -> None:
             y.backward()
 
 
+@pytest.mark.parametrize("f", [lambda x: x * 2, lambda x: 2 * x, lambda x: x / 2, lambda x: (x + 0).mul_(2)])
+def test_a_product_with_a_number_is_used_up(f: Any) -> None:
+    for _ in range(4):      # by its rule, then by its template
+        y = f(leaf(1, 2)).sum()
+        y.backward()
+        with pytest.raises(RuntimeError, match="backward through the graph a second time"):
+            y.backward()
+    y = (leaf(1, 2) + 1).sum()
+    y.backward()
+    y.backward()
+
+
 def test_hooks_and_functions_in_between() -> None:
     class Double(torch.autograd.Function):
         @staticmethod
