@@ -10,6 +10,7 @@ from .. import operators as ops
 from ..autograd import no_grad
 from ..operators.arguments import type_in_words
 from ..tensor import Tensor
+from ..tensor.overrides import disabled_torch_function
 
 __all__ = ["Buffer", "Parameter", "UninitializedBuffer", "UninitializedParameter", "is_lazy"]
 
@@ -59,6 +60,7 @@ class Parameter(Tensor, metaclass=_MarkedTensorType):
     """
 
     _mark = "_is_param"
+    __torch_function__ = disabled_torch_function        # results of subclasses are plain tensors
 
     def __new__(cls, data: Tensor | None = None, requires_grad: bool = True) -> Parameter:
         if data is None:

@@ -135,6 +135,19 @@ for _name, _dtype in (
     _short_form(_name, _dtype)
 _short_form("chalf", dtypes.complex32, judge="first")
 
+
+def _older_form(dtype: dtypes.dtype) -> None:
+    def convert(input: Tensor, non_blocking: bool = False) -> Tensor:
+        return cast(input, dtype)
+    convert.__name__ = convert.__qualname__ = f"_cast_{dtypes.SCALAR_NAMES[dtype]}"
+    convert.__doc__ = f"``input.to(torch.{dtype.name})``."
+    api("torch", judge="first")(convert)
+
+
+for _dtype in (dtypes.uint8, dtypes.int8, dtypes.int16, dtypes.int32, dtypes.int64, dtypes.float16,
+               dtypes.float32, dtypes.float64):
+    _older_form(_dtype)
+
 # Old names of tensor types: "torch.FloatTensor" and the like.
 TYPE_NAMES = {
     d: f"torch.{dtypes.SCALAR_NAMES[d]}Tensor" for d in dtypes.ALL

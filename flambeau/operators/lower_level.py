@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from ..dtypes import int64
 from ..tensor import Tensor
 from .embedding import renormalize_rows
 from .grid_sampling import affine_grid
@@ -70,6 +71,17 @@ def embedding_renorm_(input: Tensor, indices: Tensor, max_norm: float, norm_type
     """
     renormalize_rows(input, indices, max_norm, norm_type)
     return input
+
+
+@api("torch", judge="first")
+def _shape_as_tensor(self: Tensor) -> Tensor:
+    """The lengths of all dimensions as integers.
+
+    >>> import flambeau as torch
+    >>> torch._shape_as_tensor(torch.zeros(2, 3))
+    tensor([2, 3])
+    """
+    return NAMESPACES["torch"]["tensor"](list(self.shape), dtype=int64)
 
 
 @api("torch", "Tensor", judge="first")

@@ -114,6 +114,36 @@ def log_softmax(input: Tensor, dim: int, dtype: Any = None) -> Tensor:
     return _along(LOG_SOFTMAX, input, dim, dtype)
 
 
+def _backward_data(op: Any, grad_output: Tensor, output: Tensor, dim: int, input_dtype: Any) -> Tensor:
+    if grad_output.shape != output.shape:
+        raise RuntimeError(
+            "Expected tensor for argument #1 'grad' to have same size as tensor for argument #2 'output'; "
+            f"but {list(grad_output.shape)} does not equal {list(output.shape)} "
+            f"(while checking arguments for {op.name})")
+    if input_dtype != grad_output.dtype:
+        names = dtypes.SCALAR_NAMES
+        raise RuntimeError(f"expected scalar type {names[grad_output.dtype]} but found {names[input_dtype]}")
+    result: Tensor = record(op, (grad_output, output), (check_dim(dim, output.ndim),))
+    return result
+
+
+@api("torch", judge="first")
+def _softmax_backward_data(grad_output: Tensor, output: Tensor, dim: int, input_dtype: Any) -> Tensor:
+    """The gradient by softmax's input, from its ``output``: programs call it in backward passes of their own.
+
+    >>> import flambeau as torch
+    >>> torch._softmax_backward_data(torch.tensor([1., 0.]), torch.tensor([0.5, 0.5]), 0, torch.float32)
+    tensor([ 0.2500, -0.2500])
+    """
+    return _backward_data(SOFTMAX_BACKWARD, grad_output, output, dim, input_dtype)
+
+
+@api("torch", judge="first")
+def _log_softmax_backward_data(grad_output: Tensor, output: Tensor, dim: int, input_dtype: Any) -> Tensor:
+    """The gradient by log_softmax's input, from its ``output``."""
+    return _backward_data(LOG_SOFTMAX_BACKWARD, grad_output, output, dim, input_dtype)
+
+
 def _implicit_dim(name: str, ndim: int, stacklevel: int) -> int:
     """The dimension that old programs mean when they give none."""
     warn(

@@ -28,10 +28,9 @@ _active = False
 
 def subclass_defined(cls: Any) -> None:
     """Called for every subclass of Tensor."""
-    own = cls.__dict__.get("__torch_function__")
     inherited = any(getattr(base, "_overrides", False) for base in cls.__mro__[1:])
-    cls._overrides = own is not disabled_torch_function if own is not None else \
-        inherited or not of_package(cls)
+    cls._overrides = cls.__torch_function__ is not disabled_torch_function and (
+        "__torch_function__" in cls.__dict__ or inherited or not of_package(cls))
     if cls._overrides:
         activate()
         for show in on_subclass:
@@ -72,8 +71,9 @@ def active() -> bool:
 
 
 def disabled_torch_function(cls: Any, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
-    """A ``__torch_function__`` that does nothing special."""
-    return func(*args, **(kwargs or {}))
+    """A ``__torch_function__`` that does nothing special: what it is given counts as plain tensors."""
+    with DisableTorchFunction():
+        return func(*args, **(kwargs or {}))
 
 
 def overriding(values: Iterable[Any]) -> list[Any]:

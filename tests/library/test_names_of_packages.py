@@ -234,6 +234,30 @@ def test_older_names_of_reductions() -> None:
         _reduction.get_enum("x")
 
 
+GRADIENT, RESULT = [[1.0, 0.0, 2.0]], [[0.5, 0.25, 0.25]]
+LOWER = {       # names of functions that gradients written by hand and older programs call
+    "_softmax_backward_data(g, y, 1, torch.float32)": [[0.0, -0.25, 0.25]],
+    "_softmax_backward_data(g, y, 0, torch.float32)": [[0.25, 0.0, 0.375]],
+    "_log_softmax_backward_data(g, torch.zeros(1, 3), -1, torch.float32)": [[-2.0, -3.0, -1.0]],
+    "_shape_as_tensor(g)": [1, 3], "_cast_Long(g + 0.7)": [[1, 0, 2]], "_cast_Double(y)": RESULT,
+}
+
+
+@pytest.mark.parametrize("call", LOWER)
+def test_functions_below_the_public_ones(call: str) -> None:
+    names = {"torch": torch, "g": torch.tensor(GRADIENT), "y": torch.tensor(RESULT)}
+    assert eval(f"torch.{call}", names).tolist() == LOWER[call]
+
+
+@pytest.mark.parametrize(("output", "dtype", "message"), [
+    (torch.ones(1, 2), torch.float32, r"\[1, 3\] does not equal \[1, 2\]"),
+    (torch.ones(1, 3), torch.float16, "expected scalar type Float but found Half"),
+])
+def test_gradients_of_softmax_ask_for_what_fits(output: Any, dtype: Any, message: str) -> None:
+    with pytest.raises(RuntimeError, match=message):
+        torch._softmax_backward_data(torch.tensor(GRADIENT), output, 1, dtype)
+
+
 def test_operators_of_triton_work_elsewhere() -> None:
     @torch.library.triton_op("test_names::thrice", mutates_args=())
     def thrice(x: torch.Tensor) -> torch.Tensor:

@@ -115,6 +115,32 @@ def test_subclasses_are_asked_in_all_forms() -> None:
     assert dict(zip(SEEN, _shown(*programs))) == SEEN
 
 
+# Subclasses of Tensor, by where their __torch_function__ comes from, and what is made of them in an addition.
+SWITCHED_OFF = """
+class Off(torch.Tensor):
+    __torch_function__ = torch._C._disabled_torch_function_impl
+class BelowOff(Off):
+    pass
+class Own(torch.nn.Parameter):
+    pass
+class Manifold(BelowOff, torch.nn.Parameter):
+    pass
+class On(torch.Tensor):
+    pass
+class OnFirst(On, BelowOff):
+    pass
+"""
+OF_A_SUM = {"Off": "Tensor", "BelowOff": "Tensor", "Own": "Tensor", "Manifold": "Tensor", "On": "On",
+            "OnFirst": "Tensor"}
+
+
+def test_subclasses_of_what_is_switched_off_are_not_asked() -> None:
+    programs = [f"{SWITCHED_OFF}\nx = torch.ones(2).as_subclass({name})\nprint(type(x + 1).__name__)\n"
+                "print(torch.overrides.has_torch_function((x,)))" for name in OF_A_SUM]
+    wanted = [f"{result} {result != 'Tensor'}" for result in OF_A_SUM.values()]
+    assert dict(zip(OF_A_SUM, _shown(*programs))) == dict(zip(OF_A_SUM, wanted))
+
+
 def test_attributes_are_announced_as_those_of_tensors() -> None:
     shown, = _shown(SUBCLASS + "x.grad = torch.ones(2, 2)\ndel x.grad\nx.shape\n"
                     "print([f.__name__ for f in seen])\nprint(seen[-1] == torch.Tensor.shape.__get__)\n"
