@@ -121,7 +121,7 @@ class Family(dict[int, Geometry]):
     """
 
     __slots__ = ("shape", "strides", "dtype", "device", "ndim", "numel", "is_contiguous", "span", "table",
-                 "rows", "order", "steps", "flat", "spare", "_part", "_stretch", "_room")
+                 "rows", "order", "steps", "flat", "spare", "_part", "_stretch", "_cut", "_room")
 
     rows: Family
 
@@ -142,6 +142,7 @@ class Family(dict[int, Geometry]):
         self.flat: Geometry | None = None
         self._part: tuple[int, Family] | None = None    # the latest ``parts``
         self._stretch: tuple[int, Family] | None = None     # the latest ``stretch``
+        self._cut: tuple[tuple[int | None, ...], Family] | None = None      # the latest ``cut``
         self._room = _ROOM
         self.spare: list[Geometry] = []     # what it let go of
         first = next(iter(shape), 0)
@@ -201,11 +202,23 @@ class Family(dict[int, Geometry]):
         return found[1]
 
 
+    def cut(self, lengths: tuple[int | None, ...]) -> Family:
+        """What so many positions of the first dimensions are; None: one, without that dimension."""
+        found = self._cut
+        if found is None or found[0] != lengths:
+            given = len(lengths)
+            strides = [s for s, n in zip(self.strides, lengths) if n is not None]
+            found = self._cut = lengths, _family((
+                Size((*[n for n in lengths if n is not None], *tuple(self.shape)[given:])),
+                (*strides, *self.strides[given:]), self.dtype, self.device))
+        return found[1]
+
+
 # A dimension that is longer is taken for the rows of a table: which is read next is not the same as in the
 # last step, and to remember how it was read would push out what comes back.
 TABLE = 1024
 _ROOM = 32              # how many members a family has room for at first
-_PLENTY = 1 << 11       # how many all have, before it is asked whether somebody holds them: few stay cached
+_PLENTY = 1 << 14      # how many all have, before it is asked whether somebody holds them: a few tables
 _given = [0, _PLENTY]   # how much room all have (a family's first counts as one), and may have
 
 

@@ -88,7 +88,8 @@ def simple_view(x: Tensor, items: tuple[Any, ...]) -> Tensor | None:
 def _part(x: Tensor, items: tuple[Any, ...]) -> Tensor | None:
     """That of a tensor without history, in one step; None where it is none, or the whole, or a mistake."""
     g = x._geometry
-    shape, strides, offset, dim = [], [], g.offset, 0
+    lengths: list[int | None] = []
+    offset, dim = g.offset, 0
     how: list[tuple[Operator, tuple[Any, ...]]] = []
     for item, n, stride in zip(items, g.shape, g.strides):
         if item.__class__ is int:
@@ -96,6 +97,7 @@ def _part(x: Tensor, items: tuple[Any, ...]) -> Tensor | None:
                 return None
             offset += (item if item >= 0 else item + n) * stride
             how.append((SELECT, (dim, item)))
+            lengths.append(None)
             continue
         if item.__class__ is not slice or item.step is not None:
             return None
@@ -109,11 +111,8 @@ def _part(x: Tensor, items: tuple[Any, ...]) -> Tensor | None:
         if stop - start != n:
             offset += start * stride
             how.append((SLICE, (dim, start, stop, 1)))
-        shape.append(stop - start)
-        strides.append(stride)
+        lengths.append(stop - start)
         dim += 1
     if not how:
         return None
-    given = len(items)
-    made = g.with_view((*shape, *tuple(g.shape)[given:]), (*strides, *g.strides[given:]), offset)
-    return part(x, made, tuple(how))
+    return part(x, g.family.cut(tuple(lengths))[offset], tuple(how))

@@ -23,6 +23,7 @@ from ..executors import native
 from ..executors.interpreter.quiet import hush, speak
 from ..executors.interpreter.run import Plan, draws, prepare
 from ..executors.native.tiers import interpreted
+from ..graph.geometry import Geometry
 from ..graph.node import Node, Signature, constant
 from ..graph.operator import Operator
 from ..graph.pending import nodes as pending_nodes
@@ -32,7 +33,7 @@ from . import casting
 from .batching import levels
 from .joint import is_joint
 from .known import from_value
-from .record import DECLINED, compute_with, projection, sign
+from .record import ABSENT, DECLINED, compute_with, projection, sign
 from .stacking import joins
 from .tape import INFERENCE, state
 from .tensor import Tensor
@@ -70,31 +71,31 @@ class AtOnce:
     With a ``habit`` some wait for their batch (Note: joint computing).
     """
 
-    __slots__ = ("_begun", "_waiting")
+    __slots__ = ("_begun", "waiting")
 
     def __init__(self, habit: Habit | None = None) -> None:
-        self._waiting = Waiting(habit) if habit is not None and habit.waits else None
+        self.waiting = Waiting(habit) if habit is not None and habit.waits else None
 
     def __enter__(self) -> AtOnce:
-        self._begun = not state.at_once and settings.executor in ("auto", "interpreter") and not (
+        self._begun = state.at_once is None and settings.executor in ("auto", "interpreter") and not (
             settings.eager or settings.verify or settings.kernel_times)
         if self._begun:
-            state.at_once = True
-            state.waiting = self._waiting
-            compute_with(_compute, True)
+            state.at_once = self
+            state.waiting = self.waiting
+            compute_with(_COMPUTER, True)
         return self
 
     def __exit__(self, *raised: object) -> None:
         if self._begun:
-            state.at_once = False
-            compute_with(_compute, False)
-            if self._waiting is not None:
-                self._waiting.end()
+            state.at_once = None
+            compute_with(_COMPUTER, False)
+            if self.waiting is not None:
+                self.waiting.end()
 
 
 def _compute(operator: Operator, operands: Any, attributes: tuple[Any, ...], enough: int | None) -> Any:
     """The result, or results; ``DECLINED`` where it has to be recorded."""
-    if not state.at_once or levels or (casting.used and operator.name in casting.OPERATORS):
+    if state.at_once is None or levels or (casting.used and operator.name in casting.OPERATORS):
         return DECLINED
     if attributes == _ROWS and operands and (join := joins.get(operator)) is not None \
             and (result := join(operands)) is not None:
@@ -118,11 +119,9 @@ def _compute(operator: Operator, operands: Any, attributes: tuple[Any, ...], eno
                 if storage.exposed:
                     exposed = True
                 if g.offset:
-                    if value.dtype is not g.dtype.numpy:
+                    node, g = _from_start(node, g)
+                    if g.offset:
                         return DECLINED
-                    node = _new(Node)
-                    node.value = value[g.offset:g.extent]
-                    g = g.family[0]
             key.append(g)
             values.append(node)
         elif isinstance(x, Tensor):
@@ -138,16 +137,70 @@ def _compute(operator: Operator, operands: Any, attributes: tuple[Any, ...], eno
                 values = [constant(x.value.copy()) if x.__class__ is Node and x.value is not None else x
                           for x in values]
             waiting.readings += pending
-            return _wait(prepared.signature, values, waiting)
+            return _wait(prepared.signature, tuple(values), waiting)
         if pending:
             settle(operands)
-    plan = prepared.plan
+    return _computed(prepared, tuple(values), enough)
+
+
+def _short(operator: Operator, x: Tensor, y: Any, attributes: tuple[Any, ...]) -> Any:
+    """``_compute`` for a tensor, and another one, a number, or nothing: what is usual of it, unrolled."""
+    at_once = state.at_once
+    if at_once is None or x.__class__ is not Tensor or levels or casting.used:
+        return DECLINED
+    waiting = at_once.waiting
+    storage, g, base = x._storage, x._geometry, x._base
+    node, pending = storage.node, 0
+    values: tuple[Any, ...]
+    if x._requires_grad or storage.exposed or (base is not None and base._requires_grad):
+        return DECLINED
+    if node.value.__class__ is not _array:
+        if waiting is None or node not in waiting.nodes:
+            return DECLINED
+        pending = 1
+    elif g.offset:
+        node, g = _from_start(node, g)
+    if y.__class__ is Tensor:
+        storage, h, base = y._storage, y._geometry, y._base
+        other = storage.node
+        if y._requires_grad or storage.exposed or (base is not None and base._requires_grad):
+            return DECLINED
+        if other.value.__class__ is not _array:
+            if waiting is None or other not in waiting.nodes:
+                return DECLINED
+            pending += 1
+        elif h.offset:
+            other, h = _from_start(other, h)
+        values, prepared = (node, other), _prepared.get((operator, attributes, g, h))
+    elif y is ABSENT:
+        values, prepared = (node,), _prepared.get((operator, attributes, g))
+    else:
+        values, prepared = (node, y), _prepared.get((operator, attributes, g, y.__class__))
+    if prepared is None:
+        return DECLINED
+    if waiting is not None and prepared.waits:
+        waiting.readings += pending
+        return _wait(prepared.signature, values, waiting)
+    return DECLINED if pending else _computed(prepared, values, None)
+
+
+def _from_start(node: Node, g: Geometry) -> tuple[Node, Geometry]:
+    """The part of a known value that is read, and how it is read there."""
+    if node.value.dtype is not g.dtype.numpy:   # a view in another type, whose places are counted otherwise
+        return node, g
+    part = _new(Node)
+    part.value = node.value[g.offset:g.extent]
+    part.operands = node, g.offset
+    return part, g.family[0]
+
+
+def _computed(prepared: _Prepared, values: tuple[Any, ...], enough: int | None) -> Any:
+    plan, signature = prepared.plan, prepared.signature
     if plan is None:
         return DECLINED
-    signature = prepared.signature
     before = hush()
     try:
-        result = plan(tuple(values))
+        result = plan(values)
     except Exception:   # recorded, it fails where it is looked at
         return DECLINED
     finally:
@@ -157,9 +210,12 @@ def _compute(operator: Operator, operands: Any, attributes: tuple[Any, ...], eno
     return tuple([from_value(one, geometry) for one, geometry in zip(result, signature.outputs[:enough])])
 
 
-def _wait(signature: Signature, values: list[Any], waiting: Waiting) -> Tensor:
+_COMPUTER = _compute, _short
+
+
+def _wait(signature: Signature, values: tuple[Any, ...], waiting: Waiting) -> Tensor:
     """The result, of which the value is made with those of other samples."""
-    node = Node(signature, tuple(values), _SITE)
+    node = Node(signature, values, _SITE)
     _append(node)
     waiting.nodes[node] = None
     out = _new(Tensor)

@@ -15,12 +15,14 @@ from ..graph.geometry import Geometry, contiguous
 from ..graph.node import Node, Signature, constant
 from ..graph.operator import Operator
 from ..graph.recent import Recent
+from .known import everywhere
 from .record import sign
 from .tape import state
 from .tensor import Tensor
 
 Array = np.ndarray[Any, Any]
 
+_PLAIN = {Tensor}
 _LEAST = 4      # samples: fewer are computed alone
 _SMALL = 1 << 15    # bytes of a batch: NumPy has no better
 _SPREAD = 4     # as many in a group, on the average: else alone
@@ -58,17 +60,16 @@ def joined(tensors: Sequence[Any]) -> Node | None:
     alone."""
     if len(tensors) < _LEAST:
         return None
-    first = tensors[0]._geometry
-    nodes, geometries = [], []
+    if {*map(type, tensors)} != _PLAIN:
+        return None
     for x in tensors:
-        if x.__class__ is not Tensor or x._requires_grad or x._sparse:
-            return None
         base = x._base
-        if base is not None and base._requires_grad:
+        if x._requires_grad or (base is not None and base._requires_grad):
             return None
-        nodes.append(x._storage.node)
-        geometries.append(g := x._geometry)
-        if g is not first and (g.shape != first.shape or g.dtype is not first.dtype):
+    nodes, geometries = [x._storage.node for x in tensors], [x._geometry for x in tensors]
+    first = geometries[0]
+    for g in {*geometries}:
+        if g.shape != first.shape or g.dtype is not first.dtype:
             return None
     join = _Join(len(tensors))
     with pending.lock:      # nobody else computes them meanwhile
@@ -105,9 +106,15 @@ class _Join:
             return found
         if missing:
             waiting = [node for node in nodes if node.value is None]
-            rows = iter(self.computed(self.operation(waiting)).value.reshape(missing, -1))
+            flat = self.computed(self.operation(waiting)).value
+            if missing == len(nodes) and g.numel and flat.dtype == g.dtype.numpy and all(
+                    x.family is g.family for x in geometries):
+                size = len(flat) // missing
+                offsets = [i * size + x.offset for i, x in enumerate(geometries)]
+                return constant(everywhere(flat, g.family)[offsets].reshape(-1))
+            rows = iter(flat.reshape(missing, -1))
             values = [next(rows) if value is None else value for value in values]
-        return constant(_in_a_row(values, geometries))
+        return constant(_in_a_row(nodes, values, geometries))
 
     def operation(self, nodes: Sequence[Node]) -> Node:
         """The column of the results of nodes, which are all pending."""
@@ -165,7 +172,7 @@ class _Join:
 
 
 def _are_one(things: Sequence[Any]) -> bool:
-    return len(set(map(id, things))) == 1
+    return things.count(things[0]) == len(things)
 
 
 def _is_whole(g: Geometry, node: Node) -> bool:
@@ -174,18 +181,37 @@ def _is_whole(g: Geometry, node: Node) -> bool:
     return g.is_contiguous and not g.offset and g.numel == node.signature.outputs[0].numel
 
 
-def _in_a_row(values: Sequence[Any], geometries: Sequence[Geometry]) -> Array:
-    """The elements of values read in these ways, one after the other."""
+def _in_a_row(nodes: Sequence[Node], values: Sequence[Any], geometries: Sequence[Geometry]) -> Array:
+    """The elements of values read in these ways, one after the other.
+
+    ``values``: those of the nodes, or others.
+    """
     g = geometries[0]
     numpy_type = g.dtype.numpy
     for value in values:
-        if value.dtype != numpy_type:
+        if value.dtype is not numpy_type and value.dtype != numpy_type:
             raise _Apart
+    if g.is_contiguous and _are_one(geometries):
+        whole = not g.offset and sum(map(len, values)) == len(values) * g.numel
+        return np.concatenate(values if whole else [value[g.offset:g.extent] for value in values])
     if g.is_contiguous and all(x.is_contiguous for x in geometries):
         return np.concatenate([value[x.offset:x.extent] for value, x in zip(values, geometries)])
     rows = np.empty((len(values), *g.shape), numpy_type)
-    for row, value, x in zip(rows, values, geometries):
-        row[...] = read(value, x)
+    places: dict[tuple[int, int], list[tuple[int, Array, int]]] = {}
+    for i, (node, value, x) in enumerate(zip(nodes, values, geometries)):
+        offset = x.offset
+        if value is node.value and node.operands:   # a part of another's value
+            whole, start = node.operands
+            value, offset = whole.value, offset + start
+        places.setdefault((id(value), id(x.family)), []).append((i, value, offset))
+    for found in places.values():
+        positions, (value, *_), offsets = zip(*found)
+        family = geometries[positions[0]].family
+        if len(found) < _LEAST or not g.numel:
+            for i, offset in zip(positions, offsets):
+                rows[i] = read(value, family[offset])
+        else:
+            rows[[*positions]] = everywhere(value, family)[[*offsets]]
     return rows.reshape(-1)
 
 

@@ -14,17 +14,18 @@ import numpy as np
 
 from ..devices import CPU
 from ..dtypes import from_numpy_dtype
-from ..graph.geometry import Geometry, contiguous
-from ..graph.node import constant
+from ..graph.geometry import Family, Geometry, contiguous
+from ..graph.node import Node
 from ..graph.storage import Storage
 from .batching import levels
 from .overrides import modes
 from .record import interceptors
-from .tape import state
-from .tensor import Tensor, fresh
+from .tape import INFERENCE, state
+from .tensor import Tensor
 from .waiting import settle
 
 Array = np.ndarray[Any, Any]
+_new = object.__new__
 
 
 def known_arrays(tensors: Iterable[Any]) -> list[Array] | None:
@@ -61,15 +62,15 @@ def known_arrays(tensors: Iterable[Any]) -> list[Array] | None:
 def known_rows_of(tensors: Sequence[Any]) -> tuple[Array, list[int]] | None:
     """The table of which the tensors are rows, and which; None as in ``known_arrays``, or if they are not.
 
-    That is what most samples of a batch are, so it is bare. Stretches of one sequence are rows of a table of
-    all its stretches.
+    That is what most samples of a batch are, so it is bare. Stretches of one sequence, or parts of images,
+    are rows of a table of all that there are.
     """
     first = tensors[0]
     if modes or levels or interceptors or first.__class__ is not Tensor or first._sparse:
         return None
     storage, base, family = first._storage, first._base, first._geometry.family
     value, size = storage.node.value, family.numel
-    if base is None or base._requires_grad or not size or not family.is_contiguous:
+    if base is None or base._requires_grad or not size:
         return None
     if family.device is not CPU or value.__class__ is not np.ndarray or value.dtype != family.dtype.numpy:
         return None
@@ -83,11 +84,20 @@ def known_rows_of(tensors: Sequence[Any]) -> tuple[Array, list[int]] | None:
         offsets.append(g.offset)
     if size == 1:
         return value, offsets
+    if not family.is_contiguous:
+        return everywhere(value, family), offsets
     rows = [offset // size for offset in offsets]
     if sum(rows) * size != sum(offsets):    # some begin between two rows
         step = value.itemsize
         return np.ndarray((len(value) - size + 1, size), value.dtype, value, 0, (step, step)), offsets
     return value[:len(value) // size * size].reshape(-1, size), rows
+
+
+def everywhere(value: Array, family: Family) -> Array:
+    """What the geometries of a family read of a flat value, at all offsets; nothing is copied."""
+    step = value.itemsize
+    return np.ndarray((len(value) - family.span + 1, *family.shape), value.dtype, value, 0,
+                      (step, *[step * s for s in family.strides]))
 
 
 def known_rows(tensors: Sequence[Any]) -> list[Array] | None:
@@ -153,4 +163,11 @@ def made(flat: Array, shape: Sequence[int]) -> Tensor:
 
 def from_value(flat: Array, geometry: Geometry) -> Tensor:
     """A tensor of a dense geometry with such a value."""
-    return fresh(Storage(constant(flat), geometry), geometry)
+    node = Node(None, (), None)     # as ``fresh`` and ``constant`` do it: for each number that a sample draws
+    node.value = flat
+    out = _new(Tensor)
+    out._storage = Storage(node, geometry)
+    out._geometry = geometry
+    if state.inference:
+        out._counter = INFERENCE
+    return out

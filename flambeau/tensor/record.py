@@ -43,7 +43,9 @@ _table: Any = _signatures
 _bare: Any = {}     # where nothing is found, as nothing is kept in it
 DECLINED = object()
 _taker: Any = None          # who is asked before an operator is recorded, which it may decline to take
-_computers: list[Any] = []  # who computes it, if nobody intercepts: once for each thread that wants it
+_short: Any = None          # the same for one operand or two, who decides what is not to be asked again
+_computers: list[Any] = []  # who computes it, if nobody intercepts: both, once for each thread that wants it
+ABSENT = object()           # in the place of a second operand
 
 
 def intercept(with_them: list[Any]) -> None:
@@ -52,7 +54,7 @@ def intercept(with_them: list[Any]) -> None:
     _settle()
 
 
-def compute_with(computer: Any, begins: bool) -> None:
+def compute_with(computer: tuple[Any, Any], begins: bool) -> None:
     """A thread begins, or ends, to have computed what it records (Note: computing at once)."""
     if begins:
         _computers.append(computer)
@@ -62,8 +64,8 @@ def compute_with(computer: Any, begins: bool) -> None:
 
 
 def _settle() -> None:
-    global _signatures, _taker
-    _taker = interceptors[-1] if interceptors else [None, *_computers][-1]
+    global _signatures, _taker, _short
+    _taker, _short = (interceptors[-1], None) if interceptors else [(None, None), *_computers][-1]
     _signatures = _table if _taker is None else _bare
 
 
@@ -152,11 +154,11 @@ def record(operator: Operator, operands: Sequence[Any], attributes: tuple[Any, .
 
 def record_one(operator: Operator, x: Tensor, attributes: tuple[Any, ...] = ()) -> Tensor:
     """``record`` for one tensor and one result: the same, unrolled."""
+    if _short is not None and (taken := _short(operator, x, ABSENT, attributes)) is not DECLINED:
+        return taken
     key = (operator, attributes, x._geometry)
     signature = _signatures.get(key)
     if signature is None:
-        if _taker is not None and (taken := _taker(operator, (x,), attributes, None)) is not DECLINED:
-            return taken
         if _taker is not None:
             return record(operator, (x,), attributes)
         if x.__class__ is BatchedTensor:
@@ -186,11 +188,11 @@ def record_one(operator: Operator, x: Tensor, attributes: tuple[Any, ...] = ()) 
 
 def record_pair(operator: Operator, a: Tensor, b: Tensor, attributes: tuple[Any, ...] = ()) -> Tensor:
     """``record`` for two tensors and one result: the same, unrolled."""
+    if _short is not None and (taken := _short(operator, a, b, attributes)) is not DECLINED:
+        return taken
     key = (operator, attributes, a._geometry, b._geometry)
     signature = _signatures.get(key)
     if signature is None:
-        if _taker is not None and (taken := _taker(operator, (a, b), attributes, None)) is not DECLINED:
-            return taken
         if _taker is not None or (casting.used and operator.name in casting.OPERATORS):
             return record(operator, (a, b), attributes)
         if levels and any_batched((a, b)):
@@ -222,11 +224,11 @@ def record_pair(operator: Operator, a: Tensor, b: Tensor, attributes: tuple[Any,
 
 def record_scaled(operator: Operator, x: Tensor, number: Any) -> Tensor:
     """``record`` for a tensor and a Python number: the same, unrolled."""
+    if _short is not None and (taken := _short(operator, x, number, ())) is not DECLINED:
+        return taken
     key = (operator, x._geometry, number.__class__)
     signature = _signatures.get(key)
     if signature is None:
-        if _taker is not None and (taken := _taker(operator, (x, number), (), None)) is not DECLINED:
-            return taken
         if _taker is not None:
             return record(operator, (x, number))
         if x.__class__ is BatchedTensor:

@@ -122,6 +122,9 @@ joins: dict[Operator, Callable[[Sequence[Any]], Tensor | None]] = {}
 
 def _taken(table: Array, rows: Array | list[int], shape: Sequence[int]) -> Array:
     """Their elements, one after the other."""
+    if table.ndim > 2 and allocate[0] is _private and not table.flags.c_contiguous:
+        parts: Array = table[rows]
+        return parts.reshape(-1)
     count = len(rows)
     flat = allocate[0](count * math.prod(shape), table.dtype)
     out = flat if table.ndim == 1 else flat.reshape(count, *table.shape[1:])

@@ -26,6 +26,15 @@ SAMPLES: dict[str, Callable[[torch.Tensor, torch.Tensor, int], Any]] = {
     "flipped, then normalized": lambda x, u, i: ((x[i].flip(2) if i % 3 else x[i]) - MEAN) / MEAN,
     "cropped": lambda x, u, i: pad(x[i], (2, 2, 2, 2))[:, i % 5:i % 5 + 8, i % 3:i % 3 + 8],
     "cropped, then flipped": lambda x, u, i: pad(x[i], (2, 2, 2, 2))[:, i % 2:i % 2 + 8, 1:9].flip(1) * 2,
+    "parts": lambda x, u, i: x[i][:, i % 3:i % 3 + 5, i % 4:i % 4 + 4],
+    "parts of other parts": lambda x, u, i: x[i][1:, 1:7][:, i % 3:i % 3 + 4, i % 2:i % 2 + 5],
+    "parts, some flipped": lambda x, u, i: _some_flipped(x[i][:, i % 4:i % 4 + 4, :7], i),
+    "parts, normalized": lambda x, u, i: (x[i][:, i % 4:i % 4 + 4, 2:7] - MEAN) / MEAN,
+    "parts of many": lambda x, u, i: ((x * 1.0 if i % 4 else x)[i][:, i % 4:i % 4 + 4, 2:7] - MEAN) / MEAN,
+    "parts of turned ones": lambda x, u, i: x[i].permute(2, 1, 0)[i % 4:i % 4 + 4],
+    "parts again and again": lambda x, u, i: x[i][:, :1].expand(3, 4, 8)[..., i % 4:i % 4 + 4],
+    "parts of shared memory": lambda x, u, i: u[i][i % 4:i % 4 + 4, 1:6],
+    "parts of nothing": lambda x, u, i: x[i][:, i % 4:i % 4],
     "mirrored at borders": lambda x, u, i: pad(x[i], (2, 2, 1, 1), mode="reflect"),
     "a part of what waits": lambda x, u, i: (x[i] * 2)[1],
     "turned": lambda x, u, i: (x[i] + 1).permute(1, 2, 0),
@@ -45,6 +54,10 @@ SAMPLES: dict[str, Callable[[torch.Tensor, torch.Tensor, int], Any]] = {
     "a part written": lambda x, u, i: _with_a_hole(x[i] * 2),
     "reduced": lambda x, u, i: (x[i] * 2).mean((1, 2)),
 }
+
+
+def _some_flipped(x: torch.Tensor, i: int) -> torch.Tensor:
+    return x.flip(-1) if i % 3 else x
 
 
 def _with_a_hole(x: torch.Tensor) -> torch.Tensor:
