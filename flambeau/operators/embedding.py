@@ -12,6 +12,7 @@ from ..graph.operator import Operator
 from ..tensor import Tensor, record, state
 from ..tensor.batching import BatchedTensor
 from ..tensor.construct import from_array
+from ..tensor.known import made
 from .arguments import require_integer
 from .bounds import require
 from .definition import operator
@@ -206,8 +207,9 @@ def one_hot(input: Tensor, num_classes: int = -1) -> Tensor:
         if num_classes <= 0:
             raise RuntimeError("Can not infer total number of classes from empty tensor.")
         return from_array(np.zeros((*array.shape, num_classes), np.int64))
-    greatest = array.item(array.argmax())       # arguments of extrema are found sooner than these
-    if array.item(array.argmin()) < 0:
+    several = array.size > 1    # arguments of extrema are found sooner than these
+    greatest = array.item(array.argmax()) if several else array.item()
+    if (array.item(array.argmin()) if several else greatest) < 0:
         raise RuntimeError("Class values must be non-negative.")
     if num_classes == -1:
         num_classes = greatest + 1
@@ -215,6 +217,10 @@ def one_hot(input: Tensor, num_classes: int = -1) -> Tensor:
         raise RuntimeError("num_classes should be positive")
     elif greatest >= num_classes:
         raise RuntimeError("Class values must be smaller than num_classes.")
+    if not several:     # a sample's
+        found = np.zeros(num_classes, np.int64)
+        found[greatest] = 1
+        return made(found, (*array.shape, num_classes))
     found = np.zeros((array.size, num_classes), np.int64)
     found.reshape(-1)[np.arange(0, found.size, num_classes) + array.reshape(-1)] = 1
     return from_array(found.reshape(*array.shape, num_classes))

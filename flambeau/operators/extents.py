@@ -10,6 +10,7 @@ from ..dtypes import SCALAR_NAMES, bfloat16, bool_
 from ..graph.geometry import Geometry, row_major_strides
 from .arguments import is_integer, type_in_words
 
+_INTEGERS = {int}
 _FACTORIES = frozenset(("zeros", "ones", "empty", "rand", "randn", "new_zeros", "new_ones", "new_empty"))
 
 
@@ -21,6 +22,12 @@ def sizes_of(args: tuple[Any, ...], function: str = "", argument: str = "size",
             raise TypeError(f"{function}(): argument '{argument}' must be tuple of ints, not "
                             f"{type_in_words(named)}")
         args = (named,)
+    elif len(args) == 1:    # mostly
+        only = args[0]
+        if only.__class__ is int:
+            return args
+        if only.__class__ is tuple and {*map(type, only)} == _INTEGERS:
+            return only
     if not args and function in _FACTORIES:
         raise TypeError(f'{function}() missing 1 required positional arguments: "{argument}"')
     single = len(args) == 1

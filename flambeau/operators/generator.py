@@ -15,10 +15,12 @@ import numpy as np
 
 from .. import devices
 from ..config import settings
-from ..graph.geometry import Geometry
+from ..engine.look import value_of
+from ..graph.geometry import Geometry, contiguous
 from ..graph.node import Failure
 from ..graph.operator import Operator
-from ..random_streams.few import FEW, Ahead
+from ..random_streams.few import FEW, Ahead, few_normals
+from ..random_streams.groups_ahead import LONGEST, GroupsAhead, is_of_groups
 from ..random_streams.state import STATE_BYTES, check_state, seed_state
 from ..tensor import Tensor, record, state
 from ..tensor.batching import levels, rules
@@ -57,7 +59,8 @@ class Generator:
     @_state.setter
     def _state(self, state: Tensor) -> None:
         self._held = state
-        self._ahead: Ahead | None = None    # what few draws are taken from, which have not changed the state
+        # what is taken from numbers drawn ahead, and has not changed the state held
+        self._ahead: Ahead | GroupsAhead | None = None
 
     def manual_seed(self, seed: int) -> Generator:
         """Start anew from a seed of up to 64 bits."""
@@ -120,11 +123,22 @@ def draw(operator: Operator, generator: Generator | None, operands: tuple[Any, .
 def _draw(operator: Operator, generator: Generator | None, operands: tuple[Any, ...],
           attributes: tuple[Any, ...]) -> Tensor:
     source = generator or default_generator
-    _recover(source)
+    if Failure.made:
+        _recover(source)
     few = few_by_few.get(operator)
-    if few is not None and (geometry := attributes[-1]).numel <= FEW and (
-            drawn := _few(few, source, operands, geometry)) is not None:
-        return drawn
+    if few is not None and (geometry := attributes[-1]).numel <= (LONGEST if state.at_once else FEW) \
+            and _draws_at_once(geometry):
+        of_groups = state.at_once and few is few_normals and is_of_groups(
+            geometry.numel, operands[0], operands[1], attributes[0], geometry.dtype.numpy)
+        drawn = (_of_groups(operator, source, geometry) if of_groups else
+                 _few(few, source, operands, geometry))
+        if drawn is not None:
+            return drawn
+    return _recorded(operator, source, operands, attributes)
+
+
+def _recorded(operator: Operator, source: Generator, operands: tuple[Any, ...],
+              attributes: tuple[Any, ...]) -> Tensor:
     enabled, state.enabled = state.enabled, False
     try:
         values, source._state = record(operator, (source._state, *operands), attributes)
@@ -134,27 +148,58 @@ def _draw(operator: Operator, generator: Generator | None, operands: tuple[Any, 
     return result
 
 
+_AT_ONCE = frozenset(("auto", "interpreter"))     # executors
 # What draws a few numbers quickly by itself, for operators that have it (filled where they are defined).
 few_by_few: dict[Operator, Any] = {}
 
 
 def _few(few: Any, source: Generator, operands: tuple[Any, ...], geometry: Geometry) -> Tensor | None:
     """A few numbers, drawn at once, which costs less than to record it; None if the stream is not known."""
-    if not _draws_at_once(geometry):
-        return None
     ahead = source._ahead
-    if ahead is None:
-        value = _value(source._held)
+    if ahead.__class__ is not Ahead:
+        value = _value(source._held if ahead is None else source._state)
         if value.__class__ is not np.ndarray:
             return None
-        ahead = source._ahead = Ahead(value)
+        ahead = Ahead(value)
+    dtype = geometry.dtype.numpy
+    numbers = few(ahead, geometry.numel, *operands, dtype)
+    if numbers is None:
+        return None
+    source._ahead = ahead
+    return from_value(np.array(numbers, dtype), geometry)
+
+
+def draw_few(few: Any, geometry: Geometry, *operands: Any) -> Tensor | None:
+    """A few numbers of the default generator, with less around them; None where there is more to it."""
+    ahead = default_generator._ahead
+    if ahead.__class__ is not Ahead or levels or geometry.device is not devices.CPU \
+            or not _draws_at_once(geometry):
+        return None
     dtype = geometry.dtype.numpy
     numbers = few(ahead, geometry.numel, *operands, dtype)
     return None if numbers is None else from_value(np.array(numbers, dtype), geometry)
 
 
+def _of_groups(operator: Operator, source: Generator, geometry: Geometry) -> Tensor | None:
+    """Normal numbers for a sample: with more than are asked for now, as the next one asks for as many, as a
+    rule. None if the stream is not known.
+    """
+    count, ahead, many = geometry.numel, source._ahead, geometry.numel
+    if ahead.__class__ is GroupsAhead:
+        if (values := ahead.take(count)) is not None:
+            return from_value(values, geometry)
+        many = ahead.to_draw(count)
+    before = _value(source._state)
+    if before.__class__ is not np.ndarray:
+        return None
+    drawn = _recorded(operator, source, (0.0, 1.0), (True, contiguous((many,), geometry.dtype)))
+    values = value_of(drawn._storage, "draws")
+    source._ahead = GroupsAhead(before, values, value_of(source._held._storage, "draws"), count)
+    return from_value(values[:count].copy(), geometry)
+
+
 def _draws_at_once(geometry: Geometry) -> bool:
-    return not interceptors and geometry.is_contiguous and settings.executor in ("auto", "interpreter")
+    return not interceptors and geometry.is_contiguous and settings.executor in _AT_ONCE
 
 
 def draw_from(operator: Operator, generator: Generator | None, operands: tuple[Any, ...],

@@ -78,6 +78,16 @@ def with_keywords(function: Callable[..., Any], name: str, namespaces: tuple[str
     return wrapper if public is None or judge != "first" else strict(wrapper, *public)
 
 
+def asking_first(quick: Callable[..., Any], function: Callable[..., Any]) -> Callable[..., Any]:
+    """``function``, unless ``quick`` knows what calls without keywords give."""
+    @wraps(function)
+    def quickly(*args: Any, **kwargs: Any) -> Any:
+        if not kwargs and (found := quick(*args)) is not None:
+            return found
+        return function(*args, **kwargs)
+    return quickly
+
+
 def _published(function: Callable[..., Any], namespace: str, name: str) -> Callable[..., Any]:
     """A function for users alone: once it asks overriding arguments, the package's own calls do not.
 

@@ -112,6 +112,10 @@ def is_nonzero(input: Tensor) -> bool:
     return bool(_element(input, "bool"))
 
 
+def _bool(self: Tensor) -> bool:
+    return bool(_element(self, "bool")) if self._geometry.numel == 1 else is_nonzero(self)
+
+
 def _number(self: Tensor) -> Any:
     if self._geometry.numel != 1:
         raise ValueError("only one element tensors can be converted to Python scalars")
@@ -156,7 +160,7 @@ def _format(self: Tensor, spec: str) -> str:
 
 
 _T: Any = Tensor
-_T.__bool__ = _T.__nonzero__ = lambda self: is_nonzero(self)
+_T.__bool__ = _T.__nonzero__ = _bool
 _T.__float__ = _float
 _T.__int__ = _T.__long__ = lambda self: int(_real(self, "int64_t"))
 _T.__complex__ = _complex

@@ -12,19 +12,19 @@ from .. import devices, dtypes
 from ..engine import look_at_draws
 from ..graph.geometry import Geometry, contiguous
 from ..random_streams.bernoulli import bernoulli, bernoulli_each, dropout_mask
-from ..random_streams.few import few_integers, few_normals, few_uniform
+from ..random_streams.few import FEW, few_integers, few_normals, few_uniform
 from ..random_streams.integers import randint as draw_integers
 from ..random_streams.integers import random_full
 from ..random_streams.normal import normal as draw_normal
 from ..random_streams.permutation import randperm as draw_permutation
 from ..random_streams.state import STATE_BYTES
 from ..random_streams.uniform import uniform as draw_uniform
-from ..tensor import Tensor, record
+from ..tensor import Tensor, record, state
 from ..tensor.construct import empty_geometry
 from .creation import factory_geometry, leaf, like_geometry
 from .definition import broadcast_shapes, operator
 from .extents import sizes_of
-from .generator import draw, few_by_few, may_fail
+from .generator import draw, draw_few, few_by_few, may_fail
 from .looking import look
 from .prices import draws
 from .registry import api
@@ -114,13 +114,36 @@ def drawn(op: Any, generator: Any, operands: tuple[Any, ...], geometry: Geometry
 # --- factories ----------------------------------------------------------------------------------------------
 
 def _finished(x: Tensor, requires_grad: bool) -> Tensor:
-    look_at_draws(x._geometry.numel)
+    if state.at_once is None:
+        look_at_draws(x._geometry.numel)
     if requires_grad is False or requires_grad is None:
         return x
     return leaf(x, requires_grad)
 
 
-@api("torch", out=True)
+def _few_numbers(count: Any = None, *more: Any) -> Any:
+    """``rand(1)``, mostly."""
+    if more or count.__class__ is not int or not 0 < count <= FEW:
+        return None
+    geometry = contiguous((count,), dtypes.get_default_dtype(), devices.resolve(None))
+    return draw_few(few_uniform, geometry, 0.0, 1.0)
+
+
+def _few_integers(*args: Any) -> Any:
+    """``randint(9, (1,))``, or with a lower bound."""
+    if len(args) == 2:
+        args = 0, *args
+    elif len(args) != 3:
+        return None
+    low, high, size = args
+    if size.__class__ is not tuple or len(size) != 1 or size[0].__class__ is not int \
+            or low.__class__ is not int or high.__class__ is not int \
+            or not (0 < size[0] <= FEW and -_FIT <= low < high <= _FIT):
+        return None
+    return draw_few(few_integers, contiguous(size, dtypes.int64, devices.resolve(None)), low, high)
+
+
+@api("torch", out=True, quick=_few_numbers)
 def rand(*sizes: Any, size: Any = None, generator: Any = None, dtype: Any = None, layout: Any = None,
          device: Any = None, requires_grad: bool = False, pin_memory: bool = False,
          names: Any = None) -> Tensor:
@@ -202,7 +225,7 @@ def _integer_arguments(args: tuple[Any, ...], low: Any, high: Any,
     return int(low), int(high), sizes_of((), "randint", "size", size)
 
 
-@api("torch", out=True, judge="first")
+@api("torch", out=True, judge="first", quick=_few_integers)
 def randint(*args: Any, low: Any = None, high: Any = None, size: Any = None, generator: Any = None,
             dtype: Any = None, layout: Any = None, device: Any = None, requires_grad: bool = False,
             pin_memory: bool = False) -> Tensor:

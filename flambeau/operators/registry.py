@@ -15,7 +15,7 @@ from ..tensor import Tensor, assign, casting, check_writable, methods
 from ..tensor.overlap import require_apart
 from ..tensor.overrides import begin_asking, dispatching, first_seen, on_first_override, unasked
 from .arguments import type_in_words
-from .keywords import Judge, with_keywords
+from .keywords import Judge, asking_first, with_keywords
 from .out import CONVERTED, Out
 from .signatures import FAILURES, complaint, strict
 
@@ -32,7 +32,8 @@ NAMESPACES: dict[str, dict[str, Callable[..., Any]]] = {
 
 
 def api(*namespaces: str, out: bool | Out = False, inplace: Inplace = False, aliases: tuple[str, ...] = (),
-        name: str | None = None, judge: Judge = "late", as_is: tuple[str, ...] = ()) -> Callable[[F], F]:
+        name: str | None = None, judge: Judge = "late", as_is: tuple[str, ...] = (),
+        quick: Callable[..., Any] | None = None) -> Callable[[F], F]:
     """Publish a function in ``namespaces``.
 
     ``out``: the functions (not the methods) take ``out=``, of any type or as ``Out`` asks. ``inplace``:
@@ -40,6 +41,7 @@ def api(*namespaces: str, out: bool | Out = False, inplace: Inplace = False, ali
     names in the same namespaces.
     ``judge``: when wrong arguments are found (see ``Judge``); aliases of a function that is not judged are.
     ``as_is``: parameters that no other keyword stands for (see ``with_keywords``).
+    ``quick``: what is asked first, given arguments without keywords; None where there is more to a call.
     """
     def publish(function: F) -> F:
         public_name = name or function.__name__
@@ -51,6 +53,7 @@ def api(*namespaces: str, out: bool | Out = False, inplace: Inplace = False, ali
                 offered = with_keywords(
                     cast, public_name, namespaces, asks if namespace != "Tensor" else None,
                     (namespace, each), _when(judge, namespace, each != public_name), as_is)
+                offered = offered if quick is None else asking_first(quick, offered)
                 NAMESPACES[namespace][each] = offered
                 if namespace == "Tensor":
                     setattr(Tensor, each, offered)

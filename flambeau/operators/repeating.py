@@ -8,7 +8,7 @@ from typing import Any
 
 from ..graph.geometry import Geometry, contiguous, dense_like
 from ..layouts import contiguous_format
-from ..tensor import Tensor, check_dim, record
+from ..tensor import Tensor, check_dim, record, record_one
 from ..tensor.batching import by_example
 from ..tensor.construct import from_array
 from .arguments import is_integer
@@ -75,7 +75,19 @@ def _(ctx: Any, grad: Tensor) -> Tensor:
     return record(ROLL, (grad,), (tuple([-s for s in shifts]), dims))
 
 
-@api("torch", "Tensor", judge="first")
+def _flipped_once(input: Any = None, *dims: Any) -> Tensor | None:
+    """``x.flip(-1)``, mostly."""
+    if input.__class__ is not Tensor or len(dims) != 1:
+        return None
+    dim, ndim = dims[0], input._geometry.ndim
+    if (dim.__class__ is list or dim.__class__ is tuple) and len(dim) == 1:
+        dim = dim[0]
+    if dim.__class__ is not int or not -ndim <= dim < ndim:
+        return None
+    return record_one(FLIP, input, ((dim % ndim,),))
+
+
+@api("torch", "Tensor", judge="first", quick=_flipped_once)
 def flip(input: Tensor, *dims: Any, **named: Any) -> Tensor:
     """The order along the given dimensions reversed (a copy).
 
@@ -89,7 +101,7 @@ def flip(input: Tensor, *dims: Any, **named: Any) -> Tensor:
     for position, d in enumerate(found):
         if d in found[:position]:
             raise RuntimeError(f"dim {d} appears multiple times in the list of dims")
-    return record(FLIP, (input,), (found if input.ndim else (),))
+    return record_one(FLIP, input, (found if input.ndim else (),))
 
 
 @api("torch", "Tensor")

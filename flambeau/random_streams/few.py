@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from .arithmetic import FLOAT32, FLOAT64, scaled
-from .state import KEY_AT, State
+from .state import BLOCK, KEY_AT, State, Stream
 
 FEW = 8
 # Widths of integers from here on take 64 bits to a value.
@@ -26,54 +26,70 @@ _words: list[Any] = [Struct(f"<{count}Q").unpack_from for count in range(FEW + 1
 class Ahead:
     """Outputs of 32 bits that were made from a state before they are asked for, more of them each time."""
 
-    __slots__ = ("_state", "_outputs", "_left", "_following", "_taken", "_more", "_normal")
+    __slots__ = ("_state", "_left", "_following", "_outputs", "_at", "_before", "_more", "_normal")
 
     def __init__(self, state: State) -> None:
         self._state = state
         self._left, _, self._following = _place(state, 8)
-        self._outputs: list[int] = []   # the next one last
-        self._taken = 0
+        self._outputs: list[int] = []
+        self._at = 0        # how many of them were taken
+        self._before = 0    # how many outputs of the state's block were taken before them
         self._more = 0
         self._normal: tuple[float, int] | None = None   # what replaces the kept second value of a pair
 
-    def take(self, count: int) -> list[int] | None:
-        """The next outputs, a few; None where a new block begins."""
-        outputs = self._outputs
-        if len(outputs) < count and not self._make(count):
-            return None
-        self._taken += count
-        return [outputs.pop() for _ in range(count)]
+    def take(self, count: int) -> list[int]:
+        """The next outputs, a few."""
+        at = self._at
+        end = at + count
+        if end > len(self._outputs):
+            self._make(count)
+            at, end = 0, count
+        self._at = end
+        return self._outputs[at:end]
 
-    def _make(self, count: int) -> bool:
-        made = len(self._outputs)
-        left = self._left - 1 - self._taken - made
-        if not count or left + made < count:
-            return False
-        fresh = _outputs(self._state, self._following + self._taken + made, min(max(count, self._more), left))
-        self._more = min(4 * len(fresh), _MOST)
-        self._outputs[:0] = fresh[::-1]
-        return True
+    def _make(self, count: int) -> None:
+        """Let there be so many that were not taken, the first of which comes first."""
+        outputs = self._outputs[self._at:]
+        self._before += self._at
+        self._at, made = 0, self._before + len(outputs)
+        left = self._left - 1 - made
+        if left:
+            outputs += _outputs(self._state, self._following + made,
+                                min(max(count - len(outputs), self._more), left))
+            self._more = min(4 * len(outputs), _MOST)
+        self._outputs = outputs
+        if len(outputs) < count:
+            self._begin_block(len(outputs))
+            self._make(count)
+
+    def _begin_block(self, kept: int) -> None:
+        """Go on from the state after all of its block, of which so many outputs are still to be taken."""
+        ended = self._state.copy()
+        _write_left(ended, 8, 1)
+        stream = Stream(ended)
+        stream.random32(1)
+        self._state = stream.close()
+        self._left, self._following, self._before = BLOCK + 1, 0, -kept
 
     def after(self) -> State:
         """The state after what was taken."""
-        if not self._taken and self._normal is None:
+        taken = self._before + self._at
+        if not taken and self._normal is None:
             return self._state
         state = self._state.copy()
-        _write_left(state, 8, self._left - self._taken)
-        _write_next(state, 16, self._following + self._taken)
+        _write_left(state, 8, self._left - taken)
+        _write_next(state, 16, self._following + taken)
         if self._normal is not None:
             value, kept = self._normal
             _write_normal(state, 5024, value, kept)
         state.setflags(write=False)
         return state
 
-    def normals(self, count: int) -> list[float] | None:
-        """The next standard normal values as ``serial_normals`` draws them; None where a new block begins."""
+    def normals(self, count: int) -> list[float]:
+        """The next standard normal values as ``serial_normals`` draws them."""
         value, kept = _kept_normal(self._state, 5024) if self._normal is None else self._normal
         pairs = (count - kept + 1) // 2
         outputs = self.take(4 * pairs) if pairs else []
-        if outputs is None:
-            return None
         values = [value] if kept else []
         for i in range(0, 4 * pairs, 4):
             angle = (2.0 * math.pi) * _double(outputs[i], outputs[i + 1])
@@ -113,21 +129,22 @@ def _outputs(state: State, position: int, count: int) -> list[int]:
 
 def few_uniform(ahead: Ahead, count: int, low: float, high: float, dtype: Any) -> list[float] | None:
     """A few values of ``uniform``; None where that has to draw them."""
-    if low != 0 or high != 1 or dtype is not FLOAT32 or (outputs := ahead.take(count)) is None:
+    if low != 0 or high != 1 or dtype is not FLOAT32 or count > _MOST:
         return None
-    return [(x & 0xFFFFFF) * 2.0**-24 for x in outputs]
+    return [(x & 0xFFFFFF) * 2.0**-24 for x in ahead.take(count)]
 
 
 def few_integers(ahead: Ahead, count: int, low: int, high: int, dtype: Any) -> list[int] | None:
     """A few values of ``randint``; None where that has to draw them."""
     width = high - low
-    if width >= WIDE or dtype.char != "l" or (outputs := ahead.take(count)) is None:
+    if width >= WIDE or dtype.char != "l" or count > _MOST:
         return None
-    return [low + x % width for x in outputs]
+    return [low + x % width for x in ahead.take(count)]
 
 
 def few_normals(ahead: Ahead, count: int, mean: float, std: float, dtype: Any) -> Any:
     """A few values of ``normal``; None where that has to draw them."""
-    if not count or dtype not in (FLOAT32, FLOAT64) or (values := ahead.normals(count)) is None:
+    if not 0 < count <= FEW or dtype not in (FLOAT32, FLOAT64):
         return None
+    values = ahead.normals(count)
     return values if mean == 0 and std == 1 else scaled(np.array(values), float(std), float(mean))
