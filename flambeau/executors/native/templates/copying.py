@@ -113,6 +113,11 @@ def _in_bytes(space: Space, size: int) -> Space:
 # --- runs ---------------------------------------------------------------------------------------------------
 
 def _run(to: Place, source: Place, space: Space, size: int) -> Call:
+    apart = space.strides[1][:-1]
+    if len(apart) > 1 and space.extents[-1] * size < LONG_RUN and all(apart):
+        # Short runs in the order of the source: writing somewhere else is not waited for, reading is.
+        order = sorted(range(len(apart)), key=lambda d: -abs(apart[d]))
+        space = space.moved([*order, len(apart)])
     *rows, columns = space.extents
     space = Space((*rows, columns * size),
                   tuple([(*[s * size for s in own[:-1]], 1) for own in space.strides]))
