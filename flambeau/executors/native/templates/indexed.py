@@ -28,9 +28,9 @@ from .nest import ALIGNED, Nest, Row, Space, Split, fused, rank_for, split, task
 
 Strides = Sequence[int]
 STRIP = 2048       # columns whose indices, once checked, are still in the first cache
-LONG = 1024        # bytes from which a row is fetched before it is copied,
-FETCHED = 256      # so many of them: the core itself fetches what follows
+LONG = 1024        # bytes from which a row is copied while so many of the next one come from memory
 EARLY = 12         # rows that are computed while one comes from memory,
+FETCHED = 256      # or so many bytes of it: the core itself fetches what follows
 FAR = 1 << 20      # where what is indexed has more bytes than this
 LINE = 64
 INDICES = 3        # the words before those of the indices: dense side, indexed side, status
@@ -231,7 +231,7 @@ class _Ahead:
 
     def copy(self, to: str, source: str, count: str) -> None:
         """Fetch a row, and copy the one before it."""
-        for i in range(0, FETCHED, 64):
+        for i in range(0, LONG, LINE):
             self.f.prefetch(self.f.at(source, i, "i8"), 1)
         self.finish()
         for variable, x in zip(self.row, (to, source, count)):
