@@ -61,6 +61,14 @@ def test_every_environment_variable_is_on_its_page() -> None:
     assert used - {"FLAMBEAU_"} == set(re.findall(r"FLAMBEAU_[A-Z_]+", page))
 
 
+@pytest.mark.parametrize("chosen, threshold", [(None, 10_000), (500, 500)])
+def test_garbage_is_collected_as_the_page_of_settings_says(chosen: int | None, threshold: int,
+                                                           tmp_path: Path) -> None:
+    before = "" if chosen is None else f"gc.set_threshold({chosen})\n"
+    program = f"import gc\n{before}import flambeau\nprint(gc.get_threshold()[0])"
+    assert int(_printed(program, tmp_path)) == threshold
+
+
 def test_the_readmes_figures_are_those_of_the_benchmark() -> None:
     table = (ROOT / "benchmarks" / "results" / "workloads.md").read_text(encoding="utf-8")
     assert table in (ROOT / "README.md").read_text(encoding="utf-8")
