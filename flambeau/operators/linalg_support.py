@@ -26,23 +26,25 @@ NAMESPACES["linalg"]["LinAlgError"] = LinAlgError
 
 def require_matrix(A: Tensor, function: str, name: str = "A") -> None:
     """At least two dimensions, and floating-point numbers of 32 bits or more."""
-    if A.ndim < 2:
+    g = A._geometry
+    if g.ndim < 2:
         raise RuntimeError(f"{function}: The input tensor {name} must have at least 2 dimensions.")
-    if A.dtype.category < dtypes.FLOATING:
+    if g.dtype.category < dtypes.FLOATING:
         raise RuntimeError(
             f"{function}: Expected a floating point or complex tensor as input. Got "
-            f"{dtypes.SCALAR_NAMES[A.dtype]}"
+            f"{dtypes.SCALAR_NAMES[g.dtype]}"
         )
-    if A.dtype in dtypes.LOW_PRECISION:
+    if g.dtype in dtypes.LOW_PRECISION:
         raise RuntimeError(
-            f"{function}: Low precision dtypes not supported. Got {dtypes.SCALAR_NAMES[A.dtype]}"
+            f"{function}: Low precision dtypes not supported. Got {dtypes.SCALAR_NAMES[g.dtype]}"
         )
 
 
 def require_square(A: Tensor, function: str, name: str = "A") -> None:
     """Square matrices."""
     require_matrix(A, function, name)
-    if A.shape[-1] != A.shape[-2]:
+    *_, rows, columns = A._geometry.shape
+    if rows != columns:
         raise RuntimeError(
             f"{function}: {name} must be batches of square matrices, but they are {A.shape[-2]} by "
             f"{A.shape[-1]} matrices"
@@ -87,10 +89,11 @@ def require_fitting(A: Tensor, B: Tensor, left: bool, function: str) -> None:
 def failure(info: Tensor, cause: str) -> tuple[str, int] | None:
     """The first failing matrix of a batch (as the message names it) and its code; a look."""
     found = look(info, cause, only_checks=True)
+    if not found.ndim:
+        code = found.item()
+        return ("", code) if code else None
     if not found.any():
         return None
-    if not found.ndim:
-        return "", int(found)
     position = int((found.reshape(-1) != 0).argmax())
     return f"(Batch element {position}): ", int(found.reshape(-1)[position])
 

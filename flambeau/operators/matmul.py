@@ -107,7 +107,7 @@ def mm(input: Tensor, mat2: Tensor) -> Tensor:
     >>> torch.mm(torch.tensor([[1., 2.]]), torch.tensor([[3.], [4.]]))
     tensor([[11.]])
     """
-    return record(MM, (input, mat2))
+    return record_pair(MM, input, mat2)
 
 
 # --- batches ------------------------------------------------------------------------------------------------
@@ -202,7 +202,7 @@ def mv(input: Tensor, vec: Tensor) -> Tensor:
     >>> torch.mv(torch.tensor([[1., 2.], [3., 4.]]), torch.tensor([1., 1.]))
     tensor([3., 7.])
     """
-    return record(MV, (input, vec))
+    return record_pair(MV, input, vec)
 
 
 def _dot_geometry(operands: Any, attributes: Any) -> Geometry:
@@ -265,7 +265,7 @@ def dot(input: Tensor, tensor: Tensor) -> Tensor:
     >>> torch.dot(torch.tensor([2, 3]), torch.tensor([2, 1]))
     tensor(7)
     """
-    return record(DOT, (input, tensor))
+    return record_pair(DOT, input, tensor)
 
 
 @api("torch", "Tensor", out=_DOT)
