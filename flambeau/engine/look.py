@@ -18,7 +18,7 @@ import numpy as np
 from ..config import settings
 from ..executors import interpreter, native, null
 from ..executors.measure import measured, ran
-from ..executors.native.tiers import SHORT
+from ..executors.native.tiers import LARGEST
 from ..graph import pending
 from ..graph.node import Failure, Node, constant
 from ..graph.site import Site, describe, user_frame
@@ -59,7 +59,7 @@ def compute_pending(cause: str, keep: int = 0) -> None:
         failed: list[Node] | None = None
         try:
             ran.clear()
-            if recorded <= SHORT and not keep and settings.executor in _WITH_PROGRAMS \
+            if recorded <= LARGEST and not keep and settings.executor in _WITH_PROGRAMS \
                     and not (settings.verify or pending.watchers):
                 failed = native.replay(pending.nodes, live)
             if failed is None:

@@ -12,10 +12,7 @@ from ..freed import keep_freed_memory
 from ..measure import ran
 from .programs.known import program_of, replays
 from .programs.outline import Reading
-
-# Nodes of a program. Of a long loop in one graph the first piece, those in the middle, which are equal, and
-# the last one are remembered together (known.py).
-LARGEST = 16_000
+from .tiers import LARGEST
 
 
 def run(nodes: list[Node], forced: bool = True) -> list[Node]:

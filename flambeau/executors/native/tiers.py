@@ -26,7 +26,9 @@ BYTE = 0.4                  # for each byte of its result
 
 form_of = attrgetter("signature.form")
 _MET = 50_000               # graphs that are known to have come
-SHORT = 64                  # nodes of a graph that is looked up; a longer one is compared with one expected
+# Nodes of a program. Of a long loop in one graph the first piece, those in the middle, which are equal, and
+# the last one are remembered together (known.py).
+LARGEST = 16_000
 
 
 class Rent:

@@ -1,4 +1,4 @@
-"""A short graph is found by its signatures alone, and computes what any graph does."""
+"""A graph of which all is needed is found by its signatures alone, and computes what any graph does."""
 
 from __future__ import annotations
 

@@ -13,7 +13,7 @@ from weakref import ref
 from ....graph.node import Node, Signature
 from ...measure import ran
 from ..llvm import code
-from ..tiers import SHORT, Rent, ledger
+from ..tiers import Rent, ledger
 from . import kept, runtime
 from .arrangement import Arrangement, form_of
 from .dump import dump
@@ -72,7 +72,7 @@ def _nothing() -> None:
 
 _families: dict[tuple[Any, ...], Family] = {}
 _entries: deque[Entry] = deque()    # of all families
-# Short ones that have programs, by signatures in the order of recording: of several, the latest.
+# Those that have programs, by signatures in the order of recording: of several, the latest.
 replays: dict[tuple[Signature, ...], Entry] = {}
 _latest: Entry | None = None
 _remembered = 0
@@ -116,7 +116,7 @@ def program_of(nodes: list[Node], reading: Reading, forced: bool) -> Program | N
             _log.warning("a graph has no native program, and is interpreted: please report this",
                          exc_info=True)
         reading.read_operands()
-    if entry.program is not None and len(nodes) <= SHORT and not entry.family.moves:
+    if entry.program is not None and not entry.family.moves:
         replays[tuple(entry.signatures[::-1])] = entry
     return entry.program
 

@@ -1,8 +1,10 @@
 """What a graph is known again by.
 
-Note: replay. Comparing a graph with the one that is expected costs a tenth of a microsecond a node: lists of
-signatures and of reference counts are compared, and the operands at the places where the expected graph had
-equal ones, all in loops of C. Only where no expected graph fits is a key made and looked up.
+Note: replay. Comparing a graph with another one costs a tenth of a microsecond a node: lists of signatures
+and of reference counts are compared, and the operands at the places where the other graph had equal ones, all
+in loops of C. What is pending is compared with the latest graph of the same signatures. If it fits, all of it
+is needed, and nothing has to be sorted out. Else what is needed is compared with the graph that is expected
+after the one before. Only where that does not fit either is a key made and looked up.
 """
 
 from __future__ import annotations
