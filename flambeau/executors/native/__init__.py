@@ -65,6 +65,7 @@ def _executor() -> Callable[[list[Node], bool], list[Node]]:
             from .run import replay as known_again  # likewise
             from .run import run as native  # needs llvmlite, which may not be there
             _execute, replay = native, known_again
+            rest_between_products()     # also where no graph was early
         except ImportError as error:
             _log.warning("the native tier needs llvmlite (%s): interpreting instead", error)
             _execute = _interpret

@@ -9,6 +9,8 @@ import pytest
 import flambeau
 from flambeau import config
 from flambeau.engine import looks
+from flambeau.executors import native
+from flambeau.executors.interpreter import blas
 from flambeau.executors.native import tiers
 from flambeau.executors.native.programs import known
 
@@ -87,3 +89,12 @@ def test_graphs_of_the_same_operators_that_never_come_back_are_not_bought_one_by
     for _ in range(8):
         _graph_that_differs(77)
     assert looks[-1].tier.startswith("native")
+
+
+def test_no_early_graph_is_needed_for_products_to_take_one_thread(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(native, "_execute", None)
+    monkeypatch.setattr(native, "replay", native.replay)
+    monkeypatch.setattr(blas, "_moderate", 0)
+    with config.executor("native"):
+        assert (flambeau.ones(3) + 1).sum().item() == 6
+    assert blas._moderate == blas.MODERATE
