@@ -70,6 +70,17 @@ class Augmented(Images):
         return (image - self.mean) / self.std, self.labels[index]
 
 
+class Noisy(Images):
+    """Rows of 32 numbers with some noise."""
+
+    def __init__(self, torch: Any, count: int) -> None:
+        self.torch, self.rows, self.labels = torch, torch.rand(count, 32), torch.arange(count)
+        self.count = count
+
+    def __getitem__(self, index: int) -> Any:
+        return self.rows[index] + 0.1 * self.torch.randn(32), self.labels[index]
+
+
 class Tokens(Images):
     """Stretches of 64 tokens, and the same one further on."""
 
@@ -131,6 +142,7 @@ DATASETS: dict[str, tuple[Callable[[Any, int], Any], int, Callable[[Any], Any] |
     "rows, own dataset": (Rows, 16384, None),
     "images 3x64x64": (Images, 2048, None),
     "images 3x32x32, augmented": (Augmented, 2048, None),
+    "rows with noise": (Noisy, 8192, None),
     "tokens": (Tokens, 8192, None),
     "dicts": (Dicts, 8192, None),
     "variable lengths": (Sentences, 8192, padded),
