@@ -10,8 +10,9 @@ from ...graph.node import Node
 from .. import interpreter
 from ..freed import keep_freed_memory
 from ..measure import ran
-from .programs.known import program_of, replays
+from .programs.known import is_strange, program_of, replays
 from .programs.outline import Reading
+from .programs.pieces import LARGE, lengths
 from .tiers import LARGEST
 
 
@@ -21,9 +22,13 @@ def run(nodes: list[Node], forced: bool = True) -> list[Node]:
     ``forced``: a program is made for every graph at once, and not when it pays.
     """
     if len(nodes) > LARGEST:
-        return _in_pieces(nodes, forced)
+        return _in_pieces(nodes, forced, [LARGEST] * -(-len(nodes) // LARGEST))
     keep_freed_memory()
     reading = Reading(nodes)
+    if not forced and len(nodes) >= LARGE and is_strange(reading):
+        reading.flat.clear()
+        ran.append("pieces")
+        return _in_pieces(nodes, forced, lengths(reading.forms()[::-1]))
     program = program_of(nodes, reading, forced)
     if program is not None:
         ran.append("native")
@@ -60,12 +65,12 @@ def replay(pending: list[Node], live: list[Node]) -> list[Node] | None:
 _signature, _operands = attrgetter("signature"), attrgetter("operands")
 
 
-def _in_pieces(nodes: list[Node], forced: bool) -> list[Node]:
+def _in_pieces(nodes: list[Node], forced: bool, lengths: list[int]) -> list[Node]:
     """What one piece hands to the next is held by the next one's nodes."""
     failed: list[Node] = []
-    while nodes:
-        piece = nodes[-LARGEST:]
-        del nodes[-LARGEST:]
+    for length in lengths:
+        piece = nodes[-length:]
+        del nodes[-length:]
         try:
             failed += run(piece, forced)
         finally:

@@ -70,6 +70,10 @@ class Ledger:
         self._meet(operators, interpreted(nodes))
         return True
 
+    def has_met(self, forms: Iterable[int]) -> bool:
+        """Whether a graph of these operators was met before."""
+        return _operators(forms) in self.met
+
     def spent_on(self, forms: Iterable[int]) -> float:
         """What graphs of these operators cost so far, as far as they have no outline."""
         return self.met.get(_operators(forms), 0.0)

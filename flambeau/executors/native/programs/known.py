@@ -20,6 +20,7 @@ from .dump import dump
 from .moving import differ_in_places_alone, settle
 from .outline import Outline, Reading
 from .pattern import Pattern, Planned, Plans
+from .pieces import strangers
 from .program import Program
 
 _LIMIT = 50_000     # nodes in all graphs that are remembered
@@ -71,6 +72,7 @@ def _nothing() -> None:
 
 
 _families: dict[tuple[Any, ...], Family] = {}
+_alike: dict[tuple[Any, ...], list[Family]] = {}    # those of the same operators, used as often
 _entries: deque[Entry] = deque()    # of all families
 # Those that have programs, by signatures in the order of recording: of several, the latest.
 replays: dict[tuple[Signature, ...], Entry] = {}
@@ -119,6 +121,16 @@ def program_of(nodes: list[Node], reading: Reading, forced: bool) -> Program | N
     if entry.program is not None and not entry.family.moves:
         replays[tuple(entry.signatures[::-1])] = entry
     return entry.program
+
+
+def is_strange(reading: Reading) -> bool:
+    """Whether a large graph is to be cut, as it hardly comes back (Note: pieces)."""
+    expected = _latest.following() if _latest is not None else None
+    as_expected = expected is not None and expected.signatures == reading.signatures
+    if as_expected or ledger.has_met(reading.forms()):
+        strangers.count_known()
+        return False
+    return strangers.take(reading.forms())
 
 
 @contextmanager
@@ -188,7 +200,9 @@ def _find(reading: Reading, expected: Family | None) -> Entry:
     if entry is None:
         _remembered += len(signatures)
         _make_room()
-        _families[family.key] = family
+        if family.key not in _families:
+            _families[family.key] = family
+            _alike.setdefault(family.key[:2], []).append(family)
         entry = family.entries[signatures] = Entry(family, reading)
         _entries.append(entry)
     return entry
@@ -197,6 +211,9 @@ def _find(reading: Reading, expected: Family | None) -> Entry:
 def _family(reading: Reading, expected: Family | None) -> Family:
     if expected is not None and expected.outline.is_of(reading):
         return expected
+    for family in _alike.get((tuple(reading.forms()), tuple(reading.counts)), ()):
+        if family.outline.fits(reading.counts, reading.nodes, reading.flat):
+            return family
     outline = Outline(reading)
     key = outline.key()
     return _families.get(key) or Family(key, outline)
@@ -219,14 +236,20 @@ def _make_room() -> None:
         del family.entries[signatures]
         if not family.entries:
             del _families[family.key]
+            alike = _alike[family.key[:2]]
+            alike.remove(family)
+            if not alike:
+                del _alike[family.key[:2]]
 
 
 def clear() -> None:
     """Forget all programs."""
     global _latest, _remembered
     _families.clear()
+    _alike.clear()
     _entries.clear()
     replays.clear()
     ledger.met.clear()
+    strangers.clear()
     _latest = None
     _remembered = 0

@@ -1,0 +1,74 @@
+"""Graphs that are another one each time, in pieces that come back.
+
+Note: pieces. A loop whose rounds differ (sequences decoded with or without the teacher's word, trees, early
+exits) records another graph at each step: none comes back, and a program made for one is of no use to the
+next. But most of what such graphs consist of has come before. So after some large graphs that were met for
+the first time, those that follow are cut, and each piece is a graph of its own: interpreted at first, a
+program once it has come back often enough. Where to cut follows from the operators around a node alone, as
+content-defined chunking finds the equal parts of files: of some places in a row the one whose neighbourhood
+has the smallest hash. So a loop is cut in the same phase of its rounds, whatever came before it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+LARGE = 72              # nodes of a graph that is worth cutting
+SHORTEST, LONGEST = 12, 36      # nodes of a piece
+_NEIGHBOURS = 6         # operators whose order decides
+_ENOUGH = 8             # large graphs that had not come before, after which they are cut
+_WORTH = 20             # times that a graph comes in pieces before it is treated as others are
+_REMEMBERED = 10_000    # graphs that came in pieces
+
+
+class Strangers:
+    """Large graphs that came in pieces. ``_count``: how many had not come before lately, less those that had.
+
+    ``_cutting``: whether those that have not are cut: from ``_ENOUGH`` of them on, until none is left.
+    """
+
+    def __init__(self) -> None:
+        self._count = 0
+        self._cutting = False
+        self._comings: dict[int, int] = {}
+
+    def count_known(self) -> None:
+        """A large graph came that is known."""
+        if self._count:
+            self._count -= 1
+            self._cutting = self._cutting and self._count > 0
+
+    def take(self, forms: Sequence[int]) -> bool:
+        """Whether a graph of these operators, which is not known, is to be cut."""
+        key = hash(tuple(forms))
+        comings = self._comings.get(key, 0)
+        if not comings:
+            self._cutting = self._cutting or self._count == _ENOUGH
+            self._count = min(self._count + 1, _ENOUGH)
+            if not self._cutting:
+                return False
+        if len(self._comings) >= _REMEMBERED:
+            self._comings.clear()
+        self._comings[key] = comings + 1
+        return comings < _WORTH
+
+    def clear(self) -> None:
+        """Forget all."""
+        self._count, self._cutting = 0, False
+        self._comings.clear()
+
+
+def lengths(forms: Sequence[int]) -> list[int]:
+    """How many nodes each piece of a graph has. ``forms``: of its nodes, in the order of recording."""
+    hashes = [hash(tuple(forms[i:i + _NEIGHBOURS])) for i in range(len(forms))]
+    found: list[int] = []
+    start = 0
+    while len(forms) - start > LONGEST:
+        places = hashes[start + SHORTEST:start + LONGEST]
+        length = SHORTEST + places.index(min(places))
+        found.append(length)
+        start += length
+    return [*found, len(forms) - start]
+
+
+strangers = Strangers()

@@ -1,0 +1,115 @@
+"""Graphs that are another one each time come in pieces, which come back."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Iterator
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+pytest.importorskip("llvmlite")
+
+import flambeau as torch
+from flambeau import config
+from flambeau.engine import looks
+from flambeau.executors import native
+from flambeau.executors.native import tiers
+from flambeau.executors.native.programs import known, pieces
+
+
+@pytest.fixture
+def _late(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    """Enough was interpreted for the compiler to be worth starting."""
+    ledger = tiers.Ledger()
+    ledger.total = tiers.COMPILER
+    monkeypatch.setattr("flambeau.executors.native.ledger", ledger)
+    monkeypatch.setattr(known, "ledger", ledger)
+    native.expect_steps()
+    with config.executor("auto"):
+        yield
+
+
+def _walk(turns: list[bool]) -> torch.Tensor:
+    """A loop whose rounds differ."""
+    x = torch.linspace(-1, 1, 12)
+    weight = torch.linspace(0, 1, 12).requires_grad_()
+    for turn in turns:
+        x = torch.tanh(x * weight + 1) - x.mean() if turn else torch.sigmoid(x).cumsum(0) * weight
+    loss = (x * x).sum()
+    loss.backward()
+    assert weight.grad is not None
+    return torch.cat([weight.grad, loss.detach()[None]])
+
+
+def _turns(seed: int) -> list[bool]:
+    generator = random.Random(seed)
+    return [generator.random() < 0.5 for _ in range(24)]
+
+
+def _computed(turns: list[bool]) -> tuple[list[float], str]:
+    """The values, and who computed them."""
+    values = _walk(turns).tolist()
+    return values, looks[-1].tier
+
+
+@pytest.mark.usefixtures("_late")
+def test_strange_graphs_are_cut_and_give_the_values_that_they_have() -> None:
+    cut = 0
+    for seed in range(20):
+        values, tier = _computed(_turns(seed))
+        cut += "pieces" in tier
+        with config.executor("interpreter"):
+            expected = _walk(_turns(seed)).tolist()
+        np.testing.assert_allclose(values, expected, rtol=2e-5, atol=1e-5)
+    assert cut >= 8
+    assert any(entry.program is not None for entry in known._entries)     # pieces came back
+
+
+@pytest.mark.usefixtures("_late")
+def test_a_graph_that_comes_back_gets_a_program_after_all() -> None:
+    for seed in range(12):
+        _walk(_turns(seed)).tolist()
+    found = [_computed(_turns(99))[1] for _ in range(40)]
+    assert "pieces" in found[0]
+    assert found[-1] == "native"
+
+
+@pytest.mark.usefixtures("_late")
+def test_few_new_graphs_are_not_cut() -> None:
+    for seed in range(5):
+        assert "pieces" not in _computed(_turns(seed))[1]
+
+
+@pytest.mark.usefixtures("_late")
+def test_what_fails_in_a_piece_is_told_at_its_line() -> None:
+    for seed in range(12):
+        _walk(_turns(seed)).tolist()
+    x = torch.zeros(12)
+    for turn in _turns(100):
+        x = x + 1 if turn else x.exp().log() + 2
+    index = (x[:1] + 1000).long().requires_grad_(False)
+    bad = torch.take(x, index)      # the line that recorded it
+    with pytest.raises(IndexError) as caught:
+        (bad.sum() + x.sum()).item()
+    assert any("test_pieces.py" in note for note in caught.value.__notes__)
+
+
+@given(st.lists(st.integers(0, 30), max_size=300))
+def test_pieces_are_the_whole_graph(forms: list[int]) -> None:
+    found = pieces.lengths(forms)
+    assert sum(found) == len(forms)
+    assert all(pieces.SHORTEST <= n <= pieces.LONGEST for n in found[:-1])
+
+
+@given(st.lists(st.integers(0, 30), max_size=60), st.integers(0, 1000))
+def test_a_loop_is_cut_in_the_same_phase_whatever_came_before(before: list[int], seed: int) -> None:
+    generator = random.Random(seed)
+    period = [generator.randrange(100) for _ in range(20)]
+    loop = period * 30
+    cuts = np.cumsum([0, *pieces.lengths(before + loop)]) - len(before)
+    other = np.cumsum([0, *pieces.lengths(loop)])
+    middle = range(200, 400)
+    assert {int(x) % 20 for x in cuts if x in middle} == {int(x) % 20 for x in other if x in middle}
