@@ -9,7 +9,7 @@ from ..graph.geometry import Geometry
 from ..size import Size
 from ..tensor import Tensor, check_dim, view, view_operator
 from . import definition
-from .arguments import whole
+from .arguments import invalid_combination, whole
 from .extents import sizes_of, type_name
 from .registry import NAMESPACES, api
 
@@ -215,11 +215,13 @@ def unsqueeze(input: Tensor, dim: int) -> Tensor:
 # --- at least so many dimensions ----------------------------------------------------------------------------
 
 
-def _each(tensors: tuple[Any, ...], function: Any) -> Any:
+def _each(name: str, tensors: tuple[Any, ...], function: Any) -> Any:
     if len(tensors) == 1:
         if isinstance(tensors[0], Tensor):
             return function(tensors[0])
-        tensors = tuple(tensors[0]) if isinstance(tensors[0], (tuple, list)) else tensors
+        if not isinstance(tensors[0], (tuple, list)):
+            raise invalid_combination(name, ("Tensor input", "tuple of Tensors tensors"), tensors, {})
+        tensors = tuple(tensors[0])
     for x in tensors:
         if not isinstance(x, Tensor):
             raise TypeError(f"must be Tensor, not {type(x).__name__}")     # worded where it is judged
@@ -234,7 +236,7 @@ def atleast_1d(*tensors: Any) -> Any:
     >>> torch.atleast_1d(torch.tensor(2.))
     tensor([2.])
     """
-    return _each(tensors, lambda x: x.reshape(1) if x.ndim == 0 else x)
+    return _each("atleast_1d", tensors, lambda x: x.reshape(1) if x.ndim == 0 else x)
 
 
 @api("torch")
@@ -245,7 +247,8 @@ def atleast_2d(*tensors: Any) -> Any:
     >>> torch.atleast_2d(torch.tensor([1., 2.]))
     tensor([[1., 2.]])
     """
-    return _each(tensors, lambda x: x.reshape(1, 1) if x.ndim == 0 else x.unsqueeze(0) if x.ndim == 1 else x)
+    return _each("atleast_2d", tensors,
+                 lambda x: x.reshape(1, 1) if x.ndim == 0 else x.unsqueeze(0) if x.ndim == 1 else x)
 
 
 @api("torch")
@@ -262,4 +265,4 @@ def atleast_3d(*tensors: Any) -> Any:
         if x.ndim == 1:
             return x.unsqueeze(0).unsqueeze(-1)
         return x.unsqueeze(-1) if x.ndim == 2 else x
-    return _each(tensors, three)
+    return _each("atleast_3d", tensors, three)

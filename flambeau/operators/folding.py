@@ -80,8 +80,10 @@ def _(ctx: Any, grad: Tensor) -> Tensor:
 
 def _check_positive(name: str, value: Ints, zero: bool = False) -> None:
     if any(v < 0 if zero else v <= 0 for v in value):
-        raise RuntimeError(f"{name} should be {'non-negative' if zero else 'greater than zero'}, but got "
-                           f"{name}_height: {value[0]} {name}_width: {value[-1]}")
+        of = "pad" if name == "padding" else name
+        bound = "non-negative" if zero else "greater than zero"
+        raise RuntimeError(f"{name}{' size' * (name == 'kernel')} should be {bound}, but got "
+                           f"{of}_height: {value[0]} {of}_width: {value[-1]}")
 
 
 @api("nn.functional", judge="first")

@@ -103,7 +103,7 @@ def _types_differ(name: str, input: Tensor, x: Tensor) -> str:
 @api("torch", "Tensor", out=True, judge="first")
 @by_example
 def histogram(
-    input: Tensor, bins: Any, *, range: Any = None, weight: Tensor | None = None, density: bool = False
+    input: Tensor, bins: Any = 100, *, range: Any = None, weight: Tensor | None = None, density: bool = False
 ) -> Any:
     """Counts of elements (or sums of weights) in bins, and the bins' edges.
 

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from typing import Any
 
-from .. import return_types
+from .. import dtypes, return_types
 from ..executors.interpreter import factorizations
 from ..graph.geometry import Geometry
 from ..tensor import Tensor, record
 from ..tensor.warned import warn
 from . import prices
 from .definition import operator
+from .domain import not_implemented
 from .linalg_solve import SOLVE_TRIANGULAR
 from .linalg_support import (
     LinAlgError,
@@ -19,7 +20,6 @@ from .linalg_support import (
     failure,
     info_of,
     require_fitting,
-    require_same_type,
     require_square,
     same,
     same_by_columns,
@@ -120,8 +120,15 @@ def cholesky_solve(input: Tensor, input2: Tensor, upper: bool = False) -> Tensor
         raise RuntimeError(f"b should have at least 2 dimensions, but has {input.ndim} dimensions instead")
     if input2.ndim < 2:
         raise RuntimeError(f"u should have at least 2 dimensions, but has {input2.ndim} dimensions instead")
-    require_square(input2, "cholesky_solve")
-    require_same_type(input2, input, "cholesky_solve")
+    if input2.shape[-1] != input2.shape[-2]:
+        raise RuntimeError(f"A must be batches of square matrices, but they are {input2.shape[-2]} by "
+                           f"{input2.shape[-1]} matrices")
+    if input.dtype is not input2.dtype:
+        raise RuntimeError("Expected b and A to have the same dtype, but found b of type "
+                           f"{dtypes.SCALAR_NAMES[input.dtype]} and A of type "
+                           f"{dtypes.SCALAR_NAMES[input2.dtype]} instead.")
+    if input.dtype.category < dtypes.FLOATING or input.dtype in dtypes.LOW_PRECISION:
+        raise not_implemented("cholesky_solve_cpu", input.dtype)
     require_fitting(input2, input, True, "cholesky_solve")
     return record(CHOLESKY_SOLVE, (input, input2), (upper,))
 

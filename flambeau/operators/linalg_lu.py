@@ -233,7 +233,7 @@ def lu_solve(LU: Tensor, pivots: Tensor, B: Tensor, *, left: bool = True, adjoin
     >>> torch.linalg.lu_solve(*torch.linalg.lu_factor(torch.tensor([[2.]])), torch.tensor([[4.]]))
     tensor([[2.]])
     """
-    require_square(LU, "torch.linalg.lu_solve", "LU")
+    require_square(LU, "torch.linalg.lu_solve")
     require_fitting(LU, B, left, "torch.linalg.lu_solve")
     if pivots.dtype is not dtypes.int32:
         raise RuntimeError("linalg.lu_solve: pivots should be a Tensor of scalar type torch.int32")

@@ -149,8 +149,8 @@ def multi_dot(tensors: Any) -> Tensor:
     for i in range(n - 1):
         if chain[i].dtype is not chain[i + 1].dtype:
             raise RuntimeError(
-                f"multi_dot(): all tensors must have be the same dtype but tensor 0 is {chain[0].dtype} and "
-                f"tensor {i + 1} {chain[i + 1].dtype}"
+                f"multi_dot(): all tensors must have be the same dtype but tensor 0 is "
+                f"{dtypes.c_name(chain[0].dtype)} and tensor {i + 1} {dtypes.c_name(chain[i + 1].dtype)}"
             )
         if chain[i].shape[1] != chain[i + 1].shape[0]:
             raise RuntimeError(

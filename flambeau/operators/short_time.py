@@ -8,6 +8,7 @@ from .. import dtypes
 from ..tensor import Tensor
 from ..tensor.batching import by_example
 from ..tensor.warned import warn, warn_once
+from .arguments import invalid_combination
 from .looking import look
 from .registry import NAMESPACES, api
 
@@ -114,6 +115,10 @@ def _stft_method(
     )
 
 
+_STFT = tuple([
+    "Tensor input, int n_fft, int hop_length = None, int win_length = None, Tensor window = None, " + centered
+    + "bool normalized = False, bool onesided = None, bool return_complex = None, bool align_to_window = None"
+    for centered in ('bool center = True, str pad_mode = "reflect", ', "")])
 _WITHOUT_WINDOW = (
     "A window was not provided. A rectangular window will be applied,which is known to cause spectral "
     "leakage. Other windows such as torch.hann_window or torch.hamming_window are recommended to reduce "
@@ -136,6 +141,10 @@ def _stft(
     return_complex: Any,
     align: Any,
 ) -> Tensor:
+    if not isinstance(normalized, bool) or any(
+            flag is not None and not isinstance(flag, bool) for flag in (onesided, return_complex, align)):
+        given = x, n_fft, hop_length, win_length, window, normalized, onesided, return_complex, align
+        raise invalid_combination("stft", _STFT, given, {})
     hop = n_fft // 4 if hop_length is None else hop_length
     length = n_fft if win_length is None else win_length
     call = _stft_call(x, n_fft, hop, length, window, normalized, onesided, return_complex, align)

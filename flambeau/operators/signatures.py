@@ -113,8 +113,11 @@ def complaint(function: Callable[..., Any], namespace: str, name: str, args: Seq
     if known is None:
         return None
     if known.python and known.rows[0].startswith("*"):
-        several = args[0] if len(args) == 1 and isinstance(args[0], (tuple, list)) else args
-        return not_all_tensors(several, int(known.rows[0][1:]))
+        argument, _, alone = known.rows[0][1:].partition(" or ")
+        if len(args) == 1 and not isinstance(args[0], (tuple, list)) and alone:
+            return None
+        return not_all_tensors(args[0] if len(args) == 1 and isinstance(args[0], (tuple, list)) else args,
+                               int(argument))
     if known.python:
         return _of_python(known.rows, {**dict(zip(_names_of(function), args)), **kwargs})
     if namespace == "Tensor":

@@ -156,6 +156,8 @@ def _extents(x: Tensor, s: Any, dim: Any) -> tuple[tuple[int, ...], list[int]]:
     """Dimensions and extents of a transform over several dimensions."""
     if dim is not None:
         dim = [dim] if isinstance(dim, int) else list(dim)
+        if x.ndim and len({check_dim(d, x.ndim) for d in dim}) != len(dim):
+            raise RuntimeError("FFT dims must be unique")
     if s is not None:
         s = [s] if isinstance(s, int) else list(s)
         if dim is not None and len(dim) != len(s):
@@ -170,8 +172,6 @@ def _extents(x: Tensor, s: Any, dim: Any) -> tuple[tuple[int, ...], list[int]]:
         if dim and not x.ndim:
             raise IndexError(f"Dimension specified as {dim[0]} but tensor has no dimensions")
         dims = tuple(check_dim(d, x.ndim) for d in dim)
-        if len(set(dims)) != len(dims):
-            raise RuntimeError("FFT dims must be unique")
     sizes = [x.shape[d] if n == -1 else n for d, n in zip(dims, s or [-1] * len(dims))]
     return dims, sizes
 
@@ -228,6 +228,8 @@ def _flipped(x: Tensor, s: Any, dim: Any, norm: Any, name: str, forward: bool) -
 
 
 def _one(n: int | None, dim: int) -> tuple[Any, Any]:
+    if n == -1:     # which stands for the tensor's own extent where there are several
+        raise RuntimeError("Invalid number of data points (-1) specified")
     return (None if n is None else [n]), [dim]
 
 
