@@ -70,17 +70,24 @@ def _check_bias(weight: Tensor, bias: Any, count: int, given: str) -> None:
                            "instead")
 
 
+def _check_kernel(space: tuple[int, ...]) -> None:
+    if 0 in space:
+        given = f" kernel_height: {1 if len(space) == 1 else space[0]} kernel_width: {space[-1]}" \
+            if len(space) < 3 else f": {' x '.join(map(str, space))} (TxHxW)"
+        raise RuntimeError(f"kernel size should be greater than zero, but got{given}")
+
+
 def check_extents(x: Tensor, weight: Tensor, bias: Any, stride: Ints, padding: Ints, dilation: Ints,
                   groups: int) -> None:
     """Check a convolution of x (N, C, *space) that has passed ``check_operands``."""
     _check_options(stride, padding, dilation, groups)
     _check_ranks(x, weight)
+    _check_groups(weight, groups)
     channels = weight.shape[1] * groups
     if x.shape[1] != channels:
         raise RuntimeError(f"Given groups={groups}, weight of size {list(weight.shape)}, expected "
                            f"input{list(x.shape)} to have {channels} channels, but got {x.shape[1]} channels "
                            "instead")
-    _check_groups(weight, groups)
     _check_bias(weight, bias, weight.shape[0], "")
     have = [n + 2 * p for n, p in zip(x.shape[2:], padding)]
     need = [d * (k - 1) + 1 for k, d in zip(weight.shape[2:], dilation)]
@@ -90,6 +97,7 @@ def check_extents(x: Tensor, weight: Tensor, bias: Any, stride: Ints, padding: I
                            "actual input size")
     if x.dtype is not weight.dtype or x.dtype is bool_:
         raise _mixed_types(x, weight, "slow_conv2d_cpu", (BOOL,))
+    _check_kernel(weight.shape[2:])
 
 
 def check_transposed_extents(x: Tensor, weight: Tensor, bias: Any, stride: Ints, padding: Ints,
@@ -111,6 +119,13 @@ def check_transposed_extents(x: Tensor, weight: Tensor, bias: Any, stride: Ints,
                            f"{[*x.shape[:2], *line, *x.shape[2:]]}")
     if x.dtype is not weight.dtype or x.dtype is bool_:
         raise _mixed_types(x, weight, "slow_conv_transpose2d_out_cpu", (BOOL, "small"))
+    if weight.ndim < 5:
+        _check_kernel(weight.shape[2:])
+    if 0 in weight.shape[1:]:
+        line = [1] if weight.ndim == 3 else []
+        wanted = "5D (n_output_plane x n_input_plane x kernel_depth x kernel_height x kernel_width) tensor " \
+            "expected for weight" if weight.ndim == 5 else "2D or 4D weight tensor expected"
+        raise RuntimeError(f"non-empty {wanted}, but got: {[*weight.shape[:2], *line, *weight.shape[2:]]}")
     if bias is not None and bias.dtype is not x.dtype:
         raise RuntimeError(f"Input type ({_dense_name(x)}) and bias type ({_dense_name(bias)}) should be the "
                            "same or input should be a MKLDNN tensor and bias is a dense tensor")
