@@ -60,6 +60,7 @@ class Adam(RuleOptimizer):
         check_eps(eps)
         check_betas(betas)
         check_at_least_zero(weight_decay=weight_decay)
+        _check_kind_of_betas(betas)
         defaults = {
             "lr": lr,
             "betas": betas,
@@ -105,9 +106,13 @@ class Adam(RuleOptimizer):
         }
 
 
-def _check_tensor_options(lr: Any, betas: Sequence[Any], *, foreach: bool, capturable: bool) -> None:
-    if isinstance(betas[0], Tensor) != isinstance(betas[1], Tensor):
+def _check_kind_of_betas(betas: Any) -> None:
+    """An integer is neither a float nor a tensor."""
+    if not any(isinstance(betas[0], kind) and isinstance(betas[1], kind) for kind in (float, Tensor)):
         raise ValueError("betas must be either both floats or both Tensors")
+
+
+def _check_tensor_options(lr: Any, betas: Sequence[Any], *, foreach: bool, capturable: bool) -> None:
     names = {"lr": lr, "betas[0]": betas[0], "betas[1]": betas[1]}
     for name, value in names.items():
         if isinstance(value, Tensor) and foreach and not capturable:
