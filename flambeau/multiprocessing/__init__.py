@@ -1,6 +1,6 @@
 """``torch.multiprocessing``: Python's ``multiprocessing``, and ``spawn``.
 
-Tensors that are sent to another process are pickled, so the other process gets a copy.
+Tensors whose memory is shared (``share_memory_``) are sent as such; of others the other process gets a copy.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""How PyTorch's processes would share the memory of tensors; here they are sent copies."""
+"""How PyTorch's processes would share the memory of tensors: here always by file descriptors."""
 
 from __future__ import annotations
 

@@ -107,6 +107,7 @@ from . import (
     segments,
     sequence_convolution,
     shape,
+    sharing,
     short_time,
     slicing,
     smooth_activation,

@@ -63,7 +63,8 @@ def deepcopy(self: Tensor, memo: dict[int, Any]) -> Tensor:
 # --- pickling -----------------------------------------------------------------------------------------------
 
 
-def _reduce_storage(storage: Storage) -> tuple[Any, ...]:
+def reduce_storage(storage: Storage) -> tuple[Any, ...]:
+    """What a storage is made of again: its bytes."""
     held = storage.geometry
     data = None if held.device is META else value_of(storage, "pickle").view(np.uint8)
     return _rebuild_storage, (data, held.dtype, held.numel)
@@ -105,6 +106,11 @@ def reduce_tensor(self: Tensor, protocol: Any) -> tuple[Any, ...]:
     if Tensor.__module__ == "torch":
         from ..serialization.pickling import reduce_tensor as as_pytorch  # made of tensors
         return as_pytorch(self)
+    return own_reduction(self)
+
+
+def own_reduction(self: Tensor) -> tuple[Any, ...]:
+    """Storage and geometry."""
     g = self._geometry
     return _rebuild, (
         type(self),
@@ -125,4 +131,4 @@ def set_state(self: Tensor, state: Any) -> None:
         self.__dict__.update(state)
 
 
-copyreg.pickle(Storage, _reduce_storage)
+copyreg.pickle(Storage, reduce_storage)

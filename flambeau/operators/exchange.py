@@ -76,23 +76,6 @@ NAMESPACES["torch"].update(is_storage=is_storage, UntypedStorage=UntypedStorage,
 
 
 @api("Tensor")
-def is_shared(self: Tensor) -> bool:
-    """Whether the memory is shared with other processes.
-
-    >>> import flambeau as torch
-    >>> torch.ones(1).is_shared()
-    False
-    """
-    return False
-
-
-@api("Tensor")
-def share_memory_(self: Tensor) -> Tensor:
-    """Accepted: tensors are copied to other processes."""
-    return self
-
-
-@api("Tensor")
 def is_pinned(self: Tensor, device: Any = None) -> bool:
     """Whether the memory is page-locked for transfers to an accelerator: there is none.
 

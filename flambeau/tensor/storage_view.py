@@ -13,6 +13,7 @@ from ..engine import address, expose, value_of
 from ..graph.geometry import contiguous
 from ..graph.node import constant
 from ..graph.storage import Storage
+from . import shared_memory
 
 Array = np.ndarray[Any, Any]
 
@@ -144,11 +145,12 @@ class UntypedStorage(StorageBase):
         return self
 
     def is_shared(self) -> bool:
-        """Whether other processes share the memory: no."""
-        return False
+        """Whether other processes share the memory."""
+        return shared_memory.is_shared(self._storage)
 
     def share_memory_(self) -> UntypedStorage:
-        """Accepted: tensors are copied to other processes."""
+        """Move the bytes to memory that processes share."""
+        shared_memory.share(self._storage)
         return self
 
     def is_pinned(self, device: Any = None) -> bool:
@@ -295,11 +297,12 @@ class TypedStorage:
         return self
 
     def is_shared(self) -> bool:
-        """Whether other processes share the memory: no."""
-        return False
+        """Whether other processes share the memory."""
+        return self._untyped_storage.is_shared()
 
     def share_memory_(self) -> TypedStorage:
-        """Accepted: tensors are copied to other processes."""
+        """Move the elements to memory that processes share."""
+        self._untyped_storage.share_memory_()
         return self
 
     def pickle_storage_type(self) -> str:

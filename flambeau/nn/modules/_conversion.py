@@ -253,5 +253,10 @@ class ModuleConversion(ModuleStateDict):
         return self._cast_floating(lambda tensor: tensor.bfloat16())
 
     def share_memory(self) -> Self:
-        """Do nothing: other processes get copies of tensors, whose changes are not seen here."""
+        """Move parameters and buffers to memory that processes share: what one of them writes all see.
+
+        >>> import flambeau as torch
+        >>> torch.nn.Linear(2, 1).share_memory().weight.is_shared()
+        True
+        """
         return self._apply(lambda tensor: tensor.share_memory_())
