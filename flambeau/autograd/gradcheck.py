@@ -7,6 +7,8 @@ from collections.abc import Callable, Iterator, Sequence
 from functools import partial
 from typing import Any, NamedTuple
 
+from .. import config
+from ..config import settings
 from ..operators.comparison import allclose
 from ..operators.generator import Generator
 from ..operators.random import randn, randn_like
@@ -68,10 +70,13 @@ def gradcheck(func: Callable[..., Any], inputs: Any, *, eps: float = 1e-6, atol:
         "Setting check_batched_forward_grad=True requires check_forward_ad to be True"
     given = (inputs,) if isinstance(inputs, Tensor) else tuple(inputs)
     _require_checkable(given)
+    # Who computes must not change between two passes: the bits would.
+    tier = "interpreter" if settings.executor == "auto" else settings.executor
     try:
-        _check(func, given, _Checks(eps, atol, rtol, nondet_tol, check_grad_dtypes,
-                                    check_batched_grad, check_batched_forward_grad,
-                                    check_forward_ad, check_backward_ad, fast_mode))
+        with config.executor(tier):
+            _check(func, given, _Checks(eps, atol, rtol, nondet_tol, check_grad_dtypes,
+                                        check_batched_grad, check_batched_forward_grad,
+                                        check_forward_ad, check_backward_ad, fast_mode))
     except GradcheckError:
         if raise_exception:
             raise

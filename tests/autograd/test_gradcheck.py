@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 
 import flambeau as torch
+from flambeau import config
 from flambeau.autograd import Function, gradcheck, gradgradcheck
 from flambeau.autograd.gradcheck import GradcheckError
 
@@ -111,3 +112,18 @@ def test_fast_mode_leaves_the_users_random_numbers_alone() -> None:
     before = torch.get_rng_state()
     gradcheck(lambda x: x * 2, (X,), fast_mode=True)
     assert torch.equal(torch.get_rng_state(), before)
+
+
+@pytest.mark.parametrize("tier, expected", [("auto", "interpreter"), ("native", "native")])
+def test_who_computes_does_not_change_within_a_check(tier: str, expected: str) -> None:
+    """Two passes are compared bit by bit, and a graph that comes back would become a program."""
+    seen = set()
+
+    def twice(x: torch.Tensor) -> torch.Tensor:
+        seen.add(config.settings.executor)
+        return x * 2
+
+    with config.executor(tier):
+        assert gradcheck(twice, (X,))
+        assert config.settings.executor == tier
+    assert seen == {expected}

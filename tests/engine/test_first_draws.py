@@ -25,7 +25,7 @@ def _run(body: str) -> str:
 
 @pytest.mark.parametrize("body, expected", [
     # A draw, its values and the new state are three nodes.
-    ("x = torch.randn(3)\ntotal = (x * 2).sum().item()", "[('draws', 3), ('item', 2)]"),
+    ("x = torch.randn(1, 14)\ntotal = (x * 2).sum().item()", "[('draws', 3), ('item', 2)]"),
     ("x = torch.randn(300, 100)\nbefore = len(pending.nodes)\ntotal = before", "[('draws', 3)]"),
     ("x = torch.randn(1000, 1000)\ntotal = len(pending.nodes)", "[]"),
     ("y = torch.zeros(3) + 1\nx = torch.randn(300, 100)\ntotal = len(pending.nodes)", "[]"),
