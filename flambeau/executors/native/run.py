@@ -12,7 +12,7 @@ from ..freed import keep_freed_memory
 from ..measure import ran
 from .programs.known import is_strange, program_of, replays
 from .programs.outline import Reading
-from .programs.pieces import LARGE, lengths
+from .programs.pieces import LARGE, lengths, strangers
 from .tiers import LARGEST
 
 
@@ -54,6 +54,8 @@ def replay(pending: list[Node], live: list[Node]) -> list[Node] | None:
     if not entry.family.outline.fits(counts, nodes, flat):
         return None
     entry.used = True
+    if len(nodes) >= LARGE:
+        strangers.count_known()
     live += nodes
     nodes.clear()
     del pending[:len(signatures)]

@@ -113,3 +113,13 @@ def test_a_loop_is_cut_in_the_same_phase_whatever_came_before(before: list[int],
     other = np.cumsum([0, *pieces.lengths(loop)])
     middle = range(200, 400)
     assert {int(x) % 20 for x in cuts if x in middle} == {int(x) % 20 for x in other if x in middle}
+
+
+@pytest.mark.usefixtures("_late")
+def test_known_graphs_in_between_count_also_where_they_are_found_at_once() -> None:
+    for seed in range(6):
+        _walk(_turns(seed)).tolist()
+    for _ in range(25):
+        _walk(_turns(99)).tolist()
+    for seed in range(100, 107):
+        assert "pieces" not in _computed(_turns(seed))[1]

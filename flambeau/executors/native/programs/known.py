@@ -127,10 +127,10 @@ def is_strange(reading: Reading) -> bool:
     """Whether a large graph is to be cut, as it hardly comes back (Note: pieces)."""
     expected = _latest.following() if _latest is not None else None
     as_expected = expected is not None and expected.signatures == reading.signatures
-    if as_expected or ledger.has_met(reading.forms()):
+    if as_expected or ledger.has_met(forms := reading.forms()):
         strangers.count_known()
         return False
-    return strangers.take(reading.forms())
+    return strangers.take(forms)
 
 
 @contextmanager
