@@ -283,7 +283,7 @@ def hardsigmoid(input: Tensor, inplace: bool = False) -> Tensor:
     >>> torch.nn.functional.hardsigmoid(torch.tensor([-4., 0., 1.5]))
     tensor([0.0000, 0.5000, 0.7500])
     """
-    return done(input, record(HARDSIGMOID, (input,)), inplace, "hardsigmoid_")
+    return done(input, record_one(HARDSIGMOID, input), inplace, "hardsigmoid_")
 
 
 @api("nn.functional")
@@ -294,7 +294,7 @@ def hardswish(input: Tensor, inplace: bool = False) -> Tensor:
     >>> torch.nn.functional.hardswish(torch.tensor([-4., 0., 1.5]))
     tensor([-0.0000, 0.0000, 1.1250])
     """
-    return done(input, record(HARDSWISH, (input,)), inplace, "hardswish_")
+    return done(input, record_one(HARDSWISH, input), inplace, "hardswish_")
 
 
 def in_place(name: str, function: Callable[..., Tensor], *namespaces: str) -> None:

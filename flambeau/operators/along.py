@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from ..graph.geometry import Geometry, contiguous
-from ..tensor import Tensor, record
+from ..tensor import Tensor, record_pair
 from .definition import operator
 
 
@@ -54,23 +54,23 @@ def arithmetic_dtype_of(array: Any) -> Any:
 
 @PICK.derivative("input", keeps="indices")
 def _(ctx: Any, grad: Tensor, indices: Tensor) -> Any:
-    return record(PLACE, (grad, indices), (tuple(ctx.operand_geometry(0).shape), *ctx.attributes))
+    return record_pair(PLACE, grad, indices, (tuple(ctx.operand_geometry(0).shape), *ctx.attributes))
 
 
 @PLACE.derivative("input", keeps="indices")
 def _(ctx: Any, grad: Tensor, indices: Tensor) -> Any:
-    return record(PICK, (grad, indices), ctx.attributes[1:])
+    return record_pair(PICK, grad, indices, ctx.attributes[1:])
 
 
 def place(grad: Tensor, indices: Tensor, shape: Any, dim: int, accumulate: bool = False) -> Tensor:
     """Zeros with ``grad`` at ``indices`` along ``dim``; added up where an index comes twice, if
     ``accumulate``."""
-    return record(PLACE, (grad, indices), (tuple(shape), dim, accumulate))
+    return record_pair(PLACE, grad, indices, (tuple(shape), dim, accumulate))
 
 
 def pick(input: Tensor, indices: Tensor, dim: int) -> Tensor:
     """The elements at ``indices`` along ``dim`` (each at most once)."""
-    return record(PICK, (input, indices), (dim, False))
+    return record_pair(PICK, input, indices, (dim, False))
 
 
 __all__ = ["pick", "place"]

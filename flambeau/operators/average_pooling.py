@@ -9,7 +9,7 @@ import numpy as np
 from .. import dtypes
 from ..graph.geometry import Geometry, contiguous
 from ..graph.recent import Recent
-from ..tensor import Tensor, record
+from ..tensor import Tensor, record, record_one
 from .arguments import known, remember
 from .definition import arithmetic_dtype, operator
 from .memory_formats import pooled_geometry, result_geometry, suggests_last
@@ -97,7 +97,7 @@ def _(ctx: Any, grad: Tensor) -> Tensor:
 
 @AVG_POOL_BACKWARD.derivative("grad")
 def _(ctx: Any, grad: Tensor) -> Tensor:
-    return record(AVG_POOL, (grad,), ctx.attributes[1:7])
+    return record_one(AVG_POOL, grad, ctx.attributes[1:7])
 
 
 def _avg_pool(x: Tensor, kernel_size: Any, stride: Any, padding: Any, ceil_mode: bool, include_pad: bool,
@@ -108,7 +108,7 @@ def _avg_pool(x: Tensor, kernel_size: Any, stride: Any, padding: Any, ceil_mode:
     if attributes is None:
         attributes = remember(
             _fitting, key, _average(x, kernel_size, stride, padding, ceil_mode, include_pad, divisor, dims))
-    result: Tensor = record(AVG_POOL, (x,), attributes)
+    result: Tensor = record_one(AVG_POOL, x, attributes)
     return result
 
 

@@ -7,7 +7,7 @@ from typing import Any
 from .. import dtypes
 from ..graph.geometry import Geometry, intern
 from ..size import Size
-from ..tensor import Tensor, record, view, view_operator
+from ..tensor import Tensor, record_one, record_pair, view, view_operator
 from .comparison import where
 from .definition import pointwise_geometry, pointwise_operator
 from .domain import FLOATING, require_tensor
@@ -154,7 +154,7 @@ def conj(input: Tensor) -> Tensor:
     >>> torch.conj(torch.tensor([1 + 2j]))
     tensor([1.-2.j])
     """
-    return record(CONJ, (input,)) if input._geometry.dtype.is_complex else input
+    return record_one(CONJ, input) if input._geometry.dtype.is_complex else input
 
 
 CONJ_PHYSICAL = pointwise_operator("conj_physical", lambda m, input: m.conj(input))
@@ -173,7 +173,7 @@ def conj_physical(input: Tensor) -> Tensor:
     >>> torch.conj_physical(torch.tensor([1 + 2j]))
     tensor([1.-2.j])
     """
-    return record(CONJ_PHYSICAL, (input,)) if input._geometry.dtype.is_complex else input
+    return record_one(CONJ_PHYSICAL, input) if input._geometry.dtype.is_complex else input
 
 
 @api("torch", "Tensor", judge="function")
@@ -251,7 +251,7 @@ def angle(input: Tensor) -> Tensor:
     >>> torch.angle(torch.tensor([1j, -1.]))
     tensor([1.5708, 3.1416])
     """
-    return record(ANGLE, (input,))
+    return record_one(ANGLE, input)
 
 
 def _complex_geometry(operands: Any, attributes: Any) -> Geometry:
@@ -313,7 +313,7 @@ def complex(real: Tensor, imag: Tensor) -> Tensor:
     tensor([1.+2.j])
     """
     _check_parts(real, imag, "complex", ("real", "imag"))
-    return record(COMPLEX_OF, (real, imag))
+    return record_pair(COMPLEX_OF, real, imag)
 
 
 @api("torch", out=_OF_SCALAR_TYPE)
@@ -325,6 +325,6 @@ def polar(abs: Tensor, angle: Tensor) -> Tensor:
     tensor([2.+0.j])
     """
     _check_parts(abs, angle, "polar", ("abs", "angle"))
-    return record(POLAR, (abs, angle))
+    return record_pair(POLAR, abs, angle)
 
 

@@ -10,7 +10,7 @@ from ..graph.geometry import Geometry, contiguous, dense_like, intern, row_major
 from ..graph.node import Signature
 from ..graph.recent import Recent
 from ..graph.storage import Storage
-from ..tensor import INFERENCE, Tensor, record, state
+from ..tensor import INFERENCE, Tensor, record_one, state
 from ..tensor.history import attach
 from .definition import operator
 from .registry import NAMESPACES, api
@@ -48,7 +48,7 @@ def _(ctx: Any, grad: Tensor) -> Tensor:
 
 def clone_contiguous(input: Tensor) -> Tensor:
     """A contiguous copy."""
-    return record(CLONE, (input,))
+    return record_one(CLONE, input)
 
 
 @api("torch", "Tensor", judge="function")
@@ -63,7 +63,7 @@ def clone(input: Tensor, *, memory_format: Any = None) -> Tensor:
     storage = input._storage
     if memory_format is not None and memory_format is not layouts.preserve_format \
             and not _lies_exactly(g, memory_format):
-        return record(CLONE, (input,), (memory_format,))
+        return record_one(CLONE, input, (memory_format,))
     held = storage.geometry
     if (
         g.device is META
@@ -74,9 +74,9 @@ def clone(input: Tensor, *, memory_format: Any = None) -> Tensor:
         or not g.is_dense
     ):
         return (
-            record(CLONE, (input,))
+            record_one(CLONE, input)
             if g.strides == row_major_strides(g.shape)
-            else record(CLONE, (input,), (layouts.preserve_format,))
+            else record_one(CLONE, input, (layouts.preserve_format,))
         )
     out = object.__new__(Tensor)
     out._storage = Storage(storage.node, held)
@@ -116,10 +116,10 @@ def contiguous_copy(input: Tensor, memory_format: Any = layouts.contiguous_forma
     """
     g = input._geometry
     if memory_format is layouts.contiguous_format:
-        return input if g.is_contiguous else record(CLONE, (input,))
+        return input if g.is_contiguous else record_one(CLONE, input)
     if memory_format is layouts.preserve_format:
         raise RuntimeError("preserve memory format is unsupported by the contiguous operator")
-    return input if has_format(g, memory_format) else record(CLONE, (input,), (memory_format,))
+    return input if has_format(g, memory_format) else record_one(CLONE, input, (memory_format,))
 
 
 api("Tensor", name="contiguous")(contiguous_copy)

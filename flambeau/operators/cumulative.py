@@ -10,7 +10,7 @@ import numpy as np
 from .. import dtypes, return_types
 from ..graph.geometry import Geometry, contiguous
 from ..graph.operator import Operator
-from ..tensor import Tensor, check_dim, record
+from ..tensor import Tensor, check_dim, record, record_one
 from .along import place
 from .definition import arithmetic_dtype, operator
 from .domain import not_implemented
@@ -67,7 +67,7 @@ def cumsum(input: Tensor, dim: int, *, dtype: Any = None) -> Tensor:
     """
     found = check_dim(dim, input._geometry.ndim)
     input, dtype = _cumulative_dtype("cumsum", input, dtype)
-    return record(CUMSUM, (input,), (found, dtype))
+    return record_one(CUMSUM, input, (found, dtype))
 
 
 # --- cumprod ------------------------------------------------------------------------------------------------
@@ -163,7 +163,7 @@ def cumprod(input: Tensor, dim: int, *, dtype: Any = None) -> Tensor:
     """
     found = check_dim(dim, input._geometry.ndim)
     input, dtype = _cumulative_dtype("cumprod", input, dtype)
-    return record(CUMPROD, (input,), (found, dtype))
+    return record_one(CUMPROD, input, (found, dtype))
 
 
 # --- running extrema ----------------------------------------------------------------------------------------
@@ -292,4 +292,4 @@ def logcumsumexp(input: Tensor, dim: int) -> Tensor:
         raise NotImplementedError(
             f"\"logcumsumexp_out_cpu\" not implemented for '{dtypes.SCALAR_NAMES[input.dtype]}'"
         )
-    return record(LOGCUMSUMEXP, (input,), (check_dim(dim, input.ndim),))
+    return record_one(LOGCUMSUMEXP, input, (check_dim(dim, input.ndim),))

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from ..graph.geometry import Geometry, contiguous
-from ..tensor import Tensor, check_dim, record, view, view_operator
+from ..tensor import Tensor, check_dim, record_one, view, view_operator
 from .definition import operator
 from .out import EXACT
 from .registry import api
@@ -78,7 +78,7 @@ def diag_embed(input: Tensor, offset: int = 0, dim1: int = -2, dim2: int = -1) -
             [0, 2]])
     """
     ndim = input.ndim + 1
-    return record(DIAG_EMBED, (input,), (offset, check_dim(dim1, ndim), check_dim(dim2, ndim)))
+    return record_one(DIAG_EMBED, input, (offset, check_dim(dim1, ndim), check_dim(dim2, ndim)))
 
 
 @api("torch", "Tensor", out=EXACT, judge="first")

@@ -14,7 +14,7 @@ import numpy as np
 from .. import dtypes
 from ..dtypes import SCALAR_NAMES
 from ..graph.geometry import Geometry, contiguous
-from ..tensor import Tensor, check_dim, record
+from ..tensor import Tensor, check_dim, record, record_one, record_pair
 from ..tensor.construct import from_array
 from ..tensor.tape import state
 from .definition import arithmetic_dtype, broadcast_shapes, operator
@@ -171,7 +171,7 @@ def cdist(
         raise not_implemented("cdist", x1.dtype)
     rows = _PRODUCT_MODES[compute_mode]
     by_product = p == 2 and rows is not None and max(x1.shape[-2], x2.shape[-2]) > rows
-    return record(CDIST, (x1, x2), (float(p), by_product))
+    return record_pair(CDIST, x1, x2, (float(p), by_product))
 
 
 # --- pairs of one set ---------------------------------------------------------------------------------------
@@ -236,7 +236,7 @@ def pdist(input: Tensor, p: float = 2) -> Tensor:
         raise RuntimeError("pdist only supports non-negative p values")
     if input.dtype in dtypes.LOW_PRECISION:
         raise not_implemented("pdist", input.dtype)
-    return record(PDIST, (input,), (float(p),))
+    return record_one(PDIST, input, (float(p),))
 
 
 # --- renorm -------------------------------------------------------------------------------------------------

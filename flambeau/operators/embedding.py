@@ -9,7 +9,7 @@ import numpy as np
 from .. import dtypes
 from ..graph.geometry import Geometry, contiguous
 from ..graph.operator import Operator
-from ..tensor import Tensor, record, state
+from ..tensor import Tensor, record, record_pair, state
 from ..tensor.batching import BatchedTensor
 from ..tensor.construct import from_array
 from ..tensor.known import made
@@ -67,7 +67,8 @@ def sum_rows(index: Any, values: Any, rows: int) -> Any:
 
 @EMBEDDING.derivative("weight", keeps="indices")
 def _(ctx: Any, grad: Tensor, indices: Tensor) -> Tensor:
-    return record(EMBEDDING_BACKWARD, (grad, indices), (ctx.operand_geometry(0).shape[0], ctx.attributes[0]))
+    rows = ctx.operand_geometry(0).shape[0]
+    return record_pair(EMBEDDING_BACKWARD, grad, indices, (rows, ctx.attributes[0]))
 
 
 @EMBEDDING_BACKWARD.derivative("grad", keeps="indices")

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from ..dtypes import BOOL, COMPLEX, INTEGER
-from ..tensor import Tensor, record
+from ..tensor import Tensor, record, record_one
 from .arithmetic import conjugate
 from .comparison import where
 from .definition import pointwise, pointwise_operator
@@ -223,7 +223,7 @@ def logit(input: Tensor, eps: float | None = None) -> Tensor:
     tensor([0.0000, 2.0000])
     """
     if eps is None:
-        return record(LOGIT, (input,))
+        return record_one(LOGIT, input)
     return record(LOGIT_CLAMPED, (input, float(eps)))
 
 

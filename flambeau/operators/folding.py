@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from ..graph.geometry import Geometry, contiguous
-from ..tensor import Tensor, record
+from ..tensor import Tensor, record_one
 from .convolution import _pad, _patches, slices
 from .definition import arithmetic_dtype, operator
 from .domain import INTEGER, refuse
@@ -70,12 +70,12 @@ refuse(FOLD, "col2im_out_cpu", INTEGER, first_only=True)
 
 @UNFOLD.derivative("input")
 def _(ctx: Any, grad: Tensor) -> Tensor:
-    return record(FOLD, (grad,), (tuple(ctx.operand_geometry(0).shape[2:]), *ctx.attributes))
+    return record_one(FOLD, grad, (tuple(ctx.operand_geometry(0).shape[2:]), *ctx.attributes))
 
 
 @FOLD.derivative("input")
 def _(ctx: Any, grad: Tensor) -> Tensor:
-    return record(UNFOLD, (grad,), ctx.attributes[1:])
+    return record_one(UNFOLD, grad, ctx.attributes[1:])
 
 
 def _check_positive(name: str, value: Ints, zero: bool = False) -> None:
@@ -110,7 +110,7 @@ def unfold(input: Tensor, kernel_size: Any, dilation: Any = 1, padding: Any = 0,
                            f"sliding blocks as ({extents[0]}, {extents[1]}), but its components must be "
                            "at least one.")
     batched = input if input.ndim == 4 else input.unsqueeze(0)
-    result = record(UNFOLD, (batched,), (kernel, gaps, around, steps))
+    result = record_one(UNFOLD, batched, (kernel, gaps, around, steps))
     return result if input.ndim == 4 else result.squeeze(0)
 
 
@@ -146,7 +146,7 @@ def fold(input: Tensor, output_size: Any, kernel_size: Any, dilation: Any = 1, p
                            f"{extents[1]} = {extents[0] * extents[1]}, but got "
                            f"input.size(2)={input.shape[-1]}.")
     batched = input if input.ndim == 3 else input.unsqueeze(0)
-    result = record(FOLD, (batched,), (space, kernel, gaps, around, steps))
+    result = record_one(FOLD, batched, (space, kernel, gaps, around, steps))
     return result if input.ndim == 3 else result.squeeze(0)
 
 

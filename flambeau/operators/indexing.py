@@ -6,7 +6,7 @@ from typing import Any
 
 from .. import dtypes
 from ..graph.geometry import Geometry, contiguous, dense_like
-from ..tensor import Tensor, assign, check_dim, record
+from ..tensor import Tensor, assign, check_dim, record, record_pair
 from . import bounds, index_operators
 from .definition import operator
 from .number_range import check_number, number_for
@@ -60,12 +60,12 @@ INDEX_SELECT_BACKWARD = operator("index_select_backward", lambda operands, attri
 
 @INDEX_SELECT.derivative("input", keeps="index")
 def _(ctx: Any, grad: Tensor, index: Tensor) -> Tensor:
-    return record(INDEX_SELECT_BACKWARD, (grad, index), (ctx.attributes[0], ctx.operand_geometry(0).shape))
+    return record_pair(INDEX_SELECT_BACKWARD, grad, index, (ctx.attributes[0], ctx.operand_geometry(0).shape))
 
 
 @INDEX_SELECT_BACKWARD.derivative("grad", keeps="index")
 def _(ctx: Any, grad: Tensor, index: Tensor) -> Tensor:
-    return record(INDEX_SELECT, (grad, index), (ctx.attributes[0],))
+    return record_pair(INDEX_SELECT, grad, index, (ctx.attributes[0],))
 
 
 @api("torch", "Tensor", out=Out("{name}(): self and result must have the same scalar type", apart=True))
@@ -83,7 +83,7 @@ def index_select(input: Tensor, dim: int, index: Tensor) -> Tensor:
                            "value(s)")
     bounds.check_index(index, 0, input.shape[d] if input.ndim else 1, IndexError, "index out of range in "
                                                                                   "self")
-    return record(INDEX_SELECT, (input, index), (d,))
+    return record_pair(INDEX_SELECT, input, index, (d,))
 
 
 # --- writing along a dimension ------------------------------------------------------------------------------
@@ -335,12 +335,12 @@ TAKE_BACKWARD = operator("take_backward", lambda operands, attributes: contiguou
 
 @TAKE.derivative("input", keeps="index")
 def _(ctx: Any, grad: Tensor, index: Tensor) -> Tensor:
-    return record(TAKE_BACKWARD, (grad, index), (ctx.operand_geometry(0).shape,))
+    return record_pair(TAKE_BACKWARD, grad, index, (ctx.operand_geometry(0).shape,))
 
 
 @TAKE_BACKWARD.derivative("grad", keeps="index")
 def _(ctx: Any, grad: Tensor, index: Tensor) -> Tensor:
-    return record(TAKE, (grad, index))
+    return record_pair(TAKE, grad, index)
 
 
 _TAKEN = Out("take(): self and out expected to have the same dtype, but got self.dtype = {Result} and "
@@ -361,7 +361,7 @@ def take(input: Tensor, index: Tensor) -> Tensor:
     if n == 0 and index.numel():
         raise IndexError("take(): tried to take from an empty tensor")
     bounds.check_index(index, -n, n, IndexError, _flat_message(n))
-    return record(TAKE, (input, index))
+    return record_pair(TAKE, input, index)
 
 
 @operator("put", _like_input, owns=(0,))

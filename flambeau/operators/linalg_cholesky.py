@@ -7,7 +7,7 @@ from typing import Any
 from .. import dtypes, return_types
 from ..executors.interpreter import factorizations
 from ..graph.geometry import Geometry
-from ..tensor import Tensor, record
+from ..tensor import Tensor, record, record_one, record_pair
 from ..tensor.warned import warn
 from . import prices
 from .definition import operator
@@ -48,7 +48,7 @@ def _(ctx: Any, grads: Any, L: Tensor) -> Any:
     product = (adjoint(L) @ grads[0]).tril()
     mirrored = adjoint(product) + product.tril(-1)
     turned = adjoint(L)
-    left = record(SOLVE_TRIANGULAR, (turned, mirrored), (True, False))
+    left = record_pair(SOLVE_TRIANGULAR, turned, mirrored, (True, False))
     return adjoint(record(SOLVE_TRIANGULAR, (turned, adjoint(left)), (True, False))) * 0.5
 
 
@@ -130,7 +130,7 @@ def cholesky_solve(input: Tensor, input2: Tensor, upper: bool = False) -> Tensor
     if input.dtype.category < dtypes.FLOATING or input.dtype in dtypes.LOW_PRECISION:
         raise not_implemented("cholesky_solve_cpu", input.dtype)
     require_fitting(input2, input, True, "cholesky_solve")
-    return record(CHOLESKY_SOLVE, (input, input2), (upper,))
+    return record_pair(CHOLESKY_SOLVE, input, input2, (upper,))
 
 
 def _solve_geometry(operands: Any, attributes: Any) -> Geometry:
@@ -150,7 +150,7 @@ def CHOLESKY_SOLVE(m: Any, input: Any, L: Any, upper: bool) -> Any:
 def _(ctx: Any, grad: Tensor, L: Tensor, X: Tensor) -> Any:
     """The gradient of A is -A^-1 G X^H; that of its factor follows from A = L L^H."""
     upper = ctx.attributes[0]
-    to_b = record(CHOLESKY_SOLVE, (grad, L), (upper,))
+    to_b = record_pair(CHOLESKY_SOLVE, grad, L, (upper,))
     if not ctx.needs[1]:
         return to_b, None
     if 4 * X.shape[-1] < X.shape[-2]:   # few right-hand sides: no square matrix is multiplied
@@ -183,4 +183,4 @@ def cholesky_inverse(L: Tensor, upper: bool = False) -> Tensor:
     tensor([[0.2500]])
     """
     require_square(L, "cholesky_inverse")
-    return record(CHOLESKY_INVERSE, (L,), (upper,))
+    return record_one(CHOLESKY_INVERSE, L, (upper,))

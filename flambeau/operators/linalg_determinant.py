@@ -6,7 +6,7 @@ from typing import Any
 
 from .. import return_types
 from ..graph.geometry import Geometry, contiguous
-from ..tensor import Tensor, record
+from ..tensor import Tensor, record, record_one
 from . import prices
 from .cumulative import products_of_others
 from .definition import operator
@@ -36,7 +36,7 @@ def _(ctx: Any, grad: Tensor, A: Tensor, det: Tensor) -> Any:
     if failure(info, "det") is None:
         return (grad * conj(det))[..., None, None] * adjoint(inverse)
     U, S, Vh = record(SVD, (A,), (False,))
-    phase = record(DET, (U,)) * record(DET, (Vh,))
+    phase = record_one(DET, U) * record_one(DET, Vh)
     others = products_of_others(S, -1) if A.shape[-1] > 1 else S.new_ones(S.shape)
     return (grad * conj(phase))[..., None, None] * (U * others.unsqueeze(-2).to(U.dtype)) @ Vh
 
@@ -72,7 +72,7 @@ def det(A: Tensor) -> Tensor:
     tensor(6.)
     """
     require_square(A, "linalg.det")
-    return record(DET, (A,))
+    return record_one(DET, A)
 
 
 @api("torch", "Tensor", name="det")

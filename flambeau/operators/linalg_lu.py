@@ -7,7 +7,7 @@ from typing import Any
 from .. import dtypes, return_types
 from ..executors.interpreter import factorizations
 from ..graph.geometry import Geometry, contiguous
-from ..tensor import Tensor, record
+from ..tensor import Tensor, record, record_pair
 from ..tensor.warned import warn
 from . import prices
 from .definition import operator
@@ -83,7 +83,7 @@ def _gradient(L: Tensor, U: Tensor, to_l: Tensor, to_u: Tensor) -> Tensor:
 
 
 def _solve(a: Tensor, b: Tensor, upper: bool) -> Tensor:
-    return record(SOLVE_TRIANGULAR, (a, b), (upper, False))
+    return record_pair(SOLVE_TRIANGULAR, a, b, (upper, False))
 
 
 def _parts(packed: Tensor) -> tuple[Tensor, Tensor]:

@@ -8,7 +8,7 @@ from typing import Any
 from .. import dtypes
 from ..executors.interpreter import factorizations
 from ..graph.geometry import Geometry, contiguous
-from ..tensor import Tensor, check_dim, record
+from ..tensor import Tensor, check_dim, record, record_one, record_pair
 from ..tensor.warned import warn_once
 from .definition import arithmetic_dtype, broadcast_shapes, operator, result_dtype
 from .domain import not_implemented
@@ -106,7 +106,7 @@ def matrix_exp(A: Tensor) -> Tensor:
             f"linalg.matrix_exp: A must be batches of square matrices, but they are {A.shape[-2]} by "
             f"{A.shape[-1]} matrices"
         )
-    return record(MATRIX_EXP, (A,))
+    return record_one(MATRIX_EXP, A)
 
 
 @api("torch", "Tensor", name="matrix_exp")
@@ -211,7 +211,7 @@ def cross(input: Tensor, other: Tensor, *, dim: int = -1) -> Tensor:
     if input.dtype is not other.dtype:
         names = dtypes.SCALAR_NAMES
         raise RuntimeError(f"expected scalar type {names[input.dtype]} but found {names[other.dtype]}")
-    return record(CROSS, (input, other), (found - input.ndim,))
+    return record_pair(CROSS, input, other, (found - input.ndim,))
 
 
 @api("torch", "Tensor", out=EXACT, name="cross")

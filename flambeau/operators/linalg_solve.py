@@ -10,7 +10,7 @@ import numpy as np
 from .. import dtypes, layouts, return_types
 from ..executors.interpreter import factorizations, lapack
 from ..graph.geometry import Geometry, contiguous
-from ..tensor import Tensor, record
+from ..tensor import Tensor, record, record_pair
 from ..tensor.warned import warn
 from . import prices
 from .definition import operator
@@ -227,7 +227,7 @@ def solve_triangular(
         raise RuntimeError(f"{name}: The input tensor B must have at least 2 dimensions.")
     require_fitting(A, B, left, name)
     if left:
-        return record(SOLVE_TRIANGULAR, (A, B), (upper, unitriangular))
+        return record_pair(SOLVE_TRIANGULAR, A, B, (upper, unitriangular))
     X: Tensor = record(
         SOLVE_TRIANGULAR, (A.transpose(-2, -1), B.transpose(-2, -1)), (not upper, unitriangular)
     )
@@ -250,7 +250,7 @@ def triangular_solve(
     require_type_of_matrix(input, A)
     require_rows_of_matrix(input, A, "triangular_solve")
     matrix = A.transpose(-2, -1) if transpose else A
-    X = record(SOLVE_TRIANGULAR, (matrix, input), (upper is not transpose, unitriangular))
+    X = record_pair(SOLVE_TRIANGULAR, matrix, input, (upper is not transpose, unitriangular))
     return return_types.TYPES["triangular_solve"](X, A.mT.clone(memory_format=layouts.contiguous_format).mT)
 
 

@@ -9,7 +9,7 @@ import numpy as np
 from .. import dtypes
 from ..graph.geometry import contiguous
 from ..graph.recent import Recent
-from ..tensor import Tensor, composed, record
+from ..tensor import Tensor, composed, record, record_pair
 from ..tensor.warned import warn
 from .arguments import require_integer, type_in_words
 from .bounds import known_range, limits_of
@@ -316,7 +316,7 @@ def binary_cross_entropy(input: Tensor, target: Tensor, weight: Any = None, size
     if target.dtype is not input.dtype:
         raise RuntimeError(f"Found dtype {dtypes.SCALAR_NAMES[target.dtype]} but expected "
                            f"{dtypes.SCALAR_NAMES[input.dtype]}")
-    loss: Tensor = record(BINARY_CROSS_ENTROPY, (input, target))
+    loss: Tensor = record_pair(BINARY_CROSS_ENTROPY, input, target)
     loss = reduce_loss(loss if weight is None else _weighted(loss, weight, input), reduction)
     return composed("BinaryCrossEntropyBackward0", loss, input, target)
 

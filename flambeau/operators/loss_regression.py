@@ -6,7 +6,7 @@ import math
 from typing import Any
 
 from .. import dtypes
-from ..tensor import Tensor, composed, record
+from ..tensor import Tensor, composed, record, record_pair
 from ..tensor.warned import warn
 from .definition import broadcast_shapes, pointwise_operator
 from .domain import INTEGRAL, not_implemented, refuse
@@ -59,9 +59,9 @@ def mse_loss(input: Tensor, target: Tensor, size_average: Any = None, reduce: An
     if weight is not None:
         if weight.shape != input.shape:
             raise ValueError("Inputs and weight must have the same size.")
-        losses = record(MSE_LOSS, (input, target)) * weight
+        losses = record_pair(MSE_LOSS, input, target) * weight
         return losses.sum() / weight.sum() if reduction == "mean" else reduce_loss(losses, reduction)
-    losses = reduce_loss(record(MSE_LOSS, (input, target)), reduction)
+    losses = reduce_loss(record_pair(MSE_LOSS, input, target), reduction)
     return composed("MseLossBackward0", losses, input, target)
 
 

@@ -151,7 +151,7 @@ def bmm(input: Tensor, mat2: Tensor) -> Tensor:
     >>> torch.bmm(torch.ones(2, 1, 3), torch.ones(2, 3, 1)).shape
     torch.Size([2, 1, 1])
     """
-    return record(BMM, (input, mat2))
+    return record_pair(BMM, input, mat2)
 
 
 # --- vectors ------------------------------------------------------------------------------------------------

@@ -8,7 +8,7 @@ from typing import Any
 from .. import dtypes
 from ..graph.geometry import Geometry, contiguous
 from ..graph.operator import Operator
-from ..tensor import Tensor, check_dim, record, record_one
+from ..tensor import Tensor, check_dim, record_one
 from .axes import normalize_dims, reduced_shape
 from .definition import arithmetic_dtype, operator
 from .linalg_svd import svdvals
@@ -42,7 +42,7 @@ def logsumexp(input: Tensor, dim: Any, keepdim: bool = False) -> Tensor:
     """
     g = input._geometry
     dtype = dtypes.get_default_dtype() if g.dtype.category < dtypes.FLOATING else g.dtype
-    return record(LOGSUMEXP, (input,), (normalize_dims(dim, g.ndim, keepdim), keepdim, dtype))
+    return record_one(LOGSUMEXP, input, (normalize_dims(dim, g.ndim, keepdim), keepdim, dtype))
 
 
 # --- vector norms -------------------------------------------------------------------------------------------

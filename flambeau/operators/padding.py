@@ -9,7 +9,7 @@ from .. import dtypes
 from ..executors.borders import border_index
 from ..graph.geometry import Geometry, contiguous, dense_like
 from ..graph.operator import Operator
-from ..tensor import Tensor, record
+from ..tensor import Tensor, record, record_pair
 from ..tensor.construct import from_array
 from .arguments import integers
 from .definition import operator
@@ -124,7 +124,7 @@ def _bordered_gradient(ctx: Any, grad: Tensor) -> Tensor:
     for d, before, after in _sides(grad.ndim, pad):
         index = from_array(border_index(mode, shape[d], before, after))
         extents = (*grad.shape[:d], shape[d], *grad.shape[d + 1:])
-        grad = record(INDEX_SELECT_BACKWARD, (grad, index), (d, extents))
+        grad = record_pair(INDEX_SELECT_BACKWARD, grad, index, (d, extents))
     return grad if mode == "circular" else in_format_of(grad, ctx.operand_geometry(0))
 
 

@@ -8,7 +8,7 @@ import numpy as np
 
 from .. import dtypes
 from ..graph.geometry import Geometry, contiguous
-from ..tensor import Tensor, record
+from ..tensor import Tensor, record, record_pair
 from ..tensor.batching import by_example
 from ..tensor.construct import from_array
 from .definition import operator
@@ -163,7 +163,7 @@ def _(ctx: Any, grad: Tensor, indices: Tensor, starts: Tensor) -> Tensor:
         rows, indices = grad.unsqueeze(1).expand(-1, length, -1), indices.reshape(bags, length)
     else:
         rows = grad.index_select(0, from_array(_bag_of_each(first, indices.shape[0])))
-    return record(EMBEDDING_BACKWARD, (rows, indices), (ctx.operand_geometry(0).shape[0], None))
+    return record_pair(EMBEDDING_BACKWARD, rows, indices, (ctx.operand_geometry(0).shape[0], None))
 
 
 def _sums_of(weight: Tensor, indices: Tensor, starts: Any, mean: bool) -> Tensor:

@@ -13,7 +13,7 @@ import numpy as np
 from .. import dtypes
 from ..graph.geometry import Geometry, contiguous
 from ..graph.recent import Recent
-from ..tensor import Tensor, record, state
+from ..tensor import Tensor, record, record_one, record_pair, state
 from .arguments import known, remember
 from .definition import operator
 from .memory_formats import pooled_geometry
@@ -161,18 +161,18 @@ def _(ctx: Any, grads: Any, indices: Tensor) -> Any:
 def _(ctx: Any, grad: Tensor, input: Tensor) -> Tensor:
     _, indices = record(MAX_POOL, (input.detach(),), ctx.attributes)
     dims = len(ctx.attributes[0])
-    return record(POOL_SCATTER, (grad, indices), (tuple(input.shape[-dims:]), dims))
+    return record_pair(POOL_SCATTER, grad, indices, (tuple(input.shape[-dims:]), dims))
 
 
 @POOL_SCATTER.derivative("grad", keeps="indices")
 def _(ctx: Any, grad: Tensor, indices: Tensor) -> Tensor:
-    return record(POOL_GATHER, (grad, indices), (ctx.attributes[1],))
+    return record_pair(POOL_GATHER, grad, indices, (ctx.attributes[1],))
 
 
 @POOL_GATHER.derivative("input", keeps="indices")
 def _(ctx: Any, grad: Tensor, indices: Tensor) -> Tensor:
     dims = ctx.attributes[0]
-    return record(POOL_SCATTER, (grad, indices), (tuple(ctx.operand_geometry(0).shape[-dims:]), dims))
+    return record_pair(POOL_SCATTER, grad, indices, (tuple(ctx.operand_geometry(0).shape[-dims:]), dims))
 
 
 def _max_pool(x: Tensor, kernel_size: Any, stride: Any, padding: Any, dilation: Any, ceil_mode: bool,
@@ -185,7 +185,7 @@ def _max_pool(x: Tensor, kernel_size: Any, stride: Any, padding: Any, dilation: 
         attributes = remember(
             _fitting, key, _maximum(x, kernel_size, stride, padding, dilation, ceil_mode, dims, with_indices))
     if not with_indices and not (x.requires_grad and state.enabled):
-        return record(MAX_POOL_VALUES, (x,), attributes), None
+        return record_one(MAX_POOL_VALUES, x, attributes), None
     result: tuple[Tensor, Tensor] = record(MAX_POOL, (x,), attributes)
     return result
 

@@ -15,7 +15,7 @@ from typing import Any
 
 from ..graph.geometry import Geometry, contiguous
 from ..graph.operator import Operator
-from ..tensor import Tensor, record
+from ..tensor import Tensor, record, record_pair
 from ..tensor.tape import state
 from . import recurrent_kernels as kernels
 from .definition import arithmetic_dtype, broadcast_shapes, operator
@@ -240,7 +240,7 @@ def _as_rows(x: Tensor) -> Tensor:
 
 
 def _input_gradient(dgates: Tensor, w_ih: Tensor, input: Tensor) -> Any:
-    return reshape(record(MM, (dgates, w_ih)), *input.shape)
+    return reshape(record_pair(MM, dgates, w_ih), *input.shape)
 
 
 def _weight_gradient(dgates: Tensor, factor: Tensor) -> Any:

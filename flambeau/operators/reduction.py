@@ -7,7 +7,7 @@ from typing import Any
 from .. import dtypes
 from ..graph.geometry import Geometry, contiguous
 from ..graph.operator import Operator
-from ..tensor import Tensor, record, record_one
+from ..tensor import Tensor, record_one
 from .axes import normalize_dims, reduced_shape, require_dims
 from .definition import arithmetic_dtype, operator
 from .extents import sizes_of
@@ -139,7 +139,7 @@ def sum_to_size(input: Tensor, *size: Any) -> Tensor:
     dims = tuple(range(lead)) + tuple(
         lead + d for d, n in enumerate(shape) if n == 1 and g.shape[lead + d] != 1
     )
-    summed: Tensor = record(SUM_DIM, (input,), (dims, True, dtype))
+    summed: Tensor = record_one(SUM_DIM, input, (dims, True, dtype))
     return summed.reshape(shape)
 
 
@@ -231,7 +231,7 @@ def nansum(input: Tensor, dim: Any = None, keepdim: bool = False, *, dtype: Any 
     found = dtype or g.dtype
     if dtype is not None:
         input = converted(input, dtype)
-    return record(NANSUM, (input,), (normalize_dims(dim, g.ndim, keepdim), keepdim, found))
+    return record_one(NANSUM, input, (normalize_dims(dim, g.ndim, keepdim), keepdim, found))
 
 
 @api("torch", "Tensor", out=True, judge="first")

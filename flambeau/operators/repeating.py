@@ -66,13 +66,13 @@ def _(ctx: Any, grad: Tensor) -> Tensor:
 
 @FLIP.derivative("input")
 def _(ctx: Any, grad: Tensor) -> Tensor:
-    return record(FLIP, (grad,), ctx.attributes)
+    return record_one(FLIP, grad, ctx.attributes)
 
 
 @ROLL.derivative("input")
 def _(ctx: Any, grad: Tensor) -> Tensor:
     shifts, dims = ctx.attributes
-    return record(ROLL, (grad,), (tuple([-s for s in shifts]), dims))
+    return record_one(ROLL, grad, (tuple([-s for s in shifts]), dims))
 
 
 def _flipped_once(input: Any = None, *dims: Any) -> Tensor | None:
@@ -150,7 +150,7 @@ def roll(input: Tensor, shifts: Any, dims: Any = None) -> Tensor:
     if input.ndim == 0:
         raise IndexError(f"Dimension specified as {dims[0]} but tensor has no dimensions")
     found = tuple([check_dim(d, input.ndim) for d in dims])
-    return record(ROLL, (input,), (shifts, found))
+    return record_one(ROLL, input, (shifts, found))
 
 
 @api("torch", "Tensor", judge="first")
@@ -230,7 +230,7 @@ def tile(input: Tensor, *dims: Any, **named: Any) -> Tensor:
             [1, 2, 1, 2]])
     """
     counts = sizes_of(dims, "tile", "dims", alone("dims", "tile", dims, named))
-    return record(REPEAT, (input,), ((1,) * (input.ndim - len(counts)) + counts,))
+    return record_one(REPEAT, input, ((1,) * (input.ndim - len(counts)) + counts,))
 
 
 @api("torch", "Tensor", judge="first")

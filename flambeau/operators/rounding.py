@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from ..dtypes import FLOATING
-from ..tensor import Tensor, record
+from ..tensor import Tensor, record, record_one
 from .definition import pointwise, pointwise_operator
 from .domain import BOOL, COMPLEX, INTEGER, not_implemented, refuse, zero_gradient
 from .out import UNCONVERTED
@@ -92,7 +92,7 @@ def round(input: Tensor, *, decimals: int = 0) -> Tensor:
     tensor([2.6000])
     """
     if decimals == 0:
-        return record(ROUND, (input,))
+        return record_one(ROUND, input)
     if input._geometry.dtype.category != FLOATING:
         raise not_implemented("round_cpu", input._geometry.dtype)
     return record(ROUND_DECIMALS, (input, decimals))

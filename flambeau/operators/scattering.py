@@ -9,7 +9,7 @@ from typing import Any
 
 from .. import dtypes
 from ..graph.geometry import Geometry, contiguous
-from ..tensor import Tensor, check_dim, record
+from ..tensor import Tensor, check_dim, record, record_pair
 from . import bounds
 from .definition import broadcast_shapes, operator
 from .number_range import number_for
@@ -71,12 +71,12 @@ GATHER_BACKWARD = operator("gather_backward", lambda operands, attributes: conti
 
 @GATHER.derivative("input", keeps="index input")  # input is not read: writing it is refused, as in PyTorch
 def _(ctx: Any, grad: Tensor, index: Tensor, input: Tensor) -> Tensor:
-    return record(GATHER_BACKWARD, (grad, index), (ctx.attributes[0], ctx.operand_geometry(0).shape))
+    return record_pair(GATHER_BACKWARD, grad, index, (ctx.attributes[0], ctx.operand_geometry(0).shape))
 
 
 @GATHER_BACKWARD.derivative("grad", keeps="index")
 def _(ctx: Any, grad: Tensor, index: Tensor) -> Tensor:
-    return record(GATHER, (grad, index), (ctx.attributes[0],))
+    return record_pair(GATHER, grad, index, (ctx.attributes[0],))
 
 
 @api("torch", "Tensor", out=EXACT.but_apart())
@@ -94,7 +94,7 @@ def gather(input: Tensor, dim: int, index: Tensor, *, sparse_grad: bool = False)
             if k != d and index.shape[k] > input.shape[k]:
                 raise RuntimeError(f"Size does not match at dimension {k} expected index {list(index.shape)} "
                                    f"to be no larger than self {list(input.shape)} apart from dimension {d}")
-    return record(GATHER, (input, index), (d,))
+    return record_pair(GATHER, input, index, (d,))
 
 
 @api("torch", "Tensor", out=EXACT)

@@ -8,7 +8,7 @@ from typing import Any
 from .. import dtypes
 from ..graph.geometry import Geometry, contiguous, intern
 from ..size import Size
-from ..tensor import Tensor, check_dim, record, view, view_operator
+from ..tensor import Tensor, check_dim, record_one, view, view_operator
 from ..tensor.batching import BatchedTensor
 from .copying import clone_contiguous
 from .definition import operator
@@ -69,7 +69,7 @@ def reshape(input: Tensor, *sizes: Any, shape: Any = None) -> Tensor:
         return view(VIEW, input, (wanted,))
     full = infer_size(wanted, g.numel)
     if view_strides(g, full) is None:
-        return record(UNSAFE_VIEW, (input,), (full,))
+        return record_one(UNSAFE_VIEW, input, (full,))
     return view(VIEW, input, (wanted,))
 
 

@@ -8,7 +8,7 @@ from typing import Any
 from .. import dtypes
 from ..graph.geometry import contiguous
 from ..graph.operator import Operator
-from ..tensor import Tensor, assign, check_dim, record, record_one
+from ..tensor import Tensor, assign, check_dim, record, record_one, record_pair
 from .activation import done
 from .comparison import where
 from .creation import like_geometry
@@ -37,12 +37,12 @@ refuse(GELU_TANH, "GeluKernelImpl", *NOT_FLOATING)
 
 @GELU.derivative("input", keeps="input")
 def _(ctx: Any, grad: Tensor, input: Tensor) -> Tensor:
-    return record(GELU_BACKWARD, (grad, input))
+    return record_pair(GELU_BACKWARD, grad, input)
 
 
 @GELU_BACKWARD.derivative("grad", keeps="input")
 def _(ctx: Any, grad: Tensor, input: Tensor) -> Tensor:
-    return record(GELU_BACKWARD, (grad, input))
+    return record_pair(GELU_BACKWARD, grad, input)
 
 
 @GELU_BACKWARD.derivative("input", keeps="grad input")
@@ -54,12 +54,12 @@ def _(ctx: Any, grad: Tensor, inner: Tensor, input: Tensor) -> Tensor:
 
 @GELU_TANH.derivative("input", keeps="input")
 def _(ctx: Any, grad: Tensor, input: Tensor) -> Tensor:
-    return record(GELU_TANH_BACKWARD, (grad, input))
+    return record_pair(GELU_TANH_BACKWARD, grad, input)
 
 
 @GELU_TANH_BACKWARD.derivative("grad", keeps="input")
 def _(ctx: Any, grad: Tensor, input: Tensor) -> Tensor:
-    return record(GELU_TANH_BACKWARD, (grad, input))
+    return record_pair(GELU_TANH_BACKWARD, grad, input)
 
 
 @GELU_TANH_BACKWARD.derivative("input", keeps="grad input")
@@ -86,9 +86,9 @@ def gelu(input: Tensor, approximate: str = "none") -> Tensor:
     tensor([-0.1587,  1.9545])
     """
     if approximate == "none":
-        return record(GELU, (input,))
+        return record_one(GELU, input)
     if approximate == "tanh":
-        return record(GELU_TANH, (input,))
+        return record_one(GELU_TANH, input)
     raise RuntimeError("approximate argument must be either none or tanh.")
 
 
@@ -105,7 +105,7 @@ refuse(MISH, "mish_cpu", *NOT_FLOATING)
 
 @SILU.derivative("input", keeps="input")
 def _(ctx: Any, grad: Tensor, input: Tensor) -> Tensor:
-    return record(SILU_BACKWARD, (grad, input))
+    return record_pair(SILU_BACKWARD, grad, input)
 
 
 @SILU_BACKWARD.derivative("grad", keeps="input")
@@ -148,7 +148,7 @@ def mish(input: Tensor, inplace: bool = False) -> Tensor:
     >>> torch.nn.functional.mish(torch.tensor([-1., 2.]))
     tensor([-0.3034,  1.9440])
     """
-    return done(input, record(MISH, (input,)), inplace, "mish_")
+    return done(input, record_one(MISH, input), inplace, "mish_")
 
 
 # --- softplus and the logarithm of sigmoid ------------------------------------------------------------------
@@ -191,7 +191,7 @@ def logsigmoid(input: Tensor) -> Tensor:
     >>> torch.nn.functional.logsigmoid(torch.tensor([-1., 2.]))
     tensor([-1.3133, -0.1269])
     """
-    return record(LOGSIGMOID, (input,))
+    return record_one(LOGSIGMOID, input)
 
 
 @api("nn.functional")
@@ -232,7 +232,7 @@ GLU = pointwise_operator("glu", lambda m, value, gate: m.multiply(value, m.sigmo
 
 @GLU.derivative("value", keeps="gate")
 def _(ctx: Any, grad: Tensor, gate: Tensor) -> Tensor:
-    return grad * record(SIGMOID, (gate,))
+    return grad * record_one(SIGMOID, gate)
 
 
 @GLU.derivative("gate", keeps="value gate")
@@ -281,7 +281,7 @@ def prelu(input: Tensor, weight: Tensor) -> Tensor:
         weight = weight.reshape(1, -1, *[1] * (a.ndim - 2))
     elif a.ndim == 0 or w.ndim == 0:
         weight = weight.reshape(a.ndim * (1,))
-    return record(PRELU, (input, weight))
+    return record_pair(PRELU, input, weight)
 
 
 # The slopes have the precision of arithmetic; the result is rounded once.

@@ -6,7 +6,7 @@ from typing import Any
 
 from .. import dtypes
 from ..graph.geometry import Geometry, contiguous
-from ..tensor import Tensor, check_dim, record, record_one
+from ..tensor import Tensor, check_dim, record, record_one, record_pair
 from ..tensor.warned import warn
 from .casting import cast
 from .definition import arithmetic_dtype, operator
@@ -56,17 +56,17 @@ def LOG_SOFTMAX_BACKWARD(m: Any, grad: Any, result: Any, dim: int) -> Any:
 
 @SOFTMAX.derivative("input", keeps="output")
 def _(ctx: Any, grad: Tensor, output: Tensor) -> Tensor:
-    return record(SOFTMAX_BACKWARD, (grad, output), ctx.attributes)
+    return record_pair(SOFTMAX_BACKWARD, grad, output, ctx.attributes)
 
 
 @LOG_SOFTMAX.derivative("input", keeps="output")
 def _(ctx: Any, grad: Tensor, output: Tensor) -> Tensor:
-    return record(LOG_SOFTMAX_BACKWARD, (grad, output), ctx.attributes)
+    return record_pair(LOG_SOFTMAX_BACKWARD, grad, output, ctx.attributes)
 
 
 @SOFTMAX_BACKWARD.derivative("grad", keeps="result")
 def _(ctx: Any, grad: Tensor, output: Tensor) -> Tensor:
-    return record(SOFTMAX_BACKWARD, (grad, output), ctx.attributes)
+    return record_pair(SOFTMAX_BACKWARD, grad, output, ctx.attributes)
 
 
 @SOFTMAX_BACKWARD.derivative("result", keeps="grad result")

@@ -6,7 +6,7 @@ import math
 from typing import Any
 
 from .. import dtypes
-from ..tensor import Tensor, record
+from ..tensor import Tensor, record, record_one
 from .comparison import where
 from .definition import pointwise, pointwise_operator
 from .domain import COMPLEX, not_implemented, of_tensors, operands, refuse
@@ -202,7 +202,7 @@ def polygamma(n: int, input: Tensor) -> Tensor:
         raise RuntimeError("polygamma(n, x) does not support negative n.")
     if n == 0 and input.is_complex():
         raise not_implemented("digamma", input.dtype)
-    return record(TRIGAMMA, (input,)) if n == 1 else record(POLYGAMMA, (input, n))
+    return record_one(TRIGAMMA, input) if n == 1 else record(POLYGAMMA, (input, n))
 
 
 @api("Tensor", name="polygamma", inplace=True, judge="first")

@@ -8,7 +8,7 @@ import numpy as np
 
 from .. import devices, dtypes
 from ..graph.geometry import Geometry, contiguous
-from ..tensor import Tensor, record
+from ..tensor import Tensor, record_one
 from ..tensor.construct import from_array
 from .definition import operator
 from .domain import not_implemented
@@ -52,7 +52,7 @@ def tril(input: Tensor, diagonal: int = 0) -> Tensor:
     """
     if input.ndim < 2:
         raise RuntimeError("tril: input tensor must have at least 2 dimensions")
-    return record(TRIL, (input,), (diagonal, False))
+    return record_one(TRIL, input, (diagonal, False))
 
 
 @api("torch", "Tensor", out=EXACT, inplace=True, judge="first")
@@ -66,7 +66,7 @@ def triu(input: Tensor, diagonal: int = 0) -> Tensor:
     """
     if input.ndim < 2:
         raise RuntimeError("triu: input tensor must have at least 2 dimensions")
-    return record(TRIU, (input,), (diagonal, True))
+    return record_one(TRIU, input, (diagonal, True))
 
 
 def _positions(row: int, col: int, offset: int, upper: bool, dtype: Any, device: Any) -> Tensor:

@@ -6,7 +6,7 @@ from typing import Any
 
 from ..graph.geometry import Geometry, contiguous
 from ..graph.operator import Operator
-from ..tensor import Tensor, record, view
+from ..tensor import Tensor, record_one, view
 from .definition import operator
 
 
@@ -30,7 +30,7 @@ def embed(grad: Tensor, shape: Any, operator: Operator, attributes: tuple[Any, .
     g = grad._geometry
     whole = contiguous(shape, g.dtype, g.device)
     part = operator.infer((whole,), attributes)
-    return record(EMBED, (grad,), (whole, part, operator, attributes))
+    return record_one(EMBED, grad, (whole, part, operator, attributes))
 
 
 def gradient_is_embedded(operator: Operator) -> Operator:

@@ -23,7 +23,7 @@ from ..graph.references import UNHELD
 from ..graph.storage import Storage
 from .batching import any_batched, levels, rules
 from .history import detached, edge
-from .record import interceptors, record, record_pair
+from .record import interceptors, record_one, record_pair
 from .tape import INFERENCE, GradFn, SavedTensor, hooks_of, state
 from .tensor import Tensor
 from .views import ambiguous_write, chain_of, replay
@@ -80,7 +80,7 @@ class ConstantWritten(GradFn):
 
 
 def _copy(x: Tensor) -> Tensor:
-    return record(CONTIGUOUS, (x,))
+    return record_one(CONTIGUOUS, x)
 
 
 def check_writable(x: Tensor) -> None:
@@ -222,7 +222,7 @@ def _next_node(storage: Storage, geometry: Geometry, result: Tensor) -> Any:
     before, state.enabled = state.enabled, False
     try:
         if whole and geometry.is_contiguous:
-            return record(CONTIGUOUS, (result,))._storage.node
+            return record_one(CONTIGUOUS, result)._storage.node
         old = _new(Tensor)
         old._storage, old._geometry = storage, stored.flat
         return record_pair(WRITE, old, result, (geometry,))._storage.node

@@ -17,7 +17,7 @@ from ..graph.node import Signature, plain
 from ..graph.operator import Operator
 from ..graph.recent import Recent
 from .batching import BatchedTensor, rules
-from .history import attach
+from .history import attach_one
 from .tape import INFERENCE, hooks_of, state
 from .tensor import Tensor
 
@@ -81,7 +81,7 @@ def view(operator: Operator, x: Tensor, attributes: tuple[Any, ...] = ()) -> Ten
         elif x._view is not None:
             out._view = (*chain_of(x), (operator, attributes))
         if x._requires_grad or (base is not None and x.requires_grad):
-            attach(operator, signature, (x,), (out,))
+            attach_one(signature, x, out)
     return out
 
 
