@@ -31,6 +31,29 @@ class Derivative:
         self.keeps = keeps
 
 
+class Rows:
+    """How an operator goes over rows, whose results are a value for each row or for each element.
+
+    ``dims(signature)`` are the dimensions along which its rows lie (one, several, or None for all),
+    ``passes`` how often it goes over them. Operands ``per_channel`` have a value for each channel and are not
+    broadcast as usual. ``counts``: results tell how many elements of a row come before, in the order of its
+    dimensions.
+    """
+
+    __slots__ = ("dims", "passes", "per_channel", "counts")
+
+    def __init__(self, passes: int, dims: Callable[[Signature], Any] | None = None,
+                 per_channel: tuple[int, ...] = (), counts: bool = False) -> None:
+        self.passes = passes
+        self.dims = dims or _first_attribute
+        self.per_channel = per_channel
+        self.counts = counts
+
+
+def _first_attribute(signature: Signature) -> Any:
+    return signature.attributes[0]
+
+
 class Operator:
     """A named kernel with its shape rule and derivatives.
 
@@ -42,20 +65,24 @@ class Operator:
     ``rounds(operands)`` names for each operand the 16-bit type to which it is rounded before anything is
     computed (None: none is): that of the result, where the operand is a number, or of another type.
 
-    ``kind``: "pointwise", "view", "draw" (random numbers, each element by itself), "variadic" (any number of
+    ``rows``: how it goes over rows, where native code does so with the definition.
+
+    ``kind``: "pointwise", "conversion" and "choice" (pointwise by what they compute, but with shape rules of
+    their own: another type or memory format; elements of one operand or of another), "move" (elements as they
+    are, of any type), "view", "draw" (random numbers, each element by itself), "variadic" (any number of
     tensors), "multi_tensor" (an optimizer's update of many), "project" (one of several results), or
     "structured": any other.
     """
 
     __slots__ = ("name", "kernel", "infer", "compute", "parameters", "derivatives", "variadic_derivative",
                  "grad_class", "outputs", "owns", "kind", "non_differentiable_outputs",
-                 "differentiable", "price", "rounds")
+                 "differentiable", "price", "rounds", "rows")
 
     def __init__(self, name: str, kernel: Kernel, infer: ShapeRule, parameters: tuple[str, ...], *,
                  compute: Callable[..., Any] | None = None, owns: tuple[int, ...] = (),
                  kind: str = "structured", grad_name: str | None = None,
                  non_differentiable_outputs: tuple[int, ...] = (), price: Price | None = None,
-                 rounds: Callable[..., Any] | None = None) -> None:
+                 rounds: Callable[..., Any] | None = None, rows: Rows | None = None) -> None:
         self.name = name
         self.kernel = kernel
         self.infer = infer
@@ -71,6 +98,7 @@ class Operator:
         self.differentiable = False
         self.price = price
         self.rounds = rounds
+        self.rows = rows
 
     def __repr__(self) -> str:
         return f"<operator {self.name}>"

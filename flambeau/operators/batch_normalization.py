@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from ..dtypes import LOW_PRECISION
+from ..graph.operator import Rows
 from ..tensor import Tensor, record, state
 from ..tensor.inplace import write
 from .definition import operator, pointwise_operator
@@ -32,7 +33,9 @@ def _channel_shape(ndim: int) -> tuple[int, ...]:
     return (1, -1, *([1] * (ndim - 2)))
 
 
-@operator("native_batch_norm", _batch_norm_geometry, compute=computed, grad_name="NativeBatchNormBackward0")
+@operator("native_batch_norm", _batch_norm_geometry, compute=computed, grad_name="NativeBatchNormBackward0",
+          rows=Rows(passes=3, dims=lambda signature: (0, *range(2, signature.geometries[0].ndim)),
+                    per_channel=(1, 2)))
 def BATCH_NORM(m: Any, input: Any, weight: Any, bias: Any, eps: Any) -> Any:
     """xhat weight + bias over all dimensions but the channels, with mean and rstd (C)."""
     dims = (0, *range(2, input.ndim))

@@ -28,7 +28,7 @@ def _cast_kernel(m: Any, input: Any, dtype: Any, device: Any) -> Any:
     return m.cast(input, dtype.numpy)
 
 
-CAST = operator("to_copy", _cast_geometry)(_cast_kernel)
+CAST = operator("to_copy", _cast_geometry, kind="conversion")(_cast_kernel)
 
 
 @CAST.derivative("input")

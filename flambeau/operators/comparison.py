@@ -256,7 +256,7 @@ def _where_kernel(m: Any, condition: Any, input: Any, other: Any) -> Any:
     return m.where(condition, first, second)
 
 
-WHERE = Operator("where", _where_kernel, _where_geometry, ("condition", "input", "other"))
+WHERE = Operator("where", _where_kernel, _where_geometry, ("condition", "input", "other"), kind="choice")
 
 
 @WHERE.derivative("input", keeps="condition")

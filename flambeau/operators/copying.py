@@ -38,7 +38,7 @@ def _clone_geometry(operands: Any, attributes: Any) -> Geometry:
     return formatted_geometry(operands[0], attributes[0] if attributes else layouts.contiguous_format)
 
 
-CLONE = operator("clone", _clone_geometry)(lambda m, input, *memory_format: input)
+CLONE = operator("clone", _clone_geometry, kind="conversion")(lambda m, input, *memory_format: input)
 
 
 @CLONE.derivative("input")

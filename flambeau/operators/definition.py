@@ -14,7 +14,7 @@ from numpy import ndarray
 
 from .. import dtypes
 from ..graph.geometry import Geometry, contiguous, dense_strides, intern
-from ..graph.operator import Operator, Price
+from ..graph.operator import Operator, Price, Rows
 from ..size import Size
 from ..tensor import Tensor, record, record_one, record_pair, record_scaled
 from ..tensor.construct import tensor
@@ -35,18 +35,19 @@ def parameters_of(kernel: Callable[..., Any]) -> tuple[str, ...]:
 
 def operator(name: str, infer: Callable[..., Any], *, compute: Any = None, owns: tuple[int, ...] = (),
              grad_name: str | None = None, kind: str = "structured",
-             non_differentiable_outputs: tuple[int, ...] = (),
-             price: Price | None = None) -> Callable[[Callable[..., Any]], Operator]:
+             non_differentiable_outputs: tuple[int, ...] = (), price: Price | None = None,
+             rows: Rows | None = None) -> Callable[[Callable[..., Any]], Operator]:
     """Declare a structured operator.
 
     The decorated kernel is ``kernel(m, *operands, *attributes)`` and returns one array or a tuple.
     ``infer(geometries, attributes)`` returns one ``Geometry`` or a tuple; ``compute(geometries)`` may name
-    the dtype to which the operands are converted first. ``price``: see ``prices.py``.
+    the dtype to which the operands are converted first. ``price``: see ``prices.py``; ``rows``, ``kind``: see
+    ``Operator``.
     """
     def declare(kernel: Callable[..., Any]) -> Operator:
         return Operator(name, kernel, infer, parameters_of(kernel), compute=compute, owns=owns,
                         grad_name=grad_name, kind=kind,
-                        non_differentiable_outputs=non_differentiable_outputs, price=price)
+                        non_differentiable_outputs=non_differentiable_outputs, price=price, rows=rows)
     return declare
 
 

@@ -7,7 +7,7 @@ from typing import Any
 
 from .. import dtypes, return_types
 from ..graph.geometry import Geometry, contiguous
-from ..graph.operator import Operator
+from ..graph.operator import Operator, Rows
 from ..tensor import Tensor, check_dim, record, record_one
 from .along import place
 from .axes import normalize_dims, reduced_shape
@@ -63,7 +63,8 @@ def shared_evenly(ctx: Any, grad: Tensor, input: Tensor, output: Tensor) -> Tens
 
 
 def _extremum(name: str, kernel: Callable[..., Any], grad_name: str) -> Operator:
-    op = operator(name, reduction_geometry, compute=operand_dtype, grad_name=grad_name)(kernel)
+    op = operator(name, reduction_geometry, compute=operand_dtype, grad_name=grad_name,
+                  rows=Rows(passes=1))(kernel)
     op.derivative("input", keeps="input output")(shared_evenly)
     return op
 
@@ -144,15 +145,16 @@ def selected_gradient(ctx: Any, grads: Any, indices: Tensor) -> Any:
     return place(kept(grad, dims, keepdim, shape), kept(indices, dims, keepdim, shape), shape, dim)
 
 
-def indexed_operator(name: str, kernel: Callable[..., Any], infer: Any = indexed_geometry) -> Operator:
+def indexed_operator(name: str, kernel: Callable[..., Any], infer: Any = indexed_geometry,
+                     rows: Rows | None = None) -> Operator:
     """An operator that chooses elements along a dimension and gives (values, indices)."""
-    op = operator(name, infer, compute=operand_dtype, non_differentiable_outputs=(1,))(kernel)
+    op = operator(name, infer, compute=operand_dtype, non_differentiable_outputs=(1,), rows=rows)(kernel)
     op.derivative("input", keeps="output1")(selected_gradient)
     return op
 
 
-MAX_DIM = indexed_operator("max", _indexed("max_along"))
-MIN_DIM = indexed_operator("min", _indexed("min_along"))
+MAX_DIM = indexed_operator("max", _indexed("max_along"), rows=Rows(passes=2))
+MIN_DIM = indexed_operator("min", _indexed("min_along"), rows=Rows(passes=2))
 
 
 _ABSENT: Any = object()     # None is no dimension
@@ -226,8 +228,13 @@ def _index_kernel(find: str) -> Callable[..., Any]:
     return kernel
 
 
-ARGMAX = operator("argmax", _index_geometry, compute=operand_dtype)(_index_kernel("argmax"))
-ARGMIN = operator("argmin", _index_geometry, compute=operand_dtype)(_index_kernel("argmin"))
+def _index_operator(name: str) -> Operator:
+    return operator(name, _index_geometry, compute=operand_dtype,
+                    rows=Rows(passes=2, counts=True))(_index_kernel(name))
+
+
+ARGMAX = _index_operator("argmax")
+ARGMIN = _index_operator("argmin")
 
 
 def _index(op: Operator, input: Tensor, dim: int | None, keepdim: bool) -> Tensor:
@@ -274,7 +281,7 @@ def _aminmax_geometry(operands: Any, attributes: Any) -> tuple[Geometry, Geometr
     return one, one
 
 
-@operator("aminmax", _aminmax_geometry, compute=operand_dtype)
+@operator("aminmax", _aminmax_geometry, compute=operand_dtype, rows=Rows(passes=1))
 def AMINMAX(m: Any, input: Any, dims: tuple[int, ...], keepdim: bool, dtype: Any) -> Any:
     return m.min(input, axis=dims, keepdims=keepdim), m.max(input, axis=dims, keepdims=keepdim)
 

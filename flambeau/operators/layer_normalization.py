@@ -6,6 +6,7 @@ from typing import Any
 
 from .. import dtypes
 from ..graph.geometry import contiguous
+from ..graph.operator import Rows
 from ..graph.recent import Recent
 from ..tensor import Tensor, record, record_one
 from .definition import arithmetic_dtype, operator
@@ -45,7 +46,8 @@ def _layer_norm_geometry(operands: Any, attributes: Any) -> Any:
     return contiguous(x.shape, x.dtype, x.device), small, small
 
 
-@operator("native_layer_norm", _layer_norm_geometry, compute=computed, grad_name="NativeLayerNormBackward0")
+@operator("native_layer_norm", _layer_norm_geometry, compute=computed, grad_name="NativeLayerNormBackward0",
+          rows=Rows(passes=3))
 def LAYER_NORM(m: Any, input: Any, weight: Any, bias: Any, eps: Any, dims: Dims) -> Any:
     """xhat weight + bias over the last dimensions, with mean and rstd."""
     result, mean, rstd = NORMALIZE.kernel(m, input, eps, dims)

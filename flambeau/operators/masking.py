@@ -34,7 +34,7 @@ def _fill_kernel(m: Any, input: Any, mask: Any, value: Any) -> Any:
     return m.where(mask, m.cast(m.asarray(value), input.dtype), input)
 
 
-MASKED_FILL = operator("masked_fill", _fill_geometry)(_fill_kernel)
+MASKED_FILL = operator("masked_fill", _fill_geometry, kind="choice")(_fill_kernel)
 
 
 @MASKED_FILL.derivative("input", keeps="mask")

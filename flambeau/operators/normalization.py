@@ -17,6 +17,7 @@ from typing import Any
 
 from .. import dtypes
 from ..graph.geometry import Geometry, contiguous
+from ..graph.operator import Rows
 from ..tensor import Tensor, record, state
 from ..tensor.inplace import write
 from .definition import arithmetic_dtype, operator
@@ -42,7 +43,7 @@ def _normalize_geometry(operands: Any, attributes: Any) -> Any:
     return contiguous(x.shape, x.dtype, x.device), small, small
 
 
-@operator("normalize", _normalize_geometry, compute=computed)
+@operator("normalize", _normalize_geometry, compute=computed, rows=Rows(passes=3))
 def NORMALIZE(m: Any, input: Any, eps: Any, dims: Dims) -> Any:
     """(x - mean) / sqrt(var + eps) over ``dims``, with mean and rstd."""
     mean = m.mean(input, axis=dims, keepdims=True)
@@ -60,7 +61,7 @@ def _backward_geometry(operands: Any, attributes: Any) -> Any:
     return contiguous(grad.shape, grad.dtype, grad.device)
 
 
-@operator("normalize_backward", _backward_geometry, compute=computed)
+@operator("normalize_backward", _backward_geometry, compute=computed, rows=Rows(passes=2))
 def NORMALIZE_BACKWARD(m: Any, grad: Any, input: Any, mean: Any, rstd: Any, dims: Dims) -> Any:
     """The gradient by x, in one kernel."""
     xhat = (input - mean) * rstd

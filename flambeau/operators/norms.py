@@ -7,7 +7,7 @@ from typing import Any
 
 from .. import dtypes
 from ..graph.geometry import Geometry, contiguous
-from ..graph.operator import Operator
+from ..graph.operator import Operator, Rows
 from ..tensor import Tensor, check_dim, record_one
 from .axes import normalize_dims, reduced_shape
 from .definition import arithmetic_dtype, operator
@@ -19,7 +19,7 @@ from .registry import api
 # --- logsumexp ----------------------------------------------------------------------------------------------
 
 
-@operator("logsumexp", reduction_geometry)
+@operator("logsumexp", reduction_geometry, rows=Rows(passes=2))
 def LOGSUMEXP(m: Any, input: Any, dims: tuple[int, ...], keepdim: bool, dtype: Any) -> Any:
     return m.logsumexp(input.astype(arithmetic_dtype(dtype).numpy), dims, keepdim)
 
@@ -71,8 +71,13 @@ def norm_kernel(m: Any, input: Any, p: float, dims: tuple[int, ...], keepdim: bo
     return m.integer_safe_power(total, x.dtype.type(1 / p))
 
 
-VECTOR_NORM = operator("linalg_vector_norm", _norm_geometry, compute=operand_dtype)(norm_kernel)
-DIST = operator("dist", _norm_geometry, compute=operand_dtype)(norm_kernel)
+def _norm_operator(name: str) -> Operator:
+    return operator(name, _norm_geometry, compute=operand_dtype,
+                    rows=Rows(passes=1, dims=lambda signature: signature.attributes[1]))(norm_kernel)
+
+
+VECTOR_NORM = _norm_operator("linalg_vector_norm")
+DIST = _norm_operator("dist")
 
 
 def _norm_gradient(ctx: Any, grad: Tensor, input: Tensor, output: Tensor) -> Any:

@@ -6,7 +6,7 @@ from typing import Any
 
 from .. import dtypes
 from ..graph.geometry import Geometry, contiguous
-from ..graph.operator import Operator
+from ..graph.operator import Operator, Rows
 from ..tensor import Tensor, record_one
 from .axes import normalize_dims, reduced_shape, require_dims
 from .definition import arithmetic_dtype, operator
@@ -82,7 +82,8 @@ def _sum_gradient(ctx: Any, grad: Tensor) -> Tensor:
 
 
 def _sum_operator(grad_name: str) -> Operator:
-    op = operator("sum", reduction_geometry, compute=operand_dtype, grad_name=grad_name)(_sum_kernel)
+    op = operator("sum", reduction_geometry, compute=operand_dtype, grad_name=grad_name,
+                  rows=Rows(passes=1))(_sum_kernel)
     op.derivative("input")(_sum_gradient)
     return op
 
@@ -158,7 +159,8 @@ def _mean_gradient(ctx: Any, grad: Tensor) -> Tensor:
 
 
 def _mean_operator(grad_name: str) -> Operator:
-    op = operator("mean", reduction_geometry, compute=operand_dtype, grad_name=grad_name)(_mean_kernel)
+    op = operator("mean", reduction_geometry, compute=operand_dtype, grad_name=grad_name,
+                  rows=Rows(passes=1))(_mean_kernel)
     op.derivative("input")(_mean_gradient)
     return op
 
@@ -199,7 +201,7 @@ def mean(input: Tensor, dim: Any = None, keepdim: bool = False, *, dtype: Any = 
 # --- without NaN --------------------------------------------------------------------------------------------
 
 
-@operator("nansum", reduction_geometry, compute=operand_dtype)
+@operator("nansum", reduction_geometry, compute=operand_dtype, rows=Rows(passes=1))
 def NANSUM(m: Any, input: Any, dims: tuple[int, ...], keepdim: bool, dtype: Any) -> Any:
     return m.sum(
         m.where(m.isnan(input), input.dtype.type(0), input),

@@ -6,6 +6,7 @@ from typing import Any
 
 from .. import dtypes
 from ..graph.geometry import Geometry, contiguous
+from ..graph.operator import Rows
 from ..tensor import Tensor, check_dim, record, record_one, record_pair
 from ..tensor.warned import warn
 from .casting import cast
@@ -34,22 +35,22 @@ def _compute(operands: Any) -> dtypes.dtype:
     return arithmetic_dtype(operands[0].dtype)
 
 
-@operator("softmax", _geometry_of("softmax"), compute=_compute)
+@operator("softmax", _geometry_of("softmax"), compute=_compute, rows=Rows(passes=3))
 def SOFTMAX(m: Any, input: Any, dim: int) -> Any:
     return m.softmax(input, dim)
 
 
-@operator("log_softmax", _geometry_of("log_softmax"), compute=_compute)
+@operator("log_softmax", _geometry_of("log_softmax"), compute=_compute, rows=Rows(passes=3))
 def LOG_SOFTMAX(m: Any, input: Any, dim: int) -> Any:
     return m.log_softmax(input, dim)
 
 
-@operator("softmax_backward", _backward_geometry, compute=_compute)
+@operator("softmax_backward", _backward_geometry, compute=_compute, rows=Rows(passes=2))
 def SOFTMAX_BACKWARD(m: Any, grad: Any, result: Any, dim: int) -> Any:
     return m.softmax_gradient(grad, result, dim)
 
 
-@operator("log_softmax_backward", _backward_geometry, compute=_compute)
+@operator("log_softmax_backward", _backward_geometry, compute=_compute, rows=Rows(passes=2))
 def LOG_SOFTMAX_BACKWARD(m: Any, grad: Any, result: Any, dim: int) -> Any:
     return m.log_softmax_gradient(grad, result, dim)
 

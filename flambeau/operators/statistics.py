@@ -6,7 +6,7 @@ from typing import Any
 
 from .. import dtypes
 from ..graph.geometry import Geometry, contiguous
-from ..graph.operator import Operator
+from ..graph.operator import Operator, Rows
 from ..tensor import Tensor, record
 from ..tensor.batching import by_example
 from ..tensor.warned import warn
@@ -57,7 +57,7 @@ def _std_mean_kernel(m: Any, *args: Any) -> Any:
 
 
 def _operator(name: str, infer: Any, kernel: Any) -> Operator:
-    return Operator(name, kernel, infer, ("input",), compute=operand_dtype)
+    return Operator(name, kernel, infer, ("input",), compute=operand_dtype, rows=Rows(passes=2))
 
 
 VAR = _operator("var", _var_geometry, _var_kernel)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from .. import dtypes
-from ..graph.operator import Operator
+from ..graph.operator import Operator, Rows
 from ..tensor import Tensor, record, state
 from .axes import normalize_dims
 from .comparison import where
@@ -42,7 +42,8 @@ def _by_quotients(grad: Tensor, input: Tensor, dims: tuple[int, ...]) -> Tensor:
 
 
 def _prod_operator(grad_name: str) -> Operator:
-    op = operator("prod", reduction_geometry, compute=operand_dtype, grad_name=grad_name)(_prod_kernel)
+    op = operator("prod", reduction_geometry, compute=operand_dtype, grad_name=grad_name,
+                  rows=Rows(passes=1))(_prod_kernel)
     op.derivative("input", keeps="input")(_prod_gradient)
     return op
 

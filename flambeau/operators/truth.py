@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from .. import dtypes
+from ..graph.operator import Rows
 from ..tensor import Tensor, record_one
 from .axes import normalize_dims
 from .definition import operator
@@ -13,12 +14,12 @@ from .reduction import reduction_geometry
 from .registry import api
 
 
-@operator("all", reduction_geometry)
+@operator("all", reduction_geometry, rows=Rows(passes=1))
 def ALL(m: Any, input: Any, dims: tuple[int, ...], keepdim: bool, dtype: Any) -> Any:
     return m.all(input, axis=dims, keepdims=keepdim)
 
 
-@operator("any", reduction_geometry)
+@operator("any", reduction_geometry, rows=Rows(passes=1))
 def ANY(m: Any, input: Any, dims: tuple[int, ...], keepdim: bool, dtype: Any) -> Any:
     return m.any(input, axis=dims, keepdims=keepdim)
 
@@ -57,7 +58,7 @@ def any(input: Tensor, dim: Any = None, keepdim: bool = False) -> Tensor:
     return _truth(ANY, input, dim, keepdim)
 
 
-@operator("count_nonzero", reduction_geometry)
+@operator("count_nonzero", reduction_geometry, rows=Rows(passes=1))
 def COUNT_NONZERO(m: Any, input: Any, dims: tuple[int, ...], keepdim: bool, dtype: Any) -> Any:
     return m.count_nonzero(input, axis=dims) if dims else input != 0
 

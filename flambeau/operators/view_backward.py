@@ -17,7 +17,7 @@ def _embed_kernel(m: Any, grad: Any, whole: Geometry, part: Geometry, *how: Any)
     return result.reshape(whole.shape)
 
 
-EMBED = operator("view_backward", lambda operands, attributes: attributes[0])(_embed_kernel)
+EMBED = operator("view_backward", lambda operands, attributes: attributes[0], kind="move")(_embed_kernel)
 
 
 @EMBED.derivative("grad")

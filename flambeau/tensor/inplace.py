@@ -41,10 +41,11 @@ def _write_kernel(m: Any, old: Any, value: Any, geometry: Geometry) -> Any:
 
 
 WRITE = Operator("write", _write_kernel, lambda geometries, attributes: geometries[0], ("old", "value"),
-                 owns=(0,))
+                 owns=(0,), kind="move")
 CONTIGUOUS = Operator("contiguous_copy", lambda m, x: x,
                       lambda geometries, attributes: contiguous(geometries[0].shape, geometries[0].dtype,
-                                                                geometries[0].device), ("input",))
+                                                                geometries[0].device),
+                      ("input",), kind="move")
 
 
 class CopySlices(GradFn):

@@ -19,8 +19,6 @@ from .arrays import reinterpret
 Plan = Callable[[tuple[Any, ...]], Any]
 
 _WIDE = np.dtype(np.complex64)
-# They move elements as they are, and see memory that may also be read as float16.
-_MOVES = frozenset(("write", "contiguous_copy", "view_backward"))
 
 
 def present(signature: Signature) -> bool:
@@ -33,8 +31,11 @@ def present(signature: Signature) -> bool:
 
 
 def computes(signature: Signature) -> bool:
-    """Whether a signature has such operands or results and does more than to move them."""
-    return signature.operator.name not in _MOVES and present(signature)
+    """Whether a signature has such operands or results and does more than to move them.
+
+    What moves elements sees memory that may also be read as float16.
+    """
+    return signature.operator.kind != "move" and present(signature)
 
 
 def prepare(signature: Signature, prepare_wide: Callable[[Signature], Plan]) -> Plan:

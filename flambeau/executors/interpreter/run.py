@@ -26,9 +26,6 @@ from .readers import readers_of
 
 Plan = Callable[[tuple[Any, ...]], Any]
 
-# Pointwise by what they compute, though they declare their shapes themselves.
-_ELEMENTWISE = frozenset(("to_copy",))
-
 # An operand that only its reader holds: a local variable, getrefcount's argument, the tuple of operands.
 _SOLE_READER = pending.UNHELD + 1
 
@@ -103,7 +100,7 @@ def prepare(signature: Signature) -> Plan:
         return _prepare_draw(signature)
     if (plan := direct.prepare(signature)) is not None:
         return plan
-    if (operator.kind == "pointwise" or operator.name in _ELEMENTWISE) and _is_flat(signature):
+    if operator.kind in ("pointwise", "conversion") and _is_flat(signature):
         return _prepare_flat(signature)
     return _prepare_general(signature)
 

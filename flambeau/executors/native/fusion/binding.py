@@ -149,8 +149,8 @@ def _passes(unit: Unit, signatures: Sequence[Signature]) -> int:
     assert unit.references is not None
     found = 1
     for signature, own, levels in zip(signatures, unit.references.operands, unit.levels):
-        if traits.dims_of(signature) is not None:
-            found = max(found, traits.passes_of(signature))
+        if signature.operator.rows is not None:
+            found = max(found, signature.operator.rows.passes)
         members = [r[1] for r in own if r is not None and r[0] == "member"]
         if levels == (ELEMENT,) and any(ROW in unit.levels[k] for k in members):
             found = max(found, 2)

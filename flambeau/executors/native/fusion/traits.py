@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Any
 
 from ....graph.geometry import Geometry, row_major_strides
@@ -13,9 +12,7 @@ from ..llvm.emitter import BFLOAT16, FLOAT16, FLOAT32, Dtype, Unsupported
 from .compile import passes
 from .structure import ELEMENT, FLAT, ROW, Input, Member, Structure
 
-# Pointwise by what they compute, though they declare their shapes themselves.
-_CONVERSIONS = frozenset(("to_copy", "clone"))
-_CHOICES = frozenset(("where", "masked_fill"))
+_POINTWISE = frozenset(("pointwise", "conversion", "choice"))
 
 # Extents, and strides of the elements' order in memory (0 where the extent is 1).
 Space = tuple[tuple[int, ...], tuple[int, ...]]
@@ -57,50 +54,16 @@ def traits_of(signature: Signature) -> Traits:
     return found
 
 
-# --- which operators go over rows ---------------------------------------------------------------------------
-
-def _first_attribute(signature: Signature) -> Any:
-    return signature.attributes[0]
-
-
-def _all_but_channels(signature: Signature) -> Any:
-    return (0, *range(2, signature.geometries[0].ndim))
-
-
-_REDUCED: dict[str, Callable[[Signature], Any]] = {
-    **dict.fromkeys(("sum", "nansum", "mean", "prod", "amax", "amin", "max", "min", "all", "any",
-                     "count_nonzero", "var", "std", "var_mean", "std_mean", "aminmax", "argmax", "argmin",
-                     "logsumexp", "softmax", "log_softmax", "softmax_backward", "log_softmax_backward",
-                     "normalize", "normalize_backward", "native_layer_norm"), _first_attribute),
-    "native_batch_norm": _all_but_channels,
-    "linalg_vector_norm": lambda signature: signature.attributes[1],
-    "dist": lambda signature: signature.attributes[1],
-}
-_IN_ONE_PASS = frozenset(("sum", "nansum", "mean", "prod", "amax", "amin", "all", "any", "count_nonzero",
-                          "aminmax", "linalg_vector_norm", "dist"))
-_IN_TWO_PASSES = frozenset(("var", "std", "var_mean", "std_mean", "argmax", "argmin", "max", "min",
-                            "logsumexp", "softmax_backward", "log_softmax_backward", "normalize_backward"))
-# Operands that are not broadcast as usual: a value for each channel.
-_PER_CHANNEL = {"native_batch_norm": (1, 2)}
-
-
 def dims_of(signature: Signature) -> Dims | None:
     """The dimensions that a signature's operator reduces; None if it reduces none."""
-    find = _REDUCED.get(signature.operator.name)
-    g = signature.geometries[0] if find is not None and signature.operator.kind == "structured" else None
-    if find is None or not isinstance(g, Geometry):
+    rows, g = signature.operator.rows, signature.geometries[0] if signature.geometries else None
+    if rows is None or not isinstance(g, Geometry):
         return None
     ndim = g.ndim
-    dims = find(signature)
+    dims = rows.dims(signature)
     if dims is None:
         dims = range(ndim)
     return tuple(sorted(d % max(ndim, 1) for d in ((dims,) if isinstance(dims, int) else dims)))
-
-
-def passes_of(signature: Signature) -> int:
-    """How often an operator goes over its rows."""
-    name = signature.operator.name
-    return 1 if name in _IN_ONE_PASS else 2 if name in _IN_TWO_PASSES else 3
 
 
 # --- spaces -------------------------------------------------------------------------------------------------
@@ -126,8 +89,7 @@ def _examine(signature: Signature) -> Traits:
     dims = dims_of(signature)
     if dims is not None:
         return _of_rows(signature, dims)
-    if not signature.single or (operator.kind != "pointwise"
-                                and operator.name not in _CONVERSIONS and operator.name not in _CHOICES):
+    if not signature.single or operator.kind not in _POINTWISE:
         return _OTHER
     if operator.name == "clone" and space_of(signature.geometries[0]) != space_of(signature.outputs[0]):
         return _OTHER   # the template goes through memory in tiles
@@ -142,12 +104,13 @@ def _of_rows(signature: Signature, dims: Dims) -> Traits:
     contiguous = contiguous_space(g.shape)
     written = {space_of(out) if out.shape == g.shape else contiguous
                for out, level in zip(signature.outputs, levels) if level == ELEMENT}
-    places = signature.operator.name in ("argmax", "argmin")  # count elements row by row
+    rows = signature.operator.rows
+    assert rows is not None
     if written and written != {contiguous}:     # channels last
         space = written.pop()
         return _OTHER if written or not _keeps_order(signature.outputs[0], dims) else \
             Traits(space, dims, levels)
-    if written or places or not g.is_dense or not _keeps_order(g, dims):
+    if written or rows.counts or not g.is_dense or not _keeps_order(g, dims):
         return Traits(contiguous, dims, levels)
     return Traits(space_of(g), dims, levels)
 
@@ -162,7 +125,8 @@ def _keeps_order(g: Geometry, dims: Dims) -> bool:
 
 def strides_in(signature: Signature, operand: int, g: Geometry, ndim: int) -> tuple[int, ...]:
     """The strides along a space's dimensions with which an operand is read; 0 where it is broadcast."""
-    if operand in _PER_CHANNEL.get(signature.operator.name, ()):
+    rows = signature.operator.rows
+    if rows is not None and operand in rows.per_channel:
         return tuple([g.strides[0] if d == 1 and g.shape[0] > 1 else 0 for d in range(ndim)])
     return aligned(g, ndim)
 
@@ -257,7 +221,7 @@ def is_native(signature: Signature, dims: Dims | None) -> bool:
 
 def compute_of(signature: Signature) -> Dtype | None:
     """The type in which a member's operands come; None: in their own."""
-    if signature.operator.name in _CHOICES:
+    if signature.operator.kind == "choice":
         dtype = signature.outputs[0].dtype.numpy
         if dtype.kind != "f" and float in signature.geometries:
             raise Unsupported("a floating number among integers")
