@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Callable
 from functools import wraps
 from typing import Any
@@ -187,7 +188,6 @@ class Function:
     _context_class: Any = None
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
-        import warnings
         warnings.warn(f"{type(self)} should not be instantiated. Methods on autograd functions are all "
                       "static, so you should invoke them on the class itself. Instantiating an autograd "
                       "function will raise an error in a future version of "

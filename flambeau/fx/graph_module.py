@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import copy
 import linecache
+import sys
 from typing import Any
 
 from ..nn import Module, Parameter
@@ -224,8 +225,6 @@ class _CodeOnlyModule(Module):
 
 def _from_code(state: dict[str, Any], source: str, names: dict[str, Any], class_name: str) -> GraphModule:
     """A ``GraphModule`` again, from its code and attributes."""
-    import sys
-
     from ._symbolic_trace import PH, Tracer  # which makes these modules
 
     class EveryModuleIsALeaf(Tracer):

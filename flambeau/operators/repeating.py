@@ -6,6 +6,8 @@ from functools import cache
 from operator import index
 from typing import Any
 
+import numpy as np
+
 from ..graph.geometry import Geometry, contiguous, dense_like
 from ..layouts import contiguous_format
 from ..tensor import Tensor, check_dim, record, record_one
@@ -273,8 +275,6 @@ def repeat_interleave(
 
 
 def _positions(repeats: Tensor, extent: int, dim: int) -> Tensor:
-    import numpy as np
-
     if repeats.dtype.name not in ("int64", "int32"):
         raise not_implemented("repeat_interleave_cpu", repeats.dtype)
     counts = look(repeats, "repeat_interleave").reshape(-1)

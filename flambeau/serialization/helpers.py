@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import warnings
+from importlib import import_module
 from typing import Any
 
 
@@ -62,7 +63,5 @@ def normalize_storage_type(storage_type: Any) -> Any:
 
 def storage_to_tensor_type(storage: Any) -> Any:
     """The class of tensors whose storages are of a class."""
-    from importlib import import_module
-
     kind = type(storage)
     return getattr(import_module(kind.__module__), kind.__name__.replace("Storage", "Tensor"))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import wraps
 from typing import Any
 
 import numpy as np
@@ -58,8 +59,6 @@ class check_sparse_tensor_invariants:
         check_sparse_tensor_invariants._enabled = bool(self.before)
 
     def __call__(self, function: Any) -> Any:
-        from functools import wraps
-
         @wraps(function)
         def checked(*args: Any, **kwargs: Any) -> Any:
             with type(self)(self.wanted):

@@ -6,6 +6,7 @@ and one result, unrolled: they are most of what a program records.
 
 from __future__ import annotations
 
+import traceback
 from collections.abc import Sequence
 from functools import lru_cache
 from typing import Any
@@ -305,5 +306,4 @@ def _packed(pack: Any, x: Tensor) -> Any:
 
 
 def call_stack() -> Any:
-    import traceback
     return [f for f in traceback.extract_stack() if not f.filename.startswith(_LIBRARY)]

@@ -5,6 +5,7 @@ The operators attach themselves as methods (``operators.registry``); this file h
 
 from __future__ import annotations
 
+import warnings
 from operator import index
 from typing import TYPE_CHECKING, Any
 
@@ -250,7 +251,6 @@ class Tensor(Handle):
     def grad(self) -> Any:
         """The accumulated gradient, None before the first backward."""
         if self._grad is None and self.requires_grad and not self.is_leaf and not self._retains_grad:
-            import warnings
             warnings.warn(NOT_A_LEAF, UserWarning, stacklevel=2)
         return self._grad
 

@@ -21,6 +21,7 @@ array objects).
 
 from __future__ import annotations
 
+import ctypes
 from typing import Any
 
 import numpy as np
@@ -51,8 +52,6 @@ _SPINS = 4000  # rounds of waiting before a thread offers its core to others
 
 def layout_is_known() -> bool:
     """Whether this interpreter and this NumPy lay out array objects as the native loop reads them."""
-    import ctypes
-
     probe = np.arange(6, dtype=np.float32)
     crossed, sealed = probe.reshape(2, 3).T, np.zeros(3)
     sealed.flags.writeable = False
