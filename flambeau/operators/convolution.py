@@ -28,60 +28,13 @@ from .convolution_checks import (
 from .definition import arithmetic_dtype, operator
 from .memory_formats import result_geometry, suggests_last
 from .padding import pad
+from .patches import Ints, chunk, patches, positions, slices, zero_padded
 from .registry import api
-
-Ints = tuple[int, ...]
 
 
 def _output_extents(space: Ints, kernel: Ints, stride: Ints, padding: Ints, dilation: Ints) -> Ints:
     return tuple((n + 2 * p - d * (k - 1) - 1) // s + 1
                  for n, k, s, p, d in zip(space, kernel, stride, padding, dilation))
-
-
-# --- patches ------------------------------------------------------------------------------------------------
-
-def _pad(m: Any, x: Any, padding: Ints) -> Any:
-    """x (N, C, *space) with zeros around the space."""
-    if not any(padding):
-        return x
-    shape = (*x.shape[:2], *(n + 2 * p for n, p in zip(x.shape[2:], padding)))
-    padded = m.zeros(shape, x.dtype)
-    padded[(slice(None), slice(None), *(slice(p, p + n) for n, p in zip(x.shape[2:], padding)))] = x
-    return padded
-
-
-def windows(m: Any, x: Any, kernel: Ints, stride: Ints, dilation: Ints, extents: Ints) -> Any:
-    """The view (N, C, *kernel, *extents) of all patches of a padded x (N, C, *space)."""
-    strides = x.strides
-    shape = (*x.shape[:2], *kernel, *extents)
-    steps = (*strides[:2], *(s * d for s, d in zip(strides[2:], dilation)),
-             *(s * t for s, t in zip(strides[2:], stride)))
-    return np.lib.stride_tricks.as_strided(x, shape, steps)
-
-
-def _positions(kernel: Ints) -> Any:
-    return np.ndindex(*kernel)
-
-
-def slices(offsets: Ints, stride: Ints, dilation: Ints, extents: Ints) -> tuple[slice, ...]:
-    """Where one element of the kernel meets the padded space."""
-    return tuple(slice(o * d, o * d + s * (n - 1) + 1, s)
-                 for o, s, d, n in zip(offsets, stride, dilation, extents))
-
-
-# Patches of a batch are taken this many bytes at a time, to stay in the cache and to bound the memory.
-_CHUNK_BYTES = 8 << 20
-
-
-def _chunk(per_sample_bytes: int, batch: int) -> int:
-    return max(1, min(batch, _CHUNK_BYTES // max(per_sample_bytes, 1)))
-
-
-def _patches(m: Any, x: Any, kernel: Ints, stride: Ints, dilation: Ints, extents: Ints) -> Any:
-    """Patches of x (N, C, *space), copied to (N, C * kernel, extents)."""
-    view = windows(m, x, kernel, stride, dilation, extents)
-    rows = x.shape[1] * int(np.prod(kernel))
-    return np.ascontiguousarray(view).reshape(x.shape[0], rows, int(np.prod(extents)))
 
 
 def _is_pointwise(kernel: Ints, stride: Ints, padding: Ints) -> bool:
@@ -116,12 +69,12 @@ def CONVOLUTION(m: Any, input: Any, weight: Any, bias: Any, stride: Ints, paddin
         return result
     flat = result.reshape(batch, groups, out_channels // groups, -1)
     matrix = weight.reshape(groups, out_channels // groups, -1)
-    padded = _pad(m, input, padding)
-    step = _chunk(int(np.prod(weight.shape[1:])) * groups * int(np.prod(extents)) * input.itemsize, batch)
+    padded = zero_padded(m, input, padding)
+    step = chunk(int(np.prod(weight.shape[1:])) * groups * int(np.prod(extents)) * input.itemsize, batch)
     for first in range(0, batch, step):
         part = padded[first:first + step]
         columns = part.reshape(*part.shape[:2], -1) if _is_pointwise(kernel, stride, padding) \
-            else _patches(m, part, kernel, stride, dilation, extents)
+            else patches(m, part, kernel, stride, dilation, extents)
         flat[first:first + step] = m.matmul(matrix,
                                             columns.reshape(part.shape[0], groups, matrix.shape[2], -1))
     if bias is not None:
@@ -148,12 +101,12 @@ def CONVOLUTION_INPUT(m: Any, grad: Any, weight: Any, space: Ints, stride: Ints,
         return padded[(slice(None), slice(None), *(slice(p, p + n) for n, p in zip(space, padding)))]
     flat = grad.reshape(batch, groups, out_channels // groups, -1)
     matrix = weight.reshape(groups, out_channels // groups, -1).transpose(0, 2, 1)
-    step = _chunk(int(np.prod(kernel)) * per_group * groups * int(np.prod(extents)) * grad.itemsize, batch)
+    step = chunk(int(np.prod(kernel)) * per_group * groups * int(np.prod(extents)) * grad.itemsize, batch)
     for first in range(0, batch, step):
         columns = m.matmul(matrix, flat[first:first + step])
         columns = columns.reshape(columns.shape[0], groups * per_group, *kernel, *extents)
         part = padded[first:first + step]
-        for offsets in _positions(kernel):
+        for offsets in positions(kernel):
             part[(slice(None), slice(None), *slices(offsets, stride, dilation, extents))] += \
                 columns[(slice(None), slice(None), *offsets)]
     return padded[(slice(None), slice(None), *(slice(p, p + n) for n, p in zip(space, padding)))]
@@ -177,12 +130,12 @@ def CONVOLUTION_WEIGHT(m: Any, grad: Any, input: Any, kernel: Ints, stride: Ints
     rows = per_group * int(np.prod(kernel))
     total = m.zeros((groups, out_channels // groups, rows), grad.dtype)
     if grad.size and input.size:
-        padded = _pad(m, input, padding)
+        padded = zero_padded(m, input, padding)
         flat = grad.reshape(batch, groups, out_channels // groups, -1)
-        step = _chunk(rows * groups * int(np.prod(extents)) * grad.itemsize, batch)
+        step = chunk(rows * groups * int(np.prod(extents)) * grad.itemsize, batch)
         for first in range(0, batch, step):
             part = padded[first:first + step]
-            columns = _patches(m, part, kernel, stride, dilation, extents)
+            columns = patches(m, part, kernel, stride, dilation, extents)
             columns = columns.reshape(part.shape[0], groups, rows, -1)
             total += m.matmul(flat[first:first + step], columns.transpose(0, 1, 3, 2)).sum(axis=0)
     return total.reshape(out_channels, per_group, *kernel)

@@ -128,10 +128,11 @@ def full(size: Any, fill_value: Any, *, dtype: Any = None, layout: Any = None, d
     tensor([3, 3])
     """
     g = factory_geometry(sizes_of((size,), "full"), dtype or value_dtype(fill_value), device, "full")
-    return _of_value(g, fill_value, requires_grad)
+    return of_value(g, fill_value, requires_grad)
 
 
-def _of_value(g: Geometry, value: Any, requires_grad: bool) -> Tensor:
+def of_value(g: Geometry, value: Any, requires_grad: bool) -> Tensor:
+    """A leaf filled with a number, or with the one value of a tensor."""
     if isinstance(value, Tensor):
         return filled(g, 0, requires_grad).fill_(value)
     return filled(g, number_for(value, g.dtype), requires_grad)
@@ -201,111 +202,10 @@ def full_like(input: Tensor, fill_value: Any, *, dtype: Any = None, layout: Any 
     >>> torch.full_like(torch.ones(2), 7)
     tensor([7., 7.])
     """
-    made = _of_value(
+    made = of_value(
         like_geometry(input, dtype, device, memory_format, "full_like"), fill_value, requires_grad
     )
     return made if input.__class__ is not BatchedTensor else rules.like(input, made)
-
-
-# --- methods that make tensors of the same dtype ------------------------------------------------------------
-
-
-def _new_geometry(x: Tensor, sizes: tuple[Any, ...], dtype: Any, device: Any, name: str,
-                  size: Any = None) -> Geometry:
-    return factory_geometry(
-        sizes_of(sizes, name, "size", size), dtype or x.dtype, x.device if device is None else device, name
-    )
-
-
-@api("Tensor")
-def new_zeros(
-    self: Tensor,
-    *sizes: Any,
-    size: Any = None,
-    dtype: Any = None,
-    device: Any = None,
-    layout: Any = None,
-    requires_grad: bool = False,
-    pin_memory: bool = False,
-) -> Tensor:
-    """Zeros of this tensor's dtype and device.
-
-    >>> import flambeau as torch
-    >>> torch.ones(1, dtype=torch.int64).new_zeros(2)
-    tensor([0, 0])
-    """
-    made = filled(
-        _new_geometry(self, sizes, dtype, device, "new_zeros", size), 0, requires_grad
-    )
-    return made if self.__class__ is not BatchedTensor else rules.like(self, made)
-
-
-@api("Tensor")
-def new_ones(
-    self: Tensor,
-    *sizes: Any,
-    size: Any = None,
-    dtype: Any = None,
-    device: Any = None,
-    layout: Any = None,
-    requires_grad: bool = False,
-    pin_memory: bool = False,
-) -> Tensor:
-    """Ones of this tensor's dtype and device.
-
-    >>> import flambeau as torch
-    >>> torch.ones(1, dtype=torch.int64).new_ones(2)
-    tensor([1, 1])
-    """
-    made = filled(
-        _new_geometry(self, sizes, dtype, device, "new_ones", size), 1, requires_grad
-    )
-    return made if self.__class__ is not BatchedTensor else rules.like(self, made)
-
-
-@api("Tensor")
-def new_empty(
-    self: Tensor,
-    *sizes: Any,
-    size: Any = None,
-    dtype: Any = None,
-    device: Any = None,
-    layout: Any = None,
-    requires_grad: bool = False,
-    pin_memory: bool = False,
-) -> Tensor:
-    """A tensor of this one's dtype and device, without particular values.
-
-    >>> import flambeau as torch
-    >>> torch.ones(1, dtype=torch.int64).new_empty(2, 3).shape
-    torch.Size([2, 3])
-    """
-    made = filled(
-        _new_geometry(self, sizes, dtype, device, "new_empty", size), 0, requires_grad
-    )
-    return made if self.__class__ is not BatchedTensor else rules.like(self, made)
-
-
-@api("Tensor", judge="first")
-def new_full(
-    self: Tensor,
-    size: Any,
-    fill_value: Any,
-    *,
-    dtype: Any = None,
-    device: Any = None,
-    layout: Any = None,
-    requires_grad: bool = False,
-    pin_memory: bool = False,
-) -> Tensor:
-    """One value in this tensor's dtype and device.
-
-    >>> import flambeau as torch
-    >>> torch.ones(1, dtype=torch.int64).new_full((2,), 7)
-    tensor([7, 7])
-    """
-    made = _of_value(_new_geometry(self, (size,), dtype, device, "new_full"), fill_value, requires_grad)
-    return made if self.__class__ is not BatchedTensor else rules.like(self, made)
 
 
 # --- with given strides -------------------------------------------------------------------------------------

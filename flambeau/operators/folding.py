@@ -8,10 +8,10 @@ import numpy as np
 
 from ..graph.geometry import Geometry, contiguous
 from ..tensor import Tensor, record_one
-from .convolution import _pad, _patches, slices
 from .definition import arithmetic_dtype, operator
 from .domain import INTEGER, refuse
 from .memory_formats import contiguous_gradient, in_format_of
+from .patches import patches, slices, zero_padded
 from .registry import api
 
 Ints = tuple[int, ...]
@@ -43,7 +43,7 @@ def _unfold_geometry(operands: Any, attributes: Any) -> Geometry:
 def UNFOLD(m: Any, input: Any, kernel: Ints, dilation: Ints, padding: Ints, stride: Ints) -> Any:
     """(N, C, H, W) as columns (N, C * kernel, blocks)."""
     extents = _blocks(input.shape[2:], kernel, dilation, padding, stride)
-    return _patches(m, _pad(m, input, padding), kernel, stride, dilation, extents)
+    return patches(m, zero_padded(m, input, padding), kernel, stride, dilation, extents)
 
 
 def _fold_geometry(operands: Any, attributes: Any) -> Geometry:
