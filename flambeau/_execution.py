@@ -49,7 +49,13 @@ def set_num_interop_threads(num: int) -> None:
 
 
 def set_float32_matmul_precision(precision: str) -> None:
-    """Accepted: matrix products are computed in full precision."""
+    """Accepted: matrix products are computed in full precision.
+
+    >>> import flambeau as torch
+    >>> torch.set_float32_matmul_precision("high"); torch.get_float32_matmul_precision()
+    'high'
+    >>> torch.set_float32_matmul_precision("highest")
+    """
     global _precision
     if precision not in ("highest", "high", "medium"):
         warnings.warn(f"{precision} is not one of 'highest', 'high', or 'medium'; the current"
@@ -62,7 +68,12 @@ _precision = "highest"
 
 
 def get_float32_matmul_precision() -> str:
-    """What ``set_float32_matmul_precision`` was given."""
+    """What ``set_float32_matmul_precision`` was given.
+
+    >>> import flambeau as torch
+    >>> torch.get_float32_matmul_precision()
+    'highest'
+    """
     return _precision
 
 
@@ -71,7 +82,13 @@ _warn_only = False
 
 
 def use_deterministic_algorithms(mode: bool, *, warn_only: bool = False) -> None:
-    """Accepted: all algorithms are deterministic."""
+    """Accepted: all algorithms are deterministic.
+
+    >>> import flambeau as torch
+    >>> torch.use_deterministic_algorithms(True); torch.are_deterministic_algorithms_enabled()
+    True
+    >>> torch.use_deterministic_algorithms(False)
+    """
     global _deterministic, _warn_only
     if mode.__class__ is not bool:
         raise TypeError("_set_deterministic_algorithms(): argument 'mode' (position 1) must be bool, not "
@@ -80,7 +97,12 @@ def use_deterministic_algorithms(mode: bool, *, warn_only: bool = False) -> None
 
 
 def are_deterministic_algorithms_enabled() -> bool:
-    """What ``use_deterministic_algorithms`` was given."""
+    """What ``use_deterministic_algorithms`` was given.
+
+    >>> import flambeau as torch
+    >>> torch.are_deterministic_algorithms_enabled()
+    False
+    """
     return _deterministic
 
 
@@ -93,7 +115,13 @@ _DEBUG_MODES = {"default": 0, "warn": 1, "error": 2}
 
 
 def set_deterministic_debug_mode(debug_mode: int | str) -> None:
-    """``use_deterministic_algorithms`` by a number or name: 0 default, 1 warn, 2 error."""
+    """``use_deterministic_algorithms`` by a number or name: 0 default, 1 warn, 2 error.
+
+    >>> import flambeau as torch
+    >>> torch.set_deterministic_debug_mode("warn"); torch.get_deterministic_debug_mode()
+    1
+    >>> torch.set_deterministic_debug_mode("default")
+    """
     if not isinstance(debug_mode, (int, str)):
         raise TypeError(f"debug_mode must be str or int, but got {type(debug_mode)}")
     if isinstance(debug_mode, str) and debug_mode not in _DEBUG_MODES:
@@ -106,7 +134,12 @@ def set_deterministic_debug_mode(debug_mode: int | str) -> None:
 
 
 def get_deterministic_debug_mode() -> int:
-    """What ``set_deterministic_debug_mode`` was given, as a number."""
+    """What ``set_deterministic_debug_mode`` was given, as a number.
+
+    >>> import flambeau as torch
+    >>> torch.get_deterministic_debug_mode()
+    0
+    """
     return (1 if _warn_only else 2) if _deterministic else 0
 
 

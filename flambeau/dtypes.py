@@ -48,11 +48,21 @@ class dtype:
         return self.category <= INTEGER
 
     def to_real(self) -> dtype:
-        """The real type of the same precision."""
+        """The real type of the same precision.
+
+        >>> import flambeau as torch
+        >>> torch.complex64.to_real()
+        torch.float32
+        """
         return _REAL.get(self, self)
 
     def to_complex(self) -> dtype:
-        """The complex type of the same precision."""
+        """The complex type of the same precision.
+
+        >>> import flambeau as torch
+        >>> torch.float64.to_complex()
+        torch.complex128
+        """
         if self.is_complex:
             return self
         found = _COMPLEX.get(self)

@@ -69,7 +69,13 @@ def get_device_module(device: Any = None) -> Any:
 
 
 def set_warn_always(b: bool, /) -> None:
-    """Accepted: a warning is shown as often as Python's filters say."""
+    """Accepted: a warning is shown as often as Python's filters say.
+
+    >>> import flambeau as torch
+    >>> torch.set_warn_always(True); torch.is_warn_always_enabled()
+    True
+    >>> torch.set_warn_always(False)
+    """
     global _warn_always
     if not isinstance(b, bool):
         raise TypeError(f"setWarnOnlyOnce expects a bool, but got {type(b).__name__}")
@@ -77,7 +83,12 @@ def set_warn_always(b: bool, /) -> None:
 
 
 def is_warn_always_enabled() -> bool:
-    """What ``set_warn_always`` was given."""
+    """What ``set_warn_always`` was given.
+
+    >>> import flambeau as torch
+    >>> torch.is_warn_always_enabled()
+    False
+    """
     return _warn_always
 
 

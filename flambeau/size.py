@@ -37,7 +37,12 @@ class Size(tuple[int, ...]):
         return (Size, (tuple(self),))
 
     def numel(self) -> int:
-        """The number of elements of a tensor of this shape."""
+        """The number of elements of a tensor of this shape.
+
+        >>> import flambeau as torch
+        >>> torch.Size([2, 3]).numel()
+        6
+        """
         count = 1
         for extent in self:
             count *= extent

@@ -92,7 +92,12 @@ _initialized = False
 
 
 def is_available() -> bool:
-    """Whether there is a CUDA device: no."""
+    """Whether there is a CUDA device: no.
+
+    >>> import flambeau as torch
+    >>> torch.device("cuda" if torch.cuda.is_available() else "cpu")
+    device(type='cpu')
+    """
     return False
 
 
@@ -107,7 +112,12 @@ def is_bf16_supported(including_emulation: bool = True) -> bool:
 
 
 def device_count() -> int:
-    """The number of CUDA devices: none."""
+    """The number of CUDA devices: none.
+
+    >>> import flambeau as torch
+    >>> torch.cuda.device_count()
+    0
+    """
     return 0
 
 

@@ -43,4 +43,8 @@ def manual_seed(seed: int) -> None:
 
 
 def manual_seed_all(seed: int) -> None:
-    """Seed the devices' generators: there are none."""
+    """Seed the devices' generators: there are none.
+
+    >>> import flambeau as torch
+    >>> torch.cuda.manual_seed_all(0)
+    """

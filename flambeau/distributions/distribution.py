@@ -23,6 +23,12 @@ class Distribution:
     """A probability distribution over events of ``event_shape``, one for each element of ``batch_shape``.
 
     A sample of ``sample_shape`` has the shape ``sample_shape + batch_shape + event_shape``.
+
+    >>> import flambeau as torch
+    >>> from flambeau.distributions import Independent, Normal
+    >>> d = Independent(Normal(torch.zeros(4, 2), torch.ones(4, 2)), 1)
+    >>> d.batch_shape, d.event_shape, d.sample((5,)).shape, d.log_prob(torch.zeros(2)).shape
+    (torch.Size([4]), torch.Size([2]), torch.Size([5, 4, 2]), torch.Size([4]))
     """
 
     has_rsample = False
@@ -66,7 +72,12 @@ class Distribution:
                     f"but found invalid values:\n{value}")
 
     def expand(self, batch_shape: Any, _instance: Any = None) -> Any:
-        """The same distribution with its batch expanded to ``batch_shape``."""
+        """The same distribution with its batch expanded to ``batch_shape``.
+
+        >>> import flambeau as torch
+        >>> torch.distributions.Normal(0., 1.).expand((3,)).sample().shape
+        torch.Size([3])
+        """
         raise NotImplementedError
 
     def _expanded(self, cls: type, batch_shape: Any, _instance: Any, **event_dims: int) -> Any:
@@ -84,12 +95,22 @@ class Distribution:
 
     @property
     def batch_shape(self) -> Size:
-        """The shape over which parameters vary."""
+        """The shape over which parameters vary.
+
+        >>> import flambeau as torch
+        >>> torch.distributions.Categorical(torch.ones(2, 3)).batch_shape
+        torch.Size([2])
+        """
         return self._batch_shape
 
     @property
     def event_shape(self) -> Size:
-        """The shape of one event, without batching."""
+        """The shape of one event, without batching.
+
+        >>> import flambeau as torch
+        >>> torch.distributions.Dirichlet(torch.ones(2, 3)).event_shape
+        torch.Size([3])
+        """
         return self._event_shape
 
     @property
@@ -99,36 +120,73 @@ class Distribution:
 
     @property
     def support(self) -> Any:
-        """The constraint that events satisfy."""
+        """The constraint that events satisfy.
+
+        >>> import flambeau as torch
+        >>> torch.distributions.Exponential(1.).support.check(torch.tensor([1., -1.]))
+        tensor([ True, False])
+        """
         raise NotImplementedError
 
     @property
     def mean(self) -> Tensor:
-        """The mean."""
+        """The mean.
+
+        >>> import flambeau as torch
+        >>> torch.distributions.Uniform(0., 4.).mean
+        tensor(2.)
+        """
         raise NotImplementedError
 
     @property
     def mode(self) -> Tensor:
-        """The most probable event."""
+        """The most probable event.
+
+        >>> import flambeau as torch
+        >>> torch.distributions.Normal(3., 1.).mode
+        tensor(3.)
+        """
         raise NotImplementedError(f"{self.__class__} does not implement mode")
 
     @property
     def variance(self) -> Tensor:
-        """The variance."""
+        """The variance.
+
+        >>> import flambeau as torch
+        >>> torch.distributions.Normal(0., 3.).variance
+        tensor(9.)
+        """
         raise NotImplementedError
 
     @property
     def stddev(self) -> Tensor:
-        """The standard deviation."""
+        """The standard deviation.
+
+        >>> import flambeau as torch
+        >>> torch.distributions.Normal(0., 3.).stddev
+        tensor(3.)
+        """
         return self.variance.sqrt()
 
     def sample(self, sample_shape: Any = Size()) -> Tensor:
-        """Draw without gradient."""
+        """Draw without gradient.
+
+        >>> import flambeau as torch
+        >>> torch.distributions.Bernoulli(torch.tensor([0., 1.])).sample((2,))
+        tensor([[0., 1.],
+                [0., 1.]])
+        """
         with no_grad():
             return self.rsample(sample_shape)
 
     def rsample(self, sample_shape: Any = Size()) -> Tensor:
-        """Draw so that gradients reach the parameters (the reparametrization trick)."""
+        """Draw so that gradients reach the parameters (the reparametrization trick).
+
+        >>> import flambeau as torch
+        >>> loc = torch.zeros(3, requires_grad=True)
+        >>> torch.distributions.Normal(loc, 1.).rsample().sum().backward(); loc.grad
+        tensor([1., 1., 1.])
+        """
         raise NotImplementedError
 
     def sample_n(self, n: int) -> Tensor:
@@ -138,27 +196,57 @@ class Distribution:
         return self.sample(Size((n,)))
 
     def log_prob(self, value: Tensor) -> Tensor:
-        """The logarithm of the density, or of the probability, at a value."""
+        """The logarithm of the density, or of the probability, at a value.
+
+        >>> import flambeau as torch
+        >>> torch.distributions.Bernoulli(0.25).log_prob(torch.tensor(1.)).exp()
+        tensor(0.2500)
+        """
         raise NotImplementedError
 
     def cdf(self, value: Tensor) -> Tensor:
-        """The probability of at most a value."""
+        """The probability of at most a value.
+
+        >>> import flambeau as torch
+        >>> torch.distributions.Uniform(0., 4.).cdf(torch.tensor(1.))
+        tensor(0.2500)
+        """
         raise NotImplementedError
 
     def icdf(self, value: Tensor) -> Tensor:
-        """The inverse of ``cdf``."""
+        """The inverse of ``cdf``.
+
+        >>> import flambeau as torch
+        >>> torch.distributions.Uniform(0., 4.).icdf(torch.tensor(0.25))
+        tensor(1.)
+        """
         raise NotImplementedError
 
     def enumerate_support(self, expand: bool = True) -> Tensor:
-        """All values of a discrete distribution, along a new first dimension."""
+        """All values of a discrete distribution, along a new first dimension.
+
+        >>> import flambeau as torch
+        >>> torch.distributions.Categorical(torch.ones(3)).enumerate_support()
+        tensor([0, 1, 2])
+        """
         raise NotImplementedError
 
     def entropy(self) -> Tensor:
-        """The entropy in nats."""
+        """The entropy in nats.
+
+        >>> import flambeau as torch
+        >>> torch.distributions.Uniform(0., 1.).entropy()
+        tensor(0.)
+        """
         raise NotImplementedError
 
     def perplexity(self) -> Tensor:
-        """The exponential of the entropy."""
+        """The exponential of the entropy.
+
+        >>> import flambeau as torch
+        >>> torch.distributions.Uniform(0., 4.).perplexity()
+        tensor(4.)
+        """
         return self.entropy().exp()
 
     def _extended_shape(self, sample_shape: Any = Size()) -> Size:

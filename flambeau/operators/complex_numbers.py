@@ -191,7 +191,12 @@ def resolve_conj(input: Tensor) -> Tensor:
 
 @api("torch", "Tensor", judge="first")
 def resolve_neg(input: Tensor) -> Tensor:
-    """The tensor itself: negations are never deferred here."""
+    """The tensor itself: negations are never deferred here.
+
+    >>> import flambeau as torch
+    >>> torch.ones(2).resolve_neg()
+    tensor([1., 1.])
+    """
     return input
 
 

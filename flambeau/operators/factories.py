@@ -175,7 +175,13 @@ def new(self: Tensor, *data: Any, size: Any = None, device: Any = None) -> Tenso
 
 
 def set_default_tensor_type(t: Any) -> None:
-    """Set the default dtype by a tensor type, such as ``torch.DoubleTensor`` or its name."""
+    """Set the default dtype by a tensor type, such as ``torch.DoubleTensor`` or its name.
+
+    >>> import flambeau as torch
+    >>> torch.set_default_tensor_type(torch.DoubleTensor); torch.ones(1).dtype
+    torch.float64
+    >>> torch.set_default_tensor_type("torch.FloatTensor")
+    """
     name = t.rsplit(".", 1)[-1] if isinstance(t, str) else t.__name__
     kinds = {"FloatTensor": dtypes.float32, "DoubleTensor": dtypes.float64, "HalfTensor": dtypes.float16,
              "BFloat16Tensor": dtypes.bfloat16}

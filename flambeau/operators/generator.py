@@ -63,7 +63,14 @@ class Generator:
         self._ahead: Ahead | GroupsAhead | None = None
 
     def manual_seed(self, seed: int) -> Generator:
-        """Start anew from a seed of up to 64 bits."""
+        """Start anew from a seed of up to 64 bits.
+
+        >>> import flambeau as torch
+        >>> g = torch.Generator()
+        >>> a, b = torch.rand(2, generator=g.manual_seed(1)), torch.rand(2, generator=g.manual_seed(1))
+        >>> torch.equal(a, b)
+        True
+        """
         seed = int(seed)
         if not -0x8000_0000_0000_0000 <= seed <= 0xFFFF_FFFF_FFFF_FFFF:
             raise RuntimeError(_OVERFLOW)
@@ -72,20 +79,46 @@ class Generator:
         return self
 
     def initial_seed(self) -> int:
-        """The seed from which the stream started."""
+        """The seed from which the stream started.
+
+        >>> import flambeau as torch
+        >>> torch.Generator().manual_seed(7).initial_seed()
+        7
+        """
         return self._seed
 
     def seed(self) -> int:
-        """Start anew from a seed of the system's; returns it."""
+        """Start anew from a seed of the system's; returns it.
+
+        >>> import flambeau as torch
+        >>> g = torch.Generator()
+        >>> g.seed() == g.initial_seed()
+        True
+        """
         self.manual_seed(int.from_bytes(os.urandom(7), "little") ^ time.time_ns() & 0xFFFF)
         return self._seed
 
     def get_state(self) -> Tensor:
-        """The state of the stream as 5,056 bytes."""
+        """The state of the stream as 5,056 bytes.
+
+        >>> import flambeau as torch
+        >>> g = torch.Generator().manual_seed(0)
+        >>> state = g.get_state()
+        >>> a = torch.rand(2, generator=g)
+        >>> torch.equal(a, torch.rand(2, generator=g.set_state(state)))
+        True
+        """
         return self._state.clone()
 
     def set_state(self, new_state: Tensor) -> Generator:
-        """Continue from a state that ``get_state`` returned."""
+        """Continue from a state that ``get_state`` returned.
+
+        >>> import flambeau as torch
+        >>> g = torch.Generator()
+        >>> other = torch.Generator().set_state(g.get_state())
+        >>> torch.equal(torch.rand(2, generator=g), torch.rand(2, generator=other))
+        True
+        """
         if not isinstance(new_state, Tensor) or new_state.dtype.name != "uint8":
             raise TypeError("RNG state must be a torch.ByteTensor")
         array = np.array(new_state.detach().numpy(force=True)).reshape(-1)
@@ -95,7 +128,13 @@ class Generator:
         return self
 
     def clone_state(self) -> Generator:
-        """Another generator in the same state."""
+        """Another generator in the same state.
+
+        >>> import flambeau as torch
+        >>> g = torch.Generator()
+        >>> torch.equal(torch.rand(2, generator=g.clone_state()), torch.rand(2, generator=g))
+        True
+        """
         return Generator(self.device).set_state(self.get_state())
 
     def __setstate__(self, saved: tuple[int, Any, Tensor]) -> None:

@@ -48,7 +48,13 @@ _T.__len__, _T.__iter__, _T.__reversed__, _T.__delitem__, _T.__dir__ = _len, _it
 
 @api("torch", "Tensor")
 def detach_(self: Tensor) -> Tensor:
-    """Forget this tensor's history: it becomes a leaf that requires no gradient."""
+    """Forget this tensor's history: it becomes a leaf that requires no gradient.
+
+    >>> import flambeau as torch
+    >>> x = torch.ones(2, requires_grad=True) * 2
+    >>> x.detach_().requires_grad
+    False
+    """
     if self._base is not None:
         raise RuntimeError(
             "Can't detach views in-place. Use detach() instead. If you are using DistributedDataParallel "

@@ -99,7 +99,14 @@ class Optimizer:
 
     @property
     def state(self) -> defaultdict[Any, Any]:
-        """What is remembered of each parameter, as a dictionary of dictionaries keyed by the parameter."""
+        """What is remembered of each parameter, as a dictionary of dictionaries keyed by the parameter.
+
+        >>> import flambeau as torch
+        >>> w = torch.ones(2, requires_grad=True)
+        >>> optimizer = torch.optim.SGD([w], lr=0.1, momentum=0.9)
+        >>> w.sum().backward(); optimizer.step(); list(optimizer.state[w])
+        ['momentum_buffer']
+        """
         return self._state
 
     @state.setter

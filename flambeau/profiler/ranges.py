@@ -16,7 +16,15 @@ from .events import FunctionEvent
 
 
 class ProfilerActivity(enum.Enum):
-    """What can be recorded; here ``CPU`` is."""
+    """What can be recorded; here ``CPU`` is.
+
+    >>> import flambeau as torch
+    >>> from flambeau.profiler import ProfilerActivity, profile
+    >>> with profile(activities=[ProfilerActivity.CPU]) as p:
+    ...     x = torch.ones(3) + 1
+    >>> len(p.key_averages()) > 0
+    True
+    """
 
     CPU = 0
     XPU = 1

@@ -9,7 +9,7 @@ import numpy as np
 from ..operators.looking import look
 from ..tensor import Tensor
 from ..tensor.construct import from_array
-from ..tensor.tensor import check_dim
+from ..tensor.dims import check_dim
 from .conversions import coalesce, sorted_coo, sparse_dim, to_sparse
 from .kernels import named, spread
 from .tensor import CooTensor, SparseTensor, coo, handles

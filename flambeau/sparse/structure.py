@@ -11,7 +11,7 @@ from .. import layouts
 from .. import operators as ops
 from ..operators.looking import look
 from ..tensor.construct import from_array
-from ..tensor.tensor import check_dim
+from ..tensor.dims import check_dim
 from .compressing import BLOCKED
 from .conversions import sparse_dim, to_dense, to_sparse
 from .kernels import named

@@ -5,7 +5,7 @@ Programs pass ``parameter.__dict__`` on as keyword arguments, and write to it.
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 # The handle's own fields.
 PRIVATE = frozenset({
@@ -16,6 +16,33 @@ PRIVATE = frozenset({
 
 class Handle:
     """Base of tensors: its instances have a dict that ``fields`` gives, whatever ``__dict__`` says."""
+
+    if TYPE_CHECKING:  # methods are attached by the operators
+        def __getattr__(self, name: str) -> Any: ...
+        __add__: Any
+        __radd__: Any
+        __sub__: Any
+        __rsub__: Any
+        __mul__: Any
+        __rmul__: Any
+        __truediv__: Any
+        __rtruediv__: Any
+        __floordiv__: Any
+        __mod__: Any
+        __matmul__: Any
+        __pow__: Any
+        __neg__: Any
+        __and__: Any
+        __or__: Any
+        __invert__: Any
+        __lt__: Any
+        __le__: Any
+        __gt__: Any
+        __ge__: Any
+        __getitem__: Any
+        __setitem__: Any
+        def __eq__(self, other: Any) -> Any: ...
+        def __ne__(self, other: Any) -> Any: ...
 
 
 _dict_of = vars(Handle)["__dict__"].__get__

@@ -16,6 +16,26 @@ NOT_A_LEAF = (
     "mistake, make sure you access the leaf Tensor instead. See github.com/pytorch/pytorch/pull/30531 for "
     "more information.")
 
+INFERENCE_LEAF = "Setting requires_grad=True on inference tensor outside InferenceMode is not allowed."
+
+
+def check_requires_grad(tensor: Any, requires_grad: Any) -> None:
+    """Raise PyTorch's error where this may not become ``tensor.requires_grad``."""
+    if requires_grad.__class__ is not bool:
+        raise TypeError("requires_grad_(): argument 'requires_grad' (position 1) must be bool, not "
+                        f"{type(requires_grad).__name__}")
+    if not requires_grad:
+        if tensor.grad_fn is not None:
+            raise RuntimeError(
+                "you can only change requires_grad flags of leaf variables. If you want to use a "
+                "computed variable in a subgraph that doesn't require differentiation use var_no_grad = "
+                "var.detach()."
+            )
+    elif tensor._geometry.dtype.category < dtypes.FLOATING:
+        raise RuntimeError("only Tensors of floating point dtype can require gradients")
+    elif tensor._counter is not None and tensor._counter.inference:
+        raise RuntimeError(INFERENCE_LEAF)
+
 
 def check_grad(tensor: Any, value: Any) -> None:
     """Raise PyTorch's error where ``value`` may not become ``tensor.grad``."""

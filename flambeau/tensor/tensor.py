@@ -6,8 +6,7 @@ The operators attach themselves as methods (``operators.registry``); this file h
 from __future__ import annotations
 
 import warnings
-from operator import index
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from .. import dtypes
 from ..devices import CPU, device
@@ -15,11 +14,11 @@ from ..graph.geometry import Geometry
 from ..graph.storage import Storage, VersionCounter
 from ..size import Size
 from .attributes import Handle, attributes, fields, settle
-from .gradients import NOT_A_LEAF, check_grad, grad_dtype, set_grad_dtype
+from .dims import check_dim
+from .gradients import INFERENCE_LEAF, NOT_A_LEAF, check_grad, check_requires_grad, grad_dtype, set_grad_dtype
 from .tape import INFERENCE, DetachedInferenceCounter, state
 
 _new = object.__new__
-_INFERENCE_LEAF = "Setting requires_grad=True on inference tensor outside InferenceMode is not allowed."
 
 
 class Tensor(Handle):
@@ -52,45 +51,28 @@ class Tensor(Handle):
     _name: str | None = None
     _keep: Any = None           # what owns the memory of an imported buffer
 
-    if TYPE_CHECKING:  # methods are attached by the operators
-        def __getattr__(self, name: str) -> Any: ...
-        __add__: Any
-        __radd__: Any
-        __sub__: Any
-        __rsub__: Any
-        __mul__: Any
-        __rmul__: Any
-        __truediv__: Any
-        __rtruediv__: Any
-        __floordiv__: Any
-        __mod__: Any
-        __matmul__: Any
-        __pow__: Any
-        __neg__: Any
-        __and__: Any
-        __or__: Any
-        __invert__: Any
-        __lt__: Any
-        __le__: Any
-        __gt__: Any
-        __ge__: Any
-        __getitem__: Any
-        __setitem__: Any
-        def __eq__(self, other: Any) -> Any: ...
-        def __ne__(self, other: Any) -> Any: ...
-
     __dict__ = attributes
 
     # --- facts ----------------------------------------------------------------------------------------------
 
     @property
     def shape(self) -> Size:
-        """Extents of the dimensions."""
+        """Extents of the dimensions.
+
+        >>> import flambeau as torch
+        >>> torch.ones(2, 3).shape
+        torch.Size([2, 3])
+        """
         return self._geometry.shape
 
     @property
     def dtype(self) -> dtypes.dtype:
-        """Element type."""
+        """Element type.
+
+        >>> import flambeau as torch
+        >>> torch.ones(2).dtype, torch.tensor([1, 2]).dtype
+        (torch.float32, torch.int64)
+        """
         return self._geometry.dtype
 
     @property
@@ -104,7 +86,12 @@ class Tensor(Handle):
         return self._geometry.ndim
 
     def size(self, dim: int | None = None) -> Any:
-        """The shape, or the extent of one dimension."""
+        """The shape, or the extent of one dimension.
+
+        >>> import flambeau as torch
+        >>> torch.ones(2, 3).size(), torch.ones(2, 3).size(-1)
+        (torch.Size([2, 3]), 3)
+        """
         shape = self._geometry.shape
         if dim is None:
             return shape
@@ -113,13 +100,23 @@ class Tensor(Handle):
         return shape[check_dim(dim, len(shape))]
 
     def dim(self) -> int:
-        """Number of dimensions."""
+        """Number of dimensions.
+
+        >>> import flambeau as torch
+        >>> torch.ones(2, 3).dim(), torch.tensor(1.).dim()
+        (2, 0)
+        """
         return self._geometry.ndim
 
     ndimension = dim
 
     def numel(self) -> int:
-        """Number of elements."""
+        """Number of elements.
+
+        >>> import flambeau as torch
+        >>> torch.ones(2, 3).numel()
+        6
+        """
         return self._geometry.numel
 
     nelement = numel
@@ -144,14 +141,26 @@ class Tensor(Handle):
 
     @property
     def itemsize(self) -> int:
+        """Bytes of one element."""
         return self._geometry.dtype.itemsize
 
     @property
     def nbytes(self) -> int:
+        """Bytes of all elements.
+
+        >>> import flambeau as torch
+        >>> torch.ones(2, 3).nbytes
+        24
+        """
         return self._geometry.numel * self._geometry.dtype.itemsize
 
     def is_floating_point(self) -> bool:
-        """Whether the elements are real floating-point numbers."""
+        """Whether the elements are real floating-point numbers.
+
+        >>> import flambeau as torch
+        >>> torch.ones(2).is_floating_point(), torch.tensor([1, 2]).is_floating_point()
+        (True, False)
+        """
         return self._geometry.dtype.is_floating_point
 
     def is_complex(self) -> bool:
@@ -195,7 +204,15 @@ class Tensor(Handle):
 
     @property
     def requires_grad(self) -> bool:
-        """Whether gradients flow to or through this tensor."""
+        """Whether gradients flow to or through this tensor.
+
+        It can be set for leaves (tensors that no recorded operation made) of floating-point or complex dtype.
+
+        >>> import flambeau as torch
+        >>> w = torch.ones(2, requires_grad=True)
+        >>> w.requires_grad, (2 * w).requires_grad, torch.ones(2).requires_grad
+        (True, True, False)
+        """
         if self._requires_grad:
             return True
         base = self._base
@@ -208,33 +225,38 @@ class Tensor(Handle):
         self.requires_grad_(wanted)
 
     def requires_grad_(self, requires_grad: bool = True) -> Tensor:
-        """Let autograd record operations on this leaf (or stop doing so)."""
-        if requires_grad.__class__ is not bool:
-            raise TypeError("requires_grad_(): argument 'requires_grad' (position 1) must be bool, not "
-                            f"{type(requires_grad).__name__}")
-        if not requires_grad:
-            if self.grad_fn is not None:
-                raise RuntimeError(
-                    "you can only change requires_grad flags of leaf variables. If you want to use a "
-                    "computed variable in a subgraph that doesn't require differentiation use var_no_grad = "
-                    "var.detach()."
-                )
-        elif self._geometry.dtype.category < dtypes.FLOATING:
-            raise RuntimeError("only Tensors of floating point dtype can require gradients")
-        elif self._counter is not None and self._counter.inference:
-            raise RuntimeError(_INFERENCE_LEAF)
+        """Let autograd record operations on this leaf (or stop doing so).
+
+        >>> import flambeau as torch
+        >>> w = torch.ones(2).requires_grad_()
+        >>> w.sum().backward(); w.grad
+        tensor([1., 1.])
+        """
+        check_requires_grad(self, requires_grad)
         if self.grad_fn is None:
             self._requires_grad = bool(requires_grad)
         return self
 
     @property
     def is_leaf(self) -> bool:
-        """Whether no recorded operation made this tensor."""
+        """Whether no recorded operation made this tensor.
+
+        >>> import flambeau as torch
+        >>> w = torch.ones(2, requires_grad=True)
+        >>> w.is_leaf, (2 * w).is_leaf
+        (True, False)
+        """
         return not self.requires_grad or self.grad_fn is None
 
     @property
     def grad_fn(self) -> Any:
-        """The recorded operation that made this tensor, None for a leaf."""
+        """The recorded operation that made this tensor, None for a leaf.
+
+        >>> import flambeau as torch
+        >>> w = torch.ones(2, requires_grad=True)
+        >>> print(w.grad_fn, (2 * w).grad_fn.name())
+        None MulBackward0
+        """
         base = self._base
         if base is not None and base._counter is not INFERENCE \
                 and self._base_version != (base._counter or base._storage).version:
@@ -249,7 +271,15 @@ class Tensor(Handle):
 
     @property
     def grad(self) -> Any:
-        """The accumulated gradient, None before the first backward."""
+        """The accumulated gradient, None before the first backward.
+
+        Further calls of ``backward`` add to it; ``optimizer.zero_grad()`` (or None) begins anew.
+
+        >>> import flambeau as torch
+        >>> w = torch.ones(2, requires_grad=True)
+        >>> (3 * w).sum().backward(); (3 * w).sum().backward(); w.grad
+        tensor([6., 6.])
+        """
         if self._grad is None and self.requires_grad and not self.is_leaf and not self._retains_grad:
             warnings.warn(NOT_A_LEAF, UserWarning, stacklevel=2)
         return self._grad
@@ -299,7 +329,13 @@ class Tensor(Handle):
 
     @property
     def data(self) -> Tensor:
-        """The same storage with neither history nor version counting. Prefer ``detach()``."""
+        """The same storage with neither history nor version counting. Prefer ``detach()``.
+
+        >>> import flambeau as torch
+        >>> w = torch.ones(2, requires_grad=True)
+        >>> _ = w.data.fill_(3); w
+        tensor([3., 3.], requires_grad=True)
+        """
         out = _new(Tensor)
         out._storage = self._storage
         out._geometry = self._geometry
@@ -351,7 +387,7 @@ class Tensor(Handle):
             if data._geometry.dtype.category < dtypes.FLOATING:
                 raise RuntimeError("Only Tensors of floating point and complex dtype can require gradients")
             if data.is_inference() and not state.inference:
-                raise RuntimeError(_INFERENCE_LEAF)
+                raise RuntimeError(INFERENCE_LEAF)
             out._requires_grad = True
         if data.is_inference():
             adopt_inference(out)
@@ -366,26 +402,6 @@ class Tensor(Handle):
         return out
 
     __hash__ = object.__hash__
-
-
-def check_dim(dim: int, ndim: int) -> int:
-    """A dimension counted from 0; negative ones count from the end. ``IndexError`` when out of range."""
-    extent = ndim or 1
-    if dim.__class__ is not int:
-        dim = _whole(dim)
-    if -extent <= dim < extent:
-        return dim + extent if dim < 0 else dim
-    if abs(dim) >= 1 << 63:
-        raise ValueError("Overflow when unpacking long long")
-    raise IndexError(f"Dimension out of range (expected to be in range of [{-extent}, {extent - 1}], but got "
-                     f"{dim})")
-
-
-def _whole(dim: Any) -> int:
-    """What stands for an integer as one; truth values do not."""
-    if isinstance(dim, bool):
-        raise TypeError("dim must be int, not bool")
-    return index(dim)
 
 
 def adopt_inference(handle: Tensor) -> None:

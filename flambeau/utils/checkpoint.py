@@ -209,7 +209,15 @@ def noop_context_fn() -> tuple[Any, Any]:
 
 def checkpoint_sequential(functions: Any, segments: int, input: Any, use_reentrant: bool | None = None,
                           **kwargs: Any) -> Any:
-    """Run a sequence of modules in ``segments`` checkpointed pieces; the last piece is not checkpointed."""
+    """Run a sequence of modules in ``segments`` checkpointed pieces; the last piece is not checkpointed.
+
+    >>> import flambeau as torch
+    >>> from flambeau.utils.checkpoint import checkpoint_sequential
+    >>> layers = torch.nn.Sequential(torch.nn.Linear(3, 4), torch.nn.ReLU(), torch.nn.Linear(4, 1))
+    >>> x = torch.ones(2, 3, requires_grad=True)
+    >>> checkpoint_sequential(layers, 2, x, use_reentrant=False).sum().backward(); x.grad.shape
+    torch.Size([2, 3])
+    """
     if use_reentrant is None:
         warnings.warn("torch.utils.checkpoint.checkpoint_sequential: the use_reentrant parameter should be "
                       "passed explicitly. In version 2.9 we will raise an exception if use_reentrant is not "

@@ -90,13 +90,25 @@ class ParameterList(_ParameterContainer):
         return [key for key in super().__dir__() if not key.isdigit()]
 
     def append(self, value: Any) -> Self:
-        """Add a value at the end."""
+        """Add a value at the end.
+
+        >>> import flambeau as torch
+        >>> weights = torch.nn.ParameterList().append(torch.ones(2))
+        >>> len(weights), weights[0].requires_grad
+        (1, True)
+        """
         self._size += 1
         self[self._size - 1] = value
         return self
 
     def extend(self, values: Iterable[Any]) -> Self:
-        """Add all values of an iterable at the end."""
+        """Add all values of an iterable at the end.
+
+        >>> import flambeau as torch
+        >>> weights = torch.nn.ParameterList().extend([torch.ones(2), torch.ones(3)])
+        >>> len(weights)
+        2
+        """
         if not isinstance(values, Iterable) or isinstance(values, Tensor):
             raise TypeError(
                 f"ParameterList.extend should be called with an iterable, but got {type(values).__name__}"
@@ -175,7 +187,13 @@ class ParameterDict(_ParameterContainer):
             del self[key]
 
     def pop(self, key: str) -> Any:
-        """Remove a value and return it."""
+        """Remove a value and return it.
+
+        >>> import flambeau as torch
+        >>> weights = torch.nn.ParameterDict({"scale": torch.ones(2)})
+        >>> _ = weights.pop("scale"); len(weights)
+        0
+        """
         value = self[key]
         del self[key]
         return value
@@ -202,7 +220,13 @@ class ParameterDict(_ParameterContainer):
         return self._keys.keys()
 
     def items(self) -> Iterable[tuple[str, Any]]:
-        """Return the (key, value) pairs."""
+        """Return the (key, value) pairs.
+
+        >>> import flambeau as torch
+        >>> weights = torch.nn.ParameterDict({"scale": torch.ones(2), "shift": torch.zeros(2)})
+        >>> [(name, tuple(w.shape)) for name, w in weights.items()]
+        [('scale', (2,)), ('shift', (2,))]
+        """
         return ((key, self[key]) for key in self._keys)
 
     def values(self) -> Iterable[Any]:

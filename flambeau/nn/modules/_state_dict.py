@@ -73,8 +73,8 @@ class ModuleStateDict(ModuleTraversal):
         ...     def set_extra_state(self, state):
         ...         self.count = state
         >>> counting = Counting()
-        >>> counting.state_dict()
-        OrderedDict([('_extra_state', 3)])
+        >>> dict(counting.state_dict())
+        {'_extra_state': 3}
         >>> counting.load_state_dict({"_extra_state": 7})
         <All keys matched successfully>
         >>> counting.count

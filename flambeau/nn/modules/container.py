@@ -161,7 +161,15 @@ class Sequential(_NumberedModules):
             raise ValueError(f"Non-positive multiplication factor {other} for {Sequential}")
 
     def insert(self, index: int, module: Module) -> Self:
-        """Put a module before the one at `index`."""
+        """Put a module before the one at `index`.
+
+        >>> import flambeau as torch
+        >>> torch.nn.Sequential(torch.nn.ReLU()).insert(0, torch.nn.Tanh())
+        Sequential(
+          (0): Tanh()
+          (1): ReLU()
+        )
+        """
         if not isinstance(module, Module):
             raise AssertionError(f"module should be of type: {Module}")
         size = len(self._modules)
@@ -171,7 +179,15 @@ class Sequential(_NumberedModules):
         return self
 
     def extend(self, sequential: Iterable[Module]) -> Self:
-        """Add all modules of an iterable at the end."""
+        """Add all modules of an iterable at the end.
+
+        >>> import flambeau as torch
+        >>> torch.nn.Sequential(torch.nn.ReLU()).extend([torch.nn.Tanh()])
+        Sequential(
+          (0): ReLU()
+          (1): Tanh()
+        )
+        """
         for module in list(sequential):
             self.append(module)
         return self
@@ -204,11 +220,23 @@ class ModuleList(_NumberedModules):
         return combined
 
     def insert(self, index: int, module: Module) -> None:
-        """Put a module before the one at `index`, as `list.insert` does."""
+        """Put a module before the one at `index`, as `list.insert` does.
+
+        >>> import flambeau as torch
+        >>> layers = torch.nn.ModuleList([torch.nn.ReLU()])
+        >>> layers.insert(0, torch.nn.Tanh()); layers[0]
+        Tanh()
+        """
         self._insert(index + len(self) if index < 0 else index, module)
 
     def extend(self, modules: Iterable[Module]) -> Self:
-        """Add all modules of an iterable at the end."""
+        """Add all modules of an iterable at the end.
+
+        >>> import flambeau as torch
+        >>> layers = torch.nn.ModuleList().extend([torch.nn.ReLU(), torch.nn.Tanh()])
+        >>> len(layers)
+        2
+        """
         if not isinstance(modules, Iterable):
             raise TypeError(
                 f"ModuleList.extend should be called with an iterable, but got {type(modules).__name__}"
@@ -281,7 +309,13 @@ class ModuleDict(Module):
         return self._modules.keys()
 
     def items(self) -> Iterable[tuple[str, Any]]:
-        """Return the (name, module) pairs."""
+        """Return the (name, module) pairs.
+
+        >>> import flambeau as torch
+        >>> acts = torch.nn.ModuleDict({"relu": torch.nn.ReLU(), "tanh": torch.nn.Tanh()})
+        >>> list(acts.items())
+        [('relu', ReLU()), ('tanh', Tanh())]
+        """
         return self._modules.items()
 
     def values(self) -> Iterable[Any]:
@@ -289,7 +323,13 @@ class ModuleDict(Module):
         return self._modules.values()
 
     def update(self, modules: Mapping[str, Module] | Iterable[tuple[str, Module]]) -> None:
-        """Add or replace the modules of a mapping or of (name, module) pairs."""
+        """Add or replace the modules of a mapping or of (name, module) pairs.
+
+        >>> import flambeau as torch
+        >>> acts = torch.nn.ModuleDict({"relu": torch.nn.ReLU()})
+        >>> acts.update({"tanh": torch.nn.Tanh()}); list(acts.keys())
+        ['relu', 'tanh']
+        """
         if not isinstance(modules, Iterable):
             raise TypeError(
                 "ModuleDict.update should be called with an iterable of key/value pairs, but got "

@@ -48,7 +48,17 @@ __all__ = [
 
 
 def _forward_unimplemented(self: Module, *input: Any) -> None:
-    """Compute the module's output; every subclass defines this."""
+    """Compute the module's output; every subclass defines this.
+
+    Call the module itself, which runs hooks, too.
+
+    >>> import flambeau as torch
+    >>> class Double(torch.nn.Module):
+    ...     def forward(self, x):
+    ...         return 2 * x
+    >>> Double()(torch.ones(2))
+    tensor([2., 2.])
+    """
     raise NotImplementedError(f'Module [{type(self).__name__}] is missing the required "forward" function')
 
 

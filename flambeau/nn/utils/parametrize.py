@@ -318,7 +318,16 @@ def type_before_parametrizations(module: Module) -> type:
 def transfer_parametrizations_and_params(
     from_module: Module, to_module: Module, tensor_name: str | None = None
 ) -> Module:
-    """Give `to_module` the parametrizations of `from_module` and the values of its parametrized tensors."""
+    """Give `to_module` the parametrizations of `from_module` and the values of its parametrized tensors.
+
+    >>> import flambeau as torch
+    >>> from flambeau.nn.utils import parametrize
+    >>> first, second = torch.nn.Linear(2, 2), torch.nn.Linear(2, 2)
+    >>> _ = torch.nn.utils.parametrizations.orthogonal(first)
+    >>> _ = parametrize.transfer_parametrizations_and_params(first, second)
+    >>> parametrize.is_parametrized(second), torch.equal(first.weight, second.weight)
+    (True, True)
+    """
     if not is_parametrized(from_module):
         return to_module
     names = list(from_module.parametrizations) if tensor_name is None else [tensor_name]

@@ -100,15 +100,38 @@ class LRScheduler:
             self._is_initial = False
 
     def state_dict(self) -> dict[str, Any]:
-        """Everything but the optimizer."""
+        """Everything but the optimizer.
+
+        >>> import flambeau as torch
+        >>> optimizer = torch.optim.SGD([torch.zeros(1, requires_grad=True)], lr=1.)
+        >>> schedule = torch.optim.lr_scheduler.StepLR(optimizer, step_size=2)
+        >>> optimizer.step(); schedule.step()
+        >>> schedule.state_dict()["last_epoch"]
+        1
+        """
         return {key: value for key, value in self.__dict__.items() if key != "optimizer"}
 
     def load_state_dict(self, state_dict: dict[str, Any]) -> None:
-        """Take over what :meth:`state_dict` returned, here or in PyTorch."""
+        """Take over what :meth:`state_dict` returned, here or in PyTorch.
+
+        >>> import flambeau as torch
+        >>> optimizer = torch.optim.SGD([torch.zeros(1, requires_grad=True)], lr=1.)
+        >>> schedule = torch.optim.lr_scheduler.StepLR(optimizer, step_size=2)
+        >>> resumed = torch.optim.lr_scheduler.StepLR(optimizer, step_size=9)
+        >>> resumed.load_state_dict(schedule.state_dict()); resumed.step_size
+        2
+        """
         self.__dict__.update(state_dict)
 
     def get_last_lr(self) -> list[Any]:
-        """The rates that the last step set, one for each parameter group."""
+        """The rates that the last step set, one for each parameter group.
+
+        >>> import flambeau as torch
+        >>> optimizer = torch.optim.SGD([torch.zeros(1, requires_grad=True)], lr=1.)
+        >>> schedule = torch.optim.lr_scheduler.ExponentialLR(optimizer, gamma=0.5)
+        >>> optimizer.step(); schedule.step(); schedule.get_last_lr()
+        [0.5]
+        """
         return self._last_lr
 
     def get_lr(self) -> list[Any]:
@@ -116,7 +139,18 @@ class LRScheduler:
         raise NotImplementedError
 
     def step(self, epoch: int | None = None) -> None:
-        """Go to the next epoch, or to `epoch` (deprecated)."""
+        """Go to the next epoch, or to `epoch` (deprecated).
+
+        Call it after ``optimizer.step()``, once for each epoch (or batch, if the schedule counts batches).
+
+        >>> import flambeau as torch
+        >>> optimizer = torch.optim.SGD([torch.zeros(1, requires_grad=True)], lr=1.)
+        >>> schedule = torch.optim.lr_scheduler.ExponentialLR(optimizer, gamma=0.5)
+        >>> for _ in range(2):
+        ...     optimizer.step(); schedule.step()
+        >>> optimizer.param_groups[0]["lr"]
+        0.25
+        """
         if self._step_count == 1:
             self._warn_about_order()
         self._step_count += 1
