@@ -170,7 +170,8 @@ def rsub(input: Tensor, other: Any, *, alpha: Any = 1) -> Tensor:
 
 def _scale(input: Any, other: Any, alpha: Any) -> Any:
     """The scale, which must fit the result's type: a truth value for truth values."""
-    if alpha.__class__ is float and isinstance(input, Tensor) and input._geometry.dtype.is_floating_point:
+    if alpha.__class__ is float and isinstance(input, Tensor) and input._geometry.dtype.is_floating_point \
+            and -65504.0 <= alpha <= 65504.0:   # fits them all
         return alpha
     dtype = result_dtype([x._geometry if isinstance(x, Tensor) else x.__class__ for x in (input, other)])
     if isinstance(alpha, bool) and dtype is not dtypes.bool_:
@@ -179,8 +180,7 @@ def _scale(input: Any, other: Any, alpha: Any) -> Any:
         raise RuntimeError("For integral input tensors, argument alpha must not be a floating point number.")
     if isinstance(alpha, complex) and not dtype.is_complex:
         raise RuntimeError("For non-complex input tensors, argument alpha must not be a complex number.")
-    if dtype.category == dtypes.INTEGER:
-        check_number(alpha, dtype)
+    check_number(alpha, dtype)
     return bool(alpha) if dtype is dtypes.bool_ else alpha
 
 

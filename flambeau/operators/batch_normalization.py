@@ -151,7 +151,7 @@ def _check_types(input: Tensor, running_mean: Any, running_var: Any, weight: Any
             if p is not None:
                 require_type(input, p)
     for p in (running_mean, running_var):
-        if p is not None and p.ndim > 1:
+        if p is not None and p.ndim != 1:
             raise RuntimeError(f"TensorAccessor expected 1 dims but tensor has {p.ndim}")
 
 

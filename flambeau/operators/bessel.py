@@ -148,7 +148,7 @@ spherical_bessel_j0 = _bessel("spherical_bessel_j0", "spherical_j0", "``sin(inpu
 def _polynomial(name: str, family: str, text: str, example: str) -> Callable[..., Tensor]:
     """Declare a family of polynomials: ``function(input, n)`` with the degree n a tensor or number."""
     op = pointwise_operator(f"special_{name}", lambda m, input, n: m.orthogonal(input, n, family), "float")
-    refuse(op, f"{name}_cpu", COMPLEX)
+    refuse(op, f"{name}_cpu", COMPLEX, types=LOW_PRECISION)
 
     def function(input: Any, n: Any) -> Tensor:
         return record(op, operands(f"special_{name}", input, n, "n"))

@@ -96,7 +96,7 @@ def diag(input: Tensor, diagonal: int = 0) -> Tensor:
     raise RuntimeError(f"diag(): Supports 1D or 2D tensors. Got {input.ndim}D")
 
 
-@api("torch", "Tensor")
+@api("torch", "Tensor", judge="first")
 def diagflat(input: Tensor, offset: int = 0) -> Tensor:
     """A matrix with all elements of ``input`` as its diagonal.
 

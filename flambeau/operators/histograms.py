@@ -91,13 +91,13 @@ def _density(hist: Any, *edges: Any) -> Any:
     return (hist / hist.sum() / volume).astype(hist.dtype)
 
 
-def _types_differ(name: str, input: Tensor, x: Tensor) -> str:
+def _types_differ(name: str, input: Tensor, x: Tensor, d: int = 0) -> str:
     given, other = dtypes.c_name(input.dtype), dtypes.c_name(x.dtype)
     if name == "weight":
         return ("torch.histogramdd: if weight tensor is provided, input tensor and weight tensor should have "
                 f"the same dtype, but got input({given}), and weight({other})")
     return ("torch.histogramdd: input tensor and bins tensors should have the same dtype, but got input with "
-            f"dtype {given} and bins for dimension 0 with dtype {other}")
+            f"dtype {given} and bins for dimension {d} with dtype {other}")
 
 
 @api("torch", "Tensor", out=True, judge="first")
@@ -111,17 +111,12 @@ def histogram(
     >>> torch.histogram(torch.tensor([1., 2., 1.]), bins=4, range=(0., 3.)).hist
     tensor([0., 2., 1., 0.])
     """
+    _check_types(input, bins=bins)
     _require_real(input, "histogramdd")
-    for name, x in (("weight", weight), ("bins", bins)):
-        if isinstance(x, Tensor) and x.dtype is not input.dtype:
-            raise RuntimeError(_types_differ(name, input, x))
+    _check_types(input, weight=weight)
+    if weight is not None:
+        _check_weight([input.numel(), 1], weight.reshape(-1))
     values = look(input, "histogram").reshape(-1)
-    if weight is not None and weight.shape != input.shape:
-        raise RuntimeError(
-            "torch.histogramdd(): if weight tensor is provided it should have the same shape as the input "
-            "tensor excluding its innermost dimension, but got input with shape "
-            f"{[input.numel(), 1]} and weight with shape {list(weight.shape)}"
-        )
     weights = None if weight is None else look(weight, "histogram").reshape(-1)
     if isinstance(bins, Tensor):
         edges = look(bins, "histogram").astype(values.dtype)
@@ -156,6 +151,7 @@ def histogramdd(
             [1., 0.]])
     """
     _require_real(input, "histogramdd")
+    _check_points(input, bins, weight)
     count = input.shape[-1]
     points = look(input, "histogramdd").reshape(-1, count)
     weights = None if weight is None else look(weight, "histogramdd").reshape(-1)
@@ -170,6 +166,32 @@ def histogramdd(
     kind = _COUNTS_BY_EDGES if tensors else _COUNTS_BY_NUMBER
     counts = found_in(from_array(hist), kind, input, weight, *tensors)
     return return_types.TYPES["histogramdd"](counts, tuple(ends))
+
+
+def _check_types(input: Tensor, **others: Any) -> None:
+    for name, x in others.items():
+        if isinstance(x, Tensor) and x.dtype is not input.dtype:
+            raise RuntimeError(_types_differ(name, input, x))
+
+
+def _check_points(input: Tensor, bins: Any, weight: Tensor | None) -> None:
+    if input.ndim < 2:
+        raise RuntimeError("torch.histogramdd: input tensor should have at least 2 dimensions")
+    for d, x in enumerate([] if isinstance(bins, int) else bins):
+        if isinstance(x, Tensor) and x.dtype is not input.dtype:
+            raise RuntimeError(_types_differ("bins", input, x, d))
+    if weight is not None:
+        _check_types(input, weight=weight)
+        _check_weight(input.shape, weight)
+
+
+def _check_weight(points: Sequence[int], weight: Tensor) -> None:
+    if weight.shape != tuple(points[:-1]):
+        raise RuntimeError(
+            "torch.histogramdd: if weight tensor is provided it should have the same shape as the input "
+            "tensor excluding its innermost dimension, but got input with shape "
+            f"{list(points)} and weight with shape {list(weight.shape)}"
+        )
 
 
 def _cell_counts(points: Any, edges: Sequence[Any], weights: Any) -> Any:

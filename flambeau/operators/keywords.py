@@ -55,6 +55,8 @@ def with_keywords(function: Callable[..., Any], name: str, namespaces: tuple[str
                 _rename_operands(kwargs, *names)
             if has_axis:
                 _rename_axis(kwargs)
+                if ("keepdim" in kwargs or "out" in kwargs) and "dim" not in kwargs and len(args) < 2:
+                    _require_fitting(function, public, args, kwargs)
             if has_dtype:
                 _read_dtype(kwargs, function.__name__)
             if has_layout and kwargs.get("layout") not in (None, layouts.strided):
@@ -125,6 +127,13 @@ def _rename_axis(kwargs: dict[str, Any]) -> None:
         kwargs["dim"] = kwargs.pop("axis")
     if "keepdims" in kwargs:
         kwargs["keepdim"] = kwargs.pop("keepdims")
+
+
+def _require_fitting(function: Callable[..., Any], public: tuple[str, str] | None, args: Any,
+                     kwargs: dict[str, Any]) -> None:
+    """Raise where no signature takes these arguments, though the function would: ``sum(x, keepdim=True)``."""
+    if public is not None and (error := complaint(function, *public, args, kwargs)) is not None:
+        raise error
 
 
 def _read_dtype(kwargs: dict[str, Any], name: str) -> None:

@@ -165,6 +165,6 @@ def _rms_norm(input: Tensor, normalized_shape: Any, weight: Any, eps: float | No
     if not input.is_complex():
         require_floating(input, "rms_norm")
     wide = input.to(arithmetic_dtype(input.dtype))
-    small = dtypes.finfo(wide.dtype.to_real()).eps if eps is None else eps
+    small = dtypes.finfo(wide.dtype.to_real()).eps if eps is None else float(eps)
     result = wide * (wide.square().mean(dims, keepdim=True) + small).rsqrt()
     return (result if weight is None else result * weight).to(input.dtype)

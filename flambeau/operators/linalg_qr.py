@@ -138,7 +138,7 @@ def geqrf(input: Tensor) -> Any:
     """
     if input.ndim < 2:
         raise RuntimeError("torch.geqrf: input must have at least 2 dimensions.")
-    if input.dtype.category < dtypes.FLOATING:
+    if input.dtype.category < dtypes.FLOATING or input.dtype in dtypes.LOW_PRECISION:
         raise not_implemented("geqrf_cpu", input.dtype)
     return return_types.TYPES["geqrf"](*record(GEQRF, (input,)))
 

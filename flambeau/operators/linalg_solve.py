@@ -314,6 +314,9 @@ def lstsq(input: Tensor, b: Tensor, rcond: float | None = None, *, driver: str |
     require_matrix(input, "linalg.lstsq", "input")
     if b.ndim < 1:
         raise RuntimeError(f"{name}: other must have at least 1 dimension")
+    if not 0 <= input.ndim - b.ndim <= 1:
+        raise RuntimeError(f"{name}: input.dim() must be greater or equal to other.dim() and (input.dim() - "
+                           "other.dim()) <= 1")
     if driver is not None and driver not in _DRIVERS:
         raise RuntimeError(f"{name}: parameter `driver` should be one of (gels, gelsy, gelsd, gelss)")
     if input.dtype is not b.dtype:

@@ -320,6 +320,7 @@ def hinge_embedding_loss(input: Tensor, target: Tensor, margin: float = 1.0, siz
     tensor([0.5000, 0.7500])
     """
     broadcast_shapes([target.shape, input.shape])   # which of them an error names first
+    margin = float(margin) if input.dtype.category >= dtypes.FLOATING else int(margin)     # of its type
     losses = input.masked_fill(target == -1, 0) + (margin - input).clamp_min(0).masked_fill(target == 1, 0)
     return reduce_loss(losses, reduction_of(size_average, reduce, reduction))
 

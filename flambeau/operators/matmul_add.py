@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from ..dtypes import SCALAR_NAMES, bool_, c_name
+from ..dtypes import FLOATING, SCALAR_NAMES, bool_, c_name
 from ..graph.geometry import Geometry, contiguous
 from ..graph.operator import Operator, Price
 from ..tensor import Tensor, assign, record
@@ -175,6 +175,7 @@ def addmv(input: Tensor, mat: Tensor, vec: Tensor, *older: Any, beta: Any = 1, a
     """
     if older:
         return scaled(addmv, (input, mat, vec, *older), "beta alpha")
+    beta, alpha = _fitting(input, beta), _fitting(input, alpha)
     return record(ADDMV, (input, mat, vec, beta, alpha), (_mode(beta, alpha),))
 
 
@@ -187,8 +188,6 @@ def _addr_geometry(operands: Any, attributes: Any) -> Geometry:
         if x.ndim != 1:
             raise RuntimeError(f"addr: Expected 1-D argument {name}, but got {x.ndim}-D")
     dtype = result_dtype(operands[:3])
-    if dtype.category < 2 and float in operands[3:]:
-        raise RuntimeError("For integral input tensors, argument beta must not be a floating point number.")
     shape = (a.shape[0], b.shape[0])
     expandable(g, shape)
     return contiguous(shape, dtype, g.device)
@@ -228,9 +227,14 @@ def addr(input: Tensor, vec1: Tensor, vec2: Tensor, *older: Any, beta: Any = 1, 
     """
     if older:
         return scaled(addr, (input, vec1, vec2, *older), "beta alpha")
+    dtype = result_dtype([x._geometry for x in (input, vec1, vec2)])
     for name, factor in (("beta", beta), ("alpha", alpha)):
-        if isinstance(factor, bool) and bool_ not in (input.dtype, vec1.dtype, vec2.dtype):
+        if isinstance(factor, bool) and dtype is not bool_:
             raise RuntimeError(f"Boolean {name} only supported for Boolean results.")
+        if isinstance(factor, float) and dtype.category < FLOATING:
+            raise RuntimeError(f"For integral input tensors, argument {name} must not be a floating point "
+                               "number.")
+    beta, alpha = number_for(beta, arithmetic_dtype(dtype)), number_for(alpha, arithmetic_dtype(dtype))
     return record(ADDR, (input, vec1, vec2, beta, alpha), (_mode(beta, alpha),))
 
 
@@ -264,6 +268,7 @@ def baddbmm(input: Tensor, batch1: Tensor, batch2: Tensor, *older: Any, beta: An
     """
     if older:
         return scaled(baddbmm, (input, batch1, batch2, *older), "beta alpha")
+    beta, alpha = _fitting(batch1, beta), _fitting(batch1, alpha)
     return record(BADDBMM, (input, batch1, batch2, beta, alpha), (_mode(beta, alpha),))
 
 
@@ -317,6 +322,7 @@ def addbmm(input: Tensor, batch1: Tensor, batch2: Tensor, *older: Any, beta: Any
     """
     if older:
         return scaled(addbmm, (input, batch1, batch2, *older), "beta alpha")
+    beta, alpha = _fitting(batch1, beta), _fitting(batch1, alpha)
     return record(ADDBMM, (input, batch1, batch2, beta, alpha), (_mode(beta, alpha),))
 
 

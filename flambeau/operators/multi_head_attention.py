@@ -120,6 +120,12 @@ def _check_biases(bias_k: Any, bias_v: Any) -> None:
         raise AssertionError(f"{there} is set but {absent} is None")
 
 
+def _check_projected(width: int, biases: Any) -> None:
+    for name, bias in zip(("query", "key", "value"), biases):
+        if bias is not None and bias.shape != (width,):
+            raise AssertionError(f"expecting {name} bias shape of {(width,)}, but got {bias.shape}")
+
+
 # --- steps --------------------------------------------------------------------------------------------------
 
 def _batched(query: Tensor, key: Tensor, value: Tensor) -> tuple[Tensor, Tensor, Tensor]:
@@ -149,15 +155,15 @@ def _in_projection(query: Tensor, key: Tensor, value: Tensor, weights: Any,
                    bias: Any) -> tuple[Tensor, Tensor, Tensor]:
     """q, k, v by one packed weight (3E, E) or three of their own."""
     if isinstance(weights, Tensor):
-        width = query.shape[-1]
         if key is value and query is key:
-            q, k, v = linear(query, weights, bias).split(width, -1)
+            q, k, v = linear(query, weights, bias).split(query.shape[-1], -1)
             return q, k, v
-        parts = weights.split(width, 0)
-        biases = (None, None, None) if bias is None else bias.split(width, 0)
+        parts = weights.chunk(3)
+        biases = (None, None, None) if bias is None else bias.chunk(3)
     else:
         parts = weights
-        biases = (None, None, None) if bias is None else bias.split(bias.shape[0] // 3, 0)
+        biases = (None, None, None) if bias is None else bias.chunk(3)
+        _check_projected(query.shape[-1], biases)
     return (linear(query, parts[0], biases[0]), linear(key, parts[1], biases[1]),
             linear(value, parts[2], biases[2]))
 

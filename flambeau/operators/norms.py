@@ -255,9 +255,9 @@ def _norm(input: Tensor, p: Any = "fro", dim: Any = None, keepdim: bool = False,
     """
     if p == "fro" and (dim is None or isinstance(dim, int) or len(dim) <= 2):
         return vector_norm(input, 2, dim, keepdim, dtype=dtype)
-    if isinstance(p, str):
-        if p == "nuc" or p not in ("fro",):
-            return matrix_norm(input, p, (-2, -1) if dim is None else dim, keepdim, dtype=dtype)
+    if isinstance(p, str) and p != "fro":
+        return matrix_norm(input, p, tuple(range(input.ndim)) if dim is None else dim, keepdim, dtype=dtype)
+    if p == "fro":
         return vector_norm(input, 2, dim, keepdim, dtype=dtype)
     return vector_norm(input, 2.0 if p is None else p, dim, keepdim, dtype=dtype)
 

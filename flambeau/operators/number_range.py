@@ -32,7 +32,8 @@ def check_number(value: Any, dtype: dtypes.dtype) -> None:
     if kind is bool or dtype is dtypes.bool_:
         return
     if kind is int and not -1 << 63 <= value < 1 << 64:
-        raise OverflowError("int too big to convert")
+        raise OverflowError("int too big to convert" if value > 0 else
+                            "can't convert negative int to unsigned")
     if kind is complex:
         if not dtype.is_complex and value.imag != 0:
             raise _refused(dtype)

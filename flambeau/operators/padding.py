@@ -142,7 +142,7 @@ _BORDERS = {(mode, dims): _border_operator(f"{name}Pad{dims}DBackward0" if name 
 
 def _check_mode(input: Tensor, widths: Ints, mode: str) -> None:
     spatial = len(widths) // 2
-    if input.ndim not in (spatial + 1, spatial + 2) or spatial > 3:
+    if input.ndim not in (spatial + 1, spatial + 2) or not 0 < spatial <= 3:
         raise NotImplementedError(f"Padding size {len(widths)} is not supported for {input.ndim}D input "
                                   f"tensor.\n{_SUPPORTED}")
     if mode != "circular" and 0 in input.shape[input.ndim - spatial - 1:]:

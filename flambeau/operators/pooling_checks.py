@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from ..dtypes import BOOL, COMPLEX, FLOATING, INTEGER, int64
+from ..dtypes import BOOL, COMPLEX, FLOATING, INTEGER, LOW_PRECISION, int64
 from ..tensor import Tensor
 from .arguments import integers
 from .domain import not_implemented
@@ -76,7 +76,8 @@ def check_average(x: Tensor, kernel: Ints, stride: Ints, padding: Ints, ceil_mod
         raise RuntimeError("non-empty 4D or 5D (batch mode) tensor expected for input")
     _check_window(kernel, stride, padding, (1,) * dims)
     _check_extents(x, dims, "avg_pool3d()")
-    if x.dtype.category in (BOOL, COMPLEX) or (x.dtype.category == INTEGER and x.dtype is not int64):
+    if x.dtype.category in (BOOL, COMPLEX) or (x.dtype.category == INTEGER and x.dtype is not int64) \
+            or (dims == 3 and x.dtype in LOW_PRECISION):
         raise not_implemented("avg_pool3d_out_frame" if dims == 3 else "avg_pool2d", x.dtype)
 
 

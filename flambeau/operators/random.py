@@ -239,6 +239,8 @@ def randint(*args: Any, low: Any = None, high: Any = None, size: Any = None, gen
     if low >= high:
         raise RuntimeError(f"random_ expects 'from' to be less than 'to', but got from={low} >= to={high}")
     geometry = factory_geometry(shape, dtype or dtypes.int64, device, "randint")
+    if geometry.dtype.is_complex:
+        raise RuntimeError("check_random_bounds handles only integral, floating-point and boolean types")
     check_range(geometry.dtype, low, high - 1)
     return _finished(drawn(RANDINT, generator, (low, high), geometry), requires_grad)
 
@@ -373,6 +375,9 @@ def _bernoulli(input: Tensor, p: Any = None, *, generator: Any = None) -> Tensor
         return drawn(BERNOULLI, generator, (chance(p),), geometry)
     if input.dtype.category < dtypes.FLOATING:
         raise NotImplementedError("\"bernoulli_tensor_cpu_p_\" not implemented for "
+                                  f"'{dtypes.SCALAR_NAMES[input.dtype]}'")
+    if input.dtype.is_complex:
+        raise NotImplementedError("\"bernoulli_tensor_cpu_self_\" not implemented for "
                                   f"'{dtypes.SCALAR_NAMES[input.dtype]}'")
     may_fail(generator)
     draws = drawn(BERNOULLI_EACH, generator, (input.detach(),), geometry)

@@ -209,10 +209,15 @@ def interpolate(input: Tensor, size: Any = None, scale_factor: Any = None, mode:
     return _weighted(input, sizes, scales, mode, bool(align_corners), antialias)
 
 
+_KERNEL_NAMES = {"trilinear": "linear", "bicubic": "cubic"}
+
+
 def _weighted(x: Tensor, sizes: list[int], scales: list[float | None], mode: str, align_corners: bool,
               antialias: bool) -> Tensor:
-    if x.dtype.category != dtypes.FLOATING and x.dtype is not dtypes.uint8:
-        raise NotImplementedError(f'"compute_indices_weights_{mode}" not implemented for '
+    if x.dtype.category != dtypes.FLOATING and (x.dtype is not dtypes.uint8 or x.ndim != 4):
+        kernel = "upsample_bilinear2d_channels_last" if mode == "bilinear" else \
+            f"compute_indices_weights_{_KERNEL_NAMES.get(mode, mode)}"
+        raise NotImplementedError(f'"{kernel}" not implemented for '
                                   f'\'{dtypes.SCALAR_NAMES[x.dtype]}\'')
     in_bytes = x.dtype is dtypes.uint8
     source = contiguous_gradient(x) if mode in ("bicubic", "lanczos") else x

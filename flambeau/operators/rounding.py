@@ -75,14 +75,13 @@ def _(ctx: Any, grad: Tensor) -> Tensor:
 ROUND = pointwise_operator("round", lambda m, input: m.rint(input) if input.dtype.kind == "f" else input)
 ROUND_DECIMALS = pointwise_operator("round", lambda m, input, decimals: m.rounded_to(input, int(decimals)),
                                     grad_name="RoundBackward1")
-refuse(ROUND, "round_vml_cpu", BOOL)
-refuse(ROUND, "", COMPLEX, message="round is not supported for complex inputs")
+refuse(ROUND, "round_vml_cpu", BOOL, COMPLEX)
 zero_gradient(ROUND, "input")
 zero_gradient(ROUND_DECIMALS, "input")
 
 
 @api("torch", "Tensor", "special", out=UNCONVERTED, inplace=True, judge="first")
-def round(input: Tensor, *, decimals: int = 0) -> Tensor:
+def round(input: Tensor, *, decimals: int | None = None) -> Tensor:
     """The nearest integer (halves to even), or the nearest number with ``decimals`` digits after the point.
 
     >>> import flambeau as torch
@@ -91,8 +90,8 @@ def round(input: Tensor, *, decimals: int = 0) -> Tensor:
     >>> torch.round(torch.tensor([2.567]), decimals=1)
     tensor([2.6000])
     """
-    if decimals == 0:
+    if decimals is not None and input._geometry.dtype.category != FLOATING:
+        raise not_implemented("round_cpu" if decimals else "round_vml_cpu", input._geometry.dtype)
+    if not decimals:
         return record_one(ROUND, input)
-    if input._geometry.dtype.category != FLOATING:
-        raise not_implemented("round_cpu", input._geometry.dtype)
     return record(ROUND_DECIMALS, (input, decimals))

@@ -221,7 +221,7 @@ def _istft_call(x: Tensor, n_fft: int, hop: int, length: int, window: Any, *flag
     return f"istft({kind}, n_fft={n_fft}, hop_length={hop}, win_length={length}, window={held}, {shown}) "
 
 
-@api("torch", "Tensor")
+@api("torch", "Tensor", judge="first")
 @by_example
 def istft(
     input: Tensor,

@@ -128,6 +128,8 @@ def complaint(function: Callable[..., Any], namespace: str, name: str, args: Seq
     if len(known.rows) == 1:
         return _against(known.called, known.rows[0], args, told)
     errors = [_against(known.called, row, args, told) for row in known.rows]
+    if "out" in kwargs and any(" out" in row for row in known.rows):    # one that names it is meant
+        errors = [error if " out" in row else TypeError() for row, error in zip(known.rows, errors)]
     if None in errors:
         return None
     if sum(likely := [_has_room(row, len(args) + len(kwargs)) for row in known.rows]) == 1:

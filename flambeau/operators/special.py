@@ -249,6 +249,9 @@ def _(ctx: Any, grad: Tensor, input: Any, other: Tensor) -> Tensor:
 refuse_formula(ZETA, "zeta", "input")
 
 
+refuse(ZETA, "zeta_cpu", COMPLEX, types=dtypes.LOW_PRECISION)
+
+
 @api("special", out=True)
 def zeta(input: Any, other: Any) -> Tensor:
     """Hurwitz's zeta function: the sum of ``(k + other)^-input`` over k = 0, 1, ...

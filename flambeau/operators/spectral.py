@@ -186,6 +186,8 @@ def _transform(x: Tensor, dims: tuple[int, ...], sizes: Any, kind: str, inverse:
     _check(sizes)
     if not dims:
         return x
+    if any(not n for d, n in enumerate(x.shape) if d not in dims):
+        raise RuntimeError("MKL FFT error: Intel oneMKL DFTI ERROR: Inconsistent configuration parameters")
     if kind == "c2r":
         x = _resized(x, dims, (*sizes[:-1], sizes[-1] // 2 + 1))
     else:
@@ -339,7 +341,7 @@ def rfftn(input: Tensor, s: Any = None, dim: Any = None, norm: str | None = None
     return _r2c("rfftn", input, s, dim, norm)
 
 
-@api("fft", out=True)
+@api("fft", out=True, judge="first")
 def irfftn(input: Tensor, s: Any = None, dim: Any = None, norm: str | None = None) -> Tensor:
     """The inverse of ``rfftn``.
 
@@ -350,7 +352,7 @@ def irfftn(input: Tensor, s: Any = None, dim: Any = None, norm: str | None = Non
     return _c2r("irfftn", input, s, dim, norm)
 
 
-@api("fft", out=True)
+@api("fft", out=True, judge="first")
 def hfftn(input: Tensor, s: Any = None, dim: Any = None, norm: str | None = None) -> Tensor:
     """The real transform of a signal that is Hermitian in time, over several dimensions.
 
