@@ -138,6 +138,15 @@ class Function(Emitter):
         """The address of element ``index``."""
         return self.emit(f"getelementptr inbounds {kind}, ptr {pointer}, i64 {index}")
 
+    def apart(self, pointer: str, other: str) -> str:
+        """How many bytes an address lies behind another one."""
+        return self.sub(*[self.emit(f"ptrtoint ptr {x} to i64") for x in (pointer, other)])
+
+    def behind(self, pointer: str, distance: Value) -> str:
+        """The address so many bytes behind another one, maybe in another object."""
+        there = self.add(self.emit(f"ptrtoint ptr {pointer} to i64"), distance)
+        return self.emit(f"inttoptr i64 {there} to ptr")
+
     def read(self, kind: str, pointer: str, align: int = 4) -> str:
         """The element or vector at an address."""
         return self.emit(f"load {kind}, ptr {pointer}, align {align}")

@@ -23,7 +23,7 @@ from typing import NamedTuple
 from ..llvm.build import Function, Module
 from ..llvm.code import kernel
 from ..llvm.effort import Effort
-from .ahead import STATE, begin
+from .ahead import LINE, STATE, begin
 from .arguments import Kind, Rows, Source, Word
 from .following import follow
 from .items import item_of, item_offset
@@ -120,7 +120,10 @@ class _Writer:
                             panel.read_ahead(rows_of_a.ahead, after, f.least(kc, f.sub(depth, after)))
                         b, b_step = panel.at(column, k)
                         columns = f.least(f.sub(right, column), tile.columns)
-                        common = (b_step, column, columns, first, last, rows_of_a.ahead)
+                        following = f.add(column, tile.columns)
+                        following = f.choose(f.compare("slt", following, right), "i64", following, left)
+                        beyond = f.apart(panel.at(following, k)[0], b)
+                        common = (b_step, column, columns, first, last, rows_of_a.ahead, beyond)
                         self._column(f, block, b, c, step, common)
                     with f.when(f.compare("ne", last, 0)):
                         follow(f, Word.FOLLOWER, kind.following, row, f.sub(end, row), left,
@@ -130,7 +133,8 @@ class _Writer:
     def _column(self, f: Function, block: _Block, b: str, c: str, step: str, common: tuple[str, ...]) -> None:
         """The tiles of a block of rows that read one panel of B."""
         tile = self.tile
-        b_step, column, columns, first, last, ahead = common
+        b_step, column, columns, first, last, ahead, beyond = common
+        line = f.variable("i64", 0)     # of each row of the next panel: the first tiles ask for them
         narrow = f.compare("sle", columns, tile.lanes)
         pointer = f.variable("ptr", f.scratch)
         with f.loop(block.row, block.end, tile.rows) as i:
@@ -141,9 +145,13 @@ class _Writer:
             a_row = f.choose(there, "i64", f.word(Word.A_ROW), 1)
             a_step = f.choose(there, "i64", f.word(Word.A_STEP), tile.rows)
 
+            fetched = f.compare("sge", line.get(), tile.columns * tile.itemsize)
+            distance = f.choose(fetched, "i64", 0, f.add(beyond, line.get()))
+            line.set(f.add(line.get(), LINE))
+
             def run(function: Function) -> None:
                 f.run(function, f.words, a, b, c, step, b_step, i, column, rows, columns, first, last, ahead,
-                      a_row, a_step, *INDICES)
+                      distance, a_row, a_step, *INDICES)
 
             with f.when(narrow):
                 run(self.narrow)

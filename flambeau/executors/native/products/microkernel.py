@@ -95,13 +95,14 @@ class Accumulators:
 
 def accumulate(f: Function, acc: Accumulators, depth: Value, a: str, b: str, *, a_row: Value = 1,
                a_step: Value = 0, b_step: Value = 0, pairs: bool = False,
-               each: Callable[[], None] | None = None) -> None:
+               each: Callable[[], None] | None = None, beyond: str = "") -> None:
     """Add the product of A (rows x depth) and B (depth x columns) to the tile.
 
     ``a``, ``b``: pointers. Element (i, k) of A lies at ``i * a_row + k * a_step``, row k of B at
     ``k * b_step`` (in elements; numbers, or registers for strides that are known at run time). The default
     strides are those of packed panels. ``pairs``: elements of A and B are pairs of bfloat16 numbers.
-    ``each``: writes what else a step does.
+    ``each``: writes what else a step does; ``beyond``: each also asks for the line that lies so many bytes
+    behind its row of B.
     """
     tile = acc.tile
     element = tile.element
@@ -112,6 +113,8 @@ def accumulate(f: Function, acc: Accumulators, depth: Value, a: str, b: str, *, 
         if each is not None:
             each()
         at = row_of_b.get()
+        if beyond:
+            f.prefetch(f.behind(at, beyond), 2)
         columns = [f.read(tile.vector, f.at(at, j * tile.lanes, element), tile.itemsize)
                    for j in range(tile.vectors)]
         for i in range(tile.rows):

@@ -11,8 +11,8 @@ from .microkernel import Accumulators, Tile, accumulate, finish_spilled, is_whol
 
 _TILE = (("ptr noalias readonly", "%words"), ("ptr", "%a"), ("ptr", "%b"), ("ptr", "%c"), ("i64", "%depth"),
          ("i64", "%b_step"), ("i64", "%row"), ("i64", "%column"), ("i64", "%rows"), ("i64", "%columns"),
-         ("i64", "%first"), ("i64", "%last"), ("ptr", "%ahead"), ("i64", "%a_row"), ("i64", "%a_step"),
-         ("i64", "%i0"), ("i64", "%i1"), ("i64", "%i2"))
+         ("i64", "%first"), ("i64", "%last"), ("ptr", "%ahead"), ("i64", "%beyond"), ("i64", "%a_row"),
+         ("i64", "%a_step"), ("i64", "%i0"), ("i64", "%i1"), ("i64", "%i2"))
 _PART = (("ptr noalias readonly", "%words"), ("ptr", "%buffer"), ("ptr", "%c"), ("i64", "%row"),
          ("i64", "%column"), ("i64", "%rows"), ("i64", "%columns"), ("i64", "%first"), ("i64", "%last"),
          ("i64", "%i0"), ("i64", "%i1"), ("i64", "%i2"))
@@ -41,7 +41,8 @@ class Tiles:
                 self._fetch_result(f)
                 walk = Walk(f, "%ahead")
             accumulate(f, acc, depth, "%a", "%b", a_row="%a_row" if apart else 1, a_step="%a_step",
-                       b_step="%b_step", pairs=pairs, each=walk.step if walk is not None else None)
+                       b_step="%b_step", pairs=pairs, each=walk.step if walk is not None else None,
+                       beyond="%beyond" if walk is not None else "")
             if walk is not None:
                 walk.save()
             adjacent = f.compare("eq", f.word(Word.C_COLUMN), 1)
