@@ -10,26 +10,35 @@ shapes, have their own plans made, and take the rest from here.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable, Sequence
+from typing import Any, NamedTuple
 
 from ....graph.node import Signature
 from ....graph.site import Site
 from ..plan import Plan
-from .formulas import Formulas, Sketch
+from ..templates import make, plan_of
+from .formulas import Formulas, Record, Sketch
 from .outline import INNER, UNHELD, Outline
-
-if TYPE_CHECKING:
-    from .planning import Replan
 
 Result = tuple[int, int]
 Plans = list["Plan | None"]
 
 
+class Replan(NamedTuple):
+    """The plan of a stage's members for other shapes, and for quantities (Note: formulas)."""
+
+    plan: Callable[[Sequence[Signature]], Plan | None]
+    record: Record
+
+
+_BY_TEMPLATE = Replan(lambda signatures: plan_of(signatures[0]), lambda known, given: make(given[0]))
+
+
 class Planned:
     """Nodes that one plan computes, or the interpreter where there is none.
 
-    ``form``: what ``planning.replan`` needs to know of several nodes to plan them for other shapes.
+    ``form``: what ``planning.replan`` needs to know of several nodes to plan them for other shapes; None
+    of one.
     """
 
     __slots__ = ("members", "plan", "form")
@@ -62,7 +71,7 @@ class Pattern:
         self.stages: list[list[int]] = []
         self.first: Plans = []
         self._planned: list[Planned] = []
-        self._fits: list[Replan] = []
+        self._fits: dict[int, Replan] = {}
         self._formulas = Formulas()
         self._twin: list[int | None] = []
         self.projections: dict[int, Result] = {}
@@ -78,18 +87,13 @@ class Pattern:
 
     def plans(self, signatures: Sequence[Signature]) -> Plans | None:
         """The stages' plans for other shapes; None where they do not follow this pattern."""
-        if not self._fits:
-            from . import planning  # what lies on disk, and keeps its shapes, needs none of it
-            self._fits = [planning.replan(stage, [self.signatures[k] for k in stage.members])
-                          for stage in self._planned]
         found: Plans = []
         latest, plans = self._latest
         stages = self.stages
         changed = {k for k, (new, old) in enumerate(zip(signatures, latest)) if new is not old}
         sketch, numbers = self._formulas.find(signatures) or (None, ())
         made: list[int] = []        # stages that no formula planned
-        for s, (members, old, fit, known, twin) in enumerate(zip(stages, self.first, self._fits, plans,
-                                                                 self._twins())):
+        for s, (members, old, known, twin) in enumerate(zip(stages, self.first, plans, self._twins())):
             if old is None or changed.isdisjoint(members):
                 found.append(known)
                 continue
@@ -99,7 +103,7 @@ class Pattern:
                 continue
             plan = sketch.plan(s, numbers) if sketch is not None else None
             if plan is None:
-                plan = fit.plan(own)
+                plan = self._fit(s).plan(own)
                 made.append(s)
             if plan is None or plan.in_place != old.in_place:
                 return None
@@ -107,6 +111,19 @@ class Pattern:
         self._latest = list(signatures), found
         if made:
             self._learn(sketch, made, latest, signatures, found)
+        return found
+
+    def _fit(self, s: int) -> Replan:
+        """How a stage is planned for other shapes."""
+        found = self._fits.get(s)
+        if found is None:
+            stage = self._planned[s]
+            if stage.form is None:
+                found = _BY_TEMPLATE
+            else:
+                from . import planning  # what is one node, or keeps its shapes, needs none of it
+                found = planning.replan(stage, [self.signatures[k] for k in stage.members])
+            self._fits[s] = found
         return found
 
     def _learn(self, sketch: Sketch | None, made: list[int], old: Sequence[Signature],
@@ -117,7 +134,7 @@ class Pattern:
         for s in made:
             plan = plans[s]
             if sketch is not None and plan is not None:
-                sketch.learn(s, self.stages[s], new, plan, self._fits[s].record)
+                sketch.learn(s, self.stages[s], new, plan, self._fit(s).record)
 
     def _twins(self) -> list[int | None]:
         """Of each stage, an earlier one that had the same plan: layers that are alike have most of them."""

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from typing import Any, NamedTuple
+from collections.abc import Sequence
+from typing import Any
 
 from ....graph.node import Node, Signature
 from ..fusion.binding import bind
@@ -11,17 +11,7 @@ from ..fusion.following import Followed, joined
 from ..fusion.refit import Fit
 from ..fusion.schedule import References, Unit, kernel, schedule
 from ..fusion.side_by_side import SideBySide, side_by_side
-from ..plan import Plan
-from ..templates import make, plan_of
-from .formulas import Record
-from .pattern import Planned
-
-
-class Replan(NamedTuple):
-    """The plan of a stage's members for other shapes, and for quantities (Note: formulas)."""
-
-    plan: Callable[[Sequence[Signature]], Plan | None]
-    record: Record
+from .pattern import Planned, Replan
 
 
 def planned(nodes: list[Node]) -> list[Planned]:
@@ -37,9 +27,8 @@ def planned(nodes: list[Node]) -> list[Planned]:
 
 
 def replan(stage: Planned, signatures: Sequence[Signature]) -> Replan:
-    """How a stage, whose members have these signatures, is planned for others."""
-    if stage.form is None:
-        return Replan(_alone, _recorded)
+    """How a stage of several nodes, which have these signatures, is planned for others."""
+    assert stage.form is not None
     if stage.form[0] == "side by side":
         together = SideBySide(stage.members)
         return Replan(together.plan_for, together.record)
@@ -47,14 +36,6 @@ def replan(stage: Planned, signatures: Sequence[Signature]) -> Replan:
         return _followed(stage, signatures)
     fit = Fit(_unit(stage.members, stage.form), signatures)
     return Replan(fit.plan, fit.record)
-
-
-def _alone(signatures: Sequence[Signature]) -> Plan | None:
-    return plan_of(signatures[0])
-
-
-def _recorded(known: Sequence[Signature], given: Sequence[Signature]) -> Plan | None:
-    return make(given[0])
 
 
 def _form(unit: Unit) -> tuple[Any, ...] | None:
