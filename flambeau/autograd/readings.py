@@ -7,7 +7,7 @@ from weakref import WeakValueDictionary
 
 from .. import dtypes
 from ..graph.geometry import Geometry
-from ..graph.node import Node
+from ..graph.node import Node, Signature
 from ..graph.recent import Recent
 from ..graph.storage import Storage
 from ..tensor import Tensor
@@ -32,12 +32,14 @@ Gradient = tuple[Node, Reading]  # on its way; a Tensor where the ordinary engin
 # however many came in between.
 _interned: WeakValueDictionary[tuple[Geometry, Geometry], Reading] = WeakValueDictionary()
 _readings: Recent[tuple[Geometry, Geometry], Reading] = Recent(1 << 13)
+sums: Recent[tuple[Reading, Reading], tuple[Signature, Reading]] = Recent(1 << 12)  # of two gradients
 
 
 def _forget() -> None:
     """Make all templates unreachable: they are found by readings, which will be new ones."""
     _interned.clear()
     _readings.clear()
+    sums.clear()
 
 
 dtypes.on_default_change.append(_forget)

@@ -23,28 +23,24 @@ from heapq import heappop, heappush
 from itertools import count
 from typing import Any
 
-from .. import dtypes
 from ..config import settings
-from ..engine.look import check_budget, snapshot
+from ..engine.look import check_budget
 from ..graph import pending
-from ..graph.node import Node, Signature
-from ..graph.recent import Recent
-from ..graph.storage import Storage
+from ..graph.node import Node
 from ..operators.arithmetic import ADD
 from ..tensor import Tensor, overrides, record_pair, state
 from ..tensor.batching import levels
 from ..tensor.swapping import swapped
-from ..tensor.tape import GradFn, SavedTensor
+from ..tensor.tape import GradFn
 from .engine import SWAPPED, Walk, accumulate_grad, gradients, lies_as
-from .readings import Gradient, Reading, reading, tensor, travelling_all, turns
-from .tracing import Template, Tracing
+from .readings import Gradient, reading, sums, tensor, travelling, travelling_all, turns
+from .routes import Start, Stop, numbers_of, start_at
+from .tracing import Template, Tracing, take_kept
 
 _nodes = pending.nodes
 _append = pending.nodes.append
 _number = count(1).__next__     # of backward passes
 _TIMES = 4      # that the rules are run in the first pass before a template pays
-_sums: Recent[tuple[Reading, Reading], tuple[Signature, Reading]] = Recent(1 << 12)
-dtypes.on_default_change.append(_sums.clear)
 
 
 def _key(fn: GradFn, sources: list[Gradient | None]) -> Any:
@@ -53,13 +49,7 @@ def _key(fn: GradFn, sources: list[Gradient | None]) -> Any:
         readings: Any = sources[0][1]
     else:
         readings = tuple([None if source is None else source[1] for source in sources])
-    numbers = fn.numbers
-    if numbers is None:
-        return readings
-    # Numbers are compared by their text where equal ones may differ: 0.0 and -0.0.
-    if 0 in numbers or complex in fn.signature.geometries:
-        return readings, repr(numbers)
-    return readings, numbers
+    return readings if fn.numbers is None else (readings, numbers_of(fn))
 
 
 def may_replay(create_graph: bool) -> bool:
@@ -71,18 +61,51 @@ def may_replay(create_graph: bool) -> bool:
 class TemplateWalk(Walk):
     """A backward pass by templates (Note: backward templates)."""
 
-    __slots__ = ("site", "unusual")
+    __slots__ = ("site", "unusual", "start", "stops", "by_templates")
 
     def __init__(self, retain: bool) -> None:
         super().__init__(retain, False)
         self.site: Any = None
         # whether a saved tensor may be of a class that overrides, or a tensor have got another's contents
         self.unusual = overrides.active() or bool(swapped)
+        self.start: Start | None = None         # (Note: routes)
+        self.stops: list[Stop] | None = None    # those passed, if the pass is to be kept
+        self.by_templates = True                # whether all were
 
     def run(self) -> None:
         """Run until nothing waits."""
+        self.site = state.site
+        if self._followed():
+            return
+        first = -min(self.heap, default=0)
+        self._run()
+        if self.start is not None:
+            self.start.passed(first - self.at, self.by_templates, self.stops)
+
+    def _followed(self) -> bool:
+        """Record the whole pass by a route, if there is one (Note: routes)."""
+        if len(self.heap) != 1 or self.wanted is not None or self.capture or self.unusual \
+                or self.site is None or not settings.check_at:
+            return False
+        (fn, grads), = self.waiting.values()
+        alone = grads[0] is not None and all(x is None for x in grads[1:])
+        gradient = travelling(grads[0]) if alone else None
+        if fn.plan is None or gradient is None:
+            return False
+        self.start = start = start_at(fn.plan, gradient[1])
+        reached = start.follow(fn, gradient, self.site, self.retain)
+        if reached is None:
+            self.stops = [] if start.wants_stops() else None
+            return False
+        self.leaf_results = {id(leaf): (leaf, found) for leaf, found in reached}
+        if len(_nodes) > settings.check_at:
+            check_budget()
+        return True
+
+    def _run(self) -> None:
+        """Run until nothing waits, GradFn by GradFn."""
         heap, waiting, leaves, retain = self.heap, self.waiting, self.leaf_results, self.retain
-        site = self.site = state.site
+        site, stops = self.site, self.stops
         number = _number()
         selective = self.wanted is not None or bool(self.capture)
         while heap:
@@ -90,12 +113,14 @@ class TemplateWalk(Walk):
             if selective and not self._is_wanted(fn, grads):
                 continue
             plan, saved = fn.plan, fn.saved
+            self.at = fn.sequence
             if plan is None or fn.hooks is not None or saved is None or site is None:
                 self.step(fn, grads)
                 continue
             if not plan.met or (plan.met == number and plan.times < _TIMES):
                 plan.met = number
                 plan.times += 1
+                self.by_templates = False
                 self.pass_on(fn, gradients(fn, [tensor(grad) for grad in grads]))
                 continue
             if len(grads) == 1 and fn.numbers is None and grads[0].__class__ is tuple:
@@ -113,6 +138,8 @@ class TemplateWalk(Walk):
             if template is None or (template.kept and not self._keep(template, saved, values)):
                 self._trace(fn, grads, sources, key)
                 continue
+            if stops is not None:
+                stops.append((fn, sources, template))
             values += template.constants
             for signature, pick in template.steps:
                 node = Node(signature, (values[pick],) if pick.__class__ is int else pick(values), site)
@@ -133,7 +160,7 @@ class TemplateWalk(Walk):
                     continue
                 elif target.__class__ is not tuple:
                     at = id(target)
-                    if self.unusual and target._swapped > fn.sequence:
+                    if self.unusual and target._swapped > self.at:
                         raise RuntimeError(SWAPPED)
                     if at not in leaves:
                         leaves[at] = target, (values[place], read)
@@ -144,21 +171,8 @@ class TemplateWalk(Walk):
 
     def _keep(self, template: Template, saved: tuple[Any, ...], values: list[Any]) -> bool:
         """Add the nodes of what fn kept to ``values``; false if one is not as the template has it."""
-        for at, geometry, stored in template.kept:
-            found = saved[at]
-            if found.__class__ is Storage:
-                storage = found
-                now = storage.version
-            elif found.__class__ is SavedTensor:
-                return False
-            else:
-                storage, counter = found._storage, found._counter
-                now = storage.version if counter is None else counter.version
-                if found._geometry is not geometry or (self.unusual and (found._overrides or found._swapped)):
-                    return False
-            if now != saved[at + 1] or storage.geometry is not stored:
-                return False
-            values.append(snapshot(storage) if storage.exposed else storage.node)
+        if not take_kept(template.kept, saved, values, self.unusual):
+            return False
         for first, second in template.aliases:
             if values[first] is not values[second]:
                 return False
@@ -166,6 +180,7 @@ class TemplateWalk(Walk):
 
     def _trace(self, fn: GradFn, grads: list[Any], sources: list[Gradient | None], key: Any) -> None:
         """Let the rule run, and make a template of what it records."""
+        self.by_templates = False
         plan = fn.plan
         if plan.room <= 0:
             if plan.turn == turns():
@@ -182,6 +197,7 @@ class TemplateWalk(Walk):
 
     def step(self, fn: GradFn, grads: list[Any]) -> None:
         """The ordinary engine's step, for what templates are not made for."""
+        self.by_templates = False
         super().step(fn, [tensor(grad) for grad in grads])
 
     def add(self, have: Any, grad: Any) -> Any:
@@ -189,7 +205,7 @@ class TemplateWalk(Walk):
         if have.__class__ is not tuple or grad.__class__ is not tuple:
             return super().add(tensor(have), tensor(grad))
         key = have[1], grad[1]
-        known = _sums.get(key) or _sums.recall(key)
+        known = sums.get(key) or sums.recall(key)
         if known is not None:
             node = Node(known[0], (have[0], grad[0]), self.site)
             _append(node)
@@ -197,7 +213,7 @@ class TemplateWalk(Walk):
         total = record_pair(ADD, tensor(have), tensor(grad))
         signature = total._storage.node.signature
         if signature is not None:
-            _sums.keep(key, (signature, reading(total._geometry, total._storage.geometry)))
+            sums.keep(key, (signature, reading(total._geometry, total._storage.geometry)))
         return total
 
     def _is_wanted(self, fn: GradFn, grads: list[Any]) -> bool:

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from operator import itemgetter
 from typing import Any
 
-from ..engine.look import values_read
+from ..engine.look import snapshot, values_read
 from ..graph import pending
 from ..graph.geometry import Geometry
 from ..graph.node import Node
@@ -38,6 +38,30 @@ class Template:
         self.constants = constants
         self.steps = tuple(steps)
         self.results = tuple(results)
+
+
+def take_kept(kept: Sequence[tuple[int, Geometry | None, Geometry]], saved: tuple[Any, ...],
+              values: list[Any], unusual: bool) -> bool:
+    """Add the nodes of what a GradFn kept to ``values``; false if one is not as the template has it.
+
+    ``unusual``: whether one may be of a class that overrides, or have got another tensor's contents.
+    """
+    for at, geometry, stored in kept:
+        found = saved[at]
+        if found.__class__ is Storage:
+            storage = found
+            now = storage.version
+        elif found.__class__ is SavedTensor:
+            return False
+        else:
+            storage, counter = found._storage, found._counter
+            now = storage.version if counter is None else counter.version
+            if found._geometry is not geometry or (unusual and (found._overrides or found._swapped)):
+                return False
+        if now != saved[at + 1] or storage.geometry is not stored:
+            return False
+        values.append(snapshot(storage) if storage.exposed else storage.node)
+    return True
 
 
 class Tracing:
@@ -92,7 +116,7 @@ class Tracing:
         base += len(constants)
         for i, (node, _) in enumerate(recorded):
             place[id(node)] = base + i
-        steps = [(node.signature, _pick([place[id(x)] if x.__class__ is Node else number[_exact(x)]
+        steps = [(node.signature, pick_of([place[id(x)] if x.__class__ is Node else number[exact(x)]
                                          for x in operands])) for node, operands in recorded]
         found = [(i, place[id(node)], reading) for i, (node, reading) in wanted]
         return Template(self.kept, aliases, tuple(constants.values()), steps, found)
@@ -131,7 +155,7 @@ class Tracing:
 _CONSTANTS = (int, float, bool, complex, type(None))
 
 
-def _exact(x: Any) -> Any:
+def exact(x: Any) -> Any:
     """A key that tells numbers apart that compare equal: 1 and 1.0, 0.0 and -0.0."""
     return x.__class__, repr(x)
 
@@ -144,11 +168,11 @@ def _constants(recorded: list[tuple[Node, Any]]) -> dict[Any, Any] | None:
             if x.__class__ is not Node:
                 if x.__class__ not in _CONSTANTS:
                     return None
-                found[_exact(x)] = x
+                found[exact(x)] = x
     return found
 
 
-def _pick(places: list[int]) -> Any:
+def pick_of(places: list[int]) -> Any:
     """What takes the operands out of the list of places; the place alone, for one operand."""
     if len(places) > 1:
         return itemgetter(*places)

@@ -1,0 +1,232 @@
+"""Backward passes that are recorded at once give what passes by the rules give."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import pytest
+
+import flambeau as torch
+from flambeau import config
+from flambeau.autograd import routes
+
+F = torch.nn.functional
+
+
+@pytest.fixture(autouse=True)
+def no_routes() -> Iterator[None]:
+    """Each test begins with no route known, and has one executor: another may round otherwise."""
+    routes._starts.clear()
+    with config.executor("interpreter"):
+        yield
+    routes._starts.clear()
+
+
+@pytest.fixture
+def followed(monkeypatch: pytest.MonkeyPatch) -> list[bool]:
+    """Of each pass that was compared with a route, whether it followed it."""
+    found: list[bool] = []
+    follow = routes.Route.follow
+
+    def watched(*args: Any) -> Any:
+        reached = follow(*args)
+        found.append(reached is not None)
+        return reached
+    monkeypatch.setattr(routes.Route, "follow", watched)
+    return found
+
+
+class Model:
+    """Four weights, two of which a step may take for each other, and one input."""
+
+    def __init__(self) -> None:
+        torch.manual_seed(0)
+        self.a, self.b, self.c, self.d = [torch.randn(4, 4, requires_grad=True) for _ in range(4)]
+        self.x = torch.randn(3, 4)
+        self.number = 2.0
+
+    def loss(self) -> Any:
+        h = torch.tanh(self.x @ self.a) * self.number
+        return ((h @ self.b + h @ self.c).chunk(2, 1)[0] ** 2).sum() + F.mse_loss(h @ self.d, self.x)
+
+    def gradients(self) -> list[Any]:
+        leaves = [self.a, self.b, self.c, self.d]
+        found = [p.grad.tolist() if p.is_leaf and p.grad is not None else None for p in leaves]
+        for p in leaves:
+            if p.is_leaf:
+                p.grad = None
+        return found
+
+
+def _another_leaf(m: Model) -> None:
+    m.b = torch.ones(4, 4, requires_grad=True)
+
+
+def _same_leaf_twice(m: Model) -> None:
+    m.c = m.b
+
+
+def _number(m: Model) -> None:
+    m.number = 3.0
+
+
+def _negative_zero(m: Model) -> None:
+    m.number = -0.0
+
+
+def _no_gradient(m: Model) -> None:
+    m.b = m.b.detach()
+
+
+def _leaf_is_computed(m: Model) -> None:
+    m.b = m.b * 1.0
+
+
+def _leaf_is_a_view(m: Model) -> None:
+    m.b = (torch.arange(16.0).view(4, 4) / 16).requires_grad_().t()
+
+
+def _input_wants_gradient(m: Model) -> None:
+    m.x.requires_grad_()
+
+
+def _hook(m: Model) -> None:
+    m.a.register_hook(lambda grad: grad * 10)
+
+
+def _other_order(m: Model) -> None:
+    def loss() -> Any:
+        other = F.mse_loss(torch.tanh(m.x @ m.a) * m.number @ m.d, m.x)
+        h = torch.tanh(m.x @ m.a) * m.number
+        return ((h @ m.b + h @ m.c).chunk(2, 1)[0] ** 2).sum() + other
+    m.loss = loss  # type: ignore[method-assign]
+
+
+def _other_output(m: Model) -> None:
+    def loss() -> Any:
+        h = torch.tanh(m.x @ m.a) * m.number
+        return ((h @ m.b + h @ m.c).chunk(2, 1)[1] ** 2).sum() + F.mse_loss(h @ m.d, m.x)
+    m.loss = loss  # type: ignore[method-assign]
+
+
+def _operands_exchanged(m: Model) -> None:
+    m.b, m.c = m.c, m.b
+
+
+def _nothing(m: Model) -> None:
+    pass
+
+
+CHANGES: list[tuple[Callable[[Model], None], bool]] = [
+    (_nothing, True), (_another_leaf, True), (_operands_exchanged, True), (_hook, True),
+    (_same_leaf_twice, False), (_number, False), (_negative_zero, False), (_no_gradient, False),
+    (_leaf_is_computed, False), (_leaf_is_a_view, False), (_input_wants_gradient, False),
+    (_other_order, False), (_other_output, False)]
+
+
+@pytest.mark.parametrize(("change", "follows"), CHANGES, ids=[c.__name__[1:] for c, _ in CHANGES])
+def test_changed_pass(change: Callable[[Model], None], follows: bool, followed: list[bool]) -> None:
+    m, expected = Model(), Model()
+    for _ in range(6):
+        m.loss().backward()
+        m.gradients()
+    assert followed and all(followed)
+    change(m)
+    change(expected)
+    followed.clear()
+    m.loss().backward()
+    assert followed == [follows]
+    with config.backward_templates(False):
+        expected.loss().backward()
+    assert m.gradients() == expected.gradients()
+
+
+def _followed_model() -> Model:
+    m = Model()
+    for _ in range(6):
+        m.loss().backward()
+        m.gradients()
+    return m
+
+
+def test_second_backward_is_refused(followed: list[bool]) -> None:
+    m = _followed_model()
+    loss = m.loss()
+    loss.backward()
+    assert followed[-1]
+    with pytest.raises(RuntimeError, match="second time"):
+        loss.backward()
+
+
+def test_retained_graph_accumulates(followed: list[bool]) -> None:
+    m = _followed_model()
+    loss = m.loss()
+    loss.backward(retain_graph=True)
+    loss.backward()
+    assert followed[-2:] == [True, True]
+    twice = m.gradients()
+    m.loss().backward()
+    assert twice == [(2 * torch.tensor(once)).tolist() for once in m.gradients()]
+
+
+def test_number_lets_go_of_its_graph() -> None:
+    x = torch.ones(2, requires_grad=True)
+    for _ in range(6):
+        (x * 2).sum().backward()
+    y = (x * 2).sum()
+    y.backward()
+    with pytest.raises(RuntimeError, match="second time"):
+        y.backward()
+
+
+def test_saved_tensor_that_was_written() -> None:
+    w = torch.ones(3, requires_grad=True)
+    for k in range(8):
+        x = torch.ones(3)
+        y = (w * x).sum()
+        if k == 7:
+            x.add_(1)
+            with pytest.raises(RuntimeError, match="modified by an inplace operation"):
+                y.backward()
+        else:
+            y.backward()
+
+
+def test_lengths_that_differ_keep_no_route(followed: list[bool]) -> None:
+    w = torch.eye(3, requires_grad=True)
+    for n in (1, 2, 3, 1, 4, 2, 5, 3, 1, 6):
+        x = torch.ones(3)
+        for _ in range(n):
+            x = torch.tanh(w @ x)
+        w.grad = None
+        x.sum().backward()
+    assert not followed
+
+
+def test_route_that_no_longer_fits_is_given_up(followed: list[bool]) -> None:
+    m = _followed_model()
+    m.a.register_hook(lambda grad: grad)
+    m.number = 5.0
+    for _ in range(40):
+        m.loss().backward()
+        m.gradients()
+    assert followed[-1] and sum(not x for x in followed) < 20
+
+
+def test_custom_function_takes_no_route(followed: list[bool]) -> None:
+    class Double(torch.autograd.Function):
+        @staticmethod
+        def forward(ctx: Any, x: Any) -> Any:
+            return x * 2
+
+        @staticmethod
+        def backward(ctx: Any, grad: Any) -> Any:
+            return grad * 2
+
+    x = torch.ones(2, requires_grad=True)
+    for _ in range(8):
+        x.grad = None
+        Double.apply(x).sum().backward()
+        assert x.grad.tolist() == [2.0, 2.0]
+    assert not followed
