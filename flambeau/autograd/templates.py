@@ -135,7 +135,7 @@ class TemplateWalk(Walk):
                 sources, key = found, _key(fn, found)
                 values = [None if source is None else source[0] for source in sources]
             template = plan.templates.get(key)
-            if template is None or (template.kept and not self._keep(template, saved, values)):
+            if template is None or (template.checked and not self._keep(template, saved, values)):
                 self._trace(fn, grads, sources, key)
                 continue
             if stops is not None:

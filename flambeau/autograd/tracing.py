@@ -24,10 +24,11 @@ class Template:
 
     ``kept``: index in ``saved``, geometry and storage's geometry of saved tensors. ``aliases``: pairs of
     places that were one node, so that it is not known which was meant; they have to be one node again.
+    ``checked``: whether there is any of these, which a use of the template has to look at.
     ``steps``: signature and operands of each node. ``results``: number of the edge, place, reading.
     """
 
-    __slots__ = ("kept", "aliases", "constants", "steps", "results")
+    __slots__ = ("kept", "aliases", "checked", "constants", "steps", "results")
 
     def __init__(self, kept: Sequence[tuple[int, Geometry | None, Geometry]],
                  aliases: Sequence[tuple[int, int]], constants: tuple[Any, ...],
@@ -35,6 +36,7 @@ class Template:
         # Most of these are empty or short, and many templates are kept: empty tuples are one object.
         self.kept = tuple(kept)
         self.aliases = aliases
+        self.checked = bool(kept or aliases)
         self.constants = constants
         self.steps = tuple(steps)
         self.results = tuple(results)

@@ -86,6 +86,15 @@ def test_an_operand_used_twice_is_not_taken_for_two() -> None:
         assert gradient(lambda x, z: x * z, leaf(3), leaf(5)) == [[5], [3]]
 
 
+def test_one_gradient_of_two_results_is_not_taken_for_two() -> None:
+    for factor in (1.0, 1.0, 1.0, 2.0, 3.0):
+        x = torch.arange(4.0, requires_grad=True)
+        a, b = x.chunk(2)
+        (a + b * factor if factor > 1 else a + b).exp().sum().backward()
+        first, second = (torch.arange(2.0) + factor * torch.arange(2.0, 4.0)).exp().repeat(2, 1)
+        assert torch.allclose(x.grad, torch.cat([first, factor * second]))
+
+
 @pytest.mark.parametrize("exponents", [(2, 3), (0.5, 2.0), (0.0, -0.0), (1, 1.0), (True, 1)])
 def test_numbers_are_told_apart(exponents: Any) -> None:
     for number in (*exponents, *exponents, *exponents):
