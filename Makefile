@@ -1,4 +1,4 @@
-# Needs python3 (3.11 or newer) with pip, nothing else. Every target works in a fresh clone.
+# Needs python3 (3.11, 3.12 or 3.13) with pip, nothing else. Every target works in a fresh clone.
 PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
