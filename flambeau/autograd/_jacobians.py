@@ -21,7 +21,7 @@ Checked = Callable[[Inputs], list[Tensor]]
 
 
 def outputs_of(found: Any) -> list[Tensor]:
-    """What of a function's result can be differentiated."""
+    """The part of a function's result that can be differentiated."""
     several = found if isinstance(found, (tuple, list)) else (found,)
     return [x for x in several if isinstance(x, Tensor) and (x.is_floating_point() or x.is_complex())]
 

@@ -69,7 +69,7 @@ def backward(tensors: Any, grad_tensors: Any = None, retain_graph: bool | None =
 
 
 def _each(values: Any) -> list[Any]:
-    """One tensor, or several, but for sparse ones, which override in this library alone."""
+    """One tensor, or several, except for sparse ones, which override in this library alone."""
     several = values if isinstance(values, (tuple, list)) else (values,)
     return [x for x in several if not getattr(x, "_sparse", False)]
 

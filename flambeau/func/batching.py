@@ -79,12 +79,12 @@ class Call:
         self.outputs: tuple[Geometry, ...] = (outputs,) if isinstance(outputs, Geometry) else tuple(outputs)
 
     def ndim(self, i: int) -> int:
-        """Dimensions of operand i of one example; -1 where it is no tensor."""
+        """Dimensions of operand i of one example; -1 where it is not a tensor."""
         g = self.geometries[i]
         return g.ndim if isinstance(g, Geometry) else -1
 
     def front(self, i: int) -> Any:
-        """Operand i with the batch in front; what is no tensor as it is."""
+        """Operand i with the batch in front; what is not a tensor as it is."""
         x = self.operands[i]
         if self.has[i] or not isinstance(x, Tensor):
             return x

@@ -175,7 +175,7 @@ def jvp(func: Callable[..., Any], primals: Any, tangents: Any, *, strict: bool =
 
 
 def check_directions(tensors: Sequence[Any], what: str) -> None:
-    """An error for a primal or tangent that is no tensor, or has no derivative."""
+    """An error for a primal or tangent that is not a tensor, or has no derivative."""
     for x in tensors:
         if not isinstance(x, Tensor):
             raise RuntimeError(f"jvp(f, primals, tangents): Expected {what}s to only contain Tensors, got "

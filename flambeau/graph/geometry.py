@@ -92,7 +92,7 @@ class Geometry:
 
     @property
     def has_no_gaps(self) -> bool:
-        """Whether it is dense but for dimensions in which the same elements are read again and again."""
+        """Whether it is dense except for dimensions in which the same elements are read again and again."""
         if self.is_contiguous:
             return True
         shape, strides = tuple(self.shape), self.strides    # a ``Size`` takes longer to index

@@ -24,7 +24,7 @@ watchers: list[Callable[[list[Node]], None]] = []
 
 
 def take_live(live: list[Node], keep: int = 0) -> None:
-    """Move the pending nodes that are needed to ``live``, last one first, but for the ``keep`` recorded last.
+    """Move the pending nodes that are needed to ``live``, last one first, except the ``keep`` recorded last.
 
     Interrupted, it moves none.
     """

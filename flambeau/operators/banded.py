@@ -16,7 +16,7 @@ from .prices import per_element
 
 
 class Band:
-    """A matrix (n, count) whose columns are zero but for a few rows that follow one another.
+    """A matrix (n, count) whose columns are zero except for a few rows that follow one another.
 
     ``tables(dtype)``: the table of the matrix, and its transpose's, with which gradients are multiplied.
     A table is (1 + taps, count), flat: where each column's nonzero rows start, then the weights of the taps,

@@ -179,7 +179,7 @@ def pointwise_operator(name: str, kernel: Callable[..., Any], promotes: str = "s
     """The operator of a formula on arrays.
 
     ``casts``: all operands are cast to their common type before it is computed, though a kernel computes
-    16-bit types in float32; but for numbers, and tensors without dimensions, as operand ``exact``.
+    16-bit types in float32; except for numbers, and tensors without dimensions, as operand ``exact``.
 
     ``leads``: which operand's order of dimensions the result takes before the others'.
 

@@ -49,7 +49,7 @@ def refuse(
 
 
 def require_tensor(value: Any, function: str, argument: str, position: int) -> None:
-    """PyTorch's TypeError for an argument that is no tensor."""
+    """PyTorch's TypeError for an argument that is not a tensor."""
     if not isinstance(value, Tensor):
         raise TypeError(f"{function}(): argument '{argument}' (position {position}) must be Tensor, not "
                         f"{type(value).__name__}")

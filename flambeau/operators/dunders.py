@@ -27,7 +27,7 @@ def _value(other: Any) -> Any:
 
 
 def _left(self: Any, name: str, other: Any) -> Any:
-    """What a tensor makes of an operand that is no tensor and no number: its class may override."""
+    """What a tensor makes of an operand that is neither a tensor nor a number: its class may override."""
     return getattr(self, name)(other) if first_seen((other,)) else NotImplemented
 
 

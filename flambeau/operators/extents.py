@@ -54,7 +54,7 @@ def alone(name: str, function: str, args: tuple[Any, ...], named: dict[str, Any]
 
 
 def _not_sizes(args: tuple[Any, ...], single: bool, argument: str) -> TypeError:
-    """The error for extents that are no integers: the first is judged before the others are looked at."""
+    """The error for extents that are not integers: the first is judged before the others are looked at."""
     place = next(i for i, n in enumerate(args) if not is_integer(n))
     kind = type_in_words(args[place])
     if place:

@@ -24,7 +24,7 @@ def product_dtype(operands: Any) -> dtype:
 
 
 def require_tensor(g: Any, function: str, argument: str, position: int) -> Geometry:
-    """The geometry of an operand; a TypeError if it is no tensor."""
+    """The geometry of an operand; a TypeError if it is not a tensor."""
     if not isinstance(g, Geometry):
         name = "NoneType" if g is type(None) else g.__name__
         raise TypeError(
@@ -34,7 +34,7 @@ def require_tensor(g: Any, function: str, argument: str, position: int) -> Geome
 
 
 def refuse_bool(g: Geometry, name: str, *unless_empty: Geometry) -> None:
-    """Products of truth values are not defined, but for some where there is nothing to multiply."""
+    """Products of truth values are not defined, except for some where there is nothing to multiply."""
     if g.dtype.category == BOOL and all(other.numel for other in unless_empty):
         raise NotImplementedError(f"\"{name}\" not implemented for 'Bool'")
 

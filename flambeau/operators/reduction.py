@@ -50,7 +50,7 @@ def kept(x: Tensor, dims: tuple[int, ...], keepdim: bool, shape: Any) -> Tensor:
 
 
 def require_tensor_input(input: Any, function: str) -> None:
-    """Refuse what is no tensor."""
+    """Refuse what is not a tensor."""
     if not isinstance(input, Tensor):
         raise TypeError(
             f"{function}(): argument 'input' (position 1) must be Tensor, not {type(input).__name__}"

@@ -84,7 +84,7 @@ def failed(namespace: str, name: str, *args: Any, **kwargs: Any) -> Any:
 
 
 def no_tensor(namespace: str, name: str, *args: Any) -> Any:
-    """What a function that is not judged makes of a first argument that is no tensor (see ``failed``)."""
+    """What a function that is not judged makes of a first argument that is not a tensor (see ``failed``)."""
     try:
         raise TypeError(f"{name}(): argument 'input' (position 1) must be Tensor, not "
                         f"{type_in_words(args[0])}")
@@ -196,7 +196,7 @@ def in_place(function: Callable[..., Any], name: str, namespace: str = "Tensor",
             require_apart(self, (*args, *kwargs.values()), same_allowed=kind == "pointwise")
         try:
             return assign(self, result, name)
-        except AttributeError:      # the result is no tensor: an argument made it of the function
+        except AttributeError:      # the result is not a tensor: an argument made it of the function
             if unasked((self, *args, *kwargs.values())):
                 return NAMESPACES[namespace][name](self, *args, **kwargs)
             raise

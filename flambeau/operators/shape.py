@@ -119,7 +119,7 @@ def view_method(self: Tensor, *shape: Any, dtype: Any = None, size: Any = None) 
         dtype = dtypes.given(dtype, "view")
         seen = view(ALIAS if dtype is self._geometry.dtype else RETYPE, self,
                     () if dtype is self._geometry.dtype else (dtype,))
-        return seen if seen.__class__ is BatchedTensor else seen.detach()  # for gradients it is no view
+        return seen if seen.__class__ is BatchedTensor else seen.detach()  # for gradients it is not a view
     return view(VIEW, self, (sizes_of(shape, "view", "size", size),))
 
 

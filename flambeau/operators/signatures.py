@@ -328,7 +328,7 @@ def _of_python(rows: Sequence[str], given: dict[str, Any]) -> Exception | None:
         called, argument, place, kind = rest.split(":")
         if called.endswith("+"):
             called = called[:-1] + "_with_indices" * bool(given.get("return_indices"))
-        if argument == "ord" and isinstance(value, str):    # a norm by its name, which is no number
+        if argument == "ord" and isinstance(value, str):    # a norm by its name, which is not a number
             continue
         where = f" (position {place})" if place else ""
         wrong = _wrong(called, Parameter(argument, kind, True, False, False), value, where)

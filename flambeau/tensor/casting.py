@@ -48,7 +48,7 @@ WIDENED = frozenset(
         "poisson_nll_loss", "smooth_l1_loss", "soft_margin_loss", "triplet_margin_loss")])
 # Public functions whose arguments are cast to the widest of their types.
 PROMOTED = frozenset(("torch.index_copy",))
-# What of a function is widened where that is not all.
+# When a function is widened, where that depends on its arguments.
 _ONLY: dict[str, Callable[..., bool]] = {
     "pad": lambda input, pad=(), mode="constant", value=None: mode == "replicate"
     or (mode == "reflect" and len(pad) < 6),
@@ -64,7 +64,7 @@ _count_lock = threading.Lock()
 
 
 class CastState(threading.local):
-    """Per-thread switches: what is set for each type of device, and what of it is in force here."""
+    """Per-thread switches: what is set for each type of device, and which of it is in force here."""
 
     nesting = 0
     cache_enabled = True

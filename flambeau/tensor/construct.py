@@ -66,7 +66,7 @@ def shared(array: np.ndarray[Any, Any]) -> Tensor:
                          "array to reallocate the memory.")
     strides = tuple(s // itemsize for s in array.strides)
     geometry = intern(Size(array.shape), strides, 0, dtype, devices.CPU)
-    if geometry.is_contiguous:  # but for strides of what has one element, or none
+    if geometry.is_contiguous:  # except for strides of what has one element, or none
         geometry = contiguous(array.shape, dtype)
         flat = array.reshape(-1)
     else:

@@ -47,7 +47,7 @@ def activate() -> None:
 
 
 def first_seen(values: Iterable[Any]) -> bool:
-    """Whether these are the first arguments that override, of a class that is no Tensor.
+    """Whether these are the first arguments that override, of a class that is not a Tensor.
 
     A function asks once it has failed, as it does with such arguments; from then on all look for them.
     """

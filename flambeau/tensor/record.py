@@ -362,7 +362,7 @@ casting.on_first_use.append(_guard)
 
 
 def check_devices(geometries: Sequence[Any]) -> None:
-    """All tensors on one device, but for 0-dim tensors of the CPU."""
+    """All tensors on one device, except for 0-dim tensors of the CPU."""
     found = None
     for g in geometries:
         if g.__class__ is Geometry:

@@ -305,7 +305,7 @@ class Tensor(Handle):
 
     @property
     def retains_grad(self) -> bool:
-        """Whether ``retain_grad`` was called: backward keeps the gradient, though this is no leaf."""
+        """Whether ``retain_grad`` was called: backward keeps the gradient, though this is not a leaf."""
         return self._retains_grad
 
     def is_inference(self) -> bool:

@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from numpy import *  # noqa: F403
     from numpy import abs, all, any, fft, max, min, round  # noqa: F401
 else:
-    # What a star imports, but for NumPy's modules: a star would load each, down to its Fortran compiler.
+    # What a star imports, except for NumPy's modules: a star would load each, down to its Fortran compiler.
     globals().update({name: value for name in set(np.__all__).intersection(vars(np))
                       if not isinstance(value := getattr(np, name), ModuleType)})
 

@@ -1,6 +1,6 @@
 """Special functions in NumPy alone (SciPy is not a dependency): the error function's family and gamma's.
 
-Float32 arguments are computed in double precision and rounded, but for ``erf``, which is hot.
+Float32 arguments are computed in double precision and rounded, except for ``erf``, which is hot.
 """
 
 from __future__ import annotations

@@ -158,7 +158,7 @@ class Tape:
         return self._known[key]
 
     def call(self, function: Callable[..., Any], arguments: Sequence[Any]) -> Any:
-        """A step that is a function of numbers; what of its results is no number must come out as now."""
+        """A step that is a function of numbers; results that are not numbers must be the same again."""
         places = tuple(map(self.place_of, arguments))
         key = function, places
         if key not in self._known:

@@ -76,5 +76,5 @@ def _in_pieces(nodes: list[Node], forced: bool, lengths: list[int]) -> list[Node
         try:
             failed += run(piece, forced)
         finally:
-            nodes += piece      # empty, but for what an interrupt left
+            nodes += piece      # empty, except for what an interrupt left
     return failed

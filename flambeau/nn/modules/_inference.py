@@ -1,7 +1,7 @@
 """What PyTorch's fast path of inference shows of itself.
 
 Note: fast path of inference. In evaluation without gradients PyTorch computes self-attention with kernels of
-their own. Their results are the usual ones, but for queries that may see no key at all: there the usual
+their own. Their results are the usual ones, except for queries that may see no key at all: there the usual
 kernels give zeros, and these NaN. A model that is given such rows (padding in the place of whole sequences)
 shows it, so the same is done here.
 """

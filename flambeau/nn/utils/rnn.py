@@ -317,7 +317,7 @@ def pad_sequence(
 def _padded_at_once(
     arrays: list[Any], batch_first: bool, padding_value: float, padding_side: str
 ) -> Tensor | None:
-    """Arrays of one dtype and one shape but for the length, padded; None for others (Note: known values)."""
+    """Arrays of one dtype and shape, the length aside, padded; None for others (Note: known values)."""
     first = arrays[0]
     if first.ndim == 0 or not _fits(padding_value, first.dtype):
         return None

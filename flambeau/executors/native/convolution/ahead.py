@@ -43,7 +43,7 @@ class Ahead:
 
     def begin_source(self, f: Function, a: Registers, e: Elements, part: dict[str, str], channels: str,
                      more: str) -> None:
-        """Of a part of the source that begins at ``part["source"]`` but for the image and the row."""
+        """Of a part of the source that begins at ``part["source"]`` except for the image and the row."""
         above = f.sub(part["first_a"], a.before_a)
         row = f.most(above, 0)
         rows = f.most(f.sub(f.least(a.extent_a, f.add(above, part["rows"])), row), 0)

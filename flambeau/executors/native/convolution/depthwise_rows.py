@@ -259,7 +259,7 @@ class _Cut:
         return head + tails
 
     def given(self, problem: Problem, x_at: int) -> dict[str, Argument]:
-        """The arguments but for the pointers."""
+        """The arguments except for the pointers."""
         source, target, positions = problem.source, problem.target, problem.positions
         return {"batch": problem.batch, "inner": problem.groups, "outs": problem.outs, "lines": self.lines,
                 "grid": problem.phases[0].grid[0], "columns": len(self.columns),

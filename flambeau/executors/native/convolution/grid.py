@@ -1,4 +1,4 @@
-"""How the grid of results is shared out among tasks, and what of the source the cells of a task read."""
+"""How the grid of results is shared out among tasks, and what the cells of a task read of the source."""
 
 from __future__ import annotations
 

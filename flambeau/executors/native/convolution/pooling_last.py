@@ -28,7 +28,7 @@ Span = tuple[str, str, str]     # where a window begins and ends in a dimension,
 
 
 def _window(f: Function, a: Registers, axis: str, out: str) -> Span:
-    """What of a window with a stride lies inside."""
+    """The part of a window with a stride that lies inside."""
     space, kernel, stride, padding, dilation = (
         getattr(a, f"{name}_{axis}") for name in ("space", "kernel", "stride", "padding", "dilation"))
     begin = f.sub(f.mul(out, stride), padding)

@@ -1,4 +1,4 @@
-"""What decides how a fused kernel is bound to its operands, but for the extents themselves.
+"""What decides how a fused kernel is bound to its operands, except for the extents themselves.
 
 Note: kinds. Whether nodes are one kernel, what its inputs are and at which level each is read follows from
 which extents, strides and offsets are equal to each other, which are 0 or 1, and in what order of dimensions

@@ -26,7 +26,7 @@ Accesses = tuple[tuple[int, int], ...]
 class Nest:
     """The loops, the operands' strides in them, and how the work is cut into tasks.
 
-    ``outer``: the loops that are kept, outermost first, ``mid``: those that are reduced, both but for the
+    ``outer``: the loops that are kept, outermost first, ``mid``: those that are reduced, both except for the
     ``inner`` one, of which ``reduced`` tells which it is (None: nothing is reduced). ``accesses``: how each
     input is read, and at which level. ``strides``: of each input that is read by strides, those of the outer
     and mid loops and the inner step. ``total``: how many elements there are; ``elements``: how many a task

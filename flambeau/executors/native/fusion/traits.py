@@ -1,4 +1,4 @@
-"""What of a signature decides with which others it can be one kernel."""
+"""The properties of a signature that decide with which others it can be one kernel."""
 
 from __future__ import annotations
 

@@ -62,7 +62,7 @@ def normal_slope(x: Expression) -> Expression:
     r, n = by_ln2(size * size * -0.5)
     below = power_of_two(n, x) * (reduced_expm1(r) + 1) * horner(table.GELU_SLOPE, size)
     below = select(compare("<", size, 13), below, constant(x, 0.0))
-    # Infinity times a density of zero is no number, in PyTorch too.
+    # Infinity times a density of zero is not a number, in PyTorch too.
     return select(compare(">", x, 0), 1 - below, below) + (x - x)
 
 

@@ -184,7 +184,7 @@ def _signature(signature: Signature, taped: Callable[[Any], Any]) -> Signature:
 class Formula:
     """A tape that ends in a plan.
 
-    ``calls``: of each its function, and its words but for their values; ``numbers``: the tape, as a function.
+    ``calls``: of each its function, and its words without their values; ``numbers``: the tape, as a function.
     """
 
     __slots__ = ("calls", "in_place", "numbers")

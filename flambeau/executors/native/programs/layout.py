@@ -43,7 +43,7 @@ class Layout:
         return all(map(le, sizes, self.sizes))
 
     def words(self, form: Any) -> Any:
-        """The offsets to which the words of a skeleton that point into the arena point, but for shifts."""
+        """The offsets to which the words of a skeleton that point into the arena point, except for shifts."""
         found = self._words.get(form)
         if found is None:
             offsets = np.array([self.offsets[place] for place in form.places], np.int64)

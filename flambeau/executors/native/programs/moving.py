@@ -22,7 +22,7 @@ _settled: Recent[Any, Signature] = Recent(1 << 12)
 
 
 def differ_in_places_alone(some: Sequence[Signature], others: Sequence[Signature]) -> bool:
-    """Whether signatures are the same but for offsets of operands, which they are not."""
+    """Whether signatures are the same except for offsets of operands, which they are not."""
     return all(a is b or (a.operator is b.operator and a.attributes == b.attributes and a.outputs == b.outputs
                           and [*map(_kind, a.geometries)] == [*map(_kind, b.geometries)])
                for a, b in zip(some, others, strict=True))

@@ -47,7 +47,7 @@ class Reading:
         self.flat.extend(_chained(map(_operands, self.nodes)))
 
     def forms(self) -> list[int]:
-        """What the signatures are but for their shapes."""
+        """What the signatures are except for their shapes."""
         return list(map(_form, self.signatures))
 
 

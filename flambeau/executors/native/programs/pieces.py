@@ -1,4 +1,4 @@
-"""Graphs that are another one each time, in pieces that come back.
+"""Graphs that differ each time, in pieces that come back.
 
 Note: pieces. A loop whose rounds differ (sequences decoded with or without the teacher's word, trees, early
 exits) records another graph at each step: none comes back, and a program made for one is of no use to the

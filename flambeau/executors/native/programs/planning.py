@@ -39,7 +39,7 @@ def replan(stage: Planned, signatures: Sequence[Signature]) -> Replan:
 
 
 def _form(unit: Unit) -> tuple[Any, ...] | None:
-    """What of a unit is the same for other shapes: text and numbers, for ``replan``."""
+    """What other shapes of a unit have in common: text and numbers, for ``replan``."""
     if isinstance(unit, Followed):
         return "followed", _form(unit.kernel), unit.source, unit.kept
     if isinstance(unit, SideBySide):

@@ -1,4 +1,4 @@
-"""What of a segment is the same for all shapes: which word is filled from where."""
+"""What all shapes of a segment have in common: which word is filled from where."""
 
 from __future__ import annotations
 
@@ -130,7 +130,7 @@ class Skeleton:
         del self._patches, self._in_arena, self._known, self._arena
 
     def _draw(self) -> None:
-        """A segment's memory, but for what depends on shapes: header, steps, patches, words, statuses.
+        """A segment's memory, except for what depends on shapes: header, steps, patches, words, statuses.
 
         ``image``: with addresses relative to itself, which are at the positions ``addresses``.
         """

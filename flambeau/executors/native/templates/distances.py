@@ -166,7 +166,7 @@ class _Writer:
         size = self._intrinsic("fabs", kind, d)
         if self.form.norm == "sum":
             return f.emit(f"fadd {kind} {total}, {size}")
-        larger = f.emit(f"fcmp ugt {kind} {size}, {total}")     # what is no number stays
+        larger = f.emit(f"fcmp ugt {kind} {size}, {total}")     # what is not a number stays
         known = f.emit(f"fcmp uno {kind} {total}, {total}")
         return f.emit(f"select <{self.lanes} x i1> {known}, {kind} {total}, {kind} "
                       f"{f.emit(f'select <{self.lanes} x i1> {larger}, {kind} {size}, {kind} {total}')}")

@@ -88,7 +88,7 @@ class Points:
             zero = v.number(0)
             above, below = v.compare("ogt", p, zero), v.compare("olt", p, last)
             slope = v.choose(v.both(above, below), slope, zero)
-            p = v.choose(above, v.choose(below, p, last), zero)     # what is no number is 0
+            p = v.choose(above, v.choose(below, p, last), zero)     # what is not a number is 0
         return p, slope
 
     def _reflected(self, p: str, slope: str, span: str) -> tuple[str, str]:

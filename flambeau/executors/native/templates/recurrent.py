@@ -241,7 +241,7 @@ def _put_results(layer: _Layer, words: Words, kind: str, keeps: bool) -> None:
 
 
 def _biases(layer: _Layer, b_ih: _Operand, b_hh: _Operand, width: int, both: int) -> tuple[int, int]:
-    """Where the sum of the biases is, and what of the second one is added later (the GRU's last third)."""
+    """Where the sum of the biases is, and what is added later of the second one (the GRU's last third)."""
     words = Words()
     b_ih.put(words)
     b_hh.put(words)

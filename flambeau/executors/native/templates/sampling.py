@@ -81,7 +81,7 @@ def _gamma(dtype: Dtype) -> str:
         reduced = select(boosted, shape + 1, shape) - float(dtype.type(THIRD))
         found = convert(_called(f, function, exponent, reduced), dtype)
         least = constant(found, float(np.finfo(dtype).tiny))
-        return select(compare(">", found, least), found, least)     # what is no number, too
+        return select(compare(">", found, least), found, least)     # what is not a number, too
     return _written("draw_gamma", dtype, rejection.gamma, formula)
 
 

@@ -240,7 +240,7 @@ def _by_insertion(f: Function, row: _Row, source: str, insert: Function) -> str:
 
 
 def _some_precede(f: Function, row: _Row, source: str, i: str, place: str, lanes: int) -> str:
-    """Whether one of the elements from i on comes before the one at a place, or may: one is no number."""
+    """Whether one of the elements from i on comes before the one at a place, or may: one is not a number."""
     form, element_type = row.form, register_type(row.form.dtype)
     kind = vector(lanes, element_type)
     size = form.dtype.itemsize
