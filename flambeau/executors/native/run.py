@@ -5,12 +5,15 @@ from __future__ import annotations
 from itertools import chain
 from operator import attrgetter
 from sys import getrefcount
+from typing import Any
 
+from ...config import settings
 from ...graph.node import Node
 from .. import interpreter
 from ..freed import keep_freed_memory
 from ..measure import ran
-from .programs.known import is_strange, program_of, replays
+from .programs.glance import glance_at, none
+from .programs.known import Entry, is_strange, program_of, replays
 from .programs.outline import Reading
 from .programs.pieces import LARGE, lengths, strangers
 from .tiers import LARGEST
@@ -47,21 +50,40 @@ def replay(pending: list[Node], live: list[Node]) -> list[Node] | None:
     entry = replays.get(signatures)
     if entry is None:
         return None
+    glance = none if entry.glance is None or settings.kernel_times else entry.glance
+    arrays = glance(pending)
+    if arrays is True:
+        entry.used = True
+        if len(signatures) >= LARGE:
+            strangers.count_known()
+        ran.append("native")
+        return []
+    return _replay(entry, pending, live, arrays)
+
+
+def _replay(entry: Entry, pending: list[Node], live: list[Node],
+            arrays: list[Any] | None) -> list[Node] | None:
+    """The same, for a graph of these signatures; ``arrays``: of a glance in which a kernel has failed."""
+    assert entry.program is not None
+    count = len(entry.signatures)
     counts = [*map(getrefcount, pending)]
     counts.reverse()
-    nodes = pending[len(signatures) - 1::-1]
+    nodes = pending[count - 1::-1]
     flat = [*chain.from_iterable(map(_operands, nodes))]
-    if not entry.family.outline.fits(counts, nodes, flat):
+    outline = entry.family.outline
+    if arrays is None and not outline.fits(counts, nodes, flat):
         return None
     entry.used = True
     if len(nodes) >= LARGE:
         strangers.count_known()
     live += nodes
     nodes.clear()
-    del pending[:len(signatures)]
+    del pending[:count]
     ran.append("native")
-    assert entry.program is not None
-    return entry.program.run(live, flat)
+    failed = entry.program.run(live, flat, arrays)
+    if entry.glance is None:
+        entry.glance = glance_at(outline, entry.program)
+    return failed
 
 
 _signature, _operands = attrgetter("signature"), attrgetter("operands")

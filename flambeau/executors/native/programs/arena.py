@@ -8,6 +8,7 @@ after each program.
 
 from __future__ import annotations
 
+import ctypes
 import mmap
 from typing import Any
 
@@ -47,26 +48,34 @@ class Arena:
     """The block in which programs keep their intermediate values; it grows, and then lies elsewhere.
 
     Address space costs nothing until it is written to: more of it is taken than is asked for, so that graphs
-    of growing shapes do not touch all pages anew each time.
+    of growing shapes do not touch all pages anew each time. ``cell_address``: where native code reads the
+    block's address; 0 while there is none.
     """
 
     def __init__(self) -> None:
         self.block: Block | None = None
+        self._cell = ctypes.c_int64()
+        self.cell_address = ctypes.addressof(self._cell)
 
     def reserve(self, size: int) -> Block:
         """A block of at least ``size`` bytes, the same one as before where that is large enough."""
         if self.block is None or self.block.size < size:
-            self.block = None  # freed before the larger one is taken
+            self._drop()    # freed before the larger one is taken
             try:
                 self.block = Block(max(_SPARE * size, _LEAST))
             except (OSError, MemoryError):  # a limit on address space
                 self.block = Block(size)
+            self._cell.value = self.block.address
         return self.block
 
     def rest(self) -> None:
         """No program runs: give the memory back, unless it is to stay."""
         if not KEEP:
-            self.block = None
+            self._drop()
+
+    def _drop(self) -> None:
+        self.block = None
+        self._cell.value = 0
 
 
 arena = Arena()

@@ -17,6 +17,7 @@ from ..tiers import Rent, ledger
 from . import kept, runtime
 from .arrangement import Arrangement, form_of
 from .dump import dump
+from .glance import Glance
 from .moving import differ_in_places_alone, settle
 from .outline import Outline, Reading
 from .pattern import Pattern, Planned, Plans
@@ -52,10 +53,12 @@ class Family:
 class Entry:
     """A graph that was seen: its signatures, its program once it has one, and what came after it.
 
-    ``used``: since it was last considered whether to forget it.
+    ``used``: since it was last considered whether to forget it. ``glance``: made when it is found again
+    (Note: glances).
     """
 
-    __slots__ = ("family", "signatures", "program", "native", "rent", "following", "used", "__weakref__")
+    __slots__ = ("family", "signatures", "program", "native", "rent", "following", "used", "glance",
+                 "__weakref__")
 
     def __init__(self, family: Family, reading: Reading) -> None:
         self.family = family
@@ -65,6 +68,7 @@ class Entry:
         self.rent = Rent()
         self.following: Callable[[], Entry | None] = _nothing
         self.used = False
+        self.glance: Glance | None = None
 
 
 def _nothing() -> None:

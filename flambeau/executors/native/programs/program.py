@@ -57,10 +57,11 @@ class Program:
                     sizes.append(g.numel * g.dtype.itemsize)
         return sizes
 
-    def run(self, nodes: list[Node], flat: list[Any]) -> list[Node]:
+    def run(self, nodes: list[Node], flat: list[Any], values: list[Any] | None = None) -> list[Node]:
         """Compute nodes (last one first), emptying the list; it promises what the interpreter's does.
 
-        ``flat``: the operands of all nodes in turn, which is emptied too.
+        ``flat``: the operands of all nodes in turn, which is emptied too. ``values``: the arrays of the only
+        segment, where it was run in which a kernel failed.
         """
         failed: list[Node] = []
         remaining: list[Node | None] = [*nodes]
@@ -86,7 +87,10 @@ class Program:
                     failed += interpreter.run(batch)
                     progress[0] = part.first + 1
                     continue
-                part.run(remaining, beside, arrays, arena.reserve(self.size), progress)
+                if values is None:
+                    part.run(remaining, beside, arrays, arena.reserve(self.size), progress)
+                else:
+                    part.go_on(values, remaining, arrays, progress)
                 if progress[0] < part.after:
                     flat.clear()
                     failed += self._interpret(progress[0], remaining, arrays)

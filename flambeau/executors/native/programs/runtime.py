@@ -10,7 +10,8 @@ itself. Results do not depend on who runs which task.
 Memory that both sides know, in 64-bit words:
 
     program:  PATCHES, PATCH_TABLE, ARRAYS, STEPS, FIRST, LAST, SCRATCH, ARRAY_TYPE, FAILED, COMPLETED, TEAM,
-              OWNED (from this position on, arrays are overwritten), COUNT (of arrays)
+              OWNED (from this position on, arrays are overwritten), COUNT (of arrays),
+              BOUND (where the arena was when addresses in it were written)
     step:     FUNCTION, WORDS, TASKS, GRAIN, TAKEN, FINISHED, STATUS (an address or 0), HELPED
     patch:    address of a word, position in ARRAYS, bytes to add
     team:     POSITION (-1: over), PROGRAM, ACTIVE, LIMIT, ROUND, QUIT, then a mutex and a condition
@@ -30,7 +31,7 @@ from ..llvm.build import Function, Module
 from ..llvm.code import kernels
 
 (PATCHES, PATCH_TABLE, ARRAYS, STEPS, FIRST, LAST, SCRATCH, ARRAY_TYPE, FAILED, COMPLETED, TEAM,
- OWNED, COUNT) = range(13)
+ OWNED, COUNT, BOUND) = range(14)
 PROGRAM_WORDS = 16
 FUNCTION, WORDS, TASKS, GRAIN, TAKEN, FINISHED, STATUS, HELPED = range(8)
 STEP_WORDS = 8

@@ -28,6 +28,7 @@ SHARED = 40_000.0      # modelled nanoseconds from which helpers are called
 
 _natives: dict[str, Any] = {}
 _scratch = Block(1 << 16)
+_outgrown: list[Block] = []     # programs may still know where they lie
 
 
 def _native(name: str) -> Any:
@@ -47,8 +48,7 @@ class Segment:
     """
 
     __slots__ = ("form", "after", "plans", "scratch", "nanoseconds", "memory", "address", "_header",
-                 "_statuses", "_arena_offsets", "_numbers", "_fresh", "_alone", "_values", "_bound_to",
-                 "_is_short")
+                 "_statuses", "_arena_offsets", "_numbers", "fresh", "_alone", "_values", "is_short")
 
     def __init__(self, form: Skeleton, plans: list[Plan], signatures: Sequence[Signature],
                  layout: Layout) -> None:
@@ -62,11 +62,10 @@ class Segment:
         self._lay_out(form, calls, shifts)
         self._arena_offsets = layout.words(form) + shifts[form.in_arena[:, 2]]
         made = [signatures[k].outputs[r] for k, r in form.made]
-        self._fresh = [g.numel for g in made], [g.dtype.numpy for g in made]
+        self.fresh = [g.numel for g in made], [g.dtype.numpy for g in made]
         self._alone = [UNHELD + 1] * len(form.owned)
         self._values = _NO_VALUES
-        self._is_short = self.nanoseconds < SHARED
-        self._bound_to = 0
+        self.is_short = self.nanoseconds < SHARED
 
     # --- memory ---------------------------------------------------------------------------------------------
 
@@ -107,20 +106,20 @@ class Segment:
         values: list[Any] = [*map(_value, leaves)]
         if form.earlier:
             values += [arrays[result] for result in form.earlier]
-        values += map(_empty, *self._fresh)
+        values += map(_empty, *self.fresh)
         if private is not None:
             values += private
-        if self._bound_to != block.address:
+        header = self._header
+        if header[_BOUND] != block.address:
             self.memory[form.arena_words] = self._arena_offsets + block.address
-            self._bound_to = block.address
+            header[_BOUND] = block.address
         if self._numbers:
             self._fill_numbers(nodes)
-        header = self._header
         header[_ARRAYS] = id(values)
         if self.scratch:
             header[_SCRATCH] = _scratch.address if _scratch.size >= self.scratch else _more(self.scratch)
         self._values = values
-        if self._is_short and not settings.kernel_times:
+        if self.is_short and not settings.kernel_times:
             bound = not _start(self.address) or self._bound(_start)
         else:
             bound = self._go()
@@ -135,6 +134,12 @@ class Segment:
                     view[at] = number
                 except (NotImplementedError, OverflowError, TypeError, ValueError):  # as NumPy converts it
                     np.asarray(view)[at] = number_of(number, dtype)
+
+    def go_on(self, values: list[Any], nodes: list[Any], arrays: dict[Result, Any],
+              progress: list[int]) -> None:
+        """A kernel has failed: give what was computed before, in these arrays."""
+        self._values = values
+        self.give(nodes, arrays, progress)
 
     def give(self, nodes: list[Any], arrays: dict[Result, Any], progress: list[int]) -> None:
         """Give the nodes their values, if the native call came to its end; again after an interrupt."""
@@ -251,7 +256,8 @@ def _start(program: int) -> int:
 
 _value = attrgetter("value")
 _empty = np.empty
-_ARRAYS, _SCRATCH, _FAILED, _COMPLETED = runtime.ARRAYS, runtime.SCRATCH, runtime.FAILED, runtime.COMPLETED
+_ARRAYS, _SCRATCH, _FAILED, _COMPLETED, _BOUND = (runtime.ARRAYS, runtime.SCRATCH, runtime.FAILED,
+                                                  runtime.COMPLETED, runtime.BOUND)
 _NO_VALUES: list[Any] = []
 
 
@@ -270,5 +276,6 @@ def _is_own(x: Any) -> bool:
 def _more(size: int) -> int:
     """The address of more scratch memory."""
     global _scratch
-    _scratch = Block(size)
+    _outgrown.append(_scratch)
+    _scratch = Block(max(size, 2 * _scratch.size))
     return _scratch.address

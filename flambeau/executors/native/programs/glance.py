@@ -1,0 +1,196 @@
+"""Glances: short graphs whose program runs in one native call from the look on.
+
+Note: glances. A program that looks at a value after every few operators spends its time between the kernels:
+what is pending is read, compared with the graph that is known, its operands' arrays are listed, results are
+made and handed out. For a short graph of one segment a native function does all that (``glancing.py``), from
+tables that are made here once. Where anything is not as the tables say, it does nothing, and the graph is
+computed as others are.
+"""
+
+from __future__ import annotations
+
+import ctypes
+from collections.abc import Callable, Sequence
+from importlib import import_module
+from operator import index
+from typing import Any
+
+import numpy as np
+
+from ....graph.node import Node
+from ...freed import KEEP
+from . import glancing as at
+from . import runtime
+from .arena import arena
+from .outline import INNER, LEAF, UNHELD, Outline
+from .program import Program
+from .segment import Segment
+
+_NODES = 256
+_LEAVES = 48        # each is compared with each
+_NUMBERS = {(float, "f"): at.FLOAT, (float, "d"): at.DOUBLE, (int, "f"): at.FLOAT, (int, "d"): at.DOUBLE,
+            (int, "l"): at.INTEGER}
+
+# Computes pending nodes, if they are the graph, and removes them: True; None if nothing was done; or a list
+# of arrays, if a kernel has failed (Segment.go_on).
+Glance = Callable[[list[Node]], Any]
+Rows = Sequence[tuple[int, ...]]
+
+
+def none(pending: list[Node]) -> None:
+    """The glance of a graph that has none."""
+
+
+def glance_at(outline: Outline, program: Program) -> Glance:
+    """The glance of a graph that has just been run."""
+    segment = program.parts[0]
+    if not (KEEP and isinstance(segment, Segment) and len(program.parts) == 1 and segment.is_short
+            and len(outline.forms) <= _NODES) or not _layout_is_known():
+        return none
+    tables = _tables(outline, program, segment)
+    return none if tables is None else _method(tables, segment, len(outline.forms))
+
+
+def _tables(outline: Outline, program: Program, segment: Segment) -> list[Rows] | None:
+    """The tables' rows; None where a graph needs more than they can say."""
+    form, last = segment.form, len(outline.forms) - 1
+    leaf_of = {(k, j): i for k, own in enumerate(outline.sources) for j, (kind, i) in enumerate(own)
+               if kind == LEAF}
+    numbers = _number_rows(program, segment, last)
+    fresh = [(count, dtype.num) for count, dtype in zip(*segment.fresh)]
+    if form.tuple_slots or numbers is None or len({*leaf_of.values()}) > _LEAVES \
+            or any(np.dtype(dtype.char) is not dtype for dtype in segment.fresh[1]) \
+            or any(count < 0 for count in form.expected):
+        return None
+    nodes = [(id(s), count - UNHELD + 2, len(s.geometries))
+             for s, count in zip(program.signatures, outline.counts)]
+    first, again = _places(outline)
+    leaves = [(leaf_of[place],) for place in form.leaves]
+    owned = [(leaf_of[k, j], count - UNHELD) for (k, j, _), count in zip(form.owned, form.expected)]
+    given = [(last - k, slot) for k, slot in form.node_slots]
+    return [nodes[::-1], first, again, numbers, leaves, fresh, owned, given]
+
+
+def _places(outline: Outline) -> tuple[Rows, Rows]:
+    """Where each leaf is first met, and where a leaf, or another node, is to be found again."""
+    first: dict[int, tuple[int, ...]] = {}
+    again: list[tuple[int, ...]] = []
+    count = len(outline.forms)
+    for k, own in enumerate(outline.sources):
+        for j, (kind, i) in enumerate(own):
+            place = count - 1 - k, at.TUPLE_AT + 8 * j
+            if kind == INNER:
+                again.append((*place, count - 1 - i))
+            elif kind == LEAF and i in first:
+                again.append((*place, count + i))
+            elif kind == LEAF:
+                first[i] = place
+    return [first[i] for i in range(len(first))], again
+
+
+def _number_rows(program: Program, segment: Segment, last: int) -> Rows | None:
+    """Where numbers are written to; None where one is of a kind that is not written natively."""
+    rows: list[tuple[int, ...]] = []
+    for dtype, places in segment.form.number_words:
+        for word, k, j in places:
+            kind = _NUMBERS.get((program.signatures[k].geometries[j], dtype.char))
+            if kind is None:
+                return None
+            rows.append((last - k, at.TUPLE_AT + 8 * j, kind, segment.address + word * dtype.itemsize))
+    return rows
+
+
+def _method(tables: list[Rows], segment: Segment, nodes: int) -> Glance:
+    """Lay the tables out in memory, and bind the native function to them."""
+    sizes = [len(rows) * width for rows, width in zip(tables, at.WIDTHS)]
+    room = nodes + len(tables[at.FIRST])
+    memory = np.zeros(at.HEADER_WORDS + sum(sizes) + room, np.int64)
+    base = memory.__array_interface__["data"][0]
+    first = at.HEADER_WORDS
+    for table, (rows, size) in enumerate(zip(tables, sizes)):
+        memory[first:first + size] = [x for row in rows for x in row]
+        memory[2 * table:2 * table + 2] = base + 8 * first, len(rows)
+        first += size
+    memory[at.PROGRAM:at.PYTHON + 1] = (segment.address, segment.form.slots, arena.cell_address,
+                                        base + 8 * first, _python().__array_interface__["data"][0])
+    return _new_function(memory)
+
+
+# --- Python's and NumPy's side -------------------------------------------------------------------------
+
+
+class _Definition(ctypes.Structure):
+    """How a method is described to Python."""
+
+    _fields_ = (("name", ctypes.c_char_p), ("function", ctypes.c_void_p), ("flags", ctypes.c_int),
+                ("documentation", ctypes.c_char_p))
+
+
+_ONE_ARGUMENT = 8
+_ARRAY_NEW = 93     # of the functions that NumPy promises to C programs
+_kept: dict[str, Any] = {}      # for ever, since native code refers to it
+
+
+def _new_function(memory: Any) -> Glance:
+    """A built-in function that has this memory."""
+    if "new" not in _kept:
+        definition = _Definition(b"glance", index(at.entries()["glance"]), _ONE_ARGUMENT, None)
+        new = ctypes.PYFUNCTYPE(ctypes.py_object, ctypes.c_void_p, ctypes.py_object, ctypes.c_void_p)(
+            ("PyCFunction_NewEx", ctypes.pythonapi))
+        _kept["new"], _kept["definition"] = new, definition
+    found: Glance = _kept["new"](ctypes.addressof(_kept["definition"]), memory, None)
+    return found
+
+
+def _python() -> Any:
+    """The table of functions and objects that native code uses."""
+    if "python" not in _kept:
+        table: Any = np.zeros(at.START + 1, np.int64)
+        objects = {at.NONE: None, at.TRUE: True, at.EMPTY: (), at.NODE_TYPE: Node}
+        functions = {at.HOLD: "Py_IncRef", at.LET_GO: "Py_DecRef", at.NEW_LIST: "PyList_New",
+                     at.SLICE: "PyList_GetSlice", at.SET_SLICE: "PyList_SetSlice",
+                     at.AS_DOUBLE: "PyFloat_AsDouble", at.AS_INTEGER: "PyLong_AsLongLong",
+                     at.OCCURRED: "PyErr_Occurred", at.FORGET: "PyErr_Clear"}
+        for k, x in objects.items():
+            table[k] = id(x)
+        for k, name in functions.items():
+            table[k] = ctypes.cast(getattr(ctypes.pythonapi, name), ctypes.c_void_p).value
+        table[at.NEW_ARRAY] = _array_function(_ARRAY_NEW)
+        table[at.START] = index(runtime.entries()["start"])
+        _kept["python"] = table
+    return _kept["python"]
+
+
+def _array_function(k: int) -> int:
+    """The address of a function that NumPy promises to C programs."""
+    found = import_module("numpy._core._multiarray_umath")
+    pointer = ctypes.PYFUNCTYPE(ctypes.c_void_p, ctypes.py_object, ctypes.c_void_p)(
+        ("PyCapsule_GetPointer", ctypes.pythonapi))
+    table = pointer(found._ARRAY_API, None)
+    return ctypes.c_int64.from_address(table + 8 * k).value
+
+
+def _layout_is_known() -> bool:
+    """Whether nodes, tuples and lists lie in memory as native code reads them."""
+    if "known" not in _kept:
+        try:
+            _kept["known"] = _is_as_read()
+        except (ImportError, AttributeError):
+            _kept["known"] = False
+    return bool(_kept["known"])
+
+
+def _is_as_read() -> bool:
+    operands = (object(), object(), object())
+    value, read = object(), ctypes.c_int64.from_address
+    node = Node(None, operands, None)
+    held = [node, node]
+    references = ctypes.c_int32.from_address(id(node) + at.REFERENCES_AT).value
+    node.value = value
+    return references == 3 and _python()[at.NEW_ARRAY] != 0 \
+        and [read(id(node) + at.TYPE_AT).value, read(id(node) + at.SIGNATURE_AT).value,
+             read(id(node) + at.OPERANDS_AT).value, read(id(node) + at.VALUE_AT).value] \
+        == [id(Node), id(None), id(operands), id(value)] \
+        and [read(id(operands) + at.TUPLE_AT + 8 * i).value for i in range(3)] == [*map(id, operands)] \
+        and read(id(operands) + at.SIZE_AT).value == 3 and read(id(held) + at.SIZE_AT).value == 2
+

@@ -1,0 +1,270 @@
+"""The native function behind a glance: it knows a short graph again, runs it and hands out its values.
+
+It holds the interpreter lock all the time, so it may read Python's objects as they lie in memory (Note: array
+objects, and ``layout_is_known`` for nodes). What counts references, or makes an object, is a function of
+Python's or NumPy's. A collection of cycles may run any code: so both lists are made first, and nothing is
+looked at before they are there.
+
+A glance in memory, in 64-bit words: the header, then its tables, whose rows have so many words:
+
+    NODES     address of the signature, references to the node, number of operands
+    FIRST     node, place in its operands: where a leaf is first met
+    AGAIN     node, place in its operands, and which node or leaf (numbered after the nodes) must be there
+    NUMBERS   node, place in its operands, kind of the word, its address
+    LEAVES    which leaf the next slot takes
+    FRESH     elements and element type of the array that the next slot takes
+    OWNED     which leaf the next slot takes to be overwritten, and how many operands refer to it
+    GIVEN     node, slot
+
+A node's place is its position in the order of recording; an operand's place is in bytes.
+"""
+
+from __future__ import annotations
+
+from ..llvm.build import Function, Module
+from ..llvm.code import kernels
+from . import runtime
+
+TABLES = NODES, FIRST, AGAIN, NUMBERS, LEAVES, FRESH, OWNED, GIVEN = range(8)
+WIDTHS = 3, 2, 3, 4, 1, 2, 2, 2
+# Beside each table's address and number of rows: the program, its number of slots, where the arena's address
+# stands, room for pointers to nodes and leaves, the functions and objects of Python.
+PROGRAM, SLOTS, ARENA, FOUND, PYTHON = range(2 * len(TABLES), 2 * len(TABLES) + 5)
+HEADER_WORDS = 24
+FLOAT, DOUBLE, INTEGER = range(3)
+
+# The table of what is Python's and NumPy's.
+(NONE, TRUE, EMPTY, NODE_TYPE, HOLD, LET_GO, NEW_LIST, SLICE, SET_SLICE, AS_DOUBLE, AS_INTEGER, OCCURRED,
+ FORGET, NEW_ARRAY, START) = range(15)
+
+REFERENCES_AT, TYPE_AT, SIZE_AT, ITEMS_AT, TUPLE_AT, DATA_AT = 0, 8, 16, 24, 24, 16
+OPERANDS_AT, SIGNATURE_AT, VALUE_AT = 16, 24, 40    # slots lie in alphabetical order
+
+
+class _Code:
+    """A function that is given a glance, with what glances read."""
+
+    def __init__(self, f: Function, glance: str) -> None:
+        self.f = f
+        self.glance = glance
+        self.python = self.word(PYTHON, "ptr")
+
+    def word(self, k: int, kind: str = "i64") -> str:
+        return self.get(self.glance, 8 * k, kind)
+
+    def get(self, base: str, at: str | int, kind: str = "ptr") -> str:
+        """What lies so many bytes behind an address."""
+        return self.f.read(kind, self.f.at(base, at, "i8"), 4 if kind == "i32" else 8)
+
+    def object(self, k: int) -> str:
+        return self.get(self.python, 8 * k)
+
+    def call(self, k: int, arguments: str, result: str = "ptr") -> str:
+        return self.f.emit(f"call {result} {self.object(k)}({arguments})")
+
+    def tell(self, k: int, x: str) -> None:
+        """Call a function of one object that gives nothing."""
+        self.f.effect(f"call void {self.object(k)}(ptr {x})")
+
+    def table(self, k: int) -> tuple[str, str]:
+        """Address and number of rows of a table."""
+        return self.word(2 * k, "ptr"), self.word(2 * k + 1)
+
+    def row(self, table: int, base: str, i: str) -> str:
+        return self.f.at(base, self.f.mul(i, WIDTHS[table]), "i64")
+
+    def found(self, i: str) -> str:
+        """Where the pointer to a node or leaf is kept."""
+        return self.f.at(self.word(FOUND, "ptr"), i, "ptr")
+
+    def leaf(self, i: str) -> str:
+        return self.get(self.found(self.f.add(self.word(2 * NODES + 1), i)), 0)
+
+    def operand(self, row: str) -> str:
+        """The operand at the node and place that a row begins with."""
+        node = self.get(self.found(self.get(row, 0, "i64")), 0)
+        return self.get(self.get(node, OPERANDS_AT), self.get(row, 8, "i64"))
+
+    def refuse_unless(self, condition: str) -> None:
+        with self.f.otherwise(condition):
+            self.f.give(0)
+
+    def same(self, x: str, y: str) -> str:
+        return self.f.emit(f"icmp eq ptr {x}, {y}")
+
+    def equal(self, x: str, y: str | int, kind: str = "i64") -> str:
+        return self.f.emit(f"icmp eq {kind} {x}, {y}")
+
+
+def _fits(module: Module) -> Function:
+    """Whether nodes are the graph: their signatures, who refers to them, what they read and may overwrite."""
+    with module.helper("fits", [("ptr", "%glance"), ("ptr", "%live")], "i64") as f:
+        c = _Code(f, "%glance")
+        table, count = c.table(NODES)
+        c.refuse_unless(c.equal(c.get("%live", SIZE_AT, "i64"), count))
+        items = c.get("%live", ITEMS_AT)
+        none = c.object(NONE)
+        with f.loop(0, count) as i:
+            row, node = c.row(NODES, table, i), c.get(f.at(items, i, "ptr"), 0)
+            c.refuse_unless(c.same(c.get(node, SIGNATURE_AT), c.get(row, 0)))
+            c.refuse_unless(c.equal(c.get(node, REFERENCES_AT, "i32"), c.get(row, 8, "i32"), "i32"))
+            c.refuse_unless(c.equal(c.get(c.get(node, OPERANDS_AT), SIZE_AT, "i64"), c.get(row, 16, "i64")))
+            c.refuse_unless(c.same(c.get(node, VALUE_AT), none))
+            f.write("ptr", node, c.found(i), 8)
+        table, leaves = c.table(FIRST)
+        kind = c.object(NODE_TYPE)
+        with f.loop(0, leaves) as i:
+            leaf = c.operand(c.row(FIRST, table, i))
+            c.refuse_unless(c.same(c.get(leaf, TYPE_AT), kind))
+            c.refuse_unless(f.emit(f"icmp ne ptr {c.get(leaf, VALUE_AT)}, {none}"))
+            with f.loop(0, i) as j:
+                c.refuse_unless(f.emit(f"icmp ne ptr {leaf}, {c.leaf(j)}"))
+            f.write("ptr", leaf, c.found(f.add(count, i)), 8)
+        table, places = c.table(AGAIN)
+        with f.loop(0, places) as i:
+            row = c.row(AGAIN, table, i)
+            c.refuse_unless(c.same(c.operand(row), c.get(c.found(c.get(row, 16, "i64")), 0)))
+        table, owned = c.table(OWNED)
+        with f.loop(0, owned) as i:
+            row = c.row(OWNED, table, i)
+            leaf = c.leaf(c.get(row, 0, "i64"))
+            c.refuse_unless(c.equal(c.get(leaf, REFERENCES_AT, "i32"), c.get(row, 8, "i32"), "i32"))
+            c.refuse_unless(c.equal(c.get(c.get(leaf, VALUE_AT), REFERENCES_AT, "i32"), 1, "i32"))
+        f.give(1)
+    return f
+
+
+def _write_numbers(module: Module) -> Function:
+    """Write Python numbers into the kernels' words; 0 if one has no place there."""
+    with module.helper("write_numbers", [("ptr", "%glance")], "i64") as f:
+        c = _Code(f, "%glance")
+        table, count = c.table(NUMBERS)
+        with f.loop(0, count) as i:
+            row = c.row(NUMBERS, table, i)
+            number, kind, word = c.operand(row), c.get(row, 16, "i64"), c.get(row, 24)
+            whole = c.equal(kind, INTEGER)
+            with f.when(whole):
+                f.write("i64", c.call(AS_INTEGER, f"ptr {number}", "i64"), word, 8)
+            with f.otherwise(whole):
+                found = c.call(AS_DOUBLE, f"ptr {number}", "double")
+                single = c.equal(kind, FLOAT)
+                with f.when(single):
+                    f.write("float", f.emit(f"fptrunc double {found} to float"), word, 4)
+                with f.otherwise(single):
+                    f.write("double", found, word, 8)
+        with f.when(f.compare("sgt", count, 0)):
+            with f.otherwise(f.emit(f"icmp eq ptr {c.call(OCCURRED, '')}, null")):
+                f.effect(f"call void {c.object(FORGET)}()")
+                f.give(0)
+        f.give(1)
+    return f
+
+
+def _fill(module: Module) -> Function:
+    """Put the arrays that kernels read and write into a list; -1 on an error."""
+    with module.helper("fill", [("ptr", "%glance"), ("ptr", "%values")], "i64") as f:
+        c = _Code(f, "%glance")
+        items = c.get("%values", ITEMS_AT)
+        table, first = c.table(LEAVES)
+        with f.loop(0, first) as i:
+            value = c.get(c.leaf(c.get(c.row(LEAVES, table, i), 0, "i64")), VALUE_AT)
+            c.tell(HOLD, value)
+            f.write("ptr", value, f.at(items, i, "ptr"), 8)
+        table, fresh = c.table(FRESH)
+        kind = c.get(c.word(PROGRAM, "ptr"), 8 * runtime.ARRAY_TYPE)
+        with f.loop(0, fresh) as i:
+            row = c.row(FRESH, table, i)
+            array = c.call(NEW_ARRAY, f"ptr {kind}, i32 1, ptr {row}, i32 {c.get(row, 8, 'i32')}, ptr null, "
+                                      "ptr null, i32 0, i32 0, ptr null")
+            with f.when(c.same(array, "null")):
+                f.give(-1)
+            f.write("ptr", array, f.at(items, f.add(first, i), "ptr"), 8)
+        table, owned = c.table(OWNED)
+        with f.loop(0, owned) as i:
+            value = c.get(c.leaf(c.get(c.row(OWNED, table, i), 0, "i64")), VALUE_AT)
+            c.tell(HOLD, value)
+            f.write("ptr", value, f.at(items, f.add(f.add(first, fresh), i), "ptr"), 8)
+        f.give(1)
+    return f
+
+
+def _give(module: Module) -> Function:
+    """Give the nodes their values, and let go of their operands."""
+    with module.helper("give", [("ptr", "%glance"), ("ptr", "%live"), ("ptr", "%values")]) as f:
+        c = _Code(f, "%glance")
+        nodes, values = c.get("%live", ITEMS_AT), c.get("%values", ITEMS_AT)
+        table, given = c.table(GIVEN)
+        with f.loop(0, given) as i:
+            row = c.row(GIVEN, table, i)
+            node = c.get(f.at(nodes, c.get(row, 0, "i64"), "ptr"), 0)
+            value = c.get(f.at(values, c.get(row, 8, "i64"), "ptr"), 0)
+            c.tell(HOLD, value)
+            f.write("ptr", value, f.at(node, VALUE_AT, "i8"), 8)
+            c.tell(LET_GO, c.object(NONE))
+        count = c.get("%live", SIZE_AT, "i64")
+        with f.loop(0, count) as i:
+            node = c.get(f.at(nodes, i, "ptr"), 0)
+            operands = c.get(node, OPERANDS_AT)
+            c.tell(HOLD, c.object(EMPTY))
+            f.write("ptr", c.object(EMPTY), f.at(node, OPERANDS_AT, "i8"), 8)
+            c.tell(LET_GO, operands)
+    return f
+
+
+def _attempt(module: Module) -> Function:
+    """Run the graph: 1, or 0 where that is for others to do, and nothing was changed; -1 on an error."""
+    fits, numbers, fill = _fits(module), _write_numbers(module), _fill(module)
+    with module.helper("attempt", [("ptr", "%glance"), ("ptr", "%live"), ("ptr", "%values")], "i64") as f:
+        c = _Code(f, "%glance")
+        program = c.word(PROGRAM, "ptr")
+        c.refuse_unless(c.same(c.get(c.word(ARENA, "ptr"), 0), c.get(program, 8 * runtime.BOUND)))
+        c.refuse_unless(c.equal(str(f.run(fits, "%glance", "%live")), 1))
+        c.refuse_unless(c.equal(str(f.run(numbers, "%glance")), 1))
+        filled = str(f.run(fill, "%glance", "%values"))
+        with f.otherwise(c.equal(filled, 1)):
+            f.give(filled)
+        f.write("ptr", "%values", f.at(program, runtime.ARRAYS, "i64"), 8)
+        c.refuse_unless(c.equal(c.call(START, f"ptr {program}", "i64"), 0))
+        f.give(1)
+    return f
+
+
+@kernels("glance")
+def entries() -> str:
+    """``glance(self, pending)``, a method: the address of a glance is that of the array ``self``'s data.
+
+    True: pending nodes were computed, and are pending no more. None: it is another graph, or one to be
+    computed as others are. A list: the arrays of a program in which a kernel has failed.
+    """
+    module = Module()
+    attempt, give = _attempt(module), _give(module)
+    with module.function("glance", [("ptr", "%self"), ("ptr", "%pending")], "ptr") as f:
+        c = _Code(f, f.read("ptr", f.at("%self", DATA_AT, "i8"), 8))
+        count = c.word(2 * NODES + 1)
+        live = c.call(SLICE, f"ptr %pending, i64 0, i64 {count}")
+        with f.when(c.same(live, "null")):
+            f.give("null")
+        values = c.call(NEW_LIST, f"i64 {c.word(SLOTS)}")
+        with f.when(c.same(values, "null")):
+            c.tell(LET_GO, live)
+            f.give("null")
+        done = str(f.run(attempt, c.glance, live, values))
+        with f.otherwise(c.equal(done, 1)):
+            c.tell(LET_GO, values)
+            c.tell(LET_GO, live)
+            with f.when(c.equal(done, -1)):
+                f.give("null")
+            c.tell(HOLD, c.object(NONE))
+            f.give(c.object(NONE))
+        program = c.word(PROGRAM, "ptr")
+        with f.otherwise(c.equal(c.get(program, 8 * runtime.FAILED, "i64"), 0)):
+            c.tell(LET_GO, live)
+            f.give(values)
+        f.write("i64", 0, f.at(program, runtime.COMPLETED, "i64"), 8)
+        f.effect(f"{f.name()} = call i32 {c.object(SET_SLICE)}(ptr %pending, i64 0, i64 {count}, ptr null)")
+        f.run(give, c.glance, live, values)
+        c.tell(LET_GO, values)
+        c.tell(LET_GO, live)
+        c.tell(HOLD, c.object(TRUE))
+        f.give(c.object(TRUE))
+    return module.text()

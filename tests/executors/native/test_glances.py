@@ -1,0 +1,126 @@
+"""A short graph that is known runs in one native call, and gives what any other way gives."""
+
+from __future__ import annotations
+
+import sys
+from importlib import import_module
+
+import numpy as np
+import pytest
+
+pytest.importorskip("llvmlite")
+
+import flambeau as torch
+from flambeau import config
+from flambeau.engine import looks
+from flambeau.executors.native.programs import glance, known
+
+
+@pytest.fixture(autouse=True)
+def _native() -> object:
+    known.clear()
+    with config.executor("native"):
+        yield
+
+
+@pytest.fixture
+def answers(monkeypatch: pytest.MonkeyPatch) -> list[object]:
+    """What glances said."""
+    said: list[object] = []
+
+    def heard(outline: object, program: object) -> object:
+        found = glance.glance_at(outline, program)  # type: ignore[arg-type]
+
+        def ask(pending: list[object]) -> object:
+            said.append(found(pending))             # type: ignore[arg-type]
+            return said[-1]
+        return ask
+    monkeypatch.setattr(import_module("flambeau.executors.native.run"), "glance_at", heard)
+    return said
+
+
+def _known(values: list[float], dtype: torch.dtype = torch.float32) -> torch.Tensor:
+    x = torch.tensor(values, dtype=dtype) * 1
+    torch.synchronize()
+    return x
+
+
+def test_operands_and_numbers_of_each_time(answers: list[object]) -> None:
+    for k in range(8):
+        x = _known([k, k + 1.0, k + 2.0])
+        assert ((x * 2.5 + k) - x.abs()).tolist() == [(k + i) * 1.5 + k for i in range(3)]
+        assert x.max(0).indices.item() == 2 and looks[-1].tier == ("native" if k else "native, new")
+    assert answers and all(answer is True for answer in answers)
+
+
+def test_numbers_that_have_no_place_in_a_word(answers: list[object]) -> None:
+    x = _known([1, 2], torch.int64)
+    for k in (1, 2, 3, 4, 1 << 70, 5):
+        assert (x + k).tolist() == [((n + k + (1 << 63)) % (1 << 64)) - (1 << 63) for n in (1, 2)]
+    assert answers.count(None) == 1 and answers[-1] is True
+
+
+def test_what_is_overwritten(answers: list[object]) -> None:
+    x, place = _known([1, 2, 3]), _known([1], torch.int64)
+    for k in range(5):
+        x.index_put_((place,), _known([k]))
+        torch.synchronize()
+        assert x.tolist() == [1, k, 3]
+    assert answers and all(answer is True for answer in answers)
+    kept = x.clone()
+    x.index_put_((place,), _known([9]))
+    torch.synchronize()
+    assert kept.tolist() == [1, 4, 3] and x.tolist() == [1, 9, 3]
+    del kept
+    shared = np.array([1.0, 2.0, 3.0], np.float32)
+    y = torch.from_numpy(shared)
+    y.add_(1)
+    assert shared.tolist() == [2, 3, 4]
+
+
+def test_operands_that_are_one_or_several(answers: list[object]) -> None:
+    x, y = _known([1, 2]), _known([3, 4])
+    for a, b in [(x, y), (y, x), (x, y), (x, x), (y, y), (x, y)] * 2:
+        assert (a * 2 - b).tolist() == [2 * p - q for p, q in zip(a.tolist(), b.tolist())]
+    assert True in answers and None in answers
+
+
+def test_a_failing_kernel(answers: list[object]) -> None:
+    x, places = _known([0, 1, 2, 3]), _known([0, 3], torch.int64)
+
+    def chosen(factor: int, k: int) -> list[float]:
+        return (x[places * factor] + k).tolist()    # type: ignore[no-any-return]
+    for k in range(4):
+        assert chosen(1, k) == [k, 3 + k]
+    for _ in range(2):
+        with pytest.raises(IndexError, match="index 6 is out of bounds for dimension 0 with size 4"):
+            chosen(2, 1)
+        torch.synchronize()
+        assert chosen(1, 5) == [5, 8]
+    assert [answer.__class__ for answer in answers] == [bool, bool, list, bool, list, bool]
+
+
+def test_references_are_counted() -> None:
+    x, y = _known([1, 2, 3]), _known([4, 5, 6])
+
+    def step() -> float:
+        y.mul_(1.0)
+        found = (x + y).max(0)
+        return found.values.item() + found.indices.item() + float((x * 2).sum() > 3)
+    for _ in range(10):
+        step()
+    value = x._storage.node.value
+    before = [sys.getrefcount(one) for one in (None, (), value, True)]
+    for _ in range(2000):
+        step()
+    after = [sys.getrefcount(one) for one in (None, (), value, True)]
+    assert all(abs(a - b) < 500 for a, b in zip(after, before))
+
+
+def test_kernel_times_are_measured() -> None:
+    x = _known([1, 2, 3])
+    for _ in range(4):
+        (x + 1).tolist()
+    with config.kernel_times():
+        (x + 1).tolist()
+    assert len(looks[-1].kernels) == 1
