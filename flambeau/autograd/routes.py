@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, Protocol
 
 from .. import dtypes
 from ..graph import pending
@@ -32,6 +32,14 @@ _ROOM = 50_000      # stops of all routes
 
 # A stop that was passed: the GradFn, the gradients that came, the template.
 Stop = tuple[GradFn, Sequence[Gradient | None], Template]
+
+
+class Pass(Protocol):
+    """What a route has to know of the pass that is asked for (see ``TemplateWalk``)."""
+
+    site: Any
+    retain: bool
+    unusual: bool
 
 
 def numbers_of(fn: GradFn) -> Any:
@@ -60,26 +68,25 @@ class Route:
         self.steps = steps
         self.leaves = leaves
 
-    def follow(self, fn: GradFn, gradient: Gradient, site: Any,
-               retain: bool) -> list[tuple[Tensor, Gradient]] | None:
+    def follow(self, fn: GradFn, gradient: Gradient, asked: Pass) -> list[tuple[Tensor, Gradient]] | None:
         """Record a pass from ``fn``; leaves with their gradients. None, and nothing done, if it differs."""
         flow: list[Any] = [gradient[0]]
-        found = self._compare(fn, flow)
+        found = self._compare(fn, flow, asked.unusual)
         if found is None:
             return None
         flow += self.constants
         first = len(flow)
-        append = flow.append
+        append, site = flow.append, asked.site
         for signature, pick in self.steps:
             append(Node(signature, (flow[pick],) if pick.__class__ is int else pick(flow), site))
         _nodes.extend(flow[first:])
-        if not retain:
+        if not asked.retain:
             for stop in self.stops:
                 if found[stop[0]].saved:
                     found[stop[0]].saved = None
         return [(found[at], (flow[place], reading)) for at, place, reading in self.leaves]
 
-    def _compare(self, fn: GradFn, flow: list[Any]) -> list[Any] | None:
+    def _compare(self, fn: GradFn, flow: list[Any], unusual: bool) -> list[Any] | None:
         """GradFns and leaves in the order in which they were found; adds to ``flow`` what is kept."""
         found: list[Any] = [fn]
         last = sys.maxsize
@@ -102,7 +109,7 @@ class Route:
                     found.append(target)
                 elif (target is not found[where]) if where >= 0 else (target is not None):
                     return None
-            if kept and not take_kept(kept, fn.saved, flow, False):
+            if kept and not take_kept(kept, fn.saved, flow, unusual):
                 return None
         leaves = [found[at] for at, _, _ in self.leaves]
         if len(set(map(id, leaves))) < len(leaves) or not all(isinstance(x, Tensor) for x in leaves) \
@@ -123,11 +130,10 @@ class Start:
         self.length = 0             # how many GradFns were made during the last pass's forward
         self.comes_again = False    # whether the last pass was as long as the one before, and by templates
 
-    def follow(self, fn: GradFn, gradient: Gradient, site: Any,
-               retain: bool) -> list[tuple[Tensor, Gradient]] | None:
+    def follow(self, fn: GradFn, gradient: Gradient, asked: Pass) -> list[tuple[Tensor, Gradient]] | None:
         """Record a pass by one of the routes; None if it follows none."""
         for route in self.routes:
-            reached = route.follow(fn, gradient, site, retain)
+            reached = route.follow(fn, gradient, asked)
             if reached is not None:
                 self.misses = 0
                 return reached

@@ -84,7 +84,7 @@ class TemplateWalk(Walk):
 
     def _followed(self) -> bool:
         """Record the whole pass by a route, if there is one (Note: routes)."""
-        if len(self.heap) != 1 or self.wanted is not None or self.capture or self.unusual \
+        if len(self.heap) != 1 or self.wanted is not None or self.capture or swapped \
                 or self.site is None or not settings.check_at:
             return False
         (fn, grads), = self.waiting.values()
@@ -93,7 +93,7 @@ class TemplateWalk(Walk):
         if fn.plan is None or gradient is None:
             return False
         self.start = start = start_at(fn.plan, gradient[1])
-        reached = start.follow(fn, gradient, self.site, self.retain)
+        reached = start.follow(fn, gradient, self)
         if reached is None:
             self.stops = [] if start.wants_stops() else None
             return False

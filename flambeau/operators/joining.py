@@ -9,7 +9,7 @@ from ..config import settings
 from ..engine.look import values_read
 from ..graph.geometry import Geometry, contiguous, intern
 from ..size import Size
-from ..tensor import Tensor, check_dim, record, view
+from ..tensor import Tensor, check_dim, record, record_pair, view
 from ..tensor.stacking import join_tensors, joins, stack_rows
 from ..tensor.tape import state
 from .casting import cast
@@ -165,6 +165,8 @@ def cat(tensors: Any, dim: Any = 0, *, axis: Any = None) -> Tensor:
         d = check_dim(dim, tensors[0]._geometry.ndim)
         if d == 0 and len(tensors) >= _MANY and (joined := _at_once(join_tensors, tensors)) is not None:
             return joined
+        if len(tensors) == 2:
+            return record_pair(CAT, tensors[0], tensors[1], (d, None))
         return record(CAT, tensors, (d, None))
     tensors = _tensor_list(tensors, "cat")
     if not tensors:

@@ -178,13 +178,14 @@ def _checked_sizes(input: Tensor, split_sizes: Any, dim: int) -> tuple[int, list
 def _chunk_sizes(input: Tensor, chunks: int, dim: int) -> tuple[int, list[int]]:
     if chunks.__class__ is not int or dim.__class__ is not int or chunks >= 1 << 63:
         chunks, dim = whole(chunks), whole(dim)
-    if input.ndim == 0:
+    g = input._geometry
+    if g.ndim == 0:
         raise RuntimeError("chunk expects at least a 1-dimensional tensor")
     if chunks <= 0:
         raise RuntimeError(f"chunk expects `chunks` to be greater than 0, got: {chunks}")
-    d = check_dim(dim, input.ndim)
-    size = -(-input.shape[d] // chunks)
-    return d, [0] * chunks if size == 0 else _equal(input.shape[d], size)
+    d = check_dim(dim, g.ndim)
+    size = -(-g.shape[d] // chunks)
+    return d, [0] * chunks if size == 0 else _equal(g.shape[d], size)
 
 
 @api("torch", "Tensor")

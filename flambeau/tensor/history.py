@@ -1,7 +1,7 @@
 """History: giving the results of a recorded operator their grad_fn.
 
-``attach`` does it for any operator; ``attach_one`` and ``attach_two`` are the same for one and two tensors
-and one result, unrolled: they are most of what a program records.
+``attach`` does it for any operator; ``attach_one``, ``attach_two`` and ``attach_three`` are the same for so
+many tensors and one result, unrolled: they are most of what a program records.
 """
 
 from __future__ import annotations
@@ -235,6 +235,52 @@ def attach_two(signature: Signature, a: Tensor, b: Tensor, out: Tensor) -> None:
 
 
 _BOTH = (1, 0)  # what most products keep: each operand's derivative needs the other
+
+
+def attach_three(signature: Signature, a: Tensor, b: Tensor, c: Tensor | None, out: Tensor) -> None:
+    """``attach`` for two tensors and one more or None, one of which wants a gradient, and one result."""
+    wanted = 0
+    first = second = third = None
+    if a._base is not None:
+        if a.requires_grad:
+            wanted, first = 1, edge(a)
+    elif a._requires_grad:
+        wanted = 1
+        fn = a._grad_fn
+        first = a if fn is None else (fn, a._output_nr) if a._output_nr else fn
+    if b._base is not None or b._grad_fn is not None:
+        if b.requires_grad:
+            wanted, second = wanted | 2, edge(b)
+    elif b._requires_grad:
+        wanted, second = wanted | 2, b
+    if c is not None:
+        if c._base is not None or c._grad_fn is not None:
+            if c.requires_grad:
+                wanted, third = wanted | 4, edge(c)
+        elif c._requires_grad:
+            wanted, third = wanted | 4, c
+    plan = signature.tape_plans.get(wanted)
+    if plan is None:
+        plan = tape_plan(signature, wanted, 3)
+    if plan is _NO_GRADIENT:
+        return
+    made: GradFn = _new(plan.grad_class)
+    made.sequence = next_sequence()
+    made.signature = signature
+    made.plan = plan
+    made.numbers = (None, None, None) if c is None else None
+    made.hooks = made.trace = None
+    made.edges = (first, second, third)
+    out._grad_fn = made
+    out._requires_grad = True
+    if state.watched:
+        _keep_watched(made, (a, b, c), (out,))
+    elif plan.kept == _BOTH:
+        one, other = b._counter, a._counter
+        made.saved = (b, b._storage.version if one is None else one.to_save,
+                      a, a._storage.version if other is None else other.to_save)
+    else:
+        made.saved = _kept(plan.kept, (a, b, c), (out,)) if plan.kept else ()
 
 
 def _attach_several(operator: Operator, signature: Signature, outs: tuple[Tensor, ...], fn: GradFn) -> bool:

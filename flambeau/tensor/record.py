@@ -26,7 +26,7 @@ from ..graph.site import is_library_file, user_frame
 from ..graph.storage import Storage
 from . import casting
 from .batching import BatchedTensor, any_batched, levels, rules
-from .history import attach, attach_one, attach_scaled, attach_two
+from .history import attach, attach_one, attach_scaled, attach_three, attach_two
 from .tape import INFERENCE, state
 from .tensor import Tensor
 
@@ -286,7 +286,7 @@ def record_three(operator: Operator, a: Tensor, b: Tensor, c: Tensor | None) -> 
     out._storage = Storage(node, geometry)
     if state.enabled:
         if b._requires_grad or a.requires_grad or b.requires_grad or (c is not None and c.requires_grad):
-            attach(operator, signature, (a, b, c), (out,))
+            attach_three(signature, a, b, c, out)
     elif state.inference:
         out._counter = INFERENCE
     if len(_nodes) > settings.check_at:

@@ -9,15 +9,16 @@ import pytest
 
 import flambeau as torch
 from flambeau import config
-from flambeau.autograd import routes
+from flambeau.autograd import routes, templates
 
 F = torch.nn.functional
 
 
 @pytest.fixture(autouse=True)
-def no_routes() -> Iterator[None]:
+def no_routes(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     """Each test begins with no route known, and has one executor: another may round otherwise."""
     routes._starts.clear()
+    monkeypatch.setattr(templates, "swapped", [])
     with config.executor("interpreter"):
         yield
     routes._starts.clear()
@@ -212,6 +213,22 @@ def test_route_that_no_longer_fits_is_given_up(followed: list[bool]) -> None:
         m.loss().backward()
         m.gradients()
     assert followed[-1] and sum(not x for x in followed) < 20
+
+
+def test_class_that_overrides_is_not_saved_unseen(followed: list[bool]) -> None:
+    class Other(torch.Tensor):
+        @classmethod
+        def __torch_function__(cls, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+            return super().__torch_function__(func, types, args, kwargs or {})
+
+    w = torch.ones(3, requires_grad=True)
+    x = torch.ones(3)
+    for _ in range(6):
+        (w * x).sum().backward()
+    assert followed[-1]
+    (w * x.as_subclass(Other)).sum().backward()
+    assert not followed[-1]
+    assert w.grad.tolist() == [7.0] * 3
 
 
 def test_custom_function_takes_no_route(followed: list[bool]) -> None:
