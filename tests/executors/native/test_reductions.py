@@ -14,6 +14,10 @@ from flambeau import config
 pytest.importorskip("llvmlite")
 
 from flambeau.executors.native.fusion import compile, traits
+from flambeau.graph.operator import Rows
+from flambeau.operators.definition import operator
+from flambeau.operators.reduction import reduction_geometry
+from flambeau.tensor import record_one
 from tests.executors.native.agreement import TEXTS
 
 Tensor = Any
@@ -163,3 +167,20 @@ def test_the_same_bits_for_any_number_of_threads(monkeypatch: pytest.MonkeyPatch
         with config.executor("native"):
             found.append([y.numpy().tobytes() for y in (x.sum(), x.sum(0), x.sum(1), x.var(), x.softmax(0))])
     assert found[0] == found[1] == found[2]
+
+
+@operator("root_mean_square", reduction_geometry, rows=Rows(passes=1))
+def RMS(m: Any, input: Any, dims: tuple[int, ...], keepdim: bool, dtype: Any) -> Any:
+    return m.sqrt(m.mean(input * input, axis=dims, keepdims=keepdim))
+
+
+@pytest.mark.parametrize(("shape", "dims"), CASES, ids=str)
+def test_a_definition_that_tells_its_rows_is_a_kernel(shape: tuple[int, ...], dims: tuple[int, ...]) -> None:
+    def compute() -> list[Tensor]:
+        x = flambeau.randn(shape)
+        along = tuple(d % len(shape) for d in dims)
+        found = record_one(RMS, x * 2, (along, True, x.dtype))
+        return [found, x / found]
+
+    check(compute)
+    assert not [s for s, t in traits._traits.items() if s.operator is RMS and not t.fusible]
