@@ -152,7 +152,25 @@ def custom_fwd(fwd: Any = None, *, device_type: str, cast_inputs: Any = None) ->
 
 
 def custom_bwd(bwd: Any = None, *, device_type: str) -> Any:
-    """Decorate the backward of a ``Function`` whose forward has ``custom_fwd``; it runs as that did."""
+    """Decorate the backward of a ``Function`` whose forward has ``custom_fwd``; it runs as that did.
+
+    >>> import flambeau as torch
+    >>> class Product(torch.autograd.Function):
+    ...     @staticmethod
+    ...     @torch.amp.custom_fwd(device_type="cpu")
+    ...     def forward(ctx, x, y):
+    ...         ctx.save_for_backward(x, y)
+    ...         return x @ y
+    ...     @staticmethod
+    ...     @torch.amp.custom_bwd(device_type="cpu")
+    ...     def backward(ctx, grad):
+    ...         x, y = ctx.saved_tensors
+    ...         return grad @ y.t(), x.t() @ grad
+    >>> x = torch.ones(2, 2, requires_grad=True)
+    >>> Product.apply(x, torch.ones(2, 2)).sum().backward(); x.grad
+    tensor([[2., 2.],
+            [2., 2.]])
+    """
     _checked(device_type)
     if bwd is None:
         return functools.partial(custom_bwd, device_type=device_type)

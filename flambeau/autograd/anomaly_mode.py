@@ -33,7 +33,18 @@ class set_detect_anomaly:
 
 
 class detect_anomaly(set_detect_anomaly):
-    """Inside, errors and NaNs in backward name the forward line they come from."""
+    """Inside, errors and NaNs in backward name the forward line they come from.
+
+    >>> import flambeau as torch
+    >>> import warnings
+    >>> x = torch.tensor(-1., requires_grad=True)
+    >>> with warnings.catch_warnings(action="ignore"), torch.autograd.detect_anomaly():
+    ...     try:
+    ...         (x.sqrt() * 0).backward()
+    ...     except RuntimeError as error:
+    ...         print(error)
+    Function 'SqrtBackward0' returned nan values in its 0th output.
+    """
 
     def __init__(self, check_nan: bool = True) -> None:
         self.before = (state.anomaly, state.check_nan)
@@ -47,7 +58,13 @@ class detect_anomaly(set_detect_anomaly):
 
 
 def set_anomaly_enabled(enabled: bool, check_nan: bool = True) -> None:
-    """Switch anomaly detection on or off, without a warning."""
+    """Switch anomaly detection on or off, without a warning.
+
+    >>> import flambeau as torch
+    >>> torch.set_anomaly_enabled(True); torch.is_anomaly_enabled()
+    True
+    >>> torch.set_anomaly_enabled(False)
+    """
     state.anomaly, state.check_nan = enabled, check_nan
 
 

@@ -216,7 +216,15 @@ def is_inference_mode_enabled() -> bool:
 
 
 class set_multithreading_enabled(Mode):
-    """Accepted for PyTorch's programs: backward records, and what it recorded runs on all threads anyway."""
+    """Accepted for PyTorch's programs: backward records, and what it recorded runs on all threads anyway.
+
+    >>> import flambeau as torch
+    >>> w = torch.ones(2, requires_grad=True)
+    >>> with torch.autograd.set_multithreading_enabled(False):
+    ...     w.sum().backward()
+    >>> w.grad
+    tensor([1., 1.])
+    """
 
     def __init__(self, mode: bool) -> None:
         self.mode = mode

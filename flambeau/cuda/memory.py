@@ -12,11 +12,20 @@ from .absence import refuse
 
 
 def empty_cache() -> None:
-    """Give cached device memory back: there is none."""
+    """Give cached device memory back: there is none.
+
+    >>> import flambeau as torch
+    >>> torch.cuda.empty_cache()
+    """
 
 
 def memory_allocated(device: Any = None) -> int:
-    """Bytes of device memory in use."""
+    """Bytes of device memory in use.
+
+    >>> import flambeau as torch
+    >>> torch.cuda.memory_allocated()
+    0
+    """
     return 0
 
 

@@ -83,7 +83,15 @@ def functionalize(func: Callable[..., Any], *, remove: str = "mutations") -> Cal
 
 
 def debug_unwrap(tensor: Tensor, *, recurse: bool = True) -> Tensor:
-    """The tensor of all examples behind a batched one, of one vmap or (``recurse``) of all; for debugging."""
+    """The tensor of all examples behind a batched one, of one vmap or (``recurse``) of all; for debugging.
+
+    >>> import flambeau as torch
+    >>> def shown(x):
+    ...     print(torch.func.debug_unwrap(x).shape)
+    ...     return x
+    >>> _ = torch.vmap(shown)(torch.zeros(2, 3))
+    torch.Size([2, 3])
+    """
     if tensor.__class__ is not BatchedTensor:
         return tensor
     return bottom(tensor) if recurse else tensor.physical

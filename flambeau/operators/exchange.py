@@ -35,7 +35,15 @@ def from_numpy_result(self: Tensor, array: Any, context: Any = None, return_scal
 
 @api("Tensor")
 def data_ptr(self: Tensor) -> int:
-    """Address of the first element."""
+    """Address of the first element.
+
+    Views of one storage have addresses some elements apart.
+
+    >>> import flambeau as torch
+    >>> x = torch.zeros(3)
+    >>> x[1:].data_ptr() - x.data_ptr()
+    4
+    """
     g = self._geometry
     if g.device is META or g.numel == 0:
         return 0

@@ -168,7 +168,12 @@ def new_tensor(self: Tensor, data: Any, *, dtype: Any = None, device: Any = None
 
 @api("Tensor")
 def new(self: Tensor, *data: Any, size: Any = None, device: Any = None) -> Tensor:
-    """The old constructor: a tensor of this one's dtype from sizes or data."""
+    """The old constructor: a tensor of this one's dtype from sizes or data.
+
+    >>> import flambeau as torch
+    >>> torch.ones(1, dtype=torch.int64).new([1, 2])
+    tensor([1, 2])
+    """
     data = data if size is None else tuple(size)
     made: Tensor = legacy_new(Tensor, *data, dtype=self.dtype, device=device or self.device)
     return made

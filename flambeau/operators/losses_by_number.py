@@ -16,7 +16,13 @@ def _name(reduction: int) -> str:
 @api("torch", judge="first")
 def binary_cross_entropy_with_logits(input: Tensor, target: Tensor, weight: Any = None,
                                      pos_weight: Any = None, reduction: int = 1) -> Tensor:
-    """See ``nn.functional.binary_cross_entropy_with_logits``."""
+    """See ``nn.functional.binary_cross_entropy_with_logits``.
+
+    >>> import flambeau as torch
+    >>> x = torch.zeros(2)
+    >>> torch.binary_cross_entropy_with_logits(x, torch.tensor([0., 1.]), reduction=2)
+    tensor(1.3863)
+    """
     return loss.binary_cross_entropy_with_logits(input, target, weight, reduction=_name(reduction),
                                                  pos_weight=pos_weight)
 

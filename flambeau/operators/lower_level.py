@@ -50,7 +50,13 @@ def native_dropout(input: Tensor, p: float, train: bool | None) -> tuple[Tensor,
 @api("torch", judge="first")
 def instance_norm(input: Tensor, weight: Any, bias: Any, running_mean: Any, running_var: Any,
                   use_input_stats: bool, momentum: float, eps: float, cudnn_enabled: bool) -> Tensor:
-    """``nn.functional.instance_norm`` with all arguments given: (N, C, *)."""
+    """``nn.functional.instance_norm`` with all arguments given: (N, C, *).
+
+    >>> import flambeau as torch
+    >>> x = torch.tensor([[[1., 3.]]])
+    >>> torch.instance_norm(x, None, None, None, None, True, 0.1, 0.0, False)
+    tensor([[[-1.,  1.]]])
+    """
     return _instance_norm(input, running_mean, running_var, weight, bias, use_input_stats, momentum, eps)
 
 

@@ -119,7 +119,13 @@ def resize_(self: Tensor, *sizes: Any, size: Any = None, memory_format: Any = No
 
 @api("Tensor", judge="first")
 def resize_as_(self: Tensor, the_template: Tensor, *, memory_format: Any = None) -> Tensor:
-    """Let the tensor have another's shape."""
+    """Let the tensor have another's shape.
+
+    >>> import flambeau as torch
+    >>> torch.arange(4).resize_as_(torch.zeros(2, 2))
+    tensor([[0, 1],
+            [2, 3]])
+    """
     if memory_format is layouts.preserve_format:
         memory_format = layouts.channels_last if layouts.lies_in(
             the_template.shape, the_template.stride(), (1, 3, 2, 0)) else None

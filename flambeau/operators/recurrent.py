@@ -136,6 +136,13 @@ def lstm(*args: Any) -> tuple[Tensor, Tensor, Tensor]:
 
     Arguments: (input, (h, c), params, has_biases, num_layers, dropout, train, bidirectional, batch_first);
     packed: (data, batch_sizes, (h, c), params, has_biases, num_layers, dropout, train, bidirectional).
+
+    >>> import flambeau as torch
+    >>> layer = torch.nn.LSTM(3, 4)
+    >>> x, h = torch.ones(5, 2, 3), torch.zeros(1, 2, 4)
+    >>> out, h, c = torch.lstm(x, (h, h), layer._flat_weights, True, 1, 0.0, False, False, False)
+    >>> out.shape, c.shape
+    (torch.Size([5, 2, 4]), torch.Size([1, 2, 4]))
     """
     out, (h, c) = _sequence(_LSTM, args)
     return out, h, c
@@ -143,7 +150,14 @@ def lstm(*args: Any) -> tuple[Tensor, Tensor, Tensor]:
 
 @api("torch")
 def gru(*args: Any) -> tuple[Tensor, Tensor]:
-    """GRU over sequences; arguments as for ``lstm`` with one hidden state."""
+    """GRU over sequences; arguments as for ``lstm`` with one hidden state.
+
+    >>> import flambeau as torch
+    >>> layer = torch.nn.GRU(3, 4)
+    >>> x, h = torch.ones(5, 2, 3), torch.zeros(1, 2, 4)
+    >>> torch.gru(x, h, layer._flat_weights, True, 1, 0.0, False, False, False)[0].shape
+    torch.Size([5, 2, 4])
+    """
     out, (h,) = _sequence(_GRU, args)
     return out, h
 

@@ -213,13 +213,23 @@ def unsafe_split(tensor: Tensor, split_size: int, dim: int = 0) -> tuple[Tensor,
 
 @api("torch", "Tensor")
 def unsafe_split_with_sizes(input: Tensor, split_sizes: Any, dim: int = 0) -> tuple[Tensor, ...]:
-    """As ``split_with_sizes``."""
+    """As ``split_with_sizes``.
+
+    >>> import flambeau as torch
+    >>> torch.arange(4).unsafe_split_with_sizes([1, 3])
+    (tensor([0]), tensor([1, 2, 3]))
+    """
     return views_of(UNSAFE_SPLIT_WITH_SIZES, input, *_checked_sizes(input, split_sizes, dim))
 
 
 @api("torch", "Tensor", judge="first")
 def unsafe_chunk(input: Tensor, chunks: int, dim: int = 0) -> tuple[Tensor, ...]:
-    """As ``chunk``."""
+    """As ``chunk``.
+
+    >>> import flambeau as torch
+    >>> torch.arange(4).unsafe_chunk(2)
+    (tensor([0, 1]), tensor([2, 3]))
+    """
     return views_of(UNSAFE_SPLIT, input, *_chunk_sizes(input, chunks, dim))
 
 

@@ -301,7 +301,16 @@ _early_stop: list[bool | None] = [None]
 
 @contextmanager
 def set_checkpoint_early_stop(enable: bool) -> Iterator[None]:
-    """Whether a recomputation may end once all is there that backward needs."""
+    """Whether a recomputation may end once all is there that backward needs.
+
+    >>> import flambeau as torch
+    >>> from flambeau.utils.checkpoint import checkpoint, set_checkpoint_early_stop
+    >>> x = torch.ones(2, requires_grad=True)
+    >>> with set_checkpoint_early_stop(False):
+    ...     checkpoint(torch.sin, x, use_reentrant=False).sum().backward()
+    >>> x.grad
+    tensor([0.5403, 0.5403])
+    """
     before, _early_stop[0] = _early_stop[0], enable
     try:
         yield

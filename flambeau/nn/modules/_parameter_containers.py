@@ -172,11 +172,23 @@ class ParameterDict(_ParameterContainer):
         return key in self._keys
 
     def copy(self) -> ParameterDict:
-        """Return a new dictionary of the same parameters."""
+        """Return a new dictionary of the same parameters.
+
+        >>> import flambeau as torch
+        >>> weights = torch.nn.ParameterDict({"scale": torch.ones(2)})
+        >>> weights.copy()["scale"] is weights["scale"]
+        True
+        """
         return ParameterDict({key: self[key] for key in self._keys})
 
     def setdefault(self, key: str, default: Any = None) -> Any:
-        """Return the value under `key`, first setting it to `default` if there is none."""
+        """Return the value under `key`, first setting it to `default` if there is none.
+
+        >>> import flambeau as torch
+        >>> weights = torch.nn.ParameterDict()
+        >>> weights.setdefault("scale", torch.ones(2)).requires_grad
+        True
+        """
         if key not in self:
             self[key] = default
         return self[key]
@@ -208,7 +220,12 @@ class ParameterDict(_ParameterContainer):
         return key, value
 
     def get(self, key: str, default: Any = None) -> Any:
-        """Return the value under `key`, or `default`."""
+        """Return the value under `key`, or `default`.
+
+        >>> import flambeau as torch
+        >>> print(torch.nn.ParameterDict().get("scale"))
+        None
+        """
         return self[key] if key in self else default
 
     def fromkeys(self, keys: Iterable[str], default: Any = None) -> ParameterDict:
@@ -216,7 +233,12 @@ class ParameterDict(_ParameterContainer):
         return ParameterDict((key, default) for key in keys)
 
     def keys(self) -> Iterable[str]:
-        """Return the keys."""
+        """Return the keys.
+
+        >>> import flambeau as torch
+        >>> list(torch.nn.ParameterDict({"scale": torch.ones(2), "shift": torch.zeros(2)}).keys())
+        ['scale', 'shift']
+        """
         return self._keys.keys()
 
     def items(self) -> Iterable[tuple[str, Any]]:
@@ -230,11 +252,22 @@ class ParameterDict(_ParameterContainer):
         return ((key, self[key]) for key in self._keys)
 
     def values(self) -> Iterable[Any]:
-        """Return the values."""
+        """Return the values.
+
+        >>> import flambeau as torch
+        >>> [w.sum().item() for w in torch.nn.ParameterDict({"scale": torch.ones(2)}).values()]
+        [2.0]
+        """
         return (self[key] for key in self._keys)
 
     def update(self, parameters: Any) -> None:
-        """Add or replace the values of a mapping (sorted by key unless it is ordered) or of pairs."""
+        """Add or replace the values of a mapping (sorted by key unless it is ordered) or of pairs.
+
+        >>> import flambeau as torch
+        >>> weights = torch.nn.ParameterDict({"scale": torch.ones(2)})
+        >>> weights.update({"shift": torch.zeros(2)}); len(weights)
+        2
+        """
         if not isinstance(parameters, Iterable):
             raise TypeError(
                 "ParametersDict.update should be called with an iterable of key/value pairs, but got "

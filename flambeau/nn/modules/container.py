@@ -297,15 +297,32 @@ class ModuleDict(Module):
         return key in self._modules
 
     def clear(self) -> None:
-        """Remove all modules."""
+        """Remove all modules.
+
+        >>> import flambeau as torch
+        >>> acts = torch.nn.ModuleDict({"relu": torch.nn.ReLU()})
+        >>> acts.clear(); len(acts)
+        0
+        """
         self._modules.clear()
 
     def pop(self, key: str) -> Any:
-        """Remove a module and return it."""
+        """Remove a module and return it.
+
+        >>> import flambeau as torch
+        >>> acts = torch.nn.ModuleDict({"relu": torch.nn.ReLU()})
+        >>> acts.pop("relu"), len(acts)
+        (ReLU(), 0)
+        """
         return self._modules.pop(key)
 
     def keys(self) -> Iterable[str]:
-        """Return the names."""
+        """Return the names.
+
+        >>> import flambeau as torch
+        >>> list(torch.nn.ModuleDict({"relu": torch.nn.ReLU(), "tanh": torch.nn.Tanh()}).keys())
+        ['relu', 'tanh']
+        """
         return self._modules.keys()
 
     def items(self) -> Iterable[tuple[str, Any]]:
@@ -319,7 +336,12 @@ class ModuleDict(Module):
         return self._modules.items()
 
     def values(self) -> Iterable[Any]:
-        """Return the modules."""
+        """Return the modules.
+
+        >>> import flambeau as torch
+        >>> list(torch.nn.ModuleDict({"relu": torch.nn.ReLU(), "tanh": torch.nn.Tanh()}).values())
+        [ReLU(), Tanh()]
+        """
         return self._modules.values()
 
     def update(self, modules: Mapping[str, Module] | Iterable[tuple[str, Module]]) -> None:

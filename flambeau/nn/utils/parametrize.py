@@ -54,6 +54,11 @@ class ParametrizationList(ModuleList):
     """The functions applied in turn to the original tensor(s) of one parametrized name.
 
     They are kept as `original`, or `original0`, `original1`, ... if the first function takes several tensors.
+
+    >>> import flambeau as torch
+    >>> layer = torch.nn.utils.parametrizations.weight_norm(torch.nn.Linear(3, 2))
+    >>> layer.parametrizations["weight"].original0.shape
+    torch.Size([2, 1])
     """
 
     original: Tensor
