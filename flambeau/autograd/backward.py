@@ -88,7 +88,8 @@ def _walk(roots: Sequence[Tensor], grads: Sequence[Any], retain: bool, create_gr
         for start, grad in zip(starts, grads):
             if start is not None:
                 walk.give(start, grad)
-        walk.run()
+        if not walk.follows():
+            walk.run()
         walk.finish()
     finally:
         # A pass that is over holds nothing of its graph.
@@ -162,10 +163,6 @@ def _gradients_of(roots: Sequence[Tensor], grads: Sequence[Any], inputs: Sequenc
             walk.capture[place] = None
             targets.add(place[0])
     starts = tuple([start_of(root) for root in roots])
-    fns = [s[0] if s.__class__ is tuple else s for s in starts]
-    walk.wanted = reachable_to([f for f in fns if isinstance(f, GradFn)], targets)
-    # What is only captured need not be differentiated further.
-    walk.wanted = {fn for fn in walk.wanted if fn not in targets or _leads_on(fn, walk.wanted, targets)}
     before = state.enabled, state.site, state.starts, state.selective
     recorded_at = state.site or user_site()
     try:    # set inside: Ctrl-C may fall between any two function calls
@@ -173,7 +170,9 @@ def _gradients_of(roots: Sequence[Tensor], grads: Sequence[Any], inputs: Sequenc
         for start, g in zip(starts, grads):
             if start is not None:
                 walk.give(start, g)
-        walk.run()
+        if walk.capture or not walk.follows(targets):
+            walk.wanted = _leading_to(starts, targets)
+            walk.run()
     finally:
         # A pass that is over holds nothing of its graph.
         state.enabled, state.site, state.starts, state.selective = before
@@ -185,6 +184,13 @@ def _gradients_of(roots: Sequence[Tensor], grads: Sequence[Any], inputs: Sequenc
                 found = x._hooks.run(found)
         results.append(found)
     return results
+
+
+def _leading_to(starts: Sequence[Any], targets: set[Any]) -> set[Any]:
+    """The GradFns that have to run; what is only captured need not be differentiated further."""
+    fns = [s[0] if s.__class__ is tuple else s for s in starts]
+    wanted = reachable_to([f for f in fns if isinstance(f, GradFn)], targets)
+    return {fn for fn in wanted if fn not in targets or _leads_on(fn, wanted, targets)}
 
 
 def _leads_on(fn: GradFn, wanted: set[Any], targets: set[Any]) -> bool:

@@ -86,6 +86,10 @@ class Walk:
             return _sum_with_sparse(have, grad)
         return record_pair(ADD, have, grad)
 
+    def follows(self, wanted: set[int] | None = None) -> bool:
+        """Whether it took a shorter way, which a pass by rules has not."""
+        return False
+
     def run(self) -> None:
         """Run until nothing waits."""
         while self.heap:

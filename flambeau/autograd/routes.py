@@ -6,7 +6,7 @@ is kept as a *route*: one template of the whole pass. A later pass that starts a
 it, GradFn by GradFn, before anything is recorded or let go of. If every one is of the same plan, has the same
 numbers, leads to the same others and kept what it kept then, the nodes are made in one loop, in the order in
 which the templates would have made them; nothing is queued, looked up or added up on the way. A pass that
-differs anywhere walks as ever, and so does one that wants certain gradients only.
+differs anywhere walks as ever, and so does one that is to leave leaves out.
 """
 
 from __future__ import annotations
@@ -68,11 +68,16 @@ class Route:
         self.steps = steps
         self.leaves = leaves
 
-    def follow(self, fn: GradFn, gradient: Gradient, asked: Pass) -> list[tuple[Tensor, Gradient]] | None:
-        """Record a pass from ``fn``; leaves with their gradients. None, and nothing done, if it differs."""
+    def follow(self, fn: GradFn, gradient: Gradient, asked: Pass,
+               wanted: set[int] | None) -> list[tuple[Tensor, Gradient]] | None:
+        """Record a pass from ``fn``; leaves with their gradients. None, and nothing done, if it differs.
+
+        So it does if it reaches a leaf that is not ``wanted`` (by id; None: all are).
+        """
         flow: list[Any] = [gradient[0]]
         found = self._compare(fn, flow, asked.unusual)
-        if found is None:
+        if found is None or (wanted is not None
+                             and not wanted.issuperset([id(found[at]) for at, _, _ in self.leaves])):
             return None
         flow += self.constants
         first = len(flow)
@@ -130,10 +135,11 @@ class Start:
         self.length = 0             # how many GradFns were made during the last pass's forward
         self.comes_again = False    # whether the last pass was as long as the one before, and by templates
 
-    def follow(self, fn: GradFn, gradient: Gradient, asked: Pass) -> list[tuple[Tensor, Gradient]] | None:
+    def follow(self, fn: GradFn, gradient: Gradient, asked: Pass,
+               wanted: set[int] | None) -> list[tuple[Tensor, Gradient]] | None:
         """Record a pass by one of the routes; None if it follows none."""
         for route in self.routes:
-            reached = route.follow(fn, gradient, asked)
+            reached = route.follow(fn, gradient, asked, wanted)
             if reached is not None:
                 self.misses = 0
                 return reached

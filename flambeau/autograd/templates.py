@@ -72,20 +72,13 @@ class TemplateWalk(Walk):
         self.stops: list[Stop] | None = None    # those passed, if the pass is to be kept
         self.by_templates = True                # whether all were
 
-    def run(self) -> None:
-        """Run until nothing waits."""
-        self.site = state.site
-        if self._followed():
-            return
-        first = -min(self.heap, default=0)
-        self._run()
-        if self.start is not None:
-            self.start.passed(first - self.at, self.by_templates, self.stops)
+    def follows(self, wanted: set[int] | None = None) -> bool:
+        """Record the whole pass by a route, if there is one that reaches only leaves ``wanted`` (by id).
 
-    def _followed(self) -> bool:
-        """Record the whole pass by a route, if there is one (Note: routes)."""
-        if len(self.heap) != 1 or self.wanted is not None or self.capture or swapped \
-                or self.site is None or not settings.check_at:
+        None: it may reach any (Note: routes).
+        """
+        self.site = state.site
+        if len(self.heap) != 1 or swapped or self.site is None or not settings.check_at:
             return False
         (fn, grads), = self.waiting.values()
         alone = grads[0] is not None and all(x is None for x in grads[1:])
@@ -93,7 +86,7 @@ class TemplateWalk(Walk):
         if fn.plan is None or gradient is None:
             return False
         self.start = start = start_at(fn.plan, gradient[1])
-        reached = start.follow(fn, gradient, self)
+        reached = start.follow(fn, gradient, self, wanted)
         if reached is None:
             self.stops = [] if start.wants_stops() else None
             return False
@@ -102,8 +95,15 @@ class TemplateWalk(Walk):
             check_budget()
         return True
 
-    def _run(self) -> None:
+    def run(self) -> None:
         """Run until nothing waits, GradFn by GradFn."""
+        self.site = state.site
+        first = -min(self.heap, default=0)
+        self._run()
+        if self.start is not None:
+            self.start.passed(first - self.at, self.by_templates, self.stops)
+
+    def _run(self) -> None:
         heap, waiting, leaves, retain = self.heap, self.waiting, self.leaf_results, self.retain
         site, stops = self.site, self.stops
         number = _number()

@@ -151,6 +151,28 @@ def _followed_model() -> Model:
     return m
 
 
+def test_gradients_of_all_leaves(followed: list[bool]) -> None:
+    m = Model()
+    leaves = [m.a, m.b, m.c, m.d]
+    found = [[g.tolist() for g in torch.autograd.grad(m.loss(), leaves)] for _ in range(7)]
+    assert followed and all(followed)
+    assert found == [found[0]] * 7 and all(p.grad is None for p in leaves)
+
+
+def test_gradients_of_some_leaves(followed: list[bool]) -> None:
+    m = _followed_model()
+    with config.backward_templates(False):
+        expected = [g.tolist() for g in torch.autograd.grad(m.loss(), [m.b, m.d])]
+    followed.clear()
+    assert [g.tolist() for g in torch.autograd.grad(m.loss(), [m.b, m.d])] == expected
+    assert followed == [False]
+    unused = torch.ones(2, requires_grad=True)
+    gradients = torch.autograd.grad(m.loss(), [m.a, m.b, m.c, m.d, unused], allow_unused=True)
+    assert followed == [False, True] and gradients[4] is None and gradients[1].tolist() == expected[0]
+    with pytest.raises(RuntimeError, match="appears to not have been used"):
+        torch.autograd.grad(m.loss(), [m.a, m.b, m.c, m.d, unused])
+
+
 def test_second_backward_is_refused(followed: list[bool]) -> None:
     m = _followed_model()
     loss = m.loss()
