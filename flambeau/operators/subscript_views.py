@@ -5,6 +5,8 @@ from __future__ import annotations
 from operator import index as as_index
 from typing import Any
 
+from ..devices import META
+from ..dtypes import int64
 from ..graph.geometry import TABLE
 from ..graph.operator import Operator
 from ..tensor import Tensor, view
@@ -64,10 +66,18 @@ def sliced(x: Tensor, dim: int, key: slice, keep_whole: bool) -> Tensor:
     return view(SLICE, x, (dim, start, stop, step))
 
 
+def is_position(item: Any) -> bool:
+    """Whether an item of a key is a tensor that stands for an integer: it gives a view, as that does."""
+    return item.__class__ is Tensor and item._geometry.dtype is int64 and not item._geometry.ndim \
+        and item._geometry.device is not META
+
+
 def simple_view(x: Tensor, items: tuple[Any, ...]) -> Tensor | None:
     """The view for integers and slices, in order; None where there is more to a key, or too much of it."""
     if len(items) > x._geometry.ndim:
         return None
+    if Tensor in map(type, items):
+        items = tuple([item.item() if is_position(item) else item for item in items])
     if is_plain(x) and (found := _part(x, items)) is not None:
         return found
     for item in items:

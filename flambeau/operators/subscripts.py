@@ -31,7 +31,7 @@ from .looking import look
 from .masking import chosen_at_once
 from .number_range import number_for
 from .shape import ALIAS
-from .subscript_views import select, simple_view, sliced
+from .subscript_views import is_position, select, simple_view, sliced
 
 _SEQUENCE = (list, tuple, range)
 _BAD = ("only integers, slices (`:`), ellipsis (`...`), None and long or byte Variables are valid indices "
@@ -104,7 +104,8 @@ class Subscript:
             warn("indexing with dtype torch.uint8 is now deprecated, please use a dtype torch.bool instead.")
         one = tensor._geometry.ndim == 0 and tensor._geometry.device.type != "meta"
         if one and not any_batched((tensor,)):
-            return tensor.item()  # a view, as PyTorch gives
+            found = tensor.item()   # a view, as PyTorch gives
+            return bool(found) if tensor._geometry.dtype is dtypes.uint8 else found
         return tensor
 
     def _apply(self, x: Tensor, items: list[Any], keep_masks: bool) -> Tensor:
@@ -216,6 +217,8 @@ def getitem(self: Tensor, key: Any) -> Tensor:
         simple = simple_view(self, key)
         if simple is not None:
             return view(ALIAS, self) if simple is self else simple
+    elif is_position(key):
+        return getitem(self, key.item())
     elif key.__class__ is Tensor and key._geometry.dtype is dtypes.int64 and key._geometry.ndim \
             and self._geometry.ndim:
         index_operators.check_known(self, (key,), _FIRST)
@@ -242,7 +245,7 @@ def setitem(self: Tensor, key: Any, value: Any) -> None:
         if not isinstance(value, (np.generic, int, float, bool, complex)):
             raise TypeError(f"can't assign a {_type_title(value)} to a {type_name(self._geometry)}")
         value, number = value.item() if isinstance(value, np.generic) else value, True
-    items = (key,) if key.__class__ is int or key.__class__ is slice else key
+    items = (key,) if key.__class__ is int or key.__class__ is slice or is_position(key) else key
     if items.__class__ is tuple:
         simple = simple_view(self, items)
         if simple is not None and number:

@@ -13,7 +13,7 @@ from .. import interpreter
 from ..freed import keep_freed_memory
 from ..measure import ran
 from .programs.glance import glance_at, none
-from .programs.known import Entry, is_strange, program_of, replays
+from .programs.known import Entry, is_strange, moved, program_of, replays
 from .programs.outline import Reading
 from .programs.pieces import LARGE, lengths, strangers
 from .tiers import LARGEST
@@ -47,7 +47,7 @@ def replay(pending: list[Node], live: list[Node]) -> list[Node] | None:
     matter what came before. Returns and promises what ``native.replay`` says.
     """
     signatures = tuple(map(_signature, pending))
-    entry = replays.get(signatures)
+    entry = replays.get(signatures) or moved(pending)
     if entry is None:
         return None
     glance = none if entry.glance is None or settings.kernel_times else entry.glance

@@ -124,3 +124,10 @@ def test_kernel_times_are_measured() -> None:
     with config.kernel_times():
         (x + 1).tolist()
     assert len(looks[-1].kernels) == 1
+
+
+def test_operands_that_lie_elsewhere_each_time(answers: list[object]) -> None:
+    table = _known([float(i) for i in range(12)]).reshape(6, 2)
+    for k in (0, 3, 1, 5, 2, 4, 0, 1):
+        assert (table[k] * 2 + k).tolist() == [5.0 * k, 5.0 * k + 2]
+    assert len(answers) >= 3 and all(answer is True for answer in answers)

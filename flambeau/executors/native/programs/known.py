@@ -7,6 +7,7 @@ import logging
 from collections import deque
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from operator import attrgetter
 from typing import Any
 from weakref import ref
 
@@ -18,7 +19,7 @@ from . import kept, runtime
 from .arrangement import Arrangement, form_of
 from .dump import dump
 from .glance import Glance
-from .moving import differ_in_places_alone, settle
+from .moving import differ_in_places_alone, settle, settle_nodes
 from .outline import Outline, Reading
 from .pattern import Pattern, Planned, Plans
 from .pieces import strangers
@@ -26,6 +27,7 @@ from .program import Program
 
 _LIMIT = 50_000     # nodes in all graphs that are remembered
 _ARRANGEMENTS = 16  # of one family
+_signature = attrgetter("signature")
 _log = logging.getLogger("flambeau")
 
 
@@ -122,9 +124,23 @@ def program_of(nodes: list[Node], reading: Reading, forced: bool) -> Program | N
             _log.warning("a graph has no native program, and is interpreted: please report this",
                          exc_info=True)
         reading.read_operands()
-    if entry.program is not None and not entry.family.moves:
+    if entry.program is not None:
         replays[tuple(entry.signatures[::-1])] = entry
     return entry.program
+
+
+def moved(pending: list[Node]) -> Entry | None:
+    """The entry of pending nodes, should operands lie elsewhere than before (Note: moving operands)."""
+    global _latest
+    expected = _latest.following() if _latest is not None else None
+    if expected is None or not expected.family.moves:
+        return None
+    signatures: list[Any] = [*map(_signature, pending)]
+    settle_nodes(pending, signatures)
+    entry = replays.get(tuple(signatures))
+    if entry is not None:
+        _latest = entry
+    return entry
 
 
 def is_strange(reading: Reading) -> bool:

@@ -32,20 +32,24 @@ def _kind(geometry: Any) -> Any:
     return geometry.family if geometry.__class__ is Geometry else geometry
 
 
-def settle(reading: Reading) -> bool:
+def settle(reading: Reading) -> None:
     """Let operands that have values, and do not begin where these begin, be tensors of their own."""
+    if settle_nodes(reading.nodes, reading.signatures):
+        reading.flat.clear()
+        reading.read_operands()
+
+
+def settle_nodes(nodes: list[Node], signatures: list[Signature]) -> bool:
+    """The same of nodes, whose signatures are given and change with them; whether there were any."""
     parts: dict[tuple[int, int], Node] = {}
-    for k, signature in enumerate(reading.signatures):
+    for k, signature in enumerate(signatures):
         places = _placed.get(signature)
         if places is None:
             places = _placed.recall(signature)
             if places is None:
                 places = _placed.keep(signature, _places(signature))
         if places:
-            _settle_one(reading, k, signature, places, parts)
-    if parts:
-        reading.flat.clear()
-        reading.read_operands()
+            signatures[k] = _settle_one(nodes[k], signature, places, parts)
     return bool(parts)
 
 
@@ -55,9 +59,8 @@ def _places(signature: Signature) -> tuple[int, ...]:
                   if g.__class__ is Geometry and g.offset and j not in signature.operator.owns])
 
 
-def _settle_one(reading: Reading, k: int, signature: Signature, places: tuple[int, ...],
-                parts: dict[tuple[int, int], Node]) -> None:
-    node = reading.nodes[k]
+def _settle_one(node: Node, signature: Signature, places: tuple[int, ...],
+                parts: dict[tuple[int, int], Node]) -> Signature:
     operands, geometries = list(node.operands), list(signature.geometries)
     for j in places:
         leaf, g = operands[j], geometries[j]
@@ -70,8 +73,9 @@ def _settle_one(reading: Reading, k: int, signature: Signature, places: tuple[in
         operands[j], geometries[j] = part, g.family[0]
     own = signature.operator, signature.attributes, *geometries
     node.operands = tuple(operands)
-    node.signature = reading.signatures[k] = _settled.get(own) or _settled.recall(own) \
+    node.signature = found = _settled.get(own) or _settled.recall(own) \
         or _settled.keep(own, _with(signature, tuple(geometries)))
+    return found
 
 
 def _with(signature: Signature, geometries: tuple[Any, ...]) -> Signature:
