@@ -13,7 +13,7 @@ from .domain import BOOL, COMPLEX, NOT_FLOATING, not_implemented, refuse
 from .exponential import sigmoid
 from .number_range import number_for
 from .out import UNCONVERTED
-from .registry import api, failed
+from .registry import api, called, failed
 from .signatures import FAILURES
 from .trigonometric import tanh
 
@@ -181,6 +181,7 @@ def _threshold(input: Tensor, threshold: Any, value: Any) -> Tensor:
 
 
 @api("nn.functional", judge="first")
+@called("_threshold")
 def threshold(input: Tensor, threshold: float, value: float, inplace: bool = False) -> Tensor:
     """``input`` where above ``threshold``, else ``value``.
 

@@ -17,7 +17,7 @@ from .definition import arithmetic_dtype, operator
 from .domain import not_implemented
 from .memory_formats import contiguous_gradient, gradient_like, pooled_geometry, suggested_format
 from .pooling import POOL_SCATTER, Ints
-from .registry import api
+from .registry import api, called
 
 
 def _window(i: int, n: int, count: int) -> tuple[int, int]:
@@ -171,6 +171,7 @@ def _publish_adaptive_max(dims: int) -> None:
         result: tuple[Tensor, Tensor] = record(ADAPTIVE_MAX_POOL, (input,), (sizes,))
         return result
 
+    @called(f"_adaptive_max_pool{dims}d")
     def plain(input: Tensor, output_size: Any, return_indices: bool = False) -> Any:
         """Maxima over a grid of windows.
 

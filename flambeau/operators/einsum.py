@@ -11,6 +11,7 @@ from math import prod
 from typing import Any
 
 from ..tensor import Tensor
+from .arguments import type_in_words
 from .contraction_steps import Contraction, Noted, noted
 from .registry import api
 from .signatures import not_all_tensors
@@ -18,6 +19,8 @@ from .signatures import not_all_tensors
 ELLIPSIS = -1
 _LETTERS = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz"
 _Labels = list[int]
+_NOTHING = ("einsum(): must specify the equation string and at least one operand, or at least one operand "
+            "and its subscripts list")
 
 
 @api("torch")
@@ -31,16 +34,18 @@ def einsum(*args: Any) -> Tensor:
     torch.Size([2, 4])
     """
     if len(args) < 2:
-        raise ValueError(
-            "einsum(): must specify the equation string and at least one operand, or at least one operand "
-            "and its subscripts list"
-        )
+        raise ValueError(_NOTHING)
     if isinstance(args[0], Tensor):
         operands, inputs, output = _parse_lists(args)
         return _contraction([x.shape for x in operands], inputs, output).take(operands)
     operands = list(args[1]) if len(args) == 2 and isinstance(args[1], (list, tuple)) else list(args[1:])
+    if not operands:
+        raise ValueError(_NOTHING)
     if (wrong := not_all_tensors(operands, 1)) is not None:
         raise wrong
+    if not isinstance(args[0], str):
+        raise TypeError("einsum(): argument 'equation' (position 1) must be str, not "
+                        f"{type_in_words(args[0])}")
     return _of_equation(args[0], tuple([x.shape for x in operands])).take(operands)
 
 

@@ -16,7 +16,7 @@ from .creation import filled
 from .definition import broadcast_shapes, operator
 from .expanding import EXPAND
 from .number_range import check_number, number_for
-from .registry import NAMESPACES, api
+from .registry import api
 
 
 def _copy_geometry(operands: Any, attributes: Any) -> Geometry:
@@ -146,6 +146,7 @@ def _known_number(x: Tensor, value: Any) -> Tensor | None:
     return from_value(np.full(g.numel, value, g.dtype.numpy), dense_like(g.shape, g, g.dtype))
 
 
+@api("torch")
 def fill(input: Tensor, value: Any) -> Tensor:
     """A tensor like ``input`` with one value everywhere.
 
@@ -160,8 +161,5 @@ def fill(input: Tensor, value: Any) -> Tensor:
         raise RuntimeError("fill_ only supports 0-dimension value tensor but got tensor with "
                            f"{value.ndim} dimensions.")
     return record(FILL, (input, value))
-
-
-NAMESPACES["torch"]["fill"] = fill
 
 

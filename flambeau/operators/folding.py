@@ -8,6 +8,7 @@ import numpy as np
 
 from ..graph.geometry import Geometry, contiguous
 from ..tensor import Tensor, record_one
+from ..tensor.dims import extent_of
 from .definition import arithmetic_dtype, operator
 from .domain import INTEGER, refuse
 from .memory_formats import contiguous_gradient, in_format_of
@@ -99,6 +100,8 @@ def unfold(input: Tensor, kernel_size: Any, dilation: Any = 1, padding: Any = 0,
     for name, value in (("kernel", kernel), ("dilation", gaps), ("stride", steps)):
         _check_positive(name, value)
     _check_positive("padding", around, True)
+    extent_of(input.shape, 1)
+    extent_of(input.shape, 2)
     if input.ndim not in (3, 4) or 0 in input.shape[-3:]:
         raise RuntimeError("Expected 3D or 4D (batch mode) tensor with possibly 0 batch size and other "
                            f"non-zero dimensions for input, but got: {list(input.shape)}")

@@ -14,7 +14,7 @@ from .definition import operator
 from .domain import not_implemented
 from .pooling import POOL_SCATTER, Ints
 from .random import rand
-from .registry import api
+from .registry import api, called
 
 _AXES = ("time", "height", "width")
 
@@ -161,6 +161,7 @@ def fractional_max_pool2d_with_indices(
 
 
 @api("nn.functional", judge="first")
+@called("_fractional_max_pool2d")
 def fractional_max_pool2d(
     input: Tensor,
     kernel_size: Any,
@@ -199,6 +200,7 @@ def fractional_max_pool3d_with_indices(
 
 
 @api("nn.functional", judge="first")
+@called("_fractional_max_pool3d")
 def fractional_max_pool3d(
     input: Tensor,
     kernel_size: Any,

@@ -55,7 +55,7 @@ def with_keywords(function: Callable[..., Any], name: str, namespaces: tuple[str
                 _rename_operands(kwargs, *names)
             if has_axis:
                 _rename_axis(kwargs)
-                if ("keepdim" in kwargs or "out" in kwargs) and "dim" not in kwargs and len(args) < 2:
+                if "dim" not in kwargs and len(args) < 2 and ("keepdim" in kwargs or "out" in kwargs):
                     _require_fitting(function, public, args, kwargs)
             if has_dtype:
                 _read_dtype(kwargs, function.__name__)

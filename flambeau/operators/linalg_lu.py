@@ -8,6 +8,7 @@ from .. import dtypes, return_types
 from ..executors.interpreter import factorizations
 from ..graph.geometry import Geometry, contiguous
 from ..tensor import Tensor, record, record_pair
+from ..tensor.dims import extent_of
 from ..tensor.warned import warn
 from . import prices
 from .definition import operator
@@ -234,11 +235,12 @@ def lu_solve(LU: Tensor, pivots: Tensor, B: Tensor, *, left: bool = True, adjoin
     tensor([[2.]])
     """
     require_square(LU, "torch.linalg.lu_solve")
-    require_fitting(LU, B, left, "torch.linalg.lu_solve")
+    require_same_type(LU, B, "linalg.lu_solve", "LU")
+    require_matrix(B, "linalg.lu_solve", "B")
+    require_fitting(LU, B, left, "linalg.lu_solve")
     if pivots.dtype is not dtypes.int32:
         raise RuntimeError("linalg.lu_solve: pivots should be a Tensor of scalar type torch.int32")
-    require_same_type(LU, B, "linalg.lu_solve", "LU")
-    if LU.shape[-1] != pivots.shape[-1]:
+    if LU.shape[-1] != extent_of(pivots.shape, -1):
         raise RuntimeError("linalg.lu_solve: Number of pivots per batch should be same as the dimension of "
                            "the matrix")
     if LU.shape[:-1] != pivots.shape:

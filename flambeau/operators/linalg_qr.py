@@ -10,6 +10,7 @@ from .. import dtypes, return_types
 from ..graph.geometry import Geometry, contiguous
 from ..tensor import Tensor, record
 from ..tensor.construct import from_array
+from ..tensor.dims import extent_of
 from .definition import operator
 from .domain import not_implemented
 from .joining import cat
@@ -157,7 +158,7 @@ def householder_product(A: Tensor, tau: Tensor) -> Tensor:
         raise RuntimeError(f"{name}: input must have at least 2 dimensions.")
     if A.shape[-2] < A.shape[-1]:
         raise RuntimeError(f"{name}: input.shape[-2] must be greater than or equal to input.shape[-1]")
-    if A.shape[-1] < tau.shape[-1]:
+    if A.shape[-1] < extent_of(tau.shape, -1):
         raise RuntimeError(f"{name}: input.shape[-1] must be greater than or equal to tau.shape[-1]")
     if tau.ndim != A.ndim - 1:
         raise RuntimeError(f"{name}: Expected tau to have one dimension less than input, but got tau.ndim "

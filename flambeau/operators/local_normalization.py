@@ -27,12 +27,20 @@ def local_response_norm(input: Tensor, size: int, alpha: float = 0.0001, beta: f
         return input
     if input.dtype.category != dtypes.FLOATING and input.dtype is not dtypes.int64:
         raise not_implemented("avg_pool2d" if input.ndim == 3 else "avg_pool3d_out_frame", input.dtype)
+    if input.ndim > 3 and input.dtype in dtypes.LOW_PRECISION:
+        raise not_implemented("avg_pool3d_out_frame", input.dtype)
     pad = NAMESPACES["nn.functional"]["pad"]    # which words what is wrong with the size
     squares = pad((input * input).reshape(input.shape[0], 1, input.shape[1], -1),
                   [0, 0, size // 2, (size - 1) // 2])
     if isinstance(size, bool):
         raise TypeError(f"avg_pool{2 if input.ndim == 3 else 3}d(): argument 'kernel_size' (position 2) must "
                         "be tuple of ints, but found element of type bool at pos 0")
+    if size < -1:
+        raise RuntimeError(f"pad should be at most half of effective kernel size, but got pad=0, "
+                           f"kernel_size={size} and dilation=1")
+    if size <= 0:
+        shown = f"kH: {size} kW: 1" if input.ndim == 3 else f"kT: {size} kH: 1 kW: 1"
+        raise RuntimeError(f"kernel size should be greater than zero, but got {shown}")
     total: Any = None
     for i in range(size):
         part = squares.narrow(2, i, input.shape[1])

@@ -126,9 +126,9 @@ def _(ctx: Any, grad: Tensor, target: Tensor, weight: Any, total: Tensor) -> Ten
 
 
 def _check_nll(input: Tensor, target: Tensor, weight: Any) -> None:
-    classes = input.shape[1 if input.ndim > 1 else 0]
     if input.ndim == 0:
         raise ValueError("Expected 1 or more dimensions (got 0)")
+    classes = input.shape[1 if input.ndim > 1 else 0]
     batch = input.shape[0] if input.ndim > 1 else 1
     if input.ndim > 1 and (target.ndim == 0 or target.shape[0] != batch):
         raise ValueError(f"Expected input batch_size ({batch}) to match target batch_size "
@@ -223,7 +223,7 @@ def cross_entropy(input: Tensor, target: Tensor, weight: Any = None, size_averag
     if label_smoothing > 1.0:
         raise RuntimeError(f"label_smoothing must be between 0.0 and 1.0. Got: {label_smoothing}")
     if target._geometry.shape == input._geometry.shape:
-        if target._geometry.dtype.category < dtypes.FLOATING:
+        if target._geometry.dtype.category != dtypes.FLOATING:
             raise RuntimeError("Expected floating point type for target with class probabilities, got "
                                f"{dtypes.SCALAR_NAMES[target.dtype]}")
         return _cross_entropy_probabilities(input, target, weight, reduction, label_smoothing, axis)

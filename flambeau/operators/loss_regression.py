@@ -382,8 +382,9 @@ def soft_margin_loss(input: Tensor, target: Tensor, size_average: Any = None, re
     if tuple(input.shape) != shape:
         raise RuntimeError(f"output with shape {list(input.shape)} doesn't match the broadcast shape "
                            f"{list(shape)}")
+    opposite = -input
     require_room(input, target)
-    losses = written_over(input, (-target * input).exp().log1p())
+    losses = written_over(input, (opposite * target).exp().log1p())
     losses = reduce_loss(losses, reduction_of(size_average, reduce, reduction))
     return composed("SoftMarginLossBackward0", losses, input)
 

@@ -9,6 +9,7 @@ from ..dtypes import FLOATING, SCALAR_NAMES, bool_, c_name
 from ..graph.geometry import Geometry, contiguous
 from ..graph.operator import Operator, Price
 from ..tensor import Tensor, assign, record
+from ..tensor.dims import extent_of
 from . import prices
 from .definition import arithmetic_dtype, operator, result_dtype
 from .linear import expandable, require_addable
@@ -243,8 +244,8 @@ def addr(input: Tensor, vec1: Tensor, vec2: Tensor, *older: Any, beta: Any = 1, 
 
 def _baddbmm_geometry(operands: Any, attributes: Any) -> Geometry:
     g, a, b = operands[:3]
+    expandable(g, (extent_of(a.shape, 0), extent_of(a.shape, 1), extent_of(b.shape, 2)))
     shape = batched_shape(a, b)
-    expandable(g, shape)
     if not (g.dtype is a.dtype is b.dtype):
         raise RuntimeError(
             f"Input dtypes must be the same, got: input {c_name(g.dtype)}, batch1: {c_name(a.dtype)}, "
@@ -274,6 +275,7 @@ def baddbmm(input: Tensor, batch1: Tensor, batch2: Tensor, *older: Any, beta: An
 
 def _addbmm_geometry(operands: Any, attributes: Any) -> Geometry:
     g, a, b = operands[:3]
+    expandable(g, (extent_of(a.shape, 1), extent_of(b.shape, 2)))
     if a.ndim != 3 or b.ndim != 3:
         raise RuntimeError(f"batch{1 if a.ndim != 3 else 2} must be a 3D tensor")
     if a.shape[0] != b.shape[0]:
@@ -285,7 +287,6 @@ def _addbmm_geometry(operands: Any, attributes: Any) -> Geometry:
             f"Incompatible matrix sizes for bmm ({a.shape[1]}x{a.shape[2]} and {b.shape[1]}x{b.shape[2]})"
         )
     shape = (a.shape[1], b.shape[2])
-    expandable(g, shape)
     require_scalar_type(a, b)
     require_scalar_type(g, a)
     refuse_bool(a, "addmm_impl_cpu_")

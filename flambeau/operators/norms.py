@@ -14,7 +14,7 @@ from .definition import arithmetic_dtype, operator
 from .linalg_svd import svdvals
 from .out import EXACT, Out
 from .reduction import kept, operand_dtype, reduction_geometry
-from .registry import api
+from .registry import api, called
 
 # --- logsumexp ----------------------------------------------------------------------------------------------
 
@@ -246,6 +246,7 @@ def norm(A: Tensor, ord: Any = None, dim: Any = None, keepdim: bool = False, *, 
 
 
 @api("torch", out=EXACT, name="norm", judge="first", as_is=("dim",))
+@called("norm")
 def _norm(input: Tensor, p: Any = "fro", dim: Any = None, keepdim: bool = False, dtype: Any = None) -> Tensor:
     """The norm of all elements, or along dimensions (see ``linalg.norm`` for what the orders mean).
 
@@ -285,6 +286,7 @@ def nuclear_norm(input: Tensor, dim: Any = (-2, -1), keepdim: bool = False) -> T
 
 
 @api("Tensor", name="norm", judge="first", as_is=("dim",))
+@called("Tensor.norm")
 def _norm_method(
     self: Tensor, p: Any = "fro", dim: Any = None, keepdim: bool = False, dtype: Any = None
 ) -> Tensor:

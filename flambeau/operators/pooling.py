@@ -23,7 +23,7 @@ from .pooling_checks import (
     stride_option,
     window_option,
 )
-from .registry import api
+from .registry import api, called
 
 Ints = tuple[int, ...]
 
@@ -217,6 +217,7 @@ def _publish_max_pool(dims: int) -> None:
         """Maxima over windows, and their positions in the flattened space."""
         return _max_pool(input, kernel_size, stride, padding, dilation, ceil_mode, dims, True)
 
+    @called(f"_max_pool{dims}d")
     def plain(input: Tensor, kernel_size: Any, stride: Any = None, padding: Any = 0, dilation: Any = 1,
               ceil_mode: bool = False, return_indices: bool = False) -> Any:
         """Maxima over windows.

@@ -109,6 +109,12 @@ def _by_axis(letter: str, values: Ints) -> str:
 def _check_window(kernel: Ints, stride: Ints, padding: Ints, dilation: Ints) -> None:
     if any(s == 0 for s in stride):
         raise RuntimeError("stride should not be zero")
+    for p, k, d in zip(padding, kernel, dilation):
+        if p < 0:
+            raise RuntimeError(f"pad must be non-negative, but got pad: {p}")
+        if p > int(((k - 1) * d + 1) / 2):      # rounded towards zero
+            raise RuntimeError(f"pad should be at most half of effective kernel size, but got pad={p}, "
+                               f"kernel_size={k} and dilation={d}")
     if any(k <= 0 for k in kernel):
         raise RuntimeError(f"kernel size should be greater than zero, but got {_by_axis('k', kernel)}")
     if any(s < 0 for s in stride):
@@ -116,12 +122,6 @@ def _check_window(kernel: Ints, stride: Ints, padding: Ints, dilation: Ints) -> 
     if any(d <= 0 for d in dilation):
         shown = _by_axis("dilation", dilation)
         raise RuntimeError(f"dilation should be greater than zero, but got {shown}")
-    for p, k, d in zip(padding, kernel, dilation):
-        if p < 0:
-            raise RuntimeError(f"pad must be non-negative, but got pad: {p}")
-        if p > ((k - 1) * d + 1) // 2:
-            raise RuntimeError(f"pad should be at most half of effective kernel size, but got pad={p}, "
-                               f"kernel_size={k} and dilation={d}")
 
 
 def _check_line(x: Tensor, kernel: int, stride: int, padding: int, dilation: int) -> None:

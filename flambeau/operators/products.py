@@ -8,6 +8,7 @@ from typing import Any
 from ..dtypes import c_name
 from ..tensor import Tensor, casting, check_dim
 from ..tensor.warned import warn
+from .arguments import type_in_words
 from .matmul import bmm, dot, matmul, mm
 from .out import Out, store
 from .registry import api
@@ -121,11 +122,19 @@ def tensordot(a: Tensor, b: Tensor, dims: Any = 2) -> Tensor:
 
 def _tensordot_dims(a: Tensor, b: Tensor, dims: Any) -> tuple[list[int], list[int]]:
     if isinstance(dims, Tensor):
-        dims = dims.tolist()
+        if dims.ndim and dims.numel() > 1 and dims.shape[0] != 2:
+            raise AssertionError(f"dims tensor must have size 2 in first dimension, got {dims.shape[0]}")
+        dims = dims.tolist() if dims.numel() > 1 else dims.item()
+    if isinstance(dims, (tuple, list)):
+        first, second = dims
+        for name, each in (("self' (position 3)", first), ("other' (position 4)", second)):
+            if not isinstance(each, (tuple, list)):
+                raise TypeError(f"tensordot(): argument 'dims_{name} must be tuple of ints, not "
+                                f"{type_in_words(each)}")
+        return list(first), list(second)
     if not isinstance(dims, int):
-        if len(dims) != 2:
-            raise RuntimeError(f"tensordot expects dims to have 2 lists, but got {len(dims)}")
-        return [[d] if isinstance(d, int) else list(d) for d in dims]  # type: ignore[return-value]
+        raise RuntimeError("tensordot expects dims to be int or tuple[list[int], list[int]] or "
+                           f"list[list[int]] containing two lists, but got {dims=!s}")
     if dims < 0:
         raise RuntimeError(f"tensordot expects dims >= 0, but got {dims=!s}")
     if dims > min(a.ndim, b.ndim):

@@ -211,11 +211,8 @@ def unravel_index(indices: Tensor, shape: Any) -> tuple[Tensor, ...]:
     >>> torch.unravel_index(torch.tensor(5), (2, 3))
     (tensor(1), tensor(2))
     """
-    if not isinstance(indices, Tensor):
-        raise TypeError("unravel_index(): argument 'indices' (position 1) must be Tensor, not "
-                        f"{type(indices).__name__}")
-    if indices.dtype.category != 1:
-        raise ValueError(f"expected 'indices' to be integer dtype, but got {indices.dtype!r}")
+    if indices.is_complex() or indices.dtype.category != 1:
+        raise TypeError(f"expected 'indices' to be integer dtype, but got {indices.dtype!r}")
     if not isinstance(shape, (int, tuple, list)):
         raise TypeError(f"expected 'shape' to be int or sequence of ints, but got {type(shape)}")
     shape = (shape,) if isinstance(shape, int) else tuple(shape)

@@ -87,7 +87,7 @@ def RRELU_SLOPES(m: Any, state: Any, values: Any, lower: Any, upper: Any, geomet
 
 
 def _require_real(d: dtypes.dtype, name: str, shown: Callable[[dtypes.dtype], str]) -> None:
-    if d.is_complex:
+    if d.category != dtypes.FLOATING:
         raise RuntimeError(f"{name} distribution is a continuous probability distribution. dtype must be a "
                            f"floating point but you specified {shown(d)}")
 
@@ -101,7 +101,6 @@ def exponential_(self: Tensor, lambd: float = 1, *, generator: Any = None) -> Te
     True
     """
     _require_real(self.dtype, "Exponential", dtypes.SCALAR_NAMES.__getitem__)
-    require_floating(self.dtype, "exponential_cpu")
     if not lambd > 0.0:
         raise RuntimeError(f"exponential_ expects lambda > 0.0, but found lambda={lambd}")
     return fill_with(self, EXPONENTIAL, (float(lambd),), generator, "exponential_")
@@ -131,7 +130,6 @@ def cauchy_(self: Tensor, median: float = 0, sigma: float = 1, *, generator: Any
     tensor([1., 1., 1.])
     """
     _require_real(self.dtype, "Cauchy", dtypes.c_name)
-    require_floating(self.dtype, "cauchy_cpu")
     if not sigma > 0.0:
         raise RuntimeError(f"cauchy_ expects sigma > 0.0, but found sigma={sigma}")
     return fill_with(self, CAUCHY, (float(median), float(sigma)), generator, "cauchy_")

@@ -24,6 +24,7 @@ from ..tensor import Tensor, record
 from ..tensor.batching import any_batched, levels, rules
 from ..tensor.warned import warn
 from .creation import leaf
+from .number_range import check_number
 from .out import store
 from .registry import api
 
@@ -91,11 +92,13 @@ def arange(
             else dtypes.get_default_dtype()
         )
     for x in (start, end, step):
+        if isinstance(x, complex):
+            check_number(x, dtypes.float64)
         if not isinstance(x, (int, float)):
             raise TypeError(f"arange(): argument must be Number, not {type(x).__name__}")
     if dtype is dtypes.bool_ or dtype.is_complex:
         raise NotImplementedError(f"\"arange_cpu\" not implemented for '{dtypes.SCALAR_NAMES[dtype]}'")
-    if step == 0:
+    if step == 0 or math.isnan(step):
         raise RuntimeError("step must be nonzero")
     if not (math.isfinite(start) and math.isfinite(end)):
         raise RuntimeError(f"unsupported range: {start:g} -> {end:g}")
@@ -187,6 +190,10 @@ def _spaced(
     start, end = _number(start), _number(end)
     if steps < 0:
         raise RuntimeError("number of steps must be non-negative")
+    if dtype is not None and not dtype.is_complex and complex in (start.__class__, end.__class__):
+        inferred = dtypes.c_name(dtypes.get_default_dtype().to_complex())
+        raise RuntimeError(f"torch.{name}(): inferred dtype {inferred} can't be safely cast to passed dtype "
+                           f"{dtypes.SCALAR_NAMES[dtype]}")
     found = dtype or (
         dtypes.get_default_dtype().to_complex()
         if isinstance(start, complex) or isinstance(end, complex)

@@ -71,6 +71,14 @@ def api(*namespaces: str, out: bool | Out = False, inplace: Inplace = False, ali
     return publish
 
 
+def called(name: str) -> Callable[[F], F]:
+    """Let Python's errors for wrong numbers and names of arguments call a function as PyTorch's is called."""
+    def rename(function: F) -> F:
+        function.__qualname__ = name
+        return function
+    return rename
+
+
 def failed(namespace: str, name: str, *args: Any, **kwargs: Any) -> Any:
     """For the ``except`` of a function that is not judged: what an argument that overrides makes of the call,
     or PyTorch's error.

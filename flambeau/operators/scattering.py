@@ -203,6 +203,8 @@ def check_src(name: str, x: Tensor, dim: int, index: Tensor, src: Tensor) -> Non
         raise RuntimeError(f"{name}(): Expected self.dtype to be equal to src.dtype")
     if index.numel() == 0:
         return
+    if 0 < src.ndim < index.ndim:
+        check_dim(src.ndim, src.ndim)     # beyond
     if (src.ndim or 1) != (index.ndim or 1):
         raise RuntimeError("Index tensor must have the same number of dimensions as src tensor")
     for k in range(index.ndim if src.ndim and x.ndim else 0):

@@ -119,7 +119,8 @@ def complaint(function: Callable[..., Any], namespace: str, name: str, args: Seq
         return not_all_tensors(args[0] if len(args) == 1 and isinstance(args[0], (tuple, list)) else args,
                                int(argument))
     if known.python:
-        return _of_python(known.rows, {**dict(zip(_names_of(function), args)), **kwargs})
+        given = {**dict(zip(_names_of(function), args)), **kwargs}
+        return None if _misses(function, given) else _of_python(known.rows, given)
     if namespace == "Tensor":
         args = args[1:]
     known_here = _names_of(function)    # messages may not tell of all
@@ -143,6 +144,16 @@ def complaint(function: Callable[..., Any], namespace: str, name: str, args: Seq
 def _names_of(function: Callable[..., Any]) -> tuple[str, ...]:
     code = getattr(unwrap(function), "__code__", None)
     return () if code is None else code.co_varnames
+
+
+def _misses(function: Callable[..., Any], given: dict[str, Any]) -> bool:
+    """Whether a parameter without default has no argument: Python tells of that first."""
+    inner = unwrap(function)
+    code = getattr(inner, "__code__", None)
+    if code is None:
+        return False
+    needed = code.co_varnames[:code.co_argcount - len(inner.__defaults__ or ())]
+    return any(name not in given for name in needed)
 
 
 def _has_room(signature: str, count: int) -> bool:

@@ -15,10 +15,11 @@ from ..tensor import INFERENCE, Tensor, check_dim, state, view
 from ..tensor.batching import BatchedTensor, plain
 from ..tensor.history import attach
 from ..tensor.views import chain_of
-from .arguments import whole
+from .arguments import invalid_combination, is_integer, whole
 from .creation import filled
 from .joining import cat, stack
-from .registry import api
+from .registry import api, failed
+from .signatures import FAILURES
 from .slicing import SELECT, SLICE
 
 _new = object.__new__
@@ -130,7 +131,10 @@ def _equal(extent: int, size: int) -> list[int]:
     return [size] * (count - 1) + [extent - size * (count - 1)]
 
 
-@api("torch", "Tensor", judge="function", as_is=("dim",))
+_FORMS = ("Tensor input, int split_size, int dim = 0", "Tensor input, tuple of ints split_size, int dim = 0")
+
+
+@api("torch", "Tensor", judge="never", as_is=("dim",))
 def split(
     tensor: Tensor, split_size_or_sections: Any = None, dim: int = 0, *, split_size: Any = None
 ) -> tuple[Tensor, ...]:
@@ -141,13 +145,18 @@ def split(
     (tensor([0, 1]), tensor([2, 3]), tensor([4]))
     """
     sections = split_size if split_size_or_sections is None else split_size_or_sections
-    if isinstance(sections, (list, tuple)):
-        return split_with_sizes(tensor, sections, dim)
-    if tensor.ndim == 0:
-        raise RuntimeError("split expects at least a 1-dimensional tensor")
-    d = check_dim(dim, tensor.ndim)
-    size = sections if sections.__class__ is int and sections < 1 << 63 else whole(sections)
-    return views_of(SPLIT, tensor, d, _equal(tensor.shape[d], size))
+    try:
+        if isinstance(sections, (list, tuple)):
+            return views_of(SPLIT_WITH_SIZES, tensor, *_checked_sizes(tensor, sections, dim))
+        if tensor.ndim == 0:
+            raise RuntimeError("split expects at least a 1-dimensional tensor")
+        d = check_dim(dim, tensor.ndim)
+        size = sections if sections.__class__ is int and sections < 1 << 63 else whole(sections)
+        return views_of(SPLIT, tensor, d, _equal(tensor.shape[d], size))
+    except FAILURES:
+        if isinstance(tensor, Tensor) and is_integer(sections) and not is_integer(dim):
+            raise invalid_combination("split", _FORMS, (tensor, sections, dim), {}) from None
+        return failed("torch", "split", tensor, sections, dim)
 
 
 @api("torch", "Tensor")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from operator import index
 from typing import Any
 
@@ -17,6 +18,13 @@ def check_dim(dim: int, ndim: int) -> int:
         raise ValueError("Overflow when unpacking long long")
     raise IndexError(f"Dimension out of range (expected to be in range of [{-extent}, {extent - 1}], but got "
                      f"{dim})")
+
+
+def extent_of(shape: Sequence[int], dim: int) -> int:
+    """The extent of one dimension, of which a tensor without dimensions has none."""
+    if not shape:
+        raise IndexError(f"Dimension specified as {dim} but tensor has no dimensions")
+    return shape[check_dim(dim, len(shape))]
 
 
 def _whole(dim: Any) -> int:

@@ -14,7 +14,7 @@ from ..graph.geometry import Geometry
 from ..graph.storage import Storage, VersionCounter
 from ..size import Size
 from .attributes import Handle, attributes, fields, settle
-from .dims import check_dim
+from .dims import check_dim, extent_of
 from .gradients import INFERENCE_LEAF, NOT_A_LEAF, check_grad, check_requires_grad, grad_dtype, set_grad_dtype
 from .tape import INFERENCE, DetachedInferenceCounter, state
 
@@ -95,9 +95,7 @@ class Tensor(Handle):
         shape = self._geometry.shape
         if dim is None:
             return shape
-        if not shape:
-            raise IndexError(f"Dimension specified as {dim} but tensor has no dimensions")
-        return shape[check_dim(dim, len(shape))]
+        return extent_of(shape, dim)
 
     def dim(self) -> int:
         """Number of dimensions.
