@@ -14,6 +14,7 @@ from __future__ import annotations
 
 from ..arguments import Registers, entry, registers
 from ..llvm.build import Function, Module
+from ..products.ahead import Beyond
 from ..products.lanes import shuffle
 from ..products.microkernel import Accumulators, Tile, accumulate
 from ..vectors import Elements, Pairs, arithmetic, kept, transposed
@@ -165,7 +166,8 @@ def _multiply(f: Function, a: Registers, e: Elements, tile: Tile, tiles: dict[in
 def _tile_function(module: Module, e: Elements, tile: Tile) -> Function:
     """M (+)= V U for a tile: a sum over blocks of channels."""
     parameters = [("ptr noalias", "%v"), ("ptr noalias", "%u"), ("ptr noalias", "%m"), *Walks.PARAMETERS,
-                  ("i64", "%blocks"), ("i64", "%v_step"), ("i64", "%depth"), ("i64", "%more")]
+                  ("i64", "%blocks"), ("i64", "%v_step"), ("i64", "%depth"), ("i64", "%more"),
+                  ("i64", "%beyond")]
     with module.helper(f"tile{tile.rows}", parameters) as f:
         acc = Accumulators(f, tile)
 
@@ -180,7 +182,8 @@ def _tile_function(module: Module, e: Elements, tile: Tile) -> Function:
         with f.loop(0, "%blocks") as block:
             accumulate(f, acc, "%depth", e.place(f, "%v", f.mul(block, "%v_step")),
                        f.at("%u", f.mul(block, size), e.element), a_row=WIDTH // 2 if pairs else WIDTH,
-                       a_step=1, b_step=tile.columns, pairs=pairs, each=walks.step)
+                       a_step=1, b_step=tile.columns, pairs=pairs, each=walks.step,
+                       beyond="%beyond")
         walks.save()
         for i in range(tile.rows):
             for j in range(tile.vectors):
@@ -213,11 +216,13 @@ def _product(f: Function, a: Registers, e: Elements, tile: Tile, tiles: dict[int
         count = f.least(f.sub(blocks, block), DEPTH)
         from_v = e.place(f, v, f.mul(block, a.v_step))
         from_u = f.at(u, f.mul(f.mul(block, a.depth_each), tile.columns), e.element)
+        row = tile.columns * tile.itemsize
+        following = Beyond(f, f.mul(f.mul(count, a.depth_each), row), row)
         for rows, start, stop in ((tile.rows, "0", long), (short, long, pixels)):
             with f.loop(start, stop, rows) as pixel:
                 f.run(tiles[rows], e.place(f, from_v, f.mul(pixel, WIDTH)), from_u,
                       f.at(m, f.mul(pixel, tile.columns), e.element), *ahead.states.values(), count, a.v_step,
-                      a.depth_each, block)
+                      a.depth_each, block, following.next())
 
 
 # --- results ------------------------------------------------------------------------------------------------

@@ -50,3 +50,20 @@ class Walk:
         f = self.f
         f.write("i64", self.address.get(), f.at(self.state, 0, "i64"), 8)
         f.write("i64", self.left.get(), f.at(self.state, 1, "i64"), 8)
+
+
+class Beyond:
+    """Rows ``distance`` bytes behind those that some tiles read, which are read next: each asks for a line.
+
+    ``size``: bytes of a row. The first tile asks for the first line of each row, the next one for the second.
+    """
+
+    def __init__(self, f: Function, distance: str, size: int) -> None:
+        self.f, self.distance, self.size = f, distance, size
+        self.line = f.variable("i64", 0)
+
+    def next(self) -> str:
+        """How many bytes behind its rows the next tile's lines lie; 0: all have been asked for."""
+        f, line = self.f, self.line.get()
+        self.line.set(f.add(line, LINE))
+        return f.choose(f.compare("slt", line, self.size), "i64", f.add(self.distance, line), 0)

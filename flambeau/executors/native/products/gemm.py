@@ -23,7 +23,7 @@ from typing import NamedTuple
 from ..llvm.build import Function, Module
 from ..llvm.code import kernel
 from ..llvm.effort import Effort
-from .ahead import LINE, STATE, begin
+from .ahead import STATE, Beyond, begin
 from .arguments import Kind, Rows, Source, Word
 from .following import follow
 from .items import item_of, item_offset
@@ -134,7 +134,7 @@ class _Writer:
         """The tiles of a block of rows that read one panel of B."""
         tile = self.tile
         b_step, column, columns, first, last, ahead, beyond = common
-        line = f.variable("i64", 0)     # of each row of the next panel: the first tiles ask for them
+        following = Beyond(f, beyond, tile.columns * tile.itemsize)
         narrow = f.compare("sle", columns, tile.lanes)
         pointer = f.variable("ptr", f.scratch)
         with f.loop(block.row, block.end, tile.rows) as i:
@@ -145,13 +145,11 @@ class _Writer:
             a_row = f.choose(there, "i64", f.word(Word.A_ROW), 1)
             a_step = f.choose(there, "i64", f.word(Word.A_STEP), tile.rows)
 
-            fetched = f.compare("sge", line.get(), tile.columns * tile.itemsize)
-            distance = f.choose(fetched, "i64", 0, f.add(beyond, line.get()))
-            line.set(f.add(line.get(), LINE))
+            asked = following.next()
 
             def run(function: Function) -> None:
                 f.run(function, f.words, a, b, c, step, b_step, i, column, rows, columns, first, last, ahead,
-                      distance, a_row, a_step, *INDICES)
+                      asked, a_row, a_step, *INDICES)
 
             with f.when(narrow):
                 run(self.narrow)
