@@ -30,7 +30,8 @@ from .problem import Problem
 _LEAST = 96             # pixels of a grid: fewer do not fill the columns of tiles
 _WIDEST = 1 << 21       # bytes of V of a single line, at most
 _FORWARD = 256 << 10    # bytes of V of a unit: a part of the second cache
-_WEIGHT = 448 << 10     # more, since each unit ends with adding up lanes
+_WEIGHT = 448 << 10     # more, since each unit ends with adding up lanes,
+_HELD = 28 << 10        # as long as the rows of dY of a tile, which others read too, stay in the first cache
 _RANGES = 16
 _TASK = 1e6             # multiply-adds worth a task
 
@@ -134,7 +135,7 @@ def weight_plan(problem: Problem, dtype: Any, grad: Geometry, x: Geometry, resul
     """The plan of ``convolution_weight``; the problem is that of the forward convolution."""
     e = elements(dtype)
     rows, columns = rows_and_columns()
-    cut = _Cut(problem, e, _WEIGHT)
+    cut = _Cut(problem, e, min(_WEIGHT, _HELD // rows * problem.ins * len(problem.phases[0].taps)))
     blocks_out = -(-problem.outs // rows)
     sum_range = blocks_out * -(-cut.depth // columns) * sums_of_tile(e)
     given = {**cut.given(x, 1, 0), "grad": lambda w: w.input(0, grad),
