@@ -124,6 +124,8 @@ class Family(dict[int, Geometry]):
                  "rows", "order", "steps", "flat", "spare", "_part", "_stretch", "_cut", "_room")
 
     rows: Family
+    __hash__ = object.__hash__  # type: ignore[assignment]
+    __eq__ = object.__eq__
 
     def __init__(self, shape: Size, strides: tuple[int, ...], dtype: dtype, device: device) -> None:
         super().__init__()

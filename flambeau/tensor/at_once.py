@@ -20,15 +20,14 @@ import numpy as np
 from .. import dtypes
 from ..config import settings
 from ..executors import native
+from ..executors.interpreter.arrays import reinterpret
 from ..executors.interpreter.quiet import hush, speak
 from ..executors.interpreter.run import Plan, draws, prepare
 from ..executors.native.tiers import interpreted
-from ..graph.geometry import Geometry
+from ..graph.geometry import Family, Geometry
 from ..graph.node import Node, Signature, constant
 from ..graph.operator import Operator
-from ..graph.pending import nodes as pending_nodes
 from ..graph.recent import Recent
-from ..graph.storage import Storage
 from . import casting
 from .batching import levels
 from .joint import is_joint
@@ -37,7 +36,7 @@ from .record import ABSENT, DECLINED, compute_with, projection, sign
 from .stacking import joins
 from .tape import INFERENCE, state
 from .tensor import Tensor
-from .waiting import Habit, Waiting, settle
+from .waiting import Application, Habit, Waits, part, settle
 
 _new = object.__new__
 _array = np.ndarray
@@ -46,19 +45,22 @@ _array = np.ndarray
 _SMALL = 60e3
 _MANY = 1 << 14     # numbers to be drawn
 _ROWS = 0, None     # what cat and stack are told, as a rule: the dimension, and that nothing is converted
-# Results with fewer elements do not wait: they are looked at.
-_TINY = 16
 
 
 class _Prepared:
-    """What is known of an operator on operands of certain geometries; ``plan`` None: not to be computed."""
+    """What is known of an operator on operands of certain families; ``plan`` None: not to be computed."""
 
     __slots__ = ("signature", "plan", "waits")
 
     def __init__(self, signature: Signature) -> None:
         self.signature = signature
-        self.waits = is_joint(signature) and signature.outputs[0].numel > _TINY
+        self.waits = is_joint(signature) and not _is_looked_at(signature.outputs[0])
         self.plan = None if signature.on_meta or not signature.outputs else _plan_of(signature)
+
+
+def _is_looked_at(g: Geometry) -> bool:
+    """Whether such results are: a decision, or a number that was drawn."""
+    return g.numel == 1 and (g.ndim == 1 or g.dtype is dtypes.bool_)
 
 
 _prepared: Recent[Any, _Prepared] = Recent(1 << 12)
@@ -71,17 +73,20 @@ class AtOnce:
     With a ``habit`` some wait for their batch (Note: joint computing).
     """
 
-    __slots__ = ("_begun", "waiting")
+    __slots__ = ("_begun", "_habit", "waits", "waited", "alone", "joined")
 
     def __init__(self, habit: Habit | None = None) -> None:
-        self.waiting = Waiting(habit) if habit is not None and habit.waits else None
+        self._habit = habit
+        self.waits = habit is not None and habit.waits
+        self.waited = False     # whether any operator did
+        self.alone = 0      # how many were computed before there was a batch
+        self.joined = 0     # and how many with others
 
     def __enter__(self) -> AtOnce:
         self._begun = state.at_once is None and settings.executor in ("auto", "interpreter") and not (
             settings.eager or settings.verify or settings.kernel_times)
         if self._begun:
             state.at_once = self
-            state.waiting = self.waiting
             compute_with(_COMPUTER, True)
         return self
 
@@ -89,118 +94,119 @@ class AtOnce:
         if self._begun:
             state.at_once = None
             compute_with(_COMPUTER, False)
-            if self.waiting is not None:
-                self.waiting.end()
+            if self.waited and self.alone >= self.joined and self._habit is not None:
+                self._habit.waits = False
 
 
 def _compute(operator: Operator, operands: Any, attributes: tuple[Any, ...], enough: int | None) -> Any:
     """The result, or results; ``DECLINED`` where it has to be recorded."""
-    if state.at_once is None or levels or (casting.used and operator.name in casting.OPERATORS):
+    at_once = state.at_once
+    if at_once is None or levels or (casting.used and operator.name in casting.OPERATORS):
         return DECLINED
     if attributes == _ROWS and operands and (join := joins.get(operator)) is not None \
             and (result := join(operands)) is not None:
         return result
-    waiting = state.waiting
     key: list[Any] = [operator, attributes]
-    values: list[Any] = []
-    pending, exposed = 0, False
+    reads: list[Any] = []
+    exposed = False
     for x in operands:
         if x.__class__ is Tensor:
             storage, g, base = x._storage, x._geometry, x._base
-            node = storage.node
-            value = node.value
-            if x._requires_grad or (base is not None and base._requires_grad) or x._sparse:
+            source = storage.owner
+            if storage.__class__ is not Waits:  # asked last: another thread may have the value computed
+                source = storage.node
+            if x._requires_grad or (base is not None and base._requires_grad) or x._sparse \
+                    or (source.__class__ is Node and source.value.__class__ is not _array):
                 return DECLINED
-            if value.__class__ is not _array:
-                if waiting is None or node not in waiting.nodes:
-                    return DECLINED
-                pending += 1
-            else:
-                if storage.exposed:
-                    exposed = True
-                if g.offset:
-                    node, g = _from_start(node, g)
-                    if g.offset:
-                        return DECLINED
-            key.append(g)
-            values.append(node)
+            exposed = exposed or storage.exposed
+            key.append(g.family)
+            reads += source, g
         elif isinstance(x, Tensor):
             return DECLINED
         else:
             key.append(x.__class__)
-            values.append(x)
+            reads += x, None
     found = tuple(key)
     prepared = _prepared.get(found) or _prepare(operator, found, attributes)
-    if waiting is not None:
-        if prepared.waits:
-            if exposed:
-                values = [constant(x.value.copy()) if x.__class__ is Node and x.value is not None else x
-                          for x in values]
-            waiting.readings += pending
-            return _wait(prepared.signature, tuple(values), waiting)
-        if pending:
-            settle(operands)
-    return _computed(prepared, tuple(values), enough)
+    if at_once.waits and prepared.waits:
+        if exposed:
+            reads = [y for x, g in zip(reads[::2], reads[1::2]) for y in _as_now(x, g)]
+        return _wait(at_once, prepared.signature, [prepared.signature, *reads])
+    return _computed(prepared, reads, enough)
 
 
 def _short(operator: Operator, x: Tensor, y: Any, attributes: tuple[Any, ...]) -> Any:
     """``_compute`` for a tensor, and another one, a number, or nothing: what is usual of it, unrolled."""
     at_once = state.at_once
-    if at_once is None or x.__class__ is not Tensor or levels or casting.used:
+    if at_once is None or x.__class__ is not Tensor or levels \
+            or (casting.used and operator.name in casting.OPERATORS):
         return DECLINED
-    waiting = at_once.waiting
     storage, g, base = x._storage, x._geometry, x._base
-    node, pending = storage.node, 0
-    values: tuple[Any, ...]
     if x._requires_grad or storage.exposed or (base is not None and base._requires_grad):
         return DECLINED
-    if node.value.__class__ is not _array:
-        if waiting is None or node not in waiting.nodes:
+    source = storage.owner
+    if storage.__class__ is not Waits:
+        source = storage.node
+        if source.value.__class__ is not _array:
             return DECLINED
-        pending = 1
-    elif g.offset:
-        node, g = _from_start(node, g)
     if y.__class__ is Tensor:
         storage, h, base = y._storage, y._geometry, y._base
-        other = storage.node
         if y._requires_grad or storage.exposed or (base is not None and base._requires_grad):
             return DECLINED
-        if other.value.__class__ is not _array:
-            if waiting is None or other not in waiting.nodes:
+        other = storage.owner
+        if storage.__class__ is not Waits:
+            other = storage.node
+            if other.value.__class__ is not _array:
                 return DECLINED
-            pending += 1
-        elif h.offset:
-            other, h = _from_start(other, h)
-        values, prepared = (node, other), _prepared.get((operator, attributes, g, h))
+        prepared = _prepared.get((operator, attributes, g.family, h.family))
+        reads = [prepared, source, g, other, h]
     elif y is ABSENT:
-        values, prepared = (node,), _prepared.get((operator, attributes, g))
+        prepared = _prepared.get((operator, attributes, g.family))
+        reads = [prepared, source, g]
     else:
-        values, prepared = (node, y), _prepared.get((operator, attributes, g, y.__class__))
+        prepared = _prepared.get((operator, attributes, g.family, y.__class__))
+        reads = [prepared, source, g, y, None]
     if prepared is None:
         return DECLINED
-    if waiting is not None and prepared.waits:
-        waiting.readings += pending
-        return _wait(prepared.signature, values, waiting)
-    return DECLINED if pending else _computed(prepared, values, None)
+    if at_once.waits and prepared.waits:
+        reads[0] = prepared.signature
+        return _wait(at_once, prepared.signature, reads)
+    return _computed(prepared, reads[1:], None)
 
 
-def _from_start(node: Node, g: Geometry) -> tuple[Node, Geometry]:
-    """The part of a known value that is read, and how it is read there."""
-    if node.value.dtype is not g.dtype.numpy:   # a view in another type, whose places are counted otherwise
-        return node, g
-    part = _new(Node)
-    part.value = node.value[g.offset:g.extent]
-    part.operands = node, g.offset
-    return part, g.family[0]
+def _wait(at_once: AtOnce, signature: Signature, application: Application) -> Tensor:
+    """The result, of which the value is made with those of other samples."""
+    at_once.waited = True
+    out = _new(Tensor)
+    out._geometry = geometry = signature.outputs[0]
+    out._storage = Waits(geometry, application)
+    if state.inference:
+        out._counter = INFERENCE
+    return out
 
 
-def _computed(prepared: _Prepared, values: tuple[Any, ...], enough: int | None) -> Any:
+def _as_now(source: Any, g: Geometry | None) -> tuple[Any, Any]:
+    """What is read of a value that somebody may change before it is."""
+    if g is None or source.__class__ is list:
+        return source, g
+    numpy_type, value = g.dtype.numpy, source.value
+    if value.dtype is not numpy_type and value.dtype != numpy_type:
+        value = reinterpret(value, numpy_type)
+    return constant(value[g.offset:g.extent].copy()), g.family[0]
+
+
+def _computed(prepared: _Prepared, reads: list[Any], enough: int | None) -> Any:
     plan, signature = prepared.plan, prepared.signature
     if plan is None:
         return DECLINED
+    operands = []
+    for source, g in zip(reads[::2], reads[1::2]):
+        if source.__class__ is list:
+            source = settle(source)
+        operands.append(source if g is None or not g.offset else part(source, g))
     before = hush()
     try:
-        result = plan(values)
+        result = plan(tuple(operands))
     except Exception:   # recorded, it fails where it is looked at
         return DECLINED
     finally:
@@ -213,26 +219,14 @@ def _computed(prepared: _Prepared, values: tuple[Any, ...], enough: int | None) 
 _COMPUTER = _compute, _short
 
 
-def _wait(signature: Signature, values: tuple[Any, ...], waiting: Waiting) -> Tensor:
-    """The result, of which the value is made with those of other samples."""
-    node = Node(signature, values, _SITE)
-    _append(node)
-    waiting.nodes[node] = None
-    out = _new(Tensor)
-    out._geometry = geometry = signature.outputs[0]
-    out._storage = Storage(node, geometry)
-    if state.inference:
-        out._counter = INFERENCE
-    return out
-
-
-_SITE = AtOnce.__enter__.__code__, 0     # nothing that waits fails
-_append = pending_nodes.append
-
-
 def _prepare(operator: Operator, key: tuple[Any, ...], attributes: tuple[Any, ...]) -> _Prepared:
     """How to compute such an operator, made once."""
-    return _prepared.recall(key) or _prepared.keep(key, _Prepared(sign(operator, key, attributes)))
+    found = _prepared.recall(key)
+    if found is None:
+        geometries = [kind[0] if kind.__class__ is Family else kind for kind in key[2:]]
+        found = _Prepared(sign(operator, (operator, attributes, *geometries), attributes))
+        _prepared.keep(key, found)
+    return found
 
 
 def _plan_of(signature: Signature) -> Plan | None:

@@ -15,10 +15,11 @@ from ..graph.geometry import Geometry, contiguous
 from ..graph.node import Node, Signature, constant
 from ..graph.operator import Operator
 from ..graph.recent import Recent
-from .known import everywhere
+from .known import everywhere, rows_at
 from .record import sign
 from .tape import state
 from .tensor import Tensor
+from .waiting import Application, Waits, part
 
 Array = np.ndarray[Any, Any]
 
@@ -34,7 +35,6 @@ _SHIFTED = {"flip": 0, "roll": 1}
 # Those to which a number is an operand like any other.
 _OF_NUMBERS = frozenset(("add", "sub", "rsub", "mul", "div"))
 
-_kinds: Recent[Signature, tuple[Any, ...]] = Recent(1 << 12)
 _stacked: Recent[tuple[Any, ...], Signature | None] = Recent(1 << 10)
 
 
@@ -66,7 +66,7 @@ def joined(tensors: Sequence[Any]) -> Node | None:
         base = x._base
         if x._requires_grad or (base is not None and base._requires_grad):
             return None
-    nodes, geometries = [x._storage.node for x in tensors], [x._geometry for x in tensors]
+    geometries = [x._geometry for x in tensors]
     first = geometries[0]
     for g in {*geometries}:
         if g.shape != first.shape or g.dtype is not first.dtype:
@@ -74,8 +74,10 @@ def joined(tensors: Sequence[Any]) -> Node | None:
     join = _Join(len(tensors))
     with pending.lock:      # nobody else computes them meanwhile
         try:
-            result = join.computed(join.column(nodes, geometries), True)
-            state.waiting.joined += join.joined
+            sources = [x._storage.owner if x._storage.__class__ is Waits else x._storage.node
+                       for x in tensors]
+            result = join.computed(join.column(sources, geometries), True)
+            state.at_once.joined += join.joined
             return result
         except _Apart:
             return None
@@ -93,68 +95,62 @@ class _Join:
         self.known: dict[tuple[int, ...], Node] = {}
         self.joined = 0     # how many operators it stands for
 
-    def column(self, nodes: Sequence[Node], geometries: Sequence[Geometry]) -> Node:
+    def column(self, sources: Sequence[Any], geometries: Sequence[Geometry]) -> Node:
         """The column of values read in these ways, which have one shape and dtype."""
         g = geometries[0]
-        values = [node.value for node in nodes]
-        missing = sum([value is None for value in values])
-        if missing == len(nodes) and _is_whole(g, nodes[0]) and _are_one(geometries):
-            key = tuple(map(id, nodes))
+        missing = [x for x in sources if x.__class__ is list and x[0] is not None]
+        if not missing:
+            return constant(_in_a_row([_value(x) for x in sources], geometries))
+        if len(missing) == len(sources) and _are_one(geometries) and _is_whole(g, missing[0][0]):
+            key = tuple(map(id, sources))
             found = self.known.get(key)
             if found is None:
-                found = self.known[key] = self.operation(nodes)
+                found = self.known[key] = self.operation(sources)
             return found
-        if missing:
-            waiting = [node for node in nodes if node.value is None]
-            flat = self.computed(self.operation(waiting)).value
-            if missing == len(nodes) and g.numel and flat.dtype == g.dtype.numpy and all(
-                    x.family is g.family for x in geometries):
-                size = len(flat) // missing
-                offsets = [i * size + x.offset for i, x in enumerate(geometries)]
-                return constant(everywhere(flat, g.family)[offsets].reshape(-1))
-            rows = iter(flat.reshape(missing, -1))
-            values = [next(rows) if value is None else value for value in values]
-        return constant(_in_a_row(nodes, values, geometries))
+        flat = self.computed(self.operation(missing)).value
+        size = len(flat) // len(missing)
+        if len(missing) == len(sources) and all(x.family is g.family for x in geometries):
+            return constant(_rows(flat, g, [i * size + x.offset for i, x in enumerate(geometries)]))
+        rows = iter(flat.reshape(len(missing), -1))
+        values = [next(rows) if x.__class__ is list and x[0] is not None else _value(x) for x in sources]
+        return constant(_in_a_row(values, geometries))
 
-    def operation(self, nodes: Sequence[Node]) -> Node:
-        """The column of the results of nodes, which are all pending."""
-        signatures = [node.signature for node in nodes]
+    def operation(self, waiting: Sequence[Application]) -> Node:
+        """The column of the results of operators that all wait."""
+        signatures = [one[0] for one in waiting]
         if _are_one(signatures):
-            return self.one_operation(nodes, signatures)
+            return self.one_operation(waiting)
         groups: dict[Any, list[int]] = {}
         for i, signature in enumerate(signatures):
-            groups.setdefault(_kind(signature), []).append(i)
-        if len(groups) == 1:
-            return self.one_operation(nodes, signatures)
+            groups.setdefault(signature, []).append(i)
         if len(groups) * _SPREAD > self.count:
             raise _Apart
         result: Array | None = None
         for positions in groups.values():
-            group = self.one_operation([nodes[i] for i in positions], [signatures[i] for i in positions])
+            group = self.one_operation([waiting[i] for i in positions])
             rows = self.computed(group).value.reshape(len(positions), -1)
             if result is None:
-                result = np.empty((len(nodes), rows.shape[1]), rows.dtype)
+                result = np.empty((len(waiting), rows.shape[1]), rows.dtype)
             result[positions] = rows
         assert result is not None
         return constant(result.reshape(-1))
 
-    def one_operation(self, nodes: Sequence[Node], signatures: Sequence[Any]) -> Node:
-        """As ``operation``, of nodes whose operands differ in their places alone."""
-        first: Signature = signatures[0]
+    def one_operation(self, waiting: Sequence[Application]) -> Node:
+        """As ``operation``, where all are the same one."""
+        (signature, *_), *columns = zip(*waiting)
         operands, shared = [], []
-        for j, column in enumerate(zip(*[node.operands for node in nodes])):
-            if first.geometries[j].__class__ is not Geometry:
-                operands.append(_number(column, first))
+        for sources, geometries, g in zip(columns[::2], columns[1::2], signature.geometries):
+            if g.__class__ is not Geometry:
+                operands.append(_number(sources, signature))
                 shared.append(operands[-1].__class__ is not Node)
                 continue
-            geometries = [signature.geometries[j] for signature in signatures]
-            shared.append(column[0].value is not None and _are_one(column) and _are_one(geometries))
-            operands.append(column[0] if shared[-1] else self.column(column, geometries))
-        key = first, len(nodes), *shared
-        signature = _stacked.get(key) or _stack(key)
-        node = Node(signature, tuple(operands), None)
+            shared.append(sources[0].__class__ is Node and _are_one(sources) and _are_one(geometries))
+            operands.append(part(sources[0], geometries[0]) if shared[-1] else
+                            self.column(sources, geometries))
+        key = signature, len(waiting), *shared
+        node = Node(_stacked.get(key) or _stack(key), tuple(operands), None)
         self.graph.append(node)
-        self.joined += len(nodes)
+        self.joined += len(waiting)
         return node
 
     def computed(self, node: Node, is_whole: bool = False) -> Node:
@@ -175,53 +171,51 @@ def _are_one(things: Sequence[Any]) -> bool:
     return things.count(things[0]) == len(things)
 
 
-def _is_whole(g: Geometry, node: Node) -> bool:
-    """Whether this reads all of a node's value in order."""
-    assert node.signature is not None
-    return g.is_contiguous and not g.offset and g.numel == node.signature.outputs[0].numel
+def _is_whole(g: Geometry, signature: Signature) -> bool:
+    """Whether this reads all of such a result in order."""
+    return g.is_contiguous and not g.offset and g.numel == signature.outputs[0].numel
 
 
-def _in_a_row(nodes: Sequence[Node], values: Sequence[Any], geometries: Sequence[Geometry]) -> Array:
-    """The elements of values read in these ways, one after the other.
+def _value(source: Any) -> Array:
+    found: Array = (source[1] if source.__class__ is list else source).value
+    return found
 
-    ``values``: those of the nodes, or others.
-    """
+
+def _rows(value: Array, g: Geometry, offsets: list[int]) -> Array:
+    """What geometries like this read at offsets of a value, one after the other."""
+    if value.dtype != g.dtype.numpy:
+        raise _Apart
+    if not g.numel:
+        return value[:0]
+    table, rows = rows_at(value, g.family, offsets)
+    return table[rows].reshape(-1)
+
+
+def _in_a_row(values: Sequence[Array], geometries: Sequence[Geometry]) -> Array:
+    """The elements of values read in these ways, one after the other."""
     g = geometries[0]
+    if len({*map(id, values)}) == 1 and all(x.family is g.family for x in geometries):
+        return _rows(values[0], g, [x.offset for x in geometries])
     numpy_type = g.dtype.numpy
     for value in values:
         if value.dtype is not numpy_type and value.dtype != numpy_type:
             raise _Apart
-    if g.is_contiguous and _are_one(geometries):
-        whole = not g.offset and sum(map(len, values)) == len(values) * g.numel
-        return np.concatenate(values if whole else [value[g.offset:g.extent] for value in values])
-    if g.is_contiguous and all(x.is_contiguous for x in geometries):
-        return np.concatenate([value[x.offset:x.extent] for value, x in zip(values, geometries)])
+    if all(x.is_contiguous for x in {*geometries}):
+        whole = not g.offset and _are_one(geometries) and sum(map(len, values)) == len(values) * g.numel
+        return np.concatenate(values if whole else
+                              [value[x.offset:x.extent] for value, x in zip(values, geometries)])
     rows = np.empty((len(values), *g.shape), numpy_type)
-    places: dict[tuple[int, int], list[tuple[int, Array, int]]] = {}
-    for i, (node, value, x) in enumerate(zip(nodes, values, geometries)):
-        offset = x.offset
-        if value is node.value and node.operands:   # a part of another's value
-            whole, start = node.operands
-            value, offset = whole.value, offset + start
-        places.setdefault((id(value), id(x.family)), []).append((i, value, offset))
+    places: dict[tuple[int, int], list[tuple[int, Array, Geometry]]] = {}
+    for i, (value, x) in enumerate(zip(values, geometries)):
+        places.setdefault((id(value), id(x.family)), []).append((i, value, x))
     for found in places.values():
-        positions, (value, *_), offsets = zip(*found)
-        family = geometries[positions[0]].family
+        positions, (value, *_), read_by = zip(*found)
         if len(found) < _LEAST or not g.numel:
-            for i, offset in zip(positions, offsets):
-                rows[i] = read(value, family[offset])
+            for i, x in zip(positions, read_by):
+                rows[i] = read(value, x)
         else:
-            rows[[*positions]] = everywhere(value, family)[[*offsets]]
+            rows[[*positions]] = everywhere(value, read_by[0].family)[[x.offset for x in read_by]]
     return rows.reshape(-1)
-
-
-def _kind(signature: Any) -> tuple[Any, ...]:
-    """What operators have in common whose operands differ in their offsets alone."""
-    found = _kinds.get(signature)
-    if found is None:
-        operands = [id(g.family) if g.__class__ is Geometry else g for g in signature.geometries]
-        found = _kinds.keep(signature, (signature.operator, signature.attributes, *operands))
-    return found
 
 
 def _number(column: Sequence[Any], signature: Signature) -> Any:

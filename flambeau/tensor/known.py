@@ -22,7 +22,6 @@ from .overrides import modes
 from .record import interceptors
 from .tape import INFERENCE, state
 from .tensor import Tensor
-from .waiting import settle
 
 Array = np.ndarray[Any, Any]
 _new = object.__new__
@@ -32,9 +31,6 @@ def known_arrays(tensors: Iterable[Any]) -> list[Array] | None:
     """Arrays on the memory of tensors, to be read only; None unless all are known (Note: known values)."""
     if modes or levels or interceptors:
         return None
-    if state.waiting is not None:
-        tensors = list(tensors)
-        settle(tensors)
     arrays = []
     flat = dtype = None
     for x in tensors:
@@ -82,6 +78,12 @@ def known_rows_of(tensors: Sequence[Any]) -> tuple[Array, list[int]] | None:
         if g.family is not family:
             return None
         offsets.append(g.offset)
+    return rows_at(value, family, offsets)
+
+
+def rows_at(value: Array, family: Family, offsets: list[int]) -> tuple[Array, list[int]]:
+    """A table of what a family's geometries read of a flat value, and which rows those at offsets are."""
+    size = family.numel
     if size == 1:
         return value, offsets
     if not family.is_contiguous:

@@ -15,7 +15,7 @@ from .joint import joined
 from .known import known_arrays, known_parts, known_rows, known_rows_of, made
 from .tape import state
 from .tensor import Tensor, fresh
-from .waiting import settle
+from .waiting import Waits
 
 Array = np.ndarray[Any, Any]
 
@@ -39,11 +39,11 @@ def stack_tensors(batch: Sequence[Any]) -> Tensor | None:
 
 def stack_rows(batch: Sequence[Any]) -> Tensor | None:
     """``stack_tensors`` for elements that lie in order."""
+    if _waits(batch) and (together := _joined(batch, True)) is not None:
+        return together
     rows = known_rows_of(batch)
     if rows is not None:
         return take_rows(*rows, batch[0].shape)
-    if state.waiting is not None and (together := _joined(batch, True)) is not None:
-        return together
     flats = known_rows(batch)
     if flats is None:
         return None
@@ -53,14 +53,18 @@ def stack_rows(batch: Sequence[Any]) -> Tensor | None:
     return made(flat, (len(flats), *shape))
 
 
+def _waits(batch: Sequence[Any]) -> bool:
+    """Whether any of these tensors waits for being stacked or joined (Note: joint computing)."""
+    at_once = state.at_once
+    if at_once is None or not at_once.waited:
+        return False
+    return any(x.__class__ is Tensor and x._storage.__class__ is Waits for x in batch)
+
+
 def _joined(batch: Sequence[Any], stacked: bool) -> Tensor | None:
-    """Tensors that wait for this, stacked or joined; else they wait no more (Note: joint computing)."""
-    nodes = state.waiting.nodes
-    if not any(isinstance(x, Tensor) and x._storage.node in nodes for x in batch):
-        return None
+    """Tensors of which some wait, stacked or joined; None where they do not wait for the same."""
     node = joined(batch)
     if node is None:
-        settle(batch)
         return None
     first = batch[0]._geometry
     shape = (len(batch), *first.shape) if stacked else (len(batch) * first.shape[0], *first.shape[1:])
@@ -70,11 +74,11 @@ def _joined(batch: Sequence[Any], stacked: bool) -> Tensor | None:
 
 def join_tensors(batch: Sequence[Any]) -> Tensor | None:
     """The tensors of a batch joined along their first dimension; None as in ``stack_tensors``."""
+    if _waits(batch) and (together := _joined(batch, False)) is not None:
+        return together
     rows = known_rows_of(batch)
     if rows is not None and (shape := tuple(batch[0].shape)):
         return made(_taken(*rows, shape), (len(batch) * shape[0], *shape[1:]))
-    if state.waiting is not None and (together := _joined(batch, False)) is not None:
-        return together
     parts = known_parts(batch)
     if parts is None:
         return None

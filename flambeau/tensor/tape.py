@@ -24,7 +24,6 @@ class GradState(threading.local):
     inference = False
     check_nan = True
     at_once: Any = None     # the block in which it makes samples (Note: computing at once)
-    waiting: Any = None     # what was to be done to them, and waits (Note: joint computing)
     # While a level of forward differentiation is open everything is recorded (Note: forward mode): whether it
     # is, and whether the program has switched gradients off meanwhile.
     forward = False
