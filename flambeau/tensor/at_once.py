@@ -36,7 +36,7 @@ from .record import ABSENT, DECLINED, compute_with, projection, sign
 from .stacking import joins
 from .tape import INFERENCE, state
 from .tensor import Tensor
-from .waiting import Application, Habit, Waits, part, settle
+from .waiting import Habit, Waits, part, settle
 
 _new = object.__new__
 _array = np.ndarray
@@ -112,13 +112,14 @@ def _compute(operator: Operator, operands: Any, attributes: tuple[Any, ...], eno
     for x in operands:
         if x.__class__ is Tensor:
             storage, g, base = x._storage, x._geometry, x._base
+            if x._requires_grad or (base is not None and base._requires_grad) or x._sparse:
+                return DECLINED
             source = storage.owner
             if storage.__class__ is not Waits:  # asked last: another thread may have the value computed
                 source = storage.node
-            if x._requires_grad or (base is not None and base._requires_grad) or x._sparse \
-                    or (source.__class__ is Node and source.value.__class__ is not _array):
-                return DECLINED
-            exposed = exposed or storage.exposed
+                if source.value.__class__ is not _array:
+                    return DECLINED
+                exposed = exposed or storage.exposed
             key.append(g.family)
             reads += source, g
         elif isinstance(x, Tensor):
@@ -131,7 +132,7 @@ def _compute(operator: Operator, operands: Any, attributes: tuple[Any, ...], eno
     if at_once.waits and prepared.waits:
         if exposed:
             reads = [y for x, g in zip(reads[::2], reads[1::2]) for y in _as_now(x, g)]
-        return _wait(at_once, prepared.signature, [prepared.signature, *reads])
+        return _wait(at_once, prepared.signature, reads)
     return _computed(prepared, reads, enough)
 
 
@@ -142,21 +143,21 @@ def _short(operator: Operator, x: Tensor, y: Any, attributes: tuple[Any, ...]) -
             or (casting.used and operator.name in casting.OPERATORS):
         return DECLINED
     storage, g, base = x._storage, x._geometry, x._base
-    if x._requires_grad or storage.exposed or (base is not None and base._requires_grad):
+    if x._requires_grad or (base is not None and base._requires_grad):
         return DECLINED
     source = storage.owner
     if storage.__class__ is not Waits:
         source = storage.node
-        if source.value.__class__ is not _array:
+        if source.value.__class__ is not _array or storage.exposed:
             return DECLINED
     if y.__class__ is Tensor:
         storage, h, base = y._storage, y._geometry, y._base
-        if y._requires_grad or storage.exposed or (base is not None and base._requires_grad):
+        if y._requires_grad or (base is not None and base._requires_grad):
             return DECLINED
         other = storage.owner
         if storage.__class__ is not Waits:
             other = storage.node
-            if other.value.__class__ is not _array:
+            if other.value.__class__ is not _array or storage.exposed:
                 return DECLINED
         prepared = _prepared.get((operator, attributes, g.family, h.family))
         reads = [prepared, source, g, other, h]
@@ -168,18 +169,26 @@ def _short(operator: Operator, x: Tensor, y: Any, attributes: tuple[Any, ...]) -
         reads = [prepared, source, g, y, None]
     if prepared is None:
         return DECLINED
-    if at_once.waits and prepared.waits:
-        reads[0] = prepared.signature
-        return _wait(at_once, prepared.signature, reads)
-    return _computed(prepared, reads[1:], None)
+    if not (prepared.waits and at_once.waits):
+        return _computed(prepared, reads[1:], None)
+    at_once.waited = True
+    reads[0] = signature = prepared.signature
+    out = _new(Tensor)
+    out._storage = storage = _new(Waits)
+    storage.version = 0
+    storage.owner = reads
+    out._geometry = signature.outputs[0]
+    if state.inference:
+        out._counter = INFERENCE
+    return out
 
 
-def _wait(at_once: AtOnce, signature: Signature, application: Application) -> Tensor:
+def _wait(at_once: AtOnce, signature: Signature, reads: list[Any]) -> Tensor:
     """The result, of which the value is made with those of other samples."""
     at_once.waited = True
     out = _new(Tensor)
-    out._geometry = geometry = signature.outputs[0]
-    out._storage = Waits(geometry, application)
+    out._storage = Waits([signature, *reads])
+    out._geometry = signature.outputs[0]
     if state.inference:
         out._counter = INFERENCE
     return out
@@ -202,7 +211,7 @@ def _computed(prepared: _Prepared, reads: list[Any], enough: int | None) -> Any:
     operands = []
     for source, g in zip(reads[::2], reads[1::2]):
         if source.__class__ is list:
-            source = settle(source)
+            source = settle(source)[1]
         operands.append(source if g is None or not g.offset else part(source, g))
     before = hush()
     try:

@@ -24,6 +24,7 @@ from .waiting import Application, Waits, part
 Array = np.ndarray[Any, Any]
 
 _PLAIN = {Tensor}
+_NODES = {Node}
 _LEAST = 4      # samples: fewer are computed alone
 _SMALL = 1 << 15    # bytes of a batch: NumPy has no better
 _SPREAD = 4     # as many in a group, on the average: else alone
@@ -63,8 +64,7 @@ def joined(tensors: Sequence[Any]) -> Node | None:
     if {*map(type, tensors)} != _PLAIN:
         return None
     for x in tensors:
-        base = x._base
-        if x._requires_grad or (base is not None and base._requires_grad):
+        if x._requires_grad or ((base := x._base) is not None and base._requires_grad):
             return None
     geometries = [x._geometry for x in tensors]
     first = geometries[0]
@@ -98,22 +98,33 @@ class _Join:
     def column(self, sources: Sequence[Any], geometries: Sequence[Geometry]) -> Node:
         """The column of values read in these ways, which have one shape and dtype."""
         g = geometries[0]
-        missing = [x for x in sources if x.__class__ is list and x[0] is not None]
-        if not missing:
-            return constant(_in_a_row([_value(x) for x in sources], geometries))
-        if len(missing) == len(sources) and _are_one(geometries) and _is_whole(g, missing[0][0]):
+        kinds = {*map(type, sources)}
+        if kinds == _NODES:
+            return constant(_in_a_row([x.value for x in sources], geometries))
+        waiting = [x for x in sources if x.__class__ is list and x[0] is not None]
+        if len(waiting) < len(sources):
+            return constant(self.mixed(sources, waiting, geometries))
+        if _is_whole(g, waiting[0][0]) and _are_one(geometries):
             key = tuple(map(id, sources))
             found = self.known.get(key)
             if found is None:
                 found = self.known[key] = self.operation(sources)
             return found
-        flat = self.computed(self.operation(missing)).value
-        size = len(flat) // len(missing)
-        if len(missing) == len(sources) and all(x.family is g.family for x in geometries):
+        flat = self.computed(self.operation(waiting)).value
+        if all(x.family is g.family for x in geometries):
+            size = len(flat) // len(waiting)
             return constant(_rows(flat, g, [i * size + x.offset for i, x in enumerate(geometries)]))
-        rows = iter(flat.reshape(len(missing), -1))
-        values = [next(rows) if x.__class__ is list and x[0] is not None else _value(x) for x in sources]
-        return constant(_in_a_row(values, geometries))
+        return constant(_in_a_row([*flat.reshape(len(waiting), -1)], geometries))
+
+    def mixed(self, sources: Sequence[Any], waiting: Sequence[Application],
+              geometries: Sequence[Geometry]) -> Array:
+        """The column of values of which some wait."""
+        rows: Any = iter(())
+        if waiting:
+            rows = iter(self.computed(self.operation(waiting)).value.reshape(len(waiting), -1))
+        values = [x.value if x.__class__ is Node else x[1].value if x[0] is None else next(rows)
+                  for x in sources]
+        return _in_a_row(values, geometries)
 
     def operation(self, waiting: Sequence[Application]) -> Node:
         """The column of the results of operators that all wait."""
@@ -176,11 +187,6 @@ def _is_whole(g: Geometry, signature: Signature) -> bool:
     return g.is_contiguous and not g.offset and g.numel == signature.outputs[0].numel
 
 
-def _value(source: Any) -> Array:
-    found: Array = (source[1] if source.__class__ is list else source).value
-    return found
-
-
 def _rows(value: Array, g: Geometry, offsets: list[int]) -> Array:
     """What geometries like this read at offsets of a value, one after the other."""
     if value.dtype != g.dtype.numpy:
@@ -194,7 +200,7 @@ def _rows(value: Array, g: Geometry, offsets: list[int]) -> Array:
 def _in_a_row(values: Sequence[Array], geometries: Sequence[Geometry]) -> Array:
     """The elements of values read in these ways, one after the other."""
     g = geometries[0]
-    if len({*map(id, values)}) == 1 and all(x.family is g.family for x in geometries):
+    if values[-1] is values[0] and len({*map(id, values)}) == 1 and all(x.family is g.family for x in geometries):
         return _rows(values[0], g, [x.offset for x in geometries])
     numpy_type = g.dtype.numpy
     for value in values:

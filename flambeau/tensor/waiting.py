@@ -26,34 +26,36 @@ from .tape import state
 
 # An operator that waits: its signature, and for each operand what it reads (a node with a value, another one
 # that waits, a Python number or None) and the geometry by which it reads that. Once there is a value: None,
-# and the node that has it.
+# the node that has it, and its geometry.
 Application = list[Any]
 
 
 class Waits(Storage):
-    """The storage of a result that waits, as its ``owner`` says; an ordinary one as soon as it is asked."""
+    """The storage of a result that waits, as its ``owner`` says; an ordinary one once it is asked for more.
+    """
 
     __slots__ = ()
 
-    def __init__(self, geometry: Geometry, application: Application) -> None:
+    def __init__(self, application: Application) -> None:
         self.version = 0
-        self.exposed = False
-        self.geometry = geometry
         self.owner = application
 
-    @property   # type: ignore[override]
-    def node(self) -> Node:
-        """A node with the value, which is computed now."""
+    def ordinary(self) -> Storage:
+        """The same, with its value, which is computed now."""
         with pending.lock:
             if self.__class__ is Waits:
-                self.node = settle(self.owner)
-        return self.node
+                _, node, geometry = settle(self.owner)
+                for name, x in (("node", node), ("exposed", False), ("geometry", geometry)):
+                    _fields[name].__set__(self, x)
+                self.__class__ = Storage    # type: ignore[assignment]
+                self.owner = None
+        return self
 
-    @node.setter
-    def node(self, node: Node) -> None:
-        self.__class__ = Storage    # type: ignore[assignment]
-        self.owner = None
-        self.node = node
+
+_fields: Any = vars(Storage)
+for _name in ("node", "exposed", "geometry"):
+    setattr(Waits, _name, property(lambda self, name=_name: getattr(self.ordinary(), name),
+                                   lambda self, x, name=_name: setattr(self.ordinary(), name, x)))
 
 
 class Habit:
@@ -65,8 +67,8 @@ class Habit:
         self.waits = True
 
 
-def settle(application: Application) -> Node:
-    """The value of what waits: it is computed alone, and before it what it reads."""
+def settle(application: Application) -> Application:
+    """Compute what waits alone, and before it what it reads."""
     todo = [application]
     with pending.lock:
         while todo:
@@ -77,8 +79,7 @@ def settle(application: Application) -> Node:
                     _compute(one)
                 todo.pop()
             todo += missing
-    node: Node = application[1]
-    return node
+    return application
 
 
 def _compute(one: Application) -> None:
@@ -86,7 +87,7 @@ def _compute(one: Application) -> None:
                 for x, g in zip(one[1::2], one[2::2])]
     node = Node(one[0], tuple(operands), None)
     interpreter.run([node])
-    one[:] = None, node
+    one[:] = None, node, one[0].outputs[0]
     if state.at_once is not None:
         state.at_once.alone += 1
 
