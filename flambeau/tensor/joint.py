@@ -63,9 +63,9 @@ def joined(tensors: Sequence[Any]) -> Node | None:
         return None
     if {*map(type, tensors)} != _PLAIN:
         return None
-    for x in tensors:
-        if x._requires_grad or ((base := x._base) is not None and base._requires_grad):
-            return None
+    bases = {x._base for x in tensors}
+    if True in [x._requires_grad for x in tensors] or any(b is not None and b._requires_grad for b in bases):
+        return None
     geometries = [x._geometry for x in tensors]
     first = geometries[0]
     for g in {*geometries}:
@@ -74,8 +74,8 @@ def joined(tensors: Sequence[Any]) -> Node | None:
     join = _Join(len(tensors))
     with pending.lock:      # nobody else computes them meanwhile
         try:
-            sources = [x._storage.owner if x._storage.__class__ is Waits else x._storage.node
-                       for x in tensors]
+            storages = [x._storage for x in tensors]
+            sources = [x.owner if x.__class__ is Waits else x.node for x in storages]
             result = join.computed(join.column(sources, geometries), True)
             state.at_once.joined += join.joined
             return result
@@ -100,6 +100,8 @@ class _Join:
         g = geometries[0]
         kinds = {*map(type, sources)}
         if kinds == _NODES:
+            if _are_one(sources) and len({x.family for x in geometries}) == 1:
+                return constant(_rows(sources[0].value, g, [x.offset for x in geometries]))
             return constant(_in_a_row([x.value for x in sources], geometries))
         waiting = [x for x in sources if x.__class__ is list and x[0] is not None]
         if len(waiting) < len(sources):
@@ -111,7 +113,7 @@ class _Join:
                 found = self.known[key] = self.operation(sources)
             return found
         flat = self.computed(self.operation(waiting)).value
-        if all(x.family is g.family for x in geometries):
+        if len({x.family for x in geometries}) == 1:
             size = len(flat) // len(waiting)
             return constant(_rows(flat, g, [i * size + x.offset for i, x in enumerate(geometries)]))
         return constant(_in_a_row([*flat.reshape(len(waiting), -1)], geometries))
@@ -200,8 +202,6 @@ def _rows(value: Array, g: Geometry, offsets: list[int]) -> Array:
 def _in_a_row(values: Sequence[Array], geometries: Sequence[Geometry]) -> Array:
     """The elements of values read in these ways, one after the other."""
     g = geometries[0]
-    if values[-1] is values[0] and len({*map(id, values)}) == 1 and all(x.family is g.family for x in geometries):
-        return _rows(values[0], g, [x.offset for x in geometries])
     numpy_type = g.dtype.numpy
     for value in values:
         if value.dtype is not numpy_type and value.dtype != numpy_type:
