@@ -116,14 +116,13 @@ class Geometry:
 class Family(dict[int, Geometry]):
     """The geometries that differ in their offset alone, by offset; what is missing is made.
 
-    ``table``: the extent of the first dimension, if it is longer than ``TABLE``; ``rows``: what its positions
-    are then.
+    ``first``: the extent of the first dimension; ``table``: the same, if it is longer than ``TABLE``;
+    ``rows``: what its positions are, once somebody asked.
     """
 
-    __slots__ = ("shape", "strides", "dtype", "device", "ndim", "numel", "is_contiguous", "span", "table",
-                 "rows", "order", "steps", "flat", "spare", "_part", "_stretch", "_cut", "_room")
+    __slots__ = ("shape", "strides", "dtype", "device", "ndim", "numel", "is_contiguous", "span", "first",
+                 "table", "rows", "order", "steps", "flat", "spare", "_part", "_stretch", "_cut", "_room")
 
-    rows: Family
     __hash__ = object.__hash__  # type: ignore[assignment]
     __eq__ = object.__eq__
 
@@ -147,10 +146,9 @@ class Family(dict[int, Geometry]):
         self._cut: tuple[tuple[int | None, ...], Family] | None = None      # the latest ``cut``
         self._room = _ROOM
         self.spare: list[Geometry] = []     # what it let go of
-        first = next(iter(shape), 0)
-        self.table = first if first > TABLE else 0
-        if self.table:
-            self.rows = self.parts(0)
+        self.first = next(iter(shape), 0)
+        self.table = self.first if self.first > TABLE else 0
+        self.rows: Family | None = None
 
     def __missing__(self, offset: int) -> Geometry:
         if len(self) >= self._room:

@@ -200,23 +200,32 @@ def _few(few: Any, source: Generator, operands: tuple[Any, ...], geometry: Geome
         if value.__class__ is not np.ndarray:
             return None
         ahead = Ahead(value)
-    dtype = geometry.dtype.numpy
-    numbers = few(ahead, geometry.numel, *operands, dtype)
+    numbers = few(ahead, geometry.numel, *operands, geometry.dtype.numpy)
     if numbers is None:
         return None
     source._ahead = ahead
-    return from_value(np.array(numbers, dtype), geometry)
+    return from_value(numbers, geometry)
 
 
 def draw_few(few: Any, geometry: Geometry, *operands: Any) -> Tensor | None:
     """A few numbers of the default generator, with less around them; None where there is more to it."""
     ahead = default_generator._ahead
-    if ahead.__class__ is not Ahead or levels or geometry.device is not devices.CPU \
-            or not _draws_at_once(geometry):
+    if ahead.__class__ is not Ahead or levels or geometry.device is not devices.CPU or interceptors \
+            or settings.executor not in _AT_ONCE:
         return None
-    dtype = geometry.dtype.numpy
-    numbers = few(ahead, geometry.numel, *operands, dtype)
-    return None if numbers is None else from_value(np.array(numbers, dtype), geometry)
+    numbers = few(ahead, geometry.numel, *operands, geometry.dtype.numpy)
+    return None if numbers is None else from_value(numbers, geometry)
+
+
+def draw_group(geometry: Geometry) -> Tensor | None:
+    """Standard normal numbers for a sample, of those drawn ahead; None where there is more to it."""
+    ahead = default_generator._ahead
+    if ahead.__class__ is not GroupsAhead or levels or geometry.device is not devices.CPU \
+            or not _draws_at_once(geometry) or state.at_once is None \
+            or not is_of_groups(geometry.numel, 0.0, 1.0, True, geometry.dtype.numpy):
+        return None
+    values = ahead.take(geometry.numel)
+    return None if values is None else from_value(values, geometry)
 
 
 def _of_groups(operator: Operator, source: Generator, geometry: Geometry) -> Tensor | None:

@@ -24,7 +24,7 @@ from ..tensor.construct import empty_geometry
 from .creation import factory_geometry, leaf, like_geometry
 from .definition import broadcast_shapes, operator
 from .extents import sizes_of
-from .generator import draw, draw_few, few_by_few, may_fail
+from .generator import draw, draw_few, draw_group, few_by_few, may_fail
 from .looking import look
 from .prices import draws
 from .registry import api
@@ -164,7 +164,25 @@ def require_floating(d: dtypes.dtype, kernel: str) -> None:
         raise NotImplementedError(f"\"{kernel}\" not implemented for '{dtypes.SCALAR_NAMES[d]}'")
 
 
-@api("torch", out=True)
+def _normal_numbers(*sizes: Any) -> Any:
+    """``randn`` for a sample."""
+    if state.at_once is None or {*map(type, sizes)} != _INTEGERS or min(sizes) < 0:
+        return None
+    return draw_group(contiguous(sizes, dtypes.get_default_dtype(), devices.resolve(None)))
+
+
+_INTEGERS = {int}
+
+
+def _normal_numbers_like(*args: Any) -> Any:
+    """``randn_like`` of a sample."""
+    if state.at_once is None or len(args) != 1 or args[0].__class__ is not Tensor \
+            or not args[0]._geometry.is_contiguous:
+        return None
+    return draw_group(args[0]._geometry.family[0])
+
+
+@api("torch", out=True, quick=_normal_numbers)
 def randn(*sizes: Any, size: Any = None, generator: Any = None, dtype: Any = None, layout: Any = None,
           device: Any = None, requires_grad: bool = False, pin_memory: bool = False,
           names: Any = None) -> Tensor:
@@ -194,7 +212,7 @@ def rand_like(input: Tensor, *, dtype: Any = None, layout: Any = None, device: A
     return _finished(drawn(UNIFORM, generator, (0.0, 1.0), geometry), requires_grad)
 
 
-@api("torch", judge="first")
+@api("torch", judge="first", quick=_normal_numbers_like)
 def randn_like(input: Tensor, *, dtype: Any = None, layout: Any = None, device: Any = None,
                requires_grad: bool = False, memory_format: Any = None, pin_memory: bool = False,
                generator: Any = None) -> Tensor:

@@ -199,7 +199,8 @@ def getitem(self: Tensor, key: Any) -> Tensor:
     (tensor([2, 5]), tensor([4, 5]))
     """
     if key.__class__ is int:
-        if 0 <= key < self._geometry.family.table:
+        family = self._geometry.family
+        if 0 <= key < family.table or (0 <= key < family.first and state.at_once is not None):
             return row(self, key)
         return select(self, 0, key, 0)
     if key.__class__ is slice:

@@ -15,6 +15,7 @@ FEW = 8
 # Widths of integers from here on take 64 bits to a value.
 WIDE = 1 << 28
 _MOST = 256
+_MANY = 32      # outputs that are made numbers together
 _place: Any = Struct("<iiQ").unpack_from     # at 8: outputs left, whether seeded, the next word
 _write_left: Any = Struct("<i").pack_into
 _write_next: Any = Struct("<Q").pack_into
@@ -26,7 +27,8 @@ _words: list[Any] = [Struct(f"<{count}Q").unpack_from for count in range(FEW + 1
 class Ahead:
     """Outputs of 32 bits that were made from a state before they are asked for, more of them each time."""
 
-    __slots__ = ("_state", "_left", "_following", "_outputs", "_at", "_before", "_more", "_normal")
+    __slots__ = ("_state", "_left", "_following", "_outputs", "_at", "_before", "_more", "_normal",
+                 "_uniform")
 
     def __init__(self, state: State) -> None:
         self._state = state
@@ -35,6 +37,7 @@ class Ahead:
         self._at = 0        # how many of them were taken
         self._before = 0    # how many outputs of the state's block were taken before them
         self._more = 0
+        self._uniform: Any = None   # the same as numbers of [0, 1), once somebody asked for such
         self._normal: tuple[float, int] | None = None   # what replaces the kept second value of a pair
 
     def take(self, count: int) -> list[int]:
@@ -47,6 +50,20 @@ class Ahead:
         self._at = end
         return self._outputs[at:end]
 
+    def uniform(self, count: int) -> Any:
+        """The next outputs as numbers of [0, 1) in float32."""
+        at = self._at
+        end = at + count
+        if end > len(self._outputs):
+            self._make(count)
+            at, end = 0, count
+        self._at = end
+        if len(self._outputs) < _MANY:
+            return np.array([(x & 0xFFFFFF) * 2.0**-24 for x in self._outputs[at:end]], FLOAT32)
+        if self._uniform is None:
+            self._uniform = ((np.array(self._outputs) & 0xFFFFFF) * 2.0**-24).astype(FLOAT32)
+        return self._uniform[at:end].copy()
+
     def _make(self, count: int) -> None:
         """Let there be so many that were not taken, the first of which comes first."""
         outputs = self._outputs[self._at:]
@@ -57,7 +74,7 @@ class Ahead:
             outputs += _outputs(self._state, self._following + made,
                                 min(max(count - len(outputs), self._more), left))
             self._more = min(4 * len(outputs), _MOST)
-        self._outputs = outputs
+        self._outputs, self._uniform = outputs, None
         if len(outputs) < count:
             self._begin_block(len(outputs))
             self._make(count)
@@ -127,19 +144,19 @@ def _outputs(state: State, position: int, count: int) -> list[int]:
     return outputs
 
 
-def few_uniform(ahead: Ahead, count: int, low: float, high: float, dtype: Any) -> list[float] | None:
+def few_uniform(ahead: Ahead, count: int, low: float, high: float, dtype: Any) -> Any:
     """A few values of ``uniform``; None where that has to draw them."""
     if low != 0 or high != 1 or dtype is not FLOAT32 or count > _MOST:
         return None
-    return [(x & 0xFFFFFF) * 2.0**-24 for x in ahead.take(count)]
+    return ahead.uniform(count)
 
 
-def few_integers(ahead: Ahead, count: int, low: int, high: int, dtype: Any) -> list[int] | None:
+def few_integers(ahead: Ahead, count: int, low: int, high: int, dtype: Any) -> Any:
     """A few values of ``randint``; None where that has to draw them."""
     width = high - low
     if width >= WIDE or dtype.char != "l" or count > _MOST:
         return None
-    return [low + x % width for x in ahead.take(count)]
+    return np.array([low + x % width for x in ahead.take(count)], dtype)
 
 
 def few_normals(ahead: Ahead, count: int, mean: float, std: float, dtype: Any) -> Any:
@@ -147,4 +164,6 @@ def few_normals(ahead: Ahead, count: int, mean: float, std: float, dtype: Any) -
     if not 0 < count <= FEW or dtype not in (FLOAT32, FLOAT64):
         return None
     values = ahead.normals(count)
-    return values if mean == 0 and std == 1 else scaled(np.array(values), float(std), float(mean))
+    if mean != 0 or std != 1:
+        values = scaled(np.array(values), float(std), float(mean))
+    return np.array(values, dtype)

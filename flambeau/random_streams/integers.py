@@ -29,8 +29,9 @@ def randint(state: State, shape: tuple[int, ...], low: int, high: int,
     if dtype in SIGNIFICAND_BITS:
         low, high = floating_bounds(low, high, dtype)
     width = high - low
-    if few := few_integers(ahead := Ahead(state), math.prod(shape), low, high, dtype):
-        return np.array(few, dtype).reshape(shape), ahead.after()
+    few = few_integers(ahead := Ahead(state), math.prod(shape), low, high, dtype)
+    if few is not None and len(few):
+        return few.reshape(shape), ahead.after()
     stream = Stream(state)
 
     def narrow(count: int) -> Array:

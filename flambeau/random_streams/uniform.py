@@ -41,8 +41,9 @@ def uniform(state: State, shape: tuple[int, ...], low: float, high: float,
     if dtype.kind == "c":
         parts, state = uniform(state, (*shape, 2), low, high, FLOAT32 if dtype.itemsize == 8 else FLOAT64)
         return parts.view(dtype).reshape(shape), state
-    if few := few_uniform(ahead := Ahead(state), math.prod(shape), low, high, dtype):
-        return np.array(few, dtype).reshape(shape), ahead.after()
+    few = few_uniform(ahead := Ahead(state), math.prod(shape), low, high, dtype)
+    if few is not None and len(few):
+        return few.reshape(shape), ahead.after()
     stream = Stream(state)
     if dtype == FLOAT64:
         values = fill(stream, shape, dtype, lambda n: _double(stream.doubles(n), low, high))

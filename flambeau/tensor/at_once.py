@@ -20,7 +20,6 @@ import numpy as np
 from .. import dtypes
 from ..config import settings
 from ..executors import native
-from ..executors.interpreter.arrays import reinterpret
 from ..executors.interpreter.quiet import hush, speak
 from ..executors.interpreter.run import Plan, draws, prepare
 from ..executors.native.tiers import interpreted
@@ -36,7 +35,7 @@ from .record import ABSENT, DECLINED, compute_with, projection, sign
 from .stacking import joins
 from .tape import INFERENCE, state
 from .tensor import Tensor
-from .waiting import Habit, Waits, part, settle
+from .waiting import Habit, Waits, cut, known
 
 _new = object.__new__
 _array = np.ndarray
@@ -108,18 +107,18 @@ def _compute(operator: Operator, operands: Any, attributes: tuple[Any, ...], eno
         return result
     key: list[Any] = [operator, attributes]
     reads: list[Any] = []
-    exposed = False
     for x in operands:
         if x.__class__ is Tensor:
             storage, g, base = x._storage, x._geometry, x._base
             if x._requires_grad or (base is not None and base._requires_grad) or x._sparse:
                 return DECLINED
             source = storage.owner
-            if storage.__class__ is not Waits:  # asked last: another thread may have the value computed
+            if storage.__class__ is not Waits:
                 source = storage.node
                 if source.value.__class__ is not _array:
                     return DECLINED
-                exposed = exposed or storage.exposed
+                if storage.exposed and at_once.waits:
+                    source, g = _as_now(source, g)
             key.append(g.family)
             reads += source, g
         elif isinstance(x, Tensor):
@@ -130,10 +129,8 @@ def _compute(operator: Operator, operands: Any, attributes: tuple[Any, ...], eno
     found = tuple(key)
     prepared = _prepared.get(found) or _prepare(operator, found, attributes)
     if at_once.waits and prepared.waits:
-        if exposed:
-            reads = [y for x, g in zip(reads[::2], reads[1::2]) for y in _as_now(x, g)]
         return _wait(at_once, prepared.signature, reads)
-    return _computed(prepared, reads, enough)
+    return _computed(prepared, reads[::2], reads[1::2], enough)
 
 
 def _short(operator: Operator, x: Tensor, y: Any, attributes: tuple[Any, ...]) -> Any:
@@ -146,10 +143,12 @@ def _short(operator: Operator, x: Tensor, y: Any, attributes: tuple[Any, ...]) -
     if x._requires_grad or (base is not None and base._requires_grad):
         return DECLINED
     source = storage.owner
-    if storage.__class__ is not Waits:
+    if storage.__class__ is not Waits:  # asked last: another thread may have the value computed
         source = storage.node
-        if source.value.__class__ is not _array or storage.exposed:
+        if source.value.__class__ is not _array:
             return DECLINED
+        if storage.exposed and at_once.waits:
+            source, g = _as_now(source, g)
     if y.__class__ is Tensor:
         storage, h, base = y._storage, y._geometry, y._base
         if y._requires_grad or (base is not None and base._requires_grad):
@@ -157,8 +156,10 @@ def _short(operator: Operator, x: Tensor, y: Any, attributes: tuple[Any, ...]) -
         other = storage.owner
         if storage.__class__ is not Waits:
             other = storage.node
-            if other.value.__class__ is not _array or storage.exposed:
+            if other.value.__class__ is not _array:
                 return DECLINED
+            if storage.exposed and at_once.waits:
+                other, h = _as_now(other, h)
         prepared = _prepared.get((operator, attributes, g.family, h.family))
         reads = [prepared, source, g, other, h]
     elif y is ABSENT:
@@ -170,7 +171,7 @@ def _short(operator: Operator, x: Tensor, y: Any, attributes: tuple[Any, ...]) -
     if prepared is None:
         return DECLINED
     if not (prepared.waits and at_once.waits):
-        return _computed(prepared, reads[1:], None)
+        return _computed(prepared, reads[1::2], reads[2::2], None)
     at_once.waited = True
     reads[0] = signature = prepared.signature
     out = _new(Tensor)
@@ -194,28 +195,20 @@ def _wait(at_once: AtOnce, signature: Signature, reads: list[Any]) -> Tensor:
     return out
 
 
-def _as_now(source: Any, g: Geometry | None) -> tuple[Any, Any]:
+def _as_now(node: Node, g: Geometry) -> tuple[Node, Geometry]:
     """What is read of a value that somebody may change before it is."""
-    if g is None or source.__class__ is list:
-        return source, g
-    numpy_type, value = g.dtype.numpy, source.value
-    if value.dtype is not numpy_type and value.dtype != numpy_type:
-        value = reinterpret(value, numpy_type)
-    return constant(value[g.offset:g.extent].copy()), g.family[0]
+    return constant(cut(node.value, g).copy()), g.family[0]
 
 
-def _computed(prepared: _Prepared, reads: list[Any], enough: int | None) -> Any:
+def _computed(prepared: _Prepared, sources: list[Any], geometries: list[Any], enough: int | None) -> Any:
     plan, signature = prepared.plan, prepared.signature
     if plan is None:
         return DECLINED
-    operands = []
-    for source, g in zip(reads[::2], reads[1::2]):
-        if source.__class__ is list:
-            source = settle(source)[1]
-        operands.append(source if g is None or not g.offset else part(source, g))
+    operands = tuple([x if g is None or (x.__class__ is Node and not g.offset) else known(x, g)
+                      for x, g in zip(sources, geometries)])
     before = hush()
     try:
-        result = plan(tuple(operands))
+        result = plan(operands)
     except Exception:   # recorded, it fails where it is looked at
         return DECLINED
     finally:

@@ -11,7 +11,7 @@ import numpy as np
 from .. import devices, dtypes
 from ..executors.interpreter.quiet import hush, speak
 from ..graph.geometry import Geometry, contiguous, intern
-from ..graph.node import constant
+from ..graph.node import Node, constant
 from ..graph.recent import Recent
 from ..graph.storage import Storage
 from ..size import Size
@@ -49,11 +49,19 @@ def _refuse_negative_strides(array: np.ndarray[Any, Any]) -> None:
 _dense: Recent[Any, Geometry] = Recent(1 << 8)  # of shared arrays, by dtype and shape
 
 
+def shared_again(array: Any = None, *more: Any) -> Tensor | None:
+    """``shared`` for a dense array like an earlier one; None for everything else."""
+    if more or array.__class__ is not np.ndarray or not array.flags.c_contiguous:
+        return None
+    geometry = _dense.get((array.dtype, array.shape))
+    return None if geometry is None else _exposed(array, array.reshape(-1), geometry, geometry)
+
+
 def shared(array: np.ndarray[Any, Any]) -> Tensor:
     """A tensor that shares memory with an array (``from_numpy``)."""
+    if (again := shared_again(array)) is not None:
+        return again
     kind = array.dtype, array.shape
-    if array.__class__ is np.ndarray and array.flags.c_contiguous and (known := _dense.get(kind)) is not None:
-        return _exposed(array, array.reshape(-1), known, known)
     array = np.asarray(array)   # a matrix stays two-dimensional whatever is done to it
     dtype = dtypes.from_numpy_dtype(array.dtype)
     if array.flags.c_contiguous:
@@ -76,10 +84,16 @@ def shared(array: np.ndarray[Any, Any]) -> Tensor:
 
 def _exposed(array: np.ndarray[Any, Any], flat: Any, geometry: Geometry, held: Geometry) -> Tensor:
     """A tensor on the memory of an array, all of which is ``flat``."""
-    storage = Storage(constant(flat), held)
+    node = Node(None, (), None)     # as ``fresh`` and ``constant`` do it: for each sample
+    node.value = flat
+    out = _new(Tensor)
+    out._storage = storage = Storage(node, held)
+    out._geometry = geometry
     storage.exposed = True
     storage.owner = array
-    return fresh(storage, geometry)
+    if state.inference:
+        out._counter = INFERENCE
+    return out
 
 
 def infer_dtype(data: Any) -> dtypes.dtype:

@@ -19,7 +19,7 @@ from .known import everywhere, rows_at
 from .record import sign
 from .tape import state
 from .tensor import Tensor
-from .waiting import Application, Waits, part
+from .waiting import Application, Waits, known
 
 Array = np.ndarray[Any, Any]
 
@@ -158,7 +158,7 @@ class _Join:
                 shared.append(operands[-1].__class__ is not Node)
                 continue
             shared.append(sources[0].__class__ is Node and _are_one(sources) and _are_one(geometries))
-            operands.append(part(sources[0], geometries[0]) if shared[-1] else
+            operands.append(known(sources[0], geometries[0]) if shared[-1] else
                             self.column(sources, geometries))
         key = signature, len(waiting), *shared
         node = Node(_stacked.get(key) or _stack(key), tuple(operands), None)

@@ -94,10 +94,15 @@ def is_plain(x: Tensor) -> bool:
 
 def _moved(operator: Operator, x: Tensor, attributes: tuple[Any, ...]) -> Tensor:
     """The view of a sample, of which there are others elsewhere: theirs are found as one."""
-    offset, first = x._geometry.offset, x._geometry.family[0]
-    signature = _signatures.get((operator, attributes, first)) or _sign(operator, first, attributes)
+    g = x._geometry
+    key = operator, attributes, g.family
+    signature = _signatures.get(key)
+    if signature is None:
+        first = g.family[0]
+        signature = _signatures.recall((operator, attributes, first)) or _sign(operator, first, attributes)
+        _signatures.keep(key, signature)
     found = signature.outputs[0]
-    return part(x, found.family[found.offset + offset] if offset else found, ((operator, attributes),))
+    return part(x, found.family[found.offset + g.offset], ((operator, attributes),))
 
 
 def stretch(x: Tensor, key: slice) -> Tensor | None:
@@ -168,9 +173,13 @@ def row(x: Tensor, position: int) -> Tensor:
             or (base is not None and (base._requires_grad or x._multiple)):
         return view(_makes_rows[0], x, (0, position))
     g = x._geometry
+    family = g.family
+    rows = family.rows
+    if rows is None:
+        rows = family.rows = family.parts(0)
     out = _new(Tensor)
     out._storage = storage = x._storage
-    out._geometry = g.family.rows[g.offset + position * g.strides[0]]
+    out._geometry = rows[g.offset + position * g.strides[0]]
     out._base = x if base is None else base
     out._base_version = storage.version
     if state.enabled:

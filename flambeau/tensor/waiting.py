@@ -83,8 +83,7 @@ def settle(application: Application) -> Application:
 
 
 def _compute(one: Application) -> None:
-    operands = [x if g is None else part(x[1] if x.__class__ is list else x, g)
-                for x, g in zip(one[1::2], one[2::2])]
+    operands = [x if g is None else known(x, g) for x, g in zip(one[1::2], one[2::2])]
     node = Node(one[0], tuple(operands), None)
     interpreter.run([node])
     one[:] = None, node, one[0].outputs[0]
@@ -92,11 +91,15 @@ def _compute(one: Application) -> None:
         state.at_once.alone += 1
 
 
-def part(node: Node, g: Geometry) -> Node:
-    """A known value from where it is read by a geometry: it is read there as by the family's first one."""
-    if not g.offset:
-        return node
-    value, numpy_type = node.value, g.dtype.numpy
+def known(source: Node | Application, g: Geometry) -> Node:
+    """The value of an operand from where it is read: it is read there as by its family's first geometry."""
+    node: Node = source if source.__class__ is Node else settle(source)[1]  # type: ignore[arg-type,assignment]
+    return constant(cut(node.value, g)) if g.offset else node
+
+
+def cut(value: Any, g: Geometry) -> Any:
+    """The part of a flat value in which a geometry reads."""
+    numpy_type = g.dtype.numpy
     if value.dtype is not numpy_type and value.dtype != numpy_type:
         value = reinterpret(value, numpy_type)
-    return constant(value[g.offset:g.extent])
+    return value[g.offset:g.extent]
