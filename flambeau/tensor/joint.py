@@ -36,6 +36,7 @@ _SHIFTED = {"flip": 0, "roll": 1}
 # Those to which a number is an operand like any other.
 _OF_NUMBERS = frozenset(("add", "sub", "rsub", "mul", "div"))
 
+_kinds: Recent[Signature, tuple[Any, ...]] = Recent(1 << 12)
 _stacked: Recent[tuple[Any, ...], Signature | None] = Recent(1 << 10)
 
 
@@ -105,7 +106,7 @@ class _Join:
             return constant(_in_a_row([x.value for x in sources], geometries))
         waiting = [x for x in sources if x.__class__ is list and x[0] is not None]
         if len(waiting) < len(sources):
-            return constant(self.mixed(sources, waiting, geometries))
+            return constant(self.mixed(sources, geometries))
         if _is_whole(g, waiting[0][0]) and _are_one(geometries):
             key = tuple(map(id, sources))
             found = self.known.get(key)
@@ -118,15 +119,18 @@ class _Join:
             return constant(_rows(flat, g, [i * size + x.offset for i, x in enumerate(geometries)]))
         return constant(_in_a_row([*flat.reshape(len(waiting), -1)], geometries))
 
-    def mixed(self, sources: Sequence[Any], waiting: Sequence[Application],
-              geometries: Sequence[Geometry]) -> Array:
+    def mixed(self, sources: Sequence[Any], geometries: Sequence[Geometry]) -> Array:
         """The column of values of which some wait."""
-        rows: Any = iter(())
-        if waiting:
-            rows = iter(self.computed(self.operation(waiting)).value.reshape(len(waiting), -1))
-        values = [x.value if x.__class__ is Node else x[1].value if x[0] is None else next(rows)
-                  for x in sources]
-        return _in_a_row(values, geometries)
+        parts: list[list[int]] = [[], []]
+        for i, x in enumerate(sources):
+            parts[x.__class__ is list and x[0] is not None].append(i)
+        rows = np.empty((len(sources), geometries[0].numel), geometries[0].dtype.numpy)
+        for positions in filter(None, parts):
+            read = [sources[i][1] if sources[i].__class__ is list and sources[i][0] is None else sources[i]
+                    for i in positions]
+            found = self.computed(self.column(read, [geometries[i] for i in positions])).value
+            rows[positions] = found.reshape(len(positions), -1)
+        return rows.reshape(-1)
 
     def operation(self, waiting: Sequence[Application]) -> Node:
         """The column of the results of operators that all wait."""
@@ -135,7 +139,9 @@ class _Join:
             return self.one_operation(waiting)
         groups: dict[Any, list[int]] = {}
         for i, signature in enumerate(signatures):
-            groups.setdefault(signature, []).append(i)
+            groups.setdefault(_kinds.get(signature) or _kind(signature), []).append(i)
+        if len(groups) == 1:
+            return self.one_operation(waiting)
         if len(groups) * _SPREAD > self.count:
             raise _Apart
         result: Array | None = None
@@ -187,6 +193,13 @@ def _are_one(things: Sequence[Any]) -> bool:
 def _is_whole(g: Geometry, signature: Signature) -> bool:
     """Whether this reads all of such a result in order."""
     return g.is_contiguous and not g.offset and g.numel == signature.outputs[0].numel
+
+
+def _kind(signature: Signature) -> tuple[Any, ...]:
+    """What operators have in common that are one on stacks: those lie in order, whatever the samples do."""
+    operands = [(g.shape, g.dtype) if g.__class__ is Geometry else g for g in signature.geometries]
+    return _kinds.recall(signature) or _kinds.keep(
+        signature, (signature.operator, signature.attributes, *operands))
 
 
 def _rows(value: Array, g: Geometry, offsets: list[int]) -> Array:
