@@ -163,7 +163,7 @@ def few_normals(ahead: Ahead, count: int, mean: float, std: float, dtype: Any) -
     """A few values of ``normal``; None where that has to draw them."""
     if not 0 < count <= FEW or dtype not in (FLOAT32, FLOAT64):
         return None
-    values = ahead.normals(count)
+    values: Any = ahead.normals(count)
     if mean != 0 or std != 1:
         values = scaled(np.array(values), float(std), float(mean))
     return np.array(values, dtype)

@@ -53,9 +53,20 @@ class Waits(Storage):
 
 
 _fields: Any = vars(Storage)
+
+
+def _when_ordinary(name: str) -> property:
+    """A field that only an ordinary storage has."""
+    def get(self: Waits) -> Any:
+        return getattr(self.ordinary(), name)
+
+    def put(self: Waits, x: Any) -> None:
+        setattr(self.ordinary(), name, x)
+    return property(get, put)
+
+
 for _name in ("node", "exposed", "geometry"):
-    setattr(Waits, _name, property(lambda self, name=_name: getattr(self.ordinary(), name),
-                                   lambda self, x, name=_name: setattr(self.ordinary(), name, x)))
+    setattr(Waits, _name, _when_ordinary(_name))
 
 
 class Habit:
@@ -93,7 +104,7 @@ def _compute(one: Application) -> None:
 
 def known(source: Node | Application, g: Geometry) -> Node:
     """The value of an operand from where it is read: it is read there as by its family's first geometry."""
-    node: Node = source if source.__class__ is Node else settle(source)[1]  # type: ignore[arg-type,assignment]
+    node: Node = source if source.__class__ is Node else settle(source)[1]  # type: ignore[arg-type]
     return constant(cut(node.value, g)) if g.offset else node
 
 

@@ -18,6 +18,9 @@ TABLE = np.random.default_rng(0).random((64, 3, 8, 8), np.float32)
 BYTES = np.random.default_rng(1).integers(0, 256, (64, 8, 8), np.uint8)
 MEAN = torch.tensor([0.1, 0.2, 0.3]).view(3, 1, 1)
 pad = torch.nn.functional.pad
+# Where a tier is forced, samples are recorded as everything is.
+needs_samples_at_once = pytest.mark.skipif(
+    torch.config.settings.executor not in ("auto", "interpreter"), reason="the tier is forced")
 
 SAMPLES: dict[str, Callable[[torch.Tensor, torch.Tensor, int], Any]] = {
     "normalized": lambda x, u, i: (x[i] - MEAN) / 0.5,
@@ -125,6 +128,7 @@ def test_what_is_stacked_goes_on_waiting(name: str) -> None:
     assert habit.waits
 
 
+@needs_samples_at_once
 @pytest.mark.parametrize(("name", "size", "collate"), [
     ("normalized", 2, None), ("normalized", 16, list), ("reduced", 16, None), ("of many kinds", 8, None),
     ("normalized", 16, lambda samples: [x.tolist() for x in samples])])
@@ -152,6 +156,7 @@ def test_samples_are_of_the_time_at_which_they_were_made() -> None:
     assert own.tolist() == [[7.0] * 32] * 8
 
 
+@needs_samples_at_once
 def test_what_others_recorded_waits_for_them() -> None:
     before = torch.ones(3) * 2
     x = torch.tensor(TABLE)
@@ -175,6 +180,7 @@ def test_values_that_are_looked_at_are_there() -> None:
     np.testing.assert_array_equal(torch.stack(seen).numpy(), TABLE[:6] * 2)
 
 
+@needs_samples_at_once
 def test_an_exception_leaves_nothing_behind() -> None:
     x = torch.tensor(TABLE)
     with pytest.raises(KeyError), AtOnce(Habit()):
@@ -218,3 +224,39 @@ def test_random_numbers_come_in_order() -> None:
     with AtOnce(Habit()):
         jointly = draw()
     np.testing.assert_allclose(alone, jointly, rtol=1e-6, atol=1e-7)
+
+
+def test_what_is_shared_is_read_when_it_is_used() -> None:
+    array, mean = np.zeros((6, 40), np.float32), torch.from_numpy(np.ones(40, np.float32))
+    table = torch.from_numpy(array)
+    with AtOnce(Habit()):
+        samples = [table[i] - mean for i in range(6)]
+        whole = table[0] * 2
+        array[:] = 9
+        mean.numpy()[:] = 9
+        batch = torch.stack(samples)
+    assert batch.tolist() == [[-1.0] * 40] * 6 and whole.tolist() == [0.0] * 40
+
+
+def test_what_waits_is_a_tensor_like_any_other() -> None:
+    x = torch.tensor(TABLE)
+    with AtOnce(Habit()):
+        y = [x[i] * 2 for i in range(8)]
+        z = [one + 1 for one in y]
+        view = y[0][1]
+        y[0].zero_()    # what was made of it before has its values of before
+        y[1][0] = 5.0
+        y[2].requires_grad_()
+        batch = torch.stack(z)
+    np.testing.assert_allclose(batch.numpy(), TABLE[:8] * 2 + 1, rtol=1e-6)
+    assert view.sum() == 0 and y[0].sum() == 0 and y[1]._version == 1 and (y[1][0] == 5).all()
+    assert y[2].requires_grad and y[3].data_ptr() and y[3]._storage.version == 0
+    assert torch.equal(y[4].double(), x[4].double() * 2) and y[5].clone().numpy().shape == (3, 8, 8)
+
+
+def test_long_chains_are_settled() -> None:
+    with AtOnce(Habit()):
+        x = torch.zeros(40)
+        for _ in range(3000):
+            x = x + 1
+    assert x.tolist() == [3000.0] * 40
