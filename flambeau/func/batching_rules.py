@@ -32,17 +32,13 @@ def moved(dims: Any) -> Any:
     return dims + 1 if dims >= 0 else dims
 
 
-_FLAT = ("median", "nanmedian")    # of all elements these are found in the order of memory
-
-
 def shifting(dims: tuple[int, ...] = (), shapes: tuple[int, ...] = ()) -> Rule:
     """The rule of an operator whose attributes at ``dims`` are dimensions, and at ``shapes`` shapes."""
     def shifted(call: Call) -> Any:
         attributes = list(call.attributes)
         if dims and call.ndim(0) == 0 and any(not isinstance(attributes[i], tuple) for i in dims):
             return None     # the one dimension that PyTorch lets a 0-dim tensor have
-        whole = dims and (attributes[dims[0]] is None or any(not attributes[i] for i in shapes))
-        if whole or (call.operator.name in _FLAT and isinstance(attributes[0], tuple)):
+        if dims and (attributes[dims[0]] is None or any(not attributes[i] for i in shapes)):
             return None     # all dimensions as one
         for i in dims:
             attributes[i] = moved(attributes[i])
@@ -52,12 +48,20 @@ def shifting(dims: tuple[int, ...] = (), shapes: tuple[int, ...] = ()) -> Rule:
     return shifted
 
 
+_along_one = shifting((0,))
 rule("sum", "mean", "nansum", "amax", "amin", "max", "min", "aminmax", "all", "any",
-     "count_nonzero", "logsumexp", "var", "std", "var_mean", "std_mean", "kthvalue", "median", "nanmedian",
-     "mode", "sort", "argmax", "argmin", "cumsum", "cumprod", "cummax", "cummin", "logcumsumexp",
-     "linear_recurrence", "softmax", "log_softmax", "softmax_backward", "log_softmax_backward", "normalize",
-     "normalize_backward", "flip", "fft", "gather", "scatter", "scatter_add", "scatter_reduce", "cat",
-     "stack", "hash_tensor")(shifting((0,)))
+     "count_nonzero", "logsumexp", "var", "std", "var_mean", "std_mean", "kthvalue", "mode", "sort", "argmax",
+     "argmin", "cumsum", "cumprod", "cummax", "cummin", "logcumsumexp", "linear_recurrence", "softmax",
+     "log_softmax", "softmax_backward", "log_softmax_backward", "normalize", "normalize_backward", "flip",
+     "fft", "gather", "scatter", "scatter_add", "scatter_reduce", "cat", "stack", "hash_tensor")(_along_one)
+
+
+@rule("median", "nanmedian")
+def _median(call: Call) -> Any:
+    """Of all elements (a tuple of dimensions) they are found in the order of memory."""
+    return None if isinstance(call.attributes[0], tuple) else _along_one(call)
+
+
 rule("linalg_vector_norm", "dist", "topk", "roll", "rot90")(shifting((1,)))
 rule("diag_embed")(shifting((1, 2)))
 rule("gather_backward")(shifting((0,), (1,)))

@@ -12,7 +12,7 @@ from .... import dtypes
 from ....graph.recent import Recent
 from ..llvm.code import noted
 from ..llvm.emitter import Dtype, Unsupported
-from .body import passes_of
+from .body import Body, Progress, passes_of
 from .columns import Columns
 from .rows import Rows
 from .structure import Structure, layout_of
@@ -51,7 +51,7 @@ def _written(structure: Structure) -> tuple[str, Any]:
 _kernels: Recent[Structure, Kernel | None] = Recent(1 << 11)
 
 
-def passes(structure: Structure):  # type: ignore[no-untyped-def]
+def passes(structure: Structure) -> tuple[list[Body], Progress]:
     """``passes_of``; Unsupported where a kernel wants an array."""
     try:
         return passes_of(structure)
