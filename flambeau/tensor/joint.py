@@ -104,30 +104,33 @@ class _Join:
             if _are_one(sources) and len({x.family for x in geometries}) == 1:
                 return constant(_rows(sources[0].value, g, [x.offset for x in geometries]))
             return constant(_in_a_row([x.value for x in sources], geometries))
-        waiting = [x for x in sources if x.__class__ is list and x[0] is not None]
-        if len(waiting) < len(sources):
-            return constant(self.mixed(sources, geometries))
-        if _is_whole(g, waiting[0][0]) and _are_one(geometries):
+        results = [x[0].outputs[0] if x.__class__ is list and x[0] is not None else None for x in sources]
+        if results[0] is None or not _are_one(results):
+            return constant(self.mixed(sources, geometries, results))
+        if _is_whole(g, results[0]) and _are_one(geometries):
             key = tuple(map(id, sources))
             found = self.known.get(key)
             if found is None:
                 found = self.known[key] = self.operation(sources)
             return found
-        flat = self.computed(self.operation(waiting)).value
+        flat = self.computed(self.operation(sources)).value
         if len({x.family for x in geometries}) == 1:
-            size = len(flat) // len(waiting)
+            size = len(flat) // len(sources)
             return constant(_rows(flat, g, [i * size + x.offset for i, x in enumerate(geometries)]))
-        return constant(_in_a_row([*flat.reshape(len(waiting), -1)], geometries))
+        return constant(_in_a_row([*flat.reshape(len(sources), -1)], geometries))
 
-    def mixed(self, sources: Sequence[Any], geometries: Sequence[Geometry]) -> Array:
-        """The column of values of which some wait."""
-        parts: list[list[int]] = [[], []]
-        for i, x in enumerate(sources):
-            parts[x.__class__ is list and x[0] is not None].append(i)
+    def mixed(self, sources: Sequence[Any], geometries: Sequence[Geometry], results: Sequence[Any]) -> Array:
+        """The column of values of which some wait, or not for such results as others."""
+        groups: dict[Any, list[int]] = {}
+        for i, result in enumerate(results):
+            groups.setdefault(result, []).append(i)
+        if len(groups) * _SPREAD > self.count:
+            raise _Apart
         rows = np.empty((len(sources), geometries[0].numel), geometries[0].dtype.numpy)
-        for positions in filter(None, parts):
-            read = [sources[i][1] if sources[i].__class__ is list and sources[i][0] is None else sources[i]
-                    for i in positions]
+        for result, positions in groups.items():
+            read = [sources[i] for i in positions]
+            if result is None:
+                read = [x[1] if x.__class__ is list else x for x in read]
             found = self.computed(self.column(read, [geometries[i] for i in positions])).value
             rows[positions] = found.reshape(len(positions), -1)
         return rows.reshape(-1)
@@ -190,9 +193,9 @@ def _are_one(things: Sequence[Any]) -> bool:
     return things.count(things[0]) == len(things)
 
 
-def _is_whole(g: Geometry, signature: Signature) -> bool:
+def _is_whole(g: Geometry, result: Geometry) -> bool:
     """Whether this reads all of such a result in order."""
-    return g.is_contiguous and not g.offset and g.numel == signature.outputs[0].numel
+    return g.is_contiguous and not g.offset and g.numel == result.numel and g.dtype is result.dtype
 
 
 def _kind(signature: Signature) -> tuple[Any, ...]:

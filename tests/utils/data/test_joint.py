@@ -29,6 +29,10 @@ SAMPLES: dict[str, Callable[[torch.Tensor, torch.Tensor, int], Any]] = {
     "flipped, then normalized": lambda x, u, i: ((x[i].flip(2) if i % 3 else x[i]) - MEAN) / MEAN,
     "cropped": lambda x, u, i: pad(x[i], (2, 2, 2, 2))[:, i % 5:i % 5 + 8, i % 3:i % 3 + 8],
     "cropped, then flipped": lambda x, u, i: pad(x[i], (2, 2, 2, 2))[:, i % 2:i % 2 + 8, 1:9].flip(1) * 2,
+    "cropped, then some flipped": lambda x, u, i: _some_flipped(
+        pad(x[i], (2, 2, 2, 2))[:, 1:9, 1:9], i) - MEAN,
+    "some settled before": lambda x, u, i: _some_settled(x[i] * 2, i) + 1,
+    "read as another type": lambda x, u, i: (x[i] * 2).view(torch.int32) + 1,
     "parts": lambda x, u, i: x[i][:, i % 3:i % 3 + 5, i % 4:i % 4 + 4],
     "parts of other parts": lambda x, u, i: x[i][1:, 1:7][:, i % 3:i % 3 + 4, i % 2:i % 2 + 5],
     "parts, some flipped": lambda x, u, i: _some_flipped(x[i][:, i % 4:i % 4 + 4, :7], i),
@@ -61,6 +65,12 @@ SAMPLES: dict[str, Callable[[torch.Tensor, torch.Tensor, int], Any]] = {
 
 def _some_flipped(x: torch.Tensor, i: int) -> torch.Tensor:
     return x.flip(-1) if i % 3 else x
+
+
+def _some_settled(x: torch.Tensor, i: int) -> torch.Tensor:
+    if i % 3 == 0:
+        x.numpy()
+    return x
 
 
 def _with_a_hole(x: torch.Tensor) -> torch.Tensor:
