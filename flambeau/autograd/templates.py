@@ -78,7 +78,7 @@ class TemplateWalk(Walk):
         None: it may reach any (Note: routes).
         """
         self.site = state.site
-        if len(self.heap) != 1 or swapped or self.site is None or not settings.check_at:
+        if len(self.heap) != 1 or self.leaf_results or swapped or self.site is None or not settings.check_at:
             return False
         (fn, grads), = self.waiting.values()
         alone = grads[0] is not None and all(x is None for x in grads[1:])

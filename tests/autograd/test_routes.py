@@ -173,6 +173,17 @@ def test_gradients_of_some_leaves(followed: list[bool]) -> None:
         torch.autograd.grad(m.loss(), [m.a, m.b, m.c, m.d, unused])
 
 
+def test_leaf_that_is_an_output(followed: list[bool]) -> None:
+    x, y = torch.ones((), requires_grad=True), torch.ones(2, requires_grad=True)
+    for _ in range(6):
+        torch.autograd.grad((x * 3), [x])
+    assert followed[-1]
+    gradients = torch.autograd.grad([x * 3, y], [x, y], [torch.ones(()), torch.ones(2)])
+    assert [g.tolist() for g in gradients] == [3.0, [1.0, 1.0]]
+    torch.autograd.backward([x * 3, x])
+    assert x.grad.tolist() == 4.0
+
+
 def test_second_backward_is_refused(followed: list[bool]) -> None:
     m = _followed_model()
     loss = m.loss()

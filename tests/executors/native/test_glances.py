@@ -131,3 +131,9 @@ def test_operands_that_lie_elsewhere_each_time(answers: list[object]) -> None:
     for k in (0, 3, 1, 5, 2, 4, 0, 1):
         assert (table[k] * 2 + k).tolist() == [5.0 * k, 5.0 * k + 2]
     assert len(answers) >= 3 and all(answer is True for answer in answers)
+
+
+def test_element_types_that_numpy_has_not() -> None:
+    x = _known([1, 2], torch.bfloat16)
+    for _ in range(4):
+        assert (x + x).tolist() == [2.0, 4.0]

@@ -59,7 +59,7 @@ def _tables(outline: Outline, program: Program, segment: Segment) -> list[Rows] 
     numbers = _number_rows(program, segment, last)
     fresh = [(count, dtype.num) for count, dtype in zip(*segment.fresh)]
     if form.tuple_slots or numbers is None or len({*leaf_of.values()}) > _LEAVES \
-            or any(np.dtype(dtype.char) is not dtype for dtype in segment.fresh[1]) \
+            or not all(_is_builtin(dtype) for dtype in segment.fresh[1]) \
             or any(count < 0 for count in form.expected):
         return None
     nodes = [(id(s), count - UNHELD + 2, len(s.geometries))
@@ -69,6 +69,11 @@ def _tables(outline: Outline, program: Program, segment: Segment) -> list[Rows] 
     owned = [(leaf_of[k, j], count - UNHELD) for (k, j, _), count in zip(form.owned, form.expected)]
     given = [(last - k, slot) for k, slot in form.node_slots]
     return [nodes[::-1], first, again, numbers, leaves, fresh, owned, given]
+
+
+def _is_builtin(dtype: Any) -> bool:
+    """Whether NumPy itself has this element type, and one object for it."""
+    return dtype.isbuiltin == 1 and np.dtype(dtype.char) is dtype
 
 
 def _places(outline: Outline) -> tuple[Rows, Rows]:
