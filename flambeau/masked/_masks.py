@@ -55,13 +55,13 @@ def dimensions(input: Tensor, dim: Any) -> tuple[int, ...]:
     found: list[int] = []
     room = max(input.ndim, 1)
     for d in wanted:
-        place = d % room
-        if place in found:
-            raise RuntimeError(f"dim={place} appears multiple times in the list of dims")
-        if not -room <= d < room:
+        if d >= room or d < -room:
             raise IndexError(
                 f"Dimension out of range (expected to be in range of [{-room}, {room - 1}], but got {d})"
             )
+        place = d % room
+        if place in found:
+            raise RuntimeError(f"dim={place} appears multiple times in the list of dims")
         found.append(place)
     return tuple(found)
 

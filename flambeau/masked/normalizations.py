@@ -7,7 +7,7 @@ from typing import Any
 from .. import operators as ops
 from ..operators import NAMESPACES
 from ..tensor import Tensor
-from ._masks import converted, filled, highest, lowest
+from ._masks import converted, dimensions, filled, highest, lowest
 from .reductions import norm
 
 
@@ -19,7 +19,7 @@ def cumsum(input: Tensor, dim: int, *, dtype: Any = None, mask: Tensor | None = 
     tensor([1., 1., 4.])
     """
     input = converted(input, dtype)
-    return filled(input, mask, 0).cumsum(dim, dtype=input.dtype)
+    return filled(input, mask, 0).cumsum(dimensions(input, dim)[0], dtype=input.dtype)
 
 
 def cumprod(input: Tensor, dim: int, *, dtype: Any = None, mask: Tensor | None = None) -> Tensor:
@@ -30,7 +30,7 @@ def cumprod(input: Tensor, dim: int, *, dtype: Any = None, mask: Tensor | None =
     tensor([1., 1., 3.])
     """
     input = converted(input, dtype)
-    return filled(input, mask, 1).cumprod(dim, dtype=input.dtype)
+    return filled(input, mask, 1).cumprod(dimensions(input, dim)[0], dtype=input.dtype)
 
 
 def softmax(input: Tensor, dim: int, *, dtype: Any = None, mask: Tensor | None = None) -> Tensor:
@@ -41,7 +41,7 @@ def softmax(input: Tensor, dim: int, *, dtype: Any = None, mask: Tensor | None =
     tensor([0.5000, 0.0000, 0.5000])
     """
     input = converted(input, dtype)
-    return filled(input, mask, lowest(input.dtype, "amax")).softmax(dim)
+    return filled(input, mask, lowest(input.dtype, "amax")).softmax(dimensions(input, dim)[0])
 
 
 def log_softmax(input: Tensor, dim: int, *, dtype: Any = None, mask: Tensor | None = None) -> Tensor:
@@ -52,7 +52,7 @@ def log_softmax(input: Tensor, dim: int, *, dtype: Any = None, mask: Tensor | No
     tensor([-0.6931,    -inf, -0.6931])
     """
     input = converted(input, dtype)
-    return filled(input, mask, lowest(input.dtype, "amax")).log_softmax(dim)
+    return filled(input, mask, lowest(input.dtype, "amax")).log_softmax(dimensions(input, dim)[0])
 
 
 def softmin(input: Tensor, dim: int, *, dtype: Any = None, mask: Tensor | None = None) -> Tensor:
@@ -63,7 +63,7 @@ def softmin(input: Tensor, dim: int, *, dtype: Any = None, mask: Tensor | None =
     tensor([0.5000, 0.0000, 0.5000])
     """
     input = converted(input, dtype)
-    return (-filled(input, mask, highest(input.dtype, "amin"))).softmax(dim)
+    return (-filled(input, mask, highest(input.dtype, "amin"))).softmax(dimensions(input, dim)[0])
 
 
 def normalize(

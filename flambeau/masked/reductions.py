@@ -155,6 +155,7 @@ def median(
     tensor([2.])
     """
     input = converted(input, dtype)
+    dim = dimensions(input, dim)[0]
     if mask is None:
         return input.median(dim, keepdim=keepdim).values
     if input.is_floating_point():

@@ -18,7 +18,7 @@ from ..graph.geometry import Geometry
 from ..graph.recent import Recent
 from ..tensor import Tensor, record
 from . import prices
-from .arguments import known, remember
+from .arguments import known, remember, require_integer
 from .convolution_checks import (
     check_extents,
     check_operands,
@@ -232,6 +232,7 @@ def _convolve(x: Tensor, weight: Tensor, bias: Any, stride: Any, padding: Any, d
     if attributes is not None:
         result: Tensor = record(CONVOLUTION, (x, weight, bias), attributes)
         return result
+    require_integer(groups)
     unbatched = check_operands(x, weight, bias, dims, name, False)
     if unbatched:
         x = x.unsqueeze(0)

@@ -113,6 +113,8 @@ def _sequence(kind: _Kind, args: tuple[Any, ...]) -> tuple[Tensor, tuple[Tensor,
         return _run(kind, data, hidden, params, has_biases, layers, dropout, train, bidirectional,
                     batch_sizes, _is_projected(params, states))
     x, hx, params, has_biases, layers, dropout, train, bidirectional, batch_first = args
+    if bidirectional.__class__ is not bool:
+        raise TypeError("bidirectional must be bool")       # worded by what judges the arguments
     hidden = (None,) * states if hx is None else tuple(hx) if states == 2 else (hx,)
     if batch_first:
         x = x.transpose(0, 1)

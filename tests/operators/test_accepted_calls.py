@@ -262,6 +262,12 @@ torch.arange(MyInt(3))
 x.topk(MyInt(2))
 torch.dropout(x,0.5,True)
 torch.alpha_dropout(x,0.5,False)
+torch.masked.softmax(x,None)
+torch.masked.cumsum(x,[1])
+torch.masked.median(x,(1,))
+F.soft_margin_loss(x,x>0.5)
+torch.addbmm(torch.ones(2,2).long(),torch.ones(1,2,2).long(),torch.ones(1,2,2).long(),beta=2.5)
+torch.tensordot(x,x.T,torch.tensor([1]))
 """.strip().split("\n")
 
 
