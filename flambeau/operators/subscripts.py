@@ -19,7 +19,7 @@ from ..tensor.inplace import require_no_overlap
 from ..tensor.known import known_arrays
 from ..tensor.overlap import require_apart
 from ..tensor.stacking import take_rows
-from ..tensor.views import row, stretch
+from ..tensor.views import is_plain, row, stretch
 from ..tensor.warned import warn
 from . import index_operators
 from .arguments import type_in_words
@@ -254,7 +254,11 @@ def setitem(self: Tensor, key: Any, value: Any) -> None:
             simple.fill_(value)
             return
         if simple is not None and simple._geometry.shape == value._geometry.shape:
-            simple.copy_(value)
+            if value._storage is self._storage and value._geometry is simple._geometry and is_plain(self) \
+                    and not value._requires_grad:
+                self._storage.version += 1      # x[i] += y assigns to x[i] what was just written there
+            else:
+                simple.copy_(value)
             return
     scalar = number or value._geometry.ndim == 0
     found = Subscript(self, key, keep_masks=scalar, writing=True)

@@ -99,6 +99,8 @@ WRITES = [
     "x[[0, 1], [1, 2]] = T.tensor([1., 2., 3., 4.])",
     "x[...] = 2",
     "x[1, :, ::2] *= 3",
+    "x[T.tensor(1), 2] += x[0, 1]",
+    "x[0] = x[0]; x[T.tensor(0)] = 4; x.add_(x._version)",
     "x.transpose(0, 2)[1].add_(5)",
     "x[T.tensor([1, 1])] = 7.",
     "x.index_fill_(2, T.tensor([0]), 9)",
