@@ -60,6 +60,8 @@ def _new_reader(geometry: Any, compute: np.dtype[Any] | None, flat: bool) -> Rea
     if not isinstance(geometry, Geometry):
         if compute is None or geometry is type(None):
             return _itself
+        if compute.kind not in "iu":
+            return compute.type     # as ``number_of``, and quicker
         return lambda number: number_of(number, compute)
     if flat:
         found = _flat(geometry)
