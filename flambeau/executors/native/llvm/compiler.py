@@ -5,6 +5,8 @@ llvmlite is imported here and nowhere else. A process that finds all its code on
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Any
 
 import llvmlite
@@ -55,8 +57,22 @@ def object_of(text: str, name: str, features: str, title: str = "", effort: Effo
     passes = _few() if effort == Effort.FEW else builder.getModulePassManager()
     passes.run(module, builder)
     _dump(text, module, title, target)
-    found: bytes = target.emit_object(module)
+    with _loops_as_they_are():
+        found: bytes = target.emit_object(module)
     return found
+
+
+@contextmanager
+def _loops_as_they_are() -> Iterator[None]:
+    """Without LLVM's search for cheaper counters: it takes a sixth of the time, and kernels gain nothing.
+
+    This is an option of the process: others who use LLVM find it as it was.
+    """
+    llvm.set_option("flambeau", "-disable-lsr")
+    try:
+        yield
+    finally:
+        llvm.set_option("flambeau", "-disable-lsr=false")
 
 
 def _few() -> Any:
