@@ -57,6 +57,10 @@ class Graph(metaclass=_Unmade):
     """A TorchScript graph."""
 
 
+class ScriptMethod(metaclass=_Unmade):
+    """A method of a compiled TorchScript module."""
+
+
 def _is_alias_of(tensor: Tensor, other: Tensor) -> bool:
     """Whether two tensors share storage."""
     return tensor._storage is other._storage

@@ -15,6 +15,7 @@ from . import (
     variable,
 )
 from .anomaly_mode import detect_anomaly, set_detect_anomaly
+from .backward import _is_checkpoint_valid as _is_checkpoint_valid
 from .backward import backward, grad
 from .function import Function
 from .grad_mode import (

@@ -96,6 +96,11 @@ def _walk(roots: Sequence[Tensor], grads: Sequence[Any], retain: bool, create_gr
         state.enabled, state.site, state.starts, state.selective = before
 
 
+def _is_checkpoint_valid() -> bool:
+    """Whether a checkpoint may run backward once more: not while only certain gradients are asked for."""
+    return not state.selective
+
+
 def grad(outputs: Any, inputs: Any, grad_outputs: Any = None, retain_graph: bool | None = None,
          create_graph: bool = False, only_inputs: bool = True, allow_unused: bool | None = None,
          is_grads_batched: bool = False, materialize_grads: bool = False) -> tuple[Any, ...]:

@@ -15,4 +15,4 @@ __all__ = ["CodeGen", "Graph", "GraphModule", "Interpreter", "Node", "PH", "Prox
            "has_side_effect", "map_arg", "replace_pattern", "symbolic_trace", "wrap"]
 
 if not TYPE_CHECKING:
-    __getattr__ = submodules(__name__, "experimental")
+    __getattr__ = submodules(__name__, "experimental", "passes")

@@ -172,6 +172,8 @@ def test_names_of_tracing_say_that_nothing_is_traced() -> None:
                 has_triton()) == (None, False, None, None, False)
     with pytest.raises(TypeError, match=r"torch\._C\.Value: No constructor defined!"):
         _C.Value()
+    with pytest.raises(TypeError, match=r"torch\._C\.ScriptMethod: No constructor defined!"):
+        _C.ScriptMethod()
     with pytest.warns(UserWarning, match="once") as seen:
         warn_once("once")
         warn_once("once")
@@ -344,3 +346,23 @@ def test_a_device_by_its_keyword() -> None:
     for wrong in ({"device": "cpu", "index": 1}, {"kind": "cpu"}):
         with pytest.raises(TypeError, match="received an invalid combination of arguments"):
             named(**wrong)
+
+
+def test_checkpoints_know_whether_they_may_run_backward_again() -> None:
+    told = []
+
+    class Doubled(torch.autograd.Function):
+        @staticmethod
+        def forward(ctx: Any, x: Any) -> Any:
+            return 2 * x
+
+        @staticmethod
+        def backward(ctx: Any, grad: Any) -> Any:
+            told.append(torch.autograd._is_checkpoint_valid())
+            return 2 * grad
+
+    x = torch.ones(2, requires_grad=True)
+    Doubled.apply(x).sum().backward()
+    torch.autograd.grad(Doubled.apply(x).sum(), x)
+    Doubled.apply(x).sum().backward(inputs=[x])
+    assert told == [True, False, False] and torch.autograd._is_checkpoint_valid()
