@@ -12,7 +12,8 @@ from ..operators.creation import filled
 from ..tensor import Tensor, state
 from ..tensor.batching import any_batched, levels
 from ..tensor.history import call_stack, detached, edge, save
-from ..tensor.tape import GradFn, next_function
+from ..tensor.inplace import check_writable, rebase
+from ..tensor.tape import GradFn, next_function, next_sequence
 from . import forward_ad
 from .batched_function import apply_batched
 from .engine import FREED, fit, unpack
@@ -268,6 +269,7 @@ def _finish(ctx: Any, args: tuple[Any, ...], output: Any, wants_grad: bool) -> A
         return tuple(outputs) if several else outputs[0]
     ctx._argument_geometries = [x._geometry if isinstance(x, Tensor) else None for x in args]
     ctx.edges = tuple([edge(x) if wanted else None for x, wanted in zip(args, ctx._needs_input_grad)])
+    ctx.sequence = next_sequence()      # after its edges, which may be made anew just now
     ctx._output_geometries = [x._geometry if isinstance(x, Tensor) else None for x in outputs]
     originals = list(outputs)
     for i, x in enumerate(outputs):
@@ -283,9 +285,22 @@ def _with_history(ctx: Any, x: Any, i: int, args: tuple[Any, ...]) -> Any:
     if dirty:
         if x.is_leaf and x.requires_grad:
             raise RuntimeError("a leaf Variable that requires grad has been used in an in-place operation.")
+        if x._base is not None:
+            return _written_view(ctx, x, i)
     elif any(x is a for a in args) or x.requires_grad:
         x = detached(x)
     x._grad_fn, x._output_nr, x._requires_grad = ctx, i, True
+    return x
+
+
+def _written_view(ctx: Any, x: Tensor, i: int) -> Tensor:
+    """Give the base of a view that forward wrote to the history of that."""
+    check_writable(x)
+    base = x._base
+    before = edge(base) if base._requires_grad else None
+    result = detached(x)
+    result._grad_fn, result._output_nr, result._requires_grad = ctx, i, True
+    rebase(x, result, before, "copy_")
     return x
 
 

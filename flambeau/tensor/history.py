@@ -126,7 +126,6 @@ def attach_one(signature: Signature, x: Tensor, out: Tensor) -> None:
     if plan is _NO_GRADIENT:
         return
     made: GradFn = _new(plan.grad_class)
-    made.sequence = next_sequence()
     made.signature = signature
     made.plan = plan
     made.numbers = made.hooks = made.trace = None
@@ -135,6 +134,7 @@ def attach_one(signature: Signature, x: Tensor, out: Tensor) -> None:
         made.edges = (x if fn is None else (fn, x._output_nr) if x._output_nr else fn,)
     else:
         made.edges = (edge(x),)
+    made.sequence = next_sequence()     # after its edge, which may be made anew just now
     out._grad_fn = made
     out._requires_grad = True
     if state.watched:
@@ -161,7 +161,6 @@ def attach_scaled(signature: Signature, x: Tensor, number: Any, out: Tensor) -> 
     if plan is _NO_GRADIENT:
         return
     made: GradFn = _new(plan.grad_class)
-    made.sequence = next_sequence()
     made.signature = signature
     made.plan = plan
     made.numbers = (None, number)
@@ -171,6 +170,7 @@ def attach_scaled(signature: Signature, x: Tensor, number: Any, out: Tensor) -> 
         made.edges = (x if fn is None else (fn, x._output_nr) if x._output_nr else fn, None)
     else:
         made.edges = (edge(x), None)
+    made.sequence = next_sequence()     # after its edge, which may be made anew just now
     out._grad_fn = made
     out._requires_grad = True
     if state.watched:

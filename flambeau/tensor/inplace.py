@@ -123,7 +123,7 @@ def assign(x: Tensor, result: Tensor, name: str) -> Tensor:
     history_edge = edge(base) if base is not None and base._requires_grad and state.enabled else None
     write(x, result)
     if state.enabled:
-        _rebase(x, result, history_edge, name)
+        rebase(x, result, history_edge, name)
     return x
 
 
@@ -239,7 +239,7 @@ def require_no_overlap(geometry: Geometry) -> None:
             "location. Please clone() the tensor before performing the operation.")
 
 
-def _rebase(x: Tensor, result: Tensor, history_edge: Any, name: str) -> None:
+def rebase(x: Tensor, result: Tensor, history_edge: Any, name: str) -> None:
     """Give x, or the base that x is a view of, the history of what was written."""
     base = x._base
     if base is None or x._view is None:
@@ -260,11 +260,12 @@ def _rebase(x: Tensor, result: Tensor, history_edge: Any, name: str) -> None:
         return
     if not (result._requires_grad or base._requires_grad):
         return
+    written = edge(result) if result._requires_grad else None
     fn = object.__new__(CopySlices)
     GradFn.__init__(fn)
     fn.chain = chain_of(x)
     fn.signature, fn.plan, fn.numbers, fn.saved = None, None, (), ()
-    fn.edges = (history_edge, edge(result) if result._requires_grad else None)
+    fn.edges = (history_edge, written)
     _move_hooks(base, fn, 0)
     base._grad_fn, base._output_nr, base._requires_grad = fn, 0, True
     x._base_version = -1  # make the view's history anew when asked for
@@ -314,4 +315,4 @@ def _identity(result: Tensor) -> Any:
     return result.clone()._grad_fn
 
 
-__all__ = ["CONTIGUOUS", "WRITE", "CopySlices", "assign", "check_writable", "write"]
+__all__ = ["CONTIGUOUS", "WRITE", "CopySlices", "assign", "check_writable", "rebase", "write"]

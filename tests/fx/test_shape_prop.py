@@ -32,7 +32,8 @@ def noted(format: Any) -> dict[str, Any]:
     (torch.contiguous_format, (144, 36, 6, 1), None), (torch.channels_last, (144, 1, 24, 4), None)])
 def test_tensors_are_described(format: Any, stride: Any, part: Any) -> None:
     meta = noted(format)
-    assert meta["convolution"]["tensor_meta"] == ((2, 4, 6, 6), torch.float32, True, stride, format, False, {})
+    found = meta["convolution"]["tensor_meta"]
+    assert found == ((2, 4, 6, 6), torch.float32, True, stride, format, False, {})
     halves = meta["chunk"]["tensor_meta"]
     assert [half.shape for half in halves] == [(2, 2, 6, 6)] * 2
     assert {(half.stride, half.memory_format) for half in halves} == {(stride, part)}

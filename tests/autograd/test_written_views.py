@@ -1,0 +1,81 @@
+"""Gradients through views that were written: a view's history is made anew when it is next used."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+import flambeau as torch
+
+
+class Doubled(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx: Any, x: Any) -> Any:
+        return 2 * x
+
+    @staticmethod
+    def backward(ctx: Any, grad: Any) -> Any:
+        return 2 * grad
+
+
+class DoubledInPlace(Doubled):
+    @staticmethod
+    def forward(ctx: Any, x: Any) -> Any:
+        ctx.mark_dirty(x)
+        return x.mul_(2)
+
+
+def written(base: Any) -> Any:
+    row = base[0]
+    row.mul_(3)
+    return row
+
+
+# What is done with a base that is twice the leaf, and the leaf's gradient: of the first row, of the others.
+PROGRAMS: dict[str, tuple[Callable[[Any], Any], tuple[float, float]]] = {
+    "a sum": (lambda base: written(base).sum(), (6, 0)),
+    "a product with a number": (lambda base: (written(base) * 2).sum(), (12, 0)),
+    "a product": (lambda base: (written(base) * torch.full((3,), 2.0)).sum(), (12, 0)),
+    "a view": (lambda base: written(base).expand(3, 3).sum(), (18, 0)),
+    "parts": (lambda base: torch.cat(written(base).chunk(3)).sum(), (6, 0)),
+    "two uses": (lambda base: (lambda row: row.sum() + (row * 2).sum())(written(base)), (18, 0)),
+    "written twice": (lambda base: base[0].add_(1).mul_(3).sum(), (6, 0)),
+    "the base as well": (lambda base: base[0].mul_(3).sum() + base.sum(), (12, 2)),
+    "written elsewhere": (lambda base: torch.zeros(2, 3)[0].copy_(written(base)).sum(), (6, 0)),
+    "a function": (lambda base: Doubled.apply(written(base)).sum(), (12, 0)),
+    "a function that writes": (lambda base: DoubledInPlace.apply(written(base)).sum(), (12, 0)),
+    "the base of what a function writes":
+        (lambda base: (DoubledInPlace.apply(base[0]), base.sum())[1], (4, 2)),
+}
+
+
+@pytest.mark.parametrize("name", PROGRAMS)
+def test_gradients_reach_what_the_base_was_made_of(name: str) -> None:
+    program, (first, others) = PROGRAMS[name]
+    x = torch.ones(3, 3, requires_grad=True)
+    want = [[first] * 3, [others] * 3, [others] * 3]
+    found, = torch.autograd.grad(program(x * 2), x)
+    assert found.tolist() == want
+    program(x * 2).backward()
+    assert x.grad.tolist() == want
+
+
+def test_a_function_may_write_to_a_view_of_what_wants_no_gradient() -> None:
+    class Copied(torch.autograd.Function):
+        @staticmethod
+        def forward(ctx: Any, x: Any, y: Any) -> Any:
+            ctx.mark_dirty(x)
+            return x.copy_(y)
+
+        @staticmethod
+        def backward(ctx: Any, grad: Any) -> Any:
+            return None, 5 * grad
+
+    base, y = torch.zeros(2, 3), torch.ones(3, requires_grad=True)
+    row = base[1]
+    assert Copied.apply(row, y) is row and row.requires_grad and type(base.grad_fn).__name__ == "CopySlices"
+    assert torch.autograd.grad(base.sum(), y)[0].tolist() == [5, 5, 5]
+    with pytest.raises(RuntimeError, match="a view of a leaf Variable that requires grad is being used"):
+        DoubledInPlace.apply(torch.ones(2, 3, requires_grad=True)[0])
