@@ -39,17 +39,16 @@ SQRT_PI = math.sqrt(math.pi)
 
 
 def in_double(function: Callable[..., Any]) -> Callable[..., Any]:
-    """Compute in double precision, block by block for one array; the result in the argument's type."""
-    def step(out: Array, x: Array) -> None:
-        out[...] = function(np.asarray(x, np.float64))
+    """Compute in double precision, block by block; the result in the arguments' type."""
+    def step(out: Array, *arrays: Array) -> None:
+        out[...] = function(*[np.asarray(a, np.float64) for a in arrays])
 
     @wraps(function)
     def wrapper(x: Any, *others: Any) -> Any:
         if not others:
             return blockwise(step, x)
-        arrays = np.broadcast_arrays(x, *others)
-        wanted = np.result_type(*arrays)
-        return np.asarray(function(*[np.asarray(a, np.float64) for a in arrays])).astype(wanted)
+        wanted = np.result_type(x, *others)
+        return blockwise(step, *[np.ascontiguousarray(a, wanted) for a in np.broadcast_arrays(x, *others)])
     return wrapper
 
 
@@ -304,6 +303,9 @@ def trigamma(x: Array) -> Array:
 
 # --- incomplete gamma functions -----------------------------------------------------------------------------
 
+_TOGETHER = 8     # terms between two tests of whether that is enough
+
+
 def _prefactor(a: Array, x: Array) -> Array:
     """x^a exp(-x) / gamma(a)."""
     return np.exp(a * np.log(x) - x - lgamma(a))
@@ -312,11 +314,12 @@ def _prefactor(a: Array, x: Array) -> Array:
 def _lower_series(a: Array, x: Array) -> Array:
     term = 1 / a
     total, n = term.copy(), a.copy()
-    for _ in range(2000):
-        n = n + 1
-        term = term * x / n
-        total = total + term
-        if np.all(np.abs(term) <= np.abs(total) * 1e-17):
+    for i in range(1, 2000):
+        n += 1
+        term *= x
+        term /= n
+        total += term
+        if i % _TOGETHER == 0 and np.all(term <= total * 1e-17):
             break
     return total * _prefactor(a, x)
 
@@ -328,15 +331,16 @@ def _upper_fraction(a: Array, x: Array) -> Array:
     c, d = np.full_like(x, 1 / tiny), 1 / np.where(b == 0, tiny, b)
     h = d.copy()
     for i in range(1, 2000):
-        an = -i * (i - a)
-        b = b + 2
-        d = an * d + b
-        d = 1 / np.where(d == 0, tiny, d)
-        c = b + an / c
-        c = np.where(c == 0, tiny, c)
+        an = i * (a - i)
+        b += 2
+        d *= an
+        d += b
+        np.divide(1, np.where(d == 0, tiny, d), d)
+        c = b + np.divide(an, c, an)
+        np.copyto(c, tiny, where=c == 0)
         change = c * d
-        h = h * change
-        if np.all(np.abs(change - 1) <= 1e-16):
+        h *= change
+        if i % _TOGETHER == 0 and np.all(np.abs(change - 1) <= 4e-16):
             break
     return h * _prefactor(a, x)
 

@@ -84,7 +84,7 @@ def _cuts(rows: int, mid: int, inner: int, first: int, count: int, tail: int, ha
         if again and rows * -(-inner // block) < _FEW:
             block = min(block, max(64, -(-inner * rows // _FEW // 64) * 64))
         blocks = rows * -(-inner // block)
-        each *= block
+        each = each // max(tail, 1) * block     # the block has the tail's elements
     elements = mid * (block if columns else inner)
     if not reduces:
         chunk = min(_TASK, inner)
