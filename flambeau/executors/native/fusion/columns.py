@@ -16,8 +16,8 @@ from contextlib import ExitStack, nullcontext
 from ..llvm.build import Function
 from ..llvm.emitter import FLOAT32, memory_type, register_type
 from . import accumulate
-from .body import REGISTER, Accumulation, Body, Line
-from .frame import LONG, TOGETHER, Frame, partial_type, splice
+from .body import Accumulation, Body
+from .frame import LONG, TOGETHER, Frame, partial_type, splice, splice_renamed
 from .structure import ELEMENT, ROW, UNIFORM
 
 SOME = 64
@@ -159,7 +159,7 @@ class Columns(Frame):
                     total = f.widen(total, accumulate.wide(kind, dtype))
                     f.lines.append(accumulate.result(kind, dtype, f"%r{index}{prefix[1:]}", total))
             renamed = {f"%r{i}": f"%r{i}{prefix[1:]}" for i in range(len(self.progress.reductions))}
-            _splice_renamed(f, body.at(ROW), renamed)
+            splice_renamed(f, body.at(ROW), renamed)
             if crossing:
                 self._leave(f, body, j, renamed, at_once)
 
@@ -229,7 +229,7 @@ class Columns(Frame):
             f.lines.append(f"  {prefix}place = add i64 {prefix}line, 0")
             slot = f.add(f.mul(f"{prefix}line", "%block"), j)
             f.lines.append(f"  {prefix}slot = add nsw i64 {slot}, 0")
-            _splice_renamed(f, body.at(ELEMENT), names)
+            splice_renamed(f, body.at(ELEMENT), names)
             for x in body.accumulations:
                 self._add(f, x, names.get(x.register, x.register), areas[x.number], j)
 
@@ -272,11 +272,3 @@ def _crossing(body: Body) -> dict[str, str]:
                 found[register] = body.kind(register)
         body.crossing = found
     return found
-
-
-def _renamed(text: str, names: dict[str, str]) -> str:
-    return REGISTER.sub(lambda match: names.get(match[0], match[0]), text)
-
-
-def _splice_renamed(f: Function, lines: Sequence[Line], names: dict[str, str]) -> None:
-    f.lines += [_renamed(line.text, names) for line in lines]

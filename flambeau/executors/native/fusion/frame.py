@@ -8,7 +8,7 @@ from contextlib import contextmanager
 from ..llvm.build import Function, Module
 from ..llvm.emitter import Dtype, memory_type
 from .accumulate import wide
-from .body import Body, Line, Progress
+from .body import REGISTER, Body, Line, Progress
 from .structure import ELEMENT, Structure, layout_of, strided
 
 _LOADED = frozenset(("extent", "inner", "chunk", "chunks", "block", "count", "tail", "own", "stride", "step"))
@@ -16,6 +16,7 @@ _LOADED = frozenset(("extent", "inner", "chunk", "chunks", "block", "count", "ta
 # Instructions of a body, and vectors: LLVM takes one vector at a time through a loop that is long, and waits
 # for each of its instructions, if it is not told to take more.
 LONG, TOGETHER = 24, 4
+MASKED = 5      # as a hint: vectors alone, the last one with fewer elements
 
 
 class Frame:
@@ -122,7 +123,7 @@ class Frame:
     def hint(self, together: int) -> str:
         """A hint for a loop: how many vectors LLVM takes at a time (1: a long body, or little work)."""
         self.hints.append(together)
-        return f", !llvm.loop !{len(self.hints) + 4}"
+        return f", !llvm.loop !{len(self.hints) + MASKED}"
 
     def text(self) -> str:
         """The module."""
@@ -131,14 +132,20 @@ class Frame:
         # Else LLVM would take the copying of elements out of a loop that reads them anyway.
         text = self.module.text().replace("attributes #0 = { ", 'attributes #0 = { "no-builtins" ')
         lines = ['!0 = !{!"llvm.loop.unroll.disable"}']
-        lines += [f'!{k} = !{{!"llvm.loop.interleave.count", i32 {k}}}' for k in range(1, 5)]
-        lines += [f"!{k} = distinct !{{!{k}, !0, !{count}}}" for k, count in enumerate(self.hints, 5)]
+        lines += [f'!{k} = !{{!"llvm.loop.interleave.count", i32 {k}}}' for k in range(1, MASKED)]
+        lines.append(f'!{MASKED} = !{{!"llvm.loop.vectorize.predicate.enable", i1 true}}')
+        lines += [f"!{k} = distinct !{{!{k}, !0, !{hint}}}" for k, hint in enumerate(self.hints, MASKED + 1)]
         return text + "\n".join(lines) + "\n" if self.hints else text
 
 
 def splice(f: Function, lines: Sequence[Line]) -> None:
     """Write lines as they are."""
     f.lines += [line.text for line in lines]
+
+
+def splice_renamed(f: Function, lines: Sequence[Line], names: dict[str, str]) -> None:
+    """Write lines with other names for some registers."""
+    f.lines += [REGISTER.sub(lambda match: names.get(match[0], match[0]), line.text) for line in lines]
 
 
 def partial_type(kind: str, dtype: Dtype) -> str:

@@ -14,8 +14,13 @@ from ..llvm.build import Function, Variable
 from ..llvm.emitter import FLOAT32, register_type
 from . import accumulate
 from .body import Accumulation, Body
-from .frame import LONG, TOGETHER, Frame, partial_type, splice
+from .frame import LONG, MASKED, TOGETHER, Frame, partial_type, splice, splice_renamed
 from .structure import ELEMENT, ROW, UNIFORM
+
+
+GROUP = 64      # elements: whole vectors, several of them at once
+MUCH = 12       # instructions of an element
+_POSITIONS = ("j", "at", "place", "slot")
 
 
 class Rows(Frame):
@@ -37,10 +42,14 @@ class Rows(Frame):
                 self._split(f, task, body, last)
         return names
 
+    @property
+    def _reduces(self) -> bool:
+        return any(body.accumulations for body in self.bodies)
+
     def _whole(self, f: Function, task: str) -> None:
-        reduces = any(body.accumulations for body in self.bodies)   # then a task is a whole row
-        position = task if reduces else f.div(task, "%chunks")
-        chunk = "" if reduces else f.rem(task, "%chunks")
+        # A task is a whole row, or a part of one of which nothing is reduced.
+        position = task if self._reduces else f.div(task, "%chunks")
+        chunk = "" if self._reduces else f.rem(task, "%chunks")
         own = self.outer(f, position)
         for body in self.bodies:
             f.lines.append(f"  {body.prefix}row = add i64 {position}, 0")
@@ -112,32 +121,47 @@ class Rows(Frame):
     def _inner(self, f: Function, body: Body, start: str, stop: str, totals: list[Variable]) -> None:
         blocked = [x.dtype == FLOAT32 and x.kind in ("sum", "prod") for x in body.accumulations]
         if not any(blocked):
-            self.elements(f, body, start, stop, totals)
+            self._row(f, body, start, stop, totals)
             return
         with f.loop(start, stop, accumulate.BLOCK) as block:
             end = f.least(f.add(block, accumulate.BLOCK), stop)
             parts = [self._start(f, x, False) if b else total
                      for x, b, total in zip(body.accumulations, blocked, totals)]
-            self.elements(f, body, block, end, parts)
+            self._row(f, body, block, end, parts)
             for x, b, total, part in zip(body.accumulations, blocked, totals, parts):
                 if b:
                     wide = accumulate.wide(x.kind, x.dtype)
                     held = accumulate.widened(f, x.kind, x.dtype, part.get())
                     total.set(accumulate.combined(f, x.kind, wide, total.get(), held, False))
 
+    def _row(self, f: Function, body: Body, start: str, stop: str, parts: Sequence[Variable]) -> None:
+        """Elements of a row. Where they are much work, the last ones are not left to a loop of single ones."""
+        if not self._reduces or len(body.at(ELEMENT)) <= MUCH:
+            self.elements(f, body, start, stop, parts)
+            return
+        whole = f.emit(f"and i64 {f.sub(stop, start)}, {-GROUP}")
+        middle = f.add(start, whole)
+        self.elements(f, body, start, middle, parts)
+        self.elements(f, body, middle, stop, parts, rest=True)
+
     def elements(self, f: Function, body: Body, start: str, stop: str,
-                 parts: Sequence[Variable] = ()) -> None:
+                 parts: Sequence[Variable] = (), rest: bool = False) -> None:
         """The loop over some elements of a row, which adds to reductions' ``parts``."""
         prefix = body.prefix
         long = not body.accumulations and len(body.at(ELEMENT)) > LONG
+        hint = self.hint(MASKED) if rest else self.hint(TOGETHER) if long else ""
+        own = {f"{prefix}{name}": f"{prefix}{name}{'rest' if rest else ''}" for name in _POSITIONS}
         # Counted from 0 on: LLVM finds out how often with the fewest instructions.
-        with f.loop(0, f.sub(stop, start), hint=self.hint(TOGETHER) if long else "") as k:
+        with f.loop(0, f.sub(stop, start), hint=hint) as k:
             j = f.add(start, k)
-            f.lines.append(f"  {prefix}j = add nsw i64 {j}, 0")
-            f.lines.append(f"  {prefix}at = add nsw i64 {prefix}seg, {j}")
             line = f.mul(f"{prefix}line", "%inner")
-            f.lines.append(f"  {prefix}place = add nsw i64 {line}, {j}")
-            f.lines.append(f"  {prefix}slot = add nsw i64 {line}, {j}")
-            splice(f, body.at(ELEMENT))
+            for register, base in zip(own.values(), ("0", f"{prefix}seg", line, line)):
+                f.lines.append(f"  {register} = add nsw i64 {base}, {j}")
+            if rest:
+                own |= {line.result: f"{line.result}rest" for line in body.at(ELEMENT) if line.result}
+                splice_renamed(f, body.at(ELEMENT), own)
+            else:
+                splice(f, body.at(ELEMENT))
             for x, part in zip(body.accumulations, parts):
-                part.set(accumulate.combined(f, x.kind, x.dtype, part.get(), x.register))
+                register = own.get(x.register, x.register)
+                part.set(accumulate.combined(f, x.kind, x.dtype, part.get(), register))
