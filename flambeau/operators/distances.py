@@ -14,11 +14,14 @@ import numpy as np
 from .. import dtypes
 from ..dtypes import SCALAR_NAMES
 from ..graph.geometry import Geometry, contiguous
+from ..graph.node import Signature
+from ..graph.operator import Rows
 from ..tensor import Tensor, check_dim, record, record_one, record_pair
 from ..tensor.construct import from_array
 from ..tensor.tape import state
 from .definition import arithmetic_dtype, broadcast_shapes, operator
 from .domain import not_implemented
+from .norms import norm_of
 from .out import EXACT
 from .prices import distance_gradients, distances
 from .registry import NAMESPACES, api
@@ -244,25 +247,25 @@ def pdist(input: Tensor, p: float = 2) -> Tensor:
 _TINY = 1e-7
 
 
-def _slice_norms(x: Any, p: float, dim: int) -> Any:
-    """p-norms of the slices at each index of ``dim``, in a shape that broadcasts with x."""
-    rows = np.abs(np.moveaxis(x, dim, 0).reshape(x.shape[dim], -1))
-    return _norm(rows, p).reshape([-1 if d == dim else 1 for d in range(x.ndim)])
-
-
 def _compute(operands: Any) -> dtypes.dtype:
     return arithmetic_dtype(operands[0].dtype)
+
+
+def _others(signature: Signature) -> list[int]:
+    """The dimensions that a slice has."""
+    return [d for d in range(signature.geometries[0].ndim) if d != signature.attributes[1]]
 
 
 @operator(
     "renorm",
     lambda operands, _: contiguous(operands[0].shape, operands[0].dtype, operands[0].device),
     compute=_compute,
+    rows=Rows(passes=2, dims=_others),
 )
 def RENORM(m: Any, input: Any, maxnorm: Any, p: float, dim: int) -> Any:
     """Slices whose norm is above ``maxnorm`` scaled down to it."""
-    norm = _slice_norms(input, p, dim) if input.size else 0
-    return input * np.where(norm > maxnorm, maxnorm / (norm + _TINY), 1).astype(input.real.dtype)
+    norm = norm_of(m, input, p, tuple([d for d in range(input.ndim) if d != dim]), True)
+    return input * m.where(norm > maxnorm, maxnorm / (norm + _TINY), 1).astype(norm.dtype)
 
 
 @RENORM.derivative("input", keeps="input")
@@ -319,4 +322,5 @@ def renorm(input: Tensor, p: float, dim: int, maxnorm: float) -> Tensor:
             "linalg.vector_norm: Expected a floating point or complex tensor as input. Got "
             f"{SCALAR_NAMES[input.dtype]}"
         )
-    return record(RENORM, (input, float(maxnorm)), (float(p), dim))
+    p = float(p) if input.numel() else 1.0      # nothing has no greatest element
+    return record(RENORM, (input, float(maxnorm)), (p, dim))

@@ -56,7 +56,11 @@ def _norm_geometry(operands: Any, attributes: Any) -> Geometry:
 
 def norm_kernel(m: Any, input: Any, p: float, dims: tuple[int, ...], keepdim: bool, dtype: Any) -> Any:
     """(sum |x|^p)^(1/p), in the type in which ``dtype`` is computed."""
-    x = input.astype(arithmetic_dtype(dtype).numpy, copy=False)
+    return norm_of(m, input.astype(arithmetic_dtype(dtype).numpy, copy=False), p, dims, keepdim)
+
+
+def norm_of(m: Any, x: Any, p: float, dims: tuple[int, ...], keepdim: bool) -> Any:
+    """``norm_kernel`` in the type of x."""
     if p == 2:
         square = x.real * x.real + x.imag * x.imag if x.dtype.kind == "c" else x * x
         return m.sqrt(m.sum(square, axis=dims, keepdims=keepdim))
