@@ -61,6 +61,8 @@ def cast(x: Any, numpy_type: Any) -> Any:
         return np.clip(x.astype(np.float32), -448, 448).astype(numpy_type)  # saturates: it has no infinity
     if numpy_type == np.uint8 and x.dtype.kind not in "iub":
         return x.astype(np.int64).astype(numpy_type)  # wraps around
+    if numpy_type == np.float16 and x.dtype == np.float64:
+        x = x.astype(np.float32)    # rounds twice, as conversions to bfloat16 do
     return x.astype(numpy_type)
 
 

@@ -13,7 +13,7 @@ from flambeau import config
 
 pytest.importorskip("llvmlite")
 
-from flambeau.executors.native.fusion import compile, traits
+from flambeau.executors.native.fusion import compile, nest, traits
 from flambeau.graph.operator import Rows
 from flambeau.operators.definition import operator
 from flambeau.operators.reduction import reduction_geometry
@@ -48,7 +48,14 @@ CASES: list[tuple[tuple[int, ...], tuple[int, ...]]] = [
     ((7, 33), (-1,)), ((40, 33), (0,)), ((8, 5, 70), (0, 1)), ((8, 5, 70), (1,)), ((6, 5, 7, 9), (0, 2, 3)),
     ((40, 33), (0, 1)), ((8, 16, 4, 4), (0, 2, 3)), ((4, 1), (1,)), ((5, 1, 7), (1,)), ((2, 70000), (1,)),
     ((70000, 3), (0,)), ((300_000,), (0,)), ((300, 400), (0,)), ((1, 17), (1,)),
+    ((30, 28), (1,)), ((9, 100), (1,)), ((64, 64, 100), (0, 2)),
 ]
+
+
+def test_columns_that_are_folded_are_cut_into_few_parts() -> None:
+    _, chunks, block, _, _ = nest._cuts(rows=1, mid=64, inner=6400, first=64, count=6400, tail=100,
+                                        has_mid=True, columns=True, reduces=True, passes=1)
+    assert (chunks, block) == (2, 1000)
 
 
 @pytest.mark.parametrize(("shape", "dims"), CASES, ids=str)
