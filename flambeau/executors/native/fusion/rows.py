@@ -17,7 +17,6 @@ from .body import Accumulation, Body
 from .frame import LONG, MASKED, TOGETHER, Frame, partial_type, splice, splice_renamed
 from .structure import ELEMENT, ROW, UNIFORM
 
-
 GROUP = 64      # elements: whole vectors, several of them at once
 MUCH = 12       # instructions of an element
 _POSITIONS = ("j", "at", "place", "slot")
@@ -135,7 +134,7 @@ class Rows(Frame):
                     total.set(accumulate.combined(f, x.kind, wide, total.get(), held, False))
 
     def _row(self, f: Function, body: Body, start: str, stop: str, parts: Sequence[Variable]) -> None:
-        """Elements of a row. Where they are much work, the last ones are not left to a loop of single ones."""
+        """Elements of a row. Where they are much work, the last ones are no loop of single elements."""
         if not self._reduces or len(body.at(ELEMENT)) <= MUCH:
             self.elements(f, body, start, stop, parts)
             return
