@@ -45,7 +45,7 @@ class Signature:
         self.price = 0.0    # what it costs the interpreter, once somebody asked
         self.tape_plans = _UNTAPED  # by the operands that want gradients, a bit each
         # Views are no nodes: nobody compares their graphs.
-        self.form = -1 if operator.kind == "view" else _form(operator, attributes, geometries, len(outputs))
+        self.form = -1 if operator.kind == "view" else _form(operator, attributes, geometries, outputs)
 
     def keep_tape_plan(self, wanted: int, plan: Any) -> Any:
         """Remember, and return, what is to be taped for the operands wanted."""
@@ -92,10 +92,12 @@ def _plain(x: Any) -> Any:
 _forms: dict[tuple[Any, ...], int] = {}
 
 
-def _form(operator: Operator, attributes: tuple[Any, ...], geometries: tuple[Any, ...], results: int) -> int:
+def _form(operator: Operator, attributes: tuple[Any, ...], geometries: tuple[Any, ...],
+          outputs: tuple[Any, ...]) -> int:
     """A number for what signatures have in common that differ in shapes, and attributes, alone."""
     part = attributes if operator.kind == "project" else None   # which of several results it takes
     kinds = tuple([g.dtype if g.__class__ is Geometry else g for g in geometries])
+    results = tuple([g.dtype for g in outputs])
     return _forms.setdefault((operator, part, results, kinds), len(_forms))
 
 
