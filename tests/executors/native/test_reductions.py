@@ -191,3 +191,14 @@ def test_a_definition_that_tells_its_rows_is_a_kernel(shape: tuple[int, ...], di
 
     check(compute)
     assert not [s for s, t in traits._traits.items() if s.operator is RMS and not t.fusible]
+
+
+def test_a_conversion_is_planned_by_the_type_that_it_gives() -> None:
+    x = flambeau.randn(64, 64)
+    with config.executor("native"), config.kernel_times():
+        for dtype in (flambeau.int64, flambeau.float16):    # the first has no native form
+            x.to(dtype)
+            y = x.to(dtype)
+            flambeau.synchronize()
+        shown = str(flambeau.explain(last=1, kernels=True))
+    assert y.dtype is flambeau.float16 and "interpreter" not in shown
