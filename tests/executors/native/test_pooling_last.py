@@ -32,6 +32,7 @@ def last(shape: Any, dtype: Any = flambeau.float32) -> Tensor:
 @pytest.mark.parametrize("shape", SHAPES, ids=str)
 def test_windows(shape: Any, dtype: Any, tolerance: float) -> None:
     x, dims = last(shape, dtype), len(shape) - 2
+    has_means = dims < 3 or dtype is not flambeau.bfloat16      # PyTorch has none in 16 bits
     for window in WINDOWS:
         def maxima(x: Tensor, window: Any = window) -> Any:
             return MAXIMA[dims](x, *window, ceil_mode=True, return_indices=True)
@@ -40,10 +41,12 @@ def test_windows(shape: Any, dtype: Any, tolerance: float) -> None:
             return MEANS[dims](x, *window, False, False)
         check(maxima, [x], "max_pool")
         check(gradient(maxima), [x], "pool_scatter", tolerance)
-        check(means, [x], "avg_pool", tolerance)
+        if has_means:
+            check(means, [x], "avg_pool", tolerance)
         assert maxima(x)[0].is_contiguous(memory_format=FORMATS[dims])
     check(lambda x: MAXIMA[dims](x, 2, 1, 1, 2, return_indices=True), [x], "max_pool")
-    check(lambda x: MEANS[dims](x, 3, 2, 1, True, True, 5), [x], "avg_pool", tolerance)
+    if has_means:
+        check(lambda x: MEANS[dims](x, 3, 2, 1, True, True, 5), [x], "avg_pool", tolerance)
 
 
 @pytest.mark.parametrize("dtype", [flambeau.float32, flambeau.bfloat16], ids=str)
