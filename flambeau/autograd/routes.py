@@ -29,6 +29,7 @@ _ROUTES = 4         # from one start: models may have their loss in common
 _TRIES = 8          # to find one, after which passes that start so are left alone
 _MISSES = 8         # in a row, after which routes are given up
 _ROOM = 50_000      # stops of all routes
+_LONGEST = 15_000   # GradFns of a forward that may have one
 
 # A stop that was passed: the GradFn, the gradients that came, the template.
 Stop = tuple[GradFn, Sequence[Gradient | None], Template]
@@ -162,7 +163,7 @@ class Start:
                 _make_room(len(stops))
                 self.routes.insert(0, route)
                 del self.routes[_ROUTES:]
-        self.comes_again = by_templates and length == self.length
+        self.comes_again = by_templates and length == self.length and length <= _LONGEST
         self.length = length
 
 

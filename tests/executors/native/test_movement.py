@@ -24,7 +24,7 @@ SHAPES = [(1,), (7,), (17, 33), (64, 48), (3, 5, 7), (2, 16, 3, 17), (130, 70), 
 @pytest.fixture(autouse=True)
 def _copies_are_not_fused(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     """Copies alone are otherwise computed as pointwise operators."""
-    monkeypatch.setattr(traits, "_CONVERSIONS", frozenset())
+    monkeypatch.setattr(traits, "_POINTWISE", traits._POINTWISE - {"conversion"})
     traits._traits.clear()
     yield
     traits._traits.clear()
