@@ -26,7 +26,7 @@ from .tracing import Template, exact, pick_of, take_kept
 
 _nodes = pending.nodes
 _ROUTES = 4         # from one start: models may have their loss in common
-_TRIES = 8          # to find one, after which passes that start so are left alone
+_TRIES = 8          # to find one that is followed, after which passes that start so are left alone
 _MISSES = 8         # in a row, after which routes are given up
 _ROOM = 50_000      # stops of all routes
 _LONGEST = 15_000   # GradFns of a forward that may have one
@@ -142,7 +142,7 @@ class Start:
         for route in self.routes:
             reached = route.follow(fn, gradient, asked, wanted)
             if reached is not None:
-                self.misses = 0
+                self.misses, self.tries = 0, _TRIES
                 return reached
         if self.routes:
             self.misses += 1

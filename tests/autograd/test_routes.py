@@ -264,6 +264,18 @@ def test_class_that_overrides_is_not_saved_unseen(followed: list[bool]) -> None:
     assert w.grad.tolist() == [7.0] * 3
 
 
+def test_many_passes_that_start_alike(followed: list[bool]) -> None:
+    w = torch.ones(3, requires_grad=True)
+    for n in range(1, 14):
+        followed.clear()
+        for _ in range(6):
+            x = w
+            for _ in range(n):
+                x = x * 1.5
+            x.sum().backward()
+        assert followed[-1]
+
+
 def test_custom_function_takes_no_route(followed: list[bool]) -> None:
     class Double(torch.autograd.Function):
         @staticmethod
