@@ -242,11 +242,12 @@ def scaled_dot_product_attention(query: Tensor, key: Tensor, value: Tensor, attn
     """
     if is_causal.__class__ is not bool:
         raise TypeError("is_causal must be bool")    # worded by what judges the arguments
-    if query.dtype is not key.dtype or key.dtype is not value.dtype:
+    q, k, v = query._geometry, key._geometry, value._geometry
+    if q.dtype is not k.dtype or k.dtype is not v.dtype:
         raise RuntimeError("Expected query, key, and value to have the same dtype, but got query.dtype: "
                            f"{c_name(query.dtype)} key.dtype: {c_name(key.dtype)} and value.dtype: "
                            f"{c_name(value.dtype)} instead.")
-    if query.ndim < 2 or key.ndim < 2 or value.ndim < 2:
+    if q.ndim < 2 or k.ndim < 2 or v.ndim < 2:
         raise RuntimeError("Expected query, key, and value to all be  at least 2 dimensional, but got "
                            f"query.dim: {query.ndim} key.dim: {key.ndim} and value.dim: {value.ndim} "
                            "instead.")
@@ -260,7 +261,7 @@ def scaled_dot_product_attention(query: Tensor, key: Tensor, value: Tensor, attn
                            "> 0")
     if enable_gqa:
         _check_groups(query, key, value)
-    factor = 1.0 / math.sqrt(query.shape[-1] or 1) if scale is None else float(scale)
+    factor = 1.0 / math.sqrt(q.shape[-1] or 1) if scale is None else float(scale)
     mask = _additive(attn_mask, query)
     fused = (mask is None or not mask.requires_grad) and _same_lead(query, key, value, enable_gqa)
     if dropout_p == 0.0 and fused:

@@ -35,22 +35,27 @@ def select(x: Tensor, dim: int, position: int, place: int) -> Tensor:
     return view(SELECT, x, (dim, position))
 
 
-def _bound(value: Any) -> Any:
-    if value is None or value.__class__ is int:
-        return value
+def _whole(bound: Any) -> Any:
+    """A bound of a slice as an integer."""
     try:
-        return as_index(value)
+        return as_index(bound)
     except TypeError:
         raise TypeError("slice indices must be integers or None or have an __index__ method") from None
 
 
 def sliced(x: Tensor, dim: int, key: slice, keep_whole: bool) -> Tensor:
     """A stretch of a dimension; ``keep_whole``: a view of its own even where it is all of it."""
-    start, stop, step = _bound(key.start), _bound(key.stop), _bound(key.step)
+    start, stop, step = key.start, key.stop, key.step
+    if start is not None and start.__class__ is not int:
+        start = _whole(start)
+    if stop is not None and stop.__class__ is not int:
+        stop = _whole(stop)
     if step is None:
         step = 1
-    elif step <= 0:
-        raise ValueError("step must be greater than zero" if step else "slice step cannot be zero")
+    else:
+        step = _whole(step)
+        if step <= 0:
+            raise ValueError("step must be greater than zero" if step else "slice step cannot be zero")
     shape = x._geometry.shape
     if dim >= len(shape):
         if not shape:

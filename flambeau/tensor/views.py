@@ -72,6 +72,9 @@ def view(operator: Operator, x: Tensor, attributes: tuple[Any, ...] = ()) -> Ten
             out._multiple = True
     if counter is None:
         out._base_version = storage.version
+    elif counter is INFERENCE:
+        out._counter = counter
+        out._base_version = 0       # there are no others
     else:
         out._counter = INFERENCE if counter.inference else counter
         out._base_version = counter.version
