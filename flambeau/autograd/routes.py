@@ -183,8 +183,7 @@ def _make_room(stops: int) -> None:
     global _used
     _used += stops
     if _used > _ROOM:
-        for start in (*_starts.values(),):
-            start.routes.clear()
+        _starts.clear()
         _used = stops
 
 

@@ -210,8 +210,8 @@ def _few(few: Any, source: Generator, operands: tuple[Any, ...], geometry: Geome
 def draw_few(few: Any, geometry: Geometry, *operands: Any) -> Tensor | None:
     """A few numbers of the default generator, with less around them; None where there is more to it."""
     ahead = default_generator._ahead
-    if ahead.__class__ is not Ahead or levels or geometry.device is not devices.CPU or interceptors \
-            or settings.executor not in _AT_ONCE:
+    if ahead.__class__ is not Ahead or levels or geometry.device is not devices.CPU \
+            or not _draws_at_once(geometry):
         return None
     numbers = few(ahead, geometry.numel, *operands, geometry.dtype.numpy)
     return None if numbers is None else from_value(numbers, geometry)

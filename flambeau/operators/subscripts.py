@@ -257,9 +257,6 @@ def setitem(self: Tensor, key: Any, value: Any) -> None:
             if value._storage is self._storage and value._geometry is simple._geometry and is_plain(self) \
                     and not value._requires_grad:
                 self._storage.version += 1      # x[i] += y assigns to x[i] what was just written there
-            elif value._geometry.dtype is simple._geometry.dtype and value._storage is not self._storage \
-                    and value._geometry.device is simple._geometry.device and not value.requires_grad:
-                assign(simple, value, "copy_")      # which is what copy_ comes to
             else:
                 simple.copy_(value)
             return

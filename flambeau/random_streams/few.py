@@ -42,27 +42,25 @@ class Ahead:
 
     def take(self, count: int) -> list[int]:
         """The next outputs, a few."""
-        at = self._at
-        end = at + count
-        if end > len(self._outputs):
-            self._make(count)
-            at, end = 0, count
-        self._at = end
-        return self._outputs[at:end]
+        at = self._taken(count)
+        return self._outputs[at:at + count]
 
     def uniform(self, count: int) -> Any:
         """The next outputs as numbers of [0, 1) in float32."""
-        at = self._at
-        end = at + count
-        if end > len(self._outputs):
-            self._make(count)
-            at, end = 0, count
-        self._at = end
+        at = self._taken(count)
         if len(self._outputs) < _MANY:
-            return np.array([(x & 0xFFFFFF) * 2.0**-24 for x in self._outputs[at:end]], FLOAT32)
+            return np.array([(x & 0xFFFFFF) * 2.0**-24 for x in self._outputs[at:at + count]], FLOAT32)
         if self._uniform is None:
             self._uniform = ((np.array(self._outputs) & 0xFFFFFF) * 2.0**-24).astype(FLOAT32)
-        return self._uniform[at:end].copy()
+        return self._uniform[at:at + count].copy()
+
+    def _taken(self, count: int) -> int:
+        """Where the next outputs begin, which count as taken from now on."""
+        if self._at + count > len(self._outputs):
+            self._make(count)
+        at = self._at
+        self._at = at + count
+        return at
 
     def _make(self, count: int) -> None:
         """Let there be so many that were not taken, the first of which comes first."""

@@ -74,7 +74,7 @@ def view(operator: Operator, x: Tensor, attributes: tuple[Any, ...] = ()) -> Ten
         out._base_version = storage.version
     elif counter is INFERENCE:
         out._counter = counter
-        out._base_version = 0       # there are no others
+        out._base_version = 0       # its writes are not counted
     else:
         out._counter = INFERENCE if counter.inference else counter
         out._base_version = counter.version
