@@ -35,7 +35,7 @@ bench: $(STAMP) $(ORACLE)
 	.oracle/bin/python -m pip install --quiet --disable-pip-version-check torch==2.13.0 numpy
 
 lint: $(STAMP)
-	$(BIN)/ruff check flambeau tests demo conformance benchmarks
+	$(BIN)/ruff check flambeau tests demo conformance benchmarks conftest.py
 	$(BIN)/mypy
 
 clean:
