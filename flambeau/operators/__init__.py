@@ -71,6 +71,7 @@ from . import (
     loss,
     loss_margins,
     loss_regression,
+    loss_similarity,
     losses_by_number,
     lower_level,
     magnitude,

@@ -8,13 +8,13 @@ from typing import Any
 from .. import dtypes
 from ..tensor import Tensor, assign, record, record_one
 from .comparison import where
+from .complaints import FAILURES
 from .definition import arithmetic_dtype, pointwise_operator
 from .domain import BOOL, COMPLEX, NOT_FLOATING, not_implemented, refuse
 from .exponential import sigmoid
 from .number_range import number_for
 from .out import UNCONVERTED
 from .registry import api, called, failed
-from .signatures import FAILURES
 from .trigonometric import tanh
 
 

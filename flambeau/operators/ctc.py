@@ -22,12 +22,12 @@ from ..graph.geometry import contiguous
 from ..tensor import Tensor, record
 from ..tensor.batching import by_example
 from ..tensor.construct import from_array
+from .complaints import complaint
 from .definition import operator
 from .domain import not_implemented
 from .looking import look
 from .prices import stepwise
 from .registry import NAMESPACES, api
-from .signatures import complaint
 from .undifferentiable import refuse_derivative
 
 _CHECKING = " (while checking arguments for ctc_loss_allocate_outputs)"

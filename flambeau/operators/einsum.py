@@ -12,9 +12,9 @@ from typing import Any
 
 from ..tensor import Tensor
 from .arguments import type_in_words
+from .complaints import not_all_tensors
 from .contraction_steps import Contraction, Noted, noted
 from .registry import api
-from .signatures import not_all_tensors
 
 ELLIPSIS = -1
 _LETTERS = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz"

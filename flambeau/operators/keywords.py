@@ -12,8 +12,9 @@ from typing import Any, Literal
 from .. import dtypes, layouts
 from ..tensor import casting, methods
 from ..tensor.overrides import copied, first_seen
+from .complaints import FAILURES, complaint
+from .judging import judged, strict
 from .out import Out, refuse_aliases, require_type, store
-from .signatures import FAILURES, complaint, judged, strict
 
 # When the arguments of a function are compared with PyTorch's signatures (Note: wrong arguments): "first",
 # before it runs, as it could make something of some that PyTorch refuses (and is not called in tight loops);

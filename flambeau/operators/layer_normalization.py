@@ -9,6 +9,7 @@ from ..graph.geometry import contiguous
 from ..graph.operator import Rows
 from ..graph.recent import Recent
 from ..tensor import Tensor, record, record_one
+from .complaints import FAILURES
 from .definition import arithmetic_dtype, operator
 from .normalization import (
     NORMALIZE,
@@ -21,7 +22,6 @@ from .normalization import (
 )
 from .reduction import SUM_DIM
 from .registry import api, failed
-from .signatures import FAILURES
 
 
 def _check_normalized_shape(x: Tensor, shape: Any, weight: Any, bias: Any) -> tuple[int, ...]:

@@ -10,6 +10,7 @@ from ..graph.geometry import Geometry, contiguous
 from ..graph.operator import Operator
 from ..tensor import GradFn, Tensor, record, record_three, seen, state, view
 from . import prices
+from .complaints import FAILURES
 from .definition import operator
 from .matmul import (
     MATMUL,
@@ -25,7 +26,6 @@ from .matmul import (
 from .out import EXACT, store
 from .registry import api, failed
 from .shape import VIEW, reshape
-from .signatures import FAILURES
 from .transposing import TRANSPOSE, T, is_exchanged
 
 

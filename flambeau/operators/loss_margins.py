@@ -13,7 +13,7 @@ from ..tensor.batching import BatchedTensor
 from .domain import not_implemented
 from .looking import look
 from .loss import reduce_loss, reduction_of
-from .loss_regression import pairwise_distance
+from .loss_similarity import pairwise_distance
 from .registry import NAMESPACES, api
 
 

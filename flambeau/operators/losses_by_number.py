@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from ..tensor import Tensor
-from . import ctc, loss, loss_margins, loss_regression
+from . import ctc, loss, loss_margins, loss_regression, loss_similarity
 from .registry import api
 
 
@@ -46,21 +46,21 @@ def poisson_nll_loss(input: Tensor, target: Tensor, log_input: bool, full: bool,
 @api("torch", judge="first")
 def hinge_embedding_loss(input: Tensor, target: Tensor, margin: float = 1.0, reduction: int = 1) -> Tensor:
     """See ``nn.functional.hinge_embedding_loss``."""
-    return loss_regression.hinge_embedding_loss(input, target, margin, reduction=_name(reduction))
+    return loss_similarity.hinge_embedding_loss(input, target, margin, reduction=_name(reduction))
 
 
 @api("torch", judge="first")
 def margin_ranking_loss(input1: Tensor, input2: Tensor, target: Tensor, margin: float = 0.0,
                         reduction: int = 1) -> Tensor:
     """See ``nn.functional.margin_ranking_loss``."""
-    return loss_regression.margin_ranking_loss(input1, input2, target, margin, reduction=_name(reduction))
+    return loss_similarity.margin_ranking_loss(input1, input2, target, margin, reduction=_name(reduction))
 
 
 @api("torch", judge="first")
 def cosine_embedding_loss(input1: Tensor, input2: Tensor, target: Tensor, margin: float = 0.0,
                           reduction: int = 1) -> Tensor:
     """See ``nn.functional.cosine_embedding_loss``."""
-    return loss_regression.cosine_embedding_loss(input1, input2, target, margin, reduction=_name(reduction))
+    return loss_similarity.cosine_embedding_loss(input1, input2, target, margin, reduction=_name(reduction))
 
 
 @api("torch", judge="first")

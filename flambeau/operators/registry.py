@@ -15,9 +15,10 @@ from ..tensor import Tensor, assign, casting, check_writable, methods
 from ..tensor.overlap import require_apart
 from ..tensor.overrides import begin_asking, dispatching, first_seen, on_first_override, unasked
 from .arguments import type_in_words
+from .complaints import FAILURES, complaint
+from .judging import strict
 from .keywords import Judge, asking_first, with_keywords
 from .out import CONVERTED, Out
-from .signatures import FAILURES, complaint, strict
 
 F = TypeVar("F", bound=Callable[..., Any])
 

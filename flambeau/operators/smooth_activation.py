@@ -11,6 +11,7 @@ from ..graph.operator import Operator
 from ..tensor import Tensor, assign, check_dim, record, record_one, record_pair
 from .activation import done
 from .comparison import where
+from .complaints import FAILURES
 from .creation import like_geometry
 from .definition import arithmetic_dtype, pointwise_geometry, pointwise_operator
 from .domain import COMPLEX, INTEGRAL, NOT_FLOATING, not_implemented, refuse
@@ -20,7 +21,6 @@ from .out import UNCONVERTED, Out
 from .random import drawn
 from .random_distributions import RRELU_SLOPES
 from .registry import api, failed
-from .signatures import FAILURES
 from .trigonometric import tanh
 
 # --- gelu ---------------------------------------------------------------------------------------------------

@@ -16,10 +16,10 @@ from ..tensor.batching import BatchedTensor, plain
 from ..tensor.history import attach
 from ..tensor.views import chain_of
 from .arguments import invalid_combination, is_integer, whole
+from .complaints import FAILURES
 from .creation import filled
 from .joining import cat, stack
 from .registry import api, failed
-from .signatures import FAILURES
 from .slicing import SELECT, SLICE
 
 _new = object.__new__

@@ -13,10 +13,11 @@ from ..operators.definition import NUMBERS
 from ..tensor import Tensor, assign
 from ..tensor.construct import from_array
 from ..tensor.inplace import check_writable
+from .compressed import CompressedTensor, compressed
 from .construct import empty_coo, positions
 from .conversions import coalesce, dense_dim, like_layout, sampled, sparse_dim, to_dense, to_sparse
 from .kernels import named, pick, spread
-from .tensor import CompressedTensor, CooTensor, SparseTensor, compressed, coo, handles, unsupported
+from .tensor import CooTensor, SparseTensor, coo, handles, unsupported
 
 # --- sums ---------------------------------------------------------------------------------------------------
 

@@ -22,8 +22,9 @@ from ..operators.registry import api
 from ..operators.sorting import searchsorted
 from ..tensor import Tensor
 from ..tensor.construct import from_array
+from .compressed import CompressedTensor, compressed
 from .kernels import spread
-from .tensor import CompressedTensor, CooTensor, compressed
+from .tensor import CooTensor
 
 BLOCKED = (layouts.sparse_bsr, layouts.sparse_bsc)
 BY_ROW = (layouts.sparse_csr, layouts.sparse_bsr)

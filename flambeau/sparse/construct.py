@@ -16,9 +16,10 @@ from ..size import Size
 from ..tensor import Tensor
 from ..tensor.history import detached
 from ..tensor.tape import state
+from .compressed import CompressedTensor, compressed
 from .compressing import BLOCKED, BY_ROW, NAMES, WORDS
 from .kernels import named
-from .tensor import CompressedTensor, CooTensor, compressed, coo
+from .tensor import CooTensor, coo
 
 
 class check_sparse_tensor_invariants:

@@ -13,10 +13,11 @@ from ..operators.registry import api
 from ..tensor import Tensor
 from ..tensor.construct import from_array
 from ..tensor.history import detached
+from .compressed import CompressedTensor
 from .compressing import BLOCKED, NAMES, check_blocksize, compress
 from .construct import positions
 from .kernels import named, pick, spread
-from .tensor import CompressedTensor, CooTensor, SparseTensor, coo, handles, unsupported
+from .tensor import CooTensor, SparseTensor, coo, handles, unsupported
 
 
 def _refuse(x: Tensor, what: str, expected: str) -> RuntimeError:

@@ -8,8 +8,9 @@ from .. import dtypes
 from ..operators.looking import look
 from ..tensor import Tensor
 from ..tensor.printing import format_array, with_suffixes
+from .compressed import CompressedTensor
 from .compressing import WORDS
-from .tensor import CompressedTensor, CooTensor
+from .tensor import CooTensor
 
 
 def _part(name: str, x: Tensor, suffix: bool) -> str:

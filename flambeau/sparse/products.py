@@ -14,11 +14,12 @@ from ..operators.looking import look
 from ..operators.registry import api
 from ..tensor import Tensor
 from ..tensor.construct import from_array
+from .compressed import CompressedTensor
 from .compressing import NAMES
 from .conversions import coalesce, dense_dim, like_layout, sorted_coo, to_sparse
 from .kernels import named, product
 from .structure import transpose
-from .tensor import CompressedTensor, CooTensor, SparseTensor, handles, unsupported
+from .tensor import CooTensor, SparseTensor, handles, unsupported
 
 
 def _check(a: Tensor, b: Tensor) -> None:

@@ -12,10 +12,11 @@ from .. import operators as ops
 from ..operators.looking import look
 from ..tensor.construct import from_array
 from ..tensor.dims import check_dim
+from .compressed import CompressedTensor, compressed
 from .compressing import BLOCKED
 from .conversions import sparse_dim, to_dense, to_sparse
 from .kernels import named
-from .tensor import CompressedTensor, CooTensor, SparseTensor, compressed, coo, handles, unsupported
+from .tensor import CooTensor, SparseTensor, coo, handles, unsupported
 
 
 @handles("t")

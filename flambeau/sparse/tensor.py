@@ -316,65 +316,10 @@ class CooTensor(SparseTensor):
         return 0
 
 
-class CompressedTensor(SparseTensor):
-    """Rows one after another: where each begins (rows + 1), the columns (nnz) and the entries (nnz).
-
-    See ``compressing`` for columns, blocks and batches.
-    """
-
-    _compressed: Tensor
-    _plain: Tensor
-
-    def _nnz(self) -> int:
-        return self._plain.shape[-1]
-
-    def _pattern(self) -> Tensor:
-        return self._plain
-
-    @property
-    def is_sparse_csr(self) -> bool:  # type: ignore[override]
-        """Whether the layout is ``torch.sparse_csr``."""
-        return self._layout is layouts.sparse_csr
-
-    @property
-    def _blocksize(self) -> tuple[int, ...]:
-        """The extents of a block; of single elements 1 and 1."""
-        if self._layout not in (layouts.sparse_bsr, layouts.sparse_bsc):
-            return 1, 1
-        return tuple(self._entries.shape[self._plain.ndim:self._plain.ndim + 2])
-
-    def _with(self, entries: Tensor) -> Any:
-        return compressed(self._compressed, self._plain, entries, self.shape, self._layout)
-
-    def _places(self) -> Tensor:
-        from .compressing import element_places  # made of this class
-        return element_places(self)
-
-    def _elements(self) -> Tensor:
-        from .compressing import element_entries  # made of this class
-        return element_entries(self)
-
-    def _described(self) -> tuple[Any, ...]:
-        return self._compressed, self._plain, detached(self._entries), self.shape
-
-    def stride(self, dim: int | None = None) -> Any:
-        raise RuntimeError(f"Sparse {self._layout.name[-3:].upper()} tensors do not have strides")
-
-    storage_offset = stride
-
-
 def coo(indices: Tensor, entries: Tensor, shape: Sequence[int], coalesced: bool = False) -> CooTensor:
     """A tensor in coordinates, nothing checked."""
     coalesced = coalesced or entries.shape[0] < 2
     found: CooTensor = make(CooTensor, shape, entries, _indices_=indices, _coalesced=coalesced)
-    return found
-
-
-def compressed(starts: Tensor, plain: Tensor, entries: Tensor, shape: Sequence[int],
-               layout: layouts.layout) -> CompressedTensor:
-    """A tensor with compressed rows (or columns), nothing checked."""
-    found: CompressedTensor = make(CompressedTensor, shape, entries, _compressed=starts, _plain=plain,
-                                   _layout=layout)
     return found
 
 
@@ -388,7 +333,7 @@ def _handle(cls: Any, func: Any, types: Any, args: Any = (), kwargs: Any = None)
         with overrides.DisableTorchFunction():
             return func(*args, **(kwargs or {}))
     everything = (*args, *(kwargs or {}).values())
-    if any(isinstance(x, CompressedTensor) for x in everything):
+    if any(isinstance(x, SparseTensor) and x._layout is not layouts.sparse_coo for x in everything):
         raise unsupported(name, "SparseCsrCPU")
     raise unsupported(name)
 
@@ -398,6 +343,7 @@ def expect_sparse_tensors() -> None:
     if SparseTensor._overrides:
         return
     SparseTensor.__torch_function__ = classmethod(_handle)  # type: ignore[method-assign, assignment]
-    for cls in (SparseTensor, CooTensor, CompressedTensor):
+    kinds: list[type[SparseTensor]] = [SparseTensor, *SparseTensor.__subclasses__()]
+    for cls in kinds:
         cls._overrides = True
     overrides.activate()

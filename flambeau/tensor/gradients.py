@@ -1,4 +1,4 @@
-"""What may be assigned to a tensor's ``.grad``, and the dtype that its gradient has (``grad_dtype``)."""
+"""What may be assigned to a tensor's ``requires_grad``, ``data`` and ``grad``; the dtype of its gradient."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import Any
 from .. import dtypes
 from ..dtypes import c_name
 from .attributes import Handle
-from .tape import SAME_AS_LEAF, leaf_hooks_of
+from .tape import SAME_AS_LEAF, leaf_hooks_of, state
 
 NOT_A_LEAF = (
     "The .grad attribute of a Tensor that is not a leaf Tensor is being accessed. Its .grad attribute won't "
@@ -35,6 +35,24 @@ def check_requires_grad(tensor: Any, requires_grad: Any) -> None:
         raise RuntimeError("only Tensors of floating point dtype can require gradients")
     elif tensor._counter is not None and tensor._counter.inference:
         raise RuntimeError(INFERENCE_LEAF)
+
+
+def check_subclass_leaf(data: Any) -> None:
+    """Raise PyTorch's error where an instance of a subclass on this data may not require gradients."""
+    if data._geometry.dtype.category < dtypes.FLOATING:
+        raise RuntimeError("Only Tensors of floating point and complex dtype can require gradients")
+    if data.is_inference() and not state.inference:
+        raise RuntimeError(INFERENCE_LEAF)
+
+
+def check_data(tensor: Any, new: Any) -> None:
+    """Raise PyTorch's error where ``new`` may not become ``tensor.data``."""
+    if not isinstance(new, Handle):
+        raise TypeError("Variable data has to be a tensor, but got " + type(new).__name__)
+    found: Any = new
+    if tensor._requires_grad and found._geometry.dtype.category < dtypes.FLOATING:
+        raise RuntimeError("data set to a tensor that requires gradients must be floating point or "
+                           "complex dtype")
 
 
 def check_grad(tensor: Any, value: Any) -> None:

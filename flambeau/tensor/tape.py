@@ -103,6 +103,11 @@ class DetachedInferenceCounter(VersionCounter):
         return _unsaved()
 
 
+def adopt_inference(handle: Any) -> None:
+    """Let a new handle on an inference tensor's storage be one, which may be written outside the mode."""
+    handle._counter = INFERENCE if state.inference else DetachedInferenceCounter()
+
+
 def _unsaved() -> int:
     if state.enabled:
         raise RuntimeError(

@@ -15,8 +15,16 @@ from ..graph.storage import Storage, VersionCounter
 from ..size import Size
 from .attributes import Handle, attributes, fields, settle
 from .dims import check_dim, extent_of
-from .gradients import INFERENCE_LEAF, NOT_A_LEAF, check_grad, check_requires_grad, grad_dtype, set_grad_dtype
-from .tape import INFERENCE, DetachedInferenceCounter, state
+from .gradients import (
+    NOT_A_LEAF,
+    check_data,
+    check_grad,
+    check_requires_grad,
+    check_subclass_leaf,
+    grad_dtype,
+    set_grad_dtype,
+)
+from .tape import INFERENCE, adopt_inference, state
 
 _new = object.__new__
 
@@ -344,11 +352,7 @@ class Tensor(Handle):
 
     @data.setter
     def data(self, new: Tensor) -> None:
-        if not isinstance(new, Tensor):
-            raise TypeError("Variable data has to be a tensor, but got " + type(new).__name__)
-        if self._requires_grad and new._geometry.dtype.category < dtypes.FLOATING:
-            raise RuntimeError("data set to a tensor that requires gradients must be floating point or "
-                               "complex dtype")
+        check_data(self, new)
         self._storage = new._storage
         self._geometry = new._geometry
 
@@ -382,10 +386,7 @@ class Tensor(Handle):
         out._storage = data._storage
         out._geometry = data._geometry
         if require_grad:
-            if data._geometry.dtype.category < dtypes.FLOATING:
-                raise RuntimeError("Only Tensors of floating point and complex dtype can require gradients")
-            if data.is_inference() and not state.inference:
-                raise RuntimeError(INFERENCE_LEAF)
+            check_subclass_leaf(data)
             out._requires_grad = True
         if data.is_inference():
             adopt_inference(out)
@@ -400,11 +401,6 @@ class Tensor(Handle):
         return out
 
     __hash__ = object.__hash__
-
-
-def adopt_inference(handle: Tensor) -> None:
-    """Let a new handle on an inference tensor's storage be one, which may be written outside the mode."""
-    handle._counter = INFERENCE if state.inference else DetachedInferenceCounter()
 
 
 def fresh(storage: Storage, geometry: Geometry) -> Tensor:

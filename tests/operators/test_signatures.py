@@ -23,7 +23,7 @@ MORE = frozenset(("out", "names", "size_average", "reduce", "return_indices", "a
 def _known() -> Iterator[tuple[str, signatures.Signatures]]:
     """Every name of the file and what it says of it."""
     for key in signatures._table():
-        known = signatures._signatures(*key.rsplit(".", 1))
+        known = signatures.signatures_of(*key.rsplit(".", 1))
         assert known is not None
         yield key, known
 
@@ -35,7 +35,7 @@ def _tables() -> Iterator[tuple[str, Parameter, set[str]]]:
         rows = [row for row in known.rows if not row.startswith("*")]
         if known.python or function is None or len(rows) < len(known.rows):
             continue
-        taken = {p.name for row in rows for p in signatures._parameters(row)}
+        taken = {p.name for row in rows for p in signatures.parameters_of(row)}
         for parameter in inspect.signature(unwrap(function)).parameters.values():
             yield key, parameter, taken
 

@@ -18,7 +18,7 @@ import pytest
 import flambeau as torch
 from flambeau import serialization
 
-from . import hostile
+from . import hostile_files as files
 
 
 def saved(obj: Any, **options: Any) -> io.BytesIO:
@@ -241,7 +241,7 @@ NUMBERS = {
 def test_big_endian(kind: str, mapped: bool, tmp_path: Path) -> None:
     data = np.array([1, 2, 3, 200], ">" + kind).tobytes()
     path = tmp_path / "f"
-    path.write_bytes(hostile.archive(hostile.tensor(kind=NUMBERS[kind]), byteorder="big", _0=data))
+    path.write_bytes(files.archive(files.tensor(kind=NUMBERS[kind]), byteorder="big", _0=data))
     x = torch.load(path, mmap=mapped)
     assert x.tolist() == [1, 2, 3, 200] and x.numpy().dtype.isnative
 

@@ -12,6 +12,7 @@ import pytest
 import flambeau
 
 from . import hostile
+from . import hostile_files as files
 
 _ROOM = 96 << 20  # bytes that refusing a file may take on top; the largest claim is of terabytes
 
@@ -39,7 +40,7 @@ def test_refused_when_mapped(attack: hostile.Attack, tmp_path: Path) -> None:
 
 
 def test_every_cut_and_flipped_byte() -> None:
-    data = hostile.good()
+    data = files.good()
     for length in range(0, len(data), 7):
         with pytest.raises((RuntimeError, EOFError, pickle.UnpicklingError)):
             flambeau.load(io.BytesIO(data[:length]))
@@ -54,24 +55,24 @@ def test_every_cut_and_flipped_byte() -> None:
 
 def test_honest_files_of_the_same_makers_load() -> None:
     ones = flambeau.ones(4)
-    assert flambeau.load(io.BytesIO(hostile.good())).equal(ones)
-    old = hostile.legacy(hostile.legacy_tensor(), ("0", 4, hostile.ONES))
+    assert flambeau.load(io.BytesIO(files.good())).equal(ones)
+    old = files.legacy(files.legacy_tensor(), ("0", 4, files.ONES))
     assert flambeau.load(io.BytesIO(old)).equal(ones)
     loaded = flambeau.load(
-        io.BytesIO(hostile.archive(hostile.with_state(hostile.value({"note": 1})), _0=hostile.ONES))
+        io.BytesIO(files.archive(files.with_state(files.value({"note": 1})), _0=files.ONES))
     )
     assert loaded.equal(ones) and loaded.note == 1
 
 
 def test_deep_nesting_is_no_error_or_a_clear_one() -> None:
-    nested = flambeau.load(io.BytesIO(hostile.archive(b"\x80\x02" + b"]" * 100_000 + b"a" * 99_999 + b".")))
+    nested = flambeau.load(io.BytesIO(files.archive(b"\x80\x02" + b"]" * 100_000 + b"a" * 99_999 + b".")))
     assert len(nested) == 1
     while nested:
         nested = nested[0]
 
 
 def test_trusting_runs_only_when_asked(capfd: pytest.CaptureFixture[str]) -> None:
-    data = hostile.archive(hostile.call("builtins.print", "hacked"))
+    data = files.archive(files.call("builtins.print", "hacked"))
     with pytest.raises(pickle.UnpicklingError):
         flambeau.load(io.BytesIO(data))
     assert capfd.readouterr().out == ""

@@ -10,7 +10,7 @@ import pytest
 import flambeau as torch
 from flambeau import nn, serialization
 
-from . import hostile
+from . import hostile_files as files
 
 NO_CUDA = (
     "Attempting to deserialize object on a CUDA device but torch.cuda.is_available() is False. If you are "
@@ -30,7 +30,7 @@ def saved(obj: Any, **options: Any) -> io.BytesIO:
 
 def on(location: str) -> io.BytesIO:
     """A tensor of four ones that was saved on a device."""
-    return io.BytesIO(hostile.archive(hostile.tensor(location=location), _0=hostile.ONES))
+    return io.BytesIO(files.archive(files.tensor(location=location), _0=files.ONES))
 
 
 CPU_FORMS: dict[str, Any] = {

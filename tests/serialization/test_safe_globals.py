@@ -11,7 +11,7 @@ import pytest
 import flambeau as torch
 from flambeau import nn, serialization
 
-from . import hostile
+from . import hostile_files as files
 
 
 def saved(obj: Any, **options: Any) -> io.BytesIO:
@@ -60,7 +60,7 @@ def test_the_list_of_safe_globals() -> None:
         serialization.add_safe_globals([Plain, (Plain, "old.module.Name")])
         assert set(serialization.get_safe_globals()) == {Plain, (Plain, "old.module.Name")}
         renamed = b"\x80\x02cold.module\nName\n)\x81}X\x05\0\0\0valueK\x04sb."
-        assert torch.load(io.BytesIO(hostile.archive(renamed))).value == 4
+        assert torch.load(io.BytesIO(files.archive(renamed))).value == 4
     finally:
         serialization.clear_safe_globals()
     assert serialization.get_safe_globals() == []
@@ -75,7 +75,7 @@ def test_whole_module_by_allowed_classes() -> None:
 
 
 def test_encoding() -> None:
-    data = hostile.archive(b"\x80\x02U\x03\xe9bc.")
+    data = files.archive(b"\x80\x02U\x03\xe9bc.")
     with pytest.raises(UnicodeDecodeError):
         torch.load(io.BytesIO(data))
     assert torch.load(io.BytesIO(data), encoding="latin1") == "ébc"

@@ -16,7 +16,7 @@ from ...tensor import Tensor
 from ...tensor.swapping import swap_tensors
 from ...tensor.typename import typename
 from ..parameter import Parameter, is_lazy
-from ._state_dict import ModuleStateDict
+from ._traversal import ModuleTraversal
 
 _TO_SIGNATURES = (
     " * (torch.device device = None, torch.dtype dtype = None, bool non_blocking = False, bool copy = False, "
@@ -74,7 +74,7 @@ def _changes_kind(parameter: Tensor, data: Tensor) -> bool:
     return not is_lazy(parameter) and data.is_meta != parameter.is_meta
 
 
-class ModuleConversion(ModuleStateDict):
+class ModuleConversion(ModuleTraversal):
     """The part of `Module` that replaces every tensor by a converted one."""
 
     def _apply(self, fn: Callable[[Tensor], Tensor], recurse: bool = True) -> Self:

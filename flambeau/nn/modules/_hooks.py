@@ -10,7 +10,7 @@ from typing import Any
 from ...tensor import Tensor
 from ...tensor.handle import RemovableHandle
 from ._backward_hooks import BackwardHook, warn_if_not_single_node
-from ._state_dict import ModuleStateDict, WrappedHook
+from ._loading import ModuleLoading, WrappedHook
 
 Hook = Callable[..., Any]
 HookTable = OrderedDict[int, Hook]
@@ -85,7 +85,7 @@ def register_module_full_backward_hook(hook: Hook) -> RemovableHandle:
     return _add(_global_backward_hooks, hook, {"active": (active_global_hooks, True)})
 
 
-class ModuleHooks(ModuleStateDict):
+class ModuleHooks(ModuleLoading):
     """The part of `Module` that registers hooks and calls a forward that has some."""
 
     # Holds the id of every hook in the next four tables, so that a call has one table to ask.

@@ -19,6 +19,7 @@ from ._hooks import (
     register_module_full_backward_hook,
     register_module_full_backward_pre_hook,
 )
+from ._loading import _IncompatibleKeys
 from ._registration_hooks import buffer_registration_hooks as _global_buffer_registration_hooks
 from ._registration_hooks import module_registration_hooks as _global_module_registration_hooks
 from ._registration_hooks import parameter_registration_hooks as _global_parameter_registration_hooks
@@ -27,7 +28,7 @@ from ._registration_hooks import (
     register_module_module_registration_hook,
     register_module_parameter_registration_hook,
 )
-from ._state_dict import _EXTRA_STATE_KEY_SUFFIX, _IncompatibleKeys
+from ._saving import _EXTRA_STATE_KEY_SUFFIX
 
 __all__ = [
     "Module",

@@ -1,0 +1,80 @@
+"""Functions that have their arguments compared with PyTorch's signatures (Note: wrong arguments)."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from functools import wraps
+from typing import Any
+
+from ..dtypes import dtype
+from ..graph.recent import Recent
+from ..size import Size
+from ..tensor import Tensor
+from ..tensor.overrides import first_seen
+from .complaints import FAILURES, SYNONYMS, complaint
+
+# Classes whose values are of a kind whatever they are.
+_WHATEVER = frozenset((float, bool, str, type(None), dtype))
+_SMALL = 1 << 62
+
+
+def _form_of(values: Iterable[Any]) -> tuple[Any, ...] | None:
+    """What a judgement of arguments depends on, where it is their classes alone; else None."""
+    found: list[Any] = []
+    for x in values:
+        kind: Any = x.__class__
+        if kind is int:
+            if not -_SMALL < x < _SMALL:
+                return None
+        elif kind is Tensor:
+            if not x._geometry.ndim:
+                return None
+        elif kind is tuple or kind is list or kind is Size:
+            for n in x:
+                if n.__class__ is not int or not -_SMALL < n < _SMALL:
+                    return None
+            kind = kind, len(x)
+        elif kind not in _WHATEVER:
+            return None
+        found.append(kind)
+    return tuple(found)
+
+
+def strict(function: Callable[..., Any], namespace: str, name: str,
+           public: bool = True) -> Callable[..., Any]:
+    """``function`` with its arguments judged before it runs: it would make something of wrong ones.
+
+    Arguments of classes that were judged right are not judged again. One that is not ``public`` leaves
+    arguments that override to its caller.
+    """
+    right: Recent[Any, bool] = Recent(64)
+
+    @wraps(function)
+    def checked(*args: Any, **kwargs: Any) -> Any:
+        form = _form_of((*args, *kwargs.values()) if kwargs else args)
+        call = (form, *kwargs) if kwargs else form
+        if form is None and public and first_seen((*args, *kwargs.values())):
+            return checked(*args, **kwargs)     # which asks now
+        if form is None or call not in right:
+            if SYNONYMS.isdisjoint(kwargs) \
+                    and (error := complaint(function, namespace, name, args, kwargs)) is not None:
+                raise error
+            if form is not None:
+                right.keep(call, True)
+        return function(*args, **kwargs)
+    return checked
+
+
+def judged(function: Callable[..., Any], namespace: str, name: str) -> Callable[..., Any]:
+    """``function`` with PyTorch's error for arguments that it does not take."""
+    @wraps(function)
+    def checked(*args: Any, **kwargs: Any) -> Any:
+        try:
+            return function(*args, **kwargs)
+        except FAILURES:
+            if first_seen((*args, *kwargs.values())):
+                return checked(*args, **kwargs)     # which asks now
+            if (error := complaint(function, namespace, name, args, kwargs)) is not None:
+                raise error from None
+            raise
+    return checked
