@@ -24,7 +24,7 @@ Functions = Mapping[str, SupportsIndex]
 _functions: dict[str, Functions] = {}   # by the entry of the object on disk
 _origins: dict[int, tuple[str, str]] = {}   # of the address of a function: its entry and name
 _soon: list[SupportsIndex] = []     # functions that no plan has yet
-_memory: list[Any] = []     # what holds the code, never freed: plans hold addresses, and structures are few
+loaded: list[Any] = []     # what holds the code, never freed: plans hold addresses, and structures are few
 compiled = 0    # how many modules this process has compiled, those found on disk not counted
 
 P = ParamSpec("P")
@@ -162,7 +162,7 @@ def _kept(entry: str, names: list[str]) -> Functions | None:
 
 def _ready(entry: str, content: bytes, names: list[str]) -> Functions:
     addresses, memory = _loaded(content, names)
-    _memory.append(memory)
+    loaded.append(memory)
     _functions[entry] = addresses
     _origins.update((address, (entry, name)) for name, address in addresses.items())
     return addresses

@@ -11,7 +11,6 @@ from __future__ import annotations
 
 import ctypes
 from collections.abc import Callable, Sequence
-from importlib import import_module
 from operator import index
 from typing import Any
 
@@ -24,6 +23,7 @@ from . import runtime
 from .arena import arena
 from .outline import INNER, LEAF, UNHELD, Outline
 from .program import Program
+from .results import Method, numpy_table, row_of
 from .segment import Segment
 
 _NODES = 256
@@ -57,9 +57,8 @@ def _tables(outline: Outline, program: Program, segment: Segment) -> list[Rows] 
     leaf_of = {(k, j): i for k, own in enumerate(outline.sources) for j, (kind, i) in enumerate(own)
                if kind == LEAF}
     numbers = _number_rows(program, segment, last)
-    fresh = [(count, dtype.num) for count, dtype in zip(*segment.fresh)]
+    fresh = [*map(row_of, *segment.fresh)]
     if form.tuple_slots or numbers is None or len({*leaf_of.values()}) > _LEAVES \
-            or not all(_is_builtin(dtype) for dtype in segment.fresh[1]) \
             or any(count < 0 for count in form.expected):
         return None
     nodes = [(id(s), count - UNHELD + 2, len(s.geometries))
@@ -69,11 +68,6 @@ def _tables(outline: Outline, program: Program, segment: Segment) -> list[Rows] 
     owned = [(leaf_of[k, j], count - UNHELD) for (k, j, _), count in zip(form.owned, form.expected)]
     given = [(last - k, slot) for k, slot in form.node_slots]
     return [nodes[::-1], first, again, numbers, leaves, fresh, owned, given]
-
-
-def _is_builtin(dtype: Any) -> bool:
-    """Whether NumPy itself has this element type, and one object for it."""
-    return dtype.isbuiltin == 1 and np.dtype(dtype.char) is dtype
 
 
 def _places(outline: Outline) -> tuple[Rows, Rows]:
@@ -124,26 +118,15 @@ def _method(tables: list[Rows], segment: Segment, nodes: int) -> Glance:
 # --- Python's and NumPy's side -------------------------------------------------------------------------
 
 
-class _Definition(ctypes.Structure):
-    """How a method is described to Python."""
-
-    _fields_ = (("name", ctypes.c_char_p), ("function", ctypes.c_void_p), ("flags", ctypes.c_int),
-                ("documentation", ctypes.c_char_p))
-
-
 _ONE_ARGUMENT = 8
-_ARRAY_NEW = 93     # of the functions that NumPy promises to C programs
 _kept: dict[str, Any] = {}      # for ever, since native code refers to it
 
 
 def _new_function(memory: Any) -> Glance:
     """A built-in function that has this memory."""
-    if "new" not in _kept:
-        definition = _Definition(b"glance", index(at.entries()["glance"]), _ONE_ARGUMENT, None)
-        new = ctypes.PYFUNCTYPE(ctypes.py_object, ctypes.c_void_p, ctypes.py_object, ctypes.c_void_p)(
-            ("PyCFunction_NewEx", ctypes.pythonapi))
-        _kept["new"], _kept["definition"] = new, definition
-    found: Glance = _kept["new"](ctypes.addressof(_kept["definition"]), memory, None)
+    if "method" not in _kept:
+        _kept["method"] = Method(b"glance", index(at.entries()["glance"]), _ONE_ARGUMENT, None)
+    found: Glance = _kept["method"].of(memory)
     return found
 
 
@@ -160,19 +143,10 @@ def _python() -> Any:
             table[k] = id(x)
         for k, name in functions.items():
             table[k] = ctypes.cast(getattr(ctypes.pythonapi, name), ctypes.c_void_p).value
-        table[at.NEW_ARRAY] = _array_function(_ARRAY_NEW)
+        table[at.NUMPY] = numpy_table()
         table[at.START] = index(runtime.entries()["start"])
         _kept["python"] = table
     return _kept["python"]
-
-
-def _array_function(k: int) -> int:
-    """The address of a function that NumPy promises to C programs."""
-    found = import_module("numpy._core._multiarray_umath")
-    pointer = ctypes.PYFUNCTYPE(ctypes.c_void_p, ctypes.py_object, ctypes.c_void_p)(
-        ("PyCapsule_GetPointer", ctypes.pythonapi))
-    table = pointer(found._ARRAY_API, None)
-    return ctypes.c_int64.from_address(table + 8 * k).value
 
 
 def _layout_is_known() -> bool:
@@ -192,7 +166,7 @@ def _is_as_read() -> bool:
     held = [node, node]
     references = ctypes.c_int32.from_address(id(node) + at.REFERENCES_AT).value
     node.value = value
-    return references == 3 and _python()[at.NEW_ARRAY] != 0 \
+    return references == 3 and numpy_table() != 0 \
         and [read(id(node) + at.TYPE_AT).value, read(id(node) + at.SIGNATURE_AT).value,
              read(id(node) + at.OPERANDS_AT).value, read(id(node) + at.VALUE_AT).value] \
         == [id(Node), id(None), id(operands), id(value)] \

@@ -12,7 +12,7 @@ A glance in memory, in 64-bit words: the header, then its tables, whose rows hav
     AGAIN     node, place in its operands, and which node or leaf (numbered after the nodes) must be there
     NUMBERS   node, place in its operands, kind of the word, its address
     LEAVES    which leaf the next slot takes
-    FRESH     elements and element type of the array that the next slot takes
+    FRESH     the array that the next slot takes (``new_arrays.py``)
     OWNED     which leaf the next slot takes to be overwritten, and how many operands refer to it
     GIVEN     node, slot
 
@@ -24,9 +24,10 @@ from __future__ import annotations
 from ..llvm.build import Function, Module
 from ..llvm.code import kernels
 from . import runtime
+from .new_arrays import ROW_WORDS, allocate, new_array
 
 TABLES = NODES, FIRST, AGAIN, NUMBERS, LEAVES, FRESH, OWNED, GIVEN = range(8)
-WIDTHS = 3, 2, 3, 4, 1, 2, 2, 2
+WIDTHS = 3, 2, 3, 4, 1, ROW_WORDS, 2, 2
 # Beside each table's address and number of rows: the program, its number of slots, where the arena's address
 # stands, room for pointers to nodes and leaves, the functions and objects of Python.
 PROGRAM, SLOTS, ARENA, FOUND, PYTHON = range(2 * len(TABLES), 2 * len(TABLES) + 5)
@@ -35,7 +36,7 @@ FLOAT, DOUBLE, INTEGER = range(3)
 
 # The table of what is Python's and NumPy's.
 (NONE, TRUE, EMPTY, NODE_TYPE, HOLD, LET_GO, NEW_LIST, SLICE, SET_SLICE, AS_DOUBLE, AS_INTEGER, OCCURRED,
- FORGET, NEW_ARRAY, START) = range(15)
+ FORGET, NUMPY, START) = range(15)
 
 REFERENCES_AT, TYPE_AT, SIZE_AT, ITEMS_AT, TUPLE_AT, DATA_AT = 0, 8, 16, 24, 24, 16
 OPERANDS_AT, SIGNATURE_AT, VALUE_AT = 16, 24, 40    # slots lie in alphabetical order
@@ -162,6 +163,7 @@ def _write_numbers(module: Module) -> Function:
 
 def _fill(module: Module) -> Function:
     """Put the arrays that kernels read and write into a list; -1 on an error."""
+    new = new_array(module, allocate(module))
     with module.helper("fill", [("ptr", "%glance"), ("ptr", "%values")], "i64") as f:
         c = _Code(f, "%glance")
         items = c.get("%values", ITEMS_AT)
@@ -171,11 +173,8 @@ def _fill(module: Module) -> Function:
             c.tell(HOLD, value)
             f.write("ptr", value, f.at(items, i, "ptr"), 8)
         table, fresh = c.table(FRESH)
-        kind = c.get(c.word(PROGRAM, "ptr"), 8 * runtime.ARRAY_TYPE)
         with f.loop(0, fresh) as i:
-            row = c.row(FRESH, table, i)
-            array = c.call(NEW_ARRAY, f"ptr {kind}, i32 1, ptr {row}, i32 {c.get(row, 8, 'i32')}, ptr null, "
-                                      "ptr null, i32 0, i32 0, ptr null")
+            array = str(f.run(new, c.object(NUMPY), c.row(FRESH, table, i)))
             with f.when(c.same(array, "null")):
                 f.give(-1)
             f.write("ptr", array, f.at(items, f.add(first, i), "ptr"), 8)

@@ -21,6 +21,7 @@ from .arena import Block
 from .layout import Layout
 from .outline import UNHELD
 from .pattern import Result
+from .results import new_arrays
 from .skeleton import Skeleton
 from .team import team
 
@@ -48,7 +49,7 @@ class Segment:
     """
 
     __slots__ = ("form", "after", "plans", "scratch", "nanoseconds", "memory", "address", "_header",
-                 "_statuses", "_arena_offsets", "_numbers", "fresh", "_alone", "_values", "is_short")
+                 "_statuses", "_arena_offsets", "_numbers", "fresh", "_new", "_alone", "_values", "is_short")
 
     def __init__(self, form: Skeleton, plans: list[Plan], signatures: Sequence[Signature],
                  layout: Layout) -> None:
@@ -63,6 +64,7 @@ class Segment:
         self._arena_offsets = layout.words(form) + shifts[form.in_arena[:, 2]]
         made = [signatures[k].outputs[r] for k, r in form.made]
         self.fresh = [g.numel for g in made], [g.dtype.numpy for g in made]
+        self._new = new_arrays(*self.fresh)
         self._alone = [UNHELD + 1] * len(form.owned)
         self._values = _NO_VALUES
         self.is_short = self.nanoseconds < SHARED
@@ -106,7 +108,7 @@ class Segment:
         values: list[Any] = [*map(_value, leaves)]
         if form.earlier:
             values += [arrays[result] for result in form.earlier]
-        values += map(_empty, *self.fresh)
+        values += self._new()
         if private is not None:
             values += private
         header = self._header
@@ -255,7 +257,6 @@ def _start(program: int) -> int:
 
 
 _value = attrgetter("value")
-_empty = np.empty
 _ARRAYS, _SCRATCH, _FAILED, _COMPLETED, _BOUND = (runtime.ARRAYS, runtime.SCRATCH, runtime.FAILED,
                                                   runtime.COMPLETED, runtime.BOUND)
 _NO_VALUES: list[Any] = []
