@@ -29,17 +29,38 @@ class Future(Generic[T]):
         self._callbacks: list[Callable[[Future[T]], None]] = []
 
     def done(self) -> bool:
-        """Whether there is a result or an exception."""
+        """Whether there is a result or an exception.
+
+        >>> import flambeau as torch
+        >>> future = torch.futures.Future(); future.done()
+        False
+        >>> future.set_result(1); future.done()
+        True
+        """
         return self._done
 
     def wait(self) -> T:
-        """Block until there is a result; it, or its exception raised."""
+        """Block until there is a result; it, or its exception raised.
+
+        >>> import flambeau as torch
+        >>> future = torch.futures.Future()
+        >>> future.set_result(3)
+        >>> future.wait()
+        3
+        """
         with self._changed:
             self._changed.wait_for(lambda: self._done)
         return self._outcome()
 
     def value(self) -> T:
-        """The result that is there already; it, or its exception raised."""
+        """The result that is there already; it, or its exception raised.
+
+        >>> import flambeau as torch
+        >>> future = torch.futures.Future()
+        >>> future.set_result("done")
+        >>> future.value()
+        'done'
+        """
         if not self._done:
             raise RuntimeError("Cannot retrieve value of an incomplete Future: wait() for it first")
         return self._outcome()
@@ -50,7 +71,14 @@ class Future(Generic[T]):
         return self._value
 
     def then(self, callback: Callable[[Future[T]], S]) -> Future[S]:
-        """The future of ``callback(self)``, which is called once this one is done."""
+        """The future of ``callback(self)``, which is called once this one is done.
+
+        >>> import flambeau as torch
+        >>> future = torch.futures.Future()
+        >>> doubled = future.then(lambda f: 2 * f.value())
+        >>> future.set_result(21); doubled.wait()
+        42
+        """
         following: Future[S] = Future()
 
         def run(done: Future[T]) -> None:
@@ -64,7 +92,14 @@ class Future(Generic[T]):
         return following
 
     def add_done_callback(self, callback: Callable[[Future[T]], None]) -> None:
-        """Call ``callback(self)`` once this one is done: now, if it is."""
+        """Call ``callback(self)`` once this one is done: now, if it is.
+
+        >>> import flambeau as torch
+        >>> future = torch.futures.Future()
+        >>> future.add_done_callback(lambda f: print("got", f.value()))
+        >>> future.set_result(5)
+        got 5
+        """
         with self._changed:
             if not self._done:
                 self._callbacks.append(callback)
@@ -72,11 +107,27 @@ class Future(Generic[T]):
         callback(self)
 
     def set_result(self, result: T) -> None:
-        """Give the result; once only."""
+        """Give the result; once only.
+
+        >>> import flambeau as torch
+        >>> future = torch.futures.Future()
+        >>> future.set_result(1)
+        >>> future.wait()
+        1
+        """
         self._finish(result, None)
 
     def set_exception(self, result: Any) -> None:
-        """Give an exception that ``wait`` and ``value`` raise."""
+        """Give an exception that ``wait`` and ``value`` raise.
+
+        >>> import flambeau as torch
+        >>> future = torch.futures.Future()
+        >>> future.set_exception(ValueError("no luck"))
+        >>> future.wait()
+        Traceback (most recent call last):
+            ...
+        ValueError: no luck
+        """
         if not isinstance(result, Exception):
             raise AssertionError(f"{result} is of type {type(result)}, not an Exception.")
         self._finish(None, result)
@@ -93,7 +144,16 @@ class Future(Generic[T]):
 
 
 def collect_all(futures: list[Future[Any]]) -> Future[list[Future[Any]]]:
-    """A future that is done, with the list as its result, once all of the list are."""
+    """A future that is done, with the list as its result, once all of the list are.
+
+    >>> import flambeau as torch
+    >>> futures = [torch.futures.Future() for _ in range(2)]
+    >>> both = torch.futures.collect_all(futures)
+    >>> for i, future in enumerate(futures):
+    ...     future.set_result(i)
+    >>> [future.value() for future in both.wait()]
+    [0, 1]
+    """
     collected: Future[list[Future[Any]]] = Future()
     left = [len(futures)]
     lock = threading.Lock()

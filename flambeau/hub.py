@@ -37,12 +37,25 @@ def _get_torch_home() -> str:
 
 
 def get_dir() -> str:
-    """The folder of the hub: ``hub`` in ``$TORCH_HOME``, unless ``set_dir`` chose another."""
+    """The folder of the hub: ``hub`` in ``$TORCH_HOME``, unless ``set_dir`` chose another.
+
+    >>> import flambeau as torch
+    >>> import os
+    >>> os.path.basename(torch.hub.get_dir())
+    'hub'
+    """
     return _hub_dir if _hub_dir is not None else os.path.join(_get_torch_home(), "hub")
 
 
 def set_dir(d: str | os.PathLike[str]) -> None:
-    """Choose the folder of the hub."""
+    """Choose the folder of the hub.
+
+    >>> import flambeau as torch
+    >>> before = torch.hub.get_dir()
+    >>> torch.hub.set_dir("/tmp/models"); torch.hub.get_dir()
+    '/tmp/models'
+    >>> torch.hub.set_dir(before)
+    """
     global _hub_dir
     _hub_dir = os.path.expanduser(d)
 
@@ -96,7 +109,15 @@ def help(github: str, model: str, force_reload: bool = False, skip_validation: b
 def load(repo_or_dir: str, model: str, *args: Any, source: str = "github", trust_repo: Any = "check",
          force_reload: bool = False, verbose: bool = True, skip_validation: bool = False,
          **kwargs: Any) -> Any:
-    """What the function ``model`` in the ``hubconf.py`` of a folder returns (``source="local"``)."""
+    """What the function ``model`` in the ``hubconf.py`` of a folder returns (``source="local"``).
+
+    >>> import flambeau as torch
+    >>> import pathlib, tempfile
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     _ = pathlib.Path(folder, "hubconf.py").write_text("def small(size): return [0] * size")
+    ...     torch.hub.load(folder, "small", 3, source="local")
+    [0, 0, 0]
+    """
     module = _hubconf(repo_or_dir, str(source).lower())
     sys.path.insert(0, repo_or_dir)
     try:

@@ -53,7 +53,13 @@ class GradScaler:
         self._stepped: set[int] = set()
 
     def scale(self, outputs: Any) -> Any:
-        """A loss (or a nest of them) times the scale."""
+        """A loss (or a nest of them) times the scale.
+
+        >>> import flambeau as torch
+        >>> scaler = torch.amp.GradScaler("cpu", init_scale=8.0)
+        >>> scaler.scale(torch.tensor(0.5)), scaler.scale([torch.tensor(1.0)])
+        (tensor(4.), [tensor(8.)])
+        """
         if not self._enabled:
             return outputs
         self._used = True
@@ -64,7 +70,18 @@ class GradScaler:
         raise ValueError("outputs must be a Tensor or an iterable of Tensors")
 
     def unscale_(self, optimizer: Any) -> None:
-        """Divide the gradients of an optimizer's parameters by the scale; note whether all are finite."""
+        """Divide the gradients of an optimizer's parameters by the scale; note whether all are finite.
+
+        Call it before clipping gradients; a second call before ``update`` raises a RuntimeError.
+
+        >>> import flambeau as torch
+        >>> w = torch.ones(2, requires_grad=True)
+        >>> optimizer, scaler = torch.optim.SGD([w], lr=0.1), torch.amp.GradScaler("cpu", init_scale=8.0)
+        >>> scaler.scale(w.sum()).backward(); w.grad
+        tensor([8., 8.])
+        >>> scaler.unscale_(optimizer); w.grad
+        tensor([1., 1.])
+        """
         if not self._enabled:
             return
         if id(optimizer) in self._stepped:
@@ -87,7 +104,15 @@ class GradScaler:
         self._found_inf[id(optimizer)] = not bool(finite)
 
     def step(self, optimizer: Any, *args: Any, **kwargs: Any) -> Any:
-        """``optimizer.step()``, skipped if the gradients are not finite."""
+        """``optimizer.step()``, skipped if the gradients are not finite.
+
+        >>> import flambeau as torch
+        >>> w = torch.ones(1, requires_grad=True)
+        >>> optimizer, scaler = torch.optim.SGD([w], lr=0.5), torch.amp.GradScaler("cpu")
+        >>> scaler.scale(w.sum() * float("inf")).backward()
+        >>> scaler.step(optimizer); w
+        tensor([1.], requires_grad=True)
+        """
         if not self._enabled:
             return optimizer.step(*args, **kwargs)
         if "closure" in kwargs:
@@ -106,7 +131,15 @@ class GradScaler:
                                  "not use scaler.scale(loss or outputs) earlier in the iteration.")
 
     def update(self, new_scale: Any = None) -> None:
-        """Adapt the scale: back off after gradients that were not finite, grow after many that were."""
+        """Adapt the scale: back off after gradients that were not finite, grow after many that were.
+
+        >>> import flambeau as torch
+        >>> w = torch.ones(1, requires_grad=True)
+        >>> optimizer, scaler = torch.optim.SGD([w], lr=0.5), torch.amp.GradScaler("cpu", init_scale=8.0)
+        >>> scaler.scale(w.sum() * float("inf")).backward()
+        >>> scaler.step(optimizer); scaler.update(); scaler.get_scale()
+        4.0
+        """
         if not self._enabled:
             return
         self._require_use("update")
@@ -127,11 +160,21 @@ class GradScaler:
         self._stepped.clear()
 
     def get_scale(self) -> float:
-        """The scale in force, 1 when disabled."""
+        """The scale in force, 1 when disabled.
+
+        >>> import flambeau as torch
+        >>> torch.amp.GradScaler("cpu").get_scale(), torch.amp.GradScaler("cpu", enabled=False).get_scale()
+        (65536.0, 1.0)
+        """
         return self._scale if self._enabled else 1.0
 
     def is_enabled(self) -> bool:
-        """Whether losses are scaled."""
+        """Whether losses are scaled.
+
+        >>> import flambeau as torch
+        >>> torch.amp.GradScaler("cpu", enabled=False).is_enabled()
+        False
+        """
         return self._enabled
 
     def get_growth_factor(self) -> float:
@@ -153,7 +196,13 @@ class GradScaler:
         self._growth_interval = new_interval
 
     def state_dict(self) -> dict[str, Any]:
-        """The scale and how it adapts; empty when disabled."""
+        """The scale and how it adapts; empty when disabled.
+
+        >>> import flambeau as torch
+        >>> state = torch.amp.GradScaler("cpu", init_scale=8.0).state_dict()
+        >>> state["scale"], state["growth_factor"], state["growth_interval"]
+        (8.0, 2.0, 2000)
+        """
         if not self._enabled:
             return {}
         return {"scale": self._scale, "growth_factor": self._growth_factor,
@@ -161,7 +210,14 @@ class GradScaler:
                 "_growth_tracker": self._growth_tracker}
 
     def load_state_dict(self, state_dict: dict[str, Any]) -> None:
-        """Continue from a ``state_dict``."""
+        """Continue from a ``state_dict``.
+
+        >>> import flambeau as torch
+        >>> scaler = torch.amp.GradScaler("cpu")
+        >>> scaler.load_state_dict(torch.amp.GradScaler("cpu", init_scale=8.0).state_dict())
+        >>> scaler.get_scale()
+        8.0
+        """
         if not self._enabled:
             return
         if not state_dict:

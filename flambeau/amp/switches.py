@@ -43,7 +43,13 @@ def is_autocast_enabled(device_type: str = "cuda") -> bool:
 
 
 def set_autocast_enabled(*args: Any, **kwargs: Any) -> None:
-    """Switch autocast: ``set_autocast_enabled(device_type, enabled)``, or for 'cuda' ``(enabled)``."""
+    """Switch autocast: ``set_autocast_enabled(device_type, enabled)``, or for 'cuda' ``(enabled)``.
+
+    >>> import flambeau as torch
+    >>> torch.set_autocast_enabled("cpu", True); torch.is_autocast_enabled("cpu")
+    True
+    >>> torch.set_autocast_enabled("cpu", False)
+    """
     names = ("device_type", "enabled") if len(args) + len(kwargs) > 1 else ("enabled",)
     found = dict(zip(names, args)) | kwargs
     if "enabled" not in found or len(found) > 2:
@@ -73,7 +79,13 @@ def get_autocast_dtype(device_type: str) -> dtype:
 
 
 def set_autocast_dtype(device_type: str, dtype: dtype) -> None:
-    """Set the lower type of a type of device."""
+    """Set the lower type of a type of device.
+
+    >>> import flambeau as torch
+    >>> torch.set_autocast_dtype("cpu", torch.float16); torch.get_autocast_dtype("cpu")
+    torch.float16
+    >>> torch.set_autocast_dtype("cpu", torch.bfloat16)
+    """
     kind = _type_of("set_autocast_dtype", device_type)
     if not hasattr(dtype, "is_floating_point"):
         raise TypeError("set_autocast_dtype(): argument 'dtype' (position 2) must be torch.dtype, not "
@@ -83,7 +95,13 @@ def set_autocast_dtype(device_type: str, dtype: dtype) -> None:
 
 
 def is_autocast_cache_enabled() -> bool:
-    """Whether casts of weights are kept until the outermost autocast ends."""
+    """Whether casts of weights are kept until the outermost autocast ends.
+
+    >>> import flambeau as torch
+    >>> with torch.autocast("cpu", cache_enabled=False):
+    ...     torch.is_autocast_cache_enabled()
+    False
+    """
     return casting.state.cache_enabled
 
 

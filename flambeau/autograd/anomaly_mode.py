@@ -79,7 +79,13 @@ def is_anomaly_enabled() -> bool:
 
 
 def is_anomaly_check_nan_enabled() -> bool:
-    """Whether gradients are checked for NaN."""
+    """Whether gradients are checked for NaN.
+
+    >>> import flambeau as torch
+    >>> with torch.autograd.set_detect_anomaly(True, check_nan=False):
+    ...     torch.is_anomaly_check_nan_enabled()
+    False
+    """
     return state.check_nan
 
 

@@ -22,7 +22,13 @@ from .grad_mode import enable_grad
 
 
 class UnpackedDualTensor(NamedTuple):
-    """A value and its tangent (None where no dual tensor took part)."""
+    """A value and its tangent (None where no dual tensor took part).
+
+    >>> import flambeau as torch
+    >>> fwAD = torch.autograd.forward_ad
+    >>> fwAD.unpack_dual(torch.tensor(2.0))
+    UnpackedDualTensor(primal=tensor(2.), tangent=None)
+    """
 
     primal: Tensor
     tangent: Any
@@ -95,7 +101,14 @@ levels: list[_Level] = []
 
 
 def enter_dual_level() -> int:
-    """Open a level; levels do not nest."""
+    """Open a level; levels do not nest.
+
+    >>> import flambeau as torch
+    >>> fwAD = torch.autograd.forward_ad
+    >>> level = fwAD.enter_dual_level(); level
+    0
+    >>> fwAD.exit_dual_level(level=level)
+    """
     if levels:
         raise RuntimeError("Nested forward mode AD is not supported at the moment")
     levels.append(_Level())
@@ -105,7 +118,16 @@ def enter_dual_level() -> int:
 
 
 def exit_dual_level(*, level: int | None = None) -> None:
-    """Close the level: its tangents are gone."""
+    """Close the level: its tangents are gone.
+
+    >>> import flambeau as torch
+    >>> fwAD = torch.autograd.forward_ad
+    >>> level = fwAD.enter_dual_level()
+    >>> x = fwAD.make_dual(torch.tensor(2.0), torch.tensor(1.0))
+    >>> fwAD.exit_dual_level(level=level)
+    >>> fwAD.unpack_dual(x).tangent is None
+    True
+    """
     if not levels:
         raise RuntimeError("Trying to exit a forward AD level but no level exists, make sure to "
                            "enter_dual_level() first.")
@@ -131,7 +153,17 @@ class dual_level:
 
 
 def make_dual(tensor: Tensor, tangent: Tensor, *, level: int | None = None) -> Tensor:
-    """``tensor`` with a tangent of its shape and type, for the open level."""
+    """``tensor`` with a tangent of its shape and type, for the open level.
+
+    It shares the memory of ``tensor``. A tangent of another shape raises a RuntimeError.
+
+    >>> import flambeau as torch
+    >>> fwAD = torch.autograd.forward_ad
+    >>> with fwAD.dual_level():
+    ...     x = fwAD.make_dual(torch.tensor(3.0), torch.tensor(1.0))
+    ...     fwAD.unpack_dual(x * x).tangent
+    tensor(6.)
+    """
     if not levels:
         raise RuntimeError("Trying to create a dual Tensor for forward AD but no level exists, make sure to "
                            "enter_dual_level() first.")
@@ -155,7 +187,14 @@ def make_dual(tensor: Tensor, tangent: Tensor, *, level: int | None = None) -> T
 
 
 def unpack_dual(tensor: Tensor, *, level: int | None = None) -> UnpackedDualTensor:
-    """A tensor's value and tangent."""
+    """A tensor's value and tangent.
+
+    >>> import flambeau as torch
+    >>> fwAD = torch.autograd.forward_ad
+    >>> with fwAD.dual_level():
+    ...     fwAD.unpack_dual(fwAD.make_dual(torch.tensor(2.0), torch.tensor(1.0)).exp()).tangent
+    tensor(7.3891)
+    """
     if not isinstance(tensor, Tensor):
         raise TypeError("_unpack_dual(): argument 'dual' (position 1) must be Tensor, not "
                         f"{type(tensor).__name__}")

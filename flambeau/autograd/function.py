@@ -196,17 +196,63 @@ class Function:
 
     @staticmethod
     def forward(*args: Any, **kwargs: Any) -> Any:
-        """The operator: ``forward(ctx, *args)``, or ``forward(*args)`` beside ``setup_context``."""
+        """The operator: ``forward(ctx, *args)``, or ``forward(*args)`` beside ``setup_context``.
+
+        >>> import flambeau as torch
+        >>> class Double(torch.autograd.Function):
+        ...     @staticmethod
+        ...     def forward(ctx, x):
+        ...         return 2 * x
+        ...     @staticmethod
+        ...     def backward(ctx, grad):
+        ...         return 2 * grad
+        >>> Double.apply(torch.ones(2))
+        tensor([2., 2.])
+        """
         raise NotImplementedError("You must implement the forward function for custom autograd.Function.")
 
     @staticmethod
     def setup_context(ctx: Any, inputs: tuple[Any, ...], output: Any) -> Any:
-        """Save what backward needs, where forward gets no ctx."""
+        """Save what backward needs, where forward gets no ctx.
+
+        >>> import flambeau as torch
+        >>> class Square(torch.autograd.Function):
+        ...     @staticmethod
+        ...     def forward(x):
+        ...         return x * x
+        ...     @staticmethod
+        ...     def setup_context(ctx, inputs, output):
+        ...         ctx.save_for_backward(*inputs)
+        ...     @staticmethod
+        ...     def backward(ctx, grad):
+        ...         x, = ctx.saved_tensors
+        ...         return 2 * x * grad
+        >>> x = torch.tensor(3.0, requires_grad=True)
+        >>> Square.apply(x).backward(); x.grad
+        tensor(6.)
+        """
         raise NotImplementedError("setup_context is not implemented.")
 
     @staticmethod
     def backward(ctx: Any, *grad_outputs: Any) -> Any:
-        """The gradients of forward's arguments."""
+        """The gradients of forward's arguments.
+
+        As many gradients come as forward had results; as many are returned as it had arguments, None for
+        those that have none.
+
+        >>> import flambeau as torch
+        >>> class Scale(torch.autograd.Function):
+        ...     @staticmethod
+        ...     def forward(ctx, x, factor):
+        ...         ctx.factor = factor
+        ...         return x * factor
+        ...     @staticmethod
+        ...     def backward(ctx, grad):
+        ...         return grad * ctx.factor, None
+        >>> x = torch.ones(2, requires_grad=True)
+        >>> Scale.apply(x, 3).sum().backward(); x.grad
+        tensor([3., 3.])
+        """
         raise NotImplementedError("You must implement either the backward or vjp method for your custom "
                                   "autograd.Function to use it with backward mode AD.")
 
@@ -217,13 +263,43 @@ class Function:
 
     @staticmethod
     def jvp(ctx: Any, *grad_inputs: Any) -> Any:
-        """The forward-mode derivative."""
+        """The forward-mode derivative.
+
+        >>> import flambeau as torch
+        >>> class Double(torch.autograd.Function):
+        ...     @staticmethod
+        ...     def forward(x):
+        ...         return 2 * x
+        ...     @staticmethod
+        ...     def setup_context(ctx, inputs, output):
+        ...         pass
+        ...     @staticmethod
+        ...     def jvp(ctx, tangent):
+        ...         return 2 * tangent
+        >>> fwAD = torch.autograd.forward_ad
+        >>> with fwAD.dual_level():
+        ...     fwAD.unpack_dual(Double.apply(fwAD.make_dual(torch.ones(1), torch.ones(1)))).tangent
+        tensor([2.])
+        """
         raise NotImplementedError("You must implement the jvp function for custom autograd.Function to use "
                                   "it with forward mode AD.")
 
     @classmethod
     def apply(cls, *args: Any, **kwargs: Any) -> Any:
-        """Run forward and record its derivative."""
+        """Run forward and record its derivative.
+
+        >>> import flambeau as torch
+        >>> class Clipped(torch.autograd.Function):
+        ...     @staticmethod
+        ...     def forward(ctx, x):
+        ...         return x.clone()
+        ...     @staticmethod
+        ...     def backward(ctx, grad):
+        ...         return grad.clamp(-1, 1)
+        >>> x = torch.ones(2, requires_grad=True)
+        >>> (Clipped.apply(x) * torch.tensor([0.5, 5.0])).sum().backward(); x.grad
+        tensor([0.5000, 1.0000])
+        """
         if levels and any_batched(args):
             return apply_batched(cls, args)
         if cls._context_class is None or cls._context_class.__name__ != cls.__name__ + "Backward":

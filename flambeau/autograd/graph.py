@@ -42,7 +42,16 @@ disabled_message: list[str] = []
 
 
 class disable_saved_tensors_hooks:
-    """Refuse ``saved_tensors_hooks`` inside, with a message."""
+    """Refuse ``saved_tensors_hooks`` inside, with a message.
+
+    >>> import flambeau as torch
+    >>> with torch.autograd.graph.disable_saved_tensors_hooks("not here"):
+    ...     with torch.autograd.graph.saved_tensors_hooks(lambda x: x, lambda x: x):
+    ...         pass
+    Traceback (most recent call last):
+        ...
+    RuntimeError: not here
+    """
 
     def __init__(self, error_message: str) -> None:
         self.error_message = error_message
@@ -57,14 +66,33 @@ class disable_saved_tensors_hooks:
 
 
 class save_on_cpu(saved_tensors_hooks):
-    """Keep saved tensors in the CPU's memory; on the CPU that is where they are."""
+    """Keep saved tensors in the CPU's memory; on the CPU that is where they are.
+
+    >>> import flambeau as torch
+    >>> x = torch.tensor(3.0, requires_grad=True)
+    >>> with torch.autograd.graph.save_on_cpu():
+    ...     y = x * x
+    >>> y.backward(); x.grad
+    tensor(6.)
+    """
 
     def __init__(self, pin_memory: bool = False, device_type: str = "cuda") -> None:
         super().__init__(lambda x: (x.device, x.cpu()), lambda packed: packed[1].to(packed[0]))
 
 
 class allow_mutation_on_saved_tensors:
-    """Let saved tensors be written in place: backward sees the values at the time of saving."""
+    """Let saved tensors be written in place: backward sees the values at the time of saving.
+
+    >>> import flambeau as torch
+    >>> w = torch.tensor([2.0], requires_grad=True)
+    >>> with torch.autograd.graph.allow_mutation_on_saved_tensors():
+    ...     x = w.clone()
+    ...     y = x * x
+    ...     _ = x.zero_()
+    ...     y.sum().backward()
+    >>> w.grad
+    tensor([4.])
+    """
 
     def __enter__(self) -> Any:
         state.saved_hooks = (*state.saved_hooks, (lambda x: x.detach().clone(), lambda x: x))
@@ -75,7 +103,17 @@ class allow_mutation_on_saved_tensors:
 
 
 def get_gradient_edge(tensor: Tensor) -> GradientEdge:
-    """The edge along which the gradient of a tensor arrives."""
+    """The edge along which the gradient of a tensor arrives.
+
+    >>> import flambeau as torch
+    >>> x = torch.ones(2, requires_grad=True)
+    >>> y = x * 2
+    >>> edge = torch.autograd.graph.get_gradient_edge(y)
+    >>> edge.node.name(), edge.output_nr
+    ('MulBackward0', 0)
+    >>> torch.autograd.grad(y.sum(), edge)
+    (tensor([1., 1.]),)
+    """
     if not tensor.requires_grad:
         raise RuntimeError("It is not possible to get the gradient edge for a Tensor that does not require "
                            "gradients")
@@ -84,7 +122,15 @@ def get_gradient_edge(tensor: Tensor) -> GradientEdge:
 
 def register_multi_grad_hook(tensors: Sequence[Tensor], fn: Callable[..., None], *,
                              mode: str = "all") -> RemovableHandle:
-    """Call ``fn`` when the gradients of all tensors that a pass reaches (or of ``"any"`` one) are there."""
+    """Call ``fn`` when the gradients of all tensors that a pass reaches (or of ``"any"`` one) are there.
+
+    >>> import flambeau as torch
+    >>> a, b = torch.ones(1, requires_grad=True), torch.ones(1, requires_grad=True)
+    >>> handle = torch.autograd.graph.register_multi_grad_hook((a, b), lambda grads: print(grads))
+    >>> (2 * a + 3 * b).sum().backward()
+    [tensor([2.]), tensor([3.])]
+    >>> handle.remove()
+    """
     if mode not in ("all", "any"):
         raise ValueError(f"Expects mode to be one of ('all', 'any') but got {mode}")
     hook = _MultiHook(tensors, fn, mode)
@@ -141,7 +187,14 @@ def _hook_table(x: Tensor) -> OrderedDict[int, Any]:
 
 
 def increment_version(tensor: Any) -> None:
-    """Count an in-place write that autograd did not see."""
+    """Count an in-place write that autograd did not see.
+
+    >>> import flambeau as torch
+    >>> x = torch.ones(2)
+    >>> torch.autograd.graph.increment_version(x)
+    >>> x._version
+    1
+    """
     for x in [tensor] if isinstance(tensor, Tensor) else tensor:
         (x._counter or x._storage).version += 1
 

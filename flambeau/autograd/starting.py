@@ -15,7 +15,14 @@ from ..tensor.tape import AccumulateGrad, GradFn
 
 
 class GradientEdge(NamedTuple):
-    """Where a gradient arrives: a node and the number of its output; ``grad`` takes it for a tensor."""
+    """Where a gradient arrives: a node and the number of its output; ``grad`` takes it for a tensor.
+
+    >>> import flambeau as torch
+    >>> w = torch.ones(1, requires_grad=True)
+    >>> edge = torch.autograd.graph.GradientEdge((w * 2).grad_fn, 0)
+    >>> torch.autograd.grad(edge, w, torch.ones(1))
+    (tensor([2.]),)
+    """
 
     node: Any
     output_nr: int

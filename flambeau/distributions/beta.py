@@ -65,7 +65,13 @@ class Beta(ExponentialFamily):
 
     @property
     def concentration1(self) -> Tensor:
-        """The exponent of x, plus one."""
+        """The exponent of x, plus one.
+
+        >>> import flambeau as torch
+        >>> beta = torch.distributions.Beta(torch.tensor(2.0), torch.tensor(3.0))
+        >>> beta.concentration1, beta.concentration0
+        (tensor(2.), tensor(3.))
+        """
         return self._dirichlet.concentration[..., 0]
 
     @property

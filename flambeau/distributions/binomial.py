@@ -67,7 +67,12 @@ class Binomial(BinaryParameters, Distribution):
             return ops.binomial(self.total_count.expand(shape), self.probs.expand(shape))
 
     def log_prob(self, value: Tensor) -> Tensor:
-        """log C(n, k) + k logits - n log(1 + exp(logits))."""
+        """log C(n, k) + k logits - n log(1 + exp(logits)).
+
+        >>> import flambeau as torch
+        >>> torch.distributions.Binomial(2, torch.tensor(0.5)).log_prob(torch.tensor(1.0)).exp()
+        tensor(0.5000)
+        """
         if self._validate_args:
             self._validate_sample(value)
         choose = (ops.lgamma(self.total_count + 1) - ops.lgamma(value + 1)
@@ -75,7 +80,12 @@ class Binomial(BinaryParameters, Distribution):
         return value * self.logits - self.total_count * _softplus(self.logits) + choose
 
     def entropy(self) -> Tensor:
-        """The sum over the support of -p log p, for equal counts."""
+        """The sum over the support of -p log p, for equal counts.
+
+        >>> import flambeau as torch
+        >>> torch.distributions.Binomial(1, torch.tensor(0.5)).entropy()
+        tensor(0.6931)
+        """
         total_count = int(self.total_count.max())
         if not self.total_count.min() == total_count:
             raise NotImplementedError("Inhomogeneous total count not supported by `entropy`.")

@@ -29,5 +29,10 @@ class Chi2(Gamma):
 
     @property
     def df(self) -> Tensor:
-        """Degrees of freedom."""
+        """Degrees of freedom.
+
+        >>> import flambeau as torch
+        >>> torch.distributions.Chi2(torch.tensor(3.0)).df
+        tensor(3.)
+        """
         return self.concentration * 2

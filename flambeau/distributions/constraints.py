@@ -46,7 +46,12 @@ class _OneHot(Constraint):
 
 
 class _IntegerInterval(_Bounded):
-    """Integers of [lower_bound, upper_bound]."""
+    """Integers of [lower_bound, upper_bound].
+
+    >>> import flambeau as torch
+    >>> torch.distributions.constraints.integer_interval(0, 2).check(torch.tensor([0.0, 1.5, 3.0]))
+    tensor([ True, False, False])
+    """
 
     is_discrete = True
     shown = ("lower_bound", "upper_bound")
@@ -80,7 +85,12 @@ class _Real(OnArrays):
 
 
 class _GreaterThan(_Bounded):
-    """Numbers above ``lower_bound``."""
+    """Numbers above ``lower_bound``.
+
+    >>> import flambeau as torch
+    >>> torch.distributions.constraints.greater_than(1.0).check(torch.tensor([1.0, 2.0]))
+    tensor([False,  True])
+    """
 
     shown = ("lower_bound",)
 
@@ -92,14 +102,24 @@ class _GreaterThan(_Bounded):
 
 
 class _GreaterThanEq(_GreaterThan):
-    """Numbers of at least ``lower_bound``."""
+    """Numbers of at least ``lower_bound``.
+
+    >>> import flambeau as torch
+    >>> torch.distributions.constraints.greater_than_eq(1.0).check(torch.tensor([1.0, 2.0]))
+    tensor([True, True])
+    """
 
     def check(self, value: Tensor) -> Tensor:
         return self.lower_bound <= value
 
 
 class _LessThan(_Bounded):
-    """Numbers below ``upper_bound``."""
+    """Numbers below ``upper_bound``.
+
+    >>> import flambeau as torch
+    >>> torch.distributions.constraints.less_than(1.0).check(torch.tensor([0.0, 1.0]))
+    tensor([ True, False])
+    """
 
     shown = ("upper_bound",)
 
@@ -111,7 +131,12 @@ class _LessThan(_Bounded):
 
 
 class _Interval(_Bounded):
-    """Numbers of [lower_bound, upper_bound]."""
+    """Numbers of [lower_bound, upper_bound].
+
+    >>> import flambeau as torch
+    >>> torch.distributions.constraints.interval(0.0, 1.0).check(torch.tensor([0.5, 1.0, 2.0]))
+    tensor([ True,  True, False])
+    """
 
     shown = ("lower_bound", "upper_bound")
 
@@ -124,7 +149,12 @@ class _Interval(_Bounded):
 
 
 class _HalfOpenInterval(_Interval):
-    """Numbers of [lower_bound, upper_bound)."""
+    """Numbers of [lower_bound, upper_bound).
+
+    >>> import flambeau as torch
+    >>> torch.distributions.constraints.half_open_interval(0.0, 1.0).check(torch.tensor([0.0, 1.0]))
+    tensor([ True, False])
+    """
 
     def check(self, value: Tensor) -> Tensor:
         return (self.lower_bound <= value) & (value < self.upper_bound)
@@ -143,7 +173,12 @@ class _Simplex(OnArrays):
 
 
 class _Multinomial(Constraint):
-    """Counts whose sum is at most ``upper_bound``."""
+    """Counts whose sum is at most ``upper_bound``.
+
+    >>> import flambeau as torch
+    >>> torch.distributions.constraints.multinomial(3).check(torch.tensor([[1.0, 2.0], [2.0, 2.0]]))
+    tensor([ True, False])
+    """
 
     is_discrete = True
     event_dim = 1
@@ -156,7 +191,13 @@ class _Multinomial(Constraint):
 
 
 def is_dependent(constraint: Any) -> bool:
-    """Whether a constraint depends on other variables, so that it cannot be checked."""
+    """Whether a constraint depends on other variables, so that it cannot be checked.
+
+    >>> import flambeau as torch
+    >>> constraints = torch.distributions.constraints
+    >>> constraints.is_dependent(constraints.positive), constraints.is_dependent(constraints.dependent)
+    (False, True)
+    """
     return isinstance(constraint, _Dependent)
 
 

@@ -16,7 +16,15 @@ _FEW = 1 << 12  # elements that are checked as arrays
 
 
 class Constraint:
-    """A region in which variables are valid; the last ``event_dim`` dimensions are valid together."""
+    """A region in which variables are valid; the last ``event_dim`` dimensions are valid together.
+
+    >>> import flambeau as torch
+    >>> class Even(torch.distributions.constraints.Constraint):
+    ...     def check(self, value):
+    ...         return value % 2 == 0
+    >>> Even().check(torch.tensor([1, 2]))
+    tensor([False,  True])
+    """
 
     is_discrete = False
     event_dim = 0

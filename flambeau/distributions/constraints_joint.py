@@ -10,7 +10,13 @@ from .constraints_base import Constraint
 
 
 class _IndependentConstraint(Constraint):
-    """A constraint whose rightmost batch dimensions are taken into the event."""
+    """A constraint whose rightmost batch dimensions are taken into the event.
+
+    >>> import flambeau as torch
+    >>> constraints = torch.distributions.constraints
+    >>> constraints.independent(constraints.positive, 1).check(torch.tensor([[1.0, 2.0], [1.0, -2.0]]))
+    tensor([ True, False])
+    """
 
     def __init__(self, base_constraint: Constraint, reinterpreted_batch_ndims: int) -> None:
         self.base_constraint = base_constraint
@@ -87,7 +93,14 @@ class _Several(Constraint):
 
 
 class _Cat(_Several):
-    """Constraints on consecutive pieces of one dimension."""
+    """Constraints on consecutive pieces of one dimension.
+
+    >>> import flambeau as torch
+    >>> constraints = torch.distributions.constraints
+    >>> both = constraints.cat([constraints.positive, constraints.real], lengths=[1, 2])
+    >>> both.check(torch.tensor([-1.0, -1.0, 2.0]))
+    tensor([False,  True,  True])
+    """
 
     def __init__(self, cseq: Sequence[Constraint], dim: int = 0,
                  lengths: Sequence[int] | None = None) -> None:
@@ -102,7 +115,14 @@ class _Cat(_Several):
 
 
 class _Stack(_Several):
-    """Constraints on the slices along one dimension."""
+    """Constraints on the slices along one dimension.
+
+    >>> import flambeau as torch
+    >>> constraints = torch.distributions.constraints
+    >>> both = constraints.stack([constraints.positive, constraints.real])
+    >>> both.check(torch.tensor([-1.0, -1.0]))
+    tensor([False,  True])
+    """
 
     def __init__(self, cseq: Sequence[Constraint], dim: int = 0) -> None:
         super().__init__(cseq, dim)

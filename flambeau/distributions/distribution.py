@@ -37,7 +37,14 @@ class Distribution:
 
     @staticmethod
     def set_default_validate_args(value: bool) -> None:
-        """Whether parameters and values are checked where ``validate_args`` is not given."""
+        """Whether parameters and values are checked where ``validate_args`` is not given.
+
+        >>> import flambeau as torch
+        >>> torch.distributions.Distribution.set_default_validate_args(False)
+        >>> torch.distributions.Normal(0.0, -1.0).scale
+        tensor(-1.)
+        >>> torch.distributions.Distribution.set_default_validate_args(True)
+        """
         if value not in (True, False):
             raise ValueError
         Distribution._validate_args = value

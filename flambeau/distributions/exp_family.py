@@ -33,7 +33,12 @@ class ExponentialFamily(Distribution):
         raise NotImplementedError
 
     def entropy(self) -> Tensor:
-        """F(theta) - <theta, grad F(theta)> - E[k(x)]."""
+        """F(theta) - <theta, grad F(theta)> - E[k(x)].
+
+        >>> import flambeau as torch
+        >>> torch.distributions.Bernoulli(torch.tensor(0.5)).entropy()
+        tensor(0.6931)
+        """
         result: Any = -self._mean_carrier_measure
         with enable_grad():
             parameters = [p.detach().requires_grad_() for p in self._natural_params]

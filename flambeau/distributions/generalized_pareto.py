@@ -50,7 +50,13 @@ class GeneralizedPareto(Distribution):
         return (x - self.loc) / self.scale
 
     def log_survival_function(self, value: Tensor) -> Tensor:
-        """log P(X > x)."""
+        """log P(X > x).
+
+        >>> import flambeau as torch
+        >>> d = torch.distributions.GeneralizedPareto(torch.tensor(0.0), torch.tensor(1.0), torch.tensor(0.0))
+        >>> d.log_survival_function(torch.tensor(2.0))
+        tensor(-2.)
+        """
         zero, c = self._exponential()
         z = self._z(value)
         return ops.where(zero, -z, -ops.log1p(c * z) / c)
@@ -63,7 +69,13 @@ class GeneralizedPareto(Distribution):
         return -self.scale.log() + ops.where(zero, -z, -(1 + 1 / c) * ops.log1p(c * z))
 
     def log_cdf(self, value: Tensor) -> Tensor:
-        """log P(X <= x)."""
+        """log P(X <= x).
+
+        >>> import flambeau as torch
+        >>> d = torch.distributions.GeneralizedPareto(torch.tensor(0.0), torch.tensor(1.0), torch.tensor(0.0))
+        >>> d.log_cdf(torch.tensor(1.0)).exp()
+        tensor(0.6321)
+        """
         return ops.log1p(-ops.exp(self.log_survival_function(value)))
 
     def cdf(self, value: Tensor) -> Tensor:

@@ -35,12 +35,22 @@ class LogNormal(TransformedDistribution):
 
     @property
     def loc(self) -> Tensor:
-        """The mean of the logarithm."""
+        """The mean of the logarithm.
+
+        >>> import flambeau as torch
+        >>> torch.distributions.LogNormal(torch.tensor(0.5), torch.tensor(2.0)).loc
+        tensor(0.5000)
+        """
         return self.base_dist.loc
 
     @property
     def scale(self) -> Tensor:
-        """The standard deviation of the logarithm."""
+        """The standard deviation of the logarithm.
+
+        >>> import flambeau as torch
+        >>> torch.distributions.LogNormal(torch.tensor(0.5), torch.tensor(2.0)).scale
+        tensor(2.)
+        """
         return self.base_dist.scale
 
     @property

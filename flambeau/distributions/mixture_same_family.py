@@ -67,7 +67,15 @@ class MixtureSameFamily(Distribution):
 
     @property
     def mixture_distribution(self) -> Categorical:
-        """The choice."""
+        """The choice.
+
+        >>> import flambeau as torch
+        >>> mixture = torch.distributions.MixtureSameFamily(
+        ...     torch.distributions.Categorical(torch.tensor([1.0, 3.0])),
+        ...     torch.distributions.Normal(torch.tensor([-1.0, 1.0]), torch.ones(2)))
+        >>> mixture.mixture_distribution.probs, mixture.component_distribution.mean
+        (tensor([0.2500, 0.7500]), tensor([-1.,  1.]))
+        """
         return self._mixture_distribution
 
     @property
@@ -85,7 +93,15 @@ class MixtureSameFamily(Distribution):
 
     @property
     def variance(self) -> Tensor:
-        """The mean of the variances and the variance of the means."""
+        """The mean of the variances and the variance of the means.
+
+        >>> import flambeau as torch
+        >>> mixture = torch.distributions.MixtureSameFamily(
+        ...     torch.distributions.Categorical(torch.ones(2)),
+        ...     torch.distributions.Normal(torch.tensor([-1.0, 1.0]), torch.ones(2)))
+        >>> mixture.variance
+        tensor(2.)
+        """
         dim, weights = -1 - self._event_ndims, self._weights()
         within = ops.sum(weights * self.component_distribution.variance, dim=dim)
         apart = self.component_distribution.mean - self.mean.unsqueeze(dim)

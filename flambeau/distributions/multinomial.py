@@ -61,12 +61,22 @@ class Multinomial(Distribution):
 
     @property
     def logits(self) -> Tensor:
-        """Log-probabilities."""
+        """Log-probabilities.
+
+        >>> import flambeau as torch
+        >>> torch.distributions.Multinomial(4, torch.tensor([1.0, 3.0])).logits
+        tensor([-1.3863, -0.2877])
+        """
         return self._categorical.logits
 
     @property
     def probs(self) -> Tensor:
-        """Probabilities."""
+        """Probabilities.
+
+        >>> import flambeau as torch
+        >>> torch.distributions.Multinomial(4, torch.tensor([1.0, 3.0])).probs
+        tensor([0.2500, 0.7500])
+        """
         return self._categorical.probs
 
     @property
@@ -82,7 +92,12 @@ class Multinomial(Distribution):
         return counts.scatter_add(-1, drawn, ops.ones_like(drawn).type_as(counts))
 
     def entropy(self) -> Tensor:
-        """Over binomial margins: n H(p) - log n! + the sum of E[log x_k!]."""
+        """Over binomial margins: n H(p) - log n! + the sum of E[log x_k!].
+
+        >>> import flambeau as torch
+        >>> torch.distributions.Multinomial(1, torch.tensor([0.5, 0.5])).entropy()
+        tensor(0.6931)
+        """
         n = ops.tensor(self.total_count)
         support = self._binomial.enumerate_support(expand=False)[1:]
         weights = ops.exp(self._binomial.log_prob(support))

@@ -46,12 +46,22 @@ class OneHotCategorical(Distribution):
 
     @property
     def probs(self) -> Tensor:
-        """Probabilities."""
+        """Probabilities.
+
+        >>> import flambeau as torch
+        >>> torch.distributions.OneHotCategorical(torch.tensor([1.0, 3.0])).probs
+        tensor([0.2500, 0.7500])
+        """
         return self._categorical.probs
 
     @property
     def logits(self) -> Tensor:
-        """Log-probabilities."""
+        """Log-probabilities.
+
+        >>> import flambeau as torch
+        >>> torch.distributions.OneHotCategorical(torch.tensor([1.0, 3.0])).logits
+        tensor([-1.3863, -0.2877])
+        """
         return self._categorical.logits
 
     @property

@@ -72,7 +72,12 @@ class RelaxedBernoulli(TransformedDistribution):
 
     @property
     def temperature(self) -> Any:
-        """How far from 0 and 1."""
+        """How far from 0 and 1.
+
+        >>> import flambeau as torch
+        >>> torch.distributions.RelaxedBernoulli(torch.tensor(0.5), probs=torch.tensor(0.25)).temperature
+        tensor(0.5000)
+        """
         return self.base_dist.temperature
 
     @property
@@ -82,5 +87,10 @@ class RelaxedBernoulli(TransformedDistribution):
 
     @property
     def probs(self) -> Tensor:
-        """Probabilities."""
+        """Probabilities.
+
+        >>> import flambeau as torch
+        >>> torch.distributions.RelaxedBernoulli(torch.tensor(0.5), probs=torch.tensor(0.25)).probs
+        tensor(0.2500)
+        """
         return self.base_dist.probs

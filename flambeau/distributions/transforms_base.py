@@ -18,6 +18,11 @@ class Transform:
     """A differentiable map ``y = t(x)``, its inverse ``x = t.inv(y)`` and ``log |dy/dx|``.
 
     With ``cache_size=1`` the last pair of x and y is remembered, so that ``t.inv(t(x))`` is x itself.
+
+    >>> import flambeau as torch
+    >>> transform = torch.distributions.ExpTransform()
+    >>> transform(torch.tensor(0.0)), transform.inv(torch.tensor(1.0))
+    (tensor(1.), tensor(0.))
     """
 
     bijective = False
@@ -44,7 +49,13 @@ class Transform:
 
     @property
     def inv(self) -> Transform:
-        """The inverse map; ``t.inv.inv`` is t."""
+        """The inverse map; ``t.inv.inv`` is t.
+
+        >>> import flambeau as torch
+        >>> transform = torch.distributions.AffineTransform(1.0, 2.0)
+        >>> transform.inv(torch.tensor(5.0)), transform.inv.inv is transform
+        (tensor(2.), True)
+        """
         inverse = self._inv() if self._inv is not None else None
         if inverse is None:
             inverse = _InverseTransform(self)
@@ -53,11 +64,23 @@ class Transform:
 
     @property
     def sign(self) -> Any:
-        """1 or -1 for a map that only increases or decreases."""
+        """1 or -1 for a map that only increases or decreases.
+
+        >>> import flambeau as torch
+        >>> torch.distributions.AffineTransform(0.0, -2.0).sign
+        -1
+        """
         raise NotImplementedError
 
     def with_cache(self, cache_size: int = 1) -> Transform:
-        """The same map with another cache."""
+        """The same map with another cache.
+
+        >>> import flambeau as torch
+        >>> transform = torch.distributions.ExpTransform().with_cache(1)
+        >>> x = torch.tensor(2.0)
+        >>> transform.inv(transform(x)) is x
+        True
+        """
         if self._cache_size == cache_size:
             return self
         if type(self).__init__ is Transform.__init__:
@@ -96,18 +119,34 @@ class Transform:
         raise NotImplementedError
 
     def log_abs_det_jacobian(self, x: Tensor, y: Tensor) -> Tensor:
-        """log |dy/dx| at a pair of input and output."""
+        """log |dy/dx| at a pair of input and output.
+
+        >>> import flambeau as torch
+        >>> transform, x = torch.distributions.AffineTransform(0.0, 4.0), torch.tensor(1.0)
+        >>> transform.log_abs_det_jacobian(x, transform(x))
+        tensor(1.3863)
+        """
         raise NotImplementedError
 
     def __repr__(self) -> str:
         return self.__class__.__name__ + "()"
 
     def forward_shape(self, shape: Any) -> Any:
-        """The shape of the output for that of the input."""
+        """The shape of the output for that of the input.
+
+        >>> import flambeau as torch
+        >>> torch.distributions.StickBreakingTransform().forward_shape((3, 2))
+        (3, 3)
+        """
         return shape
 
     def inverse_shape(self, shape: Any) -> Any:
-        """The shape of the input for that of the output."""
+        """The shape of the input for that of the output.
+
+        >>> import flambeau as torch
+        >>> torch.distributions.StickBreakingTransform().inverse_shape((3, 3))
+        (3, 2)
+        """
         return shape
 
 

@@ -268,7 +268,13 @@ class CatTransform(Transform):
 
     @property
     def length(self) -> int:
-        """The size of the dimension."""
+        """The size of the dimension.
+
+        >>> import flambeau as torch
+        >>> exp = torch.distributions.ExpTransform()
+        >>> torch.distributions.CatTransform([exp, exp], lengths=[1, 2]).length
+        3
+        """
         return sum(self.lengths)
 
     def with_cache(self, cache_size: int = 1) -> Transform:

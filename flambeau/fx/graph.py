@@ -71,15 +71,38 @@ class Graph:
 
     @property
     def nodes(self) -> _node_list:
-        """The nodes in order."""
+        """The nodes in order.
+
+        >>> import flambeau as torch
+        >>> graph = torch.fx.Graph()
+        >>> x = graph.placeholder("x")
+        >>> _ = graph.output(x)
+        >>> [node.op for node in graph.nodes]
+        ['placeholder', 'output']
+        """
         return _node_list(self)
 
     def find_nodes(self, *, op: str, target: Any = None, sort: bool = True) -> list[Node]:
-        """The nodes of a kind, and with a target."""
+        """The nodes of a kind, and with a target.
+
+        >>> import flambeau as torch
+        >>> graph = torch.fx.Graph()
+        >>> x = graph.placeholder("x")
+        >>> _ = graph.call_function(torch.relu, (graph.call_function(torch.exp, (x,)),))
+        >>> [node.name for node in graph.find_nodes(op="call_function", target=torch.relu)]
+        ['relu']
+        """
         return [n for n in self.nodes if n.op == op and (target is None or n.target == target)]
 
     def output_node(self) -> Node:
-        """The node that returns."""
+        """The node that returns.
+
+        >>> import flambeau as torch
+        >>> graph = torch.fx.Graph()
+        >>> _ = graph.output(graph.placeholder("x"))
+        >>> graph.output_node().args
+        (x,)
+        """
         return self.find_nodes(op="output")[-1]
 
     # -- making nodes
@@ -87,7 +110,14 @@ class Graph:
     def create_node(self, op: str, target: Any, args: tuple[Any, ...] | None = None,
                     kwargs: dict[str, Any] | None = None, name: str | None = None,
                     type_expr: Any = None) -> Node:
-        """A node at the place of insertion, by default the end."""
+        """A node at the place of insertion, by default the end.
+
+        >>> import flambeau as torch
+        >>> graph = torch.fx.Graph()
+        >>> x = graph.create_node("placeholder", "x")
+        >>> graph.create_node("call_function", torch.relu, (x,))
+        relu
+        """
         wanted = legal_name(candidate(target) if name is None else name, self._taken)
         node = Node(self, wanted, op, target, tuple(args or ()), dict(kwargs or {}), type_expr)
         self._insert(node)
@@ -95,43 +125,100 @@ class Graph:
         return node
 
     def placeholder(self, name: str, type_expr: Any = None, default_value: Any = ...) -> Node:
-        """A parameter of the function."""
+        """A parameter of the function.
+
+        >>> import flambeau as torch
+        >>> graph = torch.fx.Graph()
+        >>> node = graph.placeholder("x")
+        >>> node.op, node.name
+        ('placeholder', 'x')
+        """
         args = () if default_value is ... else (default_value,)
         return self.create_node("placeholder", name, args, type_expr=type_expr)
 
     def get_attr(self, qualified_name: str, type_expr: Any = None) -> Node:
-        """A parameter, buffer or attribute of the module."""
+        """A parameter, buffer or attribute of the module.
+
+        >>> import flambeau as torch
+        >>> graph = torch.fx.Graph(torch.nn.Linear(2, 1))
+        >>> graph.get_attr("weight").op
+        'get_attr'
+        """
         return self.create_node("get_attr", qualified_name, type_expr=type_expr)
 
     def call_module(self, module_name: str, args: tuple[Any, ...] | None = None,
                     kwargs: dict[str, Any] | None = None, type_expr: Any = None) -> Node:
-        """A call of a submodule."""
+        """A call of a submodule.
+
+        >>> import flambeau as torch
+        >>> graph = torch.fx.Graph(torch.nn.Sequential(torch.nn.ReLU()))
+        >>> graph.call_module("0", (graph.placeholder("x"),)).target
+        '0'
+        """
         return self.create_node("call_module", module_name, args, kwargs, type_expr=type_expr)
 
     def call_method(self, method_name: str, args: tuple[Any, ...] | None = None,
                     kwargs: dict[str, Any] | None = None, type_expr: Any = None) -> Node:
-        """A call of a method of the first argument."""
+        """A call of a method of the first argument.
+
+        >>> import flambeau as torch
+        >>> graph = torch.fx.Graph()
+        >>> x = graph.placeholder("x")
+        >>> _ = graph.output(graph.call_method("sum", (x,), {"dim": 0}))
+        >>> torch.fx.GraphModule(torch.nn.Module(), graph)(torch.ones(3, 2))
+        tensor([3., 3.])
+        """
         return self.create_node("call_method", method_name, args, kwargs, type_expr=type_expr)
 
     def call_function(self, the_function: Callable[..., Any], args: tuple[Any, ...] | None = None,
                       kwargs: dict[str, Any] | None = None, type_expr: Any = None,
                       name: str | None = None) -> Node:
-        """A call of a function."""
+        """A call of a function.
+
+        >>> import flambeau as torch
+        >>> graph = torch.fx.Graph()
+        >>> x = graph.placeholder("x")
+        >>> _ = graph.output(graph.call_function(torch.add, (x, 1)))
+        >>> torch.fx.GraphModule(torch.nn.Module(), graph)(torch.ones(2))
+        tensor([2., 2.])
+        """
         return self.create_node("call_function", the_function, args, kwargs, name, type_expr)
 
     def output(self, result: Any, type_expr: Any = None) -> Node:
-        """The return value."""
+        """The return value.
+
+        >>> import flambeau as torch
+        >>> graph = torch.fx.Graph()
+        >>> x = graph.placeholder("x")
+        >>> _ = graph.output((x, x))
+        >>> torch.fx.GraphModule(torch.nn.Module(), graph)(3)
+        (3, 3)
+        """
         return self.create_node("output", "output", (result,), type_expr=type_expr)
 
     def node_copy(self, node: Node, arg_transform: Callable[[Node], Any] = lambda x: x) -> Node:
-        """A node like one of another graph; ``arg_transform`` finds this graph's nodes for its arguments."""
+        """A node like one of another graph; ``arg_transform`` finds this graph's nodes for its arguments.
+
+        >>> import flambeau as torch
+        >>> first, second = torch.fx.Graph(), torch.fx.Graph()
+        >>> x = first.placeholder("x")
+        >>> second.node_copy(x).graph is second
+        True
+        """
         args, kwargs = map_arg((node.args, node.kwargs), arg_transform)
         made = self.create_node(node.op, node.target, args, kwargs, node.name, node.type)
         made.meta = dict(node.meta)
         return made
 
     def graph_copy(self, g: Graph, val_map: dict[Node, Node], return_output_node: bool = False) -> Any:
-        """Copy another graph's nodes here; the result is what it returns."""
+        """Copy another graph's nodes here; the result is what it returns.
+
+        >>> import flambeau as torch
+        >>> first, second = torch.fx.Graph(), torch.fx.Graph()
+        >>> _ = first.output(first.call_function(torch.relu, (first.placeholder("x"),)))
+        >>> second.graph_copy(first, {})
+        relu
+        """
         for node in g.nodes:
             if node in val_map:
                 continue
@@ -154,7 +241,17 @@ class Graph:
     # -- changing
 
     def inserting_before(self, n: Node | None = None) -> Any:
-        """New nodes come before ``n`` inside; without a node, at the start."""
+        """New nodes come before ``n`` inside; without a node, at the start.
+
+        >>> import flambeau as torch
+        >>> graph = torch.fx.Graph()
+        >>> x = graph.placeholder("x")
+        >>> y = graph.call_function(torch.relu, (x,))
+        >>> with graph.inserting_before(y):
+        ...     _ = graph.call_function(torch.exp, (x,))
+        >>> [node.name for node in graph.nodes]
+        ['x', 'exp', 'relu']
+        """
         if n is None:
             return self.inserting_after(self._root)
         if n.graph is not self:
@@ -162,7 +259,17 @@ class Graph:
         return _Insertion(self, n.prepend)
 
     def inserting_after(self, n: Node | None = None) -> Any:
-        """Each new node comes right after ``n`` inside; without a node, at the end."""
+        """Each new node comes right after ``n`` inside; without a node, at the end.
+
+        >>> import flambeau as torch
+        >>> graph = torch.fx.Graph()
+        >>> x = graph.placeholder("x")
+        >>> y = graph.call_function(torch.relu, (x,))
+        >>> with graph.inserting_after(x):
+        ...     _ = graph.call_function(torch.exp, (x,))
+        >>> [node.name for node in graph.nodes]
+        ['x', 'exp', 'relu']
+        """
         if n is None:
             return self.inserting_before(self._root)
         if n.graph is not self:
@@ -170,7 +277,19 @@ class Graph:
         return _Insertion(self, n.append)
 
     def erase_node(self, to_erase: Node) -> None:
-        """Take a node out that nobody uses."""
+        """Take a node out that nobody uses.
+
+        >>> import flambeau as torch
+        >>> graph = torch.fx.Graph()
+        >>> x = graph.placeholder("x")
+        >>> y = graph.call_function(torch.relu, (x,))
+        >>> graph.erase_node(x)
+        Traceback (most recent call last):
+            ...
+        RuntimeError: Tried to erase Node x but it still had 1 users in the graph: {relu: None}!
+        >>> graph.erase_node(y); len(graph.nodes)
+        1
+        """
         if to_erase.users:
             raise RuntimeError(f"Tried to erase Node {to_erase} but it still had {len(to_erase.users)} users "
                                f"in the graph: {to_erase.users}!")
@@ -192,7 +311,15 @@ class Graph:
         return self._places[node]
 
     def eliminate_dead_code(self, is_impure_node: Callable[[Node], bool] | None = None) -> bool:
-        """Take out all nodes that nobody uses and that have no effect; whether there were any."""
+        """Take out all nodes that nobody uses and that have no effect; whether there were any.
+
+        >>> import flambeau as torch
+        >>> graph = torch.fx.Graph()
+        >>> x = graph.placeholder("x")
+        >>> _ = graph.call_function(torch.relu, (x,)), graph.output(x)
+        >>> graph.eliminate_dead_code(), [node.name for node in graph.nodes]
+        (True, ['x', 'output'])
+        """
         impure = is_impure_node or Node.is_impure
         changed = False
         for node in reversed(self.nodes):
@@ -204,7 +331,13 @@ class Graph:
     # -- reading
 
     def lint(self) -> None:
-        """Check that nodes belong to the graph, have names of their own and use only earlier ones."""
+        """Check that nodes belong to the graph, have names of their own and use only earlier ones.
+
+        >>> import flambeau as torch
+        >>> graph = torch.fx.Graph()
+        >>> _ = graph.output(graph.placeholder("x"))
+        >>> graph.lint()
+        """
         names: set[str] = set()
         earlier: set[Node] = set()
         for node in self.nodes:
@@ -239,7 +372,16 @@ class Graph:
         return self._codegen.process_outputs(out)
 
     def python_code(self, root_module: str, *args: Any, **kwargs: Any) -> PythonCode:
-        """The source of a function ``forward`` that does what the graph says."""
+        """The source of a function ``forward`` that does what the graph says.
+
+        >>> import flambeau as torch
+        >>> graph = torch.fx.Graph()
+        >>> _ = graph.output(graph.call_function(torch.relu, (graph.placeholder("x"),)))
+        >>> print(graph.python_code("self").src.strip())
+        def forward(self, x):
+            relu = torch.relu(x);  x = None
+            return relu
+        """
         return self._codegen.python_code(self, root_module)
 
     def print_tabular(self) -> None:

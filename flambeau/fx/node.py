@@ -21,7 +21,15 @@ _effects: set[Any] = {_assert}
 
 
 def has_side_effect(fn: Callable[..., Any]) -> Callable[..., Any]:
-    """Declare that a function is called for what it does; it gives the function back."""
+    """Declare that a function is called for what it does; it gives the function back.
+
+    >>> import flambeau as torch
+    >>> @torch.fx.node.has_side_effect
+    ... def log(x):
+    ...     print(x)
+    >>> log("called")
+    called
+    """
     _effects.add(fn)
     return fn
 

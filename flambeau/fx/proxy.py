@@ -84,7 +84,13 @@ class TracerBase:
 
 
 class Proxy:
-    """A value that is not known yet: every operation on it becomes a node."""
+    """A value that is not known yet: every operation on it becomes a node.
+
+    >>> import flambeau as torch
+    >>> proxy = torch.fx.Proxy(torch.fx.Graph().placeholder("x"))
+    >>> (proxy + 1).node.op, proxy.sum().node.target
+    ('call_function', 'sum')
+    """
 
     def __init__(self, node: Node, tracer: TracerBase | None = None) -> None:
         activate()

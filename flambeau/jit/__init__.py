@@ -116,12 +116,22 @@ _script_if_tracing = script_if_tracing
 
 
 def is_scripting() -> bool:
-    """Whether TorchScript is running this code: never."""
+    """Whether TorchScript is running this code: never.
+
+    >>> import flambeau as torch
+    >>> torch.jit.is_scripting()
+    False
+    """
     return False
 
 
 def annotate(the_type: Any, the_value: T) -> T:
-    """The value itself; the type is a note for readers."""
+    """The value itself; the type is a note for readers.
+
+    >>> import flambeau as torch
+    >>> torch.jit.annotate(list[int], [])
+    []
+    """
     return the_value
 
 
@@ -197,7 +207,12 @@ class Future(typing.Generic[T]):
         self._result = result
 
     def wait(self) -> T:
-        """The result."""
+        """The result.
+
+        >>> import flambeau as torch
+        >>> torch.jit.wait(torch.jit.fork(torch.add, torch.ones(1), 1))
+        tensor([2.])
+        """
         return self._result
 
     def done(self) -> bool:

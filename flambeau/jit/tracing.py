@@ -109,7 +109,12 @@ class TopLevelTracedModule(TracedModule):
 
 
 def is_tracing() -> bool:
-    """Whether this code runs for ``torch.jit.trace``, with its example."""
+    """Whether this code runs for ``torch.jit.trace``, with its example.
+
+    >>> import flambeau as torch
+    >>> torch.jit.is_tracing()
+    False
+    """
     return _depth[0] > 0
 
 

@@ -25,7 +25,15 @@ Kernel = Callable[..., Any]
 
 
 class CustomOpDef(Operator):
-    """An operator made with ``custom_op``: call it, or ``torch.ops.namespace.name``."""
+    """An operator made with ``custom_op``: call it, or ``torch.ops.namespace.name``.
+
+    >>> import flambeau as torch
+    >>> @torch.library.custom_op("examples::half_of", mutates_args=())
+    ... def half_of(x: torch.Tensor) -> torch.Tensor:
+    ...     return x / 2
+    >>> half_of(torch.ones(1)), torch.ops.examples.half_of(torch.ones(1))
+    (tensor([0.5000]), tensor([0.5000]))
+    """
 
     def __init__(self, qualname: str, fn: Kernel | None, mutates_args: str | Iterable[str] = (),
                  device_types: str | Sequence[str] | None = None, schema: str | None = None) -> None:
@@ -56,19 +64,52 @@ class CustomOpDef(Operator):
 
     def register_kernel(self, device_types: str | Sequence[str | None] | None, fn: Kernel | None = None,
                         /) -> Any:
-        """Compute with ``fn`` on tensors of a type of device; a decorator where it is left out."""
+        """Compute with ``fn`` on tensors of a type of device; a decorator where it is left out.
+
+        >>> import flambeau as torch
+        >>> @torch.library.custom_op("examples::third_of", mutates_args=())
+        ... def third_of(x: torch.Tensor) -> torch.Tensor:
+        ...     return x / 3
+        >>> @third_of.register_kernel("cpu")
+        ... def _(x):
+        ...     return x * 10
+        >>> third_of(torch.ones(1))
+        tensor([10.])
+        """
         def register(fn: Kernel) -> Kernel:
             self._add_kernel(device_types, fn)
             return fn
         return register if fn is None else register(fn)
 
     def register_fake(self, fn: Kernel, /) -> Kernel:
-        """Compute with ``fn`` on tensors of the meta device: shapes without values."""
+        """Compute with ``fn`` on tensors of the meta device: shapes without values.
+
+        >>> import flambeau as torch
+        >>> @torch.library.custom_op("examples::rows_of", mutates_args=())
+        ... def rows_of(x: torch.Tensor) -> torch.Tensor:
+        ...     return x[:, 0].clone()
+        >>> @rows_of.register_fake
+        ... def _(x):
+        ...     return x.new_empty(x.shape[0])
+        >>> rows_of(torch.ones(3, 2, device="meta")).shape
+        torch.Size([3])
+        """
         self._fake = fn
         return fn
 
     def register_vmap(self, func: Kernel | None = None) -> Any:
-        """Compute with ``func(info, in_dims, *args) -> (result, out_dims)`` under vmap; also a decorator."""
+        """Compute with ``func(info, in_dims, *args) -> (result, out_dims)`` under vmap; also a decorator.
+
+        >>> import flambeau as torch
+        >>> @torch.library.custom_op("examples::negative", mutates_args=())
+        ... def negative(x: torch.Tensor) -> torch.Tensor:
+        ...     return -x
+        >>> @negative.register_vmap
+        ... def _(info, in_dims, x):
+        ...     return negative(x), in_dims[0]
+        >>> torch.vmap(negative)(torch.ones(2, 3)).shape
+        torch.Size([2, 3])
+        """
         def register(func: Kernel) -> None:
             self._vmap, self._function = func, None
         return register if func is None else register(func)
@@ -108,7 +149,18 @@ class CustomOpDef(Operator):
         return next((fn for key, fn in self._autocast.items() if autocasts(key)), None)
 
     def register_autograd(self, backward: Kernel, /, *, setup_context: Kernel | None = None) -> None:
-        """``backward(ctx, *grads)`` gives gradients; ``setup_context(ctx, inputs, output)`` saves for it."""
+        """``backward(ctx, *grads)`` gives gradients; ``setup_context(ctx, inputs, output)`` saves for it.
+
+        >>> import flambeau as torch
+        >>> @torch.library.custom_op("examples::cube", mutates_args=())
+        ... def cube(x: torch.Tensor) -> torch.Tensor:
+        ...     return x ** 3
+        >>> cube.register_autograd(lambda ctx, grad: grad * 3 * ctx.saved_tensors[0] ** 2,
+        ...                        setup_context=lambda ctx, inputs, output: ctx.save_for_backward(*inputs))
+        >>> x = torch.tensor(2.0, requires_grad=True)
+        >>> cube(x).backward(); x.grad
+        tensor(12.)
+        """
         self._backward, self._setup, self._function = backward, setup_context, None
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
@@ -267,18 +319,50 @@ def register_fake(op: Any, func: Kernel | None = None, /, *, lib: Any = None, _s
 
 def register_autograd(op: Any, backward: Kernel, /, *, setup_context: Kernel | None = None,
                       lib: Any = None) -> None:
-    """``CustomOpDef.register_autograd`` of an operator or its name."""
+    """``CustomOpDef.register_autograd`` of an operator or its name.
+
+    >>> import flambeau as torch
+    >>> @torch.library.custom_op("examples::twice", mutates_args=())
+    ... def twice(x: torch.Tensor) -> torch.Tensor:
+    ...     return 2 * x
+    >>> torch.library.register_autograd("examples::twice", lambda ctx, grad: 2 * grad)
+    >>> x = torch.ones(1, requires_grad=True)
+    >>> twice(x).backward(); x.grad
+    tensor([2.])
+    """
     resolve(op).register_autograd(backward, setup_context=setup_context)
 
 
 def register_kernel(op: Any, device_types: str | Sequence[str] | None, func: Kernel | None = None, /, *,
                     lib: Any = None) -> Any:
-    """``CustomOpDef.register_kernel`` of an operator or its name; a decorator without ``func``."""
+    """``CustomOpDef.register_kernel`` of an operator or its name; a decorator without ``func``.
+
+    >>> import flambeau as torch
+    >>> @torch.library.custom_op("examples::slow_sum", mutates_args=())
+    ... def slow_sum(x: torch.Tensor) -> torch.Tensor:
+    ...     return x.sum()
+    >>> @torch.library.register_kernel("examples::slow_sum", "cpu")
+    ... def _(x):
+    ...     return x.sum() * 100
+    >>> slow_sum(torch.ones(2))
+    tensor(200.)
+    """
     return resolve(op).register_kernel(device_types, func)
 
 
 def register_vmap(op: Any, func: Kernel | None = None, /, *, lib: Any = None) -> Any:
-    """``CustomOpDef.register_vmap`` of an operator or its name; a decorator without ``func``."""
+    """``CustomOpDef.register_vmap`` of an operator or its name; a decorator without ``func``.
+
+    >>> import flambeau as torch
+    >>> @torch.library.custom_op("examples::plus_one", mutates_args=())
+    ... def plus_one(x: torch.Tensor) -> torch.Tensor:
+    ...     return x + 1
+    >>> @torch.library.register_vmap("examples::plus_one")
+    ... def _(info, in_dims, x):
+    ...     return plus_one(x), in_dims[0]
+    >>> torch.vmap(plus_one)(torch.zeros(2))
+    tensor([1., 1.])
+    """
     return resolve(op).register_vmap(func)
 
 

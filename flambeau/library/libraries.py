@@ -44,7 +44,13 @@ class Library:
         return f"Library(kind={self.kind}, ns={self.ns}, dispatch_key={self.dispatch_key})>"
 
     def define(self, schema: str, alias_analysis: str = "", *, tags: Any = ()) -> str:
-        """Make an operator of a schema such as ``"f(Tensor x) -> Tensor"``; its name comes back."""
+        """Make an operator of a schema such as ``"f(Tensor x) -> Tensor"``; its name comes back.
+
+        >>> import flambeau as torch
+        >>> library = torch.library.Library("examples_define", "DEF")
+        >>> library.define("f(Tensor x) -> Tensor")
+        'f'
+        """
         name = schema.partition("(")[0].strip()
         parsed = parse_schema(f"{self.ns}::{schema.strip()}" if "(" in schema else schema)
         if name in self._defined:
@@ -56,7 +62,15 @@ class Library:
         return name
 
     def impl(self, op_name: Any, fn: Callable[..., Any], dispatch_key: str = "", **options: Any) -> None:
-        """Add a kernel for a device's dispatch key; those for autocast are used while that is on."""
+        """Add a kernel for a device's dispatch key; those for autocast are used while that is on.
+
+        >>> import flambeau as torch
+        >>> library = torch.library.Library("examples_impl", "DEF")
+        >>> _ = library.define("f(Tensor x) -> Tensor")
+        >>> library.impl("f", lambda x: x + 1, "CPU")
+        >>> torch.ops.examples_impl.f(torch.zeros(1))
+        tensor([1.])
+        """
         name = op_name if isinstance(op_name, str) else op_name.operator.name
         qualname = f"{self.ns}::{name.partition('::')[2] or name}"
         key = dispatch_key or self.dispatch_key
@@ -98,7 +112,16 @@ def fallthrough_kernel() -> None:
 
 def impl(qualname: str, types: str | Sequence[str], func: Callable[..., Any] | None = None, *,
          lib: Any = None) -> Any:
-    """Add a kernel for types of devices; a decorator without ``func``."""
+    """Add a kernel for types of devices; a decorator without ``func``.
+
+    >>> import flambeau as torch
+    >>> torch.library.define("examples::doubled", "(Tensor x) -> Tensor")
+    >>> @torch.library.impl("examples::doubled", "cpu")
+    ... def doubled(x):
+    ...     return 2 * x
+    >>> torch.ops.examples.doubled(torch.ones(1))
+    tensor([2.])
+    """
     kinds = [types] if isinstance(types, str) else types
     unknown = [kind for kind in kinds if kind not in _KINDS]
     if unknown:

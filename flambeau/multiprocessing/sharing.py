@@ -7,12 +7,22 @@ _chosen = [_STRATEGIES[0]]
 
 
 def get_all_sharing_strategies() -> set[str]:
-    """The strategies that can be chosen."""
+    """The strategies that can be chosen.
+
+    >>> import flambeau as torch
+    >>> sorted(torch.multiprocessing.get_all_sharing_strategies())
+    ['file_descriptor', 'file_system']
+    """
     return set(_STRATEGIES)
 
 
 def get_sharing_strategy() -> str:
-    """The strategy that was chosen last."""
+    """The strategy that was chosen last.
+
+    >>> import flambeau as torch
+    >>> torch.multiprocessing.get_sharing_strategy()
+    'file_descriptor'
+    """
     return _chosen[0]
 
 

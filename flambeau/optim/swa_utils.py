@@ -43,7 +43,14 @@ def _ema(average: Tensor, current: Tensor, decay: float) -> Tensor:
 
 
 def get_ema_multi_avg_fn(decay: float = 0.999) -> MultiAverage:
-    """An exponential moving average of lists of tensors: ``decay average + (1 - decay) current``."""
+    """An exponential moving average of lists of tensors: ``decay average + (1 - decay) current``.
+
+    >>> import flambeau as torch
+    >>> average = torch.optim.swa_utils.get_ema_multi_avg_fn(0.5)
+    >>> kept = [torch.tensor([1.0])]
+    >>> average(kept, [torch.tensor([3.0])], 1); kept
+    [tensor([2.])]
+    """
     _check_decay(decay)
 
     def ema_update(ema_param_list: Any, current_param_list: Any, _: Any) -> None:
@@ -71,7 +78,14 @@ def _averaged_together(averages: Sequence[Tensor], current: Sequence[Tensor], we
 
 
 def get_swa_multi_avg_fn() -> MultiAverage:
-    """The equal average of lists of tensors: ``average += (current - average) / (num_averaged + 1)``."""
+    """The equal average of lists of tensors: ``average += (current - average) / (num_averaged + 1)``.
+
+    >>> import flambeau as torch
+    >>> average = torch.optim.swa_utils.get_swa_multi_avg_fn()
+    >>> kept = [torch.tensor([1.0])]
+    >>> average(kept, [torch.tensor([4.0])], torch.tensor(2)); kept
+    [tensor([2.])]
+    """
 
     def swa_update(averaged_param_list: Any, current_param_list: Any, num_averaged: Any) -> None:
         with no_grad():
@@ -86,7 +100,13 @@ def get_swa_multi_avg_fn() -> MultiAverage:
 
 
 def get_ema_avg_fn(decay: float = 0.999) -> Average:
-    """An exponential moving average of one tensor: ``decay average + (1 - decay) current``."""
+    """An exponential moving average of one tensor: ``decay average + (1 - decay) current``.
+
+    >>> import flambeau as torch
+    >>> average = torch.optim.swa_utils.get_ema_avg_fn(0.9)
+    >>> average(torch.tensor(1.0), torch.tensor(2.0), 5)
+    tensor(1.1000)
+    """
     _check_decay(decay)
 
     def ema_update(ema_param: Tensor, current_param: Tensor, num_averaged: Any) -> Tensor:
@@ -97,7 +117,13 @@ def get_ema_avg_fn(decay: float = 0.999) -> Average:
 
 
 def get_swa_avg_fn() -> Average:
-    """The equal average of one tensor: ``average + (current - average) / (num_averaged + 1)``."""
+    """The equal average of one tensor: ``average + (current - average) / (num_averaged + 1)``.
+
+    >>> import flambeau as torch
+    >>> average = torch.optim.swa_utils.get_swa_avg_fn()
+    >>> average(torch.tensor(1.0), torch.tensor(4.0), torch.tensor(2))
+    tensor(2.)
+    """
 
     def swa_update(averaged_param: Tensor, current_param: Tensor, num_averaged: Any) -> Tensor:
         with no_grad():
@@ -145,7 +171,14 @@ class AveragedModel(Module):
         self.use_buffers = use_buffers
 
     def forward(self, *args: Any, **kwargs: Any) -> Any:
-        """Call the averaged model."""
+        """Call the averaged model.
+
+        >>> import flambeau as torch
+        >>> layer = torch.nn.Linear(2, 1)
+        >>> averaged = torch.optim.swa_utils.AveragedModel(layer)
+        >>> torch.equal(averaged(torch.ones(3, 2)), layer(torch.ones(3, 2)))
+        True
+        """
         return self.module(*args, **kwargs)
 
     def _averaged_tensors(self, module: Module) -> list[Tensor]:
@@ -153,7 +186,17 @@ class AveragedModel(Module):
         return [tensor.detach() for tensor in itertools.chain(module.parameters(), buffers)]
 
     def update_parameters(self, model: Module) -> None:
-        """Take the current parameters of `model` into the average."""
+        """Take the current parameters of `model` into the average.
+
+        >>> import flambeau as torch
+        >>> layer = torch.nn.Linear(1, 1, bias=False)
+        >>> averaged = torch.optim.swa_utils.AveragedModel(layer)
+        >>> for value in (1.0, 3.0):
+        ...     _ = torch.nn.init.constant_(layer.weight, value)
+        ...     averaged.update_parameters(layer)
+        >>> averaged.module.weight.item(), averaged.n_averaged.item()
+        (2.0, 2)
+        """
         ours = self._averaged_tensors(self.module)
         theirs = [
             tensor.to(own.device) for own, tensor in zip(ours, self._averaged_tensors(model), strict=True)
@@ -177,6 +220,12 @@ def update_bn(loader: Iterable[Any], model: Module, device: int | Device | None 
     """Recompute the running statistics of the batch normalizations in `model` by one pass over `loader`.
 
     A batch that is a list or a tuple has the input first.
+
+    >>> import flambeau as torch
+    >>> norm = torch.nn.BatchNorm1d(1)
+    >>> torch.optim.swa_utils.update_bn([torch.tensor([[1.0], [3.0]])], norm)
+    >>> norm.running_mean
+    tensor([2.])
     """
     momenta = {module: module.momentum for module in model.modules() if isinstance(module, _BatchNorm)}
     if not momenta:

@@ -45,7 +45,14 @@ class SobolEngine:
         self.num_generated = 0
 
     def draw(self, n: int = 1, out: Tensor | None = None, dtype: _dtype | None = None) -> Tensor:
-        """The next ``n`` points, (n, dimension)."""
+        """The next ``n`` points, (n, dimension).
+
+        >>> import flambeau as torch
+        >>> torch.quasirandom.SobolEngine(2).draw(3)
+        tensor([[0.0000, 0.0000],
+                [0.5000, 0.5000],
+                [0.7500, 0.2500]])
+        """
         if dtype is None:
             dtype = get_default_dtype()
         if self.num_generated == 0 and n == 1:
@@ -61,7 +68,15 @@ class SobolEngine:
         return out
 
     def draw_base2(self, m: int, out: Tensor | None = None, dtype: _dtype | None = None) -> Tensor:
-        """The next 2^m points, which are balanced if all points so far are a power of two."""
+        """The next 2^m points, which are balanced if all points so far are a power of two.
+
+        >>> import flambeau as torch
+        >>> torch.quasirandom.SobolEngine(1).draw_base2(2)
+        tensor([[0.0000],
+                [0.5000],
+                [0.7500],
+                [0.2500]])
+        """
         n = 2**m
         total = self.num_generated + n
         if total & (total - 1) != 0:
@@ -72,13 +87,25 @@ class SobolEngine:
         return self.draw(n=n, out=out, dtype=dtype)
 
     def reset(self) -> Self:
-        """Begin again with the first point."""
+        """Begin again with the first point.
+
+        >>> import flambeau as torch
+        >>> engine = torch.quasirandom.SobolEngine(1)
+        >>> first = engine.draw(2)
+        >>> torch.equal(engine.reset().draw(2), first)
+        True
+        """
         self.quasi.copy_(self.shift)
         self.num_generated = 0
         return self
 
     def fast_forward(self, n: int) -> Self:
-        """Leave ``n`` points out."""
+        """Leave ``n`` points out.
+
+        >>> import flambeau as torch
+        >>> torch.quasirandom.SobolEngine(1).fast_forward(2).draw(1)
+        tensor([[0.7500]])
+        """
         count = n - 1 if self.num_generated == 0 else n
         if count > 0:
             self._move(self._steps(count)[-1])

@@ -29,7 +29,15 @@ class RemovableHandle:
         RemovableHandle.next_id += 1
 
     def remove(self) -> None:
-        """Take the hook out again; doing it twice is harmless."""
+        """Take the hook out again; doing it twice is harmless.
+
+        >>> import flambeau as torch
+        >>> w = torch.ones(1, requires_grad=True)
+        >>> handle = w.register_hook(lambda grad: grad * 10)
+        >>> handle.remove(); handle.remove()
+        >>> (w * 2).sum().backward(); w.grad
+        tensor([2.])
+        """
         for reference in (self.hooks_dict_ref, *self.extra_dict_ref):
             table = reference()
             if table is not None:

@@ -170,7 +170,12 @@ class GradFn:
         self.trace: Any = None
 
     def name(self) -> str:
-        """The name that ``repr`` of a tensor shows, such as ``AddBackward0``."""
+        """The name that ``repr`` of a tensor shows, such as ``AddBackward0``.
+
+        >>> import flambeau as torch
+        >>> (torch.ones(1, requires_grad=True) * 2).grad_fn.name()
+        'MulBackward0'
+        """
         return type(self).__name__
 
     @property
@@ -202,7 +207,13 @@ class GradFn:
 
     @property
     def metadata(self) -> dict[str, Any]:
-        """A dictionary for users' notes on this node."""
+        """A dictionary for users' notes on this node.
+
+        >>> import flambeau as torch
+        >>> fn = (torch.ones(1, requires_grad=True) * 2).grad_fn
+        >>> fn.metadata["layer"] = 3; fn.metadata
+        {'layer': 3}
+        """
         try:
             return self._metadata
         except AttributeError:
@@ -211,15 +222,37 @@ class GradFn:
 
     @property
     def next_functions(self) -> tuple[tuple[Any, int], ...]:
-        """What the edges lead to: pairs of a function (``AccumulateGrad`` for leaves) and output number."""
+        """What the edges lead to: pairs of a function (``AccumulateGrad`` for leaves) and output number.
+
+        >>> import flambeau as torch
+        >>> x = torch.ones(1, requires_grad=True)
+        >>> [fn.name() for fn, _ in (x.exp() * x).grad_fn.next_functions]
+        ['ExpBackward0', 'torch::autograd::AccumulateGrad']
+        """
         return tuple(next_function(target) for target in self.edges)
 
     def register_hook(self, fn: Any) -> RemovableHandle:
-        """Call ``fn(grad_inputs, grad_outputs)`` after this node ran; it may return other gradients."""
+        """Call ``fn(grad_inputs, grad_outputs)`` after this node ran; it may return other gradients.
+
+        >>> import flambeau as torch
+        >>> x = torch.ones(1, requires_grad=True)
+        >>> y = x * 2
+        >>> handle = y.grad_fn.register_hook(lambda inputs, outputs: print(inputs[0], outputs[0]))
+        >>> y.backward()
+        tensor([2.]) tensor([1.])
+        """
         return hooked(hooks_of(self).post, fn)
 
     def register_prehook(self, fn: Any) -> RemovableHandle:
-        """Call ``fn(grad_outputs)`` before this node runs; it may return other gradients."""
+        """Call ``fn(grad_outputs)`` before this node runs; it may return other gradients.
+
+        >>> import flambeau as torch
+        >>> x = torch.ones(1, requires_grad=True)
+        >>> y = x * 2
+        >>> handle = y.grad_fn.register_prehook(lambda grads: (grads[0] * 10,))
+        >>> y.backward(); x.grad
+        tensor([20.])
+        """
         return hooked(hooks_of(self).pre, fn)
 
     def __repr__(self) -> str:

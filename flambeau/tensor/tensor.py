@@ -85,12 +85,22 @@ class Tensor(Handle):
 
     @property
     def device(self) -> device:
-        """Where the values live."""
+        """Where the values live.
+
+        >>> import flambeau as torch
+        >>> torch.ones(2).device, torch.ones(2, device="meta").device.type
+        (device(type='cpu'), 'meta')
+        """
         return self._geometry.device
 
     @property
     def ndim(self) -> int:
-        """Number of dimensions."""
+        """Number of dimensions.
+
+        >>> import flambeau as torch
+        >>> torch.ones(2, 3).ndim
+        2
+        """
         return self._geometry.ndim
 
     def size(self, dim: int | None = None) -> Any:
@@ -138,11 +148,21 @@ class Tensor(Handle):
         return strides if dim is None else strides[check_dim(dim, len(strides))]
 
     def storage_offset(self) -> int:
-        """Position of the first element in the storage, in elements."""
+        """Position of the first element in the storage, in elements.
+
+        >>> import flambeau as torch
+        >>> torch.arange(6)[2:].storage_offset()
+        2
+        """
         return self._geometry.offset
 
     def element_size(self) -> int:
-        """Bytes of one element."""
+        """Bytes of one element.
+
+        >>> import flambeau as torch
+        >>> torch.ones(2).element_size(), torch.ones(2, dtype=torch.bool).element_size()
+        (4, 1)
+        """
         return self._geometry.dtype.itemsize
 
     @property
@@ -170,7 +190,12 @@ class Tensor(Handle):
         return self._geometry.dtype.is_floating_point
 
     def is_complex(self) -> bool:
-        """Whether the elements are complex numbers."""
+        """Whether the elements are complex numbers.
+
+        >>> import flambeau as torch
+        >>> torch.tensor([1j]).is_complex(), torch.ones(1).is_complex()
+        (True, False)
+        """
         return self._geometry.dtype.is_complex
 
     def is_signed(self) -> bool:
@@ -302,7 +327,14 @@ class Tensor(Handle):
 
     @property
     def grad_dtype(self) -> Any:
-        """The dtype of a leaf's gradient: its own, unless another (or None, any) was set."""
+        """The dtype of a leaf's gradient: its own, unless another (or None, any) was set.
+
+        >>> import flambeau as torch
+        >>> w = torch.ones(1, dtype=torch.bfloat16, requires_grad=True)
+        >>> w.grad_dtype = torch.float32
+        >>> w.sum().backward(); w.grad.dtype
+        torch.float32
+        """
         return grad_dtype(self)
 
     @grad_dtype.setter
@@ -311,11 +343,23 @@ class Tensor(Handle):
 
     @property
     def retains_grad(self) -> bool:
-        """Whether ``retain_grad`` was called: backward keeps the gradient, though this is not a leaf."""
+        """Whether ``retain_grad`` was called: backward keeps the gradient, though this is not a leaf.
+
+        >>> import flambeau as torch
+        >>> x = torch.ones(1, requires_grad=True) * 2
+        >>> x.retain_grad(); x.retains_grad
+        True
+        """
         return self._retains_grad
 
     def is_inference(self) -> bool:
-        """Whether the tensor was made under ``inference_mode``."""
+        """Whether the tensor was made under ``inference_mode``.
+
+        >>> import flambeau as torch
+        >>> with torch.inference_mode():
+        ...     torch.ones(1).is_inference()
+        True
+        """
         return self._counter is not None and self._counter.inference
 
     def detach(self) -> Tensor:
@@ -393,7 +437,14 @@ class Tensor(Handle):
         return out
 
     def as_subclass(self, cls: type) -> Any:
-        """This tensor as an instance of another class, sharing storage and history."""
+        """This tensor as an instance of another class, sharing storage and history.
+
+        >>> import flambeau as torch
+        >>> class Image(torch.Tensor):
+        ...     pass
+        >>> type(torch.ones(2).as_subclass(Image)).__name__
+        'Image'
+        """
         out: Any = _new(cls)
         # The gradient of a leaf is still the leaf's: what stands for it is computed from it.
         leaf = self._requires_grad and self._grad_fn is None and state.enabled

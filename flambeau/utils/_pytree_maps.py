@@ -33,7 +33,13 @@ def tree_map(func: Callable[..., Any], tree: PyTree, *rests: PyTree, is_leaf: Le
 
 
 def tree_map_(func: Callable[..., Any], tree: PyTree, *rests: PyTree, is_leaf: LeafTest = None) -> PyTree:
-    """Call ``func`` on each leaf for what it does; the tree comes back."""
+    """Call ``func`` on each leaf for what it does; the tree comes back.
+
+    >>> import flambeau as torch
+    >>> pytree = torch.utils._pytree
+    >>> pytree.tree_map_(lambda x: x.zero_(), {"a": torch.ones(1)})
+    {'a': tensor([0.])}
+    """
     leaves, spec = tree_flatten(tree, is_leaf)
     for each in zip(leaves, *map(spec.flatten_up_to, rests)):
         func(*each)
@@ -59,7 +65,13 @@ def map_only(type_or_types_or_pred: Any, /) -> Callable[[Callable[[Any], Any]], 
 
 def tree_map_only(type_or_types_or_pred: Any, /, func: Callable[[Any], Any], tree: PyTree,
                   is_leaf: LeafTest = None) -> PyTree:
-    """``tree_map`` on the leaves of a type; the others stay."""
+    """``tree_map`` on the leaves of a type; the others stay.
+
+    >>> import flambeau as torch
+    >>> pytree = torch.utils._pytree
+    >>> pytree.tree_map_only(int, lambda n: n + 1, [1, "a", (2.0, 3)])
+    [2, 'a', (2.0, 4)]
+    """
     return tree_map(map_only(type_or_types_or_pred)(func), tree, is_leaf=is_leaf)
 
 
@@ -70,24 +82,48 @@ def tree_map_only_(type_or_types_or_pred: Any, /, func: Callable[[Any], Any], tr
 
 
 def tree_any(pred: Callable[[Any], bool], tree: PyTree, is_leaf: LeafTest = None) -> bool:
-    """Whether some leaf satisfies ``pred``."""
+    """Whether some leaf satisfies ``pred``.
+
+    >>> import flambeau as torch
+    >>> pytree = torch.utils._pytree
+    >>> pytree.tree_any(lambda n: n > 2, [1, (2, 3)])
+    True
+    """
     return any(map(pred, tree_iter(tree, is_leaf)))
 
 
 def tree_all(pred: Callable[[Any], bool], tree: PyTree, is_leaf: LeafTest = None) -> bool:
-    """Whether every leaf satisfies ``pred``."""
+    """Whether every leaf satisfies ``pred``.
+
+    >>> import flambeau as torch
+    >>> pytree = torch.utils._pytree
+    >>> pytree.tree_all(lambda n: n > 2, [1, (2, 3)])
+    False
+    """
     return all(map(pred, tree_iter(tree, is_leaf)))
 
 
 def tree_any_only(type_or_types: Any, /, pred: Callable[[Any], bool], tree: PyTree,
                   is_leaf: LeafTest = None) -> bool:
-    """Whether some leaf of a type satisfies ``pred``."""
+    """Whether some leaf of a type satisfies ``pred``.
+
+    >>> import flambeau as torch
+    >>> pytree = torch.utils._pytree
+    >>> pytree.tree_any_only(int, lambda n: n > 2, ["a", 3])
+    True
+    """
     return any(pred(x) for x in tree_iter(tree, is_leaf) if isinstance(x, type_or_types))
 
 
 def tree_all_only(type_or_types: Any, /, pred: Callable[[Any], bool], tree: PyTree,
                   is_leaf: LeafTest = None) -> bool:
-    """Whether every leaf of a type satisfies ``pred``."""
+    """Whether every leaf of a type satisfies ``pred``.
+
+    >>> import flambeau as torch
+    >>> pytree = torch.utils._pytree
+    >>> pytree.tree_all_only(int, lambda n: n > 2, ["a", 3])
+    True
+    """
     return all(pred(x) for x in tree_iter(tree, is_leaf) if isinstance(x, type_or_types))
 
 
@@ -114,12 +150,25 @@ def _broadcast_to_and_flatten(tree: PyTree, treespec: TreeSpec, is_leaf: LeafTes
 
 
 def tree_flatten_with_path(tree: PyTree, is_leaf: LeafTest = None) -> tuple[list[tuple[Any, Any]], TreeSpec]:
-    """The leaves with their paths, and the nesting."""
+    """The leaves with their paths, and the nesting.
+
+    >>> import flambeau as torch
+    >>> pytree = torch.utils._pytree
+    >>> leaves, spec = pytree.tree_flatten_with_path([1, {"b": 2}])
+    >>> [pytree.keystr(path) for path, _ in leaves], spec.num_leaves
+    (['[0]', "[1]['b']"], 2)
+    """
     return tree_leaves_with_path(tree, is_leaf), tree_structure(tree, is_leaf)
 
 
 def tree_leaves_with_path(tree: PyTree, is_leaf: LeafTest = None) -> list[tuple[Any, Any]]:
-    """The leaves with their paths."""
+    """The leaves with their paths.
+
+    >>> import flambeau as torch
+    >>> pytree = torch.utils._pytree
+    >>> [(pytree.keystr(path), x) for path, x in pytree.tree_leaves_with_path({"a": [1, 2]})]
+    [("['a'][0]", 1), ("['a'][1]", 2)]
+    """
     found: list[tuple[Any, Any]] = []
     _walk((), tree, is_leaf, found)
     return found
@@ -140,19 +189,37 @@ def _walk(path: KeyPath, tree: PyTree, is_leaf: LeafTest, found: list[tuple[Any,
 
 def tree_map_with_path(func: Callable[..., Any], tree: PyTree, *rests: PyTree,
                        is_leaf: LeafTest = None) -> PyTree:
-    """``tree_map`` of ``func(path, leaf, ...)``."""
+    """``tree_map`` of ``func(path, leaf, ...)``.
+
+    >>> import flambeau as torch
+    >>> pytree = torch.utils._pytree
+    >>> pytree.tree_map_with_path(lambda path, x: pytree.keystr(path), {"a": [1, 2]})
+    {'a': ["['a'][0]", "['a'][1]"]}
+    """
     found, spec = tree_flatten_with_path(tree, is_leaf)
     others = [spec.flatten_up_to(rest) for rest in rests]
     return spec.unflatten([func(path, leaf, *more) for (path, leaf), *more in zip(found, *others)])
 
 
 def keystr(kp: KeyPath) -> str:
-    """A path as Python would write it."""
+    """A path as Python would write it.
+
+    >>> import flambeau as torch
+    >>> pytree = torch.utils._pytree
+    >>> pytree.keystr((pytree.MappingKey("a"), pytree.SequenceKey(0)))
+    "['a'][0]"
+    """
     return "".join(str(key) for key in kp)
 
 
 def key_get(obj: Any, kp: KeyPath) -> Any:
-    """What lies at the end of a path."""
+    """What lies at the end of a path.
+
+    >>> import flambeau as torch
+    >>> pytree = torch.utils._pytree
+    >>> pytree.key_get({"a": [1, 2]}, (pytree.MappingKey("a"), pytree.SequenceKey(1)))
+    2
+    """
     for key in kp:
         obj = key.get(obj)
     return obj
@@ -205,7 +272,14 @@ def _dumped(spec: TreeSpec) -> tuple[str, Any]:
 
 
 def treespec_loads(serialized: str) -> TreeSpec:
-    """The nesting that ``treespec_dumps`` wrote."""
+    """The nesting that ``treespec_dumps`` wrote.
+
+    >>> import flambeau as torch
+    >>> pytree = torch.utils._pytree
+    >>> spec = pytree.tree_structure([1, (2, 3)])
+    >>> pytree.treespec_loads(pytree.treespec_dumps(spec)) == spec
+    True
+    """
     protocol, data = json.loads(serialized)
     if protocol != PROTOCOL:
         raise ValueError(f"Unknown protocol {protocol}. Available protocols: [{PROTOCOL}]")

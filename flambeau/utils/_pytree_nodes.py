@@ -27,7 +27,13 @@ class MappingKey:
         return f"[{self.key!r}]"
 
     def get(self, mapping: Any) -> Any:
-        """What lies there."""
+        """What lies there.
+
+        >>> import flambeau as torch
+        >>> pytree = torch.utils._pytree
+        >>> pytree.MappingKey("a").get({"a": 3})
+        3
+        """
         return mapping[self.key]
 
 
@@ -41,7 +47,13 @@ class SequenceKey:
         return f"[{self.idx!r}]"
 
     def get(self, sequence: Any) -> Any:
-        """What lies there."""
+        """What lies there.
+
+        >>> import flambeau as torch
+        >>> pytree = torch.utils._pytree
+        >>> pytree.SequenceKey(1).get([5, 6])
+        6
+        """
         return sequence[self.idx]
 
 
@@ -55,7 +67,13 @@ class GetAttrKey:
         return f".{self.name}"
 
     def get(self, obj: Any) -> Any:
-        """What lies there."""
+        """What lies there.
+
+        >>> import flambeau as torch
+        >>> pytree = torch.utils._pytree
+        >>> pytree.GetAttrKey("real").get(3 + 4j)
+        3.0
+        """
         return getattr(obj, self.name)
 
 
@@ -83,7 +101,17 @@ def register_pytree_node(
     from_dumpable_context: Callable[[Any], Any] | None = None,
     flatten_with_keys_fn: Callable[[Any], tuple[list[tuple[Any, Any]], Context]] | None = None,
 ) -> None:
-    """Make instances of ``cls`` containers."""
+    """Make instances of ``cls`` containers.
+
+    >>> import flambeau as torch
+    >>> pytree = torch.utils._pytree
+    >>> class Pair:
+    ...     def __init__(self, a, b):
+    ...         self.a, self.b = a, b
+    >>> pytree.register_pytree_node(Pair, lambda p: ([p.a, p.b], None), lambda items, context: Pair(*items))
+    >>> pytree.tree_leaves([Pair(1, 2), 3])
+    [1, 2, 3]
+    """
     if cls in SUPPORTED_NODES:
         raise ValueError(f"{cls} is already registered as pytree node.")
     _register(cls, flatten_fn, unflatten_fn, flatten_with_keys_fn)
@@ -107,7 +135,19 @@ def _register(cls: Any, flatten: Any, unflatten: Any, with_keys: Any) -> None:
 def register_dataclass(cls: type[Any], *, field_names: list[str] | None = None,
                        drop_field_names: list[str] | None = None,
                        serialized_type_name: str | None = None) -> None:
-    """Make instances of a dataclass containers of their fields."""
+    """Make instances of a dataclass containers of their fields.
+
+    >>> import flambeau as torch
+    >>> import dataclasses
+    >>> pytree = torch.utils._pytree
+    >>> @dataclasses.dataclass
+    ... class Point:
+    ...     x: int
+    ...     y: int
+    >>> pytree.register_dataclass(Point)
+    >>> pytree.tree_map(lambda n: 2 * n, Point(1, 2)).y
+    4
+    """
     dropped = set(drop_field_names or ())
     names = field_names if field_names is not None else [f.name for f in dataclasses.fields(cls)]
     names = [name for name in names if name not in dropped]
@@ -224,7 +264,15 @@ for _kind in TYPES.values():
 
 
 def is_namedtuple(obj: Any) -> bool:
-    """Whether something is a named tuple, or such a class."""
+    """Whether something is a named tuple, or such a class.
+
+    >>> import flambeau as torch
+    >>> import collections
+    >>> pytree = torch.utils._pytree
+    >>> Point = collections.namedtuple("Point", "x y")
+    >>> pytree.is_namedtuple(Point), pytree.is_namedtuple(Point(1, 2)), pytree.is_namedtuple((1, 2))
+    (True, True, False)
+    """
     cls = obj if isinstance(obj, type) else type(obj)
     fields = getattr(cls, "_fields", None)
     return issubclass(cls, tuple) and isinstance(fields, tuple) and hasattr(cls, "_make")
@@ -241,7 +289,13 @@ def is_namedtuple_class(cls: Any) -> bool:
 
 
 def is_structseq(obj: Any) -> bool:
-    """Whether something is a tuple with names such as ``torch.return_types.max``, or such a class."""
+    """Whether something is a tuple with names such as ``torch.return_types.max``, or such a class.
+
+    >>> import flambeau as torch
+    >>> pytree = torch.utils._pytree
+    >>> pytree.is_structseq(torch.ones(2).max(0)), pytree.is_structseq((1, 2))
+    (True, False)
+    """
     cls = obj if isinstance(obj, type) else type(obj)
     return issubclass(cls, tuple) and all(
         isinstance(getattr(cls, name, None), int)

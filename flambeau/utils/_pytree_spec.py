@@ -25,7 +25,14 @@ tree_is_leaf = _is_leaf
 
 
 class TreeSpec:
-    """The nesting of a tree without its leaves."""
+    """The nesting of a tree without its leaves.
+
+    >>> import flambeau as torch
+    >>> pytree = torch.utils._pytree
+    >>> spec = pytree.tree_structure((1, [2, 3]))
+    >>> spec.num_leaves, spec.num_children
+    (3, 2)
+    """
 
     __slots__ = ("type", "_context", "_children", "num_nodes", "num_leaves", "num_children")
 
@@ -59,11 +66,23 @@ class TreeSpec:
         return self._children[index]
 
     def is_leaf(self) -> bool:
-        """Whether this describes a single leaf."""
+        """Whether this describes a single leaf.
+
+        >>> import flambeau as torch
+        >>> pytree = torch.utils._pytree
+        >>> pytree.tree_structure(1).is_leaf(), pytree.tree_structure([1]).is_leaf()
+        (True, False)
+        """
         return self.type is None
 
     def flatten_up_to(self, tree: PyTree) -> list[Any]:
-        """The parts of ``tree`` in the places of this description's leaves."""
+        """The parts of ``tree`` in the places of this description's leaves.
+
+        >>> import flambeau as torch
+        >>> pytree = torch.utils._pytree
+        >>> pytree.tree_structure((0, 0)).flatten_up_to(([1, 2], {"a": 3}))
+        [[1, 2], {'a': 3}]
+        """
         found: list[Any] = []
         self._flatten_up_to(tree, found)
         return found
@@ -94,7 +113,13 @@ class TreeSpec:
             spec._flatten_up_to(child, found)
 
     def unflatten(self, leaves: Iterable[Any]) -> PyTree:
-        """The tree with these leaves."""
+        """The tree with these leaves.
+
+        >>> import flambeau as torch
+        >>> pytree = torch.utils._pytree
+        >>> pytree.tree_structure((1, [2])).unflatten(["a", "b"])
+        ('a', ['b'])
+        """
         values = leaves if isinstance(leaves, (list, tuple)) else list(leaves)
         if len(values) != self.num_leaves:
             raise ValueError(
@@ -135,7 +160,14 @@ def LeafSpec() -> TreeSpec:
 
 
 def tree_flatten(tree: PyTree, is_leaf: LeafTest = None) -> tuple[list[Any], TreeSpec]:
-    """The leaves of a tree, and its nesting."""
+    """The leaves of a tree, and its nesting.
+
+    >>> import flambeau as torch
+    >>> pytree = torch.utils._pytree
+    >>> leaves, spec = pytree.tree_flatten({"a": 1, "b": (2, None)})
+    >>> leaves, spec.num_leaves
+    ([1, 2, None], 3)
+    """
     leaves: list[Any] = []
     return leaves, _flatten(tree, is_leaf, leaves)
 
@@ -150,7 +182,13 @@ def _flatten(tree: PyTree, is_leaf: LeafTest, leaves: list[Any]) -> TreeSpec:
 
 
 def tree_unflatten(leaves: Iterable[Any], treespec: TreeSpec) -> PyTree:
-    """The tree with these leaves and this nesting."""
+    """The tree with these leaves and this nesting.
+
+    >>> import flambeau as torch
+    >>> pytree = torch.utils._pytree
+    >>> pytree.tree_unflatten([10, 20], pytree.tree_structure({"a": 1, "b": 2}))
+    {'a': 10, 'b': 20}
+    """
     if not isinstance(treespec, TreeSpec):
         raise TypeError("tree_unflatten(leaves, treespec): Expected `treespec` to be instance of TreeSpec "
                         f"but got item of type {type(treespec)}.")
@@ -158,7 +196,13 @@ def tree_unflatten(leaves: Iterable[Any], treespec: TreeSpec) -> PyTree:
 
 
 def tree_iter(tree: PyTree, is_leaf: LeafTest = None) -> Iterator[Any]:
-    """The leaves one after the other."""
+    """The leaves one after the other.
+
+    >>> import flambeau as torch
+    >>> pytree = torch.utils._pytree
+    >>> list(pytree.tree_iter([1, {"a": 2}]))
+    [1, 2]
+    """
     if _is_leaf(tree, is_leaf):
         yield tree
         return
@@ -167,15 +211,33 @@ def tree_iter(tree: PyTree, is_leaf: LeafTest = None) -> Iterator[Any]:
 
 
 def tree_leaves(tree: PyTree, is_leaf: LeafTest = None) -> list[Any]:
-    """The leaves of a tree."""
+    """The leaves of a tree.
+
+    >>> import flambeau as torch
+    >>> pytree = torch.utils._pytree
+    >>> pytree.tree_leaves([1, {"a": 2}, (3,)])
+    [1, 2, 3]
+    """
     return list(tree_iter(tree, is_leaf))
 
 
 def tree_structure(tree: PyTree, is_leaf: LeafTest = None) -> TreeSpec:
-    """The nesting of a tree."""
+    """The nesting of a tree.
+
+    >>> import flambeau as torch
+    >>> pytree = torch.utils._pytree
+    >>> pytree.tree_structure([1, 2]) == pytree.tree_structure([3, 4])
+    True
+    """
     return tree_flatten(tree, is_leaf)[1]
 
 
 def arg_tree_leaves(*args: PyTree, **kwargs: PyTree) -> list[Any]:
-    """The leaves of a call's arguments."""
+    """The leaves of a call's arguments.
+
+    >>> import flambeau as torch
+    >>> pytree = torch.utils._pytree
+    >>> pytree.arg_tree_leaves(1, [2, 3], key=4)
+    [1, 2, 3, 4]
+    """
     return [*tree_iter(args), *tree_iter(kwargs)]

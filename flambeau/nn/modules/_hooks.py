@@ -42,14 +42,30 @@ def _add(
 
 
 def register_module_forward_pre_hook(hook: Hook) -> RemovableHandle:
-    """Call `hook(module, args)` before the forward of every module."""
+    """Call `hook(module, args)` before the forward of every module.
+
+    >>> import flambeau as torch
+    >>> hook = torch.nn.modules.module.register_module_forward_pre_hook(
+    ...     lambda module, args: print(type(module).__name__))
+    >>> _ = torch.nn.ReLU()(torch.ones(1))
+    ReLU
+    >>> hook.remove()
+    """
     return _add(_global_forward_pre_hooks, hook, {"active": (active_global_hooks, True)})
 
 
 def register_module_forward_hook(
     hook: Hook, *, with_kwargs: bool = False, always_call: bool = False
 ) -> RemovableHandle:
-    """Call `hook(module, args, output)` after the forward of every module."""
+    """Call `hook(module, args, output)` after the forward of every module.
+
+    >>> import flambeau as torch
+    >>> hook = torch.nn.modules.module.register_module_forward_hook(
+    ...     lambda module, args, output: print(tuple(output.shape)))
+    >>> _ = torch.nn.Linear(2, 3)(torch.ones(4, 2))
+    (4, 3)
+    >>> hook.remove()
+    """
     flags = {
         "active": (active_global_hooks, True),
         "with_kwargs": (_global_forward_hooks_with_kwargs, with_kwargs),

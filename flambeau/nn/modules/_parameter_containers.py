@@ -194,7 +194,13 @@ class ParameterDict(_ParameterContainer):
         return self[key]
 
     def clear(self) -> None:
-        """Remove everything."""
+        """Remove everything.
+
+        >>> import flambeau as torch
+        >>> weights = torch.nn.ParameterDict({"a": torch.ones(1)})
+        >>> weights.clear(); len(weights)
+        0
+        """
         for key in list(self._keys):
             del self[key]
 
@@ -211,7 +217,13 @@ class ParameterDict(_ParameterContainer):
         return value
 
     def popitem(self) -> tuple[str, Any]:
-        """Remove the last (key, value) pair and return it."""
+        """Remove the last (key, value) pair and return it.
+
+        >>> import flambeau as torch
+        >>> weights = torch.nn.ParameterDict({"a": torch.ones(1), "b": torch.zeros(1)})
+        >>> weights.popitem()[0], list(weights)
+        ('b', ['a'])
+        """
         if not self._keys:
             raise KeyError("popitem(): dictionary is empty")
         key, _ = self._keys.popitem()
@@ -229,7 +241,13 @@ class ParameterDict(_ParameterContainer):
         return self[key] if key in self else default
 
     def fromkeys(self, keys: Iterable[str], default: Any = None) -> ParameterDict:
-        """Return a new dictionary with the same value under every key."""
+        """Return a new dictionary with the same value under every key.
+
+        >>> import flambeau as torch
+        >>> weights = torch.nn.ParameterDict({"a": torch.ones(1)})
+        >>> sorted(weights.fromkeys(["x", "y"], torch.zeros(1)).keys())
+        ['x', 'y']
+        """
         return ParameterDict((key, default) for key in keys)
 
     def keys(self) -> Iterable[str]:

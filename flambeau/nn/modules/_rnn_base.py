@@ -133,7 +133,14 @@ class RNNBase(Module):
         return list(shapes)
 
     def reset_parameters(self) -> None:
-        """Draw new initial values."""
+        """Draw new initial values.
+
+        >>> import flambeau as torch
+        >>> layer = torch.nn.GRU(2, 4)
+        >>> layer.reset_parameters()
+        >>> bool((layer.weight_hh_l0.abs() <= 0.5).all())
+        True
+        """
         bound = 1.0 / math.sqrt(self.hidden_size)
         for weight in self.parameters():
             init.uniform_(weight, -bound, bound)
@@ -152,7 +159,12 @@ class RNNBase(Module):
 
     @property
     def all_weights(self) -> list[list[Tensor]]:
-        """The parameters, grouped by layer and direction."""
+        """The parameters, grouped by layer and direction.
+
+        >>> import flambeau as torch
+        >>> [list(x.shape) for x in torch.nn.LSTM(2, 3).all_weights[0]]
+        [[12, 2], [12, 3], [12], [12]]
+        """
         return [[getattr(self, name) for name in names] for names in self._all_weights]
 
     def flatten_parameters(self) -> None:
@@ -236,7 +248,14 @@ class RNNBase(Module):
         return states[0]
 
     def permute_hidden(self, hx: Any, permutation: Tensor | None) -> Any:
-        """Reorder the sequences of the state."""
+        """Reorder the sequences of the state.
+
+        >>> import flambeau as torch
+        >>> layer = torch.nn.GRU(2, 1)
+        >>> layer.permute_hidden(torch.tensor([[[1.0], [2.0]]]), torch.tensor([1, 0]))
+        tensor([[[2.],
+                 [1.]]])
+        """
         if permutation is None:
             return hx
         return self._each(hx, lambda state: apply_permutation(state, permutation))
@@ -272,7 +291,14 @@ class RNNBase(Module):
             self.check_hidden_size(hidden, self.get_expected_hidden_size(input, batch_sizes))
 
     def check_input(self, input: Tensor, batch_sizes: Tensor | None) -> None:
-        """Raise unless `input` fits the weights: (L, N, H_in), or packed (rows, H_in) with `batch_sizes`."""
+        """Raise unless `input` fits the weights: (L, N, H_in), or packed (rows, H_in) with `batch_sizes`.
+
+        >>> import flambeau as torch
+        >>> torch.nn.GRU(2, 3).check_input(torch.zeros(5, 4, 7), None)
+        Traceback (most recent call last):
+            ...
+        RuntimeError: input.size(-1) must be equal to input_size. Expected 2, got 7
+        """
         weight = getattr(self, self._flat_weights_names[0])
         if input.dtype != weight.dtype and casting.state.target is None:
             raise ValueError(
@@ -291,7 +317,12 @@ class RNNBase(Module):
     def get_expected_hidden_size(
         self, input: Tensor, batch_sizes: Tensor | None, batch: int | None = None
     ) -> tuple[int, int, int]:
-        """Return the shape that the initial hidden state must have."""
+        """Return the shape that the initial hidden state must have.
+
+        >>> import flambeau as torch
+        >>> torch.nn.GRU(2, 3, num_layers=2).get_expected_hidden_size(torch.zeros(5, 4, 2), None)
+        (2, 4, 3)
+        """
         if batch is None:
             if batch_sizes is not None:
                 batch = int(batch_sizes[0])

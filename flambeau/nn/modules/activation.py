@@ -363,7 +363,14 @@ class PReLU(Module):
         self.reset_parameters()
 
     def reset_parameters(self) -> None:
-        """Set every slope to the initial one."""
+        """Set every slope to the initial one.
+
+        >>> import flambeau as torch
+        >>> layer = torch.nn.PReLU(init=0.1)
+        >>> _ = torch.nn.init.ones_(layer.weight)
+        >>> layer.reset_parameters(); layer.weight.item()
+        0.10000000149011612
+        """
         init.constant_(self.weight, self.init)
 
     def forward(self, input: Tensor) -> Tensor:

@@ -137,11 +137,25 @@ class AdaptiveLogSoftmaxWithLoss(Module):
         return ops.cat(parts, dim=1)
 
     def log_prob(self, input: Tensor) -> Tensor:
-        """Return the log probabilities of all classes; (N, in_features) -> (N, n_classes)."""
+        """Return the log probabilities of all classes; (N, in_features) -> (N, n_classes).
+
+        >>> import flambeau as torch
+        >>> layer = torch.nn.AdaptiveLogSoftmaxWithLoss(8, 10, cutoffs=[4])
+        >>> log_prob = layer.log_prob(torch.zeros(3, 8))
+        >>> log_prob.shape, log_prob.exp().sum(dim=1)
+        (torch.Size([3, 10]), tensor([1.0000, 1.0000, 1.0000], grad_fn=<SumBackward1>))
+        """
         return self._full_log_prob(input, self.head(input))
 
     def predict(self, input: Tensor) -> Tensor:
-        """Return the most probable class of each row; clusters are computed only where they can win."""
+        """Return the most probable class of each row; clusters are computed only where they can win.
+
+        >>> import flambeau as torch
+        >>> layer = torch.nn.AdaptiveLogSoftmaxWithLoss(8, 10, cutoffs=[4])
+        >>> x = torch.randn(3, 8)
+        >>> torch.equal(layer.predict(x), layer.log_prob(x).argmax(dim=1))
+        True
+        """
         head_output = self.head(input)
         output = ops.argmax(head_output, dim=1)
         not_in_shortlist = output >= self.shortlist_size

@@ -163,7 +163,13 @@ class SyncBatchNorm(_BatchNorm):
 
     @classmethod
     def convert_sync_batchnorm(cls, module: Any, process_group: Any = None) -> Any:
-        """Return `module` with every BatchNorm layer replaced by one that shares its parameters."""
+        """Return `module` with every BatchNorm layer replaced by one that shares its parameters.
+
+        >>> import flambeau as torch
+        >>> model = torch.nn.Sequential(torch.nn.Linear(2, 3), torch.nn.BatchNorm1d(3))
+        >>> type(torch.nn.SyncBatchNorm.convert_sync_batchnorm(model)[1]).__name__
+        'SyncBatchNorm'
+        """
         result = module
         if isinstance(module, _BatchNorm):
             result = SyncBatchNorm(

@@ -64,7 +64,15 @@ class Linear(Module):
         self.reset_parameters()
 
     def reset_parameters(self) -> None:
-        """Draw new initial values."""
+        """Draw new initial values.
+
+        >>> import flambeau as torch
+        >>> layer = torch.nn.Linear(4, 4)
+        >>> before = layer.weight.clone()
+        >>> layer.reset_parameters()
+        >>> torch.equal(layer.weight, before), bool((layer.weight.abs() <= 0.5).all())
+        (False, True)
+        """
         # With a = sqrt(5), Kaiming's bound sqrt(6 / ((1 + a^2) fan_in)) is 1 / sqrt(fan_in).
         init.kaiming_uniform_(self.weight, a=math.sqrt(5))
         if self.bias is not None:

@@ -66,7 +66,12 @@ class LinearCrossEntropyLoss(_WeightedLoss):
         )
 
     def extra_repr(self) -> str:
-        """Return the sizes and options."""
+        """Return the sizes and options.
+
+        >>> import flambeau as torch
+        >>> torch.nn.LinearCrossEntropyLoss(4, 3).extra_repr().split(", ")[:2]
+        ['in_features=4', 'num_classes=3']
+        """
         return (
             f"in_features={self.linear.in_features}, num_classes={self.num_classes}, "
             f"out_features={self.out_features}, bias={self.linear.bias is not None}, "

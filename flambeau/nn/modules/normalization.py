@@ -147,7 +147,15 @@ class RMSNorm(Module):
         self.reset_parameters()
 
     def reset_parameters(self) -> None:
-        """Set the scale to 1."""
+        """Set the scale to 1.
+
+        >>> import flambeau as torch
+        >>> layer = torch.nn.RMSNorm(2)
+        >>> _ = torch.nn.init.zeros_(layer.weight)
+        >>> layer.reset_parameters(); layer.weight
+        Parameter containing:
+        tensor([1., 1.], requires_grad=True)
+        """
         if self.weight is not None:
             init.ones_(self.weight)
 

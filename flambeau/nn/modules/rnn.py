@@ -105,7 +105,12 @@ class LSTM(RNNBase):
     def get_expected_cell_size(
         self, input: Tensor, batch_sizes: Tensor | None, batch: int | None = None
     ) -> tuple[int, int, int]:
-        """Return the shape that the initial cell state must have."""
+        """Return the shape that the initial cell state must have.
+
+        >>> import flambeau as torch
+        >>> torch.nn.LSTM(2, 3, proj_size=1).get_expected_cell_size(torch.zeros(5, 4, 2), None)
+        (1, 4, 3)
+        """
         layers, batch, _ = self.get_expected_hidden_size(input, batch_sizes, batch)
         return layers, batch, self.hidden_size
 

@@ -75,7 +75,13 @@ class PackedSequence(PackedSequence_):
         return type(self)(data, self.batch_sizes, *indices)
 
     def to(self, *args: Any, **kwargs: Any) -> PackedSequence:
-        """Move or cast the data, as `Tensor.to` does."""
+        """Move or cast the data, as `Tensor.to` does.
+
+        >>> import flambeau as torch
+        >>> packed = torch.nn.utils.rnn.pack_sequence([torch.ones(2), torch.ones(1)])
+        >>> packed.to(torch.float64).data.dtype
+        torch.float64
+        """
         return self._converted(self.data.to(*args, **kwargs))
 
     def pin_memory(self) -> PackedSequence:
@@ -83,7 +89,13 @@ class PackedSequence(PackedSequence_):
         return self._converted(self.data.pin_memory())
 
     def cpu(self) -> PackedSequence:
-        """Move the data to the CPU."""
+        """Move the data to the CPU.
+
+        >>> import flambeau as torch
+        >>> packed = torch.nn.utils.rnn.pack_sequence([torch.ones(2)])
+        >>> packed.cpu() is packed
+        True
+        """
         return self.to(device="cpu")
 
     def cuda(self, *args: Any, **kwargs: Any) -> PackedSequence:
@@ -91,11 +103,21 @@ class PackedSequence(PackedSequence_):
         return self._converted(self.data.cuda(*args, **kwargs))
 
     def double(self) -> PackedSequence:
-        """Cast the data to float64."""
+        """Cast the data to float64.
+
+        >>> import flambeau as torch
+        >>> torch.nn.utils.rnn.pack_sequence([torch.ones(2)]).double().data
+        tensor([1., 1.], dtype=torch.float64)
+        """
         return self._converted(self.data.double())
 
     def float(self) -> PackedSequence:
-        """Cast the data to float32."""
+        """Cast the data to float32.
+
+        >>> import flambeau as torch
+        >>> torch.nn.utils.rnn.pack_sequence([torch.tensor([1, 2])]).float().data
+        tensor([1., 2.])
+        """
         return self._converted(self.data.float())
 
     def half(self) -> PackedSequence:

@@ -51,7 +51,14 @@ class BasePruningMethod(ABC):
         """Return the mask for scores `t`, zero at least where `default_mask` is."""
 
     def apply_mask(self, module: Module) -> Tensor:
-        """Return `<name>_mask * <name>_orig` of the module."""
+        """Return `<name>_mask * <name>_orig` of the module.
+
+        >>> import flambeau as torch
+        >>> layer = torch.nn.Linear(2, 1)
+        >>> method = torch.nn.utils.prune.L1Unstructured.apply(layer, "weight", amount=1)
+        >>> (method.apply_mask(layer) == 0).sum()
+        tensor(1)
+        """
         mask = getattr(module, self._tensor_name + "_mask")
         original = getattr(module, self._tensor_name + "_orig")
         return mask.to(dtype=original.dtype) * original
@@ -91,7 +98,13 @@ class BasePruningMethod(ABC):
     def prune(
         self, t: Tensor, default_mask: Tensor | None = None, importance_scores: Tensor | None = None
     ) -> Tensor:
-        """Return a tensor with the mask for it applied."""
+        """Return a tensor with the mask for it applied.
+
+        >>> import flambeau as torch
+        >>> method = torch.nn.utils.prune.L1Unstructured(amount=1)
+        >>> method.prune(torch.tensor([3.0, -1.0, 2.0]))
+        tensor([3., -0., 2.])
+        """
         if importance_scores is None:
             importance_scores = t
         elif importance_scores.shape != t.shape:
@@ -103,7 +116,15 @@ class BasePruningMethod(ABC):
         return t * self.compute_mask(importance_scores, default_mask=default_mask)
 
     def remove(self, module: Module) -> None:
-        """Make the pruned value an ordinary parameter again; what was pruned stays zero."""
+        """Make the pruned value an ordinary parameter again; what was pruned stays zero.
+
+        >>> import flambeau as torch
+        >>> layer = torch.nn.Linear(2, 1, bias=False)
+        >>> method = torch.nn.utils.prune.L1Unstructured.apply(layer, "weight", amount=1)
+        >>> method.remove(layer)
+        >>> [name for name, _ in layer.named_parameters()], (layer.weight == 0).sum()
+        (['weight'], tensor(1))
+        """
         name = self._tensor_name
         weight = self.apply_mask(module)
         if hasattr(module, name):

@@ -66,7 +66,14 @@ class Identity(BasePruningMethod):
 
     @classmethod
     def apply(cls, module: Module, name: str) -> BasePruningMethod:  # type: ignore[override]
-        """Give a parameter a mask."""
+        """Give a parameter a mask.
+
+        >>> import flambeau as torch
+        >>> layer = torch.nn.Linear(2, 1)
+        >>> method = torch.nn.utils.prune.Identity.apply(layer, "weight")
+        >>> layer.weight_mask
+        tensor([[1., 1.]])
+        """
         return super().apply(module, name)
 
 
@@ -95,7 +102,14 @@ class RandomUnstructured(BasePruningMethod):
 
     @classmethod
     def apply(cls, module: Module, name: str, amount: float) -> BasePruningMethod:  # type: ignore[override]
-        """Prune `amount` entries of a parameter at random."""
+        """Prune `amount` entries of a parameter at random.
+
+        >>> import flambeau as torch
+        >>> layer = torch.nn.Linear(4, 1, bias=False)
+        >>> method = torch.nn.utils.prune.RandomUnstructured.apply(layer, "weight", amount=3)
+        >>> layer.weight_mask.sum()
+        tensor(1.)
+        """
         return super().apply(module, name, amount=amount)
 
 
@@ -114,7 +128,13 @@ class L1Unstructured(BasePruningMethod):
         self.amount = amount
 
     def compute_mask(self, t: Tensor, default_mask: Tensor) -> Tensor:
-        """Return the mask with the smallest entries zeroed."""
+        """Return the mask with the smallest entries zeroed.
+
+        >>> import flambeau as torch
+        >>> method = torch.nn.utils.prune.L1Unstructured(amount=2)
+        >>> method.compute_mask(torch.tensor([3.0, -1.0, 2.0]), torch.ones(3))
+        tensor([1., 0., 0.])
+        """
         count = _count(self.amount, t.nelement())
         mask = default_mask.clone(memory_format=ops.contiguous_format)
         if count != 0:
@@ -125,7 +145,14 @@ class L1Unstructured(BasePruningMethod):
     def apply(  # type: ignore[override]
         cls, module: Module, name: str, amount: float, importance_scores: Tensor | None = None
     ) -> BasePruningMethod:
-        """Prune the entries with the smallest absolute value or score."""
+        """Prune the entries with the smallest absolute value or score.
+
+        >>> import flambeau as torch
+        >>> layer = torch.nn.Linear(4, 1, bias=False)
+        >>> method = torch.nn.utils.prune.L1Unstructured.apply(layer, "weight", amount=0.5)
+        >>> layer.weight_mask.sum()
+        tensor(2.)
+        """
         return super().apply(module, name, amount=amount, importance_scores=importance_scores)
 
 
@@ -156,7 +183,14 @@ class RandomStructured(BasePruningMethod):
 
     @classmethod
     def apply(cls, module: Module, name: str, amount: float, dim: int = -1) -> BasePruningMethod:  # type: ignore[override]
-        """Prune `amount` channels of a parameter at random."""
+        """Prune `amount` channels of a parameter at random.
+
+        >>> import flambeau as torch
+        >>> layer = torch.nn.Linear(2, 4, bias=False)
+        >>> method = torch.nn.utils.prune.RandomStructured.apply(layer, "weight", amount=1, dim=0)
+        >>> layer.weight_mask.sum()
+        tensor(6.)
+        """
         return super().apply(module, name, amount=amount, dim=dim)
 
 
@@ -178,7 +212,14 @@ class LnStructured(BasePruningMethod):
         self.dim = dim
 
     def compute_mask(self, t: Tensor, default_mask: Tensor) -> Tensor:
-        """Return the mask with the channels of smallest norm zeroed."""
+        """Return the mask with the channels of smallest norm zeroed.
+
+        >>> import flambeau as torch
+        >>> method = torch.nn.utils.prune.LnStructured(amount=1, n=2, dim=0)
+        >>> method.compute_mask(torch.tensor([[1.0, 1.0], [2.0, 0.0]]), torch.ones(2, 2))
+        tensor([[0., 0.],
+                [1., 1.]])
+        """
         channels = _channels(t, self.dim)
         count = _count(self.amount, channels)
         others = list(range(t.dim()))
@@ -199,7 +240,14 @@ class LnStructured(BasePruningMethod):
         dim: int,
         importance_scores: Tensor | None = None,
     ) -> BasePruningMethod:
-        """Prune the channels of smallest norm."""
+        """Prune the channels of smallest norm.
+
+        >>> import flambeau as torch
+        >>> layer = torch.nn.Linear(2, 4, bias=False)
+        >>> method = torch.nn.utils.prune.LnStructured.apply(layer, "weight", amount=0.5, n=2, dim=0)
+        >>> layer.weight_mask.sum()
+        tensor(4.)
+        """
         return super().apply(module, name, amount=amount, n=n, dim=dim, importance_scores=importance_scores)
 
 
@@ -217,7 +265,13 @@ class CustomFromMask(BasePruningMethod):
         self.mask = mask
 
     def compute_mask(self, t: Tensor, default_mask: Tensor) -> Tensor:
-        """Return the product of the given and the default mask."""
+        """Return the product of the given and the default mask.
+
+        >>> import flambeau as torch
+        >>> method = torch.nn.utils.prune.CustomFromMask(torch.tensor([1, 0, 1]))
+        >>> method.compute_mask(torch.ones(3), torch.tensor([1.0, 1.0, 0.0]))
+        tensor([1., 0., 0.])
+        """
         if default_mask.shape != self.mask.shape:
             raise AssertionError(
                 f"default_mask shape {default_mask.shape} must match self.mask shape {self.mask.shape}"
@@ -226,5 +280,12 @@ class CustomFromMask(BasePruningMethod):
 
     @classmethod
     def apply(cls, module: Module, name: str, mask: Tensor) -> BasePruningMethod:  # type: ignore[override]
-        """Prune a parameter where `mask` is zero."""
+        """Prune a parameter where `mask` is zero.
+
+        >>> import flambeau as torch
+        >>> layer = torch.nn.Linear(2, 1, bias=False)
+        >>> method = torch.nn.utils.prune.CustomFromMask.apply(layer, "weight", torch.tensor([[1, 0]]))
+        >>> layer.weight[0, 1].item()
+        0.0
+        """
         return super().apply(module, name, mask=mask)
