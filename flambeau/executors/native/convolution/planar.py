@@ -4,9 +4,9 @@
     forward:                   Y[o][pixel] = sum over k of W[o][k] V[k][pixel]
     gradient by the weight:    dW[o][k] = sum over pixels of dY[o][pixel] V[k][pixel]
 
-A row of V is made of parts of lines of the source, so it is copied, not gathered (``planar_units.py``); Y and
-dY are written and read where they lie. Nothing is transposed, which with few channels would cost as much as
-the products.
+A row of V is made of parts of lines of the source, so it is read there, or copied, but not gathered
+(``planar_units.py``); Y and dY are written and read where they lie. Nothing is transposed, which with few
+channels would cost as much as the products.
 
 A unit is some lines of the grid of one image. A task has a range of the units of a group. The forward one
 packs W once, then multiplies with the register-tiled microkernel. The gradient's products are sums along
@@ -16,14 +16,17 @@ V, and adds up lanes at the end of a unit. Ranges are added by a second call, in
 
 from __future__ import annotations
 
-from ..arguments import registers
+from collections.abc import Callable
+
+from ..arguments import entry, registers
 from ..llvm.build import Function, Module, Value
 from ..llvm.machine import machine
 from ..products.ahead import STATE, Walk, begin
 from ..products.lanes import sums_of
-from ..products.microkernel import Accumulators, Tile, accumulate, finish, local_array
+from ..products.microkernel import Accumulators, Tile, local_array, spilled
 from ..products.packing import packer, padded_in_code
 from ..vectors import Elements, arithmetic, kept
+from .kernel import rows_of_long_tiles, short_rows
 from .planar_units import UNIT_NUMBERS, Units
 
 FORWARD_POINTERS = ("source", "weight", "bias", "target")
@@ -39,56 +42,135 @@ def forward_module(e: Elements, tile: Tile, bias: bool, step: int) -> str:
     """Code of ``convolve_planes``; ``step``: how far apart the pixels of neighbouring results lie, 1 or 2."""
     module = Module()
     pack = packer(module, "pack_a", e.dtype, tile.rows, e.lanes)
-    counts = [n for n in (4, 8) if n < tile.rows] + [tile.rows]
-    tiles = [(n, _tile(module, e, tile._replace(rows=n), tile.rows, bias)) for n in counts]
+    short = short_rows(tile).rows
+    tiles = {n: _tile(module, e, tile._replace(rows=n), tile.rows, bias)
+             for n in (short // 2, short, tile.rows)}
     with module.kernel("convolve_planes") as f:
         a = registers(f, FORWARD_POINTERS, FORWARD_NUMBERS)
         size = padded_in_code(f, a.depth, e.lanes)
+        long = rows_of_long_tiles(f, tile, a.outs)
+        shares = [(tile.rows, "0", long), (short, long, a.outs)]
+
+        def panel(out: str, rows: int) -> str:
+            number = f.div(f.sub(out, long), short)
+            place = out if rows > short else f.add(long, f.mul(number, tile.rows))
+            return f.at(f.scratch, f.mul(place, size), e.element)
+
         with f.loop(f.begin, f.end) as task:
             group = f.rem(task, a.groups)
             weight = e.at(f, a.weight, f.mul(group, a.w_group))
-            with f.loop(0, a.outs, tile.rows) as out:
-                panel = f.at(f.scratch, f.mul(out, size), e.element)
-                f.run(pack, e.at(f, weight, f.mul(out, a.w_out)), panel,
-                      f.least(f.sub(a.outs, out), tile.rows), a.depth, a.w_out, 1)
+            for rows, start, stop in shares:
+                with f.loop(start, stop, rows) as out:
+                    f.run(pack, e.at(f, weight, f.mul(out, a.w_out)), panel(out, rows),
+                          f.least(f.sub(a.outs, out), rows), a.depth, a.w_out, 1)
             with Units(f, a, e, task, step) as unit:
                 target = e.at(f, a.target, unit.place)
-                with f.loop(0, a.outs, tile.rows) as out, f.loop(0, unit.pixels, tile.columns) as column:
-                    rows, columns = f.sub(a.outs, out), f.sub(unit.pixels, column)
-                    c = e.at(f, target, f.add(f.mul(out, a.t_c), column))
-                    added = e.at(f, a.bias, f.add(f.mul(group, a.outs), out)) if bias else a.bias
-                    w, x = f.at(f.scratch, f.mul(out, size), e.element), f.at(unit.v, column, e.element)
-                    below = 0
-                    for number, (count, function) in enumerate(tiles):
-                        fits = f.compare("sgt", rows, below)
-                        if number < len(tiles) - 1:
-                            fits = f.emit(f"and i1 {fits}, {f.compare('sle', rows, count)}")
-                        with f.when(fits):
-                            f.run(function, w, x, c, added, a.depth, a.v_step, rows, columns, a.t_c)
-                        below = count
+                for rows, start, stop in shares:
+                    with f.loop(start, stop, rows) as out, _Pairs(f, e, unit) as pair:
+                        left = f.sub(a.outs, out)
+                        c = e.at(f, target, f.mul(out, a.t_c))
+                        added = e.at(f, a.bias, f.add(f.mul(group, a.outs), out)) if bias else a.bias
+                        arguments = (panel(out, rows), *pair.sources, *(e.at(f, c, x) for x in pair.targets),
+                                     added, unit.offsets, a.depth, left, *pair.counts, a.t_c)
+                        if rows == tile.rows:
+                            f.run(tiles[rows], *arguments)
+                            continue
+                        few = f.compare("sle", left, short // 2)
+                        with f.when(few):
+                            f.run(tiles[short // 2], *arguments)
+                        with f.otherwise(few):
+                            f.run(tiles[short], *arguments)
     return module.text()
 
 
+class _Pairs:
+    """The loop over the vectors of pixels of a unit, two at a time, of the same line or not.
+
+    ``sources``: where V's first row has them; ``targets``: and the results; ``counts``: how many are pixels.
+    """
+
+    def __init__(self, f: Function, e: Elements, unit: Units) -> None:
+        self.f, self.e, self.unit = f, e, unit
+        self.line, self.column = f.variable("i64", 0), f.variable("i64", 0)
+
+    def __enter__(self) -> _Pairs:
+        f, n, unit = self.f, self.e.lanes, self.unit
+        total = f.mul(unit.lines, f.div(f.add(unit.width, n - 1), n))
+        self._loop = f.loop(0, total, 2)
+        number = self._loop.__enter__()
+        first, second = self._next(), self._next()
+        several = f.compare("slt", f.add(number, 1), total)
+        source, target, count = (f.choose(several, "i64", x, y)
+                                 for x, y in zip(second, (first[0], first[1], "0")))
+        self.sources = [f.at(unit.rows, x, self.e.element) for x in (first[0], source)]
+        self.targets, self.counts = (first[1], target), (first[2], count)
+        return self
+
+    def _next(self) -> tuple[str, str, str]:
+        """A vector's place in a row of V, in a row of Y, and how many pixels it has."""
+        f, unit, line, column = self.f, self.unit, self.line.get(), self.column.get()
+        source, target = (f.add(f.mul(line, x), column) for x in (unit.apart, unit.width))
+        after = f.add(column, self.e.lanes)
+        over = f.compare("sge", after, unit.width)
+        self.column.set(f.choose(over, "i64", 0, after))
+        self.line.set(f.add(line, f.emit(f"zext i1 {over} to i64")))
+        return source, target, f.sub(unit.width, column)
+
+    def __exit__(self, *error: object) -> None:
+        self._loop.__exit__(None, None, None)
+
+
+_TILE = (("ptr noalias", "%a"), ("ptr noalias", "%b0"), ("ptr noalias", "%b1"), ("ptr", "%c0"),
+         ("ptr", "%c1"), ("ptr noalias", "%bias"), ("ptr noalias", "%offsets"), ("i64", "%depth"),
+         ("i64", "%rows"), ("i64", "%count0"), ("i64", "%count1"), ("i64", "%apart"))
+
+
 def _tile(module: Module, e: Elements, tile: Tile, apart: int, bias: bool) -> Function:
-    """Y = W V for a tile; ``apart``: the rows of a packed panel."""
-    parameters = [("ptr noalias", "%a"), ("ptr noalias", "%b"), ("ptr noalias", "%c"),
-                  ("ptr noalias", "%bias"), ("i64", "%depth"), ("i64", "%b_step"), ("i64", "%rows"),
-                  ("i64", "%columns"), ("i64", "%apart")]
-    with module.helper(f"tile{tile.rows}", parameters) as f:
+    """Y = W V for two vectors of pixels; ``apart``: the rows of a packed panel."""
+    with module.helper(f"tile{tile.rows}", _TILE) as f:
+        targets = ("%c0", "%c1")
         with f.when(f.compare("sge", "%depth", _READY)):
             for i in range(tile.rows):
-                for j in range(tile.vectors):
-                    f.prefetch(e.at(f, "%c", f.add(f.mul("%apart", i), j * tile.lanes)), 1, write=True)
-        acc = Accumulators(f, tile)
-        accumulate(f, acc, "%depth", "%a", "%b", a_row=1, a_step=apart, b_step="%b_step")
+                for c in targets:
+                    f.prefetch(e.at(f, c, f.mul("%apart", i)), 1, write=True)
+        acc, weights = Accumulators(f, tile), f.variable("ptr", "%a")
+        with f.loop(0, "%depth") as k:
+            w, at = weights.get(), entry(f, "%offsets", k)
+            read = [f.read(e.kind, f.at(b, at, e.element), e.width) for b in ("%b0", "%b1")]
+            for i in range(tile.rows):
+                factor = f.splat(f.read(e.element, f.at(w, i, e.element), e.width), e.lanes, e.element)
+                for j, x in enumerate(read):
+                    acc.set(i, j, f.fma(e.kind, factor, x, acc.get(i, j)))
+            weights.set(f.at(w, apart, e.element))
 
-        def emit(i: Value, j: int, value: str, mask: str | None) -> None:
+        def emit(i: Value, j: int, value: str, mask: str) -> None:
             if bias:
                 added = f.splat(e.read_one(f, e.at(f, "%bias", i)), e.lanes, e.element)
                 value = arithmetic(f, "fadd", e.kind, value, added)
-            e.write(f, value, e.at(f, "%c", f.add(f.mul("%apart", i), j * tile.lanes)), mask or "")
-        finish(f, acc, "%rows", "%columns", emit)
+            e.write(f, value, e.at(f, targets[j], f.mul("%apart", i)), mask)
+        _finish(f, e, acc, emit)
     return f
+
+
+def _finish(f: Function, e: Elements, acc: Accumulators,
+            emit: Callable[[Value, int, str, str], None]) -> None:
+    """Hand the vectors to ``emit``: from their registers if there are all rows, else in a loop."""
+    tile = acc.tile
+    masks = [f.first_lanes(count, e.lanes) for count in ("%count0", "%count1")]
+    deep = f.compare("sge", "%rows", tile.rows)
+    wide = f.emit(f"and i1 {f.compare('sge', '%count0', e.lanes)}, {f.compare('sge', '%count1', e.lanes)}")
+    with f.when(deep):
+        for whole, condition in ((True, f.when), (False, f.otherwise)):
+            with condition(wide):
+                for j in range(tile.vectors):
+                    for i in range(tile.rows):
+                        emit(i, j, acc.get(i, j), "" if whole else masks[j])
+    with f.otherwise(deep):
+        buffer = spilled(f, acc, tile.columns)
+        with f.loop(0, "%rows") as row:
+            for j, mask in enumerate(masks):
+                at = f.at(buffer, f.add(f.mul(row, tile.columns), j * tile.lanes), e.element)
+                emit(row, j, f.read(e.kind, at, e.width), mask)
 
 
 # --- the gradient by the weight -----------------------------------------------------------------------------
@@ -121,7 +203,7 @@ def weight_module(e: Elements, step: int) -> str:
                       f.mul(unit.pixels, e.itemsize), f.mul(a.t_c, e.itemsize))
                 few = f.compare("sle", left, rows // 2)
                 with f.loop(0, a.depth, columns) as k:
-                    g, v = e.at(f, grad, f.mul(out, a.t_c)), f.at(unit.v, f.mul(k, a.v_step), e.element)
+                    g, v = e.at(f, grad, f.mul(out, a.t_c)), f.at(unit.rows, f.mul(k, a.v_step), e.element)
                     arguments = g, v, to.get(), ahead, a.t_c, a.v_step, unit.pixels, left, first
                     with f.when(few):
                         f.run(tiles[0], *arguments)

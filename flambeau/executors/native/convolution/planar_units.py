@@ -2,8 +2,9 @@
 
 First the part of the source that the lines meet is staged, with the zeros of the padding around it:
 X[c][a][b], lines of pixels, or for steps of 2 lines of every other pixel, the even ones and the odd ones.
-Then any row of V[k][pixel], k = (c, tap), is made of pieces of lines of X, wherever they begin: copies
-without conditions.
+Then any line of V[k], k = (c, tap), is a piece of a line of X, wherever it begins. So vectors are read there,
+and V is nowhere, if lines are not much shorter than whole vectors. Else V is filled, its lines one after the
+other: copies without conditions.
 """
 
 from __future__ import annotations
@@ -12,18 +13,21 @@ from ..arguments import Registers, entry
 from ..llvm.build import Function
 from ..vectors import Elements, pixels_apart, pixels_between
 
-# Dimension b is that of the unit's lines; the table says where in X each row of V begins.
+# Dimension b is that of the unit's lines; the table says where in X each row of V begins, and from the entry
+# ``rows_at`` on where the rows that are multiplied do: in V if that is ``filled``.
 UNIT_NUMBERS = ("s_n", "s_group", "s_c", "s_a", "s_b", "step_a", "step_b", "before_a", "before_b", "before_w",
                 "extent_a", "extent_b", "extent_w", "span_a", "span_b", "grid_a", "grid_b", "grid_w",
-                "lines_each", "channels", "depth", "x_at", "x_rows", "x_w", "v_at", "v_step", "batch",
-                "groups", "chunks", "ranges", "outs", "t_n", "t_c", "t_group")
+                "lines_each", "channels", "depth", "x_at", "x_rows", "x_w", "v_at", "v_step", "filled",
+                "rows_at", "batch", "groups", "chunks", "ranges", "outs", "t_n", "t_c", "t_group")
 
 
 class Units:
-    """The loop over a task's units: V is filled, then comes what the ``with`` statement holds.
+    """The loop over a task's units: X is staged, then comes what the ``with`` statement holds.
 
     ``step``: how far apart the pixels of neighbouring results lie, 1 or 2. ``pixels``: of the unit;
-    ``place``: its first one in Y; ``first``: whether it is the task's first unit.
+    ``place``: its first one in Y; ``first``: whether it is the task's first unit. Of what is multiplied there
+    are ``lines`` of some ``width``, ``apart`` from one another; row k begins at ``rows``, and so many
+    elements on as entry k of ``offsets`` says. A filled V is a single line.
     """
 
     def __init__(self, f: Function, a: Registers, e: Elements, task: str, step: int) -> None:
@@ -47,7 +51,13 @@ class Units:
         self.place = f.add(f.add(f.mul(image, a.t_n), f.mul(self.group, a.t_group)), place)
         source = f.add(f.mul(image, a.s_n), f.mul(self.group, a.s_group))
         self._stage(self.e.at(f, a.source, source), row, line, lines)
-        self._fill(lines)
+        filled = f.compare("ne", a.filled, 0)
+        with f.when(filled):
+            self._fill(lines)
+        self.rows, self.offsets = f.choose(filled, "ptr", self.v, self.x), f.at(a.table, a.rows_at, "i64")
+        self.lines, self.width = (f.choose(filled, "i64", *pair)
+                                  for pair in ((1, lines), (self.pixels, a.grid_w)))
+        self.apart = f.mul(f.mul(a.x_w, self.step), a.step_b)
         return self
 
     def __exit__(self, *error: object) -> None:

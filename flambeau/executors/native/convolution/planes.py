@@ -29,8 +29,9 @@ from .problem import Problem
 
 _LEAST = 96             # pixels of a grid: fewer do not fill the columns of tiles
 _WIDEST = 1 << 21       # bytes of V of a single line, at most
-_FORWARD = 256 << 10    # bytes of V of a unit: a part of the second cache
+_FORWARD = 256 << 10    # bytes of V, or of X, of a unit: a part of the second cache
 _WEIGHT = 448 << 10     # more, since each unit ends with adding up lanes,
+_FILLING = 8            # output channels for which products cost as much as filling V
 _HELD = 28 << 10        # as long as the rows of dY of a tile, which others read too, stay in the first cache
 _RANGES = 16
 _TASK = 1e6             # multiply-adds worth a task
@@ -50,27 +51,36 @@ def has_planes(problem: Problem, volume: int, dtype: Any) -> bool:
 
 
 class _Cut:
-    """How the grid is cut into units and tasks, and what a unit's X and V are."""
+    """How the grid is cut into units and tasks, and what a unit's X and V are.
 
-    def __init__(self, problem: Problem, e: Elements, budget: int) -> None:
+    ``budget``: bytes of V, or of X where V is not filled; ``held``: of a row of it.
+    """
+
+    def __init__(self, problem: Problem, e: Elements, budget: int, held: int = _WIDEST,
+                 filled: bool = False) -> None:
         self.problem, phase, span = problem, problem.phases[0], problem.span
         # The lines of a unit are neighbours in the last dimension but one that there is.
         self.outer, self.line = (1, 0) if problem.extents[1] == phase.grid[1] == 1 else (0, 1)
         self.depth = problem.ins * len(phase.taps)
         self.width, grid = phase.grid[2], phase.grid[self.line]
-        most = max(1, budget // (self.depth * e.width) // self.width)
-        self.chunks = -(-grid // most)
+        self.step = problem.step[2]
+        self.x_w = self.width + (span[2] - 1) // self.step
+        self.filled = filled or rounded(self.width, e.lanes) / self.width > 1 + _FILLING / problem.outs
+        line = self.depth * self.width if self.filled else \
+            problem.ins * span[self.outer] * problem.step[self.line] * self.step * self.x_w
+        lines = max(1, min(budget // e.width // line, held // e.width // self.width))
+        self.chunks = -(-grid // lines)
         self.lines = -(-grid // self.chunks)
         self.chunks = -(-grid // self.lines)
         units = problem.batch * phase.grid[self.outer] * self.chunks
         self.ranges = max(1, min(units, _RANGES, int(problem.products / problem.groups / _TASK)))
         # Rows of V an odd number of vectors apart do not meet in the same sets of the cache.
         self.v_step = rounded(self.lines * self.width + 2 * e.lanes, 2 * e.lanes) + e.lanes
-        self.step = problem.step[2]
-        self.x_w = self.width + (span[2] - 1) // self.step
         self.x_rows = (self.lines - 1) * problem.step[self.line] + span[self.line]
         rows = problem.ins * span[self.outer] * self.x_rows
         self.x_size = rounded((rows * self.step * self.x_w + 2 * e.lanes) * e.width, 64)
+        self.padded = rounded(self.depth, rows_and_columns()[1])
+        self.v_size = self.padded * self.v_step * e.width if self.filled else 0
 
     def given(self, x: Geometry, operand: int, at: int) -> dict[str, Argument]:
         """The arguments that both kernels have; X lies ``at`` a place in the scratch, V behind it."""
@@ -80,9 +90,9 @@ class _Cut:
             "s_c": source.channel, "before_w": problem.before[2], "extent_w": problem.extents[2],
             "grid_w": self.width, "lines_each": self.lines, "channels": problem.ins, "depth": self.depth,
             "x_at": at, "x_rows": self.x_rows, "x_w": self.x_w, "v_at": at + self.x_size,
-            "v_step": self.v_step, "batch": problem.batch, "groups": problem.groups, "chunks": self.chunks,
-            "ranges": self.ranges, "outs": problem.outs, "t_n": target.batch, "t_c": target.channel,
-            "t_group": target.group}
+            "v_step": self.v_step, "filled": int(self.filled), "rows_at": self.padded * self.filled,
+            "batch": problem.batch, "groups": problem.groups, "chunks": self.chunks, "ranges": self.ranges,
+            "outs": problem.outs, "t_n": target.batch, "t_c": target.channel, "t_group": target.group}
         for name, axis in (("a", self.outer), ("b", self.line)):
             found |= {f"s_{name}": source.space[axis], f"step_{name}": problem.step[axis],
                       f"before_{name}": problem.before[axis], f"extent_{name}": problem.extents[axis],
@@ -90,12 +100,14 @@ class _Cut:
         return found
 
     def table(self) -> list[int]:
-        """Where in X each row of V begins."""
+        """Where each row of V begins in X, and if it is filled in V; behind the last one it is the first."""
         problem, outer = self.problem, self.problem.span[self.outer]
         offsets = [tap.offset for tap in problem.phases[0].taps]
-        return [((c * outer + o[self.outer]) * self.x_rows + o[self.line]) * self.step * self.x_w
+        rows = [((c * outer + o[self.outer]) * self.x_rows + o[self.line]) * self.step * self.x_w
                 + o[2] % self.step * self.x_w + o[2] // self.step
                 for c in range(problem.ins) for o in offsets]
+        rows += [0] * (self.padded - self.depth)
+        return rows + [self.v_step * k for k in range(self.padded if self.filled else 0)]
 
 
 @kernel("convolve_planes", "convolution_planes", effort=Effort.FEW)
@@ -126,7 +138,7 @@ def forward_plan(problem: Problem, dtype: Any, operands: tuple[Geometry, Geometr
              "target": lambda w: w.output(0), "w_out": problem.weight.batch, "w_group": problem.weight.group}
     call = Call(_convolve(e.name, bias is not None, problem.step[2]),
                 words(FORWARD_POINTERS, FORWARD_NUMBERS, given, cut.table()), cut.ranges * problem.groups,
-                scratch=x_at + cut.x_size + (cut.depth * cut.v_step + tile.columns) * e.width)
+                scratch=x_at + cut.x_size + cut.v_size + tile.columns * e.width)
     moved = sum(g.numel * g.dtype.itemsize for g in operands if g is not None)
     return Plan([call], flops=2.0 * problem.products, traffic=float(2 * moved))
 
@@ -135,7 +147,7 @@ def weight_plan(problem: Problem, dtype: Any, grad: Geometry, x: Geometry, resul
     """The plan of ``convolution_weight``; the problem is that of the forward convolution."""
     e = elements(dtype)
     rows, columns = rows_and_columns()
-    cut = _Cut(problem, e, min(_WEIGHT, _HELD // rows * problem.ins * len(problem.phases[0].taps)))
+    cut = _Cut(problem, e, _WEIGHT, _HELD // rows, filled=True)
     blocks_out = -(-problem.outs // rows)
     sum_range = blocks_out * -(-cut.depth // columns) * sums_of_tile(e)
     given = {**cut.given(x, 1, 0), "grad": lambda w: w.input(0, grad),
@@ -143,7 +155,7 @@ def weight_plan(problem: Problem, dtype: Any, grad: Geometry, x: Geometry, resul
     tasks = cut.ranges * problem.groups
     arguments = words(WEIGHT_POINTERS, WEIGHT_NUMBERS, given, cut.table())
     sums = Call(_add_up(e.name, problem.step[2]), arguments, tasks,
-                scratch=cut.x_size + rounded(cut.depth, columns) * cut.v_step * e.width)
+                scratch=cut.x_size + cut.v_size)
     ends: dict[str, Argument] = {
         "sums": lambda w: w.workspace(0), "target": lambda w: w.output(0), "ranges": cut.ranges,
         "groups": problem.groups, "sum_range": sum_range, "outs": problem.outs, "depth": cut.depth,
