@@ -101,6 +101,31 @@ def test_a_failing_kernel(answers: list[object]) -> None:
     assert [answer.__class__ for answer in answers] == [bool, bool, list, bool, list, bool]
 
 
+@pytest.mark.parametrize("threads", [1, 2, 3])
+def test_long_programs_with_helpers(answers: list[object], threads: int) -> None:
+    a, places = torch.rand(96, 96) * 1, _known([0, 95], torch.int64)
+    before = torch.get_num_threads()
+    try:
+        for k in range(6):
+            torch.set_num_threads(threads if k % 3 else 2)
+            y = a
+            for _ in range(100):
+                y = torch.tanh(y @ a + k).exp() / 96
+            found = y[places * (2 if k == 4 else 1), 0]
+            if k == 4:
+                with pytest.raises(IndexError, match="index 190 is out of bounds"):
+                    found.tolist()
+                continue
+            x = a.numpy().astype(np.float64)
+            z = x
+            for _ in range(100):
+                z = np.exp(np.tanh(z @ x + k)) / 96
+            np.testing.assert_allclose(found.tolist(), z[[0, 95], 0], rtol=1e-4)
+    finally:
+        torch.set_num_threads(before)
+    assert True in answers and any(answer.__class__ is list for answer in answers)
+
+
 def test_references_are_counted() -> None:
     x, y = _known([1, 2, 3]), _known([4, 5, 6])
 

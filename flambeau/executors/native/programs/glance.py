@@ -1,10 +1,10 @@
-"""Glances: short graphs whose program runs in one native call from the look on.
+"""Glances: graphs whose program runs in one native call from the look on.
 
 Note: glances. A program that looks at a value after every few operators spends its time between the kernels:
 what is pending is read, compared with the graph that is known, its operands' arrays are listed, results are
-made and handed out. For a short graph of one segment a native function does all that (``glancing.py``), from
-tables that are made here once. Where anything is not as the tables say, it does nothing, and the graph is
-computed as others are.
+made and handed out. For a graph of one segment a native function does all that (``glancing.py``), from tables
+that are made here once. Where anything is not as the tables say, it does nothing, and the graph is computed
+as others are. It holds the interpreter lock meanwhile: so programs that compute for long have none.
 """
 
 from __future__ import annotations
@@ -16,6 +16,7 @@ from typing import Any
 
 import numpy as np
 
+from ....config import settings
 from ....graph.node import Node
 from ...freed import KEEP
 from . import glancing as at
@@ -25,9 +26,11 @@ from .outline import INNER, LEAF, UNHELD, Outline
 from .program import Program
 from .results import Method, numpy_table, row_of
 from .segment import Segment
+from .team import team
 
-_NODES = 256
-_LEAVES = 48        # each is compared with each
+_NODES = 4096
+_LEAVES = 128       # each is compared with each
+_LOCKED = 5e6       # modelled nanoseconds: the interpreter lets a thread run as long (switchinterval)
 _NUMBERS = {(float, "f"): at.FLOAT, (float, "d"): at.DOUBLE, (int, "f"): at.FLOAT, (int, "d"): at.DOUBLE,
             (int, "l"): at.INTEGER}
 
@@ -44,11 +47,14 @@ def none(pending: list[Node]) -> None:
 def glance_at(outline: Outline, program: Program) -> Glance:
     """The glance of a graph that has just been run."""
     segment = program.parts[0]
-    if not (KEEP and isinstance(segment, Segment) and len(program.parts) == 1 and segment.is_short
-            and len(outline.forms) <= _NODES) or not _layout_is_known():
+    if not (KEEP and isinstance(segment, Segment) and len(program.parts) == 1
+            and segment.nanoseconds <= _LOCKED and len(outline.forms) <= _NODES) or not _layout_is_known():
         return none
     tables = _tables(outline, program, segment)
-    return none if tables is None else _method(tables, segment, len(outline.forms))
+    if tables is None:
+        return none
+    glance = _method(tables, segment, len(outline.forms))
+    return glance if segment.is_short else _helped(glance, segment)
 
 
 def _tables(outline: Outline, program: Program, segment: Segment) -> list[Rows] | None:
@@ -113,6 +119,25 @@ def _method(tables: list[Rows], segment: Segment, nodes: int) -> Glance:
     memory[at.PROGRAM:at.PYTHON + 1] = (segment.address, segment.form.slots, arena.cell_address,
                                         base + 8 * first, _python().__array_interface__["data"][0])
     return _new_function(memory)
+
+
+def _helped(glance: Glance, segment: Segment) -> Glance:
+    """The same for a longer program: the helpers wake up while the graph is compared."""
+    header, address, scratch = segment.header, segment.address, segment.scratch
+
+    def helped(pending: list[Node]) -> Any:
+        if settings.threads == 1:
+            return glance(pending)
+        crew = team()
+        header[runtime.TEAM] = crew.address
+        crew.open(address, settings.threads - 1, scratch)
+        try:
+            return glance(pending)
+        finally:
+            crew.close()
+            header[runtime.TEAM] = 0
+
+    return helped
 
 
 # --- Python's and NumPy's side -------------------------------------------------------------------------

@@ -1,4 +1,4 @@
-"""The native function behind a glance: it knows a short graph again, runs it and hands out its values.
+"""The native function behind a glance: it knows a graph again, runs it and hands out its values.
 
 It holds the interpreter lock all the time, so it may read Python's objects as they lie in memory (Note: array
 objects, and ``layout_is_known`` for nodes). What counts references, or makes an object, is a function of

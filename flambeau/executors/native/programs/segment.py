@@ -48,7 +48,7 @@ class Segment:
     ``layout``: where in the arena the skeleton's places lie.
     """
 
-    __slots__ = ("form", "after", "plans", "scratch", "nanoseconds", "memory", "address", "_header",
+    __slots__ = ("form", "after", "plans", "scratch", "nanoseconds", "memory", "address", "header",
                  "_statuses", "_arena_offsets", "_numbers", "fresh", "_new", "_alone", "_values", "is_short")
 
     def __init__(self, form: Skeleton, plans: list[Plan], signatures: Sequence[Signature],
@@ -89,7 +89,7 @@ class Segment:
         steps[:, runtime.FUNCTION] = [index(call.function) for call in calls]
         steps[:, runtime.TASKS] = [call.tasks for call in calls]
         steps[:, runtime.GRAIN] = [call.grain for call in calls]
-        self._header: Any = _writable(memory)[:runtime.PROGRAM_WORDS]
+        self.header: Any = _writable(memory)[:runtime.PROGRAM_WORDS]
         self._numbers = [(_writable(memory.view(dtype)), dtype, places)
                          for dtype, places in form.number_words]
 
@@ -111,7 +111,7 @@ class Segment:
         values += self._new()
         if private is not None:
             values += private
-        header = self._header
+        header = self.header
         if header[_BOUND] != block.address:
             self.memory[form.arena_words] = self._arena_offsets + block.address
             header[_BOUND] = block.address
@@ -145,7 +145,7 @@ class Segment:
 
     def give(self, nodes: list[Any], arrays: dict[Result, Any], progress: list[int]) -> None:
         """Give the nodes their values, if the native call came to its end; again after an interrupt."""
-        header = self._header
+        header = self.header
         if not header[_COMPLETED]:
             return
         form, values = self.form, self._values
@@ -178,7 +178,7 @@ class Segment:
 
     def _go(self) -> bool:
         """Bind the arrays and run, with helpers where that pays; whether they could be bound."""
-        header = self._header
+        header = self.header
         if not settings.kernel_times and settings.threads == 1:
             return self._bound(_start)
         if not self._bound(_native("bind")):
@@ -210,7 +210,7 @@ class Segment:
 
     def _measure(self, crew: Any, helpers: int) -> None:
         """Run stage by stage, with a clock."""
-        memory, stages = self._header, self.form.step_stages
+        memory, stages = self.header, self.form.step_stages
         last = memory[runtime.LAST]
         step = 0
         while step < last and not memory[runtime.FAILED]:
