@@ -28,6 +28,8 @@ def sizes_of(args: tuple[Any, ...], function: str = "", argument: str = "size",
             return args
         if only.__class__ is tuple and {*map(type, only)} == _INTEGERS:
             return only
+    elif {*map(type, args)} == _INTEGERS:
+        return args
     if not args and function in _FACTORIES:
         raise TypeError(f'{function}() missing 1 required positional arguments: "{argument}"')
     single = len(args) == 1

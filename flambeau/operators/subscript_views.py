@@ -13,6 +13,7 @@ from ..tensor import Tensor, view
 from ..tensor.views import is_plain, part, row
 from .slicing import SELECT, SLICE
 
+_PLAIN = {int, slice}
 _extent = tuple.__getitem__     # of a Size, whose own method looks for slices
 
 
@@ -81,13 +82,14 @@ def simple_view(x: Tensor, items: tuple[Any, ...]) -> Tensor | None:
     """The view for integers and slices, in order; None where there is more to a key, or too much of it."""
     if len(items) > x._geometry.ndim:
         return None
-    if Tensor in map(type, items):
-        items = tuple([item.item() if is_position(item) else item for item in items])
+    kinds = {*map(type, items)}
+    if not kinds <= _PLAIN:
+        if Tensor in kinds:
+            items = tuple([item.item() if is_position(item) else item for item in items])
+        if not {*map(type, items)} <= _PLAIN:
+            return None
     if is_plain(x) and (found := _part(x, items)) is not None:
         return found
-    for item in items:
-        if item.__class__ is not int and item.__class__ is not slice:
-            return None
     dim = 0
     for place, item in enumerate(items):
         if item.__class__ is int:

@@ -23,7 +23,7 @@ from ..graph.references import UNHELD
 from ..graph.storage import Storage
 from .batching import any_batched, levels, rules
 from .history import detached, edge
-from .record import interceptors, record_one, record_pair
+from .record import interceptors, record_one, record_pair, record_value
 from .tape import INFERENCE, GradFn, SavedTensor, hooks_of, state
 from .tensor import Tensor
 from .views import ambiguous_write, chain_of, replay
@@ -158,7 +158,7 @@ def write(x: Tensor, result: Tensor) -> None:
         return
     storage, geometry = x._storage, x._geometry
     valued = geometry.device is not META and geometry.numel > 0
-    if valued:
+    if valued and 0 in geometry.strides:
         require_no_overlap(geometry)
     counter = x._counter
     if counter is None:
@@ -167,7 +167,7 @@ def write(x: Tensor, result: Tensor) -> None:
         counter.version += 1
     if not valued:
         return
-    if (state.at_once or (geometry.numel <= FEW and writes_few())) \
+    if result._storage.node.value is not None and (state.at_once or (geometry.numel <= FEW and writes_few())) \
             and _written_at_once(storage, geometry, result):
         return
     node = _next_node(storage, geometry, result)
@@ -220,9 +220,12 @@ def _next_node(storage: Storage, geometry: Geometry, result: Tensor) -> Any:
                 and held.numel == geometry.numel and held.dtype is source.dtype \
                 and not result._storage.exposed and geometry.is_dense:
             return result._storage.node
+    ordered = whole and geometry.is_contiguous
+    if not ordered and (node := record_value(WRITE, storage, result, (geometry,))) is not None:
+        return node
     before, state.enabled = state.enabled, False
     try:
-        if whole and geometry.is_contiguous:
+        if ordered:
             return record_one(CONTIGUOUS, result)._storage.node
         old = _new(Tensor)
         old._storage, old._geometry = storage, stored.flat
@@ -233,7 +236,7 @@ def _next_node(storage: Storage, geometry: Geometry, result: Tensor) -> Any:
 
 def require_no_overlap(geometry: Geometry) -> None:
     """Raise where a write would meet one element several times."""
-    if 0 in geometry.strides and any(s == 0 and n > 1 for s, n in zip(geometry.strides, geometry.shape)):
+    if any(s == 0 and n > 1 for s, n in zip(geometry.strides, geometry.shape)):
         raise RuntimeError(
             "unsupported operation: more than one element of the written-to tensor refers to a single memory "
             "location. Please clone() the tensor before performing the operation.")

@@ -139,6 +139,13 @@ def record(operator: Operator, operands: Sequence[Any], attributes: tuple[Any, .
         if len(_nodes) > settings.check_at:
             check_budget()
         return out
+    if enough == 1 and not wants_grad:
+        out = _project(node, 0, geometries[0])
+        if not taping and state.inference:
+            out._counter = INFERENCE
+        if len(_nodes) > settings.check_at:
+            check_budget()
+        return (out,)
     if enough is not None and not wants_grad:
         geometries = geometries[:enough]
     outs = tuple([_project(node, i, geometry) for i, geometry in enumerate(geometries)])
@@ -292,6 +299,23 @@ def record_three(operator: Operator, a: Tensor, b: Tensor, c: Tensor | None) -> 
     if len(_nodes) > settings.check_at:
         check_budget()
     return out
+
+
+def record_value(operator: Operator, storage: Storage, x: Tensor, attributes: tuple[Any, ...]) -> Node | None:
+    """The node of an operator of a whole storage and a tensor, without a tensor or history of its own.
+
+    None where it is not recorded so simply.
+    """
+    signature = _signatures.get((operator, attributes, storage.geometry.flat, x._geometry))
+    if signature is None or not signature.usual:
+        return None
+    other = x._storage
+    node = Node(signature, (snapshot(storage) if storage.exposed else storage.node,
+                            snapshot(other) if other.exposed else other.node), state.site or user_frame(_frame(2)))
+    _append(node)
+    if len(_nodes) > settings.check_at:
+        check_budget()
+    return node
 
 
 _NONE = type(None)

@@ -68,6 +68,10 @@ class LayerNorm(_ScaledNorm):
         self._register_affine(self.normalized_shape, affine, affine and bias, device, dtype)
 
     def forward(self, input: Tensor) -> Tensor:
+        if self.__class__ is LayerNorm:  # nothing but the tables can hold its parameters: no descriptors needed
+            own = self._parameters
+            if "weight" in own and "bias" in own:
+                return F.layer_norm(input, self.normalized_shape, own["weight"], own["bias"], self.eps)
         return F.layer_norm(input, self.normalized_shape, self.weight, self.bias, self.eps)
 
     def extra_repr(self) -> str:
