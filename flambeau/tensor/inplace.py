@@ -110,19 +110,20 @@ def assign(x: Tensor, result: Tensor, name: str) -> Tensor:
     """Let x take the values (and the history) of ``result``; returns x."""
     if levels and any_batched((x, result)):
         return rules.assign(x, result, name)
-    if state.enabled or x._counter is INFERENCE:
+    taping = state.enabled
+    if taping or (x._counter is INFERENCE and not state.inference):
         check_writable(x)
-    if state.enabled and result._grad_fn is not None:
+    if taping and result._grad_fn is not None:
         _keep_original(x, result._grad_fn)
-    geometry = x._geometry
-    if result._geometry is not geometry:
+    geometry, given = x._geometry, result._geometry
+    if given.dtype is not geometry.dtype or given.shape != geometry.shape:
         result = _fitting(result, geometry)
     base = x._base
-    if state.enabled and base is not None and (x._view is None or x._multiple) and result._requires_grad:
+    if taping and base is not None and (x._view is None or x._multiple) and result._requires_grad:
         raise ambiguous_write(x, _WRITTEN)
-    history_edge = edge(base) if base is not None and base._requires_grad and state.enabled else None
+    history_edge = edge(base) if base is not None and base._requires_grad and taping else None
     write(x, result)
-    if state.enabled:
+    if taping:
         rebase(x, result, history_edge, name)
     return x
 
