@@ -168,7 +168,8 @@ def write(x: Tensor, result: Tensor) -> None:
         counter.version += 1
     if not valued:
         return
-    if result._storage.node.value is not None and (state.at_once or (geometry.numel <= FEW and writes_few())) \
+    if result._storage.node.value is not None \
+            and (state.at_once or (geometry.numel <= FEW and writes_few())) \
             and _written_at_once(storage, geometry, result):
         return
     node = _next_node(storage, geometry, result)

@@ -310,8 +310,9 @@ def record_value(operator: Operator, storage: Storage, x: Tensor, attributes: tu
     if signature is None or not signature.usual:
         return None
     other = x._storage
-    node = Node(signature, (snapshot(storage) if storage.exposed else storage.node,
-                            snapshot(other) if other.exposed else other.node), state.site or user_frame(_frame(2)))
+    operands = (snapshot(storage) if storage.exposed else storage.node,
+                snapshot(other) if other.exposed else other.node)
+    node = Node(signature, operands, state.site or user_frame(_frame(2)))
     _append(node)
     if len(_nodes) > settings.check_at:
         check_budget()

@@ -44,6 +44,14 @@ def test_a_write_is_that_of_a_graph(write: Callable[[Any, Any], Any], dtype: Any
     assert written() == expected
 
 
+@pytest.fixture
+def _auto() -> Any:
+    """Known numbers are written at once where the interpreter may compute."""
+    with config.executor("auto"):
+        yield
+
+
+@pytest.mark.usefixtures("_auto")
 def test_a_filled_buffer_leaves_nothing_to_compute() -> None:
     buffer, row = _known(torch.zeros(50, 3), torch.ones(3))
     for i in range(50):
@@ -85,6 +93,7 @@ def test_indices_are_checked_anew() -> None:
         table[index].sum().item()
 
 
+@pytest.mark.usefixtures("_auto")
 def test_a_moving_place_is_no_new_graph() -> None:
     buffer, row = _known(torch.zeros(40, 4), torch.ones(4))
     tiers = []

@@ -68,7 +68,7 @@ class LayerNorm(_ScaledNorm):
         self._register_affine(self.normalized_shape, affine, affine and bias, device, dtype)
 
     def forward(self, input: Tensor) -> Tensor:
-        if self.__class__ is LayerNorm:  # nothing but the tables can hold its parameters: no descriptors needed
+        if self.__class__ is LayerNorm:  # no descriptors are needed: only the tables can hold its parameters
             own = self._parameters
             if "weight" in own and "bias" in own:
                 return F.layer_norm(input, self.normalized_shape, own["weight"], own["bias"], self.eps)
