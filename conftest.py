@@ -1,4 +1,4 @@
-"""Lets pytest run the examples of one file of the package: ``pytest flambeau/tensor/views.py``."""
+"""Lets pytest run the examples of one file of the package: ``pytest flambeau/operators/sorting.py``."""
 
 from __future__ import annotations
 
