@@ -7,7 +7,7 @@ from typing import Any
 
 from .. import dtypes, return_types
 from ..graph.geometry import Geometry, contiguous
-from ..graph.operator import Operator, Rows
+from ..graph.operator import Operator, Price, Rows
 from ..tensor import Tensor, check_dim, record, record_one
 from .along import place
 from .axes import normalize_dims, reduced_shape
@@ -146,9 +146,10 @@ def selected_gradient(ctx: Any, grads: Any, indices: Tensor) -> Any:
 
 
 def indexed_operator(name: str, kernel: Callable[..., Any], infer: Any = indexed_geometry,
-                     rows: Rows | None = None) -> Operator:
+                     rows: Rows | None = None, price: Price | None = None) -> Operator:
     """An operator that chooses elements along a dimension and gives (values, indices)."""
-    op = operator(name, infer, compute=operand_dtype, non_differentiable_outputs=(1,), rows=rows)(kernel)
+    op = operator(name, infer, compute=operand_dtype, non_differentiable_outputs=(1,), rows=rows,
+                  price=price)(kernel)
     op.derivative("input", keeps="output1")(selected_gradient)
     return op
 

@@ -9,13 +9,16 @@ import numpy as np
 from .. import dtypes, return_types
 from ..tensor import Tensor, check_dim, record
 from ..tensor.batching import BatchedTensor
+from . import ties
 from .along import PICK
 from .definition import operator
 from .domain import not_implemented
 from .extrema import indexed_geometry, indexed_operator, one_dim, refuse_complex, shared_evenly
 from .out import Out
+from .prices import TIES, per_element
 from .reduction import operand_dtype, reduction_geometry
 from .registry import api
+from .sorting import unstable_order
 
 
 def _choose(m: Any, x: Any, positions: Any, dim: int, keepdim: bool) -> Any:
@@ -35,14 +38,29 @@ def _choose(m: Any, x: Any, positions: Any, dim: int, keepdim: bool) -> Any:
 def _kth_kernel(m: Any, input: Any, dim: int, keepdim: bool, k: int) -> Any:
     if not input.ndim:
         return input, m.int64(0)
-    return _choose(m, input, _at_rank(input.argpartition(k - 1, dim), k - 1, dim), dim, keepdim)
+    positions = _at_rank(input.argpartition(k - 1, dim), k - 1, dim)
+    return _choose(m, input, _among_equal(input, positions, k - 1, dim), dim, keepdim)
+
+
+def _among_equal(x: Any, positions: Any, k: int, dim: int) -> Any:
+    """The positions of rank k that PyTorch names, given any."""
+    chosen = np.take_along_axis(x, positions, axis=dim)
+    equal = (x == chosen) | ((x != x) & (chosen != chosen))
+    rows = np.moveaxis(np.count_nonzero(equal, axis=dim, keepdims=True) > 1, dim, -1)[..., 0]
+    if rows.any():
+        some = np.moveaxis(x, dim, -1)[rows]
+        order = some.argsort(axis=-1, kind="stable")
+        rank = ties.ranks(np.take_along_axis(some, order, axis=-1), order)
+        positions = positions.copy()
+        np.moveaxis(positions, dim, -1)[rows, 0] = ties.place_at_rank(rank, k)
+    return positions
 
 
 def _at_rank(x: Any, k: int, dim: int) -> Any:
     return x[(*[slice(None)] * dim, slice(k, k + 1))]
 
 
-KTHVALUE = indexed_operator("kthvalue", _kth_kernel)
+KTHVALUE = indexed_operator("kthvalue", _kth_kernel, price=per_element(TIES))
 
 
 @api("torch", "Tensor", out=Out(apart=True), judge="first")
@@ -74,7 +92,12 @@ def _median_position(m: Any, x: Any, dim: int, ignore_nan: bool) -> Any:
         k = (x.shape[dim] - 1) // 2
         ordered = x.copy()
         ordered.partition(k, dim)
-        return (x == _at_rank(ordered, k, dim)).argmax(axis=dim, keepdims=True)
+        found = _at_rank(ordered, k, dim)
+        before = np.count_nonzero(x < found, axis=dim, keepdims=True)
+        equal = x == found
+        if (before == k).all():         # the first of equal ones
+            return equal.argmax(axis=dim, keepdims=True)
+        return (equal & (equal.cumsum(axis=dim) == k + 1 - before)).argmax(axis=dim, keepdims=True)
     order = m.argsort(x, axis=dim, kind="stable")
     n = x.shape[dim]
     shape = [1 if d == dim else extent for d, extent in enumerate(x.shape)]
@@ -164,7 +187,7 @@ def _mode_kernel(m: Any, input: Any, dim: int, keepdim: bool) -> Any:
     mode."""
     if not input.ndim:
         return input, m.int64(0)
-    order = m.argsort(input, axis=dim, kind="stable")
+    order = unstable_order(input, m.argsort(input, axis=dim, kind="stable"), dim)
     ordered = m.moveaxis(m.take_along_axis(input, order, axis=dim), dim, -1)
     positions = np.arange(ordered.shape[-1])
     starts = np.ones(ordered.shape, bool)
@@ -215,7 +238,7 @@ def _quantile(name: str, input: Tensor, q: Any, dim: int | None, keepdim: bool, 
 
 def _ranked(x: Tensor, q: Tensor, interpolation: str, ignore_nan: bool) -> Tensor:
     """The quantiles q of the rows of x, as a last dimension."""
-    ordered = x.sort(-1)[0]
+    ordered = x.sort(stable=True, dim=-1)[0]
     last = x.shape[-1] - 1
     nan = x.isnan()
     if ignore_nan:

@@ -9,13 +9,16 @@ import numpy as np
 from .. import dtypes, return_types
 from ..graph.geometry import Geometry, contiguous, dense_like
 from ..tensor import Tensor, check_dim, record
+from . import ties
 from .along import place
 from .definition import NUMBERS, arithmetic_dtype, operator, result_dtype
 from .domain import not_implemented
 from .out import EXACT, Out
-from .prices import per_element
+from .prices import TIES, per_element
 from .reduction import operand_dtype
 from .registry import api
+
+COUNTED = 32768     # integers in one row, from which on they are
 
 
 def _sorted_geometry(operands: Any, attributes: Any) -> tuple[Geometry, Geometry]:
@@ -31,17 +34,40 @@ def order_along(m: Any, x: Any, dim: int, descending: bool) -> Any:
     return x.shape[dim] - 1 - m.flip(turned, axis=dim)
 
 
-@operator("sort", _sorted_geometry, compute=operand_dtype, non_differentiable_outputs=(1,))
-def SORT(m: Any, input: Any, dim: int, descending: bool) -> Any:
+def _sort_price(signature: Any) -> float:
+    return 0.0 if signature.attributes[2] else per_element(TIES)(signature)
+
+
+@operator("sort", _sorted_geometry, compute=operand_dtype, non_differentiable_outputs=(1,), price=_sort_price)
+def SORT(m: Any, input: Any, dim: int, descending: bool, stable: bool) -> Any:
     if not input.ndim:
         return input, m.int64(0)
     indices = order_along(m, input, dim, descending)
+    if stable or input.shape[dim] <= ties.SHORT:
+        return m.take_along_axis(input, indices, axis=dim), indices
+    indices = unstable_order(input, indices, dim)
     return m.take_along_axis(input, indices, axis=dim), indices
+
+
+def unstable_order(x: Any, order: Any, dim: int) -> Any:
+    """``order``, which keeps the order of equal elements of x along ``dim``, without that."""
+    order = np.moveaxis(order, dim, -1)
+    shape, n = order.shape, order.shape[-1]
+    order = order.reshape(-1, n).copy()
+    ordered = np.take_along_axis(np.moveaxis(x, dim, -1).reshape(-1, n), order, axis=-1)
+    rows = ties.tied(ordered)
+    order[rows] = ties.sorted_places(ties.ranks(ordered[rows], order[rows]))
+    return np.moveaxis(order.reshape(shape), -1, dim)
 
 
 @SORT.derivative("input", keeps="output1")
 def _(ctx: Any, grads: Any, indices: Tensor) -> Any:
     return None if grads[0] is None else place(grads[0], indices, indices.shape, ctx.attributes[0])
+
+
+def _counted(g: Geometry) -> bool:
+    """Whether PyTorch sorts by counting digits, which keeps the order of equal elements."""
+    return g.ndim == 1 and g.numel >= COUNTED and g.dtype.category == dtypes.INTEGER
 
 
 def _refuse_complex(g: Geometry, message: str) -> None:
@@ -51,14 +77,15 @@ def _refuse_complex(g: Geometry, message: str) -> None:
 
 @api("torch", "Tensor", out=EXACT, judge="first")
 def sort(input: Tensor, dim: int = -1, descending: bool = False, stable: bool = False) -> Any:
-    """The elements in order along ``dim``, and the indices they had; equal ones keep their order.
+    """The elements in order along ``dim``, and the indices they had; ``stable``: equal ones keep their order.
 
     >>> import flambeau as torch
     >>> torch.sort(torch.tensor([3, 1, 2])).values
     tensor([1, 2, 3])
     """
     _refuse_complex(input._geometry, " Sort does not support complex dtypes on CPU")
-    attributes = (check_dim(dim, input._geometry.ndim), bool(descending))
+    stable = bool(stable) or (not descending and _counted(input._geometry))
+    attributes = (check_dim(dim, input._geometry.ndim), bool(descending), stable)
     return return_types.TYPES["sort"](*record(SORT, (input,), attributes))
 
 
@@ -82,7 +109,7 @@ def msort(input: Tensor) -> Tensor:
     tensor([[2, 1],
             [3, 5]])
     """
-    return sort(input, 0)[0]
+    return sort(input, stable=not input.requires_grad, dim=0)[0]     # or gradients tell equal elements apart
 
 
 # --- topk ---------------------------------------------------------------------------------------------------
@@ -90,7 +117,7 @@ def msort(input: Tensor) -> Tensor:
 
 def _topk_geometry(operands: Any, attributes: Any) -> tuple[Geometry, Geometry]:
     g = operands[0]
-    k, dim, _ = attributes
+    k, dim = attributes[:2]
     if not 0 <= k <= (g.shape[dim] if g.ndim else 1):
         raise RuntimeError("selected index k out of range")
     shape = [k if d == dim else n for d, n in enumerate(g.shape)]
@@ -98,19 +125,36 @@ def _topk_geometry(operands: Any, attributes: Any) -> tuple[Geometry, Geometry]:
 
 
 @operator("topk", _topk_geometry, compute=operand_dtype, non_differentiable_outputs=(1,),
-          price=per_element(8.0))
-def TOPK(m: Any, input: Any, k: int, dim: int, largest: bool) -> Any:
+          price=per_element(TIES))
+def TOPK(m: Any, input: Any, k: int, dim: int, largest: bool, in_order: bool) -> Any:
     if not input.ndim:
         return input, m.int64(0)
-    n = input.shape[dim]
-    if 0 < k and k * 8 < n:  # a partition first: only k elements need sorting
-        candidates = m.argpartition(input, n - k if largest else k - 1, axis=dim)
-        candidates = m.take(candidates, range(n - k, n) if largest else range(k), axis=dim)
-        chosen = order_along(m, m.take_along_axis(input, candidates, axis=dim), dim, largest)
-        indices = m.take_along_axis(candidates, chosen, axis=dim)
-    else:
-        indices = m.take(order_along(m, input, dim, largest), range(k), axis=dim)
+    rows = m.moveaxis(input, dim, -1)
+    indices = m.moveaxis(_top(m, rows.reshape(-1, rows.shape[-1]), k, largest, in_order)
+                         .reshape(*rows.shape[:-1], k), -1, dim)
     return m.take_along_axis(input, indices, axis=dim), indices
+
+
+def _top(m: Any, x: Any, k: int, largest: bool, in_order: bool) -> Any:
+    """The places of the k largest (or smallest) elements of rows."""
+    n = x.shape[1]
+    more = min(k + 1, n)        # an element more: it may equal the last one
+    if 0 < k and k * 8 < n:  # a partition first: only so many elements need sorting
+        candidates = m.argpartition(x, n - more if largest else more - 1, axis=1)
+        candidates = candidates[:, n - more:] if largest else candidates[:, :more]
+        chosen = order_along(m, m.take_along_axis(x, candidates, axis=1), 1, largest)
+        indices = m.take_along_axis(candidates, chosen, axis=1)
+    else:
+        indices = order_along(m, x, 1, largest)[:, :more]
+    selected = in_order or k * ties.FEW <= n        # not left as introselect finds them
+    rows = ties.tied(m.take_along_axis(x, indices, axis=1)) if selected else np.full(len(x), k > 0)
+    indices = indices[:, :k]
+    if rows.any():
+        some = x[rows]
+        order = order_along(m, some, 1, largest)
+        rank = ties.ranks(m.take_along_axis(some, order, axis=1), order)
+        indices[rows] = ties.top_places(rank, k, in_order)
+    return indices
 
 
 @TOPK.derivative("input", keeps="output1")
@@ -135,7 +179,7 @@ def topk(input: Tensor, k: int, dim: int = -1, largest: bool = True, sorted: boo
         raise RuntimeError("topk does not support bool dtypes on CPU")
     if isinstance(k, Tensor):
         k = int(k)
-    attributes = (k, check_dim(dim, input._geometry.ndim), bool(largest))
+    attributes = (k, check_dim(dim, input._geometry.ndim), bool(largest), bool(sorted))
     return return_types.TYPES["topk"](*record(TOPK, (input,), attributes))
 
 

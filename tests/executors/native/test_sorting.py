@@ -1,4 +1,4 @@
-"""sort and topk give what the interpreter gives."""
+"""sort, topk and kthvalue give what the interpreter gives."""
 
 from __future__ import annotations
 
@@ -12,6 +12,7 @@ from flambeau import Tensor
 pytest.importorskip("llvmlite")
 
 from tests.executors.native.agreement import check
+from tests.operators import test_ties as ties
 
 SHAPES = [(1,), (9,), (33, 3), (21, 17), (4, 700), (3, 40, 5), (2, 1, 5000)]
 DTYPES = [flambeau.float32, flambeau.float64, flambeau.bfloat16, flambeau.int64, flambeau.int32,
@@ -36,7 +37,6 @@ def test_sort(shape: tuple[int, ...]) -> None:
 
 @pytest.mark.parametrize("shape", SHAPES, ids=str)
 def test_topk(shape: tuple[int, ...]) -> None:
-    """Distinct numbers: which of equal ones are chosen is not defined."""
     flambeau.manual_seed(1)
     count = flambeau.Size(shape).numel()
     for dtype in (flambeau.float32, flambeau.float64, flambeau.int64):
@@ -55,3 +55,13 @@ def test_what_has_no_place_in_the_order() -> None:
             check(lambda v, down=descending: v.sort(0, down), [x], "sort")
     x = flambeau.tensor([[nan, 1.0, 2.0, -nan, 3.0] + [0.5] * 60])
     check(lambda v: v.topk(5).values, [x], "topk")
+
+
+NATIVE = [name for name in ties.CALLS if name.split()[0] in ("sort", "argsort", "topk", "kthvalue")]
+
+
+@pytest.mark.parametrize("shape", ties.SHAPES, ids=str)
+@pytest.mark.parametrize("name", NATIVE)
+def test_equal_elements(name: str, shape: tuple[int, ...]) -> None:
+    for dtype in ties.DTYPES:
+        check(ties.CALLS[name], [ties.numbers(flambeau, shape, dtype, 5)], name.split()[0].replace("arg", ""))
