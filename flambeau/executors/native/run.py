@@ -1,4 +1,9 @@
-"""The native executor: programs of kernels where it has them, the interpreter's kernels in between."""
+"""The native executor: programs of kernels where it has them, the interpreter's kernels in between.
+
+A look asks ``replay`` first, which knows a graph again before it is sorted out what of all that is pending is
+needed: by a glance, if it is short (Note: glances), else by its outline. Otherwise ``run`` gets the nodes
+that are needed, and finds their program, makes it (Note: known graphs), or has them interpreted.
+"""
 
 from __future__ import annotations
 

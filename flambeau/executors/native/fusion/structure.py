@@ -6,7 +6,7 @@ Dimensions that are reduced are the mid and inner loops (*rows*: a value for eac
 mid loops alone (*columns*: a value for each outer and inner position). Without reductions there are no mid
 loops.
 
-Note: levels. A value is uniform, or one for each row (or column), or one for each element. What is computed
+Levels: a value is uniform, or one for each row (or column), or one for each element. What is computed
 from uniform and row values alone is computed once for each row.
 """
 

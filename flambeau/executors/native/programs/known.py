@@ -1,4 +1,12 @@
-"""The programs of graphs that come back."""
+"""Which graph is this, and has it a program?
+
+Note: known graphs. A graph is looked for in three ways, the cheapest first. (1) ``replays``, before anything
+is sorted out: the signatures of all that is pending are a key. (2) The graph that came after the latest one
+the last time is compared, list by list (Note: replay). (3) ``_find``: its *family*, all graphs of the same
+operators connected in the same way, and in there the *entry* of its own shapes. What is new gets an entry,
+and a family where it is the first. An entry has a program once it has been interpreted often enough (Note:
+rent or buy); its family has what programs for several shapes share, the ``Pattern``.
+"""
 
 from __future__ import annotations
 
