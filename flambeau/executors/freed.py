@@ -7,6 +7,7 @@ import functools
 import os
 
 KEEP = os.environ.get("FLAMBEAU_ARENA", "1") not in ("", "0")
+MOST_KEPT = 1 << 29
 _TRIM_THRESHOLD, _MMAP_THRESHOLD = -1, -3
 
 
@@ -19,4 +20,4 @@ def keep_freed_memory() -> None:
     mallopt = getattr(ctypes.CDLL(None), "mallopt", None)
     if mallopt is not None and KEEP:
         mallopt(_MMAP_THRESHOLD, 32 << 20)  # the largest that it takes
-        mallopt(_TRIM_THRESHOLD, 1 << 29)
+        mallopt(_TRIM_THRESHOLD, MOST_KEPT)

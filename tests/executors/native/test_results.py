@@ -15,6 +15,7 @@ pytest.importorskip("llvmlite")
 import flambeau as torch
 from flambeau import config
 from flambeau.executors.native.programs import results
+from flambeau.executors.native.programs.pool import KEPT, LIMIT, LIVE, MOST
 
 FLOAT = np.dtype(np.float32)
 
@@ -51,14 +52,15 @@ def test_arrays_are_ordinary() -> None:
 def test_memory_is_freed() -> None:
     new = results.new_arrays([1 << 20, 300], [FLOAT, FLOAT])
     new()[0].fill(0)
+    gc.collect()
     before, references = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss, sys.getrefcount(FLOAT)
-    for _ in range(100):
+    for _ in range(200):
         for x in new():
             x.fill(1)
     del x
     gc.collect()
     assert resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before < 20_000
-    assert abs(sys.getrefcount(FLOAT) - references) < 50
+    assert abs(sys.getrefcount(FLOAT) - references) < 200
 
 
 def test_there_is_no_such_memory() -> None:
@@ -72,3 +74,78 @@ def test_arrays_outlive_the_interpreter() -> None:
               "builtins.held = results.new_arrays([5000], [np.dtype('f4')])()\n"
               "class Cycle: pass\nc = Cycle(); c.c, c.x = c, builtins.held[0]")
     assert subprocess.run([sys.executable, "-c", script], check=False).returncode == 0
+
+
+# --- the pool -----------------------------------------------------------------------------------------------
+
+MB = 1 << 20
+
+
+def _new(megabytes: float) -> np.ndarray:
+    return results.new_arrays([int(megabytes * MB) // 4], [FLOAT])()[0]
+
+
+def _address(x: np.ndarray) -> int:
+    return int(x.__array_interface__["data"][0])
+
+
+@pytest.fixture
+def pool() -> object:
+    """A pool that keeps nothing yet: its words."""
+    results.numpy_table()
+    words = results._kept["pool"]
+    limit, words[LIMIT] = int(words[LIMIT]), 0
+    _new(1)     # is given back, and all that was kept before
+    words[LIMIT], words[MOST] = limit, words[LIVE]
+    yield words
+    words[LIMIT] = limit
+
+
+def test_blocks_are_used_again(pool: np.ndarray) -> None:
+    sizes = [3, 1.5, 40, 3]
+    arrays = [_new(size) for size in sizes]
+    places = {*map(_address, arrays)}
+    live = int(pool[LIVE])
+    for x in arrays:
+        x.fill(7)
+    arrays.clear()
+    del x
+    assert pool[KEPT] >= sum(sizes) * MB and pool[LIVE] == live - pool[KEPT]
+    arrays = [_new(size) for size in (2.9, 40, 1.5, 2.8)]
+    assert {*map(_address, arrays)} == places and pool[KEPT] == 0 and pool[LIVE] == live
+
+
+def test_no_more_is_kept_than_was_used_at_once(pool: np.ndarray) -> None:
+    before = int(pool[LIVE])
+    x = _new(8)
+    y = _new(2)
+    most = int(pool[MOST]) - before
+    del x
+    for size in (3, 5, 7, 2, 6):
+        _new(size)[:] = 0
+        assert pool[LIVE] + pool[KEPT] - before <= most and pool[MOST] - before == most
+    del y
+    large = _new(20)
+    assert pool[KEPT] == 0 and pool[LIVE] == pool[MOST]
+    del large
+    assert pool[KEPT] >= 20 * MB
+
+
+def test_a_limit_on_what_is_kept(pool: np.ndarray) -> None:
+    pool[LIMIT] = 5 * MB
+    arrays = [_new(2) for _ in range(4)]
+    last = [_address(x) for x in arrays[2:]]
+    while arrays:
+        del arrays[0]
+    assert 4 * MB <= pool[KEPT] <= 5 * MB
+    assert {_address(_new(2)), *last} == {*last}    # those freed last
+
+
+def test_blocks_are_resized(pool: np.ndarray) -> None:
+    x = _new(2)
+    x[:] = np.arange(len(x))
+    for size in (MB // 2 + 5, 3 * MB, MB // 64, MB // 2):
+        x.resize(size, refcheck=False)
+        assert (x[:MB // 64] == np.arange(MB // 64)).all() and not x[MB // 2:].any()
+    del x
+    assert pool[LIVE] + pool[KEPT] <= pool[MOST]

@@ -24,7 +24,7 @@ from __future__ import annotations
 from ..llvm.build import Function, Module
 from ..llvm.code import kernels
 from . import runtime
-from .new_arrays import ROW_WORDS, allocate, new_array
+from .new_arrays import ROW_WORDS, Memory, new_array
 
 TABLES = NODES, FIRST, AGAIN, NUMBERS, LEAVES, FRESH, OWNED, GIVEN = range(8)
 WIDTHS = 3, 2, 3, 4, 1, ROW_WORDS, 2, 2
@@ -163,7 +163,7 @@ def _write_numbers(module: Module) -> Function:
 
 def _fill(module: Module) -> Function:
     """Put the arrays that kernels read and write into a list; -1 on an error."""
-    new = new_array(module, allocate(module))
+    new = new_array(module, Memory(module))
     with module.helper("fill", [("ptr", "%glance"), ("ptr", "%values")], "i64") as f:
         c = _Code(f, "%glance")
         items = c.get("%values", ITEMS_AT)

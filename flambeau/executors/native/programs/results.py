@@ -10,13 +10,17 @@ from typing import Any
 
 import numpy as np
 
+from ...freed import KEEP, MOST_KEPT
 from ..llvm import code
 from . import new_arrays as at
 from . import runtime
+from .pool import LIMIT, POOL_WORDS
 
 _FROM_TYPE, _CURRENT_HANDLER = 94, 305     # of the functions that NumPy promises to C programs
 _NO_ARGUMENTS = 4
 _kept: dict[str, Any] = {}      # for ever, since native code refers to it
+_new_function: Any = ctypes.PYFUNCTYPE(ctypes.py_object, ctypes.c_void_p, ctypes.py_object, ctypes.c_void_p)(
+    ("PyCFunction_NewEx", ctypes.pythonapi))
 
 
 class Method(ctypes.Structure):
@@ -27,9 +31,7 @@ class Method(ctypes.Structure):
 
     def of(self, memory: Any) -> Any:
         """The function with this memory, which it is given as ``self``."""
-        new = ctypes.PYFUNCTYPE(ctypes.py_object, ctypes.c_void_p, ctypes.py_object, ctypes.c_void_p)(
-            ("PyCFunction_NewEx", ctypes.pythonapi))
-        return new(ctypes.addressof(self), memory, None)
+        return _new_function(ctypes.addressof(self), memory, None)
 
 
 class _Handler(ctypes.Structure):
@@ -79,15 +81,18 @@ def _new_table() -> int:
         table[k] = ctypes.cast(getattr(ctypes.pythonapi, name), ctypes.c_void_p).value
     table[at.ARRAY_TYPE] = id(np.ndarray)
     table[at.NEW_ARRAY] = _array_function(_FROM_TYPE)
-    table[at.HANDLER] = id(_capsule())
+    pool = _kept["pool"] = np.zeros(POOL_WORDS, np.int64)
+    pool[LIMIT] = MOST_KEPT if KEEP else 0
+    table[at.POOL] = pool.__array_interface__["data"][0]
+    table[at.HANDLER] = id(_capsule(int(table[at.POOL])))
     _kept["table"] = table
     return int(table.__array_interface__["data"][0])
 
 
-def _capsule() -> Any:
+def _capsule(pool: int) -> Any:
     """The handler as arrays name it."""
     entries = runtime.entries()
-    found = _Handler(b"flambeau", 1, None, *[index(entries[name]) for name in
+    found = _Handler(b"flambeau", 1, pool, *[index(entries[name]) for name in
                                              ("take", "take_zeros", "resize", "release")])
     new = ctypes.PYFUNCTYPE(ctypes.py_object, *[ctypes.c_void_p] * 3)(
         ("PyCapsule_New", ctypes.pythonapi))

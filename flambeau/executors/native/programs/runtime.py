@@ -29,7 +29,7 @@ import numpy as np
 
 from ..llvm.build import Function, Module
 from ..llvm.code import kernels
-from .new_arrays import allocate, handler, new_array, new_arrays
+from .new_arrays import Memory, handler, new_array, new_arrays
 
 (PATCHES, PATCH_TABLE, ARRAYS, STEPS, FIRST, LAST, SCRATCH, ARRAY_TYPE, FAILED, COMPLETED, TEAM,
  OWNED, COUNT, BOUND) = range(14)
@@ -290,9 +290,9 @@ def _help(f: Function, share: Function, program: str) -> None:
 def entries() -> str:
     """The addresses of the driver's ``bind``, ``run`` and ``start``; of the team's functions; of results'."""
     module = Module()
-    own = allocate(module)
-    handler(module, own)
-    new_arrays(module, new_array(module, own))
+    memory = Memory(module)
+    handler(module, memory)
+    new_arrays(module, new_array(module, memory))
     _start(module, _bind(module), _drive(module, _share(module, False)))
     _team(module, _share(module, True))
     return module.text()
