@@ -9,13 +9,13 @@ import numpy as np
 
 from ..config import settings
 from ..executors import interpreter, native
-from ..executors.interpreter.arrays import read
+from ..executors.gather import gather
 from ..graph import pending
-from ..graph.geometry import Geometry, contiguous
+from ..graph.geometry import Family, Geometry, contiguous
 from ..graph.node import Node, Signature, constant
 from ..graph.operator import Operator
 from ..graph.recent import Recent
-from .known import everywhere, rows_at
+from .known import rows_of
 from .record import sign
 from .tape import state
 from .tensor import Tensor
@@ -32,7 +32,8 @@ _SPREAD = 4     # as many in a group, on the average: else alone
 # Operators that do the same to stacks: pointwise ones, and these. Their attributes count dimensions from the
 # last one, if any, or (``_SHIFTED``) name at this position dimensions from the first one on.
 _FROM_LAST = frozenset(("constant_pad_nd", "border_pad", "to_copy", "clone"))
-_SHIFTED = {"flip": 0, "roll": 1}
+_SHIFTED = {"roll": 1}
+_FLIP = "flip"      # is another way of reading
 # Those to which a number is an operand like any other.
 _OF_NUMBERS = frozenset(("add", "sub", "rsub", "mul", "div"))
 
@@ -52,7 +53,7 @@ def is_joint(signature: Signature) -> bool:
         return False
     if operator.name in _FROM_LAST:
         return True
-    alike = operator.kind == "pointwise" or operator.name == "where" or operator.name in _SHIFTED
+    alike = operator.kind == "pointwise" or operator.name in ("where", _FLIP) or operator.name in _SHIFTED
     promotes = operator.name != "where" and len({g.dtype for g in geometries}) > 1
     return alike and not promotes and max([g.ndim for g in geometries]) == output.ndim
 
@@ -100,39 +101,49 @@ class _Join:
         """The column of values read in these ways, which have one shape and dtype."""
         g = geometries[0]
         kinds = {*map(type, sources)}
-        if kinds == _NODES:
-            if _are_one(sources) and len({x.family for x in geometries}) == 1:
-                return constant(_rows(sources[0].value, g, [x.offset for x in geometries]))
-            return constant(_in_a_row([x.value for x in sources], geometries))
+        if kinds == _NODES and _are_one(sources) and len({x.family for x in geometries}) == 1:
+            return constant(_rows(sources[0].value, g, [x.offset for x in geometries]))
         results = [x[0].outputs[0] if x.__class__ is list and x[0] is not None else None for x in sources]
-        if results[0] is None or not _are_one(results):
-            return constant(self.mixed(sources, geometries, results))
-        if _is_whole(g, results[0]) and _are_one(geometries):
-            key = tuple(map(id, sources))
-            found = self.known.get(key)
-            if found is None:
-                found = self.known[key] = self.operation(sources)
-            return found
-        flat = self.computed(self.operation(sources)).value
-        if len({x.family for x in geometries}) == 1:
-            size = len(flat) // len(sources)
-            return constant(_rows(flat, g, [i * size + x.offset for i, x in enumerate(geometries)]))
-        return constant(_in_a_row([*flat.reshape(len(sources), -1)], geometries))
+        if results[0] is None or not _are_one(results) or not (
+                _is_whole(g, results[0]) and _are_one(geometries)) or _flips({x[0] for x in sources}):
+            return constant(self.mixed(sources, geometries))
+        key = tuple(map(id, sources))
+        found = self.known.get(key)
+        if found is None:
+            found = self.known[key] = self.operation(sources)
+        return found
 
-    def mixed(self, sources: Sequence[Any], geometries: Sequence[Geometry], results: Sequence[Any]) -> Array:
-        """The column of values of which some wait, or not for such results as others."""
-        groups: dict[Any, list[int]] = {}
-        for i, result in enumerate(results):
-            groups.setdefault(result, []).append(i)
+    def mixed(self, sources: Sequence[Any], geometries: Sequence[Geometry]) -> Array:
+        """The column of values of which some wait, or that are read in several ways."""
+        groups: dict[Any, list[Any]] = {}
+        for i, (source, g) in enumerate(zip(sources, geometries)):
+            flips: frozenset[int] = frozenset()
+            while source.__class__ is list:
+                if source[0] is None:
+                    source = source[1]
+                elif source[0].operator.name == _FLIP and _is_whole(g, source[0].outputs[0]):
+                    flips ^= {*source[0].attributes[0]}
+                    self.joined += 1
+                    source, g = source[1], source[2]
+                else:
+                    break
+            result = source[0].outputs[0] if source.__class__ is list else None
+            groups.setdefault((g.family, flips, result), []).append((i, source, g))
         if len(groups) * _SPREAD > self.count:
             raise _Apart
-        rows = np.empty((len(sources), geometries[0].numel), geometries[0].dtype.numpy)
-        for result, positions in groups.items():
-            read = [sources[i] for i in positions]
+        g = geometries[0]
+        rows = np.empty((len(sources), g.numel), g.dtype.numpy)
+        for (family, flips, result), found in groups.items():
+            positions, read, ways = zip(*found)
+            offsets = [x.offset for x in ways]
             if result is None:
-                read = [x[1] if x.__class__ is list else x for x in read]
-            found = self.computed(self.column(read, [geometries[i] for i in positions])).value
-            rows[positions] = found.reshape(len(positions), -1)
+                values = [x.value for x in read]
+            else:
+                flat = self.computed(self.column(read, [result] * len(read))).value
+                values, offsets = [flat] * len(read), [i * result.numel + x for i, x in enumerate(offsets)]
+            if any(x.dtype is not rows.dtype and x.dtype != rows.dtype for x in values):
+                raise _Apart
+            _gather(rows, positions, values, offsets, family, flips)
         return rows.reshape(-1)
 
     def operation(self, waiting: Sequence[Application]) -> Node:
@@ -205,39 +216,26 @@ def _kind(signature: Signature) -> tuple[Any, ...]:
         signature, (signature.operator, signature.attributes, *operands))
 
 
+def _flips(signatures: set[Signature]) -> bool:
+    return any(signature.operator.name == _FLIP for signature in signatures)
+
+
 def _rows(value: Array, g: Geometry, offsets: list[int]) -> Array:
     """What geometries like this read at offsets of a value, one after the other."""
     if value.dtype != g.dtype.numpy:
         raise _Apart
-    if not g.numel:
-        return value[:0]
-    table, rows = rows_at(value, g.family, offsets)
-    return table[rows].reshape(-1)
+    return rows_of(value, g.family, offsets)
 
 
-def _in_a_row(values: Sequence[Array], geometries: Sequence[Geometry]) -> Array:
-    """The elements of values read in these ways, one after the other."""
-    g = geometries[0]
-    numpy_type = g.dtype.numpy
-    for value in values:
-        if value.dtype is not numpy_type and value.dtype != numpy_type:
-            raise _Apart
-    if all(x.is_contiguous for x in {*geometries}):
-        whole = not g.offset and _are_one(geometries) and sum(map(len, values)) == len(values) * g.numel
-        return np.concatenate(values if whole else
-                              [value[x.offset:x.extent] for value, x in zip(values, geometries)])
-    rows = np.empty((len(values), *g.shape), numpy_type)
-    places: dict[tuple[int, int], list[tuple[int, Array, Geometry]]] = {}
-    for i, (value, x) in enumerate(zip(values, geometries)):
-        places.setdefault((id(value), id(x.family)), []).append((i, value, x))
-    for found in places.values():
-        positions, (value, *_), read_by = zip(*found)
-        if len(found) < _LEAST or not g.numel:
-            for i, x in zip(positions, read_by):
-                rows[i] = read(value, x)
-        else:
-            rows[[*positions]] = everywhere(value, read_by[0].family)[[x.offset for x in read_by]]
-    return rows.reshape(-1)
+def _gather(rows: Array, positions: Sequence[int], values: list[Array], offsets: list[int], family: Family,
+            flips: frozenset[int]) -> None:
+    """What a family's geometries read at offsets of values, some dimensions backwards, as rows."""
+    strides = family.strides
+    if flips and family.numel:
+        last = sum([(family.shape[d] - 1) * strides[d] for d in flips])
+        offsets = [offset + last for offset in offsets]
+        strides = tuple([-s if d in flips else s for d, s in enumerate(strides)])
+    gather(rows, [*positions], values, offsets, family.shape, strides)
 
 
 def _number(column: Sequence[Any], signature: Signature) -> Any:

@@ -7,13 +7,14 @@ watches the calls and no history is wanted, the result is computed at once, as a
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
 import numpy as np
 
 from ..devices import CPU
 from ..dtypes import from_numpy_dtype
+from ..executors.gather import gather
 from ..graph.geometry import Family, Geometry, contiguous
 from ..graph.node import Node
 from ..graph.storage import Storage
@@ -55,18 +56,19 @@ def known_arrays(tensors: Iterable[Any]) -> list[Array] | None:
     return arrays
 
 
-def known_rows_of(tensors: Sequence[Any]) -> tuple[Array, list[int]] | None:
-    """The table of which the tensors are rows, and which; None as in ``known_arrays``, or if they are not.
+def known_rows_of(tensors: Sequence[Any]) -> tuple[Array, Family, list[int]] | None:
+    """The value of which all tensors are parts, the family of how they read it, and their offsets; None as in
+    ``known_arrays``, or if they are not.
 
     That is what most samples of a batch are, so it is bare. Stretches of one sequence, or parts of images,
-    are rows of a table of all that there are.
+    are such.
     """
     first = tensors[0]
     if modes or levels or interceptors or first.__class__ is not Tensor or first._sparse:
         return None
     storage, base, family = first._storage, first._base, first._geometry.family
-    value, size = storage.node.value, family.numel
-    if base is None or base._requires_grad or not size:
+    value = storage.node.value
+    if base is None or base._requires_grad or not family.numel:
         return None
     if family.device is not CPU or value.__class__ is not np.ndarray or value.dtype != family.dtype.numpy:
         return None
@@ -78,28 +80,24 @@ def known_rows_of(tensors: Sequence[Any]) -> tuple[Array, list[int]] | None:
         if g.family is not family:
             return None
         offsets.append(g.offset)
-    return rows_at(value, family, offsets)
+    return value, family, offsets
 
 
-def rows_at(value: Array, family: Family, offsets: list[int]) -> tuple[Array, list[int]]:
-    """A table of what a family's geometries read of a flat value, and which rows those at offsets are."""
-    size = family.numel
+def private(count: int, dtype: Any) -> Array:
+    return np.empty(count, dtype)
+
+
+def rows_of(value: Array, family: Family, offsets: list[int],
+            allocate: Callable[[int, Any], Array] = private) -> Array:
+    """What a family's geometries read at offsets of a flat value, one after the other."""
+    size, count = family.numel, len(offsets)
+    flat = allocate(count * size, value.dtype)
     if size == 1:
-        return value, offsets
-    if not family.is_contiguous:
-        return everywhere(value, family), offsets
-    rows = [offset // size for offset in offsets]
-    if sum(rows) * size != sum(offsets):    # some begin between two rows
-        step = value.itemsize
-        return np.ndarray((len(value) - size + 1, size), value.dtype, value, 0, (step, step)), offsets
-    return value[:len(value) // size * size].reshape(-1, size), rows
-
-
-def everywhere(value: Array, family: Family) -> Array:
-    """What the geometries of a family read of a flat value, at all offsets; nothing is copied."""
-    step = value.itemsize
-    return np.ndarray((len(value) - family.span + 1, *family.shape), value.dtype, value, 0,
-                      (step, *[step * s for s in family.strides]))
+        value.take(offsets, 0, flat, "clip")    # other modes copy in between
+    elif size:
+        gather(flat.reshape(count, size), [*range(count)], [value] * count, offsets, family.shape,
+               family.strides)
+    return flat
 
 
 def known_rows(tensors: Sequence[Any]) -> list[Array] | None:

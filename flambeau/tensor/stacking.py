@@ -12,7 +12,7 @@ from ..graph.geometry import contiguous
 from ..graph.operator import Operator
 from ..graph.storage import Storage
 from .joint import joined
-from .known import known_arrays, known_parts, known_rows, known_rows_of, made
+from .known import known_arrays, known_parts, known_rows, known_rows_of, made, private, rows_of
 from .tape import state
 from .tensor import Tensor, fresh
 from .waiting import Waits
@@ -20,12 +20,8 @@ from .waiting import Waits
 Array = np.ndarray[Any, Any]
 
 
-def _private(count: int, dtype: Any) -> Array:
-    return np.empty(count, dtype)
-
-
 # Where batches are made: in a worker process, memory that the other process sees.
-allocate: list[Callable[[int, Any], Array]] = [_private]
+allocate: list[Callable[[int, Any], Array]] = [private]
 
 
 def stack_tensors(batch: Sequence[Any]) -> Tensor | None:
@@ -43,7 +39,7 @@ def stack_rows(batch: Sequence[Any]) -> Tensor | None:
         return together
     rows = known_rows_of(batch)
     if rows is not None:
-        return take_rows(*rows, batch[0].shape)
+        return made(rows_of(*rows, allocate[0]), (len(batch), *batch[0].shape))
     flats = known_rows(batch)
     if flats is None:
         return None
@@ -78,7 +74,7 @@ def join_tensors(batch: Sequence[Any]) -> Tensor | None:
         return together
     rows = known_rows_of(batch)
     if rows is not None and (shape := tuple(batch[0].shape)):
-        return made(_taken(*rows, shape), (len(batch) * shape[0], *shape[1:]))
+        return made(rows_of(*rows, allocate[0]), (len(batch) * shape[0], *shape[1:]))
     parts = known_parts(batch)
     if parts is None:
         return None
@@ -117,26 +113,17 @@ def stack_numbers(batch: Sequence[Any], kind: type) -> Tensor | None:
 
 def take_rows(table: Array, rows: Array | list[int], shape: Sequence[int]) -> Tensor:
     """The rows of an array at given positions, which are in range, as a tensor of rows of a shape."""
-    return made(_taken(table, rows, shape), (len(rows), *shape))
-
-
-# What joins the values of tensors, for operators that do (filled where they are defined).
-joins: dict[Operator, Callable[[Sequence[Any]], Tensor | None]] = {}
-
-
-def _taken(table: Array, rows: Array | list[int], shape: Sequence[int]) -> Array:
-    """Their elements, one after the other."""
-    if table.ndim > 2 and allocate[0] is _private and not table.flags.c_contiguous:
-        parts: Array = table[rows]
-        return parts.reshape(-1)
-    count = len(rows)
-    flat = allocate[0](count * math.prod(shape), table.dtype)
-    out = flat if table.ndim == 1 else flat.reshape(count, *table.shape[1:])
+    flat = allocate[0](len(rows) * math.prod(shape), table.dtype)
+    out = flat if table.ndim == 1 else flat.reshape(len(rows), *table.shape[1:])
     if table.flags.c_contiguous:
         table.take(rows, 0, out, "clip")    # other modes copy in between
     else:
         out[...] = table[rows]
-    return flat
+    return made(flat, (len(rows), *shape))
+
+
+# What joins the values of tensors, for operators that do (filled where they are defined).
+joins: dict[Operator, Callable[[Sequence[Any]], Tensor | None]] = {}
 
 
 __all__ = ["allocate", "join_tensors", "joins", "stack_arrays", "stack_numbers", "stack_rows",

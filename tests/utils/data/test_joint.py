@@ -25,6 +25,9 @@ needs_samples_at_once = pytest.mark.skipif(
 SAMPLES: dict[str, Callable[[torch.Tensor, torch.Tensor, int], Any]] = {
     "normalized": lambda x, u, i: (x[i] - MEAN) / 0.5,
     "flipped, some": lambda x, u, i: x[i].flip(-1) if i % 3 else x[i],
+    "flipped, or normalized": lambda x, u, i: x[i].flip(-1) if i % 3 else x[i] - MEAN,
+    "flipped and flipped again": lambda x, u, i: (x[i] * 2).flip(-1).flip(i % 2, 2) + 1,
+    "parts of flipped ones": lambda x, u, i: x[i].flip(2)[:, i % 4:i % 4 + 4, 1:7],
     "flipped in two ways": lambda x, u, i: x[i].flip(-1 - i % 2) - MEAN,
     "flipped, then normalized": lambda x, u, i: ((x[i].flip(2) if i % 3 else x[i]) - MEAN) / MEAN,
     "cropped": lambda x, u, i: pad(x[i], (2, 2, 2, 2))[:, i % 5:i % 5 + 8, i % 3:i % 3 + 8],

@@ -45,8 +45,8 @@ MUTEX, CONDITION = 16, 40
 # flags, of which the lowest bit says that the elements lie in order without gaps, and another one that they
 # may be written. Of a list there come the number of elements and a pointer to their addresses.
 # ``layout_is_known`` checks it once.
-_ITEMS_AT = 24
-_TYPE_AT, _DATA_AT, _BASE_AT, _FLAGS_AT = 8, 16, 48, 64
+ITEMS_AT = 24
+_TYPE_AT, DATA_AT, _BASE_AT, _FLAGS_AT = 8, 16, 48, 64
 _WRITEABLE = 0x400
 
 _SPINS = 4000  # rounds of waiting before a thread offers its core to others
@@ -59,10 +59,10 @@ def layout_is_known() -> bool:
     sealed.flags.writeable = False
     arrays: list[np.ndarray[Any, Any]] = [probe, crossed, sealed]
     read = ctypes.c_int64.from_address
-    items = read(id(arrays) + _ITEMS_AT).value
+    items = read(id(arrays) + ITEMS_AT).value
     if [read(items + 8 * i).value for i in range(3)] != list(map(id, arrays)):
         return False
-    return all(read(id(x) + _DATA_AT).value == x.__array_interface__["data"][0]
+    return all(read(id(x) + DATA_AT).value == x.__array_interface__["data"][0]
                and read(id(x) + _TYPE_AT).value == id(np.ndarray)
                and read(id(x) + _BASE_AT).value == (0 if x.base is None else id(x.base))
                and (ctypes.c_int32.from_address(id(x) + _FLAGS_AT).value & 1) == x.flags.c_contiguous
@@ -88,7 +88,7 @@ def _bind(module: Module) -> Function:
     with module.function("bind", [("ptr", "%program")], "i64") as f:
         f.write("i64", 0, _field(f, "%program", FAILED), 8)
         f.write("i64", 0, _field(f, "%program", COMPLETED), 8)
-        arrays = f.read("ptr", f.at(_get(f, "%program", ARRAYS, "ptr"), _ITEMS_AT, "i8"), 8)
+        arrays = f.read("ptr", f.at(_get(f, "%program", ARRAYS, "ptr"), ITEMS_AT, "i8"), 8)
         table = _get(f, "%program", PATCH_TABLE, "ptr")
         wanted = _get(f, "%program", ARRAY_TYPE)
         with f.loop(0, _get(f, "%program", PATCHES)) as i:
@@ -102,7 +102,7 @@ def _bind(module: Module) -> Function:
             ordered = f.emit(f"trunc i32 {flags} to i1")
             with f.otherwise(ordered):
                 f.give(f.add(position, 1))
-            data = f.read("i64", f.at(array, _DATA_AT, "i8"), 8)
+            data = f.read("i64", f.at(array, DATA_AT, "i8"), 8)
             f.write("i64", f.add(data, _get(f, patch, 2)), _get(f, patch, 0, "ptr"), 8)
         with f.loop(_get(f, "%program", OWNED), _get(f, "%program", COUNT)) as i:
             array = f.read("ptr", f.at(arrays, i, "i64"), 8)
