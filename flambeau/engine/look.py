@@ -254,7 +254,9 @@ def address(storage: Storage) -> int:
     value = value_of(storage, "data_ptr")
     found = int(value.ctypes.data)
     if not storage.exposed and _addresses.get(storage) != found:
-        found = int(expose(storage, "data_ptr").ctypes.data)
+        exposed = expose(storage, "data_ptr")
+        if exposed is not value:
+            found = int(exposed.ctypes.data)
     _addresses[storage] = found
     return found
 

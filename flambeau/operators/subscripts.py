@@ -19,7 +19,7 @@ from ..tensor.inplace import require_no_overlap
 from ..tensor.known import known_arrays
 from ..tensor.overlap import require_apart
 from ..tensor.stacking import take_rows
-from ..tensor.views import is_plain, row, stretch
+from ..tensor.views import is_plain, moved, row, stretch
 from ..tensor.warned import warn
 from . import index_operators
 from .arguments import type_in_words
@@ -211,7 +211,7 @@ def getitem(self: Tensor, key: Any) -> Tensor:
             return rows
         return sliced(self, 0, key, True)
     if key is None:
-        return view(UNSQUEEZE, self, (0,))
+        return (moved if state.at_once and is_plain(self) else view)(UNSQUEEZE, self, (0,))
     if key is Ellipsis:
         return view(ALIAS, self)
     if key.__class__ is tuple:

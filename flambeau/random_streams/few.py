@@ -28,7 +28,7 @@ class Ahead:
     """Outputs of 32 bits that were made from a state before they are asked for, more of them each time."""
 
     __slots__ = ("_state", "_left", "_following", "_outputs", "_at", "_before", "_more", "_normal",
-                 "_uniform")
+                 "_uniform", "_integers")
 
     def __init__(self, state: State) -> None:
         self._state = state
@@ -38,6 +38,7 @@ class Ahead:
         self._before = 0    # how many outputs of the state's block were taken before them
         self._more = 0
         self._uniform: Any = None   # the same as numbers of [0, 1), once somebody asked for such
+        self._integers: dict[tuple[int, int], Any] = {}      # likewise, by bounds
         self._normal: tuple[float, int] | None = None   # what replaces the kept second value of a pair
 
     def take(self, count: int) -> list[int]:
@@ -52,7 +53,17 @@ class Ahead:
             return np.array([(x & 0xFFFFFF) * 2.0**-24 for x in self._outputs[at:at + count]], FLOAT32)
         if self._uniform is None:
             self._uniform = ((np.array(self._outputs) & 0xFFFFFF) * 2.0**-24).astype(FLOAT32)
-        return self._uniform[at:at + count].copy()
+        return self._uniform[at:at + count]     # which nobody else reads again
+
+    def integers(self, count: int, low: int, width: int) -> Any:
+        """The next outputs as so many integers from a lowest one on, in int64."""
+        at = self._taken(count)
+        if len(self._outputs) < _MANY:
+            return np.array([low + x % width for x in self._outputs[at:at + count]], np.int64)
+        found = self._integers.get((low, width))
+        if found is None:
+            found = self._integers[low, width] = np.array(self._outputs) % width + low
+        return found[at:at + count]
 
     def _taken(self, count: int) -> int:
         """Where the next outputs begin, which count as taken from now on."""
@@ -72,7 +83,7 @@ class Ahead:
             outputs += _outputs(self._state, self._following + made,
                                 min(max(count - len(outputs), self._more), left))
             self._more = min(4 * len(outputs), _MOST)
-        self._outputs, self._uniform = outputs, None
+        self._outputs, self._uniform, self._integers = outputs, None, {}
         if len(outputs) < count:
             self._begin_block(len(outputs))
             self._make(count)
@@ -154,7 +165,7 @@ def few_integers(ahead: Ahead, count: int, low: int, high: int, dtype: Any) -> A
     width = high - low
     if width >= WIDE or dtype.char != "l" or count > _MOST:
         return None
-    return np.array([low + x % width for x in ahead.take(count)], dtype)
+    return ahead.integers(count, low, width)
 
 
 def few_normals(ahead: Ahead, count: int, mean: float, std: float, dtype: Any) -> Any:

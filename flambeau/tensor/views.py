@@ -1,9 +1,10 @@
 """Views: another geometry on the same storage. Nothing is computed.
 
 Note: views and autograd. A view knows its base and how to be made from it again (``_view``: view operators
-and their arguments; of a row of a table its number, of some rows their slice). When base or view is written
-in place, the base gets new history (``inplace.py``), and a view whose ``_base_version`` is not the base's
-version makes its grad_fn anew from the base.
+and their arguments; of a row of a table its number, of some rows their slice; of a view of a view a list of
+how that is made and what is done to it). When base or view is written in place, the base gets new history
+(``inplace.py``), and a view whose ``_base_version`` is not the base's version makes its grad_fn anew from the
+base.
 """
 
 from __future__ import annotations
@@ -57,7 +58,7 @@ def view(operator: Operator, x: Tensor, attributes: tuple[Any, ...] = ()) -> Ten
         if x.__class__ is BatchedTensor:
             return rules.view(operator, x, attributes)
         if state.at_once and operator in _moving and is_plain(x):
-            return _moved(operator, x, attributes)
+            return moved(operator, x, attributes)
         signature = _signatures.recall(key) or _sign(operator, x._geometry, attributes)
     out = _new(Tensor)
     out._storage = storage = x._storage
@@ -95,7 +96,7 @@ def is_plain(x: Tensor) -> bool:
         and not (x._multiple or x._requires_grad or (base is not None and base._requires_grad))
 
 
-def _moved(operator: Operator, x: Tensor, attributes: tuple[Any, ...]) -> Tensor:
+def moved(operator: Operator, x: Tensor, attributes: tuple[Any, ...]) -> Tensor:
     """The view of a sample, of which there are others elsewhere: theirs are found as one."""
     g = x._geometry
     key = operator, attributes, g.family
@@ -126,7 +127,7 @@ def stretch(x: Tensor, key: slice) -> Tensor | None:
         if base is None:
             out._view = key
         elif x._view is not None:
-            out._view = (*chain_of(x), _of_slice(key))
+            out._view = [x._view, (_of_slice(key),)]
     return out
 
 
@@ -146,7 +147,7 @@ def part(x: Tensor, geometry: Geometry, how: tuple[Any, ...]) -> Tensor:
         if base is None:
             out._view = how
         elif x._view is not None:
-            out._view = (*chain_of(x), *how)
+            out._view = [x._view, how]
     return out
 
 
@@ -189,16 +190,22 @@ def row(x: Tensor, position: int) -> Tensor:
         if base is None:
             out._view = position
         elif x._view is not None:
-            out._view = (*chain_of(x), (_makes_rows[0], (0, position)))
+            out._view = [x._view, ((_makes_rows[0], (0, position)),)]
     return out
 
 
 def chain_of(x: Tensor) -> Any:
     """How x is made from its base again: view operators and their arguments. None where that is not known."""
     found = x._view
+    parts: list[Any] = []       # last one first
+    while found.__class__ is list:
+        found, how = found
+        parts.append(how)
     if found.__class__ is int:
-        return ((_makes_rows[0], (0, found)),)
-    return (_of_slice(found),) if found.__class__ is slice else found
+        found = ((_makes_rows[0], (0, found)),)
+    elif found.__class__ is slice:
+        found = (_of_slice(found),)
+    return found if not parts else tuple([one for how in (found, *reversed(parts)) for one in how])
 
 
 def replay(base: Tensor, chain: tuple[tuple[Operator, tuple[Any, ...]], ...]) -> Tensor:

@@ -8,17 +8,19 @@ is asked of it.
 from __future__ import annotations
 
 from collections.abc import Callable
-from functools import cache
+from functools import cache, lru_cache
+from operator import ge, gt, le, lt
 from typing import Any, NamedTuple
 
 import numpy as np
 
+from ...dtypes import float32, float64, int64
 from ...graph.geometry import Geometry
 from ...graph.node import Signature
 from ...graph.operator import Kernel
 from . import mathematics, products
-from .arrays import Array
-from .readers import Reader, readers_of
+from .arrays import Array, reinterpret
+from .readers import Reader, number_of, readers_of
 
 
 class _Call(NamedTuple):
@@ -66,6 +68,8 @@ def prepare(signature: Signature) -> Callable[[tuple[Any, ...]], Any] | None:
     if found is None or not arrays:
         return None
     function, order = found
+    if (compare := _COMPARISONS.get(function)) is not None and (one := _of_one(compare, order, signature)):
+        return one
     pointwise = signature.operator.kind == "pointwise"
     if not pointwise:
         product = products.function_of(*arrays) if function is np.matmul else None
@@ -76,6 +80,31 @@ def prepare(signature: Signature) -> Callable[[tuple[Any, ...]], Any] | None:
     if not flat and not out.ndim:   # NumPy gives no array then
         return None
     return _runner(function, readers_of(signature, flat), order, out)
+
+
+# Python compares two numbers in a fraction of the time that NumPy takes to be called.
+_COMPARISONS = {np.less: lt, np.less_equal: le, np.greater: gt, np.greater_equal: ge}
+_KINDS = frozenset(((float32, float), (float64, float), (int64, int)))
+_TRUTH = np.array([False]), np.array([True])    # which many nodes have
+for _value in _TRUTH:
+    _value.flags.writeable = False
+
+
+def _of_one(compare: Callable[[Any, Any], bool], order: tuple[int, ...],
+            signature: Signature) -> Callable[[tuple[Any, ...]], Array] | None:
+    """How to compare one element with a Python number; None where this is something else."""
+    g, kind = signature.geometries
+    if not isinstance(g, Geometry) or (g.dtype, kind) not in _KINDS or order != (0, 1) \
+            or signature.outputs[0].numel != 1:
+        return None
+    numpy_type = g.dtype.numpy
+    converted = lru_cache(1 << 8)(lambda number: number_of(number, numpy_type).item())
+
+    def execute(operands: tuple[Any, ...]) -> Array:
+        node, number = operands
+        flat = node.value if node.value.dtype is numpy_type else reinterpret(node.value, numpy_type)
+        return _TRUTH[compare(flat.item(0), converted(number))]
+    return execute
 
 
 def _runner(function: np.ufunc, readers: list[Reader], order: tuple[int, ...],
