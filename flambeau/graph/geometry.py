@@ -121,7 +121,8 @@ class Family(dict[int, Geometry]):
     """
 
     __slots__ = ("shape", "strides", "dtype", "device", "ndim", "numel", "is_contiguous", "span", "first",
-                 "table", "rows", "order", "steps", "flat", "spare", "_part", "_stretch", "_cut", "_room")
+                 "table", "rows", "order", "steps", "flat", "spare", "_part", "_stretch", "_cut", "_room",
+                 "_passes")
 
     __hash__ = object.__hash__  # type: ignore[assignment]
     __eq__ = object.__eq__
@@ -145,6 +146,7 @@ class Family(dict[int, Geometry]):
         self._stretch: tuple[int, Family] | None = None     # the latest ``stretch``
         self._cut: tuple[tuple[int | None, ...], Family] | None = None      # the latest ``cut``
         self._room = _ROOM
+        self._passes = False    # whether its members are parts at any place, of which few are met again
         self.spare: list[Geometry] = []     # what it let go of
         self.first = next(iter(shape), 0)
         self.table = self.first if self.first > TABLE else 0
@@ -162,6 +164,9 @@ class Family(dict[int, Geometry]):
         return self.setdefault(offset, made)    # another thread may have been quicker
 
     def _grow(self) -> None:
+        if self._passes and self._room >= _PASSING:
+            self.let_go()
+            return
         _given[0] += self._room
         self._room *= 2
         if _given[0] > _given[1]:
@@ -181,7 +186,7 @@ class Family(dict[int, Geometry]):
                 else:
                     self.setdefault(offset, member)
         self.spare = spare
-        self._room = max(_ROOM, 2 * len(self))
+        self._room = max(_PASSING if self._passes else _ROOM, 2 * len(self))
         return len(self)
 
     def parts(self, dim: int) -> Family:
@@ -201,7 +206,6 @@ class Family(dict[int, Geometry]):
                                                      self.dtype, self.device))
         return found[1]
 
-
     def cut(self, lengths: tuple[int | None, ...]) -> Family:
         """What so many positions of the first dimensions are; None: one, without that dimension."""
         found = self._cut
@@ -211,6 +215,7 @@ class Family(dict[int, Geometry]):
             found = self._cut = lengths, _family((
                 Size((*[n for n in lengths if n is not None], *tuple(self.shape)[given:])),
                 (*strides, *self.strides[given:]), self.dtype, self.device))
+            found[1]._passes = None not in lengths
         return found[1]
 
 
@@ -218,6 +223,7 @@ class Family(dict[int, Geometry]):
 # last step, and to remember how it was read would push out what comes back.
 TABLE = 1024
 _ROOM = 32              # how many members a family has room for at first
+_PASSING = 1 << 9       # and how many at most, where most are met once
 _PLENTY = 1 << 14      # how many all have, before it is asked whether somebody holds them: a few tables
 _given = [0, _PLENTY]   # how much room all have (a family's first counts as one), and may have
 

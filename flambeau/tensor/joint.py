@@ -30,9 +30,10 @@ _SMALL = 1 << 15    # bytes of a batch: NumPy has no better
 _SPREAD = 4     # as many in a group, on the average: else alone
 
 # Operators that do the same to stacks: pointwise ones, and these. Their attributes count dimensions from the
-# last one, if any, or (``_SHIFTED``) name at this position dimensions from the first one on.
+# last one, if any, or (``_SHIFTED``, ``_REDUCES``) name at this position dimensions from the first one on.
 _FROM_LAST = frozenset(("constant_pad_nd", "border_pad", "to_copy", "clone"))
-_SHIFTED = {"roll": 1}
+_REDUCES = dict.fromkeys(("mean", "sum", "std", "var", "max", "min"), 0)
+_SHIFTED = {"roll": 1, **_REDUCES}
 _FLIP = "flip"      # is another way of reading
 # Those to which a number is an operand like any other.
 _OF_NUMBERS = frozenset(("add", "sub", "rsub", "mul", "div"))
@@ -49,8 +50,10 @@ def is_joint(signature: Signature) -> bool:
     """Whether an operator gives for stacks of operands the stack of its results."""
     operator, output = signature.operator, signature.outputs[0]
     geometries = [g for g in signature.geometries if g.__class__ is Geometry]
-    if not (signature.usual and output.is_contiguous and output.numel and geometries):
+    if not (signature.usual and output.is_dense and output.numel and geometries):
         return False
+    if operator.name in _REDUCES:
+        return signature.attributes[_REDUCES[operator.name]].__class__ is tuple and geometries[0].numel > 0
     if operator.name in _FROM_LAST:
         return True
     alike = operator.kind == "pointwise" or operator.name in ("where", _FLIP) or operator.name in _SHIFTED
@@ -102,7 +105,9 @@ class _Join:
         g = geometries[0]
         kinds = {*map(type, sources)}
         if kinds == _NODES and _are_one(sources) and len({x.family for x in geometries}) == 1:
-            return constant(_rows(sources[0].value, g, [x.offset for x in geometries]))
+            key = id(sources[0]), *map(id, geometries)
+            return self.known.get(key) or self.known.setdefault(key, constant(
+                _rows(sources[0].value, g, [x.offset for x in geometries])))
         results = [x[0].outputs[0] if x.__class__ is list and x[0] is not None else None for x in sources]
         if results[0] is None or not _are_one(results) or not (
                 _is_whole(g, results[0]) and _are_one(geometries)) or _flips({x[0] for x in sources}):
@@ -128,6 +133,10 @@ class _Join:
                 else:
                     break
             result = source[0].outputs[0] if source.__class__ is list else None
+            if result is not None and not result.is_contiguous:     # its column lies in another order
+                if g is not result:
+                    raise _Apart
+                g = contiguous(g.shape, g.dtype)
             groups.setdefault((g.family, flips, result), []).append((i, source, g))
         if len(groups) * _SPREAD > self.count:
             raise _Apart
@@ -206,7 +215,8 @@ def _are_one(things: Sequence[Any]) -> bool:
 
 def _is_whole(g: Geometry, result: Geometry) -> bool:
     """Whether this reads all of such a result in order."""
-    return g.is_contiguous and not g.offset and g.numel == result.numel and g.dtype is result.dtype
+    return g is result or (g.is_contiguous and not g.offset and g.numel == result.numel
+                           and g.dtype is result.dtype)
 
 
 def _kind(signature: Signature) -> tuple[Any, ...]:

@@ -83,7 +83,8 @@ def prepare(signature: Signature) -> Callable[[tuple[Any, ...]], Any] | None:
 
 
 # Python compares two numbers in a fraction of the time that NumPy takes to be called.
-_COMPARISONS = {np.less: lt, np.less_equal: le, np.greater: gt, np.greater_equal: ge}
+_COMPARISONS: dict[np.ufunc, Callable[[Any, Any], bool]] = {
+    np.less: lt, np.less_equal: le, np.greater: gt, np.greater_equal: ge}
 _KINDS = frozenset(((float32, float), (float64, float), (int64, int)))
 _TRUTH = np.array([False]), np.array([True])    # which many nodes have
 for _value in _TRUTH:
