@@ -19,6 +19,7 @@ from __future__ import annotations
 
 from ..arguments import Registers, entry, registers
 from ..llvm.build import Function, Module
+from ..llvm.machine import machine
 from ..products.ahead import Walk
 from ..products.microkernel import Tile
 from ..vectors import Elements, arithmetic
@@ -32,12 +33,14 @@ NUMBERS = ("batch", "groups", "ranges", "chunks", "lines", "channels", "outs", "
 # Entries of a phase in the table: the offsets of its taps in X follow, and their places in the weight.
 PHASE = ("taps", "offsets", "places", "panels", "target", "grid_a", "grid_b", "grid_w")
 
+MOST_VECTORS = 8        # of pixels in a tile
+
 
 def tiles_of(tile: Tile) -> list[Tile]:
-    """Tiles of results: the fewer rows, the more vectors."""
-    most = tile.rows * tile.vectors
+    """Tiles of results: the fewer rows, the more vectors. Registers hold these, the pixels and weights."""
     rows = [n for n in (1, 2, 3, 4, 6, 8) if n < tile.rows] + [tile.rows]
-    return [tile._replace(rows=n, vectors=max(2, min(4, most // n))) for n in rows]
+    room = machine().registers
+    return [tile._replace(rows=n, vectors=max(2, min(MOST_VECTORS, (room - n) // (n + 1)))) for n in rows]
 
 
 def few_module(e: Elements, tile: Tile, bias: bool, step: int) -> str:

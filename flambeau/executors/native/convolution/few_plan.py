@@ -11,7 +11,7 @@ from ..llvm.effort import Effort
 from ..plan import Call, Plan
 from ..vectors import elements
 from .ahead import pieces
-from .few import NUMBERS, PHASE, POINTERS, few_module
+from .few import MOST_VECTORS, NUMBERS, PHASE, POINTERS, few_module
 from .forward import tile_for
 from .grid import rounded
 from .problem import Problem
@@ -68,7 +68,7 @@ def few_plan(problem: Problem, dtype: Any, operands: tuple[Geometry, Geometry, G
     ranges = max(1, min(problem.batch * chunks, _RANGES, int(problem.products / problem.groups / _TASK)))
     panel = rounded(problem.outs, tile.rows) * problem.ins * e.width
     x_at = rounded(panel * sum(len(phase.taps) for phase in problem.phases), 64)
-    spare = 4 * e.lanes + cut.width     # what tiles read and write behind the last pixel
+    spare = MOST_VECTORS * e.lanes + cut.width     # what tiles read and write behind the last pixel
     m_at = x_at + rounded((cut.size + cut.rows_b * cut.width * problem.span[0] + spare) * e.width, 64)
     # Rows an odd number of vectors apart do not meet in the same sets of the cache.
     m_step = rounded(cut.pixels + spare, 2 * e.lanes) + e.lanes
