@@ -10,9 +10,10 @@ soon. Each row is one operator on tensors that exist already, called through the
 recording is a small part; the least time over the rounds counts: noise only ever adds. Operands, and results,
 of operators that memory binds take turns, so that they come from memory; a few rows are of small operands on
 purpose. ``--oracle`` names an interpreter with PyTorch, which computes the same rows in a process of its own,
-in turn. A row's bytes are those that its operands and results have: what a perfect kernel moves. More than
-the copying is possible: a copy also reads the lines that it overwrites, which sums and updates in place do
-not; and more than the peak, with products of 16-bit numbers, or fewer multiplications than the definition.
+in turn. A row's bytes are those that its operands and results have: what a perfect kernel moves. ``of roof``:
+the larger of its two shares, as the lower roof is what binds a perfect kernel. More
+than the copying is possible: a copy also reads the lines that it overwrites, which sums and updates in place
+do not; and more than the peak, with products of 16-bit numbers, or fewer multiplications than the definition.
 ``--processor``: one thread each, and the processor time that it uses, which other programs on the machine
 disturb less.
 """
@@ -247,13 +248,14 @@ class Found(NamedTuple):
         """As the table has them."""
         row, seconds = self.row, self.seconds
         flops, traffic = row.flops / seconds, row.traffic / seconds
-        arithmetic = [f"{flops / 1e9:.1f}", f"{flops / top.arithmetic:.0%}"] if row.flops else ["", ""]
+        shares = flops / top.arithmetic, traffic / top.copying
+        arithmetic = [f"{flops / 1e9:.1f}", f"{shares[0]:.0%}"] if row.flops else ["", ""]
         compared = [f"{self.reference * 1e6:.1f}", f"{self.reference / seconds:.2f}"]
-        return [row.name, f"{seconds * 1e6:.1f}", *arithmetic, f"{traffic / 1e9:.1f}",
-                f"{traffic / top.copying:.0%}", *(["", ""] if math.isnan(self.reference) else compared)]
+        return [row.name, f"{seconds * 1e6:.1f}", *arithmetic, f"{traffic / 1e9:.1f}", f"{shares[1]:.0%}",
+                f"{max(shares):.0%}", *(["", ""] if math.isnan(self.reference) else compared)]
 
 
-HEAD = ["", "us", "GFLOP/s", "of peak", "GB/s", "of copying", "PyTorch, us", "times as fast"]
+HEAD = ["", "us", "GFLOP/s", "of peak", "GB/s", "of copying", "of roof", "PyTorch, us", "times as fast"]
 
 
 def report(rows: list[Row], oracle: str | None, processor: bool) -> tuple[Peaks, list[Found]]:
