@@ -21,9 +21,9 @@ from collections.abc import Callable
 from ..arguments import entry, registers
 from ..llvm.build import Function, Module, Value
 from ..llvm.machine import machine
-from ..products.ahead import STATE, Walk, begin
+from ..products.ahead import SECOND_CACHE
 from ..products.lanes import sums_of
-from ..products.microkernel import Accumulators, Tile, local_array, spilled
+from ..products.microkernel import Accumulators, Tile, spilled
 from ..products.packing import packer, padded_in_code
 from ..vectors import Elements, arithmetic, kept
 from .kernel import rows_of_long_tiles, short_rows
@@ -192,18 +192,19 @@ def weight_module(e: Elements, step: int) -> str:
     rows, columns = rows_and_columns()
     size, tiles = sums_of_tile(e), [_sum_tile(module, e, n, columns) for n in (rows // 2, rows)]
     with module.kernel("add_up_planes") as f:
-        a, ahead = registers(f, WEIGHT_POINTERS, WEIGHT_NUMBERS), local_array(f, STATE, "i64")
+        a = registers(f, WEIGHT_POINTERS, WEIGHT_NUMBERS)
         with f.loop(f.begin, f.end) as task, Units(f, a, e, task, step) as unit:
             grad = e.at(f, a.grad, unit.place)
             first = f.emit(f"zext i1 {unit.first} to i64")
             to = f.variable("ptr", f.at(a.sums, f.mul(task, a.sum_range), e.element))
             with f.loop(0, a.outs, rows) as out:
-                left, following = f.sub(a.outs, out), f.add(out, rows)
-                begin(f, ahead, e.at(f, grad, f.mul(following, a.t_c)), f.most(f.sub(left, rows), 1),
-                      f.mul(unit.pixels, e.itemsize), f.mul(a.t_c, e.itemsize))
+                left, following = f.sub(a.outs, out), f.variable("i64", f.add(out, rows))
                 few = f.compare("sle", left, rows // 2)
                 with f.loop(0, a.depth, columns) as k:
                     g, v = e.at(f, grad, f.mul(out, a.t_c)), f.at(unit.rows, f.mul(k, a.v_step), e.element)
+                    # Each tile asks for a row of those that come next.
+                    ahead = e.at(f, grad, f.mul(f.least(following.get(), f.sub(a.outs, 1)), a.t_c))
+                    following.set(f.add(following.get(), 1))
                     arguments = g, v, to.get(), ahead, a.t_c, a.v_step, unit.pixels, left, first
                     with f.when(few):
                         f.run(tiles[0], *arguments)
@@ -223,7 +224,6 @@ def _sum_tile(module: Module, e: Elements, rows: int, columns: int) -> Function:
         grads = [e.at(f, "%g", f.mul(f.least(i, last), "%g_step")) for i in range(rows)]
         from_v = [f.at("%v", f.mul("%v_step", j), e.element) for j in range(columns)]
         acc = [f.variable(e.kind, "zeroinitializer") for _ in range(rows * columns)]
-        walk = Walk(f, "%ahead")
 
         def step(at: str, mask: str) -> None:
             x = [e.read(f, e.at(f, grad, at), mask) for grad in grads]
@@ -234,9 +234,8 @@ def _sum_tile(module: Module, e: Elements, rows: int, columns: int) -> Function:
                     total.set(f.fma(e.kind, x[i], y[j], total.get()))
         whole = f.emit(f"and i64 %pixels, {-e.lanes}")
         with f.loop(0, whole, e.lanes) as at:
-            walk.step()
+            f.prefetch(e.at(f, "%ahead", at), SECOND_CACHE)
             step(at, "")
-        walk.save()
         rest = f.sub("%pixels", whole)
         with f.when(f.compare("sgt", rest, 0)):
             step(whole, f.first_lanes(rest, e.lanes))
