@@ -59,11 +59,12 @@ def backward(tensors: Any, grad_tensors: Any = None, retain_graph: bool | None =
     if inputs is None:
         _walk(roots, grads, retain, create_graph)
         return
+    inputs = list({id(x): x for x in inputs}.values())
     for x in inputs:
-        if isinstance(x, Tensor) and not x.requires_grad:
-            raise RuntimeError("can't retain_grad on Tensor that has requires_grad=False")
-    for x, found in zip(inputs, _gradients_of(roots, grads, inputs, retain, create_graph)):
-        if found is not None:
+        if isinstance(x, Tensor):
+            x.retain_grad()         # those that are no leaves have their gradient so
+    for x, found in zip(inputs, _gradients_of(roots, grads, inputs, retain, create_graph, runs_inputs=True)):
+        if found is not None and isinstance(x, Tensor) and x.is_leaf:
             with set_grad_enabled(create_graph):
                 accumulate_grad(x, found, create_graph)
 
@@ -157,7 +158,8 @@ def grad(outputs: Any, inputs: Any, grad_outputs: Any = None, retain_graph: bool
 
 
 def _gradients_of(roots: Sequence[Tensor], grads: Sequence[Any], inputs: Sequence[Tensor], retain: bool,
-                  create_graph: bool) -> list[Any]:
+                  create_graph: bool, runs_inputs: bool = False) -> list[Any]:
+    """``runs_inputs``: what computed the inputs runs as well, though nothing further is asked for."""
     walk = _new_walk(retain, create_graph)
     targets: set[Any] = set()
     places = [place_of(x) for x in inputs]
@@ -176,7 +178,7 @@ def _gradients_of(roots: Sequence[Tensor], grads: Sequence[Any], inputs: Sequenc
             if start is not None:
                 walk.give(start, g)
         if walk.capture or not walk.follows(targets):
-            walk.wanted = _leading_to(starts, targets)
+            walk.wanted = _leading_to(starts, targets, runs_inputs)
             walk.run()
     finally:
         # A pass that is over holds nothing of its graph.
@@ -191,11 +193,11 @@ def _gradients_of(roots: Sequence[Tensor], grads: Sequence[Any], inputs: Sequenc
     return results
 
 
-def _leading_to(starts: Sequence[Any], targets: set[Any]) -> set[Any]:
+def _leading_to(starts: Sequence[Any], targets: set[Any], with_targets: bool) -> set[Any]:
     """The GradFns that have to run; what is only captured need not be differentiated further."""
     fns = [s[0] if s.__class__ is tuple else s for s in starts]
     wanted = reachable_to([f for f in fns if isinstance(f, GradFn)], targets)
-    return {fn for fn in wanted if fn not in targets or _leads_on(fn, wanted, targets)}
+    return {fn for fn in wanted if with_targets or fn not in targets or _leads_on(fn, wanted, targets)}
 
 
 def _leads_on(fn: GradFn, wanted: set[Any], targets: set[Any]) -> bool:

@@ -97,12 +97,10 @@ class Walk:
 
     def step(self, fn: GradFn, grads: list[Any]) -> None:
         """Give the gradients of what fn was computed from, for those of its outputs."""
-        if self.wanted is not None and fn not in self.wanted:
-            self.note(fn, grads)
+        if not self.is_wanted(fn, grads):
             return
         if fn.hooks is not None:
-            grads = _run_pre_hooks(fn, grads)
-        self.note(fn, grads)
+            grads = _run_pre_hooks(fn, _run_tensor_hooks(fn, grads))
         results = gradients(fn, grads) if not state.anomaly else _checked_gradients(fn, grads)
         if fn.hooks is not None and fn.hooks.post:
             results = _run_post_hooks(fn, results, grads)
@@ -119,6 +117,14 @@ class Walk:
         for target, grad in zip(fn.edges, results):
             if target is not None and grad is not None:
                 self.give(target, grad)
+
+    def is_wanted(self, fn: GradFn, grads: list[Any]) -> bool:
+        """Whether fn has to run. What is only asked for is remembered as the hooks of tensors leave it."""
+        runs = self.wanted is None or fn in self.wanted
+        if not runs and fn.hooks is not None:
+            grads = _run_tensor_hooks(fn, grads)
+        self.note(fn, grads)
+        return runs
 
     def note(self, fn: GradFn, grads: list[Any]) -> None:
         """Remember gradients that were asked for."""
@@ -335,22 +341,27 @@ def _replace(have: Tensor, total: Tensor) -> None:
     write(have, total)
 
 
-def _run_pre_hooks(fn: GradFn, grads: list[Any]) -> list[Any]:
+def _run_tensor_hooks(fn: GradFn, grads: list[Any]) -> list[Any]:
     hooks = fn.hooks
+    grads = list(grads)
     for number, table in hooks.tensor.items():
         for hook in list(table.values()):
             if grads[number] is not None:
                 changed = hook(grads[number])
                 if changed is not None:
                     grads[number] = changed
-    for hook in list(hooks.pre.values()):
-        changed = hook(tuple(grads))
-        if changed is not None:
-            grads = list(changed) if isinstance(changed, (tuple, list)) else [changed]
     for number, reference in hooks.retained.items():
         tensor = reference()
         if tensor is not None and grads[number] is not None:
             tensor._grad = grads[number] if tensor._grad is None else tensor._grad + grads[number]
+    return grads
+
+
+def _run_pre_hooks(fn: GradFn, grads: list[Any]) -> list[Any]:
+    for hook in list(fn.hooks.pre.values()):
+        changed = hook(tuple(grads))
+        if changed is not None:
+            grads = list(changed) if isinstance(changed, (tuple, list)) else [changed]
     return grads
 
 

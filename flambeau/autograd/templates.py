@@ -110,7 +110,7 @@ class TemplateWalk(Walk):
         selective = self.wanted is not None or bool(self.capture)
         while heap:
             fn, grads = waiting.pop(heappop(heap))
-            if selective and not self._is_wanted(fn, grads):
+            if selective and not self.is_wanted(fn, grads):
                 continue
             plan, saved = fn.plan, fn.saved
             self.at = fn.sequence
@@ -216,9 +216,10 @@ class TemplateWalk(Walk):
             sums.keep(key, (signature, reading(total._geometry, total._storage.geometry)))
         return total
 
-    def _is_wanted(self, fn: GradFn, grads: list[Any]) -> bool:
+    def is_wanted(self, fn: GradFn, grads: list[Any]) -> bool:
+        """Whether fn has to run; what is asked for is a tensor."""
         if self.capture:
-            self.note(fn, [tensor(grad) for grad in grads])
+            return super().is_wanted(fn, [tensor(grad) for grad in grads])
         return self.wanted is None or fn in self.wanted
 
     def leaf_gradient(self, leaf: Tensor) -> Any:
