@@ -121,7 +121,7 @@ class Walk:
     def is_wanted(self, fn: GradFn, grads: list[Any]) -> bool:
         """Whether fn has to run. What is only asked for is remembered as the hooks of tensors leave it."""
         runs = self.wanted is None or fn in self.wanted
-        if not runs and fn.hooks is not None:
+        if not runs and fn.hooks is not None and any(place[0] is fn for place in self.capture):
             grads = _run_tensor_hooks(fn, grads)
         self.note(fn, grads)
         return runs
@@ -353,7 +353,7 @@ def _run_tensor_hooks(fn: GradFn, grads: list[Any]) -> list[Any]:
     for number, reference in hooks.retained.items():
         tensor = reference()
         if tensor is not None and grads[number] is not None:
-            tensor._grad = grads[number] if tensor._grad is None else tensor._grad + grads[number]
+            tensor._grad = grads[number].clone() if tensor._grad is None else tensor._grad + grads[number]
     return grads
 
 

@@ -9,6 +9,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from ..tensor import Tensor
+from ..tensor.inplace import assign
 from .registry import NAMESPACES
 
 _UNARY = (
@@ -51,9 +52,9 @@ def _of(name: str, other: Any = None) -> Callable[..., Any]:
     return found
 
 
-def _store(tensors: list[Tensor], results: Sequence[Any], given: Any) -> Any:
+def _store(tensors: list[Tensor], results: Sequence[Any], given: Any, name: str) -> Any:
     for x, y in zip(tensors, results, strict=True):
-        x.copy_(y)
+        assign(x, y, name)
     return given
 
 
@@ -63,7 +64,7 @@ def _unary(name: str) -> tuple[Callable[..., Any], Callable[..., Any]]:
         return tuple(function(x) for x in _checked(self, name))
 
     def each_(self: Any) -> Any:
-        return _store(_checked(self, name), each(self), self)
+        return _store(_checked(self, name), each(self), self, name)
     return each, each_
 
 
@@ -87,7 +88,7 @@ def _binary(name: str) -> tuple[Callable[..., Any], Callable[..., Any]]:
                      for x, y in zip(tensors, _spread(other, len(tensors)), strict=True))
 
     def each_(self: Any, *others: Any, alpha: Any = 1, **named: Any) -> Any:
-        return _store(_checked(self, name), each(self, *others, alpha=alpha, **named), self)
+        return _store(_checked(self, name), each(self, *others, alpha=alpha, **named), self, name)
     return each, each_
 
 
@@ -103,7 +104,8 @@ def _pointed(name: str) -> tuple[Callable[..., Any], Callable[..., Any]]:
         return tuple(_of(name)(x, a, b, value=factor) for x, a, b, factor in rows)
 
     def each_(self: Any, tensor1: Any, tensor2: Any, scalars: Any = None, *, value: Any = 1) -> Any:
-        return _store(_checked(self, name), each(self, tensor1, tensor2, scalars, value=value), self)
+        results = each(self, tensor1, tensor2, scalars, value=value)
+        return _store(_checked(self, name), results, self, name)
     return each, each_
 
 
@@ -115,7 +117,8 @@ def _foreach_lerp(self: Any, tensors1: Any, weight: Any = None, *,
 
 
 def _foreach_lerp_(self: Any, tensors1: Any, weight: Any = None, *, weights: Any = None) -> Any:
-    return _store(_checked(self, "lerp"), _foreach_lerp(self, tensors1, weight, weights=weights), self)
+    results = _foreach_lerp(self, tensors1, weight, weights=weights)
+    return _store(_checked(self, "lerp"), results, self, "lerp")
 
 
 def _foreach_norm(self: Any, ord: Any = 2, dtype: Any = None) -> tuple[Tensor, ...]:
@@ -137,7 +140,9 @@ def _foreach_clone(self: Any, *, memory_format: Any = None) -> tuple[Tensor, ...
 
 def _foreach_copy_(self: Any, src: Any, non_blocking: bool = False) -> Any:
     tensors = _checked(self, "copy_")
-    return _store(tensors, _spread(src, len(tensors)), self)
+    for x, y in zip(tensors, _spread(src, len(tensors)), strict=True):
+        x.copy_(y)
+    return self
 
 
 def _foreach_zero_(self: Any) -> Any:

@@ -336,7 +336,8 @@ class LeafHooks:
     def after_accumulation(self, leaf: Any) -> None:
         """Tell the hooks that ``leaf.grad`` is there."""
         for hook in list(self.after.values()):
-            hook(leaf)
+            if hook(leaf) is not None:
+                raise RuntimeError("Tensor post accumulate grad hooks should return None.")
 
 
 def leaf_hooks_of(leaf: Any) -> LeafHooks:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -83,3 +84,13 @@ def test_gradients_and_errors() -> None:
         torch._foreach_sqrt(torch.ones(2))
     with pytest.raises(TypeError, match="_foreach_mul"):
         torch._foreach_mul(pair(), exponent=2)
+
+
+@pytest.mark.parametrize("call", [
+    lambda: torch._foreach_mul_([torch.ones(2, dtype=torch.int64)], 1.5),
+    lambda: torch._foreach_add_([torch.ones(2, dtype=torch.int64)], [torch.ones(2)]),
+    lambda: torch._foreach_sqrt_([torch.ones(2, dtype=torch.int64)]),
+])
+def test_results_that_have_no_room(call: Callable[[], Any]) -> None:
+    with pytest.raises(RuntimeError, match="result type Float can't be cast to the desired output type Long"):
+        call()
