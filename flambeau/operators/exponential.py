@@ -210,8 +210,8 @@ def _(ctx: Any, grad: Tensor, input: Tensor) -> Tensor:
 
 @LOGIT_CLAMPED.derivative("input", keeps="input eps")
 def _(ctx: Any, grad: Tensor, input: Tensor, eps: float) -> Tensor:
-    inside = (input >= eps) & (input <= 1 - eps)
-    return where(inside, grad / (input * (1 - input)), 0)
+    outside = (input < eps) | (input > 1 - eps)
+    return where(outside, 0, grad / (input * (1 - input)))
 
 
 @api("torch", "Tensor", "special", out=True, inplace=True)
@@ -282,7 +282,7 @@ refuse(XLOG1PY, "xlog1py_cpu", COMPLEX)
 @XLOGY.derivative("input", keeps="input other")
 def _(ctx: Any, grad: Tensor, input: Tensor, other: Any) -> Tensor:
     other = other if isinstance(other, Tensor) else input.new_tensor(other)
-    return grad * where((input == 0) & (other <= 0), 0, log(other))
+    return where((input == 0) & (other <= 0), 0, xlogy(grad, other))
 
 
 @XLOGY.derivative("other", keeps="input other")
@@ -293,7 +293,7 @@ def _(ctx: Any, grad: Tensor, input: Any, other: Tensor) -> Tensor:
 @XLOG1PY.derivative("input", keeps="input other")
 def _(ctx: Any, grad: Tensor, input: Tensor, other: Any) -> Tensor:
     other = other if isinstance(other, Tensor) else input.new_tensor(other)
-    return grad * where((input == 0) & (other <= -1), 0, log1p(other))
+    return where((input == 0) & (other <= -1), 0, xlog1py(grad, other))
 
 
 @XLOG1PY.derivative("other", keeps="input other")

@@ -62,17 +62,24 @@ def shared_evenly(ctx: Any, grad: Tensor, input: Tensor, output: Tensor) -> Tens
     return mask * (kept(grad, dims, keepdim, input.shape) / count)
 
 
-def _extremum(name: str, kernel: Callable[..., Any], grad_name: str) -> Operator:
+def shared_evenly_by_all(ctx: Any, grad: Tensor, input: Tensor, output: Tensor) -> Tensor:
+    """The same of a whole tensor; the others' gradients are 0, whatever comes."""
+    mask = input.eq(output) | (output.ne(output) & input.ne(input))     # NaN is extreme, too
+    return (grad / mask.sum()).masked_fill(~mask, 0)
+
+
+def _extremum(name: str, kernel: Callable[..., Any], grad_name: str,
+              gradient: Callable[..., Any]) -> Operator:
     op = operator(name, reduction_geometry, compute=operand_dtype, grad_name=grad_name,
                   rows=Rows(passes=1))(kernel)
-    op.derivative("input", keeps="input output")(shared_evenly)
+    op.derivative("input", keeps="input output")(gradient)
     return op
 
 
-AMAX = _extremum("amax", _maximum, "AmaxBackward0")
-AMIN = _extremum("amin", _minimum, "AminBackward0")
-MAX = _extremum("max", _maximum, "MaxBackward1")
-MIN = _extremum("min", _minimum, "MinBackward1")
+AMAX = _extremum("amax", _maximum, "AmaxBackward0", shared_evenly)
+AMIN = _extremum("amin", _minimum, "AminBackward0", shared_evenly)
+MAX = _extremum("max", _maximum, "MaxBackward1", shared_evenly_by_all)
+MIN = _extremum("min", _minimum, "MinBackward1", shared_evenly_by_all)
 
 
 def _several(op: Operator, input: Tensor, dim: Any, keepdim: bool) -> Tensor:

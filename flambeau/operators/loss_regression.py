@@ -84,9 +84,9 @@ def l1_loss(input: Tensor, target: Tensor, size_average: Any = None, reduce: Any
 
 
 def _slope(m: Any, input: Any, target: Any, width: Any) -> Any:
-    """The difference over the width, between -1 and 1."""
+    """The difference over the width, between -1 and 1; NaN stays NaN."""
     difference = input - target
-    return m.where(m.abs(difference) < width, difference / width, m.sign_of(difference))
+    return m.where(m.abs(difference) >= width, m.sign_of(difference), difference / width)
 
 
 def _smooth_l1_kernel(m: Any, input: Any, target: Any, beta: Any) -> Any:

@@ -90,7 +90,7 @@ def sgn(m: Any, input: Any) -> Any:
 @sgn.derivative("input", keeps="input")
 def _(ctx: Any, grad: Tensor, input: Tensor) -> Tensor:
     if not input.is_complex():
-        return grad * 0
+        return grad.new_zeros(grad.shape)
     # z / |z| turns with z and does not grow: the gradient's radial part vanishes.
     size, direction = abs(input), sgn(input)
     radial = (grad * direction.conj()).real

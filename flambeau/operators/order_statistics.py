@@ -13,7 +13,7 @@ from . import ties
 from .along import PICK
 from .definition import operator
 from .domain import not_implemented
-from .extrema import indexed_geometry, indexed_operator, one_dim, refuse_complex, shared_evenly
+from .extrema import indexed_geometry, indexed_operator, one_dim, refuse_complex, shared_evenly_by_all
 from .out import Out
 from .prices import TIES, per_element
 from .reduction import operand_dtype, reduction_geometry
@@ -141,8 +141,8 @@ def _median_all_geometry(operands: Any, attributes: Any) -> Any:
 
 MEDIAN = operator("median", _median_all_geometry, compute=operand_dtype)(_median_all_kernel)
 NANMEDIAN = operator("nanmedian", _median_all_geometry, compute=operand_dtype)(_median_all_kernel)
-MEDIAN.derivative("input", keeps="input output")(shared_evenly)
-NANMEDIAN.derivative("input", keeps="input output")(shared_evenly)
+MEDIAN.derivative("input", keeps="input output")(shared_evenly_by_all)
+NANMEDIAN.derivative("input", keeps="input output")(shared_evenly_by_all)
 
 
 def _median(name: str, whole: Any, along: Any, input: Tensor, dim: int | None, keepdim: bool) -> Any:

@@ -73,7 +73,7 @@ def _(ctx: Any, grad: Tensor, input: Tensor, exponent: Any) -> Tensor:
 def _by_base(grad: Tensor, input: Tensor, exponent: Any) -> Tensor:
     """d(x^p)/dx = p x^(p - 1)."""
     if exponent == 0:
-        return grad * 0
+        return grad.new_zeros(grad.shape)
     if exponent == 1:
         return grad
     if exponent == 2:

@@ -34,11 +34,15 @@ def _prod_gradient(ctx: Any, grad: Tensor, input: Tensor) -> Tensor:
 
 
 def _by_quotients(grad: Tensor, input: Tensor, dims: tuple[int, ...]) -> Tensor:
-    """Quotients of the whole product, which nobody differentiates: at a zero the product of all others."""
+    """Quotients of the whole product, which nobody differentiates: at a zero the product of all others.
+
+    Where there is a zero the others' gradients are 0, or NaN if a factor is not finite.
+    """
     zero = input == 0
-    others = record(PROD_DIM, (input.masked_fill(zero, 1),), (dims, True, input.dtype)) * grad
+    others = record(PROD_DIM, (input.masked_fill(zero, 1),), (dims, True, input.dtype))
     zeros = zero.sum(dims, keepdim=True)
-    return where(zero, where(zeros == 1, others, 0), where(zeros == 0, others / input, 0))
+    of_others = where(zeros == 0, others * grad / input, others * 0)
+    return where(zero, where(zeros == 1, others * grad, 0), of_others)
 
 
 def _prod_operator(grad_name: str) -> Operator:

@@ -231,8 +231,9 @@ def sinc(m: Any, input: Any) -> Any:
 @sinc.derivative("input", keeps="input")
 def _(ctx: Any, grad: Tensor, input: Tensor) -> Tensor:
     turn = input * 3.141592653589793
-    slope = (turn * cos(turn) - sin(turn)) / where(input == 0, 1, turn * input)
-    return grad * conjugate(where(input == 0, 0, slope))
+    below = turn * input
+    slope = (turn * cos(turn) - sin(turn)) / below
+    return where(below == 0, 0, grad * conjugate(slope))
 
 
 @of_tensors(promotes="float", aliases=("arctan2",))

@@ -40,7 +40,7 @@ def draws_of(name: str, *parameters: str, grad_name: str | None = None) -> Opera
     found = Operator(name, lambda m, draws, *parameters: draws, lambda operands, attributes: operands[0],
                      ("draws", *parameters), grad_name=grad_name)
     for each in parameters:
-        found.derivative(each)(lambda ctx, grad: grad * 0)
+        found.derivative(each)(lambda ctx, grad: grad.new_zeros(grad.shape))
     return found
 
 
