@@ -44,8 +44,8 @@ class VersionCounter:
 
     inference = False       # whether it is that of a tensor made in inference mode
 
-    def __init__(self) -> None:
-        self.version = 0
+    def __init__(self, version: int = 0) -> None:
+        self.version = version
 
     @property
     def to_save(self) -> int:

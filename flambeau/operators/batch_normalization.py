@@ -106,7 +106,14 @@ def batch_norm(input: Tensor, running_mean: Any = None, running_var: Any = None,
         return _by_statistics(input, running_mean, running_var, weight, bias, eps)
     if eps <= 0.0:
         raise ValueError(f"batch_norm eps must be positive during training, but got {eps}")
-    result, mean, rstd = record(BATCH_NORM, (input, weight, bias, float(eps)))
+    try:
+        result, mean, rstd = record(BATCH_NORM, (input, weight, bias, float(eps)))
+    except Exception:
+        # A checkpoint's second pass ends where all is saved: after the statistics have moved.
+        if running_mean is not None and state.saved_hooks:
+            _, mean, rstd = record(BATCH_NORM, (input.detach(), None, None, float(eps)))
+            update_running(running_mean, running_var, mean, rstd, count, momentum, eps)
+        raise
     if running_mean is not None:
         update_running(running_mean, running_var, mean.detach(), rstd.detach(), count, momentum, eps)
     return result

@@ -397,6 +397,8 @@ class Tensor(Handle):
     @data.setter
     def data(self, new: Tensor) -> None:
         check_data(self, new)
+        if self._counter is None and self._storage.version != new._storage.version:
+            self._counter = VersionCounter(self._storage.version)   # it goes on counting as before
         self._storage = new._storage
         self._geometry = new._geometry
 
