@@ -7,9 +7,12 @@ same node, and costs nothing.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from operator import index
 from types import CodeType
 from typing import Any
+
+from numpy import generic
 
 from ..devices import META
 from .geometry import Geometry
@@ -87,6 +90,13 @@ def _plain(x: Any) -> Any:
         return index(x)
     except TypeError:
         return x.item()
+
+
+def plain_numbers(operands: Sequence[Any]) -> list[Any] | None:
+    """The operands with Python's numbers in place of NumPy's, which count as those; None without such."""
+    if not any(isinstance(x, generic) for x in operands):
+        return None
+    return [x.item() if isinstance(x, generic) else x for x in operands]
 
 
 _forms: dict[tuple[Any, ...], int] = {}

@@ -24,7 +24,7 @@ from ..executors.interpreter.quiet import hush, speak
 from ..executors.interpreter.run import Plan, draws, prepare
 from ..executors.native.tiers import interpreted
 from ..graph.geometry import Family, Geometry
-from ..graph.node import Node, Signature, constant
+from ..graph.node import Node, Signature, constant, plain_numbers
 from ..graph.operator import Operator
 from ..graph.recent import Recent
 from . import casting
@@ -127,7 +127,11 @@ def _compute(operator: Operator, operands: Any, attributes: tuple[Any, ...], eno
             key.append(x.__class__)
             reads += x, None
     found = tuple(key)
-    prepared = _prepared.get(found) or _prepare(operator, found, attributes)
+    prepared = _prepared.get(found)
+    if prepared is None:
+        if (plainly := plain_numbers(operands)) is not None:
+            return _compute(operator, plainly, attributes, enough)
+        prepared = _prepare(operator, found, attributes)
     if at_once.waits and prepared.waits:
         return _wait(at_once, prepared.signature, reads)
     return _computed(prepared, reads[::2], reads[1::2], enough)

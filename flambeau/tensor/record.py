@@ -19,7 +19,7 @@ from ..devices import CPU, META
 from ..engine.look import check_budget, snapshot
 from ..graph import pending
 from ..graph.geometry import Geometry
-from ..graph.node import Node, Signature, constant, plain
+from ..graph.node import Node, Signature, constant, plain, plain_numbers
 from ..graph.operator import Operator
 from ..graph.recent import Recent
 from ..graph.site import is_library_file, user_frame
@@ -117,6 +117,8 @@ def record(operator: Operator, operands: Sequence[Any], attributes: tuple[Any, .
         if signature is None:
             if levels and any_batched(operands):
                 return rules.record(operator, operands, attributes, enough)
+            if (plainly := plain_numbers(operands)) is not None:
+                return record(operator, plainly, attributes, enough)
             signature = sign(operator, found, attributes)
     geometries = signature.outputs
     if signature.on_meta:
@@ -240,6 +242,8 @@ def record_scaled(operator: Operator, x: Tensor, number: Any) -> Tensor:
             return record(operator, (x, number))
         if x.__class__ is BatchedTensor:
             return rules.record(operator, (x, number), ())
+        if isinstance(number, np.generic):
+            return record(operator, (x, number))
         signature = sign(operator, (operator, (), x._geometry, number.__class__), ())
         _signatures.keep(key, signature)
     if not signature.usual:
