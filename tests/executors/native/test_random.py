@@ -77,6 +77,20 @@ def test_discrete(dtype: Any) -> None:
             check(draw)
 
 
+@pytest.mark.parametrize("name", [*of_floats(1, torch.float32), *of_all(1, torch.int64)])
+def test_by_two_threads(name: str) -> None:
+    """What another thread draws begins within the stream."""
+    n = 300_007
+    draw = {**of_floats(n, torch.float32), **of_all(n, torch.int64)}[name]
+    threads = torch.get_num_threads()
+    torch.set_num_threads(2)
+    try:
+        for _ in range(3):
+            check(draw)
+    finally:
+        torch.set_num_threads(threads)
+
+
 @pytest.mark.parametrize("low, high", [(0, 1), (0, 7), (-5, (1 << 28) - 6), (0, 1 << 28), (-5, 1 << 40),
                                        (-(1 << 63), (1 << 63) - 1)])
 def test_widths(low: int, high: int) -> None:

@@ -10,6 +10,10 @@ words, so that no vector wraps around. Each word is tempered on its way out.
 A kernel reads the stream's state (the layout: ``random_streams/state.py``), makes a few blocks at a time into
 a queue in the first-level cache, turns whole batches of elements into results, keeps the few words that are
 left over for the next batch, and writes the state that PyTorch would have after the same draws.
+
+Note: two parts of a stream. Only the words that are drawn are tempered and made into results, which is most
+of the work. So a thread that is to make the later elements goes through the blocks before them itself: two
+threads need little more than half the time of one, and one that makes all of them wastes nothing.
 """
 
 from __future__ import annotations
@@ -25,6 +29,8 @@ _BEFORE = _AHEAD - BLOCK
 _PADDED = BLOCK + 16            # the block and the copy of its first words
 _BLOCKS = 4                     # made at a time
 _BATCH = 64                     # batches but the last have a multiple of so many elements
+PARTS = 2
+_SIXTEENTHS = 9                 # of the elements are in the first part
 QUEUE = (_BLOCKS + 1) * BLOCK + 4 * _BATCH
 SCRATCH = 4 * (_PADDED + QUEUE)
 
@@ -39,35 +45,37 @@ BEFORE, AFTER, RESULT, COUNT, LOST, LAST, PLACE, NUMBERS = range(8)
 Formula = Callable[[Function, str, str, str, str], None]
 
 
-def _count(f: Function) -> str:
-    return f.word(COUNT)
-
-
 def draw_kernel(module: Module, name: str, formula: Formula, per: Callable[[Function], str | int],
-                element: str, count_of: Callable[[Function], str] = _count,
+                element: str, count_of: Callable[[Function], str] | None = None,
                 finish: Callable[[Function, str], None] | None = None) -> None:
     """A kernel that fills ``RESULT`` with elements of LLVM type ``element``; ``per``: words each takes.
 
-    ``count_of``: how many elements. ``finish(f, queue)`` comes last, when the state after is written.
+    It has ``PARTS`` tasks; or one, if ``count_of`` says how many elements there are. ``finish(f, queue)``
+    comes last, when the state after is written.
     """
     load, following, temper = define_load(module), define_following(module), define_temper_rest(module)
-    save = define_save(module)
+    pass_over, save = define_following(module, False), define_save(module)
     parameters = [("ptr noalias", "%queue"), ("ptr noalias", "%result"), ("i64", "%first"), ("i64", "%count"),
                   ("ptr noalias readonly", "%words")]
     with module.helper("elements", parameters) as g:
         formula(g, "%queue", "%result", "%first", "%count")
     with module.kernel(name) as f:
         block, queue = f.scratch, f.at(f.scratch, _PADDED, "i32")
-        result, count = f.word(RESULT, "ptr"), count_of(f)
-        width = per(f)
-        position = f.run(load, f.word(BEFORE, "ptr"), block)
-        assert position is not None
-        f.run(temper, f.at(block, position, "i32"), f.sub(BLOCK, position), queue)
-        there = f.sub(BLOCK, position)
-        needed = f.add(f.mul(count, width), f.add(f.word(LOST), f.mul(f.word(LAST), width)))
+        result, width = f.word(RESULT, "ptr"), per(f)
+        start, stop, is_last = _part(f) if count_of is None else ("0", count_of(f), "true")
+        position = f.variable("i64", f.run(load, f.word(BEFORE, "ptr"), block))
+        with f.when(f.compare("ne", start, 0)):
+            there = f.add(position.get(), f.mul(start, width))
+            with f.loop(0, f.div(there, BLOCK)):
+                f.run(pass_over, block)
+            position.set(f.rem(there, BLOCK))
+        there = f.sub(BLOCK, position.get())
+        f.run(temper, f.at(block, position.get(), "i32"), there, queue)
+        after = f.add(f.word(LOST), f.mul(f.word(LAST), width))
+        needed = f.add(f.mul(f.sub(stop, start), width), f.choose(is_last, "i64", after, 0))
         blocks = f.div(f.add(f.most(f.sub(needed, there), 0), BLOCK - 1), BLOCK)
         rounds = f.most(f.div(f.add(blocks, _BLOCKS - 1), _BLOCKS), 1)
-        have, done, left = f.variable("i64", there), f.variable("i64", 0), f.variable("i64", blocks)
+        have, done, left = f.variable("i64", there), f.variable("i64", start), f.variable("i64", blocks)
         with f.loop(0, rounds) as r:
             made = f.least(left.get(), _BLOCKS)
             end = f.at(queue, have.get(), "i32")
@@ -75,7 +83,7 @@ def draw_kernel(module: Module, name: str, formula: Formula, per: Callable[[Func
                 f.run(following, block, f.at(end, f.mul(b, BLOCK), "i32"))
             left.set(f.sub(left.get(), made))
             have.set(f.add(have.get(), f.mul(made, BLOCK)))
-            missing = f.sub(count, done.get())
+            missing = f.sub(stop, done.get())
             whole = f.emit(f"and i64 {f.div(have.get(), width)}, {-_BATCH}")
             final = f.compare("eq", r, f.sub(rounds, 1))
             take = f.choose(final, "i64", missing, f.least(whole, missing))
@@ -84,14 +92,24 @@ def draw_kernel(module: Module, name: str, formula: Formula, per: Callable[[Func
             _move(f, queue, f.at(queue, used, "i32"), f.sub(have.get(), used))
             have.set(f.sub(have.get(), used))
             done.set(f.add(done.get(), take))
-        with f.when(f.compare("ne", f.word(LAST), 0)):
-            place = f.word(PLACE)
-            f.run(g, f.at(queue, f.word(LOST), "i32"), f.at(result, place, element), place, f.word(LAST),
-                  f.words)
-        unused = f.sub(f.add(there, f.mul(blocks, BLOCK)), needed)
-        f.run(save, f.word(BEFORE, "ptr"), block, f.sub(BLOCK, unused), needed, f.word(AFTER, "ptr"))
-        if finish is not None:
-            finish(f, queue)
+        with f.when(is_last):
+            with f.when(f.compare("ne", f.word(LAST), 0)):
+                place = f.word(PLACE)
+                rest, to = f.at(queue, f.word(LOST), "i32"), f.at(result, place, element)
+                f.run(g, rest, to, place, f.word(LAST), f.words)
+            unused = f.sub(f.add(there, f.mul(blocks, BLOCK)), needed)
+            drawn = f.add(f.mul(start, width), needed)
+            f.run(save, f.word(BEFORE, "ptr"), block, f.sub(BLOCK, unused), drawn, f.word(AFTER, "ptr"))
+            if finish is not None:
+                finish(f, queue)
+
+
+def _part(f: Function) -> tuple[str, str, str]:
+    """The elements of a task, or of both; whether they are the last ones (Note: two parts of a stream)."""
+    count = f.word(COUNT)
+    cut = f.emit(f"and i64 {f.div(f.mul(count, _SIXTEENTHS), 16)}, {-_BATCH}")
+    is_first, is_last = f.compare("eq", f.begin, 0), f.compare("eq", f.end, PARTS)
+    return f.choose(is_first, "i64", 0, cut), f.choose(is_last, "i64", count, cut), is_last
 
 
 # --- the engine ---------------------------------------------------------------------------------------------
@@ -108,21 +126,22 @@ def _constant(value: int) -> str:
     return "<" + ", ".join([f"i32 {signed}"] * lanes) + ">"
 
 
-def define_following(module: Module) -> Function:
-    """``following(block, out)``: the next block, and its tempered words."""
+def define_following(module: Module, tempers: bool = True) -> Function:
+    """``following(block, out)``: the next block, and its tempered words; ``pass_over(block)``: it alone."""
     lanes, kind = _words()
-    with module.helper("following", [("ptr noalias", "%block"), ("ptr noalias", "%out")]) as f:
-        first = _step(f, "0", _AHEAD)
+    parameters = [("ptr noalias", "%block"), *([("ptr noalias", "%out")] if tempers else [])]
+    with module.helper("following" if tempers else "pass_over", parameters) as f:
+        first = _step(f, "0", _AHEAD, tempers)
         f.write(kind, first, f.at("%block", BLOCK, "i32"))
         middle = (-_BEFORE - 1) // lanes * lanes + lanes
         with f.loop(lanes, middle, lanes) as i:
-            _step(f, i, _AHEAD)
+            _step(f, i, _AHEAD, tempers)
         with f.loop(middle, BLOCK, lanes) as i:
-            _step(f, i, _BEFORE)
+            _step(f, i, _BEFORE, tempers)
     return f
 
 
-def _step(f: Function, i: str, ahead: int) -> str:
+def _step(f: Function, i: str, ahead: int, tempers: bool) -> str:
     _, kind = _words()
     place = f.at("%block", i, "i32")
     this, successor = f.read(kind, place), f.read(kind, f.at(place, 1, "i32"))
@@ -134,7 +153,8 @@ def _step(f: Function, i: str, ahead: int) -> str:
     far = f.read(kind, f.at(place, ahead, "i32"))
     new = f.emit(f"xor {kind} {f.emit(f'xor {kind} {far}, {joined}')}, {twist}")
     f.write(kind, new, place)
-    f.write(kind, _tempered(f, new), f.at("%out", i, "i32"))
+    if tempers:
+        f.write(kind, _tempered(f, new), f.at("%out", i, "i32"))
     return new
 
 

@@ -1,7 +1,7 @@
 """The native forms of random operators: values and the state after them from the state before.
 
-A stream of random words is sequential, so each operator is one task; its words cost less than writing the
-results. Normal numbers in float64, which need the C library's functions in all bits, stay with the
+A stream of random words is sequential, so each operator has two tasks at most (Note: two parts of a stream).
+Normal numbers in float64, which need the C library's functions in all bits, stay with the
 interpreter.
 """
 
@@ -14,17 +14,19 @@ from ....graph.geometry import Geometry
 from ....graph.node import Signature
 from ....random_streams.integers import limit_of
 from ..draws import streams as draws
-from ..draws.mersenne import SCRATCH, STATE_BYTES, Formula, draw_kernel
+from ..draws.mersenne import COUNT, PARTS, SCRATCH, STATE_BYTES, Formula, draw_kernel
 from ..llvm.build import Function, Module
 from ..llvm.code import kernel
 from ..llvm.emitter import BFLOAT16, FLOAT16, FLOAT32, FLOAT64, INT64, Dtype, memory_type
 from ..llvm.expression import Expression
 from ..plan import Call, Plan, Words
+from ..quantity import whole
 from .sampling import GROUP, normal_in_double
 
 _FLOATS = (FLOAT16, BFLOAT16, FLOAT32, FLOAT64)
 _LONGEST = ((1 << 32) - 1) // 20  # permutations from here on take words of 64 bits
 _CHUNK = 1 << 16
+_SHARED = 1 << 15   # elements, from which on two threads make them
 _COST = {"normal": 1.0, "exponential": 3.0, "randperm": 4.0}  # nanoseconds for one element; others: 0.5
 
 
@@ -47,7 +49,7 @@ def _kernel(make: Callable[..., Formula], arguments: tuple[Any, ...], dtype: Dty
 
 
 def _call(signature: Signature, address: SupportsIndex, numbers: list[tuple[int, Any]], count: int,
-          lost: int = 0, last: int = 0, chances: Geometry | None = None) -> Call:
+          lost: int = 0, last: int = 0, chances: Geometry | None = None, parted: bool = True) -> Call:
     words = Words()
     words.input(0, signature.geometries[0])
     words.output(1)
@@ -58,7 +60,14 @@ def _call(signature: Signature, address: SupportsIndex, numbers: list[tuple[int,
     if chances is not None:
         words.input(1, chances)
         words.status()
-    return Call(address, words, 1, scratch=SCRATCH + 8)
+    tasks = PARTS if parted else 1
+    return Call(address, words, tasks, _grain(count) if parted else 1, scratch=SCRATCH + 8)
+
+
+@whole
+def _grain(count: int) -> int:
+    """How many parts are made at once: both, where there are few elements."""
+    return 1 if count >= _SHARED else PARTS
 
 
 def _plan(signature: Signature, *calls: Call, workspace: int = 0) -> Plan:
@@ -142,7 +151,8 @@ def normal(signature: Signature) -> Plan | None:
     if dtype == FLOAT64:
         return normal_in_double(signature) if signature.attributes[0] and output.numel >= GROUP else None
     if 0 < output.numel < GROUP:
-        return _plan(signature, _call(signature, _pairs(dtype), [(1, FLOAT64), (2, FLOAT64)], output.numel))
+        return _plan(signature, _call(signature, _pairs(dtype), [(1, FLOAT64), (2, FLOAT64)], output.numel,
+                                      parted=False))
     one_by_one = not signature.attributes[0]
     if one_by_one or not output.numel:
         return None
@@ -189,7 +199,7 @@ def randperm(signature: Signature) -> Plan | None:
 @kernel("shuffle")
 def _shuffle() -> str:
     module = Module()
-    draw_kernel(module, "shuffle", draws.shuffle, lambda f: 1, "i32")
+    draw_kernel(module, "shuffle", draws.shuffle, lambda f: 1, "i32", lambda f: f.word(COUNT))
     return module.text()
 
 
