@@ -19,7 +19,7 @@ from typing import NamedTuple
 from ..llvm.build import Function, Module, Value, vector
 from ..llvm.emitter import FLOAT32, Dtype, literal, memory_type
 from ..llvm.machine import machine
-from ..products.microkernel import Accumulators, Tile, accumulate, tile_of
+from ..products.microkernel import Accumulators, Tile, accumulate, local_array, tile_of
 
 KEYS = 96       # keys of a block: a tile of scores takes less than half of the first cache
 
@@ -191,19 +191,26 @@ class Parts:
     def _transpose_in(self, g: Function) -> None:
         n = self.lanes
         factors = g.splat("%factor", n, self.element)
-        with g.loop(0, "%rows", n) as r, g.loop(0, "%columns", n) as c:
-            inside = g.first_lanes(g.sub("%columns", c), n)
-            block = [g.emit(f"fmul {self.vector} {factors}, "
-                            f"{g.read_masked(self.vector, at, inside, self.itemsize)}")
-                     for at in self._block_rows(g, "%source", r, c)]
-            for i, x in enumerate(transposed(g, self.vector, block)):
-                self.write(g, x, "%target", g.add(g.mul(g.add(c, i), self.width), r))
+        places = local_array(g, n, "ptr")
+        with g.loop(0, "%rows", n) as r:
+            self._row_places(g, r, places)
+            with g.loop(0, "%columns", n) as c:
+                inside = g.first_lanes(g.sub("%columns", c), n)
+                block = []
+                for i in range(n):
+                    at = self.at(g, g.read("ptr", g.at(places, i, "ptr"), 8), c)
+                    block.append(g.emit(f"fmul {self.vector} {factors}, "
+                                        f"{g.read_masked(self.vector, at, inside, self.itemsize)}"))
+                for i, x in enumerate(transposed(g, self.vector, block)):
+                    self.write(g, x, "%target", g.add(g.mul(g.add(c, i), self.width), r))
 
-    def _block_rows(self, g: Function, matrix: str, r: str, c: str) -> list[str]:
+    def _row_places(self, g: Function, r: str, places: str) -> None:
         """Where the rows of a square block begin; beyond the last row of the matrix, the last one again."""
-        last = g.sub("%rows", 1)
-        rows = [g.mul(g.least(g.add(r, i), last), "%row") for i in range(self.lanes)]
-        return [self.at(g, matrix, g.add(row, c)) for row in rows]
+        left = g.sub("%rows", r)
+        at = self.at(g, "%source", g.mul(r, "%row"))
+        for i in range(self.lanes):
+            g.write("ptr", at, g.at(places, i, "ptr"), 8)
+            at = self.at(g, at, g.choose(g.compare("slt", i + 1, left), "i64", "%row", 0))
 
     # --- moving blocks --------------------------------------------------------------------------------------
 
