@@ -14,6 +14,7 @@ from ..tensor.batching import any_batched, levels
 from ..tensor.history import call_stack, detached, edge, save
 from ..tensor.inplace import check_writable, rebase
 from ..tensor.tape import GradFn, next_function, next_sequence
+from ..tensor.views import OF_FUNCTION
 from . import forward_ad
 from .batched_function import apply_batched
 from .engine import FREED, fit, unpack
@@ -357,16 +358,28 @@ def _finish(ctx: Any, args: tuple[Any, ...], output: Any, wants_grad: bool) -> A
 def _with_history(ctx: Any, x: Any, i: int, args: tuple[Any, ...]) -> Any:
     if not isinstance(x, Tensor) or any(x is n for n in ctx._non_differentiable) or x.dtype.category < 2:
         return x
+    base = None
     dirty = any(x is d for d in ctx._dirty)
     if dirty:
         if x.is_leaf and x.requires_grad:
             raise RuntimeError("a leaf Variable that requires grad has been used in an in-place operation.")
         if x._base is not None:
             return _written_view(ctx, x, i)
-    elif any(x is a for a in args) or x.requires_grad:
-        x = detached(x)
+    else:
+        base = _viewed(x, args)
+        if x is base or x.requires_grad or any(x is a for a in args):
+            x = detached(x)
     x._grad_fn, x._output_nr, x._requires_grad = ctx, i, True
+    if base is not None:    # a view whose history is the function's own
+        x._base, x._base_version = base, (base._counter or base._storage).version
+        x._multiple = len(ctx._output_geometries) > 1 or OF_FUNCTION
     return x
+
+
+def _viewed(x: Tensor, args: tuple[Any, ...]) -> Tensor | None:
+    """The base that an output shares with an argument, if it does."""
+    base = x if x._base is None else x._base
+    return base if any(isinstance(a, Tensor) and (a is base or a._base is base) for a in args) else None
 
 
 def _written_view(ctx: Any, x: Tensor, i: int) -> Tensor:

@@ -5,7 +5,7 @@ They record what the single functions record: the graph fuses operators over man
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any
 
 from ..tensor import Tensor
@@ -52,19 +52,22 @@ def _of(name: str, other: Any = None) -> Callable[..., Any]:
     return found
 
 
-def _store(tensors: list[Tensor], results: Sequence[Any], given: Any, name: str) -> Any:
+def _store(tensors: list[Tensor], results: Iterable[Any], given: Any, name: str) -> Any:
+    """Write each result before the next one is computed: a tensor may be there twice, or be an operand."""
     for x, y in zip(tensors, results, strict=True):
         assign(x, y, name)
     return given
 
 
 def _unary(name: str) -> tuple[Callable[..., Any], Callable[..., Any]]:
+    def results(self: Any) -> Iterator[Tensor]:
+        return map(_of(name), _checked(self, name))
+
     def each(self: Any) -> tuple[Tensor, ...]:
-        function = _of(name)
-        return tuple(function(x) for x in _checked(self, name))
+        return tuple(results(self))
 
     def each_(self: Any) -> Any:
-        return _store(_checked(self, name), each(self), self, name)
+        return _store(_checked(self, name), results(self), self, name)
     return each, each_
 
 
@@ -78,47 +81,56 @@ def _operand(name: str, others: tuple[Any, ...], named: dict[str, Any]) -> Any:
 
 
 def _binary(name: str) -> tuple[Callable[..., Any], Callable[..., Any]]:
+    def results(tensors: list[Tensor], other: Any, alpha: Any) -> Iterator[Tensor]:
+        options = {} if isinstance(alpha, int) and alpha == 1 else {"alpha": alpha}
+        return (_of(name, y)(x, y, **options)
+                for x, y in zip(tensors, _spread(other, len(tensors)), strict=True))
+
     def each(self: Any, *others: Any, alpha: Any = 1, **named: Any) -> tuple[Tensor, ...]:
         other = _operand(name, others, named)
         if name == "pow" and not isinstance(self, (list, tuple)):
             return tuple(_of("pow")(self, x) for x in _checked(other, name, 2))
-        tensors = _checked(self, name)
-        options = {} if isinstance(alpha, int) and alpha == 1 else {"alpha": alpha}
-        return tuple(_of(name, y)(x, y, **options)
-                     for x, y in zip(tensors, _spread(other, len(tensors)), strict=True))
+        return tuple(results(_checked(self, name), other, alpha))
 
     def each_(self: Any, *others: Any, alpha: Any = 1, **named: Any) -> Any:
-        return _store(_checked(self, name), each(self, *others, alpha=alpha, **named), self, name)
+        tensors = _checked(self, name)
+        return _store(tensors, results(tensors, _operand(name, others, named), alpha), self, name)
     return each, each_
 
 
 def _pointed(name: str) -> tuple[Callable[..., Any], Callable[..., Any]]:
     """``addcmul`` and ``addcdiv``: the factor is one number, or one for each tensor."""
-    def each(self: Any, tensor1: Any, tensor2: Any, scalars: Any = None, *,
-             value: Any = 1) -> tuple[Tensor, ...]:
-        tensors = _checked(self, name)
+    def results(tensors: list[Tensor], tensor1: Any, tensor2: Any, scalars: Any,
+                value: Any) -> Iterator[Tensor]:
         count, factors = len(tensors), value if scalars is None else scalars
         factors = factors.tolist() if isinstance(factors, Tensor) else factors
         rows = zip(tensors, _spread(tensor1, count), _spread(tensor2, count), _spread(factors, count),
                    strict=True)
-        return tuple(_of(name)(x, a, b, value=factor) for x, a, b, factor in rows)
+        return (_of(name)(x, a, b, value=factor) for x, a, b, factor in rows)
+
+    def each(self: Any, tensor1: Any, tensor2: Any, scalars: Any = None, *,
+             value: Any = 1) -> tuple[Tensor, ...]:
+        return tuple(results(_checked(self, name), tensor1, tensor2, scalars, value))
 
     def each_(self: Any, tensor1: Any, tensor2: Any, scalars: Any = None, *, value: Any = 1) -> Any:
-        results = each(self, tensor1, tensor2, scalars, value=value)
-        return _store(_checked(self, name), results, self, name)
+        tensors = _checked(self, name)
+        return _store(tensors, results(tensors, tensor1, tensor2, scalars, value), self, name)
     return each, each_
+
+
+def _lerps(tensors: list[Tensor], tensors1: Any, weight: Any) -> Iterator[Tensor]:
+    rows = zip(tensors, _spread(tensors1, len(tensors)), _spread(weight, len(tensors)), strict=True)
+    return (_of("lerp")(x, y, w) for x, y, w in rows)
 
 
 def _foreach_lerp(self: Any, tensors1: Any, weight: Any = None, *,
                   weights: Any = None) -> tuple[Tensor, ...]:
-    tensors, weight = _checked(self, "lerp"), weights if weight is None else weight
-    rows = zip(tensors, _spread(tensors1, len(tensors)), _spread(weight, len(tensors)), strict=True)
-    return tuple(_of("lerp")(x, y, w) for x, y, w in rows)
+    return tuple(_lerps(_checked(self, "lerp"), tensors1, weights if weight is None else weight))
 
 
 def _foreach_lerp_(self: Any, tensors1: Any, weight: Any = None, *, weights: Any = None) -> Any:
-    results = _foreach_lerp(self, tensors1, weight, weights=weights)
-    return _store(_checked(self, "lerp"), results, self, "lerp")
+    tensors = _checked(self, "lerp")
+    return _store(tensors, _lerps(tensors, tensors1, weights if weight is None else weight), self, "lerp")
 
 
 def _foreach_norm(self: Any, ord: Any = 2, dtype: Any = None) -> tuple[Tensor, ...]:

@@ -47,8 +47,8 @@ class Tensor(Handle):
     _grad: Any = None
     _base: Any = None           # the tensor of which this is a view
     _view: Any = None           # how to make this view from its base again (``views.chain_of``)
-    # whether this is a view of one of several outputs, which may not be written in place
-    _multiple = False
+    # whether this is a view of one of several outputs or of a custom function's: it may not be written
+    _multiple: Any = False
     _base_version = 0           # version at which a view's grad_fn was made
     _counter: Any = None        # a version counter other than the storage's; of an inference tensor INFERENCE
     _hooks: Any = None          # gradient hooks of a leaf

@@ -22,6 +22,8 @@ from .history import attach_one
 from .tape import INFERENCE, hooks_of, state
 from .tensor import Tensor
 
+OF_FUNCTION = "function"     # ``_multiple`` of what a custom function returns of its arguments' memory
+
 _new = object.__new__
 _signatures: Recent[Any, Signature] = Recent(1 << 13)
 
@@ -70,7 +72,7 @@ def view(operator: Operator, x: Tensor, attributes: tuple[Any, ...] = ()) -> Ten
     else:
         out._base = base
         if x._multiple:
-            out._multiple = True
+            out._multiple = x._multiple
     if counter is None:
         out._base_version = storage.version
     elif counter is INFERENCE:
@@ -220,8 +222,14 @@ def ambiguous_write(x: Tensor, what: str) -> RuntimeError:
     if x._grad_fn is None:
         origin, what = "A view was created in no_grad mode and ", f"{what} with grad mode enabled"
     else:
-        maker = re.sub(r"Backward[0-9]+$", "", x._grad_fn.name())
+        maker = re.sub(r"Backward[0-9]*$", "", x._grad_fn.name())
         origin = f"Output {x._output_nr} of {maker} is a view and "
+    if x._multiple is OF_FUNCTION:
+        return RuntimeError(
+            f"{origin}{what}. This view was created inside a custom Function (or because an input was "
+            "returned as-is) and the autograd logic to handle view+inplace would override the custom "
+            "backward associated with the custom Function, leading to incorrect gradients. This behavior is "
+            "forbidden. You can fix this by cloning the output of the custom Function.")
     if x._multiple:
         return RuntimeError(
             f"{origin}{what}. This view is the output of a function that returns multiple views. Such "

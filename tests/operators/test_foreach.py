@@ -94,3 +94,16 @@ def test_gradients_and_errors() -> None:
 def test_results_that_have_no_room(call: Callable[[], Any]) -> None:
     with pytest.raises(RuntimeError, match="result type Float can't be cast to the desired output type Long"):
         call()
+
+
+@pytest.mark.parametrize("call, expected", [
+    (lambda a, b: torch._foreach_mul_([a, a], 2), [[4, 8], [3, 4]]),
+    (lambda a, b: torch._foreach_add_([a, b], [b, a]), [[4, 6], [7, 10]]),
+    (lambda a, b: torch._foreach_neg_([a, b, a]), [[1, 2], [-3, -4]]),
+    (lambda a, b: torch._foreach_addcmul_([a, b], [b, a], [b, b]), [[10, 18], [33, 76]]),
+    (lambda a, b: torch._foreach_lerp_([a, b], [b, a], 0.5), [[2, 3], [2.5, 3.5]]),
+])
+def test_tensors_are_written_one_after_the_other(call: Callable[..., Any], expected: Any) -> None:
+    given = pair()
+    call(*given)
+    assert lists(given) == expected
