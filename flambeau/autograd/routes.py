@@ -16,13 +16,14 @@ from collections.abc import Sequence
 from typing import Any, Protocol
 
 from .. import dtypes
+from ..executors import native
 from ..graph import pending
 from ..graph.node import Node, Signature
 from ..graph.recent import Recent
 from ..tensor import Tensor
 from ..tensor.tape import GradFn, TapePlan
 from .readings import Gradient, Reading, sums
-from .tracing import Template, exact, pick_of, take_kept
+from .tracing import Template, exact, take_kept
 
 _nodes = pending.nodes
 _ROUTES = 4         # from one start: models may have their loss in common
@@ -56,18 +57,22 @@ class Route:
 
     ``stops``: of each GradFn which of those found so far it is, its class, plan and numbers, where its edges
     lead (number of the edge, of the output, and which of those found; -1 for nowhere) and what it kept.
-    ``leaves``: which of those found, place and reading of its gradient. The rest is as in ``Template``.
+    ``leaves``: which of those found, place and reading of its gradient. ``steps``: signature and operands of
+    each node. The rest is as in ``Template``. ``comparer`` and ``recorder``: native code that does what
+    ``_compare`` and ``_record`` do, for a route that was followed once.
     """
 
-    __slots__ = ("stops", "aliases", "constants", "steps", "leaves")
+    __slots__ = ("stops", "aliases", "constants", "steps", "leaves", "comparer", "recorder")
 
     def __init__(self, stops: list[Any], aliases: list[tuple[int, int]], constants: list[Any],
-                 steps: list[tuple[Signature, Any]], leaves: list[tuple[int, int, Reading]]) -> None:
+                 steps: list[tuple[Signature, list[int]]], leaves: list[tuple[int, int, Reading]]) -> None:
         self.stops = stops
         self.aliases = aliases
         self.constants = constants
         self.steps = steps
         self.leaves = leaves
+        self.comparer: Any = None
+        self.recorder: Any = None
 
     def follow(self, fn: GradFn, gradient: Gradient, asked: Pass,
                wanted: set[int] | None) -> list[tuple[Tensor, Gradient]] | None:
@@ -76,21 +81,38 @@ class Route:
         So it does if it reaches a leaf that is not ``wanted`` (by id; None: all are).
         """
         flow: list[Any] = [gradient[0]]
-        found = self._compare(fn, flow, asked.unusual)
-        if found is None or (wanted is not None
-                             and not wanted.issuperset([id(found[at]) for at, _, _ in self.leaves])):
+        if self.comparer is None or asked.unusual:
+            found = self._compare(fn, flow, asked.unusual)
+        else:
+            found, kept = self.comparer(fn) or (None, ())
+            flow += kept
+        if found is None or not self._ends_alike(found, flow) or (
+                wanted is not None and not wanted.issuperset([id(found[at]) for at, _, _ in self.leaves])):
             return None
         flow += self.constants
-        first = len(flow)
-        append, site = flow.append, asked.site
-        for signature, pick in self.steps:
-            append(Node(signature, (flow[pick],) if pick.__class__ is int else pick(flow), site))
-        _nodes.extend(flow[first:])
+        if self.recorder is None:
+            self._record(flow, asked.site)
+        else:
+            flow.append(asked.site)
+            flow[-1:] = self.recorder(flow)
         if not asked.retain:
             for stop in self.stops:
                 if found[stop[0]].saved:
                     found[stop[0]].saved = None
         return [(found[at], (flow[place], reading)) for at, place, reading in self.leaves]
+
+    def _record(self, flow: list[Any], site: Any) -> None:
+        """Make the nodes, here; where there is native code for that, next time there."""
+        first = len(flow)
+        append = flow.append
+        for signature, places in self.steps:
+            append(Node(signature, tuple([flow[k] for k in places]), site))
+        _nodes.extend(flow[first:])
+        self.recorder = native.recorder(self.steps, first)
+        if self.recorder is not None:
+            from .comparing import comparer  # the native executor has imported llvmlite
+            found = 1 + max([where for *_, edges, _ in self.stops for _, _, where in edges], default=0)
+            self.comparer = comparer(self.stops, found)
 
     def _compare(self, fn: GradFn, flow: list[Any], unusual: bool) -> list[Any] | None:
         """GradFns and leaves in the order in which they were found; adds to ``flow`` what is kept."""
@@ -117,11 +139,13 @@ class Route:
                     return None
             if kept and not take_kept(kept, fn.saved, flow, unusual):
                 return None
-        leaves = [found[at] for at, _, _ in self.leaves]
-        if len(set(map(id, leaves))) < len(leaves) or not all(isinstance(x, Tensor) for x in leaves) \
-                or not all(flow[a] is flow[b] for a, b in self.aliases):
-            return None
         return found
+
+    def _ends_alike(self, found: list[Any], flow: list[Any]) -> bool:
+        """Whether what is to be a leaf is one, each another one, and what was one node still is."""
+        leaves = [found[at] for at, _, _ in self.leaves]
+        return len(set(map(id, leaves))) == len(leaves) and all(isinstance(x, Tensor) for x in leaves) \
+            and all(flow[a] is flow[b] for a, b in self.aliases)
 
 
 class Start:
@@ -208,7 +232,7 @@ class _Builder:
         self.leaves: set[int] = set()
         self.stops: list[Any] = []
         self.aliases: list[tuple[int, int]] = []
-        self.steps: list[tuple[Signature, Any]] = []
+        self.steps: list[tuple[Signature, list[int]]] = []
 
     def add(self, fn: GradFn, gradients: Sequence[Gradient | None], template: Template) -> bool:
         """Another stop; false where that cannot be said."""
@@ -241,7 +265,7 @@ class _Builder:
         return True
 
     def _step(self, signature: Signature, chosen: list[int]) -> int:
-        self.steps.append((signature, pick_of(chosen)))
+        self.steps.append((signature, chosen))
         return self.first_step + len(self.steps) - 1
 
     def _give(self, target: Any, i: int, place: int, reading: Reading,

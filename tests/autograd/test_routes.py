@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import gc
+import sys
 from collections.abc import Callable, Iterator
 from typing import Any
 
@@ -10,14 +12,23 @@ import pytest
 import flambeau as torch
 from flambeau import config
 from flambeau.autograd import routes, templates
+from flambeau.executors import native
 
 F = torch.nn.functional
 
 
-@pytest.fixture(autouse=True)
-def no_routes(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
-    """Each test begins with no route known, and has one executor: another may round otherwise."""
+@pytest.fixture(autouse=True, params=["python", "native"])
+def no_routes(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    """Each test begins with no route known, and has one executor: another may round otherwise.
+
+    Routes that were followed once are followed by Python's code, or by native code.
+    """
     routes._starts.clear()
+    if request.param == "native":
+        pytest.importorskip("llvmlite")
+        native._executor()
+    else:
+        monkeypatch.setattr(native, "recorder", lambda steps, first: None)
     monkeypatch.setattr(templates, "swapped", [])
     with config.executor("interpreter"):
         yield
@@ -149,6 +160,22 @@ def _followed_model() -> Model:
         m.loss().backward()
         m.gradients()
     return m
+
+
+def test_references_are_counted(followed: list[bool]) -> None:
+    m = _followed_model()
+    kept = [None, (), m.x._geometry, m.a._storage.node, m.x._storage.node, m.loss().grad_fn.plan]
+
+    def counts() -> list[int]:
+        gc.collect()
+        return [*map(sys.getrefcount, kept), len(gc.get_objects())]
+    before = counts()
+    for k in range(300):
+        m.number = 2.0 + k % 3    # which differs, for Python's code to walk
+        m.loss().backward()
+        m.gradients()
+    assert True in followed and False in followed
+    assert all(abs(a - b) < 250 for a, b in zip(counts(), before)), (before, counts())
 
 
 def test_gradients_of_all_leaves(followed: list[bool]) -> None:

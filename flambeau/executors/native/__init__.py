@@ -6,6 +6,7 @@ import functools
 import importlib.util
 import logging
 from collections.abc import Callable
+from typing import Any
 
 from ... import sources  # it knows when the process started
 from ...config import settings
@@ -45,6 +46,14 @@ def _no_replay(pending: list[Node], live: list[Node]) -> list[Node] | None:
     return None
 
 
+def recorder(steps: Any, first: int) -> Callable[[list[Any]], list[Node]] | None:
+    """What records a known sequence of nodes at once (``programs/sequences.py``), if programs are made."""
+    if _execute is None or _execute is _interpret:
+        return None
+    from .programs.sequences import recorder as native  # the native executor has imported llvmlite
+    return native(steps, first)
+
+
 # Computes what is pending (first one first) if that is a graph whose program is known at once. Returns what
 # ``run`` does; None if it is not: then nothing was done. On an interrupt the nodes not yet computed are in
 # the other list, last one first, if they are not pending any more.
@@ -76,4 +85,4 @@ def _interpret(nodes: list[Node], forced: bool) -> list[Node]:
     return interpreter.run(nodes)
 
 
-__all__ = ["auto", "expect_steps", "replay", "run"]
+__all__ = ["auto", "expect_steps", "recorder", "replay", "run"]

@@ -22,6 +22,7 @@ from ...freed import KEEP
 from . import glancing as at
 from . import runtime
 from .arena import arena
+from .objects import REFERENCES_AT, SIZE_AT, TUPLE_AT, TYPE_AT, address_of, table_of
 from .outline import INNER, LEAF, UNHELD, Outline
 from .program import Program
 from .results import Method, numpy_table, row_of
@@ -48,7 +49,7 @@ def glance_at(outline: Outline, program: Program) -> Glance:
     """The glance of a graph that has just been run."""
     segment = program.parts[0]
     if not (KEEP and isinstance(segment, Segment) and len(program.parts) == 1
-            and segment.nanoseconds <= _LOCKED and len(outline.forms) <= _NODES) or not _layout_is_known():
+            and segment.nanoseconds <= _LOCKED and len(outline.forms) <= _NODES) or not layout_is_known():
         return none
     tables = _tables(outline, program, segment)
     if tables is None:
@@ -83,7 +84,7 @@ def _places(outline: Outline) -> tuple[Rows, Rows]:
     count = len(outline.forms)
     for k, own in enumerate(outline.sources):
         for j, (kind, i) in enumerate(own):
-            place = count - 1 - k, at.TUPLE_AT + 8 * j
+            place = count - 1 - k, TUPLE_AT + 8 * j
             if kind == INNER:
                 again.append((*place, count - 1 - i))
             elif kind == LEAF and i in first:
@@ -101,7 +102,7 @@ def _number_rows(program: Program, segment: Segment, last: int) -> Rows | None:
             kind = _NUMBERS.get((program.signatures[k].geometries[j], dtype.char))
             if kind is None:
                 return None
-            rows.append((last - k, at.TUPLE_AT + 8 * j, kind, segment.address + word * dtype.itemsize))
+            rows.append((last - k, TUPLE_AT + 8 * j, kind, segment.address + word * dtype.itemsize))
     return rows
 
 
@@ -110,14 +111,14 @@ def _method(tables: list[Rows], segment: Segment, nodes: int) -> Glance:
     sizes = [len(rows) * width for rows, width in zip(tables, at.WIDTHS)]
     room = nodes + len(tables[at.FIRST])
     memory = np.zeros(at.HEADER_WORDS + sum(sizes) + room, np.int64)
-    base = memory.__array_interface__["data"][0]
+    base = address_of(memory)
     first = at.HEADER_WORDS
     for table, (rows, size) in enumerate(zip(tables, sizes)):
         memory[first:first + size] = [x for row in rows for x in row]
         memory[2 * table:2 * table + 2] = base + 8 * first, len(rows)
         first += size
     memory[at.PROGRAM:at.PYTHON + 1] = (segment.address, segment.form.slots, arena.cell_address,
-                                        base + 8 * first, _python().__array_interface__["data"][0])
+                                        base + 8 * first, address_of(_python()))
     return _new_function(memory)
 
 
@@ -158,23 +159,18 @@ def _new_function(memory: Any) -> Glance:
 def _python() -> Any:
     """The table of functions and objects that native code uses."""
     if "python" not in _kept:
-        table: Any = np.zeros(at.START + 1, np.int64)
-        objects = {at.NONE: None, at.TRUE: True, at.EMPTY: (), at.NODE_TYPE: Node}
-        functions = {at.HOLD: "Py_IncRef", at.LET_GO: "Py_DecRef", at.NEW_LIST: "PyList_New",
-                     at.SLICE: "PyList_GetSlice", at.SET_SLICE: "PyList_SetSlice",
-                     at.AS_DOUBLE: "PyFloat_AsDouble", at.AS_INTEGER: "PyLong_AsLongLong",
-                     at.OCCURRED: "PyErr_Occurred", at.FORGET: "PyErr_Clear"}
-        for k, x in objects.items():
-            table[k] = id(x)
-        for k, name in functions.items():
-            table[k] = ctypes.cast(getattr(ctypes.pythonapi, name), ctypes.c_void_p).value
+        table = table_of(
+            {at.NONE: None, at.TRUE: True, at.EMPTY: (), at.NODE_TYPE: Node, at.START: None},
+            {at.HOLD: "Py_IncRef", at.LET_GO: "Py_DecRef", at.NEW_LIST: "PyList_New",
+             at.SLICE: "PyList_GetSlice", at.SET_SLICE: "PyList_SetSlice", at.AS_DOUBLE: "PyFloat_AsDouble",
+             at.AS_INTEGER: "PyLong_AsLongLong", at.OCCURRED: "PyErr_Occurred", at.FORGET: "PyErr_Clear"})
         table[at.NUMPY] = numpy_table()
         table[at.START] = index(runtime.entries()["start"])
         _kept["python"] = table
     return _kept["python"]
 
 
-def _layout_is_known() -> bool:
+def layout_is_known() -> bool:
     """Whether nodes, tuples and lists lie in memory as native code reads them."""
     if "known" not in _kept:
         try:
@@ -187,14 +183,15 @@ def _layout_is_known() -> bool:
 def _is_as_read() -> bool:
     operands = (object(), object(), object())
     value, read = object(), ctypes.c_int64.from_address
-    node = Node(None, operands, None)
+    site = object()
+    node = Node(None, operands, site)   # type: ignore[arg-type]
     held = [node, node]
-    references = ctypes.c_int32.from_address(id(node) + at.REFERENCES_AT).value
+    references = ctypes.c_int32.from_address(id(node) + REFERENCES_AT).value
     node.value = value
     return references == 3 and numpy_table() != 0 \
-        and [read(id(node) + at.TYPE_AT).value, read(id(node) + at.SIGNATURE_AT).value,
-             read(id(node) + at.OPERANDS_AT).value, read(id(node) + at.VALUE_AT).value] \
-        == [id(Node), id(None), id(operands), id(value)] \
-        and [read(id(operands) + at.TUPLE_AT + 8 * i).value for i in range(3)] == [*map(id, operands)] \
-        and read(id(operands) + at.SIZE_AT).value == 3 and read(id(held) + at.SIZE_AT).value == 2
+        and [read(id(node) + TYPE_AT).value, read(id(node) + at.SIGNATURE_AT).value,
+             *[read(id(node) + at_slot).value for at_slot in (at.OPERANDS_AT, at.SITE_AT, at.VALUE_AT)]] \
+        == [id(Node), id(None), id(operands), id(site), id(value)] \
+        and [read(id(operands) + TUPLE_AT + 8 * i).value for i in range(3)] == [*map(id, operands)] \
+        and read(id(operands) + SIZE_AT).value == 3 and read(id(held) + SIZE_AT).value == 2
 

@@ -25,6 +25,7 @@ from ..llvm.build import Function, Module
 from ..llvm.code import kernels
 from . import runtime
 from .new_arrays import ROW_WORDS, Memory, new_array
+from .objects import DATA_AT, ITEMS_AT, REFERENCES_AT, SIZE_AT, TYPE_AT, ObjectCode
 
 TABLES = NODES, FIRST, AGAIN, NUMBERS, LEAVES, FRESH, OWNED, GIVEN = range(8)
 WIDTHS = 3, 2, 3, 4, 1, ROW_WORDS, 2, 2
@@ -38,34 +39,14 @@ FLOAT, DOUBLE, INTEGER = range(3)
 (NONE, TRUE, EMPTY, NODE_TYPE, HOLD, LET_GO, NEW_LIST, SLICE, SET_SLICE, AS_DOUBLE, AS_INTEGER, OCCURRED,
  FORGET, NUMPY, START) = range(15)
 
-REFERENCES_AT, TYPE_AT, SIZE_AT, ITEMS_AT, TUPLE_AT, DATA_AT = 0, 8, 16, 24, 24, 16
-OPERANDS_AT, SIGNATURE_AT, VALUE_AT = 16, 24, 40    # slots lie in alphabetical order
+OPERANDS_AT, SIGNATURE_AT, SITE_AT, VALUE_AT = 16, 24, 32, 40   # slots lie in alphabetical order
 
 
-class _Code:
+class _Code(ObjectCode):
     """A function that is given a glance, with what glances read."""
 
     def __init__(self, f: Function, glance: str) -> None:
-        self.f = f
-        self.glance = glance
-        self.python = self.word(PYTHON, "ptr")
-
-    def word(self, k: int, kind: str = "i64") -> str:
-        return self.get(self.glance, 8 * k, kind)
-
-    def get(self, base: str, at: str | int, kind: str = "ptr") -> str:
-        """What lies so many bytes behind an address."""
-        return self.f.read(kind, self.f.at(base, at, "i8"), 4 if kind == "i32" else 8)
-
-    def object(self, k: int) -> str:
-        return self.get(self.python, 8 * k)
-
-    def call(self, k: int, arguments: str, result: str = "ptr") -> str:
-        return self.f.emit(f"call {result} {self.object(k)}({arguments})")
-
-    def tell(self, k: int, x: str) -> None:
-        """Call a function of one object that gives nothing."""
-        self.f.effect(f"call void {self.object(k)}(ptr {x})")
+        super().__init__(f, glance, PYTHON)
 
     def table(self, k: int) -> tuple[str, str]:
         """Address and number of rows of a table."""
@@ -89,12 +70,6 @@ class _Code:
     def refuse_unless(self, condition: str) -> None:
         with self.f.otherwise(condition):
             self.f.give(0)
-
-    def same(self, x: str, y: str) -> str:
-        return self.f.emit(f"icmp eq ptr {x}, {y}")
-
-    def equal(self, x: str, y: str | int, kind: str = "i64") -> str:
-        return self.f.emit(f"icmp eq {kind} {x}, {y}")
 
 
 def _fits(module: Module) -> Function:
@@ -247,7 +222,7 @@ def entries() -> str:
         with f.when(c.same(values, "null")):
             c.tell(LET_GO, live)
             f.give("null")
-        done = str(f.run(attempt, c.glance, live, values))
+        done = str(f.run(attempt, c.memory, live, values))
         with f.otherwise(c.equal(done, 1)):
             c.tell(LET_GO, values)
             c.tell(LET_GO, live)
@@ -261,7 +236,7 @@ def entries() -> str:
             f.give(values)
         f.write("i64", 0, f.at(program, runtime.COMPLETED, "i64"), 8)
         f.effect(f"{f.name()} = call i32 {c.object(SET_SLICE)}(ptr %pending, i64 0, i64 {count}, ptr null)")
-        f.run(give, c.glance, live, values)
+        f.run(give, c.memory, live, values)
         c.tell(LET_GO, values)
         c.tell(LET_GO, live)
         c.tell(HOLD, c.object(TRUE))

@@ -1,0 +1,72 @@
+"""Native code that reads Python's objects as they lie in memory, and calls Python's functions.
+
+Such code holds the interpreter lock. What counts references, or makes an object, is a function of Python's.
+The memory that such a function is given begins with 64-bit words, one of which is the address of a table of
+the functions and objects it uses (``table_of``).
+"""
+
+from __future__ import annotations
+
+import ctypes
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+
+from ..llvm.build import Function
+
+REFERENCES_AT, TYPE_AT, SIZE_AT, ITEMS_AT, TUPLE_AT, DATA_AT = 0, 8, 16, 24, 24, 16
+
+
+def table_of(objects: Mapping[int, Any], functions: Mapping[int, str]) -> Any:
+    """Addresses of objects, which must stay alive, and of functions of Python's."""
+    table: Any = np.zeros(max(*objects, *functions) + 1, np.int64)
+    for k, x in objects.items():
+        table[k] = id(x)
+    for k, name in functions.items():
+        table[k] = ctypes.cast(getattr(ctypes.pythonapi, name), ctypes.c_void_p).value
+    return table
+
+
+def address_of(memory: Any) -> int:
+    """Where the elements of an array lie."""
+    found: int = memory.__array_interface__["data"][0]
+    return found
+
+
+def slot_of(kind: type, name: str) -> int:
+    """How many bytes behind an object of a class with ``__slots__`` one of these lies."""
+    member = ctypes.c_int64.from_address(id(kind.__dict__[name]) + 40).value     # of a descriptor
+    return ctypes.c_int64.from_address(member + 16).value                        # of what describes a member
+
+
+class ObjectCode:
+    """A function that is given some memory; ``table``: which of its words is the address of the table."""
+
+    def __init__(self, f: Function, memory: str, table: int) -> None:
+        self.f = f
+        self.memory = memory
+        self.python = self.word(table, "ptr")
+
+    def word(self, k: int, kind: str = "i64") -> str:
+        return self.get(self.memory, 8 * k, kind)
+
+    def get(self, base: str, at: str | int, kind: str = "ptr") -> str:
+        """What lies so many bytes behind an address."""
+        return self.f.read(kind, self.f.at(base, at, "i8"), 4 if kind == "i32" else 8)
+
+    def object(self, k: int) -> str:
+        return self.get(self.python, 8 * k)
+
+    def call(self, k: int, arguments: str, result: str = "ptr") -> str:
+        return self.f.emit(f"call {result} {self.object(k)}({arguments})")
+
+    def tell(self, k: int, x: str) -> None:
+        """Call a function of one object that gives nothing."""
+        self.f.effect(f"call void {self.object(k)}(ptr {x})")
+
+    def same(self, x: str, y: str) -> str:
+        return self.f.emit(f"icmp eq ptr {x}, {y}")
+
+    def equal(self, x: str, y: str | int, kind: str = "i64") -> str:
+        return self.f.emit(f"icmp eq {kind} {x}, {y}")
