@@ -4,7 +4,7 @@ Note: glances. A program that looks at a value after every few operators spends 
 what is pending is read, compared with the graph that is known, its operands' arrays are listed, results are
 made and handed out. For a graph of one segment a native function does all that (``glancing.py``), from tables
 that are made here once. Where anything is not as the tables say, it does nothing, and the graph is computed
-as others are. It holds the interpreter lock meanwhile: so programs that compute for long have none.
+as others are.
 """
 
 from __future__ import annotations
@@ -30,8 +30,6 @@ from .segment import Segment
 from .team import team
 
 _NODES = 4096
-_LEAVES = 128       # each is compared with each
-_LOCKED = 5e6       # modelled nanoseconds: the interpreter lets a thread run as long (switchinterval)
 _NUMBERS = {(float, "f"): at.FLOAT, (float, "d"): at.DOUBLE, (int, "f"): at.FLOAT, (int, "d"): at.DOUBLE,
             (int, "l"): at.INTEGER}
 
@@ -49,7 +47,7 @@ def glance_at(outline: Outline, program: Program) -> Glance:
     """The glance of a graph that has just been run."""
     segment = program.parts[0]
     if not (KEEP and isinstance(segment, Segment) and len(program.parts) == 1
-            and segment.nanoseconds <= _LOCKED and len(outline.forms) <= _NODES) or not layout_is_known():
+            and len(outline.forms) <= _NODES) or not layout_is_known():
         return none
     tables = _tables(outline, program, segment)
     if tables is None:
@@ -65,8 +63,7 @@ def _tables(outline: Outline, program: Program, segment: Segment) -> list[Rows] 
                if kind == LEAF}
     numbers = _number_rows(program, segment, last)
     fresh = [*map(row_of, *segment.fresh)]
-    if form.tuple_slots or numbers is None or len({*leaf_of.values()}) > _LEAVES \
-            or any(count < 0 for count in form.expected):
+    if form.tuple_slots or numbers is None or any(count < 0 for count in form.expected):
         return None
     nodes = [(id(s), count - UNHELD + 2, len(s.geometries))
              for s, count in zip(program.signatures, outline.counts)]
@@ -109,16 +106,18 @@ def _number_rows(program: Program, segment: Segment, last: int) -> Rows | None:
 def _method(tables: list[Rows], segment: Segment, nodes: int) -> Glance:
     """Lay the tables out in memory, and bind the native function to them."""
     sizes = [len(rows) * width for rows, width in zip(tables, at.WIDTHS)]
-    room = nodes + len(tables[at.FIRST])
-    memory = np.zeros(at.HEADER_WORDS + sum(sizes) + room, np.int64)
+    leaves = len(tables[at.FIRST])
+    room = 1 << (2 * leaves).bit_length()
+    memory = np.zeros(at.HEADER_WORDS + sum(sizes) + nodes + leaves + room, np.int64)
     base = address_of(memory)
     first = at.HEADER_WORDS
     for table, (rows, size) in enumerate(zip(tables, sizes)):
         memory[first:first + size] = [x for row in rows for x in row]
         memory[2 * table:2 * table + 2] = base + 8 * first, len(rows)
         first += size
-    memory[at.PROGRAM:at.PYTHON + 1] = (segment.address, segment.form.slots, arena.cell_address,
-                                        base + 8 * first, address_of(_python()))
+    memory[at.PROGRAM:at.ROOM + 1] = (
+        segment.address, segment.form.slots, arena.cell_address, base + 8 * first, address_of(_python()),
+        not segment.is_short, base + 8 * (first + nodes + leaves), room)
     return _new_function(memory)
 
 
@@ -160,10 +159,11 @@ def _python() -> Any:
     """The table of functions and objects that native code uses."""
     if "python" not in _kept:
         table = table_of(
-            {at.NONE: None, at.TRUE: True, at.EMPTY: (), at.NODE_TYPE: Node, at.START: None},
+            {at.NONE: None, at.TRUE: True, at.EMPTY: (), at.NODE_TYPE: Node},
             {at.HOLD: "Py_IncRef", at.LET_GO: "Py_DecRef", at.NEW_LIST: "PyList_New",
              at.SLICE: "PyList_GetSlice", at.SET_SLICE: "PyList_SetSlice", at.AS_DOUBLE: "PyFloat_AsDouble",
-             at.AS_INTEGER: "PyLong_AsLongLong", at.OCCURRED: "PyErr_Occurred", at.FORGET: "PyErr_Clear"})
+             at.AS_INTEGER: "PyLong_AsLongLong", at.OCCURRED: "PyErr_Occurred", at.FORGET: "PyErr_Clear",
+             at.RELEASE: "PyEval_SaveThread", at.TAKE: "PyEval_RestoreThread"})
         table[at.NUMPY] = numpy_table()
         table[at.START] = index(runtime.entries()["start"])
         _kept["python"] = table

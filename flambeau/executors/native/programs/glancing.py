@@ -1,9 +1,9 @@
 """The native function behind a glance: it knows a graph again, runs it and hands out its values.
 
-It holds the interpreter lock all the time, so it may read Python's objects as they lie in memory (Note: array
-objects, and ``layout_is_known`` for nodes). What counts references, or makes an object, is a function of
-Python's or NumPy's. A collection of cycles may run any code: so both lists are made first, and nothing is
-looked at before they are there.
+It holds the interpreter lock but while a long program runs, so it may read Python's objects as they lie in
+memory (Note: array objects, and ``layout_is_known`` for nodes). What counts references, or makes an object,
+is a function of Python's or NumPy's. A collection of cycles may run any code: so both lists are made first,
+and nothing is looked at before they are there.
 
 A glance in memory, in 64-bit words: the header, then its tables, whose rows have so many words:
 
@@ -30,14 +30,16 @@ from .objects import DATA_AT, ITEMS_AT, REFERENCES_AT, SIZE_AT, TYPE_AT, ObjectC
 TABLES = NODES, FIRST, AGAIN, NUMBERS, LEAVES, FRESH, OWNED, GIVEN = range(8)
 WIDTHS = 3, 2, 3, 4, 1, ROW_WORDS, 2, 2
 # Beside each table's address and number of rows: the program, its number of slots, where the arena's address
-# stands, room for pointers to nodes and leaves, the functions and objects of Python.
-PROGRAM, SLOTS, ARENA, FOUND, PYTHON = range(2 * len(TABLES), 2 * len(TABLES) + 5)
+# stands, room for pointers to nodes and leaves, the functions and objects of Python, whether the program is
+# so long that others get the interpreter lock meanwhile, room for a set of leaves, its size (a power of two).
+PROGRAM, SLOTS, ARENA, FOUND, PYTHON, LONG, SET, ROOM = range(2 * len(TABLES), 2 * len(TABLES) + 8)
 HEADER_WORDS = 24
 FLOAT, DOUBLE, INTEGER = range(3)
+_MIXER = 0x9E3779B97F4A7C15 - (1 << 64)     # 2 ** 64 by the golden ratio: neighbours come to lie apart
 
 # The table of what is Python's and NumPy's.
 (NONE, TRUE, EMPTY, NODE_TYPE, HOLD, LET_GO, NEW_LIST, SLICE, SET_SLICE, AS_DOUBLE, AS_INTEGER, OCCURRED,
- FORGET, NUMPY, START) = range(15)
+ FORGET, NUMPY, START, RELEASE, TAKE) = range(17)
 
 OPERANDS_AT, SIGNATURE_AT, SITE_AT, VALUE_AT = 16, 24, 32, 40   # slots lie in alphabetical order
 
@@ -72,8 +74,27 @@ class _Code(ObjectCode):
             self.f.give(0)
 
 
+def _add(module: Module) -> Function:
+    """Put a leaf into the set; 0 if it is there already."""
+    with module.helper("add", [("ptr", "%glance"), ("ptr", "%leaf")], "i64") as f:
+        c = _Code(f, "%glance")
+        last = f.sub(c.word(ROOM), 1)
+        mixed = f.emit(f"mul i64 {f.emit('ptrtoint ptr %leaf to i64')}, {_MIXER}")
+        at = f.variable("i64", f.emit(f"and i64 {f.emit(f'lshr i64 {mixed}, 32')}, {last}"))
+        with f.forever():
+            place = f.at(c.word(SET, "ptr"), at.get(), "ptr")
+            there = f.read("ptr", place, 8)
+            with f.when(c.same(there, "null")):
+                f.write("ptr", "%leaf", place, 8)
+                f.give(1)
+            c.refuse_unless(f.emit(f"icmp ne ptr {there}, %leaf"))
+            at.set(f.emit(f"and i64 {f.add(at.get(), 1)}, {last}"))
+    return f
+
+
 def _fits(module: Module) -> Function:
     """Whether nodes are the graph: their signatures, who refers to them, what they read and may overwrite."""
+    add = _add(module)
     with module.helper("fits", [("ptr", "%glance"), ("ptr", "%live")], "i64") as f:
         c = _Code(f, "%glance")
         table, count = c.table(NODES)
@@ -87,14 +108,15 @@ def _fits(module: Module) -> Function:
             c.refuse_unless(c.equal(c.get(c.get(node, OPERANDS_AT), SIZE_AT, "i64"), c.get(row, 16, "i64")))
             c.refuse_unless(c.same(c.get(node, VALUE_AT), none))
             f.write("ptr", node, c.found(i), 8)
+        with f.loop(0, c.word(ROOM)) as i:
+            f.write("ptr", "null", f.at(c.word(SET, "ptr"), i, "ptr"), 8)
         table, leaves = c.table(FIRST)
         kind = c.object(NODE_TYPE)
         with f.loop(0, leaves) as i:
             leaf = c.operand(c.row(FIRST, table, i))
             c.refuse_unless(c.same(c.get(leaf, TYPE_AT), kind))
             c.refuse_unless(f.emit(f"icmp ne ptr {c.get(leaf, VALUE_AT)}, {none}"))
-            with f.loop(0, i) as j:
-                c.refuse_unless(f.emit(f"icmp ne ptr {leaf}, {c.leaf(j)}"))
+            c.refuse_unless(c.equal(str(f.run(add, "%glance", leaf)), 1))
             f.write("ptr", leaf, c.found(f.add(count, i)), 8)
         table, places = c.table(AGAIN)
         with f.loop(0, places) as i:
@@ -198,7 +220,15 @@ def _attempt(module: Module) -> Function:
         with f.otherwise(c.equal(filled, 1)):
             f.give(filled)
         f.write("ptr", "%values", f.at(program, runtime.ARRAYS, "i64"), 8)
-        c.refuse_unless(c.equal(c.call(START, f"ptr {program}", "i64"), 0))
+        long = f.compare("ne", c.word(LONG), 0)
+        unbound = f.variable("i64", 0)
+        with f.when(long):
+            thread = c.call(RELEASE, "")
+            unbound.set(c.call(START, f"ptr {program}", "i64"))
+            c.tell(TAKE, thread)
+        with f.otherwise(long):
+            unbound.set(c.call(START, f"ptr {program}", "i64"))
+        c.refuse_unless(c.equal(unbound.get(), 0))
         f.give(1)
     return f
 
