@@ -27,7 +27,7 @@ from . import kept, runtime
 from .arrangement import Arrangement, form_of
 from .dump import dump
 from .glance import Glance
-from .moving import differ_in_places_alone, settle, settle_nodes
+from .moving import settle, settle_nodes, without_places
 from .outline import Outline, Reading
 from .pattern import Pattern, Planned, Plans
 from .pieces import strangers
@@ -35,6 +35,7 @@ from .program import Program
 
 _LIMIT = 50_000     # nodes in all graphs that are remembered
 _ARRANGEMENTS = 16  # of one family
+_PLACELESS = 4096   # graphs of one family that are compared with the next one
 _signature = attrgetter("signature")
 _log = logging.getLogger("flambeau")
 
@@ -47,7 +48,7 @@ class Family:
     """
 
     __slots__ = ("key", "outline", "pattern", "arrangements", "entries", "rent", "following", "moves",
-                 "__weakref__")
+                 "placeless", "__weakref__")
 
     def __init__(self, key: tuple[Any, ...], outline: Outline) -> None:
         self.key = key
@@ -58,6 +59,7 @@ class Family:
         self.rent = Rent(ledger.spent_on(outline.forms))
         self.following: Callable[[], Family | None] = _nothing
         self.moves = False
+        self.placeless: set[int] = set()    # what graphs were except for the places of their operands
 
 
 class Entry:
@@ -216,9 +218,7 @@ def _find(reading: Reading, expected: Family | None) -> Entry:
     """The entry of a graph; most likely one of the family that is expected."""
     global _remembered
     family = _family(reading, expected)
-    known = family.entries
-    if family.moves or (known and tuple(reading.signatures) not in known and differ_in_places_alone(
-            reading.signatures, next(reversed(known.values())).signatures)):
+    if family.moves or _only_places_differ(family, reading):
         family.moves = True
         settle(reading)
         family = _family(reading, family)   # what was one leaf may be several now
@@ -234,6 +234,19 @@ def _find(reading: Reading, expected: Family | None) -> Entry:
         entry = family.entries[signatures] = Entry(family, reading)
         _entries.append(entry)
     return entry
+
+
+def _only_places_differ(family: Family, reading: Reading) -> bool:
+    """Whether a new graph of this family has come before, with its operands in other places."""
+    if tuple(reading.signatures) in family.entries:
+        return False
+    placeless = without_places(reading.signatures)
+    if placeless in family.placeless:
+        return True
+    if len(family.placeless) >= _PLACELESS:
+        family.placeless.clear()
+    family.placeless.add(placeless)
+    return False
 
 
 def _family(reading: Reading, expected: Family | None) -> Family:

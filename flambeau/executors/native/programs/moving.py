@@ -17,15 +17,13 @@ from ....graph.node import Node, Signature, constant
 from ....graph.recent import Recent
 from .outline import Reading
 
-_placed: Recent[Signature, tuple[int, ...]] = Recent(1 << 13)
+_readers: Recent[Signature, tuple[int, ...]] = Recent(1 << 13)
 _settled: Recent[Any, Signature] = Recent(1 << 12)
 
 
-def differ_in_places_alone(some: Sequence[Signature], others: Sequence[Signature]) -> bool:
-    """Whether signatures are the same except for offsets of operands, which they are not."""
-    return all(a is b or (a.operator is b.operator and a.attributes == b.attributes and a.outputs == b.outputs
-                          and [*map(_kind, a.geometries)] == [*map(_kind, b.geometries)])
-               for a, b in zip(some, others, strict=True))
+def without_places(signatures: Sequence[Signature]) -> int:
+    """A number for what signatures are except for offsets of operands."""
+    return hash(tuple([(s.operator, s.attributes, s.outputs, *map(_kind, s.geometries)) for s in signatures]))
 
 
 def _kind(geometry: Any) -> Any:
@@ -40,37 +38,40 @@ def settle(reading: Reading) -> None:
 
 
 def settle_nodes(nodes: list[Node], signatures: list[Signature]) -> bool:
-    """The same of nodes, whose signatures are given and change with them; whether there were any."""
-    parts: dict[tuple[int, int], Node] = {}
+    """The same of nodes, whose signatures are given and change with them; whether there were any.
+
+    What is read twice becomes two tensors: rows that a program chooses are the same by chance.
+    """
+    any_settled = False
     for k, signature in enumerate(signatures):
-        places = _placed.get(signature)
+        places = _readers.get(signature)
         if places is None:
-            places = _placed.recall(signature)
+            places = _readers.recall(signature)
             if places is None:
-                places = _placed.keep(signature, _places(signature))
-        if places:
-            signatures[k] = _settle_one(nodes[k], signature, places, parts)
-    return bool(parts)
+                places = _readers.keep(signature, _places(signature))
+        operands, geometries = nodes[k].operands, signature.geometries
+        for j in places:
+            value, g = operands[j].value, geometries[j]
+            if value.__class__ is np.ndarray and (g.offset or g.extent != len(value)):
+                signatures[k] = _settle_one(nodes[k], signature, places)
+                any_settled = True
+                break
+    return any_settled
 
 
 def _places(signature: Signature) -> tuple[int, ...]:
-    """Which operands do not begin where their storage begins, and are not overwritten."""
+    """Which operands are tensors that are not overwritten."""
     return tuple([j for j, g in enumerate(signature.geometries)
-                  if g.__class__ is Geometry and g.offset and j not in signature.operator.owns])
+                  if g.__class__ is Geometry and g.numel and j not in signature.operator.owns])
 
 
-def _settle_one(node: Node, signature: Signature, places: tuple[int, ...],
-                parts: dict[tuple[int, int], Node]) -> Signature:
+def _settle_one(node: Node, signature: Signature, places: tuple[int, ...]) -> Signature:
     operands, geometries = list(node.operands), list(signature.geometries)
     for j in places:
-        leaf, g = operands[j], geometries[j]
-        value = leaf.value
-        if value.__class__ is not np.ndarray or value.dtype is not g.dtype.numpy:
-            continue
-        part = parts.get((id(leaf), g.offset))
-        if part is None:
-            part = parts[id(leaf), g.offset] = constant(value[g.offset:])
-        operands[j], geometries[j] = part, g.family[0]
+        value, g = operands[j].value, geometries[j]
+        if value.__class__ is np.ndarray and value.dtype is g.dtype.numpy \
+                and (g.offset or g.extent != len(value)):
+            operands[j], geometries[j] = constant(value[g.offset:]), g.family[0]
     own = signature.operator, signature.attributes, *geometries
     node.operands = tuple(operands)
     node.signature = found = _settled.get(own) or _settled.recall(own) \
