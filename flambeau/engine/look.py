@@ -18,6 +18,7 @@ import numpy as np
 from ..config import settings
 from ..executors import interpreter, native, null
 from ..executors.measure import measured, ran
+from ..executors.native import dead
 from ..executors.native.tiers import LARGEST
 from ..graph import pending
 from ..graph.node import Failure, Node, constant
@@ -57,17 +58,25 @@ def compute_pending(cause: str, keep: int = 0) -> None:
         recorded = computed = len(pending.nodes) - keep
         live: list[Node] = []
         failed: list[Node] | None = None
+        before = None
         try:
             ran.clear()
             if recorded <= LARGEST and not keep and settings.executor in _WITH_PROGRAMS \
                     and not (settings.verify or pending.watchers):
                 failed = native.replay(pending.nodes, live)
+                if failed is None and dead.drop_dead(pending.nodes):
+                    computed = len(pending.nodes)
+                    failed = native.replay(pending.nodes, live)
+                elif failed is None:
+                    before = dead.numbered(pending.nodes)
             if failed is None:
                 pending.take_live(live, keep)
                 if not live:
                     _budget.start_again()
                     return
                 computed = len(live)
+                if before is not None and computed < recorded:
+                    dead.note_dead(before, live)
                 failed = _execute(live)
         except BaseException:
             # Interrupted: what is left is still pending, in order, before anything recorded since.

@@ -109,3 +109,19 @@ def test_what_others_see_is_not_overwritten_by_a_graph_that_comes_again() -> Non
         x.add_(1)
         assert x.sum().item() == 3 * (k + 1)
     assert [one.tolist() for one in kept] == [[1] * 3, [3] * 3]
+
+
+def test_what_nobody_reads_is_let_go_of() -> None:
+    """The values of a maximum are needed at times; graphs with and without them are known again."""
+    x = torch.arange(4.0).clone()
+    torch.synchronize()
+    computed = []
+    with config.executor("native"):
+        for i in range(8):
+            values, indices = x.max(0)
+            if i % 4 != 3:
+                del values
+            assert indices.item() == 3
+            computed.append(looks[-1].computed)
+            assert i % 4 != 3 or values.item() == 3
+    assert computed == [2, 2, 2, 3] * 2

@@ -1,0 +1,51 @@
+"""Pending nodes that nobody needs.
+
+Note: dead nodes. What nobody reads any more (the values of ``x.max(0)[1]``) is pending with the rest, and a
+graph with it is not one of which every node is needed, which would be known at once (Note: replay). Where
+such nodes were in graphs that came is remembered: they are let go of, if nobody holds them this time either.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from operator import attrgetter
+from sys import getrefcount
+from typing import Any
+
+from ...graph.node import Node
+from ...graph.recent import Recent
+
+_signature = attrgetter("signature")
+_dead: Recent[tuple[Any, ...], tuple[int, ...]] = Recent(1 << 10)   # their places, last one first
+_SHORT = 256        # nodes of a graph of which that is remembered
+Numbered = tuple[tuple[Any, ...], list[int]]
+
+
+def drop_dead(pending: list[Node]) -> bool:
+    """Let go of pending nodes that nobody needs, as far as they are remembered; whether any were."""
+    signatures = tuple(map(_signature, pending))
+    for k in _dead.get(signatures) or _dead.recall(signatures) or ():
+        if getrefcount(pending[k]) > _IN_LIST:
+            break
+        del pending[k]
+    return len(pending) < len(signatures)
+
+
+def numbered(pending: list[Node]) -> Numbered | None:
+    """What ``note_dead`` is to be told of pending nodes; None of many."""
+    return (tuple(map(_signature, pending)), [*map(id, pending)]) if len(pending) <= _SHORT else None
+
+
+def note_dead(before: Numbered, live: Sequence[Node]) -> None:
+    """Remember which nodes, of those that were pending, are not among those that are needed."""
+    signatures, ids = before
+    needed = {*map(id, live)}
+    _dead.keep(signatures, tuple([k for k in range(len(ids) - 1, -1, -1) if ids[k] not in needed]))
+
+
+def _in_list() -> int:
+    nodes = [Node(None, (), None)]
+    return getrefcount(nodes[0])
+
+
+_IN_LIST = _in_list()
