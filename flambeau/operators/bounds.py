@@ -11,11 +11,14 @@ from weakref import WeakKeyDictionary
 import numpy as np
 
 from ..executors.interpreter.arrays import read
+from ..graph.geometry import Geometry
 from ..graph.node import Failure
 from ..graph.storage import Storage
 from ..tensor import Tensor
 
-_ranges: WeakKeyDictionary[Storage, tuple[Any, ...]] = WeakKeyDictionary()
+# The value a storage had, and the limits of its parts (senders and receivers of edges lie in one tensor).
+_ranges: WeakKeyDictionary[Storage, tuple[Any, dict[Geometry, tuple[int, int]]]] = WeakKeyDictionary()
+_PARTS = 16
 
 
 def known_range(index: Tensor) -> tuple[int, int] | None:
@@ -26,10 +29,11 @@ def known_range(index: Tensor) -> tuple[int, int] | None:
     if value is None or value.__class__ is Failure or geometry.numel == 0:
         return None
     found = _ranges.get(storage)
-    if found is not None and found[0] is node and found[1] is geometry and not storage.exposed:
-        return found[2]
-    limits = limits_of(read(value, geometry))
-    _ranges[storage] = (node, geometry, limits)
+    if found is None or found[0] is not node or storage.exposed or len(found[1]) >= _PARTS:
+        found = _ranges[storage] = node, {}
+    limits = found[1].get(geometry)
+    if limits is None:
+        limits = found[1][geometry] = limits_of(read(value, geometry))
     return limits
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from .. import dtypes
+from ..graph.operator import Operator
 from ..tensor import Tensor, record
 from ..tensor.overrides import first_seen
 from .arithmetic import conjugate
@@ -27,6 +28,12 @@ FLOOR_DIVIDE = pointwise_operator(
 )
 REMAINDER = pointwise_operator("remainder", lambda m, input, other: m.floored_remainder(input, other),
                                casts=True)
+_QUOTIENT = pointwise_operator(
+    "floor_divide", lambda m, input, other: m.quotient_by_number(input, other), grad_name="NotImplemented",
+    casts=True, exact="other",
+)
+_REMAINDER = pointwise_operator("remainder", lambda m, input, other: m.remainder_by_number(input, other),
+                                casts=True)
 FMOD = pointwise_operator("fmod", lambda m, input, other: m.truncated_remainder(input, other), casts=True)
 for _op, _name in (
     (DIV_FLOOR, "div_floor_cpu"),
@@ -36,6 +43,16 @@ for _op, _name in (
     (FMOD, "fmod_cpu"),
 ):
     refuse(_op, _name, dtypes.BOOL, COMPLEX)
+_BY_NUMBER = {FLOOR_DIVIDE: _QUOTIENT, REMAINDER: _REMAINDER}
+
+
+def floored_by(op: Operator, input: Any, other: Any) -> Operator:
+    """The operator to record: native code divides integers by a number that is known not to be zero."""
+    return _BY_NUMBER[op] if other.__class__ is int and 0 < abs(other) < 1 << 31 and other != -1 \
+        and isinstance(input, Tensor) and input._geometry.dtype in _DIVIDED else op
+
+
+_DIVIDED = frozenset((dtypes.int64, dtypes.int32))
 zero_gradient(DIV_FLOOR, "input", "other")
 zero_gradient(DIV_TRUNC, "input", "other")
 
@@ -117,7 +134,7 @@ def floor_divide(input: Any, other: Any) -> Tensor:
     tensor([ 3, -4])
     """
     other = operand(other, "floor_divide", "other", 2)
-    return record(FLOOR_DIVIDE, (some_tensor(input, other), other))
+    return record(floored_by(FLOOR_DIVIDE, input, other), (some_tensor(input, other), other))
 
 
 @api("torch", "Tensor", out=True, inplace="pointwise")
@@ -128,7 +145,7 @@ def remainder(input: Any, other: Any) -> Tensor:
     >>> torch.remainder(torch.tensor([-3., 3.]), 2)
     tensor([1., 1.])
     """
-    return record(REMAINDER, operands("remainder", input, other))
+    return record(floored_by(REMAINDER, input, other), operands("remainder", input, other))
 
 
 @api("torch", "Tensor", out=True, inplace="pointwise")

@@ -90,6 +90,19 @@ for _name in ("eq", "ne", "lt", "le", "gt", "ge"):
     setattr(T, f"__{_name}__", _binary(getattr(comparison, _name).operator, f"__{_name}__"))
 
 
+def _floored(op: Operator, general: Any) -> Callable[[Any, Any], Any]:
+    """``self // number`` and ``self % number``; what else there is goes the general way."""
+    def method(self: Any, other: Any) -> Any:
+        if other.__class__ is int:
+            return record_scaled(division.floored_by(op, self, other), self, other)
+        return general(self, other)
+    return method
+
+
+T.__floordiv__ = _floored(division.FLOOR_DIVIDE, T.__floordiv__)
+T.__mod__ = _floored(division.REMAINDER, T.__mod__)
+
+
 def _rsub(self: Any, other: Any) -> Any:
     if other.__class__ in NUMBERS:
         return record_scaled(arithmetic.RSUB, self, other)

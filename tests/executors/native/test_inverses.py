@@ -126,6 +126,20 @@ def test_has_a_kernel(name: str, function: Callable[..., Any], operator: str) ->
     assert code.compiled == before, "another shape compiles nothing"
 
 
+@pytest.mark.parametrize("number", [1, 2, 7, 1 << 30, -2, -7, -(1 << 30)])
+@pytest.mark.parametrize("dtype", INTEGERS[:2], ids=str)
+def test_whole_quotients_by_a_number(dtype: Any, number: int) -> None:
+    x = flambeau.tensor([*range(-20, 21), (1 << 31) - 1, -(1 << 31)], dtype=dtype)
+    check(lambda v: (v // number, v % number), [x], "floor_divide")
+    assert (x // number).tolist() == [v // number for v in x.tolist()]
+    assert (x % number).tolist() == [v % number for v in x.tolist()]
+
+
+def test_whole_quotients_by_zero() -> None:
+    with pytest.raises(RuntimeError, match="ZeroDivisionError"):
+        (flambeau.arange(3) % 0).tolist()
+
+
 @pytest.mark.parametrize("dtype", INTEGERS, ids=str)
 def test_shifts(dtype: Any) -> None:
     x = flambeau.arange(-200, 200).to(dtype)

@@ -115,6 +115,8 @@ from .expression import by_comparison, by_operator, invert, negative, pair
 from .quotients import (
     floored_quotient,
     floored_remainder,
+    quotient_by_number,
+    remainder_by_number,
     shifted_left,
     shifted_right,
     truncated_quotient,
@@ -165,7 +167,7 @@ def __getattr__(name: str) -> Any:
 __all__ = [
     "all", "any", "argmax", "argmin", "count_nonzero", "count_of", "floored_quotient",
     "floored_remainder", "invert", "log_softmax", "log_softmax_gradient", "logsumexp", "max",
-    "max_along", "mean", "min", "min_along", "negative", "prod", "reshape", "shifted_left",
+    "max_along", "mean", "min", "min_along", "negative", "prod", "quotient_by_number", "remainder_by_number", "reshape", "shifted_left",
     "shifted_right", "softmax", "softmax_gradient", "sum", "truncated_quotient", "truncated_remainder",
     "without_dims",
     "gelu", "gelu_gradient", "gelu_tanh", "gelu_tanh_gradient", "leaky", "mish", "rectified_gradient",

@@ -77,6 +77,35 @@ def truncated_quotient(x: Any, y: Any) -> Expression:
     return (first / second).intrinsic("trunc")
 
 
+# --- of integers, by a number ---------------------------------------------------------------------------------
+
+def _whole(name: str, x: Any, y: Any) -> tuple[Expression, Expression]:
+    """What an instruction makes of signed integers, and whether the remainder has not the sign of y.
+
+    y is neither 0 nor -1: both would stop the process.
+    """
+    first, second = pair(x, y)
+    if first.dtype.kind != "i":
+        raise Unsupported(f"remainders of {first.dtype}")
+    kind = f"i{first.dtype.itemsize * 8}"
+    divisor = select(compare("==", second, 0), constant(second, 1), second)
+    found, rest = (first.emit(f"{one} {kind} {first.register}, {divisor.register}", first.dtype)
+                   for one in (name, "srem"))
+    return found, _adjusted(rest, second)
+
+
+def quotient_by_number(x: Any, y: Any) -> Expression:
+    """x / y rounded down."""
+    quotient, adjusted = _whole("sdiv", x, y)
+    return select(adjusted, quotient - 1, quotient)
+
+
+def remainder_by_number(x: Any, y: Any) -> Expression:
+    """The remainder with the sign of y."""
+    rest, adjusted = _whole("srem", x, y)
+    return select(adjusted, rest + pair(x, y)[1], rest)
+
+
 # --- shifts -------------------------------------------------------------------------------------------------
 
 def _bounded(x: Any, y: Any) -> tuple[Expression, Expression, Expression, int]:
@@ -109,5 +138,5 @@ def shifted_right(x: Any, y: Any) -> Expression:
     return _shifted("ashr" if first.dtype.kind == "i" else "lshr", first, by)
 
 
-__all__ = ["floored_quotient", "floored_remainder", "shifted_left", "shifted_right", "truncated_quotient",
-           "truncated_remainder"]
+__all__ = ["floored_quotient", "floored_remainder", "quotient_by_number", "remainder_by_number", "shifted_left",
+           "shifted_right", "truncated_quotient", "truncated_remainder"]
