@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from typing import Any
 
@@ -154,3 +155,19 @@ def test_of_one_short_number(name: str) -> None:
     x, y = flambeau.tensor(0.3, dtype=flambeau.float16), flambeau.rand(5).to(flambeau.float16) + 1
     function = getattr(flambeau, name)
     check(lambda x, y: function(x, y) if name == "fmod" else function(x) + y, [x, y], name)
+
+
+_FLOATING = [0.0, -0.5, 1.9, -1.9, 127.6, 256.0, 300.0, -129.0, 32768.5, 65536.5, 2147483520.0, 2147483648.0,
+             -2147483648.0, -2147483904.0, 4294967296.0, 1e10, 1e15, 9.2e18, 9.3e18, -9.3e18, 1e30, math.inf,
+             -math.inf, math.nan]
+
+
+@pytest.mark.parametrize("dtype", [*INTEGERS, flambeau.int16], ids=str)
+@pytest.mark.parametrize("source", [flambeau.float32, flambeau.float64, flambeau.float16], ids=str)
+def test_floating_numbers_become_whole(source: Any, dtype: Any) -> None:
+    """Also those that the type does not hold: as the processor gives them, which is what PyTorch gives."""
+    x = flambeau.tensor(_FLOATING, dtype=flambeau.float64).to(source).repeat(5)
+    check(lambda v: v.to(dtype), [x], "to_copy")
+    wide = x.to(flambeau.int64)
+    with config.executor("native"):
+        assert wide[-3:].tolist() == [-1 << 63] * 3 and x.to(flambeau.int32)[-3:].tolist() == [-1 << 31] * 3

@@ -175,7 +175,7 @@ def convert(x: Expression, dtype: Dtype) -> Expression:
     if target in ("float", "double"):
         return _to_float(x, dtype, source, target)
     if source in ("float", "double"):
-        raise Unsupported("conversion of floating numbers to integers")
+        return _to_integer(x, dtype, source)
     if source == target:
         return Expression(x.emitter, x.register, dtype)
     if int(source[1:]) > int(target[1:]):
@@ -196,6 +196,20 @@ def _to_float(x: Expression, dtype: Dtype, source: str, target: str) -> Expressi
         step = "sitofp" if x.dtype.kind == "i" else "uitofp"
         found = x.emit(f"{step} {source} {x.register} to {target}", dtype)
     return Expression(x.emitter, x.emitter.rounded(found.register, dtype), dtype)
+
+
+def _to_integer(x: Expression, dtype: Dtype, source: str) -> Expression:
+    """Rounded towards zero, by way of 32 bits or 64; what they do not hold is their most negative number."""
+    if dtype.kind == "u" and dtype.itemsize > 1:
+        raise Unsupported("conversion of floating numbers to wide unsigned integers")
+    x = Expression(x.emitter, x.register, np.dtype(np.float32 if source == "float" else np.float64))
+    bits = 32 if dtype.itemsize < 8 and dtype.kind == "i" else 64
+    wide, lowest = np.dtype(f"int{bits}"), -(1 << (bits - 1))
+    held = compare("<", x, -float(lowest)) & (
+        compare(">=", x, float(lowest)) if source == "float" or bits == 64 else compare(">", x, lowest - 1.0))
+    inside = select(held, x, constant(x, 0.0))
+    whole = x.emit(f"fptosi {source} {inside.register} to i{bits}", wide)
+    return convert(select(held, whole, constant(whole, lowest)), dtype)
 
 
 def arithmetic(symbol: str, x: Any, y: Any) -> Expression:

@@ -77,32 +77,43 @@ def truncated_quotient(x: Any, y: Any) -> Expression:
     return (first / second).intrinsic("trunc")
 
 
-# --- of integers, by a number ---------------------------------------------------------------------------------
+# --- of integers, by a number -------------------------------------------------------------------------------
 
-def _whole(name: str, x: Any, y: Any) -> tuple[Expression, Expression]:
-    """What an instruction makes of signed integers, and whether the remainder has not the sign of y.
+_BELOW = 1 - 2.0**-40   # with a quotient this much smaller, 63 bits divided by 1 stay below 2**63
 
-    y is neither 0 nor -1: both would stop the process.
+
+def _divided(x: Any, y: Any) -> tuple[Expression, Expression, Expression]:
+    """Quotient and remainder of signed integers, and whether the remainder has not the sign of y.
+
+    |y| is at least 1 and has no more than 31 bits. In double precision a quotient of 32 bits is exact when
+    rounded towards zero. Of 64 bits the first one leaves less than 2**33, of which the second one is.
     """
     first, second = pair(x, y)
-    if first.dtype.kind != "i":
+    if first.dtype.kind != "i" or first.dtype.itemsize < 4:
         raise Unsupported(f"remainders of {first.dtype}")
-    kind = f"i{first.dtype.itemsize * 8}"
-    divisor = select(compare("==", second, 0), constant(second, 1), second)
-    found, rest = (first.emit(f"{one} {kind} {first.register}, {divisor.register}", first.dtype)
-                   for one in (name, "srem"))
-    return found, _adjusted(rest, second)
+    divisor = convert(second, FLOAT64)
+    quotient, rest = constant(first, 0), first
+    if first.dtype == INT64:
+        quotient = _towards_zero(convert(first, FLOAT64) * (_BELOW / divisor), first)
+        rest = first - quotient * second
+    last = _towards_zero(convert(rest, FLOAT64) / divisor, first)
+    rest = rest - last * second
+    return quotient + last, rest, _adjusted(rest, second)
+
+
+def _towards_zero(x: Expression, like: Expression) -> Expression:
+    return x.emit(f"fptosi double {x.register} to i{like.dtype.itemsize * 8}", like.dtype)
 
 
 def quotient_by_number(x: Any, y: Any) -> Expression:
     """x / y rounded down."""
-    quotient, adjusted = _whole("sdiv", x, y)
+    quotient, _, adjusted = _divided(x, y)
     return select(adjusted, quotient - 1, quotient)
 
 
 def remainder_by_number(x: Any, y: Any) -> Expression:
     """The remainder with the sign of y."""
-    rest, adjusted = _whole("srem", x, y)
+    _, rest, adjusted = _divided(x, y)
     return select(adjusted, rest + pair(x, y)[1], rest)
 
 
@@ -138,5 +149,5 @@ def shifted_right(x: Any, y: Any) -> Expression:
     return _shifted("ashr" if first.dtype.kind == "i" else "lshr", first, by)
 
 
-__all__ = ["floored_quotient", "floored_remainder", "quotient_by_number", "remainder_by_number", "shifted_left",
-           "shifted_right", "truncated_quotient", "truncated_remainder"]
+__all__ = ["floored_quotient", "floored_remainder", "quotient_by_number", "remainder_by_number",
+           "shifted_left", "shifted_right", "truncated_quotient", "truncated_remainder"]
