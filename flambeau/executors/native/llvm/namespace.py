@@ -167,8 +167,9 @@ def __getattr__(name: str) -> Any:
 __all__ = [
     "all", "any", "argmax", "argmin", "count_nonzero", "count_of", "floored_quotient",
     "floored_remainder", "invert", "log_softmax", "log_softmax_gradient", "logsumexp", "max",
-    "max_along", "mean", "min", "min_along", "negative", "prod", "quotient_by_number", "remainder_by_number", "reshape", "shifted_left",
-    "shifted_right", "softmax", "softmax_gradient", "sum", "truncated_quotient", "truncated_remainder",
+    "max_along", "mean", "min", "min_along", "negative", "prod", "quotient_by_number",
+    "remainder_by_number", "reshape", "shifted_left", "shifted_right", "softmax", "softmax_gradient", "sum",
+    "truncated_quotient", "truncated_remainder",
     "without_dims",
     "gelu", "gelu_gradient", "gelu_tanh", "gelu_tanh_gradient", "leaky", "mish", "rectified_gradient",
     "rectify", "sigmoid_gradient", "silu", "silu_gradient", "softplus", "tanh_gradient",
