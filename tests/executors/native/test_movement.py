@@ -201,10 +201,11 @@ def test_other_shapes_compile_nothing() -> None:
 
 
 def test_large_transpositions(monkeypatch: pytest.MonkeyPatch) -> None:
-    """They take the tiles in another order."""
+    """They take the tiles in another order, and write whole cache lines where rows begin at such."""
     monkeypatch.setattr(copying, "FAR", 0)
-    for shape in ((300, 270), (5, 40, 33)):
-        check(lambda v: v.transpose(-1, -2).contiguous(), [numbers(*shape)], "clone")
+    for shape in ((300, 270), (5, 40, 33), (320, 273), (64, 4), (3, 48, 70), (2, 256, 512)):
+        for dtype in (flambeau.float32, flambeau.float64, flambeau.int16, flambeau.uint8):
+            check(lambda v: v.transpose(-1, -2).contiguous(), [numbers(*shape, dtype=dtype)], "clone")
 
 
 def test_tasks_do_not_change_results(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -23,9 +23,9 @@ import numpy as np
 from ..llvm.build import Function, Module, vector
 from ..llvm.code import kernel
 from ..llvm.emitter import Dtype
-from ..llvm.machine import machine
 from ..plan import Call, Words
 from .nest import Nest, Space, fused, rank_for, split
+from .squares import LINE, define_edge, define_line_tile, define_tile, is_in_lines, tile_of
 
 BLOCK = 256           # of a transposition: so many rows and columns fit the second cache
 FAR = 16 << 20        # bytes that no longer fit the last cache
@@ -277,12 +277,6 @@ def _fill_kernel(rank: int, size: int, unit: bool) -> str:
 
 # --- transpositions -----------------------------------------------------------------------------------------
 
-def tile_of(size: int) -> int:
-    """The side of a square tile that a CPU transposes in registers: at most half of them hold its rows."""
-    host = machine()
-    return min(host.vector // size, host.registers // 2, 16)
-
-
 def _transposed(to: Place, source: Place, space: Space, size: int) -> Call:
     """Of ``space`` the last extent lies along memory in the target, the one before in the source."""
     *rest, across, along = space.extents
@@ -294,7 +288,8 @@ def _transposed(to: Place, source: Place, space: Space, size: int) -> Call:
                      (*[0] * len(rest), BLOCK, 0)))
     rank = rank_for(blocked)
     words = words_of(to, source, size)
-    # What comes from memory is read in long runs; what is in the cache is better written in such.
+    # What comes from memory is read in long runs, and written past the caches, into which lines that are
+    # overwritten would have to be read. What is in the cache is better written in long runs.
     far = 2 * space.size * size > FAR
     words.constant(across, into[-2] * size, out[-1] * size, far)
     cut = split(blocked, 2 * size * across / blocks, widest=BLOCK)
@@ -306,7 +301,9 @@ def _transposed(to: Place, source: Place, space: Space, size: int) -> Call:
 def _transpose_kernel(rank: int, size: int) -> str:
     side = tile_of(size)
     module = Module()
-    tile, edge = _tile(module, size, side), _edge(module, size)
+    tile, edge = define_tile(module, size, side), define_edge(module, size)
+    across = LINE // (side * size)      # squares to a cache line
+    past = define_line_tile(module, size, side, across) if across <= 2 else None
     with module.kernel("transpose_blocks") as f:
         to, source = pointers(f)
         extent, into, out = f.word(4), f.word(5), f.word(6)
@@ -316,7 +313,13 @@ def _transpose_kernel(rank: int, size: int) -> str:
             height = f.least(f.sub(extent, row.offsets[2]), BLOCK)
             width = row.width(f)
             whole_height, whole_width = f.sub(height, f.rem(height, side)), f.sub(width, f.rem(width, side))
-            with f.when(far), f.loop(0, whole_width, side) as p, f.loop(0, whole_height, side) as q:
+            begun = f.variable("i64", 0)
+            if past:
+                with f.when(f.emit(f"and i1 {far}, {is_in_lines(f, first, into)}")):
+                    begun.set(f.sub(whole_width, f.rem(whole_width, side * across)))
+                    with f.loop(0, begun.get(), side * across) as p, f.loop(0, whole_height, side) as q:
+                        f.run(past, *_tile_at(f, first, at, p, q, into, out, size))
+            with f.when(far), f.loop(begun.get(), whole_width, side) as p, f.loop(0, whole_height, side) as q:
                 f.run(tile, *_tile_at(f, first, at, p, q, into, out, size))
             with f.otherwise(far), f.loop(0, whole_height, side) as q, f.loop(0, whole_width, side) as p:
                 f.run(tile, *_tile_at(f, first, at, p, q, into, out, size))
@@ -325,55 +328,14 @@ def _transpose_kernel(rank: int, size: int) -> str:
             below, beside = f.mul(whole_height, into), f.mul(whole_height, size)
             f.run(edge, f.at(first, below, "i8"), f.at(at, beside, "i8"), into, out,
                   f.sub(height, whole_height), whole_width)
-    return module.text()
+        if past:
+            f.declarations["declare void @llvm.x86.sse.sfence()"] = None
+            with f.when(far):   # for threads that read the result
+                f.effect("call void @llvm.x86.sse.sfence()")
+    return module.text() + "!0 = !{i32 1}\n"
 
 
 def _tile_at(f: Function, to: str, source: str, p: str, q: str, into: str, out: str, size: int) -> list[str]:
     """The arguments of the tile at row q of the target and row p of the source."""
     return [f.at(f.at(to, f.mul(q, into), "i8"), f.mul(p, size), "i8"),
             f.at(f.at(source, f.mul(p, out), "i8"), f.mul(q, size), "i8"), into, out]
-
-
-_SIDES = [("ptr noalias", "%to"), ("ptr noalias readonly", "%source"), ("i64", "%into"), ("i64", "%out")]
-
-
-def _tile(module: Module, size: int, side: int) -> Function:
-    """``tile(to, source, into, out)``: a square, read and written as rows that are so many bytes apart."""
-    kind = vector(side, element(size))
-    with module.helper("tile", _SIDES) as f:
-        rows = [f.read(kind, f.at("%source", f.mul(i, "%out"), "i8"), size) for i in range(side)]
-        for i, x in enumerate(transposed_rows(f, kind, rows)):
-            f.write(kind, x, f.at("%to", f.mul(i, "%into"), "i8"), size)
-    return f
-
-
-def transposed_rows(f: Function, kind: str, rows: list[str]) -> list[str]:
-    """Registers that hold the columns of a square matrix whose rows are in registers."""
-    side = len(rows)
-    bit = side // 2
-    while bit:
-        lanes = range(side)
-        low = [i if not i & bit else side + (i ^ bit) for i in lanes]
-        high = [i | bit if not i & bit else side + i for i in lanes]
-        found = list(rows)
-        for i in range(side):
-            if not i & bit:
-                for where, mask in ((i, low), (i | bit, high)):
-                    chosen = ", ".join(f"i32 {m}" for m in mask)
-                    found[where] = f.emit(f"shufflevector {kind} {rows[i]}, {kind} {rows[i | bit]}, "
-                                          f"<{side} x i32> <{chosen}>")
-        rows = found
-        bit //= 2
-    return rows
-
-
-def _edge(module: Module, size: int) -> Function:
-    """``edge(to, source, into, out, height, width)``: what is left beside the square tiles."""
-    kind = element(size)
-    with module.helper("edge", [*_SIDES, ("i64", "%height"), ("i64", "%width")]) as f:
-        with f.loop(0, "%height") as q:
-            row, column = f.at("%to", f.mul(q, "%into"), "i8"), f.at("%source", f.mul(q, size), "i8")
-            with f.loop(0, "%width") as p:
-                x = f.read(kind, f.at(column, f.mul(p, "%out"), "i8"), size)
-                f.write(kind, x, f.at(row, p, kind), size)
-    return f
