@@ -98,13 +98,13 @@ def _of_one(compare: Callable[[Any, Any], bool], order: tuple[int, ...],
     if not isinstance(g, Geometry) or (g.dtype, kind) not in _KINDS or order != (0, 1) \
             or signature.outputs[0].numel != 1:
         return None
-    numpy_type = g.dtype.numpy
+    numpy_type, at = g.dtype.numpy, g.offset
     converted = lru_cache(1 << 8)(lambda number: number_of(number, numpy_type).item())
 
     def execute(operands: tuple[Any, ...]) -> Array:
         node, number = operands
         flat = node.value if node.value.dtype is numpy_type else reinterpret(node.value, numpy_type)
-        return _TRUTH[compare(flat.item(0), converted(number))]
+        return _TRUTH[compare(flat.item(at), converted(number))]
     return execute
 
 

@@ -81,3 +81,13 @@ def test_what_is_one_function() -> None:
     assert found(arithmetic.ADD_SCALED, 3) is None
     assert found(arithmetic.ADD, 1) is None
     assert found(exponential.SIGMOID_BACKWARD, 2) is None
+
+
+@pytest.mark.parametrize("compare", [operator.lt, operator.le, operator.gt, operator.ge])
+@pytest.mark.parametrize("dtype", [flambeau.float32, flambeau.float64, flambeau.int64], ids=str)
+def test_one_element_is_compared_where_it_lies(dtype: Any, compare: Callable[[Any, Any], Any]) -> None:
+    x = flambeau.tensor([1, 3, 2], dtype=dtype)
+    number = 2 if dtype is flambeau.int64 else 2.0
+    with config.executor("interpreter"):
+        found = [bool(compare(one, number)) for part in (x, x[1:], x.flip(0)) for one in (part[0], part[-1:])]
+    assert found == [bool(compare(n, number)) for n in (1, 2, 3, 2, 2, 1)]
