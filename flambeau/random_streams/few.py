@@ -48,22 +48,25 @@ class Ahead:
 
     def uniform(self, count: int) -> Any:
         """The next outputs as numbers of [0, 1) in float32."""
-        at = self._taken(count)
-        if len(self._outputs) < _MANY:
-            return np.array([(x & 0xFFFFFF) * 2.0**-24 for x in self._outputs[at:at + count]], FLOAT32)
-        if self._uniform is None:
-            self._uniform = ((np.array(self._outputs) & 0xFFFFFF) * 2.0**-24).astype(FLOAT32)
-        return self._uniform[at:at + count]     # which nobody else reads again
+        at, made = self._at, self._uniform
+        if made is None or at + count > len(made):
+            at = self._taken(count)
+            if len(self._outputs) < _MANY:
+                return np.array([(x & 0xFFFFFF) * 2.0**-24 for x in self._outputs[at:at + count]], FLOAT32)
+            made = self._uniform = ((np.array(self._outputs) & 0xFFFFFF) * 2.0**-24).astype(FLOAT32)
+        self._at = at + count
+        return made[at:at + count]      # which nobody else reads again
 
     def integers(self, count: int, low: int, width: int) -> Any:
         """The next outputs as so many integers from a lowest one on, in int64."""
-        at = self._taken(count)
-        if len(self._outputs) < _MANY:
-            return np.array([low + x % width for x in self._outputs[at:at + count]], np.int64)
-        found = self._integers.get((low, width))
-        if found is None:
-            found = self._integers[low, width] = np.array(self._outputs) % width + low
-        return found[at:at + count]
+        at, made = self._at, self._integers.get((low, width))
+        if made is None or at + count > len(made):
+            at = self._taken(count)
+            if len(self._outputs) < _MANY:
+                return np.array([low + x % width for x in self._outputs[at:at + count]], np.int64)
+            made = self._integers[low, width] = np.array(self._outputs) % width + low
+        self._at = at + count
+        return made[at:at + count]
 
     def _taken(self, count: int) -> int:
         """Where the next outputs begin, which count as taken from now on."""

@@ -24,7 +24,7 @@ from .waiting import Application, Waits, known
 Array = np.ndarray[Any, Any]
 
 _PLAIN = {Tensor}
-_NODES = {Node}
+_NODES, _WAITING = {Node}, {list}
 _LEAST = 4      # samples: fewer are computed alone
 _SMALL = 1 << 15    # bytes of a batch: NumPy has no better
 _SPREAD = 4     # as many in a group, on the average: else alone
@@ -108,61 +108,52 @@ class _Join:
             key = id(sources[0]), *map(id, geometries)
             return self.known.get(key) or self.known.setdefault(key, constant(
                 _rows(sources[0].value, g, [x.offset for x in geometries])))
-        results = [x[0].outputs[0] if x.__class__ is list and x[0] is not None else None for x in sources]
-        if results[0] is None or not _are_one(results) or not (
-                _is_whole(g, results[0]) and _are_one(geometries)) or _flips({x[0] for x in sources}):
-            return constant(self.mixed(sources, geometries))
-        key = tuple(map(id, sources))
-        found = self.known.get(key)
-        if found is None:
-            found = self.known[key] = self.operation(sources)
-        return found
+        signatures = {x[0] for x in sources} if kinds == _WAITING else {None}
+        if None not in signatures and _are_whole(geometries, signatures):
+            key = tuple(map(id, sources))
+            return self.known.get(key) or self.known.setdefault(key, self.operation(sources, signatures))
+        rows = np.empty((len(sources), g.numel), g.dtype.numpy)
+        self.place(rows, range(len(sources)), sources, geometries, frozenset())
+        return constant(rows.reshape(-1))
 
-    def mixed(self, sources: Sequence[Any], geometries: Sequence[Geometry]) -> Array:
-        """The column of values of which some wait, or that are read in several ways."""
+    def place(self, rows: Array, positions: Sequence[int], sources: Sequence[Any],
+              geometries: Sequence[Geometry], flips: frozenset[int]) -> None:
+        """Make values of which some wait, or that are read in several ways, some dimensions backwards, the
+        rows at these positions.
+        """
         groups: dict[Any, list[Any]] = {}
-        for i, (source, g) in enumerate(zip(sources, geometries)):
-            flips: frozenset[int] = frozenset()
-            while source.__class__ is list:
-                if source[0] is None:
-                    source = source[1]
-                elif source[0].operator.name == _FLIP and _is_whole(g, source[0].outputs[0]):
-                    flips ^= {*source[0].attributes[0]}
-                    self.joined += 1
-                    source, g = source[1], source[2]
-                else:
-                    break
-            result = source[0].outputs[0] if source.__class__ is list else None
-            if result is not None and not result.is_contiguous:     # its column lies in another order
-                if g is not result:
-                    raise _Apart
-                g = contiguous(g.shape, g.dtype)
-            groups.setdefault((g.family, flips, result), []).append((i, source, g))
+        for i, x, g in zip(positions, sources, geometries):
+            groups.setdefault((x[0] if x.__class__ is list else Node, g.family), []).append((i, x, g))
         if len(groups) * _SPREAD > self.count:
             raise _Apart
-        g = geometries[0]
-        rows = np.empty((len(sources), g.numel), g.dtype.numpy)
-        for (family, flips, result), found in groups.items():
+        for (signature, family), found in groups.items():
             positions, read, ways = zip(*found)
-            offsets = [x.offset for x in ways]
-            if result is None:
-                values = [x.value for x in read]
-            else:
-                flat = self.computed(self.column(read, [result] * len(read))).value
-                values, offsets = [flat] * len(read), [i * result.numel + x for i, x in enumerate(offsets)]
-            if any(x.dtype is not rows.dtype and x.dtype != rows.dtype for x in values):
-                raise _Apart
-            _gather(rows, positions, values, offsets, family, flips)
-        return rows.reshape(-1)
+            if signature is Node or signature is None:
+                values = [x.value if x.__class__ is Node else x[1].value for x in read]
+                _gather(rows, positions, values, [x.offset for x in ways], family, flips)
+                continue
+            result, is_one = signature.outputs[0], _are_one(ways)
+            if signature.operator.name == _FLIP and is_one and _is_whole(ways[0], result):
+                self.joined += len(read)
+                self.place(rows, positions, [x[1] for x in read], [x[2] for x in read],
+                           flips ^ {*signature.attributes[0]})
+                continue
+            if not result.is_contiguous:    # the column lies in another order
+                if not is_one or ways[0] is not result:
+                    raise _Apart
+                ways = (contiguous(result.shape, result.dtype),) * len(read)
+                family = ways[0].family
+            flat = self.computed(self.column(read, [result] * len(read))).value
+            _gather(rows, positions, [flat] * len(read),
+                    [i * result.numel + x.offset for i, x in enumerate(ways)], family, flips)
 
-    def operation(self, waiting: Sequence[Application]) -> Node:
+    def operation(self, waiting: Sequence[Application], signatures: set[Signature]) -> Node:
         """The column of the results of operators that all wait."""
-        signatures = [one[0] for one in waiting]
-        if _are_one(signatures):
+        if len(signatures) == 1:
             return self.one_operation(waiting)
         groups: dict[Any, list[int]] = {}
-        for i, signature in enumerate(signatures):
-            groups.setdefault(_kinds.get(signature) or _kind(signature), []).append(i)
+        for i, one in enumerate(waiting):
+            groups.setdefault(_kinds.get(one[0]) or _kind(one[0]), []).append(i)
         if len(groups) == 1:
             return self.one_operation(waiting)
         if len(groups) * _SPREAD > self.count:
@@ -226,8 +217,13 @@ def _kind(signature: Signature) -> tuple[Any, ...]:
         signature, (signature.operator, signature.attributes, *operands))
 
 
-def _flips(signatures: set[Signature]) -> bool:
-    return any(signature.operator.name == _FLIP for signature in signatures)
+def _are_whole(geometries: Sequence[Geometry], signatures: set[Signature]) -> bool:
+    """Whether all of the results of such operators is read in order, of none of which is another way of
+    reading.
+    """
+    result = next(iter(signatures)).outputs[0]
+    return _is_whole(geometries[0], result) and _are_one(geometries) and all(
+        signature.outputs[0] is result and signature.operator.name != _FLIP for signature in signatures)
 
 
 def _rows(value: Array, g: Geometry, offsets: list[int]) -> Array:
@@ -240,6 +236,8 @@ def _rows(value: Array, g: Geometry, offsets: list[int]) -> Array:
 def _gather(rows: Array, positions: Sequence[int], values: list[Array], offsets: list[int], family: Family,
             flips: frozenset[int]) -> None:
     """What a family's geometries read at offsets of values, some dimensions backwards, as rows."""
+    if any(x.dtype is not rows.dtype and x.dtype != rows.dtype for x in values):
+        raise _Apart
     strides = family.strides
     if flips and family.numel:
         last = sum([(family.shape[d] - 1) * strides[d] for d in flips])

@@ -163,10 +163,17 @@ def made(flat: Array, shape: Sequence[int]) -> Tensor:
 
 def from_value(flat: Array, geometry: Geometry) -> Tensor:
     """A tensor of a dense geometry with such a value."""
-    node = Node(None, (), None)     # as ``fresh`` and ``constant`` do it: for each number that a sample draws
+    node = _new(Node)   # as ``constant`` and ``fresh`` do it, without a call: for each number that is drawn
+    node.signature = node.site = None
+    node.operands = ()
     node.value = flat
     out = _new(Tensor)
-    out._storage = Storage(node, geometry)
+    out._storage = storage = _new(Storage)
+    storage.node = node
+    storage.version = 0
+    storage.exposed = False
+    storage.geometry = geometry
+    storage.owner = None
     out._geometry = geometry
     if state.inference:
         out._counter = INFERENCE
