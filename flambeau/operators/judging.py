@@ -12,9 +12,10 @@ from ..size import Size
 from ..tensor import Tensor
 from ..tensor.overrides import first_seen
 from .complaints import FAILURES, SYNONYMS, complaint
+from .generator import Generator
 
 # Classes whose values are of a kind whatever they are.
-_WHATEVER = frozenset((float, bool, str, type(None), dtype))
+_WHATEVER = frozenset((float, bool, str, type(None), dtype, Generator))
 _SMALL = 1 << 62
 
 

@@ -208,8 +208,11 @@ def _computed(prepared: _Prepared, sources: list[Any], geometries: list[Any], en
     plan, signature = prepared.plan, prepared.signature
     if plan is None:
         return DECLINED
-    operands = tuple([x if g is None or (x.__class__ is Node and not g.offset) else known(x, g)
-                      for x, g in zip(sources, geometries)])
+    for x, g in zip(sources, geometries):
+        if g is not None and (g.offset or x.__class__ is not Node):
+            sources = [x if g is None else known(x, g) for x, g in zip(sources, geometries)]
+            break
+    operands = tuple(sources)
     before = hush()
     try:
         result = plan(operands)

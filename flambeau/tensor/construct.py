@@ -11,10 +11,11 @@ import numpy as np
 from .. import devices, dtypes
 from ..executors.interpreter.quiet import hush, speak
 from ..graph.geometry import Geometry, contiguous, intern
-from ..graph.node import Node, constant
+from ..graph.node import constant
 from ..graph.recent import Recent
 from ..graph.storage import Storage
 from ..size import Size
+from .known import from_value
 from .record import META_NODE
 from .tape import INFERENCE, state
 from .tensor import Tensor, fresh
@@ -84,15 +85,11 @@ def shared(array: np.ndarray[Any, Any]) -> Tensor:
 
 def _exposed(array: np.ndarray[Any, Any], flat: Any, geometry: Geometry, held: Geometry) -> Tensor:
     """A tensor on the memory of an array, all of which is ``flat``."""
-    node = Node(None, (), None)     # as ``fresh`` and ``constant`` do it: for each sample
-    node.value = flat
-    out = _new(Tensor)
-    out._storage = storage = Storage(node, held)
+    out = from_value(flat, held)
     out._geometry = geometry
+    storage = out._storage
     storage.exposed = True
     storage.owner = array
-    if state.inference:
-        out._counter = INFERENCE
     return out
 
 

@@ -108,7 +108,7 @@ class _Join:
             key = id(sources[0]), *map(id, geometries)
             return self.known.get(key) or self.known.setdefault(key, constant(
                 _rows(sources[0].value, g, [x.offset for x in geometries])))
-        signatures = {x[0] for x in sources} if kinds == _WAITING else {None}
+        signatures: set[Any] = {x[0] for x in sources} if kinds == _WAITING else {None}
         if None not in signatures and _are_whole(geometries, signatures):
             key = tuple(map(id, sources))
             return self.known.get(key) or self.known.setdefault(key, self.operation(sources, signatures))

@@ -32,7 +32,7 @@ def draw_seed(generator: Any = None) -> int:
             "expected one of:\n * (*, torch.Generator generator = None)\n * (int from, int to, *, "
             "torch.Generator generator = None)\n * (int to, *, torch.Generator generator = None)\n"
         )
-    return int(ops.empty((), dtype=int64).random_(generator=generator).item())
+    return int(ops.empty(1, dtype=int64).random_(generator=generator).item())
 
 
 def _check_count(num_samples: Any) -> None:
