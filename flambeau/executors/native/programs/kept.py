@@ -20,7 +20,7 @@ from ....graph.node import Signature
 from ..llvm import code, notes
 from ..plan import Call, Plan, Words
 from .outline import Outline
-from .pattern import Planned
+from .stages import Planned
 
 _MOST = 256     # notes that a process writes: more are of graphs that never come back
 _DTYPES = {dtype.numpy.name: dtype.numpy for dtype in dtypes.ALL}

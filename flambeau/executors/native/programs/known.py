@@ -29,9 +29,10 @@ from .dump import dump
 from .glance import Glance
 from .moving import settle, settle_nodes, without_places
 from .outline import Outline, Reading
-from .pattern import Pattern, Planned, Plans
+from .pattern import Pattern, Plans
 from .pieces import strangers
 from .program import Program
+from .stages import Planned
 
 _LIMIT = 50_000     # nodes in all graphs that are remembered
 _ARRANGEMENTS = 16  # of one family

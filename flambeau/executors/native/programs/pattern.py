@@ -10,43 +10,20 @@ shapes, have their own plans made, and take the rest from here.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from typing import Any, NamedTuple
+from collections.abc import Sequence
 
 from ....graph.node import Signature
 from ....graph.site import Site
 from ..plan import Plan
 from ..templates import make, plan_of
-from .formulas import Formulas, Record, Sketch
+from .formulas import Formulas, Sketch
 from .outline import INNER, UNHELD, Outline
+from .stages import Planned, Replan
 
 Result = tuple[int, int]
 Plans = list["Plan | None"]
 
-
-class Replan(NamedTuple):
-    """The plan of a stage's members for other shapes, and for quantities (Note: formulas)."""
-
-    plan: Callable[[Sequence[Signature]], Plan | None]
-    record: Record
-
-
 _BY_TEMPLATE = Replan(lambda signatures: plan_of(signatures[0]), lambda known, given: make(given[0]))
-
-
-class Planned:
-    """Nodes that one plan computes, or the interpreter where there is none.
-
-    ``form``: what ``planning.replan`` needs to know of several nodes to plan them for other shapes; None
-    of one.
-    """
-
-    __slots__ = ("members", "plan", "form")
-
-    def __init__(self, members: list[int], plan: Plan | None, form: tuple[Any, ...] | None) -> None:
-        self.members = members
-        self.plan = plan
-        self.form = form
 
 
 class Pattern:

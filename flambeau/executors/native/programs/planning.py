@@ -11,7 +11,7 @@ from ..fusion.following import Followed, joined
 from ..fusion.refit import Fit
 from ..fusion.schedule import References, Unit, kernel, schedule
 from ..fusion.side_by_side import SideBySide, side_by_side
-from .pattern import Planned, Replan
+from .stages import Planned, Replan
 
 
 def planned(nodes: list[Node]) -> list[Planned]:
