@@ -31,7 +31,7 @@ _LEAST = 96             # pixels of a grid: fewer do not fill the columns of til
 _WIDEST = 1 << 21       # bytes of V of a single line, at most
 _FORWARD = 256 << 10    # bytes of V, or of X, of a unit: a part of the second cache
 _WEIGHT = 448 << 10     # more, since each unit ends with adding up lanes,
-_FILLING = 8            # output channels for which products cost as much as filling V
+_FILLING = 4            # output channels for which products cost as much as filling V
 _HELD = 28 << 10        # as long as the rows of dY of a tile, which others read too, stay in the first cache
 _RANGES = 16
 _TASK = 1e6             # multiply-adds worth a task
@@ -65,7 +65,8 @@ class _Cut:
         self.width, grid = phase.grid[2], phase.grid[self.line]
         self.step = problem.step[2]
         self.x_w = self.width + (span[2] - 1) // self.step
-        self.filled = filled or rounded(self.width, e.lanes) / self.width > 1 + _FILLING / problem.outs
+        outs = problem.outs
+        self.filled = filled or rounded(self.width, e.lanes) * (outs - _FILLING) >= self.width * outs
         line = self.depth * self.width if self.filled else \
             problem.ins * span[self.outer] * problem.step[self.line] * self.step * self.x_w
         lines = max(1, min(budget // e.width // line, held // e.width // self.width))
