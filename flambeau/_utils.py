@@ -17,6 +17,7 @@ from .sparse.construct import rebuilt
 from .tensor import Tensor, fresh
 from .tensor.construct import empty_geometry
 from .tensor.storage_view import TypedStorage
+from .utils.data._utils.errors import ExceptionWrapper as ExceptionWrapper
 
 _MOST_DIMENSIONS = 64
 _LARGEST = 2**63 - 1

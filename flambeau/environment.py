@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib
+import warnings
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -146,7 +147,12 @@ def from_file(filename: str, shared: bool | None = None, size: int = 0, *, dtype
     return found.requires_grad_(requires_grad)
 
 
+def set_vital(vital: str, attr: str, value: str) -> None:
+    """Does nothing but say so, as PyTorch does since it has no vital signs to set."""
+    warnings.warn("'set_vital' is deprecated, please do not call", stacklevel=2)
+
+
 FUNCTIONS = (get_file_path, get_device_module, set_warn_always, is_warn_always_enabled,
              compiled_with_cxx11_abi,
              is_vulkan_available, cudnn_is_acceptable, init_num_threads, prepare_multiprocessing_environment,
-             thread_safe_generator, from_file, classproperty, OutOfMemoryError, AcceleratorError)
+             thread_safe_generator, from_file, set_vital, classproperty, OutOfMemoryError, AcceleratorError)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from .dataloader import DataLoader, default_collate, default_convert, get_worker_info
+from .dataloader import _DatasetKind as _DatasetKind
 from .dataset import (
     ChainDataset,
     ConcatDataset,

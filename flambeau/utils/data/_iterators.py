@@ -12,11 +12,11 @@ import weakref
 from typing import TYPE_CHECKING, Any
 
 from ...engine import synchronize
-from ._utils.errors import CaughtException
+from ._utils.errors import ExceptionWrapper
 from ._utils.fetch import IterableFetcher, MapFetcher
 from ._utils.messages import Receiver
-from ._utils.pipes import seeded
-from ._utils.worker import RESUME, STOP, Resume, StreamEnd, work
+from ._utils.pipes import is_stream_pipe, processes, seeded
+from ._utils.worker import RESUME, STOP, _IterableDatasetStopIteration, _ResumeIteration, work
 from .sampler import draw_seed
 
 if TYPE_CHECKING:
@@ -55,17 +55,30 @@ def _options_of(loader: DataLoader[Any]) -> DataLoader[Any]:
 
 
 class _BaseDataLoaderIter:
-    """What both iterators share: seeds, the sampler, the count of batches."""
+    """What both iterators share: seeds, the sampler, the count of batches; and the loader's options under the
+    names that iterators of other packages read, which derive from this class."""
 
     def __init__(self, loader: DataLoader[Any]) -> None:
         self._loader = _options_of(loader) if loader.persistent_workers else loader
+        self._dataset = loader.dataset
+        self._dataset_kind = loader._dataset_kind
+        self._auto_collation = loader._auto_collation
+        self._collate_fn = loader.collate_fn
+        self._drop_last = loader.drop_last
+        self._index_sampler = loader._index_sampler
+        self._num_workers = loader.num_workers
+        self._world_size, self._rank = processes() if is_stream_pipe(loader.dataset) else (1, 0)
+        self._pin_memory = False    # there is nothing to pin
+        self._pin_memory_device = loader.pin_memory_device
+        self._timeout = loader.timeout
+        self._persistent_workers = loader.persistent_workers
         self._shared_seed = seeded(loader.dataset, loader.generator)
         self._sampler_iter = iter(loader._index_sampler)
         # Drawn before the first index, whether there are workers or not: the stream of the generator is
         # PyTorch's.
         self._base_seed = draw_seed(loader.generator)
         self._num_yielded = 0
-        self._reported_length = loader._IterableDataset_len_called
+        self._IterableDataset_len_called = loader._IterableDataset_len_called
         if loader.pin_memory:
             warnings.warn(
                 "'pin_memory' argument is set as true but no accelerator is found, then device pinned "
@@ -73,14 +86,17 @@ class _BaseDataLoaderIter:
                 stacklevel=4,
             )
 
-    def _reset(self, loader: DataLoader[Any]) -> None:
+    def _reset(self, loader: DataLoader[Any], first_iter: bool = False) -> None:
         self._shared_seed = seeded(loader.dataset, loader.generator)
         self._sampler_iter = iter(loader._index_sampler)
         self._num_yielded = 0
-        self._reported_length = loader._IterableDataset_len_called
+        self._IterableDataset_len_called = loader._IterableDataset_len_called
 
     def __iter__(self) -> _BaseDataLoaderIter:
         return self
+
+    def _next_index(self) -> Any:
+        return next(self._sampler_iter)
 
     def _next_data(self) -> Any:
         raise NotImplementedError
@@ -88,8 +104,9 @@ class _BaseDataLoaderIter:
     def __next__(self) -> Any:
         data = self._next_data()
         self._num_yielded += 1
-        if self._reported_length is not None and self._num_yielded > self._reported_length:
-            self._warn_of_length(self._reported_length)
+        reported = self._IterableDataset_len_called
+        if reported is not None and self._num_yielded > reported:
+            self._warn_of_length(reported)
         return data
 
     def _warn_of_length(self, reported: int) -> None:
@@ -123,7 +140,7 @@ class _SingleProcessDataLoaderIter(_BaseDataLoaderIter):
         self._fetcher = make(*arguments)
 
     def _next_data(self) -> Any:
-        return self._fetcher.fetch(next(self._sampler_iter))
+        return self._fetcher.fetch(self._next_index())
 
 
 class _Worker:
@@ -209,11 +226,11 @@ class _MultiProcessingDataLoaderIter(_BaseDataLoaderIter):
         for _ in range((self._loader.prefetch_factor or 0) * len(self._workers)):
             self._send_task()
 
-    def _reset(self, loader: DataLoader[Any]) -> None:
+    def _reset(self, loader: DataLoader[Any], first_iter: bool = False) -> None:
         """Begin another epoch with the same workers."""
         super()._reset(loader)
         for worker in self._workers:
-            self._send(worker, Resume(self._shared_seed))
+            self._send(worker, _ResumeIteration(self._shared_seed))
         for worker in self._workers:
             while self._receive_from(worker)[0] != RESUME:
                 pass  # of an epoch that was left early
@@ -230,7 +247,7 @@ class _MultiProcessingDataLoaderIter(_BaseDataLoaderIter):
 
     def _send_task(self) -> None:
         try:
-            index = next(self._sampler_iter)
+            index = self._next_index()
         except StopIteration:
             return
         worker = self._next_worker()
@@ -263,13 +280,13 @@ class _MultiProcessingDataLoaderIter(_BaseDataLoaderIter):
             number, data = self._receive_from(worker)
             del self._tasks[number]
             worker.outstanding -= 1
-            if isinstance(data, StreamEnd):
+            if isinstance(data, _IterableDatasetStopIteration):
                 self._retire(worker)
                 self._send_task()
                 continue
             self._received += 1
             self._send_task()
-            if isinstance(data, CaughtException):
+            if isinstance(data, ExceptionWrapper):
                 data.reraise()
             return data
 

@@ -14,7 +14,7 @@ from ._iterators import (
     _SingleProcessDataLoaderIter,
 )
 from ._utils.collate import default_collate, default_convert
-from ._utils.pipes import is_stream_pipe, wrapped
+from ._utils.pipes import is_stream_pipe, processes, share, wrapped
 from ._utils.worker import get_worker_info
 from .dataset import IterableDataset
 from .sampler import BatchSampler, RandomSampler, Sampler, SequentialSampler
@@ -26,6 +26,21 @@ _worker_init_fn_t = Callable[[int], None]
 __all__ = ["DataLoader", "default_collate", "default_convert", "get_worker_info"]
 
 T_co = TypeVar("T_co", covariant=True)
+
+
+def _get_distributed_settings() -> tuple[int, int]:
+    """How many processes load data, and which of them this one is."""
+    return processes()
+
+
+def _sharding_worker_init_fn(worker_init_fn: _worker_init_fn_t | None, world_size: int, rank_id: int,
+                             worker_id: int) -> None:
+    """In a worker: give the pipe that is its dataset its share among the workers of all processes."""
+    info = get_worker_info()
+    assert info is not None
+    share(info.dataset, info.num_workers * world_size, worker_id * world_size + rank_id)
+    if worker_init_fn is not None:
+        worker_init_fn(worker_id)
 
 
 class _InfiniteConstantSampler(Sampler[None]):
@@ -104,7 +119,8 @@ class DataLoader(Generic[T_co]):
         self.multiprocessing_context = multiprocessing_context
         self.in_order = in_order
         self.generator = generator
-        self._is_stream = isinstance(dataset, IterableDataset)
+        is_stream = isinstance(dataset, IterableDataset)
+        self._dataset_kind = _DatasetKind.Iterable if is_stream else _DatasetKind.Map
         self._choose_samples(batch_size, shuffle, sampler, batch_sampler, drop_last)
         if collate_fn is None:
             collate_fn = default_collate if self._auto_collation else default_convert
@@ -198,8 +214,8 @@ class DataLoader(Generic[T_co]):
         return length // self.batch_size if self.drop_last else -(-length // self.batch_size)
 
     @property
-    def _dataset_kind(self) -> int:
-        return _DatasetKind.Iterable if self._is_stream else _DatasetKind.Map
+    def _is_stream(self) -> bool:
+        return self._dataset_kind == _DatasetKind.Iterable
 
     def check_worker_number_rationality(self) -> None:
         """Warn if there are to be more worker processes than this process may use processors."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 import traceback
 from typing import Any
 
@@ -13,22 +14,27 @@ class KeyErrorMessage(str):
         return str(self)
 
 
-class CaughtException:
-    """An exception with the text of its traceback; the traceback itself does not leave its process."""
+class ExceptionWrapper:
+    """An exception with the text of its traceback; the traceback itself does not leave its process.
 
-    def __init__(self, error: BaseException, where: str) -> None:
-        self.type: Any = type(error)
-        self.name = type(error).__name__
-        self.text = "".join(traceback.format_exception(type(error), error, error.__traceback__))
+    ``exc_info``: as ``sys.exc_info()`` gives it, which is asked where there is none.
+    """
+
+    def __init__(self, exc_info: Any = None, where: str = "in background") -> None:
+        exc_info = sys.exc_info() if exc_info is None else exc_info
+        self.exc_type: Any = exc_info[0]
+        self.name = self.exc_type.__name__      # also where a class that cannot be sent is replaced
+        self.exc_msg = "".join(traceback.format_exception(*exc_info))
         self.where = where
 
     def reraise(self) -> None:
         """Raise an exception of the same type, or a RuntimeError, that says where it was caught."""
-        message = f"Caught {self.name} {self.where}.\nOriginal {self.text}"
-        if self.type is KeyError:
+        kind = self.exc_type
+        message = f"Caught {self.name} {self.where}.\nOriginal {self.exc_msg}"
+        if kind is KeyError:
             raise KeyError(KeyErrorMessage(message))
         try:
-            error = self.type(message=message) if getattr(self.type, "message", None) else self.type(message)
+            error = kind(message=message) if getattr(kind, "message", None) else kind(message)
         except Exception:
             raise RuntimeError(message) from None
         try:

@@ -83,7 +83,8 @@ class IterableFetcher:
     ends = True
 
     def __init__(self, dataset: Any, auto_collation: bool, collate_fn: Collate, drop_last: bool) -> None:
-        self.iterator = iter(dataset)
+        self.dataset = dataset
+        self.dataset_iter = iter(dataset)
         self.auto_collation = auto_collation
         self.collate_fn = collate_fn
         self.drop_last = drop_last
@@ -99,11 +100,11 @@ class IterableFetcher:
 
     def _samples(self, index: Any) -> Any:
         if not self.auto_collation:
-            return next(self.iterator)
+            return next(self.dataset_iter)
         data = []
         for _ in index:
             try:
-                data.append(next(self.iterator))
+                data.append(next(self.dataset_iter))
             except StopIteration:
                 self.ended = True
                 break

@@ -27,6 +27,14 @@ def is_stream_pipe(dataset: Any) -> bool:
     return known is not None and isinstance(dataset, known.IterDataPipe)
 
 
+def processes() -> tuple[int, int]:
+    """How many processes torch.distributed knows, and which of them this one is; (1, 0) without it."""
+    from .... import distributed  # few programs use it
+
+    alone = not (distributed.is_available() and distributed.is_initialized())
+    return (1, 0) if alone else (distributed.get_world_size(), distributed.get_rank())
+
+
 def seeded(dataset: Any, generator: Any) -> int | None:
     """Give the random pipes of a dataset seeds for an epoch; return what they are drawn from, for workers."""
     if not is_stream_pipe(dataset):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import queue
 import random
 import threading
@@ -14,7 +15,7 @@ import numpy as np
 from ...._execution import set_num_threads
 from ....random import manual_seed
 from ....tensor.stacking import allocate
-from .errors import CaughtException
+from .errors import ExceptionWrapper
 from .messages import Sender
 from .pipes import reseed, share
 
@@ -26,14 +27,28 @@ RESUME = "resume"  # what a worker answers
 
 
 @dataclass(frozen=True)
-class Resume:
+class _ResumeIteration:
     """Begin another epoch; streams of pipes with seeds drawn from one for all workers."""
 
-    shared_seed: int | None
+    seed: int | None = None
 
 
-class StreamEnd:
+@dataclass(frozen=True)
+class _IterableDatasetStopIteration:
     """Sent in the place of a batch when the stream of a worker has ended."""
+
+    worker_id: int
+
+
+class ManagerWatchdog:
+    """In a worker: whether the process that started it is there."""
+
+    def __init__(self) -> None:
+        self.manager_pid = os.getppid()
+
+    def is_alive(self) -> bool:
+        """False once that has ended, and another one has taken over."""
+        return os.getppid() == self.manager_pid
 
 
 @dataclass(frozen=True, slots=True)
@@ -119,7 +134,7 @@ def work(
     where = f"in DataLoader worker process {worker_id}"
     try:
         tasks = _Tasks(connection)
-        failure: CaughtException | None = None
+        failure: ExceptionWrapper | None = None
         fetcher: Any = None
         try:
             set_num_threads(1)
@@ -130,8 +145,8 @@ def work(
             if init_fn is not None:
                 init_fn(worker_id)
             fetcher = make_fetcher()
-        except Exception as error:
-            failure = CaughtException(error, where)
+        except Exception:
+            failure = ExceptionWrapper(where=where)
         _serve(tasks.tasks, sender, fetcher, failure, make_fetcher, where)
     except (KeyboardInterrupt, BrokenPipeError, ConnectionResetError):
         pass  # the process that iterates is interrupted too, or gone; it has the say
@@ -141,21 +156,21 @@ def _serve(
     tasks: queue.SimpleQueue[Any],
     sender: Sender,
     fetcher: Any,
-    failure: CaughtException | None,
+    failure: ExceptionWrapper | None,
     make_fetcher: Callable[[], Any],
     where: str,
 ) -> None:
     ended = False
     while (task := tasks.get()) is not STOP:
-        if isinstance(task, Resume):
+        if isinstance(task, _ResumeIteration):
             ended = False
             try:
                 assert _worker_info is not None
-                reseed(_worker_info.dataset, task.shared_seed)
+                reseed(_worker_info.dataset, task.seed)
                 fetcher = make_fetcher()
                 failure = None
-            except Exception as error:
-                failure = CaughtException(error, where)
+            except Exception:
+                failure = ExceptionWrapper(where=where)
             sender.send(RESUME, None)
             continue
         number, index, released = task
@@ -171,10 +186,11 @@ def _serve(
             data = fetcher.fetch(index)
         except Exception as error:
             if isinstance(error, StopIteration) and getattr(fetcher, "ends", False):
-                data = StreamEnd()
+                assert _worker_info is not None
+                data = _IterableDatasetStopIteration(_worker_info.id)
                 ended = True
             else:
-                data = CaughtException(error, where)
+                data = ExceptionWrapper(where=where)
         _send(sender, number, data, where)
         del data
 
@@ -184,10 +200,10 @@ def _send(sender: Sender, number: int, data: Any, where: str) -> None:
         sender.send(number, data)
     except (BrokenPipeError, ConnectionResetError):
         raise
-    except Exception as error:
+    except Exception:
         # What cannot be pickled, an exception of a class without a name in a module included.
-        if isinstance(data, CaughtException):
-            data.type = RuntimeError
+        if isinstance(data, ExceptionWrapper):
+            data.exc_type = RuntimeError
             sender.send(number, data)
         else:
-            _send(sender, number, CaughtException(error, where), where)
+            _send(sender, number, ExceptionWrapper(where=where), where)
